@@ -1,0 +1,198 @@
+------------------------------- MODULE Parker ------------------------------
+(***************************************************************************)
+(* One permit for one thread: unpark gives it, park takes it or sleeps     *)
+(* until it comes.                                                         *)
+(* Code       kernel/parker.h, parker.c; [PK1]..[PK5] name sites there.    *)
+(* Abstracts  the futex to a sleep that begins only while the word is      *)
+(*            PARKED and that may end for no reason; deadline and signal   *)
+(*            handler to one reason to stop waiting.                       *)
+(* Memory     the word is one location; what it carries from unpark to     *)
+(*            park is explicit: a release read-modify-write adds the       *)
+(*            unparker's data to it, an acquire takes all it carries.      *)
+(* Promises   PermitAtMostOne, UnparkNotLost, CloseNotLost, HappensBefore  *)
+(*            (safety); PermitTaken (liveness).                            *)
+(***************************************************************************)
+EXTENDS Integers
+
+CONSTANTS
+  Unparkers,  \* threads that write data, then unpark
+  Rounds,     \* how often each does so
+  MayClose,   \* whether a further thread closes the parker
+  Twin        \* "none", or the one defect of this model
+
+ASSUME SomebodyUnparks == Unparkers # {} /\ Rounds > 0
+
+VARIABLES
+  word,     \* parker->word: a subset of PERMIT, PARKED, CLOSED
+  owner,    \* what the owner does next
+  late,     \* owner: its wait ended by deadline or signal handler
+  seen,     \* owner: unparker -> the newest data it is guaranteed to see
+  thread,   \* unparker or closer -> what it does next
+  old,      \* twins: what a thread read of the word before it stores
+  data,     \* unparker -> rounds whose data it has written
+  carried,  \* unparker -> the newest data that an acquire of the word makes visible
+  due,      \* ghost: unparker -> data of its last unpark that has had its effect
+  credit,   \* ghost: permits given less permits taken
+  stale     \* ghost: a park took the permit and missed data that was due
+vars == <<word, owner, late, seen, thread, old, data, carried, due, credit, stale>>
+
+PERMIT == "permit"
+PARKED == "parked"
+CLOSED == "closed"
+Bits   == {PERMIT, PARKED, CLOSED}
+Threads == Unparkers \cup (IF MayClose THEN {"closer"} ELSE {})
+Versions == [Unparkers -> 0 .. Rounds]
+
+TypeOK ==
+  /\ word \subseteq Bits
+  /\ owner \in {"run", "try", "arm", "wait", "asleep", "leave", "store", "end"}
+  /\ late \in BOOLEAN /\ stale \in BOOLEAN
+  /\ thread \in [Threads -> {"write", "unpark", "store", "wake", "close", "done"}]
+  /\ old \in [Threads \cup {"owner"} -> SUBSET Bits]
+  /\ {seen, data, carried, due} \subseteq Versions
+  /\ credit \in -1 .. 2
+
+Init ==
+  /\ word = {} /\ owner = "run" /\ late = FALSE /\ stale = FALSE /\ credit = 0
+  /\ thread = [t \in Threads |-> IF t = "closer" THEN "close" ELSE "write"]
+  /\ old = [t \in Threads \cup {"owner"} |-> {}]
+  /\ seen = [u \in Unparkers |-> 0] /\ data = seen /\ carried = seen /\ due = seen
+
+AllSeen == \A u \in Unparkers : seen[u] = Rounds
+Max(a, b) == IF a > b THEN a ELSE b
+Acquire == IF Twin = "relaxed_take" THEN UNCHANGED seen
+           ELSE seen' = [u \in Unparkers |-> Max(seen[u], carried[u])]
+Took ==                  \* a park returns with the permit
+  /\ credit' = credit - 1
+  /\ stale' = (stale \/ \E u \in Unparkers : due[u] > seen'[u])
+Others == <<thread, data, due>>
+
+(* The owner parks until it has seen everything; it need not notice that a permit is an old one. *)
+Begin ==                 \* the caller's loop: look at the data, then park
+  /\ owner = "run"
+  /\ owner' = IF AllSeen THEN "end" ELSE "try"
+  /\ UNCHANGED <<word, late, seen, old, carried, credit, stale, Others>>
+Try ==                   \* [PK1] park_once: the permit is there
+  /\ owner = "try"
+  /\ IF word = {PERMIT}
+     THEN /\ word' = IF Twin = "permit_kept" THEN word ELSE {}
+          /\ Acquire /\ Took
+          /\ owner' = "run"
+     ELSE /\ owner' = IF word = {} THEN "arm" ELSE "leave"
+          /\ UNCHANGED <<word, seen, credit, stale>>
+  /\ UNCHANGED <<late, old, carried, Others>>
+Arm ==                   \* [PK2] compare-and-swap 0 to PARKED, or look again
+  /\ owner = "arm"
+  /\ IF word = {} THEN word' = {PARKED} /\ owner' = "wait" ELSE owner' = "try" /\ UNCHANGED word
+  /\ UNCHANGED <<late, seen, old, carried, credit, stale, Others>>
+Wait ==                  \* wp_futex_wait: the kernel compares the word as it queues the sleeper
+  /\ owner = "wait"
+  /\ owner' = IF word = {PARKED} \/ Twin = "no_recheck" THEN "asleep"
+              ELSE IF Twin = "again_is_spurious" THEN "wait" ELSE "leave"
+  /\ UNCHANGED <<word, late, seen, old, carried, credit, stale, Others>>
+EndWait(isLate) ==       \* for no reason, or by deadline or signal handler
+  /\ owner = "asleep"
+  /\ owner' = "leave"
+  /\ late' = isLate
+  /\ UNCHANGED <<word, seen, old, carried, credit, stale, Others>>
+Return(had) ==           \* the end of park_once, its local decisions
+  /\ IF PERMIT \in had /\ ~(Twin = "lost_permit_on_timeout" /\ late)
+     THEN Took /\ owner' = "run"
+     ELSE /\ owner' = IF CLOSED \in had THEN "end" ELSE IF late THEN "run" ELSE "try"
+          /\ UNCHANGED <<credit, stale>>
+  /\ late' = FALSE
+Leave ==                 \* [PK3] one fetch-and; the twin loads here and stores later
+  /\ owner = "leave"
+  /\ Acquire
+  /\ IF Twin = "split_exit"
+     THEN /\ old' = [old EXCEPT !["owner"] = word] /\ owner' = "store"
+          /\ UNCHANGED <<word, late, credit, stale>>
+     ELSE word' = word \ {PERMIT, PARKED} /\ Return(word) /\ UNCHANGED old
+  /\ UNCHANGED <<carried, Others>>
+LeaveLate ==             \* twin split_exit: a plain store ends the release sequence
+  /\ owner = "store"
+  /\ word' = old["owner"] \cap {CLOSED}
+  /\ carried' = [u \in Unparkers |-> 0]
+  /\ seen' = seen
+  /\ Return(old["owner"])
+  /\ old' = [old EXCEPT !["owner"] = {}]
+  /\ UNCHANGED Others
+
+(* Unparkers and the closer. *)
+Step(t, next) == thread' = [thread EXCEPT ![t] = next]
+Rest(t) == IF t = "closer" \/ data[t] = Rounds THEN "done" ELSE "write"
+OwnerOnly == <<late, seen, stale>>
+Effect(u) == due' = [due EXCEPT ![u] = data[u]]
+Give(had) == credit' = IF PERMIT \in had THEN credit ELSE credit + 1
+WakeNeeded(had) == PARKED \in had /\ PERMIT \notin had /\ Twin # "wake_forgotten"
+Write(u) ==              \* the caller's data
+  /\ thread[u] = "write"
+  /\ data' = [data EXCEPT ![u] = @ + 1]
+  /\ Step(u, "unpark")
+  /\ UNCHANGED <<word, owner, old, carried, due, credit, OwnerOnly>>
+Unpark(u) ==             \* [PK4] wp_parker_unpark: fetch-or, also when the permit is there
+  /\ thread[u] = "unpark"
+  /\ UNCHANGED <<owner, data, OwnerOnly>>
+  /\ IF Twin = "early_out" /\ PERMIT \in word
+     THEN Step(u, Rest(u)) /\ Effect(u) /\ UNCHANGED <<word, old, carried, credit>>
+     ELSE IF Twin = "store_unpark"
+     THEN /\ old' = [old EXCEPT ![u] = word] /\ Step(u, "store")
+          /\ UNCHANGED <<word, carried, due, credit>>
+     ELSE /\ word' = word \cup {PERMIT}
+          /\ carried' = [carried EXCEPT ![u] = data[u]]
+          /\ Effect(u) /\ Give(word)
+          /\ Step(u, IF WakeNeeded(word) THEN "wake" ELSE Rest(u))
+          /\ UNCHANGED old
+GiveLate(u) ==           \* twin store_unpark
+  /\ thread[u] = "store"
+  /\ word' = {PERMIT}
+  /\ carried' = [v \in Unparkers |-> IF v = u THEN data[u] ELSE 0]
+  /\ Effect(u) /\ Give(old[u])
+  /\ Step(u, IF WakeNeeded(old[u]) THEN "wake" ELSE Rest(u))
+  /\ old' = [old EXCEPT ![u] = {}]
+  /\ UNCHANGED <<owner, data, OwnerOnly>>
+Close ==                 \* [PK5] wp_parker_close
+  /\ thread["closer"] = "close"
+  /\ word' = word \cup {CLOSED}
+  /\ Step("closer", IF PARKED \in word /\ Twin # "close_silent" THEN "wake" ELSE "done")
+  /\ UNCHANGED <<owner, old, data, carried, due, credit, OwnerOnly>>
+Wake(t) ==               \* wp_futex_wake: it may reach nobody, or a later sleep
+  /\ thread[t] = "wake"
+  /\ owner' = IF owner = "asleep" THEN "leave" ELSE owner
+  /\ Step(t, Rest(t))
+  /\ UNCHANGED <<word, old, data, carried, due, credit, OwnerOnly>>
+
+(* What must hold. *)
+WakeComes == \E t \in Threads : thread[t] = "wake"
+\* However many unparks, one permit; a park takes only what was given.
+PermitAtMostOne == credit <= 1 /\ (PERMIT \in word => credit = 1)
+\* A permit that was given is there until it is taken, and nobody sleeps beside it.
+UnparkNotLost ==
+  /\ credit = 1 => PERMIT \in word
+  /\ owner = "asleep" /\ PERMIT \in word => WakeComes
+\* Nobody sleeps on a closed parker.
+CloseNotLost == owner = "asleep" /\ CLOSED \in word => WakeComes
+\* A park that took the permit sees the data of every unpark that came before it.
+HappensBefore == ~stale
+\* A permit is taken, if the owner goes on parking.
+PermitTaken == PERMIT \in word ~> PERMIT \notin word \/ owner = "end"
+
+Finished ==              \* the intended end: all data seen, or closed
+  /\ owner = "end" /\ \A t \in Threads : thread[t] = "done"
+  /\ UNCHANGED vars
+
+Owner == Begin \/ Try \/ Arm \/ Wait \/ Leave \/ LeaveLate
+Thread(t) ==
+  \/ t \in Unparkers /\ (Write(t) \/ Unpark(t) \/ GiveLate(t))
+  \/ t = "closer" /\ Close
+  \/ Wake(t)
+Next ==
+  \/ Owner \/ EndWait(TRUE) \/ EndWait(FALSE)
+  \/ \E t \in Threads : Thread(t)
+  \/ Finished
+Fairness == WF_vars(Owner) /\ \A t \in Threads : WF_vars(Thread(t))
+Spec == Init /\ [][Next]_vars /\ Fairness
+=============================================================================
+Results (TLC 2.15, two shared cores): distinct states, depth, seconds.
+  MCParker                       2,980    24     6.7
+  MCParkerFull                   7,453    33     8.9
