@@ -1,0 +1,4 @@
+----------------------------- MODULE MCIdleset -----------------------------
+(* Bounds for Idleset: small words, so that three members already need two.  *)
+EXTENDS Idleset
+=============================================================================
