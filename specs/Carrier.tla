@@ -1,0 +1,199 @@
+------------------------------ MODULE Carrier -------------------------------
+(***************************************************************************)
+(* One word says what a carrier does and where it sleeps, so that whoever  *)
+(* wakes it makes the one system call that reaches it, and a signal is     *)
+(* read exactly once.                                                      *)
+(* Code       kernel/carrier.h, carrier.c, search.c; [C1]..[C7] name sites.*)
+(* Abstracts  the own queues to a counter with a one-step push (Mpsc), idle*)
+(*            bit and token to one searcher that may come at any time, the *)
+(*            siblings' queues to the choice to give up a park (Search).   *)
+(*            The futex compares and queues in one step, and a wake finds  *)
+(*            only who is queued; the eventfd is sticky.                   *)
+(* Memory     sequential consistency, which [S] and [P] earn.              *)
+(* Promises   NoSignalLostOnExit, NoMissedSubmission, WakeReachesSleeper,  *)
+(*            RunsOnlyWhenRunning (safety).                                *)
+(***************************************************************************)
+EXTENDS Naturals
+
+CONSTANTS
+  Submitters,  \* threads that push one task each to the carrier, and wake it
+  Victims,     \* siblings that the carrier may be sent to help
+  Searches,    \* how many times the searcher comes
+  Twin         \* "none", or the one defect of this model
+
+ASSUME SomebodySubmits == Submitters # {} /\ Searches \in Nat
+
+VARIABLES
+  word,     \* carrier->word: RUNNING, PARKED_FUTEX, PARKED_POLLER, WAKING, or the victim's name
+  work,     \* published tasks in the carrier's own queues
+  eventfd,  \* carrier->poller_fd is readable
+  pc,       \* thread -> what it does next
+  place,    \* thread -> where the carrier sleeps: the owner's intent, a waker's first read of word
+  signal,   \* ghost: the victim that a searcher has signalled and the owner has not read yet
+  searches  \* how many times the searcher will still come
+vars == <<word, work, eventfd, pc, place, signal, searches>>
+
+None    == "none"
+Wakers  == Submitters \cup {"searcher"}
+Threads == Wakers \cup {"owner"}
+Parked  == {"PARKED_FUTEX", "PARKED_POLLER"}
+
+TypeOK ==
+  /\ word \in {"RUNNING", "WAKING"} \cup Parked \cup Victims
+  /\ work \in Nat /\ eventfd \in BOOLEAN
+  /\ pc \in [Threads -> {"start", "word", "cas", "call", "done", "run", "poll", "park", "recheck",
+                         "test", "wait", "queued", "clear", "poller", "selecting", "drain", "leave",
+                         "store"}]
+  /\ place \in [Threads -> Parked \cup Victims \cup {None}]
+  /\ signal \in Victims \cup {None}
+  /\ searches \in 0 .. Searches
+
+Init ==
+  /\ word = "RUNNING" /\ work = 0 /\ eventfd = FALSE
+  /\ pc = [t \in Threads |-> IF t = "owner" THEN "run" ELSE "start"]
+  /\ place = [t \in Threads |-> None]
+  /\ signal = None
+  /\ searches = Searches
+
+Goto(t, where, p) == pc' = [pc EXCEPT ![t] = where] /\ place' = [place EXCEPT ![t] = p]
+Local == UNCHANGED <<word, work, eventfd, signal, searches>>
+
+(* Wakers: submitters, and the searcher who sends the carrier to a victim. *)
+Push(s) ==                    \* [Q2] [Q3] wp_mpsc_push
+  /\ pc[s] = "start"
+  /\ work' = work + 1
+  /\ Goto(s, "word", None)
+  /\ UNCHANGED <<word, eventfd, signal, searches>>
+Search ==                     \* [N1] the token is free again once the last signal was served
+  /\ pc["searcher"] = "start" /\ searches > 0 /\ signal = None
+  /\ searches' = searches - 1
+  /\ Goto("searcher", "word", None)
+  /\ UNCHANGED <<word, work, eventfd, signal>>
+GiveUp(w) == Goto(w, IF w = "searcher" THEN "start" ELSE "done", None)
+LoadWord(w) ==                \* [S] [C4] wp_carrier_submit; [C7] recruit
+  /\ pc[w] = "word"
+  /\ IF word \in Parked THEN Goto(w, "cas", word) ELSE GiveUp(w)
+  /\ Local
+Matches(w) == IF Twin = "stale_place" THEN word \in Parked ELSE word = place[w]
+Signal(w) ==                  \* [C3] PARKED_x to WAKING; [C5] PARKED_x to SEARCHING + v
+  /\ pc[w] = "cas"
+  /\ IF ~Matches(w) THEN GiveUp(w) /\ UNCHANGED <<word, signal>>
+     ELSE /\ Goto(w, IF Twin = "wake_forgotten" THEN "done" ELSE "call", place[w])
+          /\ IF w # "searcher" THEN word' = "WAKING" /\ UNCHANGED signal
+             ELSE \E v \in Victims : word' = v /\ signal' = v
+  /\ UNCHANGED <<work, eventfd, searches>>
+Call(w) ==                    \* wp__carrier_wake: the one system call
+  /\ pc[w] = "call"
+  /\ LET target == IF Twin = "wrong_place" THEN word ELSE place[w]
+         woken == target # "PARKED_POLLER" /\ pc["owner"] = "queued"
+         next == IF w = "searcher" THEN "start" ELSE "done"
+     IN /\ eventfd' = (eventfd \/ target = "PARKED_POLLER")
+        /\ pc' = [pc EXCEPT ![w] = next, !["owner"] = IF woken THEN "test" ELSE @]
+  /\ place' = [place EXCEPT ![w] = None]
+  /\ UNCHANGED <<word, work, signal, searches>>
+
+(* The owner. *)
+Become(where) == Goto("owner", where, place["owner"])
+End ==                        \* the task ends, or the stolen one, or the poller yields
+  /\ pc["owner"] = "run"
+  /\ Become("poll")
+  /\ Local
+Poll ==                       \* [Q4] wp_carrier_poll
+  /\ pc["owner"] = "poll"
+  /\ work' = IF work > 0 THEN work - 1 ELSE 0
+  /\ Become(IF work > 0 THEN "run" ELSE "park")
+  /\ UNCHANGED <<word, eventfd, signal, searches>>
+Advertise(p) ==               \* [C1] wp_carrier_advertise; then [I1]
+  /\ pc["owner"] = "park"
+  /\ word' = p
+  /\ Goto("owner", "recheck", p)
+  /\ UNCHANGED <<work, eventfd, signal, searches>>
+Sleep == Become(IF place["owner"] = "PARKED_FUTEX" THEN "test"
+                ELSE IF Twin = "drain_late" THEN "clear" ELSE "poller")
+Recheck ==                    \* [P] [Q4] own work: give up the park; none: sleep
+  /\ pc["owner"] = "recheck"
+  /\ IF work > 0 /\ Twin # "no_recheck" THEN Become("leave") ELSE Sleep
+  /\ Local
+SiblingHit ==                 \* [P] a sibling has work: give up the park
+  /\ pc["owner"] = "recheck" /\ work = 0
+  /\ Become("leave")
+  /\ Local
+Test ==                       \* [C6] wp_carrier_sleep
+  /\ pc["owner"] = "test"
+  /\ Become(IF word = "PARKED_FUTEX" THEN "wait" ELSE "leave")
+  /\ Local
+Wait ==                       \* the system call: sleeps only if the word is still as expected
+  /\ pc["owner"] = "wait"
+  /\ Become(IF word = "PARKED_FUTEX" \/ Twin = "wait_unchecked" THEN "queued" ELSE "test")
+  /\ Local
+Clear ==                      \* twin drain_late: away with old signals, before the system call
+  /\ pc["owner"] = "clear"
+  /\ eventfd' = FALSE
+  /\ Become("poller")
+  /\ UNCHANGED <<word, work, signal, searches>>
+Select ==                     \* the poller's system call
+  /\ pc["owner"] = "poller"
+  /\ Become("selecting")
+  /\ Local
+Deschedule ==                 \* the poller is descheduled before its system call
+  /\ pc["owner"] = "poller"
+  /\ Become(IF Twin = "runs_parked" THEN "run" ELSE "leave")
+  /\ Local
+Readable ==                   \* the eventfd ends the poller's sleep
+  /\ pc["owner"] = "selecting" /\ eventfd
+  /\ Become("drain")
+  /\ Local
+Ready ==                      \* input or output ends it; the eventfd may become readable later
+  /\ pc["owner"] = "selecting"
+  /\ Become("leave")
+  /\ Local
+Drain ==
+  /\ pc["owner"] = "drain"
+  /\ eventfd' = FALSE
+  /\ Become("leave")
+  /\ UNCHANGED <<word, work, signal, searches>>
+Leave ==                      \* [C2] wp_carrier_leave: read and reset in one step, then serve
+  /\ pc["owner"] = "leave"
+  /\ IF Twin = "split_exit"
+     THEN /\ Goto("owner", "store", IF word \in Victims THEN word ELSE None)
+          /\ UNCHANGED <<word, signal>>
+     ELSE /\ word' = "RUNNING"
+          /\ signal' = IF word \in Victims THEN None ELSE signal
+          /\ Goto("owner", "poll", None)
+  /\ UNCHANGED <<work, eventfd, searches>>
+Store ==                      \* twin split_exit: the second half
+  /\ pc["owner"] = "store"
+  /\ word' = "RUNNING"
+  /\ signal' = IF place["owner"] \in Victims THEN None ELSE signal
+  /\ Goto("owner", "poll", None)
+  /\ UNCHANGED <<work, eventfd, searches>>
+
+IsAsleep == pc["owner"] \in {"queued", "selecting"}
+Finished ==
+  /\ \A s \in Submitters : pc[s] = "done"
+  /\ pc["searcher"] \in {"start", "done"} /\ pc["owner"] = "queued" /\ word \in Parked /\ work = 0
+  /\ UNCHANGED vars
+Waker(w) == LoadWord(w) \/ Signal(w) \/ Call(w)
+Owner ==
+  \/ End \/ Poll \/ (\E p \in Parked : Advertise(p)) \/ Recheck \/ SiblingHit \/ Test \/ Wait
+  \/ Clear \/ Select \/ Deschedule \/ Readable \/ Ready \/ Drain \/ Leave \/ Store
+Next ==
+  \/ (\E s \in Submitters : Push(s)) \/ Search \/ (\E w \in Wakers : Waker(w))
+  \/ Owner \/ Finished
+Spec == Init /\ [][Next]_vars
+
+(* What must hold. *)
+RunsOnlyWhenRunning == pc["owner"] \in {"run", "poll", "park"} => word = "RUNNING"
+\* A victim that was signalled stays in the word until the owner has read it, once.
+NoSignalLostOnExit == IF signal = None THEN word \notin Victims ELSE word = signal
+\* Asleep with work published and unsignalled: then its submitter has yet to look at the word.
+NoMissedSubmission ==
+  work > 0 /\ IsAsleep /\ word \in Parked => \E s \in Submitters : pc[s] \in {"word", "cas"}
+\* Asleep and signalled: then the right wake has been made or is about to be.
+IsOnItsWay(p) == \E w \in Wakers : pc[w] = "call" /\ place[w] = p
+WakeReachesSleeper ==
+  word \notin Parked =>
+    /\ pc["owner"] = "queued" => IsOnItsWay("PARKED_FUTEX")
+    /\ pc["owner"] = "selecting" => eventfd \/ IsOnItsWay("PARKED_POLLER")
+=============================================================================
+Results: MCCarrier 21,359 states, depth 40; MCCarrierFull 409,893 states, depth 60.
