@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * error.h - every code that a kernel function returns, and its meaning, in one table.
+ *
+ * Why it works  One list makes the numbers, the texts and (through python/wakeproof/errors.py)
+ *               the exceptions.
+ * Evidence      tests/test_errors.py: each code has a text, and an exception or a documented
+ *               meaning in Python. */
+#ifndef WP_ERROR_H
+#define WP_ERROR_H
+
+/* code, value, meaning. Zero is success; every other code is negative. */
+#define WP_ERRORS(X)                                                          \
+	X(WP_OK, 0, "done")                                                   \
+	X(WP_TIMEOUT, -1, "the deadline passed")                              \
+	X(WP_CLOSED, -2, "the object is closed")                              \
+	X(WP_INTERRUPTED, -3, "a signal handler ran while the thread waited") \
+	X(WP_AGAIN, -4, "the value had changed already: look again")          \
+	X(WP_UNSUPPORTED, -5, "the system lacks or forbids this operation")   \
+	X(WP_SYSTEM, -6, "a system call failed; errno says why")
+
+/* cdef: begin */
+enum wp_error {
+	WP_OK = 0,
+	WP_TIMEOUT = -1,
+	WP_CLOSED = -2,
+	WP_INTERRUPTED = -3,
+	WP_AGAIN = -4,
+	WP_UNSUPPORTED = -5,
+	WP_SYSTEM = -6,
+};
+
+/* The meaning of a code, never NULL. [any thread | wait-free] */
+const char *wp_error_text(int code);
+/* cdef: end */
+
+#endif

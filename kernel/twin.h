@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * twin.h - a twin is the same source with one named defect: so every check can be seen to fail.
+ *
+ * wp_twin(guard_no_fence) is 1 where the file is compiled with -DWP_TWIN_guard_no_fence=1, else
+ * the constant 0: the product is built without any such flag, so no twin leaves a trace in it.
+ *
+ * Why it works  A macro that is 1 turns its name into a comma that shifts the 1 into second
+ *               place; any other name leaves the 0 there.
+ * Spec          each twin with a spec form is specs/MC<Concept>_<defect>.cfg.
+ * Evidence      tests/test_twins.py: every twin named in kernel/ is declared in stress/, and no
+ *               twin is set in the product. */
+#ifndef WP_TWIN_H
+#define WP_TWIN_H
+
+#define wp_twin(name) WP__TWIN_IS(WP_TWIN_##name)
+#define WP__TWIN_IS(value) WP__TWIN_MARK(value)
+#define WP__TWIN_MARK(value) WP__TWIN_COMMA(WP__TWIN_MARK_##value)
+#define WP__TWIN_COMMA(mark) WP__TWIN_SECOND(mark 1, 0, 0)
+#define WP__TWIN_SECOND(ignored, value, ...) value
+#define WP__TWIN_MARK_1 0,
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wakeproof.h - the public headers in reading order, nothing else. */
+#ifndef WAKEPROOF_H
+#define WAKEPROOF_H
+
+#include "error.h"
+#include "order.h"
+#include "futex.h"
+#include "parker.h"
+#include "guard.h"
+#include "mpsc.h"
+#include "ticket.h"
+#include "idleset.h"
+#include "search.h"
+#include "carrier.h"
+
+#endif
