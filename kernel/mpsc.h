@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * mpsc.h - unbounded FIFO run queue, many producers, one consumer: intrusive, push never fails.
+ *
+ *   producer                                  consumer
+ *   [Q1] node.next := 0                       [Q4] n := first; 0: nothing is published
+ *   [Q2] cell := exchange(tail, &node.next)   [Q5] n.next # 0: [Q6] first := n.next, take n
+ *        reserved; until Q3 a bubble          [Q7] else tail from &n.next back to &first: take n;
+ *   [Q3] *cell := node: published                  fails: n is hostage of a producer before Q3
+ *                                             [Q8] first from n to 0, unless a producer was faster
+ *
+ * The queue is a chain of link cells: `first`, then the `next` of each node. tail names the last
+ * cell. The link to the first node lies in the queue itself, so a sibling that asks has_published
+ * reads the queue and never a node, which its owner might free meanwhile.
+ *
+ * Why it works  Q2 hands each cell to one producer, so each cell is written once and the order of
+ *               Q2 is the FIFO order. The consumer gives a node away only when nobody holds its
+ *               cell: its successor is linked (Q5) or the tail has moved back (Q7). Q8 must be a
+ *               compare-and-swap: from Q7 on `first` belongs to producers.
+ * Two questions has_published (may I sleep? is there something to steal?) reads the published
+ *               end. is_quiescent (may I close?) reads the reserving end. Sleeping on the
+ *               published end is safe because every producer signals after Q3, the one in the
+ *               bubble too.
+ * Not promised  That pop succeeds when has_published is true: the one node may be hostage for as
+ *               long as its successor's producer is descheduled between Q2 and Q3.
+ * Spec          specs/Mpsc.tla: Fifo, NoLoss, EmptyIsTrue, PushNeverFails.
+ * Evidence      make check-specs T=Mpsc, make stress T=mpsc, make bench T=mpsc. */
+#ifndef WP_MPSC_H
+#define WP_MPSC_H
+
+#include <stddef.h>
+
+#include "order.h"
+#include "twin.h"
+
+/* 8 bytes, embedded in what is queued. Writers: Q1 its producer, Q3 the next producer. */
+typedef struct wp_mpsc_node {
+	wp_atomic(struct wp_mpsc_node *) next;
+} wp_mpsc_node;
+
+typedef wp_atomic(wp_mpsc_node *) wp_mpsc_cell;
+
+/* 256 bytes: the ends on lines of their own. tail: producers (Q2), consumer (Q7). first: consumer
+ * (Q6, Q8), and the producer whose push found the queue empty (Q3). */
+typedef struct wp_mpsc {
+	_Alignas(WP_LINE) wp_atomic(wp_mpsc_cell *) tail;
+	_Alignas(WP_LINE) wp_mpsc_cell first;
+} wp_mpsc;
+
+_Static_assert(offsetof(wp_mpsc, first) - offsetof(wp_mpsc, tail) >= WP_LINE, "ends share a line");
+
+WP_INLINE void wp_mpsc_init(wp_mpsc *queue) /* empty [before it is shared | wait-free] */
+{
+	wp_init(&queue->first, NULL);
+	wp_init(&queue->tail, &queue->first);
+}
+
+/* Step one of a push: takes a place in the order. [any thread | wait-free] */
+WP_INLINE wp_mpsc_cell *wp__mpsc_reserve(wp_mpsc *queue, wp_mpsc_node *node)
+{
+	/* [Q1] relaxed: ordered by Q2, which hands the cell on; pairs Q5; upholds Mpsc!NoLoss. */
+	wp_store_relaxed(&node->next, NULL);
+	if (wp_twin(mpsc_split_reserve)) {
+		wp_mpsc_cell *cell = wp_load_acquire(&queue->tail); /* twin */
+
+		wp_store_release(&queue->tail, &node->next); /* twin */
+		return cell;
+	}
+	/* [Q2] acq_rel; pairs Q2, Q7, Q10, Q12, Q14; upholds Mpsc!Fifo: release our Q1, acquire the
+	 * Q1 of the cell's owner, so that Q3 comes after it. */
+	return wp_exchange_acq_rel(&queue->tail, &node->next);
+}
+
+/* Step two: from here on the consumer can find the node. [the thread that reserved | wait-free] */
+WP_INLINE void wp__mpsc_publish(wp_mpsc_cell *cell, wp_mpsc_node *node)
+{
+	/* [Q3] release; pairs Q4, Q5, Q8, Q9, Q11, Q13; upholds Mpsc!NoLoss: what the node carries
+	 * is written before. */
+	wp_store_release(cell, node);
+}
+
+/* Appends the node, which must be in no queue. Never allocates, never fails. [any thread |
+ * wait-free] */
+WP_INLINE void wp_mpsc_push(wp_mpsc *queue, wp_mpsc_node *node)
+{
+	wp__mpsc_publish(wp__mpsc_reserve(queue, node), node);
+}
+
+/* Takes back the tail from behind the last node. False: the node is hostage. [the consumer |
+ * wait-free] */
+WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
+{
+	wp_mpsc_cell *behind = &node->next;
+
+	if (wp_twin(mpsc_ignores_hostage)) {
+		wp_store_release(&queue->tail, &queue->first); /* twin */
+		wp_store_relaxed(&queue->first, NULL);         /* twin */
+		return true;
+	}
+	/* [Q7] release; pairs Q2; upholds Mpsc!NoLoss: a producer that gets &first writes it after
+	 * our last Q6. */
+	if (!wp_cas_release(&queue->tail, &behind, &queue->first))
+		return false;
+	if (wp_twin(mpsc_plain_clear))
+		wp_store_relaxed(&queue->first, NULL); /* twin */
+	else
+		/* [Q8] relaxed: atomicity is enough, clearing publishes nothing; pairs Q3; upholds
+		 * Mpsc!NoLoss. */
+		wp_cas_relaxed(&queue->first, &node, NULL);
+	return true;
+}
+
+/* Takes the oldest node, or NULL: nothing is published at the head, or the one node there is
+ * hostage. The node may be pushed again or freed at once. [one consumer at a time | wait-free] */
+WP_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
+{
+	/* [Q4] acquire; pairs Q3; upholds Mpsc!NoLoss. */
+	wp_mpsc_node *node = wp_load_acquire(&queue->first), *next;
+
+	if (node == NULL)
+		return NULL;
+	/* [Q5] acquire; pairs Q3, Q1; upholds Mpsc!Fifo: the next consumer gets what the next node
+	 * carries. */
+	next = wp_load_acquire(&node->next);
+	if (next == NULL)
+		return wp__mpsc_unlink_last(queue, node) ? node : NULL;
+	/* [Q6] release; pairs Q9, Q11; upholds Mpsc!Fifo: who sees the next node at the head sees
+	 * what this consumer did before, its carrier's word among it. */
+	wp_store_release(&queue->first, next);
+	return node;
+}
+
+/* cdef: begin */
+/* True: the head of the queue is published. False is exact in this sense: at the read, no push that
+ * is older than every unfinished one was waiting to be taken. [any thread | wait-free, reads only
+ * the queue] */
+WP_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
+{
+	if (wp_twin(mpsc_asks_tail))
+		return wp_load_relaxed(&queue->tail) != &queue->first; /* twin */
+	/* [Q9] relaxed: ordered by the caller's fence; pairs Q3, Q6; upholds Mpsc!EmptyIsTrue. */
+	return wp_load_relaxed(&queue->first) != NULL;
+}
+
+/* True: no push has been reserved that is not taken. [any thread | wait-free] */
+WP_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
+{
+	/* [Q10] relaxed: ordered by the caller's fence; pairs Q2; upholds Mpsc!EmptyIsTrue. */
+	return wp_load_relaxed(&queue->tail) == &queue->first;
+}
+/* cdef: end */
+
+/* True: at the second read the queue held one node, published, and nothing else; unless that node
+ * was taken and pushed again between the two reads, and then this push signals for itself. The
+ * order of the reads matters: first, then tail. [any thread | wait-free, reads only the queue] */
+WP_INLINE bool wp_mpsc_holds_one(wp_mpsc *queue)
+{
+	/* [Q11] acquire; pairs Q3, Q6; upholds Search!WorkConservation: the caller reads the
+	 * carrier's word next. */
+	wp_mpsc_node *node = wp_load_acquire(&queue->first);
+
+	/* [Q12] relaxed: ordered by the caller's fence; pairs Q2; upholds Mpsc!EmptyIsTrue. The
+	 * node is an address here. */
+	return node != NULL && wp_load_relaxed(&queue->tail) == &node->next;
+}
+
+/* The same, and that node is `node`. [any thread | wait-free, reads only the queue] */
+WP_INLINE bool wp_mpsc_is_alone(wp_mpsc *queue, wp_mpsc_node *node)
+{
+	/* [Q13] relaxed: ordered by the caller's fence; pairs Q3; upholds Search!WorkConservation.
+	 */
+	return wp_load_relaxed(&queue->first) == node &&
+	       /* [Q14] relaxed: ordered by the caller's fence; pairs Q2; upholds
+		  Search!WorkConservation. */
+	       wp_load_relaxed(&queue->tail) == &node->next;
+}
+
+#endif
