@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * carrier.c - the submission and park paths of carrier.h. */
+#include "carrier.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "futex.h"
+
+/* As the locality-first scheduler shipped it: a refused search is left to its holder, who never
+ * looks again. */
+#define SHIPPED wp_twin(search_shipped)
+
+int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool has_poller)
+{
+	wp_init(&carrier->word, WP_RUNNING);
+	wp_mpsc_init(&carrier->queue);
+	wp_mpsc_init(&carrier->inbox);
+	wp_ticket_init(&carrier->ticket);
+	carrier->domain = domain;
+	carrier->index = index;
+	carrier->inbox_next = false;
+	carrier->poller_fd = has_poller ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	domain->carriers[index] = carrier;
+	return has_poller && carrier->poller_fd < 0 ? WP_SYSTEM : WP_OK;
+}
+
+void wp_carrier_fini(wp_carrier *carrier)
+{
+	if (carrier->poller_fd >= 0)
+		close(carrier->poller_fd);
+	carrier->poller_fd = -1;
+}
+
+static void search_if_idle(wp_carrier *victim)
+{
+	if (!wp_idleset_is_empty(&victim->domain->idle, victim->domain->count))
+		wp_search(victim->domain, victim->index);
+}
+
+/* Between a push and the look at the words. [any thread | wait-free] */
+static void submit_fence(void)
+{
+	/* [S] seq_cst fence; pairs P, R; upholds Search!WorkConservation: the task before word, bit
+	 * and token. */
+	if (!wp_twin(search_no_submit_fence))
+		wp_fence_seq_cst();
+}
+
+/* True: `task`, in this one of the carrier's queues, is all that the carrier has. [any thread] */
+static bool is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
+{
+	wp_mpsc *other = queue == &carrier->queue ? &carrier->inbox : &carrier->queue;
+
+	return wp_mpsc_is_alone(queue, task) && wp_mpsc_is_quiescent(other);
+}
+
+/* True: the carrier slept, the caller woke it, and the task is the first that it will take.
+ * [any thread | one system call if it slept] */
+static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
+{
+	/* [C4] relaxed: ordered by [S]; pairs C1; upholds Carrier!NoMissedSubmission. */
+	uint32_t word = wp_load_relaxed(&carrier->word), place = word;
+	bool alone;
+
+	if (!wp__is_parked(word))
+		return false;
+	/* Before the wake: alone then means that the carrier, asleep at the wake, takes this task
+	 * next. Afterwards it may have taken another one, for long, and this one is alone behind
+	 * it. */
+	alone = !wp_twin(search_late_alone) && is_alone(carrier, queue, task);
+	/* [C3] release; pairs C2, C6, C8; upholds Carrier!WakeReachesSleeper: one waker, who knows
+	 * the place; the sleeper sees what was pushed, and the look above comes before. */
+	if (!wp_cas_release(&carrier->word, &word, WP_WAKING))
+		return false;
+	wp__carrier_wake(carrier, place);
+	if (wp_twin(search_late_alone))
+		alone = is_alone(carrier, queue, task);
+	return alone || SHIPPED || wp_twin(search_wake_and_leave);
+}
+
+void wp_carrier_submit(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	wp_mpsc_push(&carrier->queue, task);
+	submit_fence();
+	if (!wake_for(carrier, &carrier->queue, task))
+		search_if_idle(carrier);
+}
+
+void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	wp_mpsc_push(&carrier->inbox, task);
+	submit_fence();
+	/* The carrier may take this task first, and whoever woke it for the other one may have left
+	 * already. */
+	if (!wake_for(carrier, &carrier->inbox, task) && !wp_twin(search_pinned_leaves) &&
+	    !wp_mpsc_is_quiescent(&carrier->queue))
+		search_if_idle(carrier);
+}
+
+void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	wp_mpsc_push(&carrier->queue, task);
+	if (wp_twin(search_silent_internal))
+		return;
+	submit_fence();
+	search_if_idle(carrier);
+}
+
+void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	wp_mpsc_push(&carrier->queue, task);
+	if (wp_twin(search_silent_reenqueue))
+		return;
+	submit_fence();
+	if (!is_alone(carrier, &carrier->queue, task))
+		search_if_idle(carrier);
+}
+
+static wp_mpsc_node *poll_queue(wp_carrier *carrier)
+{
+	wp_mpsc_node *task;
+	uint64_t ticket;
+
+	if (!wp_mpsc_has_published(&carrier->queue))
+		return NULL;
+	ticket = wp_ticket_acquire(&carrier->ticket);
+	task = wp_mpsc_pop(&carrier->queue);
+	wp_ticket_release(&carrier->ticket, ticket);
+	return task;
+}
+
+wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
+{
+	bool inbox_first = carrier->inbox_next;
+	wp_mpsc_node *task;
+
+	carrier->inbox_next = !inbox_first;
+	task = inbox_first ? wp_mpsc_pop(&carrier->inbox) : poll_queue(carrier);
+	if (task != NULL)
+		return task;
+	return inbox_first ? poll_queue(carrier) : wp_mpsc_pop(&carrier->inbox);
+}
+
+wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
+{
+	unsigned spins = 0;
+
+	while (wp_mpsc_has_published(&victim->queue)) {
+		uint64_t ticket;
+
+		if (wp_ticket_try_acquire(&victim->ticket, &ticket)) {
+			wp_mpsc_node *task = wp_mpsc_pop(&victim->queue);
+
+			wp_ticket_release(&victim->ticket, ticket);
+			return task;
+		}
+		/* Lost to the owner or another stealer, who may leave more behind. */
+		if (++spins < WP_TICKET_PAUSES)
+			wp_pause();
+		else
+			sched_yield();
+	}
+	return NULL;
+}
+
+/* The woken half of a search: takes one task, gives the token back, looks again. [the token's
+ * holder] */
+static wp_mpsc_node *serve(wp_domain *domain, uint32_t victim)
+{
+	wp_mpsc_node *task = wp_carrier_steal(domain->carriers[victim]);
+
+	wp_search_stop(domain);
+	if (SHIPPED ? wp_mpsc_has_published(&domain->carriers[victim]->queue) && task != NULL
+		    : wp__search_recheck(domain, &victim))
+		wp_search(domain, victim);
+	return task;
+}
+
+/* Twin only: exit by load and store; a signal that lands between is lost. */
+static uint32_t split_exit(wp_carrier *carrier)
+{
+	uint32_t old = wp_load_acquire(&carrier->word); /* twin */
+
+	wp_store_release(&carrier->word, WP_RUNNING); /* twin */
+	return old;
+}
+
+/* Not parked and not idle any more: what the word was. [the owner | wait-free] */
+static uint32_t end_park(wp_carrier *carrier)
+{
+	wp_idleset_remove(&carrier->domain->idle, carrier->index);
+	if (wp_twin(carrier_split_exit))
+		return split_exit(carrier);
+	/* [C2] acquire; pairs C3, C5; upholds Carrier!NoSignalLostOnExit: reads and resets in one
+	 * step. */
+	return wp_exchange_acquire(&carrier->word, WP_RUNNING);
+}
+
+wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
+{
+	uint32_t old = end_park(carrier);
+
+	return old >= WP_SEARCHING ? serve(carrier->domain, old - WP_SEARCHING) : NULL;
+}
+
+/* The sibling that has something to take, or NULL. [the owner | wait-free] */
+static wp_carrier *sibling_hit(wp_carrier *carrier)
+{
+	wp_domain *domain = carrier->domain;
+
+	for (uint32_t step = 1; step < domain->count; step++) {
+		wp_carrier *sibling = domain->carriers[(carrier->index + step) % domain->count];
+
+		if (wp__search_is_hit(sibling))
+			return sibling;
+	}
+	return NULL;
+}
+
+/* Gives up a park that found something: with a task from `sibling` (NULL: the own queues have it),
+ * unless a waker came in between. [the owner | wakes somebody at the most] */
+static wp_mpsc_node *give_up_park(wp_carrier *carrier, wp_carrier *sibling)
+{
+	uint32_t old = end_park(carrier);
+
+	if (old >= WP_SEARCHING)
+		return serve(carrier->domain, old - WP_SEARCHING);
+	/* WAKING: a submitter has left its task to this carrier, which must not go into another one. */
+	if (sibling != NULL && (wp__is_parked(old) || wp_twin(search_waking_ignored)))
+		return wp_carrier_steal(sibling);
+	return NULL;
+}
+
+bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **stolen)
+{
+	wp_carrier *sibling = NULL;
+
+	*stolen = NULL;
+	/* [C1] relaxed: ordered by I1 and [P]; pairs C4, C7, C9; upholds
+	 * Carrier!NoMissedSubmission. */
+	wp_store_relaxed(&carrier->word, place);
+	wp_idleset_add(&carrier->domain->idle, carrier->index);
+	/* [P] seq_cst fence; pairs S, R; upholds Search!WorkConservation: word and bit before the
+	 * queues. */
+	if (!wp_twin(search_no_park_fence))
+		wp_fence_seq_cst();
+	if (wp_twin(carrier_no_recheck))
+		return true;
+	if (!wp_mpsc_has_published(&carrier->queue) && !wp_mpsc_has_published(&carrier->inbox)) {
+		if (SHIPPED || wp_twin(search_no_recheck_park))
+			return true;
+		sibling = sibling_hit(carrier);
+		if (sibling == NULL)
+			return true;
+	}
+	*stolen = give_up_park(carrier, sibling);
+	return false;
+}
+
+void wp_carrier_sleep(wp_carrier *carrier)
+{
+	/* [C6] relaxed: stale costs one system call, never a missed wake; pairs C3, C5; upholds
+	 * Carrier!WakeReachesSleeper: the system compares the word again as it queues. */
+	while (wp_load_relaxed(&carrier->word) == WP_PARKED_FUTEX)
+		wp_futex_wait(&carrier->word, WP_PARKED_FUTEX, WP_FOREVER);
+}
+
+wp_mpsc_node *wp_carrier_park(wp_carrier *carrier)
+{
+	wp_mpsc_node *stolen;
+
+	if (!wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))
+		return stolen;
+	wp_carrier_sleep(carrier);
+	return wp_carrier_leave(carrier);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * carrier.h - one word says what a carrier does: run, sleep (and where), wake, search for a victim.
+ *
+ *   from             to               by whom, how
+ *   RUNNING          PARKED_FUTEX    owner, store                 [C1] will sleep at this word
+ *   RUNNING          PARKED_POLLER   owner, store                 [C1] will block in its poller
+ *   PARKED_x         WAKING          submitter, compare-and-swap  [C3] work for you
+ *   PARKED_x         SEARCHING + v   searcher, compare-and-swap   [C5] help v; you hold the token
+ *   any but RUNNING  RUNNING         owner, one exchange          [C2]
+ *
+ *   submitter                                sleeper
+ *   push                                     [C1] word := PARKED_x
+ *   [S] fence                                [I1] set the idle bit
+ *   [C3] wake its carrier, or                [P] fence
+ *   [I3] [N1] [C5] wake an idle one          own queues? every sibling's? a hit: give up the park
+ *
+ *   after each release of the token
+ *   [R] fence; somebody idle and a hit in any queue: search again
+ *
+ * Why it works  Any two of S, P, R are ordered. S before P: the sleeper sees the task. P before
+ *               S: the submitter sees word and bit. If the token was taken, S before R: its
+ *               holder sees the task when it looks again; R before S: the token was free. R
+ *               before P: the sleeper sees what the holder left; P before R: the holder sees the
+ *               sleeper. A read-modify-write replaces none of the three. The waker makes the one
+ *               system call that fits the value its own compare-and-swap replaced. The exit is
+ *               one exchange: a victim is read exactly once.
+ * Not promised  Fairness between carriers; that a hit can be taken (its node may be hostage, see
+ *               mpsc.h).
+ * Spec          specs/Carrier.tla: NoSignalLostOnExit, NoMissedSubmission, WakeReachesSleeper,
+ *               RunsOnlyWhenRunning; specs/Search.tla: WorkConservation, SubmitTerminates,
+ *               PublishedIsTaken.
+ * Evidence      make check-specs T='Carrier|Search', make stress T='carrier|search'. */
+#ifndef WP_CARRIER_H
+#define WP_CARRIER_H
+
+#include "mpsc.h"
+#include "order.h"
+#include "search.h"
+#include "ticket.h"
+
+/* Values of the word. */
+enum {
+	WP_RUNNING = 0,
+	WP_PARKED_FUTEX = 1,
+	WP_PARKED_POLLER = 2,
+	WP_WAKING = 3,
+	WP_SEARCHING = 4, /* + index of the victim */
+};
+
+/* Sizes in lines: word 1, queue 2, inbox 2, ticket 2, the rest 1. Writers: word as in the table;
+ * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index: init;
+ * poller_fd: init; inbox_next: the owner. */
+typedef struct wp_carrier {
+	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
+	wp_mpsc queue;    /* what siblings may steal; consumers hold the ticket */
+	wp_mpsc inbox;    /* what only the owner may take */
+	wp_ticket ticket; /* of queue */
+	_Alignas(WP_LINE) wp_domain *domain;
+	uint32_t index;
+	int poller_fd;   /* eventfd that ends a PARKED_POLLER sleep; -1: none */
+	bool inbox_next; /* the owner's turns alternate */
+} wp_carrier;
+
+_Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LINE,
+	       "word shares a line");
+
+/* Enters carrier `index` into the domain. With a poller: opens its eventfd. WP_OK or WP_SYSTEM.
+ * [before it is shared | a system call] */
+int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool has_poller);
+
+/* Closes the eventfd. Only when no submitter can come any more. [the owner | a system call] */
+void wp_carrier_fini(wp_carrier *carrier);
+
+/* Submits from outside this carrier's thread. [any thread | one system call if somebody is woken]
+ */
+void wp_carrier_submit(wp_carrier *carrier, wp_mpsc_node *task);
+/* The same for a task that no sibling may take. */
+void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task);
+/* Submits from this carrier's own thread. [the owner | one system call if somebody is woken] */
+void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task);
+/* Puts back a task that yielded; the carrier goes on to poll. [the owner | as submit_internal] */
+void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task);
+
+/* The next own task, or NULL. [the owner, RUNNING | waits for at most one stealer] */
+wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier);
+
+/* Says that the carrier is about to sleep in `place`, and looks at every queue of the domain once
+ * more. True: sleep now, then leave. False: there is work, the carrier is RUNNING again and *stolen
+ * is a task that it took, or NULL (look at the own queues). [the owner, RUNNING | wakes somebody at
+ * the most] */
+bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **stolen);
+
+/* After a sleep: RUNNING again. A task, if the wake was to help a sibling and it still had one.
+ * NULL: look at the own queues next, before anything that may take long; a waker may have left
+ * relying on that. [the owner | wakes somebody at the most] */
+wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier);
+
+/* Sleeps at the futex while parked there. [the owner after advertise(WP_PARKED_FUTEX) | blocks] */
+void wp_carrier_sleep(wp_carrier *carrier);
+
+/* advertise, sleep, leave: a stolen task, or NULL: look at the own queues. [the owner, RUNNING |
+ * blocks] */
+wp_mpsc_node *wp_carrier_park(wp_carrier *carrier);
+
+WP_INLINE bool wp__is_parked(uint32_t word)
+{
+	return word == WP_PARKED_FUTEX || word == WP_PARKED_POLLER;
+}
+
+/* Ends the sleep in the place that the caller's compare-and-swap replaced. [any thread | one system
+ * call] */
+void wp__carrier_wake(wp_carrier *carrier, uint32_t place);
+
+/* Takes the oldest task of a sibling, or NULL: none can be taken. [any carrier's thread | retries a
+ * lost ticket] */
+wp_mpsc_node *wp_carrier_steal(wp_carrier *victim);
+
+#endif

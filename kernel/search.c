@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * search.c - an idle carrier for a victim, and another look after each release of the token.
+ * The essay on the three fences is in carrier.h. */
+#include "search.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "carrier.h"
+#include "futex.h"
+
+void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
+{
+	uint64_t one = 1;
+
+	if (wp_twin(carrier_wrong_place))
+		place = wp_load_relaxed(&carrier->word); /* twin */
+	if (wp_twin(carrier_wake_forgotten))
+		return;
+	if (place == WP_PARKED_POLLER)
+		/* A full counter (EAGAIN) is readable already: the poller wakes. */
+		while (write(carrier->poller_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			continue;
+	else
+		wp_futex_wake(&carrier->word, 1);
+}
+
+/* True: this carrier was idle and is on its way; the token goes with the wake. [the token's holder]
+ */
+static bool recruit(wp_carrier *helper, uint32_t victim)
+{
+	/* [C7] relaxed: ordered by I3, [S] or [R]; pairs C1; upholds Search!WorkConservation. */
+	uint32_t word = wp_load_relaxed(&helper->word), place = word;
+
+	/* [C5] release; pairs C2, C6; upholds Search!SearchingImpliesToken: who exits with the
+	 * victim holds the token. */
+	if (!wp__is_parked(word) || !wp_cas_release(&helper->word, &word, WP_SEARCHING + victim))
+		return false;
+	wp__carrier_wake(helper, place);
+	return true;
+}
+
+/* Tries the idle carriers in order. [the token's holder | one system call if somebody is woken] */
+static bool recruit_any(wp_domain *domain, uint32_t victim)
+{
+	for (uint32_t first = 0; first < domain->count; first += WP_IDLESET_BITS) {
+		uint64_t bits = wp_idleset_word(&domain->idle, first / WP_IDLESET_BITS);
+
+		for (; bits != 0; bits &= bits - 1) {
+			uint32_t index = first + (uint32_t)__builtin_ctzll(bits);
+
+			if (index != victim && recruit(domain->carriers[index], victim))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool wp__search_is_hit(wp_carrier *carrier)
+{
+	if (wp_twin(search_count_pinned) && wp_mpsc_has_published(&carrier->inbox))
+		return true;
+	if (!wp_mpsc_has_published(&carrier->queue))
+		return false;
+	if (wp_twin(search_hit_word_first) &&
+	    wp_load_relaxed(&carrier->word) != WP_WAKING) /* twin */
+		return true;
+	/* The count first, the word after it: a carrier that has left WAKING and taken its task may
+	 * be in it for long, and the one task seen here is another. */
+	if (!wp_mpsc_holds_one(&carrier->queue) || !wp_mpsc_is_quiescent(&carrier->inbox))
+		return true;
+	/* [C8] relaxed: ordered by Q11; pairs C3; upholds Search!WorkConservation. A carrier that
+	 * was woken for its one task is not robbed of it. */
+	return !wp_twin(search_hit_word_first) && wp_load_relaxed(&carrier->word) != WP_WAKING;
+}
+
+/* True: bit set and word parked. The bit alone would let a lone searcher spin for ever. [any thread
+ * | wait-free] */
+static bool is_idle(wp_domain *domain, uint32_t index)
+{
+	if (!wp_idleset_has(&domain->idle, index))
+		return false;
+	/* [C9] relaxed: ordered by [R]; pairs C1; upholds Search!SubmitTerminates. */
+	return wp_twin(search_idle_bit_only) ||
+	       wp__is_parked(wp_load_relaxed(&domain->carriers[index]->word));
+}
+
+bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
+{
+	uint32_t idle = 0, last_idle = 0;
+
+	if (wp_twin(search_shipped) || wp_twin(search_no_recheck_release))
+		return false;
+	/* [R] seq_cst fence; pairs S, P; upholds Search!WorkConservation: the token is free before
+	 * the look. */
+	wp_fence_seq_cst();
+	for (uint32_t index = 0; index < domain->count && idle < 2; index++) {
+		if (is_idle(domain, index)) {
+			last_idle = index;
+			idle++;
+		}
+	}
+	for (uint32_t index = 0; idle > 0 && index < domain->count; index++) {
+		if ((idle > 1 || index != last_idle) &&
+		    wp__search_is_hit(domain->carriers[index])) {
+			*victim = index;
+			return true;
+		}
+	}
+	return false;
+}
+
+void wp_search(wp_domain *domain, uint32_t victim)
+{
+	do {
+		if (!wp_search_start(domain))
+			return;
+		if (recruit_any(domain, victim))
+			return;
+		wp_search_stop(domain);
+	} while (wp__search_recheck(domain, &victim));
+}
