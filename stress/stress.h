@@ -1,0 +1,109 @@
+/* stress.h - how a race is written down: state, actors, arbiter, graded outcomes, twins.
+ *
+ * A scenario is data. It names the claim it tries to break and the invariant in specs/ that this
+ * claim is an instance of. Its actors run the real kernel functions, at the same time, on one fresh
+ * state. An actor leaves what it saw in the result; the arbiter, when all actors are done, may add
+ * to it. The first `results` numbers, joined by commas, are the outcome. An actor that would sleep
+ * for ever makes the outcome "asleep", one that would loop for ever "stuck".
+ *
+ * A scenario file knows nothing of the engine that runs it, has no main and no mutable static data.
+ * A twin is the same file compiled with -DWP_TWIN_<name>=1: one named defect, in the kernel or in
+ * the actors, tested with wp_twin(<name>). It must show the outcome that the scenario forbids.
+ *
+ * Spec      none: this is the language. Evidence  tests/test_stress.py. */
+#ifndef WP_STRESS_H
+#define WP_STRESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "order.h"
+#include "twin.h"
+
+enum { STRESS_RESULTS = 8, STRESS_ACTORS = 6, STRESS_OUTCOMES = 24 };
+
+/* Zeroed for each actor. Numbers that several actors leave in the same place are added up. */
+typedef struct stress_result {
+	int64_t r[STRESS_RESULTS];
+} stress_result;
+
+typedef void stress_actor(void *state, stress_result *result);
+
+enum stress_grade {
+	ACCEPTABLE = 1, /* what the claim expects */
+	INTERESTING,    /* allowed, and worth a look */
+	FORBIDDEN,      /* breaks the claim: one sample fails */
+	REQUIRED,       /* must be seen within min_samples on at least 2 CPUs; not judged before */
+};
+
+/* "0,1" exactly; "*" in a place stands for any number there; "asleep"; "stuck"; "*" alone for all
+ * other numbers. The first that matches grades an outcome; "*" alone comes last. */
+typedef struct stress_outcome {
+	const char *pattern;
+	enum stress_grade grade;
+	const char *reason;
+} stress_outcome;
+
+/* The judges that must see a twin. A judge that is neither in seen_by nor in chance must not see
+ * it. */
+enum stress_judge {
+	SEEN_CHECK = 1 << 0,   /* TLC: specs/MC<Concept>_<defect>.cfg exists and fails */
+	SEEN_STRESS = 1 << 1,  /* real cores, plain build (x86-64) */
+	SEEN_DELAYED = 1 << 2, /* real cores, each access delayed at random */
+	SEEN_SC = 1 << 3,      /* explorer, sequential consistency */
+	SEEN_TSO = 1 << 4,     /* explorer, x86-TSO */
+	SEEN_RC11 = 1 << 5,    /* explorer, RC11 */
+};
+
+typedef struct stress_test {
+	const char *name;    /* <concept>_<what>; unique */
+	const char *claim;   /* in words */
+	const char *upholds; /* "Module!Claim" in specs/ */
+	size_t state_size;   /* bytes; a state is zeroed before init */
+	void (*init)(void *state);
+	void (*fini)(
+		void *state); /* after the arbiter, also when an actor was rescued from its sleep */
+	stress_actor *actors[STRESS_ACTORS];
+	stress_actor *arbiter; /* runs alone when all are done; not after "asleep", "stuck" */
+	int results;           /* how many of r[] make the outcome */
+	int blocking;          /* 1: an actor may sleep (futex): one state at a time, watched */
+	uint64_t min_samples;  /* REQUIRED is judged from here on */
+	stress_outcome outcomes[STRESS_OUTCOMES];
+	const struct stress_loops *loops; /* the engine's, made by STRESS_TEST */
+} stress_test;
+
+typedef struct stress_twin {
+	const char *name;   /* <concept>_<defect>; the macro is WP_TWIN_<name> */
+	const char *of;     /* the scenario that must show it */
+	const char *defect; /* one sentence */
+	const char *shows;  /* the outcome pattern that betrays it */
+	unsigned seen_by;   /* judges that must see it */
+	unsigned chance;    /* judges that may or may not: luck decides */
+} stress_twin;
+
+void stress_add_test(const stress_test *test);
+void stress_add_twin(const stress_twin *twin);
+
+#include "engine/loops.h"
+
+/* STRESS_TEST(guard, .claim = ..., ...): one scenario. STRESS_TWIN(guard_no_fence, .of = "guard",
+ * ...): one twin. */
+#define STRESS_TEST(name_, ...)                                                 \
+	static const stress_test stress__test_##name_;                          \
+	STRESS__LOOPS(name_)                                                    \
+	static const stress_test stress__test_##name_ = {                       \
+		.name = #name_, .loops = &stress__loops_##name_, __VA_ARGS__};  \
+	__attribute__((constructor)) static void stress__add_test_##name_(void) \
+	{                                                                       \
+		stress_add_test(&stress__test_##name_);                         \
+	}                                                                       \
+	typedef int stress__test_##name_##_declared
+#define STRESS_TWIN(name_, ...)                                                        \
+	static const stress_twin stress__twin_##name_ = {.name = #name_, __VA_ARGS__}; \
+	__attribute__((constructor)) static void stress__add_twin_##name_(void)        \
+	{                                                                              \
+		stress_add_twin(&stress__twin_##name_);                                \
+	}                                                                              \
+	typedef int stress__twin_##name_##_declared
+
+#endif
