@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * carrier.c - the carrier's word: leaving a sleep, being woken for work, in the right place.
+ *
+ *   carrier 0 (parked)   searcher                 `carrier_exit`: "stole, token left"
+ *   leave                    search for carrier 1
+ *
+ * Why it works  In `carrier_exit` nobody sleeps: the searcher's compare-and-swap meets the exit. If
+ *               the exit misses the victim, the search token is never given back. `carrier_wake`
+ *               really sleeps.
+ * Spec          specs/Carrier.tla. */
+#include "carrier.h"
+
+#include <unistd.h>
+
+#include "error.h"
+#include "stress.h"
+
+enum { CARRIERS = 2 };
+
+struct state {
+	wp_domain domain;
+	wp_carrier *by_index[CARRIERS];
+	wp_carrier carriers[CARRIERS];
+	wp_mpsc_node task;
+};
+
+static void init_domain(struct state *state, uint32_t count, bool has_poller)
+{
+	wp_domain_init(&state->domain, state->by_index, count);
+	for (uint32_t index = 0; index < count; index++)
+		wp_carrier_init(&state->carriers[index], &state->domain, index, has_poller);
+}
+
+/* Carrier 0 sleeps, carrier 1 has a task. */
+static void init_exit(void *at)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	init_domain(state, 2, false);
+	wp_carrier_advertise(&state->carriers[0], WP_PARKED_FUTEX, &stolen);
+	wp_mpsc_push(&state->carriers[1].queue, &state->task);
+}
+
+static void leave(void *at, stress_result *result)
+{
+	result->r[0] = wp_carrier_leave(&((struct state *)at)->carriers[0]) != NULL;
+}
+
+static void searcher(void *at, stress_result *result)
+{
+	(void)result;
+	wp_search(&((struct state *)at)->domain, 1);
+}
+
+static void read_token(void *at, stress_result *result)
+{
+	result->r[1] = wp_load_relaxed(&((struct state *)at)->domain.searching);
+}
+
+STRESS_TEST(carrier_exit, .claim = "An exit that meets a searcher serves it.",
+	.upholds = "Carrier!NoSignalLostOnExit", .state_size = sizeof(struct state),
+	.init = init_exit, .actors = {leave, searcher}, .arbiter = read_token, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "the exit came first: the searcher found nobody"},
+		{"1,0", ACCEPTABLE, "signalled: stole one task, gave the token back"},
+		{"0,1", FORBIDDEN, "signal lost: the victim was overwritten, the token is stuck"},
+		{"1,1", FORBIDDEN, "stole, and kept the token"},
+	});
+
+STRESS_TWIN(carrier_split_exit, .of = "carrier_exit", .defect = "C2 is a load and a store",
+	.shows = "0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Result: "would sleep, was woken". */
+static void init_alone(void *at)
+{
+	init_domain(at, 1, false);
+}
+
+static void advertise(void *at, stress_result *result)
+{
+	wp_mpsc_node *stolen;
+
+	result->r[0] = wp_carrier_advertise(&((struct state *)at)->carriers[0], WP_PARKED_FUTEX,
+					    &stolen);
+}
+
+static void submitter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carriers[0], &state->task);
+}
+
+static void read_word(void *at, stress_result *result)
+{
+	result->r[1] = wp_load_relaxed(&((struct state *)at)->carriers[0].word) == WP_WAKING;
+}
+
+STRESS_TEST(carrier_submission, .claim = "A carrier that goes to sleep sees the task, or is woken.",
+	.upholds = "Carrier!NoMissedSubmission", .state_size = sizeof(struct state),
+	.init = init_alone, .actors = {advertise, submitter}, .arbiter = read_word, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "it saw the task when it looked again"},
+		{"1,1", ACCEPTABLE, "it sleeps, and the submitter has woken it"},
+		{"1,0", FORBIDDEN, "missed: it sleeps with a task in its queue"},
+		{"0,1", FORBIDDEN, "awake, and its word says waking"},
+	});
+
+STRESS_TWIN(carrier_no_recheck, .of = "carrier_submission",
+	.defect = "parks without looking at the queues again", .shows = "1,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(search_no_submit_fence, .of = "carrier_submission", .defect = "drops fence [S]",
+	.shows = "1,0", .seen_by = SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
+STRESS_TWIN(search_no_park_fence, .of = "carrier_submission",
+	.defect = "drops fence [P]: I1 is a locked instruction on x86, so only RC11 shows it",
+	.shows = "1,0", .seen_by = SEEN_RC11);
+
+/* A real sleep and a real wake. Result: "task run". */
+static void run_one(void *at, stress_result *result)
+{
+	wp_carrier *carrier = &((struct state *)at)->carriers[0];
+	wp_mpsc_node *task = wp_carrier_poll(carrier);
+
+	while (task == NULL) {
+		task = wp_carrier_park(carrier);
+		if (task == NULL)
+			task = wp_carrier_poll(carrier);
+	}
+	result->r[0] = 1;
+}
+
+STRESS_TEST(carrier_wake, .claim = "A submission reaches a sleeping carrier.",
+	.upholds = "Carrier!NoMissedSubmission", .state_size = sizeof(struct state),
+	.init = init_alone, .actors = {run_one, submitter}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "the task ran"},
+		{"asleep", FORBIDDEN, "a missed wakeup"},
+	});
+
+STRESS_TWIN(carrier_wake_forgotten, .of = "carrier_wake", .defect = "claims the wake, sends none",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS);
+
+/* The sleep is in a poller. Result: "would block, was woken, eventfd readable". */
+static void init_poller(void *at)
+{
+	init_domain(at, 1, true);
+}
+
+static void fini_poller(void *at)
+{
+	wp_carrier_fini(&((struct state *)at)->carriers[0]);
+}
+
+static void advertise_poller(void *at, stress_result *result)
+{
+	wp_mpsc_node *stolen;
+
+	result->r[0] = wp_carrier_advertise(&((struct state *)at)->carriers[0], WP_PARKED_POLLER,
+					    &stolen);
+}
+
+static void read_eventfd(void *at, stress_result *result)
+{
+	uint64_t count;
+
+	read_word(at, result);
+	result->r[2] = read(((struct state *)at)->carriers[0].poller_fd, &count, sizeof(count)) > 0;
+}
+
+STRESS_TEST(carrier_poller, .claim = "The wake goes to the place where the carrier sleeps.",
+	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state),
+	.init = init_poller, .fini = fini_poller, .actors = {advertise_poller, submitter},
+	.arbiter = read_eventfd, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,1,1", ACCEPTABLE, "it blocks in its poller, the eventfd ends that"},
+		{"0,0,0", ACCEPTABLE, "it saw the task when it looked again"},
+		{"0,0,1", INTERESTING, "woken while it looked: the eventfd is read next time"},
+		{"1,1,0", FORBIDDEN, "the wake went to the futex, the poller blocks"},
+		{"1,0,*", FORBIDDEN, "missed"},
+	});
+
+STRESS_TWIN(carrier_wrong_place, .of = "carrier_poller",
+	.defect = "the waker reads the word again instead of acting on what it replaced",
+	.shows = "1,1,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

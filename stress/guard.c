@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * guard.c - may the poller block? The hand-off of kernel/guard.h, and what breaks it.
+ *
+ *   poller            producer               result: "wake-up owed, work seen"
+ *   announce          work := 1
+ *   work?             signal
+ *
+ * Why it works  Nobody sleeps in `guard`: the pair that the two leave behind says whether a poller
+ *               would have slept with its work unseen and no wake owed. `guard_sleep` and
+ *               `guard_rendezvous` really sleep.
+ * Spec          specs/Guard.tla. */
+#include "guard.h"
+#include "error.h"
+#include "parker.h"
+#include "stress.h"
+
+struct state {
+	wp_guard guard;
+	wp_atomic(uint32_t) work;
+	wp_parker parker;
+	wp_rendezvous rendezvous;
+};
+
+static void init_symmetric(void *at)
+{
+	struct state *state = at;
+
+	wp_guard_init(&state->guard, WP_GUARD_SYMMETRIC);
+	wp_parker_init(&state->parker);
+	wp_rendezvous_init(&state->rendezvous, WP_GUARD_SYMMETRIC);
+}
+
+static void producer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_store_release(&state->work, 1);
+	result->r[0] = wp_guard_signal(&state->guard);
+}
+
+static void poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (wp_twin(guard_check_first)) {
+		result->r[1] = wp_load_acquire(&state->work);
+		wp_guard_announce(&state->guard);
+		return;
+	}
+	wp_guard_announce(&state->guard);
+	result->r[1] = wp_load_acquire(&state->work);
+	if (wp_twin(guard_heavy_after_recheck))
+		wp_fence_heavy();
+}
+
+#define OUTCOMES                                                                               \
+	.outcomes = {                                                                          \
+		{"0,0", FORBIDDEN, "lost: the poller blocks and nobody will wake it"},         \
+		{"0,1", ACCEPTABLE, "the poller saw the work"},                                \
+		{"1,0", ACCEPTABLE, "the poller blocks, a wake-up is on its way"},             \
+		{"1,1", INTERESTING, "one redundant wake-up; harmless"},                       \
+	}
+
+STRESS_TEST(guard,
+	.claim = "Work is seen by the poller, or a wake-up is owed to it.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	.init = init_symmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
+
+STRESS_TWIN(guard_check_first, .of = "guard",
+	.defect = "no protocol: the poller looks for work before it announces", .shows = "0,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(guard_no_fence, .of = "guard", .defect = "drops fences G2 and G4", .shows = "0,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
+STRESS_TWIN(guard_no_poller_fence, .of = "guard", .defect = "drops fence G2", .shows = "0,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
+STRESS_TWIN(guard_no_producer_fence, .of = "guard", .defect = "drops fence G4", .shows = "0,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
+
+/* The asymmetric pair, where the system has it; else the guard falls back and says so. */
+static void init_asymmetric(void *at)
+{
+	wp_guard_init(&((struct state *)at)->guard, WP_GUARD_ASYMMETRIC);
+}
+
+STRESS_TEST(guard_asymmetric,
+	.claim = "A light fence on the hot side suffices when the poller's is heavy.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	.init = init_asymmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
+
+STRESS_TWIN(guard_light_light, .of = "guard_asymmetric", .defect = "G9 is light as well",
+	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_DELAYED);
+STRESS_TWIN(guard_heavy_before_announce, .of = "guard_asymmetric",
+	.defect = "G9 stands before G1", .shows = "0,0",
+	.seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(guard_heavy_after_recheck, .of = "guard_asymmetric",
+	.defect = "the heavy fence stands after the re-check, a light one before it", .shows = "0,0",
+	.seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Two producers, one promise to sleep. */
+static void init_asleep(void *at)
+{
+	struct state *state = at;
+
+	init_symmetric(at);
+	wp_guard_announce(&state->guard);
+}
+
+static void other_producer(void *at, stress_result *result)
+{
+	result->r[1] = wp_guard_signal(&((struct state *)at)->guard);
+}
+
+STRESS_TEST(guard_claim, .claim = "Exactly one producer pays for one sleep.",
+	.upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state), .init = init_asleep,
+	.actors = {producer, other_producer}, .results = 2,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "the first pays"},
+		{"0,1", ACCEPTABLE, "the second pays"},
+		{"1,1", FORBIDDEN, "both pay: a wake-up that nobody waits for"},
+		{"0,0", FORBIDDEN, "nobody pays: the poller sleeps on"},
+	});
+
+STRESS_TWIN(guard_no_claim, .of = "guard_claim", .defect = "G6 is a load and a store",
+	.shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A sticky signal (a permit), a real sleep. Result: "work seen at the end". */
+static void waking_producer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_store_release(&state->work, 1);
+	if (wp_guard_signal(&state->guard) && !wp_twin(guard_wake_unpaid))
+		wp_parker_unpark(&state->parker);
+}
+
+static void sleeping_poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_guard_announce(&state->guard);
+	if (!wp_load_acquire(&state->work))
+		wp_parker_park(&state->parker);
+	wp_guard_leave(&state->guard);
+	result->r[0] = wp_load_relaxed(&state->work);
+}
+
+#define AWAKE                                                                                  \
+	.outcomes = {                                                                          \
+		{"1", ACCEPTABLE, "awake, and the work is there"},                             \
+		{"0", FORBIDDEN, "woken without the work: the wake ordered nothing"},          \
+		{"asleep", FORBIDDEN, "a missed wakeup"},                                      \
+	}
+
+STRESS_TEST(guard_sleep, .claim = "A poller that blocks with work queued is woken.",
+	.upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_symmetric,
+	.actors = {waking_producer, sleeping_poller}, .results = 1, .blocking = 1, AWAKE);
+
+STRESS_TWIN(guard_wake_unpaid, .of = "guard_sleep", .defect = "claims the wake and sends none",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A signal that is not sticky: check and wait under the signaller's lock. */
+static void rendezvous_producer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_store_release(&state->work, 1);
+	wp_rendezvous_signal(&state->rendezvous);
+}
+
+static void rendezvous_poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_guard_announce(&state->rendezvous.guard);
+	if (wp_load_acquire(&state->work))
+		wp_guard_leave(&state->rendezvous.guard);
+	else
+		wp_rendezvous_block(&state->rendezvous, WP_FOREVER);
+	result->r[0] = wp_load_relaxed(&state->work);
+}
+
+STRESS_TEST(guard_rendezvous, .claim = "A condition signal cannot fall between check and wait.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	.init = init_symmetric, .actors = {rendezvous_producer, rendezvous_poller}, .results = 1,
+	.blocking = 1, AWAKE);
+
+STRESS_TWIN(guard_signal_outside_lock, .of = "guard_rendezvous",
+	.defect = "claims and signals without the lock", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS);

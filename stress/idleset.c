@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * idleset.c - two members of one word come and go at once.
+ *
+ *   member 0          member 1                     result: "bits left"
+ *   add               add            (idleset)
+ *   add               remove         (idleset_leave)
+ *
+ * Why it works  The arbiter reads the word when both are done.
+ * Spec          specs/Idleset.tla. */
+#include "idleset.h"
+#include "stress.h"
+
+struct state {
+	wp_idleset set;
+};
+
+static void init(void *at)
+{
+	wp_idleset_init(&((struct state *)at)->set);
+}
+
+static void member_0(void *at, stress_result *result)
+{
+	(void)result;
+	wp_idleset_add(&((struct state *)at)->set, 0);
+}
+
+static void member_1(void *at, stress_result *result)
+{
+	(void)result;
+	wp_idleset_add(&((struct state *)at)->set, 1);
+}
+
+static void read_bits(void *at, stress_result *result)
+{
+	result->r[0] = (int64_t)wp_idleset_word(&((struct state *)at)->set, 0);
+}
+
+STRESS_TEST(idleset, .claim = "No member's bit is lost when another one's is set.",
+	.upholds = "Idleset!NoLostBit", .state_size = sizeof(struct state), .init = init,
+	.actors = {member_0, member_1}, .arbiter = read_bits, .results = 1,
+	.outcomes = {
+		{"3", ACCEPTABLE, "both are in"},
+		{"*", FORBIDDEN, "a bit was lost"},
+	});
+
+STRESS_TWIN(idleset_plain_set, .of = "idleset", .defect = "I1 is a load and a store",
+	.shows = "*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Member 1 is idle before, and goes to work. */
+static void init_idle(void *at)
+{
+	init(at);
+	wp_idleset_add(&((struct state *)at)->set, 1);
+}
+
+static void leaver(void *at, stress_result *result)
+{
+	(void)result;
+	wp_idleset_remove(&((struct state *)at)->set, 1);
+}
+
+STRESS_TEST(idleset_leave, .claim = "A member's bit is set as long as it is parked.",
+	.upholds = "Idleset!BitSetWhileParked", .state_size = sizeof(struct state),
+	.init = init_idle, .actors = {member_0, leaver}, .arbiter = read_bits, .results = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "one is in, the other out"},
+		{"*", FORBIDDEN, "a bit was lost or came back"},
+	});
+
+STRESS_TWIN(idleset_plain_clear, .of = "idleset_leave", .defect = "I2 is a load and a store",
+	.shows = "*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

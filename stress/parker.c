@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * parker.c - one permit: given once, never lost, and carrying the giver's data.
+ *
+ *   owner             unparker               result of `parker`: "data seen"
+ *   park              data := 1
+ *   data?             unpark
+ *
+ * Why it works  The owner really sleeps. What it reads after the park is what the unparker wrote
+ *               before.
+ * Spec          specs/Parker.tla. */
+#include "parker.h"
+#include "error.h"
+#include "futex.h"
+#include "stress.h"
+
+struct state {
+	wp_parker parker;
+	wp_atomic(uint32_t) data;
+};
+
+static void init(void *at)
+{
+	wp_parker_init(&((struct state *)at)->parker);
+}
+
+static void unparker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_store_relaxed(&state->data, 1);
+	result->r[1] = wp_parker_unpark(&state->parker);
+}
+
+static void owner(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_parker_park(&state->parker);
+	result->r[0] = wp_load_relaxed(&state->data);
+}
+
+STRESS_TEST(parker, .claim = "An unpark ends the park that it precedes or finds.",
+	.upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {unparker, owner}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "awake, with the unparker's data"},
+		{"0", FORBIDDEN, "awake without the data: unpark did not happen before"},
+		{"asleep", FORBIDDEN, "a missed wakeup: the permit is there and the owner sleeps"},
+	});
+
+STRESS_TWIN(parker_wake_forgotten, .of = "parker", .defect = "gives the permit, wakes nobody",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Two unparkers and an owner that never sleeps. Result: "permits given, permits taken". */
+static void first_giver(void *at, stress_result *result)
+{
+	result->r[0] = wp_parker_unpark(&((struct state *)at)->parker);
+}
+
+static void second_giver(void *at, stress_result *result)
+{
+	result->r[0] = wp_parker_unpark(&((struct state *)at)->parker);
+}
+
+static void taker(void *at, stress_result *result)
+{
+	result->r[1] = wp_parker_park_until(&((struct state *)at)->parker, 0) == WP_OK;
+}
+
+static void take_rest(void *at, stress_result *result)
+{
+	while (wp_parker_park_until(&((struct state *)at)->parker, 0) == WP_OK)
+		result->r[1]++;
+}
+
+STRESS_TEST(parker_permits, .claim = "Each permit given is taken once, and there is one at most.",
+	.upholds = "Parker!PermitAtMostOne", .state_size = sizeof(struct state), .init = init,
+	.actors = {first_giver, second_giver, taker}, .arbiter = take_rest, .results = 2,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "one gave, the other found it there"},
+		{"2,2", ACCEPTABLE, "one was taken before the other came"},
+		{"*,*", FORBIDDEN, "a permit was lost, doubled or invented"},
+	});
+
+STRESS_TWIN(parker_store_unpark, .of = "parker_permits",
+	.defect = "PK4 is a load and a store", .shows = "2,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The permit is there already. Result: "data seen, unpark gave it". */
+static void init_permit(void *at)
+{
+	init(at);
+	wp_parker_unpark(&((struct state *)at)->parker);
+}
+
+STRESS_TEST(parker_data, .claim = "An unpark that finds the permit there hands its data over too.",
+	.upholds = "Parker!HappensBefore", .state_size = sizeof(struct state), .init = init_permit,
+	.actors = {unparker, owner}, .results = 2,
+	.outcomes = {
+		{"0,1", ACCEPTABLE, "the old permit was taken first"},
+		{"1,0", ACCEPTABLE, "one permit for both, with the data"},
+		{"1,1", ACCEPTABLE, "taken first, the data seen all the same"},
+		{"0,0", FORBIDDEN, "the permit was there, and the park that took it missed the data"},
+	});
+
+STRESS_TWIN(parker_early_out, .of = "parker_data",
+	.defect = "unpark returns at once when a load finds the permit", .shows = "0,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
+
+/* The time runs out (it has: the system call returns at once) while the permit comes. Result:
+ * "permits taken". */
+static void hasty_owner(void *at, stress_result *result)
+{
+	result->r[0] = wp_parker_park_until(&((struct state *)at)->parker, 1) == WP_OK;
+}
+
+/* Anywhere within two microseconds: about the length of the other's system call. */
+static void giver(void *at, stress_result *result)
+{
+	int64_t now_ns = wp_clock_ns(), until_ns = now_ns + now_ns % 2000;
+
+	(void)result;
+	while (wp_clock_ns() < until_ns)
+		wp_pause();
+	wp_parker_unpark(&((struct state *)at)->parker);
+}
+
+static void take_left(void *at, stress_result *result)
+{
+	result->r[0] += wp_parker_park_until(&((struct state *)at)->parker, 0) == WP_OK;
+}
+
+STRESS_TEST(parker_timeout, .claim = "A permit that comes with the timeout is taken or kept.",
+	.upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {giver, hasty_owner}, .arbiter = take_left, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "taken by the park, or by the next one"},
+		{"0", FORBIDDEN, "erased by the exit from the timed park"},
+	});
+
+STRESS_TWIN(parker_lost_permit_on_timeout, .of = "parker_timeout",
+	.defect = "a timed-out park clears the permit and reports the timeout", .shows = "0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(parker_split_exit, .of = "parker_timeout", .defect = "PK3 is a load and a store",
+	.shows = "0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);

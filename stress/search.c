@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * search.c - push stealing: a task behind a long one reaches an idle sibling.
+ *
+ *   carrier 0, carrier 1      submitter a, b                 result: "carriers that got a task"
+ *   take one task, end        submit to carrier 2, which is in a long task
+ *
+ * Why it works  A carrier that has its task is done, as one in a long task is: the second task must
+ *               be brought to the other. If both tasks are published and a carrier sleeps on, its
+ *               actor never ends: "asleep".
+ * Spec          specs/Search.tla: WorkConservation, PublishedIsTaken. */
+#include "search.h"
+#include "carrier.h"
+#include "error.h"
+#include "stress.h"
+
+enum { CARRIERS = 3, TASKS = 3 };
+
+struct state {
+	wp_domain domain;
+	wp_carrier *by_index[CARRIERS];
+	wp_carrier carriers[CARRIERS];
+	wp_mpsc_node tasks[TASKS];
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->by_index, CARRIERS);
+	for (uint32_t index = 0; index < CARRIERS; index++)
+		wp_carrier_init(&state->carriers[index], &state->domain, index, false);
+}
+
+/* One task, from the own queue, a sibling's, or wherever a wake says. */
+static wp_mpsc_node *take_one(wp_carrier *carrier)
+{
+	wp_mpsc_node *task = wp_carrier_poll(carrier);
+
+	while (task == NULL) {
+		task = wp_carrier_park(carrier);
+		if (task == NULL)
+			task = wp_carrier_poll(carrier);
+	}
+	return task;
+}
+
+static void carrier_0(void *at, stress_result *result)
+{
+	take_one(&((struct state *)at)->carriers[0]);
+	result->r[0] = 1;
+}
+
+static void carrier_1(void *at, stress_result *result)
+{
+	take_one(&((struct state *)at)->carriers[1]);
+	result->r[0] = 1;
+}
+
+static void submitter_a(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carriers[2], &state->tasks[0]);
+}
+
+static void submitter_b(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carriers[2], &state->tasks[1]);
+}
+
+STRESS_TEST(search, .claim = "No carrier sleeps beside a task that it could take.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_0, carrier_1, submitter_a, submitter_b}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"2", ACCEPTABLE, "both carriers got a task"},
+		{"asleep", FORBIDDEN, "stranded: a task waits for the long one, a carrier is idle"},
+	});
+
+STRESS_TWIN(search_shipped, .of = "search",
+	.defect = "the seed's protocol: no look at siblings on park, none after a release",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(search_no_recheck_park, .of = "search", .defect = "park looks at its own queues only",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(search_no_recheck_release, .of = "search", .defect = "nobody looks after a release",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+STRESS_TWIN(search_idle_bit_only, .of = "search",
+	.defect = "the re-check judges by the idle bit alone: a lone submitter spins",
+	.shows = "livelock", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO);
+STRESS_TWIN(search_count_pinned, .of = "search",
+	.defect = "a pinned task counts as a hit: a carrier that may not take it spins",
+	.shows = "livelock", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO);
+
+/* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
+static void target_a(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carriers[0], &state->tasks[0]);
+}
+
+static void target_b(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carriers[0], &state->tasks[1]);
+}
+
+STRESS_TEST(search_wake,
+	.claim = "Waking its carrier does not end the duty to a task that is not alone.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_0, carrier_1, target_a, target_b}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"2", ACCEPTABLE, "both carriers got a task"},
+		{"asleep", FORBIDDEN, "stranded behind the task that the woken carrier took"},
+	});
+
+STRESS_TWIN(search_wake_and_leave, .of = "search_wake",
+	.defect = "who has woken the carrier leaves, alone or not", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(search_late_alone, .of = "search_wake",
+	.defect = "looks whether its task is alone after the wake instead of before", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(search_hit_word_first, .of = "search_wake",
+	.defect = "the hit rule reads the word before it counts", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* One task goes to carrier 0, which may sleep, the other to carrier 2. */
+STRESS_TEST(search_mixed, .claim = "A carrier that was woken for a task does not go into another.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_0, carrier_1, submitter_a, target_b}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"2", ACCEPTABLE, "both carriers got a task"},
+		{"asleep", FORBIDDEN, "stranded: its carrier was woken, and took another one"},
+	});
+
+STRESS_TWIN(search_waking_ignored, .of = "search_mixed",
+	.defect = "a park that was given up for a sibling's task steals it although it was woken",
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Carrier 2 submits to itself and goes into a long task. Result: "task taken". */
+static void long_after_submit(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit_internal(&state->carriers[2], &state->tasks[0]);
+}
+
+#define TAKEN                                                                                  \
+	.outcomes = {                                                                          \
+		{"1", ACCEPTABLE, "the idle carrier took it"},                                 \
+		{"asleep", FORBIDDEN, "stranded: the idle carrier was not told"},              \
+	}
+
+STRESS_TEST(search_internal, .claim = "A carrier that submits to itself tells an idle sibling.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_0, long_after_submit}, .results = 1, .blocking = 1, TAKEN);
+
+STRESS_TWIN(search_silent_internal, .of = "search_internal",
+	.defect = "an internal submission signals nobody", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS);
+
+/* Carrier 2 has a task of its own; it puts back another one and takes its own first. */
+static void init_inbox(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_mpsc_push(&state->carriers[2].inbox, &state->tasks[2]);
+	state->carriers[2].inbox_next = true;
+}
+
+static void long_after_reenqueue(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_reenqueue(&state->carriers[2], &state->tasks[0]);
+	wp_carrier_poll(&state->carriers[2]);
+}
+
+STRESS_TEST(search_reenqueue, .claim = "A task that was put back behind another one is offered.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	.init = init_inbox, .actors = {carrier_0, long_after_reenqueue}, .results = 1,
+	.blocking = 1, TAKEN);
+
+STRESS_TWIN(search_silent_reenqueue, .of = "search_reenqueue",
+	.defect = "a re-enqueue signals nobody", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Carrier 2 sleeps, is sent a task and a pinned one, and stays in the first that it takes. */
+static void pinned_submitter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit_pinned(&state->carriers[2], &state->tasks[1]);
+}
+
+static void long_after_first(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *first = take_one(&state->carriers[2]);
+
+	(void)result;
+	/* Took the stealable one: carrier 0 gets another, so that it has one to take. */
+	if (first != &state->tasks[1])
+		wp_carrier_submit(&state->carriers[0], &state->tasks[2]);
+}
+
+STRESS_TEST(search_pinned, .claim = "A pinned task that overtakes leaves nothing stranded.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_0, long_after_first, submitter_a, pinned_submitter}, .results = 1,
+	.blocking = 1, TAKEN);
+
+STRESS_TWIN(search_pinned_leaves, .of = "search_pinned",
+	.defect = "a pinned submission looks at nothing else", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS);
