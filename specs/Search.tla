@@ -195,3 +195,5 @@ Results (seconds: manifest.json)    states  depth
   MCSearchLive      2 x 2            17,849    48    PublishedIsTaken
   MCSearchSubmit    2 x 2            17,849    48    SubmitTerminates
   MCSearchPark      2 x 2            12,013    45    ParkTerminates
+  full set: MCSearchFull 17,569,073 (88), MCSearchThreeFull 1,024,686 (78), MCSearchPinnedFull
+  4,408,943 (120), MCSearchInternalFull 5,586,378 (91), MCSearchLiveFull 900,479 (61)
