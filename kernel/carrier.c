@@ -9,7 +9,9 @@
 #include "futex.h"
 
 /* As the locality-first scheduler shipped it: a refused search is left to its holder, who never
- * looks again. */
+ * looks again. specs/Search.tla's `shipped` is closer to it in three points that play no part in
+ * its failure: no signal on a re-enqueue, one random probe before a park, and a search that takes
+ * the token with nobody idle. */
 #define SHIPPED wp_twin(search_shipped)
 
 int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool has_poller)
@@ -42,8 +44,8 @@ static void search_if_idle(wp_carrier *victim)
 /* Between a push and the look at the words. [any thread | wait-free] */
 static void submit_fence(void)
 {
-	/* [S] seq_cst fence; pairs P, R; upholds Search!WorkConservation: the task before word, bit
-	 * and token. */
+	/* [S] seq_cst fence; pairs S, P, R; upholds Search!WorkConservation: the task before word,
+	 * bit and token, and before the other queue where somebody may have submitted too. */
 	if (!wp_twin(search_no_submit_fence))
 		wp_fence_seq_cst();
 }
@@ -128,6 +130,8 @@ static wp_mpsc_node *poll_queue(wp_carrier *carrier)
 	ticket = wp_ticket_acquire(&carrier->ticket);
 	task = wp_mpsc_pop(&carrier->queue);
 	wp_ticket_release(&carrier->ticket, ticket);
+	if (task == NULL)
+		sched_yield(); /* hostage, or gone: let its producer run */
 	return task;
 }
 
@@ -154,6 +158,8 @@ wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 			wp_mpsc_node *task = wp_mpsc_pop(&victim->queue);
 
 			wp_ticket_release(&victim->ticket, ticket);
+			if (task == NULL)
+				sched_yield(); /* as in poll_queue */
 			return task;
 		}
 		/* Lost to the owner or another stealer, who may leave more behind. */

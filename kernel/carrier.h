@@ -17,13 +17,14 @@
  *   after each release of the token
  *   [R] fence; somebody idle and a hit in any queue: search again
  *
- * Why it works  Any two of S, P, R are ordered. S before P: the sleeper sees the task. P before
- *               S: the submitter sees word and bit. If the token was taken, S before R: its
- *               holder sees the task when it looks again; R before S: the token was free. R
- *               before P: the sleeper sees what the holder left; P before R: the holder sees the
- *               sleeper. A read-modify-write replaces none of the three. The waker makes the one
- *               system call that fits the value its own compare-and-swap replaced. The exit is
- *               one exchange: a victim is read exactly once.
+ * Why it works  Any two of S, P, R are ordered. S before P: the sleeper sees the task. P before S:
+ *               the submitter sees word and bit. If the token was taken, S before R: its holder
+ *               sees the task when it looks again; R before S: the token was free, or its next
+ *               holder looks after S. R before P: the sleeper sees what the holder left; P before
+ *               R: the holder sees the sleeper. S before S: of two submissions, to queue and inbox
+ *               of one carrier, the later sees the earlier. A read-modify-write replaces no fence.
+ *               The waker makes the one system call that fits the value its own compare-and-swap
+ *               replaced. The exit is one exchange: a victim is read exactly once.
  * Not promised  Fairness between carriers; that a hit can be taken (its node may be hostage, see
  *               mpsc.h).
  * Spec          specs/Carrier.tla: NoSignalLostOnExit, NoMissedSubmission, WakeReachesSleeper,
@@ -47,7 +48,7 @@ enum {
 	WP_SEARCHING = 4, /* + index of the victim */
 };
 
-/* Sizes in lines: word 1, queue 2, inbox 2, ticket 2, the rest 1. Writers: word as in the table;
+/* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, the rest 1. Writers: word as in the table;
  * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index: init;
  * poller_fd: init; inbox_next: the owner. */
 typedef struct wp_carrier {
@@ -57,7 +58,7 @@ typedef struct wp_carrier {
 	wp_ticket ticket; /* of queue */
 	_Alignas(WP_LINE) wp_domain *domain;
 	uint32_t index;
-	int poller_fd;   /* eventfd that ends a PARKED_POLLER sleep; -1: none */
+	int poller_fd;   /* eventfd that ends a PARKED_POLLER sleep; -1: park at the futex only */
 	bool inbox_next; /* the owner's turns alternate */
 } wp_carrier;
 
@@ -68,15 +69,17 @@ _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LI
  * [before it is shared | a system call] */
 int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool has_poller);
 
-/* Closes the eventfd. Only when no submitter can come any more. [the owner | a system call] */
+/* Closes the eventfd. Only when every submit, search and park in the domain has returned: each may
+ * hold this carrier for its wake. [the owner | a system call] */
 void wp_carrier_fini(wp_carrier *carrier);
 
-/* Submits from outside this carrier's thread. [any thread | one system call if somebody is woken]
- */
+/* Submits from outside this carrier's thread.
+ * [any thread | a system call per thread woken, two at the most] */
 void wp_carrier_submit(wp_carrier *carrier, wp_mpsc_node *task);
 /* The same for a task that no sibling may take. */
 void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task);
-/* Submits from this carrier's own thread. [the owner | one system call if somebody is woken] */
+/* Submits from this carrier's own thread.
+ * [the owner | a system call per thread woken, two at the most] */
 void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task);
 /* Puts back a task that yielded; the carrier goes on to poll. [the owner | as submit_internal] */
 void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task);
@@ -91,8 +94,8 @@ wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier);
 bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **stolen);
 
 /* After a sleep: RUNNING again. A task, if the wake was to help a sibling and it still had one.
- * NULL: look at the own queues next, before anything that may take long; a waker may have left
- * relying on that. [the owner | wakes somebody at the most] */
+ * NULL: poll; if that is NULL too, advertise again before anything that may take long: a waker may
+ * have left relying on it. [the owner | wakes somebody at the most] */
 wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier);
 
 /* Sleeps at the futex while parked there. [the owner after advertise(WP_PARKED_FUTEX) | blocks] */

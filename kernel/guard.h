@@ -14,6 +14,8 @@
  * needs no lock. Rendezvous (a condition): check and wait under the lock under which the claim
  * and the signal are made.
  *
+ * Guards serve threads of one process: futex and membarrier are private here.
+ *
  * Why it works  The two fences are totally ordered, so one side reads the other's store: either
  *               the poller sees the work, or the producer sees the promise to sleep. G6 is an
  *               exchange, so one producer pays. G7 is an exchange too: promise and wake end in
@@ -115,8 +117,9 @@ int wp_rendezvous_init(wp_rendezvous *rendezvous,
  * producer claimed the wake) or WP_TIMEOUT. [the poller | blocks] */
 int wp_rendezvous_block(wp_rendezvous *rendezvous, int64_t deadline_ns);
 
-/* The same, and WP_INTERRUPTED when a signal handler ran meanwhile: the promise stands, block again
- * or leave. [the poller | blocks] */
+/* The same, and WP_INTERRUPTED when a handler that was installed without SA_RESTART ran during the
+ * block: block again (at once over if the wake was claimed meanwhile) or leave.
+ * [the poller | blocks] */
 int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadline_ns);
 
 /* Call after a push. True: this call woke the poller. [any thread | wait-free if it is awake, else

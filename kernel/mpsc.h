@@ -21,7 +21,8 @@
  *               published end is safe because every producer signals after Q3, the one in the
  *               bubble too.
  * Not promised  That pop succeeds when has_published is true: the one node may be hostage for as
- *               long as its successor's producer is descheduled between Q2 and Q3.
+ *               long as its successor's producer is descheduled between Q2 and Q3. Meanwhile
+ *               owner and idle siblings poll, and yield.
  * Spec          specs/Mpsc.tla: Fifo, NoLoss, EmptyIsTrue, PushNeverFails.
  * Evidence      make check-specs T=Mpsc, make stress T=mpsc, make bench T=mpsc. */
 #ifndef WP_MPSC_H
@@ -96,8 +97,8 @@ WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 		wp_store_relaxed(&queue->first, NULL);         /* twin */
 		return true;
 	}
-	/* [Q7] release; pairs Q2; upholds Mpsc!NoLoss: a producer that gets &first writes it after
-	 * our last Q6. */
+	/* [Q7] release; pairs Q2, Q10, Q12; upholds Mpsc!NoLoss: a producer that gets &first
+	 * writes it after our last Q6. */
 	if (!wp_cas_release(&queue->tail, &behind, &queue->first))
 		return false;
 	if (wp_twin(mpsc_plain_clear))
@@ -130,40 +131,46 @@ WP_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
 }
 
 /* cdef: begin */
-/* True: the head of the queue is published. False is exact in this sense: at the read, no push that
- * is older than every unfinished one was waiting to be taken. [any thread | wait-free, reads only
- * the queue] */
+/* True: the head of the queue is published (for an instant also while the last one is taken).
+ * False is exact in this sense: at the read, no push that is older than every unfinished one was
+ * waiting to be taken. [any thread | wait-free, reads only the queue] */
 WP_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
 {
 	if (wp_twin(mpsc_asks_tail))
 		return wp_load_relaxed(&queue->tail) != &queue->first; /* twin */
-	/* [Q9] relaxed: ordered by the caller's fence; pairs Q3, Q6; upholds Mpsc!EmptyIsTrue. */
+	/* [Q9] relaxed: ordered by the caller's fence before a sleep, elsewhere stale costs a park,
+	 * never a task; pairs Q3, Q6; upholds Mpsc!EmptyIsTrue. */
 	return wp_load_relaxed(&queue->first) != NULL;
 }
 
 /* True: no push has been reserved that is not taken. [any thread | wait-free] */
 WP_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
 {
-	/* [Q10] relaxed: ordered by the caller's fence; pairs Q2; upholds Mpsc!EmptyIsTrue. */
-	return wp_load_relaxed(&queue->tail) == &queue->first;
+	/* [Q10] acquire; pairs Q2, Q7; upholds Search!WorkConservation: who sees that the last node
+	 * was taken sees what its taker did before, its carrier's word among it. */
+	return wp_load_acquire(&queue->tail) == &queue->first;
 }
 /* cdef: end */
 
-/* True: at the second read the queue held one node, published, and nothing else; unless that node
- * was taken and pushed again between the two reads, and then this push signals for itself. The
- * order of the reads matters: first, then tail. [any thread | wait-free, reads only the queue] */
-WP_INLINE bool wp_mpsc_holds_one(wp_mpsc *queue)
+/* How much is published: 0, 1, or 2 for more. 1 was true at the second read: the queue held one
+ * node and nothing else; unless that node was taken and pushed again between the two reads, and
+ * then this push signals for itself. The order of the reads matters: first, then tail.
+ * [any thread | wait-free, reads only the queue] */
+WP_INLINE int wp_mpsc_published(wp_mpsc *queue)
 {
 	/* [Q11] acquire; pairs Q3, Q6; upholds Search!WorkConservation: the caller reads the
 	 * carrier's word next. */
 	wp_mpsc_node *node = wp_load_acquire(&queue->first);
 
-	/* [Q12] relaxed: ordered by the caller's fence; pairs Q2; upholds Mpsc!EmptyIsTrue. The
-	 * node is an address here. */
-	return node != NULL && wp_load_relaxed(&queue->tail) == &node->next;
+	if (node == NULL)
+		return 0;
+	/* [Q12] acquire; pairs Q2, Q7; upholds Search!WorkConservation: as Q11. The node is an
+	 * address here. */
+	return wp_load_acquire(&queue->tail) == &node->next ? 1 : 2;
 }
 
-/* The same, and that node is `node`. [any thread | wait-free, reads only the queue] */
+/* True: the queue holds `node` and nothing else, in the same sense as 1 above.
+ * [any thread | wait-free, reads only the queue] */
 WP_INLINE bool wp_mpsc_is_alone(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	/* [Q13] relaxed: ordered by the caller's fence; pairs Q3; upholds Search!WorkConservation.

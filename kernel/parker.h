@@ -34,9 +34,9 @@ void wp_parker_init(wp_parker *parker); /* no permit, open [before it is shared 
 
 /* cdef: begin */
 /* Gives the permit. True: there was none, this call gave it; false: it was there already, or the
- * parker is closed (one last park may still take it). After the owner has returned the parker may
- * be freed: the wake then names an address only. [any thread | one system call if the owner sleeps]
- */
+ * parker is closed (one last park may still take it). When a park has returned WP_OK and no other
+ * unpark or close can come, the parker may be freed: this call's wake then names an address only.
+ * [any thread | one system call if the owner sleeps] */
 bool wp_parker_unpark(wp_parker *parker);
 
 /* Takes the permit, sleeping until it comes: WP_OK or WP_CLOSED. A permit given before the close is
@@ -47,8 +47,9 @@ int wp_parker_park(wp_parker *parker);
  * WP_TIMEOUT, WP_CLOSED. [owner | blocks] */
 int wp_parker_park_until(wp_parker *parker, int64_t deadline_ns);
 
-/* The same, and WP_INTERRUPTED when a signal handler ran meanwhile: for a thread that must run an
- * interpreter's handlers. [owner | blocks] */
+/* The same, and WP_INTERRUPTED when a handler that was installed without SA_RESTART ran during the
+ * sleep: for a thread that must run an interpreter's handlers. One that ran just before it is not
+ * noticed. [owner | blocks] */
 int wp_parker_park_interruptible(wp_parker *parker, int64_t deadline_ns);
 
 /* Every later park without a permit returns WP_CLOSED, a sleeping one at once. [any thread | a

@@ -58,19 +58,20 @@ static bool recruit_any(wp_domain *domain, uint32_t victim)
 
 bool wp__search_is_hit(wp_carrier *carrier)
 {
+	int published;
+
 	if (wp_twin(search_count_pinned) && wp_mpsc_has_published(&carrier->inbox))
 		return true;
-	if (!wp_mpsc_has_published(&carrier->queue))
-		return false;
 	if (wp_twin(search_hit_word_first) &&
 	    wp_load_relaxed(&carrier->word) != WP_WAKING) /* twin */
-		return true;
-	/* The count first, the word after it: a carrier that has left WAKING and taken its task may
-	 * be in it for long, and the one task seen here is another. */
-	if (!wp_mpsc_holds_one(&carrier->queue) || !wp_mpsc_is_quiescent(&carrier->inbox))
-		return true;
-	/* [C8] relaxed: ordered by Q11; pairs C3; upholds Search!WorkConservation. A carrier that
-	 * was woken for its one task is not robbed of it. */
+		return wp_mpsc_has_published(&carrier->queue);
+	/* The counts first, the word after them: a carrier that has left WAKING and taken its task
+	 * may be in it for long, and the one task seen here is another. */
+	published = wp_mpsc_published(&carrier->queue);
+	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
+		return published != 0;
+	/* [C8] relaxed: ordered by Q10, Q11 and Q12; pairs C3; upholds Search!WorkConservation. A
+	 * carrier that was woken for its one task is not robbed of it. */
 	return !wp_twin(search_hit_word_first) && wp_load_relaxed(&carrier->word) != WP_WAKING;
 }
 
@@ -93,7 +94,8 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 		return false;
 	/* [R] seq_cst fence; pairs S, P; upholds Search!WorkConservation: the token is free before
 	 * the look. */
-	wp_fence_seq_cst();
+	if (!wp_twin(search_no_release_fence))
+		wp_fence_seq_cst();
 	for (uint32_t index = 0; index < domain->count && idle < 2; index++) {
 		if (is_idle(domain, index)) {
 			last_idle = index;
