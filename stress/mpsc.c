@@ -152,7 +152,7 @@ static void count_rest(void *at, stress_result *result)
 }
 
 STRESS_TEST(mpsc_hostage, .claim = "A hostage is kept until its successor is published.",
-	.upholds = "Mpsc!PushNeverFails", .state_size = sizeof(struct state), .init = init_one,
+	.upholds = "Mpsc!NoLoss", .state_size = sizeof(struct state), .init = init_one,
 	.actors = {one_push, pop_once}, .arbiter = count_rest, .results = 2,
 	.min_samples = 500000,
 	.outcomes = {

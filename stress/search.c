@@ -91,13 +91,11 @@ STRESS_TWIN(search_no_recheck_release, .of = "search", .defect = "nobody looks a
 	.shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
+STRESS_TWIN(search_no_release_fence, .of = "search", .defect = "drops fence [R]",
+	.shows = "asleep", .seen_by = SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 STRESS_TWIN(search_idle_bit_only, .of = "search",
 	.defect = "the re-check judges by the idle bit alone: a lone submitter spins",
-	.shows = "livelock", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO);
-STRESS_TWIN(search_count_pinned, .of = "search",
-	.defect = "a pinned task counts as a hit: a carrier that may not take it spins",
-	.shows = "livelock", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO);
-
+	.shows = "stuck", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO);
 /* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
 static void target_a(void *at, stress_result *result)
 {
@@ -232,3 +230,17 @@ STRESS_TWIN(search_pinned_leaves, .of = "search_pinned",
 	.defect = "a pinned submission looks at nothing else", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS);
+
+/* Carrier 2 is in a long task and is sent a pinned one: nothing for carrier 0. */
+STRESS_TEST(search_unstealable, .claim = "A task that may not be stolen keeps nobody awake.",
+	.upholds = "Search!ParkTerminates", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_0, pinned_submitter}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"asleep", ACCEPTABLE, "nothing to do: it sleeps"},
+		{"1", FORBIDDEN, "it took a task that it may not take"},
+		{"stuck", FORBIDDEN, "it spins: the pinned task counts as a hit"},
+	});
+
+STRESS_TWIN(search_count_pinned, .of = "search_unstealable",
+	.defect = "a pinned task counts as a hit: a carrier that may not take it spins",
+	.shows = "stuck", .seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO);
