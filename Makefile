@@ -1,0 +1,54 @@
+# wakeproof: every command of the project. `make help` lists them; V=1 shows what they run.
+# Each target that needs the environment makes it: build/venv, by tools/bootstrap.py.
+
+PYTHON ?= python3
+BIN    := build/venv/bin
+Q      := $(if $(filter 1,$(V)),,@)
+T      ?=
+
+.DEFAULT_GOAL := help
+.SECONDARY:
+.PHONY: help test audit check-specs check-specs-full stress bench tools lint venv clean
+
+##@ The two commands
+audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
+	$(Q)$(BIN)/wakeproof audit $(if $(MODE),--mode $(MODE))
+
+test: venv ## Run every test  [T=EXPRESSION]
+	$(Q)$(BIN)/python -m pytest -q $(if $(T),-k '$(T)')
+
+##@ One judge
+check-specs: venv ## Model-check every spec; each broken twin must fail  [T=REGEX]
+	$(Q)$(BIN)/wakeproof check $(if $(T),-t '$(T)')
+
+check-specs-full: venv ## The large configurations as well, up to an hour  [T=REGEX]
+	$(Q)$(BIN)/wakeproof check --full $(if $(T),-t '$(T)')
+
+stress: venv ## Run the scenarios on real cores  [T=REGEX]
+	$(Q)$(BIN)/wakeproof stress $(if $(T),-t '$(T)')
+
+##@ For developers
+bench: venv ## Speed against peers and limits, in one run  [T=REGEX]
+	$(Q)$(BIN)/wakeproof bench $(if $(T),-t '$(T)')
+
+lint: venv ## ruff, mypy --strict, and labels of code and specs against each other
+	$(Q)$(BIN)/ruff check
+	$(Q)$(BIN)/ruff format --check
+	$(Q)$(BIN)/mypy
+	$(Q)$(BIN)/python tools/pairs.py
+
+tools: ## Put TLC into your own tlaplus-cli cache, so that `tla tlc Spec.tla` works
+	$(Q)$(PYTHON) tools/bootstrap.py --user-tools
+
+clean: ## Remove what was built
+	$(Q)rm -rf build dist python/*.egg-info python/wakeproof/*.so .pytest_cache .mypy_cache \
+	  .ruff_cache .hypothesis
+
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	      /^[a-zA-Z%_-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv:
+	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "wakeproof: no $(PYTHON):" \
+	  "install Python 3.11 or newer (Debian: apt install python3 python3-venv)" >&2; exit 3; }
+	$(Q)V=$(V) $(PYTHON) tools/bootstrap.py

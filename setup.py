@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pyproject.toml cannot say: the wheel's copy of the sources, and the native part.
+
+With Python.h the bindings are an extension made by cffi from python/wakeproof/_build.py. Without
+it (or with WAKEPROOF_ABI=1) the same kernel is compiled to libwakeproof.so, and cffi binds that at
+import: no headers needed, slower calls.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+PACKAGE = ROOT / "python" / "wakeproof"
+HAS_HEADERS = (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file()
+USE_ABI = os.environ.get("WAKEPROOF_ABI") == "1" or not HAS_HEADERS
+LIBRARY_NAME = "wakeproof.libwakeproof"  # what setuptools takes for an extension
+
+
+class BuildPy(build_py):
+    """Copies kernel/, specs/ and stress/ into the wheel, so that an installed package can judge."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        target = Path(self.build_lib) / "wakeproof" / "_sources"
+        shutil.rmtree(target, ignore_errors=True)
+        ignore = shutil.ignore_patterns("*.o", "*.so", "states", "__pycache__", ".*")
+        for folder in ("kernel", "specs", "stress"):
+            shutil.copytree(ROOT / folder, target / folder, ignore=ignore)
+
+
+class BuildExt(build_ext):
+    """Builds the cffi extension, or libwakeproof.so through _build.py."""
+
+    def build_extension(self, ext: Extension) -> None:
+        if ext.name != LIBRARY_NAME:
+            super().build_extension(ext)
+            return
+        builder = _builder()
+        folder = Path(self.get_ext_fullpath(ext.name)).parent
+        builder.build_library(folder)
+        if not HAS_HEADERS:
+            print(
+                "wakeproof: no Python.h: the bindings use libwakeproof.so; "
+                "install python3-dev (Debian: apt install python3-dev) for faster calls"
+            )
+
+    def copy_extensions_to_source(self) -> None:
+        """Editable: the other mode's files go, or the bindings would load an outdated kernel."""
+        for path in [*PACKAGE.glob("_native*.so"), *PACKAGE.glob("libwakeproof.*")]:
+            path.unlink()
+        super().copy_extensions_to_source()
+        if USE_ABI:  # setuptools itself copies the library only
+            cdef = _builder().CDEF
+            shutil.copyfile(Path(self.build_lib) / "wakeproof" / cdef, PACKAGE / cdef)
+
+    def get_ext_filename(self, fullname: str) -> str:
+        name = str(super().get_ext_filename(fullname))
+        if fullname.endswith("libwakeproof"):
+            return str(Path(name).with_name("libwakeproof.so"))
+        return name
+
+
+def _builder() -> Any:
+    """Load _build.py as a file: the package itself cannot be imported before it is built."""
+    spec = importlib.util.spec_from_file_location("wakeproof_build", PACKAGE / "_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def native_part() -> dict[str, Any]:
+    """Return setup() arguments: the extension, or the plain library."""
+    if USE_ABI:
+        return {"ext_modules": [Extension(LIBRARY_NAME, [])]}
+    return {"cffi_modules": ["python/wakeproof/_build.py:ffibuilder"]}
+
+
+setup(
+    cmdclass={"build_py": BuildPy, "build_ext": BuildExt},
+    options={"build": {"build_base": "build/setuptools"}},
+    **native_part(),
+)
