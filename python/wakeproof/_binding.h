@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * _binding.h - what Python needs beside the kernel: objects on the heap, and a queue that a
+ * selector can watch.
+ *
+ *   consumer (take)                              producer (put)
+ *   pop; got an item: done                       [B1] enter the gate; closed: back out
+ *   drain the eventfd, announce, pop again       push; signal: owed a wake? write the eventfd
+ *   got one: leave; unless a producer            [B2] leave the gate
+ *   claimed the wake, write the eventfd itself   closer
+ *   nothing: stay announced                      [B3] close the gate, [B4] wait until it is empty
+ *
+ * Why it works  Announce, fence, pop is the guard's protocol with the pop as its re-check: a push
+ *               that the pop missed sees the promise and writes, and a hostage's successor does so
+ *               when it is published. Hence: if something is published, the eventfd is readable
+ *               or a write is on its way. Python keeps its objects by item address, so no
+ *               reference count is touched without the GIL.
+ * Not promised  That a readable eventfd means an item; that take finds an item that is hostage.
+ * Spec          specs/Mpsc.tla, Guard.tla (sticky signal).
+ * Evidence      tests/test_mpsc.py, test_guard.py, test_parker.py. */
+#ifndef WP_BINDING_H
+#define WP_BINDING_H
+
+#include "error.h"
+#include "guard.h"
+#include "mpsc.h"
+#include "parker.h"
+
+/* cdef: begin */
+typedef struct wp_parker wp_parker;
+typedef struct wp_guard wp_guard;
+typedef struct wp_rendezvous wp_rendezvous;
+typedef struct wp_mpsc wp_mpsc;
+typedef struct wp__inbox wp__inbox;
+typedef struct wp__item wp__item;
+
+/* Each new: NULL and errno if there is no memory. Each free: NULL is allowed, nobody may use the
+ * object. Asymmetric fences become symmetric where the system lacks membarrier. [any thread] */
+wp_parker *wp__parker_new(void);
+void wp__parker_free(wp_parker *parker);
+wp_guard *wp__guard_new(bool asymmetric);
+void wp__guard_free(wp_guard *guard);
+bool wp__guard_is_asymmetric(const wp_guard *guard);
+wp_rendezvous *wp__rendezvous_new(bool asymmetric);
+void wp__rendezvous_free(wp_rendezvous *rendezvous);
+bool wp__rendezvous_is_asymmetric(const wp_rendezvous *rendezvous);
+/* The guard inside, as long as the rendezvous lives: to announce and to leave. [the poller] */
+wp_guard *wp__rendezvous_guard(wp_rendezvous *rendezvous);
+
+/* Also NULL if no eventfd can be had. Free frees the queued items and closes the eventfd. */
+wp__inbox *wp__inbox_new(void);
+void wp__inbox_free(wp__inbox *inbox);
+wp__item *wp__item_new(void);
+void wp__item_free(wp__item *item);
+
+/* Appends the item: WP_OK; WP_CLOSED: the item is still the caller's; WP_SYSTEM: appended, but the
+ * eventfd took no write. [any thread | wait-free, one system call if the consumer is announced] */
+int wp__inbox_put(wp__inbox *inbox, wp__item *item);
+
+/* The two steps of a put: tests open the bubble between them. A reserve that succeeds must be
+ * followed by its publish before the inbox is closed. [any thread | wait-free] */
+int wp__inbox_reserve(wp__inbox *inbox, wp__item *item);
+int wp__inbox_publish(wp__inbox *inbox, wp__item *item);
+
+/* The oldest item, now the caller's; NULL: closed, or nothing to take, and then the eventfd is
+ * armed. [any thread, one after the other | a few system calls if there is nothing] */
+wp__item *wp__inbox_take(wp__inbox *inbox);
+
+/* Frees the queued items, makes the eventfd readable for good. [any thread | waits for puts and
+ * takes in flight] */
+void wp__inbox_close(wp__inbox *inbox);
+
+bool wp__inbox_is_closed(wp__inbox *inbox); /* [any thread | wait-free] */
+int wp__inbox_fileno(wp__inbox *inbox);     /* the eventfd, until free [any thread | wait-free] */
+uint64_t
+wp__inbox_signals(wp__inbox *inbox); /* writes to the eventfd so far [any thread | wait-free] */
+wp_mpsc *wp__inbox_mpsc(wp__inbox *inbox); /* to ask it questions [any thread | wait-free] */
+/* cdef: end */
+
+#endif

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the bindings: one cdef, cut from the headers, bound in one of two ways.
+
+API mode: `ffibuilder` makes the extension ``wakeproof._native`` (needs Python.h; setup.py runs it).
+ABI mode: `build_library` makes ``libwakeproof.so`` and, beside it, the cdef that binds it.
+Both compile the same kernel; header-only functions get real symbols from one more file in ABI mode.
+Nothing is imported from wakeproof here: this runs before the package exists.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from cffi import FFI
+
+PACKAGE = Path(__file__).resolve().parent
+KERNEL = PACKAGE.parents[1] / "kernel"
+HEADERS = (
+    PACKAGE / "_binding.h",  # first: it names the types
+    *(KERNEL / f"{name}.h" for name in ("error", "futex", "parker", "guard", "mpsc")),
+)
+SOURCES = (
+    PACKAGE / "_binding.c",
+    *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
+)
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra")
+LIBRARY = "libwakeproof.so"
+CDEF = "libwakeproof.cdef"  # beside the library: what it exports
+# Empty, the macro turns each `static inline` of the headers into a function with a symbol.
+INLINES = '#define WP_INLINE\n#include "_binding.h"\n'
+
+_REGION = re.compile(r"/\* cdef: begin \*/(.*?)/\* cdef: end \*/", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_BODY = re.compile(r"\)\n\{\n.*?\n\}", re.DOTALL)
+
+
+def cut(text: str) -> str:
+    """Return the declarations between the cdef marks of a header's `text`.
+
+    Comments go, and an inline function's body becomes a semicolon.
+
+    Raises:
+        ValueError: no marks, or a mark without its partner.
+    """
+    regions: list[str] = _REGION.findall(text)
+    if not regions or text.count("cdef: begin") != len(regions):
+        raise ValueError("marks cdef: begin and cdef: end must come in pairs, at least one")
+    plain = _COMMENT.sub("", "".join(regions)).replace("WP_INLINE ", "")
+    return re.sub(r"\n\s*\n+", "\n", _BODY.sub(");", plain)).strip() + "\n"
+
+
+def declarations() -> str:
+    """Return the whole cdef, in the order of `HEADERS`."""
+    return "".join(cut(path.read_text(encoding="utf-8")) for path in HEADERS)
+
+
+def build_library(out_dir: Path) -> Path:
+    """Compile ``libwakeproof.so`` for ABI mode with $CC (default cc), $CFLAGS; return its path.
+
+    Both files appear under their names only when complete; the cdef first, then the library.
+
+    Raises:
+        OSError: there is no such compiler.
+        subprocess.CalledProcessError: it failed; its messages are on stderr.
+    """
+    out_dir.mkdir(parents=True, exist_ok=True)
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    flags = [*FLAGS, "-fPIC", "-shared", *shlex.split(os.environ.get("CFLAGS", ""))]
+    with tempfile.TemporaryDirectory(dir=out_dir, prefix=".wakeproof-") as folder:
+        inlines, library, cdef = (Path(folder) / n for n in ("inlines.c", LIBRARY, CDEF))
+        inlines.write_text(INLINES, encoding="utf-8")
+        cdef.write_text(declarations(), encoding="utf-8")
+        include = [f"-I{KERNEL}", f"-I{PACKAGE}"]
+        files = [str(path) for path in (inlines, *SOURCES)]
+        subprocess.run([*compiler, *flags, *include, *files, "-o", str(library)], check=True)
+        cdef.replace(out_dir / CDEF)
+        return library.replace(out_dir / LIBRARY)
+
+
+def _builder() -> FFI:
+    """Describe the extension; paths relative to the working folder, as setuptools wants them."""
+    ffi = FFI()
+    ffi.cdef(declarations())
+    ffi.set_source(
+        "wakeproof._native",
+        '#include "_binding.h"\n',
+        sources=[os.path.relpath(path) for path in SOURCES],
+        include_dirs=[os.path.relpath(path) for path in (KERNEL, PACKAGE)],
+        extra_compile_args=list(FLAGS),
+    )
+    return ffi
+
+
+if __name__ == "__main__":  # python _build.py FOLDER: ABI mode, without setuptools
+    sys.stdout.write(f"{build_library(Path(sys.argv[1]))}\n")
+elif __name__ == "__cffi__":  # the name under which cffi's setuptools hook runs this file
+    ffibuilder = _builder()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong, one class per cause; the command line makes it one line and an exit code.
+
+Source: ``kernel/error.h`` (the codes), DESIGN section 7 (the exit codes).
+"""
+
+from __future__ import annotations
+
+EXIT_HOLDS = 0  # every claim that was judged holds
+EXIT_VIOLATED = 1  # a claim is violated, a twin was missed, or a recorded number changed
+EXIT_USAGE = 2  # the request makes no sense: unknown name, bad value, broken input file
+EXIT_ENVIRONMENT = 3  # the machine lacks something; the message names what provides it
+EXIT_INTERRUPTED = 130  # Ctrl-C, as shells report it
+
+
+class WakeproofError(Exception):
+    """Base of every error that wakeproof raises itself."""
+
+    exit_code = EXIT_VIOLATED
+
+
+class UsageError(WakeproofError, ValueError):
+    """A name, value or file that cannot be used; the message gives it and what is allowed."""
+
+    exit_code = EXIT_USAGE
+
+
+class MissingToolError(WakeproofError):
+    """The environment lacks something; the message names it and the package that provides it."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+class JudgeError(WakeproofError):
+    """A judge itself failed (crashed, timed out, printed nonsense): no verdict, never a pass."""
+
+
+class DeadlineError(WakeproofError, TimeoutError):
+    """WP_TIMEOUT: the deadline passed.  Waits that take a timeout return False instead."""
+
+
+class ClosedError(WakeproofError):
+    """WP_CLOSED: the object is closed."""
+
+
+class InterruptedWaitError(WakeproofError, InterruptedError):
+    """WP_INTERRUPTED: a signal handler ran while the thread waited."""
+
+
+class ChangedError(WakeproofError):
+    """WP_AGAIN: the value had changed already; look again."""
+
+
+class UnsupportedError(WakeproofError):
+    """WP_UNSUPPORTED: the system lacks or forbids this operation."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+class SystemCallError(WakeproofError, OSError):
+    """WP_SYSTEM: a system call failed; ``errno`` says why."""
+
+
+BY_CODE: dict[int, type[WakeproofError]] = {
+    -1: DeadlineError,
+    -2: ClosedError,
+    -3: InterruptedWaitError,
+    -4: ChangedError,
+    -5: UnsupportedError,
+    -6: SystemCallError,
+}
+"""Exception class of each negative code in ``kernel/error.h``."""
+
+
+def error_for(code: int, what: str) -> WakeproofError:
+    """Return the exception for a kernel function's negative `code`; `what` is its message."""
+    return BY_CODE.get(code, WakeproofError)(what)

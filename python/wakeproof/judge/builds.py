@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles one scenario file with engine and kernel into a program, once per set of sources.
+
+What is built is named by a hash of compiler, flags and every file that goes into it, so nothing
+stale is ever run and an unchanged object is shared by builds, twins and scenario files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.errors import MissingToolError, UsageError
+from wakeproof.judge.process import Children
+
+COMPILE_TIMEOUT_S = 300.0
+JOBS = 2  # compilers at once
+KEPT_S = 86400.0  # what nobody used for a day is built from sources that have changed
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Build:
+    """One compilation: optimisation, delayed or plain, a twin's name, a sanitizer's name."""
+
+    opt: str = "O2"
+    delayed: bool = False
+    twin: str | None = None
+    sanitizer: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return what tables call it: ``O2``, ``O2 delayed``."""
+        return f"{self.opt} delayed" if self.delayed else self.opt
+
+    @property
+    def judge(self) -> str:
+        """Return the judge that its samples belong to: ``stress`` or ``delayed``."""
+        return "delayed" if self.delayed else "stress"
+
+
+def compiler() -> list[str]:
+    """Return $CC, else cc, as a command.
+
+    Raises:
+        MissingToolError: there is none.
+    """
+    command = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    if shutil.which(command[0]) is None:
+        raise MissingToolError(
+            f"no C compiler {command[0]}: install one (Debian: apt install gcc), or set CC"
+        )
+    return command
+
+
+class Builder:
+    """Builds programs; safe to use from several threads."""
+
+    def __init__(self, children: Children) -> None:
+        self._children = children
+        self._pool = ThreadPoolExecutor(JOBS)
+        self._compiler = compiler()
+        self._version = children.run([*self._compiler, "--version"], timeout_s=60).output
+        self._sources = paths.sources()
+        self._folder = paths.cache() / "stress"
+        prune(self._folder)
+        self._guard = threading.Lock()
+        self._locks: dict[Path, threading.Lock] = {}
+
+    @property
+    def compiler_name(self) -> str:
+        """Return the first line of the compiler's version."""
+        return self._version.splitlines()[0] if self._version else self._compiler[0]
+
+    def program(self, scenario: Path, build: Build) -> Path:
+        """Return the program of `scenario`, compiled now if it does not exist.
+
+        Raises:
+            UsageError: it does not compile, or nothing in it depends on the build's twin.
+        """
+        stress, kernel = self._sources / "stress", self._sources / "kernel"
+        dirs = (kernel, stress)
+        engine = Build(sanitizer=build.sanitizer)
+        jobs = [(path, engine) for path in sorted((stress / "engine").glob("*.c"))]
+        jobs += [(path, build) for path in sorted(kernel.glob("*.c"))]
+        jobs.append((scenario, build))
+        commands = [self._compile_command(source, dirs, which) for source, which in jobs]
+        if build.twin and not any(_twin_flag(build.twin) in command for command, _ in commands):
+            raise UsageError(
+                f"{scenario}: twin {build.twin} changes nothing: no wp_twin({build.twin}) is in "
+                "this file or in kernel/"
+            )
+        made = [
+            self._pool.submit(self._make, source, *command)
+            for (source, _), command in zip(jobs, commands, strict=True)
+        ]
+        objects = [str(future.result()) for future in made]
+        link = [*self._compiler, *_sanitizer_flags(build), "-pthread", *objects]
+        target = self._folder / f"{scenario.stem}-{_digest(self._version, *link)}"
+        return self._pool.submit(self._make, scenario, link, target).result()
+
+    def _compile_command(
+        self, source: Path, dirs: tuple[Path, ...], build: Build
+    ) -> tuple[list[str], Path]:
+        """Return the command that compiles `source`, and the object it makes."""
+        texts = _closure(source, dirs)
+        flags = ["-std=c11", f"-{build.opt}", "-pthread", "-Wall", "-Wextra", "-DWP_STRESS"]
+        flags += [f"-I{folder}" for folder in dirs]
+        flags += _sanitizer_flags(build)
+        if os.environ.get("WAKEPROOF_CI") == "1":
+            flags.append("-Werror")
+        if build.delayed:
+            flags.append("-DWP_STRESS_DELAYED")
+        if build.twin and any(_uses(text, build.twin) for text in texts.values()):
+            flags.append(_twin_flag(build.twin))
+        command = [*self._compiler, *flags, "-c", str(source)]
+        key = _digest(self._version, *command, *(text for _, text in sorted(texts.items())))
+        return command, self._folder / "objects" / f"{source.stem}-{key}.o"
+
+    def _make(self, source: Path, command: list[str], target: Path) -> Path:
+        """Run `command` so that `target` appears whole, unless it is there already."""
+        with self._guard:
+            lock = self._locks.setdefault(target, threading.Lock())
+        with lock:
+            if target.exists():
+                os.utime(target)
+                return target
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part = target.with_name(f".{target.name}.{os.getpid()}.part")
+            try:
+                ended = self._children.run([*command, "-o", str(part)], timeout_s=COMPILE_TIMEOUT_S)
+                if ended.code != 0 or ended.timed_out:
+                    raise UsageError(f"{source} does not compile:\n{ended.output.strip()}")
+                part.replace(target)
+            finally:
+                part.unlink(missing_ok=True)
+        return target
+
+
+def prune(folder: Path) -> None:
+    """Remove what was not used for `KEPT_S` seconds from a folder of built files."""
+    oldest = time.time() - KEPT_S
+    for file in folder.glob("**/*"):
+        with contextlib.suppress(FileNotFoundError):  # another job prunes too
+            if file.is_file() and file.stat().st_mtime < oldest:
+                file.unlink()
+
+
+def _uses(text: str, twin: str) -> bool:
+    return bool(re.search(rf"\bwp_twin\(\s*{twin}\s*\)|\bWP_TWIN_{twin}\b", text))
+
+
+def _twin_flag(twin: str) -> str:
+    return f"-DWP_TWIN_{twin}=1"
+
+
+def _sanitizer_flags(build: Build) -> list[str]:
+    if not build.sanitizer:
+        return []
+    return [f"-fsanitize={build.sanitizer}", "-fno-sanitize-recover=all", "-g"]
+
+
+def _digest(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _closure(source: Path, dirs: tuple[Path, ...]) -> dict[str, str]:
+    """Return the text of `source` and of every file it includes in quotes, by path."""
+    texts: dict[str, str] = {}
+    pending = [source]
+    while pending:
+        path = pending.pop()
+        if str(path) in texts:
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        texts[str(path)] = text
+        for name in _INCLUDE.findall(text):
+            candidates = (folder / name for folder in (path.parent, *dirs))
+            included = next((file for file in candidates if file.is_file()), None)
+            if included:
+                pending.append(included.resolve())
+    return texts

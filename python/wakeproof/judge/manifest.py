@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""specs/manifest.json: what each configuration must show, and the numbers it showed last time.
+
+Written by hand: module, set, expect, claims | claim + defect, workers, budget_s.
+Written by `wakeproof check --update` only: states and depth (passing runs), trace (twins), seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.errors import UsageError
+
+_SECTIONS = {"INVARIANT", "INVARIANTS", "PROPERTY", "PROPERTIES"}
+_OTHER_SECTIONS = {
+    "SPECIFICATION", "INIT", "NEXT", "CONSTANT", "CONSTANTS", "SYMMETRY", "VIEW", "CONSTRAINT",
+    "CONSTRAINTS", "ACTION_CONSTRAINT", "ACTION_CONSTRAINTS",
+}  # fmt: skip
+NO_CLAIMS = {"TypeOK"}
+"""Invariants that every configuration checks and that state no claim."""
+MEASURED = ("states", "depth", "trace", "seconds")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One configuration of the manifest; a field that does not apply is empty or None."""
+
+    config: str  # "MCGuard_no_fence.cfg"
+    module: str  # "MCGuard"
+    set: str = "short"  # "short" | "full"
+    expect: str = "ok"  # "ok" | "violates" | "bounded": no violation within budget_s
+    claims: tuple[str, ...] = ()  # "Guard!NoLostWakeup": what a passing run shows
+    claim: str = ""  # what a twin must violate
+    defect: str = ""  # the twin's defect in one sentence
+    workers: int = 1
+    budget_s: int | None = None
+    states: int | None = None
+    depth: int | None = None
+    trace: int | None = None
+    seconds: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The configuration without its suffix, as people type it."""
+        return self.config.removesuffix(".cfg")
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The claims that this configuration decides."""
+        return (self.claim,) if self.expect == "violates" else self.claims
+
+
+def load(specs: Path) -> dict[str, Entry]:
+    """Read the manifest of the folder `specs`.
+
+    Raises:
+        UsageError: the file is missing, is no JSON, or an entry has a field that does not exist.
+    """
+    path = specs / "manifest.json"
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{path} does not exist") from None
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    return {config: _entry(config, values) for config, values in sorted(raw.items())}
+
+
+def _entry(config: str, values: dict[str, object]) -> Entry:
+    known = {field.name for field in fields(Entry)} - {"config"}
+    unknown = sorted(values.keys() - known)
+    if unknown or "module" not in values:
+        what = f"unknown field {unknown[0]}" if unknown else "no module"
+        raise UsageError(f"manifest.json: {config}: {what}; allowed: {', '.join(sorted(known))}")
+    claims = values.get("claims", [])
+    if not isinstance(claims, list):
+        raise UsageError(f"manifest.json: {config}: claims is no list")
+    entry = Entry(config, **{**values, "claims": tuple(claims)})  # type: ignore[arg-type]
+    allowed = {"set": ("short", "full"), "expect": ("ok", "violates", "bounded")}
+    for field, options in allowed.items():
+        if getattr(entry, field) not in options:
+            raise UsageError(
+                f"manifest.json: {config}: {field} is {getattr(entry, field)!r}; "
+                f"allowed: {', '.join(options)}"
+            )
+    return entry
+
+
+def select(entries: dict[str, Entry], pattern: str | None, *, full: bool) -> list[Entry]:
+    """Return the entries whose name matches the regular expression; large ones only if `full`.
+
+    Raises:
+        UsageError: no regular expression, or nothing matches.
+    """
+    try:
+        wanted = re.compile(pattern or "", re.IGNORECASE)
+    except re.error as error:
+        raise UsageError(f"-t {pattern}: not a regular expression: {error}") from None
+    named = [entry for entry in entries.values() if wanted.search(entry.name)]
+    chosen = [entry for entry in named if full or entry.set == "short"]
+    if not chosen:
+        if named:
+            raise UsageError(f"-t {pattern}: only large configurations match: add --full")
+        modules = sorted({entry.module.removeprefix("MC") for entry in entries.values()})
+        raise UsageError(f"-t {pattern}: no configuration matches; specs: {', '.join(modules)}")
+    return chosen
+
+
+def listed(config: Path) -> dict[str, list[str]]:
+    """Return what a cfg file lists: {"INVARIANTS": [...], "PROPERTIES": [...]}, in its order."""
+    text = re.sub(r"\\\*.*|\(\*.*?\*\)", "", config.read_text(encoding="utf-8"))
+    lists: dict[str, list[str]] = {"INVARIANTS": [], "PROPERTIES": []}
+    current: list[str] | None = None
+    for word in text.split():
+        if word in _SECTIONS:
+            current = lists["INVARIANTS" if word.startswith("INV") else "PROPERTIES"]
+        elif word in _OTHER_SECTIONS:
+            current = None
+        elif current is not None:
+            current.append(word)
+    return lists
+
+
+def problems(specs: Path, chosen: list[Entry], entries: dict[str, Entry]) -> list[str]:
+    """Return what is wrong between the manifest and the files, for the chosen entries."""
+    found = []
+    for entry in chosen:
+        if not (specs / entry.config).is_file():
+            found.append(f"{entry.config} is in the manifest but not in {specs}")
+        elif not (specs / f"{entry.module}.tla").is_file():
+            found.append(f"{entry.config}: {entry.module}.tla does not exist")
+        else:
+            found += _claim_problems(specs, entry)
+            if entry.expect == "violates":
+                found += _twin_problems(specs, entry, entries)
+    return found
+
+
+def strays(specs: Path, entries: dict[str, Entry]) -> list[str]:
+    """Return a line for each cfg file that the manifest does not know: it would never be run."""
+    unknown = {path.name for path in specs.glob("*.cfg")} - entries.keys()
+    return [f"{config} is not in manifest.json" for config in sorted(unknown)]
+
+
+def _claim_problems(specs: Path, entry: Entry) -> list[str]:
+    names = _names(specs / entry.config)
+    about = entry.about
+    if not any(about) and set(names) - NO_CLAIMS:
+        return [f"{entry.config}: names no claim"]
+    found = []
+    for claim in about:
+        module, _, name = claim.partition("!")
+        if name not in names:
+            found.append(f"{entry.config}: does not check {claim}; it lists {', '.join(names)}")
+        elif not defines(specs / f"{module}.tla", name):
+            found.append(f"{entry.config}: {claim}: {module}.tla does not define {name}")
+    return found
+
+
+def _twin_problems(specs: Path, twin: Entry, entries: dict[str, Entry]) -> list[str]:
+    """Return what the twin fails to list of what a passing sibling lists that checks its claim.
+
+    Without that, "violates this claim, and no other first" would say nothing.
+    """
+    names = _names(specs / twin.config)
+    siblings = [
+        _names(specs / entry.config)
+        for entry in entries.values()
+        if entry.module == twin.module
+        and twin.claim in entry.claims
+        and (specs / entry.config).is_file()
+    ]
+    if not siblings:
+        return [f"{twin.config}: no passing configuration of {twin.module} checks {twin.claim}"]
+    missed = min((set(sibling) - set(names) for sibling in siblings), key=len)
+    return [f"{twin.config}: does not list {name}" for name in sorted(missed)]
+
+
+def _names(config: Path) -> list[str]:
+    lists = listed(config)
+    return lists["INVARIANTS"] + lists["PROPERTIES"]
+
+
+def defines(module: Path, name: str) -> bool:
+    """Say whether the .tla file defines the operator."""
+    if not module.is_file():
+        return False
+    text = module.read_text(encoding="utf-8")
+    return re.search(rf"^\s*{re.escape(name)}\s*==", text, re.MULTILINE) is not None
+
+
+def save_measured(specs: Path, measured: dict[str, dict[str, int | float]]) -> None:
+    """Replace the measured fields of some configurations; all that was written by hand stays."""
+    path = specs / "manifest.json"
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    for config, numbers in measured.items():
+        kept = {k: v for k, v in raw[config].items() if k not in MEASURED}
+        raw[config] = {**kept, **numbers}
+    paths.write_atomically(path, json.dumps(raw, indent=2, sort_keys=False) + "\n")
+
+
+def with_one_property(config: Path, name: str) -> str:
+    """Return the cfg's text with `name` as the only property, and without invariants."""
+    kept: list[str] = []
+    skipping = False
+    for line in config.read_text(encoding="utf-8").splitlines():
+        word = (line.split("\\*", 1)[0].split() or [""])[0]
+        if word in _SECTIONS | _OTHER_SECTIONS:
+            skipping = word in _SECTIONS
+        if not skipping:
+            kept.append(line)
+    return "\n".join([*kept, "PROPERTY", name, ""])

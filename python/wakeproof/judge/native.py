@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge `stress`: scenarios and twins on real cores.  Source: DESIGN section 4."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof.errors import UsageError
+from wakeproof.judge import grading, places, scenarios
+from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.engine import add_up, measure
+from wakeproof.judge.grading import Run, ScenarioReport, TwinReport
+from wakeproof.judge.options import StressOptions as StressOptions
+from wakeproof.judge.process import Children
+from wakeproof.judge.scenarios import Scenario, Selection, Twin
+
+SECOND_CHANCES = 2
+"""Times that what must be seen, and was not, is run again, longer, before it counts as missed."""
+
+HOPELESS = 20
+"""A second chance is given where this many times the samples reach the scenario's minimum."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is next, steps done and steps in all."""
+
+
+@dataclass(frozen=True)
+class StressReport:
+    """All verdicts of one job and how it was run."""
+
+    scenarios: tuple[ScenarioReport, ...]
+    twins: tuple[TwinReport, ...]
+    mode: str
+    seed: int
+    compiler: str
+    machine: str
+    cpus_allowed: int
+    places: tuple[str, ...]
+    seconds: float
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Return the status of each scenario and twin by name."""
+        judged = {report.name: report.status for report in self.scenarios}
+        return judged | {report.name: report.status for report in self.twins}
+
+    @property
+    def violated(self) -> bool:
+        """Say whether a scenario or twin failed."""
+        return grading.VIOLATED in self.verdicts.values()
+
+    @property
+    def not_judged(self) -> tuple[str, ...]:
+        """Return the names without a verdict: never a pass."""
+        return tuple(n for n, status in self.verdicts.items() if status == grading.NOT_JUDGED)
+
+    def ok(self, strict: bool = False) -> bool:
+        """Say whether all held; `strict`: and all were judged."""
+        return not self.violated and not (strict and self.not_judged)
+
+
+def stress(
+    files: Iterable[Path] | None = None,
+    regex: str | None = None,
+    options: StressOptions | None = None,
+    *,
+    announce: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
+) -> StressReport:
+    """Run scenario files (the project's own if None) and return every verdict.
+
+    Raises:
+        UsageError: a bad option, an unknown name, a file that does not compile.
+        MissingToolError: no C compiler.
+    """
+    chosen = (options or StressOptions()).checked()
+    with Children() as children:
+        return _Job(chosen, children, announce, progress).report(files, regex)
+
+
+class _Job:
+    def __init__(
+        self,
+        options: StressOptions,
+        children: Children,
+        announce: Callable[[str], None] | None,
+        progress: Progress | None,
+    ) -> None:
+        self._options, self._children = options, children
+        self._announce = announce or (lambda _text: None)
+        self._progress = progress or (lambda _next, _done, _total: None)
+        self._builder = Builder(children)
+        self._cpus = places.allowed()
+        self._places = places.choose(options.affinity, self._cpus)
+        random = int.from_bytes(os.urandom(4), "little")
+        self._seed = random if options.seed is None else options.seed
+        self._done = self._total = 0
+
+    @property
+    def _may_try_again(self) -> bool:
+        """Say whether a second chance can change a verdict: not in sanity mode, not on one CPU."""
+        return self._options.budget_s > 0 and len(self._cpus) > 1
+
+    @property
+    def _longer_s(self) -> float:
+        """Return the budget of a second chance."""
+        return max(1.0, 4 * self._options.budget_s)
+
+    def report(self, files: Iterable[Path] | None, regex: str | None) -> StressReport:
+        started = time.monotonic()
+        every, selection = self._select(scenarios.find(files), regex)
+        owners = [selection.scenario_of(twin, every) for twin in selection.twins]
+        self._build_all(selection)
+        judged = tuple(self._scenario(scenario) for scenario in selection.scenarios)
+        twins = tuple(
+            self._twin(twin, owner) for twin, owner in zip(selection.twins, owners, strict=True)
+        )
+        return StressReport(
+            judged, twins, self._options.mode, self._seed, self._builder.compiler_name,
+            _machine(), len(self._cpus), tuple(place.name for place in self._places),
+            time.monotonic() - started,
+        )  # fmt: skip
+
+    def _select(self, files: list[Path], regex: str | None) -> tuple[list[Scenario], Selection]:
+        build = self._options.builds()[0]
+
+        def declared(file: Path) -> tuple[list[Scenario], list[Twin]]:
+            return scenarios.declared(file, self._builder, self._children, build)
+
+        self._progress("compiling", 0, 0)
+        with ThreadPoolExecutor(4) as pool:
+            listings = list(pool.map(declared, files))
+        every = [scenario for listing, _ in listings for scenario in listing]
+        twins = [twin for _, listing in listings for twin in listing]
+        names = Counter([s.name for s in every] + [t.name for t in twins])
+        twice = [name for name, count in names.items() if count > 1]
+        if twice:
+            raise UsageError(f"names must be unique, these are declared twice: {', '.join(twice)}")
+        return every, scenarios.select(every, twins, regex, self._options.twins)
+
+    def _build_all(self, selection: Selection) -> None:
+        """Compile what will run, and say how long running it will take."""
+        jobs = [(s.file, build) for s in selection.scenarios for build in self._options.builds()]
+        jobs += [(t.file, build) for t in selection.twins for build in self._options.builds(t.name)]
+        self._total = len(jobs)
+        seconds = max(self._options.budget_s, 0.02) * len(jobs)
+        self._announce(
+            f"{len(selection.scenarios)} scenarios, {len(selection.twins)} twins, {len(jobs)} "
+            f"builds of them: about {seconds:.0f} s on CPUs "
+            f"{','.join(map(str, self._cpus))}, seed {self._seed}"
+        )
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda job: self._builder.program(*job), dict.fromkeys(jobs)))
+
+    def _scenario(self, scenario: Scenario) -> ScenarioReport:
+        builds = self._options.builds()
+        runs = [self._run(scenario, build) for build in builds]
+        judged = grading.judge_scenario(scenario, runs, len(self._cpus))
+        for chance in range(1, SECOND_CHANCES + 1):
+            is_hopeless = judged.samples * HOPELESS < scenario.min_samples
+            if not judged.missing or is_hopeless or not self._may_try_again:
+                break
+            build = builds[chance % len(builds)]
+            runs.append(self._run(scenario, build, chance, self._longer_s))
+            judged = grading.judge_scenario(scenario, runs, len(self._cpus))
+        return judged
+
+    def _twin(self, twin: Twin, owner: Scenario) -> TwinReport:
+        runs = []
+        for build in self._options.builds(twin.name):
+            run = self._run(owner, build)
+            runs.append(run)
+            must = grading.expectation(twin, run.judge) == "must"
+            for chance in range(1, SECOND_CHANCES + 1):
+                if not must or grading.shown_in(twin, owner, run) or not self._may_try_again:
+                    break
+                run = self._run(owner, build, chance, self._longer_s)
+                runs.append(run)
+        is_x86 = _machine() == "x86_64"
+        return grading.judge_twin(twin, owner, runs, len(self._cpus), is_x86)
+
+    def _run(
+        self, scenario: Scenario, build: Build, chance: int = 0, seconds: float | None = None
+    ) -> Run:
+        """Run one build at all places, and add the histograms up."""
+        name = f"{build.twin or scenario.name} {build.name}"
+        self._progress(name, self._done, self._total)
+        self._done += 0 if chance else 1
+        budget = self._options.budget_s if seconds is None else seconds
+        program = str(self._builder.program(scenario.file, build))
+        parts = []
+        for place in self._places:
+            identity = f"{self._seed}:{scenario.name}:{build}:{place.name}:{chance}"
+            command = [
+                *scenarios.runner(build.sanitizer), program, "--run", scenario.name,
+                "--seconds", f"{budget / len(self._places):.6f}",
+                "--seed", str(zlib.crc32(identity.encode())),
+            ]  # fmt: skip
+            if budget and (build.twin or scenario.has_required):
+                wanted = scenario.min_samples // (len(self._places) * len(self._options.opt)) + 1
+                command += ["--sample-min", str(wanted)]
+            if place.cpus:
+                command += ["--cpus", ",".join(map(str, place.cpus[: scenario.actors]))]
+            if self._options.stride:
+                command += ["--stride", str(self._options.stride)]
+            parts.append(measure(self._children, command, 30 + 12 * budget))
+        return add_up(build, parts)
+
+
+def _machine() -> str:
+    """Return what the programs run on: this machine, or the emulator that runs them."""
+    return " ".join(scenarios.runner(None)) or platform.machine()

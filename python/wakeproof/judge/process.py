@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes that cannot outlive us: each in a group of its own, killed as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from wakeproof.errors import JudgeError
+
+STALLED = 0.01
+"""Share of one CPU below which a child counts as stalled; a starved one gets more than that."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a child ended: exit code (negative: signal), all it printed, whether it was cut off."""
+
+    code: int
+    output: str
+    timed_out: bool
+    stalled: bool = False  # it used no CPU for `stall_s` seconds; timed_out is set as well
+
+
+class Children:
+    """The children of one job.  Leaving the `with` block kills what still runs.
+
+    Threads: `run` from any number of threads; `kill_all` from any thread, for instance on Ctrl-C.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._live: set[subprocess.Popen[str]] = set()
+        self._closed = False
+
+    def __enter__(self) -> Children:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill_all()
+
+    def run(
+        self,
+        command: list[str],
+        *,
+        cwd: Path | None = None,
+        timeout_s: float | None = None,
+        env: dict[str, str] | None = None,
+        stall_s: float | None = None,
+    ) -> Finished:
+        """Run `command` to its end or until `timeout_s` seconds are over; stderr joins stdout.
+
+        A child that uses next to no CPU for `stall_s` seconds is given up as well.
+
+        Raises:
+            JudgeError: the job was ended meanwhile, or the program cannot be started.
+        """
+        child = self._start(command, cwd, env)
+        try:
+            return _wait(child, timeout_s, stall_s)
+        finally:
+            _kill_group(child)
+            with self._lock:
+                self._live.discard(child)
+
+    def kill_all(self) -> None:
+        """Kill every child with all its descendants, and let none start any more."""
+        with self._lock:
+            self._closed = True
+            for child in self._live:
+                _kill_group(child)
+
+    def _start(
+        self, command: list[str], cwd: Path | None, env: dict[str, str] | None
+    ) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._closed:
+                raise JudgeError(f"{command[0]} was not started: the job has ended")
+            try:
+                child = subprocess.Popen(
+                    command,
+                    cwd=cwd,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    encoding="utf-8",
+                    errors="replace",
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise JudgeError(f"cannot start {command[0]}: {error.strerror}") from error
+            self._live.add(child)
+            return child
+
+
+def _kill_group(child: subprocess.Popen[str]) -> None:
+    """Kill the whole group; the id is the child's own and is not reused before it is waited for."""
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def _wait(child: subprocess.Popen[str], timeout_s: float | None, stall_s: float | None) -> Finished:
+    deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    cpu_s = 0.0
+    while True:
+        left = deadline - time.monotonic()
+        slice_s = min(left, math.inf if stall_s is None else stall_s)
+        try:
+            output, _ = child.communicate(timeout=None if slice_s == math.inf else max(0, slice_s))
+            return Finished(child.returncode, output, timed_out=False)
+        except subprocess.TimeoutExpired:
+            before, cpu_s = cpu_s, _cpu_seconds(child.pid)
+            stalled = slice_s < left and cpu_s - before < STALLED * slice_s
+            if slice_s < left and not stalled:
+                continue
+            _kill_group(child)
+            output, _ = child.communicate()
+            return Finished(child.returncode, output, timed_out=True, stalled=stalled)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Return the CPU time that the process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

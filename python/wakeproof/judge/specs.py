@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge `check`: every configuration of specs/ by TLC, compared with what the manifest says.
+
+A passing configuration must pass with the recorded number of states; a twin must violate the claim
+that it names, and no other first, in a counterexample of the recorded length.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.errors import UsageError
+from wakeproof.judge import manifest, tlc
+from wakeproof.judge.manifest import Entry
+from wakeproof.judge.process import Children
+from wakeproof.judge.tlc import Outcome, TlcResult
+
+SHORT_S = 600.0
+FULL_S = 3600.0
+
+
+@dataclass(frozen=True)
+class ConfigResult:
+    """One configuration: what was expected, what TLC said, and what is wrong ("": nothing)."""
+
+    entry: Entry
+    tlc: TlcResult
+    violated: tuple[str, ...]  # names of the violated invariants or properties, as in the cfg
+    wrong: str
+
+    @property
+    def holds(self) -> bool:
+        """Say whether the configuration showed what the manifest expects."""
+        return not self.wrong
+
+    @property
+    def got(self) -> str:
+        """What happened, in a few words."""
+        if self.tlc.outcome.is_violation:
+            return "violates " + (", ".join(self.violated) or self.tlc.outcome.value)
+        return self.tlc.outcome.value
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All configurations that were run, in the manifest's order."""
+
+    results: tuple[ConfigResult, ...]
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Say whether every configuration showed what the manifest expects."""
+        return all(result.holds for result in self.results)
+
+
+Progress = Callable[[ConfigResult, int, int], None]
+"""Called after each configuration with its result, how many are done, how many there are."""
+
+
+def check(
+    pattern: str | None = None,
+    *,
+    full: bool = False,
+    update: bool = False,
+    jobs: int | None = None,
+    specs: Path | None = None,
+    progress: Progress | None = None,
+) -> CheckReport:
+    """Model-check the configurations whose name matches `pattern` (None: all).
+
+    Args:
+        pattern: regular expression, any case, found anywhere in a configuration's name.
+        full: also the large configurations (up to an hour).
+        update: record the measured numbers instead of comparing them.
+        jobs: how many one-worker runs at a time (None: the allowed CPUs, at most 2).
+        specs: folder with manifest.json, *.tla and *.cfg (None: wakeproof's own).
+        progress: called in the caller's thread after each configuration.
+
+    Raises:
+        UsageError: nothing matches, or manifest and files do not fit together.
+        MissingToolError: no Java or no TLC.
+    """
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
+    specs = specs or paths.sources() / "specs"
+    entries = manifest.load(specs)
+    chosen = manifest.select(entries, pattern, full=full)
+    found = manifest.problems(specs, chosen, entries)
+    if pattern is None:
+        found += manifest.strays(specs, entries)
+    if found:
+        raise UsageError("; ".join(found))
+    begin = time.monotonic()
+    with Children() as children:
+        runner = _Runner(specs, children, update=update)
+        done = _run_all(runner, chosen, jobs or min(2, len(os.sched_getaffinity(0))), progress)
+    results = tuple(done[entry.config] for entry in chosen)
+    if update:
+        manifest.save_measured(specs, {r.entry.config: _measured(r) for r in results if r.holds})
+    return CheckReport(results, time.monotonic() - begin)
+
+
+def _run_all(
+    runner: _Runner, chosen: list[Entry], jobs: int, progress: Progress | None
+) -> dict[str, ConfigResult]:
+    """Run one-worker configurations `jobs` at a time, longest first, then the others alone."""
+    done: dict[str, ConfigResult] = {}
+    order = sorted(chosen, key=lambda entry: -(entry.seconds or 0))
+    small = [entry for entry in order if entry.workers == 1]
+    large = [entry for entry in order if entry.workers > 1]
+    for batch, width in ((small, jobs), (large, 1)):
+        with ThreadPoolExecutor(width) as pool:
+            futures: list[Future[ConfigResult]] = [pool.submit(runner.judge, e) for e in batch]
+            try:
+                for future in as_completed(futures):
+                    result = future.result()
+                    done[result.entry.config] = result
+                    if progress:
+                        progress(result, len(done), len(chosen))
+            except BaseException:
+                runner.children.kill_all()  # or leaving the pool would wait for them
+                pool.shutdown(cancel_futures=True)
+                raise
+    return done
+
+
+class _Runner:
+    """Judges one configuration at a time; may be used from several threads."""
+
+    def __init__(self, specs: Path, children: Children, *, update: bool) -> None:
+        self.specs = specs
+        self.children = children
+        self.update = update
+
+    def judge(self, entry: Entry) -> ConfigResult:
+        """Run TLC on `entry` and compare."""
+        result = self._run(entry, self.specs / entry.config)
+        violated = self._violated(entry, result)
+        wrong = _wrong(entry, result, violated) or ("" if self.update else _changed(entry, result))
+        return ConfigResult(entry, result, violated, wrong)
+
+    def _run(self, entry: Entry, config: Path) -> TlcResult:
+        return tlc.run(
+            self.specs / f"{entry.module}.tla",
+            config,
+            children=self.children,
+            workers=entry.workers,
+            timeout_s=entry.budget_s or (SHORT_S if entry.set == "short" else FULL_S),
+            jvm=tlc.LARGE_JVM if _is_large(entry) else tlc.SHORT_JVM,
+        )
+
+    def _violated(self, entry: Entry, result: TlcResult) -> tuple[str, ...]:
+        """Name what was violated; where TLC does not, check the properties one at a time.
+
+        TLC 2.15 names no temporal property, and gives a place instead of a name for a part of one.
+        """
+        lists = manifest.listed(self.specs / entry.config)
+        if not result.outcome.is_violation or result.outcome is Outcome.DEADLOCK:
+            return ()
+        if result.violated in lists["INVARIANTS"] + lists["PROPERTIES"]:
+            return (result.violated,)
+        if len(lists["PROPERTIES"]) == 1:
+            return tuple(lists["PROPERTIES"])
+        return tuple(name for name in lists["PROPERTIES"] if self._violates_alone(entry, name))
+
+    def _violates_alone(self, entry: Entry, name: str) -> bool:
+        text = manifest.with_one_property(self.specs / entry.config, name)
+        with tempfile.NamedTemporaryFile("w", suffix=".cfg", prefix="wakeproof-") as config:
+            config.write(text)
+            config.flush()
+            return self._run(entry, Path(config.name)).outcome.is_violation
+
+
+def _is_large(entry: Entry) -> bool:
+    return entry.set == "full" or entry.workers > 1 or (entry.states or 0) > 50_000
+
+
+def _wrong(entry: Entry, result: TlcResult, violated: tuple[str, ...]) -> str:
+    """Say what contradicts the expected verdict, "" if nothing does."""
+    got = "; ".join(filter(None, (result.outcome.value, result.message)))
+    named = ", ".join(violated) or got
+    if entry.expect == "violates":
+        if not result.outcome.is_violation:
+            return f"the twin was not caught: {got}; it must violate {entry.claim}"
+        if violated != (entry.claim.partition("!")[2],):
+            return f"violates {named} instead of {entry.claim}"
+        return ""
+    if result.outcome is Outcome.OK:
+        return ""
+    if entry.expect == "bounded" and result.outcome is Outcome.TIMEOUT:
+        return ""
+    if result.outcome.is_violation:
+        return f"violates {named}"
+    return f"{got} at depth {result.depth}" if result.depth else got
+
+
+def _changed(entry: Entry, result: TlcResult) -> str:
+    """Say which recorded number is different now, "" if none is."""
+    now = _numbers(entry, result)
+    for field in now:
+        recorded = getattr(entry, field)
+        if recorded is None:
+            return f"{field} is not recorded: run `wakeproof check --update`"
+        if recorded != now[field]:
+            return f"{field}: {now[field]:,}, the manifest says {recorded:,}"
+    return ""
+
+
+def _numbers(entry: Entry, result: TlcResult) -> dict[str, int]:
+    """Return the numbers that must not change.
+
+    Several workers make the depth a matter of luck, and so is a liveness counterexample's length:
+    TLC looks for one whenever a minute has passed, on what it has explored by then.
+    """
+    if entry.expect == "violates":
+        return {} if result.outcome is Outcome.PROPERTY else {"trace": len(result.trace)}
+    if result.outcome is not Outcome.OK:
+        return {}
+    states = {"states": result.states}
+    return {**states, "depth": result.depth} if entry.workers == 1 else states
+
+
+def _measured(result: ConfigResult) -> dict[str, int | float]:
+    numbers: dict[str, int | float] = dict(_numbers(result.entry, result.tlc))
+    if result.entry.expect == "violates":
+        numbers = {"trace": len(result.tlc.trace)}
+    else:
+        numbers = {"states": result.tlc.states, "depth": result.tlc.depth}
+    return {**numbers, "seconds": round(result.tlc.seconds, 1)}

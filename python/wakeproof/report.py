@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How results are shown: tables and lines for people, JSON for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WIDE = 160  # columns of a table that goes to a file or a pipe
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console; without a terminal it is wide, so that no cell is cut."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else WIDE, highlight=False)
+
+
+def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    """Return a table; columns whose name starts with ">" are right-aligned."""
+    result = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for column in columns:
+        right = column.startswith(">")
+        result.add_column(column.removeprefix(">"), justify="right" if right else "left",
+                          overflow="fold")  # fmt: skip
+    for row in rows:
+        result.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    return result
+
+
+def verdict(text: str, *, good: bool) -> Text:
+    """Return a cell in the colour of its meaning."""
+    return Text(text, style="green" if good else "bold red")
+
+
+def to_json(data: object) -> str:
+    """Return dataclasses, enums and paths as indented JSON."""
+    return json.dumps(data, indent=2, default=_plain)
+
+
+def _plain(value: Any) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
