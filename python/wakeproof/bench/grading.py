@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From samples to a verdict: medians, ratios round by round, their quartiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+from wakeproof.bench.rows import US, Row
+
+MET, TIE, SHORT, SHOWN = "met", "tie", "short", "shown"
+PER_UNIT = {US: 1e3}  # ns in a unit of time
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What one row of the program printed.
+
+    `ns` per operation, per side, one per round; `counts` likewise (system calls per hand-off).
+    `disturbed` samples were preempted each time they were tried.
+    """
+
+    ns: dict[str, list[float]]
+    counts: dict[str, list[float]]
+    disturbed: int = 0
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table; `not_run` says what to install, and then nothing else is set."""
+
+    row: Row
+    not_run: str = ""
+    ours: float = 0.0
+    peer: float = 0.0
+    ratio: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    rounds: int = 0
+    disturbed: int = 0
+    verdict: str = ""
+    counts: tuple[float, float] | None = None
+
+
+def grade(row: Row, samples: Samples) -> Result:
+    """Return the medians in the row's unit, the median ratio with its quartiles, the verdict.
+
+    A goal inside the quartiles is a tie: this run cannot tell.
+    """
+    ours, peer = samples.ns[row.ours], samples.ns[row.peer]
+    pairs = list(zip(ours, peer, strict=True))
+    ratios = [peer / ours if row.is_rate else ours / peer for ours, peer in pairs]
+    low, middle, high = (
+        quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+    )
+    counts = None
+    if samples.counts:
+        counts = (median(samples.counts[row.ours]), median(samples.counts[row.peer]))
+    return Result(
+        row, ours=_in_unit(row, median(ours)), peer=_in_unit(row, median(peer)), ratio=middle,
+        low=low, high=high, rounds=len(ratios), disturbed=samples.disturbed,
+        verdict=_verdict(row, low, middle, high), counts=counts,
+    )  # fmt: skip
+
+
+def _verdict(row: Row, low: float, middle: float, high: float) -> str:
+    if row.at_most is not None:
+        return MET if middle <= row.at_most else TIE if low <= row.at_most else SHORT
+    if row.at_least is not None:
+        return MET if middle >= row.at_least else TIE if high >= row.at_least else SHORT
+    return SHOWN
+
+
+def _in_unit(row: Row, ns: float) -> float:
+    return 1e3 / ns if row.is_rate else ns / PER_UNIT.get(row.unit, 1)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the rows: sides take turns in slices of milliseconds, pinned where that is allowed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wakeproof import paths, report
+from wakeproof.bench import program as building
+from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
+from wakeproof.bench.program import Program
+from wakeproof.bench.rows import ROWS, Row
+from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.process import Children
+
+Progress = Callable[[str], None]
+
+ROUNDS_LEAST, ROUNDS_MOST = 8, 96  # the program goes through 8 code placements (bench/task.h)
+SIDES = 4  # of a row, for the number of rounds
+TRIES = 8  # of a preempted slice
+SLICE_MS = {"parker": 10.0}  # blocking: a round trip takes microseconds
+SLICE_MS_ELSE = 2.0
+HARNESS_SLICE_S = 0.05  # a process per sample; preempted as often as the loop beside it
+TIMEOUT_S = 600.0
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    """Every line of the table, and where it was measured."""
+
+    results: tuple[Result, ...]
+    machine: str
+    compiler: str
+    cpus: tuple[int, ...]
+
+    def count(self, verdict: str) -> int:
+        """Return how many goals ended in `verdict`."""
+        return sum(result.verdict == verdict for result in self.results)
+
+    @property
+    def summary(self) -> str:
+        """Return the last line of the table."""
+        judged = self.count(MET) + self.count(TIE) + self.count(SHORT)
+        skipped = sum(bool(result.not_run) for result in self.results)
+        tail = f"; {skipped} rows not run" if skipped else ""
+        return (
+            f"{judged} goals: {self.count(MET)} met, {self.count(TIE)} tie (the goal lies within "
+            f"the quartiles), {self.count(SHORT)} short{tail}"
+        )
+
+
+def bench(
+    regex: str | None = None, seconds: float = 0.5, progress: Progress = lambda _: None
+) -> BenchReport:
+    """Measure the rows whose name or program `regex` finds, about `seconds` each, and store them.
+
+    Raises:
+        UsageError: no row has such a name, or `seconds` is not positive.
+        MissingToolError: no C compiler, or no bench sources.
+        JudgeError: a side failed its own check (a queue lost a task).
+    """
+    rows = select(regex)
+    if not 0 < seconds <= 3600:
+        raise UsageError(f"--seconds {seconds:g}: must be more than 0 and at most 3600")
+    cpus = tuple(sorted(os.sched_getaffinity(0)))[:8]
+    folder = paths.cache() / "bench"
+    with Children() as children:
+        progress("building")
+        program = building.build(children)
+        compiler = Builder(children).compiler_name
+        results: list[Result] = []
+        for name in dict.fromkeys(row.program for row in rows):
+            progress(name)
+            samples = _measure(children, program, name, seconds, cpus)
+            found = [judge(row, samples, program.no_peer) for row in rows if row.program == name]
+            paths.write_atomically(folder / f"{name}.json", report.to_json([samples, found]))
+            results += found
+    ended = BenchReport(tuple(results), platform.machine(), compiler, cpus)
+    paths.write_atomically(folder / "bench.json", report.to_json(ended))
+    return ended
+
+
+def select(regex: str | None) -> list[Row]:
+    """Return the rows that `regex` finds in name, program or peer.
+
+    Raises:
+        UsageError: not a regular expression, or no such row.
+    """
+    try:
+        find = re.compile(regex or "").search
+    except re.error as error:
+        raise UsageError(f"-t {regex!r} is not a regular expression: {error}") from error
+    rows = [row for row in ROWS if find(row.name) or find(row.program) or find(row.against)]
+    if not rows:
+        known = ", ".join(dict.fromkeys(row.program for row in ROWS))
+        raise UsageError(f"no row matches {regex!r}; there are {known}")
+    return rows
+
+
+def judge(row: Row, samples: Samples, no_peer: str) -> Result:
+    """Grade a row, or say why it was not run."""
+    if row.peer not in samples.ns and row.needs:
+        return Result(row, not_run=no_peer or f"not run: install {row.needs}")
+    return grade(row, samples)
+
+
+def _measure(
+    children: Children, program: Program, name: str, seconds: float, cpus: tuple[int, ...]
+) -> Samples:
+    if name == "harness":
+        return _measure_harness(children, program, seconds, cpus)
+    slice_ms = SLICE_MS.get(name, SLICE_MS_ELSE)
+    rounds = _rounds(seconds * 1e3 / slice_ms / SIDES)
+    return _run(children, program.path, name, rounds, slice_ms, TRIES, cpus)
+
+
+def _rounds(wanted: float) -> int:
+    """Return a multiple of ROUNDS_LEAST."""
+    return min(max(int(wanted), ROUNDS_LEAST), ROUNDS_MOST) // ROUNDS_LEAST * ROUNDS_LEAST
+
+
+def _run(
+    children: Children, program: Path, name: str, rounds: int, slice_ms: float, tries: int,
+    cpus: tuple[int, ...],
+) -> Samples:  # fmt: skip
+    numbers = [str(n) for n in (rounds, slice_ms, tries, *cpus)]
+    found = _json(children, [str(program), name, *numbers])
+    return Samples(found["samples"], found.get("counts", {}), found["disturbed"])
+
+
+def _measure_harness(
+    children: Children, program: Program, seconds: float, cpus: tuple[int, ...]
+) -> Samples:
+    """Let the engine's program and the bare loop take turns, a process each."""
+    engine = Builder(children).program(building.folder() / building.SCENARIO, Build("O2"))
+    command = [str(engine), "--run", "store_buffering", "--seconds", str(HARNESS_SLICE_S)]
+    if len(cpus) > 1:
+        command += ["--cpus", f"{cpus[0]},{cpus[1]}"]
+    ns: dict[str, list[float]] = {"engine": [], "sweep": [], "block": []}
+    for _ in range(_rounds(seconds / HARNESS_SLICE_S)):
+        found = _json(children, command)
+        ns["engine"].append(found["seconds"] * 1e9 / found["samples"])
+        bare = _run(children, program.path, "bare", 1, HARNESS_SLICE_S * 1e3, 1, cpus[:2])
+        for side in ("sweep", "block"):
+            ns[side] += bare.ns[side]
+    return Samples(ns, {})
+
+
+def _json(children: Children, command: list[str]) -> dict[str, Any]:
+    ended = children.run(command, timeout_s=TIMEOUT_S)
+    if ended.code != 0 or ended.timed_out:
+        raise JudgeError(f"{Path(command[0]).name} {command[1]} failed ({ended.code}): "
+                         f"{ended.output.strip()[-500:]}")  # fmt: skip
+    found: dict[str, Any] = json.loads(ended.output)
+    return found

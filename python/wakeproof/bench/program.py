@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the bench program, once per set of sources.  Source: ``bench/bench.h``."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.errors import JudgeError, MissingToolError
+from wakeproof.judge.builds import compiler
+from wakeproof.judge.process import Children
+
+COMPILE_TIMEOUT_S = 300.0
+PEER_HEADER = "concurrentqueue/concurrentqueue.h"
+PEER_PACKAGE = "libconcurrentqueue-dev"
+SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
+KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c")
+
+# Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
+# prefetcher its loads share, which moved one side of a flow by a third and left the other alone.
+FLAGS = ["-O2", "-falign-functions=256", "-pthread"]
+LINK = ["-pthread", "-Wl,--wrap=syscall"]  # bench/parker.c counts
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program, and why the C++ peer is not in it (empty: it is)."""
+
+    path: Path
+    no_peer: str
+
+
+def folder() -> Path:
+    """Return the bench's sources.
+
+    Raises:
+        MissingToolError: an installed wheel carries none.
+    """
+    found = paths.sources() / "bench"
+    if not (found / "main.c").is_file():
+        raise MissingToolError("the bench is not in the wheel: run `make bench` in a checkout")
+    return found
+
+
+def build(children: Children) -> Program:
+    """Return the program, compiled now unless the same sources have been compiled before.
+
+    Raises:
+        MissingToolError: no C compiler, or no sources.
+        JudgeError: it does not compile.
+    """
+    here, kernel = folder(), paths.sources() / "kernel"
+    cxx = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+    no_peer = _why_no_peer(children, cxx)
+    flags = [*FLAGS, f"-I{kernel}", f"-I{here}"]
+    cc = [*compiler(), "-std=c11", "-Wall", "-Wextra", *flags]
+    files = [path for path in sorted(here.glob("*.c")) if path.name != SCENARIO]
+    files += [kernel / name for name in KERNEL]
+    version = children.run([cc[0], "--version"], timeout_s=60).output
+    key = _digest([version, no_peer, *cc, *cxx], [*here.iterdir(), *kernel.glob("*.[ch]")])
+    made = paths.cache() / "bench" / f"program-{key}"
+    if no_peer:
+        _make(children, made, [*cc, *map(str, files), *LINK])
+        return Program(made, no_peer)
+    peer = made.with_suffix(".o")
+    _make(children, peer, [*cxx, "-std=c++17", *flags, "-c", str(here / "flow_moodycamel.cpp")])
+    # The C++ library alone and not the C++ driver: that would take C files for C++.
+    _make(children, made, [*cc, "-DBENCH_MOODYCAMEL", *map(str, files), str(peer), *LINK,
+                           "-lstdc++", "-lm"])  # fmt: skip
+    return Program(made, no_peer)
+
+
+def _why_no_peer(children: Children, cxx: list[str]) -> str:
+    if shutil.which(cxx[0]) is None:
+        return f"not run: install g++ and {PEER_PACKAGE}"
+    test = f"printf '#include <{PEER_HEADER}>\\n' | {shlex.join(cxx)} -std=c++17 -E -x c++ -"
+    found = children.run(["sh", "-c", f"{test} >/dev/null"], timeout_s=COMPILE_TIMEOUT_S)
+    return "" if found.code == 0 else f"not run: install {PEER_PACKAGE}"
+
+
+def _digest(words: list[str], files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for word in words:
+        digest.update(word.encode() + b"\0")
+    for path in sorted(files):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _make(children: Children, target: Path, command: list[str]) -> None:
+    """Run `command` so that `target` appears whole, unless it is there already."""
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{os.getpid()}-{target.name}")  # keeps the suffix: cc looks at it
+    try:
+        ended = children.run([*command, "-o", str(part)], timeout_s=COMPILE_TIMEOUT_S)
+        if ended.code != 0 or ended.timed_out:
+            raise JudgeError(f"the bench does not compile:\n{ended.output.strip()}")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

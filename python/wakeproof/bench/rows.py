@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows: what is compared with what, and the goal.  Source: PERFORMANCE.md, issue 2 (Speed)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NS, US, MOPS = "ns", "us", "Mops/s"
+
+LOCKED = (
+    "the one locked instruction of a push (Q2): 'ring + one exchange' is the floor of any queue "
+    "into which others may push meanwhile; without the lock the same code meets the goal, and "
+    "loses tasks (twin mpsc_split_reserve)"
+)
+LAST_NODE = (
+    "pushes are the same instructions; a consumer that has caught up takes the last node by a "
+    "compare-and-swap of the producers' end (Q7) and one of the head (Q8) (docs/performance.md)"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    `program` is the row of the bench program (or ``harness``), `ours` and `peer` are its sides.
+    The ratio is ours/peer: of times with `at_most`, of rates with `at_least`.  A row without a goal
+    is shown, not judged.  `why` says what limits it, and is printed where the goal is missed.
+    """
+
+    name: str
+    program: str
+    ours: str
+    peer: str
+    against: str
+    unit: str = NS
+    at_most: float | None = None
+    at_least: float | None = None
+    needs: str = ""
+    why: str = ""
+
+    @property
+    def is_rate(self) -> bool:
+        """Say whether larger is better."""
+        return self.unit == MOPS
+
+    @property
+    def goal(self) -> str:
+        """Return the goal as the table shows it."""
+        if self.at_most is not None:
+            return f"<= {self.at_most:g}x"
+        return f">= {self.at_least:g}x" if self.at_least is not None else "-"
+
+
+def _flow(name: str, program: str, *, judged: bool = True) -> list[Row]:
+    return [
+        Row(name, program, "ours", "vyukov", "Vyukov queue", MOPS, at_least=1.0 if judged else None,
+            why=LAST_NODE),
+        Row(name, program, "ours", "moodycamel", "moodycamel", MOPS,
+            at_least=2.0 if judged else None, needs="libconcurrentqueue-dev"),
+    ]  # fmt: skip
+
+
+ROWS = (
+    Row("run queue push+pop, one thread, batches of 64", "one_batch", "ours", "ring",
+        "private ring", at_most=1.8, why=LOCKED),
+    Row("- the same", "one_batch", "ours", "floor", "ring + one exchange"),
+    Row("- the same", "one_batch", "ours", "vyukov", "Vyukov queue"),
+    Row("- our queue without the lock (broken)", "one_batch", "unlocked", "ring", "private ring"),
+    Row("- 64 tasks that run and yield", "one_turn", "ours", "ring", "private ring"),
+    Row("- the same without the lock (broken)", "one_turn", "unlocked", "ring", "private ring"),
+    Row("- 64 tasks that run and yield", "one_turn", "ours", "floor", "ring + one exchange"),
+    Row("- an empty queue each time", "one_ping", "ours", "ring", "private ring"),
+    Row("- an empty queue each time", "one_ping", "ours", "vyukov", "Vyukov queue"),
+    *_flow("run queue, 1 producer to 1 consumer", "flow_1"),
+    *_flow("run queue, 2 producers to 1 consumer", "flow_2"),
+    *_flow("run queue, 4 producers to 1 consumer", "flow_4"),
+    *_flow("- 1 producer, tasks scattered in memory", "flow_scattered", judged=False),
+    Row("guarded submit, symmetric", "submit", "symmetric", "fenced", "push + fence", at_most=1.1),
+    Row("guarded submit, asymmetric", "submit", "asymmetric", "plain", "push alone", at_most=1.1),
+    Row("- symmetric, consumer on another CPU", "submit_awake", "symmetric", "fenced",
+        "push + fence"),
+    Row("- asymmetric, consumer on another CPU", "submit_awake", "asymmetric", "plain",
+        "push alone"),
+    Row("parker ping-pong, round trip", "parker", "ours", "futex", "bare futex", US, at_most=1.05),
+    Row("queue ends on a line each, 1 producer", "layout_queue", "ours", "packed", "on one line",
+        MOPS, at_least=1.0),
+    Row("token and idle words on a line each", "layout_token", "ours", "packed", "on one line",
+        at_most=1.0),
+    Row("ticket words on one line, one stealer", "layout_ticket", "ours", "split", "on a line each",
+        at_most=1.0),
+    Row("stress engine, store buffering", "harness", "engine", "sweep", "bare loop, same strides",
+        MOPS, at_least=0.8),
+    Row("- the same", "harness", "engine", "block", "bare loop, no strides", MOPS),
+)  # fmt: skip
+"""In the order of the table; a name that starts with "-" belongs to the row above it."""

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `wakeproof`: one module per subcommand, one line per error.
+
+Exit codes: 0 all claims hold, 1 a claim is violated, 2 usage, 3 the environment lacks something,
+130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+import typer
+from typer.exceptions import TyperException
+
+from wakeproof import errors
+from wakeproof.cli.audit import audit
+from wakeproof.cli.bench import bench
+from wakeproof.cli.check import check
+from wakeproof.cli.doctor import doctor
+from wakeproof.cli.stress import stress
+
+app = typer.Typer(
+    name="wakeproof",
+    help="Decide whether wakeups can be missed: in the specs, in the code, on this machine.",
+    epilog="Exit codes: 0 holds, 1 violated, 2 usage, 3 the environment lacks something.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+COMMANDS = (check, stress, audit, bench, doctor)
+for command in COMMANDS:
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line; every expected error becomes one line on stderr and an exit code."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False) or errors.EXIT_HOLDS
+        if code == errors.EXIT_INTERRUPTED:
+            _say("interrupted")
+    except errors.WakeproofError as error:
+        code = error.exit_code
+        _say(str(error))
+    except TyperException as error:  # an unknown command or option, a value of the wrong kind
+        code = errors.EXIT_USAGE
+        _say(_one_line(error.format_message()))
+    raise SystemExit(code)
+
+
+def _say(message: str) -> None:
+    print(f"wakeproof: {message}", file=sys.stderr)
+
+
+def _one_line(message: str) -> str:
+    line = " ".join(message.split())
+    if line.startswith("No such command"):
+        line += f" Commands: {', '.join(sorted(command.__name__ for command in COMMANDS))}."
+    return line
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> None:
+    """End like Ctrl-C, so that `kill` and a time-out in CI leave no child behind either."""
+    raise KeyboardInterrupt

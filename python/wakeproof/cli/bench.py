@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof bench`: speed against peers and limits, in one run.  Never fails on a missed goal."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from wakeproof import bench as benching
+from wakeproof import errors, paths, report
+from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result
+
+COLUMNS = ("row", ">ours", "against", ">peer", "unit", ">ratio", "quartiles", ">goal", "")
+STYLES = {MET: "green", TIE: "yellow", SHORT: "bold red", SHOWN: "dim"}
+LEGEND = """\
+ratio: ours/peer, of times (<=) or of rates (>=); median over rounds in which the sides took turns.
+A slice of milliseconds that was preempted is measured again. Rows without a goal explain the one
+above. Nanoseconds differ between machines and hours by up to 3x; compare ratios."""
+
+
+def bench(
+    regex: Annotated[
+        str | None, typer.Option("-t", "--tests", metavar="REGEX", help="Only these rows.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Measuring time per row.")] = 0.5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure ours beside a peer or a limit: ratio, goal, met or not.
+
+    A missed goal is printed, not failed.
+
+    Examples:
+
+      wakeproof bench                      every row, about half a minute
+
+      wakeproof bench -t parker            one of them
+
+      wakeproof bench --seconds 3 --json   more rounds, for a program
+    """
+    screen = report.console(stderr=True) if as_json else report.console()
+    status = screen.status("") if screen.is_terminal else None
+    if status:
+        status.start()
+
+    def progress(what: str) -> None:
+        if status:
+            status.update(what)
+
+    try:
+        found = benching.bench(regex, seconds, progress)
+    finally:
+        if status:
+            status.stop()
+    if as_json:
+        print(report.to_json({**vars(found), "stored": paths.cache() / "bench"}))
+    else:
+        show(screen, found)
+    raise typer.Exit(errors.EXIT_HOLDS)
+
+
+def show(screen: Console, found: BenchReport) -> None:
+    """Print the table, why each short row is short, and the count."""
+    screen.print(report.table("ours beside peer or limit", COLUMNS, map(cells, found.results)))
+    screen.print()
+    for result in found.results:
+        if result.verdict == SHORT and result.row.why:
+            screen.print(f"{result.row.name}: {result.row.why}", markup=False, soft_wrap=True)
+        if result.counts:
+            screen.print(
+                f"{result.row.name}: system calls per hand-off {result.counts[0]:.2f}, "
+                f"{result.row.against} {result.counts[1]:.2f}", markup=False,
+            )  # fmt: skip
+    screen.print(LEGEND, markup=False)
+    cpus = ",".join(map(str, found.cpus))
+    screen.print(f"\n{found.summary} ({found.machine}, CPUs {cpus}, {found.compiler})",
+                 markup=False)  # fmt: skip
+    screen.print(f"stored in {paths.cache() / 'bench'}", markup=False)
+
+
+def cells(result: Result) -> list[object]:
+    """Return one line of the table."""
+    row = result.row
+    if result.not_run:
+        skipped = Text(result.not_run, style="yellow")
+        return [row.name, "", row.against, "", row.unit, "", "", row.goal, skipped]
+    spread = f"{result.low:.2f} - {result.high:.2f}"
+    verdict = Text("" if result.verdict == SHOWN else result.verdict, style=STYLES[result.verdict])
+    return [row.name, f"{result.ours:.1f}", row.against, f"{result.peer:.1f}", row.unit,
+            f"{result.ratio:.2f}", spread, row.goal, verdict]  # fmt: skip

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a long command prints while it runs: one line per configuration, one bar per stress job."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from wakeproof.judge.specs import ConfigResult
+
+QUIET_S = 15.0
+"""Without a terminal there is no bar but a line, at most one in so many seconds."""
+
+
+class ConfigProgress:
+    """One line per finished configuration of `check`."""
+
+    def __init__(self, screen: Console) -> None:
+        self._screen = screen
+
+    def show(self, result: ConfigResult, done: int, total: int) -> None:
+        """Print the line of `result`, the `done`-th of `total`."""
+        count = f"[{done:>{len(str(total))}}/{total}]"
+        line = f"{count} {result.entry.name:<34} {result.got:<42}"
+        line += f" {result.tlc.states:>10,} states {result.tlc.seconds:7.1f} s"
+        if result.wrong:
+            line += f"  WRONG: {result.wrong}"
+        style = "" if result.holds else "bold red"
+        self._screen.print(line, markup=False, style=style, soft_wrap=True)
+
+
+class StressProgress:
+    """A bar over the runs of a stress job; what is announced scrolls above it."""
+
+    def __init__(self, screen: Console) -> None:
+        self._screen = screen
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=screen,
+            transient=True,
+            disable=not screen.is_terminal,
+        )
+        self._task = self._bar.add_task("starting", total=None)
+        self._printed = time.monotonic()
+
+    def __enter__(self) -> StressProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def announce(self, text: str) -> None:
+        """Print a line that stays."""
+        self._screen.print(text, markup=False, soft_wrap=True)
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """Say what runs now, and that `done` of `total` runs are over (0 of 0: unknown)."""
+        self._bar.update(self._task, description=what, completed=done, total=total or None)
+        if not self._screen.is_terminal and time.monotonic() - self._printed >= QUIET_S:
+            self._printed = time.monotonic()
+            self.announce(f"[{done}/{total}] {what}")

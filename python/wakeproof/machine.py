@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine offers: CPUs, kernel features, programs.  Only reads; installs nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof.errors import MissingToolError
+from wakeproof.judge import toolchain
+
+_MEMBARRIER = {"x86_64": 324, "aarch64": 283}  # system call numbers
+_MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3  # bit in the answer to MEMBARRIER_CMD_QUERY
+_IO_URING_SETUP = 425
+_EFAULT, _EINVAL = 14, 22  # what io_uring_setup says to a null pointer where it exists
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One part: is it there, what was found or what to install, do the two commands need it."""
+
+    part: str
+    present: bool
+    value: str
+    needed: bool = False
+
+
+def examine() -> list[Finding]:
+    """Return everything that `wakeproof doctor` shows, in its order."""
+    return [_cpus(), _quota(), _membarrier(), _io_uring(), _compiler(), _headers(), *_tlc(),
+            *map(_optional, OPTIONAL.items())]  # fmt: skip
+
+
+OPTIONAL = {
+    "second compiler": ("clang clang-19", "clang"),
+    "C++ compiler": ("g++", "g++"),
+    "aarch64 compiler": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
+    "aarch64 emulator": ("qemu-aarch64", "qemu-user"),
+    "moodycamel queue": ("/usr/include/concurrentqueue", "libconcurrentqueue-dev"),
+}
+"""part -> (programs or paths, one of which will do; Debian packages)."""
+
+
+def _cpus() -> Finding:
+    allowed = sorted(os.sched_getaffinity(0))
+    enough = "" if len(allowed) > 1 else "; stress needs 2 to judge REQUIRED outcomes"
+    value = f"{len(allowed)} allowed of {os.cpu_count()} ({platform.machine()}){enough}"
+    return Finding("CPUs", True, value)
+
+
+def _quota() -> Finding:
+    quota = cgroup_quota()
+    value = "none" if quota is None else f"{quota:g} CPUs"
+    return Finding("cgroup quota", True, value)
+
+
+def cgroup_quota(root: Path = Path("/")) -> float | None:
+    """Return how many CPUs' time the tightest cgroup above this process allows (None: no limit)."""
+    limits = []
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            limits += _limits(root / "sys/fs/cgroup", path, _quota_v2)
+        elif "cpu" in controllers.split(","):
+            limits += _limits(root / "sys/fs/cgroup" / controllers, path, _quota_v1)
+            limits += _limits(root / "sys/fs/cgroup/cpu", path, _quota_v1)
+    return min(limits, default=None)
+
+
+def _limits(mount: Path, path: str, read: Callable[[Path], float | None]) -> list[float]:
+    here = Path(path.lstrip("/"))
+    found = [read(mount / folder) for folder in (here, *here.parents)]
+    return [limit for limit in found if limit is not None]
+
+
+def _quota_v2(folder: Path) -> float | None:
+    try:
+        quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
+        return None if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError):
+        return None
+
+
+def _quota_v1(folder: Path) -> float | None:
+    try:
+        quota = int((folder / "cpu.cfs_quota_us").read_text(encoding="ascii"))
+        period = int((folder / "cpu.cfs_period_us").read_text(encoding="ascii"))
+        return None if quota < 0 else quota / period
+    except (OSError, ValueError):
+        return None
+
+
+def _syscall(number: int, *arguments: int) -> tuple[int, int]:
+    """Return (result, errno) of a system call."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    result = libc.syscall(ctypes.c_long(number), *(ctypes.c_long(a) for a in arguments))
+    return result, ctypes.get_errno()
+
+
+def _membarrier() -> Finding:
+    number = _MEMBARRIER.get(platform.machine())
+    supported, _ = _syscall(number, 0, 0, 0) if number else (-1, 0)
+    present = supported > 0 and bool(supported & _MEMBARRIER_PRIVATE_EXPEDITED)
+    value = "private expedited" if present else "not offered: guards use the symmetric fences"
+    return Finding("membarrier", present, value)
+
+
+def _io_uring() -> Finding:
+    _, error = _syscall(_IO_URING_SETUP, 1, 0)
+    present = error in (_EFAULT, _EINVAL)
+    value = "available" if present else f"not offered ({os.strerror(error)})"
+    return Finding("io_uring", present, value)
+
+
+def _compiler() -> Finding:
+    name = (os.environ.get("CC") or "cc").split()[0]
+    if not shutil.which(name):
+        return Finding("C compiler", False, "not found: apt install gcc", needed=True)
+    run = subprocess.run([name, "--version"], capture_output=True, text=True, check=False)
+    return Finding("C compiler", True, f"{name}: {run.stdout.splitlines()[0]}", needed=True)
+
+
+def _headers() -> Finding:
+    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    found = header.is_file()
+    value = str(header) if found else "not found: apt install python3-dev (faster bindings)"
+    return Finding("Python.h", found, value)
+
+
+def _tlc() -> list[Finding]:
+    try:
+        tools = toolchain.find()
+        version = toolchain.tlc_version(tools)
+    except MissingToolError as error:
+        return [Finding("Java and TLC", False, str(error), needed=True)]
+    java = Finding("Java", True, f"{tools.java_version} ({tools.java})", needed=True)
+    return [java, Finding("TLC", True, f"{version} ({tools.jar})", needed=True)]
+
+
+def _optional(item: tuple[str, tuple[str, str]]) -> Finding:
+    """Look for a part that the two commands can do without, except in CI."""
+    part, (wanted, packages) = item
+    found = next(filter(None, map(_path_of, wanted.split())), None)
+    value = found or f"not found: apt install {packages}"
+    return Finding(part, found is not None, value, needed=os.environ.get("WAKEPROOF_CI") == "1")
+
+
+def _path_of(wanted: str) -> str | None:
+    if wanted.startswith("/"):
+        return wanted if Path(wanted).exists() else None
+    return shutil.which(wanted)
