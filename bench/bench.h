@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bench.h - a row measures one piece of work several ways ("sides") in turn, so that all see the
+ * same noise.
+ *
+ *   main.c      calibrates each side, then ours, peer, ours, peer, ...; prints samples as JSON
+ *   one.c       run queue by one thread      flow.c, flow_*.c   producers to one consumer
+ *   submit.c    guarded submission           parker.c           ping-pong
+ *   layout.c    which words share a line     bare.c             store buffering, no engine
+ *
+ * Why it works  A ratio of two sides measured within milliseconds of one another survives a noisy
+ * machine; their nanoseconds do not. Goals, medians and verdicts are in python/wakeproof/bench/.
+ * Spec          none. Evidence  tests/test_bench.py (form, never time). */
+#ifndef WP_BENCH_H
+#define WP_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "order.h"
+
+enum { BENCH_SIDES = 6, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
+
+/* Does `ops` operations and says how many nanoseconds they took. */
+typedef double bench_side_run(uint64_t ops);
+
+typedef struct bench_side {
+	const char *name;
+	bench_side_run *run;
+} bench_side;
+
+typedef struct bench_row {
+	const char *name;
+	bench_side sides[BENCH_SIDES]; /* ends at a NULL name */
+	double (*count)(void);         /* or NULL: per operation, of the run just made */
+} bench_row;
+
+extern const bench_row bench_one[], bench_flow[], bench_submit[], bench_parker[], bench_layout[],
+	bench_bare[]; /* each ends at a NULL name */
+
+/* The round that is being measured; 0 while calibrating. */
+extern int bench_round;
+
+/* CPU time of this thread: work by one thread, which others may interrupt. */
+double bench_cpu_ns(void);
+
+/* Runs body(context, 0) here and body(context, k) in a thread each, k < threads, started together.
+ * 0 has the first CPU to itself where there are two. Nanoseconds from the start until body 0
+ * returns. */
+double bench_together(int threads, void (*body)(void *context, int index), void *context);
+
+/* One step of a spin: pauses at first, then gives the CPU away. */
+static inline void bench_spin(unsigned *spins)
+{
+	enum { PAUSES = 256, YIELD_EACH = 16 };
+
+	wp_pause();
+	if (++*spins > PAUSES && *spins % YIELD_EACH == 0) {
+		void bench_yield(void);
+		bench_yield();
+	}
+}
+
+_Noreturn void bench_fail(const char *what);
+
+/* What was measured is not moved across, and what is in memory stays in memory: operations of a run
+ * queue are separate events. */
+#define bench_apart() __asm__ __volatile__("" ::: "memory")
+
+#define BENCH_INLINE static inline __attribute__((always_inline))
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * flow_ours.c - our queue as a flow: alone, with a fence after each push, with a guard's signal
+ * after each push. */
+#include "flow_ours.h"
+
+static void *asymmetric_make(int producers)
+{
+	(void)producers;
+	return guarded_make(WP_GUARD_ASYMMETRIC);
+}
+
+BENCH_INLINE void after_fence(guarded *to)
+{
+	(void)to;
+	wp_fence_seq_cst();
+}
+
+BENCH_INLINE void after_signal(guarded *to)
+{
+	if (wp_guard_signal(&to->guard))
+		bench_fail("the consumer is awake, and yet a wake-up is owed");
+}
+
+static void fenced_produce(void *queue, int producer, bench_task **tasks, size_t count)
+{
+	(void)producer;
+	guarded_produce(queue, tasks, count, after_fence);
+}
+
+static void signal_produce(void *queue, int producer, bench_task **tasks, size_t count)
+{
+	(void)producer;
+	guarded_produce(queue, tasks, count, after_signal);
+}
+
+FLOW_CONSUMERS(plain_consumers, plain_take)
+
+const flow_queue flow_ours = {plain_make, free, plain_produce, plain_consumers};
+const flow_queue flow_fenced = {plain_make, free, fenced_produce, plain_consumers};
+const flow_queue flow_symmetric = {plain_make, free, signal_produce, plain_consumers};
+const flow_queue flow_asymmetric = {asymmetric_make, free, signal_produce, plain_consumers};

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * main.c - runs one row: `bench ROW ROUNDS SLICE_MS TRIES CPU...`, or lists them: `bench`. JSON on
+ * stdout.
+ *
+ * Why it works  Each side is first made long enough to fill a slice, then all sides take turns,
+ * round after round. A slice is short, so that many pass without another process on these CPUs;
+ * those that do not are measured again. */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { THREADS = 8, PATIENCE = 4, ROUNDS_LEAST = 8, CALIBRATIONS = 4 };
+
+#define GROWTH_MOST 16.0 /* of the operations from one calibration to the next */
+
+static const bench_row *const groups[] = {bench_one,    bench_flow,   bench_submit,
+					  bench_parker, bench_layout, bench_bare};
+static int cpus[BENCH_CPUS], cpus_count;
+int bench_round;
+static wp_atomic(long) preempted; /* times in the run just made */
+
+static double clock_now(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+double bench_cpu_ns(void)
+{
+	return clock_now(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void bench_yield(void)
+{
+	sched_yield();
+}
+
+void bench_fail(const char *what)
+{
+	fprintf(stderr, "bench: %s\n", what);
+	exit(1);
+}
+
+static void pin(int index)
+{
+	cpu_set_t set;
+
+	if (cpus_count == 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET((size_t)(index == 0 || cpus_count == 1 ? cpus[0]
+						       : cpus[1 + (index - 1) % (cpus_count - 1)]),
+		&set);
+	sched_setaffinity(0, sizeof(set), &set); /* refused: the run goes on where it may */
+}
+
+typedef struct bench_crew {
+	void (*body)(void *context, int index);
+	void *context;
+	int threads;
+	wp_atomic(int) ready;
+} bench_crew;
+
+typedef struct bench_member {
+	bench_crew *crew;
+	int index;
+} bench_member;
+
+/* How often somebody else took this thread's CPU. */
+static long preemptions(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+/* The body, and whether it was left alone. More threads than CPUs preempt one another: then only 0
+ * counts. */
+static void run_body(bench_crew *crew, int index)
+{
+	long before = preemptions();
+
+	crew->body(crew->context, index);
+	if (index == 0 || crew->threads <= cpus_count)
+		wp_fetch_add_relaxed(&preempted, preemptions() - before);
+}
+
+static void start_together(bench_crew *crew, int index)
+{
+	unsigned spins = 0;
+
+	pin(index);
+	wp_fetch_add_relaxed(&crew->ready, 1);
+	while (wp_load_acquire(&crew->ready) < crew->threads)
+		bench_spin(&spins);
+}
+
+static void *begin(void *argument)
+{
+	bench_member *self = argument;
+
+	start_together(self->crew, self->index);
+	run_body(self->crew, self->index);
+	return NULL;
+}
+
+double bench_together(int threads, void (*body)(void *, int), void *context)
+{
+	bench_crew crew = {.body = body, .context = context, .threads = threads};
+	bench_member members[THREADS];
+	pthread_t ids[THREADS];
+	double start, end;
+
+	if (threads > THREADS)
+		bench_fail("too many threads");
+	for (int k = 1; k < threads; k++) {
+		members[k] = (bench_member){&crew, k};
+		if (pthread_create(&ids[k], NULL, begin, &members[k]) != 0)
+			bench_fail("no thread");
+	}
+	start_together(&crew, 0);
+	start = clock_now(CLOCK_MONOTONIC);
+	run_body(&crew, 0);
+	end = clock_now(CLOCK_MONOTONIC);
+	for (int k = 1; k < threads; k++)
+		pthread_join(ids[k], NULL);
+	return end - start;
+}
+
+/* Operations that fill a slice; the first runs also warm caches and predictors. The shortest of a few
+ * runs decides: one that was preempted would leave a slice too short to mean anything. */
+static uint64_t calibrate(const bench_side *side, double slice_ns)
+{
+	uint64_t ops = 1024;
+
+	for (;;) {
+		double shortest = side->run(ops), factor;
+
+		for (int k = 0; k < CALIBRATIONS && shortest > slice_ns / GROWTH_MOST; k++) {
+			double ns = side->run(ops);
+
+			shortest = ns < shortest ? ns : shortest;
+		}
+		factor = shortest > 0 ? slice_ns / shortest : GROWTH_MOST;
+		if (factor <= 1.25)
+			return ops;
+		ops = (uint64_t)((double)ops * (factor < GROWTH_MOST ? factor * 1.1 : GROWTH_MOST));
+	}
+}
+
+/* One sample. A run that was preempted is made again, `tries` times at the most: *disturbed counts
+ * those that stayed. */
+static double sample(const bench_side *side, uint64_t ops, int tries, int *disturbed)
+{
+	double ns = 0;
+
+	for (int k = 0; k < tries; k++) {
+		wp_init(&preempted, 0);
+		ns = side->run(ops);
+		if (wp_load_relaxed(&preempted) == 0)
+			return ns / (double)ops;
+	}
+	++*disturbed;
+	return ns / (double)ops;
+}
+
+static void print_samples(const char *name, const double *samples, int rounds, const char *after)
+{
+	printf("\"%s\": [", name);
+	for (int r = 0; r < rounds; r++)
+		printf("%s%.4g", r ? ", " : "", samples[r]);
+	printf("]%s", after);
+}
+
+static void run_row(const bench_row *row, int rounds, double slice_ns, int tries)
+{
+	static double samples[BENCH_SIDES][BENCH_ROUNDS], counts[BENCH_SIDES][BENCH_ROUNDS];
+	uint64_t ops[BENCH_SIDES];
+	int sides = 0, disturbed = 0;
+	double start;
+
+	for (; sides < BENCH_SIDES && row->sides[sides].name; sides++)
+		ops[sides] = calibrate(&row->sides[sides], slice_ns);
+	start = clock_now(CLOCK_MONOTONIC);
+	for (int r = 0; r < rounds; r++) {
+		bench_round = r;
+		for (int s = 0; s < sides; s++) {
+			samples[s][r] = sample(&row->sides[s], ops[s], tries, &disturbed);
+			if (row->count)
+				counts[s][r] = row->count();
+		}
+		/* A crowded machine: what was retried so often has to end. */
+		if (clock_now(CLOCK_MONOTONIC) - start > PATIENCE * rounds * sides * slice_ns &&
+		    (r + 1) % ROUNDS_LEAST == 0)
+			rounds = r + 1;
+	}
+	printf("{\"row\": \"%s\", \"disturbed\": %d, \"samples\": {", row->name, disturbed);
+	for (int s = 0; s < sides; s++)
+		print_samples(row->sides[s].name, samples[s], rounds, s + 1 < sides ? ", " : "}");
+	if (row->count) {
+		printf(", \"counts\": {");
+		for (int s = 0; s < sides; s++)
+			print_samples(row->sides[s].name, counts[s], rounds,
+				      s + 1 < sides ? ", " : "}");
+	}
+	printf("}\n");
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 2 ? atoi(argv[2]) : 1, tries = argc > 4 ? atoi(argv[4]) : 1;
+	double slice_ms = argc > 3 ? atof(argv[3]) : 1;
+
+	for (int k = 5; k < argc && cpus_count < BENCH_CPUS; k++)
+		cpus[cpus_count++] = atoi(argv[k]);
+	for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++) {
+		for (const bench_row *row = groups[g]; row->name; row++) {
+			if (argc < 2) {
+				printf("%s\n", row->name);
+			} else if (strcmp(row->name, argv[1]) == 0) {
+				pin(0);
+				run_row(row, rounds < BENCH_ROUNDS ? rounds : BENCH_ROUNDS,
+					slice_ms * 1e6, tries);
+				return 0;
+			}
+		}
+	}
+	if (argc >= 2)
+		fprintf(stderr, "bench: there is no row '%s'\n", argv[1]);
+	return argc >= 2 ? 2 : 0;
+}

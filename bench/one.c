@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * one.c - row 1: push and pop by the one thread that uses the queue.
+ *
+ *   batch   push 64, then take 64 (one poll's budget); each task counts its run: the row itself
+ *   turn    64 tasks in the queue; take the oldest, run it, put it back: threads that yield
+ *   ping    push one, take it: an empty queue each time, which is where the last node must be taken
+ *
+ * The ring with one exchange per push is the floor of every queue into which others may push at the
+ * same moment by a single read-modify-write; one_twin.c shows the queue without its lock. Time is
+ * this thread's CPU time. */
+#include "one.h"
+
+#include "mpsc.h"
+#include "ring.h"
+#include "vyukov.h"
+
+static private_ring a_ring, a_marked_ring;
+static wp_atomic(bench_task *) mark;
+static wp_mpsc ours;
+static vyukov a_vyukov;
+
+BENCH_INLINE void push_ours(bench_task *task)
+{
+	wp_mpsc_push(&ours, (wp_mpsc_node *)(void *)task);
+}
+
+BENCH_INLINE bench_task *pop_ours(void)
+{
+	return (bench_task *)(void *)wp_mpsc_pop(&ours);
+}
+
+BENCH_INLINE void push_ring(bench_task *task)
+{
+	if (!ring_push(&a_ring, task))
+		bench_fail("the private ring is full");
+}
+
+BENCH_INLINE bench_task *pop_ring(void)
+{
+	return ring_pop(&a_ring);
+}
+
+BENCH_INLINE void push_marked(bench_task *task)
+{
+	wp_exchange_acq_rel(&mark, task);
+	if (!ring_push(&a_marked_ring, task))
+		bench_fail("the private ring is full");
+}
+
+BENCH_INLINE bench_task *pop_marked(void)
+{
+	return ring_pop(&a_marked_ring);
+}
+
+BENCH_INLINE void push_vyukov(bench_task *task)
+{
+	vyukov_push(&a_vyukov, (vyukov_node *)(void *)task);
+}
+
+BENCH_INLINE bench_task *pop_vyukov(void)
+{
+	return (bench_task *)(void *)vyukov_pop(&a_vyukov);
+}
+
+/* Before main: the queues are used by one thread, and every side may come first. */
+__attribute__((constructor)) static void prepare_queues(void)
+{
+	wp_mpsc_init(&ours);
+	vyukov_init(&a_vyukov);
+}
+
+#define SIDE(what)                                                   \
+	static double batch_##what(uint64_t ops)                     \
+	{                                                            \
+		return batches(push_##what, pop_##what, DEPTH, ops); \
+	}                                                            \
+	static double turn_##what(uint64_t ops)                      \
+	{                                                            \
+		return turns(push_##what, pop_##what, ops);          \
+	}                                                            \
+	static double ping_##what(uint64_t ops)                      \
+	{                                                            \
+		return batches(push_##what, pop_##what, 1, ops);     \
+	}
+
+SIDE(ours)
+SIDE(ring)
+SIDE(marked)
+SIDE(vyukov)
+
+#define SIDES(pattern)                                                                   \
+	{"ours", pattern##_ours}, {"ring", pattern##_ring}, {"floor", pattern##_marked}, \
+	{                                                                                \
+		"vyukov", pattern##_vyukov                                               \
+	}
+
+const bench_row bench_one[] = {
+	{.name = "one_batch", .sides = {SIDES(batch), {"unlocked", batch_unlocked}}},
+	{.name = "one_turn", .sides = {SIDES(turn), {"unlocked", turn_unlocked}}},
+	{.name = "one_ping", .sides = {SIDES(ping)}},
+	{.name = NULL},
+};

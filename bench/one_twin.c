@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * one_twin.c - row 1 without the lock: our queue, whose push reserves by a load and a store (Q2).
+ *
+ * With two producers it loses tasks (twin mpsc_split_reserve). With one thread it shows what the
+ * locked instruction costs, because nothing else differs. */
+#define WP_TWIN_mpsc_split_reserve 1
+
+#include "one.h"
+
+#include "mpsc.h"
+
+static wp_mpsc unlocked;
+
+__attribute__((constructor)) static void prepare_queue(void)
+{
+	wp_mpsc_init(&unlocked);
+}
+
+BENCH_INLINE void push_unlocked(bench_task *task)
+{
+	wp_mpsc_push(&unlocked, (wp_mpsc_node *)(void *)task);
+}
+
+BENCH_INLINE bench_task *pop_unlocked(void)
+{
+	return (bench_task *)(void *)wp_mpsc_pop(&unlocked);
+}
+
+double batch_unlocked(uint64_t ops)
+{
+	return batches(push_unlocked, pop_unlocked, DEPTH, ops);
+}
+
+double turn_unlocked(uint64_t ops)
+{
+	return turns(push_unlocked, pop_unlocked, ops);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vyukov.h - the peer with the same contract: intrusive nodes, many producers, one consumer, a stub
+ * node that is pushed whenever the last node is taken. Written here after the published algorithm.
+ */
+#ifndef WP_BENCH_VYUKOV_H
+#define WP_BENCH_VYUKOV_H
+
+#include <stddef.h>
+
+#include "order.h"
+
+typedef struct vyukov_node {
+	wp_atomic(struct vyukov_node *) next;
+} vyukov_node;
+
+/* Producers' end and consumer's end on lines of their own, as ours has them. */
+typedef struct vyukov {
+	_Alignas(WP_LINE) wp_atomic(vyukov_node *) last;
+	_Alignas(WP_LINE) vyukov_node *first; /* the consumer's alone */
+	vyukov_node stub;
+} vyukov;
+
+static inline void vyukov_init(vyukov *queue)
+{
+	wp_init(&queue->stub.next, NULL);
+	wp_init(&queue->last, &queue->stub);
+	queue->first = &queue->stub;
+}
+
+static inline void vyukov_push(vyukov *queue, vyukov_node *node)
+{
+	vyukov_node *before;
+
+	wp_store_relaxed(&node->next, NULL);
+	before = wp_exchange_acq_rel(&queue->last, node);
+	wp_store_release(&before->next, node);
+}
+
+static inline vyukov_node *vyukov_pop(vyukov *queue)
+{
+	vyukov_node *node = queue->first, *next = wp_load_acquire(&node->next);
+
+	if (node == &queue->stub) {
+		if (next == NULL)
+			return NULL;
+		queue->first = node = next;
+		next = wp_load_acquire(&node->next);
+	}
+	if (next == NULL) {
+		if (wp_load_acquire(&queue->last) != node)
+			return NULL;
+		vyukov_push(queue, &queue->stub);
+		next = wp_load_acquire(&node->next);
+		if (next == NULL)
+			return NULL;
+	}
+	queue->first = next;
+	return node;
+}
+
+#endif
