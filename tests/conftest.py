@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared by all tests: the command line as a user starts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def wakeproof() -> Command:
+    """Run the installed `wakeproof`; variables given by name join the environment."""
+    program = Path(sys.executable).with_name("wakeproof")
+
+    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(program), *arguments],
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    return run

@@ -1,0 +1,121 @@
+"""The audit: a claim without a row, a judge or a twin fails; so does a twin seen wrongly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wakeproof import audit, paths
+from wakeproof.cli.audit import kernel_claims, to_markdown
+from wakeproof.judge import grading
+from wakeproof.judge.grading import ScenarioReport, TwinReport
+from wakeproof.judge.manifest import Entry
+from wakeproof.judge.native import StressReport
+from wakeproof.judge.specs import CheckReport, ConfigResult
+from wakeproof.judge.tlc import Outcome, TlcResult
+
+RUN = TlcResult(Outcome.OK, "", 440, 14, (), 0, False, "", 1.0)
+PASSING = ConfigResult(Entry("MCToy.cfg", "MCToy", claims=("Toy!Seen",)), RUN, (), "")
+KILLED = ConfigResult(
+    Entry("MCToy_blind.cfg", "MCToy", expect="violates", claim="Toy!Seen"), RUN, ("Seen",), ""
+)
+SCENARIO = ScenarioReport("toy", "toy.c", "It is seen.", "Toy!Seen", grading.HELD, (), 1000, (), ())
+TWIN = TwinReport(
+    "toy_blind", "toy.c", "toy", "never looks", "0", grading.HELD, (),
+    {"stress": "must", "delayed": "may"}, {"stress": 3}, {"stress": 500}, (),
+    seen_by=("check", "stress"),
+)  # fmt: skip
+SITES = [("A1", "Toy!Seen")]
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> Path:
+    (tmp_path / "Toy.tla").write_text(
+        "(* Promises   Seen (safety, with two\n(*            threads).          *)\n(*********)\n"
+        .replace("two\n", "two            *)\n")
+    )  # fmt: skip
+    return tmp_path
+
+
+def judged(
+    specs: Path,
+    configs: tuple[ConfigResult, ...] = (PASSING, KILLED),
+    scenario: ScenarioReport = SCENARIO,
+    twin: TwinReport = TWIN,
+    sites: list[tuple[str, str]] = SITES,
+) -> audit.AuditReport:
+    stress = StressReport((scenario,), (twin,), "quick", 1, "gcc", "x86_64", 2, ("none",), 1.0)
+    return audit.audit(specs, sites, CheckReport(configs, 1.0), stress)
+
+
+def test_a_claim_that_every_judge_holds_holds(specs: Path) -> None:
+    report = judged(specs)
+    assert report.holds
+    assert report.rows[0].claim == "Toy!Seen"
+    assert (report.rows[0].states, report.rows[0].samples) == (440, 1000)
+    assert str(report.rows[0].check_twins) == str(report.rows[0].stress_twins) == "1/1"
+
+
+@pytest.mark.parametrize(
+    ("configs", "problem"),
+    [
+        ((KILLED,), "no passing configuration checks it"),
+        ((PASSING,), "no twin in specs/ violates it"),
+        ((replace(PASSING, wrong="violates Seen"), KILLED), "MCToy.cfg: violates Seen"),
+        ((PASSING, replace(KILLED, wrong="not caught")), "MCToy_blind.cfg: not caught"),
+    ],
+)
+def test_a_claim_without_a_check_that_can_fail_is_violated(
+    specs: Path, configs: tuple[ConfigResult, ...], problem: str
+) -> None:
+    row = judged(specs, configs, twin=replace(TWIN, seen_by=("stress",))).rows[0]
+    assert row.status == audit.VIOLATED
+    assert any(found.startswith(problem) for found in row.problems)
+
+
+def test_a_forbidden_outcome_violates_the_claim(specs: Path) -> None:
+    broken = replace(SCENARIO, status=grading.VIOLATED, messages=("forbidden outcome 0",))
+    row = judged(specs, scenario=broken).rows[0]
+    assert (row.status, row.problems) == (audit.VIOLATED, ("toy: forbidden outcome 0",))
+
+
+def test_a_scenario_without_a_verdict_is_never_a_pass(specs: Path) -> None:
+    report = judged(specs, scenario=replace(SCENARIO, status=grading.NOT_JUDGED))
+    assert report.rows[0].status == audit.NOT_JUDGED
+    assert not report.holds
+
+
+def test_a_twin_that_a_declared_judge_missed_violates_its_claim(specs: Path) -> None:
+    missed = replace(TWIN, status=grading.VIOLATED, shown={}, messages=("stress did not see 0",))
+    row = judged(specs, twin=missed).rows[0]
+    assert row.status == audit.VIOLATED
+    assert row.stress_twins.missed == ("toy_blind",)
+
+
+def test_seen_by_check_needs_a_spec_twin_of_that_name_and_the_other_way_round(specs: Path) -> None:
+    other = replace(KILLED, entry=replace(KILLED.entry, config="MCToy_deaf.cfg"))
+    assert "toy_blind: seen_by check, but" in judged(specs, (PASSING, other)).problems[0]
+    silent = judged(specs, twin=replace(TWIN, seen_by=("stress",)))
+    assert "MCToy_blind.cfg is there, but not in its seen_by" in silent.problems[0]
+
+
+def test_a_claim_that_no_spec_promises_is_a_problem_wherever_it_is_named(specs: Path) -> None:
+    report = judged(specs, sites=[("A7", "Toy!Heard")])
+    assert report.problems == ("[A7] names Toy!Heard, which no spec promises",)
+    unknown = judged(specs, scenario=replace(SCENARIO, upholds="Joy!Seen"))
+    assert "toy names Joy!Seen, which no spec promises" in unknown.problems
+
+
+def test_every_claim_of_the_kernel_s_sites_is_promised_by_a_spec() -> None:
+    root = paths.sources()
+    sites = kernel_claims(root / "kernel")
+    assert len(sites) > 40
+    assert {claim for _, claim in sites} <= set(audit.promised(root / "specs"))
+
+
+def test_the_markdown_has_a_row_per_claim_and_a_line_per_problem(specs: Path) -> None:
+    text = to_markdown(judged(specs, (PASSING,), twin=replace(TWIN, seen_by=("stress",))))
+    assert "| Toy!Seen | MCToy | 440 | 14 | toy | 1,000 |" in text
+    assert "- Toy!Seen: no twin in specs/ violates it" in text

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bench's form, never its time: ratios and verdicts from given samples, every row, peers.
+
+Serves no spec: PERFORMANCE.md.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wakeproof import bench, report
+from wakeproof.bench import MET, ROWS, SHORT, SHOWN, TIE, Row, Samples, grade, measure, program
+from wakeproof.cli.bench import cells, show
+from wakeproof.errors import UsageError
+from wakeproof.judge.process import Children
+
+TIMES = Row("a queue", "toy", "ours", "ring", "private ring", at_most=1.8, why="one exchange")
+RATES = Row("a flow", "toy", "ours", "peer", "a peer", "Mops/s", at_least=2.0, needs="libpeer-dev")
+
+
+def samples(ours: list[float], peer: list[float], name: str = "ring") -> Samples:
+    return Samples({"ours": ours, name: peer}, {})
+
+
+def test_a_ratio_of_times_is_the_median_of_the_rounds_ratios() -> None:
+    # The medians alone would say 20/10; the rounds say 1, 2, 4.
+    found = grade(TIMES, samples([10.0, 20.0, 40.0], [10.0, 10.0, 10.0]))
+    assert (found.ours, found.peer, found.ratio) == (20.0, 10.0, 2.0)
+    assert (found.low, found.high) == (1.5, 3.0)
+
+
+def test_a_ratio_of_rates_is_upside_down_and_in_millions() -> None:
+    found = grade(RATES, samples([10.0, 10.0], [40.0, 40.0], "peer"))
+    assert (found.ours, found.peer, found.ratio, found.verdict) == (100.0, 25.0, 4.0, MET)
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [([17.0, 17.0, 17.0], MET), ([19.0, 19.0, 19.0], SHORT), ([17.0, 19.0, 19.0, 17.9], TIE)],
+)
+def test_a_goal_inside_the_quartiles_is_a_tie(ours: list[float], verdict: str) -> None:
+    assert grade(TIMES, samples(ours, [10.0] * len(ours))).verdict == verdict
+
+
+def test_a_row_without_a_goal_is_shown_and_not_judged() -> None:
+    found = grade(replace(TIMES, at_most=None), samples([99.0], [1.0]))
+    assert found.verdict == SHOWN
+    assert found.row.goal == "-"
+
+
+def test_counts_come_as_medians_of_both_sides() -> None:
+    counted = Samples(
+        {"ours": [1.0] * 3, "ring": [1.0] * 3}, {"ours": [1, 2, 2], "ring": [2, 2, 3]}
+    )
+    assert grade(TIMES, counted).counts == (2, 2)
+
+
+def test_a_missing_peer_is_reported_and_fails_nothing() -> None:
+    found = measure.judge(RATES, samples([1.0], [1.0]), "")
+    assert found.not_run == "not run: install libpeer-dev"
+    assert str(cells(found)[-1]) == "not run: install libpeer-dev"
+
+
+def test_a_missing_header_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "PEER_HEADER", "no/such/header.h")
+    with Children() as children:
+        why = program._why_no_peer(children, ["c++"])
+    assert "libconcurrentqueue-dev" in why
+    assert why.startswith("not run: install ")
+
+
+def test_a_missing_compiler_for_the_peer_names_both_packages() -> None:
+    with Children() as children:
+        why = program._why_no_peer(children, ["no-such-c++"])
+    assert why == "not run: install g++ and libconcurrentqueue-dev"
+
+
+def test_the_table_has_a_line_per_row_and_says_why_one_is_short(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    results = (
+        grade(TIMES, samples([30.0], [10.0])),
+        measure.judge(RATES, samples([1.0], [1.0]), ""),
+    )
+    show(report.console(), measure.BenchReport(results, "x86_64", "cc", (0, 1)))
+    out = capsys.readouterr().out
+    assert "a queue" in out
+    assert "a flow" in out
+    assert "a queue: one exchange" in out
+    assert (
+        "1 goals: 0 met, 0 tie (the goal lies within the quartiles), 1 short; 1 rows not run" in out
+    )
+
+
+def test_every_goal_of_the_issue_has_a_row() -> None:
+    goals = {(row.program, row.peer): row.goal for row in ROWS if row.goal != "-"}
+    assert goals["one_batch", "ring"] == "<= 1.8x"
+    assert goals["parker", "futex"] == "<= 1.05x"
+    assert goals["harness", "sweep"] == ">= 0.8x"
+    for flow in ("flow_1", "flow_2", "flow_4"):
+        assert goals[flow, "vyukov"] == ">= 1x"
+        assert goals[flow, "moodycamel"] == ">= 2x"
+    assert {"submit", "layout_queue", "layout_ticket", "layout_token"} <= {p for p, _ in goals}
+
+
+def test_an_unknown_row_names_what_there_is() -> None:
+    with pytest.raises(UsageError, match=r"no row matches 'nothing'.*parker"):
+        bench.bench("nothing")
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_measuring_time_must_be_positive(seconds: float) -> None:
+    with pytest.raises(UsageError, match="--seconds"):
+        bench.bench("parker", seconds)
+
+
+@pytest.mark.slow
+def test_every_row_is_in_the_program_with_its_sides() -> None:
+    with Children() as children:
+        built = program.build(children)
+        for name in dict.fromkeys(row.program for row in ROWS if row.program != "harness"):
+            run = subprocess.run(
+                [built.path, name, "1", "0.01", "1"], capture_output=True, check=True
+            )
+            sides = set(json.loads(run.stdout)["samples"])
+            needed = {s for r in ROWS if r.program == name and not (r.needs and built.no_peer)
+                      for s in (r.ours, r.peer)}  # fmt: skip
+            assert needed <= sides, name
+
+
+@pytest.mark.slow
+def test_the_command_prints_and_stores_json(
+    wakeproof: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    ended = wakeproof("bench", "-t", "private ring", "--seconds", "0.01", "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert {r["row"]["program"] for r in found["results"]} == {"one_batch", "one_turn", "one_ping"}
+    assert all(r["rounds"] >= 6 for r in found["results"])
+    stored = Path(found["stored"])
+    assert json.loads((stored / "one_ping.json").read_text())[0]["ns"]["ours"]

