@@ -3,8 +3,8 @@
 (* An unbounded queue of intrusive nodes: many producers, one consumer.    *)
 (* A chain of link cells: `first`, then the next of each node; `tail` is   *)
 (* the last cell.  A push reserves the last cell, then publishes into it;  *)
-(* between the two there is a bubble.                                      *)
-(* Code       kernel/mpsc.h; [Q1]..[Q14] name sites in that file.          *)
+(* between the two is a bubble.  The consumer moves `first` to its `head`. *)
+(* Code       kernel/mpsc.h; [Q1]..[Q16] name sites in that file.          *)
 (* Abstracts  the thread that holds the ticket to one consumer; a node is  *)
 (*            pushed again, by anybody, as soon as it was popped.          *)
 (* Memory     sequential consistency; [Q3] to [Q4], [Q5] hands nodes over. *)
@@ -24,51 +24,50 @@ ASSUME ApartFromNodes == NoNode \notin Nodes /\ "first" \notin Nodes
 
 VARIABLES
   cell,      \* link cell -> the node it names: cell["first"] and, for each node, its `next`
+  head,      \* queue->head: the node at the front, once the consumer has adopted it
   tail,      \* queue->tail: the last link cell
   where,     \* node -> "free", "pushing", "in", "out" (in the consumer's hands)
   producer,  \* producer -> [at: what it does next, node, cell: the reserved one]
   consumer,  \* [at: what it does next, node, next]
-  sibling    \* sibling -> [at: what it does next, node: the address it has read]
-vars == <<cell, tail, where, producer, consumer, sibling>>
+  sibling    \* sibling -> [at: what it does next, cell: the address it has read, seen: a ghost]
+vars == <<cell, head, tail, where, producer, consumer, sibling>>
 
 Cells == Nodes \cup {"first"}
-
 TypeOK ==
   /\ cell \in [Cells -> Nodes \cup {NoNode}]
-  /\ tail \in Cells
+  /\ head \in Nodes \cup {NoNode} /\ tail \in Cells
   /\ where \in [Nodes -> {"free", "pushing", "in", "out"}]
   /\ producer \in [Producers ->
        [at : {"idle", "reserve", "publish", "late"}, node : Nodes \cup {NoNode}, cell : Cells]]
-  /\ consumer \in [at : {"idle", "look", "advance", "drop", "unlink", "clear", "restore", "took"},
+  /\ consumer \in [at : {"idle", "adopt", "open", "look", "advance", "unlink", "late", "took"},
                    node : Nodes \cup {NoNode}, next : Nodes \cup {NoNode}]
-  /\ sibling \in [Siblings -> [at : {"idle", "tail", "moot", "touch", "lied"}, cell : Cells]]
+  /\ sibling \in [Siblings -> [at : {"idle", "second", "tail", "moot", "touch", "lied", "missed"},
+                               cell : Cells, seen : SUBSET Nodes]]
 
 IdleProducer == [at |-> "idle", node |-> NoNode, cell |-> "first"]
 IdleConsumer == [at |-> "idle", node |-> NoNode, next |-> NoNode]
-IdleSibling  == [at |-> "idle", cell |-> "first"]
+IdleSibling  == [at |-> "idle", cell |-> "first", seen |-> {}]
 Init ==
-  /\ cell = [c \in Cells |-> NoNode]
-  /\ tail = "first"
+  /\ cell = [c \in Cells |-> NoNode] /\ head = NoNode /\ tail = "first"
   /\ where = [n \in Nodes |-> "free"]
-  /\ producer = [p \in Producers |-> IdleProducer]
-  /\ consumer = IdleConsumer
+  /\ producer = [p \in Producers |-> IdleProducer] /\ consumer = IdleConsumer
   /\ sibling = [s \in Siblings |-> IdleSibling]
 
 (* The abstract queue, read off the cells: links, and reservations where a link is missing. *)
 Reserved(c) == {p \in Producers : producer[p].at = "publish" /\ producer[p].cell = c}
-Successor(c) ==
-  LET given == c = "first" /\ consumer.at = "clear" /\ cell[c] = consumer.node   \* no link any more
-  IN IF c = "first" /\ Twin = "clear_first" /\ consumer.at \in {"unlink", "restore"}
-     THEN consumer.node
-     ELSE IF cell[c] # NoNode /\ ~given THEN cell[c]
-     ELSE IF Reserved(c) # {} THEN producer[CHOOSE p \in Reserved(c) : TRUE].node ELSE NoNode
+Successor(c) == IF cell[c] # NoNode THEN cell[c]
+  ELSE IF Reserved(c) # {} THEN producer[CHOOSE p \in Reserved(c) : TRUE].node ELSE NoNode
 RECURSIVE Follow(_, _)
-Follow(c, atMost) ==
-  IF atMost = 0 \/ Successor(c) = NoNode THEN <<>>
-  ELSE <<Successor(c)>> \o Follow(Successor(c), atMost - 1)
-Chain   == Follow("first", Cardinality(Nodes))
-InChain(n) == \E i \in DOMAIN Chain : Chain[i] = n
-Got     == IF consumer.at \in {"clear", "took"} THEN consumer.node ELSE NoNode
+Follow(c, atMost) == IF atMost = 0 \/ Successor(c) = NoNode THEN <<>>
+                     ELSE <<Successor(c)>> \o Follow(Successor(c), atMost - 1)
+Got     == IF consumer.node # NoNode /\ where[consumer.node] = "out" THEN consumer.node ELSE NoNode
+Gone    == head # NoNode /\ head = Got            \* the head is a node that was taken: [Q7] to [Q6]
+Front   == IF head # NoNode /\ ~Gone THEN head
+           ELSE IF Twin = "clear_first" /\ consumer.at = "adopt" THEN consumer.node
+           ELSE IF consumer.at = "late" /\ cell["first"] = consumer.node THEN NoNode
+           ELSE Successor("first")
+Chain   == IF Front = NoNode THEN <<>> ELSE <<Front>> \o Follow(Front, Cardinality(Nodes) - 1)
+Prefix  == {Chain[i] : i \in {k \in DOMAIN Chain : \A b \in 1..k : where[Chain[b]] = "in"}}
 
 (* A producer. *)
 GotoProducer(p, at, n, c) ==
@@ -81,7 +80,7 @@ Reserve(p, n) ==             \* [Q1] [Q2] clear next, exchange tail; twins read 
   /\ IF Twin \in {"split_reserve", "publish_first"}
      THEN GotoProducer(p, "reserve", n, tail) /\ UNCHANGED tail
      ELSE GotoProducer(p, "publish", n, tail) /\ tail' = n
-  /\ UNCHANGED <<consumer, sibling>>
+  /\ UNCHANGED <<head, consumer, sibling>>
 Publish(p) ==                \* [Q3] the node can be found; the caller signals after this
   LET n == producer[p].node  c == producer[p].cell IN
   /\ producer[p].at = IF Twin = "publish_first" THEN "reserve" ELSE "publish"
@@ -89,93 +88,95 @@ Publish(p) ==                \* [Q3] the node can be found; the caller signals a
   /\ cell' = [cell EXCEPT ![c] = n] /\ Move(n, "in")
   /\ IF Twin = "publish_first" THEN GotoProducer(p, "late", n, c)
                                ELSE producer' = [producer EXCEPT ![p] = IdleProducer]
-  /\ UNCHANGED <<tail, consumer, sibling>>
+  /\ UNCHANGED <<head, tail, consumer, sibling>>
 ReserveLate(p) ==            \* twins split_reserve, publish_first: the store of the tail
   /\ producer[p].at = IF Twin = "publish_first" THEN "late" ELSE "reserve"
   /\ tail' = producer[p].node
   /\ producer' = [producer EXCEPT ![p] = IF Twin = "publish_first" THEN IdleProducer
                                          ELSE [@ EXCEPT !.at = "publish"]]
-  /\ UNCHANGED <<cell, where, consumer, sibling>>
+  /\ UNCHANGED <<cell, head, where, consumer, sibling>>
 
 (* The consumer. *)
 GotoConsumer(at, n, next) == consumer' = [at |-> at, node |-> n, next |-> next]
-Moot(n) == sibling' =         \* the ghost of OneIsTrue: the node asked about is gone
-  [s \in Siblings |-> IF sibling[s].at = "tail" /\ sibling[s].cell = n
-                     THEN [sibling[s] EXCEPT !.at = "moot"] ELSE sibling[s]]
-Pop ==                       \* [Q4] nothing published: no step, NULL
-  /\ consumer.at = "idle" /\ cell["first"] # NoNode
-  /\ GotoConsumer("look", cell["first"], NoNode)
+Forget(s, n) == IF sibling[s].at = "tail" /\ sibling[s].cell = n THEN "moot" ELSE sibling[s].at
+Moot(n) == sibling' =        \* ghosts: the node asked about, or seen to be published, is gone
+  [s \in Siblings |-> [sibling[s] EXCEPT !.at = Forget(s, n), !.seen = @ \ {n}]]
+Pop ==                       \* [Q15] [Q4] nothing published: no step, NULL
+  /\ consumer.at = "idle" /\ (head # NoNode \/ cell["first"] # NoNode)
+  /\ IF head # NoNode THEN GotoConsumer("look", head, NoNode)
+     ELSE GotoConsumer(IF Twin = "clear_first" THEN "open" ELSE "adopt", cell["first"], NoNode)
+  /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
+Adopt ==                     \* [Q13]
+  /\ consumer.at = "adopt" /\ head' = consumer.node
+  /\ GotoConsumer(IF Twin \in {"plain_clear", "clear_first"} THEN "look" ELSE "open", head', NoNode)
   /\ UNCHANGED <<cell, tail, where, producer, sibling>>
+Open ==                      \* [Q8] before [Q7]: no producer holds this cell; plain_clear: after it
+  /\ consumer.at \in {"open", "late"} /\ cell' = [cell EXCEPT !["first"] = NoNode]
+  /\ consumer' = [consumer EXCEPT !.at = IF @ = "late" THEN "advance"
+                                         ELSE IF Twin = "clear_first" THEN "adopt" ELSE "look"]
+  /\ UNCHANGED <<head, tail, where, producer, sibling>>
 Look ==                      \* [Q5]
   /\ consumer.at = "look"
   /\ LET n == consumer.node IN
-     GotoConsumer(IF cell[n] # NoNode THEN "advance"
-                  ELSE IF Twin = "clear_first" THEN "drop" ELSE "unlink", n, cell[n])
-  /\ UNCHANGED <<cell, tail, where, producer, sibling>>
-Advance ==                   \* [Q6]
-  /\ consumer.at = "advance"
-  /\ cell' = [cell EXCEPT !["first"] = consumer.next]
-  /\ Move(consumer.node, "out") /\ Moot(consumer.node)
-  /\ GotoConsumer("took", consumer.node, NoNode)
-  /\ UNCHANGED <<tail, producer>>
-Unlink ==                    \* [Q7] the tail back; or NULL: since [Q5] it was hostage for a while
+     GotoConsumer(IF cell[n] # NoNode THEN "advance" ELSE "unlink", n, cell[n])
+  /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
+Advance ==                   \* [Q6] to the next node; after [Q7] there is none
+  /\ consumer.at = "advance" /\ head' = consumer.next /\ Move(consumer.node, "out")
+  /\ Moot(consumer.node) /\ GotoConsumer("took", consumer.node, NoNode)
+  /\ UNCHANGED <<cell, tail, producer>>
+Unlink ==                    \* [Q16] [Q7] the tail back; or NULL: it was hostage for a while
   /\ consumer.at = "unlink"
   /\ IF tail = consumer.node \/ Twin = "ignores_hostage"
      THEN /\ tail' = "first"
           /\ Move(consumer.node, "out") /\ Moot(consumer.node)
-          /\ GotoConsumer(IF Twin = "clear_first" THEN "took" ELSE "clear", consumer.node, NoNode)
-     ELSE /\ IF Twin = "clear_first" THEN GotoConsumer("restore", consumer.node, NoNode)
-                                      ELSE consumer' = IdleConsumer
-          /\ UNCHANGED <<tail, where, sibling>>
-  /\ UNCHANGED <<cell, producer>>
-Clear ==                     \* [Q8] compare-and-swap: a producer may have put its node there
-  /\ consumer.at = "clear"
-  /\ IF cell["first"] = consumer.node \/ Twin = "plain_clear"
-     THEN cell' = [cell EXCEPT !["first"] = NoNode] ELSE UNCHANGED cell
-  /\ GotoConsumer("took", consumer.node, NoNode)
-  /\ UNCHANGED <<tail, where, producer, sibling>>
-DropOrRestore ==             \* twin clear_first: `first` is cleared before the tail is taken back
-  /\ consumer.at \in {"drop", "restore"}
-  /\ cell' = [cell EXCEPT !["first"] = IF consumer.at = "drop" THEN NoNode ELSE consumer.node]
-  /\ consumer' = IF consumer.at = "drop" THEN [consumer EXCEPT !.at = "unlink"] ELSE IdleConsumer
-  /\ UNCHANGED <<tail, where, producer, sibling>>
+          /\ GotoConsumer(IF Twin = "plain_clear" THEN "late" ELSE "advance", consumer.node, NoNode)
+     ELSE consumer' = IdleConsumer /\ UNCHANGED <<tail, where, sibling>>
+  /\ UNCHANGED <<cell, head, producer>>
 GiveAway ==                  \* the caller runs the node's task, then the node is free
-  /\ consumer.at = "took" /\ Move(consumer.node, "free")
-  /\ consumer' = IdleConsumer
-  /\ UNCHANGED <<cell, tail, producer, sibling>>
+  /\ consumer.at = "took" /\ Move(consumer.node, "free") /\ consumer' = IdleConsumer
+  /\ UNCHANGED <<cell, head, tail, producer, sibling>>
 
-(* A sibling: it reads the queue, never a node. *)
-HasPublished == IF Twin = "asks_tail" THEN tail # "first" ELSE cell["first"] # NoNode   \* [Q9]
+(* A sibling: it reads the queue, never a node; `first` and then `head`, then perhaps the tail. *)
+HasPublished == IF Twin = "asks_tail" THEN tail # "first"
+                ELSE cell["first"] # NoNode \/ head # NoNode
 IsQuiescent  == tail = "first"                                                          \* [Q10]
-GotoSibling(s, at, c) == sibling' = [sibling EXCEPT ![s] = [at |-> at, cell |-> c]]
-AskFirst(s) ==               \* [Q9] [Q11] [Q13] wp_mpsc_holds_one, wp_mpsc_is_alone: the first read
+GotoSibling(s, at, c, seen) ==
+  /\ sibling' = [sibling EXCEPT ![s] = [at |-> at, cell |-> c, seen |-> seen]]
+  /\ UNCHANGED <<cell, head, tail, where, producer, consumer>>
+AskAbout(s, n) == GotoSibling(s, IF Twin = "reads_node" THEN "touch"
+                                ELSE IF where[n] = "out" THEN "moot" ELSE "tail", n, {})
+First(s) == IF Twin = "asks_head_first" THEN head
+            ELSE IF Twin = "asks_backwards" THEN IF tail = "first" THEN NoNode ELSE tail
+            ELSE cell["first"]
+AskFirst(s) ==               \* [Q9]
   /\ sibling[s].at = "idle"
-  /\ LET read == IF Twin = "asks_backwards" THEN tail ELSE cell["first"] IN
-     /\ read \in Nodes
-     /\ GotoSibling(s, IF Twin = "reads_node" THEN "touch"
-                       ELSE IF where[read] = "out" THEN "moot" ELSE "tail", read)
-  /\ UNCHANGED <<cell, tail, where, producer, consumer>>
-AskTail(s) ==                \* [Q10] [Q12] [Q14] the second read: is the same node the last one?
+  /\ IF First(s) # NoNode THEN AskAbout(s, First(s)) ELSE GotoSibling(s, "second", "first", Prefix)
+AskSecond(s) ==              \* [Q11] "nothing published" is a lie if something seen is still there
+  /\ sibling[s].at = "second"
+  /\ LET read == IF Twin = "asks_head_first" THEN cell["first"] ELSE head IN
+     IF read # NoNode THEN AskAbout(s, read) ELSE
+     GotoSibling(s, IF sibling[s].seen # {} THEN "missed" ELSE "idle", "first", {})
+AskTail(s) ==                \* [Q10] [Q12] [Q14] the last read: is the same node the last one?
   /\ sibling[s].at \in {"tail", "moot"}
-  /\ LET read == IF Twin = "asks_backwards" THEN cell["first"] ELSE tail
-         lied == read = sibling[s].cell /\ sibling[s].at = "tail" /\ Chain # <<read>> IN
-     GotoSibling(s, IF lied THEN "lied" ELSE "idle", "first")
-  /\ UNCHANGED <<cell, tail, where, producer, consumer>>
+  /\ LET front == IF cell["first"] # NoNode THEN cell["first"] ELSE head
+         read == IF Twin = "asks_backwards" THEN front ELSE tail
+         lied == read = sibling[s].cell /\ sibling[s].at = "tail" /\ Chain # <<read>>
+     IN GotoSibling(s, IF lied THEN "lied" ELSE "idle", "first", {})
 
 (* What must hold. *)
 \* Nodes come out in the order of their reservations.
 Abstract == INSTANCE Fifo WITH queue <- Chain, got <- Got
 Fifo == Abstract!Spec
 \* What was published and not popped can be reached.
-NoLoss == \A n \in Nodes : where[n] = "in" => InChain(n)
+NoLoss == \A n \in Nodes : where[n] = "in" => \E i \in DOMAIN Chain : Chain[i] = n
 \* "Nothing published" and "quiescent" are true: at most a bubble, whose producer will signal.
 EmptyIsTrue ==
-  /\ ~HasPublished => Chain = <<>> \/ where[Head(Chain)] = "pushing" \/ consumer.at = "unlink"
+  /\ ~HasPublished => Chain = <<>> \/ where[Head(Chain)] = "pushing"
   /\ IsQuiescent => Chain = <<>>
+  /\ \A s \in Siblings : sibling[s].at # "missed"
 \* "Published" is not said of a bubble: nobody spins on a producer that has lost its CPU in it.
-BubbleIsNotWork ==
-  HasPublished => consumer.at = "clear" \/ (Chain # <<>> /\ where[Head(Chain)] = "in")
-\* "Holds one" is true at the second read, unless that node was popped and pushed again by then.
+BubbleIsNotWork == HasPublished => Gone \/ (Chain # <<>> /\ where[Head(Chain)] = "in")
+\* "Holds one" is true at the last read, unless that node was popped and pushed again by then.
 OneIsTrue == \A s \in Siblings : sibling[s].at # "lied"
 \* Nobody writes or reads a node that is not in the queue: its owner may have freed it.
 PoppedIsUntouched ==
@@ -190,10 +191,10 @@ PushNeverFails == \A p \in Producers :
 
 Next ==
   \/ \E p \in Producers : Publish(p) \/ ReserveLate(p) \/ \E n \in Nodes : Reserve(p, n)
-  \/ Pop \/ Look \/ Advance \/ Unlink \/ Clear \/ DropOrRestore \/ GiveAway
-  \/ \E s \in Siblings : AskFirst(s) \/ AskTail(s)
+  \/ Pop \/ Adopt \/ Open \/ Look \/ Advance \/ Unlink \/ GiveAway
+  \/ \E s \in Siblings : AskFirst(s) \/ AskSecond(s) \/ AskTail(s)
 Spec == Init /\ [][Next]_vars     \* runs for ever: no state is an intended end
 =============================================================================
 Results (TLC 2.15, two shared cores): distinct states, depth, seconds.
-  MCMpsc                         6,010    28     4.3
-  MCMpscFull                     6,650    41    61.7
+  MCMpsc                        11,213    34    20
+  MCMpscFull                    15,883    48    64
