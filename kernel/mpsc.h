@@ -2,20 +2,23 @@
  * mpsc.h - unbounded FIFO run queue, many producers, one consumer: intrusive, push never fails.
  *
  *   producer                                  consumer
- *   [Q1] node.next := 0                       [Q4] n := first; 0: nothing is published
- *   [Q2] cell := exchange(tail, &node.next)   [Q5] n.next # 0: [Q6] first := n.next, take n
- *        reserved; until Q3 a bubble          [Q7] else tail from &n.next back to &first: take n;
- *   [Q3] *cell := node: published                  fails: n is hostage of a producer before Q3
- *                                             [Q8] first from n to 0, unless a producer was faster
+ *   [Q1] node.next := 0                       [Q15] n := head; 0: [Q4] n := first; 0: NULL
+ *   [Q2] cell := exchange(tail, &node.next)         [Q13] head := n, [Q8] first := 0
+ *        reserved; until Q3 a bubble          [Q5] n.next # 0: [Q6] head := n.next, take n
+ *   [Q3] *cell := node: published             [Q7] else tail from &n.next back to &first, [Q6]
+ *                                                  head := 0, take n; fails: n is hostage of a
+ *                                                  producer before Q3
  *
  * The queue is a chain of link cells: `first`, then the `next` of each node. tail names the last
- * cell. The link to the first node lies in the queue itself, so a sibling that asks has_published
- * reads the queue and never a node, which its owner might free meanwhile.
+ * cell. The front of the chain lies in the queue itself: in `first` as its producer left it, or in
+ * `head` once the consumer has adopted it. So a sibling that asks has_published reads the queue
+ * and never a node, which its owner might free meanwhile.
  *
  * Why it works  Q2 hands each cell to one producer, so each cell is written once and the order of
  *               Q2 is the FIFO order. The consumer gives a node away only when nobody holds its
- *               cell: its successor is linked (Q5) or the tail has moved back (Q7). Q8 must be a
- *               compare-and-swap: from Q7 on `first` belongs to producers.
+ *               cell: its successor is linked (Q5) or the tail has moved back (Q7). Until Q7 no
+ *               producer can get &first, so Q8, before it, is a plain store. Q13 comes before Q8
+ *               and siblings read first before head: they never miss a node in between.
  * Two questions has_published (may I sleep? is there something to steal?) reads the published
  *               end. is_quiescent (may I close?) reads the reserving end. Sleeping on the
  *               published end is safe because every producer signals after Q3, the one in the
@@ -40,11 +43,12 @@ typedef struct wp_mpsc_node {
 
 typedef wp_atomic(wp_mpsc_node *) wp_mpsc_cell;
 
-/* 256 bytes: the ends on lines of their own. tail: producers (Q2), consumer (Q7). first: consumer
- * (Q6, Q8), and the producer whose push found the queue empty (Q3). */
+/* 256 bytes: the ends on lines of their own. tail: producers (Q2), consumer (Q7). first: the
+ * producer whose push found the queue empty (Q3), consumer (Q8). head: consumer (Q6, Q13). */
 typedef struct wp_mpsc {
 	_Alignas(WP_LINE) wp_atomic(wp_mpsc_cell *) tail;
 	_Alignas(WP_LINE) wp_mpsc_cell first;
+	wp_atomic(wp_mpsc_node *) head;
 } wp_mpsc;
 
 _Static_assert(offsetof(wp_mpsc, first) - offsetof(wp_mpsc, tail) >= WP_LINE, "ends share a line");
@@ -52,6 +56,7 @@ _Static_assert(offsetof(wp_mpsc, first) - offsetof(wp_mpsc, tail) >= WP_LINE, "e
 WP_INLINE void wp_mpsc_init(wp_mpsc *queue) /* empty [before it is shared | wait-free] */
 {
 	wp_init(&queue->first, NULL);
+	wp_init(&queue->head, NULL);
 	wp_init(&queue->tail, &queue->first);
 }
 
@@ -66,15 +71,15 @@ WP_INLINE wp_mpsc_cell *wp__mpsc_reserve(wp_mpsc *queue, wp_mpsc_node *node)
 		wp_store_release(&queue->tail, &node->next); /* twin */
 		return cell;
 	}
-	/* [Q2] acq_rel; pairs Q2, Q7, Q10, Q12, Q14; upholds Mpsc!Fifo: release our Q1, acquire the
-	 * Q1 of the cell's owner, so that Q3 comes after it. */
+	/* [Q2] acq_rel; pairs Q2, Q7, Q10, Q12, Q14, Q16; upholds Mpsc!Fifo: release our Q1,
+	 * acquire the Q1 of the cell's owner, so that Q3 comes after it. */
 	return wp_exchange_acq_rel(&queue->tail, &node->next);
 }
 
 /* Step two: from here on the consumer can find the node. [the thread that reserved | wait-free] */
 WP_INLINE void wp__mpsc_publish(wp_mpsc_cell *cell, wp_mpsc_node *node)
 {
-	/* [Q3] release; pairs Q4, Q5, Q8, Q9, Q11, Q13; upholds Mpsc!NoLoss: what the node carries
+	/* [Q3] release; pairs Q4, Q5, Q9; upholds Mpsc!NoLoss: what the node carries
 	 * is written before. */
 	wp_store_release(cell, node);
 }
@@ -94,40 +99,73 @@ WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 
 	if (wp_twin(mpsc_ignores_hostage)) {
 		wp_store_release(&queue->tail, &queue->first); /* twin */
-		wp_store_relaxed(&queue->first, NULL);         /* twin */
 		return true;
 	}
+	/* [Q16] relaxed: stale costs a NULL, never a node, for Q7 decides; pairs Q2; upholds
+	 * Mpsc!NoLoss. A hostage is seen without taking the line from its producers. */
+	if (wp_load_relaxed(&queue->tail) != behind)
+		return false;
 	/* [Q7] release; pairs Q2, Q10, Q12; upholds Mpsc!NoLoss: a producer that gets &first
-	 * writes it after our last Q6. */
+	 * writes it after our Q8. */
 	if (!wp_cas_release(&queue->tail, &behind, &queue->first))
 		return false;
 	if (wp_twin(mpsc_plain_clear))
 		wp_store_relaxed(&queue->first, NULL); /* twin */
-	else
-		/* [Q8] relaxed: atomicity is enough, clearing publishes nothing; pairs Q3; upholds
-		 * Mpsc!NoLoss. */
-		wp_cas_relaxed(&queue->first, &node, NULL);
 	return true;
+}
+
+/* Makes the node in `first` the head. NULL: nothing is published. [the consumer | wait-free] */
+WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
+{
+	/* [Q4] acquire; pairs Q3; upholds Mpsc!NoLoss. */
+	wp_mpsc_node *node = wp_load_acquire(&queue->first);
+
+	if (node == NULL)
+		return NULL;
+	/* [Q13] release; pairs Q11; upholds Search!WorkConservation: as Q6. */
+	wp_store_release(&queue->head, node);
+	if (!wp_twin(mpsc_plain_clear))
+		/* [Q8] release; pairs Q9; upholds Mpsc!EmptyIsTrue: who sees the cell empty sees
+		 * Q13. A store is enough: until Q7 no producer holds this cell. */
+		wp_store_release(&queue->first, NULL);
+	return node;
 }
 
 /* Takes the oldest node, or NULL: nothing is published at the head, or the one node there is
  * hostage. The node may be pushed again or freed at once. [one consumer at a time | wait-free] */
 WP_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
 {
-	/* [Q4] acquire; pairs Q3; upholds Mpsc!NoLoss. */
-	wp_mpsc_node *node = wp_load_acquire(&queue->first), *next;
+	/* [Q15] relaxed: ordered by whatever makes consumers follow one another; pairs Q6; upholds
+	 * Mpsc!Fifo. */
+	wp_mpsc_node *node = wp_load_relaxed(&queue->head), *next;
 
+	if (node == NULL)
+		node = wp__mpsc_adopt(queue);
 	if (node == NULL)
 		return NULL;
 	/* [Q5] acquire; pairs Q3, Q1; upholds Mpsc!Fifo: the next consumer gets what the next node
 	 * carries. */
 	next = wp_load_acquire(&node->next);
-	if (next == NULL)
-		return wp__mpsc_unlink_last(queue, node) ? node : NULL;
-	/* [Q6] release; pairs Q9, Q11; upholds Mpsc!Fifo: who sees the next node at the head sees
+	if (next == NULL && !wp__mpsc_unlink_last(queue, node))
+		return NULL;
+	/* [Q6] release; pairs Q11, Q15; upholds Mpsc!Fifo: who sees the next node at the head sees
 	 * what this consumer did before, its carrier's word among it. */
-	wp_store_release(&queue->first, next);
+	wp_store_release(&queue->head, next);
 	return node;
+}
+
+/* The published front of the queue, as an address. First `first`, then `head`: the other way round
+ * a node may be adopted between the reads. [any thread | wait-free, reads only the queue] */
+WP_INLINE wp_mpsc_node *wp__mpsc_front(wp_mpsc *queue)
+{
+	/* [Q9] acquire; pairs Q3, Q8; upholds Mpsc!EmptyIsTrue. */
+	wp_mpsc_node *node = wp_load_acquire(&queue->first);
+
+	if (node != NULL)
+		return node;
+	/* [Q11] acquire; pairs Q6, Q13; upholds Search!WorkConservation: who asks whether a
+	 * carrier holds one task reads its word next. */
+	return wp_load_acquire(&queue->head);
 }
 
 /* cdef: begin */
@@ -138,9 +176,7 @@ WP_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
 {
 	if (wp_twin(mpsc_asks_tail))
 		return wp_load_relaxed(&queue->tail) != &queue->first; /* twin */
-	/* [Q9] relaxed: ordered by the caller's fence before a sleep, elsewhere stale costs a park,
-	 * never a task; pairs Q3, Q6; upholds Mpsc!EmptyIsTrue. */
-	return wp_load_relaxed(&queue->first) != NULL;
+	return wp__mpsc_front(queue) != NULL;
 }
 
 /* True: no push has been reserved that is not taken. [any thread | wait-free] */
@@ -152,15 +188,13 @@ WP_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
 }
 /* cdef: end */
 
-/* How much is published: 0, 1, or 2 for more. 1 was true at the second read: the queue held one
- * node and nothing else; unless that node was taken and pushed again between the two reads, and
- * then this push signals for itself. The order of the reads matters: first, then tail.
+/* How much is published: 0, 1, or 2 for more. 1 was true at the last read: the queue held one
+ * node and nothing else; unless that node was taken and pushed again between the reads, and then
+ * this push signals for itself. The order of the reads matters: the front, then the tail.
  * [any thread | wait-free, reads only the queue] */
 WP_INLINE int wp_mpsc_published(wp_mpsc *queue)
 {
-	/* [Q11] acquire; pairs Q3, Q6; upholds Search!WorkConservation: the caller reads the
-	 * carrier's word next. */
-	wp_mpsc_node *node = wp_load_acquire(&queue->first);
+	wp_mpsc_node *node = wp__mpsc_front(queue);
 
 	if (node == NULL)
 		return 0;
@@ -173,9 +207,7 @@ WP_INLINE int wp_mpsc_published(wp_mpsc *queue)
  * [any thread | wait-free, reads only the queue] */
 WP_INLINE bool wp_mpsc_is_alone(wp_mpsc *queue, wp_mpsc_node *node)
 {
-	/* [Q13] relaxed: ordered by the caller's fence; pairs Q3; upholds Search!WorkConservation.
-	 */
-	return wp_load_relaxed(&queue->first) == node &&
+	return wp__mpsc_front(queue) == node &&
 	       /* [Q14] relaxed: ordered by the caller's fence; pairs Q2; upholds
 		  Search!WorkConservation. */
 	       wp_load_relaxed(&queue->tail) == &node->next;
