@@ -92,7 +92,7 @@ STRESS_TEST(mpsc, .claim = "Every node pushed is taken once, each producer's in 
 STRESS_TWIN(mpsc_split_reserve, .of = "mpsc", .defect = "Q2 is a load and a store",
 	.shows = "*,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(mpsc_plain_clear, .of = "mpsc", .defect = "Q8 is a store",
+STRESS_TWIN(mpsc_plain_clear, .of = "mpsc", .defect = "Q8 comes after Q7, when producers may hold the cell",
 	.shows = "*,*",
 	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS);
