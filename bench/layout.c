@@ -2,7 +2,7 @@
  * layout.c - row 5: which words share a line. The same operations over both layouts.
  *
  *   ticket   the owner takes and gives the lock, with a little work in between, while a stealer
- *            tries without pause: next and serving on one line (the kernel's) or on a line each
+ *            tries now and then: next and serving on one line (the kernel's) or on a line each
  *   token    a submitter looks whether anybody is idle, while a searcher takes and gives the
  *            token: a line each (the kernel's) or on one line
  *
@@ -11,7 +11,10 @@
 #include "search.h"
 #include "ticket.h"
 
-enum { OWNER_WORK = 32 }; /* empty steps, about 10 ns: the stealer gets its turns */
+enum {
+	OWNER_WORK = 32,    /* empty steps, about 10 ns: the stealer gets its turns */
+	STEALER_PAUSES = 8, /* a few hundred nanoseconds: it looks at other queues as well */
+};
 
 typedef struct layout_run {
 	wp_ticket ticket;
@@ -55,8 +58,11 @@ static void ticket_body(void *context, int index)
 	layout_run *run = context;
 
 	if (index != 0) {
-		while (!wp_load_acquire(&run->stop))
+		while (!wp_load_acquire(&run->stop)) {
 			steal_ticket(run);
+			for (int pause = 0; pause < STEALER_PAUSES; pause++)
+				wp_pause();
+		}
 		return;
 	}
 	for (uint64_t k = 0; k < run->ops; k++) {

@@ -136,8 +136,8 @@ double bench_together(int threads, void (*body)(void *, int), void *context)
 	return end - start;
 }
 
-/* Operations that fill a slice; the first runs also warm caches and predictors. The shortest of a few
- * runs decides: one that was preempted would leave a slice too short to mean anything. */
+/* Operations that fill a slice; the first runs also warm caches and predictors. The shortest of a
+ * few runs decides: one that was preempted would leave a slice too short to mean anything. */
 static uint64_t calibrate(const bench_side *side, double slice_ns)
 {
 	uint64_t ops = 1024;

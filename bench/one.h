@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * one.h - the three patterns of row 1 over any queue. Included by files that differ in the queue. */
+ * one.h - the three patterns of row 1 over any queue. Included by files that differ in it. */
 #ifndef WP_BENCH_ONE_H
 #define WP_BENCH_ONE_H
 

@@ -109,6 +109,10 @@ def test_every_goal_of_the_issue_has_a_row() -> None:
     assert {"submit", "layout_queue", "layout_ticket", "layout_token"} <= {p for p, _ in goals}
 
 
+def test_a_concept_selects_its_rows() -> None:
+    assert {row.program for row in measure.select("^guard$")} == {"submit", "submit_awake"}
+
+
 def test_an_unknown_row_names_what_there_is() -> None:
     with pytest.raises(UsageError, match=r"no row matches 'nothing'.*parker"):
         bench.bench("nothing")

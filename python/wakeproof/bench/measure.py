@@ -89,7 +89,7 @@ def bench(
 
 
 def select(regex: str | None) -> list[Row]:
-    """Return the rows that `regex` finds in name, program or peer.
+    """Return the rows that `regex` finds in name, program, peer or concept.
 
     Raises:
         UsageError: not a regular expression, or no such row.
@@ -98,7 +98,8 @@ def select(regex: str | None) -> list[Row]:
         find = re.compile(regex or "").search
     except re.error as error:
         raise UsageError(f"-t {regex!r} is not a regular expression: {error}") from error
-    rows = [row for row in ROWS if find(row.name) or find(row.program) or find(row.against)]
+    rows = [row for row in ROWS
+            if any(map(find, (row.name, row.program, row.against, row.concept)))]  # fmt: skip
     if not rows:
         known = ", ".join(dict.fromkeys(row.program for row in ROWS))
         raise UsageError(f"no row matches {regex!r}; there are {known}")

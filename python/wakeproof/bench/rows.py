@@ -13,9 +13,10 @@ LOCKED = (
     "loses tasks (twin mpsc_split_reserve)"
 )
 LAST_NODE = (
-    "pushes are the same instructions; a consumer that has caught up takes the last node by a "
-    "compare-and-swap of the producers' end (Q7) and one of the head (Q8) (docs/performance.md)"
+    "pushes are the same instructions; what differs is how a consumer that has caught up takes the "
+    "last node ([Q7] and what comes with it in kernel/mpsc.h)"
 )
+CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Row:
     at_least: float | None = None
     needs: str = ""
     why: str = ""
+
+    @property
+    def concept(self) -> str:
+        """Return the stem of what it measures: ``-t mpsc`` finds the run queue's rows."""
+        return CONCEPTS.get(self.program.split("_")[0], self.program)
 
     @property
     def is_rate(self) -> bool:
