@@ -89,6 +89,7 @@ def test_the_asymmetric_hot_path_has_no_fence(compiler: str, tmp_path: Path) -> 
 
 
 @IN_CHECKOUT
+@NEEDS_OBJDUMP
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_library_exports_what_is_declared_and_no_twin(
