@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.conftest import Command
 
 from wakeproof import audit, paths
 from wakeproof.cli.audit import kernel_claims, to_markdown
@@ -119,3 +120,12 @@ def test_the_markdown_has_a_row_per_claim_and_a_line_per_problem(specs: Path) ->
     text = to_markdown(judged(specs, (PASSING,), twin=replace(TWIN, seen_by=("stress",))))
     assert "| Toy!Seen | MCToy | 440 | 14 | toy | 1,000 |" in text
     assert "- Toy!Seen: no twin in specs/ violates it" in text
+
+
+def test_a_markdown_file_without_a_folder_is_refused_before_any_judge_runs(
+    wakeproof: Command, tmp_path: Path
+) -> None:
+    ended = wakeproof("audit", "--markdown", str(tmp_path / "none" / "audit.md"))
+    assert ended.returncode == 2
+    assert f"there is no folder {tmp_path / 'none'}" in ended.stderr
+    assert ended.stdout == ""

@@ -15,6 +15,7 @@ from wakeproof import audit as auditing
 from wakeproof import errors, paths, report
 from wakeproof.audit import HOLDS, VIOLATED, AuditReport, ClaimRow
 from wakeproof.cli.progress import ConfigProgress, StressProgress
+from wakeproof.errors import UsageError
 from wakeproof.judge import native, specs
 from wakeproof.judge.native import StressOptions
 
@@ -51,6 +52,8 @@ def audit(
       wakeproof audit --markdown a.md   for a page
     """
     options = StressOptions(mode=mode).checked()
+    if markdown is not None and not markdown.absolute().parent.is_dir():
+        raise UsageError(f"--markdown {markdown}: there is no folder {markdown.absolute().parent}")
     screen = report.console(stderr=as_json)
     root = paths.sources()
     checked = specs.check(progress=ConfigProgress(screen).show)
