@@ -7,9 +7,10 @@
 (* Abstracts  queues to sequences of link cells with the two-step push and *)
 (*            one-step pop (Mpsc); the ticket to who holds it, a lost one  *)
 (*            is retried (Ticket); the place of a park, and a wake as a    *)
-(*            compare-and-swap followed by a system call (Carrier); first, *)
-(*            tail and inbox are read in one step by the hit rule and the  *)
-(*            test for alone; the two own queues are polled in any order.  *)
+(*            compare-and-swap followed by a system call (Carrier); the    *)
+(*            test for alone, which reads front, tail and the other queue, *)
+(*            to one step (a variant with the other queue first, in a step *)
+(*            of its own, held); the own queues are polled in any order.   *)
 (* Any order  Idle members and victims are tried in any order, the code's  *)
 (*            among them.  So carriers are symmetric, and a claim that     *)
 (*            holds here holds for every fixed order as well.              *)
@@ -19,13 +20,14 @@
 (*            WorkConservation (safety); SubmitTerminates, ParkTerminates, *)
 (*            PublishedIsTaken (liveness).                                 *)
 (***************************************************************************)
-EXTENDS SearchCore
+EXTENDS SearchHit
 
 Places ==
   {"start", "publish", "word", "alone", "alone_late", "wake", "wake_and_tell", "wake_first",
    "quiescent", "idle", "search", "snapshot", "recruit", "stop", "chain", "recheck", "parked",
-   "scan", "scan_word", "done", "run", "poll", "pop", "probe", "park", "bit", "own", "own_inbox",
-   "look", "look_word", "asleep", "clear", "leave", "serve", "serve_pop", "steal", "steal_pop"}
+   "done", "run", "poll", "pop", "probe", "park", "bit", "own", "own_inbox", "asleep", "clear",
+   "leave", "serve", "serve_pop", "steal", "steal_pop"}
+  \cup {ScanAt[what] : what \in DOMAIN ScanAt} \cup {LookAt[what] : what \in DOMAIN LookAt}
 TypeOK ==
   /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Carriers]
   /\ idle \subseteq Carriers /\ token \in {0, 1}
@@ -34,30 +36,6 @@ TypeOK ==
   /\ held \in [Carriers -> BOOLEAN]
   /\ at \in [Threads -> [pc : Places, arg : Carriers \cup {None}, todo : SUBSET Carriers,
                          seen : SUBSET Carriers]]
-
-(* Is queue x a hit?  "scan": the re-check after a release; "look": the one before a sleep.  The  *)
-(* word is read after the count: a carrier that is WAKING then has taken nothing since it parked. *)
-HoldsOne(x) == Len(queue[x]) = 1 /\ inbox[x] = <<>>
-Stealable(x) == IF HasPublished(queue[x], IsHole) THEN TRUE
-                ELSE Twin = "count_pinned" /\ HasPublished(inbox[x], IsHole)
-IsScan(t) == at[t].pc \in {"scan", "scan_word"}
-Hit(t, x) == Move(t, IF IsScan(t) THEN "search" ELSE "clear", x)
-Miss(t, x) ==
-  IF at[t].todo # {x} THEN Goto(t, IF IsScan(t) THEN "scan" ELSE "look", None, at[t].todo \ {x}, {})
-  ELSE IF IsScan(t) THEN Return(t) ELSE Move(t, "asleep", None)
-AskWord(t, x) == Goto(t, IF IsScan(t) THEN "scan_word" ELSE "look_word", x, at[t].todo, {})
-IsHit(t) ==                   \* [Q4] wp__search_is_hit, any sibling first
-  /\ at[t].pc \in {"scan", "look"}
-  /\ \E x \in at[t].todo :
-       LET ask == IF Twin = "hit_word_first" THEN word[x] = "WAKING" ELSE HoldsOne(x)
-       IN IF ~Stealable(x) THEN Miss(t, x) ELSE IF ask THEN AskWord(t, x) ELSE Hit(t, x)
-  /\ Looks
-LoadWaking(t) ==              \* [C8]; the twin read the word before, and counts now
-  /\ at[t].pc \in {"scan_word", "look_word"}
-  /\ LET x == at[t].arg
-         missed == IF Twin = "hit_word_first" THEN HoldsOne(x) ELSE word[x] = "WAKING"
-     IN IF missed THEN Miss(t, x) ELSE Hit(t, x)
-  /\ Looks
 
 (* A carrier: runs tasks, polls, parks, helps. *)
 End(c) ==                     \* the task ends; not fair, for any task may be long
@@ -110,6 +88,10 @@ Awake(c) ==                   \* [C6] wp_carrier_sleep returns
   /\ at[c].pc = "asleep" /\ word[c] # "PARKED"
   /\ Move(c, "clear", None)
   /\ Looks
+Rise(c) ==                    \* its poller has I/O: it leaves, and nobody has woken it
+  /\ at[c].pc = "asleep" /\ word[c] = "PARKED"
+  /\ Move(c, "clear", None)
+  /\ Looks
 ClearIdle(c) ==               \* [I2] wp_idleset_remove
   /\ at[c].pc = "clear"
   /\ idle' = idle \ {c}
@@ -133,15 +115,18 @@ Pop(c) ==                     \* [Q4]..[Q8], then [T5]
   /\ LET v == at[c].arg
          got == CanPop(queue[v], IsHole)
          missed == IF at[c].pc = "pop" THEN "park" ELSE "poll"
+         then == IF at[c].pc = "serve_pop" THEN "stop" ELSE IF got THEN "run" ELSE missed
      IN /\ queue' = [queue EXCEPT ![v] = IF got THEN Tail(@) ELSE @]
         /\ held' = [held EXCEPT ![c] = got]
-        /\ IF at[c].pc = "serve_pop" THEN Move(c, "stop", v)
-           ELSE Move(c, IF got THEN "run" ELSE missed, None)
+        /\ at' = [(IF got THEN Taken(v) ELSE at) EXCEPT
+                   ![c] = [pc |-> then, arg |-> IF then = "stop" THEN v ELSE None,
+                           todo |-> {}, seen |-> {}]]
   /\ UNCHANGED <<word, idle, token, inbox, budget>>
 
 Searcher(t) ==
   \/ Publish(t) \/ IsAlone(t) \/ IsIdle(t) \/ Start(t) \/ Snapshot(t) \/ Recruit(t) \/ Stop(t)
-  \/ Chain(t) \/ Recheck(t) \/ LoadParked(t) \/ IsHit(t) \/ LoadWaking(t)
+  \/ Chain(t) \/ Recheck(t) \/ LoadParked(t)
+  \/ IsHit(t) \/ LoadTail(t) \/ LoadInbox(t) \/ LoadWaking(t)
 Submitter(s) == Searcher(s) \/ LoadWord(s) \/ Wake(s) \/ IsQuiescent(s)
 Carrier(c) ==
   \/ Searcher(c) \/ PollQueue(c) \/ PollInbox(c) \/ PollNothing(c) \/ Probe(c) \/ Advertise(c)
@@ -149,7 +134,7 @@ Carrier(c) ==
   \/ TryAcquire(c) \/ Pop(c)
 Program ==                    \* what the users of the kernel choose to do, or not to do
   \/ \E s \in Submitters, c \in Carriers : Submit(s, c) \/ SubmitPinned(s, c)
-  \/ \E c \in Carriers : SubmitInternal(c) \/ Reenqueue(c) \/ End(c)
+  \/ \E c \in Carriers : SubmitInternal(c) \/ Reenqueue(c) \/ End(c) \/ Rise(c)
 Asleep(c) == at[c].pc = "asleep" /\ word[c] = "PARKED"
 Finished ==                   \* all is run, and all who can sleep do
   /\ \A s \in Submitters : at[s].pc = "done"
@@ -188,12 +173,12 @@ PublishedIsTaken ==
       (~HasPublished(queue[x], IsHole) \/ \A c \in Carriers : held[c])
 =============================================================================
 Results (seconds: manifest.json)    states  depth
-  MCSearch          2 carriers x 2  229,620    61    safety, symmetry
-  MCSearchInternal  2 x 1           125,903    63    one internal submission, one yield
-  MCSearchPinned    2 x 2           304,349    57    one of the two tasks is pinned
-  MCSearchThree     3 x 1            30,976    59    waking_ignored needs a third carrier
-  MCSearchLive      2 x 2            17,849    48    PublishedIsTaken
-  MCSearchSubmit    2 x 2            17,849    48    SubmitTerminates
-  MCSearchPark      2 x 2            12,013    45    ParkTerminates
+  MCSearch          2 carriers x 2  348,579    67    safety, symmetry
+  MCSearchInternal  2 x 1           180,832    71    one internal submission, one yield
+  MCSearchPinned    2 x 2           554,328    71    one of the two tasks is pinned
+  MCSearchThree     3 x 1            48,680    62    waking_ignored needs a third carrier
+  MCSearchLive      2 x 2            24,188    51    PublishedIsTaken
+  MCSearchSubmit    2 x 2            24,188    51    SubmitTerminates
+  MCSearchPark      2 x 2            17,063    56    ParkTerminates
   full set: MCSearchFull 17,569,073 (88), MCSearchThreeFull 1,024,686 (78), MCSearchPinnedFull
   4,408,943 (120), MCSearchInternalFull 5,586,378 (91), MCSearchLiveFull 900,479 (61)

@@ -1,0 +1,57 @@
+----------------------------- MODULE SearchHit -----------------------------
+(***************************************************************************)
+(* Is there something to steal?  The hit rule of Search, one step for each *)
+(* load: a carrier that was woken for its one task is not robbed of it.    *)
+(* Code       wp__search_is_hit in kernel/search.c, wp_mpsc_published.     *)
+(* Abstracts  the two loads of the front to one step (Mpsc has both).      *)
+(***************************************************************************)
+EXTENDS SearchCore
+
+(* Is queue x a hit?  "scan": the re-check after a release; "look": the one before a sleep.  The  *)
+(* counts come first: a carrier that is WAKING after them has taken nothing since it parked.      *)
+ScanAt == [front |-> "scan", tail |-> "scan_tail", inbox |-> "scan_inbox", word |-> "scan_word"]
+LookAt == [front |-> "look", tail |-> "look_tail", inbox |-> "look_inbox", word |-> "look_word"]
+IsScan(t) == \E what \in DOMAIN ScanAt : at[t].pc = ScanAt[what]
+AsksFor(t, what) == at[t].pc \in {ScanAt[what], LookAt[what]}
+Hit(t, x) == Move(t, IF IsScan(t) THEN "search" ELSE "clear", x)
+Miss(t, x) ==
+  IF at[t].todo # {x} THEN Goto(t, IF IsScan(t) THEN "scan" ELSE "look", None, at[t].todo \ {x}, {})
+  ELSE IF IsScan(t) THEN Return(t) ELSE Move(t, "asleep", None)
+Ask(t, x, what) ==            \* x in `seen`: the node that t saw at the front is there still
+  Goto(t, IF IsScan(t) THEN ScanAt[what] ELSE LookAt[what], x, at[t].todo,
+       IF what = "tail" THEN {x} ELSE {})
+AskOthers(t, x) ==
+  IF Pinners # {} /\ Twin # "hit_inbox_late" THEN Ask(t, x, "inbox") ELSE Ask(t, x, "word")
+IsHit(t) ==                   \* [Q9] [Q11] wp__search_is_hit, any sibling first
+  /\ AsksFor(t, "front")
+  /\ \E x \in at[t].todo :
+       IF Twin = "count_pinned" /\ HasPublished(inbox[x], IsHole) THEN Hit(t, x)
+       ELSE IF Twin = "hit_word_first" /\ word[x] = "WAKING" THEN Ask(t, x, "word")
+       ELSE IF ~HasPublished(queue[x], IsHole) THEN Miss(t, x)
+       ELSE IF Twin = "hit_word_first" THEN Hit(t, x) ELSE Ask(t, x, "tail")
+  /\ Looks
+LoadTail(t) ==                \* [Q12] one task?  A node pushed again looks as if never taken
+  /\ AsksFor(t, "tail")
+  /\ LET x == at[t].arg
+         one == Len(queue[x]) = 1
+     IN \E same \in {at[t].seen # {}} \cup (IF Yields > 0 THEN {TRUE} ELSE {}) :
+          IF one /\ same THEN AskOthers(t, x) ELSE Hit(t, x)
+  /\ Looks
+LoadInbox(t) ==               \* [Q10]
+  /\ AsksFor(t, "inbox")
+  /\ LET x == at[t].arg IN
+     IF inbox[x] # <<>> THEN Hit(t, x)
+     ELSE IF Twin = "hit_inbox_late" THEN Miss(t, x) ELSE Ask(t, x, "word")
+  /\ Looks
+LoadWaking(t) ==              \* [C8]; twin hit_word_first read the word before, and counts now
+  /\ AsksFor(t, "word")
+  /\ LET x == at[t].arg
+         is_left == IF Twin = "hit_word_first" THEN Len(queue[x]) = 1 /\ inbox[x] = <<>>
+                    ELSE word[x] = "WAKING"
+     IN IF ~is_left THEN Hit(t, x)
+     ELSE IF Twin = "hit_inbox_late" THEN Ask(t, x, "inbox") ELSE Miss(t, x)
+  /\ Looks
+\* Who saw the front of x, and not yet the tail, saw the node that is now taken.
+Taken(x) == [t \in Threads |-> IF AsksFor(t, "tail") /\ at[t].arg = x
+                               THEN [at[t] EXCEPT !.seen = {}] ELSE at[t]]
+=============================================================================
