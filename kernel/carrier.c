@@ -2,9 +2,6 @@
  * carrier.c - the submission and park paths of carrier.h. */
 #include "carrier.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include "error.h"
 #include "futex.h"
 
@@ -23,7 +20,7 @@ int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool
 	carrier->domain = domain;
 	carrier->index = index;
 	carrier->inbox_next = false;
-	carrier->poller_fd = has_poller ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	carrier->poller_fd = has_poller ? wp_event_open() : -1;
 	domain->carriers[index] = carrier;
 	return has_poller && carrier->poller_fd < 0 ? WP_SYSTEM : WP_OK;
 }
@@ -31,7 +28,7 @@ int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool
 void wp_carrier_fini(wp_carrier *carrier)
 {
 	if (carrier->poller_fd >= 0)
-		close(carrier->poller_fd);
+		wp_event_close(carrier->poller_fd);
 	carrier->poller_fd = -1;
 }
 
@@ -131,7 +128,7 @@ static wp_mpsc_node *poll_queue(wp_carrier *carrier)
 	task = wp_mpsc_pop(&carrier->queue);
 	wp_ticket_release(&carrier->ticket, ticket);
 	if (task == NULL)
-		sched_yield(); /* hostage, or gone: let its producer run */
+		wp_yield(); /* hostage, or gone: let its producer run */
 	return task;
 }
 
@@ -149,7 +146,7 @@ wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
 
 wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 {
-	unsigned spins = 0;
+	unsigned turns = 0;
 
 	while (wp_mpsc_has_published(&victim->queue)) {
 		uint64_t ticket;
@@ -159,14 +156,11 @@ wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 
 			wp_ticket_release(&victim->ticket, ticket);
 			if (task == NULL)
-				sched_yield(); /* as in poll_queue */
+				wp_yield(); /* as in poll_queue */
 			return task;
 		}
 		/* Lost to the owner or another stealer, who may leave more behind. */
-		if (++spins < WP_TICKET_PAUSES)
-			wp_pause();
-		else
-			sched_yield();
+		wp_wait_a_turn(&turns);
 	}
 	return NULL;
 }

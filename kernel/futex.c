@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * futex.c - the futex system calls, and a lock and a condition made of them. */
+ * futex.c - the system calls of futex and event, and a lock and a condition made of futexes. */
 #define _GNU_SOURCE
 #include "futex.h"
 
@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stddef.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,50 @@ void wp__stress_wait_end(void);
 #endif
 
 enum { NS_PER_S = 1000000000 };
+
+#ifdef WP_EXPLORE
+
+int wp_futex_wait(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns)
+{
+	static const int results[] = {WP_OK, WP_AGAIN, WP_TIMEOUT}; /* as enum explore_woken */
+
+	return results[wp__explore(WP__EXPLORE_WAIT, word, sizeof(*word), 0,
+				   deadline_ns != WP_FOREVER, expected, WP__SITE("futex_wait"))];
+}
+
+int wp_futex_wake(wp_atomic(uint32_t) *word, int count)
+{
+	return (int)wp__explore(WP__EXPLORE_WAKE, word, sizeof(*word), 0, (uint64_t)count, 0,
+				WP__SITE("futex_wake"));
+}
+
+int wp_event_open(void)
+{
+	return wp__explore_event_open();
+}
+
+void wp_event_close(int event)
+{
+	(void)event;
+}
+
+void wp_event_signal(int event)
+{
+	wp__explore_event(event, 0, WP__SITE("event_signal"));
+}
+
+bool wp_event_take(int event)
+{
+	return wp__explore_event(event, 1, WP__SITE("event_take")) != 0;
+}
+
+/* Time stands still: deadlines pass where timeouts are explored. */
+int64_t wp_clock_ns(void)
+{
+	return NS_PER_S;
+}
+
+#else
 
 /* WAIT_BITSET and not WAIT: its deadline is absolute, so a restarted wait does not start its time
  * anew. */
@@ -67,6 +112,34 @@ int64_t wp_clock_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
+
+int wp_event_open(void)
+{
+	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void wp_event_close(int event)
+{
+	close(event);
+}
+
+void wp_event_signal(int event)
+{
+	uint64_t one = 1;
+
+	/* A full counter (EAGAIN) is readable already: the poller wakes. */
+	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
+		continue;
+}
+
+bool wp_event_take(int event)
+{
+	uint64_t count;
+
+	return read(event, &count, sizeof(count)) == sizeof(count);
+}
+
+#endif
 
 void wp_lock_acquire(wp_lock *lock)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * futex.h - where a thread blocks: wait, wake, the clock, and the lock and condition made of them.
+ * futex.h - where a thread blocks: wait, wake, events, the clock, and the lock and condition made of
+ * futexes.
  *
  *   sleeper                              waker
  *   wait while *word = expected          change *word, then wake n
@@ -31,6 +32,13 @@ int wp_futex_wait(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline
 /* Wakes up to `count` sleepers and says how many. The word may be freed memory: it is only an
  * address here. [any thread | a system call] */
 int wp_futex_wake(wp_atomic(uint32_t) *word, int count);
+
+/* An event that is kept until it is taken, and that a poller can wait for: an eventfd. -1: the system
+ * has none left. [any thread | a system call] */
+int wp_event_open(void);
+void wp_event_close(int event);
+void wp_event_signal(int event);
+bool wp_event_take(int event); /* true: there was a signal */
 
 /* cdef: begin */
 /* CLOCK_MONOTONIC in nanoseconds. [any thread | wait-free] */

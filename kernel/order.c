@@ -7,6 +7,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifdef WP_EXPLORE
+
+bool wp_fence_heavy_register(void)
+{
+	return true;
+}
+
+bool wp_fence_heavy(void)
+{
+	return wp__explore(WP__EXPLORE_HEAVY_FENCE, 0, 0, memory_order_seq_cst, 0, 0,
+			   WP__SITE("fence_heavy")) != 0;
+}
+
+#else
+
 static bool membarrier(int command)
 {
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
@@ -23,3 +38,5 @@ bool wp_fence_heavy(void)
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
 	       (wp_fence_heavy_register() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
 }
+
+#endif

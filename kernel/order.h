@@ -15,14 +15,15 @@
  * Evidence      tests/test_kernel.py reads the emitted code; wakeproof doctor shows whether
  *               membarrier is there.
  *
- * The seam: every shared access of the kernel goes through WP__SEAM, which is where a judge may
- * step in. */
+ * What an operation is made of, and where judges step in: seam.h. */
 #ifndef WP_ORDER_H
 #define WP_ORDER_H
 
-#include <stdatomic.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "seam.h"
 
 #ifndef WP_INLINE
 #define WP_INLINE static inline
@@ -33,44 +34,32 @@
 
 #define wp_atomic(type) _Atomic(type)
 
-#ifdef WP_STRESS_DELAYED
-void wp__stress_delay(void); /* the stress engine's: stretches the window before each access */
-#define WP__SEAM(operation) (wp__stress_delay(), (operation))
-#else
-#define WP__SEAM(operation) (operation)
-#endif
-
 /* The first value, before the object is shared: no access yet, so no order and no label. */
-#define wp_init(p, v) atomic_init((p), (v))
+#define wp_init(p, v) WP__INIT(p, v)
 
-#define wp_load_relaxed(p) WP__SEAM(atomic_load_explicit((p), memory_order_relaxed))
-#define wp_load_acquire(p) WP__SEAM(atomic_load_explicit((p), memory_order_acquire))
+#define wp_load_relaxed(p) WP__LOAD(p, memory_order_relaxed)
+#define wp_load_acquire(p) WP__LOAD(p, memory_order_acquire)
 
-#define wp_store_relaxed(p, v) WP__SEAM(atomic_store_explicit((p), (v), memory_order_relaxed))
-#define wp_store_release(p, v) WP__SEAM(atomic_store_explicit((p), (v), memory_order_release))
+#define wp_store_relaxed(p, v) WP__STORE(p, v, memory_order_relaxed)
+#define wp_store_release(p, v) WP__STORE(p, v, memory_order_release)
 
-#define wp_exchange_acquire(p, v) WP__SEAM(atomic_exchange_explicit((p), (v), memory_order_acquire))
-#define wp_exchange_release(p, v) WP__SEAM(atomic_exchange_explicit((p), (v), memory_order_release))
-#define wp_exchange_acq_rel(p, v) WP__SEAM(atomic_exchange_explicit((p), (v), memory_order_acq_rel))
+#define wp_exchange_acquire(p, v) WP__EXCHANGE(p, v, memory_order_acquire)
+#define wp_exchange_release(p, v) WP__EXCHANGE(p, v, memory_order_release)
+#define wp_exchange_acq_rel(p, v) WP__EXCHANGE(p, v, memory_order_acq_rel)
 
 /* Strong compare-and-swap; on failure *expected is what was there, read relaxed. */
-#define WP__CAS(p, expected, v, order)                                                  \
-	WP__SEAM(atomic_compare_exchange_strong_explicit((p), (expected), (v), (order), \
-							 memory_order_relaxed))
-#define wp_cas_relaxed(p, expected, v) WP__CAS(p, expected, v, memory_order_relaxed)
-#define wp_cas_acquire(p, expected, v) WP__CAS(p, expected, v, memory_order_acquire)
-#define wp_cas_release(p, expected, v) WP__CAS(p, expected, v, memory_order_release)
-#define wp_cas_acq_rel(p, expected, v) WP__CAS(p, expected, v, memory_order_acq_rel)
+#define wp_cas_relaxed(p, expected, v) \
+	WP__CAS(p, expected, v, memory_order_relaxed, memory_order_relaxed)
+#define wp_cas_acquire(p, expected, v) \
+	WP__CAS(p, expected, v, memory_order_acquire, memory_order_relaxed)
+#define wp_cas_release(p, expected, v) \
+	WP__CAS(p, expected, v, memory_order_release, memory_order_relaxed)
 
-#define wp_fetch_add_relaxed(p, v) \
-	WP__SEAM(atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
-#define wp_fetch_add_release(p, v) \
-	WP__SEAM(atomic_fetch_add_explicit((p), (v), memory_order_release))
-#define wp_fetch_or_release(p, v) WP__SEAM(atomic_fetch_or_explicit((p), (v), memory_order_release))
-#define wp_fetch_and_acquire(p, v) \
-	WP__SEAM(atomic_fetch_and_explicit((p), (v), memory_order_acquire))
-#define wp_fetch_and_release(p, v) \
-	WP__SEAM(atomic_fetch_and_explicit((p), (v), memory_order_release))
+#define wp_fetch_add_relaxed(p, v) WP__FETCH_ADD(p, v, memory_order_relaxed)
+#define wp_fetch_add_release(p, v) WP__FETCH_ADD(p, v, memory_order_release)
+#define wp_fetch_or_release(p, v) WP__FETCH_OR(p, v, memory_order_release)
+#define wp_fetch_and_acquire(p, v) WP__FETCH_AND(p, v, memory_order_acquire)
+#define wp_fetch_and_release(p, v) WP__FETCH_AND(p, v, memory_order_release)
 
 /* clang emits mfence here, nine times the price of a locked instruction on the own stack; both
  * order stores before later loads. ThreadSanitizer keeps the C11 form, which it at least
@@ -80,7 +69,7 @@ void wp__stress_delay(void); /* the stress engine's: stretches the window before
 #define WP__TSAN 1
 #endif
 #endif
-#if defined(__x86_64__) && defined(__clang__) && !defined(WP__TSAN)
+#if defined(__x86_64__) && defined(__clang__) && !defined(WP__TSAN) && !defined(WP_EXPLORE)
 #define wp_fence_seq_cst() WP__SEAM(wp__fence_locked())
 WP_INLINE void wp__fence_locked(void)
 {
@@ -91,13 +80,13 @@ WP_INLINE void wp__fence_locked(void)
 #pragma GCC diagnostic ignored \
 	"-Wtsan" /* gcc: "not supported"; no kernel data is published by a fence */
 #endif
-#define wp_fence_seq_cst() WP__SEAM(atomic_thread_fence(memory_order_seq_cst))
+#define wp_fence_seq_cst() WP__FENCE(memory_order_seq_cst)
 #endif
 
 /* The asymmetric pair. Light orders the compiler alone and neither acquires nor releases.
  * Heavy fails where the system forbids membarrier, or after an exec. [any thread | a system call]
  */
-#define wp_fence_light() WP__SEAM(atomic_signal_fence(memory_order_seq_cst))
+#define wp_fence_light() WP__LIGHT_FENCE()
 bool wp_fence_heavy(void);
 
 /* Once per process before the first heavy fence; again is harmless. False: use seq_cst fences
@@ -108,12 +97,37 @@ bool wp_fence_heavy_register(void);
 /* A hint inside a spin loop that the other hyperthread may run. */
 WP_INLINE void wp_pause(void)
 {
-#if defined(__x86_64__)
+#if defined(WP_EXPLORE)
+#elif defined(__x86_64__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
 	__asm__ __volatile__(
 		"isb" ::
 			: "memory"); /* yield is a no-op on most cores; isb waits a little */
+#endif
+}
+
+/* Lets another thread run: whoever the caller waits for may have lost its CPU. */
+WP_INLINE void wp_yield(void)
+{
+#ifndef WP_EXPLORE
+	sched_yield();
+#endif
+}
+
+/* Pauses before a waiter yields: about 2 us, several times a short hold, far below a time slice. */
+enum { WP_PAUSES = 64 };
+
+/* One turn of a wait for somebody who needs an instant, unless he has lost his CPU. */
+WP_INLINE void wp_wait_a_turn(unsigned *turns)
+{
+#ifndef WP_EXPLORE
+	if (++*turns < WP_PAUSES)
+		wp_pause();
+	else
+		wp_yield();
+#else
+	(void)turns; /* a count would make each turn of the loop another state */
 #endif
 }
 

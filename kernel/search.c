@@ -3,24 +3,17 @@
  * The essay on the three fences is in carrier.h. */
 #include "search.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "carrier.h"
 #include "futex.h"
 
 void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
 {
-	uint64_t one = 1;
-
 	if (wp_twin(carrier_wrong_place))
 		place = wp_load_relaxed(&carrier->word); /* twin */
 	if (wp_twin(carrier_wake_forgotten))
 		return;
 	if (place == WP_PARKED_POLLER)
-		/* A full counter (EAGAIN) is readable already: the poller wakes. */
-		while (write(carrier->poller_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-			continue;
+		wp_event_signal(carrier->poller_fd);
 	else
 		wp_futex_wake(&carrier->word, 1);
 }
@@ -68,6 +61,9 @@ bool wp__search_is_hit(wp_carrier *carrier)
 	/* The counts first, the word after them: a carrier that has left WAKING and taken its task
 	 * may be in it for long, and the one task seen here is another. */
 	published = wp_mpsc_published(&carrier->queue);
+	if (wp_twin(search_hit_inbox_late) && published == 1 &&
+	    wp_load_relaxed(&carrier->word) == WP_WAKING) /* twin */
+		return !wp_mpsc_is_quiescent(&carrier->inbox);
 	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
 		return published != 0;
 	/* [C8] relaxed: ordered by Q10, Q11 and Q12; pairs C3; upholds Search!WorkConservation. A

@@ -17,14 +17,8 @@
 #ifndef WP_TICKET_H
 #define WP_TICKET_H
 
-#include <sched.h>
-
 #include "order.h"
 #include "twin.h"
-
-/* Pauses before the owner yields: about 2 us, several times a stealer's hold, far below a time
- * slice. */
-enum { WP_TICKET_PAUSES = 64 };
 
 /* 128 bytes. Both words on one line: owner and stealer touch both in each turn, and measured with
  * two of them one line moves faster than two (make bench T=layout). next: T1, T4. serving: T5. */
@@ -47,16 +41,12 @@ WP_INLINE uint64_t wp_ticket_acquire(wp_ticket *ticket)
 	/* [T1] relaxed: atomicity is enough, T2 acquires; pairs T4; upholds
 	 * Ticket!OwnerAlwaysServed. */
 	uint64_t my = wp_fetch_add_relaxed(&ticket->next, 1);
-	unsigned spins = 0;
+	unsigned turns = 0;
 
 	/* [T2] acquire; pairs T5; upholds Ticket!SingleConsumer: what the last holder did is seen.
 	 */
-	while (wp_load_acquire(&ticket->serving) != my) {
-		if (++spins < WP_TICKET_PAUSES)
-			wp_pause();
-		else
-			sched_yield();
-	}
+	while (wp_load_acquire(&ticket->serving) != my)
+		wp_wait_a_turn(&turns);
 	return my;
 }
 

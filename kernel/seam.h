@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * seam.h - where a judge steps in: what each operation of order.h becomes in which build.
+ *
+ *   product               the C11 operation
+ *   -DWP_STRESS_DELAYED   the same after a random delay (stress/engine/delay.c)
+ *   -DWP_EXPLORE          a call of wp__explore, which does it when and as the model allows
+ *                         (stress/explorer/compiled.c)
+ *
+ * Why it works  Every shared access of the kernel is one of the macros below, futex and eventfd
+ *               calls included, so a judge that is here sees everything that threads can see of
+ *               one another. Plain accesses come in through -fsanitize=thread's hooks.
+ * Spec          none. Evidence  tests/test_explore_seam.py. */
+#ifndef WP_SEAM_H
+#define WP_SEAM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#ifdef WP_EXPLORE
+
+enum wp__explored { /* as enum explore_kind */
+	WP__EXPLORE_LOAD = 1,
+	WP__EXPLORE_STORE,
+	WP__EXPLORE_EXCHANGE,
+	WP__EXPLORE_ADD,
+	WP__EXPLORE_OR,
+	WP__EXPLORE_AND,
+	WP__EXPLORE_CAS,
+	WP__EXPLORE_FENCE,
+	WP__EXPLORE_LIGHT_FENCE,
+	WP__EXPLORE_HEAVY_FENCE,
+	WP__EXPLORE_WAIT,
+	WP__EXPLORE_WAKE,
+	WP__EXPLORE_PLAIN_STORE = 14,
+	WP__EXPLORE_LOCAL,
+	WP__EXPLORE_ABANDON = 17,
+	WP__EXPLORE_FAIL = 18,
+};
+
+typedef struct wp__explore_site {
+	const char *file;
+	int line;
+	const char *what;
+} wp__explore_site;
+
+/* Does one operation and gives its value. */
+uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int order,
+		     uint64_t operand, uint64_t expected, const wp__explore_site *site);
+/* The same for a compare-and-swap; on failure *expected is what was there. */
+_Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int fail_order,
+		      void *expected, uint64_t desired, _Bool is_weak,
+		      const wp__explore_site *site);
+/* An eventfd: opened by a scenario's init; then signalled, or read and emptied. */
+int wp__explore_event_open(void);
+uint64_t wp__explore_event(int event, _Bool takes, const wp__explore_site *site);
+
+#define WP__SITE(what) (&(const wp__explore_site){__FILE__, __LINE__, what})
+#define WP__WORD(v) ((uint64_t)(uintptr_t)(v))
+#define WP__VALUE_OF(p) __typeof__(atomic_load_explicit((p), memory_order_relaxed))
+#define WP__UPDATE(kind, p, v, order)                                                          \
+	__extension__({                                                                       \
+		WP__VALUE_OF(p)                                                               \
+		wp__old = (WP__VALUE_OF(p))(uintptr_t)wp__explore(kind, (p), sizeof(*(p)),    \
+								  (order), WP__WORD(v), 0,    \
+								  WP__SITE(#kind " " #p));    \
+		wp__old;                                                                      \
+	})
+
+#define WP__INIT(p, v) ((void)WP__UPDATE(WP__EXPLORE_PLAIN_STORE, p, v, 0))
+#define WP__LOAD(p, order) WP__UPDATE(WP__EXPLORE_LOAD, p, 0, order)
+#define WP__STORE(p, v, order) ((void)WP__UPDATE(WP__EXPLORE_STORE, p, v, order))
+#define WP__EXCHANGE(p, v, order) WP__UPDATE(WP__EXPLORE_EXCHANGE, p, v, order)
+#define WP__FETCH_ADD(p, v, order) WP__UPDATE(WP__EXPLORE_ADD, p, v, order)
+#define WP__FETCH_OR(p, v, order) WP__UPDATE(WP__EXPLORE_OR, p, v, order)
+#define WP__FETCH_AND(p, v, order) WP__UPDATE(WP__EXPLORE_AND, p, v, order)
+#define WP__CAS(p, expected, v, order, fail_order)                                      \
+	wp__explore_cas((p), sizeof(*(p)), (order), (fail_order), (expected), WP__WORD(v), 0, \
+			WP__SITE("WP__EXPLORE_CAS " #p))
+#define WP__CAS_WEAK(p, expected, v, order, fail_order)                                 \
+	wp__explore_cas((p), sizeof(*(p)), (order), (fail_order), (expected), WP__WORD(v), 1, \
+			WP__SITE("WP__EXPLORE_CAS " #p))
+#define WP__FENCE(order)                                                                     \
+	((void)wp__explore(WP__EXPLORE_FENCE, 0, 0, (order), 0, 0, WP__SITE("WP__EXPLORE_FENCE")))
+#define WP__LIGHT_FENCE()                                                               \
+	((void)wp__explore(WP__EXPLORE_LIGHT_FENCE, 0, 0, memory_order_seq_cst, 0, 0,   \
+			   WP__SITE("WP__EXPLORE_LIGHT_FENCE")))
+
+#define WP__STEP() \
+	((void)wp__explore(WP__EXPLORE_LOCAL, 0, 0, 0, 0, 0, WP__SITE("WP__EXPLORE_LOCAL")))
+
+#else
+
+#ifdef WP_STRESS_DELAYED
+void wp__stress_delay(void); /* stretches the window before each access */
+#define WP__SEAM(operation) (wp__stress_delay(), (operation))
+#else
+#define WP__SEAM(operation) (operation)
+#endif
+
+#define WP__INIT(p, v) atomic_init((p), (v))
+#define WP__LOAD(p, order) WP__SEAM(atomic_load_explicit((p), (order)))
+#define WP__STORE(p, v, order) WP__SEAM(atomic_store_explicit((p), (v), (order)))
+#define WP__EXCHANGE(p, v, order) WP__SEAM(atomic_exchange_explicit((p), (v), (order)))
+#define WP__FETCH_ADD(p, v, order) WP__SEAM(atomic_fetch_add_explicit((p), (v), (order)))
+#define WP__FETCH_OR(p, v, order) WP__SEAM(atomic_fetch_or_explicit((p), (v), (order)))
+#define WP__FETCH_AND(p, v, order) WP__SEAM(atomic_fetch_and_explicit((p), (v), (order)))
+#define WP__CAS(p, expected, v, order, fail_order)                                     \
+	WP__SEAM(atomic_compare_exchange_strong_explicit((p), (expected), (v), (order), \
+							 (fail_order)))
+#define WP__CAS_WEAK(p, expected, v, order, fail_order)                               \
+	WP__SEAM(atomic_compare_exchange_weak_explicit((p), (expected), (v), (order), \
+						       (fail_order)))
+#define WP__FENCE(order) WP__SEAM(atomic_thread_fence(order))
+#define WP__LIGHT_FENCE() WP__SEAM(atomic_signal_fence(memory_order_seq_cst))
+#define WP__STEP() ((void)0)
+
+#endif
+#endif
