@@ -10,9 +10,8 @@
  * Spec          specs/Carrier.tla. */
 #include "carrier.h"
 
-#include <unistd.h>
-
 #include "error.h"
+#include "futex.h"
 #include "stress.h"
 
 enum { CARRIERS = 2 };
@@ -166,10 +165,8 @@ static void advertise_poller(void *at, stress_result *result)
 
 static void read_eventfd(void *at, stress_result *result)
 {
-	uint64_t count;
-
 	read_word(at, result);
-	result->r[2] = read(((struct state *)at)->carriers[0].poller_fd, &count, sizeof(count)) > 0;
+	result->r[2] = wp_event_take(((struct state *)at)->carriers[0].poller_fd);
 }
 
 STRESS_TEST(carrier_poller, .claim = "The wake goes to the place where the carrier sleeps.",

@@ -231,6 +231,11 @@ STRESS_TWIN(search_pinned_leaves, .of = "search_pinned",
 	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS);
 
+STRESS_TWIN(search_hit_inbox_late, .of = "search_pinned",
+	.defect = "the hit rule reads the inbox after the word", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
 /* Carrier 2 is in a long task and is sent a pinned one: nothing for carrier 0. */
 STRESS_TEST(search_unstealable, .claim = "A task that may not be stolen keeps nobody awake.",
 	.upholds = "Search!ParkTerminates", .state_size = sizeof(struct state), .init = init,

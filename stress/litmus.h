@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * litmus.h - every C11 order, for scenarios and tests only.
+ *
+ *   litmus_store(&state->x, 1, seq_cst);    relaxed | release | seq_cst
+ *   litmus_load(&state->y, acquire)         relaxed | acquire | seq_cst
+ *
+ * The kernel has no sequentially consistent accesses (kernel/order.h says why), other people's code
+ * does: a race of theirs is written down with these. All go through the seam, so stress and the
+ * explorer both run them.
+ *
+ * Spec  none. Evidence  tests/scenarios/litmus.c, tests/test_explore_trust.py. */
+#ifndef WP_LITMUS_H
+#define WP_LITMUS_H
+
+#include "order.h"
+
+#define litmus_load(p, order) WP__LOAD(p, memory_order_##order)
+#define litmus_store(p, v, order) WP__STORE(p, v, memory_order_##order)
+#define litmus_exchange(p, v, order) WP__EXCHANGE(p, v, memory_order_##order)
+#define litmus_fetch_add(p, v, order) WP__FETCH_ADD(p, v, memory_order_##order)
+#define litmus_fetch_or(p, v, order) WP__FETCH_OR(p, v, memory_order_##order)
+#define litmus_fetch_and(p, v, order) WP__FETCH_AND(p, v, memory_order_##order)
+/* True: *expected was there and is now v; false: *expected is what was there. */
+#define litmus_cas(p, expected, v, order, fail_order) \
+	WP__CAS(p, expected, v, memory_order_##order, memory_order_##fail_order)
+/* The same, and may fail for no reason. */
+#define litmus_cas_weak(p, expected, v, order, fail_order) \
+	WP__CAS_WEAK(p, expected, v, memory_order_##order, memory_order_##fail_order)
+#define litmus_fence(order) WP__FENCE(memory_order_##order)
+/* Another thread may run here: a step of its own in the explorer, nothing on real cores. */
+#define litmus_step() WP__STEP()
+
+#endif
