@@ -60,8 +60,8 @@ int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadlin
 	int rc = WP_OK;
 
 	wp_lock_acquire(&rendezvous->lock);
-	/* [G3] relaxed: ordered by the lock, under which the claim is made; pairs G11; upholds
-	 * Guard!NoLostWakeup. */
+	/* [G12] relaxed: ordered by the lock, under which the claim is made; pairs G11; upholds
+	 * Guard!NoLostWakeup: read again after each wait, so a wait may end for nothing. */
 	while (rc == WP_OK && wp_load_relaxed(&rendezvous->guard.asleep) == 1)
 		rc = wp_cond_wait(&rendezvous->cond, &rendezvous->lock, deadline_ns);
 	if (rc != WP_INTERRUPTED && !wp_guard_leave(&rendezvous->guard))
@@ -91,7 +91,7 @@ bool wp_rendezvous_signal(wp_rendezvous *rendezvous)
 		return false;
 	if (!wp_twin(guard_signal_outside_lock))
 		wp_lock_acquire(&rendezvous->lock);
-	/* [G11] release; pairs G3, G7; upholds Guard!WakeIsClaimed: as G6, under the lock. */
+	/* [G11] release; pairs G7, G12; upholds Guard!WakeIsClaimed: as G6, under the lock. */
 	claimed = wp_exchange_release(&rendezvous->guard.asleep, 0) == 1;
 	if (claimed)
 		wp_cond_signal(&rendezvous->cond);

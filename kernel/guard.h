@@ -11,8 +11,8 @@
  * Two pairs of fences. Symmetric: seq_cst on both sides. Asymmetric: light in G4, heavy in G2,
  * which costs microseconds a sleep and saves about 2 ns a submission: for pollers that sleep
  * rarely. Two kinds of signal. Sticky (eventfd, a permit): a signal before the block is kept, G3
- * needs no lock. Rendezvous (a condition): check and wait under the lock under which the claim
- * and the signal are made.
+ * needs no lock. Rendezvous (a condition): the promise is read again ([G12]) and waited on under
+ * the lock under which the claim and the signal are made.
  *
  * Guards serve threads of one process: futex and membarrier are private here.
  *
