@@ -70,7 +70,9 @@ static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 	 * it. */
 	alone = !wp_twin(search_late_alone) && is_alone(carrier, queue, task);
 	/* [C3] release; pairs C2, C6, C8; upholds Carrier!WakeReachesSleeper: one waker, who knows
-	 * the place; the sleeper sees what was pushed, and the look above comes before. */
+	 * the place; the look above comes before. kept: [S] hands over what was pushed, but only
+	 * release keeps the look's loads before the wake on machines that let a load wait for a
+	 * later store, which RC11 does not have. */
 	if (!wp_cas_release(&carrier->word, &word, WP_WAKING))
 		return false;
 	wp__carrier_wake(carrier, place);

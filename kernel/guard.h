@@ -54,8 +54,9 @@ int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences);
 
 /* cdef: begin */
 /* Promises to sleep. Then look for work: leave if there is some, else block and then leave. WP_OK,
- * or WP_UNSUPPORTED: the heavy fence failed, block at most WP_GUARD_NAP_NS. [the poller | a system
- * call if asymmetric] */
+ * or WP_UNSUPPORTED: the heavy fence failed, block at most WP_GUARD_NAP_NS. A producer whose wake
+ * failed may call it too: the wake is owed again, at worst once more than needed. [the poller | a
+ * system call if asymmetric] */
 int wp_guard_announce(wp_guard *guard);
 
 /* Takes the promise back, after a block or instead of it. False: a producer has claimed the

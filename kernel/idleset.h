@@ -60,8 +60,9 @@ WP_INLINE void wp_idleset_remove(wp_idleset *set, uint32_t member) /* [the membe
 		wp_store_release(word, wp_load_relaxed(word) & ~bit); /* twin */
 		return;
 	}
-	/* [I2] release; pairs I3; upholds Idleset!BitSetWhileParked: no other member's bit. */
-	wp_fetch_and_release(word, ~bit);
+	/* [I2] relaxed: atomicity is enough, no other member's bit is touched and nothing is
+	 * published; pairs I3; upholds Idleset!BitSetWhileParked. */
+	wp_fetch_and_relaxed(word, ~bit);
 }
 
 /* The members 64 * word .. 64 * word + 63. [any thread | wait-free] */

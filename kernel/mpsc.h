@@ -122,8 +122,9 @@ WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
 
 	if (node == NULL)
 		return NULL;
-	/* [Q13] release; pairs Q11; upholds Search!WorkConservation: as Q6. */
-	wp_store_release(&queue->head, node);
+	/* [Q13] relaxed: ordered by Q8, for who sees the cell empty sees this; pairs Q11; upholds
+	 * Mpsc!EmptyIsTrue. */
+	wp_store_relaxed(&queue->head, node);
 	if (!wp_twin(mpsc_plain_clear))
 		/* [Q8] release; pairs Q9; upholds Mpsc!EmptyIsTrue: who sees the cell empty sees
 		 * Q13. A store is enough: until Q7 no producer holds this cell. */
@@ -198,8 +199,9 @@ WP_INLINE int wp_mpsc_published(wp_mpsc *queue)
 
 	if (node == NULL)
 		return 0;
-	/* [Q12] acquire; pairs Q2, Q7; upholds Search!WorkConservation: as Q11. The node is an
-	 * address here. */
+	/* [Q12] acquire; pairs Q2, Q7; upholds Search!WorkConservation: the node is an address
+	 * here. kept: who sees the front has acquired its push already, and a node that was pushed
+	 * again signals for itself; but so the carrier's word is read after every count. */
 	return wp_load_acquire(&queue->tail) == &node->next ? 1 : 2;
 }
 

@@ -14,12 +14,6 @@ bool wp_fence_heavy_register(void)
 	return true;
 }
 
-bool wp_fence_heavy(void)
-{
-	return wp__explore(WP__EXPLORE_HEAVY_FENCE, 0, 0, memory_order_seq_cst, 0, 0,
-			   WP__SITE("fence_heavy")) != 0;
-}
-
 #else
 
 static bool membarrier(int command)

@@ -10,6 +10,8 @@
  *               store-load hand-off takes wp_fence_seq_cst on both sides, or light on the hot
  *               side and heavy on the other: membarrier makes every running thread of the process
  *               pass a full barrier, so the hot side needs the compiler's order alone.
+ * As weak as    Each labelled order one step weaker breaks a scenario (wakeproof orders). Where
+ * possible      none breaks, weaken it, or write `kept:` and why into the comment of its site.
  * Spec          none of its own; specs/Guard.tla has both fence pairs over explicit store
  *               buffers.
  * Evidence      tests/test_kernel.py reads the emitted code; wakeproof doctor shows whether
@@ -19,7 +21,6 @@
 #ifndef WP_ORDER_H
 #define WP_ORDER_H
 
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,8 +59,8 @@
 #define wp_fetch_add_relaxed(p, v) WP__FETCH_ADD(p, v, memory_order_relaxed)
 #define wp_fetch_add_release(p, v) WP__FETCH_ADD(p, v, memory_order_release)
 #define wp_fetch_or_release(p, v) WP__FETCH_OR(p, v, memory_order_release)
+#define wp_fetch_and_relaxed(p, v) WP__FETCH_AND(p, v, memory_order_relaxed)
 #define wp_fetch_and_acquire(p, v) WP__FETCH_AND(p, v, memory_order_acquire)
-#define wp_fetch_and_release(p, v) WP__FETCH_AND(p, v, memory_order_release)
 
 /* clang emits mfence here, nine times the price of a locked instruction on the own stack; both
  * order stores before later loads. ThreadSanitizer keeps the C11 form, which it at least
@@ -87,7 +88,11 @@ WP_INLINE void wp__fence_locked(void)
  * Heavy fails where the system forbids membarrier, or after an exec. [any thread | a system call]
  */
 #define wp_fence_light() WP__LIGHT_FENCE()
+#ifdef WP_EXPLORE
+#define wp_fence_heavy() WP__HEAVY_FENCE()
+#else
 bool wp_fence_heavy(void);
+#endif
 
 /* Once per process before the first heavy fence; again is harmless. False: use seq_cst fences
  * instead. Covers threads that start later, is inherited by fork and cleared by exec. [any thread |
@@ -108,12 +113,7 @@ WP_INLINE void wp_pause(void)
 }
 
 /* Lets another thread run: whoever the caller waits for may have lost its CPU. */
-WP_INLINE void wp_yield(void)
-{
-#ifndef WP_EXPLORE
-	sched_yield();
-#endif
-}
+#define wp_yield() WP__YIELD()
 
 /* Pauses before a waiter yields: about 2 us, several times a short hold, far below a time slice. */
 enum { WP_PAUSES = 64 };

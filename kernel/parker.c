@@ -109,7 +109,8 @@ int wp_parker_park(wp_parker *parker)
 void wp_parker_close(wp_parker *parker)
 {
 	/* [PK5] release; pairs PK2, PK3; upholds Parker!UnparkNotLost: a sleeper is told, a permit
-	 * stays. */
-	if (wp_fetch_or_release(&parker->word, WP_PARKER_CLOSED) & WP_PARKER_PARKED)
+	 * stays. Release: the closer's reason comes before. */
+	if ((wp_fetch_or_release(&parker->word, WP_PARKER_CLOSED) & WP_PARKER_PARKED) &&
+	    !wp_twin(parker_close_silent))
 		wp_futex_wake(&parker->word, 1);
 }

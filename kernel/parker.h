@@ -52,8 +52,8 @@ int wp_parker_park_until(wp_parker *parker, int64_t deadline_ns);
  * noticed. [owner | blocks] */
 int wp_parker_park_interruptible(wp_parker *parker, int64_t deadline_ns);
 
-/* Every later park without a permit returns WP_CLOSED, a sleeping one at once. [any thread | a
- * system call] */
+/* Every later park without a permit returns WP_CLOSED, a sleeping one at once; it sees what was
+ * written before the close. [any thread | a system call] */
 void wp_parker_close(wp_parker *parker);
 /* cdef: end */
 

@@ -13,6 +13,7 @@
 #ifndef WP_SEAM_H
 #define WP_SEAM_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ enum wp__explored { /* as enum explore_kind */
 	WP__EXPLORE_LOCAL,
 	WP__EXPLORE_ABANDON = 17,
 	WP__EXPLORE_FAIL = 18,
+	WP__EXPLORE_CHOOSE = 19,
 };
 
 typedef struct wp__explore_site {
@@ -53,6 +55,9 @@ _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int 
 /* An eventfd: opened by a scenario's init; then signalled, or read and emptied. */
 int wp__explore_event_open(void);
 uint64_t wp__explore_event(int event, _Bool takes, const wp__explore_site *site);
+
+/* Somebody waits for another thread in a loop that changes memory: only so many turns are explored. */
+void wp__explore_yield(void);
 
 #define WP__SITE(what) (&(const wp__explore_site){__FILE__, __LINE__, what})
 #define WP__WORD(v) ((uint64_t)(uintptr_t)(v))
@@ -84,9 +89,20 @@ uint64_t wp__explore_event(int event, _Bool takes, const wp__explore_site *site)
 #define WP__LIGHT_FENCE()                                                               \
 	((void)wp__explore(WP__EXPLORE_LIGHT_FENCE, 0, 0, memory_order_seq_cst, 0, 0,   \
 			   WP__SITE("WP__EXPLORE_LIGHT_FENCE")))
+#define WP__HEAVY_FENCE()                                                                      \
+	__extension__({                                                                       \
+		_Bool wp__works = wp__explore(WP__EXPLORE_HEAVY_FENCE, 0, 0,                  \
+					      memory_order_seq_cst, 0, 0,                     \
+					      WP__SITE("WP__EXPLORE_HEAVY_FENCE")) != 0;      \
+		wp__works;                                                                    \
+	})
 
 #define WP__STEP() \
 	((void)wp__explore(WP__EXPLORE_LOCAL, 0, 0, 0, 0, 0, WP__SITE("WP__EXPLORE_LOCAL")))
+#define WP__YIELD() wp__explore_yield()
+/* Any of 0 .. n - 1, each explored; for scenarios only (stress/litmus.h has the native form). */
+#define WP__CHOOSE(n)                                                                   \
+	((unsigned)wp__explore(WP__EXPLORE_CHOOSE, 0, 0, 0, (n), 0, WP__SITE("choose")))
 
 #else
 
@@ -113,6 +129,7 @@ void wp__stress_delay(void); /* stretches the window before each access */
 #define WP__FENCE(order) WP__SEAM(atomic_thread_fence(order))
 #define WP__LIGHT_FENCE() WP__SEAM(atomic_signal_fence(memory_order_seq_cst))
 #define WP__STEP() ((void)0)
+#define WP__YIELD() ((void)sched_yield())
 
 #endif
 #endif

@@ -20,11 +20,19 @@
 #include "order.h"
 #include "twin.h"
 
+/* Explored, numbers wrap early: a loop of lost turns then comes back to a state that was there before.
+ * Nobody holds a number for 256 turns in a scenario. */
+#ifdef WP_EXPLORE
+typedef uint8_t wp__ticket_number;
+#else
+typedef uint64_t wp__ticket_number;
+#endif
+
 /* 128 bytes. Both words on one line: owner and stealer touch both in each turn, and measured with
  * two of them one line moves faster than two (make bench T=layout). next: T1, T4. serving: T5. */
 typedef struct wp_ticket {
-	_Alignas(WP_LINE) wp_atomic(uint64_t) next;
-	wp_atomic(uint64_t) serving;
+	_Alignas(WP_LINE) wp_atomic(wp__ticket_number) next;
+	wp_atomic(wp__ticket_number) serving;
 } wp_ticket;
 
 _Static_assert(sizeof(wp_ticket) % WP_LINE == 0, "the ticket shares its line");
@@ -54,26 +62,26 @@ WP_INLINE uint64_t wp_ticket_acquire(wp_ticket *ticket)
 WP_INLINE bool wp_ticket_try_acquire(wp_ticket *ticket, uint64_t *my)
 {
 	/* [T3] acquire; pairs T5; upholds Ticket!SingleConsumer. */
-	uint64_t serving = wp_load_acquire(&ticket->serving), next = serving;
+	wp__ticket_number serving = wp_load_acquire(&ticket->serving), next = serving;
 
 	*my = serving;
 	if (wp_twin(ticket_no_cas)) {
 		bool is_free = wp_load_relaxed(&ticket->next) == serving; /* twin */
 
 		if (is_free)
-			wp_store_relaxed(&ticket->next, serving + 1); /* twin */
+			wp_store_relaxed(&ticket->next, (wp__ticket_number)(serving + 1)); /* twin */
 		return is_free;
 	}
 	/* [T4] relaxed: atomicity is enough, T3 acquired; pairs T1; upholds
 	 * Ticket!StealerNeverWaits: one try. */
-	return wp_cas_relaxed(&ticket->next, &next, serving + 1);
+	return wp_cas_relaxed(&ticket->next, &next, (wp__ticket_number)(serving + 1));
 }
 
 WP_INLINE void wp_ticket_release(wp_ticket *ticket, uint64_t my) /* [the holder | wait-free] */
 {
 	/* [T5] release; pairs T2, T3; upholds Ticket!SingleConsumer: the next holder sees what was
 	 * consumed. */
-	wp_store_release(&ticket->serving, my + 1);
+	wp_store_release(&ticket->serving, (wp__ticket_number)(my + 1));
 }
 
 #endif

@@ -11,6 +11,13 @@ claim is an operator in specs/; a relaxed operation says why that is enough ("or
 "atomicity is enough", "stale costs"); the labels that specs mention exist in kernel/, and each
 label of kernel/ stands in some spec. A line of a twin says `/* twin */` and is not a site.
 
+An order that no scenario needs (wakeproof orders: one step weaker, nothing breaks) is weakened, or
+its comment ends with "kept:" and the reason:
+
+    /* [C3] release; pairs C2; upholds Carrier!WakeReachesSleeper. kept: why it is not relaxed. */
+
+Checked: a reason follows, and the operation is not relaxed, for then there is nothing to keep.
+
 Usage: tools/pairs.py [--json] [ROOT]     exit 0 all links hold, 1 a link is broken, 2 usage
 """
 
@@ -31,6 +38,8 @@ LABEL = re.compile(r"\[([A-Z]{1,2}\d*)\]\s+(relaxed|acquire|release|acq_rel|seq_
 PAIRS = re.compile(r"\bpairs ([A-Z]{1,2}\d*(?:,\s+[A-Z]{1,2}\d*)*)")
 UPHOLDS = re.compile(r"\bupholds\s+(\w+)!(\w+)")
 WHY_RELAXED = re.compile(r"ordered by|atomicity is enough|stale costs")
+KEPT = re.compile(r"\bkept:\s*(.*?)[\s*/]*$")
+LEAST_WORDS = 4  # of a reason
 SPEC_LABEL = re.compile(r"\[([A-Z]{1,2}\d*)\]")
 VOCABULARY = {"order.h", "order.c", "twin.h"}
 
@@ -45,6 +54,7 @@ class Site:
     order: str
     pairs: tuple[str, ...]
     upholds: str
+    kept: str
 
 
 @dataclass
@@ -89,10 +99,15 @@ def add_site(path: Path, where: str, operation: re.Match[str], comment: str, lin
     label, said = found.groups()
     order = operation.group(1) or operation.group(2)
     pairs, upholds = PAIRS.search(comment), UPHOLDS.search(comment)
+    kept = KEPT.search(comment)
     if said != order:
         links.errors.append(f"{where}: [{label}] says {said}, the operation is {order}")
     if order == "relaxed" and not WHY_RELAXED.search(comment):
         links.errors.append(f"{where}: [{label}] is relaxed and does not say why that is enough")
+    if kept and len(kept.group(1).split()) < LEAST_WORDS:
+        links.errors.append(f"{where}: [{label}] is kept: and does not say why")
+    if kept and order == "relaxed":
+        links.errors.append(f"{where}: [{label}] is kept: and relaxed: nothing is weaker")
     if not upholds:
         links.errors.append(f"{where}: [{label}] upholds no claim")
     if not pairs:
@@ -106,6 +121,7 @@ def add_site(path: Path, where: str, operation: re.Match[str], comment: str, lin
         order=order,
         pairs=tuple(re.split(r",\s+", pairs.group(1))) if pairs else (),
         upholds="!".join(upholds.groups()) if upholds else "",
+        kept=kept.group(1) if kept else "",
     )
 
 
