@@ -71,6 +71,38 @@ STRESS_TWIN(carrier_split_exit, .of = "carrier_exit", .defect = "C2 is a load an
 	.shows = "0,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
+/* Carrier 0 was sent to carrier 1 and holds the token. Result: "got the token, saw a searcher". */
+static void init_searching(void *at)
+{
+	init_exit(at);
+	wp_search(&((struct state *)at)->domain, 1);
+}
+
+static void next_searcher(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (!wp_search_start(&state->domain))
+		return;
+	result->r[0] = 1;
+	result->r[1] = wp_load_relaxed(&state->carriers[0].word) >= WP_SEARCHING;
+}
+
+static void serve(void *at, stress_result *result)
+{
+	(void)result;
+	wp_carrier_leave(&((struct state *)at)->carriers[0]);
+}
+
+STRESS_TEST(carrier_token, .claim = "Who gets the token finds nobody who still searches by it.",
+	.upholds = "Search!SearchingImpliesToken", .state_size = sizeof(struct state),
+	.init = init_searching, .actors = {serve, next_searcher}, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "too early: the token is taken"},
+		{"1,0", ACCEPTABLE, "it was given back by a carrier that runs"},
+		{"1,1", FORBIDDEN, "two searches at once"},
+	});
+
 /* Result: "would sleep, was woken". */
 static void init_alone(void *at)
 {

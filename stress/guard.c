@@ -19,6 +19,7 @@ struct state {
 	wp_atomic(uint32_t) work;
 	wp_parker parker;
 	wp_rendezvous rendezvous;
+	wp_atomic(uint32_t) bell;
 };
 
 static void init_symmetric(void *at)
@@ -79,7 +80,10 @@ STRESS_TWIN(guard_no_producer_fence, .of = "guard", .defect = "drops fence G4", 
 /* The asymmetric pair, where the system has it; else the guard falls back and says so. */
 static void init_asymmetric(void *at)
 {
-	wp_guard_init(&((struct state *)at)->guard, WP_GUARD_ASYMMETRIC);
+	struct state *state = at;
+
+	wp_guard_init(&state->guard, WP_GUARD_ASYMMETRIC);
+	wp_rendezvous_init(&state->rendezvous, WP_GUARD_ASYMMETRIC);
 }
 
 STRESS_TEST(guard_asymmetric,
@@ -193,3 +197,55 @@ STRESS_TWIN(guard_signal_outside_lock, .of = "guard_rendezvous",
 	.defect = "claims and signals without the lock", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS);
+
+/* A wake that orders nothing, after a light fence, which does not either: what the poller sees comes
+ * with the claim. Result: "wake claimed, work seen". */
+static void ringing_producer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_store_release(&state->work, 1);
+	if (!wp_guard_signal(&state->guard))
+		return;
+	wp_fetch_add_relaxed(&state->bell, 1);
+	wp_futex_wake(&state->bell, 1);
+}
+
+static void rung_poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_guard_announce(&state->guard);
+	while (!wp_load_acquire(&state->work) && wp_load_relaxed(&state->bell) == 0)
+		wp_futex_wait(&state->bell, 0, WP_FOREVER);
+	result->r[0] = !wp_guard_leave(&state->guard);
+	result->r[1] = wp_load_relaxed(&state->work);
+}
+
+#define CARRIED                                                                                \
+	{"1,1", ACCEPTABLE, "claimed, and the work is seen"},                                  \
+	{"1,0", FORBIDDEN, "claimed, and the work of who claimed it is not seen"},             \
+	{"asleep", FORBIDDEN, "a missed wakeup"}
+
+STRESS_TEST(guard_claimed, .claim = "Whose wake was claimed sees what was pushed before the claim.",
+	.upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
+	.actors = {ringing_producer, rung_poller}, .results = 2, .blocking = 1,
+	.outcomes = {CARRIED, {"0,1", ACCEPTABLE, "it saw the work before it slept"},
+		     {"0,0", FORBIDDEN, "awake for nothing"}});
+
+/* The poller has found other work: it leaves at once, without the lock. */
+static void busy_poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_guard_announce(&state->rendezvous.guard);
+	result->r[0] = !wp_guard_leave(&state->rendezvous.guard);
+	result->r[1] = wp_load_relaxed(&state->work);
+}
+
+STRESS_TEST(guard_rendezvous_claimed,
+	.claim = "The same where the claim is made under a lock that the poller does not take.",
+	.upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
+	.actors = {rendezvous_producer, busy_poller}, .results = 2, .blocking = 1,
+	.outcomes = {CARRIED, {"0,*", ACCEPTABLE, "nobody claimed it"}});

@@ -12,6 +12,7 @@
 
 struct state {
 	wp_idleset set;
+	wp_atomic(uint32_t) is_parked; /* what a member says before it sets its bit */
 };
 
 static void init(void *at)
@@ -72,3 +73,30 @@ STRESS_TEST(idleset_leave, .claim = "A member's bit is set as long as it is park
 STRESS_TWIN(idleset_plain_clear, .of = "idleset_leave", .defect = "I2 is a load and a store",
 	.shows = "*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* One member parks, a searcher looks. Result: "bit seen, member parked". */
+static void parker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_store_relaxed(&state->is_parked, 1);
+	wp_idleset_add(&state->set, 0);
+}
+
+static void searcher(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_idleset_has(&state->set, 0);
+	result->r[1] = wp_load_relaxed(&state->is_parked);
+}
+
+STRESS_TEST(idleset_word, .claim = "Who sees a member's bit sees that it is parked.",
+	.upholds = "Idleset!ScanFindsParked", .state_size = sizeof(struct state), .init = init,
+	.actors = {parker, searcher}, .results = 2,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "found, and parked"},
+		{"0,*", ACCEPTABLE, "not yet in"},
+		{"1,0", FORBIDDEN, "found, and passed over: its word looks as before"},
+	});

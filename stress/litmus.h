@@ -29,5 +29,19 @@
 #define litmus_fence(order) WP__FENCE(memory_order_##order)
 /* Another thread may run here: a step of its own in the explorer, nothing on real cores. */
 #define litmus_step() WP__STEP()
+/* Any of 0 .. n - 1: what a spec leaves open. The explorer takes every one, a step of its own; real
+ * cores take one by the clock. */
+#ifdef WP_EXPLORE
+#define litmus_choose(n) WP__CHOOSE(n)
+#else
+#include <time.h>
+WP_INLINE unsigned litmus_choose(unsigned n)
+{
+	struct timespec now;
+
+	timespec_get(&now, TIME_UTC);
+	return (unsigned)((uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) >> 33) % n;
+}
+#endif
 
 #endif

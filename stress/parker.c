@@ -145,3 +145,35 @@ STRESS_TWIN(parker_lost_permit_on_timeout, .of = "parker_timeout",
 STRESS_TWIN(parker_split_exit, .of = "parker_timeout", .defect = "PK3 is a load and a store",
 	.shows = "0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The closer writes why. Result: "closed, reason seen". */
+static void closer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_store_relaxed(&state->data, 1);
+	wp_parker_close(&state->parker);
+}
+
+static void closed_owner(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_parker_park(&state->parker) == WP_CLOSED;
+	result->r[1] = wp_load_relaxed(&state->data);
+}
+
+STRESS_TEST(parker_close, .claim = "A close ends the park, which sees what was written before it.",
+	.upholds = "Parker!CloseNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {closer, closed_owner}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "closed, and the reason is there"},
+		{"1,0", FORBIDDEN, "closed without the reason: close did not happen before"},
+		{"0,*", FORBIDDEN, "a permit that nobody gave"},
+		{"asleep", FORBIDDEN, "closed, and the owner sleeps"},
+	});
+
+STRESS_TWIN(parker_close_silent, .of = "parker_close", .defect = "closes, wakes nobody",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_carrier.c - the threads of specs/Carrier.tla: a carrier, submitters, a searcher.
+ *
+ *   carrier, for ever                      submitter    searcher, twice or not
+ *   run; poll; nothing: park, at the       submit       take the token; the word PARKED: send the
+ *   futex or in a poller; leave                         carrier to a victim, and wake it
+ *
+ * Why it works  The victims are carriers without a thread, and without work. The searcher comes at
+ *               any time, as in the spec: it does not look at the idle set. The poller is two
+ *               choices (descheduled or not; input or not) and the carrier's eventfd.
+ * Spec          specs/Carrier.tla. Compared by wakeproof conform -t carrier. */
+#include "carrier.h"
+#include "futex.h"
+#include "litmus.h"
+#include "stress.h"
+
+enum { CARRIERS = 3, SUBMITTERS = 2 };
+
+struct state {
+	wp_carrier carriers[CARRIERS];
+	wp_mpsc_node tasks[SUBMITTERS];
+	_Alignas(WP_LINE) wp_domain domain;
+	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->by_index, CARRIERS);
+	for (uint32_t index = 0; index < CARRIERS; index++)
+		wp_carrier_init(&state->carriers[index], &state->domain, index, index == 0);
+}
+
+/* What a poller sees of the eventfd without reading it: the first event of this scenario, where the
+ * explorer keeps it. */
+static wp_atomic(uint64_t) *readable(void)
+{
+	return (wp_atomic(uint64_t) *)(uintptr_t)(0x100000000000 + (1 << 20) - 4096);
+}
+
+static void poller_sleep(wp_carrier *carrier)
+{
+	if (litmus_choose(2) == 1) /* [Select] */
+		return; /* descheduled */
+	while (litmus_choose(2) == 0) /* [Selecting] */
+		if (litmus_load(readable(), relaxed) != 0) { /* [Readable] */
+			wp_event_take(carrier->poller_fd);
+			return;
+		}
+}
+
+static void park(wp_carrier *carrier)
+{
+	uint32_t place = litmus_choose(2) == 0 ? WP_PARKED_FUTEX : WP_PARKED_POLLER; /* [Place] */
+	wp_mpsc_node *stolen;
+
+	if (!wp_carrier_advertise(carrier, place, &stolen))
+		return;
+	if (place == WP_PARKED_FUTEX)
+		wp_carrier_sleep(carrier);
+	else
+		poller_sleep(carrier);
+	wp_carrier_leave(carrier);
+}
+
+_Noreturn static void owner(void *at, stress_result *result)
+{
+	wp_carrier *carrier = &((struct state *)at)->carriers[0];
+
+	(void)result;
+	for (;;) {
+		litmus_step(); /* [End] */
+		while (wp_carrier_poll(carrier) == NULL)
+			park(carrier);
+	}
+}
+
+static void submitter_1(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carriers[0], &state->tasks[0]);
+}
+
+static void submitter_2(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carriers[0], &state->tasks[1]);
+}
+
+/* As recruit in search.c; true: the token has gone with the wake. */
+static bool send(wp_carrier *carrier, unsigned victims)
+{
+	uint32_t word = litmus_load(&carrier->word, relaxed), place = word; /* [LoadWord] */
+	uint32_t victim;
+
+	if (!wp__is_parked(word))
+		return false;
+	victim = WP_SEARCHING + 1 + litmus_choose(victims); /* [Victim] */
+	if (!wp_cas_release(&carrier->word, &word, victim)) /* [Signal] */
+		return false;
+	wp__carrier_wake(carrier, place);
+	return true;
+}
+
+static void search(struct state *state, unsigned victims)
+{
+	while (!wp_search_start(&state->domain))
+		continue;
+	if (!send(&state->carriers[0], victims))
+		wp_search_stop(&state->domain);
+}
+
+static void searcher_twice(void *at, stress_result *result)
+{
+	(void)result;
+	search(at, 2);
+	search(at, 2);
+}
+
+static void searcher_never(void *at, stress_result *result)
+{
+	(void)at, (void)result;
+}
+
+STRESS_TEST(conform_carrier_two, .claim = "The compiled carrier is the specified one.",
+	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
+	.actors = {owner, searcher_never, submitter_1, submitter_2}, .results = 1, .blocking = 1,
+	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it polls on"}});
+STRESS_TEST(conform_carrier, .claim = "So it is with one submitter.",
+	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
+	.actors = {owner, searcher_twice, submitter_1}, .results = 1, .blocking = 1,
+	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it polls on"}});

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_guard.c - the threads of specs/Guard.tla: a poller, and producers who push once.
+ *
+ *   poller, for ever                            producer
+ *   take an item, or, if there is none:         push its item
+ *   announce, look again: an item: leave        signal; if it owes the wake, wake
+ *   else block until a wake or the deadline, leave
+ *
+ * Why it works  The queue is a word with a bit per item, read and changed in one step, as in the
+ *               spec. Which item is taken, and whether a block times out, are choices.
+ * Spec          specs/Guard.tla. Compared by wakeproof conform -t guard. */
+#include "guard.h"
+#include "litmus.h"
+#include "stress.h"
+
+enum { ITEMS = 3 };
+
+struct state {
+	_Alignas(64) wp_guard guard;
+	_Alignas(64) wp_atomic(uint64_t) queue;
+	_Alignas(64) wp_rendezvous rendezvous;
+	_Alignas(64) int event;
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_guard_init(&state->guard, WP_GUARD_SYMMETRIC);
+	wp_rendezvous_init(&state->rendezvous, WP_GUARD_SYMMETRIC);
+	state->event = wp_event_open();
+}
+
+static void init_asymmetric(void *at)
+{
+	init(at);
+	wp_guard_init(&((struct state *)at)->guard, WP_GUARD_ASYMMETRIC);
+}
+
+/* Takes items until there is none. */
+static void poll_all(struct state *state)
+{
+	for (;;) {
+		unsigned item = litmus_choose(ITEMS + 1); /* [Poll] */
+
+		if (item < ITEMS)
+			litmus_fetch_and(&state->queue, ~(UINT64_C(1) << item), relaxed); /* [Take] */
+		else if (litmus_load(&state->queue, relaxed) == 0) /* [Empty] */
+			return;
+	}
+}
+
+_Noreturn static void poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;) {
+		poll_all(state);
+		wp_guard_announce(&state->guard);
+		if (litmus_load(&state->queue, relaxed) == 0) /* [Check] */
+			while (litmus_choose(2) == 0) /* [Block] */
+				if (wp_event_take(state->event))
+					break;
+		wp_guard_leave(&state->guard);
+	}
+}
+
+static void produce(struct state *state, int item)
+{
+	litmus_fetch_or(&state->queue, UINT64_C(1) << item, release); /* [Push] */
+	if (wp_guard_signal(&state->guard) && !wp_twin(guard_wake_unpaid))
+		wp_event_signal(state->event);
+}
+
+static void producer_1(void *at, stress_result *result)
+{
+	(void)result;
+	produce(at, 0);
+}
+
+static void producer_2(void *at, stress_result *result)
+{
+	(void)result;
+	produce(at, 1);
+}
+
+static void producer_3(void *at, stress_result *result)
+{
+	(void)result;
+	produce(at, 2);
+}
+
+STRESS_TEST(conform_guard, .claim = "The compiled guard is the specified one.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
+	.actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
+
+STRESS_TEST(conform_guard_asymmetric, .claim = "So is the one with the heavy fence.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init_asymmetric,
+	.actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
+
+/* The same with a place to block. */
+_Noreturn static void blocking_poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;) {
+		poll_all(state);
+		wp_guard_announce(&state->rendezvous.guard);
+		if (litmus_load(&state->queue, relaxed) == 0) /* [Check] */
+			wp_rendezvous_block(&state->rendezvous, 1);
+		else
+			wp_guard_leave(&state->rendezvous.guard);
+	}
+}
+
+static void meet(struct state *state, int item)
+{
+	litmus_fetch_or(&state->queue, UINT64_C(1) << item, release); /* [Push] */
+	wp_rendezvous_signal(&state->rendezvous);
+}
+
+static void meeting_producer_1(void *at, stress_result *result)
+{
+	(void)result;
+	meet(at, 0);
+}
+
+static void meeting_producer_2(void *at, stress_result *result)
+{
+	(void)result;
+	meet(at, 1);
+}
+
+STRESS_TEST(conform_guard_rendezvous, .claim = "So is the one with a condition.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
+	.actors = {blocking_poller, meeting_producer_1, meeting_producer_2}, .results = 1,
+	.blocking = 1, .outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_mpsc.c - the threads of specs/Mpsc.tla: three producers, a consumer, a sibling.
+ *
+ *   producer, for ever          consumer, for ever       sibling, for ever
+ *   take any free node, push    pop; free the node       how much is published?
+ *
+ * Why it works  A word per node says whether it is free: who pushes a node has it to itself.
+ * Spec          specs/Mpsc.tla. Compared by wakeproof conform -t mpsc. */
+#include "litmus.h"
+#include "mpsc.h"
+#include "stress.h"
+
+enum { NODES = 3 };
+
+struct state {
+	wp_mpsc queue;
+	_Alignas(WP_LINE) wp_mpsc_node nodes[NODES];
+	_Alignas(WP_LINE) wp_atomic(uint64_t) is_used[NODES];
+};
+
+static void init(void *at)
+{
+	wp_mpsc_init(&((struct state *)at)->queue);
+}
+
+_Noreturn static void producer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;) {
+		unsigned node = litmus_choose(NODES); /* [Node] */
+		uint64_t no = 0;
+
+		if (litmus_cas(&state->is_used[node], &no, 1, relaxed, relaxed)) /* [Own] */
+			wp_mpsc_push(&state->queue, &state->nodes[node]);
+	}
+}
+
+_Noreturn static void consumer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;) {
+		wp_mpsc_node *node = wp_mpsc_pop(&state->queue);
+
+		if (node != NULL)
+			litmus_store(&state->is_used[node - state->nodes], 0, relaxed); /* [GiveAway] */
+	}
+}
+
+_Noreturn static void sibling(void *at, stress_result *result)
+{
+	(void)result;
+	for (;;)
+		wp_mpsc_published(&((struct state *)at)->queue);
+}
+
+STRESS_TEST(conform_mpsc, .claim = "The compiled queue is the specified one.",
+	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
+	.actors = {consumer, sibling, producer, producer, producer}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+STRESS_TEST(conform_mpsc_two, .claim = "So it is with two producers.",
+	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
+	.actors = {consumer, sibling, producer, producer}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_parker.c - the threads of specs/Parker.tla: an owner, two unparkers, a closer.
+ *
+ *   owner                              unparker, twice       closer
+ *   again and again: end, park with    write data            close
+ *   a deadline, or park with none      unpark
+ *   left; until it is told of a close
+ *
+ * Why it works  The owner may end when it has seen all data, which is what an acquire of the word
+ *               makes visible: the comparison keeps that account (a ghost), and refuses the choices
+ *               that the owner would not make.
+ * Spec          specs/Parker.tla. Compared by wakeproof conform -t parker. */
+#include "parker.h"
+#include "error.h"
+#include "litmus.h"
+#include "stress.h"
+
+enum { UNPARKERS = 2, ROUNDS = 2 };
+
+struct state {
+	_Alignas(64) wp_parker parker;
+	_Alignas(64) wp_atomic(uint64_t) data[UNPARKERS];
+};
+
+static void init(void *at)
+{
+	wp_parker_init(&((struct state *)at)->parker);
+}
+
+static void owner(void *at, stress_result *result)
+{
+	struct state *state = at;
+	int rc = WP_OK;
+
+	(void)result;
+	while (rc != WP_CLOSED) {
+		unsigned choice = litmus_choose(3); /* [Begin] */
+
+		if (choice == 0)
+			return;
+		rc = wp_parker_park_until(&state->parker, choice == 1);
+	}
+}
+
+static void unparker(struct state *state, int which)
+{
+	for (uint64_t round = 1; round <= ROUNDS; round++) {
+		wp_store_relaxed(&state->data[which], round); /* [Write] */
+		/* The twin forgets the wake every second time: other states show each of its steps,
+		 * so edges alone would not tell. */
+		if (wp_twin(conform_second_wake_forgotten) && round % 2 == 0)
+			wp_fetch_or_release(&state->parker.word, WP_PARKER_PERMIT); /* [PK4] */
+		else
+			wp_parker_unpark(&state->parker);
+	}
+}
+
+static void unparker_1(void *at, stress_result *result)
+{
+	(void)result;
+	unparker(at, 0);
+}
+
+static void unparker_2(void *at, stress_result *result)
+{
+	(void)result;
+	unparker(at, 1);
+}
+
+static void closer(void *at, stress_result *result)
+{
+	(void)result;
+	wp_parker_close(&((struct state *)at)->parker);
+}
+
+STRESS_TEST(conform_parker, .claim = "The compiled parker is the specified one.",
+	.upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {owner, unparker_1, unparker_2, closer}, .results = 1, .blocking = 1,
+	.outcomes = {{"0", ACCEPTABLE, "all done"}, {"asleep", ACCEPTABLE, "nobody unparks"}});

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_search.c - the threads of specs/Search.tla: carriers and submitters.
+ *
+ *   carrier, for ever                           submitter, once
+ *   poll; nothing: park, until its word is      submit a task to either carrier
+ *   not PARKED, or for no reason; run a task
+ *
+ * Why it works  A carrier in a task that never ends has no thread. That a sleep ends for no reason is
+ *               a poller that has input. The futex is Carrier's.
+ * Spec          specs/Search.tla. Compared by wakeproof conform -t search. */
+#include "search.h"
+#include "carrier.h"
+#include "litmus.h"
+#include "stress.h"
+
+enum { CARRIERS = 2, SUBMITTERS = 2 };
+
+struct state {
+	wp_carrier carriers[CARRIERS];
+	wp_mpsc_node tasks[SUBMITTERS];
+	_Alignas(WP_LINE) wp_domain domain;
+	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->by_index, CARRIERS);
+	for (uint32_t index = 0; index < CARRIERS; index++)
+		wp_carrier_init(&state->carriers[index], &state->domain, index, false);
+}
+
+/* Woken, or not: it may leave for no reason. */
+static void sleep(wp_carrier *carrier)
+{
+	for (;;) {
+		bool is_woken = litmus_choose(2) == 0; /* [Sleep] */
+		uint32_t word = litmus_load(&carrier->word, relaxed); /* [Word] */
+
+		if (is_woken == (word != WP_PARKED_FUTEX))
+			return;
+	}
+}
+
+static wp_mpsc_node *park(wp_carrier *carrier)
+{
+	wp_mpsc_node *stolen;
+
+	if (!wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))
+		return stolen;
+	sleep(carrier);
+	return wp_carrier_leave(carrier);
+}
+
+_Noreturn static void live(wp_carrier *carrier)
+{
+	for (;;) {
+		wp_mpsc_node *task = wp_carrier_poll(carrier);
+
+		if (task == NULL)
+			task = park(carrier);
+		if (task != NULL)
+			litmus_step(); /* [End] */
+	}
+}
+
+static void carrier_1(void *at, stress_result *result)
+{
+	(void)result;
+	live(&((struct state *)at)->carriers[0]);
+}
+
+/* These start in a task or not. */
+static void busy_1(void *at, stress_result *result)
+{
+	(void)result;
+	if (litmus_choose(2) == 1) /* [Start] */
+		litmus_step(); /* [End] */
+	live(&((struct state *)at)->carriers[0]);
+}
+
+static void busy_2(void *at, stress_result *result)
+{
+	(void)result;
+	if (litmus_choose(2) == 1) /* [Start] */
+		litmus_step(); /* [End] */
+	live(&((struct state *)at)->carriers[1]);
+}
+
+static void submit(struct state *state, int task)
+{
+	unsigned to = litmus_choose(CARRIERS); /* [To] */
+
+	wp_carrier_submit(&state->carriers[to], &state->tasks[task]);
+}
+
+static void submitter_1(void *at, stress_result *result)
+{
+	(void)result;
+	submit(at, 0);
+}
+
+static void submitter_2(void *at, stress_result *result)
+{
+	(void)result;
+	submit(at, 1);
+}
+
+/* Carrier 2 is in a long task. */
+STRESS_TEST(conform_search_long, .claim = "The compiled search is the specified one.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_1, submitter_1, submitter_2}, .results = 1, .blocking = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "it goes on for ever"}});
+STRESS_TEST(conform_search, .claim = "So it is with two carriers that run.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	.actors = {busy_1, busy_2, submitter_1}, .results = 1, .blocking = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});

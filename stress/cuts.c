@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cuts.c - the search protocol from the middle: small enough for every reordering of RC11.
+ *
+ *   carrier 0          parks, or sleeps from the start
+ *   carrier 1          holds the token: was sent to carrier 3, which has nothing
+ *   carrier 2          in a long task, or about to go into one
+ *   submitter          submits to carrier 2                      result: "carrier 0 got the task"
+ *
+ * Why it works  Each cut starts where a hand-off of kernel/carrier.h starts, in a state that search.c
+ *               reaches. Whatever carrier 1 or the submitter does, the task must come to carrier 0.
+ * Spec          specs/Search.tla: WorkConservation. */
+#include "carrier.h"
+#include "error.h"
+#include "search.h"
+#include "stress.h"
+
+enum { CARRIERS = 4, TASKS = 3 };
+
+struct state {
+	wp_domain domain;
+	wp_carrier *by_index[CARRIERS];
+	wp_carrier carriers[CARRIERS];
+	wp_mpsc_node tasks[TASKS];
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->by_index, CARRIERS);
+	for (uint32_t index = 0; index < CARRIERS; index++)
+		wp_carrier_init(&state->carriers[index], &state->domain, index, false);
+}
+
+/* Carrier 1 was woken as SEARCHING for carrier 3. */
+static void init_token(void *at)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	init(at);
+	wp_carrier_advertise(&state->carriers[1], WP_PARKED_FUTEX, &stolen);
+	wp_search(&state->domain, 3);
+}
+
+static void init_asleep(void *at)
+{
+	wp_mpsc_node *stolen;
+
+	init(at);
+	wp_carrier_advertise(&((struct state *)at)->carriers[0], WP_PARKED_FUTEX, &stolen);
+}
+
+static void init_token_asleep(void *at)
+{
+	wp_mpsc_node *stolen;
+
+	init_token(at);
+	wp_carrier_advertise(&((struct state *)at)->carriers[0], WP_PARKED_FUTEX, &stolen);
+}
+
+static void holder(void *at, stress_result *result)
+{
+	(void)result;
+	wp_carrier_leave(&((struct state *)at)->carriers[1]);
+}
+
+static void submitter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carriers[2], &state->tasks[0]);
+}
+
+static void parks(void *at, stress_result *result)
+{
+	result->r[0] = wp_carrier_park(&((struct state *)at)->carriers[0]) != NULL;
+}
+
+static void sleeps(void *at, stress_result *result)
+{
+	wp_carrier *carrier = &((struct state *)at)->carriers[0];
+
+	wp_carrier_sleep(carrier);
+	result->r[0] = wp_carrier_leave(carrier) != NULL;
+}
+
+#define TAKEN                                                              \
+	.outcomes = {                                                      \
+		{"1", ACCEPTABLE, "carrier 0 took it"},                    \
+		{"0", FORBIDDEN, "carrier 0 was woken for nothing"},       \
+		{"asleep", FORBIDDEN, "stranded beside a carrier that sleeps"}, \
+	}
+
+STRESS_TEST(cuts_triangle,
+	.claim = "Submitter, holder of the token and sleeper: one of them brings the task.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	.init = init_token, .actors = {holder, submitter, parks}, .results = 1, .blocking = 1,
+	TAKEN);
+
+STRESS_TEST(cuts_release, .claim = "A submitter that is refused the token leaves its task to the holder.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	.init = init_token_asleep, .actors = {holder, submitter, sleeps}, .results = 1,
+	.blocking = 1, TAKEN);
+
+STRESS_TWIN(search_no_release_fence, .of = "cuts_release", .defect = "drops fence [R]",
+	.shows = "asleep", .seen_by = SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Carrier 2 takes its one task and goes into it; another one comes meanwhile. */
+static void init_one(void *at)
+{
+	struct state *state = at;
+
+	init_asleep(at);
+	wp_mpsc_push(&state->carriers[2].queue, &state->tasks[1]);
+}
+
+static void goes_long(void *at, stress_result *result)
+{
+	(void)result;
+	wp_carrier_poll(&((struct state *)at)->carriers[2]);
+}
+
+STRESS_TEST(cuts_long, .claim = "A task that comes while its carrier goes into another is brought away.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	.init = init_one, .actors = {goes_long, submitter, sleeps}, .results = 1, .blocking = 1,
+	TAKEN);
+
+/* Carrier 2 sleeps too: the submitter wakes it, and leaves. Result: "carrier 2 got the task". */
+static void init_home(void *at)
+{
+	wp_mpsc_node *stolen;
+
+	init(at);
+	wp_carrier_advertise(&((struct state *)at)->carriers[2], WP_PARKED_FUTEX, &stolen);
+}
+
+static void home(void *at, stress_result *result)
+{
+	wp_carrier *carrier = &((struct state *)at)->carriers[2];
+
+	wp_carrier_sleep(carrier);
+	wp_carrier_leave(carrier);
+	result->r[0] += wp_carrier_poll(carrier) != NULL;
+}
+
+/* A sibling on its way to sleep, which may not rob carrier 2 of its one task for nothing. */
+static void advertises(void *at, stress_result *result)
+{
+	wp_mpsc_node *stolen;
+
+	wp_carrier_advertise(&((struct state *)at)->carriers[0], WP_PARKED_FUTEX, &stolen);
+	result->r[0] = stolen != NULL;
+}
+
+STRESS_TEST(cuts_home, .claim = "The task of a carrier that was woken for it is taken once.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	.init = init_home, .actors = {home, submitter, advertises}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "taken, at home or by the sibling"},
+		{"0", FORBIDDEN, "taken by nobody"},
+		{"2", FORBIDDEN, "taken twice"},
+		{"asleep", FORBIDDEN, "the carrier was not woken"},
+	});
+
+/* Carrier 2 was woken, and goes into the first task that it takes. */
+static void wakes_long(void *at, stress_result *result)
+{
+	wp_carrier *carrier = &((struct state *)at)->carriers[2];
+
+	(void)result;
+	wp_carrier_leave(carrier);
+	wp_carrier_poll(carrier);
+}
+
+/* Two more tasks came; a sibling has taken the one it was woken for. */
+static void init_two_left(void *at)
+{
+	struct state *state = at;
+	wp_mpsc *queue = &state->carriers[2].queue;
+
+	init_home(at);
+	wp_carrier_submit(&state->carriers[2], &state->tasks[0]);
+	wp_mpsc_push(queue, &state->tasks[1]);
+	wp_mpsc_push(queue, &state->tasks[2]);
+	wp_mpsc_pop(queue);
+}
+
+STRESS_TEST(cuts_behind, .claim = "Who sees one task behind another sees its carrier awake.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	.init = init_two_left, .actors = {wakes_long, parks}, .results = 1, .blocking = 1, TAKEN);
+
+/* It was woken for a pinned task, which it takes first; another one came that may be stolen. */
+static void init_pinned(void *at)
+{
+	struct state *state = at;
+
+	init_home(at);
+	wp_carrier_submit_pinned(&state->carriers[2], &state->tasks[0]);
+	wp_mpsc_push(&state->carriers[2].queue, &state->tasks[1]);
+	state->carriers[2].inbox_next = true;
+}
+
+STRESS_TEST(cuts_pinned, .claim = "Who sees the pinned task taken sees its carrier awake.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	.init = init_pinned, .actors = {wakes_long, parks}, .results = 1, .blocking = 1, TAKEN);
+
+/* Carrier 0 was woken and is descheduled for ever: its idle bit is set, its word is not parked. */
+static void init_woken(void *at)
+{
+	struct state *state = at;
+
+	init_asleep(at);
+	wp_carrier_submit(&state->carriers[0], &state->tasks[1]);
+}
+
+static void lone_submitter(void *at, stress_result *result)
+{
+	submitter(at, result);
+	result->r[0] = 1;
+}
+
+STRESS_TEST(cuts_lone, .claim = "A submitter that nobody helps comes to its end.",
+	.upholds = "Search!SubmitTerminates", .state_size = sizeof(struct state),
+	.init = init_woken, .actors = {lone_submitter}, .results = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it left its task to the carrier that wakes"},
+		{"stuck", FORBIDDEN, "it searches for ever"},
+	});
+
+STRESS_TWIN(search_idle_bit_only, .of = "cuts_lone",
+	.defect = "the re-check judges by the idle bit alone: a lone submitter spins",
+	.shows = "stuck",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO, .chance = SEEN_RC11);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * coroutine.c - see coroutine.h. */
+#include "coroutine.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include "program.h"
+
+enum { GUARD = 1 << 16, CLEARED = 1 << 14, TICK_S = 2 };
+
+static char *pointers[EXPLORE_THREADS]; /* stack pointer of a paused actor */
+static char *engine_pointer;
+static int running;
+static sigjmp_buf out_of_actor;
+static volatile sig_atomic_t is_running, turns, turns_at_tick;
+
+/* Saves the registers that a call preserves on this stack, and goes on where `to` was left. */
+void explore__switch(char **from, char *to);
+#if defined(__x86_64__)
+__asm__(".text\n.globl explore__switch\n.type explore__switch, @function\nexplore__switch:\n"
+	"	push %rbp\n	push %rbx\n	push %r12\n	push %r13\n	push %r14\n	push %r15\n"
+	"	mov %rsp, (%rdi)\n	mov %rsi, %rsp\n"
+	"	pop %r15\n	pop %r14\n	pop %r13\n	pop %r12\n	pop %rbx\n	pop %rbp\n"
+	"	ret\n.size explore__switch, .-explore__switch\n");
+enum { FRAME = 8 * 8, RETURN = 6 * 8 }; /* one word more: entered as if by a call */
+#elif defined(__aarch64__)
+__asm__(".text\n.globl explore__switch\n.type explore__switch, %function\nexplore__switch:\n"
+	"	sub sp, sp, #160\n"
+	"	stp x19, x20, [sp]\n	stp x21, x22, [sp, #16]\n	stp x23, x24, [sp, #32]\n"
+	"	stp x25, x26, [sp, #48]\n	stp x27, x28, [sp, #64]\n	stp x29, x30, [sp, #80]\n"
+	"	stp d8, d9, [sp, #96]\n	stp d10, d11, [sp, #112]\n	stp d12, d13, [sp, #128]\n"
+	"	stp d14, d15, [sp, #144]\n"
+	"	mov x2, sp\n	str x2, [x0]\n	mov sp, x1\n"
+	"	ldp x19, x20, [sp]\n	ldp x21, x22, [sp, #16]\n	ldp x23, x24, [sp, #32]\n"
+	"	ldp x25, x26, [sp, #48]\n	ldp x27, x28, [sp, #64]\n	ldp x29, x30, [sp, #80]\n"
+	"	ldp d8, d9, [sp, #96]\n	ldp d10, d11, [sp, #112]\n	ldp d12, d13, [sp, #128]\n"
+	"	ldp d14, d15, [sp, #144]\n"
+	"	add sp, sp, #160\n	ret\n.size explore__switch, .-explore__switch\n");
+enum { FRAME = 160, RETURN = 88 };
+#else
+#error "the explorer runs compiled code on x86-64 and AArch64"
+#endif
+
+/* An actor that runs since the last tick will never pause. */
+static void on_tick(int signal)
+{
+	(void)signal;
+	if (is_running && turns == turns_at_tick)
+		siglongjmp(out_of_actor, EXPLORE_LOOPS);
+	turns_at_tick = turns;
+}
+
+static void on_fault(int signal_number, siginfo_t *info, void *context)
+{
+	char *low = explore_stack_end(running) - EXPLORE_STACK, *at = info->si_addr;
+
+	(void)context;
+	if (is_running)
+		siglongjmp(out_of_actor,
+			   at < low && at >= low - GUARD ? EXPLORE_OVERFLOWS : EXPLORE_FAULTS);
+	signal(signal_number, SIG_DFL); /* the engine's own: let it show */
+	raise(signal_number);
+}
+
+static bool set_traps(void)
+{
+	static char stack[1 << 16];
+	struct itimerval every = {{TICK_S, 0}, {TICK_S, 0}};
+	struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK},
+			 tick = {.sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART};
+
+	return sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof(stack)}, NULL) == 0 &&
+	       sigaction(SIGSEGV, &fault, NULL) == 0 && sigaction(SIGBUS, &fault, NULL) == 0 &&
+	       sigaction(SIGVTALRM, &tick, NULL) == 0 && setitimer(ITIMER_VIRTUAL, &every, NULL) == 0;
+}
+
+bool explore_map(void)
+{
+	static bool is_mapped;
+	size_t size = EXPLORE_ARENA + EXPLORE_THREADS * (size_t)(EXPLORE_STACK + GUARD) + GUARD;
+	char *at;
+
+	if (is_mapped)
+		return true;
+	at = mmap(EXPLORE_BASE, size, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
+	if (at != EXPLORE_BASE)
+		return false;
+	for (int actor = 0; actor < EXPLORE_THREADS; actor++)
+		if (mprotect(explore_stack_end(actor) - EXPLORE_STACK - GUARD, GUARD, PROT_NONE))
+			return false;
+	is_mapped = set_traps();
+	return is_mapped;
+}
+
+char *explore_stack_end(int actor)
+{
+	return EXPLORE_BASE + EXPLORE_ARENA + (actor + 1) * (size_t)(EXPLORE_STACK + GUARD);
+}
+
+void explore_begin(int actor, size_t reserve, void (*body)(void))
+{
+	char *end = explore_stack_end(actor);
+	char *frame = end - (reserve + 15) / 16 * 16 - FRAME;
+
+	memset(end - EXPLORE_STACK, 0, EXPLORE_STACK);
+	memcpy(frame + RETURN, &body, sizeof(body));
+	pointers[actor] = frame;
+}
+
+enum explore_return explore_resume(int actor)
+{
+	int how = sigsetjmp(out_of_actor, 1);
+
+	if (how == EXPLORE_PAUSED) {
+		running = actor;
+		turns++;
+		is_running = 1;
+		explore__switch(&engine_pointer, pointers[actor]);
+	}
+	is_running = 0;
+	return (enum explore_return)how;
+}
+
+void explore_pause(void)
+{
+	explore__switch(&pointers[running], engine_pointer);
+}
+
+const char *explore_used(int actor)
+{
+	return pointers[actor];
+}
+
+void explore_restore(int actor, const char *bytes, size_t size)
+{
+	char *at = explore_stack_end(actor) - size;
+
+	memset(at - CLEARED, 0, CLEARED);
+	memcpy(at, bytes, size);
+	pointers[actor] = at;
+}

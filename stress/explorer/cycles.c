@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cycles.c - does some thread loop for ever, however fair the scheduling?
+ *
+ *   components of states that reach each other (Tarjan's algorithm, with a stack of its own)
+ *   a component is fair if in it   each thread has ended, or takes a step, or somewhere cannot
+ *                                  each buffer drains, or somewhere is empty
+ *   a fair component with an edge: stuck
+ *
+ * Why it works  A run that never ends stays in one component from some time on. Scheduling that
+ *               does not forget whom it could always run (weak fairness) keeps a run in the
+ *               component only if the conditions hold; and if they hold, going round through all of
+ *               it is such a run. A waiter of a spin lock spins in a component in which the owner
+ *               could always step and never does: not fair, no alarm. Conditions of this kind hold
+ *               for a part of a component only if they hold for the whole, so no parts need looking
+ *               at. Left out: spurious wakeups and weak compare-and-swaps failing for no reason,
+ *               which nobody may rely on and which do not go on for ever.
+ * Spec          VERIFICATION.md 4.6 (livelock). Evidence  tests/test_explore_states.py. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cycles.h"
+
+typedef struct frame {
+	uint32_t state, low;
+	uint32_t edges, next; /* its successors begin at `edges`, are seen up to `next` */
+	bool has_loop;
+} frame;
+
+typedef struct search {
+	explore_space *space;
+	uint32_t *numbers; /* by state: 0, or its turn while open, or EXPLORE_DONE | component */
+	uint32_t turn, components;
+	explore_list edges, open;
+	frame *frames;
+	uint32_t depth, frames_room;
+	bool is_failed;
+	uint64_t found; /* fair components */
+	uint32_t first; /* the state nearest to the beginning in any of them */
+} search;
+
+bool explore_list_push(explore_list *list, uint32_t item)
+{
+	if (list->count == list->room) {
+		uint32_t room = list->room ? 2 * list->room : 1024;
+		uint32_t *items = realloc(list->items, room * sizeof(*items));
+
+		if (!items)
+			return false;
+		list->items = items;
+		list->room = room;
+	}
+	list->items[list->count++] = item;
+	return true;
+}
+
+static void push(search *search, explore_list *list, uint32_t item)
+{
+	if (!explore_list_push(list, item))
+		search->is_failed = true;
+}
+
+static bool is_relied_on(explore_choice choice)
+{
+	return choice.kind != EXPLORE_TAKE_NOT && choice.kind != EXPLORE_WAKE_SPURIOUSLY;
+}
+
+uint32_t explore_cycle_target(explore_space *space, int choice)
+{
+	uint32_t to = EXPLORE_NONE;
+
+	if (is_relied_on(space->choices[choice])) {
+		to = explore_space_follow(space, choice, false);
+		explore_machine_undo(&space->machine);
+	}
+	return to;
+}
+
+/* Tarjan. */
+
+static void open_state(search *search, uint32_t state)
+{
+	explore_space *space = search->space;
+	frame *frame;
+
+	if (search->depth == search->frames_room) {
+		uint32_t room = search->frames_room ? 2 * search->frames_room : 1024;
+
+		frame = realloc(search->frames, room * sizeof(*frame));
+		if (!frame) {
+			search->is_failed = true;
+			return;
+		}
+		search->frames = frame;
+		search->frames_room = room;
+	}
+	frame = &search->frames[search->depth++];
+	frame->state = state;
+	frame->low = search->numbers[state] = ++search->turn;
+	frame->edges = frame->next = search->edges.count;
+	frame->has_loop = false;
+	push(search, &search->open, state);
+	explore_space_load(space, state);
+	for (int i = 0; i < space->choices_count; i++) {
+		uint32_t to = explore_cycle_target(space, i);
+
+		if (to == state)
+			frame->has_loop = true;
+		else if (to != EXPLORE_NONE)
+			push(search, &search->edges, to);
+	}
+}
+
+explore_crew explore_cycle_look(explore_space *space)
+{
+	explore_machine *machine = &space->machine;
+	explore_choice choices[EXPLORE_CHOICES]; /* also those that a bound forbids */
+	int count = explore_machine_choices(machine, choices);
+	explore_crew are = {.unable = (1u << machine->program->threads) - 1};
+
+	for (int i = 0; i < count; i++)
+		if (choices[i].kind != EXPLORE_DRAIN && is_relied_on(choices[i]))
+			are.unable &= ~(1u << choices[i].thread);
+	for (int t = 0; t < machine->program->threads; t++) {
+		are.ended |= (unsigned)(explore_machine_step(machine, t)->kind == EXPLORE_END) << t;
+		are.empty |= (unsigned)!machine->actors[t].buffered << t;
+	}
+	return are;
+}
+
+static bool is_fair(const explore_crew *crew, int count)
+{
+	unsigned all = (1u << count) - 1;
+
+	return ((crew->ended | crew->stepped | crew->unable) & all) == all &&
+	       ((crew->drained | crew->empty) & all) == all;
+}
+
+static void add_edges(search *search, uint32_t component, explore_crew *crew)
+{
+	explore_space *space = search->space;
+
+	for (int i = 0; i < space->choices_count; i++) {
+		explore_choice choice = space->choices[i];
+		uint32_t to = explore_cycle_target(space, i);
+
+		if (to == EXPLORE_NONE || search->numbers[to] != component)
+			continue;
+		if (choice.kind == EXPLORE_DRAIN)
+			crew->drained |= 1u << choice.thread;
+		else
+			crew->stepped |= 1u << choice.thread;
+	}
+}
+
+/* Its states stand at the end of the list of open ones, from `first` on. */
+static void judge(search *search, uint32_t component, uint32_t first)
+{
+	explore_space *space = search->space;
+	uint32_t nearest = EXPLORE_NONE;
+	explore_crew all = {0};
+
+	for (uint32_t i = first; i < search->open.count; i++) {
+		uint32_t state = search->open.items[i];
+		explore_crew here;
+
+		explore_space_load(space, state);
+		here = explore_cycle_look(space);
+		all.ended |= here.ended;
+		all.unable |= here.unable;
+		all.empty |= here.empty;
+		add_edges(search, component, &all);
+		nearest = state < nearest ? state : nearest;
+	}
+	if (!is_fair(&all, space->machine.program->threads))
+		return;
+	search->found++;
+	search->first = nearest < search->first ? nearest : search->first;
+}
+
+static void close_state(search *search)
+{
+	const frame *frame = &search->frames[--search->depth];
+	uint32_t number = search->numbers[frame->state], first = search->open.count;
+
+	search->edges.count = frame->edges;
+	if (search->depth && frame->low < frame[-1].low)
+		search->frames[search->depth - 1].low = frame->low;
+	if (frame->low != number)
+		return;
+	do {
+		first--;
+		search->numbers[search->open.items[first]] = EXPLORE_DONE | search->components;
+	} while (search->open.items[first] != frame->state);
+	if (first + 1 < search->open.count || frame->has_loop)
+		judge(search, EXPLORE_DONE | search->components, first);
+	search->open.count = first;
+	search->components++;
+}
+
+static void walk(search *search, uint32_t root)
+{
+	open_state(search, root);
+	while (search->depth && !search->is_failed) {
+		frame *top = &search->frames[search->depth - 1];
+		uint32_t to;
+
+		if (top->next == search->edges.count) {
+			close_state(search);
+			continue;
+		}
+		to = search->edges.items[top->next++];
+		if (search->numbers[to] == 0)
+			open_state(search, to);
+		else if (!(search->numbers[to] & EXPLORE_DONE) && search->numbers[to] < top->low)
+			top->low = search->numbers[to];
+	}
+}
+
+void explore_space_cycles(explore_space *space, explore_report *report)
+{
+	search search = {.space = space, .first = EXPLORE_NONE};
+
+	search.numbers = calloc(space->states.count, sizeof(*search.numbers));
+	search.is_failed = !search.numbers || space->states.count >= EXPLORE_DONE;
+	for (uint32_t s = 0; s < space->states.count && !search.is_failed; s++)
+		if (!search.numbers[s])
+			walk(&search, s);
+	if (search.found) {
+		explore_outcome *outcome = explore_count(report, "stuck", EXPLORE_STUCK);
+
+		outcome->count = search.found;
+		explore_cycle_show(space, search.numbers, search.first, outcome);
+	}
+	if (search.is_failed && !report->stopped)
+		report->stopped = "max_bytes";
+	free(search.numbers);
+	free(search.edges.items);
+	free(search.open.items);
+	free(search.frames);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * explore.h - what the two engines take and give.
+ *
+ *   graphs.c   explore_graphs   SC, TSO, RC11: each execution graph once
+ *   states.c   explore_states   SC, TSO: each state once, with cycles
+ *   report.c   outcomes, verdicts, counterexamples
+ *   main.c     the command line; JSON, one object per program */
+#ifndef WP_EXPLORER_EXPLORE_H
+#define WP_EXPLORER_EXPLORE_H
+
+#include "program.h"
+
+enum explore_model { EXPLORE_SC, EXPLORE_TSO, EXPLORE_RC11 };
+
+typedef struct explore_options {
+	enum explore_model model;
+	bool c11_release_sequence; /* RC11: a later store by the same thread continues it; default
+				      off: C++20 */
+	bool paper_scb;            /* RC11: scb has po to other locations only, as in the paper */
+	bool linux_futex;          /* wait and wake are full fences; default: they order nothing but the
+				      look at the queue, whose lock empties an x86 buffer */
+	bool timeouts;             /* a wait with a deadline may time out */
+	int spurious;              /* spurious wakeups per wait, at the most */
+	bool any_spurious;         /* states: without a bound, and not counted */
+	bool merges_positions;     /* states: those that behave equally are one; outcomes are lost */
+	int loop_bound;            /* graphs: passes through an effectful loop; 0: no bound */
+	int preemptions;           /* states: at the most; -1: no bound */
+	uint64_t max_executions;   /* 0: no bound; of states: states */
+	uint64_t max_bytes;        /* 0: no bound */
+	double max_seconds;        /* 0: no bound */
+	uint64_t sample;           /* not 0: so many random executions instead of all */
+	int pct_depth;             /* not 0: sampled by PCT with this d */
+	uint64_t seed;
+	bool check_duplicates;     /* graphs: keep a hash of each execution, fail on a second one */
+} explore_options;
+
+/* How an execution, or a set of states, ended badly. */
+enum explore_verdict {
+	EXPLORE_ENDED,     /* all threads have: the outcome is graded by the scenario */
+	EXPLORE_ASLEEP,    /* somebody sleeps in a futex, nobody will wake him, his word is as he
+			      expects */
+	EXPLORE_MISSED,    /* the same, and his word is not what he expects: a missed wakeup */
+	EXPLORE_STUCK,     /* somebody loops for ever, however fair the scheduling */
+	EXPLORE_RACE,      /* conflicting accesses, one of them plain, not ordered */
+	EXPLORE_ASSERTION, /* EXPLORE_FAIL */
+	EXPLORE_VERDICTS,
+};
+
+/* One step of a counterexample, in an order that explains it. */
+typedef struct explore_event {
+	int thread;
+	explore_step step;
+	uint64_t value;     /* read or given */
+	bool has_written;
+	uint64_t written;
+	int read_from;      /* index of an earlier or later event, -1: the initial value, -2: no read */
+	bool is_drain;      /* TSO: a buffered store reaches memory */
+} explore_event;
+
+typedef struct explore_example {
+	enum explore_verdict verdict;
+	char outcome[EXPLORE_TEXT];
+	explore_event *events;
+	int events_count;
+} explore_example;
+
+typedef struct explore_outcome {
+	char text[EXPLORE_TEXT]; /* of the program, or "asleep", "stuck", "race", "assertion" */
+	enum explore_verdict verdict;
+	uint64_t count;          /* executions; states engine: final states */
+	explore_example example; /* the shortest met */
+} explore_outcome;
+
+typedef struct explore_report {
+	const char *engine;   /* "graphs" or "states" */
+	explore_outcome *outcomes;
+	int outcomes_count;
+	uint64_t executions;  /* graphs: complete, consistent, each once */
+	uint64_t blocked;     /* graphs: given up because somebody waits for a value that another
+				 execution gives him, or because of EXPLORE_ABANDON */
+	uint64_t bounded;     /* graphs: cut by loop_bound */
+	uint64_t duplicates;  /* graphs, check_duplicates: must be 0 */
+	uint64_t states, edges, depth; /* states engine: edges counts (state, thread, choice) */
+	bool is_exhaustive;   /* nothing was cut by a bound, a limit or sampling */
+	const char *stopped;  /* why not: "max_executions", "max_bytes", "max_seconds", "sample",
+				 "loop_bound", "preemptions", "buffers" (TSO: one was
+				 full); else NULL */
+	char error[256];      /* not "": no verdict at all */
+	double seconds;
+	uint64_t bytes;       /* of memory at the most */
+} explore_report;
+
+/* Zeroes the report and fills it. Call explore_report_free afterwards. */
+void explore_graphs(explore_program *program, const explore_options *options,
+		    explore_report *report);
+void explore_states(explore_program *program, const explore_options *options,
+		    explore_report *report);
+
+/* report.c. Adds one execution with that outcome; true: the caller should fill in `example` (there
+ * is none yet, or it is longer than `events_count`). */
+explore_outcome *explore_count(explore_report *report, const char *text,
+			       enum explore_verdict verdict);
+bool explore_wants_example(const explore_outcome *outcome, int events_count);
+void explore_report_free(explore_report *report);
+void explore_print(const explore_program *program, const explore_options *options,
+		   const explore_report *report); /* one line of JSON to standard output */
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph.c - nodes of an execution graph: append, drop, choose a source, insert.
+ *
+ *   append -> set_source (a read) or insert (a write) -> ... -> remove -> drop
+ *
+ * Why it works  Undoing is the reverse of doing, because the newest node is always the last of its
+ *               thread and of its place. Clocks need no undoing: they are functions of nodes that
+ *               were there before.
+ * Spec          none.  Evidence  tests/explorer/litmus. */
+#include "graph.h"
+
+#include <string.h>
+
+/* Places. */
+
+static int place_of(explore_search *search, explore_graph *graph, int location, bool is_queue)
+{
+	int key = is_queue ? location + EXPLORE_LOCATIONS : location;
+
+	if (location < 0)
+		return NOWHERE;
+	if (search->place_of[key] == NOWHERE) {
+		search->location_of[search->places_count] = (int16_t)key;
+		search->place_of[key] = (int16_t)search->places_count++;
+	}
+	while (graph->places_count <= search->place_of[key])
+		graph->places[graph->places_count++] =
+			(explore_place){.first = NOWHERE, .last = NOWHERE, .newest = NOWHERE};
+	return search->place_of[key];
+}
+
+uint64_t explore_initial(const explore_search *search, int place)
+{
+	int location = search->location_of[place];
+
+	return location < EXPLORE_LOCATIONS ? search->program->initial[location] : 0;
+}
+
+/* Clocks. */
+
+static const explore_node *previous_of(const explore_graph *graph, const explore_node *node)
+{
+	return node->index ? explore_nth(graph, node->thread, node->index - 1) : NULL;
+}
+
+/* Before a source is known: as its thread's previous node, and itself. */
+static void begin_clocks(const explore_graph *graph, explore_node *node)
+{
+	const explore_node *previous = previous_of(graph, node);
+
+	if (previous) {
+		node->causes = previous->causes;
+		node->ordered = *explore_kept(previous);
+		node->pending = previous->pending;
+	} else {
+		memset(&node->causes, 0, sizeof(node->causes));
+		memset(&node->ordered, 0, sizeof(node->ordered));
+		memset(&node->pending, 0, sizeof(node->pending));
+	}
+	node->causes.at[node->thread] = (int16_t)(node->index + 1);
+	node->ordered.at[node->thread] = (int16_t)(node->index + 1);
+}
+
+/* C11: a release write is continued by later writes of its thread. */
+static void continue_release(const explore_graph *graph, explore_node *write)
+{
+	for (int i = write->index - 1; i >= 0; i--) {
+		const explore_node *head = explore_nth(graph, write->thread, i);
+
+		if (head->place == write->place && explore_is_write(head) && !head->is_plain &&
+		    explore_releases(head->order)) {
+			explore_join(&write->released, &head->ordered);
+			return; /* earlier ones are ordered before it */
+		}
+	}
+}
+
+/* What an acquiring reader of this write gets. */
+static void set_released(const explore_search *search, const explore_graph *graph,
+			 explore_node *write)
+{
+	const explore_node *read = previous_of(graph, write);
+
+	memset(&write->released, 0, sizeof(write->released));
+	if (write->is_plain)
+		return;
+	if (write->part != PART_WRITE || explore_releases(write->order))
+		write->released = write->ordered;
+	else if (write->release_fence)
+		write->released =
+			explore_nth(graph, write->thread, write->release_fence - 1)->ordered;
+	if (search->options->c11_release_sequence && write->part == PART_WRITE)
+		continue_release(graph, write);
+	if (!write->is_update)
+		return;
+	if (read->source >= 0)
+		explore_join(&write->released, &graph->nodes[read->source].released);
+}
+
+/* What its thread has done so far, as far as the order of seq_cst wants to know it. */
+static void set_marks(const explore_graph *graph, explore_node *node)
+{
+	const explore_node *previous = previous_of(graph, node);
+	int16_t here = (int16_t)(node->index + 1);
+	bool is_fence = node->part == PART_FENCE;
+
+	node->release_fence = previous ? previous->release_fence : 0;
+	node->strong = previous ? previous->strong : 0;
+	node->heavy = previous ? previous->heavy : 0;
+	node->light = previous ? previous->light : 0;
+	node->elsewhere = previous && previous->place == node->place && node->place != NOWHERE
+				  ? previous->elsewhere
+				  : node->index;
+	if (is_fence && node->kind != EXPLORE_LIGHT_FENCE && explore_releases(node->order))
+		node->release_fence = here;
+	if (node->is_strong)
+		node->strong = here;
+	if (node->is_strong && is_fence)
+		node->heavy = here;
+	if (is_fence && node->kind == EXPLORE_LIGHT_FENCE)
+		node->light = here;
+}
+
+/* The fences of its clock. */
+static void set_fences(const explore_search *search, const explore_graph *graph,
+		       explore_node *node)
+{
+	if (search->options->model != EXPLORE_RC11)
+		return;
+	for (int t = 0; t < EXPLORE_THREADS; t++) {
+		int count = node->ordered.at[t];
+		const explore_node *last = count ? explore_nth(graph, t, count - 1) : NULL;
+
+		if (t == node->thread)
+			last = node; /* may not be in the list yet */
+		node->heavies.at[t] = last ? last->heavy : 0;
+		node->lights.at[t] = last ? last->light : 0;
+	}
+}
+
+/* Appending. */
+
+static void set_place(explore_search *search, explore_graph *graph, explore_node *node,
+		      const explore_step *step)
+{
+	bool is_queue = node->part >= PART_QUEUE_READ;
+
+	node->place = NOWHERE;
+	if (!explore_part_reads(node->part) && !explore_part_writes(node->part))
+		return;
+	node->place = (int16_t)place_of(search, graph, step->location, is_queue);
+	node->older = graph->places[node->place].newest;
+	graph->places[node->place].newest = (int16_t)(graph->count);
+}
+
+static void set_order(explore_node *node, const explore_step *step)
+{
+	bool is_futex = step->kind == EXPLORE_WAIT || step->kind == EXPLORE_WAKE;
+
+	node->is_plain = step->kind == EXPLORE_PLAIN_LOAD || step->kind == EXPLORE_PLAIN_STORE;
+	node->order = step->order;
+	if (is_futex)
+		node->order = node->part == PART_FENCE ? EXPLORE_SEQ_CST : EXPLORE_RELAXED;
+	if (step->kind == EXPLORE_HEAVY_FENCE || step->kind == EXPLORE_LIGHT_FENCE)
+		node->order = EXPLORE_SEQ_CST;
+	node->is_strong = node->order == EXPLORE_SEQ_CST && step->kind != EXPLORE_LIGHT_FENCE;
+}
+
+static uint64_t written_by(const explore_graph *graph, const explore_node *node,
+			   const explore_step *step)
+{
+	uint64_t me = UINT64_C(1) << node->thread;
+	const explore_node *previous = node->index ? previous_of(graph, node) : node;
+
+	switch (node->part) {
+	case PART_WRITE:
+		return node->is_update ? explore_updated(step, previous->value)
+				       : explore_cut(step, step->operand);
+	case PART_LEAVE_WRITE:
+		return previous->value & ~me;
+	default: /* PART_QUEUE_WRITE */
+		if (step->kind == EXPLORE_WAKE)
+			return previous->value &
+			       ~explore_choose_woken(previous->value, step->operand, node->choice);
+		return previous->value |
+		       (explore_nth(graph, node->thread, node->index - 2)->value ==
+					explore_cut(step, step->expected)
+				? me
+				: 0);
+	}
+}
+
+static bool is_first_part(const explore_search *search, const explore_node *node)
+{
+	return node->part == PART_READ || node->part == PART_FENCE || node->part == PART_CHOICE ||
+	       (node->part == PART_WRITE && !explore_is_update(node->kind)) ||
+	       (!search->options->linux_futex &&
+		(node->part == PART_COMPARE ||
+		 (node->part == PART_QUEUE_READ && node->kind == EXPLORE_WAKE)));
+}
+
+void explore_count_node(explore_graph *graph, const explore_node *node, int by)
+{
+	graph->plain_count += node->is_plain ? by : 0;
+	graph->strong_count += node->is_strong ? by : 0;
+	graph->light_count += node->kind == EXPLORE_LIGHT_FENCE ? by : 0;
+	graph->heavy_count += node->kind == EXPLORE_HEAVY_FENCE ? by : 0;
+}
+
+int explore_append(explore_search *search, explore_graph *graph, int thread,
+		   const explore_step *step, int choice)
+{
+	explore_thread *owner = &graph->threads[thread];
+	explore_node *node;
+
+	if (graph->count == graph->room && !explore_make_room(search, graph, 2 * graph->room))
+		return NOWHERE;
+	node = &graph->nodes[graph->count];
+	*node = (explore_node){.part = owner->phase,
+			       .kind = step->kind,
+			       .thread = (int8_t)thread,
+			       .index = owner->count,
+			       .source = FROM_NOTHING,
+			       .before = NOWHERE,
+			       .after = NOWHERE,
+			       .older = NOWHERE,
+			       .choice = (int16_t)choice,
+			       .position = owner->position};
+	node->is_first = is_first_part(search, node);
+	set_order(node, step);
+	set_place(search, graph, node, step);
+	begin_clocks(graph, node);
+	set_marks(graph, node);
+	if (explore_is_write(node)) {
+		node->is_update = node->part != PART_WRITE || explore_is_update(step->kind);
+		node->written = written_by(graph, node, step);
+		set_released(search, graph, node);
+	} else if (node->part == PART_FENCE && explore_acquires(node->order) &&
+		   node->kind != EXPLORE_LIGHT_FENCE) {
+		explore_join(&node->ordered, &node->pending);
+	}
+	set_fences(search, graph, node);
+	explore_count_node(graph, node, 1);
+	graph->numbers[thread][owner->count++] = owner->last = (int16_t)graph->count;
+	return graph->count++;
+}
+
+void explore_drop(explore_graph *graph)
+{
+	explore_node *node = &graph->nodes[--graph->count];
+	explore_thread *owner = &graph->threads[node->thread];
+
+	explore_count_node(graph, node, -1);
+	if (node->place != NOWHERE)
+		graph->places[node->place].newest = node->older;
+	owner->count--;
+	owner->last = owner->count ? graph->numbers[node->thread][owner->count - 1] : NOWHERE;
+}
+
+/* Sources and modification order. */
+
+static void set_value(const explore_search *search, const explore_graph *graph,
+		      explore_node *read)
+{
+	read->value = read->source < 0 ? explore_initial(search, read->place)
+				       : graph->nodes[read->source].written;
+}
+
+/* A wait compares under the lock of the queue that it reads. */
+static void lock_compare(const explore_search *search, explore_graph *graph,
+			 const explore_node *read, const explore_node *write)
+{
+	explore_node *compare = explore_nth(graph, read->thread, read->index - 1);
+
+	compare->ordered = compare->released;
+	if (write)
+		explore_join(&compare->ordered, &write->released);
+	set_fences(search, graph, compare);
+}
+
+bool explore_set_source(explore_search *search, explore_graph *graph, int number, int source,
+			const explore_step *step, bool has_failed)
+{
+	explore_node *read = &graph->nodes[number];
+	const explore_node *write = source < 0 ? NULL : &graph->nodes[source];
+
+	read->source = (int16_t)source;
+	set_value(search, graph, read);
+	if (read->part == PART_READ || read->part == PART_COMPARE)
+		read->value = explore_cut(step, read->value);
+	read->has_failed = has_failed;
+	if (explore_is_update(step->kind)) {
+		bool is_equal = explore_takes_place(step, read->value);
+
+		if (has_failed && (!step->is_weak || !is_equal))
+			return false;
+		read->is_followed = is_equal && !has_failed;
+		read->order = read->is_followed ? step->order : step->fail_order;
+		graph->strong_count += (read->order == EXPLORE_SEQ_CST) - read->is_strong;
+		read->is_strong = read->order == EXPLORE_SEQ_CST;
+	} else if (has_failed) {
+		return false;
+	}
+	begin_clocks(graph, read);
+	set_marks(graph, read);
+	if (read->part == PART_COMPARE)
+		read->released = read->ordered;
+	if (read->part == PART_QUEUE_READ && read->kind == EXPLORE_WAIT)
+		lock_compare(search, graph, read, write);
+	if (write)
+		explore_join(&read->causes, &write->causes);
+	if (write && read->part == PART_READ && !read->is_plain) {
+		explore_join(&read->pending, &write->released);
+		if (explore_acquires(read->order))
+			explore_join(&read->ordered, &write->released);
+	}
+	set_fences(search, graph, read);
+	return true;
+}
+
+void explore_set_waker(explore_graph *graph, int token, int waker)
+{
+	graph->nodes[token].source = (int16_t)waker;
+	explore_join(&graph->nodes[token].causes, &graph->nodes[waker].causes);
+}
+
+void explore_insert(explore_graph *graph, int number, int after)
+{
+	explore_node *write = &graph->nodes[number];
+	explore_place *place = &graph->places[write->place];
+	int next = after < 0 ? place->first : graph->nodes[after].after;
+
+	write->before = (int16_t)after;
+	write->after = (int16_t)next;
+	write->rank = (int16_t)(explore_rank(graph, after) + 1);
+	if (after < 0)
+		place->first = (int16_t)number;
+	else
+		graph->nodes[after].after = (int16_t)number;
+	if (next < 0)
+		place->last = (int16_t)number;
+	else
+		graph->nodes[next].before = (int16_t)number;
+	for (; next >= 0; next = graph->nodes[next].after)
+		graph->nodes[next].rank++;
+	place->writes++;
+}
+
+void explore_remove(explore_graph *graph, int number)
+{
+	explore_node *write = &graph->nodes[number];
+	explore_place *place = &graph->places[write->place];
+
+	if (write->before < 0)
+		place->first = write->after;
+	else
+		graph->nodes[write->before].after = write->after;
+	if (write->after < 0)
+		place->last = write->before;
+	else
+		graph->nodes[write->after].before = write->before;
+	for (int next = write->after; next >= 0; next = graph->nodes[next].after)
+		graph->nodes[next].rank--;
+	place->writes--;
+}

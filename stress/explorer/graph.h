@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph.h - an execution graph: nodes (events), who read from whom, in what order writes came.
+ *
+ *   graph.c          nodes: append, drop, choose a source, place in modification order
+ *   graph_copy.c     memory; the part of a graph that is kept when a write goes back
+ *   graph_threads.c  what a thread does after its last node; spinning; futex steps in parts
+ *   consistency.c    coherence, SC, races     tso.c  x86-TSO     rc11.c  the order of seq_cst
+ *   graphs.c         the search: every graph once       graph_sample.c  random graphs
+ *   graph_verdict.c  what a finished graph shows        graph_example.c  it, as a list of steps
+ *
+ * Why it works  Nodes stand in the order in which they were added, so the newest is dropped in no
+ *               time. What precedes a node (by program order and reads-from; by happens-before) is
+ *               downward closed per thread: a clock, one number per thread, holds it exactly. It
+ *               never changes while the node stands, since only a node that nobody depends on gets
+ *               another source. So there are no bit matrices, and no width but EXPLORE_NODES.
+ * Futexes       A futex word has a queue: a place of its own whose value is the set of sleepers.
+ *               A wait is [compare word, read queue, write queue], then asleep: [token], which
+ *               reads from the wake that chose it. A wake is [read queue, write queue]. Queue
+ *               writes follow what was read at once, as an update's do: the kernel's bucket lock.
+ *               A wait's compare comes when its queue read does: one node in every order. It stands
+ *               first, as a queue read whose source is taken can only have its write come next.
+ * Spec          none: VERIFICATION.md sections 3, 4.  Evidence  tests/explorer/litmus. */
+#ifndef WP_EXPLORER_GRAPH_H
+#define WP_EXPLORER_GRAPH_H
+
+#include "explore.h"
+
+enum {
+	EXPLORE_NODES = 2000,                   /* in a graph; beyond is an error */
+	EXPLORE_PLACES = 2 * EXPLORE_LOCATIONS, /* locations, and a queue for each */
+	FROM_INITIAL = -1,
+	FROM_NOTHING = -2,
+	NOWHERE = -1,
+};
+
+/* Which part of its step a node is. */
+enum explore_part {
+	PART_READ,
+	PART_WRITE,
+	PART_FENCE,
+	PART_COMPARE,     /* wait */
+	PART_QUEUE_READ,  /* wait, wake */
+	PART_QUEUE_WRITE, /* wait, wake */
+	PART_LEAVE_READ,  /* wait: its time is out, or for no reason */
+	PART_LEAVE_WRITE,
+	PART_TOKEN,       /* wait: was woken */
+	PART_CHOICE,
+};
+
+/* How a wait that sleeps goes on: the choice of its PART_QUEUE_WRITE. */
+enum explore_sleep { SLEEPS_UNTIL_WOKEN, SLEEPS_UNTIL_DEADLINE, SLEEPS_UNTIL_SPURIOUS };
+
+enum explore_status {
+	THREAD_READY,
+	THREAD_ASLEEP,
+	THREAD_SPINNING,  /* came back to a position, having changed nothing */
+	THREAD_BOUNDED,   /* loop_bound */
+	THREAD_ABANDONED, /* EXPLORE_ABANDON, or a wake came before its deadline after all */
+	THREAD_FAILED,    /* EXPLORE_FAIL */
+	THREAD_ENDED,
+};
+
+/* How many nodes of each thread. */
+typedef struct explore_clock {
+	int16_t at[EXPLORE_THREADS];
+} explore_clock;
+
+typedef struct explore_node {
+	uint8_t part, kind, order; /* enum explore_part, _kind, _order */
+	int8_t thread;
+	bool is_first;             /* of its step */
+	bool is_plain;
+	bool is_followed;          /* a read whose write comes at once */
+	bool is_update;            /* a write that must follow what its read read */
+	bool has_failed;           /* a weak compare-and-swap, for no reason */
+	bool is_strong;            /* seq_cst access, seq_cst or heavy fence */
+	int16_t index;             /* in its thread */
+	int16_t place;             /* or NOWHERE */
+	int16_t older;             /* node at the same place, or NOWHERE */
+	int16_t source;            /* what it reads from: a node or FROM_... */
+	int16_t before, after;     /* a write's neighbours in modification order; NOWHERE: none */
+	int16_t rank;              /* a write's number in modification order, from 1; initial: 0 */
+	int16_t choice;            /* 0: the canonical one */
+	int16_t release_fence;     /* of its thread, up to here: how many nodes to the last one */
+	int16_t strong, heavy, light, elsewhere; /* the same: strong; heavy or seq_cst fence; light
+						    fence; before it, at another place */
+	explore_position position;
+	uint64_t value, written;
+	explore_clock causes;      /* program order and reads-from, itself included */
+	explore_clock ordered;     /* happens-before, itself included */
+	explore_clock pending;     /* what an acquire fence would add */
+	explore_clock released;    /* what an acquiring reader of this write gets; of a compare, what
+				      it would be ordered by without the queue's lock */
+	explore_clock heavies, lights; /* RC11: up to the last heavy or seq_cst fence, and light
+					  fence, that happens before it, itself included */
+} explore_node;
+
+typedef struct explore_thread {
+	explore_position position;
+	int16_t count, last;    /* nodes; the last one's number, or NOWHERE */
+	int16_t spins_from;     /* THREAD_SPINNING: index of the node that began the useless pass */
+	uint8_t status, phase;  /* enum explore_status; the part that comes next */
+} explore_thread;
+
+typedef struct explore_place {
+	int16_t first, last; /* writes in modification order; NOWHERE: none but the initial one */
+	int16_t newest;      /* node, or NOWHERE */
+	int16_t writes;
+} explore_place;
+
+typedef struct explore_graph {
+	int count, room;
+	int strong_count, light_count, plain_count, heavy_count;
+	int places_count;
+	explore_node *nodes;
+	int16_t *numbers[EXPLORE_THREADS]; /* of a thread's nodes, by index */
+	explore_thread threads[EXPLORE_THREADS];
+	explore_place places[EXPLORE_PLACES];
+} explore_graph;
+
+/* A search under way. */
+typedef struct explore_search {
+	explore_program *program;
+	const explore_options *options;
+	explore_report *report;
+	explore_graph **graphs; /* a stack of copies */
+	int graphs_count, graphs_room, depth;
+	int16_t place_of[EXPLORE_PLACES], location_of[EXPLORE_PLACES];
+	int places_count;
+	uint64_t counted, looks, random, bytes;
+	double started;
+	uint64_t *seen; /* hashes of finished graphs; open addressing */
+	uint64_t seen_count, seen_room;
+	bool is_over;
+} explore_search;
+
+static inline bool explore_is_read(const explore_node *node)
+{
+	return node->source != FROM_NOTHING && node->part != PART_TOKEN;
+}
+
+static inline bool explore_is_write(const explore_node *node)
+{
+	return node->part == PART_WRITE || node->part == PART_QUEUE_WRITE ||
+	       node->part == PART_LEAVE_WRITE;
+}
+
+static inline bool explore_part_reads(int part)
+{
+	return part == PART_READ || part == PART_QUEUE_READ || part == PART_COMPARE ||
+	       part == PART_LEAVE_READ;
+}
+
+static inline bool explore_part_writes(int part)
+{
+	return part == PART_WRITE || part == PART_QUEUE_WRITE || part == PART_LEAVE_WRITE;
+}
+
+/* Node `index` of a thread. */
+static inline explore_node *explore_nth(const explore_graph *graph, int thread, int index)
+{
+	return &graph->nodes[graph->numbers[thread][index]];
+}
+
+static inline int explore_rank(const explore_graph *graph, int write)
+{
+	return write == FROM_INITIAL ? 0 : graph->nodes[write].rank;
+}
+
+/* Modification order as a number: a read stands between its source and the next write. Of two at
+ * one place, the lower precedes the higher by reads-from, modification order, from-read: "eco". */
+static inline int explore_height(const explore_graph *graph, const explore_node *node)
+{
+	return explore_is_write(node) ? 2 * node->rank
+				      : 2 * explore_rank(graph, node->source) + 1;
+}
+
+static inline bool explore_holds(const explore_clock *clock, const explore_node *node)
+{
+	return clock->at[node->thread] > node->index;
+}
+
+static inline void explore_join(explore_clock *restrict into, const explore_clock *restrict other)
+{
+	for (int t = 0; t < EXPLORE_THREADS; t++) /* one instruction */
+		into->at[t] = into->at[t] > other->at[t] ? into->at[t] : other->at[t];
+}
+
+/* What happens before the thread's next node. A wait orders nothing that comes after it. */
+static inline const explore_clock *explore_kept(const explore_node *node)
+{
+	return node->part == PART_COMPARE ? &node->released : &node->ordered;
+}
+
+static inline bool explore_acquires(int order)
+{
+	return order == EXPLORE_ACQUIRE || order == EXPLORE_ACQ_REL || order == EXPLORE_SEQ_CST;
+}
+
+static inline bool explore_releases(int order)
+{
+	return order == EXPLORE_RELEASE || order == EXPLORE_ACQ_REL || order == EXPLORE_SEQ_CST;
+}
+
+/* graph_copy.c */
+explore_graph *explore_take(explore_search *search); /* an empty graph; NULL: an error is set */
+void explore_give_back(explore_search *search);      /* the one taken last */
+void explore_reset(explore_graph *graph);            /* empty, no thread started */
+bool explore_make_room(explore_search *search, explore_graph *graph, int room);
+/* Copies the nodes that `keeps` marks; `numbers` gives their new numbers. */
+bool explore_cut_down(explore_search *search, const explore_graph *from, explore_graph *to,
+		      const bool *keeps, int16_t *numbers);
+bool explore_fail(explore_search *search, const char *format, ...); /* sets the error; false */
+
+/* graph.c */
+/* Adds the next part of a thread's step, with no source and no place in modification order yet;
+ * gives its number, or NOWHERE: an error is set. */
+int explore_append(explore_search *search, explore_graph *graph, int thread,
+		   const explore_step *step, int choice);
+void explore_drop(explore_graph *graph); /* the newest node */
+void explore_count_node(explore_graph *graph, const explore_node *node, int by);
+/* Makes node `read` read from `source`; its clocks and value follow. `has_failed`: as a weak
+ * compare-and-swap that fails for no reason; false: it cannot. */
+bool explore_set_source(explore_search *search, explore_graph *graph, int read, int source,
+			const explore_step *step, bool has_failed);
+void explore_set_waker(explore_graph *graph, int token, int waker);
+void explore_insert(explore_graph *graph, int write, int after); /* into modification order */
+void explore_remove(explore_graph *graph, int write);            /* from it */
+uint64_t explore_initial(const explore_search *search, int place);
+
+/* graph_threads.c */
+void explore_start_thread(explore_search *search, explore_graph *graph, int thread);
+void explore_go_on(explore_search *search, explore_graph *graph, int thread);
+int explore_next_thread(const explore_graph *graph); /* NOWHERE: none can go on */
+bool explore_can_go_on(const explore_graph *graph, int thread);
+bool explore_is_urgent(const explore_graph *graph, int thread); /* in the middle of an update */
+int explore_waker(const explore_graph *graph, int thread); /* node that woke it, or NOWHERE */
+/* Ways to take the thread's next part; not all of them may be chosen. */
+int explore_choices(const explore_graph *graph, int thread, const explore_step *step);
+bool explore_may_choose(const explore_search *search, const explore_graph *graph, int thread,
+			const explore_step *step, int choice);
+uint64_t explore_choose_woken(uint64_t sleepers, uint64_t most, int choice);
+
+/* consistency.c */
+/* The least rank that a new node may read from, or must come after. */
+int explore_bound(const explore_search *search, const explore_graph *graph, int node);
+/* May the newest node of a thread read from its source? */
+bool explore_may_read(explore_search *search, const explore_graph *graph, int read);
+/* Is this write, which was just placed, at a place where it may be? */
+bool explore_may_stand(explore_search *search, const explore_graph *graph, int write);
+bool explore_is_race(const explore_graph *graph);
+bool explore_has_update_after(const explore_graph *graph, int place, int write);
+int explore_must_follow(const explore_graph *graph, const explore_node *write);
+
+bool explore_is_tso(explore_search *search, const explore_graph *graph);  /* tso.c */
+bool explore_is_rc11(explore_search *search, const explore_graph *graph); /* rc11.c */
+
+/* graphs.c, graph_sample.c, graph_verdict.c, graph_example.c */
+bool explore_is_over(explore_search *search);
+void explore_sample(explore_search *search);
+void explore_finish(explore_search *search, explore_graph *graph);
+bool explore_is_stale(const explore_graph *graph, int thread); /* a spinning one */
+void explore_show(explore_search *search, const explore_graph *graph,
+		  explore_outcome *outcome);
+uint64_t explore_random(explore_search *search, uint64_t below);
+
+#endif

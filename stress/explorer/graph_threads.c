@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph_threads.c - what a thread of a graph does after its last node.
+ *
+ *   step                parts, in this order
+ *   load, store         read | write
+ *   update              read, write at once if it takes place
+ *   fence               fence
+ *   wait                [fence,] compare, queue read and queue write at once;
+ *                       then asleep: token | leave read, leave write at once
+ *   wake                [fence,] queue read, queue write at once
+ *   choice              choice
+ *
+ * Why it works  A thread's position and the part that comes next follow from its last node: nothing
+ *               is replayed. A sleeper can go on as soon as a write of its queue no longer has it:
+ *               this stays so while the graph grows, as queue writes form a chain.
+ * Spinning      A thread that comes back to a position, having only read, would go on as before. It
+ *               is blocked: the graph without that pass is explored as well, as its reads can be
+ *               revisited by later writes.
+ * Spec          none.  Evidence  tests/explorer/litmus. */
+#include "graph.h"
+
+static int first_part(const explore_search *search, int kind)
+{
+	switch (kind) {
+	case EXPLORE_STORE:
+	case EXPLORE_PLAIN_STORE:
+		return PART_WRITE;
+	case EXPLORE_FENCE:
+	case EXPLORE_LIGHT_FENCE:
+	case EXPLORE_HEAVY_FENCE:
+		return PART_FENCE;
+	case EXPLORE_WAIT:
+		return search->options->linux_futex ? PART_FENCE : PART_COMPARE;
+	case EXPLORE_WAKE:
+		return search->options->linux_futex ? PART_FENCE : PART_QUEUE_READ;
+	case EXPLORE_CHOOSE:
+		return PART_CHOICE;
+	default:
+		return PART_READ;
+	}
+}
+
+static bool has_effect(const explore_node *node)
+{
+	return node->part == PART_WRITE || node->kind == EXPLORE_WAIT ||
+	       node->kind == EXPLORE_WAKE;
+}
+
+/* Was this thread at this position before? */
+static void look_for_loop(const explore_search *search, explore_graph *graph, int t)
+{
+	explore_thread *thread = &graph->threads[t];
+	bool has_changed = false;
+	int visits = 0;
+
+	for (int i = thread->count - 1; i >= 0; i--) {
+		const explore_node *node = explore_nth(graph, t, i);
+
+		has_changed |= has_effect(node);
+		if (!node->is_first || node->position != thread->position)
+			continue;
+		if (!has_changed) {
+			thread->status = THREAD_SPINNING;
+			thread->spins_from = (int16_t)i;
+			return;
+		}
+		visits++;
+	}
+	if (search->options->loop_bound && visits > search->options->loop_bound)
+		thread->status = THREAD_BOUNDED;
+}
+
+/* Passes steps without memory. False: they never end. */
+static bool skip_local(explore_search *search, explore_thread *thread, int t)
+{
+	explore_program *program = search->program;
+	explore_position mark = thread->position;
+	uint64_t steps = 0, most = 1;
+
+	while (program->at(program, t, thread->position)->kind == EXPLORE_LOCAL &&
+	       !program->error) {
+		thread->position = program->next(program, t, thread->position, 0, false);
+		if (thread->position == mark)
+			return false;
+		if (++steps < most)
+			continue;
+		mark = thread->position;
+		most *= 2;
+		steps = 0;
+	}
+	return true;
+}
+
+static void arrive(explore_search *search, explore_graph *graph, int t)
+{
+	explore_program *program = search->program;
+	explore_thread *thread = &graph->threads[t];
+	int kind;
+
+	thread->spins_from = thread->count;
+	thread->phase = PART_READ;
+	if (program->error || !skip_local(search, thread, t)) {
+		thread->status = THREAD_SPINNING;
+		return;
+	}
+	kind = program->at(program, t, thread->position)->kind;
+	thread->status = kind == EXPLORE_END	   ? THREAD_ENDED
+			 : kind == EXPLORE_ABANDON ? THREAD_ABANDONED
+			 : kind == EXPLORE_FAIL	   ? THREAD_FAILED
+						   : THREAD_READY;
+	thread->phase = (uint8_t)first_part(search, kind);
+	if (thread->status == THREAD_READY)
+		look_for_loop(search, graph, t);
+}
+
+void explore_start_thread(explore_search *search, explore_graph *graph, int t)
+{
+	graph->threads[t] = (explore_thread){.last = NOWHERE};
+	graph->threads[t].position = search->program->start(search->program, t);
+	arrive(search, graph, t);
+}
+
+/* The step is done and gave `value`. */
+static void end_step(explore_search *search, explore_graph *graph, const explore_node *node,
+		     uint64_t value)
+{
+	explore_thread *thread = &graph->threads[node->thread];
+
+	thread->position = search->program->next(search->program, node->thread, node->position,
+						 value, node->has_failed);
+	arrive(search, graph, node->thread);
+}
+
+static void after_queue_write(explore_search *search, explore_graph *graph,
+			      const explore_node *node)
+{
+	explore_thread *thread = &graph->threads[node->thread];
+	uint64_t before = node->before < 0 ? 0 : graph->nodes[node->before].written;
+
+	if (node->kind == EXPLORE_WAKE) {
+		end_step(search, graph, node,
+			 (uint64_t)__builtin_popcountll(before & ~node->written));
+	} else if (!(node->written >> node->thread & 1)) {
+		end_step(search, graph, node, EXPLORE_AGAIN);
+	} else if (node->choice == SLEEPS_UNTIL_WOKEN) {
+		thread->status = THREAD_ASLEEP;
+		thread->phase = PART_TOKEN;
+	} else {
+		thread->phase = PART_LEAVE_READ;
+	}
+}
+
+/* How the wait that this node belongs to sleeps. */
+static int sleep_of(const explore_graph *graph, const explore_node *node)
+{
+	int i = node->index;
+
+	while (explore_nth(graph, node->thread, i)->part != PART_QUEUE_WRITE)
+		i--;
+	return explore_nth(graph, node->thread, i)->choice;
+}
+
+static void after_leave(explore_search *search, explore_graph *graph, const explore_node *node)
+{
+	explore_thread *thread = &graph->threads[node->thread];
+
+	if (node->part == PART_LEAVE_WRITE) {
+		bool is_late = sleep_of(graph, node) == SLEEPS_UNTIL_DEADLINE;
+
+		end_step(search, graph, node, is_late ? EXPLORE_TIMED_OUT : EXPLORE_WOKEN);
+	} else if (node->value >> node->thread & 1) {
+		thread->phase = PART_LEAVE_WRITE;
+	} else { /* woken after all: the same as sleeping until then */
+		thread->status = THREAD_ABANDONED;
+	}
+}
+
+void explore_go_on(explore_search *search, explore_graph *graph, int t)
+{
+	explore_thread *thread = &graph->threads[t];
+	const explore_node *node = &graph->nodes[thread->last];
+
+	thread->position = node->position;
+	thread->status = THREAD_READY;
+	switch (node->part) {
+	case PART_READ:
+		if (node->is_followed)
+			thread->phase = PART_WRITE;
+		else
+			end_step(search, graph, node, node->value);
+		break;
+	case PART_WRITE:
+		end_step(search, graph, node,
+			 node->is_update ? explore_nth(graph, t, node->index - 1)->value : 0);
+		break;
+	case PART_FENCE:
+		if (node->kind == EXPLORE_WAIT)
+			thread->phase = PART_COMPARE;
+		else if (node->kind == EXPLORE_WAKE)
+			thread->phase = PART_QUEUE_READ;
+		else
+			end_step(search, graph, node, node->kind == EXPLORE_HEAVY_FENCE);
+		break;
+	case PART_COMPARE:
+		thread->phase = PART_QUEUE_READ;
+		break;
+	case PART_QUEUE_READ:
+		thread->phase = PART_QUEUE_WRITE;
+		break;
+	case PART_QUEUE_WRITE:
+		after_queue_write(search, graph, node);
+		break;
+	case PART_TOKEN:
+		end_step(search, graph, node, EXPLORE_WOKEN);
+		break;
+	case PART_CHOICE:
+		end_step(search, graph, node, (uint64_t)node->choice);
+		break;
+	default:
+		after_leave(search, graph, node);
+	}
+}
+
+/* Who goes next. */
+
+int explore_waker(const explore_graph *graph, int t)
+{
+	int write = graph->nodes[graph->threads[t].last].after;
+
+	while (write >= 0 && graph->nodes[write].written >> t & 1)
+		write = graph->nodes[write].after;
+	return write;
+}
+
+bool explore_can_go_on(const explore_graph *graph, int t)
+{
+	return graph->threads[t].status == THREAD_READY ||
+	       (graph->threads[t].status == THREAD_ASLEEP && explore_waker(graph, t) >= 0);
+}
+
+bool explore_is_urgent(const explore_graph *graph, int t)
+{
+	const explore_thread *thread = &graph->threads[t];
+	const explore_node *last = thread->last < 0 ? NULL : &graph->nodes[thread->last];
+
+	if (thread->status != THREAD_READY || !last)
+		return false;
+	return (last->part == PART_READ && last->is_followed) || last->part == PART_QUEUE_READ ||
+	       last->part == PART_COMPARE || last->part == PART_LEAVE_READ;
+}
+
+int explore_next_thread(const explore_graph *graph)
+{
+	int next = NOWHERE;
+
+	for (int t = EXPLORE_THREADS - 1; t >= 0; t--) {
+		if (explore_is_urgent(graph, t))
+			return t;
+		if (explore_can_go_on(graph, t))
+			next = t;
+	}
+	return next;
+}
+
+/* Choices. */
+
+/* Of the waits just before, at the same position: more would let it loop for ever. */
+static int spurious_so_far(const explore_graph *graph, int t)
+{
+	int count = 0;
+
+	for (int i = graph->threads[t].count - 1; i >= 0; i--) {
+		const explore_node *node = explore_nth(graph, t, i);
+
+		if (node->part != PART_QUEUE_WRITE || node->kind != EXPLORE_WAIT)
+			continue;
+		if (node->choice != SLEEPS_UNTIL_SPURIOUS ||
+		    node->position != graph->threads[t].position)
+			break;
+		count++;
+	}
+	return count;
+}
+
+static int ways_to_choose(int from, int many)
+{
+	int ways = 1;
+
+	for (int i = 1; i <= many; i++)
+		ways = ways * (from - many + i) / i;
+	return ways;
+}
+
+static bool is_queueing(const explore_graph *graph, int t)
+{
+	return graph->threads[t].phase == PART_QUEUE_WRITE;
+}
+
+int explore_choices(const explore_graph *graph, int t, const explore_step *step)
+{
+	const explore_node *last = &graph->nodes[graph->threads[t].last];
+	int sleepers;
+
+	if (step->kind == EXPLORE_CHOOSE)
+		return step->operand < INT16_MAX ? (int)step->operand : INT16_MAX;
+	if (!is_queueing(graph, t))
+		return 1;
+	if (step->kind == EXPLORE_WAIT)
+		return SLEEPS_UNTIL_SPURIOUS + 1;
+	sleepers = __builtin_popcountll(last->value);
+	return ways_to_choose(sleepers,
+			      step->operand < (uint64_t)sleepers ? (int)step->operand : sleepers);
+}
+
+bool explore_may_choose(const explore_search *search, const explore_graph *graph, int t,
+			const explore_step *step, int choice)
+{
+	if (!choice || !is_queueing(graph, t) || step->kind == EXPLORE_WAKE)
+		return true;
+	if (explore_nth(graph, t, graph->threads[t].count - 2)->value !=
+	    explore_cut(step, step->expected))
+		return false; /* does not sleep */
+	return choice == SLEEPS_UNTIL_DEADLINE
+		       ? search->options->timeouts && step->has_deadline
+		       : search->options->spurious > spurious_so_far(graph, t);
+}
+
+/* The `choice`th set of `most` sleepers, in the order of their masks; all of them if fewer. */
+uint64_t explore_choose_woken(uint64_t sleepers, uint64_t most, int choice)
+{
+	if ((uint64_t)__builtin_popcountll(sleepers) <= most)
+		return sleepers;
+	for (uint64_t set = 0;; set = (set - sleepers) & sleepers) /* subsets, in order */
+		if ((uint64_t)__builtin_popcountll(set) == most && choice-- == 0)
+			return set;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph_verdict.c - what a finished graph shows: an outcome, a race, somebody who waits for ever.
+ *
+ *   all threads ended                              the program's outcome
+ *   somebody spins on a value that is not newest   blocked: another graph gives him the newest
+ *   nobody does, but somebody spins / sleeps       stuck / asleep or missed
+ *
+ * Why it works  A finished graph cannot grow. Who sleeps has no wake to come; who spins read the
+ *               newest values, and nobody is left to write others.
+ * Spec          none: VERIFICATION.md 4.5, 4.6.  Evidence  tests/explorer/litmus. */
+#include "graph.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Duplicates. */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0xff51afd7ed558ccd);
+	return hash ^ hash >> 29;
+}
+
+/* Names a node in the same way however it was reached. */
+static uint64_t name_of(const explore_graph *graph, int node)
+{
+	return node < 0 ? (uint64_t)(-node)
+			: 16 + (uint64_t)graph->nodes[node].thread * EXPLORE_NODES +
+				  (uint64_t)graph->nodes[node].index;
+}
+
+static uint64_t hash_of(const explore_graph *graph)
+{
+	uint64_t hash = 0;
+
+	for (int n = 0; n < graph->count; n++) {
+		const explore_node *node = &graph->nodes[n];
+		uint64_t own = mix(0x9e3779b97f4a7c15, name_of(graph, n));
+
+		own = mix(own, (uint64_t)node->part << 32 | (uint64_t)node->choice << 1 |
+				       node->has_failed);
+		own = mix(own, name_of(graph, node->source));
+		if (explore_is_write(node))
+			own = mix(own, name_of(graph, node->before));
+		hash += mix(own, node->position);
+	}
+	return hash ? hash : 1;
+}
+
+static bool more_room(explore_search *search)
+{
+	uint64_t room = search->seen_room ? 2 * search->seen_room : 1024;
+	uint64_t *seen = calloc(room, sizeof(*seen));
+
+	if (!seen)
+		return explore_fail(search, "out of memory");
+	for (uint64_t i = 0; i < search->seen_room; i++) {
+		uint64_t slot = search->seen[i] & (room - 1);
+
+		if (!search->seen[i])
+			continue;
+		while (seen[slot])
+			slot = (slot + 1) & (room - 1);
+		seen[slot] = search->seen[i];
+	}
+	search->bytes += (room - search->seen_room) * sizeof(*seen);
+	free(search->seen);
+	search->seen = seen;
+	search->seen_room = room;
+	return true;
+}
+
+static void check_duplicate(explore_search *search, const explore_graph *graph)
+{
+	uint64_t hash = hash_of(graph), slot;
+
+	if (2 * search->seen_count >= search->seen_room && !more_room(search))
+		return;
+	for (slot = hash & (search->seen_room - 1); search->seen[slot];
+	     slot = (slot + 1) & (search->seen_room - 1))
+		if (search->seen[slot] == hash) {
+			search->report->duplicates++;
+			return;
+		}
+	search->seen[slot] = hash;
+	search->seen_count++;
+}
+
+/* Verdicts. */
+
+enum ending { COUNTED, BLOCKED, CUT };
+
+/* Could this spinning thread still be given another value? */
+bool explore_is_stale(const explore_graph *graph, int t)
+{
+	for (int i = graph->threads[t].spins_from; i < graph->threads[t].count; i++) {
+		const explore_node *node = explore_nth(graph, t, i);
+
+		if (explore_is_read(node) &&
+		    (node->has_failed || node->source != graph->places[node->place].last))
+			return true;
+	}
+	return false;
+}
+
+static const explore_step *step_of(const explore_search *search, const explore_graph *graph, int t)
+{
+	return search->program->at(search->program, t, graph->threads[t].position);
+}
+
+static uint64_t final_value(const explore_search *search, const explore_graph *graph, int location)
+{
+	int place = search->place_of[location];
+
+	if (place == NOWHERE || place >= graph->places_count || graph->places[place].last < 0)
+		return search->program->initial[location];
+	return graph->nodes[graph->places[place].last].written;
+}
+
+/* Does the word still hold what the sleeper expects? */
+static bool is_as_expected(const explore_search *search, const explore_graph *graph,
+			   const explore_step *step)
+{
+	return explore_cut(step, final_value(search, graph, step->location)) ==
+	       explore_cut(step, step->expected);
+}
+
+static enum ending ending_of(const explore_search *search, const explore_graph *graph,
+			     enum explore_verdict *verdict)
+{
+	bool has[THREAD_ENDED + 1] = {false}, is_missed = false, is_blocked = false;
+
+	for (int t = 0; t < search->program->threads; t++) {
+		int status = graph->threads[t].status;
+
+		has[status] = true;
+		if (status == THREAD_SPINNING)
+			is_blocked |= explore_is_stale(graph, t);
+		if (status == THREAD_ASLEEP) {
+			const explore_step *step = step_of(search, graph, t);
+
+			is_missed |= !is_as_expected(search, graph, step);
+			is_blocked |= search->options->timeouts && step->has_deadline;
+		}
+	}
+	*verdict = explore_is_race(graph) ? EXPLORE_RACE
+		   : has[THREAD_FAILED]		? EXPLORE_ASSERTION
+		   : has[THREAD_SPINNING]	? EXPLORE_STUCK
+		   : is_missed			? EXPLORE_MISSED
+		   : has[THREAD_ASLEEP]		? EXPLORE_ASLEEP
+						: EXPLORE_ENDED;
+	if (*verdict == EXPLORE_RACE || *verdict == EXPLORE_ASSERTION)
+		return COUNTED;
+	if (has[THREAD_BOUNDED])
+		return CUT;
+	return is_blocked || has[THREAD_ABANDONED] ? BLOCKED : COUNTED;
+}
+
+static void write_outcome(const explore_search *search, const explore_graph *graph,
+			  char text[EXPLORE_TEXT])
+{
+	uint64_t values[EXPLORE_LOCATIONS];
+	explore_position ends[EXPLORE_THREADS];
+
+	for (int l = 0; l < search->program->locations; l++)
+		values[l] = final_value(search, graph, l);
+	for (int t = 0; t < search->program->threads; t++)
+		ends[t] = graph->threads[t].position;
+	search->program->outcome(search->program, values, ends, text);
+}
+
+static void count(explore_search *search, const explore_graph *graph,
+		  enum explore_verdict verdict)
+{
+	static const char *const texts[EXPLORE_VERDICTS] = {
+		"", "asleep", "asleep", "stuck", "race", "assertion",
+	};
+	char text[EXPLORE_TEXT];
+	explore_outcome *outcome;
+
+	snprintf(text, sizeof(text), "%s", texts[verdict]);
+	if (verdict == EXPLORE_ENDED) {
+		write_outcome(search, graph, text);
+		search->report->executions++;
+	}
+	search->counted++;
+	outcome = explore_count(search->report, text, verdict);
+	explore_show(search, graph, outcome);
+}
+
+void explore_finish(explore_search *search, explore_graph *graph)
+{
+	const explore_options *options = search->options;
+	enum explore_verdict verdict;
+	enum ending ending = ending_of(search, graph, &verdict);
+
+
+	if (ending == COUNTED && options->max_executions &&
+	    search->counted == options->max_executions) {
+		search->report->stopped = "max_executions";
+		search->is_over = true;
+		return;
+	}
+	explore_progress(search->report);
+	if (options->check_duplicates && !options->sample)
+		check_duplicate(search, graph);
+	if (ending == COUNTED)
+		count(search, graph, verdict);
+	else if (ending == CUT)
+		search->report->bounded++;
+	else
+		search->report->blocked++;
+}

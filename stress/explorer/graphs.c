@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graphs.c - the graph engine: every execution of a program, each once (TruSt).
+ *
+ *   next node     a read: from every write; a write: at every place in modification order
+ *   then          a write goes back: earlier reads at its place, not among its causes, read from it
+ *                 instead, and what came after them (but for the write's causes) is forgotten
+ *
+ * Why it works  A forgotten node would come again, and with it the same graph: so a write goes back
+ *               only where all that is forgotten, and the read itself, were added in the way that
+ *               counts as canonical: reading from, or standing at, the end of modification order as
+ *               it was then, read by nobody, choosing first. Each graph is reached in one way, and
+ *               the memory is that of the graphs on the path.
+ * Updates       An update whose source another update has read cannot stand; but its write still
+ *               goes back to that other update, which is how the other order is found.
+ * Spec          none: VERIFICATION.md 4.2.  Evidence  tests/explorer/litmus, check_duplicates. */
+#include "graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	DEPTH_MOST = 10000, /* of visits inside each other: about 6 MB of stack */
+	LOOKS_PER_CLOCK = 4096,
+};
+
+static void visit(explore_search *search, explore_graph *graph);
+
+/* Going back. */
+
+/* Was `node` there when `at` was added, or is it among the causes of `write`? */
+static bool is_earlier(const explore_graph *graph, int node, int at, const explore_node *write)
+{
+	return node <= at || explore_holds(&write->causes, &graph->nodes[node]);
+}
+
+/* Are all writes after this one, in modification order, later? */
+static bool is_end(const explore_graph *graph, int place, int last, int at,
+		   const explore_node *write)
+{
+	int next = last < 0 ? graph->places[place].first : graph->nodes[last].after;
+
+	while (next >= 0 && !is_earlier(graph, next, at, write))
+		next = graph->nodes[next].after;
+	return next < 0;
+}
+
+static bool is_canonical(const explore_graph *graph, int at, const explore_node *write)
+{
+	const explore_node *node = &graph->nodes[at];
+
+	if (node->has_failed || node->choice)
+		return false;
+	if (node->place == NOWHERE)
+		return true;
+	if (explore_is_read(node))
+		return (node->source < 0 || is_earlier(graph, node->source, at, write)) &&
+		       is_end(graph, node->place, node->source, at, write);
+	for (int n = graph->places[node->place].newest; n >= 0; n = graph->nodes[n].older)
+		if (graph->nodes[n].source == at && is_earlier(graph, n, at, write))
+			return false;
+	return is_end(graph, node->place, at, at, write);
+}
+
+/* May the newest node, a write, go back to this read? `keeps`: what stays. */
+static bool may_go_back(const explore_graph *graph, int read, int number, bool *keeps)
+{
+	const explore_node *write = &graph->nodes[number];
+
+	if (explore_holds(&write->causes, &graph->nodes[read]) ||
+	    !is_canonical(graph, read, write))
+		return false;
+	for (int n = 0; n < graph->count; n++) {
+		keeps[n] = is_earlier(graph, n, read, write);
+		if (!keeps[n] && !is_canonical(graph, n, write))
+			return false;
+	}
+	return true;
+}
+
+/* Writes. */
+
+/* With the write at one place. `read`: that went back to read it, or NOWHERE. */
+static void visit_placed(explore_search *search, explore_graph *graph, int write, int read)
+{
+	int writer = graph->nodes[write].thread;
+	int reader = read < 0 ? writer : graph->nodes[read].thread;
+	explore_thread before_writer = graph->threads[writer];
+	explore_thread before_reader = graph->threads[reader];
+
+	if (!explore_may_stand(search, graph, write) ||
+	    (read >= 0 && !explore_may_read(search, graph, read)))
+		return;
+	explore_go_on(search, graph, writer);
+	if (read >= 0)
+		explore_go_on(search, graph, reader);
+	visit(search, graph);
+	graph->threads[reader] = before_reader;
+	graph->threads[writer] = before_writer;
+}
+
+/* At every place in modification order, from the end. */
+static void place(explore_search *search, explore_graph *graph, int write, int read)
+{
+	int at = graph->nodes[write].place, bound = explore_bound(search, graph, write);
+	bool is_update = graph->nodes[write].is_update;
+	int source = is_update ? explore_must_follow(graph, &graph->nodes[write]) : NOWHERE;
+	int after = graph->places[at].last;
+
+	for (;; after = graph->nodes[after].before) {
+		if (explore_rank(graph, after) < bound || search->is_over)
+			return;
+		if ((!is_update || after == source) && !explore_has_update_after(graph, at, after)) {
+			explore_insert(graph, write, after);
+			visit_placed(search, graph, write, read);
+			explore_remove(graph, write);
+		}
+		if (after == FROM_INITIAL)
+			return;
+	}
+}
+
+/* The graph in which the newest node, a write, has gone back to a read; NULL: it may not. Not
+ * inlined: its arrays are not to lie on the stack of the search. */
+static __attribute__((noinline)) explore_graph *
+gone_back(explore_search *search, const explore_graph *graph, int *read, int *write)
+{
+	bool keeps[EXPLORE_NODES];
+	int16_t numbers[EXPLORE_NODES];
+	explore_graph *copy;
+
+	if (!explore_is_read(&graph->nodes[*read]) || !may_go_back(graph, *read, *write, keeps))
+		return NULL;
+	copy = explore_take(search);
+	if (!copy || !explore_cut_down(search, graph, copy, keeps, numbers))
+		return NULL;
+	*read = numbers[*read];
+	*write = numbers[*write];
+	return copy;
+}
+
+static void go_back(explore_search *search, const explore_graph *graph, int read, int write)
+{
+	explore_graph *copy = gone_back(search, graph, &read, &write);
+	const explore_node *node;
+	explore_step step;
+
+	if (!copy)
+		return;
+	node = &copy->nodes[read];
+	step = *search->program->at(search->program, node->thread, node->position);
+	for (int failed = 0; failed < 2 && !search->is_over; failed++)
+		if (explore_set_source(search, copy, read, write, &step, failed))
+			place(search, copy, write, read);
+	explore_give_back(search);
+}
+
+static void visit_write(explore_search *search, explore_graph *graph, int thread,
+			const explore_step *step)
+{
+	explore_thread before = graph->threads[thread];
+	int choices = explore_choices(graph, thread, step);
+
+	for (int choice = 0; choice < choices && !search->is_over; choice++) {
+		int write;
+
+		if (!explore_may_choose(search, graph, thread, step, choice))
+			continue;
+		write = explore_append(search, graph, thread, step, choice);
+		if (write < 0)
+			return;
+		place(search, graph, write, NOWHERE);
+		for (int n = graph->nodes[write].older; n >= 0 && !search->is_over;
+		     n = graph->nodes[n].older)
+			go_back(search, graph, n, write);
+		explore_drop(graph);
+		graph->threads[thread] = before;
+	}
+}
+
+/* Reads, and what has no choice. */
+
+static void visit_read_from(explore_search *search, explore_graph *graph, int read, int source,
+			    const explore_step *step)
+{
+	int thread = graph->nodes[read].thread;
+	explore_thread before = graph->threads[thread];
+
+	for (int failed = 0; failed < 2 && !search->is_over; failed++) {
+		if (!explore_set_source(search, graph, read, source, step, failed) ||
+		    !explore_may_read(search, graph, read))
+			continue;
+		explore_go_on(search, graph, thread);
+		visit(search, graph);
+		graph->threads[thread] = before;
+	}
+}
+
+static void visit_read(explore_search *search, explore_graph *graph, int thread,
+		       const explore_step *step)
+{
+	explore_thread before = graph->threads[thread];
+	int read = explore_append(search, graph, thread, step, 0), source;
+
+	if (read < 0)
+		return;
+	source = graph->places[graph->nodes[read].place].last;
+	for (;; source = graph->nodes[source].before) {
+		visit_read_from(search, graph, read, source, step);
+		if (source == FROM_INITIAL || search->is_over)
+			break;
+	}
+	explore_drop(graph);
+	graph->threads[thread] = before;
+}
+
+static void visit_other(explore_search *search, explore_graph *graph, int thread,
+			const explore_step *step)
+{
+	explore_thread before = graph->threads[thread];
+	int waker = before.phase == PART_TOKEN ? explore_waker(graph, thread) : NOWHERE;
+	int choices = explore_choices(graph, thread, step);
+
+	for (int choice = 0; choice < choices && !search->is_over; choice++) {
+		int node = explore_append(search, graph, thread, step, choice);
+
+		if (node < 0)
+			return;
+		if (waker >= 0)
+			explore_set_waker(graph, node, waker);
+		explore_go_on(search, graph, thread);
+		visit(search, graph);
+		explore_drop(graph);
+		graph->threads[thread] = before;
+	}
+}
+
+/* The search. */
+
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void stop(explore_search *search, const char *why)
+{
+	search->report->stopped = why;
+	search->is_over = true;
+}
+
+bool explore_is_over(explore_search *search)
+{
+	const explore_options *options = search->options;
+
+	if (search->program->error)
+		return !explore_fail(search, "%s", search->program->error);
+	if (options->max_bytes && search->bytes > options->max_bytes)
+		stop(search, "max_bytes");
+	else if (options->max_seconds > 0 && search->looks++ % LOOKS_PER_CLOCK == 0 &&
+		 seconds_now() - search->started > options->max_seconds)
+		stop(search, "max_seconds");
+	return search->is_over;
+}
+
+static void visit(explore_search *search, explore_graph *graph)
+{
+	int thread = explore_next_thread(graph);
+	explore_step step;
+
+	if (explore_is_over(search))
+		return;
+	if (thread < 0) {
+		explore_finish(search, graph);
+		return;
+	}
+	if (graph->count == EXPLORE_NODES || search->depth == DEPTH_MOST) {
+		explore_fail(search, graph->count == EXPLORE_NODES
+					     ? "an execution has more than %d events"
+					     : "the search goes back more than %d times",
+			     graph->count == EXPLORE_NODES ? EXPLORE_NODES : DEPTH_MOST);
+		return;
+	}
+	search->depth++;
+	step = *search->program->at(search->program, thread, graph->threads[thread].position);
+	if (explore_part_reads(graph->threads[thread].phase))
+		visit_read(search, graph, thread, &step);
+	else if (explore_part_writes(graph->threads[thread].phase))
+		visit_write(search, graph, thread, &step);
+	else
+		visit_other(search, graph, thread, &step);
+	search->depth--;
+}
+
+static void search_all(explore_search *search)
+{
+	explore_graph *graph = explore_take(search);
+
+	if (!graph)
+		return;
+	for (int t = 0; t < search->program->threads; t++)
+		explore_start_thread(search, graph, t);
+	visit(search, graph);
+}
+
+static void free_search(explore_search *search)
+{
+	for (int i = 0; i < search->graphs_room; i++) {
+		if (!search->graphs[i])
+			continue;
+		for (int t = 0; t < EXPLORE_THREADS; t++)
+			free(search->graphs[i]->numbers[t]);
+		free(search->graphs[i]->nodes);
+		free(search->graphs[i]);
+	}
+	free(search->graphs);
+	free(search->seen);
+}
+
+static void search_once(explore_program *program, const explore_options *options,
+			explore_report *report, double started)
+{
+	explore_search search = {.program = program,
+				 .options = options,
+				 .report = report,
+				 .random = options->seed,
+				 .started = started};
+
+	memset(search.place_of, 0xff, sizeof(search.place_of)); /* NOWHERE */
+	if (options->sample)
+		explore_sample(&search);
+	else
+		search_all(&search);
+	if (report->bounded && !report->stopped)
+		report->stopped = "loop_bound";
+	report->is_exhaustive = !report->stopped && !*report->error;
+	report->bytes = search.bytes > report->bytes ? search.bytes : report->bytes;
+	report->seconds = seconds_now() - started;
+	free_search(&search);
+}
+
+static bool has_to_start_again(const explore_program *program)
+{
+	return program->error && program->restart && !strcmp(program->error, EXPLORE_START_AGAIN);
+}
+
+void explore_graphs(explore_program *program, const explore_options *options,
+		    explore_report *report)
+{
+	double started = seconds_now();
+	uint64_t bytes = 0;
+
+	for (;;) {
+		*report = (explore_report){.engine = "graphs", .bytes = bytes};
+		search_once(program, options, report, started);
+		if (!has_to_start_again(program))
+			return;
+		bytes = report->bytes;
+		explore_report_free(report);
+		program->restart(program);
+	}
+}

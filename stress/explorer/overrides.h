@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * overrides.h - orders that the command line puts in place of those in the source: --order
+ * guard.h:120=relaxed. compiled.c looks a site up here when it announces the step. */
+#ifndef WP_EXPLORER_OVERRIDES_H
+#define WP_EXPLORER_OVERRIDES_H
+
+#include "program.h"
+
+enum { EXPLORE_OVERRIDES = 64 };
+
+typedef struct explore_override {
+	const char *file; /* base name */
+	int line;
+	enum explore_order order;
+} explore_override;
+
+/* Written by main.c before anything is explored. */
+extern explore_override explore_overrides[EXPLORE_OVERRIDES];
+extern int explore_overrides_count;
+
+/* Turns of a loop that waits and changes memory, per actor; 0: no bound. As explore_overrides. */
+extern uint64_t explore_turns_most;
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * report.c - counts outcomes while an engine runs; says what it found as one line of JSON.
+ *
+ *   engine                                  report
+ *   outcome := explore_count(text)          one more of it
+ *   explore_wants_example(outcome, n)?      none yet, or this one is shorter
+ *     fill in outcome->example
+ *   explore_progress                        a line now and then, on another stream
+ *
+ * Why it works  Outcomes are few, so they are a list in the order they were first met: the same
+ *               program and options give the same report, and nothing needs sorting.
+ * Spec          none. Evidence  tests/test_explore_data.py. */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { CALLS_PER_LOOK = 1024, PROGRESS_NS = 2000000000 };
+
+bool explore_shows_examples = true, explore_shows_sites;
+
+static const char *const kinds[] = {
+	[EXPLORE_LOAD] = "load",
+	[EXPLORE_STORE] = "store",
+	[EXPLORE_EXCHANGE] = "exchange",
+	[EXPLORE_ADD] = "add",
+	[EXPLORE_OR] = "or",
+	[EXPLORE_AND] = "and",
+	[EXPLORE_CAS] = "cas",
+	[EXPLORE_FENCE] = "fence",
+	[EXPLORE_LIGHT_FENCE] = "light_fence",
+	[EXPLORE_HEAVY_FENCE] = "heavy_fence",
+	[EXPLORE_WAIT] = "wait",
+	[EXPLORE_WAKE] = "wake",
+	[EXPLORE_PLAIN_LOAD] = "plain_load",
+	[EXPLORE_PLAIN_STORE] = "plain_store",
+	[EXPLORE_LOCAL] = "local",
+	[EXPLORE_END] = "end",
+	[EXPLORE_ABANDON] = "abandon",
+	[EXPLORE_FAIL] = "fail",
+	[EXPLORE_CHOOSE] = "choose",
+};
+
+static const char *const orders[] = {"plain",	"relaxed", "acquire",
+				     "release", "acq_rel", "seq_cst"};
+
+static const char *const verdicts[EXPLORE_VERDICTS] = {
+	"ended", "asleep", "missed", "stuck", "race", "assertion",
+};
+
+static const char *const models[] = {"sc", "tso", "rc11"};
+
+/* Counting. */
+
+/* Valid until the next call: the list may move. */
+explore_outcome *explore_count(explore_report *report, const char *text,
+			       enum explore_verdict verdict)
+{
+	explore_outcome *outcome;
+
+	for (int i = 0; i < report->outcomes_count; i++) {
+		outcome = &report->outcomes[i];
+		if (outcome->verdict == verdict && !strcmp(outcome->text, text)) {
+			outcome->count++;
+			return outcome;
+		}
+	}
+	if (!(report->outcomes_count & (report->outcomes_count - 1))) { /* full at powers of two */
+		size_t room = report->outcomes_count ? 2 * (size_t)report->outcomes_count : 1;
+
+		outcome = realloc(report->outcomes, room * sizeof(*outcome));
+		if (!outcome) {
+			fprintf(stderr, "explore: no memory for %zu outcomes\n", room);
+			exit(3);
+		}
+		report->outcomes = outcome;
+	}
+	outcome = &report->outcomes[report->outcomes_count++];
+	*outcome = (explore_outcome){.verdict = verdict, .count = 1};
+	snprintf(outcome->text, sizeof(outcome->text), "%s", text);
+	return outcome;
+}
+
+bool explore_wants_example(const explore_outcome *outcome, int events_count)
+{
+	return !outcome->example.events || events_count < outcome->example.events_count;
+}
+
+void explore_report_free(explore_report *report)
+{
+	for (int i = 0; i < report->outcomes_count; i++)
+		free(report->outcomes[i].example.events);
+	free(report->outcomes);
+	report->outcomes = NULL;
+	report->outcomes_count = 0;
+}
+
+/* JSON. */
+
+static void print_text(const char *text)
+{
+	putchar('"');
+	for (const char *c = text ? text : ""; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			printf("\\%c", *c);
+		else if ((unsigned char)*c < ' ')
+			printf("\\u%04x", (unsigned)*c);
+		else
+			putchar(*c);
+	}
+	putchar('"');
+}
+
+static void print_field(const char *name, const char *text)
+{
+	printf("\"%s\":", name);
+	print_text(text);
+	putchar(',');
+}
+
+static void print_location(const explore_program *program, int location)
+{
+	const char *name;
+	char number[32];
+
+	if (location < 0 || location >= EXPLORE_LOCATIONS) {
+		printf("\"location\":null,");
+		return;
+	}
+	name = program->location_names[location];
+	snprintf(number, sizeof(number), "location %d", location);
+	print_field("location", name && *name ? name : number);
+}
+
+static void print_site(const explore_program *program, uint32_t site)
+{
+	if (!program->sites || site >= (uint32_t)program->sites_count) {
+		printf("\"site\":null,");
+		return;
+	}
+	printf("\"site\":{");
+	print_field("file", program->sites[site].file);
+	print_field("what", program->sites[site].what);
+	printf("\"line\":%d},", program->sites[site].line);
+}
+
+static void print_event(const explore_program *program, const explore_event *event)
+{
+	const explore_step *step = &event->step;
+	bool has_kind = step->kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[step->kind];
+	bool has_order = step->order <= EXPLORE_SEQ_CST;
+
+	printf("{\"thread\":%d,", event->thread);
+	print_field("kind", has_kind ? kinds[step->kind] : "unknown");
+	print_field("order", has_order ? orders[step->order] : "unknown");
+	print_site(program, step->site);
+	print_location(program, step->location);
+	printf("\"value\":%" PRIu64 ",\"operand\":%" PRIu64 ",\"expected\":%" PRIu64
+	       ",\"size\":%d,\"written\":",
+	       event->value, step->operand, step->expected, step->size);
+	if (event->has_written)
+		printf("%" PRIu64, event->written);
+	else
+		printf("null");
+	printf(",\"read_from\":%d,\"drain\":%s", event->read_from,
+	       event->is_drain ? "true" : "false");
+	if (step->text) {
+		printf(",\"text\":");
+		print_text(step->text);
+	}
+	putchar('}');
+}
+
+static void print_outcome(const explore_program *program, const explore_outcome *outcome)
+{
+	const explore_example *example = &outcome->example;
+
+	putchar('{');
+	print_field("text", outcome->text);
+	print_field("verdict", verdicts[outcome->verdict]);
+	printf("\"count\":%" PRIu64 ",\"example\":", outcome->count);
+	if (!example->events || !explore_shows_examples) {
+		printf("null}");
+		return;
+	}
+	putchar('[');
+	for (int i = 0; i < example->events_count; i++) {
+		if (i)
+			putchar(',');
+		print_event(program, &example->events[i]);
+	}
+	printf("]}");
+}
+
+static void print_sites(const explore_program *program)
+{
+	printf("\"sites\":[");
+	for (int i = 0; i < program->sites_count; i++) {
+		printf(i ? ",{" : "{");
+		print_field("file", program->sites[i].file);
+		print_field("what", program->sites[i].what);
+		printf("\"line\":%d}", program->sites[i].line);
+	}
+	printf("],");
+}
+
+void explore_print(const explore_program *program, const explore_options *options,
+		   const explore_report *report)
+{
+	putchar('{');
+	print_field("program", program->name);
+	print_field("engine", report->engine);
+	print_field("model", models[options->model]);
+	printf("\"threads\":%d,\"locations\":%d,\"outcomes\":[", program->threads,
+	       program->locations);
+	for (int i = 0; i < report->outcomes_count; i++) {
+		if (i)
+			putchar(',');
+		print_outcome(program, &report->outcomes[i]);
+	}
+	printf("],\"executions\":%" PRIu64 ",\"blocked\":%" PRIu64 ",\"bounded\":%" PRIu64
+	       ",\"duplicates\":%" PRIu64 ",\"states\":%" PRIu64 ",\"edges\":%" PRIu64
+	       ",\"depth\":%" PRIu64 ",\"exhaustive\":%s,",
+	       report->executions, report->blocked, report->bounded, report->duplicates,
+	       report->states, report->edges, report->depth,
+	       report->is_exhaustive ? "true" : "false");
+	if (explore_shows_sites)
+		print_sites(program);
+	print_field("stopped", report->stopped);
+	print_field("error", report->error);
+	printf("\"seconds\":%.6f,\"bytes\":%" PRIu64 "}\n", report->seconds, report->bytes);
+	fflush(stdout); /* a later program may crash the process */
+}
+
+/* Progress. */
+
+static struct {
+	FILE *stream;
+	unsigned calls;
+	double estimate;
+	int64_t start_ns, last_ns;
+} progress;
+
+static int64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void explore_progress_to(FILE *stream)
+{
+	progress.stream = stream;
+	progress.calls = 0;
+	progress.start_ns = progress.last_ns = clock_ns();
+}
+
+void explore_estimate(double size)
+{
+	progress.estimate = size;
+}
+
+void explore_progress(const explore_report *report)
+{
+	int64_t now_ns;
+
+	if (!progress.stream || ++progress.calls % CALLS_PER_LOOK)
+		return;
+	now_ns = clock_ns();
+	if (now_ns - progress.last_ns < PROGRESS_NS)
+		return;
+	progress.last_ns = now_ns;
+	fprintf(progress.stream,
+		"{\"executions\":%" PRIu64 ",\"states\":%" PRIu64 ",\"blocked\":%" PRIu64
+		",\"estimate\":%.0f,\"seconds\":%.1f}\n",
+		report->executions, report->states, report->blocked, progress.estimate,
+		(double)(now_ns - progress.start_ns) / 1e9);
+	fflush(progress.stream);
+}

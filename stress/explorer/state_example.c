@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * state_example.c - the way to a state, as events.
+ *
+ *   state -> its parent -> ... -> 0      the choices, backwards
+ *   from the beginning, with history     the same choices, forwards: who read what from whom
+ *
+ * Why it works  A state does not say who wrote its values, since it may have been reached in many
+ *               ways; running one of them again does. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "state_space.h"
+
+/* Events. */
+
+explore_event *explore_history_add(explore_machine *machine, int thread,
+				   const explore_step *step, uint64_t value)
+{
+	explore_history *history = machine->history;
+
+	if (!history)
+		return NULL;
+	if (history->count == history->room) {
+		int room = history->room ? 2 * history->room : 64;
+		explore_event *events =
+			realloc(history->events, (size_t)room * sizeof(*events));
+
+		if (!events) {
+			explore_machine_give_up(machine, "no memory for a counterexample");
+			return NULL;
+		}
+		history->events = events;
+		history->room = room;
+	}
+	history->events[history->count] = (explore_event){
+		.thread = thread, .step = *step, .value = value, .read_from = -2};
+	return &history->events[history->count++];
+}
+
+void explore_history_reset(explore_history *history)
+{
+	history->count = 0;
+	memset(history->writers, -1, sizeof(history->writers));
+	memset(history->waits, -1, sizeof(history->waits));
+}
+
+void explore_history_fail(explore_machine *machine)
+{
+	for (int t = 0; t < machine->program->threads; t++) {
+		explore_step step = *explore_machine_step(machine, t);
+
+		if (step.kind == EXPLORE_FAIL) {
+			explore_history_add(machine, t, &step, 0);
+			return;
+		}
+	}
+}
+
+/* Ways. */
+
+/* The choice by which the state was first reached. */
+static explore_choice choice_into(explore_space *space, uint32_t state)
+{
+	explore_space_load(space, space->parents[state]);
+	return space->choices[space->taken[state]];
+}
+
+static explore_choice *way_to(explore_space *space, uint32_t state, int *count)
+{
+	explore_choice *way;
+	int steps = 0;
+
+	for (uint32_t s = state; s != 0; s = space->parents[s])
+		steps++;
+	way = malloc(((size_t)steps + 1) * sizeof(*way));
+	*count = steps;
+	for (uint32_t s = state; way && s != 0; s = space->parents[s])
+		way[--steps] = choice_into(space, s);
+	return way;
+}
+
+static void run(explore_machine *machine, const explore_choice *way, int count)
+{
+	for (int i = 0; i < count; i++)
+		explore_machine_take(machine, way[i]);
+}
+
+void explore_space_example(explore_space *space, uint32_t state, const explore_route *around,
+			   explore_outcome *outcome)
+{
+	explore_history history = {0};
+	int count;
+	explore_choice *way = way_to(space, state, &count);
+
+	if (!way)
+		return; /* an outcome without an example */
+	space->machine.history = &history;
+	explore_machine_reset(&space->machine);
+	run(&space->machine, way, count);
+	if (around)
+		run(&space->machine, around->choices, around->count);
+	explore_history_fail(&space->machine);
+	space->machine.history = NULL;
+	free(way);
+	outcome->example.verdict = outcome->verdict;
+	memcpy(outcome->example.outcome, outcome->text, EXPLORE_TEXT);
+	outcome->example.events = history.events;
+	outcome->example.events_count = history.count;
+	/* Where the machine stands now was not loaded: from the beginning again. */
+	explore_machine_reset(&space->machine);
+	memcpy(space->loaded, explore_table_at(&space->states, 0),
+	       space->states.width * sizeof(uint32_t));
+	explore_space_load(space, state);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * state_known.c - what a thread does at a position, and where a value leads it: asked once.
+ *
+ *   position -> step, {value -> next position}
+ *
+ * Why it works  Equal positions behave equally for ever, so an answer never gets old. Few values
+ *               are read at one position; beyond EXPLORE_WAYS_MOST the program is asked again.
+ * Spec          none. Evidence  tests/test_explore_states.py. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "state_known.h"
+
+typedef explore_known known;
+typedef explore_way way;
+
+bool explore_machine_give_up(explore_machine *machine, const char *error)
+{
+	if (!machine->error)
+		machine->error = machine->program->error ? machine->program->error : error;
+	return false;
+}
+
+/* What the program says, asked once. */
+
+static known *known_at(explore_machine *machine, int thread, explore_position position)
+{
+	uint32_t room = machine->known_room[thread];
+	known *known = machine->known[thread];
+
+	if (position < room)
+		return &known[position];
+	if (position >= EXPLORE_POSITIONS) {
+		explore_machine_give_up(machine, "a thread has more than 2^24 positions");
+		return NULL;
+	}
+	for (room = room ? room : 64; room <= position;)
+		room *= 2;
+	known = realloc(known, room * sizeof(*known));
+	if (!known) {
+		explore_machine_give_up(machine, "no memory for positions");
+		return NULL;
+	}
+	memset(known + machine->known_room[thread], 0,
+	       (room - machine->known_room[thread]) * sizeof(*known));
+	machine->known[thread] = known;
+	machine->known_room[thread] = room;
+	return &known[position];
+}
+
+/* Locations found only now: nobody has written them before. */
+static void adopt_locations(explore_machine *machine)
+{
+	const explore_program *program = machine->program;
+
+	for (; machine->locations < program->locations; machine->locations++)
+		machine->values[machine->locations] = program->initial[machine->locations];
+}
+
+const explore_step *explore_machine_step(explore_machine *machine, int thread)
+{
+	static const explore_step none = {.kind = EXPLORE_ABANDON, .location = -1};
+	explore_position position = machine->actors[thread].position;
+	known *known = known_at(machine, thread, position);
+
+	if (!known)
+		return &none;
+	if (!known->is_known) {
+		explore_program *program = machine->program;
+
+		known->step = *program->at(program, thread, position);
+		known->is_known = true;
+		adopt_locations(machine);
+		if (program->error || known->step.location >= program->locations ||
+		    known->step.location >= EXPLORE_LOCATIONS)
+			explore_machine_give_up(machine, "a step at a location that there is not");
+	}
+	return &known->step;
+}
+
+static void keep_way(known *known, way way_out)
+{
+	if (known->ways_count == EXPLORE_WAYS_MOST) {
+		known->has_more_ways = true;
+		return;
+	}
+	if (known->ways_count == known->ways_room) {
+		int room = known->ways_room ? 2 * known->ways_room : 2;
+		way *ways = realloc(known->ways, (size_t)room * sizeof(*ways));
+
+		if (!ways)
+			return; /* it is asked again */
+		known->ways = ways;
+		known->ways_room = (uint8_t)room;
+	}
+	known->ways[known->ways_count++] = way_out;
+}
+
+explore_position explore_machine_next(explore_machine *machine, int thread, uint64_t value,
+				      bool is_failed)
+{
+	explore_program *program = machine->program;
+	explore_position position = machine->actors[thread].position, next;
+	known *known = &machine->known[thread][position];
+
+	for (int i = 0; i < known->ways_count; i++)
+		if (known->ways[i].value == value && known->ways[i].is_failed == is_failed)
+			return explore_stands_for(machine, thread, known->ways[i].next);
+	next = program->next(program, thread, position, value, is_failed);
+	adopt_locations(machine);
+	if (program->error)
+		explore_machine_give_up(machine, program->error);
+	else
+		keep_way(known, (way){value, next, is_failed});
+	return explore_stands_for(machine, thread, next);
+}
+
+/* Beginning and end. */
+
+bool explore_machine_init(explore_machine *machine, explore_program *program,
+			  const explore_options *options)
+{
+	memset(machine, 0, sizeof(*machine));
+	machine->program = program;
+	machine->options = options;
+	if (program->error)
+		return explore_machine_give_up(machine, program->error);
+	if (options->model == EXPLORE_RC11)
+		return explore_machine_give_up(machine, "the state engine knows sc and tso only");
+	if (program->threads < 1 || program->threads > EXPLORE_THREADS)
+		return explore_machine_give_up(machine, "between 1 and 8 threads");
+	explore_machine_reset(machine);
+	return !machine->error;
+}
+
+void explore_machine_fini(explore_machine *machine)
+{
+	for (int t = 0; t < EXPLORE_THREADS; t++) {
+		for (uint32_t p = 0; p < machine->known_room[t]; p++)
+			free(machine->known[t][p].ways);
+		free(machine->known[t]);
+	}
+	free(machine->undo);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * state_space.h - all states met so far, packed; inside the state engine only.
+ *
+ *   state    memory | thread 0 | thread 1 | ... | who ran last, preemptions (if they are bounded)
+ *   memory   a tree of pairs over the locations; a location that has its initial value is 0
+ *   thread   its position and whether it sleeps; if there is more to say, the number of a pair
+ *
+ * Spec  none. Evidence  tests/test_explore_states.py. */
+#ifndef WP_EXPLORER_STATE_SPACE_H
+#define WP_EXPLORER_STATE_SPACE_H
+
+#include "state_machine.h"
+#include "state_table.h"
+#include "states.h"
+
+enum { EXPLORE_STATE_WORDS = EXPLORE_THREADS + 2 };
+
+typedef struct explore_space {
+	explore_machine machine;
+	explore_budget budget;
+	explore_table pairs, states;
+	uint32_t *parents;   /* by state: from where it was first reached */
+	uint16_t *taken;     /* and by which of the choices there */
+	uint32_t ways_room;
+	int height;          /* the memory's tree has 2^height leaves */
+	bool is_too_low;     /* a location was found beyond them: begin again with a higher tree */
+	bool is_cut;         /* by the bound on preemptions */
+	uint64_t most;       /* states, until positions are merged; 0: no bound */
+	bool has_back_edges; /* some edge does not lead one level deeper: there may be cycles */
+	uint32_t expanded;   /* states whose edges are known */
+	uint32_t loaded[EXPLORE_STATE_WORDS];
+	explore_choice choices[EXPLORE_CHOICES]; /* of the loaded state */
+	int choices_count;
+} explore_space;
+
+bool explore_space_init(explore_space *space, explore_program *program,
+			const explore_options *options);
+void explore_space_fini(explore_space *space);
+
+/* Empties it, for a tree of that height, and puts the initial state in as number 0. */
+bool explore_space_begin(explore_space *space, int height);
+
+/* Makes the machine that state, with its choices; choices that the bound on preemptions forbids are
+ * left out. */
+void explore_space_load(explore_space *space, uint32_t state);
+
+/* Takes the choice and gives the state it leads to; the machine stands there until the next
+ * explore_machine_undo. EXPLORE_NONE: it is not there and may not be added, or an error. */
+uint32_t explore_space_follow(explore_space *space, int choice, bool may_add);
+
+/* Notes that a new state was reached so. */
+bool explore_space_note(explore_space *space, uint32_t state, uint32_t parent, int choice);
+
+/* The outcome's counterexample: the shortest way to the state, then, if `around` is not NULL, those
+ * choices. */
+typedef struct explore_route {
+	explore_choice *choices;
+	int count, room;
+} explore_route;
+void explore_space_example(explore_space *space, uint32_t state, const explore_route *around,
+			   explore_outcome *outcome);
+
+/* Cycles: reports EXPLORE_STUCK. */
+void explore_space_cycles(explore_space *space, explore_report *report);
+
+/* Random walks. */
+void explore_space_sample(explore_space *space, explore_report *report);
+
+double explore_seconds(void);
+
+#endif

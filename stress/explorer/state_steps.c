@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * state_steps.c - takes one step in a state, and takes it back.
+ *
+ *   load                 own newest buffered store to the place, else memory
+ *   store                TSO: into the own buffer; SC, or seq_cst: memory
+ *   wait                 value as expected: asleep, until a wake picks it or it times out
+ *   the plain accesses after it, up to the next real step
+ *
+ * Why it works  Plain accesses that do not race are ordered with everything that could notice, so
+ *               nobody can tell that they happen at once; those that race are the graph engine's
+ *               to find. Each change notes what was there before: in `undo` for values, in `before`
+ *               for threads.
+ * Spec          none. Evidence  tests/test_explore_states.py. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "joins.h"
+#include "state_known.h"
+
+enum { PLAIN_STEPS_MOST = 10000 };
+
+/* Changes. */
+
+static void copy_actor(explore_actor *to, const explore_actor *from)
+{
+	memcpy(to, from, offsetof(explore_actor, buffer) +
+				 (size_t)from->buffered * sizeof(from->buffer[0]));
+}
+
+static explore_actor *touch(explore_machine *machine, int thread)
+{
+	if (!(machine->touched >> thread & 1)) {
+		machine->touched |= 1u << thread;
+		copy_actor(&machine->before[thread], &machine->actors[thread]);
+	}
+	return &machine->actors[thread];
+}
+
+static void set_value(explore_machine *machine, int location, uint64_t value, int writer)
+{
+	if (machine->undo_count == machine->undo_room) {
+		int room = machine->undo_room ? 2 * machine->undo_room : 64;
+		struct explore_undo *undo =
+			realloc(machine->undo, (size_t)room * sizeof(*undo));
+
+		if (!undo) {
+			explore_machine_give_up(machine, "no memory");
+			return;
+		}
+		machine->undo = undo;
+		machine->undo_room = room;
+	}
+	if (explore_wraps_count)
+		value = explore_wrapped(machine->program, location, value);
+	machine->undo[machine->undo_count++] =
+		(struct explore_undo){location, machine->values[location]};
+	machine->values[location] = value;
+	if (machine->history)
+		machine->history->writers[location] = writer;
+}
+
+static void drain(explore_machine *machine, int thread)
+{
+	explore_actor *actor = touch(machine, thread);
+	explore_buffered oldest = actor->buffer[0];
+
+	memmove(actor->buffer, actor->buffer + 1,
+		(size_t)--actor->buffered * sizeof(actor->buffer[0]));
+	set_value(machine, oldest.location, oldest.value, oldest.writer);
+	machine->given = oldest.value;
+	if (machine->history) {
+		explore_step step = machine->history->events[oldest.writer].step;
+		explore_event *event = explore_history_add(machine, thread, &step, oldest.value);
+
+		if (event) {
+			event->is_drain = event->has_written = true;
+			event->written = oldest.value;
+		}
+	}
+}
+
+/* What the thread sees; `writer` gets the event that wrote it. */
+static uint64_t look(const explore_machine *machine, int thread, const explore_step *step,
+		     int *writer)
+{
+	const explore_actor *actor = &machine->actors[thread];
+
+	for (int i = actor->buffered - 1; i >= 0; i--)
+		if (actor->buffer[i].location == step->location) {
+			*writer = actor->buffer[i].writer;
+			return explore_cut(step, actor->buffer[i].value);
+		}
+	*writer = machine->history ? machine->history->writers[step->location] : -1;
+	return explore_cut(step, machine->values[step->location]);
+}
+
+static uint64_t load(explore_machine *machine, int thread, const explore_step *step)
+{
+	int writer;
+	uint64_t value = look(machine, thread, step, &writer);
+	explore_event *event = explore_history_add(machine, thread, step, value);
+
+	if (event)
+		event->read_from = writer;
+	return value;
+}
+
+static void store(explore_machine *machine, int thread, const explore_step *step)
+{
+	uint64_t value = explore_cut(step, step->operand);
+	int writer = machine->history ? machine->history->count : -1;
+	explore_event *event = explore_history_add(machine, thread, step, 0);
+	explore_actor *actor;
+
+	if (event) {
+		event->has_written = true;
+		event->written = value;
+	}
+	if (machine->options->model == EXPLORE_SC || step->order == EXPLORE_SEQ_CST) {
+		set_value(machine, step->location, value, writer);
+		return;
+	}
+	actor = touch(machine, thread);
+	if (actor->buffered == EXPLORE_BUFFERED) { /* of plain stores; see can_take for others */
+		machine->is_bounded = true;
+		drain(machine, thread);
+	}
+	actor->buffer[actor->buffered++] = (explore_buffered){step->location, writer, value};
+}
+
+static uint64_t update(explore_machine *machine, int thread, const explore_step *step,
+		       bool is_failed)
+{
+	int writer, self = machine->history ? machine->history->count : -1;
+	uint64_t old = look(machine, thread, step, &writer);
+	explore_event *event = explore_history_add(machine, thread, step, old);
+	bool has_written = !is_failed && explore_takes_place(step, old);
+	uint64_t new = explore_updated(step, old);
+
+	if (event) {
+		event->read_from = writer;
+		event->has_written = has_written;
+		event->written = has_written ? new : 0;
+	}
+	if (has_written)
+		set_value(machine, step->location, new, self);
+	return old;
+}
+
+/* Takes plain accesses up to the next real step. */
+static void run_plain(explore_machine *machine, int thread)
+{
+	explore_actor *actor = &machine->actors[thread];
+
+	for (int steps = 0; !machine->error; steps++) {
+		explore_step step = *explore_machine_step(machine, thread);
+		uint64_t value = 0;
+
+		if (step.kind == EXPLORE_PLAIN_LOAD)
+			value = load(machine, thread, &step);
+		else if (step.kind == EXPLORE_PLAIN_STORE)
+			store(machine, thread, &step);
+		else
+			return;
+		if (steps == PLAIN_STEPS_MOST)
+			explore_machine_give_up(machine, "a loop of plain accesses without a step");
+		actor->position = explore_machine_next(machine, thread, value, false);
+	}
+}
+
+static void move_on(explore_machine *machine, int thread, uint64_t value, bool is_failed)
+{
+	explore_actor *actor = touch(machine, thread);
+
+	machine->given = value;
+	actor->position = explore_machine_next(machine, thread, value, is_failed);
+	run_plain(machine, thread);
+}
+
+/* Futex. */
+
+static void sleep_or_go_on(explore_machine *machine, int thread, const explore_step *step)
+{
+	int self = machine->history ? machine->history->count : -1, writer;
+	bool is_asleep = look(machine, thread, step, &writer) ==
+			 explore_cut(step, step->expected);
+	explore_event *event =
+		explore_history_add(machine, thread, step, is_asleep ? UINT64_MAX : EXPLORE_AGAIN);
+	explore_actor *actor = touch(machine, thread);
+
+	if (event)
+		event->read_from = writer;
+	if (!is_asleep || actor->spurious_at != actor->position)
+		actor->spurious = 0;
+	if (!is_asleep) {
+		actor->spurious_at = 0;
+		move_on(machine, thread, EXPLORE_AGAIN, false);
+		return;
+	}
+	actor->spurious_at = actor->spurious ? actor->position : 0;
+	actor->is_asleep = true;
+	machine->given = EXPLORE_WOKEN; /* for now */
+	if (event)
+		machine->history->waits[thread] = self;
+}
+
+static void wake_up(explore_machine *machine, int thread, enum explore_woken woken,
+		    bool is_spurious)
+{
+	explore_actor *actor = touch(machine, thread);
+
+	actor->is_asleep = false;
+	is_spurious &= !machine->options->any_spurious;
+	actor->spurious = is_spurious ? actor->spurious + 1 : 0;
+	actor->spurious_at = is_spurious ? actor->position : 0;
+	if (machine->history && machine->history->waits[thread] >= 0)
+		machine->history->events[machine->history->waits[thread]].value = woken;
+	move_on(machine, thread, woken, false);
+}
+
+static void wake(explore_machine *machine, explore_choice choice, const explore_step *step)
+{
+	uint64_t count = (uint64_t)__builtin_popcount(choice.woken);
+
+	explore_history_add(machine, choice.thread, step, count);
+	for (int t = 0; t < machine->program->threads; t++)
+		if (choice.woken >> t & 1)
+			wake_up(machine, t, EXPLORE_WOKEN, false);
+	move_on(machine, choice.thread, count, false);
+}
+
+static void wake_alone(explore_machine *machine, explore_choice choice)
+{
+	explore_step step = *explore_machine_step(machine, choice.thread);
+	bool is_spurious = choice.kind == EXPLORE_WAKE_SPURIOUSLY;
+	enum explore_woken woken = is_spurious ? EXPLORE_WOKEN : EXPLORE_TIMED_OUT;
+
+	explore_history_add(machine, choice.thread, &step, woken);
+	wake_up(machine, choice.thread, woken, is_spurious);
+}
+
+/* One step. */
+
+static void take_step(explore_machine *machine, explore_choice choice)
+{
+	int thread = choice.thread;
+	bool is_failed = choice.kind == EXPLORE_TAKE_NOT;
+	explore_step step = *explore_machine_step(machine, thread); /* the table may move */
+	uint64_t value = step.kind == EXPLORE_HEAVY_FENCE;
+
+	switch (step.kind) {
+	case EXPLORE_WAIT:
+		sleep_or_go_on(machine, thread, &step);
+		return;
+	case EXPLORE_WAKE:
+		wake(machine, choice, &step);
+		return;
+	case EXPLORE_CHOOSE:
+		value = choice.woken;
+		explore_history_add(machine, thread, &step, value);
+		break;
+	case EXPLORE_LOAD:
+		value = load(machine, thread, &step);
+		break;
+	case EXPLORE_STORE:
+		store(machine, thread, &step);
+		break;
+	case EXPLORE_EXCHANGE:
+	case EXPLORE_ADD:
+	case EXPLORE_OR:
+	case EXPLORE_AND:
+	case EXPLORE_CAS:
+		value = update(machine, thread, &step, is_failed);
+		break;
+	case EXPLORE_HEAVY_FENCE:
+		for (int t = 0; t < machine->program->threads; t++)
+			while (machine->actors[t].buffered)
+				drain(machine, t);
+		/* fall through */
+	default:
+		explore_history_add(machine, thread, &step, value);
+	}
+	move_on(machine, thread, value, is_failed);
+}
+
+/* The one way to take the step that a join asks for. */
+static bool choose_joined(explore_machine *machine, int thread, explore_choice *choice)
+{
+	explore_choice choices[EXPLORE_CHOICES];
+	int count = explore_machine_choices(machine, choices), ways = 0;
+
+	for (int i = 0; i < count; i++)
+		if (choices[i].thread == thread) {
+			*choice = choices[i];
+			ways++;
+		}
+	return ways == 1 ||
+	       explore_machine_give_up(machine, "a joined step has several ways or none");
+}
+
+/* Takes the step, and those that are joined to it. */
+static void take_steps(explore_machine *machine, explore_choice choice)
+{
+	int thread = choice.thread;
+
+	for (int steps = 0; !machine->error; steps++) {
+		uint32_t site = explore_machine_step(machine, thread)->site;
+		const explore_step *next;
+
+		take_step(machine, choice);
+		if (!explore_joins_count || machine->error || machine->actors[thread].is_asleep)
+			return;
+		next = explore_machine_step(machine, thread);
+		if (next->kind == EXPLORE_END || next->kind == EXPLORE_FAIL ||
+		    !explore_are_joined(machine->program, site, next->site))
+			return;
+		if (steps == PLAIN_STEPS_MOST)
+			explore_machine_give_up(machine, "a loop of joined steps");
+		else if (!choose_joined(machine, thread, &choice))
+			return;
+	}
+}
+
+bool explore_machine_take(explore_machine *machine, explore_choice choice)
+{
+	machine->touched = 0;
+	machine->undo_count = 0;
+	if (choice.kind == EXPLORE_DRAIN)
+		drain(machine, choice.thread);
+	else if (choice.kind == EXPLORE_TIME_OUT || choice.kind == EXPLORE_WAKE_SPURIOUSLY)
+		wake_alone(machine, choice);
+	else
+		take_steps(machine, choice);
+	return !machine->error;
+}
+
+void explore_machine_undo(explore_machine *machine)
+{
+	while (machine->undo_count) {
+		const struct explore_undo *undo = &machine->undo[--machine->undo_count];
+
+		machine->values[undo->location] = undo->value;
+	}
+	for (int t = 0; machine->touched >> t; t++)
+		if (machine->touched >> t & 1)
+			copy_actor(&machine->actors[t], &machine->before[t]);
+	machine->touched = 0;
+}
+
+/* Beginning and end. */
+
+void explore_machine_reset(explore_machine *machine)
+{
+	explore_program *program = machine->program;
+
+	machine->touched = 0;
+	machine->undo_count = 0;
+	machine->locations = program->locations;
+	memcpy(machine->values, program->initial, sizeof(machine->values));
+	memset(machine->actors, 0, sizeof(machine->actors));
+	if (machine->history)
+		explore_history_reset(machine->history);
+	for (int t = 0; t < program->threads && !machine->error; t++) {
+		machine->actors[t].position =
+			explore_stands_for(machine, t, program->start(program, t));
+		if (program->error)
+			explore_machine_give_up(machine, program->error);
+		else
+			run_plain(machine, t);
+	}
+	machine->touched = 0;
+	machine->undo_count = 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * state_table.c - records kept once, in one growing array, found through a table of their numbers.
+ *
+ * Why it works  The array grows by a quarter and in place where the system can (realloc moves
+ *               pages, not bytes). The table of numbers is thrown away before a larger one is made,
+ *               since it can be computed from the records: no moment needs both. */
+#include "state_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM_FIRST = 256, SLOTS_FIRST = 512 };
+
+void *explore_budget_resize(explore_budget *budget, void *old, size_t old_bytes, size_t new_bytes)
+{
+	uint64_t used = budget->used - old_bytes + new_bytes;
+	void *resized;
+
+	if (budget->most && used > budget->most) {
+		budget->is_spent = true;
+		return NULL;
+	}
+	resized = realloc(old, new_bytes);
+	if (!resized) {
+		budget->is_failed = true;
+		return NULL;
+	}
+	budget->used = used;
+	return resized;
+}
+
+static uint64_t hash(const uint32_t *words, uint32_t width)
+{
+	uint64_t hash = width;
+
+	for (; width > 1; words += 2, width -= 2) {
+		hash = (hash ^ (words[0] | (uint64_t)words[1] << 32)) *
+		       UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 32;
+	}
+	if (width)
+		hash = (hash ^ words[0]) * UINT64_C(0x9e3779b97f4a7c15);
+	hash *= UINT64_C(0xff51afd7ed558ccd);
+	return hash ^ hash >> 32;
+}
+
+static void fill_slots(explore_table *table)
+{
+	memset(table->slots, 0, ((size_t)table->slots_mask + 1) * sizeof(*table->slots));
+	for (uint32_t number = 0; number < table->count; number++) {
+		uint64_t slot = hash(explore_table_at(table, number), table->width);
+
+		for (slot &= table->slots_mask; table->slots[slot];)
+			slot = (slot + 1) & table->slots_mask;
+		table->slots[slot] = number + 1;
+	}
+}
+
+/* Two thirds full is the most: beyond, searches get long. */
+static bool grow_slots(explore_table *table)
+{
+	size_t old = table->slots ? ((size_t)table->slots_mask + 1) * sizeof(uint32_t) : 0;
+	size_t new = old ? 2 * old : SLOTS_FIRST * sizeof(uint32_t);
+	uint32_t *slots = explore_budget_resize(table->budget, table->slots, old, new);
+
+	if (!slots)
+		return false;
+	table->slots = slots;
+	table->slots_mask = (uint32_t)(new / sizeof(uint32_t) - 1);
+	fill_slots(table);
+	return true;
+}
+
+static bool grow_words(explore_table *table)
+{
+	size_t bytes = (size_t)table->width * sizeof(uint32_t);
+	uint64_t room = table->room ? table->room + (uint64_t)table->room / 4 : ROOM_FIRST;
+	uint32_t *words;
+
+	if (room >= EXPLORE_NONE)
+		room = EXPLORE_NONE - 1;
+	if (room == table->room) {
+		table->budget->is_failed = true;
+		return false;
+	}
+	words = explore_budget_resize(table->budget, table->words, table->room * bytes,
+				      room * bytes);
+	if (!words)
+		return false;
+	table->words = words;
+	table->room = (uint32_t)room;
+	return true;
+}
+
+bool explore_table_init(explore_table *table, explore_budget *budget, uint32_t width)
+{
+	*table = (explore_table){.budget = budget, .width = width};
+	return grow_words(table) && grow_slots(table);
+}
+
+void explore_table_fini(explore_table *table)
+{
+	if (table->slots)
+		table->budget->used -= ((uint64_t)table->slots_mask + 1) * sizeof(uint32_t);
+	table->budget->used -= (uint64_t)table->room * table->width * sizeof(uint32_t);
+	free(table->words);
+	free(table->slots);
+	*table = (explore_table){.budget = table->budget};
+}
+
+static bool is_equal(const uint32_t *a, const uint32_t *b, uint32_t width)
+{
+	for (uint32_t i = 0; i < width; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+uint32_t explore_table_put(explore_table *table, const uint32_t *words, bool may_add)
+{
+	uint64_t hashed = hash(words, table->width), slot = hashed & table->slots_mask;
+
+	for (; table->slots[slot]; slot = (slot + 1) & table->slots_mask)
+		if (is_equal(explore_table_at(table, table->slots[slot] - 1), words, table->width))
+			return table->slots[slot] - 1;
+	if (!may_add || (table->count == table->room && !grow_words(table)))
+		return EXPLORE_NONE;
+	if (3 * ((uint64_t)table->count + 1) > 2 * ((uint64_t)table->slots_mask + 1)) {
+		if (!grow_slots(table))
+			return EXPLORE_NONE;
+		for (slot = hashed & table->slots_mask; table->slots[slot];)
+			slot = (slot + 1) & table->slots_mask;
+	}
+	memcpy(table->words + (size_t)table->count * table->width, words,
+	       table->width * sizeof(*words));
+	table->slots[slot] = table->count + 1;
+	return table->count++;
+}
