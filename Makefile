@@ -8,11 +8,13 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit check-specs check-specs-full stress bench tools lint venv clean
+.PHONY: help test audit audit-full explore explore-full conform check-specs check-specs-full stress orders bench tools lint venv clean
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
 	$(Q)$(BIN)/wakeproof audit $(if $(MODE),--mode $(MODE))
+
+audit-full: audit check-specs-full explore-full ## The audit, and what takes longer
 
 test: venv ## Run every test  [T=EXPRESSION]
 	$(Q)$(BIN)/python -m pytest -q $(if $(T),-k '$(T)')
@@ -26,6 +28,18 @@ check-specs-full: venv ## The large configurations as well, up to an hour  [T=RE
 
 stress: venv ## Run the scenarios on real cores  [T=REGEX]
 	$(Q)$(BIN)/wakeproof stress $(if $(T),-t '$(T)')
+
+explore: venv ## Every interleaving and reordering of the compiled scenarios  [T=REGEX]
+	$(Q)$(BIN)/wakeproof explore --parallel $(if $(T),-t '$(T)')
+
+explore-full: venv ## The two-carrier search without a bound on loops: minutes, 1 GB
+	$(Q)$(BIN)/wakeproof explore --parallel -t search_two --model sc,tso --loop-bound 0 --seconds 0
+
+conform: venv ## The code's state graph must be TLC's  [T=REGEX]
+	$(Q)$(BIN)/wakeproof conform $(if $(T),-t '$(T)')
+
+orders: venv ## Each memory order one step weaker must break a scenario  [T=REGEX of labels]
+	$(Q)$(BIN)/wakeproof orders $(if $(T),-t '$(T)')
 
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]

@@ -13,15 +13,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from wakeproof.judge import grading
+from wakeproof.judge import explore_reports, grading
+from wakeproof.judge.conform import ConformReport, ConformResult
+from wakeproof.judge.explore import ExploreReport
+from wakeproof.judge.explore_options import MODELS
 from wakeproof.judge.grading import ScenarioReport, TwinReport
 from wakeproof.judge.native import StressReport
+from wakeproof.judge.orders_reports import EXPLAINED, KILLED, RELAXED, OrdersReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
 
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
-LATER_JUDGES = ("sc", "tso", "rc11")
-"""Declared in seen_by for the explorer, which this version does not have: not judged here."""
+WHOLE, IN_PART = "whole", "in part"
+"""How much the explorer saw of a claim's scenarios: every execution, or what its bounds allow."""
 
+_Report = ScenarioReport | TwinReport | explore_reports.ScenarioReport | explore_reports.TwinReport
 _PROMISES = re.compile(r"^\(\* Promises(.*?)^\(\*{5}", re.DOTALL | re.MULTILINE)
 
 
@@ -46,8 +51,11 @@ class ClaimRow:
     states: int  # distinct, over these
     depth: int  # the deepest of these
     scenarios: tuple[str, ...]  # that uphold it
+    conforms: str  # "equal", "differs", "" where the concept has no comparison
+    explored: str  # how much of them, under all models: WHOLE, IN_PART, "" without a scenario
     samples: int
     check_twins: Killed
+    model_twins: dict[str, Killed]  # by sc, tso, rc11
     stress_twins: Killed
     delayed_twins: Killed
     status: str
@@ -62,6 +70,9 @@ class AuditReport:
     problems: tuple[str, ...]
     check: CheckReport
     stress: StressReport
+    explore: ExploreReport
+    conform: ConformReport
+    orders: OrdersReport
 
     @property
     def holds(self) -> bool:
@@ -82,7 +93,13 @@ def promised(specs: Path) -> list[str]:
 
 
 def audit(
-    specs: Path, sites: Iterable[tuple[str, str]], check: CheckReport, stress: StressReport
+    specs: Path,
+    sites: Iterable[tuple[str, str]],
+    check: CheckReport,
+    stress: StressReport,
+    explore: ExploreReport,
+    conform: ConformReport,
+    orders: OrdersReport,
 ) -> AuditReport:
     """Join what the judges said.
 
@@ -90,16 +107,31 @@ def audit(
         specs: the folder of the specs.
         sites: (label, claim) of each atomic site of the kernel.
         check: a report over all short configurations.
-        stress: a report over all scenarios and twins.
+        stress: a report over all scenarios and twins, on real cores.
+        explore: a report over the same, by the explorer.
+        conform: spec against code, every concept and its twins.
+        orders: every memory order one step weaker.
     """
     claims = promised(specs)
-    rows = tuple(_row(claim, check, stress) for claim in claims)
+    rows = tuple(_row(claim, check, stress, explore, conform) for claim in claims)
     problems = [
         *_unpromised(set(claims), sites, check, stress),
         *_undeclared(check, stress),
         *(f"{r.entry.config}: {r.wrong}" for r in check.results if r.wrong and not r.entry.claims),
-    ]
-    return AuditReport(rows, tuple(dict.fromkeys(problems)), check, stress)
+        *(f"conform: {_comparison(r)}" for r in conform.results if not r.holds),
+        *(f"[{s.label}]: {s.message}" for s in orders.sites
+          if s.status not in (KILLED, EXPLAINED, RELAXED)),
+        *(f"orders: {reason}" for reason in orders.unusable),
+    ]  # fmt: skip
+    return AuditReport(
+        rows, tuple(dict.fromkeys(problems)), check, stress, explore, conform, orders
+    )
+
+
+def _comparison(result: ConformResult) -> str:
+    if result.twin:
+        return f"{result.concept.name}: the twin {result.twin} makes no difference"
+    return f"{result.concept.name}: spec and code differ ({result.differences:,} states)"
 
 
 def spec_twin(result: ConfigResult) -> str:
@@ -107,13 +139,21 @@ def spec_twin(result: ConfigResult) -> str:
     return result.entry.name.removeprefix("MC").lower()
 
 
-def _row(claim: str, check: CheckReport, stress: StressReport) -> ClaimRow:
+def _row(
+    claim: str,
+    check: CheckReport,
+    stress: StressReport,
+    explore: ExploreReport,
+    conform: ConformReport,
+) -> ClaimRow:
     passing = [r for r in check.results if claim in r.entry.claims]
     killing = [r for r in check.results if r.entry.claim == claim]
     scenarios = [s for s in stress.scenarios if s.upholds == claim]
     names = {s.name for s in scenarios}
     twins = [t for t in stress.twins if t.of in names]
-    judged: list[ScenarioReport | TwinReport] = [*scenarios, *twins]
+    explored = [s for s in explore.scenarios if s.upholds == claim]
+    explored_twins = [t for t in explore.twins if t.of in {s.name for s in explored}]
+    judged: list[_Report] = [*scenarios, *twins, *explored, *explored_twins]
     problems = [f"{r.entry.config}: {r.wrong}" for r in (*passing, *killing) if r.wrong]
     problems += [f"{r.name}: {m}" for r in judged for m in r.messages]
     if not passing:
@@ -129,14 +169,37 @@ def _row(claim: str, check: CheckReport, stress: StressReport) -> ClaimRow:
     return ClaimRow(
         claim, tuple(r.entry.name for r in passing), sum(r.tlc.states for r in passing),
         max((r.tlc.depth for r in passing), default=0), tuple(sorted(names)),
-        sum(s.samples for s in scenarios), _by_check(killing), _by_stress(twins, "stress"),
-        _by_stress(twins, "delayed"), status, tuple(problems),
+        _conforms(claim, conform), _extent(explored), sum(s.samples for s in scenarios),
+        _by_check(killing),
+        {model.value: _by_model(explored_twins, model.value) for model in MODELS},
+        _by_stress(twins, "stress"), _by_stress(twins, "delayed"), status, tuple(problems),
     )  # fmt: skip
+
+
+def _conforms(claim: str, conform: ConformReport) -> str:
+    module = claim.partition("!")[0]
+    found = [r for r in conform.results if r.concept.module == module]
+    if not found:
+        return ""
+    return "equal" if all(r.holds for r in found) else "differs"
+
+
+def _extent(explored: list[explore_reports.ScenarioReport]) -> str:
+    judged = [judged for scenario in explored for judged in scenario.judged]
+    if not judged:
+        return ""
+    return WHOLE if all(one.result.exhaustive for one in judged) else IN_PART
 
 
 def _by_check(killing: list[ConfigResult]) -> Killed:
     seen = tuple(spec_twin(r) for r in killing if r.holds)
     return Killed(seen, tuple(spec_twin(r) for r in killing if not r.holds))
+
+
+def _by_model(twins: list[explore_reports.TwinReport], model: str) -> Killed:
+    due = [t for t in twins if t.expected.get(model) == "must"]
+    seen = tuple(t.name for t in due if t.killed.get(model))
+    return Killed(seen, tuple(t.name for t in due if not t.killed.get(model)))
 
 
 def _by_stress(twins: list[TwinReport], judge: str) -> Killed:

@@ -18,7 +18,11 @@ from wakeproof import errors
 from wakeproof.cli.audit import audit
 from wakeproof.cli.bench import bench
 from wakeproof.cli.check import check
+from wakeproof.cli.conform import conform
 from wakeproof.cli.doctor import doctor
+from wakeproof.cli.explore import explore
+from wakeproof.cli.orders import orders
+from wakeproof.cli.replay import replay
 from wakeproof.cli.stress import stress
 
 app = typer.Typer(
@@ -28,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS = (check, stress, audit, bench, doctor)
+COMMANDS = (check, explore, conform, orders, stress, audit, replay, bench, doctor)
 for command in COMMANDS:
     app.command()(command)
 

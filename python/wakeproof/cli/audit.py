@@ -16,16 +16,23 @@ from wakeproof import errors, paths, report
 from wakeproof.audit import HOLDS, VIOLATED, AuditReport, ClaimRow
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.errors import UsageError
-from wakeproof.judge import native, specs
+from wakeproof.judge import conform, explore, native, orders, specs
+from wakeproof.judge.explore_options import ExploreOptions
 from wakeproof.judge.native import StressOptions
+from wakeproof.judge.orders_reports import EXPLAINED
 
-COLUMNS = ("claim", "check: configs", ">states", ">depth", "stress", ">samples", "check",
-           "stress", "delayed", "verdict")  # fmt: skip
+COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios", "explored",
+           ">samples", "check", "sc", "tso", "rc11", "stress", "delayed", "verdict")  # fmt: skip
+EXPLORE_S = 20.0  # of each run of the explorer, at the most
 LEGEND = """\
 check: TLC over every state of the passing configurations; states and depth as it printed them.
-stress: scenarios on real cores and their samples, over all builds and places.
-The next three columns: twins that this judge had to see, and saw, of those declared for it.
-A claim without a scenario is judged by check alone. Not judged here: {later} (the explorer)."""
+conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to branching \
+bisimulation, at the bounds that `wakeproof conform` prints; each comparison has twins.
+explored: the scenarios under SC, x86-TSO and RC11, compiled from the same sources: whole, or in \
+part (`wakeproof explore` says by which bound).
+stress: the scenarios on real cores and their samples, over all builds and places.
+The six columns before the verdict: twins that this judge had to see, and saw, of those declared.
+A claim without a scenario is judged by check alone."""
 
 
 def audit(
@@ -45,7 +52,7 @@ def audit(
 
     Examples:
 
-      wakeproof audit                   model checking, quick stress
+      wakeproof audit                   model checking, explorer, quick stress
 
       wakeproof audit --mode tough      before a release
 
@@ -61,7 +68,14 @@ def audit(
         stressed = native.stress(
             options=options, announce=progress.announce, progress=progress.show
         )
-    found = auditing.audit(root / "specs", kernel_claims(root / "kernel"), checked, stressed)
+        explored = explore.explore(
+            options=ExploreOptions(seconds=EXPLORE_S), progress=progress.show, jobs=2
+        )
+        ordered = orders.orders(progress=progress.show, jobs=2)
+    with screen.status("conform: spec against code"):
+        conformed = conform.conform()
+    sites = kernel_claims(root / "kernel")
+    found = auditing.audit(root / "specs", sites, checked, stressed, explored, conformed, ordered)
     if markdown is not None:
         paths.write_atomically(markdown, to_markdown(found))
     if as_json:
@@ -87,9 +101,12 @@ def _cells(row: ClaimRow) -> list[str]:
         ", ".join(row.configs),
         f"{row.states:,}",
         str(row.depth),
+        row.conforms or "-",
         ", ".join(row.scenarios) or "-",
+        row.explored or "-",
         f"{row.samples:,}" if row.samples else "-",
         str(row.check_twins),
+        *(str(killed) for killed in row.model_twins.values()),
         str(row.stress_twins),
         str(row.delayed_twins),
         row.status,
@@ -97,10 +114,12 @@ def _cells(row: ClaimRow) -> list[str]:
 
 
 def _legend(found: AuditReport) -> str:
-    later = ", ".join(auditing.LATER_JUDGES)
     facts = found.stress
+    good, total = found.orders.score
     return (
-        LEGEND.format(later=later)
+        LEGEND
+        + f"\norders: {total} sites have a weaker order; {good} of these are killed in a scenario "
+        f"by it or explained in their comment ({found.orders.count(EXPLAINED)})."
         + f"\nstress ran in mode {facts.mode} on {facts.machine}, {facts.cpus_allowed} CPUs "
         f"allowed, {facts.compiler}, seed {facts.seed}."
     )
@@ -118,8 +137,19 @@ def _print(screen: Console, found: AuditReport) -> None:
         screen.print(line, style="bold red", markup=False, soft_wrap=True)
     screen.print(_legend(found), markup=False, soft_wrap=True)
     good = sum(row.status == HOLDS for row in found.rows)
-    seconds = found.check.seconds + found.stress.seconds
-    screen.print(f"\n{good} of {len(found.rows)} claims hold ({seconds:.0f} s)", markup=False)
+    shares = _shares(found)
+    spent = ", ".join(f"{judge} {seconds:.0f}" for judge, seconds in shares.items())
+    line = f"{good} of {len(found.rows)} claims hold ({sum(shares.values()):.0f} s: {spent})"
+    screen.print(f"\n{line}", markup=False, soft_wrap=True)
+
+
+def _shares(found: AuditReport) -> dict[str, float]:
+    """Return seconds by judge."""
+    return {
+        "check": found.check.seconds, "stress": found.stress.seconds,
+        "explore": found.explore.seconds, "orders": found.orders.seconds,
+        "conform": found.conform.seconds,
+    }  # fmt: skip
 
 
 def _problems(found: AuditReport) -> list[str]:
@@ -142,7 +172,7 @@ def summary(found: AuditReport) -> dict[str, Any]:
         "holds": found.holds,
         "problems": found.problems,
         "claims": list(found.rows),
-        "not_here": auditing.LATER_JUDGES,
         "stress": replace(found.stress, scenarios=(), twins=()),
-        "check_seconds": round(found.check.seconds, 1),
+        "orders": {"good": found.orders.score[0], "of": found.orders.score[1]},
+        "seconds": {judge: round(seconds, 1) for judge, seconds in _shares(found).items()},
     }

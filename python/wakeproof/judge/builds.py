@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles one scenario file with engine and kernel into a program, once per set of sources.
+"""Compiles one scenario file with an engine and the kernel, once per set of sources.
 
 What is built is named by a hash of compiler, flags and every file that goes into it, so nothing
 stale is ever run and an unchanged object is shared by builds, twins and scenario files.
@@ -26,17 +26,25 @@ from wakeproof.judge.process import Children
 COMPILE_TIMEOUT_S = 300.0
 JOBS = 2  # compilers at once
 KEPT_S = 86400.0  # what nobody used for a day is built from sources that have changed
+EXPLORED = ("-O1", "-g0", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-stack-protector",
+            "-fcf-protection=none", "-fno-pie")  # fmt: skip
+"""What the explorer runs: every access calls a hook, and nothing depends on where it is loaded."""
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Build:
-    """One compilation: optimisation, delayed or plain, a twin's name, a sanitizer's name."""
+    """One compilation: optimisation, delayed or plain, a twin's name, a sanitizer's name.
+
+    Its kind is ``stress`` (real cores), ``explored`` (scenario and kernel under the explorer) or
+    ``explorer`` (the explorer itself).
+    """
 
     opt: str = "O2"
     delayed: bool = False
     twin: str | None = None
     sanitizer: str | None = None
+    kind: str = "stress"
 
     @property
     def name(self) -> str:
@@ -88,16 +96,58 @@ class Builder:
         Raises:
             UsageError: it does not compile, or nothing in it depends on the build's twin.
         """
+        if build.kind == "explored":
+            return self.explorer(scenario, build.twin)
         stress, kernel = self._sources / "stress", self._sources / "kernel"
-        dirs = (kernel, stress)
         engine = Build(sanitizer=build.sanitizer)
         jobs = [(path, engine) for path in sorted((stress / "engine").glob("*.c"))]
         jobs += [(path, build) for path in sorted(kernel.glob("*.c"))]
         jobs.append((scenario, build))
-        commands = [self._compile_command(source, dirs, which) for source, which in jobs]
+        return self._program(scenario, jobs, build, [*_sanitizer_flags(build), "-pthread"])
+
+    def explorer(self, scenario: Path | None = None, twin: str | None = None) -> Path:
+        """Return the explorer, linked with `scenario` and the kernel; None: for programs as text.
+
+        Raises:
+            UsageError: it does not compile, or nothing in it depends on `twin`.
+        """
+        build = Build(twin=twin, kind="explored")
+        jobs = [(path, Build(kind="explorer")) for path in self._explorer_files()]
+        if scenario is None:
+            jobs = [job for job in jobs if not job[0].stem.startswith("compiled")]
+            return self._program(jobs[0][0].with_name("explorer"), jobs, build, ["-no-pie"])
+        jobs += [(path, build) for path in sorted((self._sources / "kernel").glob("*.c"))]
+        jobs.append((scenario, build))
+        return self._program(scenario, jobs, build, ["-no-pie"])
+
+    def explorer_sources(self, scenario: Path | None) -> str:
+        """Return a hash of every text that is compiled into `explorer(scenario)`, by file name."""
+        files = self._explorer_files()
+        if scenario is not None:
+            files += [*sorted((self._sources / "kernel").glob("*.c")), scenario]
+        texts: dict[str, str] = {}
+        for file in files:
+            texts |= _closure(file.resolve(), self._folders)
+        return _digest(*sorted(f"{Path(name).name}\0{text}" for name, text in texts.items()))
+
+    def _explorer_files(self) -> list[Path]:
+        """Return the explorer's sources; of the native engine it needs what prints the list."""
+        stress = self._sources / "stress"
+        engine = [stress / "engine" / name for name in ("print.c", "tally.c")]
+        return [*sorted((stress / "explorer").glob("*.c")), *engine]
+
+    @property
+    def _folders(self) -> tuple[Path, ...]:
+        return (self._sources / "kernel", self._sources / "stress")
+
+    def _program(
+        self, named: Path, jobs: list[tuple[Path, Build]], build: Build, link_flags: list[str]
+    ) -> Path:
+        """Compile `jobs` and link them to a program with the name of `named`."""
+        commands = [self._compile_command(source, self._folders, which) for source, which in jobs]
         if build.twin and not any(_twin_flag(build.twin) in command for command, _ in commands):
             raise UsageError(
-                f"{scenario}: twin {build.twin} changes nothing: no wp_twin({build.twin}) is in "
+                f"{named}: twin {build.twin} changes nothing: no wp_twin({build.twin}) is in "
                 "this file or in kernel/"
             )
         made = [
@@ -105,22 +155,18 @@ class Builder:
             for (source, _), command in zip(jobs, commands, strict=True)
         ]
         objects = [str(future.result()) for future in made]
-        link = [*self._compiler, *_sanitizer_flags(build), "-pthread", *objects]
-        target = self._folder / f"{scenario.stem}-{_digest(self._version, *link)}"
-        return self._pool.submit(self._make, scenario, link, target).result()
+        link = [*self._compiler, *link_flags, *objects]
+        target = self._folder / f"{named.stem}-{_digest(self._version, *link)}"
+        return self._pool.submit(self._make, named, link, target).result()
 
     def _compile_command(
         self, source: Path, dirs: tuple[Path, ...], build: Build
     ) -> tuple[list[str], Path]:
         """Return the command that compiles `source`, and the object it makes."""
         texts = _closure(source, dirs)
-        flags = ["-std=c11", f"-{build.opt}", "-pthread", "-Wall", "-Wextra", "-DWP_STRESS"]
-        flags += [f"-I{folder}" for folder in dirs]
-        flags += _sanitizer_flags(build)
+        flags = ["-std=c11", *_kind_flags(build), *(f"-I{folder}" for folder in dirs)]
         if os.environ.get("WAKEPROOF_CI") == "1":
             flags.append("-Werror")
-        if build.delayed:
-            flags.append("-DWP_STRESS_DELAYED")
         if build.twin and any(_uses(text, build.twin) for text in texts.values()):
             flags.append(_twin_flag(build.twin))
         command = [*self._compiler, *flags, "-c", str(source)]
@@ -162,6 +208,16 @@ def _uses(text: str, twin: str) -> bool:
 
 def _twin_flag(twin: str) -> str:
     return f"-DWP_TWIN_{twin}=1"
+
+
+def _kind_flags(build: Build) -> list[str]:
+    warnings = ["-pthread", "-Wall", "-Wextra"]
+    if build.kind == "explored":
+        return [*warnings, *EXPLORED]
+    if build.kind == "explorer":
+        return [*warnings, "-O2", "-fno-pie", "-D_GNU_SOURCE="]
+    delayed = ["-DWP_STRESS_DELAYED"] if build.delayed else []
+    return [*warnings, f"-{build.opt}", "-DWP_STRESS", *_sanitizer_flags(build), *delayed]
 
 
 def _sanitizer_flags(build: Build) -> list[str]:

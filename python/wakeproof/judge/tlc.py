@@ -93,8 +93,11 @@ def run(
     workers: int = 1,
     timeout_s: float = 600.0,
     jvm: tuple[str, ...] = SHORT_JVM,
+    options: tuple[str, ...] = (),
 ) -> TlcResult:
     """Model-check `module` (a .tla file) under `config` (a .cfg file); at most `timeout_s` seconds.
+
+    `options` are passed on to TLC.
 
     Raises:
         MissingToolError: no Java or no TLC.
@@ -104,7 +107,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="wakeproof-tlc-") as private:
         command = [str(tools.java), *jvm, f"-Djava.io.tmpdir={private}", "-cp", str(tools.jar)]
         command += ["tlc2.TLC", "-tool", "-metadir", private, "-fp", "0", "-checkpoint", "0"]
-        command += ["-workers", str(workers), "-config", str(config), module.name]
+        command += ["-workers", str(workers), *options, "-config", str(config), module.name]
         begin = time.monotonic()
         for _ in range(TRIES):
             child = children.run(command, cwd=module.parent, timeout_s=timeout_s, stall_s=STALL_S)

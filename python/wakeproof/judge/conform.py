@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge `conform`: what the compiled code does is what the spec says, state by state.
+
+Both graphs at the same bounds under SC, every interleaving: TLC's of the spec and the explorer's of
+the compiled scenario.  They must be branching bisimilar with explicit divergence, where states are
+told apart from the start by what is observed of them.
+Source: DESIGN section 6.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge import conform_code, conform_spec, explore_labels
+from wakeproof.judge.builds import Builder
+from wakeproof.judge.conform_code import Dump
+from wakeproof.judge.conform_concept import HIDDEN, Concept
+from wakeproof.judge.conform_graphs import code_side, spec_side
+from wakeproof.judge.conform_joins import join_options
+from wakeproof.judge.conform_maps import CONCEPTS
+from wakeproof.judge.conform_text import Difference, describe
+from wakeproof.judge.dot import StateGraph
+from wakeproof.judge.lts import Partition
+from wakeproof.judge.lts_example import explain
+from wakeproof.judge.lts_graph import INVISIBLE, Graph
+from wakeproof.judge.process import Children
+
+TIMEOUT_S = 900.0
+
+
+@dataclass(frozen=True)
+class ConformResult:
+    """One comparison; with a twin, the comparison must fail."""
+
+    concept: Concept
+    twin: str  # "" | "spec: Twin = ..." | "code: parker_wake_forgotten"
+    spec_states: int
+    spec_edges: int
+    code_states: int
+    code_edges: int
+    classes: int  # states that are left when equal ones are one
+    differences: int  # states of either side that equal none of the other
+    difference: Difference | None
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Say whether the two are equal; of a twin, whether they are not."""
+        return (self.difference is None) != bool(self.twin)
+
+
+@dataclass(frozen=True)
+class ConformReport:
+    """All comparisons of a job."""
+
+    results: tuple[ConformResult, ...]
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Say whether all came out as they must."""
+        return all(result.holds for result in self.results)
+
+
+Progress = Callable[[ConformResult], None]
+
+
+def conform(
+    pattern: str | None = None, *, twins: bool = True, progress: Progress | None = None
+) -> ConformReport:
+    """Compare the concepts whose name matches `pattern` (None: all), and their twins.
+
+    Raises:
+        UsageError: nothing matches, or a scenario does not compile.
+        JudgeError: TLC or the explorer gave no graph.
+        MissingToolError: no Java, no TLC or no C compiler.
+    """
+    chosen = [c for c in CONCEPTS if pattern is None or re.search(pattern, c.name, re.IGNORECASE)]
+    if not chosen:
+        raise UsageError(f"-t {pattern}: there are {', '.join(c.name for c in CONCEPTS)}")
+    begin = time.monotonic()
+    results = []
+    with Children() as children:
+        judge = _Judge(children)
+        for concept in chosen:
+            for spec_twin, code_twin in _variants(concept, twins=twins):
+                result = judge.compare(concept, spec_twin=spec_twin, code_twin=code_twin)
+                results.append(result)
+                if progress:
+                    progress(result)
+    return ConformReport(tuple(results), time.monotonic() - begin)
+
+
+def _variants(concept: Concept, *, twins: bool) -> list[tuple[bool, str | None]]:
+    found: list[tuple[bool, str | None]] = [(False, None)]
+    if twins:
+        found += [(True, None)] if concept.spec_twin else []
+        found += [(False, twin) for twin in concept.code_twins]
+    return found
+
+
+class _Judge:
+    """Makes both graphs, each once."""
+
+    def __init__(self, children: Children) -> None:
+        self.children = children
+        self.sources = paths.sources()
+        self.builder = Builder(children)
+        self.labels = explore_labels.read(self.sources)
+        self._specs: dict[tuple[str, bool], tuple[StateGraph, list[conform_spec.Action]]] = {}
+        self._codes: dict[tuple[str, str | None], Dump] = {}
+
+    def compare(self, concept: Concept, *, spec_twin: bool, code_twin: str | None) -> ConformResult:
+        """Compare one concept."""
+        begin = time.monotonic()
+        spec, actions = self._spec(concept, spec_twin=spec_twin)
+        dump = self._code(concept, code_twin)
+        numbers: dict[str, int] = {HIDDEN: INVISIBLE}
+        spec_graph = spec_side(concept, spec, actions, numbers)
+        code_graph, states = code_side(concept, dump, numbers, is_twin=bool(code_twin))
+        partition = Partition([spec_graph, code_graph])
+        difference = _difference(concept, partition, (spec_graph, code_graph), (spec, dump, states),
+                                 numbers)  # fmt: skip
+        alone = sum(partition.alone())
+        twin = f"spec: {' '.join(concept.spec_twin.values())}" if spec_twin else ""
+        return ConformResult(
+            concept, twin or (f"code: {code_twin}" if code_twin else ""),
+            len(spec_graph.observed), len(spec_graph.label), len(code_graph.observed),
+            len(code_graph.label), len(set(partition.block)), max(alone, int(bool(difference))),
+            difference, time.monotonic() - begin,
+        )  # fmt: skip
+
+    def _spec(
+        self, concept: Concept, *, spec_twin: bool
+    ) -> tuple[StateGraph, list[conform_spec.Action]]:
+        key = (concept.name, spec_twin)
+        if key not in self._specs:
+            self._specs.clear()
+            twin = concept.spec_twin if spec_twin else None
+            self._specs[key] = conform_spec.graph(
+                concept, self.sources / "specs", self.children, twin
+            )
+        return self._specs[key]
+
+    def _code(self, concept: Concept, twin: str | None) -> Dump:
+        key = (concept.name, twin)
+        if key not in self._codes:
+            self._codes.clear()
+            self._codes[key] = self._explore(concept, twin)
+        return self._codes[key]
+
+    def _explore(self, concept: Concept, twin: str | None) -> Dump:
+        scenario = self.sources / "stress" / "conform" / f"conform_{concept.scenario}.c"
+        program = self.builder.explorer(scenario, twin)
+        names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
+        with tempfile.TemporaryDirectory(prefix="wakeproof-conform-") as folder:
+            file = Path(folder) / "dump"
+            command = [str(program), "--test", concept.test, "--model", "sc", "--engine", "states",
+                       "--no-examples", "--progress", "none", "--dump", str(file), *concept.flags,
+                       *join_options(concept.joins, names)]  # fmt: skip
+            ended = self.children.run(command, timeout_s=TIMEOUT_S)
+            if ended.code or ended.timed_out or not file.exists():
+                raise JudgeError(f"the explorer on {concept.test}: {ended.output.strip()[-400:]}")
+            with file.open(encoding="utf-8") as stream:
+                try:
+                    return conform_code.read(stream, names)
+                except (JudgeError, ValueError):
+                    raise JudgeError(f"{concept.test}: {ended.output.strip()[-400:]}") from None
+
+
+def _difference(
+    concept: Concept,
+    partition: Partition,
+    graphs: tuple[Graph, Graph],
+    sides: tuple[StateGraph, Dump, list[int]],
+    numbers: dict[str, int],
+) -> Difference | None:
+    starts = [[partition.node(which, s) for s in graphs[which].starts] for which in (0, 1)]
+    blocks = [{partition.block[node] for node in nodes} for nodes in starts]
+    if blocks[0] == blocks[1]:
+        return None
+    for which in (0, 1):
+        for node in starts[which]:
+            if partition.block[node] not in blocks[1 - which]:
+                other = max(starts[1 - which], key=lambda n: partition.parted(node, n) or 0)
+                pair = (node, other) if which == 0 else (other, node)
+                return describe(concept, explain(partition, *pair), graphs, sides, numbers)
+    raise AssertionError("unreachable")

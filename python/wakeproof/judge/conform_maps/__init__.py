@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of `wakeproof conform`, one module per concept."""
+
+from __future__ import annotations
+
+from wakeproof.judge.conform_concept import Concept
+from wakeproof.judge.conform_maps.carrier import CARRIER_ONE, CARRIER_TWO
+from wakeproof.judge.conform_maps.guard import GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS
+from wakeproof.judge.conform_maps.idleset import IDLESET
+from wakeproof.judge.conform_maps.mpsc import MPSC, MPSC_THREE
+from wakeproof.judge.conform_maps.parker import PARKER
+from wakeproof.judge.conform_maps.search import SEARCH, SEARCH_LONG
+from wakeproof.judge.conform_maps.ticket import TICKET
+
+CONCEPTS: tuple[Concept, ...] = (
+    PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, MPSC, MPSC_THREE,
+    CARRIER_ONE, CARRIER_TWO, SEARCH, SEARCH_LONG,
+)  # fmt: skip

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parker: every access of the word, and every system call, is a step of the spec.
+
+What the spec remembers of memory order (who has seen which data) is no part of the code's state: it
+is a ghost, and observed, so the whole state of the spec is compared but for program counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+from wakeproof.judge.conform_code import At, Step
+from wakeproof.judge.conform_concept import Concept, Ghost
+
+THREADS = ("owner", "u1", "u2", "closer")
+WORD, DATA = 0, 64  # bytes
+BITS = ((1, "permit"), (2, "parked"), (4, "closed"))
+BEGINS = ("end", "try", "peek")
+ROUNDS = 2
+MOST = 9
+"""Credit that is counted: a twin may give or take more and more."""
+
+
+class Memory(NamedTuple):
+    """The spec's ghosts, each per unparker where that makes sense."""
+
+    seen: tuple[int, int] = (0, 0)
+    carried: tuple[int, int] = (0, 0)
+    due: tuple[int, int] = (0, 0)
+    credit: int = 0
+    is_stale: bool = False
+
+
+def word_of(at: At) -> frozenset[str]:
+    """Return the bits of the word."""
+    word = at.word(WORD)
+    return frozenset(name for bit, name in BITS if word & bit)
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each step of the code."""
+    thread = THREADS[step.thread]
+    if step.ends_sleep:
+        return f"EndWait {str(step.ends_sleep == 'late').upper()}"
+    match step.site:
+        case "Begin":
+            return f"Begin {BEGINS[step.value]}"
+        case "PK1":
+            return "Take"
+        case "PK2":
+            return "Arm"
+        case "PK3":
+            return "Leave"
+        case "PK4":
+            return f"Unpark {thread}"
+        case "PK5":
+            return "Close"
+        case "Write":
+            return f"Write {thread}"
+        case "futex_wait":
+            return "Wait"
+        case "futex_wake":
+            return f"Wake {thread}"
+    raise KeyError(step.site)
+
+
+def spec_label(
+    action: str, arguments: tuple[str, ...], _pre: Mapping[str, Any], post: Mapping[str, Any]
+) -> str:
+    """Try and Peek are one site; Begin is told by what it begins."""
+    if action == "Begin":
+        return f"Begin {post['owner']}"
+    return " ".join(("Take" if action in ("Try", "Peek") else action, *arguments))
+
+
+def after(memory: Memory, step: Step, label: str) -> Memory | None:
+    """Keep the account of Parker.tla: Acquire, Took, Effect, Give."""
+    pre = word_of(step.pre)
+    what, _, who = label.partition(" ")
+    if what == "Begin":
+        has_all = memory.seen == (ROUNDS, ROUNDS)
+        return memory if has_all == (who == "end") else None
+    if what in ("Take", "Leave"):
+        takes = "permit" in pre if what == "Leave" else pre == {"permit"}
+        if not takes and what == "Take":
+            return memory
+        seen = (max(memory.seen[0], memory.carried[0]), max(memory.seen[1], memory.carried[1]))
+        stale = memory.is_stale or (
+            takes and any(d > s for d, s in zip(memory.due, seen, strict=True))
+        )
+        return memory._replace(seen=seen, is_stale=stale, credit=max(memory.credit - takes, -MOST))
+    if what == "Unpark":
+        which = step.thread - 1
+        data = step.pre.word(DATA + 8 * which)
+        return memory._replace(
+            carried=_with(memory.carried, which, data), due=_with(memory.due, which, data),
+            credit=min(memory.credit + ("permit" not in pre), MOST),
+        )  # fmt: skip
+    return memory
+
+
+def _with(values: tuple[int, int], which: int, value: int) -> tuple[int, int]:
+    return (value, values[1]) if which == 0 else (values[0], value)
+
+
+def code_seen(at: At, memory: Memory) -> Hashable:
+    """Return the word, who sleeps, the data, and the ghosts."""
+    return (word_of(at), at.is_asleep(0), (at.word(DATA), at.word(DATA + 8)), *memory)
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    each = [(state[name]["u1"], state[name]["u2"]) for name in ("seen", "carried", "due")]
+    data = (state["data"]["u1"], state["data"]["u2"])
+    return (state["word"], state["owner"] == "asleep", data, *each, state["credit"], state["stale"])
+
+
+EACH = (('"u1"',), ('"u2"',))
+PARKER = Concept(
+    name="parker",
+    scenario="parker",
+    test="conform_parker",
+    module="Parker",
+    bounds="2 unparkers x 2 rounds, a closer",
+    threads=THREADS,
+    constants={
+        "Unparkers": '{"u1", "u2"}', "Rounds": str(ROUNDS), "MayClose": "TRUE", "Twin": '"none"',
+    },
+    plain=("Begin", "Try", "Peek", "Arm", "Wait", "Leave", "Close"),
+    arguments={
+        "EndWait": (("TRUE",), ("FALSE",)), "Write": EACH, "Unpark": EACH,
+        "Wake": (*EACH, ('"closer"',)),
+    },
+    spec_label=spec_label,
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    ghost=Ghost(Memory(), after),
+    flags=("--timeouts", "--any-spurious"),
+    spec_twin={"Twin": '"past_hides_close"'},
+    code_twins=("conform_second_wake_forgotten", "parker_lost_permit_on_timeout"),
+)  # fmt: skip

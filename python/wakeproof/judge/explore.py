@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge `explore`: every interleaving and reordering of scenarios, twins and small programs.
+
+Source: DESIGN section 5.  The explorer itself is ``stress/explorer``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge import explore_grading, explore_labels, explore_run, explore_tokens, scenarios
+from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explore_replay import programs_in, selected, sources_hash
+from wakeproof.judge.explore_reports import ScenarioReport, TwinReport
+from wakeproof.judge.explore_results import Found, Result
+from wakeproof.judge.explore_tokens import Token
+from wakeproof.judge.grading import NOT_JUDGED, VIOLATED
+from wakeproof.judge.process import Children
+from wakeproof.judge.scenarios import Scenario, Selection, Twin
+
+Progress = Callable[[str, int, int], None]
+"""Called with what runs, steps done and steps in all."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A bad execution, its token, and where it was saved (None: it was not)."""
+
+    token: Token
+    found: Found
+    saved: Path | None = None
+
+
+@dataclass(frozen=True)
+class ExploreReport:
+    """All verdicts of one job and how it was run."""
+
+    scenarios: tuple[ScenarioReport, ...]
+    twins: tuple[TwinReport, ...]
+    options: ExploreOptions
+    counterexamples: tuple[Counterexample, ...]
+    seconds: float
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        """Return the status of each scenario, program and twin by name."""
+        judged = {report.name: report.status for report in self.scenarios}
+        return judged | {report.name: report.status for report in self.twins}
+
+    @property
+    def violated(self) -> bool:
+        """Say whether something failed."""
+        return VIOLATED in self.statuses.values()
+
+    @property
+    def not_judged(self) -> tuple[str, ...]:
+        """Return the names without a verdict: never a pass."""
+        return tuple(name for name, s in self.statuses.items() if s == NOT_JUDGED)
+
+    def ok(self, strict: bool = False) -> bool:
+        """Say whether all held; `strict`: and all were judged."""
+        return not self.violated and not (strict and self.not_judged)
+
+
+def explore(
+    files: Iterable[Path] | None = None,
+    regex: str | None = None,
+    options: ExploreOptions | None = None,
+    *,
+    twins: bool = True,
+    jobs: int = 1,
+    save: Path | None = None,
+    progress: Progress | None = None,
+) -> ExploreReport:
+    """Explore scenario files (.c; the project's own if None) and programs (any other file).
+
+    Counterexamples of what is violated are saved to the folder `save` unless it is None.
+
+    Raises:
+        UsageError: a bad option, an unknown name, a file that cannot be read or does not compile.
+        MissingToolError: no C compiler.
+    """
+    chosen = (options or ExploreOptions()).checked()
+    if jobs < 1:
+        raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
+    with Children() as children:
+        job = _Job(chosen, children, jobs, save, progress)
+        return job.report(files, regex, twins)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One run of the explorer: a scenario, or a twin of it, under one model."""
+
+    scenario: Scenario
+    model: Model
+    betrays: Twin | None = None
+
+    @property
+    def twin(self) -> str | None:
+        """Return the twin's name."""
+        return self.betrays.name if self.betrays else None
+
+    def is_betrayed(self, result: Result) -> bool:
+        """Say whether a run that did not see all shows the twin's defect."""
+        twin = self.betrays
+        return (
+            twin is not None
+            and not result.exhaustive
+            and any(explore_grading.betrays(twin, self.scenario, f) for f in result.outcomes)
+        )
+
+    @property
+    def name(self) -> str:
+        return f"{self.twin or self.scenario.name} {self.model.label}"
+
+
+class _Job:
+    def __init__(
+        self,
+        options: ExploreOptions,
+        children: Children,
+        jobs: int,
+        save: Path | None,
+        progress: Progress | None,
+    ) -> None:
+        self._options, self._children, self._jobs = options, children, jobs
+        self._save = save
+        self._progress = progress or (lambda _next, _done, _total: None)
+        self._builder = Builder(children)
+        self._labels = explore_labels.read(paths.sources())
+        self._lock = threading.Lock()
+        self._done = self._total = 0
+        self._counterexamples: list[Counterexample] = []
+
+    def report(self, files: Iterable[Path] | None, regex: str | None, twins: bool) -> ExploreReport:
+        started = time.monotonic()
+        given = None if files is None else scenarios.find(files)
+        texts = [file for file in given or () if file.suffix != ".c"]
+        code = None if given is None else [file for file in given if file.suffix == ".c"]
+        judged = self._programs(texts, regex) if texts else ()
+        twin_reports: tuple[TwinReport, ...] = ()
+        if code is None or code:
+            found, twin_reports = self._scenarios(scenarios.find(code), regex, twins)
+            judged += found
+        return ExploreReport(
+            judged, twin_reports, self._options, tuple(self._counterexamples),
+            time.monotonic() - started,
+        )  # fmt: skip
+
+    def _programs(self, files: list[Path], regex: str | None) -> tuple[ScenarioReport, ...]:
+        """Explore each program of each file; `regex` finds programs by name."""
+        self._progress("compiling", 0, 0)
+        program = self._builder.explorer()
+        reports: list[ScenarioReport] = []
+        for file in files:
+            programs = selected(programs_in(file), regex)
+            self._progress(file.name, 0, 0)
+            results = explore_run.run_programs(
+                self._children, program, list(programs.values()), self._options
+            )
+            unread = next((r for r in results if r.error and not r.threads), None)
+            if unread:
+                raise UsageError(f"{file}: {unread.program}: {unread.error}")
+            each = len(results) // len(programs)
+            for at, (name, text) in enumerate(programs.items()):
+                own = results[at * each : (at + 1) * each]
+                judged = explore_grading.judge_program(str(file), name, own)
+                self._keep(file, judged, None, sources_hash(self._builder, None, text))
+                reports.append(judged)
+        return tuple(reports)
+
+    def _scenarios(
+        self, files: list[Path], regex: str | None, with_twins: bool
+    ) -> tuple[tuple[ScenarioReport, ...], tuple[TwinReport, ...]]:
+        every, selection = self._select(files, regex, with_twins)
+        owners = [selection.scenario_of(twin, every) for twin in selection.twins]
+        tasks = [_Task(s, model) for s in selection.scenarios for model in self._options.models]
+        tasks += [
+            _Task(owner, model, twin)
+            for twin, owner in zip(selection.twins, owners, strict=True)
+            for model in self._options.models
+        ]
+        self._total = len(tasks)
+        sets: dict[str, list[_Task]] = {}  # the models of one scenario or twin, smallest first
+        for task in tasks:
+            sets.setdefault(task.twin or task.scenario.name, []).append(task)
+        results: dict[_Task, list[Result]] = {}
+        with ThreadPoolExecutor(self._jobs) as pool:
+            try:
+                for found in pool.map(self._run_models, sets.values()):
+                    results |= found
+            except BaseException:  # Ctrl-C, or a twin that does not compile: nobody waits for more
+                self._children.kill_all()
+                raise
+        judged = tuple(self._scenario(s, results) for s in selection.scenarios)
+        twins = tuple(
+            self._twin(twin, owner, results)
+            for twin, owner in zip(selection.twins, owners, strict=True)
+        )
+        return judged, twins
+
+    def _select(
+        self, files: list[Path], regex: str | None, with_twins: bool
+    ) -> tuple[list[Scenario], Selection]:
+        self._progress("compiling", 0, 0)
+
+        def listed(file: Path) -> tuple[list[Scenario], list[Twin]]:
+            return scenarios.declared(file, self._builder, self._children, Build(kind="explored"))
+
+        with ThreadPoolExecutor(2) as pool:
+            listings = list(pool.map(listed, files))
+        every = [scenario for listing, _ in listings for scenario in listing]
+        twins = [twin for _, listing in listings for twin in listing]
+        return every, scenarios.select(every, twins, regex, with_twins)
+
+    def _run_models(self, tasks: list[_Task]) -> dict[_Task, list[Result]]:
+        """Run one scenario or twin under each model.
+
+        An execution under SC is one under TSO and RC11 too: what betrays a twin that is too large
+        to be explored whole is not looked for again in the larger models.
+        """
+        found: dict[_Task, list[Result]] = {}
+        betrayed: Result | None = None
+        for task in tasks:
+            if betrayed:
+                self._done += 1
+                found[task] = [replace(betrayed, model=task.model, stopped="inclusion")]
+                continue
+            found[task] = self._run(task)
+            if task.model is Model.SC and task.betrays is not None:
+                betrayed = next((r for r in found[task] if task.is_betrayed(r)), None)
+        return found
+
+    def _run(self, task: _Task) -> list[Result]:
+        self._progress(task.name, self._done, self._total)
+        program = self._builder.program(task.scenario.file, Build(twin=task.twin, kind="explored"))
+
+        def tick(at: dict[str, float]) -> None:
+            self._progress(f"{task.name}: {size_of(at)}", self._done, self._total)
+
+        options = replace(self._options, models=(task.model,), engine=self._engine(task.model))
+        try:
+            found = explore_run.run_test(self._children, program, task.scenario.name, options, tick)
+        except JudgeError as error:
+            found = [failed(task.name, task.model, str(error))]
+        with self._lock:
+            self._done += 1
+        return found
+
+    def _engine(self, model: Model) -> str:
+        """Return the engine for `model` alone; states are for SC and TSO."""
+        engine = self._options.engine
+        return "graphs" if engine == "both" and model is Model.RC11 else engine
+
+    def _scenario(self, of: Scenario, results: dict[_Task, list[Result]]) -> ScenarioReport:
+        own = [r for model in self._options.models for r in results[_Task(of, model)]]
+        report = explore_grading.judge_scenario(of, own, self._labels)
+        self._keep(of.file, report, None, sources_hash(self._builder, of.file))
+        return report
+
+    def _twin(self, twin: Twin, of: Scenario, results: dict[_Task, list[Result]]) -> TwinReport:
+        own = [r for model in self._options.models for r in results[_Task(of, model, twin)]]
+        report = explore_grading.judge_twin(twin, of, own, self._labels)
+        self._keep(twin.file, report, twin, sources_hash(self._builder, twin.file))
+        return report
+
+    def _keep(
+        self, file: Path, report: ScenarioReport | TwinReport, twin: Twin | None, sources: str
+    ) -> None:
+        """Give a token to the worst execution under each model, and save it."""
+        for judged in report.judged:
+            worst = judged.worst
+            if worst is None or not worst.found.example:
+                continue
+            name = twin.of if twin else report.name
+            token = explore_tokens.make(
+                file, name, twin.name if twin else "", judged.model, judged.result.engine,
+                self._options, worst.found, sources,
+            )  # fmt: skip
+            saved = explore_tokens.save(token, worst.found, self._save) if self._save else None
+            self._counterexamples.append(Counterexample(token, worst.found, saved))
+
+
+def size_of(at: dict[str, float]) -> str:
+    """Return how far a run is: ``1,000 executions of about 5,040``."""
+    size = ", ".join(f"{at[key]:,.0f} {key}" for key in ("executions", "states") if at[key])
+    return f"{size} of about {at['estimate']:,.0f}" if at.get("estimate") else size
+
+
+def failed(name: str, model: Model, error: str) -> Result:
+    """Return the result of a run that gave none."""
+    return Result(
+        name, model, "", 0, (), 0, 0, 0, 0, 0, 0, 0, exhaustive=False, stopped="", error=error,
+        seconds=0.0, bytes=0,
+    )  # fmt: skip

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From outcomes to verdicts, per model.  Pure: no clock, no process, no file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from wakeproof.judge.explore_labels import Labels
+from wakeproof.judge.explore_options import Model
+from wakeproof.judge.explore_reports import Judged, Outcome, ScenarioReport, TwinReport
+from wakeproof.judge.explore_results import BAD, Found, Result
+from wakeproof.judge.explore_trace import broken_at
+from wakeproof.judge.grading import HELD, NOT_JUDGED, VIOLATED, expectation
+from wakeproof.judge.scenarios import Scenario, Twin
+
+REACHES = (Model.TSO, Model.RC11)
+"""Where a REQUIRED outcome must be reachable: real cores show it, and show no more than these."""
+
+ALWAYS_BAD = {"race": "conflicting accesses, one of them plain, that nothing orders",
+              "assertion": "an assertion does not hold"}  # fmt: skip
+NEVER_GRADED = {"asleep": "asleep for ever, its word as expected: deadlock",
+                "missed": "asleep for ever though its word has changed: a missed wakeup",
+                "stuck": "loops for ever, however fair the scheduling"}  # fmt: skip
+
+
+def judge_scenario(scenario: Scenario, results: Sequence[Result], labels: Labels) -> ScenarioReport:
+    """Grade every outcome under every model: violated before not judged before held."""
+    judged = tuple(_judge(scenario, result, labels) for result in results)
+    split = disagreements(results)
+    return ScenarioReport(
+        scenario.name, str(scenario.file), scenario.claim, scenario.upholds,
+        VIOLATED if split else _worst([j.status for j in judged]), judged, split,
+    )  # fmt: skip
+
+
+def judge_program(file: str, name: str, results: Sequence[Result]) -> ScenarioReport:
+    """Judge a program as text, which declares no grades: whatever ends well is acceptable."""
+    judged = []
+    for result in results:
+        outcomes = tuple(_ungraded(found) for found in result.outcomes)
+        messages = _failures(result, outcomes, "")
+        at = _broken_at(outcomes, Labels(), result.model)
+        judged.append(Judged(result, VIOLATED if messages else HELD, outcomes, tuple(messages), at))
+    split = disagreements(results)
+    status = VIOLATED if split else _worst([j.status for j in judged])
+    return ScenarioReport(name, file, "", "", status, tuple(judged), split)
+
+
+def judge_twin(twin: Twin, of: Scenario, results: Sequence[Result], labels: Labels) -> TwinReport:
+    """Say whether each model killed the twin exactly if it was declared to."""
+    failures: list[str] = []
+    doubts: list[str] = []
+    expected: dict[str, str] = {}
+    killed: dict[str, bool] = {}
+    judged = []
+    for result in results:
+        model = result.model
+        bad = tuple(
+            Outcome(found, "FORBIDDEN", "betrays the defect")
+            for found in result.outcomes
+            if betrays(twin, of, found)
+        )
+        expected[model.value] = expectation(twin, model.value)
+        killed[model.value] = killed.get(model.value, False) or bool(bad)
+        failure, doubt = _twin_messages(twin, result, bad, expected[model.value])
+        failures += failure
+        doubts += doubt
+        status = VIOLATED if failure else NOT_JUDGED if doubt else HELD
+        at = _broken_at(bad, labels, model)
+        judged.append(Judged(result, status, bad, tuple(failure + doubt), at))
+    status = VIOLATED if failures else NOT_JUDGED if doubts else HELD
+    return TwinReport(
+        twin.name, str(twin.file), twin.of, twin.defect, twin.shows, status,
+        tuple(failures + doubts), tuple(judged), expected, killed,
+    )  # fmt: skip
+
+
+def disagreements(results: Sequence[Result]) -> tuple[str, ...]:
+    """Say where two exhaustive engines give different outcomes: one of them is wrong."""
+    found = []
+    whole = [result for result in results if result.exhaustive and not result.error]
+    for one, other in combinations(whole, 2):
+        if one.model is other.model and one.texts != other.texts:
+            only = [f"{a.engine} alone gives {', '.join(sorted(a.texts - b.texts))}"
+                    for a, b in ((one, other), (other, one)) if a.texts - b.texts]  # fmt: skip
+            found.append(f"{one.model.label}: the engines disagree: {'; '.join(only)}")
+    return tuple(found)
+
+
+def betrays(twin: Twin, of: Scenario, found: Found) -> bool:
+    """Say whether the outcome shows the twin's defect; a race or assertion always does."""
+    return found.verdict in ALWAYS_BAD or twin.betrayed_by(found.text, of)
+
+
+def grade(scenario: Scenario, found: Found) -> Outcome:
+    """Return the outcome with the grade that the scenario gives it."""
+    if found.verdict in ALWAYS_BAD:
+        return Outcome(found, "FORBIDDEN", ALWAYS_BAD[found.verdict])
+    graded = scenario.graded(found.text)
+    if graded is None:
+        return Outcome(found, "", NEVER_GRADED.get(found.verdict, "no grade covers it"))
+    return Outcome(found, graded.grade, graded.reason)
+
+
+def _judge(scenario: Scenario, result: Result, labels: Labels) -> Judged:
+    outcomes = tuple(grade(scenario, found) for found in result.outcomes)
+    known = ", ".join(outcome.pattern for outcome in scenario.outcomes)
+    failures = _failures(result, outcomes, known)
+    doubts = []
+    for declared in scenario.outcomes:
+        seen = any(scenario.graded(outcome.found.text) == declared for outcome in outcomes)
+        if declared.grade != "REQUIRED" or seen or failures or result.model not in REACHES:
+            continue
+        message = f"required outcome {declared.pattern} is not reachable"
+        if result.exhaustive:
+            failures.append(message)
+        else:
+            doubts.append(f"required outcome {declared.pattern} was not met: {result.coverage}")
+    if not result.outcomes and not failures:
+        message = f"no execution came to its end: {result.coverage}"
+        (failures if result.exhaustive else doubts).append(message)
+    status = VIOLATED if failures else NOT_JUDGED if doubts else HELD
+    at = _broken_at(outcomes, labels, result.model)
+    return Judged(result, status, outcomes, tuple(failures + doubts), at)
+
+
+def _failures(result: Result, outcomes: Sequence[Outcome], known: str) -> list[str]:
+    if result.error:
+        return [result.error]
+    failures = []
+    for outcome in outcomes:
+        found = outcome.found
+        where = f"{found.text} ({found.count:,} of {result.executions or result.states:,})"
+        if outcome.grade == "FORBIDDEN":
+            failures.append(f"forbidden outcome {where}: {outcome.reason}")
+        elif not outcome.grade:
+            declared = f"; declared are {known}" if known else ""
+            failures.append(f"outcome {where} is covered by no grade: {outcome.reason}{declared}")
+    if result.duplicates:
+        failures.append(f"{result.duplicates:,} executions came twice: the explorer is broken")
+    return failures
+
+
+def _twin_messages(
+    twin: Twin, result: Result, bad: Sequence[Outcome], expected: str
+) -> tuple[list[str], list[str]]:
+    """Return failures and doubts."""
+    where = f"{result.model.label} ({result.engine})"
+    if result.error:
+        return [f"{where}: {result.error}"], []
+    if bad and expected == "must not":
+        text = bad[0].found.text
+        return [f"{where} shows {text} and {result.model.value} is neither in seen_by nor "
+                "in chance"], []  # fmt: skip
+    if not bad and expected == "must":
+        message = f"{where} does not show {twin.shows}"
+        if result.exhaustive:
+            return [f"{message}, though {result.model.value} is in seen_by"], []
+        return [], [f"{message}: {result.coverage}"]
+    if not bad and expected == "must not" and not result.exhaustive:
+        return [], [f"{where} has not shown {twin.shows}, as it should: {result.coverage}"]
+    return [], []
+
+
+def _ungraded(found: Found) -> Outcome:
+    if found.verdict in BAD:
+        reason = {**ALWAYS_BAD, **NEVER_GRADED}[found.verdict]
+        return Outcome(found, "FORBIDDEN", reason)
+    return Outcome(found, "ACCEPTABLE", "")
+
+
+def _broken_at(outcomes: Sequence[Outcome], labels: Labels, model: Model) -> str:
+    bad = [o.found for o in outcomes if o.is_bad and o.found.example]
+    if not bad:
+        return ""
+    return broken_at(min(bad, key=lambda found: len(found.example)), labels, model)
+
+
+def _worst(statuses: Sequence[str]) -> str:
+    return next((s for s in (VIOLATED, NOT_JUDGED) if s in statuses), HELD)

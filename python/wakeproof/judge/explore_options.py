@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How to explore: models, engine, bounds, limits; each value checked where it comes in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from enum import Enum
+
+from wakeproof.errors import UsageError
+
+ENGINES = ("auto", "graphs", "states", "both")
+ORDERS = ("plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst")
+MOST_SECONDS = 1e7
+_SAMPLE = re.compile(r"random(?::n=(?P<random_n>\d+))?|pct:d=(?P<d>\d+)(?:,n=(?P<pct_n>\d+))?")
+SAMPLES = 10_000
+
+
+class Model(Enum):
+    """A memory model; its value is what commands and scenarios call it."""
+
+    SC = "sc"
+    TSO = "tso"
+    RC11 = "rc11"
+
+    @property
+    def label(self) -> str:
+        """Return the name as reports print it."""
+        return self.value.upper()
+
+
+MODELS = tuple(Model)
+
+
+@dataclass(frozen=True)
+class ExploreOptions:
+    """How to explore; the defaults are those of the command line.
+
+    `orders` puts other memory orders in place of those in the source: (file, line, order).
+    """
+
+    models: tuple[Model, ...] = MODELS
+    engine: str = "auto"
+    loop_bound: int = 4
+    preemptions: int | None = None
+    timeouts: bool = True
+    spurious: int = 0
+    linux_futex: bool = False
+    c11_release_sequence: bool = False
+    paper_scb: bool = False
+    sample: int = 0
+    pct_depth: int = 0
+    seed: int = 1
+    max_executions: int = 0
+    max_bytes: int = 2 << 30
+    seconds: float = 60.0
+    check_duplicates: bool = False
+    orders: tuple[tuple[str, int, str], ...] = ()
+
+    def checked(self) -> ExploreOptions:
+        """Return self.
+
+        Raises:
+            UsageError: a value is not allowed; the message says which are.
+        """
+        if not self.models:
+            raise UsageError("no model to explore: give sc, tso, rc11 or all")
+        if self.engine not in ENGINES:
+            raise UsageError(f"unknown engine {self.engine!r}; there are {', '.join(ENGINES)}")
+        if self.engine == "states" and Model.RC11 in self.models:
+            raise UsageError("engine states knows sc and tso: give --model sc or tso")
+        _within("loop bound", self.loop_bound, 0, 1_000_000)
+        _within("spurious wakeups", self.spurious, 0, 100)
+        _within("samples", self.sample, 0, 2**63 - 1)
+        _within("pct depth", self.pct_depth, 0, 100)
+        _within("seed", self.seed, 0, 2**63 - 1)
+        _within("executions", self.max_executions, 0, 2**63 - 1)
+        _within("bytes", self.max_bytes, 0, 2**63 - 1)
+        if self.preemptions is not None:
+            _within("preemptions", self.preemptions, 0, 1000)
+            if self.engine != "states":
+                raise UsageError("a bound on preemptions needs engine states: graphs have none")
+        if not 0 <= self.seconds <= MOST_SECONDS:
+            raise UsageError(f"seconds must be from 0 to {MOST_SECONDS:.0f}, not {self.seconds}")
+        if self.pct_depth and not self.sample:
+            raise UsageError("a pct depth needs a number of samples")
+        for _, line, order in self.orders:
+            _within("line", line, 1, 1_000_000)
+            if order not in ORDERS:
+                raise UsageError(f"unknown order {order!r}; there are {', '.join(ORDERS)}")
+        return self
+
+    def arguments(self, *, examples: bool = True) -> list[str]:
+        """Return the explorer's arguments."""
+        found = [
+            "--model", ",".join(model.value for model in self.models), "--engine", self.engine,
+            "--loop-bound", str(self.loop_bound), "--spurious", str(self.spurious),
+            "--futex", "linux" if self.linux_futex else "none",
+            "--release-sequence", "c11" if self.c11_release_sequence else "c++20",
+            "--scb", "paper" if self.paper_scb else "genmc", "--seed", str(self.seed),
+            "--sample", str(self.sample), "--pct", str(self.pct_depth),
+            "--max-executions", str(self.max_executions), "--max-bytes", str(self.max_bytes),
+            "--max-seconds", f"{self.seconds:.3f}",
+        ]  # fmt: skip
+        if self.preemptions is not None:
+            found += ["--preemptions", str(self.preemptions)]
+        found += ["--timeouts"] * self.timeouts
+        found += ["--check-duplicates"] * self.check_duplicates
+        found += ["--no-examples"] * (not examples)
+        for file, line, order in self.orders:
+            found += ["--order", f"{file}:{line}={order}"]
+        return found
+
+    def changed(self) -> dict[str, object]:
+        """Return what differs from the defaults, as plain data; the models stand apart."""
+        plain = ExploreOptions()
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != "models" and getattr(self, field.name) != getattr(plain, field.name)
+        }
+
+
+def models_of(text: str) -> tuple[Model, ...]:
+    """Return the models that `text` names: one, several joined by commas, or ``all``.
+
+    Raises:
+        UsageError: a name that no model has.
+    """
+    found: set[Model] = set()
+    for word in filter(None, (word.strip().lower() for word in text.split(","))):
+        if word == "all":
+            found.update(MODELS)
+        elif word in {model.value for model in MODELS}:
+            found.add(Model(word))
+        else:
+            raise UsageError(f"unknown model {word!r}; there are sc, tso, rc11, all")
+    return tuple(model for model in MODELS if model in found)
+
+
+def sample_of(text: str) -> tuple[int, int]:
+    """Return number of samples and PCT depth (0: uniform) of ``random`` or ``pct:d=3,n=500``.
+
+    Raises:
+        UsageError: neither of the two.
+    """
+    found = _SAMPLE.fullmatch(text)
+    if not found:
+        raise UsageError(
+            f"unknown sample {text!r}; write random, random:n=5000, pct:d=3 or pct:d=3,n=5000"
+        )
+    number = int(found["random_n"] or found["pct_n"] or SAMPLES)
+    depth = int(found["d"] or 0)
+    if number < 1 or (found["d"] and depth < 1):
+        raise UsageError(f"sample {text!r}: n and d must be at least 1")
+    return number, depth
+
+
+def bytes_of(text: str) -> int:
+    """Return a number of bytes: ``500M``, ``2G``, ``1000000``.
+
+    Raises:
+        UsageError: not such a number.
+    """
+    found = re.fullmatch(r"(\d{1,15})([KMGT]?)", text.strip().upper())
+    if not found:
+        raise UsageError(f"{text!r} is no number of bytes; write 500M, 2G or 1000000")
+    return int(found[1]) << 10 * " KMGT".index(found[2] or " ")
+
+
+def _within(what: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise UsageError(f"{what} must be from {least} to {most}, not {value}")

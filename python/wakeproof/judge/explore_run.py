@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the explorer: one process for a scenario, or for thousands of programs as text."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge.explore_options import ExploreOptions
+from wakeproof.judge.explore_results import Result, parse
+from wakeproof.judge.process import Children
+
+GRACE_S = 60.0  # beyond the limit that the explorer keeps by itself
+LOOK_S = 0.5
+
+Tick = Callable[[dict[str, float]], None]
+"""Called now and then with executions, states and seconds so far."""
+
+
+def run_test(
+    children: Children,
+    program: Path,
+    test: str,
+    options: ExploreOptions,
+    tick: Tick | None = None,
+    *,
+    sites: bool = False,
+) -> list[Result]:
+    """Explore a scenario that is linked into `program`, under each model of `options`."""
+    command = [str(program), "--test", test, *["--sites"] * sites]
+    return _run(children, command, options, len(options.models), tick)
+
+
+def run_programs(
+    children: Children,
+    program: Path,
+    texts: Sequence[str],
+    options: ExploreOptions,
+    tick: Tick | None = None,
+    *,
+    examples: bool = True,
+) -> list[Result]:
+    """Explore each program, under each model: results in that order."""
+    with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
+        file = Path(folder) / "programs.txt"
+        file.write_text("\nend\n".join(text.strip("\n") for text in texts) + "\n", "utf-8")
+        command = [str(program), "--program", str(file)]
+        runs = len(options.models) * len(texts)
+        return _run(children, command, options, runs, tick, examples=examples)
+
+
+def _run(
+    children: Children,
+    command: list[str],
+    options: ExploreOptions,
+    runs: int,
+    tick: Tick | None,
+    *,
+    examples: bool = True,
+) -> list[Result]:
+    chosen = options.checked()
+    limit_s = runs * (2 if chosen.engine == "both" else 1) * chosen.seconds
+    with _watched(tick) as progress:
+        ended = children.run(
+            [*command, *chosen.arguments(examples=examples), "--progress", progress],
+            timeout_s=limit_s + GRACE_S if chosen.seconds else None,
+        )
+    lines = ended.output.splitlines()
+    if ended.timed_out:
+        raise JudgeError(f"{command[0]} did not keep its limit of {limit_s:.0f} s")
+    if ended.code == 2:
+        raise UsageError(ended.output.strip())
+    if ended.code != 0:
+        ending = f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}"
+        said = "\n".join(line[:300] for line in lines[-5:])
+        raise JudgeError(f"{' '.join(command)} crashed ({ending}): {said}")
+    return [parse(line) for line in lines if line.startswith("{")]
+
+
+@contextlib.contextmanager
+def _watched(tick: Tick | None) -> Iterator[str]:
+    """Give the explorer a file to write its progress to, and pass on what comes."""
+    if tick is None:
+        yield "none"
+        return
+    over = threading.Event()
+    with tempfile.NamedTemporaryFile("r", prefix="wakeproof-", encoding="utf-8") as file:
+
+        def look() -> None:
+            rest = ""
+            while not over.wait(LOOK_S):
+                *whole, rest = (rest + file.read()).split("\n")
+                if whole:
+                    tick(json.loads(whole[-1]))
+
+        watcher = threading.Thread(target=look, daemon=True)
+        watcher.start()
+        try:
+            yield file.name
+        finally:
+            over.set()
+            watcher.join()

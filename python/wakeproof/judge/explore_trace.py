@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A counterexample as people read it: a row per step, a column per thread.
+
+Each row says what the thread did, with the label of its site, the value it got, and which row
+wrote that value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wakeproof.judge.explore_labels import Labels
+from wakeproof.judge.explore_options import Model
+from wakeproof.judge.explore_results import INITIAL, NO_READ, Event, Found
+
+WOKEN = {0: "woken", 1: "word has changed", 2: "timed out"}
+ADDRESSES = 1 << 32
+ASLEEP = ("asleep", "missed")
+_MACRO = re.compile(r"^WP__EXPLORE_\w+ &?")  # seam.h's name of an operation before its place
+_UPDATES = {"exchange": "exchange", "add": "fetch_add", "or": "fetch_or", "and": "fetch_and"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One step.  `cells` has a text per thread, empty for all but one."""
+
+    number: int
+    thread: int
+    label: str
+    place: str  # "guard.h:120"
+    cells: tuple[str, ...]
+    value: str
+    read_from: str
+    is_stale: bool
+
+
+def rows(found: Found, labels: Labels, model: Model) -> list[Row]:
+    """Return a row per event of an execution; numbers start at 1."""
+    events = found.example
+    threads = 1 + max((event.thread for event in events), default=0)
+    stale = _stale(events, model)
+    ends = {event.thread: at for at, event in enumerate(events) if not event.drain}
+    table = []
+    for at, event in enumerate(events):
+        site = event.site
+        label = labels.of(site.file, site.line) if site else ""
+        cells = [""] * threads
+        cells[event.thread] = " ".join(filter(None, (label, operation(event))))
+        sleeps = found.verdict in ASLEEP and event.kind == "wait" and ends[event.thread] == at
+        table.append(Row(
+            at + 1, event.thread, label, f"{site.file}:{site.line}" if site else "", tuple(cells),
+            "sleeps for ever" if sleeps else _value(event), _source(event, at in stale, model),
+            at in stale,
+        ))  # fmt: skip
+    return table
+
+
+def operation(event: Event) -> str:
+    """Return what the event does: ``x = 1 release``, ``load y acquire``."""
+    place = _MACRO.sub("", event.location or "")
+    match event.kind:
+        case _ if event.drain:
+            return f"({place} = {number(event.written or 0)} reaches memory)"
+        case "store":
+            return f"{place} = {number(event.operand)} {event.order}"
+        case "plain_store":
+            return f"{place} = {number(event.operand)} (plain)"
+        case "load":
+            return f"load {place} {event.order}"
+        case "plain_load":
+            return f"load {place} (plain)"
+        case "exchange" | "add" | "or" | "and":
+            return f"{_UPDATES[event.kind]} {place} {number(event.operand)} {event.order}"
+        case "cas":
+            values = f"{number(event.expected)} -> {number(event.operand)}"
+            return f"cas {place} {values} {event.order}"
+        case "fence":
+            return f"fence {event.order}"
+        case "wait":
+            return f"futex wait {place} while {event.expected}"
+        case "wake":
+            return f"futex wake {place} {event.operand}"
+        case "fail":
+            return f"assertion fails: {event.text or (event.site.what if event.site else '')}"
+        case _:
+            return event.kind.replace("_", " ")
+
+
+def number(value: int) -> str:
+    """Return the number; an address in hexadecimal."""
+    return str(value) if value < ADDRESSES else f"{value:#x}"
+
+
+def broken_at(found: Found, labels: Labels, model: Model) -> str:
+    """Return the site that shows best where a claim broke: ``[S3]``, or file and line.
+
+    That is the last stale read that has a label, else the last step that has one.
+    """
+    table = [row for row in rows(found, labels, model) if row.place]
+    ranked = sorted(table, key=lambda row: (bool(row.label), row.is_stale, row.number))
+    return (ranked[-1].label or ranked[-1].place) if ranked else ""
+
+
+def _value(event: Event) -> str:
+    if event.drain or (event.read_from == NO_READ and event.kind not in ("wait", "wake")):
+        return ""
+    if event.kind == "wait":
+        return WOKEN.get(event.value, str(event.value))
+    if event.kind == "wake":
+        return f"{event.value} woken"
+    if event.kind == "cas" and event.written is None:
+        return f"{number(event.value)}, fails"
+    return number(event.value)
+
+
+def _source(event: Event, is_stale: bool, model: Model) -> str:
+    if event.read_from == NO_READ or event.drain:
+        return ""
+    source = "initial value" if event.read_from == INITIAL else f"#{event.read_from + 1}"
+    if not is_stale:
+        return source
+    allowed = "the newer one is in a store buffer" if model is Model.TSO else "nothing orders it"
+    return f"{source}, old: {allowed}"
+
+
+def _stale(events: Sequence[Event], model: Model) -> set[int]:
+    """Return which events read another write than the latest one above them to that location."""
+    latest: dict[str, int] = {}
+    found = set()
+    for at, event in enumerate(events):
+        place = event.location
+        if place is None or event.drain:
+            continue
+        if event.read_from != NO_READ and event.read_from != latest.get(place, INITIAL):
+            found.add(at)
+        if event.written is not None:
+            latest[place] = at
+    return found if model is not Model.SC else set()

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small programs as data, and their exploration: thousands in one run of the explorer.
+
+    sb = Program("SB", (
+        Thread((Store("x", 1), Load("r0", "y"))),
+        Thread((Store("y", 1), Load("r0", "x"))),
+    ), observe=("0:r0", "1:r0"))
+    results = explore([sb], (Model.TSO,))
+
+Source: the language is in the header of ``stress/explorer/data.c``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from wakeproof.errors import JudgeError
+from wakeproof.judge import explore_run
+from wakeproof.judge.builds import Builder
+from wakeproof.judge.explore_options import MODELS, ExploreOptions, Model
+from wakeproof.judge.explore_results import Result
+from wakeproof.judge.litmus_program import (
+    ACQ_REL,
+    ACQUIRE,
+    HEAVY,
+    LIGHT,
+    PLAIN,
+    RELAXED,
+    RELEASE,
+    SEQ_CST,
+    Assert,
+    Assume,
+    Cas,
+    Fence,
+    Goto,
+    If,
+    Label,
+    Let,
+    Load,
+    Operand,
+    Operation,
+    Program,
+    Step,
+    Store,
+    Thread,
+    Update,
+    Wait,
+    Wake,
+)
+from wakeproof.judge.process import Children
+
+__all__ = [
+    "ACQUIRE",
+    "ACQ_REL",
+    "HEAVY",
+    "LIGHT",
+    "PLAIN",
+    "RELAXED",
+    "RELEASE",
+    "SEQ_CST",
+    "Assert",
+    "Assume",
+    "Cas",
+    "Explorer",
+    "Fence",
+    "Goto",
+    "If",
+    "Label",
+    "Let",
+    "Load",
+    "Model",
+    "Operand",
+    "Operation",
+    "Program",
+    "Step",
+    "Store",
+    "Thread",
+    "Update",
+    "Wait",
+    "Wake",
+    "explore",
+]
+
+
+def explore(
+    programs: Iterable[Program | str],
+    models: Sequence[Model] = MODELS,
+    options: ExploreOptions | None = None,
+    *,
+    examples: bool = False,
+    explorer: Explorer | None = None,
+) -> list[dict[Model, Result]]:
+    """Explore each program, given as data or as text, under each model, by one engine.
+
+    The engine is ``graphs`` unless `options` names another; `examples`: with the shortest
+    execution of each outcome; `explorer` keeps the built program between calls.
+
+    Raises:
+        JudgeError: the explorer failed.
+        UsageError: an option makes no sense.
+        MissingToolError: no C compiler.
+    """
+    texts = [p if isinstance(p, str) else p.render() for p in programs]
+    chosen = options or ExploreOptions(engine="graphs", loop_bound=0, timeouts=False)
+    chosen = replace(chosen, models=tuple(m for m in MODELS if m in models)).checked()
+    if not texts:
+        return []
+    results = (explorer or Explorer()).run(texts, chosen, examples)
+    each = len(chosen.models)
+    if len(results) != each * len(texts):
+        raise JudgeError(f"the explorer gave {len(results)} results for {len(texts)} programs "
+                         f"under {each} models: engine both is not for this function")  # fmt: skip
+    return [
+        {result.model: result for result in results[at : at + each]}
+        for at in range(0, len(results), each)
+    ]
+
+
+class Explorer:
+    """The explorer for programs as text, built at its first use."""
+
+    def __init__(self) -> None:
+        self._program: Path | None = None
+
+    def run(self, texts: Sequence[str], options: ExploreOptions, examples: bool) -> list[Result]:
+        """Explore each text under each model: results in that order."""
+        with Children() as children:
+            if self._program is None:
+                self._program = Builder(children).explorer()
+            return explore_run.run_programs(
+                children, self._program, texts, options, examples=examples
+            )

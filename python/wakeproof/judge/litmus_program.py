@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small programs as data: each class is one line of the language in ``stress/explorer/data.c``.
+
+A register is ``"r0"`` to ``"r7"``, an operand a number or a register, an order one of the words
+below; a place is a location's name, or ``"a[r0]"``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+Operand = int | str
+
+PLAIN, RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = (
+    "plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst",
+)  # fmt: skip
+LIGHT, HEAVY = "light", "heavy"
+
+
+class Operation(Protocol):
+    """One line of a thread."""
+
+    def render(self) -> str:
+        """Return the line."""
+        ...
+
+
+@dataclass(frozen=True)
+class Load:
+    """``into = load place``."""
+
+    into: str
+    place: str
+    order: str = RELAXED
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"{self.into} = load {self.place} {self.order}"
+
+
+@dataclass(frozen=True)
+class Store:
+    """``place := value``."""
+
+    place: str
+    value: Operand
+    order: str = RELAXED
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"store {self.place} {self.value} {self.order}"
+
+
+@dataclass(frozen=True)
+class Update:
+    """``into = what(place, value)``: exchange, add, or, and; gives the old value."""
+
+    what: str
+    place: str
+    value: Operand
+    order: str = RELAXED
+    into: str | None = None
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"{_into(self.into)}{self.what} {self.place} {self.value} {self.order}"
+
+
+@dataclass(frozen=True)
+class Cas:
+    """Compare-and-swap; gives the old value; a weak one sets r7 to 1 if it took place, else 0."""
+
+    place: str
+    expected: Operand
+    desired: Operand
+    order: str = RELAXED
+    fail_order: str = RELAXED
+    into: str | None = None
+    weak: bool = False
+
+    def render(self) -> str:
+        """Return the line."""
+        word = "cas_weak" if self.weak else "cas"
+        values = f"{self.expected} {self.desired}"
+        return f"{_into(self.into)}{word} {self.place} {values} {self.order} {self.fail_order}"
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fence: acquire, release, acq_rel, seq_cst, light or heavy."""
+
+    order: str = SEQ_CST
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"fence {self.order}"
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Futex wait while `place` is `expected`: 0 woken, 1 it was not, 2 timed out."""
+
+    place: str
+    expected: Operand
+    into: str | None = None
+    deadline: bool = False
+
+    def render(self) -> str:
+        """Return the line."""
+        word = "wait_until" if self.deadline else "wait"
+        return f"{_into(self.into)}{word} {self.place} {self.expected}"
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Futex wake of up to `count` sleepers; gives how many."""
+
+    place: str
+    count: Operand = 1
+    into: str | None = None
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"{_into(self.into)}wake {self.place} {self.count}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A scheduling point that touches no memory."""
+
+    def render(self) -> str:
+        """Return the line."""
+        return "step"
+
+
+@dataclass(frozen=True)
+class Let:
+    """``into = a``, or ``into = a + b``: ``+ - & | ^ *``; local."""
+
+    into: str
+    a: Operand
+    operator: str = ""
+    b: Operand = 0
+
+    def render(self) -> str:
+        """Return the line."""
+        rest = f" {self.operator} {self.b}" if self.operator else ""
+        return f"{self.into} = {self.a}{rest}"
+
+
+@dataclass(frozen=True)
+class If:
+    """Go to `label` if ``a operator b``: ``== != < <= > >=``, unsigned; local."""
+
+    a: Operand
+    operator: str
+    b: Operand
+    label: str
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"if {self.a} {self.operator} {self.b} goto {self.label}"
+
+
+@dataclass(frozen=True)
+class Goto:
+    """Go to `label`; local."""
+
+    label: str
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"goto {self.label}"
+
+
+@dataclass(frozen=True)
+class Label:
+    """A place to go to."""
+
+    name: str
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"{self.name}:"
+
+
+@dataclass(frozen=True)
+class Assume:
+    """Executions in which this does not hold do not count."""
+
+    a: Operand
+    operator: str
+    b: Operand
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"assume {self.a} {self.operator} {self.b}"
+
+
+@dataclass(frozen=True)
+class Assert:
+    """Executions in which this does not hold have failed."""
+
+    a: Operand
+    operator: str
+    b: Operand
+
+    def render(self) -> str:
+        """Return the line."""
+        return f"assert {self.a} {self.operator} {self.b}"
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One thread."""
+
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program.  `observe` names the outcome: ``0:r0`` a register of thread 0, ``x`` a value."""
+
+    name: str
+    threads: tuple[Thread, ...]
+    observe: tuple[str, ...] = ()
+    initial: dict[str, int] = field(default_factory=dict)
+    arrays: dict[str, int] = field(default_factory=dict)
+
+    def render(self) -> str:
+        """Return the program as text."""
+        lines = [f"program {self.name}"]
+        lines += [f"array {name} {size}" for name, size in self.arrays.items()]
+        lines += [f"init {name} {value}" for name, value in self.initial.items()]
+        for thread in self.threads:
+            lines.append("thread")
+            lines += [operation.render() for operation in thread.operations]
+        if self.observe:
+            lines.append(f"observe {' '.join(self.observe)}")
+        return "\n".join(lines) + "\n"
+
+
+def _into(register: str | None) -> str:
+    return f"{register} = " if register else ""

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order audit: every labelled site one step weaker, in every scenario that comes to it.
+
+A weaker order that makes a scenario fail is needed: it is killed, and that scenario is the site's
+evidence.  One that survives must be weakened, or explained in the site's comment by ``kept:``.
+Nothing is compiled again: the explorer takes the order of a site from its command line.
+
+Source: DESIGN section 5, Order audit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from wakeproof import paths
+from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge import (
+    explore_grading,
+    explore_labels,
+    explore_run,
+    explore_tokens,
+    orders_sites,
+    scenarios,
+)
+from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.explore_labels import LabelledSite
+from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explore_replay import sources_hash
+from wakeproof.judge.explore_reports import Judged
+from wakeproof.judge.grading import VIOLATED
+from wakeproof.judge.orders_reports import Kill, MutantReport, OrdersReport, Run, SiteReport
+from wakeproof.judge.orders_sites import ONE_WEAKER, Mutant
+from wakeproof.judge.process import Children
+from wakeproof.judge.scenarios import Scenario
+
+Progress = Callable[[str, int, int], None]
+"""Called with what runs, steps done and steps in all."""
+
+SECONDS, LOOP_BOUND, BYTES = 10.0, 4, 1 << 30
+_ENGINES = {Model.TSO: "states", Model.RC11: "graphs", Model.SC: "states"}
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+
+
+def orders(
+    files: Iterable[Path] | None = None,
+    regex: str | None = None,
+    *,
+    seconds: float = SECONDS,
+    jobs: int = 1,
+    save: Path | None = None,
+    progress: Progress | None = None,
+) -> OrdersReport:
+    """Audit the sites of ``kernel/`` with the project's scenarios, or of `files` with their own.
+
+    `regex` finds labels; `seconds` limits each run; the executions that kill go to `save`.
+
+    Raises:
+        UsageError: no such label, a bad number, a file that cannot be read or does not compile.
+        MissingToolError: no C compiler.
+    """
+    if jobs < 1:
+        raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
+    options = ExploreOptions(loop_bound=LOOP_BOUND, seconds=seconds, max_bytes=BYTES).checked()
+    given = scenarios.find(files)
+    sources = explore_labels.kernel_files(paths.sources()) if files is None else given
+    chosen = orders_sites.selected(
+        [site for file in sources for site in explore_labels.sites(file)], regex
+    )
+    with Children() as children:
+        return _Audit(children, options, jobs, save, progress).report(given, chosen)
+
+
+@dataclass(frozen=True)
+class _Baseline:
+    """A scenario as it is, under one model: where it comes to, and what it costs."""
+
+    scenario: Scenario
+    model: Model
+    judged: Judged | None  # None: it gave no verdict
+    error: str
+
+    @property
+    def cost(self) -> tuple[bool, int, float]:
+        """Return what sorts a mutant's runs: exhaustive ones first, then TSO, then the quick."""
+        assert self.judged is not None
+        result = self.judged.result
+        return not result.exhaustive, tuple(Model).index(self.model), result.seconds
+
+    def comes_to(self, site: LabelledSite) -> bool:
+        """Say whether an actor of the scenario comes to `site`."""
+        assert self.judged is not None
+        return any(
+            at.file == site.file and site.first <= at.line <= site.last
+            for at in self.judged.result.sites
+        )
+
+
+class _Audit:
+    def __init__(
+        self,
+        children: Children,
+        options: ExploreOptions,
+        jobs: int,
+        save: Path | None,
+        progress: Progress | None,
+    ) -> None:
+        self._children, self._options, self._jobs, self._save = children, options, jobs, save
+        self._progress = progress or (lambda _what, _done, _total: None)
+        self._builder = Builder(children)
+        self._lock = threading.Lock()
+        self._done = self._total = self._runs = 0
+        self._labels = explore_labels.Labels()
+        self._usable: list[_Baseline] = []
+
+    def report(self, files: list[Path], sites: Sequence[LabelledSite]) -> OrdersReport:
+        started = time.monotonic()
+        self._labels = explore_labels.read(paths.sources(), files)
+        mutants = [Mutant(site, weaker) for site in sites for weaker in ONE_WEAKER[site.order]]
+        baselines = self._baselines(files, mutants)
+        broken = [b for b in baselines if b.error]
+        self._usable = [b for b in baselines if not b.error]
+        self._done, self._total = 0, len(mutants)
+        judged = dict(zip(mutants, self._each(self._mutant, mutants), strict=True))
+        reports = tuple(
+            SiteReport(
+                site.label, site.file, site.first, site.order, site.kept,
+                tuple(judged[Mutant(site, weaker)] for weaker in ONE_WEAKER[site.order]),
+            )
+            for site in sites
+        )  # fmt: skip
+        unusable = tuple(f"{b.scenario.name} {b.model.label}: {b.error}" for b in broken)
+        return OrdersReport(reports, unusable, self._runs, time.monotonic() - started)
+
+    def _baselines(self, files: list[Path], mutants: Sequence[Mutant]) -> list[_Baseline]:
+        """Run every scenario as it is, under each model that some mutant needs."""
+        self._progress("compiling", 0, 0)
+
+        def listed(file: Path) -> list[Scenario]:
+            build = Build(kind="explored")
+            return scenarios.declared(file, self._builder, self._children, build)[0]
+
+        every = [scenario for listing in self._each(listed, files) for scenario in listing]
+        models = {model for mutant in mutants for model in mutant.models}
+        wanted = [(s, model) for s in every for model in Model if model in models]
+        self._done, self._total = 0, len(wanted)
+        return self._each(self._baseline, wanted)
+
+    def _baseline(self, wanted: tuple[Scenario, Model]) -> _Baseline:
+        scenario, model = wanted
+        self._progress(f"{scenario.name} {model.label} as it is", self._done, self._total)
+        judged, error = self._explore(scenario, model, ())
+        with self._lock:
+            self._done += 1
+        if judged is not None and judged.status == VIOLATED:
+            error = f"does not hold as it is: {'; '.join(judged.messages)}"
+        return _Baseline(scenario, model, judged, error)
+
+    def _mutant(self, mutant: Mutant) -> MutantReport:
+        """Run the scenarios that come to the site until one of them fails."""
+        name = f"{mutant.site.label} {mutant.weaker}"
+        runs: list[Run] = []
+        kill = None
+        here = [b for b in self._usable if b.model in mutant.models and b.comes_to(mutant.site)]
+        for baseline in sorted(here, key=lambda b: b.cost):
+            scenario, model = baseline.scenario, baseline.model
+            self._progress(f"{name}: {scenario.name} {model.label}", self._done, self._total)
+            judged, error = self._explore(scenario, model, mutant.overrides)
+            if judged is None:
+                runs.append(Run(scenario.name, model, f"error: {error}", 0, 0.0))
+                continue
+            if judged.worst is not None:
+                kill = self._kill(scenario, judged, mutant)
+                break
+            result = judged.result
+            runs.append(Run(
+                scenario.name, model, result.coverage, result.executions, result.seconds
+            ))  # fmt: skip
+        with self._lock:
+            self._done += 1
+        return MutantReport(mutant.weaker, kill, tuple(runs))
+
+    def _explore(
+        self, scenario: Scenario, model: Model, overrides: tuple[tuple[str, int, str], ...]
+    ) -> tuple[Judged | None, str]:
+        """Explore a scenario with other orders.  None: no verdict, and why."""
+        options = replace(self._options, models=(model,), engine=_ENGINES[model], orders=overrides)
+        program = self._builder.explorer(scenario.file)
+        with self._lock:
+            self._runs += 1
+        try:
+            [result] = explore_run.run_test(
+                self._children, program, scenario.name, options, sites=not overrides
+            )
+        except JudgeError as error:
+            return None, str(error)
+        if result.error:
+            return None, result.error
+        [judged] = explore_grading.judge_scenario(scenario, [result], self._labels).judged
+        return judged, ""
+
+    def _kill(self, scenario: Scenario, judged: Judged, mutant: Mutant) -> Kill:
+        worst = judged.worst
+        assert worst is not None
+        options = replace(
+            self._options, models=(judged.model,), engine=judged.result.engine,
+            orders=mutant.overrides,
+        )  # fmt: skip
+        token = explore_tokens.make(
+            scenario.file, scenario.name, "", judged.model, judged.result.engine, options,
+            worst.found, sources_hash(self._builder, scenario.file),
+        )  # fmt: skip
+        saved = explore_tokens.save(token, worst.found, self._save) if self._save else None
+        return Kill(
+            scenario.name, judged.model, worst.found.text, worst.found.verdict, worst.reason,
+            judged.broken_at, token.text, saved,
+        )  # fmt: skip
+
+    def _each(self, work: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:
+        """Return the work's results, `jobs` at a time."""
+        with ThreadPoolExecutor(self._jobs) as pool:
+            try:
+                return list(pool.map(work, items))
+            except BaseException:  # Ctrl-C, or a file that does not compile: nobody waits for more
+                self._children.kill_all()
+                raise
