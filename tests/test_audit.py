@@ -10,10 +10,17 @@ from tests.conftest import Command
 
 from wakeproof import audit, paths
 from wakeproof.cli.audit import kernel_claims, to_markdown
-from wakeproof.judge import grading
+from wakeproof.judge import explore_reports, grading
+from wakeproof.judge.conform import ConformReport, ConformResult
+from wakeproof.judge.conform_maps import CONCEPTS
+from wakeproof.judge.explore import ExploreReport
+from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explore_reports import Judged
+from wakeproof.judge.explore_results import Result
 from wakeproof.judge.grading import ScenarioReport, TwinReport
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.native import StressReport
+from wakeproof.judge.orders_reports import OrdersReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
 from wakeproof.judge.tlc import Outcome, TlcResult
 
@@ -29,6 +36,17 @@ TWIN = TwinReport(
     seen_by=("check", "stress"),
 )  # fmt: skip
 SITES = [("A1", "Toy!Seen")]
+WHOLE = Result(
+    "toy", Model.SC, "states", 2, (), 4, 0, 0, 0, 9, 12, 3, exhaustive=True, stopped="", error="",
+    seconds=0.1, bytes=100,
+)  # fmt: skip
+EXPLORED = explore_reports.ScenarioReport(
+    "toy", "toy.c", "It is seen.", "Toy!Seen", grading.HELD, (Judged(WHOLE, grading.HELD, (), ()),)
+)
+EXPLORED_TWIN = explore_reports.TwinReport(
+    "toy_blind", "toy.c", "toy", "never looks", "0", grading.HELD, (), (),
+    {"sc": "must not", "tso": "must"}, {"tso": True},
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -46,9 +64,17 @@ def judged(
     scenario: ScenarioReport = SCENARIO,
     twin: TwinReport = TWIN,
     sites: list[tuple[str, str]] = SITES,
+    explored: explore_reports.ScenarioReport = EXPLORED,
+    explored_twin: explore_reports.TwinReport = EXPLORED_TWIN,
+    compared: tuple[ConformResult, ...] = (),
+    unusable: tuple[str, ...] = (),
 ) -> audit.AuditReport:
     stress = StressReport((scenario,), (twin,), "quick", 1, "gcc", "x86_64", 2, ("none",), 1.0)
-    return audit.audit(specs, sites, CheckReport(configs, 1.0), stress)
+    explore = ExploreReport((explored,), (explored_twin,), ExploreOptions(), (), 1.0)
+    return audit.audit(
+        specs, sites, CheckReport(configs, 1.0), stress, explore, ConformReport(compared, 1.0),
+        OrdersReport((), unusable, 0, 1.0),
+    )  # fmt: skip
 
 
 def test_a_claim_that_every_judge_holds_holds(specs: Path) -> None:
@@ -57,6 +83,42 @@ def test_a_claim_that_every_judge_holds_holds(specs: Path) -> None:
     assert report.rows[0].claim == "Toy!Seen"
     assert (report.rows[0].states, report.rows[0].samples) == (440, 1000)
     assert str(report.rows[0].check_twins) == str(report.rows[0].stress_twins) == "1/1"
+    assert {k: str(v) for k, v in report.rows[0].model_twins.items()} == {
+        "sc": "-", "tso": "1/1", "rc11": "-",
+    }  # fmt: skip
+    assert report.rows[0].explored == audit.WHOLE
+
+
+def test_what_the_explorer_finds_violates_the_claim(specs: Path) -> None:
+    broken = replace(EXPLORED, status=grading.VIOLATED, disagreements=("the engines disagree",))
+    row = judged(specs, explored=broken).rows[0]
+    assert (row.status, row.problems) == (audit.VIOLATED, ("toy: the engines disagree",))
+    missed = replace(
+        EXPLORED_TWIN, status=grading.VIOLATED, messages=("TSO does not show 0",), killed={}
+    )
+    row = judged(specs, explored_twin=missed).rows[0]
+    assert (row.status, str(row.model_twins["tso"])) == (audit.VIOLATED, "0/1")
+
+
+def test_a_comparison_that_comes_out_wrong_is_a_problem(specs: Path) -> None:
+    concept = replace(CONCEPTS[0], name="toy", module="Toy")
+    same = ConformResult(concept, "", 9, 12, 20, 30, 9, 0, None, 1.0)
+    equal = judged(specs, compared=(same,))
+    assert (equal.holds, equal.rows[0].conforms) == (True, "equal")
+    blind = judged(specs, compared=(same, replace(same, twin="code: toy_blind")))
+    assert (blind.holds, blind.rows[0].conforms) == (False, "differs")
+    assert blind.problems == ("conform: toy: the twin code: toy_blind makes no difference",)
+
+
+def test_a_scenario_that_the_order_audit_cannot_use_is_a_problem(specs: Path) -> None:
+    assert judged(specs, unusable=("toy fails as it is",)).problems == (
+        "orders: toy fails as it is",
+    )
+
+
+def test_an_exploration_in_part_says_so(specs: Path) -> None:
+    part = Judged(replace(WHOLE, exhaustive=False), grading.HELD, (), ())
+    assert judged(specs, explored=replace(EXPLORED, judged=(part,))).rows[0].explored == "in part"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +180,7 @@ def test_every_claim_of_the_kernel_s_sites_is_promised_by_a_spec() -> None:
 
 def test_the_markdown_has_a_row_per_claim_and_a_line_per_problem(specs: Path) -> None:
     text = to_markdown(judged(specs, (PASSING,), twin=replace(TWIN, seen_by=("stress",))))
-    assert "| Toy!Seen | MCToy | 440 | 14 | toy | 1,000 |" in text
+    assert "| Toy!Seen | MCToy | 440 | 14 | - | toy | whole | 1,000 |" in text
     assert "- Toy!Seen: no twin in specs/ violates it" in text
 
 

@@ -68,6 +68,30 @@ def test_a_relaxed_operation_says_why_that_is_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("the data. */", "the data. kept: free on x86 and simple to see. */", None),
+        ("the data. */", "the data. kept: */", "[A1] is kept: and does not say why"),
+        ("the data. */", "the data. kept: just so. */", "[A1] is kept: and does not say why"),
+    ],
+)
+def test_an_order_that_is_kept_says_why(
+    tmp_path: Path, old: str, new: str, complaint: str | None
+) -> None:
+    code, output = pairs(tmp_path, GOOD.replace(old, new))
+    assert code == (1 if complaint else 0)
+    assert (complaint or "") in output
+
+
+def test_a_relaxed_operation_has_nothing_to_keep(tmp_path: Path) -> None:
+    code = GOOD.replace("acquire(", "relaxed(").replace("[A2] acquire", "[A2] relaxed")
+    code = code.replace(
+        "Toy!Seen. */", "Toy!Seen: stale costs a turn. kept: for good luck only. */"
+    )
+    assert "[A2] is kept: and relaxed: nothing is weaker" in pairs(tmp_path, code)[1]
+
+
+@pytest.mark.parametrize(
     ("spec", "complaint"),
     [
         ("Seen == TRUE \\* [A1]\n", "[A2] stands in no spec"),

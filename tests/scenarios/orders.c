@@ -1,0 +1,109 @@
+/* Orders that are needed, and one that is not: what the order audit must tell apart.
+ *
+ *   writer                    reader            left and right: store buffering, fenced
+ *   data := 1                 [A2] flag?
+ *   [A1] flag := 1            data?
+ *   [A3] done := 1, which nobody reads
+ */
+#include "stress.h"
+
+struct state {
+	wp_atomic(int) data, flag, done, x, y;
+};
+
+static void writer(void *memory, stress_result *result)
+{
+	struct state *state = memory;
+
+	(void)result;
+	wp_store_relaxed(&state->data, 1);
+	/* [A1] release; hands the data over. */
+	wp_store_release(&state->flag, 1);
+	/* [A3] release; NEEDLESS */
+	wp_store_release(&state->done, 1);
+}
+
+static void reader(void *memory, stress_result *result)
+{
+	struct state *state = memory;
+
+	/* [A2] acquire; takes the data over. */
+	result->r[0] = wp_load_acquire(&state->flag);
+	if (result->r[0] == 2)
+		/* [A4] acquire; nobody comes here. */
+		result->r[1] = wp_load_acquire(&state->done);
+	/* [A5] relaxed; A2 orders it. */
+	result->r[1] = wp_load_relaxed(&state->data);
+}
+
+static void left(void *memory, stress_result *result)
+{
+	struct state *state = memory;
+
+	wp_store_relaxed(&state->x, 1);
+	/* [B1] light; the hot side. */
+	wp_fence_light();
+	result->r[0] = wp_load_relaxed(&state->y);
+}
+
+static void right(void *memory, stress_result *result)
+{
+	struct state *state = memory;
+
+	wp_store_relaxed(&state->y, 1);
+	/* [B2] heavy; the rare side. */
+	wp_fence_heavy();
+	result->r[1] = wp_load_relaxed(&state->x);
+}
+
+static void symmetric(void *memory, stress_result *result)
+{
+	struct state *state = memory;
+
+	wp_store_relaxed(&state->y, 1);
+	/* [B3] seq_cst fence; as B2. */
+	wp_fence_seq_cst();
+	result->r[1] = wp_load_relaxed(&state->x);
+}
+
+static void symmetric_left(void *memory, stress_result *result)
+{
+	struct state *state = memory;
+
+	wp_store_relaxed(&state->x, 1);
+	wp_fence_seq_cst();
+	result->r[0] = wp_load_relaxed(&state->y);
+}
+
+STRESS_TEST(orders_passing,
+	.claim = "Who sees the flag sees the data.",
+	.upholds = "Guard!NoLostWakeup",
+	.state_size = sizeof(struct state),
+	.actors = {writer, reader},
+	.results = 2,
+	.outcomes = {
+		{"1,0", FORBIDDEN, "the flag without the data"},
+		{"*", ACCEPTABLE, "too early, or with the data"},
+	});
+
+#define ONE_SEES                                                \
+	.outcomes = {                                           \
+		{"0,0", FORBIDDEN, "both missed the other"},    \
+		{"*", ACCEPTABLE, "one of them saw the other"}, \
+	}
+
+STRESS_TEST(orders_asymmetric,
+	.claim = "Light on one side, heavy on the other: one of them sees the other's store.",
+	.upholds = "Guard!NoLostWakeup",
+	.state_size = sizeof(struct state),
+	.actors = {left, right},
+	.results = 2,
+	ONE_SEES);
+
+STRESS_TEST(orders_symmetric,
+	.claim = "The same with a full fence on both sides.",
+	.upholds = "Guard!NoLostWakeup",
+	.state_size = sizeof(struct state),
+	.actors = {symmetric_left, symmetric},
+	.results = 2,
+	ONE_SEES);
