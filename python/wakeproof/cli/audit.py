@@ -26,8 +26,8 @@ COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios
 EXPLORE_S = 20.0  # of each run of the explorer, at the most
 LEGEND = """\
 check: TLC over every state of the passing configurations; states and depth as it printed them.
-conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to branching \
-bisimulation, at the bounds that `wakeproof conform` prints; each comparison has twins.
+conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to \
+branching bisimulation, at the bounds that `wakeproof conform` prints; each comparison has twins.
 explored: the scenarios under SC, x86-TSO and RC11, compiled from the same sources: whole, or in \
 part (`wakeproof explore` says by which bound).
 stress: the scenarios on real cores and their samples, over all builds and places.
