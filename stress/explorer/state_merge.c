@@ -113,19 +113,44 @@ static bool has_way(const explore_known *known, const explore_way *way)
 	return false;
 }
 
-/* Asks the positions order[first..end) for every value that any of them knows. */
-static bool complete(merge *merge, uint32_t first, uint32_t end)
+/* The values that any of the positions order[first..end) knows, each once; EXPLORE_WAYS_MOST + 1:
+ * more than that. */
+static int values_of(const merge *merge, uint32_t first, uint32_t end,
+		     explore_way values[EXPLORE_WAYS_MOST])
 {
-	explore_known **known = &merge->machine->known[merge->thread];
+	const explore_known *known = merge->machine->known[merge->thread];
+	int count = 0;
 
 	for (uint32_t from = first; from < end; from++)
-		for (int i = 0; i < (*known)[merge->order[from]].ways_count; i++) {
-			explore_way way = (*known)[merge->order[from]].ways[i];
+		for (int i = 0; i < known[merge->order[from]].ways_count; i++) {
+			const explore_way *way = &known[merge->order[from]].ways[i];
+			int at = 0;
 
-			for (uint32_t to = first; to < end; to++)
-				if (!has_way(&(*known)[merge->order[to]], &way) &&
-				    !ask(merge, merge->order[to], &way))
-					return false;
+			while (at < count && compare_ways(&values[at], way))
+				at++;
+			if (at == count && count == EXPLORE_WAYS_MOST)
+				return EXPLORE_WAYS_MOST + 1;
+			if (at == count)
+				values[count++] = *way;
+		}
+	return count;
+}
+
+/* Asks each of them for every value that any of them knows. */
+static bool complete(merge *merge, uint32_t first, uint32_t end)
+{
+	explore_way values[EXPLORE_WAYS_MOST];
+	int count = values_of(merge, first, end, values);
+
+	if (count > EXPLORE_WAYS_MOST)
+		return true; /* they stay apart where they do not know the same */
+	for (uint32_t to = first; to < end; to++)
+		for (int i = 0; i < count; i++) {
+			explore_position position = merge->order[to];
+
+			if (!has_way(&merge->machine->known[merge->thread][position], &values[i]) &&
+			    !ask(merge, position, &values[i]))
+				return false;
 		}
 	return true;
 }

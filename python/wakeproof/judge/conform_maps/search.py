@@ -160,8 +160,8 @@ OTHERS = (
     ("To", "Q1"), ("Q1", "Q2"), ("C7", "C5"), ("C5", "futex_wake"), ("C3", "futex_wake"),
     ("Sleep", "Word"),
 )  # fmt: skip
-SUBMITTER = (("\"s1\"",), ("\"s2\"",))
-CARRIERS = (("\"c1\"",), ("\"c2\"",))
+SUBMITTER = (('"s1"',), ('"s2"',))
+CARRIERS = (('"c1"',), ('"c2"',))
 ANY = (
     "Publish", "IsAlone", "IsIdle", "Start", "Snapshot", "Recruit", "Stop", "Chain", "Recheck",
     "LoadParked", "IsHit", "LoadTail", "LoadInbox", "LoadWaking",
