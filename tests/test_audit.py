@@ -16,7 +16,7 @@ from wakeproof.judge.conform_maps import CONCEPTS
 from wakeproof.judge.explore import ExploreReport
 from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.explore_reports import Judged
-from wakeproof.judge.explore_results import Result
+from wakeproof.judge.explore_results import Found, Result
 from wakeproof.judge.grading import ScenarioReport, TwinReport
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.native import StressReport
@@ -114,6 +114,23 @@ def test_a_scenario_that_the_order_audit_cannot_use_is_a_problem(specs: Path) ->
     assert judged(specs, unusable=("toy fails as it is",)).problems == (
         "orders: toy fails as it is",
     )
+
+
+def test_an_outcome_of_real_cores_that_no_model_allows_is_a_problem(specs: Path) -> None:
+    def whole(model: Model, *texts: str) -> Judged:
+        found = tuple(Found(text, "ended", 1, ()) for text in texts)
+        return Judged(replace(WHOLE, model=model, outcomes=found), grading.HELD, (), ())
+
+    row = grading.Row("0,1", 10, 1.0, "ACCEPTABLE", "", ("O2",))
+    seen = replace(SCENARIO, rows=(row, replace(row, outcome="1,1"), replace(row, outcome="0,0")))
+    tso, rc11 = whole(Model.TSO, "0,1", "1,0"), whole(Model.RC11, "0,1", "1,0", "1,1", "2,2")
+    report = judged(specs, scenario=seen, explored=replace(EXPLORED, judged=(tso, rc11)))
+    [one] = report.allowed
+    assert (one.beyond, one.reordered) == (("0,0",), ("1,1 (O2)",))
+    assert (one.unseen, one.elsewhere) == (("1,0",), ("2,2",))
+    assert report.problems == ("toy: real cores showed 0,0, which no execution under RC11 gives",)
+    part = replace(rc11, result=replace(rc11.result, exhaustive=False))
+    assert not judged(specs, scenario=seen, explored=replace(EXPLORED, judged=(tso, part))).allowed
 
 
 def test_an_exploration_in_part_says_so(specs: Path) -> None:

@@ -148,7 +148,10 @@ static int location_of(const char *place, unsigned size, const char *what)
 		now->location_at[offset + i] = (int16_t)(i ? -(location + 1) : location + 1);
 	now->places[location].offset = offset;
 	now->places[location].size = (uint8_t)size;
-	snprintf(now->names[location], NAME, "%s", what);
+	if (strncmp(what, "plain", 5))
+		snprintf(now->names[location], NAME, "%s", what);
+	else
+		snprintf(now->names[location], NAME, "state+%u", offset);
 	now->program.location_names[location] = now->names[location];
 	now->program.location_offsets[location] = offset;
 	now->program.initial[location] = read_memory(now->image + offset, size);

@@ -118,11 +118,33 @@ def _legend(found: AuditReport) -> str:
     good, total = found.orders.score
     return (
         LEGEND
+        + _observed(found)
         + f"\norders: {total} sites have a weaker order; {good} of these are killed in a scenario "
         f"by it or explained in their comment ({found.orders.count(EXPLAINED)})."
         + f"\nstress ran in mode {facts.mode} on {facts.machine}, {facts.cpus_allowed} CPUs "
         f"allowed, {facts.compiler}, seed {facts.seed}."
     )
+
+
+def _observed(found: AuditReport) -> str:
+    """Say how what real cores showed lies in what the models allow."""
+    some = found.allowed
+    seen = sum(len(one.seen) for one in some)
+    lines = [
+        f"\nobserved: {len(some)} scenarios are explored whole under RC11; of their outcomes real "
+        f"cores showed {seen}, {sum(len(one.beyond) for one in some)} of them beyond RC11."
+    ]
+    for what, per in (
+        ("beyond x86-TSO, compiler reordering", {one.name: one.reordered for one in some}),
+        ("allowed under x86-TSO and not seen", {one.name: one.unseen for one in some}),
+        (
+            "allowed under RC11 alone, not observable here",
+            {one.name: one.elsewhere for one in some},
+        ),
+    ):
+        named = "; ".join(f"{name} {' '.join(texts)}" for name, texts in per.items() if texts)
+        lines.append(f"{what}: {named or 'none'}.")
+    return "\n".join(lines)
 
 
 def _print(screen: Console, found: AuditReport) -> None:
@@ -173,6 +195,7 @@ def summary(found: AuditReport) -> dict[str, Any]:
         "problems": found.problems,
         "claims": list(found.rows),
         "stress": replace(found.stress, scenarios=(), twins=()),
+        "allowed": list(found.allowed),
         "orders": {"good": found.orders.score[0], "of": found.orders.score[1]},
         "seconds": {judge: round(seconds, 1) for judge, seconds in _shares(found).items()},
     }

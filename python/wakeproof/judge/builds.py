@@ -26,7 +26,7 @@ from wakeproof.judge.process import Children
 COMPILE_TIMEOUT_S = 300.0
 JOBS = 2  # compilers at once
 KEPT_S = 86400.0  # what nobody used for a day is built from sources that have changed
-EXPLORED = ("-O1", "-g0", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-stack-protector",
+EXPLORED = ("-O1", "-g1", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-stack-protector",
             "-fcf-protection=none", "-fno-pie")  # fmt: skip
 """What the explorer runs: every access calls a hook, and nothing depends on where it is loaded."""
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

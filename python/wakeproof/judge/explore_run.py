@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge.explore_options import ExploreOptions
-from wakeproof.judge.explore_results import Result, parse
+from wakeproof.judge.explore_results import Event, Result, parse
 from wakeproof.judge.process import Children
 
 GRACE_S = 60.0  # beyond the limit that the explorer keeps by itself
 LOOK_S = 0.5
+LINES_S = 60.0
 
 Tick = Callable[[dict[str, float]], None]
 """Called now and then with executions, states and seconds so far."""
@@ -33,7 +36,31 @@ def run_test(
 ) -> list[Result]:
     """Explore a scenario that is linked into `program`, under each model of `options`."""
     command = [str(program), "--test", test, *["--sites"] * sites]
-    return _run(children, command, options, len(options.models), tick)
+    found = _run(children, command, options, len(options.models), tick)
+    return [_with_lines(children, program, result) for result in found]
+
+
+def _with_lines(children: Children, program: Path, result: Result) -> Result:
+    """Give plain accesses, which the compiler reports by address, their lines."""
+    events = [event for outcome in result.outcomes for event in outcome.example]
+    places = sorted({e.site.file for e in events if e.site and e.site.file.startswith("@")})
+    if not places or shutil.which("addr2line") is None:
+        return result
+    calls = [f"{int(place[1:], 16) - 1:x}" for place in places]  # the return address is past it
+    ended = children.run(["addr2line", "-e", str(program), *calls], timeout_s=LINES_S)
+    lines = dict(zip(places, ended.output.splitlines(), strict=False))
+
+    def lined(event: Event) -> Event:
+        file, _, line = lines.get(event.site.file if event.site else "", "").rpartition(":")
+        line = line.split(" ")[0]
+        if event.site is None or not line.isdigit():
+            return event
+        return replace(event, site=replace(event.site, file=Path(file).name, line=int(line)))
+
+    outcomes = tuple(
+        replace(o, example=tuple(lined(event) for event in o.example)) for o in result.outcomes
+    )
+    return replace(result, outcomes=outcomes)
 
 
 def run_programs(
