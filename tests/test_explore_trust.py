@@ -58,6 +58,7 @@ thread
   r0 = load x {order}
 observe 0:r0 1:r0
 """
+LOOPS = ("N04", "N05", "N06")  # programs with loops: for the explorer alone
 ORDERLY = (Model.SC, Model.TSO)  # what states.c knows
 ORDERLY_AXIOMS = {model: AXIOMS[model] for model in ORDERLY}
 ASYMMETRIC = Kinds(plain=False, fences=("light", "heavy", "seq_cst"))
@@ -154,7 +155,7 @@ def test_published_counts_are_the_axioms_and_the_explorer_s(name: str) -> None:
         assert ("race" in explored[model].verdicts) == row["race"]
         if not row["race"]:  # else what is racy is no complete execution for the explorer
             assert explored[model].executions == row[model.value]
-    if row["rc11"] > 1000 and TRUST == 1:
+    if name in LOOPS or (row["rc11"] > 1000 and TRUST == 1):
         return
     for model, expected in oracle.explore(program).items():
         assert (expected.executions, expected.is_racy) == (row[model.value], row["race"])
@@ -163,7 +164,11 @@ def test_published_counts_are_the_axioms_and_the_explorer_s(name: str) -> None:
 @pytest.mark.parametrize("name", VERDICTS)
 def test_published_verdicts_are_the_axioms_and_the_explorer_s(name: str) -> None:
     row, program = VERDICTS[name], (LITMUS / f"{name}.txt").read_text()
-    explored, axioms = graphs([program])[0], oracle.explore(program)
+    explored = graphs([program])[0]
+    if name in LOOPS:
+        assert all((row["bad"] in explored[model].texts) == row[model.value] for model in Model)
+        return
+    axioms = oracle.explore(program)
     for model in Model:
         can_be = axioms[model].outcomes.keys() | ({"race"} if axioms[model].is_racy else set())
         assert (row["bad"] in can_be) == row[model.value]
