@@ -71,12 +71,10 @@ bool wp__search_is_hit(wp_carrier *carrier)
 	return !wp_twin(search_hit_word_first) && wp_load_relaxed(&carrier->word) != WP_WAKING;
 }
 
-/* True: bit set and word parked. The bit alone would let a lone searcher spin for ever. [any thread
+/* True: also the word says parked. The bit alone would let a lone searcher spin for ever. [any thread
  * | wait-free] */
 static bool is_idle(wp_domain *domain, uint32_t index)
 {
-	if (!wp_idleset_has(&domain->idle, index))
-		return false;
 	/* [C9] relaxed: ordered by [R]; pairs C1; upholds Search!SubmitTerminates. */
 	return wp_twin(search_idle_bit_only) ||
 	       wp__is_parked(wp_load_relaxed(&domain->carriers[index]->word));
@@ -92,10 +90,16 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 	 * the look. */
 	if (!wp_twin(search_no_release_fence))
 		wp_fence_seq_cst();
-	for (uint32_t index = 0; index < domain->count && idle < 2; index++) {
-		if (is_idle(domain, index)) {
-			last_idle = index;
-			idle++;
+	for (uint32_t first = 0; first < domain->count && idle < 2; first += WP_IDLESET_BITS) {
+		uint64_t bits = wp_idleset_word(&domain->idle, first / WP_IDLESET_BITS);
+
+		for (; bits != 0 && idle < 2; bits &= bits - 1) {
+			uint32_t index = first + (uint32_t)__builtin_ctzll(bits);
+
+			if (is_idle(domain, index)) {
+				last_idle = index;
+				idle++;
+			}
 		}
 	}
 	for (uint32_t index = 0; idle > 0 && index < domain->count; index++) {
