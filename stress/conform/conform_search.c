@@ -5,8 +5,8 @@
  *   poll; nothing: park, until its word is      submit a task to either carrier
  *   not PARKED, or for no reason; run a task
  *
- * Why it works  A carrier in a task that never ends has no thread. That a sleep ends for no reason is
- *               a poller that has input. The futex is Carrier's.
+ * Why it works  A carrier in a task that never ends has no thread. That a sleep ends for no reason
+ *               is a poller that has input. The futex is Carrier's.
  * Spec          specs/Search.tla. Compared by wakeproof conform -t search. */
 #include "search.h"
 #include "carrier.h"

@@ -14,7 +14,7 @@
  *               initial value. If somebody writes it after all, the exploration starts again,
  *               knowing that (EXPLORE_START_AGAIN). The value of a plain store is known when the
  *               actor comes to its next operation.
- * Spec          none. Evidence  tests/test_explore_seam.py. */
+ * Spec          none. Evidence  tests/test_explore_engines.py. */
 #define WP_EXPLORE /* the seam's declarations */
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,6 +32,8 @@ enum {
 	NAME = 48,
 	STORES_IN_A_ROW = 4096, /* plain ones, without another step */
 	NOTHING = -1,
+	FIRST_RUN = 0xa5,       /* patterns of memory that was not put there */
+	SECOND_RUN = 0x5a,
 };
 
 typedef struct position {
@@ -80,6 +82,7 @@ static explore_step announced;  /* by the actor that has paused */
 static char *announced_place;
 static uint64_t given;          /* to the actor that is resumed */
 static bool given_failed;
+static char shadow[EXPLORE_ARENA]; /* what the arena must hold when the actor pauses */
 static int events;              /* opened by init */
 
 static void fail(const char *format, ...)
@@ -160,12 +163,23 @@ static int location_of(const char *place, unsigned size, const char *what)
 
 /* Operations. */
 
+/* The base name; of a scenario file with its folder, for kernel/ has files of the same names. */
+static const char *short_name(const char *file)
+{
+	const char *base = strrchr(file, '/'), *folder = base;
+
+	if (!base)
+		return file;
+	while (folder > file && folder[-1] != '/')
+		folder--;
+	return strncmp(folder, "stress/", 7) ? base + 1 : folder;
+}
+
 static uint32_t site_of(const char *file, int line, const char *what)
 {
-	const char *slash = strrchr(file, '/');
 	uint32_t site = 0, count = (uint32_t)now->program.sites_count;
 
-	file = slash ? slash + 1 : file;
+	file = short_name(file);
 	while (site < count && (now->sites[site].line != line || strcmp(now->sites[site].file, file) ||
 				strcmp(now->sites[site].what, what)))
 		site++;
@@ -262,6 +276,9 @@ _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int 
 				    read_memory(expected, size), site);
 	uint64_t old;
 
+	if (running != NOTHING && is_shared(expected))
+		fail("actor %d of %s: `expected` of a compare-and-swap lies in the state: copy it first",
+		     running, now->test->name);
 	step.fail_order = (uint8_t)(fail_order ? fail_order : EXPLORE_RELAXED);
 	step.is_weak = is_weak;
 	given_failed = false;
@@ -291,6 +308,44 @@ void wp__explore_yield(void)
 	operate((explore_step){.kind = EXPLORE_ABANDON, .location = NOTHING}, NULL);
 }
 
+/* Memory that is not the engine's. Before a step the arena holds a pattern, another one in the second
+ * run: what is read and was not put there differs, and what is written and not reported shows. */
+
+static void fill(unsigned char pattern)
+{
+	memset(EXPLORE_BASE, pattern, now->test->state_size);
+	memset(shadow, pattern, now->test->state_size);
+}
+
+static void put_there(char *place, unsigned size, uint64_t value)
+{
+	write_memory(place, size, value);
+	write_memory(shadow + (place - EXPLORE_BASE), size, value);
+}
+
+static void check_untouched(int which)
+{
+	if (!now->program.error && memcmp(EXPLORE_BASE, shadow, now->test->state_size))
+		fail("actor %d of %s writes its state in a way that the compiler does not report, or "
+		     "copies more than one word at once: memset, memcpy, a struct",
+		     which, now->test->name);
+}
+
+static bool is_written(const char *place, unsigned size)
+{
+	return memchr(now->is_written + (place - EXPLORE_BASE), true, size) != NULL;
+}
+
+/* Somebody writes there: a plain load may not be answered with the initial value, nor have been. */
+static void note_written(const char *place, unsigned size)
+{
+	uint32_t offset = (uint32_t)(place - EXPLORE_BASE);
+
+	memset(now->is_written + offset, true, size);
+	if (memchr(now->is_assumed + offset, true, size))
+		now->program.error = EXPLORE_START_AGAIN;
+}
+
 /* Plain accesses, as the compiler reports them. */
 
 static void plain(char *place, unsigned size, bool writes, const void *from)
@@ -310,9 +365,9 @@ static void plain(char *place, unsigned size, bool writes, const void *from)
 			fail("actor %d of %s reads another's stack", running, now->test->name);
 		return;
 	}
-	if (!writes && !now->is_written[place - EXPLORE_BASE]) {
-		now->is_assumed[place - EXPLORE_BASE] = true;
-		write_memory(place, size, read_memory(now->image + (place - EXPLORE_BASE), size));
+	if (!writes && !is_written(place, size)) {
+		memset(now->is_assumed + (place - EXPLORE_BASE), true, size);
+		put_there(place, size, read_memory(now->image + (place - EXPLORE_BASE), size));
 		return;
 	}
 	snprintf(file, sizeof(file), "@%lx", (unsigned long)(uintptr_t)from);
@@ -336,18 +391,6 @@ static void plain_long(char *place, unsigned size, bool writes, const void *from
 	}
 	for (unsigned i = 0; i < size; i += 8)
 		plain(place + i, 8, false, from);
-}
-
-/* A plain store to a location that was answered with its initial value. */
-static void note_written(const char *place)
-{
-	uint32_t offset = (uint32_t)(place - EXPLORE_BASE);
-
-	if (!now->is_written[offset]) {
-		now->is_written[offset] = true;
-		if (now->is_assumed[offset])
-			now->program.error = EXPLORE_START_AGAIN;
-	}
 }
 
 #define FROM __builtin_return_address(0)
@@ -507,6 +550,8 @@ static void locate(explore_step *step)
 		     now->sites[step->site].what);
 		return;
 	}
+	if (explore_writes(step->kind))
+		note_written(announced_place, step->size);
 	step->location = location_of(announced_place, step->size, now->sites[step->site].what);
 }
 
@@ -531,10 +576,10 @@ static explore_position capture(int which)
 			return 0;
 		if (is_store) {
 			memcpy(stack, used, size);
-			note_written(place);
 			if (!resume(which))
 				return 0;
 			step.operand = read_memory(place, step.size);
+			write_memory(shadow + (place - EXPLORE_BASE), step.size, step.operand);
 			used = stack;
 		}
 		number = number_of(actor, &step, used, size);
@@ -562,10 +607,20 @@ static void body(void)
 		explore_pause();
 }
 
-static explore_position begin(int which)
+/* Runs the paused actor to its next position. */
+static explore_position advance(int which)
 {
+	explore_position to = resume(which) ? capture(which) : 0;
+
+	check_untouched(which);
+	return to;
+}
+
+static explore_position begin(int which, unsigned char pattern)
+{
+	fill(pattern);
 	explore_begin(which, sizeof(top), body);
-	return resume(which) ? capture(which) : 0;
+	return advance(which);
 }
 
 /* Time, addresses or randomness that the actor looks at make two runs of one step differ. */
@@ -576,7 +631,8 @@ static void check_same(int which, explore_position first, explore_position secon
 
 	if (first == second || now->program.error)
 		return;
-	fail("actor %d of %s is not deterministic: run twice it goes on differently after %s%s%s",
+	fail("actor %d of %s is not deterministic, or reads its state in a way that the "
+	     "compiler does not report (memcpy): run twice it goes on differently after %s%s%s",
 	     which, now->test->name, site ? site->what : "its start", site ? " at " : "",
 	     site ? site->file : "");
 }
@@ -588,9 +644,9 @@ static explore_position start(explore_program *program, int which)
 	now = program->own;
 	actor = &now->actors[which];
 	if (!actor->has_started) {
-		actor->first = begin(which);
+		actor->first = begin(which, FIRST_RUN);
 		if (!program->error)
-			check_same(which, actor->first, begin(which), NULL);
+			check_same(which, actor->first, begin(which, SECOND_RUN), NULL);
 		actor->has_started = true;
 	}
 	return actor->first;
@@ -601,17 +657,19 @@ static const explore_step *at(explore_program *program, int which, explore_posit
 	return &((compiled *)program->own)->actors[which].positions[position].step;
 }
 
-static explore_position run(int which, explore_position from, uint64_t value, bool failed)
+static explore_position run(int which, explore_position from, uint64_t value, bool failed,
+			    unsigned char pattern)
 {
 	const position *at = &now->actors[which].positions[from];
 
+	fill(pattern);
 	explore_restore(which, at->stack, at->used);
 	if (at->step.kind == EXPLORE_PLAIN_LOAD)
-		write_memory(EXPLORE_BASE + now->places[at->step.location].offset, at->step.size,
-			     value);
+		put_there(EXPLORE_BASE + now->places[at->step.location].offset, at->step.size,
+			  value);
 	given = value;
 	given_failed = failed;
-	return resume(which) ? capture(which) : 0;
+	return advance(which);
 }
 
 static turn *find_turn(actor *actor, explore_position from, uint64_t value, bool failed)
@@ -657,8 +715,8 @@ static explore_position next(explore_program *program, int which, explore_positi
 	turn = find_turn(actor, from, value, failed);
 	if (turn->is_used)
 		return turn->to;
-	to = run(which, from, value, failed);
-	again = program->error ? to : run(which, from, value, failed);
+	to = run(which, from, value, failed, FIRST_RUN);
+	again = program->error ? to : run(which, from, value, failed, SECOND_RUN);
 	check_same(which, to, again, &actor->positions[from].step);
 	if (program->error)
 		return from;

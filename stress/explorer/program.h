@@ -25,7 +25,7 @@
 enum {
 	EXPLORE_THREADS = 8,     /* at the most */
 	EXPLORE_LOCATIONS = 512, /* at the most; beyond is an error */
-	EXPLORE_TEXT = 128,      /* bytes of an outcome, with its final 0 */
+	EXPLORE_TEXT = 192,      /* bytes of an outcome, with its final 0 */
 };
 
 enum explore_kind {
@@ -79,7 +79,7 @@ typedef struct explore_step {
 
 /* A line of the source. */
 typedef struct explore_site {
-	const char *file; /* base name */
+	const char *file; /* base name, or stress/ and base name */
 	int line;
 	const char *what; /* the operation, as it stands there */
 } explore_site;

@@ -8,8 +8,8 @@
  * Why it works  Every position is asked for every value that was met at any position with the same
  *               step; then classes are split by where values lead (Moore). What is equal leads to
  *               equal positions, whatever the memory: states that differ only so are bisimilar,
- *               step by step. Values that were met nowhere do not matter to the states explored; should
- *               the merged exploration meet one, states.c merges anew. A question that makes the
+ *               step by step. Values that were met nowhere do not matter to the states explored;
+ *               should the merged exploration meet one, states.c merges anew. A question that makes the
  *               code fail (for no state can be so) keeps its position apart.
  * Spec          none. Evidence  tests/test_conform.py. */
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  *               buffers and k steps; k is the longest walk with an end so far. Who changes nothing
  *               by his step, or has run alone for long, also falls: he spins, and would keep the
  *               others from what he waits for.
- * Spec          VERIFICATION.md 4.9. Evidence  tests/test_explore_states.py. */
+ * Spec          VERIFICATION.md 4.9. Evidence  tests/test_explore_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 

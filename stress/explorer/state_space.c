@@ -13,7 +13,7 @@
  *               one: a state costs one record of threads + 1 words and now and then a pair. Packing
  *               follows what the machine says it changed, unpacking goes down only where two trees
  *               differ. Both ways are exact.
- * Spec          none. Evidence  tests/test_explore_states.py. */
+ * Spec          none. Evidence  tests/test_explore_engines.py. */
 #include "state_space.h"
 
 #include <stdlib.h>

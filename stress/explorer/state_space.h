@@ -5,7 +5,7 @@
  *   memory   a tree of pairs over the locations; a location that has its initial value is 0
  *   thread   its position and whether it sleeps; if there is more to say, the number of a pair
  *
- * Spec  none. Evidence  tests/test_explore_states.py. */
+ * Spec  none. Evidence  tests/test_explore_engines.py. */
 #ifndef WP_EXPLORER_STATE_SPACE_H
 #define WP_EXPLORER_STATE_SPACE_H
 

@@ -10,7 +10,7 @@
  *               nobody can tell that they happen at once; those that race are the graph engine's
  *               to find. Each change notes what was there before: in `undo` for values, in `before`
  *               for threads.
- * Spec          none. Evidence  tests/test_explore_states.py. */
+ * Spec          none. Evidence  tests/test_explore_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,7 +12,7 @@
  * Counts        Steps and drains are edges; a wake is one edge per set of sleepers, and makes them
  *               run on at once: their return from the wait is no step of its own (so that the
  *               numbers in VERIFICATION.md 3.5 come out).
- * Spec          VERIFICATION.md 4.7. Evidence  tests/test_explore_states.py. */
+ * Spec          VERIFICATION.md 4.7. Evidence  tests/test_explore_engines.py. */
 #include "states.h"
 
 #include <stdio.h>
@@ -172,9 +172,9 @@ static void search_all(explore_space *space, double start, explore_report *repor
 	}
 }
 
-/* What a compiled thread no longer needs is still on its stack, and tells positions apart that behave
- * equally. So a part is explored, such positions become one, and so on: until all is explored and
- * what was learned on the way makes no more of them one, nor fewer. */
+/* What a compiled thread no longer needs is still on its stack, and tells positions apart that
+ * behave equally. So a part is explored, such positions become one, and so on: until all is explored
+ * and what was learned on the way makes no more of them one, nor fewer. */
 static void search_merged(explore_space *space, double start, explore_report *report)
 {
 	for (space->most = MERGED_FIRST;; space->most *= MERGED_FACTOR) {
