@@ -73,9 +73,15 @@ Progress = Callable[[ConformResult], None]
 
 
 def conform(
-    pattern: str | None = None, *, twins: bool = True, progress: Progress | None = None
+    pattern: str | None = None,
+    *,
+    twins: bool = True,
+    slow_twins: bool = True,
+    progress: Progress | None = None,
 ) -> ConformReport:
     """Compare the concepts whose name matches `pattern` (None: all), and their twins.
+
+    `slow_twins`: the twins of concepts that take minutes as well.
 
     Raises:
         UsageError: nothing matches, or a scenario does not compile.
@@ -90,7 +96,9 @@ def conform(
     with Children() as children:
         judge = _Judge(children)
         for concept in chosen:
-            for spec_twin, code_twin in _variants(concept, twins=twins):
+            for spec_twin, code_twin in _variants(
+                concept, twins=twins and (slow_twins or concept.is_quick)
+            ):
                 result = judge.compare(concept, spec_twin=spec_twin, code_twin=code_twin)
                 results.append(result)
                 if progress:

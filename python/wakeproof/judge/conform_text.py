@@ -52,7 +52,7 @@ def describe(
         what=_what(example, names, seen),
         spec_path=_spec_path(example.paths[0], graphs[0], names),
         code_path=_code_path(concept, example.paths[1], graphs[1], (dump, states), names),
-        spec_state=spec.texts[example.states[0]],
+        spec_state=" ".join(spec.texts[example.states[0]].split()),
         code_state=f"{at.text}; observed {seen[1]}",
     )
 

@@ -122,8 +122,8 @@ GUARD_ASYMMETRIC = replace(
     constants={**GUARD.constants, "Fences": '"asymmetric"'},
     arguments={**GUARD.arguments, "Reach": PRODUCERS},
     spec_label=labels_of({"Reach": ""}),
-    spec_twin={"Twin": '"heavy_before_announce"'},
-    code_twins=("guard_heavy_before_announce",),
+    spec_twin={},
+    code_twins=(),
 )
 
 

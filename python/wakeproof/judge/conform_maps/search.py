@@ -22,7 +22,7 @@ BASE = 0x100000000000
 WORDS = ("RUNNING", "PARKED", "PARKED", "WAKING", "c1", "c2")
 WHY = {
     "C4": "alone", "N1": "snapshot", "N2": "stop", "R": "recheck", "P": "own", "C2": "left",
-    "Recheck": "scan", "LookOwn": "look", "Snapshot": "recruit",
+    "LookOwn": "look", "Snapshot": "recruit",
 }  # fmt: skip
 """What a thread is at after a step at that site, or with that label."""
 
@@ -33,9 +33,9 @@ def queue_of(step: Step) -> int:
     return carrier if place in (FIRST, HEAD, TAIL) and carrier < 2 else -1
 
 
-def is_published(at: At, carrier: int) -> bool:
-    """Say whether the queue's head is published."""
-    return bool(at.word(carrier * CARRIER + FIRST) or at.word(carrier * CARRIER + HEAD))
+def front(at: At, carrier: int) -> int:
+    """Return the published front of the queue, 0 if there is none."""
+    return at.word(carrier * CARRIER + HEAD) or at.word(carrier * CARRIER + FIRST)
 
 
 def label_as(threads: tuple[str, ...], step: Step) -> str:
@@ -52,26 +52,26 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
             return _front(step, thread, own, why)
         case "I3":
             name = {"snapshot": "Snapshot", "recheck": "Recheck"}.get(why, "IsIdle")
-            return HIDDEN if why == "scan" else f"{name} {thread}"
+            return HIDDEN if why.startswith("scan") else f"{name} {thread}"
         case "T2":
-            return f"PollQueue {thread}" if step.moves else WAIT
+            if not step.moves:
+                return WAIT
+            return f"PollQueue {thread}" if front(step.pre, own) else f"PollNothing {thread}"
         case "Q15":
             carrier, place = divmod(step.what.offset, CARRIER)
             is_own = carrier == own
             if place != HEAD:
                 return HIDDEN  # the inbox
-            took = step.pre.word(carrier * CARRIER + HEAD) != step.post.word(
-                carrier * CARRIER + HEAD
-            ) or is_published(step.pre, carrier) != is_published(step.post, carrier)
-            return f"Pop {thread}" if took or is_own else HIDDEN
+            took = front(step.pre, carrier) != front(step.post, carrier)
+            return f"Pop {thread}" if took or (is_own and why != "nothing") else HIDDEN
         case "Sleep":
             if not step.moves:
                 return DROPPED
             return f"{'Rise' if step.pre.word(own * CARRIER) == 1 else 'Awake'} {thread}"
         case "T4":
             return HIDDEN if step.post.pending(step.thread).site == "Q15" else WAIT
-        case "T3" if why == "left":
-            return HIDDEN
+        case "T3":
+            return WAIT
     name = SITES[step.site]
     return f"{name} {thread}" if name else HIDDEN
 
@@ -80,7 +80,7 @@ SITES = {
     "Q3": "Publish", "C4": "LoadWord", "C3": "Wake", "N1": "Start", "N2": "Stop", "C7": "Recruit",
     "C9": "LoadParked", "Q12": "LoadTail", "C8": "LoadWaking", "C1": "Advertise", "I1": "SetIdle",
     "I2": "ClearIdle", "C2": "Leave", "End": "End", "S": "", "P": "", "R": "", "Q10": "",
-    "T3": "", "Q4": "", "Q11": "", "T5": "",
+    "Q4": "", "Q11": "", "T5": "",
 }  # fmt: skip
 
 
@@ -93,34 +93,57 @@ def _front(step: Step, thread: str, own: int, why: str) -> str:
         return HIDDEN  # an inbox: nobody submits there
     if why == "own" and carrier == own:
         return f"LookOwn {thread}"
-    if why == "scan":
+    if why.startswith("scan"):
         return f"IsHit {thread}"
     if why == "look" and carrier != own:
         return f"IsHit {thread}"
     if carrier != own:
-        return HIDDEN  # a steal
-    is_there = step.post.pending(step.thread).site in ("Q15", "T2")
-    if not is_there:
-        return f"PollNothing {thread}"
-    return f"PollQueue {thread}" if step.post.pending(step.thread).site == "Q15" else HIDDEN
+        return WAIT  # a steal, until it has the ticket
+    then = step.post.pending(step.thread)
+    if then.site == "Q15" and then.offset == own * CARRIER + HEAD:
+        return f"PollQueue {thread}"
+    return HIDDEN if then.site == "T2" else f"PollNothing {thread}"
 
 
 def after(memory: tuple[str, ...], step: Step, label: str) -> tuple[str, ...]:
     """Remember what each thread is at."""
     name = label.partition(" ")[0]
+    before = memory[step.thread]
     now = WHY.get(name) or WHY.get(step.site)
     if name in ("IsAlone", "PollQueue", "PollNothing", "Recruit", "Awake", "Rise"):
-        now = ""
+        now = "nothing" if name == "PollNothing" and step.site == "T2" else ""
+    elif name == "Recheck":
+        now = f"scan {step.value} 0" if step.value else ""
+    elif now is None and before.startswith("scan"):
+        now = _scan(before, step)
     if now is None:
         return memory
     return (*memory[: step.thread], now, *memory[step.thread + 1 :])
+
+
+def _scan(before: str, step: Step) -> str | None:
+    """Follow a re-check: bits whose words are still to be read, then queues still to be asked."""
+    bits, seen = map(int, before.split()[1:])
+    if step.site == "C9":
+        bit = bits & -bits
+        bits -= bit
+        seen |= bit if step.value in (1, 2) else 0
+        if bits:
+            return f"scan {bits} {seen}"
+        # One idle carrier is not sent to itself; -1 marks that queues are asked now.
+        return f"scan -1 {3 if seen == 3 else 3 - seen}" if seen else ""
+    is_miss = (step.site == "Q9" and not step.value) or (step.site == "C8" and step.value == 3)
+    if bits < 0 and is_miss:
+        seen &= seen - 1
+        return f"scan -1 {seen}" if seen else ""
+    return None
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
     """Return words, idle set, token, which queues are published, which are empty."""
     words = tuple(WORDS[at.word(c * CARRIER)] for c in (0, 1))
     idle = frozenset(f"c{c + 1}" for c in (0, 1) if at.word(IDLE) >> c & 1)
-    published = tuple(is_published(at, c) for c in (0, 1))
+    published = tuple(front(at, c) != 0 for c in (0, 1))
     empty = tuple(
         at.word(c * CARRIER + TAIL, BASE + c * CARRIER + FIRST) == BASE + c * CARRIER + FIRST
         for c in (0, 1)
@@ -146,6 +169,17 @@ def spec_label(
     if action == "TryAcquire" or (steals and pre["queue"] == post["queue"]):
         return HIDDEN
     return " ".join((action, *arguments))
+
+
+def keeps(
+    action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], post: Mapping[str, Any]
+) -> bool:
+    """Take carriers in the code's order where the spec takes them in any."""
+    if action not in ("LoadParked", "IsHit"):
+        return True
+    before, now = pre["at"][arguments[0]], post["at"][arguments[0]]
+    taken = before["todo"] - now["todo"] if now["arg"] == "none" else {now["arg"]}
+    return len(before["todo"]) == 1 or min(before["todo"]) in taken
 
 
 POP = (
@@ -199,6 +233,7 @@ SEARCH_LONG = Concept(
     ghost=Ghost(("",) * 3, after),
     flags=("--wrap", "ticket->next=2", "--wrap", "ticket->serving=2"),
     joins=(*POP, *LOOKS, *OTHERS),
+    keeps=keeps,
     joined="a pop; both reads of a front; the test for alone; a wake with its system call",
     spec_twin={"Twin": '"no_recheck_release"'},
     code_twins=("search_no_recheck_release",),
