@@ -1,0 +1,64 @@
+/* Plain memory that is hard to explore: seen as it is, or refused, never taken for constant. */
+#include <string.h>
+
+#include "order.h"
+#include "stress.h"
+
+struct state {
+	wp_atomic(uint32_t) flag;
+	wp_atomic(uint32_t) word;
+	union {
+		uint64_t wide;
+		uint8_t bytes[8];
+		struct {
+			uint32_t low, high;
+		} pair;
+	} data, copy;
+};
+
+#define READER(name, ...)                                         \
+	static void name(void *at, stress_result *result)         \
+	{                                                         \
+		struct state *state = at;                         \
+                                                                  \
+		if (wp_load_acquire(&state->flag))                \
+			result->r[0] = (int64_t)(__VA_ARGS__);    \
+	}
+#define WRITER(name, ...)                            \
+	static void name(void *at, stress_result *result) \
+	{                                            \
+		struct state *state = at;            \
+                                                     \
+		(void)result;                        \
+		__VA_ARGS__;                         \
+		wp_store_release(&state->flag, 1);   \
+	}
+#define TEST(name_, writer, reader)                                                   \
+	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                  \
+		.state_size = sizeof(struct state), .actors = {writer, reader},       \
+		.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}})
+
+WRITER(write_low, state->data.pair.low = 7)
+READER(read_low, state->data.pair.low)
+TEST(plain_same, write_low, read_low);
+
+WRITER(write_byte, state->data.bytes[1] = 7)
+READER(read_wide, state->data.wide)
+TEST(plain_overlap, write_byte, read_wide);
+
+WRITER(copy_struct, state->copy = state->data; state->data.pair.low = 7; state->copy = state->data)
+READER(read_copy, state->copy.pair.low)
+TEST(plain_copy, copy_struct, read_copy);
+
+WRITER(set_memory, memset(state->data.bytes, 7, 3))
+TEST(plain_memset, set_memory, read_low);
+
+WRITER(write_atomic, wp_store_relaxed(&state->word, 7))
+READER(read_atomic_plainly, *(uint32_t *)(void *)&state->word)
+TEST(plain_of_atomic, write_atomic, read_atomic_plainly);
+
+static void race(void *at, stress_result *result)
+{
+	result->r[0] = *(uint32_t *)(void *)&((struct state *)at)->word;
+}
+TEST(plain_race, write_atomic, race);
