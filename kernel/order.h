@@ -21,6 +21,7 @@
 #ifndef WP_ORDER_H
 #define WP_ORDER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 

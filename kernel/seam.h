@@ -9,12 +9,12 @@
  * Why it works  Every shared access of the kernel is one of the macros below, futex and eventfd
  *               calls included, so a judge that is here sees everything that threads can see of
  *               one another. Plain accesses come in through -fsanitize=thread's hooks.
+ * Included by   order.h alone, after <stdatomic.h>.
  * Spec          none. Evidence  tests/test_explore_engines.py. */
 #ifndef WP_SEAM_H
 #define WP_SEAM_H
 
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
 #ifdef WP_EXPLORE
