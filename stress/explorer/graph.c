@@ -36,108 +36,6 @@ uint64_t explore_initial(const explore_search *search, int place)
 	return location < EXPLORE_LOCATIONS ? search->program->initial[location] : 0;
 }
 
-/* Clocks. */
-
-static const explore_node *previous_of(const explore_graph *graph, const explore_node *node)
-{
-	return node->index ? explore_nth(graph, node->thread, node->index - 1) : NULL;
-}
-
-/* Before a source is known: as its thread's previous node, and itself. */
-static void begin_clocks(const explore_graph *graph, explore_node *node)
-{
-	const explore_node *previous = previous_of(graph, node);
-
-	if (previous) {
-		node->causes = previous->causes;
-		node->ordered = *explore_kept(previous);
-		node->pending = previous->pending;
-	} else {
-		memset(&node->causes, 0, sizeof(node->causes));
-		memset(&node->ordered, 0, sizeof(node->ordered));
-		memset(&node->pending, 0, sizeof(node->pending));
-	}
-	node->causes.at[node->thread] = (int16_t)(node->index + 1);
-	node->ordered.at[node->thread] = (int16_t)(node->index + 1);
-}
-
-/* C11: a release write is continued by later writes of its thread. */
-static void continue_release(const explore_graph *graph, explore_node *write)
-{
-	for (int i = write->index - 1; i >= 0; i--) {
-		const explore_node *head = explore_nth(graph, write->thread, i);
-
-		if (head->place == write->place && explore_is_write(head) && !head->is_plain &&
-		    explore_releases(head->order)) {
-			explore_join(&write->released, &head->ordered);
-			return; /* earlier ones are ordered before it */
-		}
-	}
-}
-
-/* What an acquiring reader of this write gets. */
-static void set_released(const explore_search *search, const explore_graph *graph,
-			 explore_node *write)
-{
-	const explore_node *read = previous_of(graph, write);
-
-	memset(&write->released, 0, sizeof(write->released));
-	if (write->is_plain)
-		return;
-	if (write->part != PART_WRITE || explore_releases(write->order))
-		write->released = write->ordered;
-	else if (write->release_fence)
-		write->released =
-			explore_nth(graph, write->thread, write->release_fence - 1)->ordered;
-	if (search->options->c11_release_sequence && write->part == PART_WRITE)
-		continue_release(graph, write);
-	if (!write->is_update)
-		return;
-	if (read->source >= 0)
-		explore_join(&write->released, &graph->nodes[read->source].released);
-}
-
-/* What its thread has done so far, as far as the order of seq_cst wants to know it. */
-static void set_marks(const explore_graph *graph, explore_node *node)
-{
-	const explore_node *previous = previous_of(graph, node);
-	int16_t here = (int16_t)(node->index + 1);
-	bool is_fence = node->part == PART_FENCE;
-
-	node->release_fence = previous ? previous->release_fence : 0;
-	node->strong = previous ? previous->strong : 0;
-	node->heavy = previous ? previous->heavy : 0;
-	node->light = previous ? previous->light : 0;
-	node->elsewhere = previous && previous->place == node->place && node->place != NOWHERE
-				  ? previous->elsewhere
-				  : node->index;
-	if (is_fence && node->kind != EXPLORE_LIGHT_FENCE && explore_releases(node->order))
-		node->release_fence = here;
-	if (node->is_strong)
-		node->strong = here;
-	if (node->is_strong && is_fence)
-		node->heavy = here;
-	if (is_fence && node->kind == EXPLORE_LIGHT_FENCE)
-		node->light = here;
-}
-
-/* The fences of its clock. */
-static void set_fences(const explore_search *search, const explore_graph *graph,
-		       explore_node *node)
-{
-	if (search->options->model != EXPLORE_RC11)
-		return;
-	for (int t = 0; t < EXPLORE_THREADS; t++) {
-		int count = node->ordered.at[t];
-		const explore_node *last = count ? explore_nth(graph, t, count - 1) : NULL;
-
-		if (t == node->thread)
-			last = node; /* may not be in the list yet */
-		node->heavies.at[t] = last ? last->heavy : 0;
-		node->lights.at[t] = last ? last->light : 0;
-	}
-}
-
 /* Appending. */
 
 static void set_place(explore_search *search, explore_graph *graph, explore_node *node,
@@ -170,7 +68,7 @@ static uint64_t written_by(const explore_graph *graph, const explore_node *node,
 			   const explore_step *step)
 {
 	uint64_t me = UINT64_C(1) << node->thread;
-	const explore_node *previous = node->index ? previous_of(graph, node) : node;
+	const explore_node *previous = node->index ? explore_previous(graph, node) : node;
 
 	switch (node->part) {
 	case PART_WRITE:
@@ -229,17 +127,17 @@ int explore_append(explore_search *search, explore_graph *graph, int thread,
 	node->is_first = is_first_part(search, node);
 	set_order(node, step);
 	set_place(search, graph, node, step);
-	begin_clocks(graph, node);
-	set_marks(graph, node);
+	explore_begin_clocks(graph, node);
+	explore_set_marks(graph, node);
 	if (explore_is_write(node)) {
 		node->is_update = node->part != PART_WRITE || explore_is_update(step->kind);
 		node->written = written_by(graph, node, step);
-		set_released(search, graph, node);
+		explore_set_released(search, graph, node);
 	} else if (node->part == PART_FENCE && explore_acquires(node->order) &&
 		   node->kind != EXPLORE_LIGHT_FENCE) {
 		explore_join(&node->ordered, &node->pending);
 	}
-	set_fences(search, graph, node);
+	explore_set_fences(search, graph, node);
 	explore_count_node(graph, node, 1);
 	graph->numbers[thread][owner->count++] = owner->last = (int16_t)graph->count;
 	return graph->count++;
@@ -275,7 +173,7 @@ static void lock_compare(const explore_search *search, explore_graph *graph,
 	compare->ordered = compare->released;
 	if (write)
 		explore_join(&compare->ordered, &write->released);
-	set_fences(search, graph, compare);
+	explore_set_fences(search, graph, compare);
 }
 
 bool explore_set_source(explore_search *search, explore_graph *graph, int number, int source,
@@ -301,8 +199,8 @@ bool explore_set_source(explore_search *search, explore_graph *graph, int number
 	} else if (has_failed) {
 		return false;
 	}
-	begin_clocks(graph, read);
-	set_marks(graph, read);
+	explore_begin_clocks(graph, read);
+	explore_set_marks(graph, read);
 	if (read->part == PART_COMPARE)
 		read->released = read->ordered;
 	if (read->part == PART_QUEUE_READ && read->kind == EXPLORE_WAIT)
@@ -314,7 +212,7 @@ bool explore_set_source(explore_search *search, explore_graph *graph, int number
 		if (explore_acquires(read->order))
 			explore_join(&read->ordered, &write->released);
 	}
-	set_fences(search, graph, read);
+	explore_set_fences(search, graph, read);
 	return true;
 }
 

@@ -2,8 +2,9 @@
  * graph.h - an execution graph: nodes (events), who read from whom, in what order writes came.
  *
  *   graph.c          nodes: append, drop, choose a source, place in modification order
- *   graph_copy.c     memory; the part of a graph that is kept when a write goes back
+ *   graph_clocks.c   what precedes a node      graph_copy.c     memory; copies of a part of a graph
  *   graph_threads.c  what a thread does after its last node; spinning; futex steps in parts
+ *   graph_choices.c  the ways to take a part   graph_revisit.c  a write goes back to a read
  *   consistency.c    coherence, SC, races     tso.c  x86-TSO     rc11.c  the order of seq_cst
  *   graphs.c         the search: every graph once       graph_sample.c  random graphs
  *   graph_verdict.c  what a finished graph shows        graph_example.c  it, as a list of steps
@@ -162,6 +163,13 @@ static inline explore_node *explore_nth(const explore_graph *graph, int thread, 
 	return &graph->nodes[graph->numbers[thread][index]];
 }
 
+/* Of its thread, or NULL. */
+static inline const explore_node *explore_previous(const explore_graph *graph,
+						   const explore_node *node)
+{
+	return node->index ? explore_nth(graph, node->thread, node->index - 1) : NULL;
+}
+
 static inline int explore_rank(const explore_graph *graph, int write)
 {
 	return write == FROM_INITIAL ? 0 : graph->nodes[write].rank;
@@ -228,6 +236,14 @@ void explore_insert(explore_graph *graph, int write, int after); /* into modific
 void explore_remove(explore_graph *graph, int write);            /* from it */
 uint64_t explore_initial(const explore_search *search, int place);
 
+/* graph_clocks.c */
+void explore_begin_clocks(const explore_graph *graph, explore_node *node);
+void explore_set_marks(const explore_graph *graph, explore_node *node);
+void explore_set_released(const explore_search *search, const explore_graph *graph,
+			  explore_node *write);
+void explore_set_fences(const explore_search *search, const explore_graph *graph,
+			explore_node *node);
+
 /* graph_threads.c */
 void explore_start_thread(explore_search *search, explore_graph *graph, int thread);
 void explore_go_on(explore_search *search, explore_graph *graph, int thread);
@@ -235,11 +251,18 @@ int explore_next_thread(const explore_graph *graph); /* NOWHERE: none can go on 
 bool explore_can_go_on(const explore_graph *graph, int thread);
 bool explore_is_urgent(const explore_graph *graph, int thread); /* in the middle of an update */
 int explore_waker(const explore_graph *graph, int thread); /* node that woke it, or NOWHERE */
+
+/* graph_choices.c */
 /* Ways to take the thread's next part; not all of them may be chosen. */
 int explore_choices(const explore_graph *graph, int thread, const explore_step *step);
 bool explore_may_choose(const explore_search *search, const explore_graph *graph, int thread,
 			const explore_step *step, int choice);
 uint64_t explore_choose_woken(uint64_t sleepers, uint64_t most, int choice);
+
+/* graph_revisit.c: the graph in which the newest node, a write, has gone back to a read, and the
+ * numbers that both have there; NULL: it may not. */
+explore_graph *explore_gone_back(explore_search *search, const explore_graph *graph, int *read,
+				 int *write);
 
 /* consistency.c */
 /* The least rank that a new node may read from, or must come after. */

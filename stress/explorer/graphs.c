@@ -27,58 +27,6 @@ enum {
 
 static void visit(explore_search *search, explore_graph *graph);
 
-/* Going back. */
-
-/* Was `node` there when `at` was added, or is it among the causes of `write`? */
-static bool is_earlier(const explore_graph *graph, int node, int at, const explore_node *write)
-{
-	return node <= at || explore_holds(&write->causes, &graph->nodes[node]);
-}
-
-/* Are all writes after this one, in modification order, later? */
-static bool is_end(const explore_graph *graph, int place, int last, int at,
-		   const explore_node *write)
-{
-	int next = last < 0 ? graph->places[place].first : graph->nodes[last].after;
-
-	while (next >= 0 && !is_earlier(graph, next, at, write))
-		next = graph->nodes[next].after;
-	return next < 0;
-}
-
-static bool is_canonical(const explore_graph *graph, int at, const explore_node *write)
-{
-	const explore_node *node = &graph->nodes[at];
-
-	if (node->has_failed || node->choice)
-		return false;
-	if (node->place == NOWHERE)
-		return true;
-	if (explore_is_read(node))
-		return (node->source < 0 || is_earlier(graph, node->source, at, write)) &&
-		       is_end(graph, node->place, node->source, at, write);
-	for (int n = graph->places[node->place].newest; n >= 0; n = graph->nodes[n].older)
-		if (graph->nodes[n].source == at && is_earlier(graph, n, at, write))
-			return false;
-	return is_end(graph, node->place, at, at, write);
-}
-
-/* May the newest node, a write, go back to this read? `keeps`: what stays. */
-static bool may_go_back(const explore_graph *graph, int read, int number, bool *keeps)
-{
-	const explore_node *write = &graph->nodes[number];
-
-	if (explore_holds(&write->causes, &graph->nodes[read]) ||
-	    !is_canonical(graph, read, write))
-		return false;
-	for (int n = 0; n < graph->count; n++) {
-		keeps[n] = is_earlier(graph, n, read, write);
-		if (!keeps[n] && !is_canonical(graph, n, write))
-			return false;
-	}
-	return true;
-}
-
 /* Writes. */
 
 /* With the write at one place. `read`: that went back to read it, or NOWHERE. */
@@ -121,28 +69,9 @@ static void place(explore_search *search, explore_graph *graph, int write, int r
 	}
 }
 
-/* The graph in which the newest node, a write, has gone back to a read; NULL: it may not. Not
- * inlined: its arrays are not to lie on the stack of the search. */
-static __attribute__((noinline)) explore_graph *
-gone_back(explore_search *search, const explore_graph *graph, int *read, int *write)
-{
-	bool keeps[EXPLORE_NODES];
-	int16_t numbers[EXPLORE_NODES];
-	explore_graph *copy;
-
-	if (!explore_is_read(&graph->nodes[*read]) || !may_go_back(graph, *read, *write, keeps))
-		return NULL;
-	copy = explore_take(search);
-	if (!copy || !explore_cut_down(search, graph, copy, keeps, numbers))
-		return NULL;
-	*read = numbers[*read];
-	*write = numbers[*write];
-	return copy;
-}
-
 static void go_back(explore_search *search, const explore_graph *graph, int read, int write)
 {
-	explore_graph *copy = gone_back(search, graph, &read, &write);
+	explore_graph *copy = explore_gone_back(search, graph, &read, &write);
 	const explore_node *node;
 	explore_step step;
 

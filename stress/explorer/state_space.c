@@ -1,152 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * state_space.c - packs states into records and unpacks them again.
+ * state_space.c - states as records of words: load one, follow a choice, note how it was reached.
  *
- *   memory of 4 locations, x1 = 7 and the rest as at first:
+ *   load(state) -> choices -> follow(choice) -> the state it leads to -> note(its parent)
  *
- *              (4, 0)                  numbers of pairs; (0, 0) has the number 0, so what nobody
- *              /    \                  has written costs nothing
- *         (0, 8)    0
- *         /    \
- *   x0   0      8   x1: the value + 1; large values are pairs themselves, marked by the top bit
- *
- * Why it works  A step changes a value or two, so a new memory shares all but one path with the old
- *               one: a state costs one record of threads + 1 words and now and then a pair. Packing
- *               follows what the machine says it changed, unpacking goes down only where two trees
- *               differ. Both ways are exact.
+ * Why it works  Packing follows what the machine says it changed since the load; see state_pack.c.
+ *               A state costs one record of threads + 1 words and now and then a pair.
  * Spec          none. Evidence  tests/test_explore_engines.py. */
 #include "state_space.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MARK UINT32_C(0x80000000) /* the rest is the number of a pair */
-
-enum { ASLEEP = EXPLORE_POSITIONS, LAST_BITS = 8 };
-
-/* Values. */
-
-static uint32_t pair_of(explore_space *space, uint32_t a, uint32_t b)
-{
-	uint32_t number;
-
-	if ((a | b) == 0)
-		return 0;
-	number = explore_table_put(&space->pairs, (uint32_t[]){a, b}, true);
-	if (number != EXPLORE_NONE && number >= MARK) {
-		space->budget.is_failed = true;
-		return EXPLORE_NONE;
-	}
-	return number;
-}
-
-static uint32_t word_of(explore_space *space, uint64_t value)
-{
-	return value < MARK - 1 ? (uint32_t)value + 1
-				: MARK | pair_of(space, (uint32_t)(value >> 32), (uint32_t)value);
-}
-
-static uint64_t value_of(const explore_space *space, uint32_t word)
-{
-	const uint32_t *pair;
-
-	if (!(word & MARK))
-		return word - 1;
-	pair = explore_table_at(&space->pairs, word & ~MARK);
-	return (uint64_t)pair[0] << 32 | pair[1];
-}
-
-/* Memory. */
-
-static uint32_t with_leaf(explore_space *space, uint32_t root, int location, uint32_t leaf)
-{
-	uint32_t siblings[16], node = root;
-
-	for (int level = space->height - 1; level >= 0; level--) {
-		const uint32_t *pair = explore_table_at(&space->pairs, node);
-		int side = location >> level & 1;
-
-		siblings[level] = pair[!side];
-		node = pair[side];
-	}
-	if (node == leaf)
-		return root;
-	node = leaf;
-	for (int level = 0; level < space->height && node != EXPLORE_NONE; level++)
-		node = location >> level & 1 ? pair_of(space, siblings[level], node)
-					     : pair_of(space, node, siblings[level]);
-	return node;
-}
-
-static uint32_t with_value(explore_space *space, uint32_t root, int location)
-{
-	uint64_t value = space->machine.values[location];
-	uint32_t leaf = 0;
-
-	if (value != space->machine.program->initial[location])
-		leaf = word_of(space, value);
-	return leaf == EXPLORE_NONE ? EXPLORE_NONE : with_leaf(space, root, location, leaf);
-}
-
-/* Turns the values under `old` into those under `new`. */
-static void unpack_memory(explore_space *space, uint32_t old, uint32_t new, int level, int first)
-{
-	explore_machine *machine = &space->machine;
-
-	if (old == new)
-		return;
-	if (level == 0) {
-		machine->values[first] = new ? value_of(space, new)
-					     : machine->program->initial[first];
-		return;
-	}
-	for (int side = 0; side < 2; side++)
-		unpack_memory(space, explore_table_at(&space->pairs, old)[side],
-			      explore_table_at(&space->pairs, new)[side], level - 1,
-			      first + (side << (level - 1)));
-}
-
-/* Threads. */
-
-static uint32_t pack_actor(explore_space *space, const explore_actor *actor)
-{
-	uint32_t word = actor->position | (actor->is_asleep ? ASLEEP : 0), buffer = 0;
-
-	if (!actor->buffered && !actor->spurious)
-		return word;
-	for (int i = actor->buffered - 1; i >= 0 && buffer != EXPLORE_NONE; i--) {
-		uint32_t value = word_of(space, actor->buffer[i].value);
-		uint32_t store = pair_of(space, (uint32_t)actor->buffer[i].location + 1, value);
-
-		buffer = pair_of(space, store, buffer);
-	}
-	word = pair_of(space, word, actor->spurious_at | (uint32_t)actor->spurious << 24);
-	return MARK | pair_of(space, word, buffer);
-}
-
-static void unpack_actor(const explore_space *space, uint32_t word, explore_actor *actor)
-{
-	const explore_table *pairs = &space->pairs;
-	uint32_t spurious = 0, buffer = 0;
-
-	if (word & MARK) {
-		buffer = explore_table_at(pairs, word & ~MARK)[1];
-		word = explore_table_at(pairs, word & ~MARK)[0];
-		spurious = explore_table_at(pairs, word)[1];
-		word = explore_table_at(pairs, word)[0];
-	}
-	actor->position = word & (EXPLORE_POSITIONS - 1);
-	actor->is_asleep = word & ASLEEP;
-	actor->spurious = (uint8_t)(spurious >> 24);
-	actor->spurious_at = spurious & (EXPLORE_POSITIONS - 1);
-	for (actor->buffered = 0; buffer; actor->buffered++) {
-		const uint32_t *list = explore_table_at(pairs, buffer);
-		const uint32_t *store = explore_table_at(pairs, list[0]);
-
-		actor->buffer[actor->buffered] = (explore_buffered){
-			(int)store[0] - 1, -1, value_of(space, store[1])};
-		buffer = list[1];
-	}
-}
+enum { LAST_BITS = 8 };
 
 /* Preemptions: the last word is who ran last, plus one, and how many there have been. */
 
@@ -217,9 +82,9 @@ void explore_space_load(explore_space *space, uint32_t state)
 	explore_machine *machine = &space->machine;
 	const uint32_t *words = explore_table_at(&space->states, state);
 
-	unpack_memory(space, space->loaded[0], words[0], space->height, 0);
+	explore_unpack_memory(space, space->loaded[0], words[0], space->height, 0);
 	for (int t = 0; t < machine->program->threads; t++)
-		unpack_actor(space, words[t + 1], &machine->actors[t]);
+		explore_unpack_actor(space, words[t + 1], &machine->actors[t]);
 	memcpy(space->loaded, words, space->states.width * sizeof(*words));
 	space->choices_count = explore_machine_choices(machine, space->choices);
 	if (is_bounded(space))
@@ -239,10 +104,10 @@ static uint32_t pack(explore_space *space, const explore_choice *choice, bool ma
 
 	memcpy(words, space->loaded, sizeof(words));
 	for (int i = 0; i < machine->undo_count && words[0] != EXPLORE_NONE; i++)
-		words[0] = with_value(space, words[0], machine->undo[i].location);
+		words[0] = explore_pack_value(space, words[0], machine->undo[i].location);
 	for (int t = 0; machine->touched >> t; t++)
 		if (machine->touched >> t & 1)
-			words[t + 1] = pack_actor(space, &machine->actors[t]);
+			words[t + 1] = explore_pack_actor(space, &machine->actors[t]);
 	if (is_bounded(space) && choice)
 		count_preemption(space, *choice, words);
 	return is_lost(space) ? EXPLORE_NONE : explore_table_put(&space->states, words, may_add);
@@ -332,7 +197,7 @@ bool explore_space_begin(explore_space *space, int height)
 		return false;
 	explore_machine_reset(machine);
 	for (int l = 0; l < machine->locations && root != EXPLORE_NONE; l++)
-		root = with_value(space, root, l);
+		root = explore_pack_value(space, root, l);
 	space->loaded[0] = root;
 	machine->touched = (1u << machine->program->threads) - 1;
 	if (pack(space, NULL, true) == EXPLORE_NONE)

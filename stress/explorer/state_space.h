@@ -37,6 +37,13 @@ bool explore_space_init(explore_space *space, explore_program *program,
 			const explore_options *options);
 void explore_space_fini(explore_space *space);
 
+/* state_pack.c. Of memory: the root that has the machine's value of the location; EXPLORE_NONE: no
+ * room. Unpacking turns the machine's values under the old root into those under the new one. */
+uint32_t explore_pack_value(explore_space *space, uint32_t root, int location);
+void explore_unpack_memory(explore_space *space, uint32_t old, uint32_t new, int level, int first);
+uint32_t explore_pack_actor(explore_space *space, const explore_actor *actor);
+void explore_unpack_actor(const explore_space *space, uint32_t word, explore_actor *actor);
+
 /* Empties it, for a tree of that height, and puts the initial state in as number 0. */
 bool explore_space_begin(explore_space *space, int height);
 
@@ -59,6 +66,10 @@ typedef struct explore_route {
 } explore_route;
 void explore_space_example(explore_space *space, uint32_t state, const explore_route *around,
 			   explore_outcome *outcome);
+
+/* Initialises it and explores all states, or samples. */
+void explore_space_search(explore_space *space, explore_program *program,
+			  const explore_options *options, explore_report *report);
 
 /* Cycles: reports EXPLORE_STUCK. */
 void explore_space_cycles(explore_space *space, explore_report *report);

@@ -1,151 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * state_steps.c - takes one step in a state, and takes it back.
  *
- *   load                 own newest buffered store to the place, else memory
- *   store                TSO: into the own buffer; SC, or seq_cst: memory
  *   wait                 value as expected: asleep, until a wake picks it or it times out
  *   the plain accesses after it, up to the next real step
  *
  * Why it works  Plain accesses that do not race are ordered with everything that could notice, so
  *               nobody can tell that they happen at once; those that race are the graph engine's
- *               to find. Each change notes what was there before: in `undo` for values, in `before`
- *               for threads.
+ *               to find. See state_memory.c for what a step changes.
  * Spec          none. Evidence  tests/test_explore_engines.py. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "joins.h"
-#include "state_known.h"
+#include "state_memory.h"
 
 enum { PLAIN_STEPS_MOST = 10000 };
-
-/* Changes. */
-
-static void copy_actor(explore_actor *to, const explore_actor *from)
-{
-	memcpy(to, from, offsetof(explore_actor, buffer) +
-				 (size_t)from->buffered * sizeof(from->buffer[0]));
-}
-
-static explore_actor *touch(explore_machine *machine, int thread)
-{
-	if (!(machine->touched >> thread & 1)) {
-		machine->touched |= 1u << thread;
-		copy_actor(&machine->before[thread], &machine->actors[thread]);
-	}
-	return &machine->actors[thread];
-}
-
-static void set_value(explore_machine *machine, int location, uint64_t value, int writer)
-{
-	if (machine->undo_count == machine->undo_room) {
-		int room = machine->undo_room ? 2 * machine->undo_room : 64;
-		struct explore_undo *undo =
-			realloc(machine->undo, (size_t)room * sizeof(*undo));
-
-		if (!undo) {
-			explore_machine_give_up(machine, "no memory");
-			return;
-		}
-		machine->undo = undo;
-		machine->undo_room = room;
-	}
-	if (explore_wraps_count)
-		value = explore_wrapped(machine->program, location, value);
-	machine->undo[machine->undo_count++] =
-		(struct explore_undo){location, machine->values[location]};
-	machine->values[location] = value;
-	if (machine->history)
-		machine->history->writers[location] = writer;
-}
-
-static void drain(explore_machine *machine, int thread)
-{
-	explore_actor *actor = touch(machine, thread);
-	explore_buffered oldest = actor->buffer[0];
-
-	memmove(actor->buffer, actor->buffer + 1,
-		(size_t)--actor->buffered * sizeof(actor->buffer[0]));
-	set_value(machine, oldest.location, oldest.value, oldest.writer);
-	machine->given = oldest.value;
-	if (machine->history) {
-		explore_step step = machine->history->events[oldest.writer].step;
-		explore_event *event = explore_history_add(machine, thread, &step, oldest.value);
-
-		if (event) {
-			event->is_drain = event->has_written = true;
-			event->written = oldest.value;
-		}
-	}
-}
-
-/* What the thread sees; `writer` gets the event that wrote it. */
-static uint64_t look(const explore_machine *machine, int thread, const explore_step *step,
-		     int *writer)
-{
-	const explore_actor *actor = &machine->actors[thread];
-
-	for (int i = actor->buffered - 1; i >= 0; i--)
-		if (actor->buffer[i].location == step->location) {
-			*writer = actor->buffer[i].writer;
-			return explore_cut(step, actor->buffer[i].value);
-		}
-	*writer = machine->history ? machine->history->writers[step->location] : -1;
-	return explore_cut(step, machine->values[step->location]);
-}
-
-static uint64_t load(explore_machine *machine, int thread, const explore_step *step)
-{
-	int writer;
-	uint64_t value = look(machine, thread, step, &writer);
-	explore_event *event = explore_history_add(machine, thread, step, value);
-
-	if (event)
-		event->read_from = writer;
-	return value;
-}
-
-static void store(explore_machine *machine, int thread, const explore_step *step)
-{
-	uint64_t value = explore_cut(step, step->operand);
-	int writer = machine->history ? machine->history->count : -1;
-	explore_event *event = explore_history_add(machine, thread, step, 0);
-	explore_actor *actor;
-
-	if (event) {
-		event->has_written = true;
-		event->written = value;
-	}
-	if (machine->options->model == EXPLORE_SC || step->order == EXPLORE_SEQ_CST) {
-		set_value(machine, step->location, value, writer);
-		return;
-	}
-	actor = touch(machine, thread);
-	if (actor->buffered == EXPLORE_BUFFERED) { /* of plain stores; see can_take for others */
-		machine->is_bounded = true;
-		drain(machine, thread);
-	}
-	actor->buffer[actor->buffered++] = (explore_buffered){step->location, writer, value};
-}
-
-static uint64_t update(explore_machine *machine, int thread, const explore_step *step,
-		       bool is_failed)
-{
-	int writer, self = machine->history ? machine->history->count : -1;
-	uint64_t old = look(machine, thread, step, &writer);
-	explore_event *event = explore_history_add(machine, thread, step, old);
-	bool has_written = !is_failed && explore_takes_place(step, old);
-	uint64_t new = explore_updated(step, old);
-
-	if (event) {
-		event->read_from = writer;
-		event->has_written = has_written;
-		event->written = has_written ? new : 0;
-	}
-	if (has_written)
-		set_value(machine, step->location, new, self);
-	return old;
-}
 
 /* Takes plain accesses up to the next real step. */
 static void run_plain(explore_machine *machine, int thread)
@@ -157,9 +25,9 @@ static void run_plain(explore_machine *machine, int thread)
 		uint64_t value = 0;
 
 		if (step.kind == EXPLORE_PLAIN_LOAD)
-			value = load(machine, thread, &step);
+			value = explore_load(machine, thread, &step);
 		else if (step.kind == EXPLORE_PLAIN_STORE)
-			store(machine, thread, &step);
+			explore_store(machine, thread, &step);
 		else
 			return;
 		if (steps == PLAIN_STEPS_MOST)
@@ -170,7 +38,7 @@ static void run_plain(explore_machine *machine, int thread)
 
 static void move_on(explore_machine *machine, int thread, uint64_t value, bool is_failed)
 {
-	explore_actor *actor = touch(machine, thread);
+	explore_actor *actor = explore_touch(machine, thread);
 
 	machine->given = value;
 	actor->position = explore_machine_next(machine, thread, value, is_failed);
@@ -182,11 +50,11 @@ static void move_on(explore_machine *machine, int thread, uint64_t value, bool i
 static void sleep_or_go_on(explore_machine *machine, int thread, const explore_step *step)
 {
 	int self = machine->history ? machine->history->count : -1, writer;
-	bool is_asleep = look(machine, thread, step, &writer) ==
+	bool is_asleep = explore_look(machine, thread, step, &writer) ==
 			 explore_cut(step, step->expected);
 	explore_event *event =
 		explore_history_add(machine, thread, step, is_asleep ? UINT64_MAX : EXPLORE_AGAIN);
-	explore_actor *actor = touch(machine, thread);
+	explore_actor *actor = explore_touch(machine, thread);
 
 	if (event)
 		event->read_from = writer;
@@ -207,7 +75,7 @@ static void sleep_or_go_on(explore_machine *machine, int thread, const explore_s
 static void wake_up(explore_machine *machine, int thread, enum explore_woken woken,
 		    bool is_spurious)
 {
-	explore_actor *actor = touch(machine, thread);
+	explore_actor *actor = explore_touch(machine, thread);
 
 	actor->is_asleep = false;
 	is_spurious &= !machine->options->any_spurious;
@@ -260,22 +128,22 @@ static void take_step(explore_machine *machine, explore_choice choice)
 		explore_history_add(machine, thread, &step, value);
 		break;
 	case EXPLORE_LOAD:
-		value = load(machine, thread, &step);
+		value = explore_load(machine, thread, &step);
 		break;
 	case EXPLORE_STORE:
-		store(machine, thread, &step);
+		explore_store(machine, thread, &step);
 		break;
 	case EXPLORE_EXCHANGE:
 	case EXPLORE_ADD:
 	case EXPLORE_OR:
 	case EXPLORE_AND:
 	case EXPLORE_CAS:
-		value = update(machine, thread, &step, is_failed);
+		value = explore_update(machine, thread, &step, is_failed);
 		break;
 	case EXPLORE_HEAVY_FENCE:
 		for (int t = 0; t < machine->program->threads; t++)
 			while (machine->actors[t].buffered)
-				drain(machine, t);
+				explore_drain(machine, t);
 		/* fall through */
 	default:
 		explore_history_add(machine, thread, &step, value);
@@ -326,7 +194,7 @@ bool explore_machine_take(explore_machine *machine, explore_choice choice)
 	machine->touched = 0;
 	machine->undo_count = 0;
 	if (choice.kind == EXPLORE_DRAIN)
-		drain(machine, choice.thread);
+		explore_drain(machine, choice.thread);
 	else if (choice.kind == EXPLORE_TIME_OUT || choice.kind == EXPLORE_WAKE_SPURIOUSLY)
 		wake_alone(machine, choice);
 	else
@@ -343,7 +211,7 @@ void explore_machine_undo(explore_machine *machine)
 	}
 	for (int t = 0; machine->touched >> t; t++)
 		if (machine->touched >> t & 1)
-			copy_actor(&machine->actors[t], &machine->before[t]);
+			explore_copy_actor(&machine->actors[t], &machine->before[t]);
 	machine->touched = 0;
 }
 

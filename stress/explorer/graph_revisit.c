@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph_revisit.c - a write goes back: an earlier read reads from it instead.
+ *
+ *   kept       what was there when the read was added, and the causes of the write
+ *   forgotten  the rest; only if it, and the read, were added in the canonical way
+ *
+ * Why it works  See graphs.c.
+ * Spec          none: VERIFICATION.md 4.2.  Evidence  tests/explorer/litmus, check_duplicates. */
+#include "graph.h"
+
+/* Was `node` there when `at` was added, or is it among the causes of `write`? */
+static bool is_earlier(const explore_graph *graph, int node, int at, const explore_node *write)
+{
+	return node <= at || explore_holds(&write->causes, &graph->nodes[node]);
+}
+
+/* Are all writes after this one, in modification order, later? */
+static bool is_end(const explore_graph *graph, int place, int last, int at,
+		   const explore_node *write)
+{
+	int next = last < 0 ? graph->places[place].first : graph->nodes[last].after;
+
+	while (next >= 0 && !is_earlier(graph, next, at, write))
+		next = graph->nodes[next].after;
+	return next < 0;
+}
+
+static bool is_canonical(const explore_graph *graph, int at, const explore_node *write)
+{
+	const explore_node *node = &graph->nodes[at];
+
+	if (node->has_failed || node->choice)
+		return false;
+	if (node->place == NOWHERE)
+		return true;
+	if (explore_is_read(node))
+		return (node->source < 0 || is_earlier(graph, node->source, at, write)) &&
+		       is_end(graph, node->place, node->source, at, write);
+	for (int n = graph->places[node->place].newest; n >= 0; n = graph->nodes[n].older)
+		if (graph->nodes[n].source == at && is_earlier(graph, n, at, write))
+			return false;
+	return is_end(graph, node->place, at, at, write);
+}
+
+/* May the newest node, a write, go back to this read? `keeps`: what stays. */
+static bool may_go_back(const explore_graph *graph, int read, int number, bool *keeps)
+{
+	const explore_node *write = &graph->nodes[number];
+
+	if (explore_holds(&write->causes, &graph->nodes[read]) ||
+	    !is_canonical(graph, read, write))
+		return false;
+	for (int n = 0; n < graph->count; n++) {
+		keeps[n] = is_earlier(graph, n, read, write);
+		if (!keeps[n] && !is_canonical(graph, n, write))
+			return false;
+	}
+	return true;
+}
+
+explore_graph *explore_gone_back(explore_search *search, const explore_graph *graph, int *read,
+				 int *write)
+{
+	bool keeps[EXPLORE_NODES];
+	int16_t numbers[EXPLORE_NODES];
+	explore_graph *copy;
+
+	if (!explore_is_read(&graph->nodes[*read]) || !may_go_back(graph, *read, *write, keeps))
+		return NULL;
+	copy = explore_take(search);
+	if (!copy || !explore_cut_down(search, graph, copy, keeps, numbers))
+		return NULL;
+	*read = numbers[*read];
+	*write = numbers[*write];
+	return copy;
+}
