@@ -15,30 +15,28 @@
 
 #include <string.h>
 
-/* What the model makes visible to a node by order alone. */
-static explore_clock visible_to(const explore_search *search, const explore_node *node)
+/* Does the model make `other` visible to `node` by order alone? */
+static bool is_visible(const explore_search *search, const explore_node *node,
+		       const explore_node *other)
 {
-	explore_clock own = {{0}};
-
 	if (search->options->model == EXPLORE_SC)
-		return node->causes;
+		return explore_holds(&node->causes, other);
 	if (search->options->model == EXPLORE_RC11)
-		return node->ordered;
-	own.at[node->thread] = (int16_t)(node->index + 1);
-	return own;
+		return explore_holds(&node->ordered, other);
+	return other->thread == node->thread && other->index <= node->index;
 }
 
 int explore_bound(const explore_search *search, const explore_graph *graph, int number)
 {
 	const explore_node *node = &graph->nodes[number];
-	explore_clock visible = visible_to(search, node);
+	const explore_place *place = &graph->places[node->place];
 	int bound = 0;
 
-	for (int n = graph->places[node->place].newest; n >= 0; n = graph->nodes[n].older) {
+	for (int n = place->newest; n >= 0 && bound < place->writes; n = graph->nodes[n].older) {
 		const explore_node *other = &graph->nodes[n];
 		int rank;
 
-		if (n == number || !explore_holds(&visible, other))
+		if (n == number || !is_visible(search, node, other))
 			continue;
 		rank = explore_height(graph, other) / 2;
 		bound = rank > bound ? rank : bound;
@@ -139,11 +137,14 @@ static bool is_sc(const explore_graph *graph, int threads)
 	return done == graph->count;
 }
 
+/* What is SC is TSO and RC11: as most graphs are, the cheap walk comes first. */
 static bool is_consistent(explore_search *search, const explore_graph *graph)
 {
+	if (is_sc(graph, search->program->threads))
+		return true;
 	switch (search->options->model) {
 	case EXPLORE_SC:
-		return is_sc(graph, search->program->threads);
+		return false;
 	case EXPLORE_TSO:
 		return explore_is_tso(search, graph);
 	default:

@@ -129,6 +129,7 @@ int explore_append(explore_search *search, explore_graph *graph, int thread,
 	set_place(search, graph, node, step);
 	explore_begin_clocks(graph, node);
 	explore_set_marks(graph, node);
+	search->has_fences |= node->heavy || node->light;
 	if (explore_is_write(node)) {
 		node->is_update = node->part != PART_WRITE || explore_is_update(step->kind);
 		node->written = written_by(graph, node, step);

@@ -132,6 +132,7 @@ typedef struct explore_search {
 	double started;
 	uint64_t *seen; /* hashes of finished graphs; open addressing */
 	uint64_t seen_count, seen_room;
+	bool has_fences; /* a strong or light one was met: until then no clock has any */
 	bool is_over;
 } explore_search;
 

@@ -94,7 +94,7 @@ void explore_set_marks(const explore_graph *graph, explore_node *node)
 void explore_set_fences(const explore_search *search, const explore_graph *graph,
 		       explore_node *node)
 {
-	if (search->options->model != EXPLORE_RC11)
+	if (search->options->model != EXPLORE_RC11 || !search->has_fences)
 		return;
 	for (int t = 0; t < EXPLORE_THREADS; t++) {
 		int count = node->ordered.at[t];

@@ -8,6 +8,8 @@
  * Spec          none: VERIFICATION.md 4.2.  Evidence  tests/explorer/litmus, check_duplicates. */
 #include "graph.h"
 
+#include <string.h>
+
 /* Was `node` there when `at` was added, or is it among the causes of `write`? */
 static bool is_earlier(const explore_graph *graph, int node, int at, const explore_node *write)
 {
@@ -50,8 +52,9 @@ static bool may_go_back(const explore_graph *graph, int read, int number, bool *
 	if (explore_holds(&write->causes, &graph->nodes[read]) ||
 	    !is_canonical(graph, read, write))
 		return false;
-	for (int n = 0; n < graph->count; n++) {
-		keeps[n] = is_earlier(graph, n, read, write);
+	memset(keeps, true, (size_t)read + 1);
+	for (int n = read + 1; n < graph->count; n++) {
+		keeps[n] = explore_holds(&write->causes, &graph->nodes[n]);
 		if (!keeps[n] && !is_canonical(graph, n, write))
 			return false;
 	}
