@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from wakeproof import errors, paths, report
-from wakeproof.cli.explore import print_execution
+from wakeproof.cli.explore_print import print_execution
 from wakeproof.judge import explore_labels, explore_replay, explore_tokens
 from wakeproof.judge.explore import Counterexample
 

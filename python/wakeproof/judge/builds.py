@@ -8,9 +8,7 @@ stale is ever run and an unchanged object is shared by builds, twins and scenari
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import re
 import shlex
 import shutil
 import threading
@@ -22,6 +20,7 @@ from pathlib import Path
 from wakeproof import paths
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.process import Children
+from wakeproof.judge.source_texts import closure, digest, uses_twin
 
 COMPILE_TIMEOUT_S = 300.0
 JOBS = 2  # compilers at once
@@ -29,7 +28,6 @@ KEPT_S = 86400.0  # what nobody used for a day is built from sources that have c
 EXPLORED = ("-O1", "-g1", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-stack-protector",
             "-fcf-protection=none", "-fno-pie")  # fmt: skip
 """What the explorer runs: every access calls a hook, and nothing depends on where it is loaded."""
-_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -127,8 +125,8 @@ class Builder:
             files += [*sorted((self._sources / "kernel").glob("*.c")), scenario]
         texts: dict[str, str] = {}
         for file in files:
-            texts |= _closure(file.resolve(), self._folders)
-        return _digest(*sorted(f"{Path(name).name}\0{text}" for name, text in texts.items()))
+            texts |= closure(file.resolve(), self._folders)
+        return digest(*sorted(f"{Path(name).name}\0{text}" for name, text in texts.items()))
 
     def _explorer_files(self) -> list[Path]:
         """Return the explorer's sources; of the native engine it needs what prints the list."""
@@ -156,21 +154,21 @@ class Builder:
         ]
         objects = [str(future.result()) for future in made]
         link = [*self._compiler, *link_flags, *objects]
-        target = self._folder / f"{named.stem}-{_digest(self._version, *link)}"
+        target = self._folder / f"{named.stem}-{digest(self._version, *link)}"
         return self._pool.submit(self._make, named, link, target).result()
 
     def _compile_command(
         self, source: Path, dirs: tuple[Path, ...], build: Build
     ) -> tuple[list[str], Path]:
         """Return the command that compiles `source`, and the object it makes."""
-        texts = _closure(source, dirs)
+        texts = closure(source, dirs)
         flags = ["-std=c11", *_kind_flags(build), *(f"-I{folder}" for folder in dirs)]
         if os.environ.get("WAKEPROOF_CI") == "1":
             flags.append("-Werror")
-        if build.twin and any(_uses(text, build.twin) for text in texts.values()):
+        if build.twin and any(uses_twin(text, build.twin) for text in texts.values()):
             flags.append(_twin_flag(build.twin))
         command = [*self._compiler, *flags, "-c", str(source)]
-        key = _digest(self._version, *command, *(text for _, text in sorted(texts.items())))
+        key = digest(self._version, *command, *(text for _, text in sorted(texts.items())))
         return command, self._folder / "objects" / f"{source.stem}-{key}.o"
 
     def _make(self, source: Path, command: list[str], target: Path) -> Path:
@@ -202,10 +200,6 @@ def prune(folder: Path) -> None:
                 file.unlink()
 
 
-def _uses(text: str, twin: str) -> bool:
-    return bool(re.search(rf"\bwp_twin\(\s*{twin}\s*\)|\bWP_TWIN_{twin}\b", text))
-
-
 def _twin_flag(twin: str) -> str:
     return f"-DWP_TWIN_{twin}=1"
 
@@ -224,28 +218,3 @@ def _sanitizer_flags(build: Build) -> list[str]:
     if not build.sanitizer:
         return []
     return [f"-fsanitize={build.sanitizer}", "-fno-sanitize-recover=all", "-g"]
-
-
-def _digest(*parts: str) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part.encode() + b"\0")
-    return digest.hexdigest()[:20]
-
-
-def _closure(source: Path, dirs: tuple[Path, ...]) -> dict[str, str]:
-    """Return the text of `source` and of every file it includes in quotes, by path."""
-    texts: dict[str, str] = {}
-    pending = [source]
-    while pending:
-        path = pending.pop()
-        if str(path) in texts:
-            continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        texts[str(path)] = text
-        for name in _INCLUDE.findall(text):
-            candidates = (folder / name for folder in (path.parent, *dirs))
-            included = next((file for file in candidates if file.is_file()), None)
-            if included:
-                pending.append(included.resolve())
-    return texts

@@ -6,28 +6,25 @@ Source: DESIGN section 5.  The explorer itself is ``stress/explorer``.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from wakeproof import paths
-from wakeproof.errors import JudgeError, UsageError
+from wakeproof.errors import UsageError
 from wakeproof.judge import explore_grading, explore_labels, explore_run, explore_tokens, scenarios
 from wakeproof.judge.builds import Build, Builder
-from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explore_options import ExploreOptions
 from wakeproof.judge.explore_replay import programs_in, selected, sources_hash
 from wakeproof.judge.explore_reports import ScenarioReport, TwinReport
 from wakeproof.judge.explore_results import Found, Result
+from wakeproof.judge.explore_tasks import Progress, Task, Tasks
 from wakeproof.judge.explore_tokens import Token
 from wakeproof.judge.grading import NOT_JUDGED, VIOLATED
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Selection, Twin
-
-Progress = Callable[[str, int, int], None]
-"""Called with what runs, steps done and steps in all."""
 
 
 @dataclass(frozen=True)
@@ -96,33 +93,6 @@ def explore(
         return job.report(files, regex, twins)
 
 
-@dataclass(frozen=True)
-class _Task:
-    """One run of the explorer: a scenario, or a twin of it, under one model."""
-
-    scenario: Scenario
-    model: Model
-    betrays: Twin | None = None
-
-    @property
-    def twin(self) -> str | None:
-        """Return the twin's name."""
-        return self.betrays.name if self.betrays else None
-
-    def is_betrayed(self, result: Result) -> bool:
-        """Say whether a run that did not see all shows the twin's defect."""
-        twin = self.betrays
-        return (
-            twin is not None
-            and not result.exhaustive
-            and any(explore_grading.betrays(twin, self.scenario, f) for f in result.outcomes)
-        )
-
-    @property
-    def name(self) -> str:
-        return f"{self.twin or self.scenario.name} {self.model.label}"
-
-
 class _Job:
     def __init__(
         self,
@@ -137,8 +107,6 @@ class _Job:
         self._progress = progress or (lambda _next, _done, _total: None)
         self._builder = Builder(children)
         self._labels = explore_labels.read(paths.sources())
-        self._lock = threading.Lock()
-        self._done = self._total = 0
         self._counterexamples: list[Counterexample] = []
 
     def report(self, files: Iterable[Path] | None, regex: str | None, twins: bool) -> ExploreReport:
@@ -183,24 +151,15 @@ class _Job:
     ) -> tuple[tuple[ScenarioReport, ...], tuple[TwinReport, ...]]:
         every, selection = self._select(files, regex, with_twins)
         owners = [selection.scenario_of(twin, every) for twin in selection.twins]
-        tasks = [_Task(s, model) for s in selection.scenarios for model in self._options.models]
+        tasks = [Task(s, model) for s in selection.scenarios for model in self._options.models]
         tasks += [
-            _Task(owner, model, twin)
+            Task(owner, model, twin)
             for twin, owner in zip(selection.twins, owners, strict=True)
             for model in self._options.models
         ]
-        self._total = len(tasks)
-        sets: dict[str, list[_Task]] = {}  # the models of one scenario or twin, smallest first
-        for task in tasks:
-            sets.setdefault(task.twin or task.scenario.name, []).append(task)
-        results: dict[_Task, list[Result]] = {}
-        with ThreadPoolExecutor(self._jobs) as pool:
-            try:
-                for found in pool.map(self._run_models, sets.values()):
-                    results |= found
-            except BaseException:  # Ctrl-C, or a twin that does not compile: nobody waits for more
-                self._children.kill_all()
-                raise
+        results = Tasks(self._options, self._children, self._builder, self._progress).run(
+            tasks, self._jobs
+        )
         judged = tuple(self._scenario(s, results) for s in selection.scenarios)
         twins = tuple(
             self._twin(twin, owner, results)
@@ -222,53 +181,14 @@ class _Job:
         twins = [twin for _, listing in listings for twin in listing]
         return every, scenarios.select(every, twins, regex, with_twins)
 
-    def _run_models(self, tasks: list[_Task]) -> dict[_Task, list[Result]]:
-        """Run one scenario or twin under each model.
-
-        An execution under SC is one under TSO and RC11 too: what betrays a twin that is too large
-        to be explored whole is not looked for again in the larger models.
-        """
-        found: dict[_Task, list[Result]] = {}
-        betrayed: Result | None = None
-        for task in tasks:
-            if betrayed:
-                self._done += 1
-                found[task] = [replace(betrayed, model=task.model, stopped="inclusion")]
-                continue
-            found[task] = self._run(task)
-            if task.model is Model.SC and task.betrays is not None:
-                betrayed = next((r for r in found[task] if task.is_betrayed(r)), None)
-        return found
-
-    def _run(self, task: _Task) -> list[Result]:
-        self._progress(task.name, self._done, self._total)
-        program = self._builder.program(task.scenario.file, Build(twin=task.twin, kind="explored"))
-
-        def tick(at: dict[str, float]) -> None:
-            self._progress(f"{task.name}: {size_of(at)}", self._done, self._total)
-
-        options = replace(self._options, models=(task.model,), engine=self._engine(task.model))
-        try:
-            found = explore_run.run_test(self._children, program, task.scenario.name, options, tick)
-        except JudgeError as error:
-            found = [failed(task.name, task.model, str(error))]
-        with self._lock:
-            self._done += 1
-        return found
-
-    def _engine(self, model: Model) -> str:
-        """Return the engine for `model` alone; states are for SC and TSO."""
-        engine = self._options.engine
-        return "graphs" if engine == "both" and model is Model.RC11 else engine
-
-    def _scenario(self, of: Scenario, results: dict[_Task, list[Result]]) -> ScenarioReport:
-        own = [r for model in self._options.models for r in results[_Task(of, model)]]
+    def _scenario(self, of: Scenario, results: dict[Task, list[Result]]) -> ScenarioReport:
+        own = [r for model in self._options.models for r in results[Task(of, model)]]
         report = explore_grading.judge_scenario(of, own, self._labels)
         self._keep(of.file, report, None, sources_hash(self._builder, of.file))
         return report
 
-    def _twin(self, twin: Twin, of: Scenario, results: dict[_Task, list[Result]]) -> TwinReport:
-        own = [r for model in self._options.models for r in results[_Task(of, model, twin)]]
+    def _twin(self, twin: Twin, of: Scenario, results: dict[Task, list[Result]]) -> TwinReport:
+        own = [r for model in self._options.models for r in results[Task(of, model, twin)]]
         report = explore_grading.judge_twin(twin, of, own, self._labels)
         self._keep(twin.file, report, twin, sources_hash(self._builder, twin.file))
         return report
@@ -288,17 +208,3 @@ class _Job:
             )  # fmt: skip
             saved = explore_tokens.save(token, worst.found, self._save) if self._save else None
             self._counterexamples.append(Counterexample(token, worst.found, saved))
-
-
-def size_of(at: dict[str, float]) -> str:
-    """Return how far a run is: ``1,000 executions of about 5,040``."""
-    size = ", ".join(f"{at[key]:,.0f} {key}" for key in ("executions", "states") if at[key])
-    return f"{size} of about {at['estimate']:,.0f}" if at.get("estimate") else size
-
-
-def failed(name: str, model: Model, error: str) -> Result:
-    """Return the result of a run that gave none."""
-    return Result(
-        name, model, "", 0, (), 0, 0, 0, 0, 0, 0, 0, exhaustive=False, stopped="", error=error,
-        seconds=0.0, bytes=0,
-    )  # fmt: skip

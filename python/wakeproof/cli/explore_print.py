@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints what `wakeproof explore` found: executions, runs, outcomes, twins."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from wakeproof import report
+from wakeproof.judge import explore_trace
+from wakeproof.judge.explore import Counterexample, ExploreReport
+from wakeproof.judge.explore_labels import Labels
+from wakeproof.judge.explore_options import Model
+from wakeproof.judge.explore_reports import Judged, ScenarioReport, TwinReport
+from wakeproof.judge.grading import HELD, NOT_JUDGED, VIOLATED
+
+STYLES = {HELD: "green", VIOLATED: "bold red", NOT_JUDGED: "bold yellow"}
+ORDER = {NOT_JUDGED: 0, HELD: 1, VIOLATED: 2}
+DETAILED = 6  # scenarios; of more, only those that do not hold show their outcomes
+RUN_COLUMNS = ("name", "model", "engine", ">executions", ">blocked", ">states", ">outcomes",
+               ">seconds", "how much of it", "verdict")  # fmt: skip
+BEYOND = "Load buffering lies outside RC11: what reads from a later store is not explored."
+
+
+def show(screen: Console, found: ExploreReport, labels: Labels) -> None:
+    """Print counterexamples, a table of runs, then a line per scenario and twin, worst last."""
+    shown: set[str] = set()
+    for one in found.counterexamples:
+        if one.token.twin:
+            continue
+        if one.token.name not in shown:
+            print_execution(screen, one, labels)
+        print_token(screen, one)
+        shown.add(one.token.name)
+    screen.print()
+    reports: list[ScenarioReport | TwinReport] = [*found.scenarios, *found.twins]
+    rows = [_run_row(of.name, judged) for of in reports for judged in of.judged]
+    screen.print(report.table("", RUN_COLUMNS, rows))
+    screen.print()
+    for scenario in sorted(found.scenarios, key=lambda s: ORDER[s.status]):
+        is_detailed = len(found.scenarios) <= DETAILED or scenario.status != HELD
+        _show_scenario(screen, scenario, is_detailed=is_detailed)
+    if found.twins:
+        columns = ("twin", "of", "shows", *(f"{m.label} must" for m in found.options.models),
+                   "killed by", "already by", "verdict")  # fmt: skip
+        sorted_twins = sorted(found.twins, key=lambda t: ORDER[t.status])
+        table = [_twin_row(twin, found.options.models) for twin in sorted_twins]
+        screen.print(report.table("Twins: the same source with one defect", columns, table))
+    for of in reports:
+        for message in of.messages:
+            screen.print(f"{of.name}: {message}", style=STYLES[of.status], markup=False,
+                         soft_wrap=True)  # fmt: skip
+    if found.counterexamples:
+        saved = next((c.saved.parent for c in found.counterexamples if c.saved), None)
+        screen.print(f"{len(found.counterexamples)} counterexamples saved in {saved}: wakeproof "
+                     "replay FILE shows one", style="dim", markup=False)  # fmt: skip
+    statuses = list(found.statuses.values())
+    counts = ", ".join(f"{statuses.count(s)} {s}" for s in (HELD, VIOLATED, NOT_JUDGED))
+    screen.print(
+        f"\n{len(found.scenarios)} scenarios and programs, {len(found.twins)} twins in "
+        f"{found.seconds:.0f} s: {counts}",
+        style=STYLES[VIOLATED if found.violated else HELD], markup=False,
+    )  # fmt: skip
+    if Model.RC11 in found.options.models:
+        screen.print(BEYOND, style="dim")
+
+
+def print_execution(screen: Console, one: Counterexample, labels: Labels) -> None:
+    """Print an execution step by step: a column per thread, the value, and who wrote it."""
+    token, found = one.token, one.found
+    twin = f" with the defect {token.twin}" if token.twin else ""
+    screen.print(
+        f"{token.name}{twin}, {token.model.upper()}: {found.text} ({found.verdict}), "
+        f"{len(found.example)} steps, engine {token.engine}",
+        markup=False, style="bold",
+    )  # fmt: skip
+    table = explore_trace.rows(found, labels, Model(token.model))
+    threads = len(table[0].cells) if table else 0
+    columns = (">#", *(f"thread {t}" for t in range(threads)), ">value", "read from", "where")
+    rows = [(r.number, *r.cells, r.value, r.read_from, r.place) for r in table]
+    screen.print(report.table("", columns, rows))
+
+
+def print_token(screen: Console, one: Counterexample) -> None:
+    """Print how to see an execution again."""
+    saved = f"  (saved: {one.saved})" if one.saved else ""
+    screen.print(f"{one.token.model.upper()}: wakeproof replay {one.token.text}{saved}",
+                 markup=False, soft_wrap=True)  # fmt: skip
+
+
+def _show_scenario(screen: Console, scenario: ScenarioReport, *, is_detailed: bool) -> None:
+    title = f"[bold]{escape(scenario.name)}[/] [{STYLES[scenario.status]}]{scenario.status}[/]"
+    claim = f"  {escape(scenario.claim)}  ({escape(scenario.upholds)})" if scenario.claim else ""
+    screen.print(f"{title}{claim}")
+    screen.print(f"  {scenario.line}", markup=False, style=STYLES[scenario.status])
+    for judged in scenario.judged if is_detailed else ():
+        outcomes = ", ".join(
+            f"{o.found.text} {o.grade.lower() or 'no grade'} x{o.found.count:,}"
+            for o in judged.outcomes
+        )
+        screen.print(f"  {judged.model.label} {judged.result.engine}: {outcomes}", style="dim",
+                     markup=False)  # fmt: skip
+
+
+def _run_row(name: str, judged: Judged) -> list[object]:
+    result = judged.result
+    return [
+        name, result.model.label, result.engine, f"{result.executions:,}", f"{result.blocked:,}",
+        f"{result.states:,}", len(result.outcomes), f"{result.seconds:.2f}", result.coverage,
+        Text(judged.status, style=STYLES[judged.status]),
+    ]  # fmt: skip
+
+
+def _twin_row(twin: TwinReport, models: tuple[Model, ...]) -> list[object]:
+    words = {"must": "kill", "may": "may kill", "must not": "not kill"}
+    expected = [words[twin.expected[m.value]] if m.value in twin.expected else "" for m in models]
+    killers = ", ".join(m.label for m in models if twin.killed.get(m.value)) or "nobody"
+    already = twin.first_killer.label if twin.first_killer else ""
+    verdict = Text(twin.status, style=STYLES[twin.status])
+    return [twin.name, twin.of, twin.shows, *expected, killers, already, verdict]
