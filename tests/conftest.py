@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by all tests: the command line as a user starts it."""
+"""Shared by all tests: the command line as a user starts it, and the oracle that needs z3."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,3 +32,9 @@ def wakeproof() -> Command:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def smt() -> Any:
+    """Return the oracle that needs z3: without z3 only its own tests fail."""
+    return importlib.import_module("wakeproof.judge.oracle_smt")
