@@ -26,7 +26,6 @@ ERRORS = {
     "chek": "No such command 'chek'.",
     "check --jobs 0": "jobs is 0; allowed: 1 or more",
     "check -t Nonsense": "-t Nonsense: no configuration matches; specs: ",
-    "check -t (": "-t (: not a regular expression: ",
     "check --trace Nonsense": "--trace Nonsense: no such configuration; some are: ",
     "check -t Guard --trace MCGuard": "-t and --trace exclude each other",
     "check --bogus": "No such option: --bogus",
@@ -41,6 +40,21 @@ def test_a_request_that_makes_no_sense_is_one_line_and_exit_2(
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith(f"wakeproof: {ERRORS[arguments]}")
     assert run.stderr.count("\n") == 1
+
+
+COMMANDS = ("check", "conform", "explore", "orders", "stress", "bench")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_no_regular_expression_is_one_line_and_exit_2(
+    wakeproof: Command, command: str
+) -> None:
+    run = wakeproof(command, "-t", "(")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == (
+        "wakeproof: -t '(' is not a regular expression: "
+        "missing ), unterminated subpattern at position 0\n"
+    )
 
 
 def test_a_java_that_does_not_exist_is_one_line_and_exit_3(wakeproof: Command) -> None:

@@ -44,13 +44,13 @@ class StressProgress:
             TimeElapsedColumn(),
             console=screen,
             transient=True,
-            disable=not screen.is_terminal,
         )
         self._task = self._bar.add_task("starting", total=None)
         self._printed = time.monotonic()
 
     def __enter__(self) -> StressProgress:
-        self._bar.start()
+        if self._screen.is_terminal:
+            self._bar.start()
         return self
 
     def __exit__(
@@ -59,7 +59,8 @@ class StressProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if self._screen.is_terminal:
+            self._bar.stop()
 
     def announce(self, text: str) -> None:
         """Print a line that stays."""

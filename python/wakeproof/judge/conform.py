@@ -9,7 +9,6 @@ Source: DESIGN section 6.
 
 from __future__ import annotations
 
-import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from wakeproof.judge.dot import StateGraph
 from wakeproof.judge.lts import Partition
 from wakeproof.judge.lts_example import explain
 from wakeproof.judge.lts_graph import INVISIBLE, Graph
+from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 
 TIMEOUT_S = 900.0
@@ -84,13 +84,15 @@ def conform(
     `slow_twins`: the twins of concepts that take minutes as well.
 
     Raises:
-        UsageError: nothing matches, or a scenario does not compile.
+        UsageError: not a regular expression, nothing matches, or a scenario does not compile.
         JudgeError: TLC or the explorer gave no graph.
         MissingToolError: no Java, no TLC or no C compiler.
     """
-    chosen = [c for c in CONCEPTS if pattern is None or re.search(pattern, c.name, re.IGNORECASE)]
+    is_named = finder(pattern)
+    chosen = [concept for concept in CONCEPTS if is_named(concept.name)]
     if not chosen:
-        raise UsageError(f"-t {pattern}: there are {', '.join(c.name for c in CONCEPTS)}")
+        known = ", ".join(concept.name for concept in CONCEPTS)
+        raise UsageError(f"no concept matches {pattern!r}; there are {known}")
     begin = time.monotonic()
     results = []
     with Children() as children:

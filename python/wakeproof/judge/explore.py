@@ -23,6 +23,7 @@ from wakeproof.judge.explore_results import Found, Result
 from wakeproof.judge.explore_tasks import Progress, Task, Tasks
 from wakeproof.judge.explore_tokens import Token
 from wakeproof.judge.grading import NOT_JUDGED, VIOLATED
+from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Selection, Twin
 
@@ -88,6 +89,7 @@ def explore(
     chosen = (options or ExploreOptions()).checked()
     if jobs < 1:
         raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
+    finder(regex)  # a wrong one is said before minutes of compiling
     with Children() as children:
         job = _Job(chosen, children, jobs, save, progress)
         return job.report(files, regex, twins)

@@ -11,6 +11,7 @@ from wakeproof.judge import explore_run, explore_tokens
 from wakeproof.judge.builds import Builder
 from wakeproof.judge.explore_results import Found
 from wakeproof.judge.explore_tokens import Token
+from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 
 
@@ -77,10 +78,8 @@ def selected(programs: dict[str, str], regex: str | None) -> dict[str, str]:
     Raises:
         UsageError: not a regular expression, or no name matches.
     """
-    try:
-        kept = {name: text for name, text in programs.items() if re.search(regex or "", name)}
-    except re.error as error:
-        raise UsageError(f"-t {regex!r} is not a regular expression: {error}") from error
+    is_named = finder(regex)
+    kept = {name: text for name, text in programs.items() if is_named(name)}
     if not kept:
         raise UsageError(f"no program matches {regex!r}; there are {', '.join(programs)}")
     return kept

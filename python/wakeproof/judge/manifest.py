@@ -14,6 +14,7 @@ from pathlib import Path
 
 from wakeproof import paths
 from wakeproof.errors import UsageError
+from wakeproof.judge.names import finder
 
 _SECTIONS = {"INVARIANT", "INVARIANTS", "PROPERTY", "PROPERTIES"}
 _OTHER_SECTIONS = {
@@ -96,11 +97,8 @@ def select(entries: dict[str, Entry], pattern: str | None, *, full: bool) -> lis
     Raises:
         UsageError: no regular expression, or nothing matches.
     """
-    try:
-        wanted = re.compile(pattern or "", re.IGNORECASE)
-    except re.error as error:
-        raise UsageError(f"-t {pattern}: not a regular expression: {error}") from None
-    named = [entry for entry in entries.values() if wanted.search(entry.name)]
+    is_named = finder(pattern)
+    named = [entry for entry in entries.values() if is_named(entry.name)]
     chosen = [entry for entry in named if full or entry.set == "short"]
     if not chosen:
         if named:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import combinations
 
 from wakeproof.errors import UsageError
 from wakeproof.judge.explore_labels import LabelledSite
 from wakeproof.judge.explore_options import Model
+from wakeproof.judge.names import finder
 
 ONE_WEAKER = {
     "relaxed": (), "acquire": ("relaxed",), "release": ("relaxed",),
@@ -48,10 +48,8 @@ def selected(sites: list[LabelledSite], regex: str | None) -> list[LabelledSite]
     Raises:
         UsageError: not a regular expression, no such label, or two sites on one line.
     """
-    try:
-        kept = [site for site in sites if re.search(regex or "", site.label)]
-    except re.error as error:
-        raise UsageError(f"-t {regex!r} is not a regular expression: {error}") from error
+    is_named = finder(regex)
+    kept = [site for site in sites if is_named(site.label)]
     if not kept:
         known = ", ".join(site.label for site in sites) or "none"
         raise UsageError(f"no site has a label like {regex or ''!r}; there are {known}")
