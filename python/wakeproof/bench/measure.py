@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from wakeproof.bench.program import Program
 from wakeproof.bench.rows import ROWS, Row
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 
 Progress = Callable[[str], None]
@@ -94,12 +94,9 @@ def select(regex: str | None) -> list[Row]:
     Raises:
         UsageError: not a regular expression, or no such row.
     """
-    try:
-        find = re.compile(regex or "").search
-    except re.error as error:
-        raise UsageError(f"-t {regex!r} is not a regular expression: {error}") from error
+    is_named = finder(regex)
     rows = [row for row in ROWS
-            if any(map(find, (row.name, row.program, row.against, row.concept)))]  # fmt: skip
+            if any(map(is_named, (row.name, row.program, row.against, row.concept)))]  # fmt: skip
     if not rows:
         known = ", ".join(dict.fromkeys(row.program for row in ROWS))
         raise UsageError(f"no row matches {regex!r}; there are {known}")

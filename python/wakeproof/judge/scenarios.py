@@ -15,6 +15,7 @@ from pathlib import Path
 from wakeproof import paths
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 
 LIST_TIMEOUT_S = 60.0
@@ -166,14 +167,11 @@ def select(
     Raises:
         UsageError: not a regular expression, or nothing has such a name.
     """
-    try:
-        find_name = re.compile(regex or "").search
-    except re.error as error:
-        raise UsageError(f"-t {regex!r} is not a regular expression: {error}") from error
-    kept = tuple(s for s in scenarios if find_name(s.name))
+    is_named = finder(regex)
+    kept = tuple(s for s in scenarios if is_named(s.name))
     names = {(s.file, s.name) for s in kept}
     kept_twins = tuple(
-        t for t in twins if with_twins and ((t.file, t.of) in names or find_name(t.name))
+        t for t in twins if with_twins and ((t.file, t.of) in names or is_named(t.name))
     )
     if not kept and not kept_twins:
         known = ", ".join([s.name for s in scenarios] + [t.name for t in twins if with_twins])
