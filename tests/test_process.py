@@ -35,6 +35,12 @@ def test_a_child_that_uses_no_cpu_is_given_up_as_stalled() -> None:
     assert (cut.timed_out, cut.stalled) == (True, True)
 
 
+def test_a_limit_of_many_years_is_a_limit_like_others() -> None:
+    with Children() as children:
+        assert children.run(["true"], timeout_s=1e9).code == 0
+        assert children.run(["true"], timeout_s=1e9, stall_s=1e9).code == 0
+
+
 def test_a_child_that_works_is_not_stalled() -> None:
     work = "import time; end = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
     with Children() as children:

@@ -18,6 +18,8 @@ from wakeproof.errors import JudgeError
 
 STALLED = 0.01
 """Share of one CPU below which a child counts as stalled; a starved one gets more than that."""
+WAIT_S = 86400.0
+"""Longest wait at once: poll() counts milliseconds in an int, which is full after 24 days."""
 
 
 @dataclass(frozen=True)
@@ -119,14 +121,15 @@ def _wait(child: subprocess.Popen[str], timeout_s: float | None, stall_s: float 
     cpu_s = 0.0
     while True:
         left = deadline - time.monotonic()
-        slice_s = min(left, math.inf if stall_s is None else stall_s)
+        slice_s = max(0.0, min(left, stall_s or WAIT_S, WAIT_S))
         try:
-            output, _ = child.communicate(timeout=None if slice_s == math.inf else max(0, slice_s))
+            output, _ = child.communicate(timeout=slice_s)
             return Finished(child.returncode, output, timed_out=False)
         except subprocess.TimeoutExpired:
             before, cpu_s = cpu_s, _cpu_seconds(child.pid)
-            stalled = slice_s < left and cpu_s - before < STALLED * slice_s
-            if slice_s < left and not stalled:
+            is_over = slice_s >= left
+            stalled = not is_over and bool(stall_s) and cpu_s - before < STALLED * slice_s
+            if not is_over and not stalled:
                 continue
             _kill_group(child)
             output, _ = child.communicate()
