@@ -16,14 +16,12 @@ from wakeproof import errors, paths, report
 from wakeproof.audit import HOLDS, VIOLATED, AuditReport, ClaimRow
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.errors import UsageError
-from wakeproof.judge import conform, explore, native, orders, specs
-from wakeproof.judge.explore_options import ExploreOptions
+from wakeproof.judge import allowed, conform, explore, native, orders, outcome_sets, specs
 from wakeproof.judge.native import StressOptions
 from wakeproof.judge.orders_reports import EXPLAINED
 
 COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios", "explored",
            ">samples", "check", "sc", "tso", "rc11", "stress", "delayed", "verdict")  # fmt: skip
-EXPLORE_S = 20.0  # of each run of the explorer, at the most
 LEGEND = """\
 check: TLC over every state of the passing configurations; states and depth as it printed them.
 conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to \
@@ -65,12 +63,11 @@ def audit(
     root = paths.sources()
     checked = specs.check(progress=ConfigProgress(screen).show)
     with StressProgress(screen) as progress:
+        explored = explore.explore(options=outcome_sets.BOUNDS, progress=progress.show, jobs=2)
         stressed = native.stress(
-            options=options, announce=progress.announce, progress=progress.show
-        )
-        explored = explore.explore(
-            options=ExploreOptions(seconds=EXPLORE_S), progress=progress.show, jobs=2
-        )
+            options=options, allowed=outcome_sets.of_report(explored),
+            announce=progress.announce, progress=progress.show,
+        )  # fmt: skip
         ordered = orders.orders(progress=progress.show, jobs=2)
     with screen.status("conform: spec against code"):
         conformed = conform.conform(slow_twins=False)
@@ -128,23 +125,7 @@ def _legend(found: AuditReport) -> str:
 
 def _observed(found: AuditReport) -> str:
     """Say how what real cores showed lies in what the models allow."""
-    some = found.allowed
-    seen = sum(len(one.seen) for one in some)
-    lines = [
-        f"\nobserved: {len(some)} scenarios are explored whole under RC11; of their outcomes real "
-        f"cores showed {seen}, {sum(len(one.beyond) for one in some)} of them beyond RC11."
-    ]
-    for what, per in (
-        ("beyond x86-TSO, compiler reordering", {one.name: one.reordered for one in some}),
-        ("allowed under x86-TSO and not seen", {one.name: one.unseen for one in some}),
-        (
-            "allowed under RC11 alone, not observable here",
-            {one.name: one.elsewhere for one in some},
-        ),
-    ):
-        named = "; ".join(f"{name} {' '.join(texts)}" for name, texts in per.items() if texts)
-        lines.append(f"{what}: {named or 'none'}.")
-    return "\n".join(lines)
+    return "".join(f"\n{line}." for line in allowed.summary(found.allowed))
 
 
 def _print(screen: Console, found: AuditReport) -> None:
@@ -195,7 +176,7 @@ def summary(found: AuditReport) -> dict[str, Any]:
         "problems": found.problems,
         "claims": list(found.rows),
         "stress": replace(found.stress, scenarios=(), twins=()),
-        "allowed": list(found.allowed),
+        "allowed": found.allowed,
         "orders": {"good": found.orders.score[0], "of": found.orders.score[1]},
         "seconds": {judge: round(seconds, 1) for judge, seconds in _shares(found).items()},
     }

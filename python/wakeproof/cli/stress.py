@@ -14,7 +14,8 @@ from rich.text import Text
 from wakeproof import errors, report
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
-from wakeproof.judge import junit, native
+from wakeproof.judge import allowed, junit, native
+from wakeproof.judge.allowed import Standing
 from wakeproof.judge.grading import HELD, NOT_JUDGED, VIOLATED, ScenarioReport, TwinReport
 from wakeproof.judge.native import StressReport
 from wakeproof.judge.options import StressOptions
@@ -52,6 +53,9 @@ def stress(
         str | None, typer.Option(help="Build with address, undefined or thread sanitizer.")
     ] = None,
     twins: Annotated[bool, typer.Option(help="Run the twins as well.")] = True,
+    computed: Annotated[
+        bool, typer.Option(help="Compare with the outcomes that each memory model allows.")
+    ] = True,
     strict: Annotated[bool, typer.Option(help="Fail on what could not be judged.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     xml: Annotated[
@@ -59,6 +63,9 @@ def stress(
     ] = None,
 ) -> None:
     """Run scenarios on this machine's cores and grade what they show.
+
+    What is seen is compared with the outcomes that SC, x86-TSO and RC11 allow, which the explorer
+    computes on first use: outside RC11 fails, beyond x86-TSO is the compiler's reordering.
 
     Examples:
 
@@ -72,7 +79,7 @@ def stress(
     """
     options = StressOptions(
         mode=mode, seconds=seconds, affinity=_words(affinity), opt=_words(opt), twins=twins,
-        stride=stride, seed=seed, sanitizer=sanitizer,
+        stride=stride, seed=seed, sanitizer=sanitizer, computed=computed,
         plain=plain or not delayed,
         delayed=delayed or not plain,
     )  # fmt: skip
@@ -113,6 +120,8 @@ def show(screen: Console, found: StressReport) -> None:
         screen.print(report.table("Twins: the same source with one defect", columns, rows))
         for twin in found.twins:
             _show_messages(screen, twin)
+    for line in allowed.summary({s.name: s.allowed for s in found.scenarios}):
+        screen.print(line, markup=False, soft_wrap=True)
     verdicts = list(found.verdicts.values())
     counts = ", ".join(f"{verdicts.count(s)} {s}" for s in (HELD, VIOLATED, NOT_JUDGED))
     screen.print(
@@ -128,22 +137,50 @@ def _show_scenario(screen: Console, scenario: ScenarioReport) -> None:
     rate = scenario.samples / seconds if seconds else 0
     title = f"[bold]{escape(scenario.name)}[/] [{STYLES[scenario.status]}]{scenario.status}[/]"
     screen.print(f"{title}  {escape(scenario.claim)}  ({escape(scenario.upholds)})")
-    rows = [
-        (row.outcome, f"{row.samples:,}", f"{row.frequency:.4%}",
-         Text(row.grade or "no grade", style=GRADE_STYLES.get(row.grade, "")
-              if row.samples else "dim"), row.reason)
-        for row in scenario.rows
-    ]  # fmt: skip
-    columns = ("outcome", ">samples", ">frequency", "grade", "what it means")
-    screen.print(report.table("", columns, rows))
+    columns = ("outcome", ">samples", ">frequency", "grade", "allowed by", "what it means")
+    screen.print(report.table("", columns, _rows(scenario)))
     builds = ", ".join(f"{run.build} {run.samples:,}" for run in scenario.runs)
     rescued = sum(run.asleep for run in scenario.runs)
     tail = f"; {rescued:,} sleepers rescued" if rescued else ""
     screen.print(
         f"{scenario.samples:,} samples, {rate:,.0f} a second ({builds}){tail}", style="dim"
     )
+    if scenario.allowed.not_whole:
+        screen.print(scenario.allowed.not_whole, style="dim", markup=False, soft_wrap=True)
     _show_messages(screen, scenario)
     screen.print()
+
+
+def _rows(scenario: ScenarioReport) -> list[list[object]]:
+    """Return a row per outcome that is graded, then those that a model allows and nobody saw."""
+    rows: list[list[object]] = []
+    for row in scenario.rows:
+        standing = scenario.allowed.of(row.outcome)
+        style = GRADE_STYLES.get(row.grade, "") if row.samples else "dim"
+        rows.append([
+            row.outcome, f"{row.samples:,}", f"{row.frequency:.4%}",
+            Text(row.grade or "no grade", style=style),
+            _allowed_by(standing), _meaning(standing, row.reason),
+        ])  # fmt: skip
+    graded = {row.outcome for row in scenario.rows}
+    rows += [
+        [Text(cell, style="dim") for cell in (s.outcome, "0", "", "", s.allowed_by, s.means)]
+        for s in scenario.allowed.outcomes
+        if s.outcome not in graded
+    ]
+    return rows
+
+
+def _allowed_by(standing: Standing | None) -> str:
+    return (standing.allowed_by or "none") if standing else ""
+
+
+def _meaning(standing: Standing | None, reason: str) -> str:
+    """Return the declared reason, after what the models say where that is more than `seen`."""
+    if standing is None or standing.means == allowed.SEEN:
+        return reason
+    flags = f" ({standing.flags})" if standing.builds else ""
+    return f"{standing.means}{flags}; {reason}"
 
 
 def _twin_row(twin: TwinReport) -> list[object]:

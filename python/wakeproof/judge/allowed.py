@@ -1,64 +1,179 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real cores showed against what the memory models allow.  Pure: joins two reports.
 
-Source: DESIGN section 5, "the allowed set is computed".  Only a model under which every execution
-was explored has an allowed set.
+Source: DESIGN section 5, "the allowed set is computed".  A set that is not whole allows what it
+holds, and forbids nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from wakeproof.judge.explore import ExploreReport
-from wakeproof.judge.explore_options import Model
-from wakeproof.judge.explore_reports import ScenarioReport as Explored
-from wakeproof.judge.grading import Row
-from wakeproof.judge.native import StressReport
+from wakeproof.judge.explore_options import MODELS, Model
+
+SEEN = "seen"
+OUTSIDE = "outside RC11"
+OUTSIDE_PART = "outside the part that was computed"
+REORDERED = "compiler reordering"
+WEAK = "beyond x86-TSO: this machine or the compiler"
+UNSEEN = "allowed, not observed here"
+ELSEWHERE = "not observable here (beyond x86-TSO)"
+WEAKER = "allowed, weaker than this machine shows"
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The outcomes of one scenario under one model, and whether they are all that it allows."""
+
+    model: Model
+    outcomes: tuple[str, ...]
+    whole: bool
+    coverage: str  # "exhaustive", or what kept it from being so
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How often real cores showed one outcome, and in which builds."""
+
+    samples: int
+    builds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One outcome that was seen or is allowed, and what that means on this machine."""
+
+    outcome: str
+    allowed_by: str  # the strongest model: SC, TSO, RC11; "": no explored execution gives it
+    samples: int
+    builds: tuple[str, ...]  # that showed it
+    others: tuple[str, ...]  # that ran and did not
+    means: str
+
+    @property
+    def flags(self) -> str:
+        """Return ``-O2, -O3; not -O0``: which builds showed it and which did not."""
+        without = f"; not {_flags(self.others)}" if self.others else ""
+        return f"{_flags(self.builds)}{without}"
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """One scenario: its outcomes on real cores among those that the models allow."""
+    """One scenario: its computed sets, and where each outcome stands in them."""
 
-    name: str
-    seen: tuple[str, ...]
-    beyond: tuple[str, ...]  # seen, and no execution under RC11 gives it: a broken judge or machine
-    reordered: tuple[str, ...]  # seen and beyond x86-TSO: the compiler; with the builds
-    unseen: tuple[str, ...]  # allowed under x86-TSO, not seen in this run
-    elsewhere: tuple[str, ...]  # allowed under RC11 alone: not observable on x86
+    sets: tuple[Computed, ...] = ()
+    outcomes: tuple[Standing, ...] = ()
+    not_whole: str = ""  # "not computed whole: RC11 sampled"; empty: every set is whole
 
+    @property
+    def is_judged(self) -> bool:
+        """Say whether what RC11 allows is known whole, so that an outcome can lie outside."""
+        return any(one.model is Model.RC11 and one.whole for one in self.sets)
 
-def compare(stress: StressReport, explore: ExploreReport) -> tuple[Allowed, ...]:
-    """Return a comparison for each scenario of both reports that RC11 was explored whole for."""
-    explored = {(report.file, report.name): report for report in explore.scenarios}
-    found = []
-    for scenario in stress.scenarios:
-        report = explored.get((scenario.file, scenario.name))
-        allowed = _sets(report) if report else {}
-        if Model.RC11 in allowed:
-            rows = [row for row in scenario.rows if row.samples]
-            found.append(_compare(scenario.name, rows, allowed))
-    return tuple(found)
+    def of(self, outcome: str) -> Standing | None:
+        """Return where `outcome` stands; None where it was neither seen nor is allowed."""
+        return next((s for s in self.outcomes if s.outcome == outcome), None)
 
+    def meaning(self, *what: str) -> tuple[Standing, ...]:
+        """Return the outcomes that mean one of `what`."""
+        return tuple(s for s in self.outcomes if s.means in what)
 
-def _sets(report: Explored) -> dict[Model, frozenset[str]]:
-    """Return the outcomes under each model that was explored whole."""
-    return {
-        judged.model: judged.result.texts
-        for judged in report.judged
-        if judged.result.exhaustive and not judged.result.error
-    }
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Return a message per outcome that no execution under RC11 gives."""
+        return tuple(
+            f"outcome {s.outcome} was seen ({s.samples:,} samples: {', '.join(s.builds)}) and no "
+            "execution under RC11 gives it: what ran is not what was explored, or a judge is wrong"
+            for s in self.meaning(OUTSIDE)
+        )
 
 
-def _compare(name: str, rows: list[Row], allowed: dict[Model, frozenset[str]]) -> Allowed:
-    rc11 = allowed[Model.RC11]
-    tso = allowed.get(Model.TSO, rc11)
-    seen = {row.outcome: ", ".join(row.builds) for row in rows}
-    return Allowed(
-        name=name,
-        seen=tuple(sorted(seen)),
-        beyond=tuple(sorted(set(seen) - rc11 - tso)),
-        reordered=tuple(f"{text} ({seen[text]})" for text in sorted(set(seen) & (rc11 - tso))),
-        unseen=tuple(sorted(tso - set(seen))),
-        elsewhere=tuple(sorted(rc11 - tso - set(seen))),
-    )
+def compare(
+    sets: Iterable[Computed], seen: Mapping[str, Seen], builds: Iterable[str], is_x86: bool
+) -> Allowed:
+    """Return where each outcome that was seen or is allowed stands.
+
+    Args:
+        sets: one for each model that was explored.
+        seen: what real cores showed, by outcome.
+        builds: every build that ran.
+        is_x86: whether they are x86-64, which shows nothing beyond x86-TSO by itself.
+    """
+    by_model = {one.model: one for one in sets}
+    if not by_model:
+        return Allowed()
+    ran = tuple(dict.fromkeys(builds))
+    computed = [text for m in MODELS if m in by_model for text in by_model[m].outcomes]
+    standings = []
+    for text in dict.fromkeys([*seen, *computed]):
+        model = _strongest(text, by_model)
+        found = seen.get(text, Seen(0, ()))
+        means = _meaning(model, by_model, is_seen=found.samples > 0, is_x86=is_x86)
+        shown = tuple(dict.fromkeys(found.builds))
+        others = tuple(build for build in ran if build not in shown)
+        label = model.label if model else ""
+        standings.append(Standing(text, label, found.samples, shown, others, means))
+    return Allowed(tuple(by_model.values()), tuple(standings), _not_whole(by_model))
+
+
+def summary(scenarios: Mapping[str, Allowed]) -> list[str]:
+    """Return lines that say, over all scenarios by name, how what was seen lies in the sets."""
+    judged = [one for one in scenarios.values() if one.is_judged]
+    if not any(one.sets for one in scenarios.values()):
+        return []
+    seen = [s.allowed_by for one in judged for s in one.outcomes if s.samples]
+    by = ", ".join(f"{seen.count(model.label)} by {model.label}" for model in MODELS)
+    lines = [
+        f"allowed sets: RC11's is computed whole for {len(judged)} of {len(scenarios)} scenarios; "
+        f"of its outcomes {len(seen)} were seen (allowed {by}), {seen.count('')} outside RC11"
+    ]
+    for means in (OUTSIDE, OUTSIDE_PART, REORDERED, WEAK, UNSEEN, ELSEWHERE, WEAKER):
+        each = {name: one.meaning(means) for name, one in scenarios.items()}
+        with_flags = means in (REORDERED, WEAK)
+        named = "; ".join(
+            f"{name} "
+            + " ".join(f"{s.outcome} ({s.flags})" if with_flags else s.outcome for s in of)
+            for name, of in each.items()
+            if of
+        )
+        if named:
+            lines.append(f"{means}: {named}")
+    partly = [f"{name} ({one.not_whole.partition(': ')[2]})"
+              for name, one in scenarios.items() if one.not_whole]  # fmt: skip
+    return lines + [f"not computed whole: {'; '.join(partly)}"] * bool(partly)
+
+
+def _strongest(text: str, sets: Mapping[Model, Computed]) -> Model | None:
+    """Return the first model, of SC, TSO, RC11, under which some execution gives `text`."""
+    return next((m for m in MODELS if m in sets and text in sets[m].outcomes), None)
+
+
+def _is_beyond_tso(model: Model, sets: Mapping[Model, Computed]) -> bool:
+    return model is Model.RC11 and Model.TSO in sets and sets[Model.TSO].whole
+
+
+def _meaning(
+    model: Model | None, sets: Mapping[Model, Computed], *, is_seen: bool, is_x86: bool
+) -> str:
+    if model is None:
+        return OUTSIDE if Model.RC11 in sets and sets[Model.RC11].whole else OUTSIDE_PART
+    if not _is_beyond_tso(model, sets):
+        return SEEN if is_seen else UNSEEN
+    if is_seen:
+        return REORDERED if is_x86 else WEAK
+    return ELSEWHERE if is_x86 else WEAKER
+
+
+def _flags(builds: Iterable[str]) -> str:
+    """Return builds as their flags: ``-O2, -O2 delayed``."""
+    return ", ".join(f"-{build}" for build in builds)
+
+
+def _not_whole(sets: Mapping[Model, Computed]) -> str:
+    why: dict[str, list[str]] = {}
+    for model, one in sets.items():
+        if not one.whole:
+            why.setdefault(one.coverage, []).append(model.label)
+    parts = "; ".join(f"{', '.join(models)} {coverage}" for coverage, models in why.items())
+    return f"not computed whole: {parts}" if parts else ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from wakeproof.judge.allowed import Allowed, Computed, Seen, compare
 from wakeproof.judge.scenarios import Scenario, Twin
 
 HELD, VIOLATED, NOT_JUDGED = "held", "violated", "not judged"
@@ -61,6 +62,7 @@ class ScenarioReport:
     samples: int
     rows: tuple[Row, ...]
     runs: tuple[Run, ...]
+    allowed: Allowed = field(default_factory=Allowed)
 
     @property
     def missing(self) -> bool:
@@ -110,6 +112,16 @@ def judge_scenario(scenario: Scenario, runs: Sequence[Run], cpus_allowed: int) -
         scenario.name, str(scenario.file), scenario.claim, scenario.upholds, status,
         tuple(failures + doubts), samples, tuple(rows), tuple(runs),
     )  # fmt: skip
+
+
+def judge_allowed(report: ScenarioReport, sets: Sequence[Computed], is_x86: bool) -> ScenarioReport:
+    """Return `report` with its outcomes against the computed sets; beyond RC11 it is violated."""
+    seen = {row.outcome: Seen(row.samples, row.builds) for row in report.rows if row.samples}
+    found = compare(sets, seen, [run.build for run in report.runs], is_x86)
+    status = VIOLATED if found.failures else report.status
+    return replace(
+        report, status=status, messages=(*found.failures, *report.messages), allowed=found
+    )
 
 
 def judge_twin(

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wakeproof.errors import UsageError
-from wakeproof.judge import grading, places, scenarios
+from wakeproof.judge import grading, outcome_sets, places, scenarios
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.engine import add_up, measure
 from wakeproof.judge.grading import Run, ScenarioReport, TwinReport
 from wakeproof.judge.options import StressOptions as StressOptions
+from wakeproof.judge.outcome_sets import Sets
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Selection, Twin
 
@@ -72,10 +73,13 @@ def stress(
     regex: str | None = None,
     options: StressOptions | None = None,
     *,
+    allowed: Sets | None = None,
     announce: Callable[[str], None] | None = None,
     progress: Progress | None = None,
 ) -> StressReport:
     """Run scenario files (the project's own if None) and return every verdict.
+
+    What is seen is compared with `allowed`; None: with what the explorer computes, if not before.
 
     Raises:
         UsageError: a bad option, an unknown name, a file that does not compile.
@@ -83,7 +87,7 @@ def stress(
     """
     chosen = (options or StressOptions()).checked()
     with Children() as children:
-        return _Job(chosen, children, announce, progress).report(files, regex)
+        return _Job(chosen, children, allowed, announce, progress).report(files, regex)
 
 
 class _Job:
@@ -91,10 +95,11 @@ class _Job:
         self,
         options: StressOptions,
         children: Children,
+        allowed: Sets | None,
         announce: Callable[[str], None] | None,
         progress: Progress | None,
     ) -> None:
-        self._options, self._children = options, children
+        self._options, self._children, self._allowed = options, children, allowed
         self._announce = announce or (lambda _text: None)
         self._progress = progress or (lambda _next, _done, _total: None)
         self._builder = Builder(children)
@@ -103,6 +108,7 @@ class _Job:
         random = int.from_bytes(os.urandom(4), "little")
         self._seed = random if options.seed is None else options.seed
         self._done = self._total = 0
+        self._is_x86 = _machine() == "x86_64"
 
     @property
     def _may_try_again(self) -> bool:
@@ -119,7 +125,13 @@ class _Job:
         every, selection = self._select(scenarios.find(files), regex)
         owners = [selection.scenario_of(twin, every) for twin in selection.twins]
         self._build_all(selection)
-        judged = tuple(self._scenario(scenario) for scenario in selection.scenarios)
+        sets = self._sets(selection)
+        judged = tuple(
+            grading.judge_allowed(
+                self._scenario(s), sets.get((str(s.file), s.name), ()), self._is_x86
+            )
+            for s in selection.scenarios
+        )
         twins = tuple(
             self._twin(twin, owner) for twin, owner in zip(selection.twins, owners, strict=True)
         )
@@ -160,6 +172,14 @@ class _Job:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda job: self._builder.program(*job), dict.fromkeys(jobs)))
 
+    def _sets(self, selection: Selection) -> Sets:
+        """Return what the models allow; nothing where it is not asked for, as in sanity mode."""
+        if self._allowed is not None:
+            return self._allowed
+        if not self._options.computed or self._options.budget_s == 0:
+            return {}
+        return outcome_sets.compute(selection.scenarios, self._builder, self._progress)
+
     def _scenario(self, scenario: Scenario) -> ScenarioReport:
         builds = self._options.builds()
         runs = [self._run(scenario, build) for build in builds]
@@ -184,8 +204,7 @@ class _Job:
                     break
                 run = self._run(owner, build, chance, self._longer_s)
                 runs.append(run)
-        is_x86 = _machine() == "x86_64"
-        return grading.judge_twin(twin, owner, runs, len(self._cpus), is_x86)
+        return grading.judge_twin(twin, owner, runs, len(self._cpus), self._is_x86)
 
     def _run(
         self, scenario: Scenario, build: Build, chance: int = 0, seconds: float | None = None

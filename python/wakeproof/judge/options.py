@@ -28,6 +28,7 @@ class StressOptions:
     stride: int | None = None
     seed: int | None = None
     sanitizer: str | None = None
+    computed: bool = True  # compare with the sets that the models allow; not in sanity mode
 
     def checked(self) -> StressOptions:
         """Return self.

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The outcomes that each memory model allows, from the explorer; computed once per sources.
+
+What was computed is kept in a file whose name holds a hash of compiler, flags, every source that
+is compiled into the explored program, and the bounds of the exploration.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.errors import JudgeError, MissingToolError, UsageError
+from wakeproof.judge import explore
+from wakeproof.judge.allowed import Computed
+from wakeproof.judge.builds import Builder
+from wakeproof.judge.explore import ExploreReport
+from wakeproof.judge.explore_options import MODELS, ExploreOptions, Model
+from wakeproof.judge.explore_reports import ScenarioReport
+from wakeproof.judge.scenarios import Scenario
+
+JOBS = 2
+BOUNDS = ExploreOptions(seconds=20.0)  # of each scenario under each model
+Key = tuple[str, str]  # a scenario's file and name
+Sets = Mapping[Key, tuple[Computed, ...]]
+Progress = Callable[[str, int, int], None]
+
+
+def of_report(report: ExploreReport) -> Sets:
+    """Return the sets of all scenarios that were explored for another purpose."""
+    return {(one.file, one.name): _of_scenario(one) for one in report.scenarios}
+
+
+def compute(chosen: Iterable[Scenario], builder: Builder, progress: Progress) -> Sets:
+    """Return the sets of `chosen`: kept ones, or explored now.
+
+    A file that the explorer cannot run has sets that are not whole and say why.
+
+    Raises:
+        JudgeError: a file cannot be explored, and WAKEPROOF_CI makes it mandatory.
+    """
+    files: dict[Path, list[Scenario]] = {}
+    for scenario in chosen:
+        files.setdefault(scenario.file, []).append(scenario)
+    found: dict[Key, tuple[Computed, ...]] = {}
+    for file, own in files.items():
+        try:
+            found |= _of_file(file, own, builder, progress)
+        except (UsageError, MissingToolError, JudgeError) as error:
+            why = f"not run: {str(error).splitlines()[0].rstrip(':')}"
+            if os.environ.get("WAKEPROOF_CI") == "1":
+                raise JudgeError(f"the explorer must run in CI: {error}") from error
+            found |= {_key(s): not_run(why) for s in own}
+    return found
+
+
+def not_run(why: str) -> tuple[Computed, ...]:
+    """Return sets that allow nothing and forbid nothing."""
+    return tuple(Computed(model, (), whole=False, coverage=why) for model in MODELS)
+
+
+def _of_file(
+    file: Path, own: list[Scenario], builder: Builder, progress: Progress
+) -> dict[Key, tuple[Computed, ...]]:
+    if os.environ.get("WAKEPROOF_RUNNER"):
+        return {_key(s): not_run("not run: what is compiled here runs in an emulator") for s in own}
+    program = builder.explorer(file)
+    kept = {scenario.name: _kept_in(program, scenario.name) for scenario in own}
+    found = {name: sets for name, at in kept.items() if (sets := _read(at))}
+    missing = [name for name in kept if name not in found]
+    if missing:
+        names = "|".join(re.escape(name) for name in missing)
+
+        def tell(what: str, done: int, total: int) -> None:
+            progress(f"allowed set of {what}", done, total)
+
+        report = explore.explore(
+            [file], f"^({names})$", BOUNDS, twins=False, jobs=JOBS, progress=tell
+        )
+        for scenario_report in report.scenarios:
+            sets = _of_scenario(scenario_report)
+            found[scenario_report.name] = sets
+            if not any(judged.result.error for judged in scenario_report.judged):
+                _write(kept[scenario_report.name], sets)
+    undeclared = not_run("not run: the explored build does not declare it")
+    return {_key(scenario): found.get(scenario.name, undeclared) for scenario in own}
+
+
+def _key(scenario: Scenario) -> Key:
+    return str(scenario.file), scenario.name
+
+
+def _of_scenario(report: ScenarioReport) -> tuple[Computed, ...]:
+    """Return a set per model; of two engines one that saw all is enough."""
+    found = []
+    for model in MODELS:
+        results = [judged.result for judged in report.judged if judged.model is model]
+        if not results:
+            continue
+        best = max(results, key=lambda result: result.exhaustive and not result.error)
+        texts = sorted({text for result in results for text in result.texts} - {"race"})
+        whole, why = best.exhaustive and not best.error, best.error or best.coverage
+        if any("race" in result.verdicts for result in results):
+            whole, why = False, "a data race, which C11 gives no meaning"
+        found.append(Computed(model, tuple(texts), whole, why))
+    return tuple(found)
+
+
+def _kept_in(program: Path, name: str) -> Path:
+    """Return the file that keeps what `program`, named by a hash of all in it, shows of `name`."""
+    bounds = sha256(" ".join(BOUNDS.arguments()).encode()).hexdigest()[:12]
+    return paths.cache() / "stress" / "sets" / f"{program.name}-{name}-{bounds}.json"
+
+
+def _read(at: Path) -> tuple[Computed, ...]:
+    """Return what is kept; nothing where there is no such file, or a damaged one."""
+    try:
+        entries = json.loads(at.read_text(encoding="utf-8"))
+        found = tuple(
+            Computed(Model(e["model"]), tuple(e["outcomes"]), e["whole"] is True, e["coverage"])
+            for e in entries
+        )
+        os.utime(at)
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+    return found
+
+
+def _write(at: Path, sets: tuple[Computed, ...]) -> None:
+    at.parent.mkdir(parents=True, exist_ok=True)
+    entries = [asdict(one) | {"model": one.model.value} for one in sets]
+    paths.write_atomically(at, json.dumps(entries) + "\n")
