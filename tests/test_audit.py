@@ -11,12 +11,13 @@ from tests.conftest import Command
 from wakeproof import audit, paths
 from wakeproof.cli.audit import kernel_claims, to_markdown
 from wakeproof.judge import explore_reports, grading
+from wakeproof.judge.allowed import Computed
 from wakeproof.judge.conform import ConformReport, ConformResult
 from wakeproof.judge.conform_maps import CONCEPTS
 from wakeproof.judge.explore import ExploreReport
 from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.explore_reports import Judged
-from wakeproof.judge.explore_results import Found, Result
+from wakeproof.judge.explore_results import Result
 from wakeproof.judge.grading import ScenarioReport, TwinReport
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.native import StressReport
@@ -116,21 +117,17 @@ def test_a_scenario_that_the_order_audit_cannot_use_is_a_problem(specs: Path) ->
     )
 
 
-def test_an_outcome_of_real_cores_that_no_model_allows_is_a_problem(specs: Path) -> None:
-    def whole(model: Model, *texts: str) -> Judged:
-        found = tuple(Found(text, "ended", 1, ()) for text in texts)
-        return Judged(replace(WHOLE, model=model, outcomes=found), grading.HELD, (), ())
-
-    row = grading.Row("0,1", 10, 1.0, "ACCEPTABLE", "", ("O2",))
-    seen = replace(SCENARIO, rows=(row, replace(row, outcome="1,1"), replace(row, outcome="0,0")))
-    tso, rc11 = whole(Model.TSO, "0,1", "1,0"), whole(Model.RC11, "0,1", "1,0", "1,1", "2,2")
-    report = judged(specs, scenario=seen, explored=replace(EXPLORED, judged=(tso, rc11)))
-    [one] = report.allowed
-    assert (one.beyond, one.reordered) == (("0,0",), ("1,1 (O2)",))
-    assert (one.unseen, one.elsewhere) == (("1,0",), ("2,2",))
-    assert report.problems == ("toy: real cores showed 0,0, which no execution under RC11 gives",)
-    part = replace(rc11, result=replace(rc11.result, exhaustive=False))
-    assert not judged(specs, scenario=seen, explored=replace(EXPLORED, judged=(tso, part))).allowed
+def test_where_outcomes_of_real_cores_stand_is_taken_from_stress(specs: Path) -> None:
+    sets = (Computed(Model.TSO, ("1",), True, ""), Computed(Model.RC11, ("1", "2"), True, ""))
+    row = grading.Row("0", 10, 1.0, "ACCEPTABLE", "", ("O2",))
+    seen = grading.judge_allowed(replace(SCENARIO, rows=(row,)), sets, is_x86=True)
+    report = judged(specs, scenario=seen)
+    assert report.allowed == {"toy": seen.allowed}
+    assert report.rows[0].status == audit.VIOLATED
+    assert "toy: outcome 0 was seen" in report.rows[0].problems[0]
+    text = to_markdown(report)
+    assert "outside RC11: toy 0." in text
+    assert "not observable here (beyond x86-TSO): toy 2." in text
 
 
 def test_an_exploration_in_part_says_so(specs: Path) -> None:

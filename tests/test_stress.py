@@ -23,7 +23,9 @@ from wakeproof.judge.grading import HELD, NOT_JUDGED, VIOLATED, ScenarioReport
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 SCENARIOS = Path(__file__).parent / "scenarios"
-PLAIN = StressOptions(seconds=0.05, opt=("O2",), delayed=False, seed=7, affinity=("none",))
+PLAIN = StressOptions(
+    seconds=0.05, opt=("O2",), delayed=False, seed=7, affinity=("none",), computed=False
+)
 
 pytestmark = pytest.mark.slow
 
@@ -179,7 +181,8 @@ def test_the_command_line_grades_writes_junit_and_says_so_in_its_exit_code(
     wakeproof: Command, tmp_path: Path
 ) -> None:
     file, xml = str(SCENARIOS / "violated.c"), tmp_path / "report.xml"
-    common = ("stress", file, "--seconds", "0.05", "--opt", "O2", "--plain", "--affinity", "none")
+    common = ("stress", file, "--seconds", "0.05", "--opt", "O2", "--plain", "--affinity", "none",
+              "--no-computed")  # fmt: skip
     ended = wakeproof(*common, "-t", "forbidden|few", "--json", "--junit", str(xml))
     assert ended.returncode == 1
     found = json.loads(ended.stdout)

@@ -1,0 +1,74 @@
+/* What real cores show against what the models allow: one scenario per way in which they differ. */
+#include "litmus.h"
+#include "stress.h"
+
+struct state {
+	wp_atomic(uint32_t) x, y;
+};
+
+#define ACTOR(name, ...)                                  \
+	static void name(void *at, stress_result *result) \
+	{                                                 \
+		struct state *state = at;                 \
+                                                          \
+		(void)result;                             \
+		__VA_ARGS__                               \
+	}
+#define TEST(name_, claim_, ...)                                                        \
+	STRESS_TEST(name_, .claim = claim_, .upholds = "None!None",                     \
+		.state_size = sizeof(struct state), .actors = {__VA_ARGS__},            \
+		.results = 2, .outcomes = {{"*,*", ACCEPTABLE, "judged by the models"}})
+
+ACTOR(send, litmus_store(&state->x, 1, relaxed); litmus_store(&state->y, 1, relaxed);)
+ACTOR(receive, result->r[0] = litmus_load(&state->y, relaxed);
+      result->r[1] = litmus_load(&state->x, relaxed);)
+
+TEST(allowed_message, "Relaxed, the flag may come before the message: not on x86.", send, receive);
+
+ACTOR(write_x, litmus_store(&state->x, 1, relaxed);)
+ACTOR(write_y, litmus_store(&state->y, 1, relaxed);)
+ACTOR(read_xy, uint32_t x = litmus_load(&state->x, relaxed);
+      result->r[0] = x * 2 + litmus_load(&state->y, relaxed);)
+ACTOR(read_yx, uint32_t y = litmus_load(&state->y, relaxed);
+      result->r[1] = litmus_load(&state->x, relaxed) * 2 + y;)
+
+TEST(allowed_readers, "Relaxed, two readers may disagree on an order: not on x86.",
+     write_x, write_y, read_xy, read_yx);
+
+/* Natively plain loads, of which the compiler leaves the second of x out; explored: relaxed. */
+#ifdef WP_EXPLORE
+#define MAYBE_PLAIN(p) litmus_load(p, relaxed)
+#else
+#define MAYBE_PLAIN(p) (*(uint32_t *)(void *)(p))
+#endif
+
+static void receive_twice(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (MAYBE_PLAIN(&state->x)) {
+		result->r[0] = result->r[1] = 2;
+		return;
+	}
+	result->r[0] = MAYBE_PLAIN(&state->y);
+	result->r[1] = MAYBE_PLAIN(&state->x);
+}
+
+TEST(allowed_reordered, "x is read after y, but a compiler may know it from before.",
+     send, receive_twice);
+
+/* Two builds that differ: what runs natively is not what was explored. */
+#ifdef WP_EXPLORE
+#define TWO 1
+#else
+#define TWO 2
+#endif
+
+ACTOR(write_two, litmus_store(&state->x, TWO, relaxed);)
+
+TEST(allowed_other_build, "What is explored must be what runs.", write_two, receive);
+
+/* Natively it runs; the explorer finds that its plain accesses race, so nothing is forbidden. */
+ACTOR(write_plainly, *(volatile uint32_t *)(void *)&state->x = 1;)
+
+TEST(allowed_race, "A data race has no allowed set.", write_plainly, receive);
