@@ -14,83 +14,15 @@ from pathlib import Path
 
 from wakeproof import paths
 from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge import declarations
 from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.declarations import Outcome as Outcome
+from wakeproof.judge.declarations import Scenario as Scenario
+from wakeproof.judge.declarations import Twin as Twin
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 
 LIST_TIMEOUT_S = 60.0
-ENDLESS = ("asleep", "stuck")  # an actor slept, or looped, for ever: never covered by "*"
-_PATTERN = re.compile(r"asleep|stuck|\*|(-?\d+|\*)(,(-?\d+|\*))*")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A graded pattern: ``0,1``, ``0,*``, ``asleep``, ``stuck`` or ``*``."""
-
-    pattern: str
-    grade: str
-    reason: str
-
-    def matches(self, outcome: str) -> bool:
-        """Say whether the pattern covers `outcome`; ``*`` covers numbers only."""
-        if self.pattern in ENDLESS or outcome in ENDLESS:
-            return self.pattern == outcome
-        if self.pattern == "*":
-            return True
-        places, numbers = self.pattern.split(","), outcome.split(",")
-        return len(places) == len(numbers) and all(
-            place in ("*", number) for place, number in zip(places, numbers, strict=True)
-        )
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """One STRESS_TEST of one file."""
-
-    file: Path
-    name: str
-    claim: str
-    upholds: str
-    actors: int
-    results: int
-    blocking: bool
-    min_samples: int
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def has_required(self) -> bool:
-        """Say whether some outcome must be seen."""
-        return any(outcome.grade == "REQUIRED" for outcome in self.outcomes)
-
-    def graded(self, outcome: str) -> Outcome | None:
-        """Return the declared outcome that covers `outcome`; ``*`` alone only if none else does."""
-        covering = [declared for declared in self.outcomes if declared.matches(outcome)]
-        return min(covering, key=lambda declared: declared.pattern == "*", default=None)
-
-
-@dataclass(frozen=True)
-class Twin:
-    """One STRESS_TWIN: the defect `name` of scenario `of` shows outcome `shows`."""
-
-    file: Path
-    name: str
-    of: str
-    defect: str
-    shows: str
-    seen_by: frozenset[str]
-    chance: frozenset[str]
-
-    def betrayed_by(self, outcome: str, of: Scenario) -> bool:
-        """Say whether `outcome` of scenario `of` shows the defect.
-
-        It does if `shows` matches it and no other pattern of the scenario allows it.  A loop for
-        ever does too, unless the scenario grades it: one defect may both break and hang.
-        """
-        graded = of.graded(outcome)
-        if outcome == "stuck" and graded is None:
-            return True
-        is_allowed = graded and graded.grade != "FORBIDDEN" and graded.pattern != self.shows
-        return Outcome(self.shows, "", "").matches(outcome) and not is_allowed
 
 
 @dataclass(frozen=True)
@@ -147,15 +79,9 @@ def declared(
     listing = json.loads(ended.output)
     scenarios = [_scenario(file, entry) for entry in listing["tests"]]
     twins = [_twin(file, entry) for entry in listing["twins"]]
-    names = [scenario.name for scenario in scenarios]
-    if not names:
+    if not scenarios:
         raise UsageError(f"{file} declares no scenario: use STRESS_TEST(name, ...) of stress.h")
-    for twin in twins:
-        if twin.of not in names:
-            raise UsageError(
-                f"{file}: twin {twin.name} is of {twin.of!r}, which this file does not declare; "
-                f"it declares {', '.join(names)}"
-            )
+    declarations.check(scenarios, twins)
     return scenarios, twins
 
 
@@ -184,19 +110,6 @@ def _scenario(file: Path, entry: dict[str, object]) -> Scenario:
     raw = entry["outcomes"]
     assert isinstance(raw, list)
     outcomes = tuple(Outcome(o["pattern"], o["grade"], o["reason"]) for o in raw)
-    for outcome in outcomes:
-        places = outcome.pattern.count(",") + 1
-        is_alone = outcome.pattern in (*ENDLESS, "*")
-        if not _PATTERN.fullmatch(outcome.pattern) or (places != results and not is_alone):
-            raise UsageError(
-                f"{file}: {name}: outcome {outcome.pattern!r} needs {results} numbers or '*' "
-                "joined by commas, or 'asleep', 'stuck' or '*' alone"
-            )
-        if not outcome.grade:
-            raise UsageError(
-                f"{file}: {name}: outcome {outcome.pattern!r} has no grade: "
-                "ACCEPTABLE, INTERESTING, FORBIDDEN or REQUIRED"
-            )
     return Scenario(
         file=file, name=name, claim=str(entry["claim"]), upholds=str(entry["upholds"]),
         actors=int(str(entry["actors"])), results=results, blocking=bool(entry["blocking"]),
