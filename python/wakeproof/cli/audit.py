@@ -12,10 +12,9 @@ import typer
 from rich.console import Console
 
 from wakeproof import audit as auditing
-from wakeproof import errors, paths, report
+from wakeproof import errors, page, paths, report
 from wakeproof.audit import HOLDS, VIOLATED, AuditReport, ClaimRow
 from wakeproof.cli.progress import ConfigProgress, StressProgress
-from wakeproof.errors import UsageError
 from wakeproof.judge import allowed, conform, explore, native, orders, outcome_sets, specs
 from wakeproof.judge.native import StressOptions
 from wakeproof.judge.orders_reports import EXPLAINED
@@ -42,6 +41,7 @@ def audit(
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the table as Markdown.")
     ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
 ) -> None:
     """Judge every claim and print claim x judge, with bounds and the twins that each judge killed.
 
@@ -57,8 +57,8 @@ def audit(
       wakeproof audit --markdown a.md   for a page
     """
     options = StressOptions(mode=mode).checked()
-    if markdown is not None and not markdown.absolute().parent.is_dir():
-        raise UsageError(f"--markdown {markdown}: there is no folder {markdown.absolute().parent}")
+    page.check_folder("--markdown", markdown)
+    page.check_folder("--html", html)
     screen = report.console(stderr=as_json)
     root = paths.sources()
     checked = specs.check(progress=ConfigProgress(screen).show)
@@ -75,6 +75,8 @@ def audit(
     found = auditing.audit(root / "specs", sites, checked, stressed, explored, conformed, ordered)
     if markdown is not None:
         paths.write_atomically(markdown, to_markdown(found))
+    if html is not None:
+        page.write(html, "wakeproof audit", lambda to: _print(to, found))
     if as_json:
         print(report.to_json(summary(found)))
     else:

@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from wakeproof import errors, report
+from wakeproof import errors, page, report
 from wakeproof.cli.progress import StressProgress
-from wakeproof.errors import UsageError
 from wakeproof.judge import allowed, junit, native
 from wakeproof.judge.allowed import Standing
 from wakeproof.judge.grading import HELD, NOT_JUDGED, VIOLATED, ScenarioReport, TwinReport
@@ -61,6 +60,7 @@ def stress(
     xml: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML.")
     ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
 ) -> None:
     """Run scenarios on this machine's cores and grade what they show.
 
@@ -83,8 +83,8 @@ def stress(
         plain=plain or not delayed,
         delayed=delayed or not plain,
     )  # fmt: skip
-    if xml is not None and not xml.absolute().parent.is_dir():
-        raise UsageError(f"--junit {xml}: there is no folder {xml.absolute().parent}")
+    page.check_folder("--junit", xml)
+    page.check_folder("--html", html)
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
         found = native.stress(
@@ -92,6 +92,8 @@ def stress(
         )
     if xml is not None:
         junit.write(found, xml, strict)
+    if html is not None:
+        page.write(html, "wakeproof stress", lambda to: show(to, found))
     if as_json:
         print(report.to_json(summary(found, strict)))
     else:
