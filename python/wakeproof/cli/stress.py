@@ -122,7 +122,7 @@ def show(screen: Console, found: StressReport) -> None:
         screen.print(report.table("Twins: the same source with one defect", columns, rows))
         for twin in found.twins:
             _show_messages(screen, twin)
-    for line in allowed.summary({s.name: s.allowed for s in found.scenarios}):
+    for line in allowed.summary(found.allowed):
         screen.print(line, markup=False, soft_wrap=True)
     verdicts = list(found.verdicts.values())
     counts = ", ".join(f"{verdicts.count(s)} {s}" for s in (HELD, VIOLATED, NOT_JUDGED))

@@ -117,31 +117,30 @@ def compare(
     return Allowed(tuple(by_model.values()), tuple(standings), _not_whole(by_model))
 
 
-def summary(scenarios: Mapping[str, Allowed]) -> list[str]:
-    """Return lines that say, over all scenarios by name, how what was seen lies in the sets."""
-    judged = [one for one in scenarios.values() if one.is_judged]
-    if not any(one.sets for one in scenarios.values()):
+def summary(found: Mapping[str, Allowed]) -> list[str]:
+    """Return lines that say, over scenarios and twins, how what was seen lies in the sets."""
+    judged = [one for one in found.values() if one.is_judged]
+    if not any(one.sets for one in found.values()):
         return []
     seen = [s.allowed_by for one in judged for s in one.outcomes if s.samples]
     by = ", ".join(f"{seen.count(model.label)} by {model.label}" for model in MODELS)
     lines = [
-        f"allowed sets: RC11's is computed whole for {len(judged)} of {len(scenarios)} scenarios; "
-        f"of its outcomes {len(seen)} were seen (allowed {by}), {seen.count('')} outside RC11"
+        f"allowed sets: RC11's is computed whole for {len(judged)} of {len(found)} scenarios and "
+        f"twins; {len(seen)} of its outcomes were seen (allowed {by}), {seen.count('')} outside it"
     ]
     for means in (OUTSIDE, OUTSIDE_PART, REORDERED, WEAK, UNSEEN, ELSEWHERE, WEAKER):
-        each = {name: one.meaning(means) for name, one in scenarios.items()}
-        with_flags = means in (REORDERED, WEAK)
-        named = "; ".join(
-            f"{name} "
-            + " ".join(f"{s.outcome} ({s.flags})" if with_flags else s.outcome for s in of)
-            for name, of in each.items()
-            if of
-        )
-        if named:
-            lines.append(f"{means}: {named}")
+        texts = {name: [_named(s) for s in one.meaning(means)] for name, one in found.items()}
+        named = "; ".join(f"{name} {' '.join(of)}" for name, of in texts.items() if of)
+        lines += [f"{means}: {named}"] * bool(named)
     partly = [f"{name} ({one.not_whole.partition(': ')[2]})"
-              for name, one in scenarios.items() if one.not_whole]  # fmt: skip
+              for name, one in found.items() if one.not_whole]  # fmt: skip
     return lines + [f"not computed whole: {'; '.join(partly)}"] * bool(partly)
+
+
+def _named(standing: Standing) -> str:
+    """Return the outcome; beyond x86-TSO with the flags that showed it."""
+    is_weak = standing.means in (REORDERED, WEAK)
+    return f"{standing.outcome} ({standing.flags})" if is_weak else standing.outcome
 
 
 def _strongest(text: str, sets: Mapping[Model, Computed]) -> Model | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from wakeproof.judge.allowed import Allowed, Computed, Seen, compare
 from wakeproof.judge.scenarios import Scenario, Twin
@@ -86,6 +87,7 @@ class TwinReport:
     samples: dict[str, int] = field(default_factory=dict)
     runs: tuple[Run, ...] = ()
     seen_by: tuple[str, ...] = ()
+    allowed: Allowed = field(default_factory=Allowed)
 
 
 def judge_scenario(scenario: Scenario, runs: Sequence[Run], cpus_allowed: int) -> ScenarioReport:
@@ -114,14 +116,22 @@ def judge_scenario(scenario: Scenario, runs: Sequence[Run], cpus_allowed: int) -
     )  # fmt: skip
 
 
-def judge_allowed(report: ScenarioReport, sets: Sequence[Computed], is_x86: bool) -> ScenarioReport:
+_Report = TypeVar("_Report", ScenarioReport, TwinReport)
+
+
+def judge_allowed(report: _Report, sets: Sequence[Computed], is_x86: bool) -> _Report:
     """Return `report` with its outcomes against the computed sets; beyond RC11 it is violated."""
-    seen = {row.outcome: Seen(row.samples, row.builds) for row in report.rows if row.samples}
-    found = compare(sets, seen, [run.build for run in report.runs], is_x86)
+    samples: Counter[str] = Counter()
+    for run in report.runs:
+        samples.update(run.histogram)
+    seen = {
+        text: Seen(count, tuple(run.build for run in report.runs if run.histogram.get(text)))
+        for text, count in samples.items()
+    }
+    found: Allowed = compare(sets, seen, [run.build for run in report.runs], is_x86)
     status = VIOLATED if found.failures else report.status
-    return replace(
-        report, status=status, messages=(*found.failures, *report.messages), allowed=found
-    )
+    messages = (*found.failures, *report.messages)
+    return replace(report, status=status, messages=messages, allowed=found)
 
 
 def judge_twin(

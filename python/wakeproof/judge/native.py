@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from wakeproof.errors import UsageError
 from wakeproof.judge import grading, outcome_sets, places, scenarios
+from wakeproof.judge.allowed import Allowed
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.engine import add_up, measure
 from wakeproof.judge.grading import Run, ScenarioReport, TwinReport
@@ -29,6 +31,7 @@ SECOND_CHANCES = 2
 HOPELESS = 20
 """A second chance is given where this many times the samples reach the scenario's minimum."""
 
+_Report = TypeVar("_Report", ScenarioReport, TwinReport)
 Progress = Callable[[str, int, int], None]
 """Called with what is next, steps done and steps in all."""
 
@@ -52,6 +55,12 @@ class StressReport:
         """Return the status of each scenario and twin by name."""
         judged = {report.name: report.status for report in self.scenarios}
         return judged | {report.name: report.status for report in self.twins}
+
+    @property
+    def allowed(self) -> dict[str, Allowed]:
+        """Return where the outcomes of each scenario and twin stand in what the models allow."""
+        found = {report.name: report.allowed for report in self.scenarios}
+        return found | {report.name: report.allowed for report in self.twins}
 
     @property
     def violated(self) -> bool:
@@ -126,14 +135,10 @@ class _Job:
         owners = [selection.scenario_of(twin, every) for twin in selection.twins]
         self._build_all(selection)
         sets = self._sets(selection)
-        judged = tuple(
-            grading.judge_allowed(
-                self._scenario(s), sets.get((str(s.file), s.name), ()), self._is_x86
-            )
-            for s in selection.scenarios
-        )
+        judged = tuple(self._compared(self._scenario(s), sets) for s in selection.scenarios)
         twins = tuple(
-            self._twin(twin, owner) for twin, owner in zip(selection.twins, owners, strict=True)
+            self._compared(self._twin(twin, owner), sets)
+            for twin, owner in zip(selection.twins, owners, strict=True)
         )
         return StressReport(
             judged, twins, self._options.mode, self._seed, self._builder.compiler_name,
@@ -178,7 +183,12 @@ class _Job:
             return self._allowed
         if not self._options.computed or self._options.budget_s == 0:
             return {}
-        return outcome_sets.compute(selection.scenarios, self._builder, self._progress)
+        return outcome_sets.compute(
+            (*selection.scenarios, *selection.twins), self._builder, self._progress
+        )
+
+    def _compared(self, report: _Report, sets: Sets) -> _Report:
+        return grading.judge_allowed(report, sets.get((report.file, report.name), ()), self._is_x86)
 
     def _scenario(self, scenario: Scenario) -> ScenarioReport:
         builds = self._options.builds()

@@ -22,22 +22,22 @@ from wakeproof.judge.allowed import Computed
 from wakeproof.judge.builds import Builder
 from wakeproof.judge.explore import ExploreReport
 from wakeproof.judge.explore_options import MODELS, ExploreOptions, Model
-from wakeproof.judge.explore_reports import ScenarioReport
-from wakeproof.judge.scenarios import Scenario
+from wakeproof.judge.explore_reports import ScenarioReport, TwinReport
+from wakeproof.judge.scenarios import Scenario, Twin
 
 JOBS = 2
 BOUNDS = ExploreOptions(seconds=20.0)  # of each scenario under each model
-Key = tuple[str, str]  # a scenario's file and name
+Key = tuple[str, str]  # file and name of a scenario or twin
 Sets = Mapping[Key, tuple[Computed, ...]]
 Progress = Callable[[str, int, int], None]
 
 
 def of_report(report: ExploreReport) -> Sets:
-    """Return the sets of all scenarios that were explored for another purpose."""
-    return {(one.file, one.name): _of_scenario(one) for one in report.scenarios}
+    """Return the sets of all scenarios and twins that were explored for another purpose."""
+    return {(one.file, one.name): _of_report(one) for one in _all_of(report)}
 
 
-def compute(chosen: Iterable[Scenario], builder: Builder, progress: Progress) -> Sets:
+def compute(chosen: Iterable[Scenario | Twin], builder: Builder, progress: Progress) -> Sets:
     """Return the sets of `chosen`: kept ones, or explored now.
 
     A file that the explorer cannot run has sets that are not whole and say why.
@@ -45,9 +45,9 @@ def compute(chosen: Iterable[Scenario], builder: Builder, progress: Progress) ->
     Raises:
         JudgeError: a file cannot be explored, and WAKEPROOF_CI makes it mandatory.
     """
-    files: dict[Path, list[Scenario]] = {}
-    for scenario in chosen:
-        files.setdefault(scenario.file, []).append(scenario)
+    files: dict[Path, list[Scenario | Twin]] = {}
+    for one in chosen:
+        files.setdefault(one.file, []).append(one)
     found: dict[Key, tuple[Computed, ...]] = {}
     for file, own in files.items():
         try:
@@ -66,12 +66,11 @@ def not_run(why: str) -> tuple[Computed, ...]:
 
 
 def _of_file(
-    file: Path, own: list[Scenario], builder: Builder, progress: Progress
+    file: Path, own: list[Scenario | Twin], builder: Builder, progress: Progress
 ) -> dict[Key, tuple[Computed, ...]]:
     if os.environ.get("WAKEPROOF_RUNNER"):
         return {_key(s): not_run("not run: what is compiled here runs in an emulator") for s in own}
-    program = builder.explorer(file)
-    kept = {scenario.name: _kept_in(program, scenario.name) for scenario in own}
+    kept = {one.name: _kept_in(file, one, builder) for one in own}
     found = {name: sets for name, at in kept.items() if (sets := _read(at))}
     missing = [name for name in kept if name not in found]
     if missing:
@@ -80,23 +79,27 @@ def _of_file(
         def tell(what: str, done: int, total: int) -> None:
             progress(f"allowed set of {what}", done, total)
 
-        report = explore.explore(
-            [file], f"^({names})$", BOUNDS, twins=False, jobs=JOBS, progress=tell
+        twins = any(isinstance(one, Twin) for one in own)
+        explored = explore.explore(
+            [file], f"^({names})$", BOUNDS, twins=twins, jobs=JOBS, progress=tell
         )
-        for scenario_report in report.scenarios:
-            sets = _of_scenario(scenario_report)
-            found[scenario_report.name] = sets
-            if not any(judged.result.error for judged in scenario_report.judged):
-                _write(kept[scenario_report.name], sets)
+        for report in _all_of(explored):
+            found[report.name] = sets = _of_report(report)
+            if not any(judged.result.error for judged in report.judged):
+                _write(kept[report.name], sets)
     undeclared = not_run("not run: the explored build does not declare it")
-    return {_key(scenario): found.get(scenario.name, undeclared) for scenario in own}
+    return {_key(one): found.get(one.name, undeclared) for one in own}
 
 
-def _key(scenario: Scenario) -> Key:
-    return str(scenario.file), scenario.name
+def _all_of(report: ExploreReport) -> list[ScenarioReport | TwinReport]:
+    return [*report.scenarios, *report.twins]
 
 
-def _of_scenario(report: ScenarioReport) -> tuple[Computed, ...]:
+def _key(one: Scenario | Twin) -> Key:
+    return str(one.file), one.name
+
+
+def _of_report(report: ScenarioReport | TwinReport) -> tuple[Computed, ...]:
     """Return a set per model; of two engines one that saw all is enough."""
     found = []
     for model in MODELS:
@@ -112,10 +115,11 @@ def _of_scenario(report: ScenarioReport) -> tuple[Computed, ...]:
     return tuple(found)
 
 
-def _kept_in(program: Path, name: str) -> Path:
-    """Return the file that keeps what `program`, named by a hash of all in it, shows of `name`."""
+def _kept_in(file: Path, one: Scenario | Twin, builder: Builder) -> Path:
+    """Return the file that keeps the sets; the program is named by a hash of all in it."""
+    program = builder.explorer(file, one.name if isinstance(one, Twin) else None)
     bounds = sha256(" ".join(BOUNDS.arguments()).encode()).hexdigest()[:12]
-    return paths.cache() / "stress" / "sets" / f"{program.name}-{name}-{bounds}.json"
+    return paths.cache() / "stress" / "sets" / f"{program.name}-{one.name}-{bounds}.json"
 
 
 def _read(at: Path) -> tuple[Computed, ...]:
