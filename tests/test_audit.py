@@ -119,10 +119,10 @@ def test_a_scenario_that_the_order_audit_cannot_use_is_a_problem(specs: Path) ->
 
 def test_where_outcomes_of_real_cores_stand_is_taken_from_stress(specs: Path) -> None:
     sets = (Computed(Model.TSO, ("1",), True, ""), Computed(Model.RC11, ("1", "2"), True, ""))
-    row = grading.Row("0", 10, 1.0, "ACCEPTABLE", "", ("O2",))
-    seen = grading.judge_allowed(replace(SCENARIO, rows=(row,)), sets, is_x86=True)
+    run = grading.Run("O2", "stress", 10, 1.0, 0, 0, (), (), "", {"0": 10})
+    seen = grading.judge_allowed(replace(SCENARIO, runs=(run,)), sets, is_x86=True)
     report = judged(specs, scenario=seen)
-    assert report.allowed == {"toy": seen.allowed}
+    assert report.allowed == {"toy": seen.allowed, "toy_blind": TWIN.allowed}
     assert report.rows[0].status == audit.VIOLATED
     assert "toy: outcome 0 was seen" in report.rows[0].problems[0]
     text = to_markdown(report)

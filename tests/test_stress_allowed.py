@@ -87,7 +87,7 @@ def test_the_summary_counts_by_model_and_names_what_differs() -> None:
     seen = {"0,1": Seen(5, ("O2",)), "7,7": Seen(1, ("O2",))}
     lines = summary({"toy": compare(sets(), seen, ("O2",), True), "none": Allowed()})
     assert "whole for 1 of 2 scenarios" in lines[0]
-    assert "allowed 1 by SC, 0 by TSO, 0 by RC11), 1 outside RC11" in lines[0]
+    assert "allowed 1 by SC, 0 by TSO, 0 by RC11), 1 outside it" in lines[0]
     assert "outside RC11: toy 7,7" in lines
     assert "not observable here (beyond x86-TSO): toy 1,0" in lines
     assert summary({"none": Allowed()}) == []
@@ -139,6 +139,18 @@ def test_what_only_rc11_allows_is_listed_as_not_observable(
 
 
 @pytest.mark.slow
+def test_what_a_twin_shows_must_be_allowed_to_the_twin() -> None:
+    options = StressOptions(seconds=0.1, opt=("O2",), delayed=False, seed=7)
+    report = stress([SCENARIOS / "buffering.c"], "no_fence", options)
+    standing = report.twins[0].allowed.of("0,0")
+    assert standing is not None
+    assert (standing.allowed_by, standing.means) == ("TSO", SEEN)
+    other = stress([SCENARIOS / "allowed.c"], "twice", options).twins[0]
+    assert other.status == VIOLATED
+    assert "outcome 0,5 was seen" in other.messages[0]
+
+
+@pytest.mark.slow
 def test_a_data_race_has_no_whole_set(judged: dict[str, ScenarioReport]) -> None:
     race = judged["allowed_race"].allowed
     assert "RC11 a data race" in race.not_whole
@@ -181,7 +193,7 @@ def test_sets_are_kept_until_a_source_changes(
 def test_a_damaged_file_of_kept_sets_is_computed_again(builder: Builder) -> None:
     file, name = SCENARIOS / "buffering.c", "buffering_bare"
     first = computed(builder, file, name)
-    kept = outcome_sets._kept_in(builder.explorer(file), name)
+    kept = outcome_sets._kept_in(file, of_file(file, name), builder)
     kept.write_text(kept.read_text()[:-9])
     assert computed(builder, file, name) == first
     assert json.loads(kept.read_text())

@@ -64,9 +64,12 @@ TEST(allowed_reordered, "x is read after y, but a compiler may know it from befo
 #define TWO 2
 #endif
 
-ACTOR(write_two, litmus_store(&state->x, TWO, relaxed);)
+ACTOR(write_two, litmus_store(&state->x, wp_twin(allowed_twice) ? TWO * 2 + 1 : TWO, relaxed);)
 
 TEST(allowed_other_build, "What is explored must be what runs.", write_two, receive);
+
+STRESS_TWIN(allowed_twice, .of = "allowed_other_build", .defect = "More is written.",
+	.shows = "asleep", .chance = SEEN_STRESS | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* Natively it runs; the explorer finds that its plain accesses race, so nothing is forbidden. */
 ACTOR(write_plainly, *(volatile uint32_t *)(void *)&state->x = 1;)
