@@ -121,7 +121,7 @@ def summary(found: Mapping[str, Allowed]) -> list[str]:
     """Return lines that say, over scenarios and twins, how what was seen lies in the sets."""
     judged = [one for one in found.values() if one.is_judged]
     if not any(one.sets for one in found.values()):
-        return []
+        return ["allowed sets: not computed in this run"]
     seen = [s.allowed_by for one in judged for s in one.outcomes if s.samples]
     by = ", ".join(f"{seen.count(model.label)} by {model.label}" for model in MODELS)
     lines = [
