@@ -62,6 +62,11 @@ class Scenario:
         covering = [declared for declared in self.outcomes if declared.matches(outcome)]
         return min(covering, key=lambda declared: declared.pattern == "*", default=None)
 
+    def allows(self, outcome: str) -> bool:
+        """Say whether `outcome` has a grade, and a good one."""
+        graded = self.graded(outcome)
+        return graded is not None and graded.grade != "FORBIDDEN"
+
 
 @dataclass(frozen=True)
 class Twin:

@@ -56,12 +56,13 @@ def judge_twin(twin: Twin, of: Scenario, results: Sequence[Result], labels: Labe
     judged = []
     for result in results:
         model = result.model
+        expected[model.value] = expectation(twin, model.value)
+        is_undeclared = expected[model.value] == "must not"
         bad = tuple(
             Outcome(found, "FORBIDDEN", "betrays the defect")
             for found in result.outcomes
-            if betrays(twin, of, found)
+            if betrays(twin, of, found) or (is_undeclared and not of.allows(found.text))
         )
-        expected[model.value] = expectation(twin, model.value)
         killed[model.value] = killed.get(model.value, False) or bool(bad)
         failure, doubt = _twin_messages(twin, result, bad, expected[model.value])
         failures += failure

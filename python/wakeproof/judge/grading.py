@@ -153,11 +153,11 @@ def judge_twin(
             if judge == "stress" and not is_x86:
                 doubt = ": declared for x86-64, this machine is another"
             (doubts if doubt else failures).append(f"{message}{doubt}")
-        elif expected[judge] == "must not" and shown[judge]:
-            failures.append(
-                f"{judge} saw {twin.shows} {shown[judge]} times and is neither in seen_by "
-                "nor in chance"
-            )
+        elif expected[judge] == "must not" and (killing := _killing(twin, of, runs, judge)):
+            failures += [
+                f"{judge} saw {outcome} {count} times and is neither in seen_by nor in chance"
+                for outcome, count in killing.items()
+            ]
     status = VIOLATED if failures else NOT_JUDGED if doubts else HELD
     return TwinReport(
         twin.name, str(twin.file), twin.of, twin.defect, twin.shows, status,
@@ -177,6 +177,18 @@ def shown_in(twin: Twin, of: Scenario, run: Run) -> int:
     """Return how many samples of `run` betray the twin."""
     seen = run.histogram.items()
     return sum(count for outcome, count in seen if twin.betrayed_by(outcome, of))
+
+
+def _killing(twin: Twin, of: Scenario, runs: Sequence[Run], judge: str) -> Counter[str]:
+    """Return what `judge` saw that betrays the twin, or that the scenario does not allow."""
+    found: Counter[str] = Counter()
+    for run in runs:
+        if run.judge == judge:
+            found.update({
+                outcome: count for outcome, count in run.histogram.items()
+                if twin.betrayed_by(outcome, of) or not of.allows(outcome)
+            })  # fmt: skip
+    return found
 
 
 def _too_little(samples: int, min_samples: int, cpus_allowed: int) -> str:
