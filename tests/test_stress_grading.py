@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from wakeproof.judge import explore_grading
+from wakeproof.judge.explore import failed
+from wakeproof.judge.explore_labels import Labels
+from wakeproof.judge.explore_options import Model
+from wakeproof.judge.explore_results import Found
 from wakeproof.judge.grading import (
     HELD,
     NOT_JUDGED,
@@ -116,6 +122,24 @@ def test_a_declared_judge_must_see_the_twin() -> None:
 def test_a_judge_that_is_not_declared_must_not_see_the_twin() -> None:
     assert twin({"check"}, set(), stress={"0,0": 1}).status == VIOLATED
     assert twin({"check"}, set(), stress={"0,1": 10**6}).status == HELD
+
+
+def test_a_judge_that_is_not_declared_must_not_see_any_other_bad_outcome_either() -> None:
+    asleep = twin({"check"}, set(), stress={"0,1": 9, "asleep": 2})
+    assert asleep.status == VIOLATED
+    assert asleep.messages == ("stress saw asleep 2 times and is neither in seen_by nor in chance",)
+    other = Twin(FILE, "t", "race", "d", "asleep", frozenset({"check"}), frozenset())
+    forbidden = judge_twin(other, scenario(*TABLE), [run({"0,0": 1})], 2, is_x86=True)
+    assert forbidden.status == VIOLATED
+
+
+def test_the_explorer_must_not_see_any_other_bad_outcome_either() -> None:
+    other = Twin(FILE, "t", "race", "d", "asleep", frozenset({"check"}), frozenset())
+    found = (Found("0,0", "ended", 1, ()), Found("0,1", "ended", 1, ()))
+    result = replace(failed("t", Model.SC, ""), outcomes=found, exhaustive=True)
+    report = explore_grading.judge_twin(other, scenario(*TABLE), [result], Labels())
+    assert report.status == VIOLATED
+    assert "SC () shows 0,0" in report.messages[0]
 
 
 def test_chance_allows_both() -> None:
