@@ -9,27 +9,15 @@
  * Why it works  Each cut starts where a hand-off of kernel/carrier.h starts, in a state that search.c
  *               reaches. Whatever carrier 1 or the submitter does, the task must come to carrier 0.
  * Spec          specs/Search.tla: WorkConservation. */
-#include "carrier.h"
-#include "error.h"
 #include "search.h"
 #include "stress.h"
 
 enum { CARRIERS = 4, TASKS = 3 };
-
-struct state {
-	wp_domain domain;
-	wp_carrier *by_index[CARRIERS];
-	wp_carrier carriers[CARRIERS];
-	wp_mpsc_node tasks[TASKS];
-};
+#include "cluster.h"
 
 static void init(void *at)
 {
-	struct state *state = at;
-
-	wp_domain_init(&state->domain, state->by_index, CARRIERS);
-	for (uint32_t index = 0; index < CARRIERS; index++)
-		wp_carrier_init(&state->carriers[index], &state->domain, index, false);
+	cluster_init(at, CARRIERS, 0);
 }
 
 /* Carrier 1 was woken as SEARCHING for carrier 3. */
@@ -67,10 +55,8 @@ static void holder(void *at, stress_result *result)
 
 static void submitter(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[2], &state->tasks[0]);
+	cluster_submit(at, 2, 0);
 }
 
 static void parks(void *at, stress_result *result)

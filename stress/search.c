@@ -9,26 +9,14 @@
  *               actor never ends: "asleep".
  * Spec          specs/Search.tla: WorkConservation, PublishedIsTaken. */
 #include "search.h"
-#include "carrier.h"
-#include "error.h"
 #include "stress.h"
 
 enum { CARRIERS = 3, TASKS = 3 };
-
-struct state {
-	wp_domain domain;
-	wp_carrier *by_index[CARRIERS];
-	wp_carrier carriers[CARRIERS];
-	wp_mpsc_node tasks[TASKS];
-};
+#include "cluster.h"
 
 static void init(void *at)
 {
-	struct state *state = at;
-
-	wp_domain_init(&state->domain, state->by_index, CARRIERS);
-	for (uint32_t index = 0; index < CARRIERS; index++)
-		wp_carrier_init(&state->carriers[index], &state->domain, index, false);
+	cluster_init(at, CARRIERS, 0);
 }
 
 /* One task, from the own queue, a sibling's, or wherever a wake says. */
@@ -58,18 +46,14 @@ static void carrier_1(void *at, stress_result *result)
 
 static void submitter_a(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[2], &state->tasks[0]);
+	cluster_submit(at, 2, 0);
 }
 
 static void submitter_b(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[2], &state->tasks[1]);
+	cluster_submit(at, 2, 1);
 }
 
 STRESS_TEST(search, .claim = "No carrier sleeps beside a task that it could take.",
@@ -92,31 +76,22 @@ STRESS_TWIN(search_no_recheck_release, .of = "search", .defect = "nobody looks a
 	.shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-
 /* Carrier 0 alone; carrier 1 is in a long task, and both submit to it. Result: "carrier 0 got one". */
 static void init_two(void *at)
 {
-	struct state *state = at;
-
-	wp_domain_init(&state->domain, state->by_index, 2);
-	for (uint32_t index = 0; index < 2; index++)
-		wp_carrier_init(&state->carriers[index], &state->domain, index, false);
+	cluster_init(at, 2, 0);
 }
 
 static void long_a(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[1], &state->tasks[0]);
+	cluster_submit(at, 1, 0);
 }
 
 static void long_b(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[1], &state->tasks[1]);
+	cluster_submit(at, 1, 1);
 }
 
 STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task of the busy one.",
@@ -130,18 +105,14 @@ STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task of 
 /* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
 static void target_a(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[0], &state->tasks[0]);
+	cluster_submit(at, 0, 0);
 }
 
 static void target_b(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[0], &state->tasks[1]);
+	cluster_submit(at, 0, 1);
 }
 
 STRESS_TEST(search_wake,
@@ -171,10 +142,8 @@ STRESS_TWIN(search_hit_word_first, .of = "search_wake",
  * first, and at carrier 2 when carrier 1 may have been there. */
 static void target_1(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[1], &state->tasks[1]);
+	cluster_submit(at, 1, 1);
 }
 
 STRESS_TEST(search_mixed, .claim = "A carrier that was woken for a task does not go into another.",
@@ -190,7 +159,6 @@ STRESS_TWIN(search_waking_ignored, .of = "search_mixed",
 	.defect = "a park that was given up for a sibling's task steals it although it was woken",
 	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
-
 
 /* Carrier 2 submits to itself and goes into a long task. Result: "task taken". */
 static void long_after_submit(void *at, stress_result *result)
@@ -261,7 +229,7 @@ static void long_after_first(void *at, stress_result *result)
 	(void)result;
 	/* Took the stealable one: carrier 0 gets another, so that it has one to take. */
 	if (first != &state->tasks[1])
-		wp_carrier_submit(&state->carriers[0], &state->tasks[2]);
+		cluster_submit(state, 0, 2);
 }
 
 STRESS_TEST(search_pinned, .claim = "A pinned task that overtakes leaves nothing stranded.",

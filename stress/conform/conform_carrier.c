@@ -9,27 +9,17 @@
  *               any time, as in the spec: it does not look at the idle set. The poller is two
  *               choices (descheduled or not; input or not) and the carrier's eventfd.
  * Spec          specs/Carrier.tla. Compared by wakeproof conform -t carrier. */
-#include "carrier.h"
 #include "futex.h"
 #include "litmus.h"
+#include "search.h"
 #include "stress.h"
 
-enum { CARRIERS = 3, SUBMITTERS = 2 };
-
-struct state {
-	wp_carrier carriers[CARRIERS];
-	wp_mpsc_node tasks[SUBMITTERS];
-	_Alignas(WP_LINE) wp_domain domain;
-	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
-};
+enum { CARRIERS = 3, TASKS = 2 };
+#include "cluster.h"
 
 static void init(void *at)
 {
-	struct state *state = at;
-
-	wp_domain_init(&state->domain, state->by_index, CARRIERS);
-	for (uint32_t index = 0; index < CARRIERS; index++)
-		wp_carrier_init(&state->carriers[index], &state->domain, index, index == 0);
+	cluster_init(at, CARRIERS, 1);
 }
 
 /* What a poller sees of the eventfd without reading it: the first event of this scenario, where the
@@ -78,18 +68,14 @@ _Noreturn static void owner(void *at, stress_result *result)
 
 static void submitter_1(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[0], &state->tasks[0]);
+	cluster_submit(at, 0, 0);
 }
 
 static void submitter_2(void *at, stress_result *result)
 {
-	struct state *state = at;
-
 	(void)result;
-	wp_carrier_submit(&state->carriers[0], &state->tasks[1]);
+	cluster_submit(at, 0, 1);
 }
 
 /* As recruit in search.c; true: the token has gone with the wake. */

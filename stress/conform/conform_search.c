@@ -9,26 +9,15 @@
  *               is a poller that has input. The futex is Carrier's.
  * Spec          specs/Search.tla. Compared by wakeproof conform -t search. */
 #include "search.h"
-#include "carrier.h"
 #include "litmus.h"
 #include "stress.h"
 
-enum { CARRIERS = 2, SUBMITTERS = 2 };
-
-struct state {
-	wp_carrier carriers[CARRIERS];
-	wp_mpsc_node tasks[SUBMITTERS];
-	_Alignas(WP_LINE) wp_domain domain;
-	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
-};
+enum { CARRIERS = 2, TASKS = 2 };
+#include "cluster.h"
 
 static void init(void *at)
 {
-	struct state *state = at;
-
-	wp_domain_init(&state->domain, state->by_index, CARRIERS);
-	for (uint32_t index = 0; index < CARRIERS; index++)
-		wp_carrier_init(&state->carriers[index], &state->domain, index, false);
+	cluster_init(at, CARRIERS, 0);
 }
 
 /* Woken, or not: it may leave for no reason. */
@@ -88,11 +77,11 @@ static void busy_2(void *at, stress_result *result)
 	live(&((struct state *)at)->carriers[1]);
 }
 
-static void submit(struct state *state, int task)
+static void submit(struct state *state, uint32_t task)
 {
-	unsigned to = litmus_choose(CARRIERS); /* [To] */
+	uint32_t to = litmus_choose(CARRIERS); /* [To] */
 
-	wp_carrier_submit(&state->carriers[to], &state->tasks[task]);
+	cluster_submit(state, to, task);
 }
 
 static void submitter_1(void *at, stress_result *result)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * cluster.h - carriers of one domain, and tasks for them: a state that several scenarios start from.
+ *
+ *   enum { CARRIERS = 2, TASKS = 2 };
+ *   #include "cluster.h"
+ *
+ * Why it works  A carrier that runs no actor is in a long task. The carriers stand first, then lines
+ *               of their own: wakeproof conform finds words by their place.
+ * Spec          none. Evidence  tests/test_conform.py. */
+#ifndef WP_CLUSTER_H
+#define WP_CLUSTER_H
+
+#include "carrier.h"
+
+struct state {
+	wp_carrier carriers[CARRIERS];
+	wp_mpsc_node tasks[TASKS];
+	_Alignas(WP_LINE) wp_domain domain;
+	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
+};
+
+/* The domain has the first `count` carriers; the first `pollers` of these sleep in a poller. */
+WP_INLINE void cluster_init(struct state *state, uint32_t count, uint32_t pollers)
+{
+	wp_domain_init(&state->domain, state->by_index, count);
+	for (uint32_t index = 0; index < count; index++)
+		wp_carrier_init(&state->carriers[index], &state->domain, index, index < pollers);
+}
+
+WP_INLINE void cluster_submit(struct state *state, uint32_t carrier, uint32_t task)
+{
+	wp_carrier_submit(&state->carriers[carrier], &state->tasks[task]);
+}
+
+#endif
