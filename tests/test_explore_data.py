@@ -10,9 +10,10 @@ import pytest
 
 from wakeproof.errors import JudgeError
 from wakeproof.judge import explore_results, litmus
-from wakeproof.judge.explore_options import ExploreOptions
+from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.explore_results import Result
-from wakeproof.judge.litmus import (
+from wakeproof.judge.litmus import Explorer
+from wakeproof.judge.litmus_program import (
     ACQUIRE,
     PLAIN,
     RELEASE,
@@ -20,14 +21,12 @@ from wakeproof.judge.litmus import (
     Assert,
     Assume,
     Cas,
-    Explorer,
     Fence,
     Goto,
     If,
     Label,
     Let,
     Load,
-    Model,
     Operation,
     Program,
     Step,
@@ -88,13 +87,13 @@ def test_every_class_is_a_line_of_the_language() -> None:
         Assume("r0", "==", 1): "assume r0 == 1",
         Assert("r0", "!=", 1): "assert r0 != 1",
     }
-    assert [operation.render() for operation in lines] == list(lines.values())
+    assert [str(operation) for operation in lines] == list(lines.values())
 
 
-def test_a_program_is_rendered_with_arrays_and_initial_values_before_its_threads() -> None:
+def test_a_program_is_written_with_arrays_and_initial_values_before_its_threads() -> None:
     whole = Program("p", (Thread((Store("a", 1),)),), ("a",), {"x": 5}, {"a": 2})
     expected = ["program p", "array a 2", "init x 5", "thread", "store a 1 relaxed", "observe a"]
-    assert whole.render().splitlines() == expected
+    assert str(whole).splitlines() == expected
 
 
 def test_each_line_of_the_language_is_read(explorer: Explorer) -> None:

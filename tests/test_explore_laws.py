@@ -8,18 +8,18 @@ from itertools import permutations
 import pytest
 from hypothesis import given
 from tests.explorer.judges import batches, ended, graphs, many
-from tests.explorer.programs import permuted, stronger, text
+from tests.explorer.programs import permuted, stronger
 from tests.explorer.random_programs import Kinds, small
 
 from wakeproof.judge.explore_options import Model
-from wakeproof.judge.litmus import Program
+from wakeproof.judge.litmus_program import Program
 
 
 @pytest.mark.slow
 @many(30)
 @given(small(Kinds(plain=False, fences=("acquire", "release", "acq_rel", "light"))))
 def test_a_stronger_order_adds_nothing(program: Program) -> None:
-    base, *rest = graphs([text(program), *map(text, stronger(program))])
+    base, *rest = graphs([str(program), *map(str, stronger(program))])
     for explored in rest:
         for model, result in explored.items():
             assert result.executions <= base[model].executions
@@ -41,7 +41,7 @@ def test_weaker_models_allow_what_stronger_ones_do(programs: list[str]) -> None:
 @given(small(Kinds(plain=False)))
 def test_the_threads_order_in_the_text_does_not_matter(program: Program) -> None:
     orders = permutations(range(len(program.threads)))
-    base, *rest = graphs([text(permuted(program, order)) for order in orders])
+    base, *rest = graphs([str(permuted(program, order)) for order in orders])
     for explored in rest:
         for model, result in explored.items():
             assert ended(result) == ended(base[model])

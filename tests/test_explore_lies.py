@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.explorer.judges import difference, differences, disagreements, graphs, states
-from tests.explorer.programs import LITMUS, text
+from tests.explorer.programs import LITMUS
 from tests.explorer.shapes import SKELETONS, classics
 
 from wakeproof.judge import oracle, oracle_models
@@ -39,7 +39,7 @@ WRONG: dict[str, dict[Model, Axioms]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_axioms_are_found_out(name: str) -> None:
-    programs = [text(program) for program in classics(SKELETONS[:6])]
+    programs = [str(program) for program in classics(SKELETONS[:6])]
     found = differences(programs, graphs(programs), WRONG[name])
     assert found
     assert "executions, got" in found[0]

@@ -25,13 +25,12 @@ from tests.explorer.judges import (
     many,
     states,
 )
-from tests.explorer.programs import text
 from tests.explorer.random_programs import Kinds, small
 from tests.explorer.shapes import classics, smallest
 
 from wakeproof.judge import oracle, oracle_models
 from wakeproof.judge.explore_options import Model
-from wakeproof.judge.litmus import Program
+from wakeproof.judge.litmus_program import Program
 from wakeproof.judge.oracle_graph import Switches
 from wakeproof.judge.oracle_models import AXIOMS
 
@@ -62,7 +61,7 @@ def test_graphs_are_the_axioms_executions_with_asymmetric_fences(programs: list[
 
 @pytest.mark.slow
 def test_graphs_are_the_axioms_executions_of_classic_shapes() -> None:
-    programs = [text(program) for program in classics()]
+    programs = [str(program) for program in classics()]
     assert len(programs) > 1000
     assert not differences(programs, graphs(programs))
 
@@ -72,7 +71,7 @@ def test_graphs_are_the_axioms_executions_of_classic_shapes() -> None:
 def test_graphs_are_the_axioms_executions_in_older_flavours(switch: str) -> None:
     flavour = {switch: True}
     shapes = ("Wx Wy Wy|Ry Rx", "Wx Wy|Uy|Ry Rx", "Wx Wy|Uy Ry|Wy Rx")  # where flavours differ
-    programs = [text(program) for program in classics(shapes)]
+    programs = [str(program) for program in classics(shapes)]
     axioms = {Model.RC11: oracle_models.rc11}
     older, newer = (graphs(programs, (Model.RC11,), **options) for options in (flavour, {}))
     assert not differences(programs, older, axioms, Switches(**flavour))
@@ -109,21 +108,21 @@ def test_graphs_and_states_agree_beyond_what_an_oracle_can(programs: list[str]) 
 @many(15)
 @given(small())
 def test_z3_finds_the_outcomes_of_the_axioms(smt: Any, program: Program) -> None:
-    for model, expected in oracle.explore(text(program)).items():
-        assert smt.outcomes(text(program), model) == expected.outcomes.keys()
+    for model, expected in oracle.explore(str(program)).items():
+        assert smt.outcomes(str(program), model) == expected.outcomes.keys()
 
 
 @pytest.mark.slow
 @many(15)
 @given(small(replace(ASYMMETRIC, assume=True)))
 def test_z3_finds_the_outcomes_of_graphs(smt: Any, program: Program) -> None:
-    for model, result in graphs([text(program)])[0].items():
-        assert smt.outcomes(text(program), model) == ended(result).keys()
+    for model, result in graphs([str(program)])[0].items():
+        assert smt.outcomes(str(program), model) == ended(result).keys()
 
 
 @pytest.mark.slow
 def test_every_smallest_program_agrees() -> None:
-    programs = [text(program) for program in smallest()]
+    programs = [str(program) for program in smallest()]
     assert len(programs) > 4000
     explored = graphs(programs)
     assert not differences(programs, explored)
@@ -134,5 +133,5 @@ def test_every_smallest_program_agrees() -> None:
 @pytest.mark.skipif(TRUST == 1, reason="takes minutes: WAKEPROOF_TRUST=20")
 @pytest.mark.parametrize("more", ["updates", "fences"])
 def test_every_smallest_program_agrees_with(more: str) -> None:
-    programs = [text(program) for program in smallest(**{more: True})]
+    programs = [str(program) for program in smallest(**{more: True})]
     assert not differences(programs, graphs(programs))

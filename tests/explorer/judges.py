@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from tests.explorer.programs import text
 from tests.explorer.random_programs import Kinds, small
 
 from wakeproof.judge import litmus, oracle
@@ -37,7 +36,7 @@ def many(examples: int) -> settings:
 
 
 def batches(kinds: Kinds | None = None) -> st.SearchStrategy[list[str]]:
-    return st.lists(small(kinds).map(text), min_size=1, max_size=10, unique=True)
+    return st.lists(small(kinds).map(str), min_size=1, max_size=10, unique=True)
 
 
 def graphs(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small programs to compare judges on: as text, with all observed, and changed a little."""
+"""Small programs to compare judges on: with all observed, and changed a little."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from wakeproof.judge.litmus import Cas, Fence, Load, Program, Store, Thread, Update
+from wakeproof.judge.litmus_program import Cas, Fence, Load, Program, Store, Thread, Update
 
 LITMUS = Path(__file__).parent / "litmus"
 """Published programs, with their numbers."""
@@ -30,17 +30,9 @@ STRONGER: dict[type, dict[str, tuple[str, ...]]] = {
 STRONGER[Cas] = STRONGER[Update]
 
 
-def text(program: Program) -> str:
-    """Return the program as text, with what is observed on lines of eight."""
-    lines = [replace(program, observe=()).render().rstrip("\n")]
-    seen = program.observe
-    lines += ["observe " + " ".join(seen[at : at + 8]) for at in range(0, len(seen), 8)]
-    return "\n".join(lines) + "\n"
-
-
 def observed(program: Program) -> Program:
     """Return the program with all its registers and locations observed."""
-    lines = program.render().splitlines()
+    lines = str(program).splitlines()
     places = sorted({word for line in lines for word in line.split() if word in ("x", "y", "z")})
     registers = []
     for number, thread in enumerate(program.threads):

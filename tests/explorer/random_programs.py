@@ -16,8 +16,20 @@ from hypothesis import strategies as st
 from tests.explorer.programs import observed
 from tests.explorer.shapes import LOADS, SKELETONS, STORES, Orders
 
-from wakeproof.judge import litmus
-from wakeproof.judge.litmus import Cas, Fence, Load, Program, Store, Thread, Update
+from wakeproof.judge.litmus_program import (
+    Assert,
+    Assume,
+    Cas,
+    Fence,
+    If,
+    Label,
+    Load,
+    Operation,
+    Program,
+    Store,
+    Thread,
+    Update,
+)
 
 UPDATES = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
 FENCES = ("acquire", "release", "acq_rel", "seq_cst", "seq_cst")
@@ -76,7 +88,7 @@ class _Draw:
         return self._draw(st.sampled_from(among))
 
     def thread(self, number: int, plan: list[str]) -> Thread:
-        operations: list[litmus.Operation] = []
+        operations: list[Operation] = []
         registers: list[str] = []
         for at, (kind, place) in enumerate(plan):
             if at and self._is_fenced and self.one(True, True, False):
@@ -88,23 +100,21 @@ class _Draw:
 
     def _condition(
         self, registers: list[str], label: str
-    ) -> tuple[list[litmus.Operation], list[litmus.Operation]]:
+    ) -> tuple[list[Operation], list[Operation]]:
         condition = (self.one(*registers), self.one("==", "!=", "<"), self._number())
         frame = self.one(*["none"] * 9, "if", "if", "assume", "assert")
         if frame == "if":
-            return [litmus.If(*condition, label)], [litmus.Label(label)]
+            return [If(*condition, label)], [Label(label)]
         if frame == "assume" and self._kinds.assume:
-            return [litmus.Assume(*condition)], []
+            return [Assume(*condition)], []
         if frame == "assert" and self._kinds.asserts:
-            return [litmus.Assert(*condition)], []
+            return [Assert(*condition)], []
         return [], []
 
     def _number(self) -> int:
         return self.one(0, 0, 1, 2, 5)
 
-    def _operation(
-        self, kind: str, place: str, value: int, registers: list[str]
-    ) -> litmus.Operation:
+    def _operation(self, kind: str, place: str, value: int, registers: list[str]) -> Operation:
         stored = self.one(*[value] * 5, *registers[-1:])
         if kind == "W" and self.one(*[True] * 5, False):
             return Store(place, stored, self.one(*self._orders.stores, *self._plain))

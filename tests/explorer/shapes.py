@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from tests.explorer.programs import observed
 
-from wakeproof.judge import litmus
-from wakeproof.judge.litmus import Fence, Load, Program, Store, Thread, Update
+from wakeproof.judge.litmus_program import Fence, Load, Operation, Program, Store, Thread, Update
 
 LOADS = ("relaxed", "acquire", "seq_cst")
 STORES = ("relaxed", "release", "seq_cst")
@@ -88,7 +87,7 @@ def classics(skeletons: Sequence[str] = SKELETONS) -> Iterator[Program]:
 def _classic(plans: list[list[str]], orders: Iterator[str]) -> Program:
     threads = []
     for number, plan in enumerate(plans):
-        operations: list[litmus.Operation] = []
+        operations: list[Operation] = []
         for at, (kind, place) in enumerate(plan):
             value, into = 4 * number + at + 1, f"r{at}"
             if kind == "R":
@@ -111,7 +110,7 @@ def _can_differ(pair: tuple[tuple, ...]) -> bool:
 def _smallest(pair: tuple[tuple, ...]) -> Program:
     threads = []
     for number, (first, second, fence) in enumerate(pair):
-        operations: list[litmus.Operation] = []
+        operations: list[Operation] = []
         for at, (kind, order, place) in enumerate((first, second)):
             operations += [Fence("seq_cst")] * (at == 1 and fence)
             value = 2 * number + at + 1

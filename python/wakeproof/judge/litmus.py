@@ -7,6 +7,7 @@
     ), observe=("0:r0", "1:r0"))
     results = explore([sb], (Model.TSO,))
 
+The operations are in ``litmus_program``.
 Source: the language is in the header of ``stress/explorer/data.c``.
 """
 
@@ -21,67 +22,8 @@ from wakeproof.judge import explore_run
 from wakeproof.judge.builds import Builder
 from wakeproof.judge.explore_options import MODELS, ExploreOptions, Model
 from wakeproof.judge.explore_results import Result
-from wakeproof.judge.litmus_program import (
-    ACQ_REL,
-    ACQUIRE,
-    HEAVY,
-    LIGHT,
-    PLAIN,
-    RELAXED,
-    RELEASE,
-    SEQ_CST,
-    Assert,
-    Assume,
-    Cas,
-    Fence,
-    Goto,
-    If,
-    Label,
-    Let,
-    Load,
-    Operand,
-    Operation,
-    Program,
-    Step,
-    Store,
-    Thread,
-    Update,
-    Wait,
-    Wake,
-)
+from wakeproof.judge.litmus_program import Program
 from wakeproof.judge.process import Children
-
-__all__ = [
-    "ACQUIRE",
-    "ACQ_REL",
-    "HEAVY",
-    "LIGHT",
-    "PLAIN",
-    "RELAXED",
-    "RELEASE",
-    "SEQ_CST",
-    "Assert",
-    "Assume",
-    "Cas",
-    "Explorer",
-    "Fence",
-    "Goto",
-    "If",
-    "Label",
-    "Let",
-    "Load",
-    "Model",
-    "Operand",
-    "Operation",
-    "Program",
-    "Step",
-    "Store",
-    "Thread",
-    "Update",
-    "Wait",
-    "Wake",
-    "explore",
-]
 
 
 def explore(
@@ -102,7 +44,7 @@ def explore(
         UsageError: an option makes no sense.
         MissingToolError: no C compiler.
     """
-    texts = [p if isinstance(p, str) else p.render() for p in programs]
+    texts = [str(program) for program in programs]
     chosen = options or ExploreOptions(engine="graphs", loop_bound=0, timeouts=False)
     chosen = replace(chosen, models=tuple(m for m in MODELS if m in models)).checked()
     if not texts:

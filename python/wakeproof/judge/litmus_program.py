@@ -8,7 +8,6 @@ below; a place is a location's name, or ``"a[r0]"``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 Operand = int | str
 
@@ -16,14 +15,6 @@ PLAIN, RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = (
     "plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst",
 )  # fmt: skip
 LIGHT, HEAVY = "light", "heavy"
-
-
-class Operation(Protocol):
-    """One line of a thread."""
-
-    def render(self) -> str:
-        """Return the line."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -34,8 +25,7 @@ class Load:
     place: str
     order: str = RELAXED
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         return f"{self.into} = load {self.place} {self.order}"
 
 
@@ -47,8 +37,7 @@ class Store:
     value: Operand
     order: str = RELAXED
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         return f"store {self.place} {self.value} {self.order}"
 
 
@@ -62,8 +51,7 @@ class Update:
     order: str = RELAXED
     into: str | None = None
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         return f"{_into(self.into)}{self.what} {self.place} {self.value} {self.order}"
 
 
@@ -79,8 +67,7 @@ class Cas:
     into: str | None = None
     weak: bool = False
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         word = "cas_weak" if self.weak else "cas"
         values = f"{self.expected} {self.desired}"
         return f"{_into(self.into)}{word} {self.place} {values} {self.order} {self.fail_order}"
@@ -92,8 +79,7 @@ class Fence:
 
     order: str = SEQ_CST
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         return f"fence {self.order}"
 
 
@@ -106,8 +92,7 @@ class Wait:
     into: str | None = None
     deadline: bool = False
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         word = "wait_until" if self.deadline else "wait"
         return f"{_into(self.into)}{word} {self.place} {self.expected}"
 
@@ -120,8 +105,7 @@ class Wake:
     count: Operand = 1
     into: str | None = None
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         return f"{_into(self.into)}wake {self.place} {self.count}"
 
 
@@ -129,8 +113,7 @@ class Wake:
 class Step:
     """A scheduling point that touches no memory."""
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         return "step"
 
 
@@ -143,24 +126,31 @@ class Let:
     operator: str = ""
     b: Operand = 0
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         rest = f" {self.operator} {self.b}" if self.operator else ""
         return f"{self.into} = {self.a}{rest}"
 
 
 @dataclass(frozen=True)
-class If:
-    """Go to `label` if ``a operator b``: ``== != < <= > >=``, unsigned; local."""
+class Comparison:
+    """``a operator b``: ``== != < <= > >=``, unsigned; local."""
 
     a: Operand
     operator: str
     b: Operand
+
+    def __str__(self) -> str:
+        return f"{self.a} {self.operator} {self.b}"
+
+
+@dataclass(frozen=True)
+class If(Comparison):
+    """Go to `label` if this holds."""
+
     label: str
 
-    def render(self) -> str:
-        """Return the line."""
-        return f"if {self.a} {self.operator} {self.b} goto {self.label}"
+    def __str__(self) -> str:
+        return f"if {super().__str__()} goto {self.label}"
 
 
 @dataclass(frozen=True)
@@ -169,8 +159,7 @@ class Goto:
 
     label: str
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         return f"goto {self.label}"
 
 
@@ -180,35 +169,41 @@ class Label:
 
     name: str
 
-    def render(self) -> str:
-        """Return the line."""
+    def __str__(self) -> str:
         return f"{self.name}:"
 
 
-@dataclass(frozen=True)
-class Assume:
+class Assume(Comparison):
     """Executions in which this does not hold do not count."""
 
-    a: Operand
-    operator: str
-    b: Operand
-
-    def render(self) -> str:
-        """Return the line."""
-        return f"assume {self.a} {self.operator} {self.b}"
+    def __str__(self) -> str:
+        return f"assume {super().__str__()}"
 
 
-@dataclass(frozen=True)
-class Assert:
+class Assert(Comparison):
     """Executions in which this does not hold have failed."""
 
-    a: Operand
-    operator: str
-    b: Operand
+    def __str__(self) -> str:
+        return f"assert {super().__str__()}"
 
-    def render(self) -> str:
-        """Return the line."""
-        return f"assert {self.a} {self.operator} {self.b}"
+
+Operation = (
+    Load
+    | Store
+    | Update
+    | Cas
+    | Fence
+    | Wait
+    | Wake
+    | Step
+    | Let
+    | If
+    | Goto
+    | Label
+    | Assume
+    | Assert
+)
+"""One line of a thread; its text is the line."""
 
 
 @dataclass(frozen=True)
@@ -228,16 +223,15 @@ class Program:
     initial: dict[str, int] = field(default_factory=dict)
     arrays: dict[str, int] = field(default_factory=dict)
 
-    def render(self) -> str:
-        """Return the program as text."""
+    def __str__(self) -> str:
         lines = [f"program {self.name}"]
         lines += [f"array {name} {size}" for name, size in self.arrays.items()]
         lines += [f"init {name} {value}" for name, value in self.initial.items()]
         for thread in self.threads:
             lines.append("thread")
-            lines += [operation.render() for operation in thread.operations]
-        if self.observe:
-            lines.append(f"observe {' '.join(self.observe)}")
+            lines += map(str, thread.operations)
+        seen = self.observe
+        lines += ["observe " + " ".join(seen[at : at + 8]) for at in range(0, len(seen), 8)]
         return "\n".join(lines) + "\n"
 
 
