@@ -4,7 +4,7 @@
  *   product               the C11 operation
  *   -DWP_STRESS_DELAYED   the same after a random delay (stress/engine/delay.c)
  *   -DWP_EXPLORE          a call of wp__explore, which does it when and as the model allows
- *                         (stress/explorer/compiled.c)
+ *                         (stress/explorer/compiled_steps.c)
  *
  * Why it works  Every shared access of the kernel is one of the macros below, futex and eventfd
  *               calls included, so a judge that is here sees everything that threads can see of

@@ -6,7 +6,7 @@
  *   watch.c   proves that a sleeper is forgotten; stuck.c takes out who loops for ever
  *   crew.c    the threads: their CPUs, their rendezvous, their clock
  *   tally.c   outcome -> how often    delay.c  stretched windows
- *   main.c    the command line        print.c  JSON
+ *   main.c    the command line        registry.c  the scenario file    print.c, json.c  JSON
  *
  * Why it works  What one thread writes and another reads goes through a release store and an
  *               acquire load of `arrived` (or of a watch's atomics), which ThreadSanitizer follows.
@@ -24,7 +24,6 @@
 enum {
 	STRESS_CPUS = 64,             /* places in --cpus */
 	STRESS_STRIDES = 8,           /* strides of a sweep */
-	STRESS_MAX = 256,             /* tests or twins of one scenario file */
 	STRESS_WIDE = 512,            /* different outcomes beyond the direct table */
 	STRESS_PAGE = 4096,
 	STRESS_BLOCK_BYTES = 1 << 18, /* of states: half a level-2 cache or less */
@@ -147,8 +146,6 @@ extern _Thread_local stress_member *stress_self;
 void stress_merge(stress_tally *into, const stress_tally *from);
 
 /* print.c */
-void stress_print_list(const stress_test *const *tests, int tests_count,
-		       const stress_twin *const *twins, int twins_count);
 void stress_print_run(const stress_run *run);
 
 #endif

@@ -5,36 +5,12 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "registry.h"
 
-static const stress_test *tests[STRESS_MAX];
-static const stress_twin *twins[STRESS_MAX];
-static int tests_count, twins_count;
-
-static void refuse(const char *what, const char *value)
+static _Noreturn void refuse(const char *what, const char *value)
 {
 	fprintf(stderr, "stress: %s: %s\n", what, value);
 	exit(2);
-}
-
-/* Before main, from the scenario's constructors. */
-void stress_add_test(const stress_test *test)
-{
-	if (tests_count == STRESS_MAX)
-		refuse("more scenarios in a file than the engine holds, from here on", test->name);
-	if (test->results < 1 || test->results > STRESS_RESULTS)
-		refuse("results must be 1 to 8", test->name);
-	if (!test->state_size || !test->actors[0] || !test->outcomes[0].pattern)
-		refuse("needs state_size, actors and outcomes", test->name);
-	tests[tests_count++] = test;
-}
-
-void stress_add_twin(const stress_twin *twin)
-{
-	if (twins_count == STRESS_MAX)
-		refuse("more twins in a file than the engine holds, from here on", twin->name);
-	if (!twin->of || !twin->shows || !twin->defect)
-		refuse("needs of, shows and defect", twin->name);
-	twins[twins_count++] = twin;
 }
 
 static uint64_t number(const char *option, const char *text)
@@ -164,19 +140,20 @@ static int run_test(const stress_test *test, const stress_options *options)
 int main(int argc, char **argv)
 {
 	stress_options options = {.seconds = 1, .seed = 1};
+	const stress_test *test;
 
 	if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-		stress_print_list(tests, tests_count, twins, twins_count);
-		return 0;
+		stress_print_list();
+		return fflush(stdout) ? 3 : 0;
 	}
 	for (int i = 1; i < argc; i += 2) {
 		if (i + 1 == argc)
 			refuse("this option needs a value", argv[i]);
 		set_option(&options, argv[i], argv[i + 1]);
 	}
-	for (int i = 0; options.name && i < tests_count; i++)
-		if (strcmp(tests[i]->name, options.name) == 0)
-			return run_test(tests[i], &options);
-	refuse("use --list, or --run with the name of a scenario in this file; unknown",
-	       options.name ? options.name : "(none)");
+	test = options.name ? stress_find_test(options.name) : NULL;
+	if (!test)
+		refuse("use --list, or --run with the name of a scenario in this file; unknown",
+		       options.name ? options.name : "(none)");
+	return run_test(test, &options);
 }

@@ -1,103 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * print.c - what the engine has to say, as one JSON object on stdout. */
+ * print.c - what a run on real cores gave, as one JSON object on stdout. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "engine.h"
-
-static void print_text(const char *text)
-{
-	putchar('"');
-	for (const char *c = text ? text : ""; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			printf("\\%c", *c);
-		else if ((unsigned char)*c < ' ')
-			printf("\\u%04x", (unsigned)*c);
-		else
-			putchar(*c);
-	}
-	putchar('"');
-}
-
-static void print_field(const char *name, const char *text)
-{
-	printf("\"%s\":", name);
-	print_text(text);
-	putchar(',');
-}
-
-static void print_test(const stress_test *test)
-{
-	static const char *const grades[] = {"", "ACCEPTABLE", "INTERESTING", "FORBIDDEN",
-					     "REQUIRED"};
-	int actors = 0;
-
-	while (actors < STRESS_ACTORS && test->actors[actors])
-		actors++;
-	putchar('{');
-	print_field("name", test->name);
-	print_field("claim", test->claim);
-	print_field("upholds", test->upholds);
-	printf("\"actors\":%d,\"results\":%d,\"blocking\":%s,\"min_samples\":%" PRIu64, actors,
-	       test->results, test->blocking ? "true" : "false", test->min_samples);
-	printf(",\"outcomes\":[");
-	for (int i = 0; i < STRESS_OUTCOMES && test->outcomes[i].pattern; i++) {
-		const stress_outcome *outcome = &test->outcomes[i];
-		bool is_grade = outcome->grade >= ACCEPTABLE && outcome->grade <= REQUIRED;
-
-		printf(i ? ",{" : "{");
-		print_field("pattern", outcome->pattern);
-		print_field("grade", grades[is_grade ? outcome->grade : 0]);
-		printf("\"reason\":");
-		print_text(outcome->reason);
-		putchar('}');
-	}
-	printf("]}");
-}
-
-static void print_judges(const char *name, unsigned judges)
-{
-	static const char *const names[] = {"check", "stress", "delayed", "sc", "tso", "rc11"};
-	const char *comma = "";
-
-	printf(",\"%s\":[", name);
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!(judges >> i & 1))
-			continue;
-		printf("%s\"%s\"", comma, names[i]);
-		comma = ",";
-	}
-	putchar(']');
-}
-
-static void print_twin(const stress_twin *twin)
-{
-	putchar('{');
-	print_field("name", twin->name);
-	print_field("of", twin->of);
-	print_field("defect", twin->defect);
-	printf("\"shows\":");
-	print_text(twin->shows);
-	print_judges("seen_by", twin->seen_by);
-	print_judges("chance", twin->chance);
-	putchar('}');
-}
-
-void stress_print_list(const stress_test *const *tests, int tests_count,
-		       const stress_twin *const *twins, int twins_count)
-{
-	printf("{\"tests\":[");
-	for (int i = 0; i < tests_count; i++) {
-		printf(i ? ",\n" : "\n");
-		print_test(tests[i]);
-	}
-	printf("],\"twins\":[");
-	for (int i = 0; i < twins_count; i++) {
-		printf(i ? ",\n" : "\n");
-		print_twin(twins[i]);
-	}
-	printf("]}\n");
-}
+#include "json.h"
 
 static void print_outcome(const char *comma, const int64_t *r, int results, uint64_t count)
 {
@@ -150,7 +57,7 @@ void stress_print_run(const stress_run *run)
 		pin_failed |= run->members[k].pin_failed;
 	}
 	putchar('{');
-	print_field("test", run->test->name);
+	json_field("test", run->test->name);
 	printf("\"samples\":%" PRIu64 ",\"seconds\":%.6f,\"seed\":%" PRIu64, run->samples,
 	       (double)(run->end_ns - run->start_ns) / 1e9, run->options->seed);
 	printf(",\"actors\":%d,\"cpus\":[", run->actors);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * overrides.h - orders that the command line puts in place of those in the source: --order
- * guard.h:120=relaxed. compiled.c looks a site up here when it announces the step. */
+ * guard.h:120=relaxed. compiled_steps.c looks a site up here. */
 #ifndef WP_EXPLORER_OVERRIDES_H
 #define WP_EXPLORER_OVERRIDES_H
 
@@ -14,7 +14,7 @@ typedef struct explore_override {
 	enum explore_order order;
 } explore_override;
 
-/* Written by main.c before anything is explored. */
+/* Written by options.c before anything is explored. */
 extern explore_override explore_overrides[EXPLORE_OVERRIDES];
 extern int explore_overrides_count;
 

@@ -47,7 +47,7 @@ enum explore_kind {
 	EXPLORE_END,         /* the thread has finished */
 	EXPLORE_ABANDON,     /* an assumption does not hold: this execution does not count */
 	EXPLORE_FAIL,        /* an assertion does not hold: `text` says which */
-	EXPLORE_CHOOSE,      /* gives any of 0 .. operand - 1; state engine only, touches no memory */
+	EXPLORE_CHOOSE,      /* gives any of 0 .. operand - 1; states engine only, no memory */
 };
 
 enum explore_order { /* in the order of C11's enumeration, plain first */
@@ -142,7 +142,19 @@ static inline uint64_t explore_cut(const explore_step *step, uint64_t value)
 }
 
 /* What an update writes over `old`; a compare-and-swap writes only if explore_takes_place. */
-uint64_t explore_updated(const explore_step *step, uint64_t old);
+static inline uint64_t explore_updated(const explore_step *step, uint64_t old)
+{
+	switch (step->kind) {
+	case EXPLORE_ADD:
+		return explore_cut(step, old + step->operand);
+	case EXPLORE_OR:
+		return explore_cut(step, old | step->operand);
+	case EXPLORE_AND:
+		return explore_cut(step, old & step->operand);
+	default:
+		return explore_cut(step, step->operand);
+	}
+}
 
 static inline bool explore_takes_place(const explore_step *step, uint64_t old)
 {

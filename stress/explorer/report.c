@@ -17,6 +17,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "../engine/json.h"
+
 enum { CALLS_PER_LOOK = 1024, PROGRESS_NS = 2000000000 };
 
 bool explore_shows_examples = true, explore_shows_sites;
@@ -99,27 +101,6 @@ void explore_report_free(explore_report *report)
 
 /* JSON. */
 
-static void print_text(const char *text)
-{
-	putchar('"');
-	for (const char *c = text ? text : ""; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			printf("\\%c", *c);
-		else if ((unsigned char)*c < ' ')
-			printf("\\u%04x", (unsigned)*c);
-		else
-			putchar(*c);
-	}
-	putchar('"');
-}
-
-static void print_field(const char *name, const char *text)
-{
-	printf("\"%s\":", name);
-	print_text(text);
-	putchar(',');
-}
-
 static void print_location(const explore_program *program, int location)
 {
 	const char *name;
@@ -131,7 +112,7 @@ static void print_location(const explore_program *program, int location)
 	}
 	name = program->location_names[location];
 	snprintf(number, sizeof(number), "location %d", location);
-	print_field("location", name && *name ? name : number);
+	json_field("location", name && *name ? name : number);
 }
 
 static void print_site(const explore_program *program, uint32_t site)
@@ -141,8 +122,8 @@ static void print_site(const explore_program *program, uint32_t site)
 		return;
 	}
 	printf("\"site\":{");
-	print_field("file", program->sites[site].file);
-	print_field("what", program->sites[site].what);
+	json_field("file", program->sites[site].file);
+	json_field("what", program->sites[site].what);
 	printf("\"line\":%d},", program->sites[site].line);
 }
 
@@ -153,8 +134,8 @@ static void print_event(const explore_program *program, const explore_event *eve
 	bool has_order = step->order <= EXPLORE_SEQ_CST;
 
 	printf("{\"thread\":%d,", event->thread);
-	print_field("kind", has_kind ? kinds[step->kind] : "unknown");
-	print_field("order", has_order ? orders[step->order] : "unknown");
+	json_field("kind", has_kind ? kinds[step->kind] : "unknown");
+	json_field("order", has_order ? orders[step->order] : "unknown");
 	print_site(program, step->site);
 	print_location(program, step->location);
 	printf("\"value\":%" PRIu64 ",\"operand\":%" PRIu64 ",\"expected\":%" PRIu64
@@ -168,7 +149,7 @@ static void print_event(const explore_program *program, const explore_event *eve
 	       event->is_drain ? "true" : "false");
 	if (step->text) {
 		printf(",\"text\":");
-		print_text(step->text);
+		json_text(step->text);
 	}
 	putchar('}');
 }
@@ -178,8 +159,8 @@ static void print_outcome(const explore_program *program, const explore_outcome 
 	const explore_example *example = &outcome->example;
 
 	putchar('{');
-	print_field("text", outcome->text);
-	print_field("verdict", verdicts[outcome->verdict]);
+	json_field("text", outcome->text);
+	json_field("verdict", verdicts[outcome->verdict]);
 	printf("\"count\":%" PRIu64 ",\"example\":", outcome->count);
 	if (!example->events || !explore_shows_examples) {
 		printf("null}");
@@ -199,8 +180,8 @@ static void print_sites(const explore_program *program)
 	printf("\"sites\":[");
 	for (int i = 0; i < program->sites_count; i++) {
 		printf(i ? ",{" : "{");
-		print_field("file", program->sites[i].file);
-		print_field("what", program->sites[i].what);
+		json_field("file", program->sites[i].file);
+		json_field("what", program->sites[i].what);
 		printf("\"line\":%d}", program->sites[i].line);
 	}
 	printf("],");
@@ -210,9 +191,9 @@ void explore_print(const explore_program *program, const explore_options *option
 		   const explore_report *report)
 {
 	putchar('{');
-	print_field("program", program->name);
-	print_field("engine", report->engine);
-	print_field("model", models[options->model]);
+	json_field("program", program->name);
+	json_field("engine", report->engine);
+	json_field("model", models[options->model]);
 	printf("\"threads\":%d,\"locations\":%d,\"outcomes\":[", program->threads,
 	       program->locations);
 	for (int i = 0; i < report->outcomes_count; i++) {
@@ -228,8 +209,8 @@ void explore_print(const explore_program *program, const explore_options *option
 	       report->is_exhaustive ? "true" : "false");
 	if (explore_shows_sites)
 		print_sites(program);
-	print_field("stopped", report->stopped);
-	print_field("error", report->error);
+	json_field("stopped", report->stopped);
+	json_field("error", report->error);
 	printf("\"seconds\":%.6f,\"bytes\":%" PRIu64 "}\n", report->seconds, report->bytes);
 	fflush(stdout); /* a later program may crash the process */
 }

@@ -28,6 +28,7 @@ KEPT_S = 86400.0  # what nobody used for a day is built from sources that have c
 EXPLORED = ("-O1", "-g1", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-stack-protector",
             "-fcf-protection=none", "-fno-pie")  # fmt: skip
 """What the explorer runs: every access calls a hook, and nothing depends on where it is loaded."""
+LINKED = ["-no-pie", "-Wl,-z,now"]  # the first call of a function is as any other
 
 
 @dataclass(frozen=True)
@@ -113,10 +114,10 @@ class Builder:
         jobs = [(path, Build(kind="explorer")) for path in self._explorer_files()]
         if scenario is None:
             jobs = [job for job in jobs if not job[0].stem.startswith("compiled")]
-            return self._program(jobs[0][0].with_name("explorer"), jobs, build, ["-no-pie"])
+            return self._program(jobs[0][0].with_name("explorer"), jobs, build, LINKED)
         jobs += [(path, build) for path in sorted((self._sources / "kernel").glob("*.c"))]
         jobs.append((scenario, build))
-        return self._program(scenario, jobs, build, ["-no-pie"])
+        return self._program(scenario, jobs, build, LINKED)
 
     def explorer_sources(self, scenario: Path | None) -> str:
         """Return a hash of every text that is compiled into `explorer(scenario)`, by file name."""
@@ -129,9 +130,9 @@ class Builder:
         return digest(*sorted(f"{Path(name).name}\0{text}" for name, text in texts.items()))
 
     def _explorer_files(self) -> list[Path]:
-        """Return the explorer's sources; of the native engine it needs what prints the list."""
+        """Return the explorer's sources; and of the native engine what a scenario file needs."""
         stress = self._sources / "stress"
-        engine = [stress / "engine" / name for name in ("print.c", "tally.c")]
+        engine = [stress / "engine" / name for name in ("json.c", "registry.c", "tally.c")]
         return [*sorted((stress / "explorer").glob("*.c")), *engine]
 
     @property

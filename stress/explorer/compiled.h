@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * compiled.h - what the parts of the compiled program share.
+ *
+ *   compiled.c            the program: positions, each step run twice
+ *   compiled_run.c        runs an actor to its next operation
+ *   compiled_steps.c      the seam's calls: operations and their sites
+ *   compiled_plain.c      the compiler's hooks: plain accesses
+ *   compiled_memory.c     the state's bytes: locations, and what an actor finds there
+ *   compiled_positions.c  an actor's tables
+ *
+ * One program and one actor at a time: the hooks have no argument that says whose they are. */
+#ifndef WP_EXPLORER_COMPILED_H
+#define WP_EXPLORER_COMPILED_H
+
+#define WP_EXPLORE /* the seam's declarations */
+#include <string.h>
+
+#include "coroutine.h"
+#include "scenario.h"
+
+enum {
+	EVENTS = 16,                       /* eventfds of a scenario */
+	EVENT = 64,                        /* bytes of each */
+	STATE_MOST = EXPLORE_ARENA - 4096, /* bytes; events lie behind */
+	SITES_MOST = 1024,
+	NAME = 48,
+	NOTHING = -1,
+};
+
+typedef struct position {
+	explore_step step;
+	uint32_t used;              /* bytes of stack */
+	char *stack;
+	explore_position next;      /* of a plain store */
+	explore_position same_hash; /* + 1; chain */
+} position;
+
+typedef struct turn { /* from a position, with a value, to the next */
+	explore_position from, to;
+	uint64_t value;
+	bool failed, is_used;
+} turn;
+
+typedef struct actor {
+	position *positions;
+	uint32_t count, room;
+	explore_position *buckets; /* + 1 */
+	uint32_t buckets_count;
+	turn *turns; /* open addressing */
+	uint32_t turns_count, turns_room;
+	explore_position first;
+	bool has_started;
+} actor;
+
+typedef struct compiled {
+	explore_program program;
+	const stress_test *test;
+	actor actors[EXPLORE_THREADS];
+	int events;                         /* opened by init */
+	char image[EXPLORE_ARENA];          /* after init */
+	int16_t location_at[EXPLORE_ARENA]; /* first byte: location + 1; others: -(location + 1) */
+	struct { uint32_t offset; uint8_t size; } places[EXPLORE_LOCATIONS];
+	char names[EXPLORE_LOCATIONS][NAME];
+	bool is_written[EXPLORE_ARENA];     /* by an actor; kept over a restart */
+	bool is_assumed[EXPLORE_ARENA];     /* was answered with its initial value */
+	explore_site sites[SITES_MOST];
+	char files[SITES_MOST][NAME];
+	char error[256];
+} compiled;
+
+/* What the actor that has paused wants. */
+typedef struct asked {
+	explore_step step; /* without its site and location */
+	char *place;       /* NULL: touches no memory */
+	const wp__explore_site *site; /* NULL: none, or a plain access: */
+	const void *from;  /* the address after it */
+} asked;
+
+/* What an actor has at the end of its stack. */
+typedef struct top {
+	uint64_t turns; /* of loops that wait for others and change memory */
+	stress_result result;
+} top;
+
+/* compiled.c */
+extern compiled *compiled_now; /* whose actors may run */
+void compiled_fail(const char *format, ...); /* sets the program's error, if there is none yet */
+
+/* compiled_run.c */
+extern int compiled_actor;      /* that runs; NOTHING: init, arbiter: they act directly */
+extern asked compiled_asked;
+extern uint64_t compiled_given; /* to the actor that is resumed */
+extern bool compiled_given_failed;
+/* From its start, or from a position with a value, in memory filled with `pattern`. */
+explore_position compiled_begin(int which, unsigned char pattern);
+explore_position compiled_run(int which, explore_position from, uint64_t value, bool failed,
+			      unsigned char pattern);
+
+/* compiled_steps.c */
+explore_step compiled_step(void);     /* the one that is asked for, without its location */
+char *compiled_event_word(int event); /* EVENT bytes of the arena */
+
+/* compiled_memory.c */
+static inline uint64_t compiled_read(const void *at, unsigned size)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, at, size); /* little-endian, as both architectures are */
+	return value;
+}
+
+static inline void compiled_write(void *at, unsigned size, uint64_t value)
+{
+	memcpy(at, &value, size);
+}
+
+bool compiled_is_shared(const volatile char *place);
+bool compiled_is_own_stack(const volatile char *place); /* of the actor that runs */
+/* The location at `place`, made now if there is none; NOTHING after an error. */
+int compiled_location(const char *place, unsigned size, const char *what);
+void compiled_fill(unsigned char pattern); /* the state */
+void compiled_put(char *place, unsigned size, uint64_t value);  /* what a load is to find */
+void compiled_note(const char *place, unsigned size, uint64_t value); /* what a store has left */
+void compiled_assume(char *place, unsigned size); /* a load finds the initial value */
+void compiled_check_untouched(int which); /* the state holds what was filled, put and noted */
+bool compiled_is_written(const char *place, unsigned size);
+/* Somebody writes there: no load may be answered with the initial value, nor have been. */
+void compiled_note_written(const char *place, unsigned size);
+
+/* compiled_positions.c */
+/* The number of the position that has this step and these stack bytes. */
+explore_position compiled_number(actor *actor, const explore_step *step, const char *stack,
+				 uint32_t used);
+turn *compiled_turn(actor *actor, explore_position from, uint64_t value, bool failed);
+void compiled_forget(actor *actor);
+
+#endif

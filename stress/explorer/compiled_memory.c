@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * compiled_memory.c - the state: which bytes are locations, what an actor may find there, and
+ * what it must leave.
+ *
+ * Why it works  Before a step the arena holds a pattern, another one in the second run: what is
+ *               read and was not put there differs, and what is written and not reported shows.
+ * Spec          none. Evidence  tests/test_explore_engines.py. */
+#include "compiled.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char shadow[EXPLORE_ARENA]; /* what the arena must hold when the actor pauses */
+
+bool compiled_is_shared(const volatile char *place)
+{
+	return place >= EXPLORE_BASE && place < EXPLORE_BASE + EXPLORE_ARENA;
+}
+
+bool compiled_is_own_stack(const volatile char *place)
+{
+	char *end = explore_stack_end(compiled_actor);
+
+	return place >= end - EXPLORE_STACK && place < end;
+}
+
+static void name_location(int location, uint32_t offset, const char *what)
+{
+	char *name = compiled_now->names[location];
+
+	if (strncmp(what, "plain", 5))
+		snprintf(name, NAME, "%s", what);
+	else
+		snprintf(name, NAME, "state+%u", offset);
+	compiled_now->program.location_names[location] = name;
+	compiled_now->program.location_offsets[location] = offset;
+}
+
+static void refuse_overlap(uint32_t offset, unsigned size, const char *what, int other)
+{
+	compiled_fail("%u bytes at state+%u (%s) overlap %u bytes at state+%u (%s): accesses of "
+		      "mixed size are not explored",
+		      size, offset, what, (unsigned)compiled_now->places[other].size,
+		      compiled_now->places[other].offset, compiled_now->names[other]);
+}
+
+int compiled_location(const char *place, unsigned size, const char *what)
+{
+	uint32_t offset = (uint32_t)(place - EXPLORE_BASE);
+	int16_t *at = &compiled_now->location_at[offset];
+	int location = compiled_now->program.locations;
+
+	if (*at > 0 && compiled_now->places[*at - 1].size == size)
+		return *at - 1;
+	for (unsigned i = 0; i < size; i++)
+		if (at[i]) {
+			refuse_overlap(offset, size, what, abs(at[i]) - 1);
+			return NOTHING;
+		}
+	if (location == EXPLORE_LOCATIONS) {
+		compiled_fail("more than %d locations", EXPLORE_LOCATIONS);
+		return NOTHING;
+	}
+	for (unsigned i = 0; i < size; i++)
+		at[i] = (int16_t)(i ? -(location + 1) : location + 1);
+	compiled_now->places[location].offset = offset;
+	compiled_now->places[location].size = (uint8_t)size;
+	name_location(location, offset, what);
+	compiled_now->program.initial[location] = compiled_read(compiled_now->image + offset, size);
+	return compiled_now->program.locations++;
+}
+
+void compiled_fill(unsigned char pattern)
+{
+	memset(EXPLORE_BASE, pattern, compiled_now->test->state_size);
+	memset(shadow, pattern, compiled_now->test->state_size);
+}
+
+void compiled_note(const char *place, unsigned size, uint64_t value)
+{
+	compiled_write(shadow + (place - EXPLORE_BASE), size, value);
+}
+
+void compiled_put(char *place, unsigned size, uint64_t value)
+{
+	compiled_write(place, size, value);
+	compiled_note(place, size, value);
+}
+
+void compiled_assume(char *place, unsigned size)
+{
+	ptrdiff_t offset = place - EXPLORE_BASE;
+
+	memset(compiled_now->is_assumed + offset, true, size);
+	compiled_put(place, size, compiled_read(compiled_now->image + offset, size));
+}
+
+void compiled_check_untouched(int which)
+{
+	size_t size = compiled_now->test->state_size;
+
+	if (!compiled_now->program.error && memcmp(EXPLORE_BASE, shadow, size))
+		compiled_fail("actor %d of %s writes its state in a way that the compiler does not "
+			      "report, or copies more than one word at once: memset, memcpy, a "
+			      "struct",
+			      which, compiled_now->test->name);
+}
+
+bool compiled_is_written(const char *place, unsigned size)
+{
+	return memchr(compiled_now->is_written + (place - EXPLORE_BASE), true, size) != NULL;
+}
+
+void compiled_note_written(const char *place, unsigned size)
+{
+	uint32_t offset = (uint32_t)(place - EXPLORE_BASE);
+
+	memset(compiled_now->is_written + offset, true, size);
+	if (memchr(compiled_now->is_assumed + offset, true, size))
+		compiled_now->program.error = EXPLORE_START_AGAIN;
+}

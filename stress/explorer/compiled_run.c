@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * compiled_run.c - runs an actor from where it paused to where it pauses next.
+ *
+ * Why it works  The stack is put back and the state filled with a pattern: what the actor does then
+ *               follows from its position and the value that it is given. The value of a plain
+ *               store shows when the actor comes to its next operation.
+ * Spec          none. Evidence  tests/test_explore_engines.py. */
+#include <string.h>
+
+#include "compiled.h"
+
+enum { STORES_IN_A_ROW = 4096 }; /* plain ones, without another step */
+
+int compiled_actor = NOTHING;
+asked compiled_asked;
+uint64_t compiled_given;
+bool compiled_given_failed;
+
+/* False: `error` says what the actor did instead of coming to its next operation. */
+static bool resume(int which)
+{
+	static const char *const ends[] = {
+		"", "loops for seconds without a shared operation", "overflows its stack",
+		"touches memory that is not there",
+	};
+	enum explore_return how;
+
+	compiled_actor = which;
+	how = explore_resume(which);
+	compiled_actor = NOTHING;
+	if (how != EXPLORE_PAUSED)
+		compiled_fail("actor %d of %s %s", which, compiled_now->test->name, ends[how]);
+	return how == EXPLORE_PAUSED;
+}
+
+/* Takes the step's place as a location. */
+static void locate(int which, explore_step *step, char *place)
+{
+	const char *what = compiled_now->sites[step->site].what;
+
+	if (!place)
+		return;
+	if (!compiled_is_shared(place)) {
+		compiled_fail("actor %d of %s: %s is outside the scenario's state", which,
+			      compiled_now->test->name, what);
+		return;
+	}
+	if (explore_writes(step->kind))
+		compiled_note_written(place, step->size);
+	step->location = compiled_location(place, step->size, what);
+}
+
+/* The position of the actor that has just paused. A plain store's value shows when the actor has
+ * gone on: so it goes on, and the positions are chained. */
+static explore_position capture(int which)
+{
+	actor *actor = &compiled_now->actors[which];
+	static char stack[EXPLORE_STACK];
+	explore_position first = 0, previous = 0;
+
+	for (int stores = 0; stores < STORES_IN_A_ROW && !compiled_now->program.error; stores++) {
+		explore_step step = compiled_step();
+		char *place = compiled_asked.place;
+		const char *used = explore_used(which);
+		uint32_t size = (uint32_t)(explore_stack_end(which) - used);
+		bool is_store = step.kind == EXPLORE_PLAIN_STORE;
+		explore_position number;
+
+		locate(which, &step, place);
+		if (compiled_now->program.error)
+			return 0;
+		if (is_store) {
+			memcpy(stack, used, size);
+			if (!resume(which))
+				return 0;
+			step.operand = compiled_read(place, step.size);
+			compiled_note(place, step.size, step.operand);
+			used = stack;
+		}
+		number = compiled_number(actor, &step, used, size);
+		if (stores)
+			actor->positions[previous].next = number;
+		else
+			first = number;
+		previous = number;
+		if (!is_store)
+			return first;
+	}
+	compiled_fail("actor %d of %s stores for ever without a shared operation", which,
+		      compiled_now->test->name);
+	return 0;
+}
+
+static void body(void)
+{
+	int which = compiled_actor;
+	top *mine = (top *)(void *)explore_stack_end(which) - 1;
+
+	compiled_now->test->actors[which](EXPLORE_BASE, &mine->result);
+	compiled_asked = (asked){.step = {.kind = EXPLORE_END, .location = NOTHING}};
+	for (;;)
+		explore_pause();
+}
+
+/* Runs the paused actor to its next position. */
+static explore_position advance(int which)
+{
+	explore_position to = resume(which) ? capture(which) : 0;
+
+	compiled_check_untouched(which);
+	return to;
+}
+
+explore_position compiled_begin(int which, unsigned char pattern)
+{
+	compiled_fill(pattern);
+	explore_begin(which, sizeof(top), body);
+	return advance(which);
+}
+
+explore_position compiled_run(int which, explore_position from, uint64_t value, bool failed,
+			      unsigned char pattern)
+{
+	const position *at = &compiled_now->actors[which].positions[from];
+
+	compiled_fill(pattern);
+	explore_restore(which, at->stack, at->used);
+	if (at->step.kind == EXPLORE_PLAIN_LOAD)
+		compiled_put(EXPLORE_BASE + compiled_now->places[at->step.location].offset,
+			     at->step.size, value);
+	compiled_given = value;
+	compiled_given_failed = failed;
+	return advance(which);
+}

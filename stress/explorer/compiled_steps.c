@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * compiled_steps.c - the seam's calls: what an actor wants to do, and at which line of the source.
+ *
+ *   actor                                engine
+ *   announces its step, pauses           takes it, when and as the model allows
+ *   goes on with the value
+ *
+ * Why it works  Init and arbiter run alone: their operations act at once. What happens on an
+ *               actor's stack is the same each time: sites are looked up after it has paused, on
+ *               the engine's, or what that leaves there would tell two runs apart.
+ * Spec          none. Evidence  tests/test_explore_engines.py. */
+#include <stdio.h>
+#include <string.h>
+
+#include "compiled.h"
+#include "overrides.h"
+
+/* The base name; of a scenario file with its folder, for kernel/ has files of the same names. */
+static const char *short_name(const char *file)
+{
+	const char *base = strrchr(file, '/'), *folder = base;
+
+	if (!base)
+		return file;
+	while (folder > file && folder[-1] != '/')
+		folder--;
+	return strncmp(folder, "stress/", 7) ? base + 1 : folder;
+}
+
+static uint32_t site_of(const char *file, int line, const char *what)
+{
+	uint32_t site = 0, count = (uint32_t)compiled_now->program.sites_count;
+
+	for (; site < count; site++) {
+		const explore_site *known = &compiled_now->sites[site];
+
+		if (known->line == line && !strcmp(known->file, file) && !strcmp(known->what, what))
+			return site;
+	}
+	if (count < SITES_MOST) {
+		snprintf(compiled_now->files[site], NAME, "%s", file);
+		compiled_now->sites[site] = (explore_site){compiled_now->files[site], line, what};
+		compiled_now->program.sites_count++;
+	}
+	return site < SITES_MOST ? site : SITES_MOST - 1;
+}
+
+static uint64_t act_directly(const explore_step *step, char *place)
+{
+	uint64_t old = place ? compiled_read(place, step->size) : 0;
+
+	if (step->kind == EXPLORE_WAIT)
+		compiled_fail("%s: init or arbiter sleeps in a futex", compiled_now->test->name);
+	if (explore_writes(step->kind) && explore_takes_place(step, old))
+		compiled_write(place, step->size, explore_updated(step, old));
+	return step->kind == EXPLORE_HEAVY_FENCE ? 1 : old;
+}
+
+/* Announces the step and waits until the engine has taken it. */
+static uint64_t operate(explore_step step, char *place, const wp__explore_site *site)
+{
+	if (compiled_actor == NOTHING)
+		return act_directly(&step, place);
+	if (place && !compiled_is_shared(place) && compiled_is_own_stack(place))
+		return act_directly(&step, place);
+	compiled_asked = (asked){step, place, site, NULL};
+	explore_pause();
+	if (step.kind == EXPLORE_PLAIN_STORE)
+		compiled_write(place, step.size, step.operand); /* as compiled code would now */
+	return compiled_given;
+}
+
+/* Relaxed: a heavy fence becomes a light one, another fence none. */
+static void override(explore_step *step, const explore_site *site)
+{
+	for (int i = 0; i < explore_overrides_count; i++)
+		if (explore_overrides[i].line == site->line &&
+		    !strcmp(explore_overrides[i].file, site->file))
+			step->order = (uint8_t)explore_overrides[i].order;
+	if (step->order > EXPLORE_RELAXED)
+		return;
+	if (step->kind == EXPLORE_HEAVY_FENCE)
+		step->kind = EXPLORE_LIGHT_FENCE;
+	else if (step->kind == EXPLORE_FENCE || step->kind == EXPLORE_LIGHT_FENCE)
+		step->kind = EXPLORE_LOCAL;
+}
+
+explore_step compiled_step(void)
+{
+	explore_step step = compiled_asked.step;
+	const wp__explore_site *site = compiled_asked.site;
+	const char *what = explore_writes(step.kind) ? "plain store" : "plain load";
+	char file[24];
+
+	if (site) {
+		step.site = site_of(short_name(site->file), site->line, site->what);
+	} else if (compiled_asked.from) {
+		snprintf(file, sizeof(file), "@%lx", (unsigned long)(uintptr_t)compiled_asked.from);
+		step.site = site_of(file, 0, what);
+	}
+	if (explore_overrides_count && site)
+		override(&step, &compiled_now->sites[step.site]);
+	return step;
+}
+
+static explore_step step_of(int kind, unsigned size, int order, uint64_t operand,
+			    uint64_t expected)
+{
+	explore_step step = {.kind = (uint8_t)kind,
+			     .order = (uint8_t)(order ? order
+					       : kind == EXPLORE_PLAIN_STORE ? EXPLORE_PLAIN
+									     : EXPLORE_RELAXED),
+			     .size = (uint8_t)size,
+			     .location = NOTHING};
+
+	step.operand = explore_cut(&step, operand);
+	step.expected = explore_cut(&step, expected);
+	return step;
+}
+
+uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int order,
+		     uint64_t operand, uint64_t expected, const wp__explore_site *site)
+{
+	explore_step step = step_of(kind, size ? size : 8, order, operand, expected);
+
+	if (kind == EXPLORE_WAIT) {
+		step.has_deadline = operand != 0;
+		step.operand = 0;
+	}
+	if (kind == EXPLORE_FAIL)
+		step.text = site->what;
+	if (kind == EXPLORE_HEAVY_FENCE) {
+		operate(step, NULL, site);
+		return 1; /* works, overridden or not */
+	}
+	return operate(step, (char *)(uintptr_t)place, site);
+}
+
+_Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int fail_order,
+		      void *expected, uint64_t desired, _Bool is_weak, const wp__explore_site *site)
+{
+	explore_step step = step_of(EXPLORE_CAS, size, order, desired,
+				    compiled_read(expected, size));
+	uint64_t old;
+
+	if (compiled_actor != NOTHING && compiled_is_shared(expected))
+		compiled_fail("actor %d of %s: `expected` of a compare-and-swap lies in the state: "
+			      "copy it first",
+			      compiled_actor, compiled_now->test->name);
+	step.fail_order = (uint8_t)(fail_order ? fail_order : EXPLORE_RELAXED);
+	step.is_weak = is_weak;
+	compiled_given_failed = false;
+	old = operate(step, (char *)(uintptr_t)place, site);
+	if (old == step.expected && !compiled_given_failed)
+		return 1;
+	compiled_write(expected, size, old);
+	return 0;
+}
+
+void wp__explore_yield(void)
+{
+	top *mine;
+
+	if (compiled_actor == NOTHING || !explore_turns_most)
+		return;
+	mine = (top *)(void *)explore_stack_end(compiled_actor) - 1;
+	if (++mine->turns <= explore_turns_most)
+		return;
+	compiled_now->program.is_bounded = true;
+	operate((explore_step){.kind = EXPLORE_ABANDON, .location = NOTHING}, NULL, NULL);
+}
+
+/* Events: words of the arena, behind the state. */
+
+char *compiled_event_word(int event)
+{
+	return EXPLORE_BASE + STATE_MOST + event * EVENT;
+}
+
+int wp__explore_event_open(void)
+{
+	if (compiled_actor != NOTHING || compiled_now->events == EVENTS) {
+		compiled_fail("%s: events are opened by init, %d at the most",
+			      compiled_now->test->name, EVENTS);
+		return -1;
+	}
+	return compiled_now->events++;
+}
+
+uint64_t wp__explore_event(int event, _Bool takes, const wp__explore_site *site)
+{
+	return wp__explore(takes ? EXPLORE_EXCHANGE : EXPLORE_ADD, compiled_event_word(event), 8,
+			   EXPLORE_RELAXED, takes ? 0 : 1, 0, site);
+}
