@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from wakeproof.judge import explore_grading
-from wakeproof.judge.explore import failed
 from wakeproof.judge.explore_labels import Labels
 from wakeproof.judge.explore_options import Model
 from wakeproof.judge.explore_results import Found
+from wakeproof.judge.explore_tasks import failed
 from wakeproof.judge.grading import (
     HELD,
     NOT_JUDGED,
