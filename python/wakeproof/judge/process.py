@@ -75,6 +75,7 @@ class Children:
             return _wait(child, timeout_s, stall_s)
         finally:
             _kill_group(child)
+            child.wait()  # or it would still be there when we have ended
             with self._lock:
                 self._live.discard(child)
 
