@@ -60,30 +60,55 @@ uint64_t wp__explore_event(int event, _Bool takes, const wp__explore_site *site)
 void wp__explore_yield(void);
 
 #define WP__SITE(what) (&(const wp__explore_site){__FILE__, __LINE__, what})
-#define WP__WORD(v) ((uint64_t)(uintptr_t)(v))
 #define WP__VALUE_OF(p) __typeof__(atomic_load_explicit((p), memory_order_relaxed))
-#define WP__UPDATE(kind, p, v, order)                                                          \
-	__extension__({                                                                       \
-		WP__VALUE_OF(p)                                                               \
-		wp__old = (WP__VALUE_OF(p))(uintptr_t)wp__explore(kind, (p), sizeof(*(p)),    \
-								  (order), WP__WORD(v), 0,    \
-								  WP__SITE(#kind " " #p));    \
-		wp__old;                                                                      \
+/* `v` as the atomic holds it: a bool is 0 or 1, a float its bits. */
+#define WP__BITS(p, v)                                                       \
+	__extension__({                                                     \
+		WP__VALUE_OF(p) wp__value = (v);                            \
+		uint64_t wp__bits = 0;                                      \
+		__builtin_memcpy(&wp__bits, &wp__value, sizeof(wp__value)); \
+		wp__bits;                                                   \
+	})
+#define WP__IS_WORD(p)                                                                         \
+	_Static_assert(sizeof(*(p)) <= 8 && !(sizeof(*(p)) & (sizeof(*(p)) - 1)),             \
+		       "the explorer takes atomics of 1, 2, 4 or 8 bytes: " #p)
+#define WP__IS_INTEGER(p)                                                                      \
+	_Static_assert(_Generic(*(WP__VALUE_OF(p) *)0, _Bool: 0, float: 0, double: 0, default: 1), \
+		       "fetch_add, fetch_or and fetch_and take integers, no bool, float, double: " #p)
+#define WP__ACT(kind, p, bits, order)                                                    \
+	__extension__({                                                                 \
+		WP__IS_WORD(p);                                                         \
+		uint64_t wp__got = wp__explore(kind, (p), sizeof(*(p)), (order), (bits), 0, \
+					       WP__SITE(#kind " " #p));                 \
+		WP__VALUE_OF(p) wp__old;                                                \
+		__builtin_memcpy(&wp__old, &wp__got, sizeof(wp__old));                  \
+		wp__old;                                                                \
+	})
+#define WP__FETCH(kind, p, v, order)                       \
+	__extension__({                                   \
+		WP__IS_INTEGER(p);                        \
+		WP__ACT(kind, p, WP__BITS(p, v), order); \
 	})
 
-#define WP__INIT(p, v) ((void)WP__UPDATE(WP__EXPLORE_PLAIN_STORE, p, v, 0))
-#define WP__LOAD(p, order) WP__UPDATE(WP__EXPLORE_LOAD, p, 0, order)
-#define WP__STORE(p, v, order) ((void)WP__UPDATE(WP__EXPLORE_STORE, p, v, order))
-#define WP__EXCHANGE(p, v, order) WP__UPDATE(WP__EXPLORE_EXCHANGE, p, v, order)
-#define WP__FETCH_ADD(p, v, order) WP__UPDATE(WP__EXPLORE_ADD, p, v, order)
-#define WP__FETCH_OR(p, v, order) WP__UPDATE(WP__EXPLORE_OR, p, v, order)
-#define WP__FETCH_AND(p, v, order) WP__UPDATE(WP__EXPLORE_AND, p, v, order)
-#define WP__CAS(p, expected, v, order, fail_order)                                      \
-	wp__explore_cas((p), sizeof(*(p)), (order), (fail_order), (expected), WP__WORD(v), 0, \
-			WP__SITE("WP__EXPLORE_CAS " #p))
-#define WP__CAS_WEAK(p, expected, v, order, fail_order)                                 \
-	wp__explore_cas((p), sizeof(*(p)), (order), (fail_order), (expected), WP__WORD(v), 1, \
-			WP__SITE("WP__EXPLORE_CAS " #p))
+#define WP__INIT(p, v) ((void)WP__ACT(WP__EXPLORE_PLAIN_STORE, p, WP__BITS(p, v), 0))
+#define WP__LOAD(p, order) WP__ACT(WP__EXPLORE_LOAD, p, 0, order)
+#define WP__STORE(p, v, order) ((void)WP__ACT(WP__EXPLORE_STORE, p, WP__BITS(p, v), order))
+#define WP__EXCHANGE(p, v, order) WP__ACT(WP__EXPLORE_EXCHANGE, p, WP__BITS(p, v), order)
+#define WP__FETCH_ADD(p, v, order) WP__FETCH(WP__EXPLORE_ADD, p, v, order)
+#define WP__FETCH_OR(p, v, order) WP__FETCH(WP__EXPLORE_OR, p, v, order)
+#define WP__FETCH_AND(p, v, order) WP__FETCH(WP__EXPLORE_AND, p, v, order)
+#define WP__CAS_AS(p, expected, v, order, fail_order, is_weak)                               \
+	__extension__({                                                                     \
+		WP__IS_WORD(p);                                                             \
+		_Bool wp__took = wp__explore_cas((p), sizeof(*(p)), (order), (fail_order),  \
+						 (expected), WP__BITS(p, v), (is_weak),     \
+						 WP__SITE("WP__EXPLORE_CAS " #p));          \
+		wp__took;                                                                   \
+	})
+#define WP__CAS(p, expected, v, order, fail_order) \
+	WP__CAS_AS(p, expected, v, order, fail_order, 0)
+#define WP__CAS_WEAK(p, expected, v, order, fail_order) \
+	WP__CAS_AS(p, expected, v, order, fail_order, 1)
 #define WP__FENCE(order)                                                                     \
 	((void)wp__explore(WP__EXPLORE_FENCE, 0, 0, (order), 0, 0, WP__SITE("WP__EXPLORE_FENCE")))
 #define WP__LIGHT_FENCE()                                                               \

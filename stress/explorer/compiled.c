@@ -36,31 +36,18 @@ void compiled_fail(const char *format, ...)
 	compiled_now->program.error = compiled_now->error;
 }
 
-/* Time, addresses or randomness that the actor looks at make two runs of one step differ. */
-static void check_same(int which, explore_position first, explore_position second,
-		       const explore_step *after)
-{
-	const explore_site *site = after ? &compiled_now->sites[after->site] : NULL;
-
-	if (first == second || compiled_now->program.error)
-		return;
-	compiled_fail("actor %d of %s is not deterministic, or reads its state in a way that the "
-		      "compiler does not report (memcpy): run twice it goes on differently after "
-		      "%s%s%s",
-		      which, compiled_now->test->name, site ? site->what : "its start",
-		      site ? " at " : "", site ? site->file : "");
-}
-
 static explore_position start(explore_program *program, int which)
 {
+	explore_position again;
 	actor *actor;
 
 	compiled_now = program->own;
 	actor = &compiled_now->actors[which];
 	if (!actor->has_started) {
-		actor->first = compiled_begin(which, FIRST_RUN);
+		again = actor->first = compiled_begin(which, FIRST_RUN);
 		if (!program->error)
-			check_same(which, actor->first, compiled_begin(which, SECOND_RUN), NULL);
+			again = compiled_begin(which, SECOND_RUN);
+		compiled_check_same(which, actor->first, again, NULL);
 		actor->has_started = true;
 	}
 	return actor->first;
@@ -81,13 +68,13 @@ static explore_position next(explore_program *program, int which, explore_positi
 	compiled_now = program->own;
 	actor = &compiled_now->actors[which];
 	if (actor->positions[from].step.kind == EXPLORE_PLAIN_STORE)
-		return actor->positions[from].next;
+		return actor->positions[from].next - 1;
 	turn = compiled_turn(actor, from, value, failed);
 	if (turn->is_used)
 		return turn->to;
 	to = compiled_run(which, from, value, failed, FIRST_RUN);
 	again = program->error ? to : compiled_run(which, from, value, failed, SECOND_RUN);
-	check_same(which, to, again, &actor->positions[from].step);
+	compiled_check_same(which, to, again, &actor->positions[from].step);
 	if (program->error)
 		return from;
 	*turn = (struct turn){from, to, value, failed, true};
@@ -190,7 +177,7 @@ explore_program *explore_compiled(const stress_test *test, char error[256])
 	if (test->init)
 		test->init(EXPLORE_BASE);
 	memcpy(compiled->image, EXPLORE_BASE, EXPLORE_ARENA);
-	if (!compiled->program.error)
+	if (compiled_check_image() && !compiled->program.error)
 		return &compiled->program;
 	snprintf(error, 256, "%s", compiled->error);
 	destroy(&compiled->program);

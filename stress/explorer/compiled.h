@@ -23,6 +23,7 @@ enum {
 	EVENT = 64,                        /* bytes of each */
 	STATE_MOST = EXPLORE_ARENA - 4096, /* bytes; events lie behind */
 	SITES_MOST = 1024,
+	CHOICES_MOST = 64, /* as the state engine has it */
 	NAME = 48,
 	NOTHING = -1,
 };
@@ -31,7 +32,7 @@ typedef struct position {
 	explore_step step;
 	uint32_t used;              /* bytes of stack */
 	char *stack;
-	explore_position next;      /* of a plain store */
+	explore_position next;      /* + 1; of a plain store */
 	explore_position same_hash; /* + 1; chain */
 } position;
 
@@ -95,9 +96,16 @@ extern bool compiled_given_failed;
 explore_position compiled_begin(int which, unsigned char pattern);
 explore_position compiled_run(int which, explore_position from, uint64_t value, bool failed,
 			      unsigned char pattern);
+/* Time, addresses or randomness that an actor looks at make two runs of one step differ. */
+void compiled_check_same(int which, explore_position first, explore_position second,
+			 const explore_step *after);
 
 /* compiled_steps.c */
-explore_step compiled_step(void);     /* the one that is asked for, without its location */
+explore_step compiled_step(void); /* the one that is asked for, without its location */
+/* Of an error: an operation without the seam's prefix; a step's operation and line. */
+const char *compiled_bare(const char *what);
+enum { COMPILED_TEXT = 64 };
+void compiled_describe(const explore_step *step, char text[COMPILED_TEXT]);
 char *compiled_event_word(int event); /* EVENT bytes of the arena */
 
 /* compiled_memory.c */
@@ -114,11 +122,14 @@ static inline void compiled_write(void *at, unsigned size, uint64_t value)
 	memcpy(at, &value, size);
 }
 
-bool compiled_is_shared(const volatile char *place);
+bool compiled_is_shared(const volatile char *place); /* state, events or what lies between */
+/* False, and an error: between them. */
+bool compiled_check_inside(int which, const char *place, unsigned size);
 bool compiled_is_own_stack(const volatile char *place); /* of the actor that runs */
 /* The location at `place`, made now if there is none; NOTHING after an error. */
 int compiled_location(const char *place, unsigned size, const char *what);
-void compiled_fill(unsigned char pattern); /* the state */
+void compiled_fill(unsigned char pattern); /* the state, and some bytes behind it */
+bool compiled_check_image(void);           /* that init has written its state alone */
 void compiled_put(char *place, unsigned size, uint64_t value);  /* what a load is to find */
 void compiled_note(const char *place, unsigned size, uint64_t value); /* what a store has left */
 void compiled_assume(char *place, unsigned size); /* a load finds the initial value */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BEHIND = 256 }; /* bytes behind the state that nobody may write */
+
 static char shadow[EXPLORE_ARENA]; /* what the arena must hold when the actor pauses */
 
 bool compiled_is_shared(const volatile char *place)
@@ -23,6 +25,31 @@ bool compiled_is_own_stack(const volatile char *place)
 	char *end = explore_stack_end(compiled_actor);
 
 	return place >= end - EXPLORE_STACK && place < end;
+}
+
+bool compiled_check_inside(int which, const char *place, unsigned size)
+{
+	size_t offset = (size_t)(place - EXPLORE_BASE), room = compiled_now->test->state_size;
+
+	if (offset + size <= room || offset >= STATE_MOST)
+		return true;
+	compiled_fail("actor %d of %s touches %u bytes at state+%zu: its state has %zu bytes "
+		      "(state_size)",
+		      which, compiled_now->test->name, size, offset, room);
+	return false;
+}
+
+bool compiled_check_image(void)
+{
+	for (size_t at = compiled_now->test->state_size; at < STATE_MOST; at++)
+		if (compiled_now->image[at]) {
+			compiled_fail("init of %s writes at state+%zu: its state has %zu bytes "
+				      "(state_size)",
+				      compiled_now->test->name, at,
+				      compiled_now->test->state_size);
+			return false;
+		}
+	return true;
 }
 
 static void name_location(int location, uint32_t offset, const char *what)
@@ -41,8 +68,10 @@ static void refuse_overlap(uint32_t offset, unsigned size, const char *what, int
 {
 	compiled_fail("%u bytes at state+%u (%s) overlap %u bytes at state+%u (%s): accesses of "
 		      "mixed size are not explored",
-		      size, offset, what, (unsigned)compiled_now->places[other].size,
-		      compiled_now->places[other].offset, compiled_now->names[other]);
+		      size, offset, compiled_bare(what),
+		      (unsigned)compiled_now->places[other].size,
+		      compiled_now->places[other].offset,
+		      compiled_bare(compiled_now->names[other]));
 }
 
 int compiled_location(const char *place, unsigned size, const char *what)
@@ -71,10 +100,18 @@ int compiled_location(const char *place, unsigned size, const char *what)
 	return compiled_now->program.locations++;
 }
 
+/* Bytes that are filled and looked at. */
+static size_t watched(void)
+{
+	size_t size = compiled_now->test->state_size + BEHIND;
+
+	return size < STATE_MOST ? size : STATE_MOST;
+}
+
 void compiled_fill(unsigned char pattern)
 {
-	memset(EXPLORE_BASE, pattern, compiled_now->test->state_size);
-	memset(shadow, pattern, compiled_now->test->state_size);
+	memset(EXPLORE_BASE, pattern, watched());
+	memset(shadow, pattern, watched());
 }
 
 void compiled_note(const char *place, unsigned size, uint64_t value)
@@ -100,7 +137,13 @@ void compiled_check_untouched(int which)
 {
 	size_t size = compiled_now->test->state_size;
 
-	if (!compiled_now->program.error && memcmp(EXPLORE_BASE, shadow, size))
+	if (compiled_now->program.error)
+		return;
+	if (memcmp(EXPLORE_BASE + size, shadow + size, watched() - size))
+		compiled_fail("actor %d of %s writes beyond its state, which has %zu bytes "
+			      "(state_size)",
+			      which, compiled_now->test->name, size);
+	if (memcmp(EXPLORE_BASE, shadow, size))
 		compiled_fail("actor %d of %s writes its state in a way that the compiler does not "
 			      "report, or copies more than one word at once: memset, memcpy, a "
 			      "struct",

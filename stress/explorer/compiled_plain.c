@@ -17,14 +17,17 @@ static void plain(char *place, unsigned size, bool writes, const void *from)
 		extern char __data_start, end;
 
 		if (writes || (place >= &__data_start && place < &end))
-			compiled_fail("actor %d of %s %s memory outside its state, at %p",
+			compiled_fail("actor %d of %s %s memory outside its state, at %p (@%lx)",
 				      compiled_actor, compiled_now->test->name,
-				      writes ? "writes" : "reads", (void *)place);
+				      writes ? "writes" : "reads", (void *)place,
+				      (unsigned long)(uintptr_t)from);
 		else if (place >= EXPLORE_BASE && place < explore_stack_end(EXPLORE_THREADS - 1))
 			compiled_fail("actor %d of %s reads another's stack", compiled_actor,
 				      compiled_now->test->name);
 		return;
 	}
+	if (!compiled_check_inside(compiled_actor, place, size))
+		return;
 	if (!writes && !compiled_is_written(place, size)) {
 		compiled_assume(place, size);
 		return;

@@ -42,12 +42,42 @@ static void locate(int which, explore_step *step, char *place)
 		return;
 	if (!compiled_is_shared(place)) {
 		compiled_fail("actor %d of %s: %s is outside the scenario's state", which,
-			      compiled_now->test->name, what);
+			      compiled_now->test->name, compiled_bare(what));
 		return;
 	}
+	if (!compiled_check_inside(which, place, step->size))
+		return;
 	if (explore_writes(step->kind))
 		compiled_note_written(place, step->size);
 	step->location = compiled_location(place, step->size, what);
+}
+
+void compiled_check_same(int which, explore_position first, explore_position second,
+			 const explore_step *after)
+{
+	const position *positions = compiled_now->actors[which].positions;
+	char from[COMPILED_TEXT] = "its start", to[COMPILED_TEXT], again[COMPILED_TEXT];
+
+	if (first == second || compiled_now->program.error)
+		return;
+	if (after)
+		compiled_describe(after, from);
+	compiled_describe(&positions[first].step, to);
+	compiled_describe(&positions[second].step, again);
+	compiled_fail("actor %d of %s is not deterministic, or copies its state (memcpy): run "
+		      "twice it goes on differently after %s: to %s, then to %s",
+		      which, compiled_now->test->name, from, to,
+		      strcmp(to, again) ? again : "the same with other values");
+}
+
+/* After the plain store at `from` the actor comes to `to`. */
+static void link_store(int which, explore_position from, explore_position to)
+{
+	position *store = &compiled_now->actors[which].positions[from];
+
+	if (store->next)
+		compiled_check_same(which, store->next - 1, to, &store->step);
+	store->next = to + 1;
 }
 
 /* The position of the actor that has just paused. A plain store's value shows when the actor has
@@ -79,7 +109,7 @@ static explore_position capture(int which)
 		}
 		number = compiled_number(actor, &step, used, size);
 		if (stores)
-			actor->positions[previous].next = number;
+			link_store(which, previous, number);
 		else
 			first = number;
 		previous = number;

@@ -15,6 +15,8 @@
 #include "compiled.h"
 #include "overrides.h"
 
+#define PREFIX "WP__EXPLORE_" /* of the seam's names */
+
 /* The base name; of a scenario file with its folder, for kernel/ has files of the same names. */
 static const char *short_name(const char *file)
 {
@@ -42,15 +44,37 @@ static uint32_t site_of(const char *file, int line, const char *what)
 		compiled_now->sites[site] = (explore_site){compiled_now->files[site], line, what};
 		compiled_now->program.sites_count++;
 	}
-	return site < SITES_MOST ? site : SITES_MOST - 1;
+	if (site == SITES_MOST)
+		compiled_fail("the actors of %s come to more than %d different operations",
+			      compiled_now->test->name, SITES_MOST);
+	return site < SITES_MOST ? site : 0;
+}
+
+const char *compiled_bare(const char *what)
+{
+	return strncmp(what, PREFIX, strlen(PREFIX)) ? what : what + strlen(PREFIX);
+}
+
+void compiled_describe(const explore_step *step, char text[COMPILED_TEXT])
+{
+	const explore_site *site = &compiled_now->sites[step->site];
+	const char *what = compiled_bare(site->what);
+
+	if (step->kind == EXPLORE_END)
+		snprintf(text, COMPILED_TEXT, "its end");
+	else if (site->line)
+		snprintf(text, COMPILED_TEXT, "%.32s at %s:%d", what, site->file, site->line);
+	else
+		snprintf(text, COMPILED_TEXT, "%s %s", what, site->file);
 }
 
 static uint64_t act_directly(const explore_step *step, char *place)
 {
 	uint64_t old = place ? compiled_read(place, step->size) : 0;
 
-	if (step->kind == EXPLORE_WAIT)
-		compiled_fail("%s: init or arbiter sleeps in a futex", compiled_now->test->name);
+	if (step->kind == EXPLORE_WAIT || step->kind == EXPLORE_CHOOSE)
+		compiled_fail("%s: init or arbiter %s", compiled_now->test->name,
+			      step->kind == EXPLORE_WAIT ? "sleeps in a futex" : "chooses");
 	if (explore_writes(step->kind) && explore_takes_place(step, old))
 		compiled_write(place, step->size, explore_updated(step, old));
 	return step->kind == EXPLORE_HEAVY_FENCE ? 1 : old;
@@ -129,6 +153,9 @@ uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int or
 	}
 	if (kind == EXPLORE_FAIL)
 		step.text = site->what;
+	if (kind == EXPLORE_CHOOSE && (operand < 1 || operand > CHOICES_MOST))
+		compiled_fail("%s: litmus_choose(%u): from 1 to %d are explored",
+			      compiled_now->test->name, (unsigned)operand, CHOICES_MOST);
 	if (kind == EXPLORE_HEAVY_FENCE) {
 		operate(step, NULL, site);
 		return 1; /* works, overridden or not */

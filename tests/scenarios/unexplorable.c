@@ -1,5 +1,7 @@
 /* Scenarios that the explorer must refuse, each with its own message. */
-#include "order.h"
+#include <string.h>
+
+#include "litmus.h"
 #include "stress.h"
 
 struct state {
@@ -64,6 +66,57 @@ static void timing(void *at, stress_result *result)
 	result->r[0] = (int64_t)(now % 1000003) + (int64_t)wp_load_relaxed(&state->word);
 }
 
+static void timing_late(void *at, stress_result *result)
+{
+	((struct state *)at)->plain = 1;
+	timing(at, result);
+}
+
+static void choosing(void *at, stress_result *result)
+{
+	(void)at;
+	result->r[0] = litmus_choose(65);
+}
+
+static void choosing_none(void *at, stress_result *result)
+{
+	result->r[0] = litmus_choose((unsigned)((struct state *)at)->plain);
+}
+
+static void beyond(void *at, stress_result *result)
+{
+	((struct state *)at + 1)->plain = 1;
+	result->r[0] = 1;
+}
+
+static void beyond_atomic(void *at, stress_result *result)
+{
+	result->r[0] = (int64_t)wp_load_relaxed(&((struct state *)at + 1)->word);
+}
+
+static void beyond_set(void *at, stress_result *result)
+{
+	(void)result;
+	memset((char *)at + sizeof(struct state), 1, 3);
+}
+
+#define ONE(n) wp_store_relaxed(&state->word + (n - n), n);
+#define TEN(n)                                                                      \
+	ONE(n##0) ONE(n##1) ONE(n##2) ONE(n##3) ONE(n##4) ONE(n##5) ONE(n##6) ONE(n##7) \
+	ONE(n##8) ONE(n##9)
+#define HUNDRED(n)                                                                  \
+	TEN(n##0) TEN(n##1) TEN(n##2) TEN(n##3) TEN(n##4) TEN(n##5) TEN(n##6) TEN(n##7) \
+	TEN(n##8) TEN(n##9)
+
+static void many(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	HUNDRED(1) HUNDRED(2) HUNDRED(3) HUNDRED(4) HUNDRED(5) HUNDRED(6) HUNDRED(7) HUNDRED(8)
+	HUNDRED(9) HUNDRED(10) HUNDRED(11)
+}
+
 static void quiet(void *at, stress_result *result)
 {
 	(void)result;
@@ -81,3 +134,18 @@ REFUSED(refused_overflow, overflowing);
 REFUSED(refused_stray, stray);
 REFUSED(refused_mixed, mixing);
 REFUSED(refused_time, timing);
+REFUSED(refused_time_late, timing_late);
+REFUSED(refused_choice, choosing);
+REFUSED(refused_no_choice, choosing_none);
+REFUSED(refused_beyond, beyond);
+REFUSED(refused_beyond_atomic, beyond_atomic);
+REFUSED(refused_beyond_set, beyond_set);
+REFUSED(refused_many, many);
+
+static void init_beyond(void *at)
+{
+	((struct state *)at)[2].plain = 1;
+}
+STRESS_TEST(refused_init_beyond, .claim = "None.", .upholds = "None!None",
+	.state_size = sizeof(struct state), .init = init_beyond, .actors = {quiet, quiet},
+	.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}});
