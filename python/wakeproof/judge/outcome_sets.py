@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -70,14 +71,17 @@ def _of_file(
 ) -> dict[Key, tuple[Computed, ...]]:
     if os.environ.get("WAKEPROOF_RUNNER"):
         return {_key(s): not_run("not run: what is compiled here runs in an emulator") for s in own}
-    kept = {one.name: _kept_in(file, one, builder) for one in own}
+    progress(f"allowed sets: compiling {file.name}", 0, 0)
+    with ThreadPoolExecutor(4) as pool:
+        places = pool.map(lambda one: _kept_in(file, one, builder), own)
+        kept = {one.name: place for one, place in zip(own, places, strict=True)}
     found = {name: sets for name, at in kept.items() if (sets := _read(at))}
     missing = [name for name in kept if name not in found]
     if missing:
         names = "|".join(re.escape(name) for name in missing)
 
         def tell(what: str, done: int, total: int) -> None:
-            progress(f"allowed set of {what}", done, total)
+            progress(f"allowed sets: {what}", done, total)
 
         twins = any(isinstance(one, Twin) for one in own)
         explored = explore.explore(
