@@ -202,27 +202,36 @@ def test_what_nobody_used_for_a_day_is_removed(tmp_path: Path) -> None:
     assert (used.exists(), unused.exists()) == (True, False)
 
 
-def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("option", "running"), [("--no-computed", "--run"), ("--twins", "--test")])
+def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, option: str, running: str) -> None:
     file = tmp_path / "long.c"
     shutil.copy(SCENARIOS / "many.c", file)
     program = str(Path(sys.executable).with_name("wakeproof"))
-    command = [program, "stress", str(file), "--seconds", "60", "--opt", "O2", "--plain"]
+    command = [program, "stress", str(file), "--seconds", "60", "--opt", "O2", "--plain", option]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
-        engines = _wait_for_engine(job.pid)
+        engines = _wait_for(running, job.pid)
         job.send_signal(signal.SIGINT)
         assert job.wait(timeout=30) == 130
     assert engines
     assert not [pid for pid in engines if Path(f"/proc/{pid}/exe").exists()]
 
 
-def _wait_for_engine(parent: int) -> list[int]:
-    """Return the engine processes of `parent`, waiting until there is one."""
+def _wait_for(option: str, parent: int) -> list[int]:
+    """Return the processes of `parent` with this option, waiting until there is one."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
         children = Path(f"/proc/{parent}/task").glob("*/children")
         pids = [int(pid) for file in children for pid in file.read_text().split()]
-        running = [p for p in pids if b"--run" in Path(f"/proc/{p}/cmdline").read_bytes()]
+        running = [pid for pid in pids if option.encode() in _arguments(pid)]
         if running:
             return running
         time.sleep(0.02)
     return []
+
+
+def _arguments(pid: int) -> list[bytes]:
+    """Return the arguments of a process; none if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
