@@ -76,11 +76,11 @@ def audit(
     if markdown is not None:
         paths.write_atomically(markdown, to_markdown(found))
     if html is not None:
-        page.write(html, "wakeproof audit", lambda to: _print(to, found))
+        page.write(html, "wakeproof audit", lambda to: show(to, found))
     if as_json:
         print(report.to_json(summary(found)))
     else:
-        _print(screen, found)
+        show(screen, found)
     is_open = any(row.status not in (HOLDS, VIOLATED) for row in found.rows)
     violated = bool(found.problems) or any(row.status == VIOLATED for row in found.rows)
     bad = violated or (strict and is_open)
@@ -130,7 +130,8 @@ def _observed(found: AuditReport) -> str:
     return "".join(f"\n{line}." for line in allowed.summary(found.allowed))
 
 
-def _print(screen: Console, found: AuditReport) -> None:
+def show(screen: Console, found: AuditReport) -> None:
+    """Print claim x judge, what is wrong, the legend and the time of each judge."""
     rows: list[list[object]] = []
     for row in sorted(found.rows, key=lambda row: row.status == HOLDS):
         cells: list[object] = [*_cells(row)]
