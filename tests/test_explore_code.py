@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from wakeproof.errors import UsageError
 from wakeproof.judge.explore import ExploreReport, explore
 from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.grading import HELD, VIOLATED
 
 SCENARIOS = Path(__file__).parent / "scenarios"
+CLANG = next((name for name in ("clang", "clang-19") if shutil.which(name)), None)
 
 
 def explored(file: str, name: str, *models: Model, engine: str = "auto") -> ExploreReport:
     options = ExploreOptions(models=models, engine=engine)
     return explore([SCENARIOS / file], f"^{name}$", options, twins=False)
+
+
+OWN = """#include <stdatomic.h>
+#include <pthread.h>
+#include "litmus.h"
+#include "stress.h"
+struct state { wp_atomic(uint32_t) x, y; wp_atomic(float) real; pthread_mutex_t lock;
+               wp_atomic(__int128) wide; };
+static void one(void *at, stress_result *result)
+{
+    struct state *state = at;
+    (void)state; (void)result;
+    ONE
+}
+static void two(void *at, stress_result *result)
+{
+    struct state *state = at;
+    wp_store_relaxed(&state->y, 1);
+    wp_fence_seq_cst();
+    result->r[1] = wp_load_relaxed(&state->x);
+}
+STRESS_TEST(own, .claim = "None.", .upholds = "None!None", .state_size = sizeof(struct state),
+    .actors = {one, two}, .results = 2, .outcomes = {{"*", ACCEPTABLE, "never judged"}});
+"""
+
+
+def own(file: Path, code: str, *orders: tuple[str, int, str]) -> ExploreReport:
+    """Explore a user's file whose first actor does `code`."""
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(OWN.replace("ONE", code))
+    return explore([file], None, ExploreOptions(models=(Model.TSO,), orders=orders))
 
 
 @pytest.mark.parametrize(
@@ -45,6 +79,7 @@ def test_code_that_cannot_be_explored_is_refused_with_the_reason(name: str, mess
 
 PLAIN = {
     "plain_same": {"0", "7"},
+    "plain_add": {"0", "14"},
     "plain_of_atomic": {"0", "7"},  # written by an atomic, read plainly, ordered by the flag
     "plain_race": {"race"},
     "plain_overlap": "of mixed size",
@@ -69,3 +104,43 @@ def test_an_atomic_of_any_type_keeps_its_value() -> None:
     assert (scenario.status, scenario.messages) == (HELD, ())
     late = "1,0,25,125,1,-7,1,79"
     assert all(late in judged.result.texts for judged in scenario.judged)
+
+
+@pytest.mark.skipif(CLANG is None, reason="not run: install clang")
+@pytest.mark.parametrize("name", ["plain_same", "plain_add"])
+def test_clang_reports_the_read_before_a_write(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", CLANG or "")
+    test_plain_memory_is_seen_as_it_is_or_refused(name)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("atomic_store(&state->x, 1);", "uses C11 atomics of its own (__tsan_atomic32_store)"),
+        ("pthread_mutex_lock(&state->lock);", "calls pthread_mutex_lock, which the explorer does"),
+        (
+            "wp_fetch_add_relaxed(&state->real, 1);",
+            "integers, no bool, float, double: &state->real",
+        ),
+        ("litmus_load(&state->wide, relaxed);", "atomics of 1, 2, 4 or 8 bytes: &state->wide"),
+    ],
+)
+def test_code_past_the_seam_is_refused_by_name(tmp_path: Path, code: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        own(tmp_path / "race.c", code)
+    assert str(tmp_path / "race.c") in str(caught.value)
+    assert message in str(caught.value)
+    assert ("does not compile" in str(caught.value)) == ("\n" in str(caught.value))
+
+
+def test_a_file_with_the_name_of_a_kernel_file_is_another_file(tmp_path: Path) -> None:
+    code = "wp_store_relaxed(&state->x, 1); wp_fence_seq_cst();"
+    code += " result->r[0] = wp_load_relaxed(&state->y);"
+    line = OWN[: OWN.index("ONE")].count("\n") + 1
+    for name, is_weaker in {"guard.c": False, "own/guard.c": True}.items():
+        report = own(tmp_path / "own" / "guard.c", code, (name, line, "relaxed"))
+        [scenario] = report.scenarios
+        [judged] = scenario.judged
+        assert ("0,0" in judged.result.texts) == is_weaker
+        steps = [event for found in judged.result.outcomes for event in found.example]
+        assert {event.site.file for event in steps if event.site} == {"own/guard.c"}

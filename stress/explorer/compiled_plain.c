@@ -17,7 +17,7 @@ static void plain(char *place, unsigned size, bool writes, const void *from)
 		extern char __data_start, end;
 
 		if (writes || (place >= &__data_start && place < &end))
-			compiled_fail("actor %d of %s %s memory outside its state, at %p (@%lx)",
+			compiled_fail("actor %d of %s %s memory outside its state, at %p, in @%lx",
 				      compiled_actor, compiled_now->test->name,
 				      writes ? "writes" : "reads", (void *)place,
 				      (unsigned long)(uintptr_t)from);

@@ -17,18 +17,6 @@
 
 #define PREFIX "WP__EXPLORE_" /* of the seam's names */
 
-/* The base name; of a scenario file with its folder, for kernel/ has files of the same names. */
-static const char *short_name(const char *file)
-{
-	const char *base = strrchr(file, '/'), *folder = base;
-
-	if (!base)
-		return file;
-	while (folder > file && folder[-1] != '/')
-		folder--;
-	return strncmp(folder, "stress/", 7) ? base + 1 : folder;
-}
-
 static uint32_t site_of(const char *file, int line, const char *what)
 {
 	uint32_t site = 0, count = (uint32_t)compiled_now->program.sites_count;
@@ -65,7 +53,7 @@ void compiled_describe(const explore_step *step, char text[COMPILED_TEXT])
 	else if (site->line)
 		snprintf(text, COMPILED_TEXT, "%.32s at %s:%d", what, site->file, site->line);
 	else
-		snprintf(text, COMPILED_TEXT, "%s %s", what, site->file);
+		snprintf(text, COMPILED_TEXT, "%s at %s", what, site->file);
 }
 
 static uint64_t act_directly(const explore_step *step, char *place)
@@ -117,7 +105,7 @@ explore_step compiled_step(void)
 	char file[24];
 
 	if (site) {
-		step.site = site_of(short_name(site->file), site->line, site->what);
+		step.site = site_of(site->file, site->line, site->what);
 	} else if (compiled_asked.from) {
 		snprintf(file, sizeof(file), "@%lx", (unsigned long)(uintptr_t)compiled_asked.from);
 		step.site = site_of(file, 0, what);

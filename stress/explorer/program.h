@@ -79,7 +79,7 @@ typedef struct explore_step {
 
 /* A line of the source. */
 typedef struct explore_site {
-	const char *file; /* base name, or stress/ and base name */
+	const char *file; /* as python/wakeproof/judge/explored.py shows it: guard.h, stress/guard.c */
 	int line;
 	const char *what; /* the operation, as it stands there */
 } explore_site;

@@ -53,6 +53,9 @@ TEST(plain_copy, copy_struct, read_copy);
 WRITER(set_memory, memset(state->data.bytes, 7, 3))
 TEST(plain_memset, set_memory, read_low);
 
+WRITER(add, state->data.pair.low += 7; state->data.pair.low *= 2)
+TEST(plain_add, add, read_low);
+
 WRITER(write_atomic, wp_store_relaxed(&state->word, 7))
 READER(read_atomic_plainly, *(uint32_t *)(void *)&state->word)
 TEST(plain_of_atomic, write_atomic, read_atomic_plainly);

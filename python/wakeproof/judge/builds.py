@@ -19,16 +19,13 @@ from pathlib import Path
 
 from wakeproof import paths
 from wakeproof.errors import MissingToolError, UsageError
+from wakeproof.judge import explored
 from wakeproof.judge.process import Children
 from wakeproof.judge.source_texts import closure, digest, uses_twin
 
 COMPILE_TIMEOUT_S = 300.0
 JOBS = 2  # compilers at once
 KEPT_S = 86400.0  # what nobody used for a day is built from sources that have changed
-EXPLORED = ("-O1", "-g1", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-stack-protector",
-            "-fcf-protection=none", "-fno-pie")  # fmt: skip
-"""What the explorer runs: every access calls a hook, and nothing depends on where it is loaded."""
-LINKED = ["-no-pie", "-Wl,-z,now"]  # the first call of a function is as any other
 
 
 @dataclass(frozen=True)
@@ -114,10 +111,10 @@ class Builder:
         jobs = [(path, Build(kind="explorer")) for path in self._explorer_files()]
         if scenario is None:
             jobs = [job for job in jobs if not job[0].stem.startswith("compiled")]
-            return self._program(jobs[0][0].with_name("explorer"), jobs, build, LINKED)
+            return self._program(jobs[0][0].with_name("explorer"), jobs, build, explored.LINKED)
         jobs += [(path, build) for path in sorted((self._sources / "kernel").glob("*.c"))]
         jobs.append((scenario, build))
-        return self._program(scenario, jobs, build, LINKED)
+        return self._program(scenario, jobs, build, explored.LINKED)
 
     def explorer_sources(self, scenario: Path | None) -> str:
         """Return a hash of every text that is compiled into `explorer(scenario)`, by file name."""
@@ -154,6 +151,8 @@ class Builder:
             for (source, _), command in zip(jobs, commands, strict=True)
         ]
         objects = [str(future.result()) for future in made]
+        if build.kind == "explored" and jobs[-1][0] == named:
+            explored.check(named, objects[-1], self._children)
         link = [*self._compiler, *link_flags, *objects]
         target = self._folder / f"{named.stem}-{digest(self._version, *link)}"
         return self._pool.submit(self._make, named, link, target).result()
@@ -163,7 +162,9 @@ class Builder:
     ) -> tuple[list[str], Path]:
         """Return the command that compiles `source`, and the object it makes."""
         texts = closure(source, dirs)
-        flags = ["-std=c11", *_kind_flags(build), *(f"-I{folder}" for folder in dirs)]
+        is_explored = build.kind == "explored"
+        kind = explored.flags(source, self._version) if is_explored else _kind_flags(build)
+        flags = ["-std=c11", "-pthread", "-Wall", "-Wextra", *kind, *(f"-I{d}" for d in dirs)]
         if os.environ.get("WAKEPROOF_CI") == "1":
             flags.append("-Werror")
         if build.twin and any(uses_twin(text, build.twin) for text in texts.values()):
@@ -206,13 +207,10 @@ def _twin_flag(twin: str) -> str:
 
 
 def _kind_flags(build: Build) -> list[str]:
-    warnings = ["-pthread", "-Wall", "-Wextra"]
-    if build.kind == "explored":
-        return [*warnings, *EXPLORED]
     if build.kind == "explorer":
-        return [*warnings, "-O2", "-fno-pie", "-D_GNU_SOURCE="]
+        return ["-O2", "-fno-pie", "-D_GNU_SOURCE="]
     delayed = ["-DWP_STRESS_DELAYED"] if build.delayed else []
-    return [*warnings, f"-{build.opt}", "-DWP_STRESS", *_sanitizer_flags(build), *delayed]
+    return [f"-{build.opt}", "-DWP_STRESS", *_sanitizer_flags(build), *delayed]
 
 
 def _sanitizer_flags(build: Build) -> list[str]:

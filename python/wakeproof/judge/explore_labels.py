@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wakeproof.errors import UsageError
+from wakeproof.judge.explored import shown
 
 _OPERATION = re.compile(
     r"\bwp_(?:(?:load|store|exchange|cas|fetch_add|fetch_or|fetch_and)_"
@@ -30,7 +31,7 @@ class LabelledSite:
     """One atomic operation: where it is, and what the comment before it says."""
 
     label: str
-    file: str  # base name
+    file: str  # as explored.shown says
     first: int  # line
     last: int
     order: str
@@ -50,10 +51,8 @@ class Labels:
     by_line: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def of(self, file: str, line: int) -> str:
-        """Return ``[G2]``, or "" where the line has no label; scenarios are ``stress/guard.c``."""
-        if file.startswith("stress/"):
-            return ""
-        label = self.by_line.get((Path(file).name, line))
+        """Return ``[G2]``, or "" where the line of `file` (see ``explored.shown``) has no label."""
+        label = self.by_line.get((file, line))
         return f"[{label}]" if label else ""
 
     def lines(self, label: str) -> list[tuple[str, int]]:
@@ -100,7 +99,7 @@ def sites(file: Path) -> list[LabelledSite]:
             first = text.count("\n", 0, operation.start()) + 1
             last = text.count("\n", 0, _closing(code, operation.end())) + 1
             plain = re.sub(r"\s+\*?\s*", " ", comment[2:-2]).strip()
-            found.append(LabelledSite(label[1], file.name, first, last, label[2], plain))
+            found.append(LabelledSite(label[1], shown(file), first, last, label[2], plain))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import tempfile
 import threading
@@ -15,11 +16,13 @@ from pathlib import Path
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge.explore_options import ExploreOptions
 from wakeproof.judge.explore_results import Event, Result, parse
+from wakeproof.judge.explored import shown
 from wakeproof.judge.process import Children
 
 GRACE_S = 60.0  # beyond the limit that the explorer keeps by itself
 LOOK_S = 0.5
 LINES_S = 60.0
+_ADDRESS = re.compile(r"@[0-9a-f]{5,16}\b")
 
 Tick = Callable[[dict[str, float]], None]
 """Called now and then with executions, states and seconds so far."""
@@ -43,24 +46,33 @@ def run_test(
 def _with_lines(children: Children, program: Path, result: Result) -> Result:
     """Give plain accesses, which the compiler reports by address, their lines."""
     events = [event for outcome in result.outcomes for event in outcome.example]
-    places = sorted({e.site.file for e in events if e.site and e.site.file.startswith("@")})
+    files = {e.site.file for e in events if e.site and e.site.file.startswith("@")}
+    places = sorted(files | set(_ADDRESS.findall(result.error)))
     if not places or shutil.which("addr2line") is None:
         return result
     calls = [f"{int(place[1:], 16) - 1:x}" for place in places]  # the return address is past it
     ended = children.run(["addr2line", "-e", str(program), *calls], timeout_s=LINES_S)
     lines = dict(zip(places, ended.output.splitlines(), strict=False))
 
-    def lined(event: Event) -> Event:
-        file, _, line = lines.get(event.site.file if event.site else "", "").rpartition(":")
+    def place(address: str) -> tuple[str, int]:
+        file, _, line = lines.get(address, "").rpartition(":")
         line = line.split(" ")[0]
-        if event.site is None or not line.isdigit():
+        return (shown(Path(file)), int(line)) if line.isdigit() else (address, 0)
+
+    def lined(event: Event) -> Event:
+        if event.site is None or event.site.file not in lines:
             return event
-        return replace(event, site=replace(event.site, file=Path(file).name, line=int(line)))
+        file, line = place(event.site.file)
+        return replace(event, site=replace(event.site, file=file, line=line))
+
+    def named(address: re.Match[str]) -> str:
+        file, line = place(address[0])
+        return f"{file}:{line}" if line else file
 
     outcomes = tuple(
         replace(o, example=tuple(lined(event) for event in o.example)) for o in result.outcomes
     )
-    return replace(result, outcomes=outcomes)
+    return replace(result, outcomes=outcomes, error=_ADDRESS.sub(named, result.error))
 
 
 def run_programs(

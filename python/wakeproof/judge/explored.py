@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done to C code so that the explorer can run it: flags, names of its files, its symbols.
+
+Source: ``kernel/seam.h`` (operations), ``stress/explorer/compiled.h`` (who answers them).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.errors import UsageError
+from wakeproof.judge.process import Children
+
+NM_S = 60.0
+LINKED = ["-no-pie", "-Wl,-z,now"]  # the first call of a function is as any other
+_FLAGS = ("-O1", "-g1", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-stack-protector",
+          "-fcf-protection=none", "-fno-pie")  # fmt: skip
+"""Every access calls a hook, and nothing depends on where the code is loaded."""
+_CLANG = ("-mllvm", "-tsan-instrument-read-before-write")
+"""Else of `x += 1` the write alone is reported."""
+
+_ATOMIC = re.compile(r"__tsan_atomic|__atomic_|atomic_")
+_KNOWN = re.compile(
+    r"wp_|stress_|__tsan_(?:unaligned_)?(?:read|write)|__tsan_(?:init|func_|mem)"
+    r"|__\w+[sdt]i[234]?$|(?:abort|abs|labs|llabs|__assert_fail|_GLOBAL_OFFSET_TABLE_)$"
+    r"|(?:mem(?:chr|cmp|cpy|move|set)|str(?:chr|cmp|len|ncmp))$"
+)
+"""The kernel's, the engine's, the compiler's, and functions of their arguments alone."""
+
+
+def flags(source: Path, compiler: str) -> list[str]:
+    """Return the flags for `source`; `compiler` is the text that its --version prints."""
+    return [*_FLAGS, *_CLANG * ("clang" in compiler), *_names(source)]
+
+
+def shown(file: Path) -> str:
+    """Return what sites call a source file: its name, unless a kernel file has the same.
+
+    ``guard.h`` is the kernel's, ``stress/guard.c`` ours; yours is ``race.c``, or ``folder/guard.c``
+    where its folder holds files with names of kernel files.
+    """
+    kernel = paths.sources() / "kernel"
+    if file.resolve().parent == kernel.resolve():
+        return file.name
+    clashes = any((file.parent / other.name).exists() for other in kernel.glob("*.[ch]"))
+    return f"{file.parent.name or '.'}/{file.name}" if clashes else file.name
+
+
+def _names(source: Path) -> list[str]:
+    """Return flags that make ``__FILE__`` what `shown` says, in `source` and what it includes."""
+    prefix = str(source)[: -len(source.name)]
+    to = shown(source)[: -len(source.name)]
+    own = [(prefix or source.name, to if prefix else shown(source))]
+    places = [*own, (f"{paths.sources() / 'kernel'}/", "")]
+    return [f"-fmacro-prefix-map={old}={new}" for old, new in places if old != new]
+
+
+def check(scenario: Path, compiled: str, children: Children) -> None:
+    """Refuse a scenario file whose object `compiled` needs what the explorer does not model.
+
+    Raises:
+        UsageError: it uses atomics past the seam, or calls what is neither kernel nor pure.
+    """
+    ended = children.run(["nm", "-u", compiled], timeout_s=NM_S)
+    needed = sorted(set(re.findall(r"\b[Uw] (\S+)$", ended.output, re.MULTILINE)))
+    atomics = [name for name in needed if _ATOMIC.match(name)]
+    if atomics:
+        raise UsageError(
+            f"{scenario} uses C11 atomics of its own ({', '.join(atomics)}): the explorer sees "
+            "those of kernel/order.h and stress/litmus.h alone; write them with these"
+        )
+    others = [name for name in needed if not _KNOWN.match(name)]
+    if others:
+        raise UsageError(
+            f"{scenario} calls {', '.join(others)}, which the explorer does not model: it knows "
+            "the functions of kernel/, and memory in the state"
+        )
