@@ -28,7 +28,8 @@ enum { NS_PER_S = 1000000000 };
 
 int wp_futex_wait(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns)
 {
-	static const int results[] = {WP_OK, WP_AGAIN, WP_TIMEOUT}; /* as enum explore_woken */
+	static const int results[] = {WP_OK, WP_AGAIN, WP_TIMEOUT,
+				      WP_INTERRUPTED}; /* as enum explore_woken */
 
 	return results[wp__explore(WP__EXPLORE_WAIT, word, sizeof(*word), 0,
 				   deadline_ns != WP_FOREVER, expected, WP__SITE("futex_wait"))];

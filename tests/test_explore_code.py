@@ -80,6 +80,7 @@ def test_code_that_cannot_be_explored_is_refused_with_the_reason(name: str, mess
 PLAIN = {
     "plain_same": {"0", "7"},
     "plain_add": {"0", "14"},
+    "plain_tail": {"18"},  # 9 bytes, up to the state's last, read by both
     "plain_of_atomic": {"0", "7"},  # written by an atomic, read plainly, ordered by the flag
     "plain_race": {"race"},
     "plain_overlap": "of mixed size",
@@ -144,3 +145,11 @@ def test_a_file_with_the_name_of_a_kernel_file_is_another_file(tmp_path: Path) -
         assert ("0,0" in judged.result.texts) == is_weaker
         steps = [event for found in judged.result.outcomes for event in found.example]
         assert {event.site.file for event in steps if event.site} == {"own/guard.c"}
+
+
+@pytest.mark.parametrize(("spurious", "texts"), [(0, {"0,1"}), (1, {"0,1", "1,1", "1,0"})])
+def test_a_signal_ends_a_wait_where_spurious_wakeups_do(spurious: int, texts: set[str]) -> None:
+    options = ExploreOptions(engine="both", spurious=spurious)
+    [scenario] = explore([SCENARIOS / "interrupted.c"], None, options).scenarios
+    assert (scenario.status, scenario.messages) == (HELD, ())
+    assert all(set(judged.result.texts) == texts for judged in scenario.judged)

@@ -80,6 +80,7 @@ typedef struct asked {
 /* What an actor has at the end of its stack. */
 typedef struct top {
 	uint64_t turns; /* of loops that wait for others and change memory */
+	uint64_t interrupts;
 	stress_result result;
 } top;
 

@@ -130,6 +130,27 @@ static explore_step step_of(int kind, unsigned size, int order, uint64_t operand
 	return step;
 }
 
+static top *own_top(void)
+{
+	return (top *)(void *)explore_stack_end(compiled_actor) - 1;
+}
+
+/* A wait whose word is as expected, and which a signal ends before anybody wakes it, was never seen
+ * in the queue: so it need not enter it. */
+static bool is_interrupted(const explore_step *wait, char *place, const wp__explore_site *site)
+{
+	explore_step choice = {.kind = EXPLORE_CHOOSE, .size = 8, .operand = 2,
+			       .order = EXPLORE_RELAXED, .location = NOTHING};
+	explore_step look = {.kind = EXPLORE_LOAD, .size = wait->size, .order = EXPLORE_RELAXED,
+			     .location = NOTHING};
+
+	if (compiled_actor == NOTHING || own_top()->interrupts == explore_interrupts_most ||
+	    !operate(choice, NULL, site))
+		return false;
+	own_top()->interrupts++;
+	return operate(look, place, site) == wait->expected;
+}
+
 uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int order,
 		     uint64_t operand, uint64_t expected, const wp__explore_site *site)
 {
@@ -138,6 +159,8 @@ uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int or
 	if (kind == EXPLORE_WAIT) {
 		step.has_deadline = operand != 0;
 		step.operand = 0;
+		if (is_interrupted(&step, (char *)(uintptr_t)place, site))
+			return EXPLORE_INTERRUPTED;
 	}
 	if (kind == EXPLORE_FAIL)
 		step.text = site->what;
@@ -174,12 +197,8 @@ _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int 
 
 void wp__explore_yield(void)
 {
-	top *mine;
-
-	if (compiled_actor == NOTHING || !explore_turns_most)
-		return;
-	mine = (top *)(void *)explore_stack_end(compiled_actor) - 1;
-	if (++mine->turns <= explore_turns_most)
+	if (compiled_actor == NOTHING || !explore_turns_most ||
+	    ++own_top()->turns <= explore_turns_most)
 		return;
 	compiled_now->program.is_bounded = true;
 	operate((explore_step){.kind = EXPLORE_ABANDON, .location = NOTHING}, NULL, NULL);

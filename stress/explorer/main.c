@@ -70,6 +70,7 @@ static void explore(explore_program *program, const explore_options *options,
 		    explore_report *report, bool by_states)
 {
 	explore_turns_most = (uint64_t)options->loop_bound;
+	explore_interrupts_most = (uint64_t)options->spurious;
 	for (;;) {
 		explore_estimate(0);
 		if (by_states && dump_file)

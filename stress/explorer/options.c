@@ -19,6 +19,7 @@ enum { ALL_MODELS = (1 << MODELS) - 1 };
 explore_override explore_overrides[EXPLORE_OVERRIDES];
 int explore_overrides_count;
 uint64_t explore_turns_most;
+uint64_t explore_interrupts_most;
 
 _Noreturn void explore_refuse(const char *option, const char *value, const char *allowed)
 {

@@ -21,4 +21,7 @@ extern int explore_overrides_count;
 /* Turns of a loop that waits and changes memory, per actor; 0: no bound. As explore_overrides. */
 extern uint64_t explore_turns_most;
 
+/* Waits of an actor that a signal interrupts, at the most: as many as wake spuriously. */
+extern uint64_t explore_interrupts_most;
+
 #endif

@@ -59,8 +59,8 @@ enum explore_order { /* in the order of C11's enumeration, plain first */
 	EXPLORE_SEQ_CST,
 };
 
-/* What EXPLORE_WAIT gives. */
-enum explore_woken { EXPLORE_WOKEN, EXPLORE_AGAIN, EXPLORE_TIMED_OUT };
+/* What EXPLORE_WAIT gives. The last is not the engines': see compiled_steps.c. */
+enum explore_woken { EXPLORE_WOKEN, EXPLORE_AGAIN, EXPLORE_TIMED_OUT, EXPLORE_INTERRUPTED };
 
 /* The step that a thread wants to take. */
 typedef struct explore_step {

@@ -60,6 +60,29 @@ WRITER(write_atomic, wp_store_relaxed(&state->word, 7))
 READER(read_atomic_plainly, *(uint32_t *)(void *)&state->word)
 TEST(plain_of_atomic, write_atomic, read_atomic_plainly);
 
+struct odd {
+	wp_atomic(uint8_t) flag;
+	struct tail {
+		char bytes[9];
+	} tail;
+};
+
+static void read_tail(void *at, stress_result *result)
+{
+	struct tail tail = ((struct odd *)at)->tail;
+
+	for (int i = 0; i < 9; i++)
+		result->r[0] += tail.bytes[i];
+}
+
+static void init_tail(void *at)
+{
+	memset(at, 1, sizeof(struct odd));
+}
+STRESS_TEST(plain_tail, .claim = "None.", .upholds = "None!None", .init = init_tail,
+	.state_size = sizeof(struct odd), .actors = {read_tail, read_tail}, .results = 1,
+	.outcomes = {{"*", ACCEPTABLE, "never judged"}});
+
 static void race(void *at, stress_result *result)
 {
 	result->r[0] = *(uint32_t *)(void *)&((struct state *)at)->word;
