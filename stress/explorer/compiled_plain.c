@@ -50,8 +50,10 @@ static void plain_long(char *place, unsigned size, bool writes, const void *from
 			      compiled_now->test->name, size);
 		return;
 	}
-	for (unsigned i = 0; i < size; i += 8)
-		plain(place + i, 8, false, from);
+	for (unsigned at = 0, part; at < size; at += part) {
+		part = size - at >= 8 ? 8 : size - at >= 4 ? 4 : size - at >= 2 ? 2 : 1;
+		plain(place + at, part, writes, from);
+	}
 }
 
 #define FROM __builtin_return_address(0)
@@ -78,6 +80,9 @@ void __tsan_init(void);
 void __tsan_func_exit(void);
 void __tsan_read_range(void *place, unsigned long size);
 void __tsan_write_range(void *place, unsigned long size);
+void *__tsan_memcpy(void *to, const void *from, unsigned long size);
+void *__tsan_memmove(void *to, const void *from, unsigned long size);
+void *__tsan_memset(void *to, int byte, unsigned long size);
 
 void __tsan_init(void)
 {
@@ -95,4 +100,23 @@ void __tsan_read_range(void *place, unsigned long size)
 void __tsan_write_range(void *place, unsigned long size)
 {
 	plain_long(place, (unsigned)size, true, FROM);
+}
+
+/* clang calls these from version 15 on; others call memcpy, memmove, memset. */
+void *__tsan_memcpy(void *to, const void *from, unsigned long size)
+{
+	return __tsan_memmove(to, from, size);
+}
+
+void *__tsan_memmove(void *to, const void *from, unsigned long size)
+{
+	plain_long((char *)(uintptr_t)from, (unsigned)size, false, FROM);
+	plain_long(to, (unsigned)size, true, FROM);
+	return memmove(to, from, size);
+}
+
+void *__tsan_memset(void *to, int byte, unsigned long size)
+{
+	plain_long(to, (unsigned)size, true, FROM);
+	return memset(to, byte, size);
 }

@@ -56,6 +56,10 @@ TEST(plain_memset, set_memory, read_low);
 WRITER(add, state->data.pair.low += 7; state->data.pair.low *= 2)
 TEST(plain_add, add, read_low);
 
+void *__tsan_memset(void *to, int byte, unsigned long size);
+WRITER(set_reported, __tsan_memset(state->data.bytes, 7, 3))
+TEST(plain_memset_reported, set_reported, read_low);
+
 WRITER(write_atomic, wp_store_relaxed(&state->word, 7))
 READER(read_atomic_plainly, *(uint32_t *)(void *)&state->word)
 TEST(plain_of_atomic, write_atomic, read_atomic_plainly);

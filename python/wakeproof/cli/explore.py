@@ -40,7 +40,7 @@ def explore(
     preemptions: Annotated[
         int | None, typer.Option(help="At most so many preemptions (engine states).")
     ] = None,
-    spurious: Annotated[int, typer.Option(help="Spurious wakeups per wait, signals per actor.")] = 0,
+    spurious: Annotated[int, typer.Option(help="Spurious wakeups per wait, and signals.")] = 0,
     timeouts: Annotated[bool, typer.Option(help="Waits with a deadline may time out.")] = True,
     loop_bound: Annotated[
         int, typer.Option(help="Passes through a loop that writes (0: no bound).")
