@@ -40,6 +40,7 @@ def programs(tmp_path: Path) -> Path:
 
 ERRORS = {
     "explore --model arm": "unknown model 'arm'; there are sc, tso, rc11, all",
+    "explore --model ,": "no model to explore: give sc, tso, rc11 or all",
     "explore --engine fast": "unknown engine 'fast'; there are auto, graphs, states, both",
     "explore --engine states --model all": "engine states knows sc and tso",
     "explore --sample often": "unknown sample 'often'; write random",
@@ -73,6 +74,26 @@ def test_a_program_that_cannot_be_read_is_exit_2(wakeproof: Command, tmp_path: P
     assert f"{file}: p: line 3: foo is not an operation" in ended.stderr
     file.write_text("\n")
     assert "holds no program" in wakeproof("explore", str(file)).stderr
+
+
+def test_a_folder_that_cannot_be_made_is_one_line_and_exit_3(wakeproof: Command) -> None:
+    for command in ("explore", "orders"):
+        ended = wakeproof(command, "--save", "/proc/none/here")
+        expected = "wakeproof: /proc/none: No such file or directory\n"
+        assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", expected)
+
+
+def test_a_disk_that_is_full_is_one_line_and_leaves_no_half_a_file(
+    wakeproof: Command, programs: Path, tmp_path: Path
+) -> None:
+    wakeproof("explore", str(programs), "-t", "fine")  # builds the explorer
+    saved, program = tmp_path / "saved", str(Path(sys.executable).with_name("wakeproof"))
+    command = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", program, "explore", str(programs)]
+    ended = subprocess.run(
+        [*command, "--save", str(saved)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (ended.returncode, ended.stderr) == (3, "wakeproof: File too large\n")
+    assert list(saved.iterdir()) == []
 
 
 def test_help_shows_examples(wakeproof: Command) -> None:

@@ -48,7 +48,7 @@ def test_a_token_is_read_as_it_was_written() -> None:
     assert explore_tokens.decode(token.text).text == token.text
 
 
-@pytest.mark.parametrize("text", ["", "abc", "eNpLy0", "é", "WyIxIl0="])
+@pytest.mark.parametrize("text", ["", "abc", "eNpLy0", "é", "WyIxIl0=", "eJwzBQAANgA2"])
 def test_what_is_no_token_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no token"):
         explore_tokens.decode(text)

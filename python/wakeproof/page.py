@@ -35,10 +35,14 @@ def check_folder(option: str, file: Path | None) -> None:
     """Check, before a long job starts, that its report can be written.
 
     Raises:
-        UsageError: `file`, given with `option`, lies in no folder that exists.
+        UsageError: `file`, given with `option`, is a folder, or lies in none that exists.
     """
-    if file is not None and not file.absolute().parent.is_dir():
+    if file is None:
+        return
+    if not file.absolute().parent.is_dir():
         raise UsageError(f"{option} {file}: there is no folder {file.absolute().parent}")
+    if file.is_dir():
+        raise UsageError(f"{option} {file}: this is a folder; name a file")
 
 
 def write(file: Path, title: str, show: Callable[[Console], None]) -> None:

@@ -7,6 +7,7 @@ Exit codes: 0 all claims hold, 1 a claim is violated, 2 usage, 3 the environment
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -50,6 +51,12 @@ def main() -> None:
     except TyperException as error:  # an unknown command or option, a value of the wrong kind
         code = errors.EXIT_USAGE
         _say(_one_line(error.format_message()))
+    except BrokenPipeError:  # `wakeproof explore | head`: nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = errors.EXIT_VIOLATED
+    except OSError as error:  # a full disk, a folder that may not be written
+        code = errors.EXIT_ENVIRONMENT
+        _say(": ".join(filter(None, (error.filename, error.strerror or str(error)))))
     raise SystemExit(code)
 
 

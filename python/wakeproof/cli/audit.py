@@ -50,7 +50,7 @@ def audit(
 
     Examples:
 
-      wakeproof audit                   model checking, explorer, quick stress
+      wakeproof audit                   every judge, quick stress: ten minutes
 
       wakeproof audit --mode tough      before a release
 

@@ -23,7 +23,7 @@ above. Nanoseconds differ between machines and hours by up to 3x; compare ratios
 
 def bench(
     regex: Annotated[
-        str | None, typer.Option("-t", "--tests", metavar="REGEX", help="Only these rows.")
+        str | None, typer.Option("-t", metavar="REGEX", help="Only these rows.")
     ] = None,
     seconds: Annotated[float, typer.Option(help="Measuring time per row.")] = 0.5,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

@@ -22,7 +22,7 @@ SHOWN = "MCSearch_shipped.cfg"
 
 def check(
     pattern: Annotated[
-        str | None, typer.Option("-t", help="Only configurations whose name matches.")
+        str | None, typer.Option("-t", metavar="REGEX", help="Only configurations of such a name.")
     ] = None,
     full: Annotated[bool, typer.Option(help="The large ones as well (up to an hour).")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

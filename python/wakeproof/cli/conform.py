@@ -15,7 +15,7 @@ from wakeproof.judge.conform import ConformReport, ConformResult
 
 def conform(
     pattern: Annotated[
-        str | None, typer.Option("-t", help="Only concepts whose name matches.")
+        str | None, typer.Option("-t", metavar="REGEX", help="Only concepts of such a name.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     twins: Annotated[bool, typer.Option(help="The twins too: each must differ.")] = True,
@@ -24,7 +24,7 @@ def conform(
 
     Examples:
 
-      wakeproof conform                  every concept, with its twins
+      wakeproof conform                  every concept, with its twins: a quarter of an hour
 
       wakeproof conform -t parker        one concept
 

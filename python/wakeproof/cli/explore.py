@@ -24,10 +24,11 @@ from wakeproof.judge.explore_options import ExploreOptions, bytes_of, models_of,
 def explore(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Scenarios (.c) or programs (text) of your own."),
+        typer.Argument(metavar="FILE", help="Scenarios (.c) or programs (text) of your own."),
     ] = None,
     pattern: Annotated[
-        str | None, typer.Option("-t", help="Only scenarios, twins and programs of such a name.")
+        str | None,
+        typer.Option("-t", metavar="REGEX", help="Only what has such a name."),
     ] = None,
     model: Annotated[
         str | None,
@@ -86,7 +87,7 @@ def explore(
     if preemptions is not None and engine == "auto":
         engine = "states"  # the only one that has preemptions
     options = ExploreOptions(
-        models=models_of(model or ("sc,tso" if engine == "states" else "all")),
+        models=models_of(("sc,tso" if engine == "states" else "all") if model is None else model),
         engine=engine, loop_bound=loop_bound, preemptions=preemptions,
         timeouts=timeouts, spurious=spurious, sample=samples, pct_depth=depth, seed=seed,
         linux_futex=_one_of("--futex", futex, ("none", "linux")) == "linux",
@@ -97,6 +98,8 @@ def explore(
         max_bytes=bytes_of(max_bytes), seconds=seconds,
         orders=tuple(o for text in order or () for o in _orders(text, labels)),
     ).checked()  # fmt: skip
+    if save is not None:
+        save.mkdir(parents=True, exist_ok=True)  # or fail now, not after minutes
     given = scenarios.find(files) if files else None
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:

@@ -28,9 +28,11 @@ COLUMNS = ("site", "where", "order", "weaker", "verdict", "killed by", "model", 
 def orders(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Scenarios of your own, with labelled sites."),
+        typer.Argument(metavar="FILE", help="Scenarios of your own, with labelled sites."),
     ] = None,
-    pattern: Annotated[str | None, typer.Option("-t", help="Only sites of such a label.")] = None,
+    pattern: Annotated[
+        str | None, typer.Option("-t", metavar="REGEX", help="Only sites of such a label.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Runs at once (default: one per CPU).")] = None,
     seconds: Annotated[float, typer.Option(help="Limit of each run (0: none).")] = judge.SECONDS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -51,6 +53,8 @@ def orders(
 
       wakeproof orders path/to/race.c      labelled sites of your own file, by its scenarios
     """
+    if save is not None:
+        save.mkdir(parents=True, exist_ok=True)  # or fail now, not after minutes
     screen = report.console(stderr=as_json)
     with StressProgress(screen) as progress:
         found = judge.orders(

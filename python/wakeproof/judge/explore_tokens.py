@@ -93,7 +93,7 @@ def decode(text: str) -> Token:
     try:
         packed = base64.urlsafe_b64decode(text.strip() + "=" * (-len(text.strip()) % 4))
         version, *values = json.loads(zlib.decompress(packed))
-    except (binascii.Error, zlib.error, ValueError) as error:
+    except (binascii.Error, zlib.error, TypeError, ValueError) as error:
         raise UsageError(f"no token: {text[:40]}{'...' * (len(text) > 40)}") from error
     if version != VERSION:
         raise UsageError(f"the token is of version {version}, this is version {VERSION}")
