@@ -71,7 +71,7 @@ int64_t wp_clock_ns(void)
 
 /* WAIT_BITSET and not WAIT: its deadline is absolute, so a restarted wait does not start its time
  * anew. */
-int wp_futex_wait(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns)
+static int wait_bitset(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns)
 {
 	struct timespec deadline, *until = NULL;
 	long rc;
@@ -101,9 +101,15 @@ int wp_futex_wait(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline
 	}
 }
 
+int wp_futex_wait(wp_atomic(uint32_t) *word, uint32_t expected, int64_t deadline_ns)
+{
+	return WP__SYSTEM("futex_wait", word, expected, wait_bitset(word, expected, deadline_ns));
+}
+
 int wp_futex_wake(wp_atomic(uint32_t) *word, int count)
 {
-	return (int)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+	return WP__SYSTEM("futex_wake", word, count,
+			  (int)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0));
 }
 
 int64_t wp_clock_ns(void)
@@ -124,20 +130,27 @@ void wp_event_close(int event)
 	close(event);
 }
 
-void wp_event_signal(int event)
+static bool add_one(int event)
 {
 	uint64_t one = 1;
 
 	/* A full counter (EAGAIN) is readable already: the poller wakes. */
 	while (write(event, &one, sizeof(one)) < 0 && errno == EINTR)
 		continue;
+	return true;
+}
+
+void wp_event_signal(int event)
+{
+	(void)WP__SYSTEM("event_signal", 0, event, add_one(event));
 }
 
 bool wp_event_take(int event)
 {
 	uint64_t count;
 
-	return read(event, &count, sizeof(count)) == sizeof(count);
+	return WP__SYSTEM("event_take", 0, event,
+			  read(event, &count, sizeof(count)) == sizeof(count));
 }
 
 #endif

@@ -26,7 +26,7 @@ bool wp_fence_heavy_register(void)
 	return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
-bool wp_fence_heavy(void)
+bool(wp_fence_heavy)(void) /* in brackets: recorded, its name is a macro */
 {
 	/* An exec clears the registration: try once more before giving up. */
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||

@@ -71,7 +71,8 @@
 #define WP__TSAN 1
 #endif
 #endif
-#if defined(__x86_64__) && defined(__clang__) && !defined(WP__TSAN) && !defined(WP_EXPLORE)
+#if defined(__x86_64__) && defined(__clang__) && !defined(WP__TSAN) && !defined(WP_EXPLORE) && \
+	!defined(WP_EVENTS)
 #define wp_fence_seq_cst() WP__SEAM(wp__fence_locked())
 WP_INLINE void wp__fence_locked(void)
 {
@@ -93,6 +94,9 @@ WP_INLINE void wp__fence_locked(void)
 #define wp_fence_heavy() WP__HEAVY_FENCE()
 #else
 bool wp_fence_heavy(void);
+#ifdef WP_EVENTS
+#define wp_fence_heavy() WP__SYSTEM("", 0, 0, (wp_fence_heavy)())
+#endif
 #endif
 
 /* Once per process before the first heavy fence; again is harmless. False: use seq_cst fences

@@ -3,6 +3,7 @@
  *
  *   product               the C11 operation
  *   -DWP_STRESS_DELAYED   the same after a random delay (stress/engine/delay.c)
+ *   -DWP_EVENTS           the same, recorded with stamps before and after (events.h)
  *   -DWP_EXPLORE          a call of wp__explore, which does it when and as the model allows
  *                         (stress/explorer/compiled_steps.c)
  *
@@ -129,6 +130,63 @@ void wp__explore_yield(void);
 #define WP__CHOOSE(n)                                                                   \
 	((unsigned)wp__explore(WP__EXPLORE_CHOOSE, 0, 0, 0, (n), 0, WP__SITE("choose")))
 
+#elif defined(WP_EVENTS)
+
+#include "events.h"
+
+#define WP__WORD(v) ((uint64_t)(uintptr_t)(v))
+#define WP__VALUE_OF(p) __typeof__(atomic_load_explicit((p), memory_order_relaxed))
+#define WP__SITE(name) \
+	__extension__({ static const wp_event_site wp__site = {__FILE__, __LINE__, name}; &wp__site; })
+/* An operation that gives what it read; `wp__v` in it is the operand. */
+#define WP__RECORD(p, v, operation)                                                         \
+	__extension__({                                                                    \
+		WP__VALUE_OF(p) wp__v = (v);                                               \
+		wp_event *wp__event =                                                      \
+			wp__event_begin(WP__SITE(""), (uintptr_t)(p), WP__WORD(wp__v));    \
+		WP__VALUE_OF(p) wp__read = (operation);                                    \
+		wp__event_end(wp__event, WP__WORD(wp__read), 1);                           \
+		(void)wp__v;                                                               \
+		wp__read;                                                                  \
+	})
+/* Anything else: a system call, a fence, a choice. */
+#define WP__SYSTEM(name, p, operand, call)                                                    \
+	__extension__({                                                                      \
+		wp_event *wp__event =                                                        \
+			wp__event_begin(WP__SITE(name), (uintptr_t)(p), (uint64_t)(operand)); \
+		__typeof__(call) wp__result = (call);                                        \
+		wp__event_end(wp__event, (uint64_t)wp__result, 1);                           \
+		wp__result;                                                                  \
+	})
+#define WP__INIT(p, v) atomic_init((p), (v))
+#define WP__LOAD(p, order) WP__RECORD(p, 0, atomic_load_explicit((p), (order)))
+#define WP__STORE(p, v, order) \
+	((void)WP__RECORD(p, v, (atomic_store_explicit((p), wp__v, (order)), wp__v)))
+#define WP__EXCHANGE(p, v, order) \
+	WP__RECORD(p, v, atomic_exchange_explicit((p), wp__v, (order)))
+#define WP__FETCH_ADD(p, v, order) \
+	WP__RECORD(p, v, atomic_fetch_add_explicit((p), wp__v, (order)))
+#define WP__FETCH_OR(p, v, order) \
+	WP__RECORD(p, v, atomic_fetch_or_explicit((p), wp__v, (order)))
+#define WP__FETCH_AND(p, v, order) \
+	WP__RECORD(p, v, atomic_fetch_and_explicit((p), wp__v, (order)))
+#define WP__CAS(p, expected, v, order, fail_order)                                              \
+	__extension__({                                                                        \
+		WP__VALUE_OF(p) wp__v = (v);                                                   \
+		wp_event *wp__event =                                                          \
+			wp__event_begin(WP__SITE(""), (uintptr_t)(p), WP__WORD(wp__v));        \
+		_Bool wp__done = atomic_compare_exchange_strong_explicit((p), (expected), wp__v, \
+									 (order), (fail_order)); \
+		wp__event_end(wp__event, WP__WORD(*(expected)), wp__done);                     \
+		wp__done;                                                                      \
+	})
+#define WP__CAS_WEAK WP__CAS
+#define WP__FENCE(order) ((void)WP__SYSTEM("", 0, 0, (atomic_thread_fence(order), 0)))
+#define WP__LIGHT_FENCE() \
+	((void)WP__SYSTEM("", 0, 0, (atomic_signal_fence(memory_order_seq_cst), 0)))
+#define WP__STEP() ((void)WP__SYSTEM("", 0, 0, 0))
+#define WP__YIELD() ((void)sched_yield())
+
 #else
 
 #ifdef WP_STRESS_DELAYED
@@ -153,6 +211,7 @@ void wp__stress_delay(void); /* stretches the window before each access */
 						       (fail_order)))
 #define WP__FENCE(order) WP__SEAM(atomic_thread_fence(order))
 #define WP__LIGHT_FENCE() WP__SEAM(atomic_signal_fence(memory_order_seq_cst))
+#define WP__SYSTEM(name, p, operand, call) (call)
 #define WP__STEP() ((void)0)
 #define WP__YIELD() ((void)sched_yield())
 
