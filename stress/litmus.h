@@ -35,7 +35,8 @@
 #define litmus_choose(n) WP__CHOOSE(n)
 #else
 #include <time.h>
-WP_INLINE unsigned litmus_choose(unsigned n)
+#define litmus_choose(n) WP__SYSTEM("", 0, n, litmus__choose(n))
+WP_INLINE unsigned litmus__choose(unsigned n)
 {
 	struct timespec now;
 

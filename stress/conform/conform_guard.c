@@ -31,6 +31,11 @@ static void init(void *at)
 	state->event = wp_event_open();
 }
 
+static void fini(void *at)
+{
+	wp_event_close(((struct state *)at)->event);
+}
+
 static void init_asymmetric(void *at)
 {
 	init(at);
@@ -93,12 +98,12 @@ static void producer_3(void *at, stress_result *result)
 
 STRESS_TEST(conform_guard, .claim = "The compiled guard is the specified one.",
 	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
-	.actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
+	.fini = fini, .actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
 	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
 
 STRESS_TEST(conform_guard_asymmetric, .claim = "So is the one with the heavy fence.",
 	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init_asymmetric,
-	.actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
+	.fini = fini, .actors = {poller, producer_1, producer_2, producer_3}, .results = 1,
 	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
 
 /* The same with a place to block. */
@@ -137,5 +142,5 @@ static void meeting_producer_2(void *at, stress_result *result)
 
 STRESS_TEST(conform_guard_rendezvous, .claim = "So is the one with a condition.",
 	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
-	.actors = {blocking_poller, meeting_producer_1, meeting_producer_2}, .results = 1,
+	.fini = fini, .actors = {blocking_poller, meeting_producer_1, meeting_producer_2}, .results = 1,
 	.blocking = 1, .outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});

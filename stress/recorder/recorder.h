@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * recorder.h - runs one scenario again and again on real cores and prints what its actors did.
+ *
+ *   actor, a thread each                  main
+ *   wait for the round                    renew the state, empty the rings, begin the round
+ *   run; each event after a random        an actor is at its limit, or all sleep: stop all
+ *   delay; at the limit, or stopped:      all have ended or sleep: wake the sleepers, to end them
+ *   leave                                 print the rings
+ *
+ * Why it works  An actor is left before an access or after a sleep, so what is recorded is the
+ *               beginning of what it would have done. A sleeper is woken by hand only when nobody
+ *               is left who could wake it or fail to; its last event then has no end.
+ * Spec          none. Evidence  tests/test_traces.py.
+ *
+ * Compiled without -DWP_EVENTS: the recorder does not record itself. Output, a line each:
+ *   r ROUND                                                           a round begins
+ *   e ACTOR BEGIN END FILE LINE NAME PLACE OPERAND RESULT HAPPENED    end 0: it did not come back
+ *   x ACTOR returned|stopped
+ *   end ROUNDS
+ * PLACE is an offset in the state, or -; values that are such an address are @OFFSET. */
+#ifndef WP_STRESS_RECORDER_H
+#define WP_STRESS_RECORDER_H
+
+#include <pthread.h>
+#include <setjmp.h>
+
+#include "../stress.h"
+#include "events.h"
+
+enum recorder_place { RUNNING, ASLEEP, RETURNED, STOPPED };
+
+/* One thread. Written by it; between rounds by main. */
+typedef struct recorder_actor {
+	_Alignas(WP_LINE) wp_events events; /* first: wp_events_mine is it */
+	wp_atomic(int) place;
+	wp_atomic(uintptr_t) word; /* that it sleeps on */
+	uint64_t random;
+	uint64_t pace; /* events between two that give the CPU away, about */
+	int index;
+	jmp_buf out;
+	pthread_t thread;
+} recorder_actor;
+
+typedef struct recorder {
+	const stress_test *test;
+	int actors_count;
+	uint64_t rounds, limit, ring, seed; /* limit: events per actor and round */
+	char *state;
+	size_t state_bytes;
+	_Atomic(uint64_t) clock;
+	wp_atomic(uint64_t) round; /* now running. Writer: main. */
+	wp_atomic(int) stop;       /* Writer: main. */
+	recorder_actor actors[STRESS_ACTORS];
+} recorder;
+
+extern recorder recorder_all;
+
+/* actor.c */
+void recorder_before(wp_events *events);
+void *recorder_body(void *actor);
+
+/* oversee.c */
+void recorder_oversee(void); /* until all actors have ended [main | blocks] */
+
+/* print.c */
+void recorder_print(const recorder_actor *actor);
+
+#endif
