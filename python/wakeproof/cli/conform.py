@@ -9,8 +9,11 @@ import typer
 from rich.console import Console
 
 from wakeproof import errors, report
+from wakeproof.cli import traces as recorded
 from wakeproof.judge import conform as judge
+from wakeproof.judge import traces as tracing
 from wakeproof.judge.conform import ConformReport, ConformResult
+from wakeproof.judge.traces import TraceResult
 
 
 def conform(
@@ -19,6 +22,12 @@ def conform(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     twins: Annotated[bool, typer.Option(help="The twins too: each must differ.")] = True,
+    traces: Annotated[
+        int, typer.Option(metavar="N", help="Instead: N recorded runs per concept on real cores.")
+    ] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Of --traces: delays, and which runs are tampered.")
+    ] = 1,
 ) -> None:
     """Compare the state graph of the compiled code with TLC's of its spec; twins must differ.
 
@@ -29,8 +38,12 @@ def conform(
       wakeproof conform -t parker        one concept
 
       wakeproof conform --no-twins       the comparisons that must show no difference
+
+      wakeproof conform --traces 2000    what real threads did must be behaviours of the specs
     """
     screen = report.console(stderr=as_json)
+    if traces:
+        _traces(screen, pattern, traces, seed, as_json=as_json, twins=twins)
 
     def show(result: ConformResult) -> None:
         verdict = "equal" if result.difference is None else f"{result.differences:,} differences"
@@ -43,6 +56,21 @@ def conform(
         print(report.to_json(summary(found)))
     else:
         _print(screen, found)
+    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+
+
+def _traces(
+    screen: Console, pattern: str | None, count: int, seed: int, *, as_json: bool, twins: bool
+) -> None:
+    def show(result: TraceResult) -> None:
+        style = "" if result.holds else "bold red"
+        screen.print(recorded.line(result), markup=False, style=style)
+
+    found = tracing.traces(pattern, count=count, seed=seed, twins=twins, progress=show)
+    if as_json:
+        print(report.to_json(recorded.summary(found)))
+    else:
+        recorded.show(screen, found)
     raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
 
 

@@ -32,8 +32,8 @@ KEPT_S = 86400.0  # what nobody used for a day is built from sources that have c
 class Build:
     """One compilation: optimisation, delayed or plain, a twin's name, a sanitizer's name.
 
-    Its kind is ``stress`` (real cores), ``explored`` (scenario and kernel under the explorer) or
-    ``explorer`` (the explorer itself).
+    Its kind is ``stress`` (real cores), ``recorded`` (real cores, every access an event),
+    ``explored`` (scenario and kernel under the explorer) or ``explorer`` (the explorer itself).
     """
 
     opt: str = "O2"
@@ -96,7 +96,8 @@ class Builder:
             return self.explorer(scenario, build.twin)
         stress, kernel = self._sources / "stress", self._sources / "kernel"
         engine = Build(sanitizer=build.sanitizer)
-        jobs = [(path, engine) for path in sorted((stress / "engine").glob("*.c"))]
+        runner = stress / ("recorder" if build.kind == "recorded" else "engine")
+        jobs = [(path, engine) for path in sorted(runner.glob("*.c"))]
         jobs += [(path, build) for path in sorted(kernel.glob("*.c"))]
         jobs.append((scenario, build))
         return self._program(scenario, jobs, build, [*_sanitizer_flags(build), "-pthread"])
@@ -209,8 +210,9 @@ def _twin_flag(twin: str) -> str:
 def _kind_flags(build: Build) -> list[str]:
     if build.kind == "explorer":
         return ["-O2", "-fno-pie", "-D_GNU_SOURCE="]
-    delayed = ["-DWP_STRESS_DELAYED"] if build.delayed else []
-    return [f"-{build.opt}", "-DWP_STRESS", *_sanitizer_flags(build), *delayed]
+    seam = ["-DWP_STRESS_DELAYED"] if build.delayed else []
+    seam += ["-DWP_EVENTS"] if build.kind == "recorded" else []
+    return [f"-{build.opt}", "-DWP_STRESS", *_sanitizer_flags(build), *seam]
 
 
 def _sanitizer_flags(build: Build) -> list[str]:

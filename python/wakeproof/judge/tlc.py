@@ -83,6 +83,7 @@ class TlcResult:
     stuttering: bool  # liveness: the last state is repeated for ever
     message: str  # the first lines of an error that is not a verdict
     seconds: float
+    output: str = ""  # all of it
 
 
 def run(
@@ -132,6 +133,7 @@ def read_result(child: Finished, seconds: float) -> TlcResult:
         stuttering=stuttering,
         message="" if outcome.is_violation else _error(child, messages),
         seconds=seconds,
+        output=child.output,
     )
 
 

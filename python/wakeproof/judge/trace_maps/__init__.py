@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of `wakeproof conform --traces`, one module per concept."""
+
+from __future__ import annotations
+
+from wakeproof.judge.trace_concept import TraceConcept
+from wakeproof.judge.trace_maps.guard import GUARD_ASYMMETRIC_TRACES, GUARD_TRACES
+from wakeproof.judge.trace_maps.idleset import IDLESET_TRACES
+from wakeproof.judge.trace_maps.mpsc import MPSC_TRACES
+from wakeproof.judge.trace_maps.parker import PARKER_TRACES
+from wakeproof.judge.trace_maps.ticket import TICKET_TRACES
+
+TRACED: tuple[TraceConcept, ...] = (
+    PARKER_TRACES, TICKET_TRACES, IDLESET_TRACES, GUARD_TRACES, GUARD_ASYMMETRIC_TRACES,
+    MPSC_TRACES,
+)  # fmt: skip

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guard on real cores, with a real eventfd: symmetric, and asymmetric with a real membarrier."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wakeproof.judge.conform_maps.guard import GUARD, GUARD_ASYMMETRIC, PRODUCERS, THREADS
+from wakeproof.judge.trace_concept import NOTHING, Step, TraceConcept, each
+from wakeproof.judge.trace_events import Event
+
+ITEMS = 3
+Steps = tuple[Step, ...]
+
+
+def items(word: int) -> frozenset[str]:
+    """Return the queue."""
+    return frozenset(f"p{1 + item}" for item in range(ITEMS) if word >> item & 1)
+
+
+def explain(thread: int, event: Event) -> tuple[Steps, ...]:
+    """Give the steps for one event."""
+    step = _of_poller(event) if thread == 0 else _of_producer(THREADS[thread], event)
+    return ((step,),) if step else ()
+
+
+def _of_poller(event: Event) -> Step | None:
+    queue = {"queue": items(event.result)}
+    match event.site:
+        case "Poll" | "G8":
+            return None
+        case "Take":
+            left = {"queue": items(event.result & event.operand)}
+            return Step("Poll" if left != queue else NOTHING, (), queue, left)
+        case "Empty":
+            sleeps = {"poller": "announce"}
+            return Step(NOTHING, (), queue) if event.result else Step("Poll", (), queue, sleeps)
+        case "G1":
+            return Step("Announce", (), {}, {"asleep": event.operand})
+        case "G2" | "G9":
+            return Step("Fence")
+        case "Check":
+            return Step("Check", (), queue)
+        case "Block":
+            return Step("End", ("timeout",)) if event.result else None
+        case "event_take":
+            return Step("Block") if event.result else Step(NOTHING, (), {"token": False})
+        case "G7":
+            return Step("Leave", (), {"asleep": event.result}, {"asleep": event.operand})
+    raise KeyError(event.site)
+
+
+def _of_producer(who: str, event: Event) -> Step | None:
+    match event.site:
+        case "Push":
+            return Step("Push", (who,), {"queue": items(event.result)},
+                        {"queue": items(event.result | event.operand)})  # fmt: skip
+        case "G4":
+            return Step("SignalFence", (who,))
+        case "G8":
+            return None
+        case "G5" | "G10":
+            return Step("Look", (who,), {"asleep": event.result})
+        case "G6":
+            return Step("Claim", (who,), {"asleep": event.result}, {"asleep": event.operand})
+        case "event_signal":
+            return Step("Wake", (who,))
+    raise KeyError(event.site)
+
+
+def at_end(thread: int) -> Steps:
+    """Return that a producer has pushed once; the poller goes on for ever."""
+    return (Step(NOTHING, (), {f"producer.{THREADS[thread]}": "done"} if thread else {}),)
+
+
+GUARD_TRACES = TraceConcept(
+    concept=GUARD,
+    explain=each(explain),
+    at_end=at_end,
+    twins=("guard_wake_unpaid",),
+)
+GUARD_ASYMMETRIC_TRACES = replace(
+    GUARD_TRACES,
+    concept=GUARD_ASYMMETRIC,
+    hidden=tuple(("Reach", (who.strip('"'),)) for (who,) in PRODUCERS),
+    twins=(),
+)

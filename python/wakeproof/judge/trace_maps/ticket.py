@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ticket on real cores: the spec's numbers are distances from `serving`, which [T2] alone tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from wakeproof.judge.conform_maps.ticket import THREADS, TICKET
+from wakeproof.judge.trace_concept import NOTHING, Cell, Step, TraceConcept
+from wakeproof.judge.trace_events import Event
+
+
+def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
+    """Give a step per event; the read of `serving` that ends no wait is none."""
+    found = []
+    my = 0
+    for event in events:
+        if event.site == "T1":
+            my = event.result
+        found.append(Cell(event, (_step(THREADS[thread], event, my),)))
+    return found
+
+
+def _step(who: str, event: Event, my: int) -> Step:
+    match event.site:
+        case "T1":
+            return Step("Acquire")
+        case "T2":
+            return Step("Enter" if event.result == my else NOTHING, (),
+                        {"my.owner": my - event.result})  # fmt: skip
+        case "T3":
+            return Step("Look", (who,))
+        case "T4":
+            where = "inside" if event.happened else "idle"
+            return Step("Claim", (who,), {}, {f"thread.{who}": where})
+        case "T5":
+            return Step("Release", (who,))
+    raise KeyError(event.site)
+
+
+TICKET_TRACES = TraceConcept(
+    concept=replace(TICKET, bounds="owner, 2 stealers", declares="", bounded={}),
+    explain=explain,
+    at_end=lambda thread: (Step(NOTHING, (), {f"thread.{THREADS[thread]}": "idle"}),),
+    twins=("ticket_no_cas",),
+)
