@@ -13,7 +13,7 @@
 #include "litmus.h"
 #include "stress.h"
 
-enum { ITEMS = 3 };
+enum { ITEMS = 3, SOON_NS = 30000 };
 
 struct state {
 	_Alignas(64) wp_guard guard;
@@ -116,7 +116,7 @@ _Noreturn static void blocking_poller(void *at, stress_result *result)
 		poll_all(state);
 		wp_guard_announce(&state->rendezvous.guard);
 		if (litmus_load(&state->queue, relaxed) == 0) /* [Check] */
-			wp_rendezvous_block(&state->rendezvous, 1);
+			wp_rendezvous_block(&state->rendezvous, wp_clock_ns() + SOON_NS);
 		else
 			wp_guard_leave(&state->rendezvous.guard);
 	}

@@ -9,7 +9,7 @@
 
 enum {
 	LOOK_NS = 50000,      /* how often main looks at the actors */
-	ASLEEP_NS = 50000000, /* all that are left sleep: nobody will come */
+	ASLEEP_NS = 1000000,  /* all that are left sleep: nobody will come */
 	LONG_NS = 2000000000, /* a round that takes this long is stopped */
 };
 

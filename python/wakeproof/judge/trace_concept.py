@@ -99,9 +99,10 @@ class Step:
         return f"{self.action}{arguments}" if self.action else "(no step)"
 
     def tla(self, calls: Mapping[tuple[str, tuple[str, ...]], str]) -> str:
-        """Return the step as an action; `calls` says how each action is written."""
+        """Return the step as an action; `calls` says how each of the spec's is written."""
         parts = [_test(where, what, "") for where, what in self.before.items()]
-        parts.append(calls[self.action, self.arguments] if self.action else "UNCHANGED vars")
+        own = calls.get((self.action, self.arguments), "FALSE")
+        parts.append(own if self.action else "UNCHANGED vars")
         parts += [_test(where, what, "'") for where, what in self.after.items()]
         return " /\\ ".join(parts)
 

@@ -165,7 +165,7 @@ class _Judge:
         program = self.builder.program(scenario, Build(kind="recorded", twin=twin or None))
         names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
         command = [str(program), "--test", concept.test, "--rounds", str(count), "--limit",
-                   str(table.limit), "--seed", str(self.seed)]  # fmt: skip
+                   str(table.limit), "--ring", "256", "--seed", str(self.seed)]  # fmt: skip
         ended = self.children.run(command, timeout_s=RECORD_TIMEOUT_S)
         if ended.code or ended.timed_out:
             raise JudgeError(f"the recorder on {concept.test}: {ended.output.strip()[-400:]}")

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from wakeproof.judge.trace_concept import TraceConcept
+from wakeproof.judge.trace_maps.carrier import CARRIER_TRACES
 from wakeproof.judge.trace_maps.guard import GUARD_ASYMMETRIC_TRACES, GUARD_TRACES
 from wakeproof.judge.trace_maps.idleset import IDLESET_TRACES
 from wakeproof.judge.trace_maps.mpsc import MPSC_TRACES
 from wakeproof.judge.trace_maps.parker import PARKER_TRACES
+from wakeproof.judge.trace_maps.rendezvous import RENDEZVOUS_TRACES
 from wakeproof.judge.trace_maps.ticket import TICKET_TRACES
 
 TRACED: tuple[TraceConcept, ...] = (
     PARKER_TRACES, TICKET_TRACES, IDLESET_TRACES, GUARD_TRACES, GUARD_ASYMMETRIC_TRACES,
-    MPSC_TRACES,
+    RENDEZVOUS_TRACES, MPSC_TRACES, CARRIER_TRACES,
 )  # fmt: skip

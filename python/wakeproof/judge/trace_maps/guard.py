@@ -20,11 +20,12 @@ def items(word: int) -> frozenset[str]:
 
 def explain(thread: int, event: Event) -> tuple[Steps, ...]:
     """Give the steps for one event."""
-    step = _of_poller(event) if thread == 0 else _of_producer(THREADS[thread], event)
+    step = of_poller(event) if thread == 0 else of_producer(THREADS[thread], event)
     return ((step,),) if step else ()
 
 
-def _of_poller(event: Event) -> Step | None:
+def of_poller(event: Event) -> Step | None:
+    """Give the poller's step, if it is one of the spec."""
     queue = {"queue": items(event.result)}
     match event.site:
         case "Poll" | "G8":
@@ -50,7 +51,8 @@ def _of_poller(event: Event) -> Step | None:
     raise KeyError(event.site)
 
 
-def _of_producer(who: str, event: Event) -> Step | None:
+def of_producer(who: str, event: Event) -> Step | None:
+    """Give a producer's step, if it is one of the spec."""
     match event.site:
         case "Push":
             return Step("Push", (who,), {"queue": items(event.result)},
@@ -61,7 +63,7 @@ def _of_producer(who: str, event: Event) -> Step | None:
             return None
         case "G5" | "G10":
             return Step("Look", (who,), {"asleep": event.result})
-        case "G6":
+        case "G6" | "G11":
             return Step("Claim", (who,), {"asleep": event.result}, {"asleep": event.operand})
         case "event_signal":
             return Step("Wake", (who,))
