@@ -24,6 +24,9 @@ from wakeproof.judge.native import StressReport
 from wakeproof.judge.orders_reports import OrdersReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
 from wakeproof.judge.tlc import Outcome, TlcResult
+from wakeproof.judge.trace_maps import TRACED
+from wakeproof.judge.trace_replay import Coverage
+from wakeproof.judge.traces import TraceReport, TraceResult
 
 RUN = TlcResult(Outcome.OK, "", 440, 14, (), 0, False, "", 1.0)
 PASSING = ConfigResult(Entry("MCToy.cfg", "MCToy", claims=("Toy!Seen",)), RUN, (), "")
@@ -69,12 +72,13 @@ def judged(
     explored_twin: explore_reports.TwinReport = EXPLORED_TWIN,
     compared: tuple[ConformResult, ...] = (),
     unusable: tuple[str, ...] = (),
+    traced: tuple[TraceResult, ...] = (),
 ) -> audit.AuditReport:
     stress = StressReport((scenario,), (twin,), "quick", 1, "gcc", "x86_64", 2, ("none",), 1.0)
     explore = ExploreReport((explored,), (explored_twin,), ExploreOptions(), (), 1.0)
     return audit.audit(
         specs, sites, CheckReport(configs, 1.0), stress, explore, ConformReport(compared, 1.0),
-        OrdersReport((), unusable, 0, 1.0),
+        OrdersReport((), unusable, 0, 1.0), TraceReport(traced, 1, 1.0),
     )  # fmt: skip
 
 
@@ -109,6 +113,18 @@ def test_a_comparison_that_comes_out_wrong_is_a_problem(specs: Path) -> None:
     blind = judged(specs, compared=(same, replace(same, twin="code: toy_blind")))
     assert (blind.holds, blind.rows[0].conforms) == (False, "differs")
     assert blind.problems == ("conform: toy: the twin code: toy_blind makes no difference",)
+
+
+def test_a_run_that_is_no_behaviour_and_a_twin_that_passes_are_problems(specs: Path) -> None:
+    cover = Coverage(1, 2, 1, 2, {})
+    good = TraceResult(TRACED[0], "", 9, 99, (), (), 30, 30, cover, 1.0)
+    assert judged(specs, traced=(good,)).holds
+    for bad, what in (
+        (replace(good, rejected=(7,)), "1 of 9 runs are no behaviours of the spec"),
+        (replace(good, found=20), "10 of 30 lies pass"),
+        (replace(good, twin="toy_blind"), "no run of the twin toy_blind is rejected"),
+    ):
+        assert judged(specs, traced=(bad,)).problems == (f"traces: parker: {what}",)
 
 
 def test_a_scenario_that_the_order_audit_cannot_use_is_a_problem(specs: Path) -> None:

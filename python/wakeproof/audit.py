@@ -22,6 +22,7 @@ from wakeproof.judge.grading import ScenarioReport, TwinReport
 from wakeproof.judge.native import StressReport
 from wakeproof.judge.orders_reports import EXPLAINED, KILLED, RELAXED, OrdersReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
+from wakeproof.judge.traces import TraceReport
 
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 WHOLE, IN_PART = "whole", "in part"
@@ -74,6 +75,7 @@ class AuditReport:
     explore: ExploreReport
     conform: ConformReport
     orders: OrdersReport
+    traces: TraceReport
 
     @property
     def allowed(self) -> dict[str, Allowed]:
@@ -106,6 +108,7 @@ def audit(
     explore: ExploreReport,
     conform: ConformReport,
     orders: OrdersReport,
+    traces: TraceReport,
 ) -> AuditReport:
     """Join what the judges said.
 
@@ -117,6 +120,7 @@ def audit(
         explore: a report over the same, by the explorer.
         conform: spec against code, every concept and its twins.
         orders: every memory order one step weaker.
+        traces: recorded runs on real cores, and those of twins.
     """
     claims = promised(specs)
     rows = tuple(_row(claim, check, stress, explore, conform) for claim in claims)
@@ -127,10 +131,11 @@ def audit(
         *(f"conform: {_comparison(r)}" for r in conform.results if not r.holds),
         *(f"[{s.label}]: {s.message}" for s in orders.sites
           if s.status not in (KILLED, EXPLAINED, RELAXED)),
+        *(f"traces: {r.problem}" for r in traces.results if not r.holds),
         *(f"orders: {reason}" for reason in orders.unusable),
     ]  # fmt: skip
     return AuditReport(
-        rows, tuple(dict.fromkeys(problems)), check, stress, explore, conform, orders
+        rows, tuple(dict.fromkeys(problems)), check, stress, explore, conform, orders, traces
     )
 
 
@@ -242,6 +247,3 @@ def _undeclared(check: CheckReport, stress: StressReport) -> list[str]:
         elif "check" not in twin.seen_by and spec is not None:
             problems.append(f"{twin.name}: {spec.entry.config} is there, but not in its seen_by")
     return problems
-
-
-__all__ = ["AuditReport", "ClaimRow", "Killed", "audit", "promised"]

@@ -14,13 +14,15 @@ from rich.console import Console
 from wakeproof import audit as auditing
 from wakeproof import errors, page, paths, report
 from wakeproof.audit import HOLDS, VIOLATED, AuditReport, ClaimRow
+from wakeproof.cli import traces as recorded
 from wakeproof.cli.progress import ConfigProgress, StressProgress
-from wakeproof.judge import allowed, conform, explore, native, orders, outcome_sets, specs
+from wakeproof.judge import allowed, conform, explore, native, orders, outcome_sets, specs, traces
 from wakeproof.judge.native import StressOptions
 from wakeproof.judge.orders_reports import EXPLAINED
 
 COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios", "explored",
            ">samples", "check", "sc", "tso", "rc11", "stress", "delayed", "verdict")  # fmt: skip
+TRACED_RUNS = 200  # of each concept
 LEGEND = """\
 check: TLC over every state of the passing configurations; states and depth as it printed them.
 conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to \
@@ -71,8 +73,12 @@ def audit(
         ordered = orders.orders(progress=progress.show, jobs=2)
     with screen.status("conform: spec against code"):
         conformed = conform.conform(slow_twins=False)
+    with screen.status("traces: runs on real cores against the specs"):
+        traced = traces.traces(count=TRACED_RUNS)
     sites = kernel_claims(root / "kernel")
-    found = auditing.audit(root / "specs", sites, checked, stressed, explored, conformed, ordered)
+    found = auditing.audit(
+        root / "specs", sites, checked, stressed, explored, conformed, ordered, traced
+    )
     if markdown is not None:
         paths.write_atomically(markdown, to_markdown(found))
     if html is not None:
@@ -117,6 +123,7 @@ def _legend(found: AuditReport) -> str:
     good, total = found.orders.score
     return (
         LEGEND
+        + f"\ntraces: {found.traces.text}"
         + _observed(found)
         + f"\norders: {total} sites have a weaker order; {good} of these are killed in a scenario "
         f"by it or explained in their comment ({found.orders.count(EXPLAINED)})."
@@ -154,7 +161,7 @@ def _shares(found: AuditReport) -> dict[str, float]:
     return {
         "check": found.check.seconds, "stress": found.stress.seconds,
         "explore": found.explore.seconds, "orders": found.orders.seconds,
-        "conform": found.conform.seconds,
+        "conform": found.conform.seconds, "traces": found.traces.seconds,
     }  # fmt: skip
 
 
@@ -180,6 +187,7 @@ def summary(found: AuditReport) -> dict[str, Any]:
         "claims": list(found.rows),
         "stress": replace(found.stress, scenarios=(), twins=()),
         "allowed": found.allowed,
+        "traces": recorded.summary(found.traces)["results"],
         "orders": {"good": found.orders.score[0], "of": found.orders.score[1]},
         "seconds": {judge: round(seconds, 1) for judge, seconds in _shares(found).items()},
     }

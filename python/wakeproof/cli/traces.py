@@ -56,7 +56,8 @@ def _row(result: TraceResult) -> list[object]:
     return [
         result.table.name, result.twin, f"{result.traces:,}", f"{result.events:,}",
         f"{len(result.rejected):,}", f"{result.found} of {result.lies}" if result.lies else "",
-        f"{cover.edges:,} of {cover.of_edges:,}", f"{cover.states:,} of {cover.of_states:,}",
+        "" if result.twin else f"{cover.edges:,} of {cover.of_edges:,}",
+        "" if result.twin else f"{cover.states:,} of {cover.of_states:,}",
         f"{result.seconds:.1f}",
         report.verdict(good if result.holds else "WRONG", good=result.holds),
     ]  # fmt: skip

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces with one lie in them, which the judge must find.
 
-An event is dropped, told twice, or told with another value, so that what is judged is not what it
-was. Which one is drawn from a seed. Some lies are behaviours all the same: the replay, which shares
-no code with TLC, says which.
+An event is dropped, told twice, or told with another value: one that is a step of the spec, and not
+its thread's last, after which nobody would miss it. Which one is drawn from a seed. A few of these
+are behaviours all the same: the replay, which shares no code with TLC, says which.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wakeproof.judge.trace_events import Event, Round
 
 DROPPED, TWICE, FLIPPED = "dropped", "told twice", "told with another value"
 TRIES = 50
-"""Draws per lie: many events are not judged, such as a choice of no consequence."""
+"""Draws per lie: some change nothing that is judged, or tell of a value that no table has."""
 
 
 def tampered(table: TraceConcept, rounds: Sequence[Round], count: int, seed: int) -> list[Trace]:
@@ -26,22 +26,31 @@ def tampered(table: TraceConcept, rounds: Sequence[Round], count: int, seed: int
     draw = random.Random(seed)  # noqa: S311 - the same lies again, no secret
     found: list[Trace] = []
     for _ in range(TRIES * count):
+        if len(found) == count:
+            break
         one = draw.choice(rounds)
-        thread = draw.choice([k for k, events in enumerate(one.threads) if events])
-        index = draw.randrange(len(one.threads[thread]))
-        how = (DROPPED, TWICE, FLIPPED)[len(found) % 3]
+        told = trace_of(table, one)
+        thread = draw.randrange(len(one.threads))
+        events = _steps(told, thread)[:-1]
+        if not events:
+            continue
+        how, event = (DROPPED, TWICE, FLIPPED)[len(found) % 3], draw.choice(events)
         lied = list(one.threads)
-        lied[thread] = _lie(one.threads[thread], index, how)
-        what = f"{table.concept.threads[thread]} {one.threads[thread][index]} {how}"
+        lied[thread] = _lie(one.threads[thread], event, how)
+        what = f"{table.concept.threads[thread]} {event} {how}"
         try:
             lie = trace_of(table, Round(one.number, lied, one.returned), tampered=what)
         except (KeyError, IndexError):
-            continue  # a value that no table has: no lie that anybody would believe
-        if _judged(lie) != _judged(trace_of(table, one)):
+            continue
+        if _judged(lie) != _judged(told):
             found.append(lie)
-        if len(found) == count:
-            break
     return found
+
+
+def _steps(trace: Trace, thread: int) -> list[Event]:
+    """Return the events of a thread that are steps of the spec."""
+    cells_of = trace.cells[thread]
+    return [c.event for c in cells_of if c.event and any(step.action for step in c.steps)]
 
 
 def _judged(trace: Trace) -> list[list[tuple[Step, ...]]]:
@@ -56,9 +65,9 @@ def trace_of(table: TraceConcept, one: Round, *, tampered: str = "") -> Trace:
     return Trace(one.number, threads, tampered)
 
 
-def _lie(events: Sequence[Event], index: int, how: str) -> list[Event]:
-    event = events[index]
+def _lie(events: Sequence[Event], event: Event, how: str) -> list[Event]:
     put = {DROPPED: [], TWICE: [event, event], FLIPPED: [_flipped(event)]}[how]
+    index = events.index(event)
     return [*events[:index], *put, *events[index + 1 :]]
 
 
