@@ -33,9 +33,17 @@
  * cores take one by the clock. */
 #ifdef WP_EXPLORE
 #define litmus_choose(n) WP__CHOOSE(n)
+/* An operation begins, with its argument; it has returned a value. Steps of their own that touch no
+ * memory: `wakeproof linear` reads histories off them. */
+#define litmus_call(operation, argument) LITMUS__MARK("call " #operation, argument)
+#define litmus_return(operation, value) LITMUS__MARK("return " #operation, value)
+#define LITMUS__MARK(what, number)                                                   \
+	((void)wp__explore(WP__EXPLORE_LOCAL, 0, 0, 0, (uint64_t)(number), 0, WP__SITE(what)))
 #else
 #include <time.h>
 #define litmus_choose(n) WP__SYSTEM("", 0, n, litmus__choose(n))
+#define litmus_call(operation, argument) ((void)(argument))
+#define litmus_return(operation, value) ((void)(value))
 WP_INLINE unsigned litmus__choose(unsigned n)
 {
 	struct timespec now;

@@ -4,6 +4,7 @@
  *   s ASLEEP P0 P1 ... V0 V1 ...              a state, numbered from 0: a bit per sleeping thread,
  *                                             the position of each, the value of each location
  *   e TO THREAD VALUE                         an edge out of it, and the value that the step gave
+ *   d TO THREAD VALUE                         the same: a buffered store of the thread drains
  *   p THREAD POSITION KIND SITE LOCATION ...  what a thread does at a position; operand, expected
  *   l LOCATION OFFSET NAME                    where it lies in the scenario's state
  *   i SITE FILE LINE WHAT
@@ -81,8 +82,9 @@ static void write_edge(void *own, uint32_t from, uint32_t to, int thread, const 
 {
 	dump *dump = own;
 
-	(void)from, (void)step, (void)is_drain;
-	fprintf(dump->stream, "e %" PRIu32 " %d %" PRIu64 "\n", to, thread, value);
+	(void)from, (void)step;
+	fprintf(dump->stream, "%c %" PRIu32 " %d %" PRIu64 "\n", is_drain ? 'd' : 'e', to, thread,
+		value);
 	dump->edges++;
 }
 

@@ -45,6 +45,7 @@ class Dump:
     target: array[int] = field(default_factory=lambda: array("I"))
     thread: bytearray = field(default_factory=bytearray)
     value: list[int] = field(default_factory=list)
+    is_drain: bytearray = field(default_factory=bytearray)  # TSO: a buffered store reaches memory
     positions: list[dict[int, Position]] = field(default_factory=list)  # per thread
     offsets: dict[int, int] = field(default_factory=dict)  # offset in the state -> location
     places: dict[str, int] = field(default_factory=dict)  # how the code names it -> offset
@@ -172,12 +173,13 @@ def read(lines: Iterable[str], names: Mapping[tuple[str, int], str]) -> Dump:
             asleep, *numbers = map(int, rest.split())
             dump.asleep.append(asleep)
             dump.states.append(tuple(numbers))
-        elif mark == "e":
+        elif mark in ("e", "d"):
             target, thread, value = map(int, rest.split())
             dump.source.append(len(dump.states) - 1)
             dump.target.append(target)
             dump.thread.append(thread)
             dump.value.append(value)
+            dump.is_drain.append(mark == "d")
         elif mark == "p":
             thread, position, *step = map(int, rest.split())
             steps.append((thread, position, step))

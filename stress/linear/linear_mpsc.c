@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * linear_mpsc.c - histories of the run queue: calls and returns of its operations, for ever.
+ *
+ *   producer                      consumer                sibling
+ *   own any free node n           call pop                call is_published, or is_quiescent
+ *   call push n                   pop                     ask
+ *   push, and here and there      return what it took     return the answer
+ *   a fence                       nodes taken are free
+ *   return
+ *
+ * Why it works  Calls and returns are steps that touch no memory, so the graph of states has every
+ *               history of these threads, of any length. A node n is the number n, nothing is 0.
+ * Spec          judge/linear_specs.py: MPSC. Checked by wakeproof linear -t mpsc. */
+#include "litmus.h"
+#include "mpsc.h"
+#include "stress.h"
+
+enum { NODES = 3 };
+
+struct state {
+	wp_mpsc queue;
+	_Alignas(WP_LINE) wp_mpsc_node nodes[NODES];
+	_Alignas(WP_LINE) wp_atomic(uint64_t) is_used[NODES];
+};
+
+static void init(void *at)
+{
+	wp_mpsc_init(&((struct state *)at)->queue);
+}
+
+/* Owns a free node of the first `nodes`: its number, or 0. */
+static unsigned own_any(struct state *state, unsigned nodes)
+{
+	unsigned node = litmus_choose(nodes); /* [Node] */
+	uint64_t no = 0;
+
+	return litmus_cas(&state->is_used[node], &no, 1, relaxed, relaxed) ? node + 1 : 0; /* [Own] */
+}
+
+_Noreturn static void produce(struct state *state, unsigned nodes, bool is_fenced)
+{
+	for (;;) {
+		unsigned node = own_any(state, nodes);
+
+		if (!node)
+			continue;
+		litmus_call(push, node);
+		wp_mpsc_push(&state->queue, &state->nodes[node - 1]);
+		if (is_fenced)
+			wp_fence_seq_cst(); /* [Fence] */
+		litmus_return(push, 0);
+	}
+}
+
+_Noreturn static void producer(void *at, stress_result *result)
+{
+	(void)result;
+	produce(at, NODES, false);
+}
+
+_Noreturn static void producer_of_two(void *at, stress_result *result)
+{
+	(void)result;
+	produce(at, 2, false);
+}
+
+/* As a caller does that will look whether somebody sleeps. */
+_Noreturn static void fenced_producer(void *at, stress_result *result)
+{
+	(void)result;
+	produce(at, 2, true);
+}
+
+/* The twin sees nothing where more than one node waits. */
+static wp_mpsc_node *pop(struct state *state)
+{
+	if (wp_twin(linear_shy_pop) && wp_mpsc_published(&state->queue) == 2)
+		return NULL;
+	return wp_mpsc_pop(&state->queue);
+}
+
+_Noreturn static void consumer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;) {
+		wp_mpsc_node *node;
+		uint64_t number;
+
+		litmus_call(pop, 0);
+		node = pop(state);
+		number = node ? (uint64_t)(node - state->nodes) + 1 : 0;
+		litmus_return(pop, number);
+		if (node)
+			litmus_store(&state->is_used[number - 1], 0, relaxed); /* [GiveAway] */
+	}
+}
+
+_Noreturn static void sibling(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;) {
+		bool answer;
+
+		litmus_call(is_published, 0);
+		answer = wp_mpsc_has_published(&state->queue);
+		litmus_return(is_published, answer);
+		litmus_call(is_quiescent, 0);
+		answer = wp_mpsc_is_quiescent(&state->queue);
+		litmus_return(is_quiescent, answer);
+	}
+}
+
+STRESS_TEST(linear_mpsc, .claim = "Pushes and pops happen at points within them.",
+	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
+	.actors = {consumer, producer, producer}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+STRESS_TEST(linear_mpsc_two, .claim = "So they do with two nodes.",
+	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
+	.actors = {consumer, producer_of_two, producer_of_two}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+STRESS_TEST(linear_mpsc_fenced, .claim = "So they do where a fence ends each push.",
+	.upholds = "Mpsc!Fifo", .state_size = sizeof(struct state), .init = init,
+	.actors = {consumer, fenced_producer, fenced_producer}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+STRESS_TEST(linear_mpsc_asked, .claim = "So do a sibling's questions.",
+	.upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
+	.actors = {consumer, producer_of_two, producer_of_two, sibling}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
