@@ -22,6 +22,7 @@ from wakeproof.cli.check import check
 from wakeproof.cli.conform import conform
 from wakeproof.cli.doctor import doctor
 from wakeproof.cli.explore import explore
+from wakeproof.cli.linear import linear
 from wakeproof.cli.orders import orders
 from wakeproof.cli.replay import replay
 from wakeproof.cli.stress import stress
@@ -33,7 +34,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS = (check, explore, conform, orders, stress, audit, replay, bench, doctor)
+COMMANDS = (check, explore, conform, linear, orders, stress, audit, replay, bench, doctor)
 for command in COMMANDS:
     app.command()(command)
 

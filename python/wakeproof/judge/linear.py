@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge `linear`: operations of the compiled code happen at points between call and return.
+
+The explorer gives every state and every step of a scenario whose threads mark their calls and
+returns; each history in that graph, of any length, must be one that the sequential spec allows.
+A broken twin, and a spec that promises more than the code does, must give a history that is not.
+Source: Herlihy and Wing 1990; ``stress/linear``.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge import conform_code, explore_labels
+from wakeproof.judge.builds import Builder
+from wakeproof.judge.conform_code import Dump
+from wakeproof.judge.linear_cases import CASES, Case
+from wakeproof.judge.linear_check import Row, check
+from wakeproof.judge.process import Children
+
+TIMEOUT_S = 900.0
+_MARK = re.compile(r"\blitmus_(call|return)\((\w+)")
+
+
+@dataclass(frozen=True)
+class LinearResult:
+    """One check; with a twin, or against a spec that promises too much, it must fail."""
+
+    case: Case
+    states: int  # of the code
+    edges: int
+    pairs: int  # of states of the code and of the spec's automaton
+    sets: int  # states of the automaton
+    returned: dict[str, int]  # "pop 0" -> edges with that return
+    counterexample: tuple[Row, ...]  # the shortest; empty: every history is explained
+    missing: tuple[str, ...]  # returns that had to occur, so that the check says something
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Say whether it came out as it must."""
+        return not self.missing and bool(self.counterexample) == self.case.must_fail
+
+
+@dataclass(frozen=True)
+class LinearReport:
+    """All checks of a job."""
+
+    results: tuple[LinearResult, ...]
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Say whether all came out as they must."""
+        return all(result.holds for result in self.results)
+
+
+Progress = Callable[[LinearResult], None]
+
+
+def linear(
+    pattern: str | None = None, *, slow: bool = True, progress: Progress | None = None
+) -> LinearReport:
+    """Check the cases whose scenario's name matches `pattern` (None: all).
+
+    `slow`: those that take a minute as well.
+
+    Raises:
+        UsageError: nothing matches, or a scenario does not compile.
+        JudgeError: the explorer gave no graph.
+        MissingToolError: no C compiler.
+    """
+    chosen = [c for c in CASES if pattern is None or re.search(pattern, c.test, re.IGNORECASE)]
+    if not chosen:
+        names = dict.fromkeys(c.test for c in CASES)
+        raise UsageError(f"-t {pattern}: there are {', '.join(names)}")
+    begin = time.monotonic()
+    results = []
+    with Children() as children:
+        judge = _Judge(children)
+        for case in chosen:
+            if case.is_quick or slow:
+                results.append(judge.judge(case))
+                if progress:
+                    progress(results[-1])
+    return LinearReport(tuple(results), time.monotonic() - begin)
+
+
+class _Judge:
+    """Explores each program once under each model."""
+
+    def __init__(self, children: Children) -> None:
+        self.children = children
+        self.sources = paths.sources()
+        self.builder = Builder(children)
+        self.labels = explore_labels.read(self.sources)
+        self._last: tuple[tuple[str, str, str], Dump] | None = None
+
+    def judge(self, case: Case) -> LinearResult:
+        """Check one case."""
+        begin = time.monotonic()
+        key = (case.test, case.model, case.twin)
+        if self._last is None or self._last[0] != key:
+            self._last = None  # before the next is made: one of them at a time
+            self._last = key, self._explore(case)
+        dump = self._last[1]
+        found = check(dump, case.spec)
+        missing = () if case.must_fail else tuple(r for r in case.shows if r not in found.returned)
+        return LinearResult(
+            case, len(dump.states), len(dump.source), found.pairs, found.sets, found.returned,
+            found.counterexample, missing, time.monotonic() - begin,
+        )  # fmt: skip
+
+    def _explore(self, case: Case) -> Dump:
+        scenario = self.sources / "stress" / "linear" / f"linear_{case.name}.c"
+        program = self.builder.explorer(scenario, case.twin or None)
+        names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
+        names |= marks(scenario)
+        with tempfile.TemporaryDirectory(prefix="wakeproof-linear-") as folder:
+            file = Path(folder) / "dump"
+            command = [str(program), "--test", case.test, "--model", case.model,
+                       "--engine", "states", "--no-examples", "--progress", "none",
+                       "--dump", str(file)]  # fmt: skip
+            ended = self.children.run(command, timeout_s=TIMEOUT_S)
+            if ended.code or ended.timed_out or not file.exists():
+                raise JudgeError(f"the explorer on {case.test}: {ended.output.strip()[-400:]}")
+            with file.open(encoding="utf-8") as stream:
+                try:
+                    return conform_code.read(stream, names)
+                except (JudgeError, ValueError):
+                    raise JudgeError(f"{case.test}: {ended.output.strip()[-400:]}") from None
+
+
+def marks(scenario: Path) -> dict[tuple[str, int], str]:
+    """Return "call push" and "return push" by (file, line)."""
+    lines = enumerate(scenario.read_text(encoding="utf-8").splitlines(), start=1)
+    found = ((number, _MARK.search(line)) for number, line in lines)
+    return {(scenario.name, n): f"{mark[1]} {mark[2]}" for n, mark in found if mark}

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof linear`: histories with known verdicts, a brute-force judge, and the kernel's own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wakeproof.errors import UsageError
+from wakeproof.judge import linear
+from wakeproof.judge.linear_objects import FIFO, mpsc, ticket
+from wakeproof.judge.linear_spec import CALL, RETURN, Automaton, Event, Spec
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+THREADS = 3
+
+
+def history(text: str) -> list[Event]:
+    """Read "0 push 1 | 0 push -> 0": a call by thread 0 with 1, its return with 0."""
+    found = []
+    for part in text.split("|"):
+        thread, operation, *rest = part.split()
+        kind = RETURN if rest[0] == "->" else CALL
+        found.append(Event(kind, int(thread), operation, int(rest[-1])))
+    return found
+
+
+def explains(spec: Spec, text: str) -> bool:
+    return Automaton(spec, THREADS).explains(history(text))
+
+
+PUSHED_1_THEN_2 = "0 push 1 | 0 push -> 0 | 1 push 2 | 1 push -> 0 | "
+OVERLAPPING = "0 push 1 | 1 push 2 | 0 push -> 0 | 1 push -> 0 | "
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        # Herlihy and Wing 1990, figure 1: queue histories H1 to H4.
+        (OVERLAPPING + "1 pop 0 | 1 pop -> 2 | 0 pop 0 | 0 pop -> 1", True),
+        (PUSHED_1_THEN_2 + "1 pop 0 | 1 pop -> 2", False),  # and yet sequentially consistent
+        ("0 push 1 | 1 pop 0 | 1 pop -> 1", True),  # the push has not returned
+        (OVERLAPPING + "0 pop 0 | 1 pop 0 | 0 pop -> 2 | 1 pop -> 2", False),
+        # Nothing taken.
+        ("0 pop 0 | 0 pop -> 0", True),
+        (PUSHED_1_THEN_2 + "2 pop 0 | 2 pop -> 0", False),
+        ("0 push 1 | 1 pop 0 | 1 pop -> 0 | 0 push -> 0", True),
+        ("0 push 1 | 1 pop 0 | 1 pop -> 0 | 1 pop 0 | 1 pop -> 1 | 1 pop 0 | 1 pop -> 1", False),
+    ],
+)  # fmt: skip
+def test_queue_histories_have_their_known_verdicts(text: str, verdict: bool) -> None:
+    assert explains(FIFO, text) is verdict
+
+
+BUBBLE = "0 push 1 | 1 push 2 | 1 push -> 0 | 2 pop 0 | 2 pop -> 0"
+HOSTAGE = "0 push 1 | 0 push -> 0 | 1 push 2 | 2 pop 0 | 2 pop -> 0"
+THIRD = "0 push 1 | 0 push -> 0 | 0 push 2 | 0 push -> 0 | 1 push 3 | 2 pop 0 | 2 pop -> 0"
+FORGOTTEN = "0 push 1 | 0 push -> 0 | 2 pop 0 | 2 pop -> 0"
+
+
+@pytest.mark.parametrize(
+    ("text", "fifo", "queue", "late"),
+    [
+        (BUBBLE, False, True, True),
+        (HOSTAGE, False, True, True),
+        (THIRD, False, False, True),
+        (FORGOTTEN, False, False, True),
+        ("0 push 1 | 0 push -> 0 | 0 push 2 | 2 pop 0 | 2 pop -> 2", False, False, False),
+    ],
+)
+def test_a_pop_misses_only_a_bubble_a_hostage_or_a_late_store(
+    text: str, fifo: bool, queue: bool, late: bool
+) -> None:
+    assert [explains(spec, text) for spec in (FIFO, mpsc(), mpsc(1))] == [fifo, queue, late]
+
+
+HELD = "0 acquire 0 | 0 acquire -> 0 | "
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "late"),
+    [
+        (HELD + "1 try 0 | 1 try -> 0", True, True),
+        (HELD + "1 try 0 | 1 try -> 1", False, False),  # two holders
+        ("1 try 0 | 1 try -> 0", False, False),  # refused, and nobody has it
+        ("0 acquire 0 | 1 try 0 | 1 try -> 0", True, True),  # the owner has drawn
+        (HELD + "0 release 0 | 0 release -> 0 | 1 try 0 | 1 try -> 0", False, True),
+        (HELD + "1 release 0 | 1 release -> 0", False, False),  # not the holder
+        (HELD + "0 release 0 | 0 release -> 0 | 0 acquire 0 | 0 acquire -> 0", True, True),
+    ],
+)
+def test_ticket_histories_have_their_known_verdicts(text: str, verdict: bool, late: bool) -> None:
+    assert [explains(spec, text) for spec in (ticket(), ticket(1))] == [verdict, late]
+
+
+# Brute force: every order of the points of all operations, each kept within its operation.
+
+Op = tuple[str, int, int | None, int, int]  # operation, argument, result, call, return
+
+
+def operations(events: list[Event]) -> list[Op]:
+    found: list[Op] = []
+    for at, event in enumerate(events):
+        if event.kind == CALL:
+            ends = (j for j in range(at, len(events))
+                    if events[j].thread == event.thread and events[j].kind == RETURN)  # fmt: skip
+            end = next(ends, None)
+            result = None if end is None else events[end].number
+            found.append((event.operation, event.number, result, at, end or 99))
+    return found
+
+
+def orders(ops: list[Op], per_push: int, done: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """Yield orders of points (numbers of operations) that have every finished operation's."""
+    points = [per_push if op[0] == "push" else 1 for op in ops]
+    open_ = [n for n in range(len(ops)) if done.count(n) < points[n]]
+    if all(ops[n][2] is None for n in open_):
+        yield done
+    for n in open_:
+        if all(ops[n][3] < ops[m][4] for m in open_):
+            yield from orders(ops, per_push, (*done, n))
+
+
+def agrees(ops: list[Op], order: tuple[int, ...], per_push: int) -> bool:
+    queue: list[int] = []
+    published: set[int] = set()
+    for at, n in enumerate(order):
+        operation, argument, result, _, _ = ops[n]
+        if operation == "push":
+            if n not in order[:at]:
+                queue.append(argument)
+            if per_push == 1 or n in order[:at]:
+                published.add(argument)
+            continue
+        can = bool(queue) and set(queue[:2]) <= published
+        if result not in (None, queue[0] if can else 0):
+            return False
+        if can:
+            published.discard(queue.pop(0))
+    return True
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Draw up to five operations of three threads; every node is pushed once."""
+    events: list[Event] = []
+    busy: dict[int, str] = {}
+    node = calls = 0
+    for thread in draw(st.lists(st.integers(0, THREADS - 1), max_size=10)):
+        if thread in busy:
+            operation = busy.pop(thread)
+            value = draw(st.integers(0, 3)) if operation == "pop" else 0
+            events.append(Event(RETURN, thread, operation, value))
+        elif calls < 5:
+            calls += 1
+            operation = busy[thread] = draw(st.sampled_from(("push", "pop")))
+            node += operation == "push"
+            events.append(Event(CALL, thread, operation, node if operation == "push" else 0))
+    return events
+
+
+@pytest.mark.parametrize(("spec", "per_push"), [(FIFO, 1), (mpsc(), 2)])
+def test_the_automaton_agrees_with_brute_force(spec: Spec, per_push: int) -> None:
+    verdicts = set()
+
+    @given(histories())
+    def agree(events: list[Event]) -> None:
+        ops = operations(events)
+        expected = any(agrees(ops, order, per_push) for order in orders(ops, per_push))
+        assert Automaton(spec, THREADS).explains(events) is expected
+        verdicts.add(expected)
+
+    agree()
+    assert verdicts == {True, False}
+
+
+# The compiled code.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", ["mpsc_two", "fenced", "asked", "ticket"])
+def test_the_kernel_is_linearizable_and_its_twins_are_not(scenario: str) -> None:
+    found = linear.linear(scenario, slow=False)
+    for result in found.results:
+        assert result.holds, (result.case, result.counterexample, result.missing)
+    assert any(not result.case.must_fail for result in found.results)
+
+
+def test_a_case_whose_returns_do_not_occur_says_nothing() -> None:
+    case = next(c for c in linear.CASES if not c.must_fail)
+    result = linear.LinearResult(case, 1, 1, 1, 1, {}, (), case.shows, 0.0)
+    assert not result.holds
+
+
+@pytest.mark.slow
+def test_the_command_prints_the_shortest_history(wakeproof: Command) -> None:
+    run = wakeproof("linear", "-t", "ticket", "--json")
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["holds"]
+    late = next(r for r in found["results"] if r["model"] == "tso" and r["must_fail"])
+    assert late["history"][-1].strip() == "return try -> 0"
+    assert wakeproof("linear", "-t", "nothing").returncode == 2
+
+
+def test_an_unknown_scenario_is_named() -> None:
+    with pytest.raises(UsageError, match=r"nothing: there are linear_mpsc"):
+        linear.linear("nothing")
