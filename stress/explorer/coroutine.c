@@ -68,21 +68,28 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
 	raise(signal_number);
 }
 
+static bool is_mapped;
+
+static bool set_tick(void)
+{
+	struct itimerval every = {{TICK_S, 0}, {TICK_S, 0}};
+
+	return setitimer(ITIMER_VIRTUAL, &every, NULL) == 0;
+}
+
 static bool set_traps(void)
 {
 	static char stack[1 << 16];
-	struct itimerval every = {{TICK_S, 0}, {TICK_S, 0}};
 	struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK},
 			 tick = {.sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART};
 
 	return sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof(stack)}, NULL) == 0 &&
 	       sigaction(SIGSEGV, &fault, NULL) == 0 && sigaction(SIGBUS, &fault, NULL) == 0 &&
-	       sigaction(SIGVTALRM, &tick, NULL) == 0 && setitimer(ITIMER_VIRTUAL, &every, NULL) == 0;
+	       sigaction(SIGVTALRM, &tick, NULL) == 0 && set_tick();
 }
 
 bool explore_map(void)
 {
-	static bool is_mapped;
 	size_t size = EXPLORE_ARENA + EXPLORE_THREADS * (size_t)(EXPLORE_STACK + GUARD) + GUARD;
 	char *at;
 
@@ -97,6 +104,11 @@ bool explore_map(void)
 			return false;
 	is_mapped = set_traps();
 	return is_mapped;
+}
+
+bool explore_after_fork(void)
+{
+	return !is_mapped || set_tick();
 }
 
 char *explore_stack_end(int actor)

@@ -25,6 +25,8 @@ enum {
 
 /* False: the fixed addresses are taken. */
 bool explore_map(void);
+/* In a new process, before any actor is resumed: it has no timer of its own yet. */
+bool explore_after_fork(void);
 char *explore_stack_end(int actor); /* one past its highest byte */
 
 /* Makes the actor begin with `body` when it is resumed; `reserve` bytes below the stack's end are

@@ -10,6 +10,8 @@
 
 #include "program.h"
 
+enum { EXPLORE_JOBS = 64 }; /* at the most */
+
 enum explore_model { EXPLORE_SC, EXPLORE_TSO, EXPLORE_RC11 };
 
 typedef struct explore_options {
@@ -25,6 +27,8 @@ typedef struct explore_options {
 	bool merges_positions;     /* states: those that behave equally are one; outcomes are lost */
 	int loop_bound;            /* graphs: passes through an effectful loop; 0: no bound */
 	int preemptions;           /* states: at the most; -1: no bound */
+	int jobs;                  /* graphs: processes that share the search; 0: as 1 */
+	uint64_t descents;         /* graphs: not 0: estimate the size by so many, do not explore */
 	uint64_t max_executions;   /* 0: no bound; of states: states */
 	uint64_t max_bytes;        /* 0: no bound */
 	double max_seconds;        /* 0: no bound */
@@ -62,14 +66,22 @@ typedef struct explore_example {
 	char outcome[EXPLORE_TEXT];
 	explore_event *events;
 	int events_count;
+	char *json;           /* instead of events: as another process has printed them */
+	uint64_t cost, item;  /* graphs: of several, the cheapest; where it was met */
 } explore_example;
 
 typedef struct explore_outcome {
 	char text[EXPLORE_TEXT]; /* of the program, or "asleep", "stuck", "race", "assertion" */
 	enum explore_verdict verdict;
 	uint64_t count;          /* executions; states engine: final states */
+	uint64_t first;          /* of a shared search: outcomes were first met in this order */
 	explore_example example; /* the shortest met */
 } explore_outcome;
+
+/* An estimate, and a band in which the number probably lies. All 0: unknown. */
+typedef struct explore_size {
+	double about, low, high;
+} explore_size;
 
 typedef struct explore_report {
 	const char *engine;   /* "graphs" or "states" */
@@ -82,7 +94,8 @@ typedef struct explore_report {
 	uint64_t duplicates;  /* graphs, check_duplicates: must be 0 */
 	uint64_t states, edges, depth; /* states engine: edges counts (state, thread, choice) */
 	bool is_exhaustive;   /* nothing was cut by a bound, a limit or sampling */
-	const char *stopped;  /* why not: "max_executions", "max_bytes", "max_seconds", "sample",
+	explore_size size;    /* of executions, if `descents` */
+	const char *stopped;  /* why not: "estimate", "max_executions", "max_bytes", "max_seconds", "sample",
 				 "loop_bound", "preemptions", "buffers" (TSO: one was
 				 full); else NULL */
 	char error[256];      /* not "": no verdict at all */

@@ -7,6 +7,8 @@
  *   graph_choices.c  the ways to take a part   graph_revisit.c  a write goes back to a read
  *   consistency.c    coherence, SC, races     tso.c  x86-TSO     rc11.c  the order of seq_cst
  *   graphs.c         the search: every graph once       graph_sample.c  random graphs
+ *   graph_search.c   its limits    graph_share.c, graph_merge.c  by several processes
+ *   graph_estimate.c how many graphs there are
  *   graph_verdict.c  what a finished graph shows        graph_example.c  it, as a list of steps
  *
  * Why it works  Nodes stand in the order in which they were added, so the newest is dropped in no
@@ -119,6 +121,12 @@ typedef struct explore_graph {
 	explore_place places[EXPLORE_PLACES];
 } explore_graph;
 
+/* Of random descents into the tree of graphs: see graph_estimate.c. */
+typedef struct explore_descents {
+	uint64_t count;
+	double sum, squares;
+} explore_descents;
+
 /* A search under way. */
 typedef struct explore_search {
 	explore_program *program;
@@ -132,6 +140,11 @@ typedef struct explore_search {
 	double started;
 	uint64_t *seen; /* hashes of finished graphs; open addressing */
 	uint64_t seen_count, seen_room;
+	struct explore_share *share; /* with other processes; NULL: it is alone */
+	int worker, split;           /* which of them, -1: counts items; visits above items */
+	uint64_t items, claimed;     /* met so far; this process's */
+	struct explore_probe *probe; /* a random descent; NULL: no such thing */
+	explore_descents descents;
 	bool has_fences; /* a strong or light one was met: until then no clock has any */
 	bool is_over;
 } explore_search;
@@ -279,8 +292,24 @@ int explore_must_follow(const explore_graph *graph, const explore_node *write);
 bool explore_is_tso(explore_search *search, const explore_graph *graph);  /* tso.c */
 bool explore_is_rc11(explore_search *search, const explore_graph *graph); /* rc11.c */
 
-/* graphs.c, graph_sample.c, graph_verdict.c, graph_example.c */
+/* graph_search.c */
 bool explore_is_over(explore_search *search);
+void explore_stop(explore_search *search, const char *why);
+
+/* graph_share.c: may this process go on below the graph? May it count another one? */
+bool explore_enters(explore_search *search, bool is_leaf);
+bool explore_share_has_more(explore_search *search);
+void explore_share_tell(explore_search *search); /* how far it is */
+
+/* graph_estimate.c */
+bool explore_probe_leave(explore_search *search, const explore_graph *graph, int thread);
+void explore_probe_end(explore_search *search, bool is_execution);
+void explore_estimate_more(explore_search *search, uint64_t known);
+void explore_estimate_alone(explore_search *search);
+
+/* graphs.c, graph_sample.c, graph_verdict.c, graph_example.c */
+void explore_visit_all(explore_search *search); /* every graph, once */
+void explore_visit_next(explore_search *search, explore_graph *graph); /* below this one */
 void explore_sample(explore_search *search);
 void explore_finish(explore_search *search, explore_graph *graph);
 bool explore_is_stale(const explore_graph *graph, int thread); /* a spinning one */

@@ -221,6 +221,8 @@ void explore_show(explore_search *search, const explore_graph *graph, explore_ou
 	free(example->events);
 	example->events = list.events;
 	example->events_count = list.count;
+	example->cost = (uint64_t)list.count;
+	example->item = search->items;
 	example->verdict = outcome->verdict;
 	for (int i = 0; i < EXPLORE_TEXT; i++)
 		example->outcome[i] = outcome->text[i];

@@ -187,6 +187,8 @@ static void count(explore_search *search, const explore_graph *graph,
 	}
 	search->counted++;
 	outcome = explore_count(search->report, text, verdict);
+	if (outcome->count == 1)
+		outcome->first = search->items << 16 | (uint64_t)search->report->outcomes_count;
 	explore_show(search, graph, outcome);
 }
 
@@ -196,14 +198,20 @@ void explore_finish(explore_search *search, explore_graph *graph)
 	enum explore_verdict verdict;
 	enum ending ending = ending_of(search, graph, &verdict);
 
-
-	if (ending == COUNTED && options->max_executions &&
-	    search->counted == options->max_executions) {
-		search->report->stopped = "max_executions";
-		search->is_over = true;
+	if (search->probe) {
+		explore_probe_end(search, ending == COUNTED && verdict == EXPLORE_ENDED);
 		return;
 	}
-	explore_progress(search->report);
+	if (ending == COUNTED && !explore_share_has_more(search)) {
+		explore_stop(search, "max_executions");
+		return;
+	}
+	explore_share_tell(search);
+	if (explore_is_due()) {
+		if (!options->sample)
+			explore_estimate_more(search, search->report->executions);
+		explore_progress(search->report);
+	}
 	if (options->check_duplicates && !options->sample)
 		check_duplicate(search, graph);
 	if (ending == COUNTED)

@@ -15,15 +15,7 @@
  * Spec          none: VERIFICATION.md 4.2.  Evidence  tests/explorer/litmus, check_duplicates. */
 #include "graph.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-enum {
-	DEPTH_MOST = 10000, /* of visits inside each other: about 6 MB of stack */
-	LOOKS_PER_CLOCK = 4096,
-};
+enum { DEPTH_MOST = 10000 }; /* of visits inside each other: about 6 MB of stack */
 
 static void visit(explore_search *search, explore_graph *graph);
 
@@ -167,45 +159,34 @@ static void visit_other(explore_search *search, explore_graph *graph, int thread
 
 /* The search. */
 
-static double seconds_now(void)
+static void take_part(explore_search *search, explore_graph *graph, int thread)
 {
-	struct timespec now;
+	explore_step step =
+		*search->program->at(search->program, thread, graph->threads[thread].position);
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void stop(explore_search *search, const char *why)
-{
-	search->report->stopped = why;
-	search->is_over = true;
-}
-
-bool explore_is_over(explore_search *search)
-{
-	const explore_options *options = search->options;
-
-	if (search->program->error)
-		return !explore_fail(search, "%s", search->program->error);
-	if (options->max_bytes && search->bytes > options->max_bytes)
-		stop(search, "max_bytes");
-	else if (options->max_seconds > 0 && search->looks++ % LOOKS_PER_CLOCK == 0 &&
-		 seconds_now() - search->started > options->max_seconds)
-		stop(search, "max_seconds");
-	return search->is_over;
+	if (explore_part_reads(graph->threads[thread].phase))
+		visit_read(search, graph, thread, &step);
+	else if (explore_part_writes(graph->threads[thread].phase))
+		visit_write(search, graph, thread, &step);
+	else
+		visit_other(search, graph, thread, &step);
 }
 
 static void visit(explore_search *search, explore_graph *graph)
 {
 	int thread = explore_next_thread(graph);
-	explore_step step;
 
-	if (explore_is_over(search))
+	if (explore_is_over(search) || (search->share && !explore_enters(search, thread < 0)) ||
+	    (search->probe && !explore_probe_leave(search, graph, thread)))
 		return;
-	if (thread < 0) {
+	if (thread < 0)
 		explore_finish(search, graph);
-		return;
-	}
+	else
+		explore_visit_next(search, graph);
+}
+
+void explore_visit_next(explore_search *search, explore_graph *graph)
+{
 	if (graph->count == EXPLORE_NODES || search->depth == DEPTH_MOST) {
 		explore_fail(search, graph->count == EXPLORE_NODES
 					     ? "an execution has more than %d events"
@@ -214,17 +195,11 @@ static void visit(explore_search *search, explore_graph *graph)
 		return;
 	}
 	search->depth++;
-	step = *search->program->at(search->program, thread, graph->threads[thread].position);
-	if (explore_part_reads(graph->threads[thread].phase))
-		visit_read(search, graph, thread, &step);
-	else if (explore_part_writes(graph->threads[thread].phase))
-		visit_write(search, graph, thread, &step);
-	else
-		visit_other(search, graph, thread, &step);
+	take_part(search, graph, explore_next_thread(graph));
 	search->depth--;
 }
 
-static void search_all(explore_search *search)
+void explore_visit_all(explore_search *search)
 {
 	explore_graph *graph = explore_take(search);
 
@@ -233,62 +208,5 @@ static void search_all(explore_search *search)
 	for (int t = 0; t < search->program->threads; t++)
 		explore_start_thread(search, graph, t);
 	visit(search, graph);
-}
-
-static void free_search(explore_search *search)
-{
-	for (int i = 0; i < search->graphs_room; i++) {
-		if (!search->graphs[i])
-			continue;
-		for (int t = 0; t < EXPLORE_THREADS; t++)
-			free(search->graphs[i]->numbers[t]);
-		free(search->graphs[i]->nodes);
-		free(search->graphs[i]);
-	}
-	free(search->graphs);
-	free(search->seen);
-}
-
-static void search_once(explore_program *program, const explore_options *options,
-			explore_report *report, double started)
-{
-	explore_search search = {.program = program,
-				 .options = options,
-				 .report = report,
-				 .random = options->seed,
-				 .started = started};
-
-	memset(search.place_of, 0xff, sizeof(search.place_of)); /* NOWHERE */
-	if (options->sample)
-		explore_sample(&search);
-	else
-		search_all(&search);
-	if (report->bounded && !report->stopped)
-		report->stopped = "loop_bound";
-	report->is_exhaustive = !report->stopped && !*report->error;
-	report->bytes = search.bytes > report->bytes ? search.bytes : report->bytes;
-	report->seconds = seconds_now() - started;
-	free_search(&search);
-}
-
-static bool has_to_start_again(const explore_program *program)
-{
-	return program->error && program->restart && !strcmp(program->error, EXPLORE_START_AGAIN);
-}
-
-void explore_graphs(explore_program *program, const explore_options *options,
-		    explore_report *report)
-{
-	double started = seconds_now();
-	uint64_t bytes = 0;
-
-	for (;;) {
-		*report = (explore_report){.engine = "graphs", .bytes = bytes};
-		search_once(program, options, report, started);
-		if (!has_to_start_again(program))
-			return;
-		bytes = report->bytes;
-		explore_report_free(report);
-		program->restart(program);
-	}
+	explore_give_back(search);
 }

@@ -72,7 +72,7 @@ static void explore(explore_program *program, const explore_options *options,
 	explore_turns_most = (uint64_t)options->loop_bound;
 	explore_interrupts_most = (uint64_t)options->spurious;
 	for (;;) {
-		explore_estimate(0);
+		explore_estimate((explore_size){0});
 		if (by_states && dump_file)
 			explore_dump(program, options, dump_file, report);
 		else if (by_states)

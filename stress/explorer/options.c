@@ -101,6 +101,8 @@ static const struct {
 } numbers[] = {
 	{"--loop-bound", INT, 1000000, offsetof(explore_options, loop_bound)},
 	{"--preemptions", INT, 1000, offsetof(explore_options, preemptions)},
+	{"--jobs", INT, EXPLORE_JOBS, offsetof(explore_options, jobs)},
+	{"--estimate", WIDE, UINT64_MAX, offsetof(explore_options, descents)},
 	{"--spurious", INT, 100, offsetof(explore_options, spurious)},
 	{"--pct", INT, 100, offsetof(explore_options, pct_depth)},
 	{"--sample", WIDE, UINT64_MAX, offsetof(explore_options, sample)},

@@ -19,7 +19,7 @@
 
 #include "../engine/json.h"
 
-enum { CALLS_PER_LOOK = 1024, PROGRESS_NS = 2000000000 };
+enum { PROGRESS_NS = 2000000000 };
 
 bool explore_shows_examples = true, explore_shows_sites;
 
@@ -92,8 +92,10 @@ bool explore_wants_example(const explore_outcome *outcome, int events_count)
 
 void explore_report_free(explore_report *report)
 {
-	for (int i = 0; i < report->outcomes_count; i++)
+	for (int i = 0; i < report->outcomes_count; i++) {
 		free(report->outcomes[i].example.events);
+		free(report->outcomes[i].example.json);
+	}
 	free(report->outcomes);
 	report->outcomes = NULL;
 	report->outcomes_count = 0;
@@ -154,16 +156,10 @@ static void print_event(const explore_program *program, const explore_event *eve
 	putchar('}');
 }
 
-static void print_outcome(const explore_program *program, const explore_outcome *outcome)
+void explore_print_example(const explore_program *program, const explore_example *example)
 {
-	const explore_example *example = &outcome->example;
-
-	putchar('{');
-	json_field("text", outcome->text);
-	json_field("verdict", verdicts[outcome->verdict]);
-	printf("\"count\":%" PRIu64 ",\"example\":", outcome->count);
-	if (!example->events || !explore_shows_examples) {
-		printf("null}");
+	if (example->json || !example->events || !explore_shows_examples) {
+		printf("%s", example->json ? example->json : "null");
 		return;
 	}
 	putchar('[');
@@ -172,7 +168,17 @@ static void print_outcome(const explore_program *program, const explore_outcome 
 			putchar(',');
 		print_event(program, &example->events[i]);
 	}
-	printf("]}");
+	putchar(']');
+}
+
+static void print_outcome(const explore_program *program, const explore_outcome *outcome)
+{
+	putchar('{');
+	json_field("text", outcome->text);
+	json_field("verdict", verdicts[outcome->verdict]);
+	printf("\"count\":%" PRIu64 ",\"example\":", outcome->count);
+	explore_print_example(program, &outcome->example);
+	putchar('}');
 }
 
 static void print_sites(const explore_program *program)
@@ -209,6 +215,7 @@ void explore_print(const explore_program *program, const explore_options *option
 	       report->is_exhaustive ? "true" : "false");
 	if (explore_shows_sites)
 		print_sites(program);
+	printf("\"size\":[%.0f,%.0f,%.0f],", report->size.about, report->size.low, report->size.high);
 	json_field("stopped", report->stopped);
 	json_field("error", report->error);
 	printf("\"seconds\":%.6f,\"bytes\":%" PRIu64 "}\n", report->seconds, report->bytes);
@@ -219,8 +226,7 @@ void explore_print(const explore_program *program, const explore_options *option
 
 static struct {
 	FILE *stream;
-	unsigned calls;
-	double estimate;
+	explore_size size;
 	int64_t start_ns, last_ns;
 } progress;
 
@@ -235,29 +241,29 @@ static int64_t clock_ns(void)
 void explore_progress_to(FILE *stream)
 {
 	progress.stream = stream;
-	progress.calls = 0;
 	progress.start_ns = progress.last_ns = clock_ns();
 }
 
-void explore_estimate(double size)
+void explore_estimate(explore_size size)
 {
-	progress.estimate = size;
+	progress.size = size;
+}
+
+bool explore_is_due(void)
+{
+	if (!progress.stream || clock_ns() - progress.last_ns < PROGRESS_NS)
+		return false;
+	progress.last_ns = clock_ns();
+	return true;
 }
 
 void explore_progress(const explore_report *report)
 {
-	int64_t now_ns;
-
-	if (!progress.stream || ++progress.calls % CALLS_PER_LOOK)
-		return;
-	now_ns = clock_ns();
-	if (now_ns - progress.last_ns < PROGRESS_NS)
-		return;
-	progress.last_ns = now_ns;
 	fprintf(progress.stream,
 		"{\"executions\":%" PRIu64 ",\"states\":%" PRIu64 ",\"blocked\":%" PRIu64
-		",\"estimate\":%.0f,\"seconds\":%.1f}\n",
-		report->executions, report->states, report->blocked, progress.estimate,
-		(double)(now_ns - progress.start_ns) / 1e9);
+		",\"estimate\":%.0f,\"low\":%.0f,\"high\":%.0f,\"seconds\":%.1f}\n",
+		report->executions, report->states, report->blocked, progress.size.about,
+		progress.size.low, progress.size.high,
+		(double)(progress.last_ns - progress.start_ns) / 1e9);
 	fflush(progress.stream);
 }

@@ -7,11 +7,15 @@
 
 #include "explore.h"
 
-/* Engines call this once per execution, state or sample: it looks at the clock every 1024 calls, and
- * at most every two seconds it writes {"executions":..., "states":..., "seconds":...} as a line. */
+/* Is it time for a line of progress? At most every two seconds. */
+bool explore_is_due(void);
+
+/* Writes {"executions":..., "states":..., "seconds":...} as a line. */
 void explore_progress(const explore_report *report);
 
-void explore_estimate(double size); /* of executions or states in all; 0: unknown, as at first */
+void explore_estimate(explore_size size); /* of executions or states in all */
+
+void explore_print_example(const explore_program *program, const explore_example *example);
 
 void explore_progress_to(FILE *stream); /* before the first: nowhere */
 

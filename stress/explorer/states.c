@@ -118,7 +118,8 @@ static void search(explore_space *space, double start, explore_report *report)
 		}
 		if (state % STATES_PER_LOOK == STATES_PER_LOOK - 1) {
 			report->states = space->states.count;
-			explore_progress(report);
+			if (explore_is_due())
+				explore_progress(report);
 			if (is_late(space, start)) {
 				report->stopped = "max_seconds";
 				return;

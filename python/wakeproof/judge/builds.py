@@ -154,7 +154,7 @@ class Builder:
         objects = [str(future.result()) for future in made]
         if build.kind == "explored" and jobs[-1][0] == named:
             explored.check(named, objects[-1], self._children)
-        link = [*self._compiler, *link_flags, *objects]
+        link = [*self._compiler, *link_flags, *objects, "-lm"]
         target = self._folder / f"{named.stem}-{digest(self._version, *link)}"
         return self._pool.submit(self._make, named, link, target).result()
 

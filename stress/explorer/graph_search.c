@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph_search.c - begins a search of graphs, ends it at its limits, begins it again.
+ *
+ *   alone for a moment -> complete, or shared by several processes (graph_share.c)
+ *
+ * Why it works  Most programs are through before a process would have started. And a program learns
+ *               most of what makes it start again in that moment, before there are several of it.
+ * Spec          none.  Evidence  tests/explorer/litmus, tests/test_explore_parallel.py. */
+#include "graph_share.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LOOKS_PER_CLOCK = 4096 };
+
+static const double ALONE_S = 0.3;
+
+double explore_graph_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void explore_stop(explore_search *search, const char *why)
+{
+	search->report->stopped = why;
+	search->is_over = true;
+}
+
+bool explore_is_over(explore_search *search)
+{
+	const explore_options *options = search->options;
+
+	if (search->program->error)
+		return !explore_fail(search, "%s", search->program->error);
+	if (options->max_bytes && search->bytes > options->max_bytes)
+		explore_stop(search, "max_bytes");
+	else if (options->max_seconds > 0 && search->looks++ % LOOKS_PER_CLOCK == 0 &&
+		 explore_graph_seconds() - search->started > options->max_seconds)
+		explore_stop(search, "max_seconds");
+	return search->is_over;
+}
+
+void explore_search_begin(explore_search *search, explore_program *program,
+			  const explore_options *options, explore_report *report, double started)
+{
+	*search = (explore_search){.program = program,
+				   .options = options,
+				   .report = report,
+				   .random = options->seed,
+				   .started = started};
+	memset(search->place_of, 0xff, sizeof(search->place_of)); /* NOWHERE */
+	*report = (explore_report){.engine = "graphs"};
+}
+
+static void free_graphs(explore_search *search)
+{
+	for (int i = 0; i < search->graphs_room; i++) {
+		if (!search->graphs[i])
+			continue;
+		for (int t = 0; t < EXPLORE_THREADS; t++)
+			free(search->graphs[i]->numbers[t]);
+		free(search->graphs[i]->nodes);
+		free(search->graphs[i]);
+	}
+	free(search->graphs);
+	free(search->seen);
+}
+
+void explore_search_end(explore_search *search)
+{
+	explore_report *report = search->report;
+
+	if (report->bounded && !report->stopped)
+		report->stopped = "loop_bound";
+	report->is_exhaustive = !report->stopped && !*report->error;
+	report->bytes += search->bytes;
+	report->seconds = explore_graph_seconds() - search->started;
+	free_graphs(search);
+}
+
+static void search_alone(explore_program *program, const explore_options *options,
+			 explore_report *report, double started)
+{
+	explore_search search;
+
+	explore_search_begin(&search, program, options, report, started);
+	if (options->descents)
+		explore_estimate_alone(&search);
+	else if (options->sample)
+		explore_sample(&search);
+	else
+		explore_visit_all(&search);
+	explore_search_end(&search);
+}
+
+/* True: the search is through, or has come to a limit that was asked for. */
+static bool search_a_moment(explore_program *program, const explore_options *options,
+			    explore_report *report, double started)
+{
+	explore_options moment = *options;
+	double most = explore_graph_seconds() - started + ALONE_S;
+
+	if (options->max_seconds <= 0 || options->max_seconds > most)
+		moment.max_seconds = most;
+	search_alone(program, &moment, report, started);
+	if (!report->stopped || strcmp(report->stopped, "max_seconds") != 0)
+		return true;
+	explore_report_free(report);
+	return false;
+}
+
+static void search(explore_program *program, const explore_options *options,
+		   explore_report *report, double started)
+{
+	bool is_shared = options->jobs > 1 && !options->sample && !options->descents;
+
+	if (is_shared && (search_a_moment(program, options, report, started) ||
+			  explore_search_shared(program, options, report, started)))
+		return;
+	search_alone(program, options, report, started);
+}
+
+static bool has_to_start_again(const explore_program *program)
+{
+	return program->error && program->restart && !strcmp(program->error, EXPLORE_START_AGAIN);
+}
+
+void explore_graphs(explore_program *program, const explore_options *options,
+		    explore_report *report)
+{
+	double started = explore_graph_seconds();
+
+	for (;;) {
+		search(program, options, report, started);
+		if (!has_to_start_again(program))
+			return;
+		explore_report_free(report);
+		program->restart(program);
+	}
+}

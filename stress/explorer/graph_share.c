@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph_share.c - one search by several processes.
+ *
+ *   each process   the tree of graphs, the same, down to `split` visits: what begins there is an
+ *                  item, and so is a graph that ends above; goes on only below items that it claims
+ *   claim          the next number of one counter: items come in the same order to everybody
+ *
+ * Why it works  Every process counts items alike, as the order of visits depends on the program
+ *               alone. A claimed item is never one that was passed: whoever passes an item has
+ *               claimed a later one, so the counter is beyond it. So each item is explored by one
+ *               process, and none by nobody: a process that ends otherwise than by exit code 0 with
+ *               a whole report makes the search an error.
+ * Spec          none.  Evidence  tests/test_explore_parallel.py. */
+#include "graph_share.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "coroutine.h"
+#include "report.h"
+
+enum {
+	ITEMS_PER_JOB = 128, /* at least, if the tree has so many */
+	SPLIT_STEP = 4,
+	SPLIT_MOST = 200,
+	LOOK_MS = 200,
+	TOLD = 256,
+	READ = 1 << 16,
+};
+
+#define NOBODYS UINT64_MAX
+
+typedef struct worker {
+	pid_t pid;
+	int pipe; /* -1: closed */
+	explore_letter letter;
+} worker;
+
+/* Items. */
+
+bool explore_enters(explore_search *search, bool is_leaf)
+{
+	uint64_t item;
+
+	if (search->depth != search->split && !(is_leaf && search->depth < search->split))
+		return true;
+	item = search->items++;
+	if (search->worker < 0) /* counts them */
+		return false;
+	if (search->claimed == NOBODYS || search->claimed < item)
+		search->claimed = __atomic_fetch_add(&search->share->next, 1, __ATOMIC_RELAXED);
+	return search->claimed == item;
+}
+
+/* How deep the tree is to be cut. */
+static void choose_split(explore_search *search)
+{
+	uint64_t wanted = ITEMS_PER_JOB * (uint64_t)search->options->jobs;
+
+	search->worker = -1;
+	for (search->split = 0; search->split < SPLIT_MOST && !search->is_over;) {
+		search->split += SPLIT_STEP;
+		search->items = 0;
+		explore_visit_all(search);
+		if (search->items >= wanted)
+			return;
+	}
+}
+
+bool explore_share_has_more(explore_search *search)
+{
+	uint64_t most = search->options->max_executions;
+
+	if (!search->share)
+		return !most || search->counted < most;
+	return !most ||
+	       __atomic_fetch_add(&search->share->counted, 1, __ATOMIC_RELAXED) < most;
+}
+
+void explore_share_tell(explore_search *search)
+{
+	const explore_report *report = search->report;
+
+	if (!search->share || (report->executions + report->blocked) % TOLD)
+		return;
+	__atomic_store_n(&search->share->of[search->worker].executions, report->executions,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&search->share->of[search->worker].blocked, report->blocked,
+			 __ATOMIC_RELAXED);
+}
+
+/* The processes. */
+
+static _Noreturn void work(const explore_search *parent, int number, int to)
+{
+	explore_report report;
+	explore_search search;
+	explore_options options = *parent->options;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (dup2(to, STDOUT_FILENO) < 0 || !explore_after_fork())
+		_exit(3);
+	close(to);
+	explore_progress_to(NULL);
+	options.max_bytes /= (uint64_t)options.jobs;
+	explore_search_begin(&search, parent->program, &options, &report, parent->started);
+	search.share = parent->share;
+	search.split = parent->split;
+	search.worker = number;
+	search.claimed = NOBODYS;
+	explore_visit_all(&search);
+	explore_search_end(&search);
+	explore_report_send(parent->program, &report);
+	_exit(fflush(stdout) ? 3 : 0);
+}
+
+static bool start(explore_search *search, worker *worker, int number)
+{
+	int ends[2];
+
+	fflush(stdout);
+	if (pipe(ends))
+		return explore_fail(search, "no pipe for process %d: %s", number + 1, strerror(errno));
+	worker->pid = fork();
+	if (worker->pid == 0) {
+		close(ends[0]);
+		work(search, number, ends[1]);
+	}
+	close(ends[1]);
+	worker->pipe = ends[0];
+	if (worker->pid < 0)
+		return explore_fail(search, "process %d does not start: %s", number + 1,
+				    strerror(errno));
+	return true;
+}
+
+/* False: it has sent all, and closed the pipe. */
+static bool receive(explore_search *search, worker *worker)
+{
+	explore_letter *letter = &worker->letter;
+	ssize_t got;
+
+	if (letter->room - letter->size < READ) {
+		char *bytes = realloc(letter->bytes, 2 * letter->room + READ);
+
+		if (!bytes)
+			return explore_fail(search, "out of memory");
+		letter->bytes = bytes;
+		letter->room = 2 * letter->room + READ;
+	}
+	got = read(worker->pipe, letter->bytes + letter->size, READ);
+	if (got < 0 && errno == EINTR)
+		return true;
+	letter->size += got > 0 ? (size_t)got : 0;
+	return got > 0;
+}
+
+/* The process has closed its pipe: how has it ended? */
+static void collect(explore_search *search, worker *worker, int number)
+{
+	int status = 0;
+
+	close(worker->pipe);
+	worker->pipe = -1;
+	while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	worker->pid = -1;
+	if (WIFSIGNALED(status))
+		explore_fail(search, "process %d of %d was killed by signal %d: its share is lost",
+			     number + 1, search->options->jobs, WTERMSIG(status));
+	else if (WEXITSTATUS(status) ||
+		 !explore_report_merge(search->report, &worker->letter))
+		explore_fail(search, "process %d of %d failed: its share is lost", number + 1,
+			     search->options->jobs);
+	search->is_over |= *search->report->error;
+}
+
+static void show_progress(explore_search *search)
+{
+	explore_report sum = {0};
+
+	for (int w = 0; w < search->options->jobs; w++) {
+		sum.executions +=
+			__atomic_load_n(&search->share->of[w].executions, __ATOMIC_RELAXED);
+		sum.blocked += __atomic_load_n(&search->share->of[w].blocked, __ATOMIC_RELAXED);
+	}
+	if (!explore_is_due())
+		return;
+	explore_estimate_more(search, sum.executions);
+	explore_progress(&sum);
+	if (search->program->error) /* a descent has learned something */
+		explore_fail(search, "%s", search->program->error);
+}
+
+static void gather(explore_search *search, worker *workers)
+{
+	struct pollfd fds[EXPLORE_JOBS];
+	int jobs = search->options->jobs, open = jobs;
+
+	while (open && !search->is_over) {
+		for (int w = 0; w < jobs; w++)
+			fds[w] = (struct pollfd){.fd = workers[w].pipe, .events = POLLIN};
+		if (poll(fds, (nfds_t)jobs, LOOK_MS) < 0)
+			continue; /* a signal */
+		for (int w = 0; w < jobs && !search->is_over; w++)
+			if (fds[w].revents && !receive(search, &workers[w])) {
+				collect(search, &workers[w], w);
+				open--;
+			}
+		show_progress(search);
+	}
+}
+
+static void end(worker *worker)
+{
+	if (worker->pid > 0) {
+		kill(worker->pid, SIGKILL);
+		waitpid(worker->pid, NULL, 0);
+	}
+	if (worker->pipe >= 0)
+		close(worker->pipe);
+	free(worker->letter.bytes);
+}
+
+static void share_out(explore_search *search)
+{
+	worker workers[EXPLORE_JOBS];
+	int jobs = search->options->jobs;
+
+	for (int w = 0; w < jobs; w++)
+		workers[w] = (worker){.pid = -1, .pipe = -1};
+	choose_split(search);
+	for (int w = 0; w < jobs && !search->is_over; w++)
+		start(search, &workers[w], w);
+	gather(search, workers);
+	for (int w = 0; w < jobs; w++)
+		end(&workers[w]);
+	explore_report_order(search->report);
+}
+
+bool explore_search_shared(explore_program *program, const explore_options *options,
+			   explore_report *report, double started)
+{
+	explore_search search;
+	bool has_learned;
+
+	explore_search_begin(&search, program, options, report, started);
+	search.share = mmap(NULL, sizeof(*search.share), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (search.share == MAP_FAILED)
+		explore_fail(&search, "no memory to share: %s", strerror(errno));
+	else
+		share_out(&search);
+	if (search.share != MAP_FAILED)
+		munmap(search.share, sizeof(*search.share));
+	explore_search_end(&search);
+	has_learned = !program->error && !strcmp(report->error, EXPLORE_START_AGAIN);
+	if (has_learned)
+		explore_report_free(report);
+	return !has_learned;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * graph_share.h - one search of graphs by several processes: items, claims, what comes back.
+ *
+ * Spec  none.  Evidence  tests/test_explore_parallel.py. */
+#ifndef WP_EXPLORER_GRAPH_SHARE_H
+#define WP_EXPLORER_GRAPH_SHARE_H
+
+#include "graph.h"
+
+#include <stddef.h>
+
+/* In memory that all processes see; each field by __atomic_. */
+typedef struct explore_share {
+	uint64_t next;    /* the item that is handed out next */
+	uint64_t counted; /* graphs, for max_executions */
+	struct {
+		uint64_t executions, blocked;
+	} of[EXPLORE_JOBS];
+} explore_share;
+
+/* What a process has sent so far. */
+typedef struct explore_letter {
+	char *bytes;
+	size_t size, room;
+} explore_letter;
+
+/* graph_search.c */
+double explore_graph_seconds(void);
+void explore_search_begin(explore_search *search, explore_program *program,
+			  const explore_options *options, explore_report *report, double started);
+void explore_search_end(explore_search *search);
+
+/* graph_share.c. False: what some process has learned changes the program: learn it alone. */
+bool explore_search_shared(explore_program *program, const explore_options *options,
+			   explore_report *report, double started);
+
+/* graph_merge.c. Send writes a report to standard output. Merge adds the report in a letter to
+ * another; false: the letter is not whole. Order puts outcomes in the order of a search alone. */
+void explore_report_send(const explore_program *program, const explore_report *report);
+bool explore_report_merge(explore_report *report, const explore_letter *letter);
+void explore_report_order(explore_report *report);
+
+#endif
