@@ -55,7 +55,13 @@ def explore(
         list[str] | None,
         typer.Option(metavar="SITE=ORDER", help="Another order at a label or FILE:LINE."),
     ] = None,
-    parallel: Annotated[bool, typer.Option("--parallel", help="One run per CPU.")] = False,
+    parallel: Annotated[bool, typer.Option("--parallel", help="One process per CPU.")] = False,
+    jobs: Annotated[
+        int, typer.Option(help="So many processes; fewer scenarios share out their graphs.")
+    ] = 1,
+    estimate: Annotated[
+        int, typer.Option(help="Explore nothing: estimate the size by so many descents (graphs).")
+    ] = 0,
     seconds: Annotated[float, typer.Option(help="Limit of each run (0: none).")] = 60.0,
     max_bytes: Annotated[str, typer.Option(help="Memory of each run (0: no limit).")] = "2G",
     seed: Annotated[int, typer.Option(help="Seed of samples.")] = 1,
@@ -86,6 +92,8 @@ def explore(
     samples, depth = sample_of(sample) if sample else (0, 0)
     if preemptions is not None and engine == "auto":
         engine = "states"  # the only one that has preemptions
+    if estimate and engine == "auto":
+        engine = "graphs"
     options = ExploreOptions(
         models=models_of(("sc,tso" if engine == "states" else "all") if model is None else model),
         engine=engine, loop_bound=loop_bound, preemptions=preemptions,
@@ -95,7 +103,7 @@ def explore(
             "--release-sequence", release_sequence, ("c++20", "c11")
         ) == "c11",
         paper_scb=_one_of("--scb", scb, ("genmc", "paper")) == "paper",
-        max_bytes=bytes_of(max_bytes), seconds=seconds,
+        max_bytes=bytes_of(max_bytes), seconds=seconds, estimate=estimate,
         orders=tuple(o for text in order or () for o in _orders(text, labels)),
     ).checked()  # fmt: skip
     if save is not None:
@@ -105,7 +113,7 @@ def explore(
     with StressProgress(screen) as progress:
         found = judge.explore(
             given, pattern, options, twins=twins, progress=progress.show,
-            jobs=len(os.sched_getaffinity(0)) if parallel else 1,
+            jobs=len(os.sched_getaffinity(0)) if parallel else jobs,
             save=save or paths.cache() / "explore",
         )  # fmt: skip
     if as_json:

@@ -16,7 +16,7 @@ from wakeproof import paths
 from wakeproof.errors import UsageError
 from wakeproof.judge import explore_grading, explore_labels, explore_run, explore_tokens, scenarios
 from wakeproof.judge.builds import Build, Builder
-from wakeproof.judge.explore_options import ExploreOptions
+from wakeproof.judge.explore_options import JOBS, ExploreOptions
 from wakeproof.judge.explore_replay import programs_in, selected, sources_hash
 from wakeproof.judge.explore_reports import ScenarioReport, TwinReport
 from wakeproof.judge.explore_results import Found, Result
@@ -135,8 +135,9 @@ class _Job:
             programs = selected(programs_in(file), regex)
             self._progress(file.name, 0, 0)
             results = explore_run.run_programs(
-                self._children, program, list(programs.values()), self._options
-            )
+                self._children, program, list(programs.values()),
+                replace(self._options, jobs=min(JOBS, self._jobs)),
+            )  # fmt: skip
             unread = next((r for r in results if r.error and not r.threads), None)
             if unread:
                 raise UsageError(f"{file}: {unread.program}: {unread.error}")

@@ -12,6 +12,7 @@ from wakeproof.errors import UsageError
 ENGINES = ("auto", "graphs", "states", "both")
 ORDERS = ("plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst")
 MOST_SECONDS = 1e7
+JOBS = 64
 _SAMPLE = re.compile(r"random(?::n=(?P<random_n>\d+))?|pct:d=(?P<d>\d+)(?:,n=(?P<pct_n>\d+))?")
 SAMPLES = 10_000
 
@@ -36,6 +37,8 @@ MODELS = tuple(Model)
 class ExploreOptions:
     """How to explore; the defaults are those of the command line.
 
+    `jobs` processes share one search of graphs: the result is the same.  `estimate`: explore none,
+    estimate by so many descents how many executions there are (0: explore).
     `orders` puts other memory orders in place of those in the source: (file, line, order).
     """
 
@@ -55,6 +58,8 @@ class ExploreOptions:
     max_bytes: int = 2 << 30
     seconds: float = 60.0
     check_duplicates: bool = False
+    jobs: int = 1
+    estimate: int = 0
     orders: tuple[tuple[str, int, str], ...] = ()
 
     def checked(self) -> ExploreOptions:
@@ -76,6 +81,10 @@ class ExploreOptions:
         _within("seed", self.seed, 0, 2**63 - 1)
         _within("executions", self.max_executions, 0, 2**63 - 1)
         _within("bytes", self.max_bytes, 0, 2**63 - 1)
+        _within("processes", self.jobs, 1, JOBS)
+        _within("descents", self.estimate, 0, 2**63 - 1)
+        if self.estimate and self.engine != "graphs":
+            raise UsageError("an estimate needs engine graphs: it is of executions")
         if self.preemptions is not None:
             _within("preemptions", self.preemptions, 0, 1000)
             if self.engine != "states":
@@ -102,6 +111,8 @@ class ExploreOptions:
             "--max-executions", str(self.max_executions), "--max-bytes", str(self.max_bytes),
             "--max-seconds", f"{self.seconds:.3f}",
         ]  # fmt: skip
+        found += ["--jobs", str(self.jobs)] if self.jobs > 1 else []
+        found += ["--estimate", str(self.estimate)] if self.estimate else []
         if self.preemptions is not None:
             found += ["--preemptions", str(self.preemptions)]
         found += ["--timeouts"] * self.timeouts
@@ -112,12 +123,16 @@ class ExploreOptions:
         return found
 
     def changed(self) -> dict[str, object]:
-        """Return what differs from the defaults, as plain data; the models stand apart."""
+        """Return what differs from the defaults, as plain data.
+
+        The models stand apart, and how many processes there were makes no difference.
+        """
         plain = ExploreOptions()
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name != "models" and getattr(self, field.name) != getattr(plain, field.name)
+            if field.name not in ("models", "jobs")
+            and getattr(self, field.name) != getattr(plain, field.name)
         }
 
 

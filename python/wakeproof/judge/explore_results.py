@@ -80,6 +80,7 @@ class Result:
     seconds: float
     bytes: int
     sites: tuple[Site, ...] = ()  # that were come to; only if they were asked for
+    size: tuple[float, float, float] = (0.0, 0.0, 0.0)  # executions: about, from, to; 0: unknown
 
     @property
     def texts(self) -> frozenset[str]:
@@ -98,6 +99,8 @@ class Result:
             return "error"
         if self.exhaustive:
             return "exhaustive"
+        if self.stopped == "estimate":
+            return "estimate: about {:,.0f} executions ({:,.0f} to {:,.0f})".format(*self.size)
         return WHY_NOT.get(self.stopped, f"not exhaustive: {self.stopped or 'unknown'}")
 
 
@@ -130,6 +133,7 @@ def parse(line: str) -> Result:
             depth=entry["depth"], exhaustive=entry["exhaustive"], stopped=entry["stopped"],
             error=entry["error"], seconds=entry["seconds"], bytes=entry["bytes"],
             sites=tuple(_site(site) for site in entry.get("sites", ())),
+            size=tuple(entry["size"]),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
         raise JudgeError(f"the explorer printed no result: {line[:200]}") from error

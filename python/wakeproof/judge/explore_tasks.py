@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from wakeproof.errors import JudgeError
 from wakeproof.judge import explore_grading, explore_run
 from wakeproof.judge.builds import Build, Builder
-from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explore_options import JOBS, ExploreOptions, Model
 from wakeproof.judge.explore_results import Result
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Twin
@@ -58,6 +58,7 @@ class Tasks:
         self._progress = progress
         self._lock = threading.Lock()
         self._done = self._total = 0
+        self._each = 1  # processes of each run
 
     def run(self, tasks: list[Task], jobs: int) -> dict[Task, list[Result]]:
         """Run all, `jobs` at once; a run that breaks gives a result with its error.
@@ -69,6 +70,7 @@ class Tasks:
         sets: dict[object, list[Task]] = {}  # the models of one scenario or twin, smallest first
         for task in tasks:
             sets.setdefault((task.scenario, task.betrays), []).append(task)
+        self._each = min(JOBS, max(1, jobs // max(1, len(sets))))
         results: dict[Task, list[Result]] = {}
         with ThreadPoolExecutor(jobs) as pool:
             try:
@@ -105,7 +107,8 @@ class Tasks:
         def tick(at: dict[str, float]) -> None:
             self._progress(f"{task.name}: {size_of(at)}", self._done, self._total)
 
-        options = replace(self._options, models=(task.model,), engine=self._engine(task.model))
+        options = replace(self._options, models=(task.model,), engine=self._engine(task.model),
+                          jobs=self._each)  # fmt: skip
         try:
             return explore_run.run_test(self._children, program, task.scenario.name, options, tick)
         except JudgeError as error:
@@ -118,9 +121,15 @@ class Tasks:
 
 
 def size_of(at: dict[str, float]) -> str:
-    """Return how far a run is: ``1,000 executions of about 5,040``."""
+    """Return how far a run is: ``1,000 executions of about 5,040 (4,000 to 6,000), 20 %, ...``."""
     size = ", ".join(f"{at[key]:,.0f} {key}" for key in ("executions", "states") if at[key])
-    return f"{size} of about {at['estimate']:,.0f}" if at.get("estimate") else size
+    about = at.get("estimate")
+    if not about:
+        return size
+    share = max(at["executions"], at["states"]) / about
+    left = f", {at['seconds'] * (1 / share - 1):,.0f} s left" if share else ""
+    band = f"({at['low']:,.0f} to {at['high']:,.0f})"
+    return f"{size} of about {about:,.0f} {band}, {share:.0%}{left}"
 
 
 def failed(name: str, model: Model, error: str) -> Result:

@@ -66,11 +66,17 @@ class Explorer:
     def __init__(self) -> None:
         self._program: Path | None = None
 
-    def run(self, texts: Sequence[str], options: ExploreOptions, examples: bool) -> list[Result]:
+    def run(
+        self,
+        texts: Sequence[str],
+        options: ExploreOptions,
+        examples: bool,
+        tick: explore_run.Tick | None = None,
+    ) -> list[Result]:
         """Explore each text under each model: results in that order."""
         with Children() as children:
             if self._program is None:
                 self._program = Builder(children).explorer()
             return explore_run.run_programs(
-                children, self._program, texts, options, examples=examples
+                children, self._program, texts, options, tick, examples=examples
             )

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +43,9 @@ class Children:
         self._lock = threading.Lock()
         self._live: set[subprocess.Popen[str]] = set()
         self._closed = False
+        # Ctrl-C is raised in the main thread, wherever that is: so not while a child is started,
+        # or nobody would know of it.
+        self._starter = ThreadPoolExecutor(1)
 
     def __enter__(self) -> Children:
         return self
@@ -70,7 +74,7 @@ class Children:
         Raises:
             JudgeError: the job was ended meanwhile, or the program cannot be started.
         """
-        child = self._start(command, cwd, env)
+        child = self._starter.submit(self._start, command, cwd, env).result()
         try:
             return _wait(child, timeout_s, stall_s)
         finally:

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How large is it? Estimates before and during a run, against programs whose size is known."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from wakeproof import paths
+from wakeproof.errors import UsageError
+from wakeproof.judge import litmus
+from wakeproof.judge.explore import size_of
+from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explore_results import Result
+
+pytestmark = pytest.mark.slow
+
+LITMUS = paths.sources() / "tests" / "explorer" / "litmus"
+PUBLISHED = json.loads((LITMUS / "expected.json").read_text("utf-8"))
+FACTOR = 2.0
+DESCENTS = 300
+LARGE = [name for name, row in PUBLISHED.items() if (row["rc11"] or 0) >= 50 and not row["race"]]
+
+
+@pytest.fixture(scope="module")
+def explorer() -> litmus.Explorer:
+    return litmus.Explorer()
+
+
+def estimated(explorer: litmus.Explorer, text: str, model: Model = Model.RC11) -> Result:
+    options = ExploreOptions(engine="graphs", loop_bound=0, timeouts=False, estimate=DESCENTS)
+    return litmus.explore([text], (model,), options, explorer=explorer)[0][model]
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_published_counts_are_estimated_within_a_factor_of_two(
+    explorer: litmus.Explorer, name: str
+) -> None:
+    known = PUBLISHED[name]["rc11"]
+    found = estimated(explorer, (LITMUS / f"{name}.txt").read_text("utf-8"))
+    about, low, high = found.size
+    assert known / FACTOR <= about <= known * FACTOR
+    assert low <= about <= high
+    assert (found.executions, found.exhaustive, found.stopped) == (0, False, "estimate")
+
+
+def test_a_size_beyond_all_exploring_is_estimated(explorer: litmus.Explorer) -> None:
+    # 3 threads of 4 additions: (12)! / (4!)^3 ways to interleave them, and each is an execution.
+    text = "program adds\n" + ("thread\n" + "  r0 = add x 1 relaxed\n" * 4) * 3
+    known = math.factorial(12) // math.factorial(4) ** 3
+    about, _, _ = estimated(explorer, text).size
+    assert known / FACTOR <= about <= known * FACTOR
+
+
+def test_an_estimate_is_no_verdict_and_says_so(explorer: litmus.Explorer) -> None:
+    found = estimated(explorer, (LITMUS / "L60_7.txt").read_text("utf-8"))
+    assert found.coverage.startswith("estimate: about ")
+    with pytest.raises(UsageError, match="an estimate needs engine graphs"):
+        ExploreOptions(estimate=10).checked()
+
+
+def test_progress_says_how_much_how_many_and_how_long() -> None:
+    at = {"executions": 1000.0, "states": 0.0, "estimate": 5000.0, "low": 4000.0, "high": 6000.0,
+          "seconds": 2.0}  # fmt: skip
+    assert size_of(at) == "1,000 executions of about 5,000 (4,000 to 6,000), 20%, 8 s left"
+    assert size_of(at | {"estimate": 0.0}) == "1,000 executions"
+
+
+def test_a_long_run_estimates_its_size_while_it_goes(
+    explorer: litmus.Explorer,
+) -> None:
+    seen: list[dict[str, float]] = []
+    text = "program adds\n" + ("thread\n" + "  r0 = add x 1 relaxed\n" * 5) * 3
+    options = ExploreOptions(engine="graphs", models=(Model.RC11,), loop_bound=0, seconds=3.0)
+    explorer.run([text], options, False, seen.append)
+    known = math.factorial(15) // math.factorial(5) ** 3
+    assert seen
+    for at in seen:
+        assert known / FACTOR <= at["estimate"] <= known * FACTOR

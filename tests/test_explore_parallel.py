@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One search of graphs by several processes: each execution once, nothing lost quietly."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from wakeproof import paths
+from wakeproof.judge import litmus
+from wakeproof.judge.builds import Builder
+from wakeproof.judge.explore import explore
+from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explore_results import Result
+from wakeproof.judge.process import Children
+
+pytestmark = pytest.mark.slow
+
+FUTEX = paths.sources() / "tests" / "explorer" / "futex"
+ADDS = "program adds\n" + "thread\n  r0 = add x 1 seq_cst\n" * 8 + "observe 7:r0\n"  # 8! executions
+LONG = "program long\n" + ("thread\n" + "  r0 = add x 1 relaxed\n" * 12) * 4 + "observe x\n"
+ALONE = ExploreOptions(engine="graphs", loop_bound=0, timeouts=False)
+
+
+@pytest.fixture(scope="module")
+def explorer() -> litmus.Explorer:
+    return litmus.Explorer()
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    with Children() as children:
+        return Builder(children).explorer()
+
+
+def explored(explorer: litmus.Explorer, text: str, model: Model, jobs: int) -> Result:
+    options = replace(ALONE, jobs=jobs)
+    found = litmus.explore([text], (model,), options, examples=True, explorer=explorer)
+    return replace(found[0][model], seconds=0.0, bytes=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        (ADDS, Model.RC11),
+        ((FUTEX / "F1_n3.txt").read_text("utf-8"), Model.TSO),
+        ((FUTEX / "F1_mod4_n3.txt").read_text("utf-8"), Model.RC11),
+    ],
+    ids=["adds", "mutex", "mutex_wrapping"],
+)
+def test_several_processes_find_what_one_does_in_the_same_order(
+    explorer: litmus.Explorer, text: str, model: Model
+) -> None:
+    # Counts, order of outcomes and their examples: all of it, but the time and the memory.
+    alone = explored(explorer, text, model, 1)
+    assert alone.exhaustive
+    for jobs in (2, 3):
+        assert explored(explorer, text, model, jobs) == alone
+
+
+def test_eight_threads_that_add_have_40320_executions_in_two_processes(
+    explorer: litmus.Explorer,
+) -> None:
+    found = explored(explorer, ADDS, Model.RC11, 2)
+    assert (found.executions, found.exhaustive) == (40320, True)
+    assert {outcome.count for outcome in found.outcomes} == {5040}  # each place of thread 7
+
+
+def test_a_limit_of_executions_is_one_limit_for_all(explorer: litmus.Explorer) -> None:
+    options = replace(ALONE, jobs=2, max_executions=39_000)
+    found = litmus.explore([ADDS], (Model.RC11,), options, explorer=explorer)[0][Model.RC11]
+    assert (found.executions, found.stopped) == (39_000, "max_executions")
+
+
+def started(program: Path, tmp_path: Path, seconds: float) -> subprocess.Popen[str]:
+    file = tmp_path / "long.txt"
+    file.write_text(LONG)
+    command = [program, "--program", file, "--engine", "graphs", "--model", "rc11", "--jobs", "2",
+               "--max-seconds", str(seconds), "--progress", "none"]  # fmt: skip
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def workers(job: subprocess.Popen[str]) -> list[int]:
+    """Return the processes that share the search, waiting until there are two."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        found = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+        if len(found) == 2:
+            return [int(pid) for pid in found]
+        time.sleep(0.02)
+    return []
+
+
+def gone(pids: list[int]) -> bool:
+    """Say whether none of the processes runs, waiting for those that are ending."""
+    end = time.monotonic() + 30
+    while any(Path(f"/proc/{pid}/exe").exists() for pid in pids) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not any(Path(f"/proc/{pid}/exe").exists() for pid in pids)
+
+
+def test_a_process_that_is_killed_makes_the_search_an_error(program: Path, tmp_path: Path) -> None:
+    with started(program, tmp_path, 100) as job:
+        first, second = workers(job)
+        os.kill(second, signal.SIGKILL)
+        output, _ = job.communicate(timeout=60)
+    found = json.loads(output)
+    assert found["error"] == "process 2 of 2 was killed by signal 9: its share is lost"
+    assert not found["exhaustive"]
+    assert gone([first])
+
+
+def test_processes_do_not_outlive_the_one_that_started_them(program: Path, tmp_path: Path) -> None:
+    with started(program, tmp_path, 100) as job:
+        pids = workers(job)
+        job.kill()
+    assert len(pids) == 2
+    assert gone(pids)
+
+
+def test_outcomes_found_before_the_time_was_over_are_kept(program: Path, tmp_path: Path) -> None:
+    with started(program, tmp_path, 1.5) as job:
+        output, _ = job.communicate(timeout=60)
+    found = json.loads(output)
+    assert (found["stopped"], found["error"]) == ("max_seconds", "")
+    assert sum(outcome["count"] for outcome in found["outcomes"]) == found["executions"] > 0
+
+
+def test_a_scenario_is_shared_out_and_judged_as_by_one_process() -> None:
+    options = ExploreOptions(models=(Model.RC11,), seconds=0)
+    runs = [explore(None, "^search_internal$", options, twins=False, jobs=jobs) for jobs in (1, 2)]
+    one, two = (run.scenarios[0].judged[0].result for run in runs)
+    assert one.exhaustive
+    assert (two.executions, two.blocked, two.texts) == (one.executions, one.blocked, one.texts)
+    assert [outcome.count for outcome in two.outcomes] == [o.count for o in one.outcomes]
