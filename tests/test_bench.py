@@ -16,12 +16,16 @@ import pytest
 
 from wakeproof import bench, report
 from wakeproof.bench import MET, ROWS, SHORT, SHOWN, TIE, Row, Samples, grade, measure, program
+from wakeproof.bench.rows import KOPS
 from wakeproof.cli.bench import cells, show
 from wakeproof.errors import UsageError
 from wakeproof.judge.process import Children
 
 TIMES = Row("a queue", "toy", "ours", "ring", "private ring", at_most=1.8, why="one exchange")
 RATES = Row("a flow", "toy", "ours", "peer", "a peer", "Mops/s", at_least=2.0, needs="libpeer-dev")
+
+
+OWN = ("harness", "explore")  # rows of programs other than bench/main.c
 
 
 def samples(ours: list[float], peer: list[float], name: str = "ring") -> Samples:
@@ -52,6 +56,12 @@ def test_a_row_without_a_goal_is_shown_and_not_judged() -> None:
     found = grade(replace(TIMES, at_most=None), samples([99.0], [1.0]))
     assert found.verdict == SHOWN
     assert found.row.goal == "-"
+
+
+def test_a_goal_in_executions_a_second_is_a_rate() -> None:
+    row = Row("an explorer", "toy", "ours", "goal", "50,000/s", KOPS, at_least=1.0)
+    found = grade(row, samples([10_000.0] * 3, [20_000.0] * 3, "goal"))
+    assert (found.ours, found.peer, found.ratio, found.verdict) == (100.0, 50.0, 2.0, MET)
 
 
 def test_counts_come_as_medians_of_both_sides() -> None:
@@ -103,6 +113,7 @@ def test_every_goal_of_the_issue_has_a_row() -> None:
     assert goals["one_batch", "ring"] == "<= 1.8x"
     assert goals["parker", "futex"] == "<= 1.05x"
     assert goals["harness", "sweep"] == ">= 0.8x"
+    assert goals["explore", "50k"] == goals["explore", "20k"] == ">= 1x"
     for flow in ("flow_1", "flow_2", "flow_4"):
         assert goals[flow, "vyukov"] == ">= 1x"
         assert goals[flow, "moodycamel"] == ">= 2x"
@@ -128,7 +139,7 @@ def test_a_measuring_time_must_be_positive(seconds: float) -> None:
 def test_every_row_is_in_the_program_with_its_sides() -> None:
     with Children() as children:
         built = program.build(children)
-        for name in dict.fromkeys(row.program for row in ROWS if row.program != "harness"):
+        for name in dict.fromkeys(row.program for row in ROWS if row.program not in OWN):
             run = subprocess.run(
                 [built.path, name, "1", "0.01", "1"], capture_output=True, check=True
             )

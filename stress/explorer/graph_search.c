@@ -14,7 +14,7 @@
 
 enum { LOOKS_PER_CLOCK = 4096 };
 
-static const double ALONE_S = 0.3;
+static const double ALONE_S = 0.1;
 
 double explore_graph_seconds(void)
 {

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median, quantiles
 
-from wakeproof.bench.rows import US, Row
+from wakeproof.bench.rows import KOPS, US, Row
 
 MET, TIE, SHORT, SHOWN = "met", "tie", "short", "shown"
 PER_UNIT = {US: 1e3}  # ns in a unit of time
@@ -72,4 +72,6 @@ def _verdict(row: Row, low: float, middle: float, high: float) -> str:
 
 
 def _in_unit(row: Row, ns: float) -> float:
+    if row.unit == KOPS:
+        return 1e6 / ns
     return 1e3 / ns if row.is_rate else ns / PER_UNIT.get(row.unit, 1)

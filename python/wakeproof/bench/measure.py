@@ -7,7 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
 from wakeproof.bench.program import Program
 from wakeproof.bench.rows import ROWS, Row
 from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge import explore_run
 from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 
@@ -29,6 +31,8 @@ TRIES = 8  # of a preempted slice
 SLICE_MS = {"parker": 10.0}  # blocking: a round trip takes microseconds
 SLICE_MS_ELSE = 2.0
 HARNESS_SLICE_S = 0.05  # a process per sample; preempted as often as the loop beside it
+EXPLORE_LEAST, EXPLORE_SLICE_S, ADDS_AGAIN = 3, 0.15, 8
+ADDS = "program adds\n" + "thread\n  r0 = add x 1 seq_cst\n" * 7 + "observe x\n"  # 5,040
 TIMEOUT_S = 600.0
 
 
@@ -115,6 +119,8 @@ def _measure(
 ) -> Samples:
     if name == "harness":
         return _measure_harness(children, program, seconds, cpus)
+    if name == "explore":
+        return _measure_explore(children, seconds)
     slice_ms = SLICE_MS.get(name, SLICE_MS_ELSE)
     rounds = _rounds(seconds * 1e3 / slice_ms / SIDES)
     return _run(children, program.path, name, rounds, slice_ms, TRIES, cpus)
@@ -149,6 +155,32 @@ def _measure_harness(
         bare = _run(children, program.path, "bare", 1, HARNESS_SLICE_S * 1e3, 1, cpus[:2])
         for side in ("sweep", "block"):
             ns[side] += bare.ns[side]
+    return Samples(ns, {})
+
+
+def _measure_explore(children: Children, seconds: float) -> Samples:
+    """Let the explorer's programs take turns, a process each; goals are constants."""
+    builder = Builder(children)
+    adds, queue = builder.explorer(), builder.explorer(building.folder() / building.EXPLORED)
+    options = ExploreOptions(models=(Model.RC11,), engine="graphs", loop_bound=0)
+    two = replace(options, jobs=2)
+    ns: dict[str, list[float]] = {"adds": [], "50k": [], "queue": [], "20k": [], "queue_two": []}
+    for _ in range(max(EXPLORE_LEAST, int(seconds / EXPLORE_SLICE_S))):
+        found = {
+            "adds": explore_run.run_programs(
+                children, adds, [ADDS] * ADDS_AGAIN, options, examples=False
+            ),
+            "queue": explore_run.run_test(children, queue, "explored", options),
+            "queue_two": explore_run.run_test(children, queue, "explored", two),
+        }
+        for side, results in found.items():
+            for result in results:
+                if not result.exhaustive:
+                    raise JudgeError(f"explore {side}: {result.error or result.stopped}")
+            every = sum(result.executions for result in results)
+            ns[side].append(sum(result.seconds for result in results) * 1e9 / every)
+        ns["50k"].append(1e9 / 50_000)
+        ns["20k"].append(1e9 / 20_000)
     return Samples(ns, {})
 
 

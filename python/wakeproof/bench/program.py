@@ -19,6 +19,7 @@ COMPILE_TIMEOUT_S = 300.0
 PEER_HEADER = "concurrentqueue/concurrentqueue.h"
 PEER_PACKAGE = "libconcurrentqueue-dev"
 SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
+EXPLORED = "explored.c"  # belongs to the explorer's
 KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c")
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
@@ -59,7 +60,7 @@ def build(children: Children) -> Program:
     no_peer = _why_no_peer(children, cxx)
     flags = [*FLAGS, f"-I{kernel}", f"-I{here}"]
     cc = [*compiler(), "-std=c11", "-Wall", "-Wextra", *flags]
-    files = [path for path in sorted(here.glob("*.c")) if path.name != SCENARIO]
+    files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
     files += [kernel / name for name in KERNEL]
     version = children.run([cc[0], "--version"], timeout_s=60).output
     key = _digest([version, no_peer, *cc, *cxx], [*here.iterdir(), *kernel.glob("*.[ch]")])
