@@ -11,9 +11,9 @@ import pytest
 from wakeproof import paths
 from wakeproof.errors import UsageError
 from wakeproof.judge import litmus
-from wakeproof.judge.explore import size_of
 from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.explore_results import Result
+from wakeproof.judge.explore_tasks import size_of
 
 pytestmark = pytest.mark.slow
 

@@ -178,7 +178,7 @@ bool explore_may_stand(explore_search *search, const explore_graph *graph, int w
 
 /* Races. */
 
-static bool conflicts(const explore_node *a, const explore_node *b)
+bool explore_conflict(const explore_node *a, const explore_node *b)
 {
 	return a->thread != b->thread &&
 	       (explore_is_write(a) || explore_is_write(b)) && !explore_holds(&a->ordered, b) &&
@@ -188,7 +188,7 @@ static bool conflicts(const explore_node *a, const explore_node *b)
 static bool has_conflict(const explore_graph *graph, const explore_node *plain)
 {
 	for (int n = graph->places[plain->place].newest; n >= 0; n = graph->nodes[n].older)
-		if (conflicts(plain, &graph->nodes[n]))
+		if (explore_conflict(plain, &graph->nodes[n]))
 			return true;
 	return false;
 }

@@ -28,6 +28,7 @@ typedef struct explore_options {
 	int loop_bound;            /* graphs: passes through an effectful loop; 0: no bound */
 	int preemptions;           /* states: at the most; -1: no bound */
 	int jobs;                  /* graphs: processes that share the search; 0: as 1 */
+	const char *minimal;       /* graphs: of this outcome, the smallest example; NULL: of none */
 	uint64_t descents;         /* graphs: not 0: estimate the size by so many, do not explore */
 	uint64_t max_executions;   /* 0: no bound; of states: states */
 	uint64_t max_bytes;        /* 0: no bound */

@@ -10,6 +10,7 @@
  *   graph_search.c   its limits    graph_share.c, graph_merge.c  by several processes
  *   graph_estimate.c how many graphs there are
  *   graph_verdict.c  what a finished graph shows        graph_example.c  it, as a list of steps
+ *   graph_shrink.c   what of it is needed               graph_order.c    with the fewest switches
  *
  * Why it works  Nodes stand in the order in which they were added, so the newest is dropped in no
  *               time. What precedes a node (by program order and reads-from; by happens-before) is
@@ -145,6 +146,7 @@ typedef struct explore_search {
 	uint64_t items, claimed;     /* met so far; this process's */
 	struct explore_probe *probe; /* a random descent; NULL: no such thing */
 	explore_descents descents;
+	int ordered;                 /* executions for which the fewest switches were looked for */
 	bool has_fences; /* a strong or light one was met: until then no clock has any */
 	bool is_over;
 } explore_search;
@@ -286,6 +288,7 @@ bool explore_may_read(explore_search *search, const explore_graph *graph, int re
 /* Is this write, which was just placed, at a place where it may be? */
 bool explore_may_stand(explore_search *search, const explore_graph *graph, int write);
 bool explore_is_race(const explore_graph *graph);
+bool explore_conflict(const explore_node *a, const explore_node *b); /* at one place */
 bool explore_has_update_after(const explore_graph *graph, int place, int write);
 int explore_must_follow(const explore_graph *graph, const explore_node *write);
 

@@ -7,23 +7,14 @@
  *               one. As in the state engine, a wait stands where it falls asleep, and its value
  *               says how it ends (UINT64_MAX: never); one that ends by itself stands there too.
  * Spec          none.  Evidence  tests/explorer/litmus. */
-#include "graph.h"
+#include "graph_list.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* Nodes first .. end - 1 of a thread: one event of the example. */
-typedef struct block {
-	int thread, first, end;
-} block;
+#include "report.h"
 
-typedef struct list {
-	const explore_search *search;
-	const explore_graph *graph;
-	int16_t done[EXPLORE_THREADS];
-	int16_t event_of[EXPLORE_NODES];
-	explore_event *events;
-	int count;
-} list;
+enum { ORDERED_MOST = 2000 }; /* of as many threads and steps: beyond, the best of these */
 
 static bool begins_block(const explore_node *node)
 {
@@ -41,9 +32,9 @@ static int count_events(const explore_graph *graph)
 	return count;
 }
 
-static block block_of(const list *list, int t)
+explore_block explore_next_block(const explore_list *list, int t)
 {
-	block block = {t, list->done[t], list->done[t]};
+	explore_block block = {t, list->done[t], list->done[t]};
 
 	if (block.first == list->graph->threads[t].count)
 		return block;
@@ -54,13 +45,13 @@ static block block_of(const list *list, int t)
 	return block;
 }
 
-static bool is_done(const list *list, const explore_node *node)
+static bool is_done(const explore_list *list, const explore_node *node)
 {
 	return node->index < list->done[node->thread];
 }
 
 /* Is all that stands lower in modification order done? */
-static bool is_its_turn(const list *list, const explore_node *node, const block *block)
+static bool is_its_turn(const explore_list *list, const explore_node *node, const explore_block *block)
 {
 	const explore_graph *graph = list->graph;
 
@@ -77,32 +68,31 @@ static bool is_its_turn(const list *list, const explore_node *node, const block 
 	return true;
 }
 
-/* 0: not yet; 1: its sources are there; 2: and it is its turn. */
-static int readiness(const list *list, const block *block)
+enum explore_readiness explore_readiness(const explore_list *list, const explore_block *block)
 {
-	int readiness = 2;
+	enum explore_readiness readiness = IN_TURN;
 
 	if (block->first == block->end)
-		return 0;
+		return NOT_READY;
 	for (int i = block->first; i < block->end; i++) {
 		const explore_node *node = explore_nth(list->graph, block->thread, i);
 
 		if (node->source >= 0 && !is_done(list, &list->graph->nodes[node->source]))
-			return 0;
+			return NOT_READY;
 		if (!is_its_turn(list, node, block))
-			readiness = 1;
+			readiness = READY;
 	}
 	return readiness;
 }
 
-static void add_source(const list *list, explore_event *event, const explore_node *node)
+static void add_source(const explore_list *list, explore_event *event, const explore_node *node)
 {
 	event->value = node->value;
 	event->read_from = node->source < 0 ? -1 : list->event_of[node->source];
 }
 
 /* Tells the event in which this node's thread fell asleep how that ended. */
-static uint64_t end_of_sleep(const list *list, const explore_node *node)
+static uint64_t end_of_sleep(const explore_list *list, const explore_node *node)
 {
 	const explore_node *asleep;
 	explore_event *event;
@@ -116,7 +106,7 @@ static uint64_t end_of_sleep(const list *list, const explore_node *node)
 	return event->value;
 }
 
-static void add_part(const list *list, explore_event *event, const explore_node *node)
+static void add_part(const explore_list *list, explore_event *event, const explore_node *node)
 {
 	uint64_t me = UINT64_C(1) << node->thread;
 
@@ -150,7 +140,7 @@ static void add_part(const list *list, explore_event *event, const explore_node 
 	}
 }
 
-static void add_block(list *list, const block *block)
+static void add_block(explore_list *list, const explore_block *block)
 {
 	explore_event *event = &list->events[list->count];
 	explore_program *program = list->search->program;
@@ -169,14 +159,14 @@ static void add_block(list *list, const block *block)
 }
 
 /* The readiest thread, this one before others. */
-static bool add_next(list *list, int *thread)
+static bool add_next(explore_list *list, int *thread)
 {
-	block best;
+	explore_block best;
 	int best_readiness = 0;
 
 	for (int i = 0; i < EXPLORE_THREADS; i++) {
-		block block = block_of(list, (*thread + i) % EXPLORE_THREADS);
-		int ready = readiness(list, &block);
+		explore_block block = explore_next_block(list, (*thread + i) % EXPLORE_THREADS);
+		int ready = (int)explore_readiness(list, &block);
 
 		if (ready > best_readiness) {
 			best_readiness = ready;
@@ -190,7 +180,7 @@ static bool add_next(list *list, int *thread)
 	return true;
 }
 
-static void add_failures(list *list)
+static void add_failures(explore_list *list)
 {
 	explore_program *program = list->search->program;
 
@@ -202,28 +192,82 @@ static void add_failures(list *list)
 				.read_from = -2};
 }
 
-void explore_show(explore_search *search, const explore_graph *graph, explore_outcome *outcome)
+/* Of an example: threads, then events, then switches. */
+static uint64_t cost_of(const explore_graph *graph, bool is_minimal)
 {
-	list list = {.search = search, .graph = graph};
-	int count = count_events(graph), thread = 0;
-	explore_example *example = &outcome->example;
+	uint64_t threads = 0;
 
-	if (!explore_wants_example(outcome, count))
-		return;
-	list.events = malloc(((size_t)count + 1) * sizeof(*list.events));
-	if (!list.events) {
-		explore_fail(search, "out of memory");
-		return;
+	for (int t = 0; t < EXPLORE_THREADS && is_minimal; t++)
+		threads += graph->threads[t].count > 0;
+	return threads << 40 | (uint64_t)count_events(graph) << 20;
+}
+
+static void fill(explore_list *list, explore_outcome *outcome, const uint8_t *order, uint64_t cost)
+{
+	explore_example *example = &outcome->example;
+	int thread = 0;
+
+	list->events = malloc(((size_t)count_events(list->graph) + 1) * sizeof(*list->events));
+	if (!list->events)
+		return; /* an outcome without an example */
+	for (int i = 0; order; i++) {
+		explore_block block = explore_next_block(list, order[i]);
+
+		if (block.first == block.end)
+			break;
+		add_block(list, &block);
 	}
-	while (add_next(&list, &thread))
+	while (add_next(list, &thread))
 		;
-	add_failures(&list);
+	add_failures(list);
 	free(example->events);
-	example->events = list.events;
-	example->events_count = list.count;
-	example->cost = (uint64_t)list.count;
-	example->item = search->items;
+	example->events = list->events;
+	example->events_count = list->count;
+	example->cost = cost;
+	example->item = list->search->items;
 	example->verdict = outcome->verdict;
 	for (int i = 0; i < EXPLORE_TEXT; i++)
 		example->outcome[i] = outcome->text[i];
+}
+
+/* Is it smaller than the example so far, or can it be listed with fewer switches? */
+static void show_smaller(explore_search *search, const explore_graph *graph,
+			 explore_outcome *outcome)
+{
+	explore_list list = {.search = search, .graph = graph};
+	uint8_t order[EXPLORE_NODES + 1];
+	uint64_t cost = cost_of(graph, true), best = outcome->example.cost;
+	bool is_smaller = !outcome->example.events || cost >> 20 < best >> 20;
+	int below = is_smaller ? EXPLORE_ORDER_MOST : (int)(best & 0xfffff), switches;
+
+	if (!is_smaller && (cost >> 20 > best >> 20 || below < (int)(cost >> 40) ||
+			    search->ordered == ORDERED_MOST))
+		return; /* as many threads have one switch less at the least */
+	search->ordered++;
+	switches = explore_order(&list, below, order);
+	if (switches >= 0)
+		fill(&list, outcome, order, cost | (uint64_t)switches);
+	else if (is_smaller)
+		fill(&list, outcome, NULL, cost | EXPLORE_ORDER_MOST);
+}
+
+void explore_show(explore_search *search, const explore_graph *graph, explore_outcome *outcome)
+{
+	const char *minimal = search->options->minimal;
+	explore_list list = {.search = search, .graph = graph};
+	explore_graph *part;
+
+	if (!explore_shows_examples)
+		return;
+	if (!minimal || strcmp(minimal, outcome->text) != 0) {
+		uint64_t cost = cost_of(graph, false);
+
+		if (!outcome->example.events || cost < outcome->example.cost)
+			fill(&list, outcome, NULL, cost);
+		return;
+	}
+	part = explore_shrunk(search, graph, outcome->verdict);
+	show_smaller(search, part ? part : graph, outcome);
+	if (part)
+		explore_give_back(search);
 }

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from wakeproof import report
 from wakeproof.judge import explore_trace
-from wakeproof.judge.explore import Counterexample, ExploreReport
+from wakeproof.judge.explore import ExploreReport
+from wakeproof.judge.explore_kept import Counterexample
 from wakeproof.judge.explore_labels import Labels
 from wakeproof.judge.explore_options import Model
 from wakeproof.judge.explore_reports import Judged, ScenarioReport, TwinReport

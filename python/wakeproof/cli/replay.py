@@ -12,7 +12,7 @@ import typer
 from wakeproof import errors, paths, report
 from wakeproof.cli.explore_print import print_execution
 from wakeproof.judge import explore_labels, explore_replay, explore_tokens
-from wakeproof.judge.explore import Counterexample
+from wakeproof.judge.explore_kept import Counterexample
 
 
 def replay(

@@ -14,27 +14,18 @@ from pathlib import Path
 
 from wakeproof import paths
 from wakeproof.errors import UsageError
-from wakeproof.judge import explore_grading, explore_labels, explore_run, explore_tokens, scenarios
+from wakeproof.judge import explore_grading, explore_labels, explore_run, scenarios
 from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.explore_kept import Counterexample, Keeper
 from wakeproof.judge.explore_options import JOBS, ExploreOptions
 from wakeproof.judge.explore_replay import programs_in, selected, sources_hash
 from wakeproof.judge.explore_reports import ScenarioReport, TwinReport
-from wakeproof.judge.explore_results import Found, Result
+from wakeproof.judge.explore_results import Result
 from wakeproof.judge.explore_tasks import Progress, Task, Tasks
-from wakeproof.judge.explore_tokens import Token
 from wakeproof.judge.grading import NOT_JUDGED, VIOLATED
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Selection, Twin
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """A bad execution, its token, and where it was saved (None: it was not)."""
-
-    token: Token
-    found: Found
-    saved: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -105,11 +96,10 @@ class _Job:
         progress: Progress | None,
     ) -> None:
         self._options, self._children, self._jobs = options, children, jobs
-        self._save = save
         self._progress = progress or (lambda _next, _done, _total: None)
         self._builder = Builder(children)
         self._labels = explore_labels.read(paths.sources())
-        self._counterexamples: list[Counterexample] = []
+        self._keeper = Keeper(options, save, self._again)
 
     def report(self, files: Iterable[Path] | None, regex: str | None, twins: bool) -> ExploreReport:
         started = time.monotonic()
@@ -122,7 +112,7 @@ class _Job:
             found, twin_reports = self._scenarios(scenarios.find(code), regex, twins)
             judged += found
         return ExploreReport(
-            judged, twin_reports, self._options, tuple(self._counterexamples),
+            judged, twin_reports, self._options, tuple(self._keeper.found),
             time.monotonic() - started,
         )  # fmt: skip
 
@@ -145,7 +135,7 @@ class _Job:
             for at, (name, text) in enumerate(programs.items()):
                 own = results[at * each : (at + 1) * each]
                 judged = explore_grading.judge_program(str(file), name, own)
-                self._keep(file, judged, None, sources_hash(self._builder, None, text))
+                self._keeper.keep(file, judged, None, sources_hash(self._builder, None, text), text)
                 reports.append(judged)
         return tuple(reports)
 
@@ -187,27 +177,19 @@ class _Job:
     def _scenario(self, of: Scenario, results: dict[Task, list[Result]]) -> ScenarioReport:
         own = [r for model in self._options.models for r in results[Task(of, model)]]
         report = explore_grading.judge_scenario(of, own, self._labels)
-        self._keep(of.file, report, None, sources_hash(self._builder, of.file))
+        self._keeper.keep(of.file, report, None, sources_hash(self._builder, of.file))
         return report
 
     def _twin(self, twin: Twin, of: Scenario, results: dict[Task, list[Result]]) -> TwinReport:
         own = [r for model in self._options.models for r in results[Task(of, model, twin)]]
         report = explore_grading.judge_twin(twin, of, own, self._labels)
-        self._keep(twin.file, report, twin, sources_hash(self._builder, twin.file))
+        self._keeper.keep(twin.file, report, twin, sources_hash(self._builder, twin.file))
         return report
 
-    def _keep(
-        self, file: Path, report: ScenarioReport | TwinReport, twin: Twin | None, sources: str
-    ) -> None:
-        """Give a token to the worst execution under each model, and save it."""
-        for judged in report.judged:
-            worst = judged.worst
-            if worst is None or not worst.found.example:
-                continue
-            name = twin.of if twin else report.name
-            token = explore_tokens.make(
-                file, name, twin.name if twin else "", judged.model, judged.result.engine,
-                self._options, worst.found, sources,
-            )  # fmt: skip
-            saved = explore_tokens.save(token, worst.found, self._save) if self._save else None
-            self._counterexamples.append(Counterexample(token, worst.found, saved))
+    def _again(self, file: Path, name: str, text: str, options: ExploreOptions) -> list[Result]:
+        """Explore a scenario, or the program `text`, once more."""
+        self._progress(f"{name}: a smaller counterexample", 0, 0)
+        program = self._builder.explorer(None if text else file)
+        if text:
+            return explore_run.run_programs(self._children, program, [text], options)
+        return explore_run.run_test(self._children, program, name, options)

@@ -39,6 +39,7 @@ class ExploreOptions:
 
     `jobs` processes share one search of graphs: the result is the same.  `estimate`: explore none,
     estimate by so many descents how many executions there are (0: explore).
+    `minimal`: the outcome whose example is to be the smallest (graphs), not only a shortest.
     `orders` puts other memory orders in place of those in the source: (file, line, order).
     """
 
@@ -60,6 +61,7 @@ class ExploreOptions:
     check_duplicates: bool = False
     jobs: int = 1
     estimate: int = 0
+    minimal: str = ""
     orders: tuple[tuple[str, int, str], ...] = ()
 
     def checked(self) -> ExploreOptions:
@@ -113,6 +115,7 @@ class ExploreOptions:
         ]  # fmt: skip
         found += ["--jobs", str(self.jobs)] if self.jobs > 1 else []
         found += ["--estimate", str(self.estimate)] if self.estimate else []
+        found += ["--minimal", self.minimal] if self.minimal else []
         if self.preemptions is not None:
             found += ["--preemptions", str(self.preemptions)]
         found += ["--timeouts"] * self.timeouts
