@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,7 @@ from wakeproof.judge.explore_tasks import size_of
 pytestmark = pytest.mark.slow
 
 LITMUS = paths.sources() / "tests" / "explorer" / "litmus"
+FUTEX = paths.sources() / "tests" / "explorer" / "futex"
 PUBLISHED = json.loads((LITMUS / "expected.json").read_text("utf-8"))
 FACTOR = 2.0
 DESCENTS = 300
@@ -79,3 +81,19 @@ def test_a_long_run_estimates_its_size_while_it_goes(
     assert seen
     for at in seen:
         assert known / FACTOR <= at["estimate"] <= known * FACTOR
+
+
+@pytest.mark.parametrize("model", [Model.SC, Model.TSO])
+@pytest.mark.parametrize(("share", "factor"), [(0.5, 4.0), (0.9, 2.0)])
+def test_states_to_come_are_estimated_from_the_levels(
+    explorer: litmus.Explorer, model: Model, share: float, factor: float
+) -> None:
+    text = (FUTEX / "F4_n4.txt").read_text("utf-8")
+    options = ExploreOptions(engine="states", models=(model,), loop_bound=0, timeouts=False)
+    known = litmus.explore([text], (model,), options, explorer=explorer)[0][model].states
+    options = replace(options, max_executions=int(known * share))
+    found = litmus.explore([text], (model,), options, explorer=explorer)[0][model]
+    about, low, high = found.size
+    assert known / factor <= about <= known * factor
+    assert low <= about <= high
+    assert found.coverage == f"not exhaustive: execution limit, of about {about:,.0f} states"

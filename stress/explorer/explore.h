@@ -27,6 +27,7 @@ typedef struct explore_options {
 	bool merges_positions;     /* states: those that behave equally are one; outcomes are lost */
 	int loop_bound;            /* graphs: passes through an effectful loop; 0: no bound */
 	int preemptions;           /* states: at the most; -1: no bound */
+	bool grows;                /* states: that bound is 0, then 1, ..., until it forbids nothing */
 	int jobs;                  /* graphs: processes that share the search; 0: as 1 */
 	const char *minimal;       /* graphs: of this outcome, the smallest example; NULL: of none */
 	uint64_t descents;         /* graphs: not 0: estimate the size by so many, do not explore */
@@ -95,7 +96,9 @@ typedef struct explore_report {
 	uint64_t duplicates;  /* graphs, check_duplicates: must be 0 */
 	uint64_t states, edges, depth; /* states engine: edges counts (state, thread, choice) */
 	bool is_exhaustive;   /* nothing was cut by a bound, a limit or sampling */
-	explore_size size;    /* of executions, if `descents` */
+	explore_size size;    /* of executions, if `descents`; of states, if it was stopped */
+	int preemptions;      /* states: the largest bound that was explored whole; -1: none */
+	double pct_bound;     /* states, PCT: each walk finds a bug of that depth so probably */
 	const char *stopped;  /* why not: "estimate", "max_executions", "max_bytes", "max_seconds", "sample",
 				 "loop_bound", "preemptions", "buffers" (TSO: one was
 				 full); else NULL */

@@ -171,6 +171,8 @@ static void set_option(explore_command *command, const char *option, char *value
 		command->progress = value;
 	else if (!strcmp(option, "--model"))
 		command->models = models_of(option, value);
+	else if (!strcmp(option, "--preemptions") && !strcmp(value, "grow"))
+		command->options.grows = !(command->options.preemptions = 0);
 	else if (!strcmp(option, "--minimal"))
 		command->options.minimal = value;
 	else if (!strcmp(option, "--engine"))

@@ -216,6 +216,7 @@ void explore_print(const explore_program *program, const explore_options *option
 	if (explore_shows_sites)
 		print_sites(program);
 	printf("\"size\":[%.0f,%.0f,%.0f],", report->size.about, report->size.low, report->size.high);
+	printf("\"preemptions\":%d,\"pct_bound\":%.3g,", report->preemptions, report->pct_bound);
 	json_field("stopped", report->stopped);
 	json_field("error", report->error);
 	printf("\"seconds\":%.6f,\"bytes\":%" PRIu64 "}\n", report->seconds, report->bytes);

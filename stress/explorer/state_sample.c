@@ -157,6 +157,19 @@ static void count_walk(walk *walk, enum explore_standing standing, enum explore_
 	keep_example(walk->machine, explore_count(report, text, verdict));
 }
 
+/* 1 / (n k^(d - 1)) */
+static double bound_of(const walk *walk)
+{
+	const explore_options *options = walk->machine->options;
+	double bound = 1.0 / walk->machine->program->threads;
+
+	if (options->model == EXPLORE_TSO)
+		bound /= 2; /* buffers move as well */
+	for (int i = 1; i < options->pct_depth; i++)
+		bound /= (double)walk->longest;
+	return options->pct_depth ? bound : 0;
+}
+
 void explore_space_sample(explore_space *space, explore_report *report)
 {
 	explore_machine *machine = &space->machine;
@@ -181,6 +194,7 @@ void explore_space_sample(explore_space *space, explore_report *report)
 		}
 	}
 	report->depth = walk.longest;
+	report->pct_bound = bound_of(&walk);
 	machine->history = NULL;
 	free(history.events);
 	if (machine->error)

@@ -190,6 +190,7 @@ bool explore_space_begin(explore_space *space, int height)
 	space->height = height;
 	space->is_too_low = space->is_cut = space->has_back_edges = false;
 	space->expanded = 0;
+	space->levels = (explore_levels){0};
 	memset(space->loaded, 0, sizeof(space->loaded));
 	if (!explore_table_init(&space->pairs, &space->budget, 2) ||
 	    !explore_table_init(&space->states, &space->budget, width) ||

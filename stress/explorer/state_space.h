@@ -15,6 +15,18 @@
 
 enum { EXPLORE_STATE_WORDS = EXPLORE_THREADS + 2 };
 
+/* How many states are so many steps from the start: the levels that are known whole, the latest. */
+enum { EXPLORE_LEVELS = 8 };
+typedef struct explore_levels {
+	uint32_t latest[EXPLORE_LEVELS]; /* a ring: level n is at n % EXPLORE_LEVELS */
+	uint32_t count;
+	uint64_t states; /* of all levels */
+} explore_levels;
+
+/* states_estimate.c. `known`: states met so far. */
+void explore_levels_add(explore_levels *levels, uint32_t states);
+explore_size explore_levels_size(const explore_levels *levels, uint64_t known);
+
 typedef struct explore_space {
 	explore_machine machine;
 	explore_budget budget;
@@ -27,6 +39,7 @@ typedef struct explore_space {
 	bool is_cut;         /* by the bound on preemptions */
 	uint64_t most;       /* states, until positions are merged; 0: no bound */
 	bool has_back_edges; /* some edge does not lead one level deeper: there may be cycles */
+	explore_levels levels;
 	uint32_t expanded;   /* states whose edges are known */
 	uint32_t loaded[EXPLORE_STATE_WORDS];
 	explore_choice choices[EXPLORE_CHOICES]; /* of the loaded state */
@@ -78,5 +91,9 @@ void explore_space_cycles(explore_space *space, explore_report *report);
 void explore_space_sample(explore_space *space, explore_report *report);
 
 double explore_seconds(void);
+
+/* states_grow.c */
+void explore_states_growing(explore_program *program, const explore_options *options,
+			    explore_report *report);
 
 #endif

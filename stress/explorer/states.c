@@ -114,12 +114,15 @@ static void search(explore_space *space, double start, explore_report *report)
 	for (uint32_t state = 0; state < space->states.count; state++) {
 		if (state == next_level) {
 			next_level = space->states.count;
+			explore_levels_add(&space->levels, next_level - state);
 			report->depth++;
 		}
 		if (state % STATES_PER_LOOK == STATES_PER_LOOK - 1) {
 			report->states = space->states.count;
-			if (explore_is_due())
+			if (explore_is_due()) {
+				explore_estimate(explore_levels_size(&space->levels, report->states));
 				explore_progress(report);
+			}
 			if (is_late(space, start)) {
 				report->stopped = "max_seconds";
 				return;
@@ -200,7 +203,7 @@ void explore_space_search(explore_space *space, explore_program *program,
 {
 	double start = explore_seconds();
 
-	*report = (explore_report){.engine = "states"};
+	*report = (explore_report){.engine = "states", .preemptions = options->preemptions};
 	if (!explore_space_init(space, program, options))
 		explain(space, report);
 	else if (options->sample)
@@ -211,6 +214,8 @@ void explore_space_search(explore_space *space, explore_program *program,
 		else
 			search_all(space, start, report);
 		report->states = space->states.count;
+		if (report->stopped)
+			report->size = explore_levels_size(&space->levels, report->states);
 		if (!report->error[0] && space->has_back_edges &&
 		    (!report->stopped || strcmp(report->stopped, "max_seconds") != 0))
 			explore_space_cycles(space, report);
@@ -227,8 +232,13 @@ void explore_space_search(explore_space *space, explore_program *program,
 void explore_states(explore_program *program, const explore_options *options,
 		    explore_report *report)
 {
-	explore_space *space = malloc(sizeof(*space));
+	explore_space *space;
 
+	if (options->grows) {
+		explore_states_growing(program, options, report);
+		return;
+	}
+	space = malloc(sizeof(*space));
 	if (!space) {
 		*report = (explore_report){.engine = "states", .error = "out of memory"};
 		return;

@@ -18,7 +18,13 @@ from wakeproof.judge import explore as judge
 from wakeproof.judge import explore_labels, scenarios
 from wakeproof.judge.explore import ExploreReport
 from wakeproof.judge.explore_labels import Labels
-from wakeproof.judge.explore_options import ExploreOptions, bytes_of, models_of, sample_of
+from wakeproof.judge.explore_options import (
+    ExploreOptions,
+    bytes_of,
+    models_of,
+    preemptions_of,
+    sample_of,
+)
 
 
 def explore(
@@ -39,7 +45,8 @@ def explore(
         str | None, typer.Option(help="Random executions instead of all: random, pct:d=3,n=5000.")
     ] = None,
     preemptions: Annotated[
-        int | None, typer.Option(help="At most so many preemptions (engine states).")
+        str | None,
+        typer.Option(metavar="N|grow", help="At most so many (engine states); grow: 0, 1, ..."),
     ] = None,
     spurious: Annotated[int, typer.Option(help="Spurious wakeups per wait, and signals.")] = 0,
     timeouts: Annotated[bool, typer.Option(help="Waits with a deadline may time out.")] = True,
@@ -90,13 +97,14 @@ def explore(
     """
     labels = explore_labels.read(paths.sources())
     samples, depth = sample_of(sample) if sample else (0, 0)
+    bound, grows = preemptions_of(preemptions) if preemptions is not None else (None, False)
     if preemptions is not None and engine == "auto":
         engine = "states"  # the only one that has preemptions
     if estimate and engine == "auto":
         engine = "graphs"
     options = ExploreOptions(
         models=models_of(("sc,tso" if engine == "states" else "all") if model is None else model),
-        engine=engine, loop_bound=loop_bound, preemptions=preemptions,
+        engine=engine, loop_bound=loop_bound, preemptions=bound, grows=grows,
         timeouts=timeouts, spurious=spurious, sample=samples, pct_depth=depth, seed=seed,
         linux_futex=_one_of("--futex", futex, ("none", "linux")) == "linux",
         c11_release_sequence=_one_of(

@@ -37,6 +37,7 @@ MODELS = tuple(Model)
 class ExploreOptions:
     """How to explore; the defaults are those of the command line.
 
+    `grows`: the bound on preemptions is 0, then 1, and so on until it leaves nothing out.
     `jobs` processes share one search of graphs: the result is the same.  `estimate`: explore none,
     estimate by so many descents how many executions there are (0: explore).
     `minimal`: the outcome whose example is to be the smallest (graphs), not only a shortest.
@@ -47,6 +48,7 @@ class ExploreOptions:
     engine: str = "auto"
     loop_bound: int = 4
     preemptions: int | None = None
+    grows: bool = False
     timeouts: bool = True
     spurious: int = 0
     linux_futex: bool = False
@@ -87,8 +89,8 @@ class ExploreOptions:
         _within("descents", self.estimate, 0, 2**63 - 1)
         if self.estimate and self.engine != "graphs":
             raise UsageError("an estimate needs engine graphs: it is of executions")
-        if self.preemptions is not None:
-            _within("preemptions", self.preemptions, 0, 1000)
+        if self.preemptions is not None or self.grows:
+            _within("preemptions", self.preemptions or 0, 0, 1000)
             if self.engine != "states":
                 raise UsageError("a bound on preemptions needs engine states: graphs have none")
         if not 0 <= self.seconds <= MOST_SECONDS:
@@ -116,8 +118,8 @@ class ExploreOptions:
         found += ["--jobs", str(self.jobs)] if self.jobs > 1 else []
         found += ["--estimate", str(self.estimate)] if self.estimate else []
         found += ["--minimal", self.minimal] if self.minimal else []
-        if self.preemptions is not None:
-            found += ["--preemptions", str(self.preemptions)]
+        if self.preemptions is not None or self.grows:
+            found += ["--preemptions", "grow" if self.grows else str(self.preemptions)]
         found += ["--timeouts"] * self.timeouts
         found += ["--check-duplicates"] * self.check_duplicates
         found += ["--no-examples"] * (not examples)
@@ -172,6 +174,17 @@ def sample_of(text: str) -> tuple[int, int]:
     if number < 1 or (found["d"] and depth < 1):
         raise UsageError(f"sample {text!r}: n and d must be at least 1")
     return number, depth
+
+
+def preemptions_of(text: str) -> tuple[int | None, bool]:
+    """Return a bound on preemptions, and whether it grows: ``2``, ``grow``.
+
+    Raises:
+        UsageError: neither of the two.
+    """
+    if text != "grow" and not text.isdigit():
+        raise UsageError(f"--preemptions {text!r}: write a number, or grow")
+    return (None, True) if text == "grow" else (int(text), False)
 
 
 def bytes_of(text: str) -> int:

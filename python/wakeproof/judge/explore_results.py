@@ -80,7 +80,9 @@ class Result:
     seconds: float
     bytes: int
     sites: tuple[Site, ...] = ()  # that were come to; only if they were asked for
-    size: tuple[float, float, float] = (0.0, 0.0, 0.0)  # executions: about, from, to; 0: unknown
+    size: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of all: about, from, to; 0: unknown
+    preemptions: int = -1  # the largest bound that was explored whole; -1: none
+    pct_bound: float = 0.0  # probability that one sample finds a bug of the depth, at least
 
     @property
     def texts(self) -> frozenset[str]:
@@ -101,7 +103,12 @@ class Result:
             return "exhaustive"
         if self.stopped == "estimate":
             return "estimate: about {:,.0f} executions ({:,.0f} to {:,.0f})".format(*self.size)
-        return WHY_NOT.get(self.stopped, f"not exhaustive: {self.stopped or 'unknown'}")
+        why = WHY_NOT.get(self.stopped, f"not exhaustive: {self.stopped or 'unknown'}")
+        if self.stopped == "preemptions" and self.preemptions >= 0:
+            return f"{why}, at most {self.preemptions}"
+        if self.stopped == "sample" and self.pct_bound:
+            return f"{why}: each finds it with p >= 1/{1 / self.pct_bound:,.0f}"
+        return f"{why}, of about {self.size[0]:,.0f} states" if self.size[0] else why
 
 
 WHY_NOT = {
@@ -133,7 +140,8 @@ def parse(line: str) -> Result:
             depth=entry["depth"], exhaustive=entry["exhaustive"], stopped=entry["stopped"],
             error=entry["error"], seconds=entry["seconds"], bytes=entry["bytes"],
             sites=tuple(_site(site) for site in entry.get("sites", ())),
-            size=tuple(entry["size"]),
+            size=tuple(entry["size"]), preemptions=entry["preemptions"],
+            pct_bound=entry["pct_bound"],
         )  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
         raise JudgeError(f"the explorer printed no result: {line[:200]}") from error

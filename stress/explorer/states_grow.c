@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * states_grow.c - all states with 0 preemptions, with 1, with 2, ..., until that is all or the time
+ * is over.
+ *
+ * Why it works  A bound leaves nothing out if no choice was forbidden by it. Each outcome keeps the
+ *               example of the bound at which it was first met: it has the fewest preemptions. What
+ *               a bound that was not finished has met is kept as well.
+ * Spec          none. Evidence  tests/test_explore_limits.py. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "state_space.h"
+
+static explore_outcome *find(const explore_report *report, const explore_outcome *outcome)
+{
+	for (int i = 0; i < report->outcomes_count; i++)
+		if (report->outcomes[i].verdict == outcome->verdict &&
+		    !strcmp(report->outcomes[i].text, outcome->text))
+			return &report->outcomes[i];
+	return NULL;
+}
+
+/* Adds the outcomes that are new; takes their examples away from `from`. */
+static void add_new(explore_report *into, explore_report *from)
+{
+	for (int i = 0; i < from->outcomes_count; i++) {
+		explore_outcome *outcome = &from->outcomes[i], *added;
+
+		if (find(into, outcome))
+			continue;
+		added = explore_count(into, outcome->text, outcome->verdict);
+		*added = *outcome;
+		outcome->example.events = NULL;
+	}
+}
+
+/* `into` becomes `from`, but keeps its examples of outcomes that it has already. */
+static void replace(explore_report *into, explore_report *from)
+{
+	for (int i = 0; i < from->outcomes_count; i++) {
+		explore_outcome *outcome = &from->outcomes[i], *known = find(into, outcome);
+		explore_example newer = outcome->example;
+
+		if (!known)
+			continue;
+		outcome->example = known->example;
+		known->example = newer;
+	}
+	explore_report_free(into);
+	*into = *from;
+}
+
+void explore_states_growing(explore_program *program, const explore_options *options,
+			    explore_report *report)
+{
+	explore_options bounded = *options;
+	double started = explore_seconds();
+
+	*report = (explore_report){.engine = "states", .preemptions = -1};
+	bounded.grows = false;
+	for (bounded.preemptions = 0;; bounded.preemptions++) {
+		explore_report next;
+		double left = options->max_seconds - (explore_seconds() - started);
+
+		if (options->max_seconds > 0)
+			bounded.max_seconds = left > 0 ? left : 1e-9;
+		explore_states(program, &bounded, &next);
+		if (next.stopped && strcmp(next.stopped, "preemptions") != 0 &&
+		    strcmp(next.stopped, "buffers") != 0 && report->preemptions >= 0 && !*next.error) {
+			add_new(report, &next);
+			explore_report_free(&next);
+			break;
+		}
+		replace(report, &next);
+		report->preemptions = bounded.preemptions;
+		if (!report->stopped || strcmp(report->stopped, "preemptions") != 0 ||
+		    *report->error)
+			break;
+	}
+	report->seconds = explore_seconds() - started;
+}
