@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -132,6 +133,22 @@ def test_a_trace_that_sticks_is_shown_with_thread_label_action_and_state() -> No
     assert "owner  | [T5]" in stuck
     assert "STUCK (Release(owner))" in stuck
     assert 'thread = [owner |-> "wait"]' in state
+
+
+def test_only_a_listed_hidden_action_may_happen_unseen() -> None:
+    unseen = trace_of(TICKET_TRACES, Round(1, [[TAKEN[0], TAKEN[2]]], [True]))
+    replay = ticket_graph()
+    assert not replay.explain(unseen).accepted
+    replay.table = replace(TICKET_TRACES, hidden=(("Enter", ()),))
+    assert replay.explain(unseen).accepted
+
+
+def test_coverage_counts_what_the_scenario_can_reach() -> None:
+    replay = ticket_graph()
+    kept = replace(TICKET_TRACES.concept, keeps=lambda action, *_: action != "Enter")
+    replay.table = replace(TICKET_TRACES, concept=kept)
+    cover = replay.coverage({0, 1})
+    assert (cover.edges, cover.of_edges, cover.of_states) == (1, 1, 2)
 
 
 def test_lies_come_again_from_the_same_seed_and_change_what_is_judged() -> None:

@@ -26,7 +26,7 @@ def conform(
         int, typer.Option(metavar="N", help="Instead: N recorded runs per concept on real cores.")
     ] = 0,
     seed: Annotated[
-        int, typer.Option(help="Of --traces: delays, and which runs are tampered.")
+        int, typer.Option(min=1, help="Of --traces: delays, and what is tampered with.")
     ] = 1,
 ) -> None:
     """Compare the state graph of the compiled code with TLC's of its spec; twins must differ.

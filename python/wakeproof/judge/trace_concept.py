@@ -98,6 +98,12 @@ class Step:
         arguments = f"({', '.join(self.arguments)})" if self.arguments else ""
         return f"{self.action}{arguments}" if self.action else "(no step)"
 
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """What must hold, in TLA+."""
+        before = [_test(where, what, "") for where, what in self.before.items()]
+        return (*before, *(_test(where, what, "'") for where, what in self.after.items()))
+
     def tla(self, calls: Mapping[tuple[str, tuple[str, ...]], str]) -> str:
         """Return the step as an action; `calls` says how each of the spec's is written."""
         parts = [_test(where, what, "") for where, what in self.before.items()]

@@ -128,14 +128,33 @@ class Replay:
         """Say which edges were covered."""
         of: dict[str, int] = defaultdict(int)
         got: dict[str, int] = defaultdict(int)
-        for edge, (action, _) in enumerate(self.actions):
-            of[action] += 1
-            got[action] += edge in covered
-        sources = {self.graph.edges[edge][n] for edge in covered for n in (0, 1)}
+        edges, states = self._within()
+        for edge in edges:
+            of[self.actions[edge][0]] += 1
+            got[self.actions[edge][0]] += edge in covered
+        met = {self.graph.edges[edge][n] for edge in covered for n in (0, 1)}
         return Coverage(
-            len(covered), len(self.actions), len(sources), len(self.states),
+            len(covered & edges), len(edges), len(met & states), len(states),
             {action: (got[action], of[action]) for action in of},
         )  # fmt: skip
+
+    def _within(self) -> tuple[set[int], set[int]]:
+        """Return the edges and states that lie within the scenario: what the concept keeps."""
+        keeps = self.table.concept.keeps
+        edges: set[int] = set()
+        states = set(self.graph.starts)
+        pending = list(states)
+        for state in pending:
+            for action, out in self._out[state].items():
+                for edge in out:
+                    target = self.graph.edges[edge][1]
+                    if keeps and not keeps(*action, self.states[state], self.states[target]):
+                        continue
+                    edges.add(edge)
+                    if target not in states:
+                        states.add(target)
+                        pending.append(target)
+        return edges, states
 
 
 @dataclass(frozen=True)
@@ -163,12 +182,7 @@ def _event(cell: Cell) -> str:
 
 
 def _wanted(cell: Cell) -> str:
-    texts = []
-    for step in cell.steps:
-        tests = [f"{k}: {v}" for k, v in step.before.items()]
-        tests += [f"{k}': {v}" for k, v in step.after.items()]
-        texts.append(f"{step.name} with {', '.join(tests)}" if tests else step.name)
-    return " or ".join(texts)
+    return " \\/ ".join(" /\\ ".join((step.name, *step.tests)) for step in cell.steps)
 
 
 def _way(parents: dict[Node, tuple[Node, Move] | None], node: Node) -> tuple[Move, ...]:

@@ -33,6 +33,7 @@ MAY_PASS = 0.2
 JOBS = 2  # concepts at once
 RECORD_TIMEOUT_S = 300.0
 TWIN_ROUNDS = 50
+BATCH = 5000  # traces of one run of TLC
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class _Judge:
         rounds = self.record(table, twin, count)
         told = [trace_of(table, one) for one in rounds]
         lies = [] if twin else tampered(table, rounds, TAMPERED, self.seed)
-        good = trace_batch.accepted(table, [*told, *lies], self.sources / "specs", self.children)
+        good = self.accepted(table, [*told, *lies])
         covered: set[int] = set()
         rejected: list[int] = []
         stuck: list[str] = []
@@ -183,6 +184,15 @@ class _Judge:
             tuple(rejected), tuple(stuck), len(lies), found,
             replay.coverage(covered), time.monotonic() - begin,
         )  # fmt: skip
+
+    def accepted(self, table: TraceConcept, every: list[Trace]) -> set[int]:
+        """Return the indices of the traces that TLC accepts."""
+        specs = self.sources / "specs"
+        good: set[int] = set()
+        for first in range(0, len(every), BATCH):
+            batch = every[first : first + BATCH]
+            good |= {first + n for n in trace_batch.accepted(table, batch, specs, self.children)}
+        return good
 
     def record(self, table: TraceConcept, twin: str, count: int) -> list[Round]:
         """Run the scenario; a twin's sites without a label are no events."""

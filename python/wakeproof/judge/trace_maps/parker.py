@@ -77,6 +77,7 @@ PARKER_TRACES = TraceConcept(
         PARKER,
         bounds="2 unparkers x 2 rounds of 3, a closer",
         constants={**PARKER.constants, "Rounds": str(ROUNDS + 1)},
+        keeps=lambda _action, _arguments, _pre, post: max(post["data"].values()) <= ROUNDS,
     ),
     explain=each(explain),
     at_end=at_end,
