@@ -27,9 +27,9 @@ typedef struct explore_options {
 	bool merges_positions;     /* states: those that behave equally are one; outcomes are lost */
 	int loop_bound;            /* graphs: passes through an effectful loop; 0: no bound */
 	int preemptions;           /* states: at the most; -1: no bound */
-	bool grows;                /* states: that bound is 0, then 1, ..., until it forbids nothing */
+	bool grows;                /* states: it is 0, then 1, ..., until it forbids nothing */
 	int jobs;                  /* graphs: processes that share the search; 0: as 1 */
-	const char *minimal;       /* graphs: of this outcome, the smallest example; NULL: of none */
+	const char *minimal;       /* graphs: the outcome whose example is to be the smallest */
 	uint64_t descents;         /* graphs: not 0: estimate the size by so many, do not explore */
 	uint64_t max_executions;   /* 0: no bound; of states: states */
 	uint64_t max_bytes;        /* 0: no bound */
@@ -99,7 +99,8 @@ typedef struct explore_report {
 	explore_size size;    /* of executions, if `descents`; of states, if it was stopped */
 	int preemptions;      /* states: the largest bound that was explored whole; -1: none */
 	double pct_bound;     /* states, PCT: each walk finds a bug of that depth so probably */
-	const char *stopped;  /* why not: "estimate", "max_executions", "max_bytes", "max_seconds", "sample",
+	const char *stopped;  /* why not: "estimate", "max_executions", "max_bytes",
+				 "max_seconds", "sample",
 				 "loop_bound", "preemptions", "buffers" (TSO: one was
 				 full); else NULL */
 	char error[256];      /* not "": no verdict at all */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_estimate.c - how many executions are there? Random descents into the tree of graphs.
  *
- *   level        graphs at one depth of the tree: one of each size, with a weight
+ *   level        graphs at one depth of the tree: one of each kind (size), with a weight
  *   next level   each graph that follows adds the weight of where it came from to the graph of its
  *                size, and takes its place with probability (its weight / the sum)
  *   a graph that ends as an execution adds its weight to the count
  *
- * Why it works  A graph of weight w stands for w graphs of its depth and size. Each graph of the tree
- *               is stood for once on average, whatever the tree is like, and so each execution is
- *               counted once on average (Chen 1992; with one graph per level it is Knuth's method).
- *               Sizes keep the error low: what goes back has fewer nodes and more to come. The band
- *               is twice the standard error, and as uncertain as the mean.
+ * Why it works  A graph of weight w stands for w graphs of its depth and size. Each graph of the
+ *               tree is stood for once on average, whatever the tree is like, and so each execution
+ *               is counted once on average (Chen 1992; with one graph per level it is Knuth's
+ *               method). Sizes, and how many reads were gone back to, keep the error low: what
+ *               went back has fewer nodes and more to come. The band is twice the standard error,
+ *               and as uncertain as the mean.
  * Spec          none.  Evidence  tests/test_explore_estimate.py. */
 #include "graph_share.h"
 #include "report.h"
@@ -122,7 +123,7 @@ static double descend(explore_search *search, level levels[2])
 	explore_report report, pool_report;
 	explore_search own;
 	explore_options options = *search->options;
-	explore_probe probe = {.random = search, .level = &levels[1], .next = &levels[0], .weight = 1};
+	explore_probe probe = {.random = search, .next = &levels[0], .weight = 1};
 
 	options.max_seconds = 0;
 	memset(levels, 0, 2 * sizeof(*levels));

@@ -51,7 +51,8 @@ static bool is_done(const explore_list *list, const explore_node *node)
 }
 
 /* Is all that stands lower in modification order done? */
-static bool is_its_turn(const explore_list *list, const explore_node *node, const explore_block *block)
+static bool is_its_turn(const explore_list *list, const explore_node *node,
+			const explore_block *block)
 {
 	const explore_graph *graph = list->graph;
 

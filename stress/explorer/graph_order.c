@@ -4,9 +4,9 @@
  *   point     how much of each thread is listed, and whose step came last
  *   edge      one more step: 1 if another thread takes it, and 2 if it is out of turn
  *
- * Why it works  Points are settled in order of cost, by one queue per cost (Dial 1969): the first way
- *               to the point at which all is listed is a cheapest. What happens before what is the
- *               graph's own: any order in which steps are ready tells the same execution.
+ * Why it works  Points are settled in order of cost, by one queue per cost (Dial 1969): the first
+ *               way to the point at which all is listed is a cheapest. What happens before what is
+ *               the graph's own: any order in which steps are ready tells the same execution.
  * Spec          none.  Evidence  tests/test_explore_minimal.py. */
 #include "graph_list.h"
 

@@ -128,7 +128,8 @@ static bool start(explore_search *search, worker *worker, int number)
 
 	fflush(stdout);
 	if (pipe(ends))
-		return explore_fail(search, "no pipe for process %d: %s", number + 1, strerror(errno));
+		return explore_fail(search, "no pipe for process %d: %s", number + 1,
+				    strerror(errno));
 	worker->pid = fork();
 	if (worker->pid == 0) {
 		close(ends[0]);

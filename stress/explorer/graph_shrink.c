@@ -6,8 +6,8 @@
  *   assertion    the causes of the last step of the thread that failed
  *   the others   everything: they say that nobody can go on, or how all ended
  *
- * Why it works  What precedes a node by program order and reads-from can be executed without the rest,
- *               as in graph_copy.c; a step that was begun is kept to its end.
+ * Why it works  What precedes a node by program order and reads-from can be executed without the
+ *               rest, as in graph_copy.c; a step that was begun is kept to its end.
  * Spec          none.  Evidence  tests/test_explore_minimal.py. */
 #include "graph_list.h"
 
@@ -57,17 +57,17 @@ static void choose(const explore_graph *graph, explore_clock kept, explore_clock
 static void find_race(const explore_graph *graph, explore_clock *best)
 {
 	for (int n = 0; n < graph->count; n++) {
-		const explore_node *plain = &graph->nodes[n];
+		const explore_node *plain = &graph->nodes[n], *other;
 
 		if (!plain->is_plain)
 			continue;
-		for (int m = graph->places[plain->place].newest; m >= 0; m = graph->nodes[m].older) {
+		for (int m = graph->places[plain->place].newest; m >= 0; m = other->older) {
 			explore_clock kept = plain->causes;
 
-			if (!explore_conflict(plain, &graph->nodes[m]))
-				continue;
-			explore_join(&kept, &graph->nodes[m].causes);
-			choose(graph, kept, best);
+			other = &graph->nodes[m];
+			explore_join(&kept, &other->causes);
+			if (explore_conflict(plain, other))
+				choose(graph, kept, best);
 		}
 	}
 }

@@ -51,7 +51,8 @@ static void place(explore_search *search, explore_graph *graph, int write, int r
 	for (;; after = graph->nodes[after].before) {
 		if (explore_rank(graph, after) < bound || search->is_over)
 			return;
-		if ((!is_update || after == source) && !explore_has_update_after(graph, at, after)) {
+		if ((!is_update || after == source) &&
+		    !explore_has_update_after(graph, at, after)) {
 			explore_insert(graph, write, after);
 			visit_placed(search, graph, write, read);
 			explore_remove(graph, write);

@@ -215,7 +215,8 @@ void explore_print(const explore_program *program, const explore_options *option
 	       report->is_exhaustive ? "true" : "false");
 	if (explore_shows_sites)
 		print_sites(program);
-	printf("\"size\":[%.0f,%.0f,%.0f],", report->size.about, report->size.low, report->size.high);
+	printf("\"size\":[%.0f,%.0f,%.0f],", report->size.about, report->size.low,
+	       report->size.high);
 	printf("\"preemptions\":%d,\"pct_bound\":%.3g,", report->preemptions, report->pct_bound);
 	json_field("stopped", report->stopped);
 	json_field("error", report->error);

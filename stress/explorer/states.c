@@ -120,7 +120,8 @@ static void search(explore_space *space, double start, explore_report *report)
 		if (state % STATES_PER_LOOK == STATES_PER_LOOK - 1) {
 			report->states = space->states.count;
 			if (explore_is_due()) {
-				explore_estimate(explore_levels_size(&space->levels, report->states));
+				explore_estimate(
+					explore_levels_size(&space->levels, report->states));
 				explore_progress(report);
 			}
 			if (is_late(space, start)) {

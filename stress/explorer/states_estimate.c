@@ -4,8 +4,8 @@
  *   ratio     of a level to the one before: falls from level to level
  *   sum       levels to come, if the logarithm of the ratio falls on by as much each time
  *
- * Why it works  It need not: levels of most programs rise and fall like a bell, of which the logarithm
- *               is a parabola. The band takes half and twice the fall. Unknown (0) as long as the
+ * Why it works  It need not: levels of most programs rise and fall like a bell, whose logarithm is
+ *               a parabola. The band takes half and twice the fall. Unknown (0) as long as the
  *               ratio does not fall, or hardly.
  * Spec          none. Evidence  tests/test_explore_estimate.py. */
 #include <math.h>
@@ -48,7 +48,8 @@ explore_size explore_levels_size(const explore_levels *levels, uint64_t known)
 		return (explore_size){0};
 	size = logarithm(levels, 0);
 	late = (size - logarithm(levels, (uint32_t)half)) / half;
-	early = (logarithm(levels, (uint32_t)half) - logarithm(levels, EXPLORE_LEVELS - 1)) / (half - 1);
+	early = logarithm(levels, (uint32_t)half) - logarithm(levels, EXPLORE_LEVELS - 1);
+	early /= half - 1;
 	fall = (early - late) / (half - 0.5);
 	if (fall <= 0)
 		return (explore_size){0};

@@ -50,6 +50,13 @@ static void replace(explore_report *into, explore_report *from)
 	*into = *from;
 }
 
+/* By a limit, not by the bound. */
+static bool is_cut_short(const explore_report *report)
+{
+	return !*report->error && report->stopped && strcmp(report->stopped, "preemptions") != 0 &&
+	       strcmp(report->stopped, "buffers") != 0;
+}
+
 void explore_states_growing(explore_program *program, const explore_options *options,
 			    explore_report *report)
 {
@@ -65,14 +72,13 @@ void explore_states_growing(explore_program *program, const explore_options *opt
 		if (options->max_seconds > 0)
 			bounded.max_seconds = left > 0 ? left : 1e-9;
 		explore_states(program, &bounded, &next);
-		if (next.stopped && strcmp(next.stopped, "preemptions") != 0 &&
-		    strcmp(next.stopped, "buffers") != 0 && report->preemptions >= 0 && !*next.error) {
+		if (report->preemptions >= 0 && is_cut_short(&next)) {
 			add_new(report, &next);
 			explore_report_free(&next);
 			break;
 		}
 		replace(report, &next);
-		report->preemptions = bounded.preemptions;
+		report->preemptions = is_cut_short(report) ? -1 : bounded.preemptions;
 		if (!report->stopped || strcmp(report->stopped, "preemptions") != 0 ||
 		    *report->error)
 			break;
