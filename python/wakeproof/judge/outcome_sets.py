@@ -24,6 +24,7 @@ from wakeproof.judge.builds import Builder
 from wakeproof.judge.explore import ExploreReport
 from wakeproof.judge.explore_options import MODELS, ExploreOptions, Model
 from wakeproof.judge.explore_reports import ScenarioReport, TwinReport
+from wakeproof.judge.explore_results import Result
 from wakeproof.judge.scenarios import Scenario, Twin
 
 JOBS = 2
@@ -89,10 +90,15 @@ def _of_file(
         )
         for report in _all_of(explored):
             found[report.name] = sets = _of_report(report)
-            if not any(judged.result.error for judged in report.judged):
+            if not any(_by_chance(judged.result) for judged in report.judged):
                 _write(kept[report.name], sets)
     undeclared = not_run("not run: the explored build does not declare it")
     return {_key(one): found.get(one.name, undeclared) for one in own}
+
+
+def _by_chance(result: Result) -> bool:
+    """Say whether the same run could give another set: it broke, or the machine was too slow."""
+    return bool(result.error) or result.stopped == "max_seconds"
 
 
 def _all_of(report: ExploreReport) -> list[ScenarioReport | TwinReport]:
