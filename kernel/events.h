@@ -38,18 +38,18 @@ typedef struct wp_event_site {
 typedef struct wp_event {
 	uint64_t begin, end; /* stamps from 1; end 0: it never came back */
 	const wp_event_site *site;
-	uintptr_t place;     /* 0: none */
-	uint64_t operand;    /* what it writes or asks for */
-	uint64_t result;     /* what it read, or the call returned */
-	uint64_t happened;   /* 0: a compare-and-swap that failed */
+	uintptr_t place;   /* 0: none */
+	uint64_t operand;  /* what it writes or asks for */
+	uint64_t result;   /* what it read, or the call returned */
+	uint64_t happened; /* 0: a compare-and-swap that failed */
 } wp_event;
 
 /* A thread's ring: the newest mask + 1 events. Memory and clock are given by whoever records. */
 typedef struct wp_events {
 	wp_event *ring;
-	uint64_t mask; /* a power of two less 1 */
+	uint64_t mask;  /* a power of two less 1 */
 	uint64_t count; /* of events so far: more than mask + 1 means that the oldest are gone */
-	_Atomic(uint64_t) *clock;                /* shared by all rings; starts at 1 */
+	_Atomic(uint64_t) *clock;                 /* shared by all rings; starts at 1 */
 	void (*before)(struct wp_events *events); /* each event; it may leave by longjmp */
 } wp_events;
 

@@ -136,8 +136,11 @@ void wp__explore_yield(void);
 
 #define WP__WORD(v) ((uint64_t)(uintptr_t)(v))
 #define WP__VALUE_OF(p) __typeof__(atomic_load_explicit((p), memory_order_relaxed))
-#define WP__SITE(name) \
-	__extension__({ static const wp_event_site wp__site = {__FILE__, __LINE__, name}; &wp__site; })
+#define WP__SITE(name)                                                            \
+	__extension__({                                                           \
+		static const wp_event_site wp__site = {__FILE__, __LINE__, name}; \
+		&wp__site;                                                        \
+	})
 /* An operation that gives what it read; `wp__v` in it is the operand. */
 #define WP__RECORD(p, v, operation)                                                         \
 	__extension__({                                                                    \

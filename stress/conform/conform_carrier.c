@@ -30,9 +30,8 @@ static void fini(void *at)
 /* What a poller sees of the eventfd without reading it. Explored: the first event of this scenario,
  * where the explorer keeps it. */
 #ifdef WP_EXPLORE
-#define IS_READABLE(event) \
-	((void)(event),    \
-	 litmus_load((wp_atomic(uint64_t) *)(uintptr_t)(0x100000000000 + (1 << 20) - 4096), relaxed))
+#define THE_EVENT ((wp_atomic(uint64_t) *)(uintptr_t)(0x100000000000 + (1 << 20) - 4096))
+#define IS_READABLE(event) ((void)(event), litmus_load(THE_EVENT, relaxed))
 #else
 #include <poll.h>
 #define IS_READABLE(event) \
@@ -125,7 +124,8 @@ static void searcher_never(void *at, stress_result *result)
 
 STRESS_TEST(conform_carrier_two, .claim = "The compiled carrier is the specified one.",
 	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
-	.fini = fini, .actors = {owner, searcher_never, submitter_1, submitter_2}, .results = 1, .blocking = 1,
+	.fini = fini, .actors = {owner, searcher_never, submitter_1, submitter_2}, .results = 1,
+	.blocking = 1,
 	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it polls on"}});
 STRESS_TEST(conform_carrier, .claim = "So it is with one submitter.",
 	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,

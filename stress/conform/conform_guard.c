@@ -142,5 +142,6 @@ static void meeting_producer_2(void *at, stress_result *result)
 
 STRESS_TEST(conform_guard_rendezvous, .claim = "So is the one with a condition.",
 	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
-	.fini = fini, .actors = {blocking_poller, meeting_producer_1, meeting_producer_2}, .results = 1,
-	.blocking = 1, .outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
+	.fini = fini, .actors = {blocking_poller, meeting_producer_1, meeting_producer_2},
+	.results = 1, .blocking = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});

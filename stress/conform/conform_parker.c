@@ -17,7 +17,7 @@
 #include "stress.h"
 
 enum { UNPARKERS = 2, ROUNDS = 2, SOON_NS = 30000 };
-/* On real cores the owner does not choose to end: that it has seen all, the explorer alone knows. */
+/* On real cores the owner does not choose to end: the explorer alone knows that it has seen all. */
 #ifdef WP_EXPLORE
 enum { FIRST = 0 };
 #else

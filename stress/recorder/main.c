@@ -75,7 +75,8 @@ static void prepare(void)
 		it->index = k;
 		it->random = seed * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)k + 1;
 		it->events = (wp_events){.ring = calloc(all->ring, sizeof(wp_event)),
-					 .mask = all->ring - 1, .clock = &all->clock,
+					 .mask = all->ring - 1,
+					 .clock = &all->clock,
 					 .before = recorder_before};
 		if (!all->state || !it->events.ring ||
 		    pthread_create(&it->thread, NULL, recorder_body, it) != 0)
