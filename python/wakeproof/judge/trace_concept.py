@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wakeproof.judge.conform_concept import Concept
-from wakeproof.judge.trace_events import Event
+from wakeproof.judge.trace_events import Event, Round
 
 NOTHING = ""
 """The action of a step that the spec does not have."""
@@ -138,6 +138,7 @@ class TraceConcept:
     explain: Explain  # thread, its events -> cells
     at_end: Callable[[int], tuple[Step, ...]]  # thread -> what holds when it has returned
     hidden: tuple[tuple[str, tuple[str, ...]], ...] = ()  # steps that no event shows
+    judged: Callable[[Round], bool] = lambda _: True  # False: the round is set aside
     limit: int = 48  # events per thread and round, at the most
     twins: tuple[str, ...] = ()  # of the code: their runs must be rejected
 

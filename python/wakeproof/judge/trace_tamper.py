@@ -66,8 +66,8 @@ def trace_of(table: TraceConcept, one: Round, *, tampered: str = "") -> Trace:
 
 
 def _lie(events: Sequence[Event], event: Event, how: str) -> list[Event]:
-    put = {DROPPED: [], TWICE: [event, event], FLIPPED: [_flipped(event)]}[how]
-    index = events.index(event)
+    index = next(n for n, one in enumerate(events) if one.end == event.end)
+    put = {DROPPED: [], TWICE: [events[index]] * 2, FLIPPED: [_flipped(events[index])]}[how]
     return [*events[:index], *put, *events[index + 1 :]]
 
 

@@ -43,6 +43,7 @@ class TraceResult:
     table: TraceConcept
     twin: str
     traces: int
+    aside: int  # rounds that were not judged; see the table
     events: int
     rejected: tuple[int, ...]  # rounds
     stuck: tuple[str, ...]  # the first of them, in lines
@@ -160,7 +161,8 @@ class _Judge:
     def judge(self, table: TraceConcept, replay: Replay, twin: str, count: int) -> TraceResult:
         """Record `count` rounds and judge them, and tampered ones unless it is a twin."""
         begin = time.monotonic()
-        rounds = self.record(table, twin, count)
+        every = self.record(table, twin, count)
+        rounds = [one for one in every if table.judged(one)]
         told = [trace_of(table, one) for one in rounds]
         lies = [] if twin else tampered(table, rounds, TAMPERED, self.seed)
         good = self.accepted(table, [*told, *lies])
@@ -180,7 +182,8 @@ class _Judge:
                 rejected.append(trace.number)
                 stuck = stuck or replay.stuck(trace, explained)
         return TraceResult(
-            table, twin, len(told), sum(len(t) for one in rounds for t in one.threads),
+            table, twin, len(told), len(every) - len(told),
+            sum(len(events) for one in rounds for events in one.threads),
             tuple(rejected), tuple(stuck), len(lies), found,
             replay.coverage(covered), time.monotonic() - begin,
         )  # fmt: skip
