@@ -117,10 +117,11 @@ def test_a_comparison_that_comes_out_wrong_is_a_problem(specs: Path) -> None:
 
 def test_a_run_that_is_no_behaviour_and_a_twin_that_passes_are_problems(specs: Path) -> None:
     cover = Coverage(1, 2, 1, 2, {})
-    good = TraceResult(TRACED[0], "", 9, 99, (), (), 30, 30, cover, 1.0)
+    good = TraceResult(TRACED[0], "", 9, 0, 99, (), (), 30, 30, cover, 1.0)
     assert judged(specs, traced=(good,)).holds
     for bad, what in (
         (replace(good, rejected=(7,)), "1 of 9 runs are no behaviours of the spec"),
+        (replace(good, traces=0), "no run can be judged"),
         (replace(good, found=20), "10 of 30 lies pass"),
         (replace(good, twin="toy_blind"), "no run of the twin toy_blind is rejected"),
     ):

@@ -24,6 +24,7 @@ from wakeproof.judge.trace_batch import Trace
 from wakeproof.judge.trace_concept import NOTHING, Cell, Not, Step, TraceConcept, has, lacks
 from wakeproof.judge.trace_events import Event, Round
 from wakeproof.judge.trace_maps import TRACED
+from wakeproof.judge.trace_maps.search import SEARCH_TRACES, judged
 from wakeproof.judge.trace_maps.ticket import TICKET_TRACES
 from wakeproof.judge.trace_replay import Replay
 from wakeproof.judge.trace_tamper import tampered, trace_of
@@ -87,9 +88,13 @@ def test_a_judge_that_differs_from_the_other_is_an_error(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("table", TRACED, ids=lambda table: table.name)
-def test_every_site_of_the_kernel_that_is_met_is_in_the_table(table: TraceConcept) -> None:
-    with pytest.raises(KeyError, match="Z9"):
-        table.explain(0, [ticket(0, "Z9", 1)])
+def test_a_site_that_no_table_knows_is_named_and_each_spec_has_a_twin(table: TraceConcept) -> None:
+    odd = [ticket(0, "Z9", 1)]
+    if table is SEARCH_TRACES:  # reads the program: what does not belong there is rejected
+        assert table.explain(0, odd)[0].steps[0].action == "no step for [Z9] here"
+    else:
+        with pytest.raises(KeyError, match="Z9"):
+            table.explain(0, odd)
     assert any(t.twins for t in TRACED if t.concept.module == table.concept.module)
 
 
@@ -151,6 +156,19 @@ def test_coverage_counts_what_the_scenario_can_reach() -> None:
     replay.table = replace(TICKET_TRACES, concept=kept)
     cover = replay.coverage({0, 1})
     assert (cover.edges, cover.of_edges, cover.of_states) == (1, 1, 2)
+
+
+def test_a_search_run_with_a_look_at_a_queue_during_a_pop_is_set_aside() -> None:
+    pop = [("Q15", 264), ("Q4", 256), ("Q13", 264), ("Q8", 256), ("Q5", 0), ("Q16", 128),
+           ("Q7", 128), ("Q6", 264)]  # fmt: skip
+    steps = [("Start", -1), ("Q9", 256), ("T1", 0), ("T2", 8), *pop]
+    events = [Event(0, 10 * n, 10 * n + 9, site, place, 0, int(site in ("Q9", "Q4")), happened=True)
+              for n, (site, place) in enumerate(steps)]  # fmt: skip
+    look = Event(1, 71, 72, "Q9", 256, 0, 0, happened=True)
+    elsewhere = replace(look, place=256 + 896)
+    after = replace(look, begin=150, end=151)
+    for seen, alone in ((look, False), (elsewhere, True), (after, True)):
+        assert judged(Round(1, [events, [seen], []], [False] * 3)) is alone
 
 
 def test_lies_come_again_from_the_same_seed_and_change_what_is_judged() -> None:

@@ -27,7 +27,7 @@ def show(screen: Console, found: TraceReport) -> None:
             screen.print(f"\n{result.table.name}: run {result.rejected[0]} is no behaviour of "
                          f"{result.table.concept.module}:", style="bold red")  # fmt: skip
             screen.print("\n".join(result.stuck), markup=False, soft_wrap=True)
-    columns = ("concept", "twin", ">runs", ">events", ">rejected", ">tampered, found",
+    columns = ("concept", "twin", ">runs", ">set aside", ">events", ">rejected", ">tampered, found",
                ">edges covered", ">states", ">seconds", "")  # fmt: skip
     screen.print()
     screen.print(report.table("", columns, [_row(result) for result in found.results]))
@@ -54,8 +54,9 @@ def _row(result: TraceResult) -> list[object]:
     good = "rejected" if result.twin else "accepted"
     cover = result.coverage
     return [
-        result.table.name, result.twin, f"{result.traces:,}", f"{result.events:,}",
-        f"{len(result.rejected):,}", f"{result.found} of {result.lies}" if result.lies else "",
+        result.table.name, result.twin, f"{result.traces:,}", f"{result.aside:,}",
+        f"{result.events:,}", f"{len(result.rejected):,}",
+        f"{result.found} of {result.lies}" if result.lies else "",
         "" if result.twin else f"{cover.edges:,} of {cover.of_edges:,}",
         "" if result.twin else f"{cover.states:,} of {cover.of_states:,}",
         f"{result.seconds:.1f}",
@@ -72,9 +73,9 @@ def summary(found: TraceReport) -> dict[str, Any]:
             {
                 "concept": r.table.name, "spec": r.table.concept.module,
                 "scenario": r.table.concept.test, "bounds": r.table.concept.bounds,
-                "twin": r.twin, "holds": r.holds, "runs": r.traces, "events": r.events,
-                "rejected": len(r.rejected), "stuck": list(r.stuck), "tampered": r.lies,
-                "tampered_found": r.found, "edges_covered": r.coverage.edges,
+                "twin": r.twin, "holds": r.holds, "runs": r.traces, "set_aside": r.aside,
+                "events": r.events, "rejected": len(r.rejected), "stuck": list(r.stuck),
+                "tampered": r.lies, "tampered_found": r.found, "edges_covered": r.coverage.edges,
                 "edges": r.coverage.of_edges, "states_covered": r.coverage.states,
                 "states": r.coverage.of_states, "never": list(r.coverage.never),
                 "actions": {

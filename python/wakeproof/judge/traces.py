@@ -56,7 +56,9 @@ class TraceResult:
     def problem(self) -> str:
         """Return what is wrong, or ""."""
         missed = self.lies - self.found
-        if self.twin:
+        if not self.traces:
+            wrong = "no run can be judged"
+        elif self.twin:
             wrong = "" if self.rejected else f"no run of the twin {self.twin} is rejected"
         elif self.rejected:
             wrong = f"{len(self.rejected)} of {self.traces} runs are no behaviours of the spec"
