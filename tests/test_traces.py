@@ -101,6 +101,8 @@ def test_a_site_that_no_table_knows_is_named_and_each_spec_has_a_twin(table: Tra
 def test_an_unknown_concept_and_a_bad_number_are_named() -> None:
     with pytest.raises(UsageError, match=r"nothing.*there are parker, ticket"):
         traces.traces("nothing")
+    with pytest.raises(UsageError, match="is not a regular expression"):
+        traces.traces("[")
     with pytest.raises(UsageError, match="--traces 0: allowed: 1 or more"):
         traces.traces("ticket", count=0)
 

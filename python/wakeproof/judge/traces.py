@@ -9,7 +9,6 @@ Source: DESIGN section 6, TOOLCHAIN 3.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from wakeproof import paths
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import conform_code, conform_spec, explore_labels, trace_batch, trace_events
 from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 from wakeproof.judge.trace_batch import Trace
 from wakeproof.judge.trace_concept import TraceConcept
@@ -29,10 +29,10 @@ from wakeproof.judge.trace_tamper import tampered, trace_of
 
 TAMPERED = 30
 MAY_PASS = 0.2
-"""Share of tampered traces that may be behaviours all the same; of the first 240 none was."""
+"""Share of tampered traces that may be behaviours all the same; seen: 1 in 240."""
 JOBS = 2  # concepts at once
 RECORD_TIMEOUT_S = 300.0
-TWIN_ROUNDS = 50
+TWIN_ROUNDS = 100
 BATCH = 5000  # traces of one run of TLC
 
 
@@ -118,11 +118,14 @@ def traces(
         JudgeError: recorder or TLC failed, or the two judges differ on a trace.
         MissingToolError: no Java, no TLC or no C compiler.
     """
-    chosen = [t for t in TRACED if pattern is None or re.search(pattern, t.name, re.IGNORECASE)]
+    is_named = finder(pattern)
+    chosen = [table for table in TRACED if is_named(table.name)]
     if count < 1:
         raise UsageError(f"--traces {count}: allowed: 1 or more")
     if not chosen:
-        raise UsageError(f"-t {pattern}: there are {', '.join(t.name for t in TRACED)}")
+        raise UsageError(
+            f"no concept matches {pattern!r}; there are {', '.join(t.name for t in TRACED)}"
+        )
     begin = time.monotonic()
     with Children() as children, ThreadPoolExecutor(JOBS) as pool:
         judge = _Judge(children, seed)

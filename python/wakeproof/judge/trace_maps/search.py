@@ -10,15 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wakeproof.judge.conform_maps.search import (
-    CARRIER,
-    FIRST,
-    HEAD,
-    SEARCH,
-    TAIL,
-    TWO_THREADS,
-    WORDS,
-)
+from wakeproof.judge.conform_maps.search import SEARCH, TWO_THREADS, WORDS
+from wakeproof.judge.conform_maps.search_steps import CARRIER, FIRST, HEAD, TAIL
 from wakeproof.judge.trace_concept import NOTHING, Cell, Step, TraceConcept
 from wakeproof.judge.trace_events import Event, Round
 from wakeproof.judge.trace_maps.search_walk import Walk, idle

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from wakeproof.judge.conform_maps.search import CARRIER, WORDS
+from wakeproof.judge.conform_maps.search_steps import CARRIER, WORDS
 from wakeproof.judge.trace_concept import Cell, Not, Step
 from wakeproof.judge.trace_events import Event
 
