@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * follow.h - operations that actors stop at, and the memory that they work on.
+ *
+ * Spec  none. Evidence  tests/test_paths.py. */
+#ifndef WP_FOLLOW_H
+#define WP_FOLLOW_H
+
+#define WP_EXPLORE /* the seam's declarations */
+#include "explorer/coroutine.h"
+#include "explorer/program.h"
+#include "stress.h"
+
+enum { FOLLOW_NOBODY = -1 };
+
+typedef struct follow_operation {
+	int kind; /* enum explore_kind */
+	char *place;
+	unsigned size; /* bytes */
+	uint64_t operand, expected;
+	wp__explore_site site; /* a copy: the actor's lies on its stack */
+} follow_operation;
+
+typedef struct follow_actor {
+	follow_operation wants;
+	uint64_t given; /* by the last operation */
+	bool is_asleep, is_done;
+	stress_result result;
+} follow_actor;
+
+extern follow_actor follow_actors[STRESS_ACTORS];
+extern int follow_running; /* an actor, or FOLLOW_NOBODY: then operations happen at once */
+extern int follow_events;  /* that have been opened */
+
+uint64_t follow_read(const char *at, unsigned size);
+
+/* Does the operation on the memory; what it gives. */
+uint64_t follow_do(const follow_operation *wants);
+
+#endif
