@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from wakeproof import errors, report
+from wakeproof.cli import paths
 from wakeproof.cli import traces as recorded
 from wakeproof.judge import conform as judge
 from wakeproof.judge import traces as tracing
@@ -28,6 +29,9 @@ def conform(
     seed: Annotated[
         int, typer.Option(min=1, help="Of --traces: delays, and what is tampered with.")
     ] = 1,
+    by_paths: Annotated[
+        bool, typer.Option("--paths", help="Run the code along paths over every edge of the spec.")
+    ] = False,
 ) -> None:
     """Compare the state graph of the compiled code with TLC's of its spec; twins must differ.
 
@@ -40,7 +44,10 @@ def conform(
       wakeproof conform --no-twins       the comparisons that must show no difference
 
       wakeproof conform --traces 2000    what real threads did must be behaviours of the specs
+      wakeproof conform --paths          tests made from TLC's graphs, followed by the code
     """
+    if by_paths:
+        paths.follow(pattern, twins=twins, as_json=as_json)
     screen = report.console(stderr=as_json)
     if traces:
         _traces(screen, pattern, traces, seed, as_json=as_json, twins=twins)

@@ -72,8 +72,9 @@ def code_side(
                 continue
             waits = label == WAIT
             text = HIDDEN if waits else label
-            graph.add_edge(source, number_of(target_state, after),
-                           numbers.setdefault(text, len(numbers)), waits=waits)  # fmt: skip
+            number = numbers.setdefault(text, len(numbers))
+            graph.add_edge(source, number_of(target_state, after), number, waits=waits,
+                           origin=edge)  # fmt: skip
     return graph, states
 
 

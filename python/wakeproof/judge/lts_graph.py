@@ -24,18 +24,22 @@ class Graph:
     target: array[int] = field(default_factory=lambda: array("i"))
     label: array[int] = field(default_factory=lambda: array("i"))
     waits: bytearray = field(default_factory=bytearray)  # per edge, 1: may go round for ever
+    origin: array[int] = field(default_factory=lambda: array("i"))  # the edge it was made of
 
     def add_state(self, observed: Hashable) -> int:
         """Add a state, return its number."""
         self.observed.append(observed)
         return len(self.observed) - 1
 
-    def add_edge(self, source: int, target: int, label: int, *, waits: bool = False) -> None:
+    def add_edge(
+        self, source: int, target: int, label: int, *, waits: bool = False, origin: int = -1
+    ) -> None:
         """Add an edge."""
         self.source.append(source)
         self.target.append(target)
         self.label.append(label)
         self.waits.append(waits)
+        self.origin.append(origin)
 
     def reached(self) -> list[int]:
         """Return the states that steps lead to from the initial ones."""

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from wakeproof.judge.conform_maps.search_steps import CARRIER, WORDS
+from wakeproof.judge.conform_maps.search import WORDS
+from wakeproof.judge.conform_maps.search_steps import CARRIER
 from wakeproof.judge.trace_concept import Cell, Not, Step
 from wakeproof.judge.trace_events import Event
 
