@@ -44,6 +44,7 @@ def conform(
       wakeproof conform --no-twins       the comparisons that must show no difference
 
       wakeproof conform --traces 2000    what real threads did must be behaviours of the specs
+
       wakeproof conform --paths          tests made from TLC's graphs, followed by the code
     """
     if by_paths:
