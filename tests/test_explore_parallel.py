@@ -43,7 +43,7 @@ def program() -> Path:
 def explored(explorer: litmus.Explorer, text: str, model: Model, jobs: int) -> Result:
     options = replace(ALONE, jobs=jobs)
     found = litmus.explore([text], (model,), options, examples=True, explorer=explorer)
-    return replace(found[0][model], seconds=0.0, bytes=0)
+    return replace(found[0][model], seconds=0.0, cpu_seconds=0.0, bytes=0)
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ typedef struct explore_report {
 				 full); else NULL */
 	char error[256];      /* not "": no verdict at all */
 	double seconds;
+	double cpu_seconds;   /* graphs: of the processor; of several processes, the longest's */
 	uint64_t bytes;       /* of memory at the most */
 } explore_report;
 

@@ -67,6 +67,8 @@ static void add_numbers(explore_report *into, const explore_report *other)
 	into->bounded += other->bounded;
 	into->duplicates += other->duplicates;
 	into->bytes += other->bytes;
+	if (into->cpu_seconds < other->cpu_seconds)
+		into->cpu_seconds = other->cpu_seconds;
 	if (!into->stopped || !strcmp(into->stopped, "loop_bound"))
 		into->stopped = other->stopped ? other->stopped : into->stopped;
 	if (!*into->error)

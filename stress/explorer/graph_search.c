@@ -16,12 +16,22 @@ enum { LOOKS_PER_CLOCK = 4096 };
 
 static const double ALONE_S = 0.1;
 
-double explore_graph_seconds(void)
+static double seconds_of(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+double explore_graph_seconds(void)
+{
+	return seconds_of(CLOCK_MONOTONIC);
+}
+
+double explore_cpu_seconds(void)
+{
+	return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void explore_stop(explore_search *search, const char *why)
@@ -133,10 +143,11 @@ static bool has_to_start_again(const explore_program *program)
 void explore_graphs(explore_program *program, const explore_options *options,
 		    explore_report *report)
 {
-	double started = explore_graph_seconds();
+	double started = explore_graph_seconds(), cpu_started = explore_cpu_seconds();
 
 	for (;;) {
 		search(program, options, report, started);
+		report->cpu_seconds += explore_cpu_seconds() - cpu_started;
 		if (!has_to_start_again(program))
 			return;
 		explore_report_free(report);

@@ -220,6 +220,7 @@ void explore_print(const explore_program *program, const explore_options *option
 	printf("\"preemptions\":%d,\"pct_bound\":%.3g,", report->preemptions, report->pct_bound);
 	json_field("stopped", report->stopped);
 	json_field("error", report->error);
+	printf("\"cpu_seconds\":%.6f,", report->cpu_seconds);
 	printf("\"seconds\":%.6f,\"bytes\":%" PRIu64 "}\n", report->seconds, report->bytes);
 	fflush(stdout); /* a later program may crash the process */
 }

@@ -82,6 +82,7 @@ class Result:
     sites: tuple[Site, ...] = ()  # that were come to; only if they were asked for
     size: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of all: about, from, to; 0: unknown
     preemptions: int = -1  # the largest bound that was explored whole; -1: none
+    cpu_seconds: float = 0.0  # graphs: of the processor; of several processes, the longest's
     pct_bound: float = 0.0  # probability that one sample finds a bug of the depth, at least
 
     @property
@@ -141,7 +142,7 @@ def parse(line: str) -> Result:
             error=entry["error"], seconds=entry["seconds"], bytes=entry["bytes"],
             sites=tuple(_site(site) for site in entry.get("sites", ())),
             size=tuple(entry["size"]), preemptions=entry["preemptions"],
-            pct_bound=entry["pct_bound"],
+            pct_bound=entry["pct_bound"], cpu_seconds=entry["cpu_seconds"],
         )  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
         raise JudgeError(f"the explorer printed no result: {line[:200]}") from error
