@@ -19,6 +19,7 @@ from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.explore_reports import Judged
 from wakeproof.judge.explore_results import Result
 from wakeproof.judge.grading import ScenarioReport, TwinReport
+from wakeproof.judge.linear import LinearReport
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.native import StressReport
 from wakeproof.judge.orders_reports import OrdersReport
@@ -79,6 +80,7 @@ def judged(
     return audit.audit(
         specs, sites, CheckReport(configs, 1.0), stress, explore, ConformReport(compared, 1.0),
         OrdersReport((), unusable, 0, 1.0), TraceReport(traced, 1, 1.0),
+        LinearReport((), 1.0),
     )  # fmt: skip
 
 

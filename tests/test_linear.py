@@ -195,6 +195,9 @@ def test_a_case_whose_returns_do_not_occur_says_nothing() -> None:
     case = next(c for c in linear.CASES if not c.must_fail)
     result = linear.LinearResult(case, 1, 1, 1, 1, {}, (), case.shows, 0.0)
     assert not result.holds
+    assert linear.LinearReport((result,), 0.0).problems == (
+        "linear: linear_mpsc  under sc against run queue",
+    )
 
 
 @pytest.mark.slow

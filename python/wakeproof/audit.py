@@ -15,10 +15,11 @@ from pathlib import Path
 
 from wakeproof.judge import explore_reports, grading
 from wakeproof.judge.allowed import Allowed
-from wakeproof.judge.conform import ConformReport, ConformResult
+from wakeproof.judge.conform import ConformReport
 from wakeproof.judge.explore import ExploreReport
 from wakeproof.judge.explore_options import MODELS
 from wakeproof.judge.grading import ScenarioReport, TwinReport
+from wakeproof.judge.linear import LinearReport
 from wakeproof.judge.native import StressReport
 from wakeproof.judge.orders_reports import EXPLAINED, KILLED, RELAXED, OrdersReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
@@ -76,6 +77,7 @@ class AuditReport:
     conform: ConformReport
     orders: OrdersReport
     traces: TraceReport
+    linearized: LinearReport
 
     @property
     def allowed(self) -> dict[str, Allowed]:
@@ -109,6 +111,7 @@ def audit(
     conform: ConformReport,
     orders: OrdersReport,
     traces: TraceReport,
+    linearized: LinearReport,
 ) -> AuditReport:
     """Join what the judges said.
 
@@ -121,6 +124,7 @@ def audit(
         conform: spec against code, every concept and its twins.
         orders: every memory order one step weaker.
         traces: recorded runs on real cores, and those of twins.
+        linearized: histories of queue and ticket against their sequential specs.
     """
     claims = promised(specs)
     rows = tuple(_row(claim, check, stress, explore, conform) for claim in claims)
@@ -128,21 +132,17 @@ def audit(
         *_unpromised(set(claims), sites, check, stress),
         *_undeclared(check, stress),
         *(f"{r.entry.config}: {r.wrong}" for r in check.results if r.wrong and not r.entry.claims),
-        *(f"conform: {_comparison(r)}" for r in conform.results if not r.holds),
+        *(f"conform: {r.problem}" for r in conform.results if not r.holds),
         *(f"[{s.label}]: {s.message}" for s in orders.sites
           if s.status not in (KILLED, EXPLAINED, RELAXED)),
         *(f"traces: {r.problem}" for r in traces.results if not r.holds),
         *(f"orders: {reason}" for reason in orders.unusable),
+        *linearized.problems,
     ]  # fmt: skip
     return AuditReport(
-        rows, tuple(dict.fromkeys(problems)), check, stress, explore, conform, orders, traces
-    )
-
-
-def _comparison(result: ConformResult) -> str:
-    if result.twin:
-        return f"{result.concept.name}: the twin {result.twin} makes no difference"
-    return f"{result.concept.name}: spec and code differ ({result.differences:,} states)"
+        rows, tuple(dict.fromkeys(problems)), check, stress, explore, conform, orders, traces,
+        linearized,
+    )  # fmt: skip
 
 
 def spec_twin(result: ConfigResult) -> str:

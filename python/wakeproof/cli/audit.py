@@ -16,7 +16,8 @@ from wakeproof import errors, page, paths, report
 from wakeproof.audit import HOLDS, VIOLATED, AuditReport, ClaimRow
 from wakeproof.cli import traces as recorded
 from wakeproof.cli.progress import ConfigProgress, StressProgress
-from wakeproof.judge import allowed, conform, explore, native, orders, outcome_sets, specs, traces
+from wakeproof.judge import allowed, conform, explore, linear, native, orders, outcome_sets, specs
+from wakeproof.judge import traces as tracing
 from wakeproof.judge.native import StressOptions
 from wakeproof.judge.orders_reports import EXPLAINED
 
@@ -74,10 +75,12 @@ def audit(
     with screen.status("conform: spec against code"):
         conformed = conform.conform(slow_twins=False)
     with screen.status("traces: runs on real cores against the specs"):
-        traced = traces.traces(count=TRACED_RUNS)
+        traced = tracing.traces(count=TRACED_RUNS)
+    with screen.status("linear: histories of queue and ticket"):
+        linearized = linear.linear(slow=False)
     sites = kernel_claims(root / "kernel")
     found = auditing.audit(
-        root / "specs", sites, checked, stressed, explored, conformed, ordered, traced
+        root / "specs", sites, checked, stressed, explored, conformed, ordered, traced, linearized
     )
     if markdown is not None:
         paths.write_atomically(markdown, to_markdown(found))
@@ -127,8 +130,24 @@ def _legend(found: AuditReport) -> str:
         + _observed(found)
         + f"\norders: {total} sites have a weaker order; {good} of these are killed in a scenario "
         f"by it or explained in their comment ({found.orders.count(EXPLAINED)})."
+        + _linear(found)
         + f"\nstress ran in mode {facts.mode} on {facts.machine}, {facts.cpus_allowed} CPUs "
         f"allowed, {facts.compiler}, seed {facts.seed}."
+    )
+
+
+def _linear(found: AuditReport) -> str:
+    """Say what queue and ticket are linearizable against."""
+    results = found.linearized.results
+    good = dict.fromkeys(
+        f"{r.case.name} under {r.case.model.upper()} ({r.case.against})"
+        for r in results if r.holds and not r.case.must_fail
+    )  # fmt: skip
+    fail = [r for r in results if r.case.must_fail]
+    return (
+        f"\nlinear: every history of stress/linear has points that explain it: {', '.join(good)}; "
+        f"{sum(r.holds for r in fail)} of {len(fail)} twins and stronger specs have one that has "
+        "none."
     )
 
 
@@ -162,6 +181,7 @@ def _shares(found: AuditReport) -> dict[str, float]:
         "check": found.check.seconds, "stress": found.stress.seconds,
         "explore": found.explore.seconds, "orders": found.orders.seconds,
         "conform": found.conform.seconds, "traces": found.traces.seconds,
+        "linear": found.linearized.seconds,
     }  # fmt: skip
 
 

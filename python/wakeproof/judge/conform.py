@@ -55,6 +55,13 @@ class ConformResult:
         """Say whether the two are equal; of a twin, whether they are not."""
         return (self.difference is None) != bool(self.twin)
 
+    @property
+    def problem(self) -> str:
+        """Return what is wrong with a comparison that does not hold."""
+        if self.twin:
+            return f"{self.concept.name}: the twin {self.twin} makes no difference"
+        return f"{self.concept.name}: spec and code differ ({self.differences:,} states)"
+
 
 @dataclass(frozen=True)
 class ConformReport:

@@ -61,7 +61,17 @@ class LinearReport:
         """Say whether all came out as they must."""
         return all(result.holds for result in self.results)
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What did not come out as it must, a line each."""
+        return tuple(
+            f"linear: {r.case.test} {r.case.twin} under {r.case.model} against {r.case.against}"
+            for r in self.results
+            if not r.holds
+        )
 
+
+NOTHING = LinearReport((), 0.0)
 Progress = Callable[[LinearResult], None]
 
 

@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,15 +69,22 @@ def run(
     children: Children,
     program: Path,
     test: str,
-    joins: Iterable[str],
+    options: Sequence[str],
     schedules: Sequence[Sequence[Order]],
 ) -> list[Run]:
-    """Follow each schedule from the initial state; `joins` are the explorer's FILE:LINE=FILE:LINE.
+    """Follow each schedule from the initial state.
+
+    `options`: the explorer's ``--join`` and ``--wrap``; others are passed over.
 
     Raises:
         JudgeError: the program failed.
     """
-    lines = [f"j {' '.join(found.groups())}" for join in joins if (found := _JOIN.match(join))]
+    lines = []
+    for option, text in pairwise(options):
+        if option == "--join" and (join := _JOIN.match(text)):
+            lines.append(f"j {' '.join(join.groups())}")
+        if option == "--wrap":
+            lines.append(f"w {text.replace('=', ' ')}")
     for schedule in schedules:
         lines.append("p")
         lines += [f"s {order.thread} {order.value} {order.woken}" for order in schedule]

@@ -150,9 +150,9 @@ class _Paths:
 
     def _runs(self, tests: _Tests, code_twin: str | None) -> list[Run]:
         program = self.builder.follower(self.scenario, code_twin)
-        joins = join_options(self.concept.joins, self.names)
+        options = [*self.concept.flags, *join_options(self.concept.joins, self.names)]
         what = [orders(self.dump, one.edges) for one in tests.schedules]
-        return paths_native.run(self.judge.children, program, self.concept.test, joins, what)
+        return paths_native.run(self.judge.children, program, self.concept.test, options, what)
 
     def _failure(self, tests: _Tests, number: int, run: Run) -> Failure | None:
         path, plan = tests.paths[number], tests.plans[number]
