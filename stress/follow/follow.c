@@ -3,6 +3,7 @@
  *
  *   FILE, a line each                     stdout
  *   j FILE LINE FILE LINE                 (a step of the one is followed by one of the other)
+ *   w NAME BITS                           (places that the code calls so wrap at that width)
  *   p                                     p: a path begins, the state is as init makes it
  *   s THREAD VALUE WOKEN                  s FILE LINE VALUE ASLEEP [OFFSET VALUE]...
  *                                         x WHY: the step cannot be taken; on with the next path
@@ -23,7 +24,7 @@
 
 #include "explorer/scenario.h"
 
-enum { JOINS = 4096, TOUCHED = 64 };
+enum { JOINS = 4096, WRAPS = 8, TOUCHED = 64 };
 
 typedef struct place {
 	char file[64];
@@ -32,7 +33,8 @@ typedef struct place {
 
 static const stress_test *test;
 static struct { place from, to; } joins[JOINS];
-static int joins_count;
+static struct { char name[64]; unsigned bits; } wraps[WRAPS];
+static int joins_count, wraps_count;
 static struct { char *place; unsigned size; } touched[TOUCHED];
 static int touched_count;
 static const char *why; /* the step cannot be taken; NULL: it can */
@@ -64,6 +66,16 @@ static void body(void)
 	test->actors[follow_running](EXPLORE_BASE, &follow_actors[follow_running].result);
 	follow_actors[follow_running].is_done = true;
 	explore_pause();
+}
+
+/* Numbers that wrap early, as in the explorer's joins.c. */
+static void wrap(const follow_operation *wants)
+{
+	for (int i = 0; i < wraps_count; i++)
+		if (strstr(wants->site.what, wraps[i].name))
+			follow_write(wants->place, wants->size,
+				     follow_read(wants->place, wants->size) &
+					     ((UINT64_C(1) << wraps[i].bits) - 1));
 }
 
 /* Lets the actor run to its next operation. */
@@ -154,6 +166,7 @@ static uint64_t step(int which, uint64_t value, unsigned woken)
 		break;
 	default:
 		value = follow_do(&wants);
+		wrap(&wants);
 	}
 	if (!why)
 		run(which, value);
@@ -234,6 +247,10 @@ static void take(const char *line)
 	} else if (joins_count < JOINS - 1 && sscanf(line, "j %63s %d %63s %d", from->file,
 						     &from->line, to->file, &to->line) == 4)
 		joins_count++;
+	else if (wraps_count < WRAPS - 1 &&
+		 sscanf(line, "w %63s %u", wraps[wraps_count].name, &wraps[wraps_count].bits) == 2 &&
+		 wraps[wraps_count].bits - 1 < 63)
+		wraps_count++;
 	else
 		refuse(line, "is no line of a schedule");
 }

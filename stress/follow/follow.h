@@ -32,6 +32,7 @@ extern int follow_running; /* an actor, or FOLLOW_NOBODY: then operations happen
 extern int follow_events;  /* that have been opened */
 
 uint64_t follow_read(const char *at, unsigned size);
+void follow_write(char *at, unsigned size, uint64_t value);
 
 /* Does the operation on the memory; what it gives. */
 uint64_t follow_do(const follow_operation *wants);

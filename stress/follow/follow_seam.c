@@ -23,7 +23,7 @@ uint64_t follow_read(const char *at, unsigned size)
 	return value;
 }
 
-static void write_memory(char *at, unsigned size, uint64_t value)
+void follow_write(char *at, unsigned size, uint64_t value)
 {
 	memcpy(at, &value, size);
 }
@@ -57,7 +57,7 @@ uint64_t follow_do(const follow_operation *wants)
 		break;
 	}
 	if (new != old)
-		write_memory(wants->place, wants->size, new);
+		follow_write(wants->place, wants->size, new);
 	return wants->kind == EXPLORE_STORE || wants->kind == EXPLORE_PLAIN_STORE ? 0 : old;
 }
 
@@ -93,7 +93,7 @@ _Bool wp__explore_cas(const volatile void *at, unsigned size, int order, int fai
 	(void)fail_order, (void)is_weak;
 	old = wp__explore(EXPLORE_CAS, at, size, order, desired, wanted, site);
 	if (old != wanted)
-		write_memory(expected, size, old);
+		follow_write(expected, size, old);
 	return old == wanted;
 }
 
