@@ -29,6 +29,7 @@ typedef struct explore_options {
 	int preemptions;           /* states: at the most; -1: no bound */
 	bool grows;                /* states: it is 0, then 1, ..., until it forbids nothing */
 	int jobs;                  /* graphs: processes that share the search; 0: as 1 */
+	const char *replay;        /* states: the schedule of the one execution to show; NULL: all */
 	const char *minimal;       /* graphs: the outcome whose example is to be the smallest */
 	uint64_t descents;         /* graphs: not 0: estimate the size by so many, do not explore */
 	uint64_t max_executions;   /* 0: no bound; of states: states */
@@ -68,6 +69,7 @@ typedef struct explore_example {
 	char outcome[EXPLORE_TEXT];
 	explore_event *events;
 	int events_count;
+	char *schedule;       /* states: see state_replay.c; NULL: none */
 	char *json;           /* instead of events: as another process has printed them */
 	uint64_t cost, item;  /* graphs: of several, the cheapest; where it was met */
 } explore_example;

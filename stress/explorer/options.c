@@ -173,6 +173,8 @@ static void set_option(explore_command *command, const char *option, char *value
 		command->models = models_of(option, value);
 	else if (!strcmp(option, "--preemptions") && !strcmp(value, "grow"))
 		command->options.grows = !(command->options.preemptions = 0);
+	else if (!strcmp(option, "--replay"))
+		command->options.replay = value;
 	else if (!strcmp(option, "--minimal"))
 		command->options.minimal = value;
 	else if (!strcmp(option, "--engine"))

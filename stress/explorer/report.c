@@ -95,6 +95,7 @@ void explore_report_free(explore_report *report)
 	for (int i = 0; i < report->outcomes_count; i++) {
 		free(report->outcomes[i].example.events);
 		free(report->outcomes[i].example.json);
+		free(report->outcomes[i].example.schedule);
 	}
 	free(report->outcomes);
 	report->outcomes = NULL;
@@ -176,6 +177,7 @@ static void print_outcome(const explore_program *program, const explore_outcome 
 	putchar('{');
 	json_field("text", outcome->text);
 	json_field("verdict", verdicts[outcome->verdict]);
+	json_field("schedule", outcome->example.schedule);
 	printf("\"count\":%" PRIu64 ",\"example\":", outcome->count);
 	explore_print_example(program, &outcome->example);
 	putchar('}');

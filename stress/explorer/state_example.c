@@ -101,6 +101,8 @@ void explore_space_example(explore_space *space, uint32_t state, const explore_r
 		run(&space->machine, around->choices, around->count);
 	explore_history_fail(&space->machine);
 	space->machine.history = NULL;
+	free(outcome->example.schedule);
+	outcome->example.schedule = explore_schedule(way, count, around);
 	free(way);
 	outcome->example.verdict = outcome->verdict;
 	memcpy(outcome->example.outcome, outcome->text, EXPLORE_TEXT);

@@ -92,6 +92,10 @@ void explore_space_sample(explore_space *space, explore_report *report);
 
 double explore_seconds(void);
 
+/* state_replay.c. Schedule: the choices as text; NULL: no memory. Replay: options->replay alone. */
+char *explore_schedule(const explore_choice *way, int count, const explore_route *around);
+void explore_space_replay(explore_space *space, explore_report *report);
+
 /* states_grow.c */
 void explore_states_growing(explore_program *program, const explore_options *options,
 			    explore_report *report);

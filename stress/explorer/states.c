@@ -207,6 +207,8 @@ void explore_space_search(explore_space *space, explore_program *program,
 	*report = (explore_report){.engine = "states", .preemptions = options->preemptions};
 	if (!explore_space_init(space, program, options))
 		explain(space, report);
+	else if (options->replay)
+		explore_space_replay(space, report);
 	else if (options->sample)
 		explore_space_sample(space, report);
 	else {

@@ -31,6 +31,7 @@ static void add_new(explore_report *into, explore_report *from)
 		added = explore_count(into, outcome->text, outcome->verdict);
 		*added = *outcome;
 		outcome->example.events = NULL;
+		outcome->example.schedule = NULL;
 	}
 }
 

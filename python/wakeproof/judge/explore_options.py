@@ -41,6 +41,7 @@ class ExploreOptions:
     `jobs` processes share one search of graphs: the result is the same.  `estimate`: explore none,
     estimate by so many descents how many executions there are (0: explore).
     `minimal`: the outcome whose example is to be the smallest (graphs), not only a shortest.
+    `replay`: the schedule of one execution (states), which alone is run.
     `orders` puts other memory orders in place of those in the source: (file, line, order).
     """
 
@@ -64,6 +65,7 @@ class ExploreOptions:
     jobs: int = 1
     estimate: int = 0
     minimal: str = ""
+    replay: str = ""
     orders: tuple[tuple[str, int, str], ...] = ()
 
     def checked(self) -> ExploreOptions:
@@ -117,6 +119,7 @@ class ExploreOptions:
         ]  # fmt: skip
         found += ["--jobs", str(self.jobs)] if self.jobs > 1 else []
         found += ["--estimate", str(self.estimate)] if self.estimate else []
+        found += ["--replay", self.replay] if self.replay else []
         found += ["--minimal", self.minimal] if self.minimal else []
         if self.preemptions is not None or self.grows:
             found += ["--preemptions", "grow" if self.grows else str(self.preemptions)]

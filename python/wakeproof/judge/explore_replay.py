@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from wakeproof.errors import JudgeError, UsageError
@@ -26,7 +27,7 @@ def replay(token: Token) -> Found:
         raise UsageError(f"the token is of {token.path}, which does not exist")
     with Children() as children:
         builder = Builder(children)
-        options = token.explore_options()
+        options = replace(token.explore_options(), replay=token.schedule)
         is_code = token.path.suffix == ".c"
         text = "" if is_code else _text_of(token)
         if sources_hash(builder, token.path if is_code else None, text) != token.sources:

@@ -51,6 +51,7 @@ class Found:
     verdict: str
     count: int
     example: tuple[Event, ...]
+    schedule: str = ""  # states: of the example; see stress/explorer/state_replay.c
 
     @property
     def digest(self) -> str:
@@ -150,7 +151,7 @@ def parse(line: str) -> Result:
 
 def _found(entry: dict[str, Any]) -> Found:
     events = tuple(event_of(event) for event in entry["example"] or ())
-    return Found(entry["text"], entry["verdict"], entry["count"], events)
+    return Found(entry["text"], entry["verdict"], entry["count"], events, entry.get("schedule", ""))
 
 
 def event_of(entry: dict[str, Any]) -> Event:

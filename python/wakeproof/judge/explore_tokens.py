@@ -20,7 +20,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.explore_results import Found
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Token:
     verdict: str
     events: str  # hash of the execution
     sources: str  # hash of everything that was compiled
+    schedule: str = ""  # of the execution; empty: it is looked for
 
     @property
     def text(self) -> str:
@@ -80,7 +81,7 @@ def make(
     changed = {name: value for name, value in options.changed().items() if name != "engine"}
     return Token(
         str(place), name, twin, model.value, engine, changed, found.text, found.verdict,
-        found.digest, sources,
+        found.digest, sources, found.schedule,
     )  # fmt: skip
 
 
