@@ -8,7 +8,7 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform linear check-specs check-specs-full stress orders bench tools lint venv clean
+.PHONY: help test audit audit-full explore explore-full conform paths linear check-specs check-specs-full stress orders bench tools lint venv clean
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
@@ -37,6 +37,9 @@ explore-full: venv ## The two-carrier search without a bound on loops: minutes, 
 
 conform: venv ## The code's state graph must be TLC's  [T=REGEX]
 	$(Q)$(BIN)/wakeproof conform $(if $(T),-t '$(T)')
+
+paths: venv ## The code runs along paths over every edge of its spec, made from TLC's graph  [T=REGEX]
+	$(Q)$(BIN)/wakeproof conform --paths $(if $(T),-t '$(T)')
 
 linear: venv ## Queue and ticket are linearizable: every history, against their sequential specs  [T=REGEX]
 	$(Q)$(BIN)/wakeproof linear $(if $(T),-t '$(T)')
