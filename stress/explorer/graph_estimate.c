@@ -144,7 +144,7 @@ static double descend(explore_search *search, level levels[2])
 static void add_descents(explore_search *search, double seconds, uint64_t most)
 {
 	static level levels[2];
-	double end = explore_graph_seconds() + seconds;
+	double end = explore_cpu_seconds() + seconds;
 	explore_descents *descents = &search->descents;
 
 	do {
@@ -153,7 +153,7 @@ static void add_descents(explore_search *search, double seconds, uint64_t most)
 		descents->count++;
 		descents->sum += found;
 		descents->squares += found * found;
-	} while (!search->program->error && --most && explore_graph_seconds() < end);
+	} while (!search->program->error && --most && explore_cpu_seconds() < end);
 }
 
 static explore_size size_of(const explore_descents *descents, uint64_t known)

@@ -7,32 +7,14 @@
  *               most of what makes it start again in that moment, before there are several of it.
  * Spec          none.  Evidence  tests/explorer/litmus, tests/test_explore_parallel.py. */
 #include "graph_share.h"
+#include "report.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { LOOKS_PER_CLOCK = 4096 };
 
 static const double ALONE_S = 0.1;
-
-static double seconds_of(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-double explore_graph_seconds(void)
-{
-	return seconds_of(CLOCK_MONOTONIC);
-}
-
-double explore_cpu_seconds(void)
-{
-	return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-}
 
 void explore_stop(explore_search *search, const char *why)
 {
@@ -49,7 +31,7 @@ bool explore_is_over(explore_search *search)
 	if (options->max_bytes && search->bytes > options->max_bytes)
 		explore_stop(search, "max_bytes");
 	else if (options->max_seconds > 0 && search->looks++ % LOOKS_PER_CLOCK == 0 &&
-		 explore_graph_seconds() - search->started > options->max_seconds)
+		 explore_cpu_seconds() - search->started > options->max_seconds)
 		explore_stop(search, "max_seconds");
 	return search->is_over;
 }
@@ -88,7 +70,6 @@ void explore_search_end(explore_search *search)
 		report->stopped = "loop_bound";
 	report->is_exhaustive = !report->stopped && !*report->error;
 	report->bytes += search->bytes;
-	report->seconds = explore_graph_seconds() - search->started;
 	free_graphs(search);
 }
 
@@ -112,7 +93,7 @@ static bool search_a_moment(explore_program *program, const explore_options *opt
 			    explore_report *report, double started)
 {
 	explore_options moment = *options;
-	double most = explore_graph_seconds() - started + ALONE_S;
+	double most = explore_cpu_seconds() - started + ALONE_S;
 
 	if (options->max_seconds <= 0 || options->max_seconds > most)
 		moment.max_seconds = most;
@@ -143,11 +124,11 @@ static bool has_to_start_again(const explore_program *program)
 void explore_graphs(explore_program *program, const explore_options *options,
 		    explore_report *report)
 {
-	double started = explore_graph_seconds(), cpu_started = explore_cpu_seconds();
+	double started = explore_cpu_seconds();
 
 	for (;;) {
 		search(program, options, report, started);
-		report->cpu_seconds += explore_cpu_seconds() - cpu_started;
+		report->cpu_seconds += explore_cpu_seconds() - started;
 		if (!has_to_start_again(program))
 			return;
 		explore_report_free(report);

@@ -111,7 +111,7 @@ static _Noreturn void work(const explore_search *parent, int number, int to)
 	close(to);
 	explore_progress_to(NULL);
 	options.max_bytes /= (uint64_t)options.jobs;
-	explore_search_begin(&search, parent->program, &options, &report, parent->started);
+	explore_search_begin(&search, parent->program, &options, &report, explore_cpu_seconds());
 	search.share = parent->share;
 	search.split = parent->split;
 	search.worker = number;

@@ -25,8 +25,6 @@ typedef struct explore_letter {
 } explore_letter;
 
 /* graph_search.c */
-double explore_graph_seconds(void);
-double explore_cpu_seconds(void); /* of this process, since it began */
 void explore_search_begin(explore_search *search, explore_program *program,
 			  const explore_options *options, explore_report *report, double started);
 void explore_search_end(explore_search *search);

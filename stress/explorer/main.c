@@ -117,8 +117,7 @@ static void run_engine(const struct origin *origin, const explore_options *wante
 
 	if (program)
 		explore(program, options, &report, by_states);
-	if (report.seconds <= 0)
-		report.seconds = seconds_now() - start;
+	report.seconds = seconds_now() - start;
 	explore_print(program ? program : &nameless, options, &report);
 	explore_report_free(&report);
 	if (program)

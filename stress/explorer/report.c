@@ -235,6 +235,14 @@ static struct {
 	int64_t start_ns, last_ns;
 } progress;
 
+double explore_cpu_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static int64_t clock_ns(void)
 {
 	struct timespec now;

@@ -7,6 +7,10 @@
 
 #include "explore.h"
 
+/* What limits are in: the processor time of this process, which other work on the machine leaves alone.
+ */
+double explore_cpu_seconds(void);
+
 /* Is it time for a line of progress? At most every two seconds. */
 bool explore_is_due(void);
 

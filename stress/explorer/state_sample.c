@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report.h"
 #include "state_space.h"
 
 enum { STEPS_MOST = 20000, ALONE_MOST = 64, MOVERS = 2 * EXPLORE_THREADS, CHANGES_MOST = 16 };
@@ -176,7 +177,7 @@ void explore_space_sample(explore_space *space, explore_report *report)
 	const explore_options *options = machine->options;
 	walk walk = {.machine = machine, .random = options->seed, .longest = 1};
 	explore_history history = {0};
-	double start = explore_seconds();
+	double start = explore_cpu_seconds();
 
 	report->stopped = "sample";
 	machine->history = &history;
@@ -188,7 +189,7 @@ void explore_space_sample(explore_space *space, explore_report *report)
 			count_walk(&walk, standing, verdict, report);
 		else
 			report->bounded++;
-		if (options->max_seconds > 0 && explore_seconds() - start > options->max_seconds) {
+		if (options->max_seconds > 0 && explore_cpu_seconds() - start > options->max_seconds) {
 			report->stopped = "max_seconds";
 			break;
 		}

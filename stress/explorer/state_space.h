@@ -90,7 +90,6 @@ void explore_space_cycles(explore_space *space, explore_report *report);
 /* Random walks. */
 void explore_space_sample(explore_space *space, explore_report *report);
 
-double explore_seconds(void);
 
 /* state_replay.c. Schedule: the choices as text; NULL: no memory. Replay: options->replay alone. */
 char *explore_schedule(const explore_choice *way, int count, const explore_route *around);

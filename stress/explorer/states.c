@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "report.h"
 #include "state_known.h"
@@ -26,14 +25,6 @@
 
 enum { HEIGHT_MOST = 9, HEIGHT_STEP = 5, STATES_PER_LOOK = 1024,
        MERGED_FIRST = 1 << 14, MERGED_FACTOR = 4 };
-
-double explore_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Why the exploration cannot go on, in the report. */
 static void explain(const explore_space *space, explore_report *report)
@@ -104,7 +95,7 @@ static bool is_late(const explore_space *space, double start)
 {
 	double most = space->machine.options->max_seconds;
 
-	return most > 0 && explore_seconds() - start > most;
+	return most > 0 && explore_cpu_seconds() - start > most;
 }
 
 static void search(explore_space *space, double start, explore_report *report)
@@ -202,7 +193,7 @@ static void search_merged(explore_space *space, double start, explore_report *re
 void explore_space_search(explore_space *space, explore_program *program,
 			  const explore_options *options, explore_report *report)
 {
-	double start = explore_seconds();
+	double start = explore_cpu_seconds();
 
 	*report = (explore_report){.engine = "states", .preemptions = options->preemptions};
 	if (!explore_space_init(space, program, options))
@@ -229,7 +220,6 @@ void explore_space_search(explore_space *space, explore_program *program,
 		report->stopped = "buffers";
 	report->is_exhaustive = !report->stopped && !report->error[0];
 	report->bytes = space->budget.used;
-	report->seconds = explore_seconds() - start;
 }
 
 void explore_states(explore_program *program, const explore_options *options,

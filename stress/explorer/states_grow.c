@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report.h"
 #include "state_space.h"
 
 static explore_outcome *find(const explore_report *report, const explore_outcome *outcome)
@@ -62,13 +63,13 @@ void explore_states_growing(explore_program *program, const explore_options *opt
 			    explore_report *report)
 {
 	explore_options bounded = *options;
-	double started = explore_seconds();
+	double started = explore_cpu_seconds();
 
 	*report = (explore_report){.engine = "states", .preemptions = -1};
 	bounded.grows = false;
 	for (bounded.preemptions = 0;; bounded.preemptions++) {
 		explore_report next;
-		double left = options->max_seconds - (explore_seconds() - started);
+		double left = options->max_seconds - (explore_cpu_seconds() - started);
 
 		if (options->max_seconds > 0)
 			bounded.max_seconds = left > 0 ? left : 1e-9;
@@ -84,5 +85,4 @@ void explore_states_growing(explore_program *program, const explore_options *opt
 		    *report->error)
 			break;
 	}
-	report->seconds = explore_seconds() - started;
 }

@@ -19,6 +19,7 @@ from wakeproof.judge.explore_results import Event, Result, parse
 from wakeproof.judge.explored import shown
 from wakeproof.judge.process import Children
 
+PATIENCE = 10  # times the limit, which is processor time: other work may share the machine
 GRACE_S = 60.0  # beyond the limit that the explorer keeps by itself
 LOOK_S = 0.5
 LINES_S = 60.0
@@ -107,7 +108,7 @@ def _run(
     with _watched(tick) as progress:
         ended = children.run(
             [*command, *chosen.arguments(examples=examples), "--progress", progress],
-            timeout_s=limit_s + GRACE_S if chosen.seconds else None,
+            timeout_s=limit_s * PATIENCE + GRACE_S if chosen.seconds else None,
         )
     lines = ended.output.splitlines()
     if ended.timed_out:
