@@ -69,7 +69,7 @@ def explore(
     estimate: Annotated[
         int, typer.Option(help="Explore nothing: estimate the size by so many descents (graphs).")
     ] = 0,
-    seconds: Annotated[float, typer.Option(help="Processor time of each run (0: no limit).")] = 60.0,
+    seconds: Annotated[float, typer.Option(help="Processor time of a run (0: no limit).")] = 60.0,
     max_bytes: Annotated[str, typer.Option(help="Memory of each run (0: no limit).")] = "2G",
     seed: Annotated[int, typer.Option(help="Seed of samples.")] = 1,
     twins: Annotated[bool, typer.Option(help="Explore the twins as well.")] = True,
