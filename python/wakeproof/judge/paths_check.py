@@ -106,7 +106,7 @@ class Follower:
         walk = _Walk(self.concept, self.dump, self.names)
         done = iter(run)
         for edge in plan.prefix:
-            walk.take(edge, next(done, "the run ends"))
+            walk.take(edge, next(done, "the run ends"), begins=True)
         for at, (spec_edge, edges) in enumerate(zip(path, plan.steps, strict=False), start=1):
             label = labels[self.spec.label[spec_edge]]
             taken, what = [], ""
@@ -139,8 +139,11 @@ class _Walk:
         """Return what is observed."""
         return self.concept.code_seen(self.at, self.memory)
 
-    def take(self, edge: int, done: Done | str) -> tuple[str, str]:
-        """Move on; return the step's label, and what is wrong with it or ""."""
+    def take(self, edge: int, done: Done | str, *, begins: bool = False) -> tuple[str, str]:
+        """Move on; return the step's label, and what is wrong with it or "".
+
+        `begins`: it chooses among the spec's initial states, and is no step of the spec.
+        """
         what = self.at.pending(self.dump.thread[edge])
         if isinstance(done, str):
             return "", f"code cannot take [{what.site}]: {done}"
@@ -158,8 +161,8 @@ class _Walk:
         self.own.asleep.append(done.asleep)
         after = self.own.at(len(self.own.states) - 1)
         step = Step(self.own, self.dump.thread[edge], done.value, self.at, after, self.memory)
-        label = self.concept.code_label(step)
-        if self.concept.ghost:
+        label = HIDDEN if begins else self.concept.code_label(step)
+        if self.concept.ghost and not begins:
             self.memory = self.concept.ghost.after(self.memory, step, label)
         self.at = after
         return label, ""
