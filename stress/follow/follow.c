@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/scenario.h"
+#include "engine/registry.h"
 
 enum { JOINS = 4096, WRAPS = 8, TOUCHED = 64 };
 
@@ -262,7 +262,7 @@ int main(int arguments, char **argument)
 
 	if (arguments != 3)
 		refuse("follow", "give TEST FILE");
-	test = explore_find_test(argument[1]);
+	test = stress_find_test(argument[1]);
 	if (!test)
 		refuse(argument[1], "is no scenario of this program");
 	file = fopen(argument[2], "r");

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wakeproof.errors import JudgeError
+from wakeproof.judge import explored
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.process import Children
 
@@ -56,13 +57,13 @@ class FollowBuilder(Builder):
         """
         stress, build = self._sources / "stress", Build(twin=twin, kind="explored")
         own = [*sorted((stress / "follow").glob("*.c")), stress / "explorer" / "coroutine.c",
-               stress / "explorer" / "scenario.c", stress / "engine" / "print.c",
+               stress / "engine" / "registry.c", stress / "engine" / "json.c",
                stress / "engine" / "tally.c"]  # fmt: skip
         jobs = [(path, Build(kind="explorer")) for path in own]
         jobs += [(path, build) for path in sorted((self._sources / "kernel").glob("*.c"))]
         jobs.append((scenario, build))
         named = scenario.with_name(f"follow_{scenario.name}")
-        return self._program(named, jobs, build, ["-no-pie"])
+        return self._program(named, jobs, build, explored.LINKED)
 
 
 def run(
