@@ -218,6 +218,15 @@ def test_where_the_explorer_cannot_be_built_it_says_so_and_fails_in_ci_alone(
     assert "in an emulator" in computed(builder, file, "buffering_bare")[0].coverage
 
 
+def test_a_file_that_can_never_be_explored_says_why_and_fails_nowhere(
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEPROOF_CI", "1")
+    found = computed(builder, SCENARIOS / "spread.c", "spread")
+    assert {one.whole for one in found} == {False}
+    assert "calls calloc, free, which the explorer does not model" in found[0].coverage
+
+
 @pytest.mark.slow
 def test_the_table_and_the_json_have_the_class_of_each_outcome(wakeproof: Command) -> None:
     common = ("stress", str(SCENARIOS / "allowed.c"), "-t", "message", "--seconds", "0.05")

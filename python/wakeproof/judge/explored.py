@@ -30,6 +30,10 @@ _KNOWN = re.compile(
 """The kernel's, the engine's, the compiler's, and functions of their arguments alone."""
 
 
+class NotModelledError(UsageError):
+    """Code that the explorer can never run: it needs what no model of it has."""
+
+
 def flags(source: Path, compiler: str) -> list[str]:
     """Return the flags for `source`; `compiler` is the text that its --version prints."""
     return [*_FLAGS, *_CLANG * ("clang" in compiler), *_names(source)]
@@ -61,19 +65,19 @@ def check(scenario: Path, compiled: str, children: Children) -> None:
     """Refuse a scenario file whose object `compiled` needs what the explorer does not model.
 
     Raises:
-        UsageError: it uses atomics past the seam, or calls what is neither kernel nor pure.
+        NotModelledError: it uses atomics past the seam, or calls what is neither kernel nor pure.
     """
     ended = children.run(["nm", "-u", compiled], timeout_s=NM_S)
     needed = sorted(set(re.findall(r"\b[Uw] (\S+)$", ended.output, re.MULTILINE)))
     atomics = [name for name in needed if _ATOMIC.match(name)]
     if atomics:
-        raise UsageError(
+        raise NotModelledError(
             f"{scenario} uses C11 atomics of its own ({', '.join(atomics)}): the explorer sees "
             "those of kernel/order.h and stress/litmus.h alone; write them with these"
         )
     others = [name for name in needed if not _KNOWN.match(name)]
     if others:
-        raise UsageError(
+        raise NotModelledError(
             f"{scenario} calls {', '.join(others)}, which the explorer does not model: it knows "
             "the functions of kernel/, and memory in the state"
         )
