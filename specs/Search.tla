@@ -180,5 +180,5 @@ Results (seconds: manifest.json)    states  depth
   MCSearchLive      2 x 2            24,188    51    PublishedIsTaken
   MCSearchSubmit    2 x 2            24,188    51    SubmitTerminates
   MCSearchPark      2 x 2            17,063    56    ParkTerminates
-  full set: MCSearchFull 17,569,073 (88), MCSearchThreeFull 1,024,686 (78), MCSearchPinnedFull
-  4,408,943 (120), MCSearchInternalFull 5,586,378 (91), MCSearchLiveFull 900,479 (61)
+  full set: MCSearchFull 36,969,892, MCSearchThreeFull 2,116,416 (82), MCSearchPinnedFull
+  15,632,205 (134), MCSearchInternalFull 8,739,202 (95), MCSearchLiveFull 1,368,936 (67)
