@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -202,10 +201,16 @@ def test_what_nobody_used_for_a_day_is_removed(tmp_path: Path) -> None:
     assert (used.exists(), unused.exists()) == (True, False)
 
 
-@pytest.mark.parametrize(("option", "running"), [("--no-computed", "--run"), ("--twins", "--test")])
-def test_ctrl_c_leaves_no_process_behind(tmp_path: Path, option: str, running: str) -> None:
+@pytest.mark.parametrize(
+    ("scenario", "option", "running"),
+    [("many", "--no-computed", "--run"), ("shared", "--computed", "--test")],
+)
+def test_ctrl_c_leaves_no_process_behind(
+    tmp_path: Path, scenario: str, option: str, running: str
+) -> None:
     file = tmp_path / "long.c"
-    shutil.copy(SCENARIOS / "many.c", file)
+    text = (SCENARIOS / f"{scenario}.c").read_text()
+    file.write_text(f"{text}/* {time.time_ns()}: computed anew */\n")
     program = str(Path(sys.executable).with_name("wakeproof"))
     command = [program, "stress", str(file), "--seconds", "60", "--opt", "O2", "--plain", option]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
