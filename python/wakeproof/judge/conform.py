@@ -103,7 +103,7 @@ def conform(
     begin = time.monotonic()
     results = []
     with Children() as children:
-        judge = _Judge(children)
+        judge = Judge(children)
         for concept in chosen:
             for spec_twin, code_twin in _variants(
                 concept, twins=twins and (slow_twins or concept.is_quick)
@@ -123,7 +123,7 @@ def _variants(concept: Concept, *, twins: bool) -> list[tuple[bool, str | None]]
     return found
 
 
-class _Judge:
+class Judge:
     """Makes both graphs, each once."""
 
     def __init__(self, children: Children) -> None:
@@ -137,8 +137,8 @@ class _Judge:
     def compare(self, concept: Concept, *, spec_twin: bool, code_twin: str | None) -> ConformResult:
         """Compare one concept."""
         begin = time.monotonic()
-        spec, actions = self._spec(concept, spec_twin=spec_twin)
-        dump = self._code(concept, code_twin)
+        spec, actions = self.spec(concept, spec_twin=spec_twin)
+        dump = self.code(concept, code_twin)
         numbers: dict[str, int] = {HIDDEN: INVISIBLE}
         spec_graph = spec_side(concept, spec, actions, numbers)
         code_graph, states = code_side(concept, dump, numbers, is_twin=bool(code_twin))
@@ -154,9 +154,10 @@ class _Judge:
             difference, time.monotonic() - begin,
         )  # fmt: skip
 
-    def _spec(
+    def spec(
         self, concept: Concept, *, spec_twin: bool
     ) -> tuple[StateGraph, list[conform_spec.Action]]:
+        """Return TLC's graph, and per edge its action with arguments."""
         key = (concept.name, spec_twin)
         if key not in self._specs:
             self._specs.clear()
@@ -166,7 +167,8 @@ class _Judge:
             )
         return self._specs[key]
 
-    def _code(self, concept: Concept, twin: str | None) -> Dump:
+    def code(self, concept: Concept, twin: str | None) -> Dump:
+        """Return the explorer's graph of the concept's scenario, or of a twin of it."""
         key = (concept.name, twin)
         if key not in self._codes:
             self._codes.clear()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from wakeproof.errors import UsageError
 from wakeproof.judge import conform_code, paths_native
-from wakeproof.judge.conform import _Judge
+from wakeproof.judge.conform import Judge
 from wakeproof.judge.conform_concept import HIDDEN, Concept
 from wakeproof.judge.conform_graphs import code_side, spec_side
 from wakeproof.judge.conform_joins import join_options
@@ -83,7 +83,7 @@ def follow_paths(
     begin = time.monotonic()
     results: list[PathsResult] = []
     with Children() as children:
-        judge = _Judge(children)
+        judge = Judge(children)
         for concept in (c for c in chosen if c.is_quick or slow):
             for result in _Paths(judge, concept).results(twins=twins):
                 results.append(result)
@@ -105,12 +105,12 @@ class _Tests:
 class _Paths:
     """One concept."""
 
-    def __init__(self, judge: _Judge, concept: Concept) -> None:
+    def __init__(self, judge: Judge, concept: Concept) -> None:
         self.judge, self.concept = judge, concept
         self.builder = FollowBuilder(judge.children)
         self.scenario = judge.sources / "stress" / "conform" / f"conform_{concept.scenario}.c"
         self.names = conform_code.site_names(judge.labels, judge.sources / "kernel", self.scenario)
-        self.dump = judge._code(concept, None)
+        self.dump = judge.code(concept, None)
         self.numbers = {HIDDEN: INVISIBLE}
         self.code, self.states = code_side(concept, self.dump, self.numbers)
 
@@ -126,7 +126,7 @@ class _Paths:
             yield self._result(self._tests(spec_twin=True), f"spec: {name}", None)
 
     def _tests(self, *, spec_twin: bool) -> _Tests:
-        graph, actions = self.judge._spec(self.concept, spec_twin=spec_twin)
+        graph, actions = self.judge.spec(self.concept, spec_twin=spec_twin)
         spec = spec_side(self.concept, graph, actions, self.numbers)
         paths = tour(spec)
         planner = Planner(spec, self.code)
