@@ -71,11 +71,15 @@ void wp__explore_yield(void);
 		wp__bits;                                                   \
 	})
 #define WP__IS_WORD(p)                                                                         \
-	_Static_assert(sizeof(*(p)) <= 8 && !(sizeof(*(p)) & (sizeof(*(p)) - 1)),             \
-		       "the explorer takes atomics of 1, 2, 4 or 8 bytes: " #p)
+	_Static_assert(sizeof(*(p)) <= 8 && !(sizeof(*(p)) & (sizeof(*(p)) - 1)) &&           \
+			       sizeof(*(p)) == sizeof(WP__VALUE_OF(p)),                       \
+		       "the explorer takes atomics of 1, 2, 4 or 8 bytes, unpadded: " #p)
 #define WP__IS_INTEGER(p)                                                                      \
-	_Static_assert(_Generic(*(WP__VALUE_OF(p) *)0, _Bool: 0, float: 0, double: 0, default: 1), \
-		       "fetch_add, fetch_or and fetch_and take integers, no bool, float, double: " #p)
+	_Static_assert(_Generic(*(WP__VALUE_OF(p) *)0, char: 1, signed char: 1,                \
+				unsigned char: 1, short: 1, unsigned short: 1, int: 1,        \
+				unsigned: 1, long: 1, unsigned long: 1, long long: 1,         \
+				unsigned long long: 1, default: 0),                           \
+		       "fetch_add, fetch_or and fetch_and take integers, nothing else: " #p)
 #define WP__ACT(kind, p, bits, order)                                                    \
 	__extension__({                                                                 \
 		WP__IS_WORD(p);                                                         \

@@ -91,3 +91,8 @@ def test_engines_that_disagree_are_a_violation() -> None:
     report = explore_grading.judge_scenario(scenario(*WHOLE), both, explore_labels.Labels())
     assert report.status == VIOLATED
     assert report.messages == ("SC: the engines disagree: states alone gives 0,1",)
+
+
+def test_a_program_of_which_nothing_was_explored_is_not_judged() -> None:
+    assert explore_grading.judge_program("p", "p", [result(Model.SC)]).status == NOT_JUDGED
+    assert explore_grading.judge_program("p", "p", [result(Model.SC, "1")]).status == HELD

@@ -144,3 +144,20 @@ def test_what_one_process_learns_late_is_known_to_all_in_the_end() -> None:
         "0,0": 226_784,
         "0,1": 16,
     }
+
+
+def test_a_loop_that_another_process_cuts_short_is_told() -> None:
+    file = Path(__file__).parent / "scenarios" / "bound.c"
+    for jobs in (1, 2):
+        report = explore(
+            [file], None, replace(ALONE, models=(Model.RC11,), loop_bound=4), jobs=jobs
+        )
+        assert report.scenarios[0].judged[0].result.stopped == "loop_bound"
+
+
+def test_a_limit_keeps_what_one_process_has_found(explorer: litmus.Explorer) -> None:
+    early = replace(ALONE, jobs=2, seconds=0.05)
+    [[found]] = [list(f.values()) for f in litmus.explore([LONG], (Model.RC11,), early,
+                                                           explorer=explorer)]  # fmt: skip
+    assert found.stopped == "max_seconds"
+    assert found.executions > 0

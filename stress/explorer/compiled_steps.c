@@ -20,15 +20,17 @@
 static uint32_t site_of(const char *file, int line, const char *what)
 {
 	uint32_t site = 0, count = (uint32_t)compiled_now->program.sites_count;
+	char kept[NAME];
 
+	snprintf(kept, sizeof(kept), "%s", file);
 	for (; site < count; site++) {
 		const explore_site *known = &compiled_now->sites[site];
 
-		if (known->line == line && !strcmp(known->file, file) && !strcmp(known->what, what))
+		if (known->line == line && !strcmp(known->file, kept) && !strcmp(known->what, what))
 			return site;
 	}
 	if (count < SITES_MOST) {
-		snprintf(compiled_now->files[site], NAME, "%s", file);
+		memcpy(compiled_now->files[site], kept, NAME);
 		compiled_now->sites[site] = (explore_site){compiled_now->files[site], line, what};
 		compiled_now->program.sites_count++;
 	}

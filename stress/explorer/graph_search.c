@@ -94,11 +94,12 @@ static bool search_a_moment(explore_program *program, const explore_options *opt
 {
 	explore_options moment = *options;
 	double most = explore_cpu_seconds() - started + ALONE_S;
+	bool is_all = options->max_seconds > 0 && options->max_seconds <= most;
 
-	if (options->max_seconds <= 0 || options->max_seconds > most)
+	if (!is_all)
 		moment.max_seconds = most;
 	search_alone(program, &moment, report, started);
-	if (!report->stopped || strcmp(report->stopped, "max_seconds") != 0)
+	if (is_all || !report->stopped || strcmp(report->stopped, "max_seconds") != 0)
 		return true;
 	explore_report_free(report);
 	return false;

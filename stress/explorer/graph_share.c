@@ -118,6 +118,8 @@ static _Noreturn void work(const explore_search *parent, int number, int to)
 	search.claimed = NOBODYS;
 	explore_visit_all(&search);
 	explore_search_end(&search);
+	if (search.program->is_bounded && !report.stopped)
+		report.stopped = "loop_bound"; /* only this process knows */
 	report.cpu_seconds = explore_cpu_seconds();
 	explore_report_send(parent->program, &report);
 	_exit(fflush(stdout) ? 3 : 0);

@@ -210,6 +210,8 @@ static void check(const explore_command *command)
 	if (needs_states && command->engine == ENGINE_GRAPHS)
 		explore_refuse("--preemptions", "",
 			       "needs --engine states: graphs have no preemptions");
+	if (command->options.check_duplicates && command->options.jobs > 1)
+		explore_refuse("--check-duplicates", "", "needs --jobs 1: each process has its own");
 	if (command->options.pct_depth && !command->options.sample)
 		explore_refuse("--pct", "", "needs --sample N");
 }

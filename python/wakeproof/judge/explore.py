@@ -110,11 +110,26 @@ class _Job:
         twin_reports: tuple[TwinReport, ...] = ()
         if code is None or code:
             found, twin_reports = self._scenarios(scenarios.find(code), regex, twins)
+            self._check_orders([*found, *twin_reports])
             judged += found
         return ExploreReport(
             judged, twin_reports, self._options, tuple(self._keeper.found),
             time.monotonic() - started,
         )  # fmt: skip
+
+    def _check_orders(self, reports: list[ScenarioReport | TwinReport]) -> None:
+        """Refuse an order for a place where no operation stands that anybody came to."""
+        results = [judged.result for report in reports for judged in report.judged]
+        if any(result.error for result in results):
+            return
+        met = {(site.file, site.line) for result in results for site in result.sites}
+        for file, line, order in self._options.orders:
+            if (file, line) not in met:
+                known = ", ".join(sorted(f"{f}:{at}" for f, at in met if f == file))
+                raise UsageError(
+                    f"--order {file}:{line}={order}: nothing explored stands there"
+                    + (f"; there is {known}" if known else f"; files: {_files(met)}")
+                )
 
     def _programs(self, files: list[Path], regex: str | None) -> tuple[ScenarioReport, ...]:
         """Explore each program of each file; `regex` finds programs by name."""
@@ -193,3 +208,7 @@ class _Job:
         if text:
             return explore_run.run_programs(self._children, program, [text], options)
         return explore_run.run_test(self._children, program, name, options)
+
+
+def _files(sites: set[tuple[str, int]]) -> str:
+    return ", ".join(sorted({file for file, _ in sites}))

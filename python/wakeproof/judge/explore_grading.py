@@ -41,7 +41,8 @@ def judge_program(file: str, name: str, results: Sequence[Result]) -> ScenarioRe
         outcomes = tuple(_ungraded(found) for found in result.outcomes)
         messages = _failures(result, outcomes, "")
         at = _broken_at(outcomes, Labels(), result.model)
-        judged.append(Judged(result, VIOLATED if messages else HELD, outcomes, tuple(messages), at))
+        held = HELD if result.outcomes else NOT_JUDGED  # nothing was explored to its end
+        judged.append(Judged(result, VIOLATED if messages else held, outcomes, tuple(messages), at))
     split = disagreements(results)
     status = VIOLATED if split else _worst([j.status for j in judged])
     return ScenarioReport(name, file, "", "", status, tuple(judged), split)

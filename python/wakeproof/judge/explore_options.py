@@ -128,6 +128,7 @@ class ExploreOptions:
         found += ["--no-examples"] * (not examples)
         for file, line, order in self.orders:
             found += ["--order", f"{file}:{line}={order}"]
+        found += ["--sites"] * bool(self.orders)  # to say which of them stand nowhere
         return found
 
     def changed(self) -> dict[str, object]:

@@ -70,7 +70,8 @@ class Tasks:
         sets: dict[object, list[Task]] = {}  # the models of one scenario or twin, smallest first
         for task in tasks:
             sets.setdefault((task.scenario, task.betrays), []).append(task)
-        self._each = min(JOBS, max(1, jobs // max(1, len(sets))))
+        if not self._options.orders:  # sites are those that one process comes to
+            self._each = min(JOBS, max(1, jobs // max(1, len(sets))))
         results: dict[Task, list[Result]] = {}
         with ThreadPoolExecutor(jobs) as pool:
             try:

@@ -97,7 +97,8 @@ class Moves:
         for edge in range(self._first[state], self._first[state + 1]):
             event = self.events[edge]
             then = self._steps(self.dump.target[edge], event.thread) if event else []
-            moves += [(edge, after) for after in then] or [(edge,)]
+            # A mark is a move of its own: the automaton sees one event per move.
+            moves += [(edge, after) for after in then if not self.events[after]] or [(edge,)]
         return moves
 
     def _steps(self, state: int, thread: int) -> list[int]:
