@@ -12,6 +12,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+from wakeproof.errors import JudgeError
 from wakeproof.judge.trace_batch import Trace
 from wakeproof.judge.trace_concept import Step, TraceConcept, cells
 from wakeproof.judge.trace_events import Event, Round
@@ -40,7 +41,7 @@ def tampered(table: TraceConcept, rounds: Sequence[Round], count: int, seed: int
         what = f"{table.concept.threads[thread]} {event} {how}"
         try:
             lie = trace_of(table, Round(one.number, lied, one.returned), tampered=what)
-        except (KeyError, IndexError):
+        except (JudgeError, IndexError):
             continue
         if _judged(lie) != _judged(told):
             found.append(lie)
@@ -58,10 +59,21 @@ def _judged(trace: Trace) -> list[list[tuple[Step, ...]]]:
 
 
 def trace_of(table: TraceConcept, one: Round, *, tampered: str = "") -> Trace:
-    """Return a round's cells."""
-    threads = tuple(
-        tuple(cells(table, k, events, ends=one.returned[k])) for k, events in enumerate(one.threads)
-    )
+    """Return a round's cells.
+
+    Raises:
+        JudgeError: an event's site, or a value in it, is none that the table knows.
+    """
+    try:
+        threads = tuple(
+            tuple(cells(table, k, events, ends=one.returned[k]))
+            for k, events in enumerate(one.threads)
+        )
+    except KeyError as error:
+        raise JudgeError(
+            f"{table.name}: round {one.number}: judge/trace_maps knows no {error}; what is new in "
+            "kernel or scenario must be told to the table"
+        ) from error
     return Trace(one.number, threads, tampered)
 
 
