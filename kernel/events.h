@@ -24,8 +24,9 @@
 #ifndef WP_EVENTS_H
 #define WP_EVENTS_H
 
-#include <stdatomic.h>
 #include <stdint.h>
+
+#include "order.h"
 
 /* Where an operation stands; of a system call, its name. */
 typedef struct wp_event_site {

@@ -48,3 +48,6 @@ def test_the_command_prints_what_was_compared(wakeproof: Command) -> None:
     assert found["results"][0]["differences"] == 0
     assert found["results"][0]["spec_states"] > 500
     assert wakeproof("conform", "-t", "nothing").returncode == 2
+    both = wakeproof("conform", "--paths", "--traces", "3")
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "--paths, --traces: each runs instead of the comparison" in both.stderr

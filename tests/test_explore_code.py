@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof.errors import UsageError
+from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.explore import ExploreReport, explore
 from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explored import check
 from wakeproof.judge.grading import HELD, VIOLATED
+from wakeproof.judge.process import Children
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 CLANG = next((name for name in ("clang", "clang-19") if shutil.which(name)), None)
@@ -169,3 +171,11 @@ def test_an_order_for_a_place_where_nothing_stands_is_refused() -> None:
     options = ExploreOptions(models=(Model.SC,), orders=(("many.c", 1, "relaxed"),))
     with pytest.raises(UsageError, match=r"many\.c:1=relaxed: nothing explored stands"):
         explore([SCENARIOS / "many.c"], "many_three", options)
+
+
+def test_a_missing_nm_is_named_with_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(MissingToolError, match="no nm: install binutils"):
+        check(tmp_path / "race.c", "race.o", Children())

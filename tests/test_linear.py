@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from array import array
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from wakeproof.errors import UsageError
 from wakeproof.judge import linear
+from wakeproof.judge.conform_code import END, Dump, Position
+from wakeproof.judge.linear_check import check
 from wakeproof.judge.linear_objects import FIFO, mpsc, ticket
 from wakeproof.judge.linear_spec import CALL, RETURN, Automaton, Event, Spec
 
@@ -215,3 +218,17 @@ def test_the_command_prints_the_shortest_history(wakeproof: Command) -> None:
 def test_an_unknown_scenario_is_named() -> None:
     with pytest.raises(UsageError, match=r"nothing: there are linear_mpsc"):
         linear.linear("nothing")
+
+
+@pytest.mark.parametrize("value", [0, 7])
+def test_a_return_right_after_its_call_is_read(value: int) -> None:
+    marks = [Position(15, "call push", -1, 1, 0), Position(15, "return push", -1, value, 0),
+             Position(END, "end", -1, 0, 0)]  # fmt: skip
+    dump = Dump(
+        threads=1, asleep=array("I", [0] * 3), states=[(0,), (1,), (2,)],
+        source=array("I", [0, 1]), target=array("I", [1, 2]), thread=bytearray(2), value=[0, 0],
+        is_drain=bytearray(2), positions=[dict(enumerate(marks))],
+    )  # fmt: skip
+    found = check(dump, FIFO)
+    assert found.returned == {f"push {value}": 1}
+    assert bool(found.counterexample) == (value != 0)

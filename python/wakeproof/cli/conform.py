@@ -11,6 +11,7 @@ from rich.console import Console
 from wakeproof import errors, report
 from wakeproof.cli import paths
 from wakeproof.cli import traces as recorded
+from wakeproof.errors import UsageError
 from wakeproof.judge import conform as judge
 from wakeproof.judge import traces as tracing
 from wakeproof.judge.conform import ConformReport, ConformResult
@@ -47,6 +48,8 @@ def conform(
 
       wakeproof conform --paths          tests made from TLC's graphs, followed by the code
     """
+    if by_paths and traces:
+        raise UsageError("--paths, --traces: each runs instead of the comparison; give one")
     if by_paths:
         paths.follow(pattern, twins=twins, as_json=as_json)
     screen = report.console(stderr=as_json)

@@ -7,10 +7,11 @@ Source: ``kernel/seam.h`` (operations), ``stress/explorer/compiled.h`` (who answ
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 from wakeproof import paths
-from wakeproof.errors import UsageError
+from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.process import Children
 
 NM_S = 60.0
@@ -67,7 +68,10 @@ def check(scenario: Path, compiled: str, children: Children) -> None:
 
     Raises:
         NotModelledError: it uses atomics past the seam, or calls what is neither kernel nor pure.
+        MissingToolError: no nm.
     """
+    if not shutil.which("nm"):
+        raise MissingToolError("no nm: install binutils, which the compiler needs as well")
     ended = children.run(["nm", "-u", compiled], timeout_s=NM_S)
     needed = sorted(set(re.findall(r"\b[Uw] (\S+)$", ended.output, re.MULTILINE)))
     atomics = [name for name in needed if _ATOMIC.match(name)]

@@ -71,7 +71,6 @@ class LinearReport:
         )
 
 
-NOTHING = LinearReport((), 0.0)
 Progress = Callable[[LinearResult], None]
 
 

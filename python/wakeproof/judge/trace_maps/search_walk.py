@@ -8,6 +8,7 @@ explains.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,7 +30,7 @@ class OtherError(Exception):
     """The next event belongs somewhere else."""
 
 
-class Walk:
+class Walk(ABC):
     """What one thread did: `found`, and its `pops` as (carrier, begin, end)."""
 
     def __init__(self, who: str, events: Sequence[Event]) -> None:
@@ -47,9 +48,9 @@ class Walk:
             event = self.events[self.at]
             self.found.append(Cell(event, (Step(f"no step for [{event.site}] here"),)))
 
+    @abstractmethod
     def program(self) -> None:
         """Read what the thread runs."""
-        raise NotImplementedError
 
     def take(self, site: str) -> Event:
         """Return the next event, which is at that site."""
