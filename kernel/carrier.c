@@ -156,7 +156,8 @@ wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 		if (wp_ticket_try_acquire(&victim->ticket, &ticket)) {
 			wp_mpsc_node *task = wp_mpsc_pop(&victim->queue);
 
-			wp_ticket_release(&victim->ticket, ticket);
+			wp_ticket_release(&victim->ticket,
+					  ticket - wp_twin(carrier_wrong_ticket));
 			if (task == NULL)
 				wp_yield(); /* as in poll_queue */
 			return task;
@@ -183,9 +184,9 @@ static wp_mpsc_node *serve(wp_domain *domain, uint32_t victim)
 /* Twin only: exit by load and store; a signal that lands between is lost. */
 static uint32_t split_exit(wp_carrier *carrier)
 {
-	uint32_t old = wp_load_acquire(&carrier->word); /* twin */
+	uint32_t old = wp_load_acquire(&carrier->word); /* twin reads C2 */
 
-	wp_store_release(&carrier->word, WP_RUNNING); /* twin */
+	wp_store_release(&carrier->word, WP_RUNNING); /* twin writes C2 */
 	return old;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "twin.h"
 
 #ifdef WP_STRESS
 void wp__stress_wait_begin(const void *word, uint32_t expected);
@@ -173,7 +174,7 @@ void wp_lock_release(wp_lock *lock)
 {
 	/* [L3] release; pairs L1, L2; upholds Guard!NoLostWakeup: hands over what was written under
 	 * the lock. */
-	if (wp_exchange_release(&lock->state, 0) == 2)
+	if (wp_exchange_release(&lock->state, 0) == 2 && !wp_twin(guard_release_silent))
 		wp_futex_wake(&lock->state, 1);
 }
 
@@ -195,5 +196,6 @@ void wp_cond_signal(wp_cond *cond)
 	/* [L5] relaxed: ordered by the lock that both sides hold; pairs L4; upholds
 	 * Guard!NoLostWakeup. */
 	wp_fetch_add_relaxed(&cond->signals, 1);
-	wp_futex_wake(&cond->signals, 1);
+	if (!wp_twin(guard_signal_silent))
+		wp_futex_wake(&cond->signals, 1);
 }

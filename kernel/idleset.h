@@ -43,7 +43,9 @@ WP_INLINE void wp_idleset_add(wp_idleset *set, uint32_t member) /* [the member |
 	uint64_t bit = UINT64_C(1) << member % WP_IDLESET_BITS;
 
 	if (wp_twin(idleset_plain_set)) {
-		wp_store_release(word, wp_load_relaxed(word) | bit); /* twin */
+		uint64_t old = wp_load_relaxed(word); /* twin reads I1 */
+
+		wp_store_release(word, old | bit); /* twin writes I1 */
 		return;
 	}
 	/* [I1] release; pairs I3; upholds Idleset!NoLostBit: who sees the bit sees the parked word.
@@ -57,7 +59,9 @@ WP_INLINE void wp_idleset_remove(wp_idleset *set, uint32_t member) /* [the membe
 	uint64_t bit = UINT64_C(1) << member % WP_IDLESET_BITS;
 
 	if (wp_twin(idleset_plain_clear)) {
-		wp_store_release(word, wp_load_relaxed(word) & ~bit); /* twin */
+		uint64_t old = wp_load_relaxed(word); /* twin reads I2 */
+
+		wp_store_release(word, old & ~bit); /* twin writes I2 */
 		return;
 	}
 	/* [I2] relaxed: atomicity is enough, no other member's bit is touched and nothing is

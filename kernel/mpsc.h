@@ -66,9 +66,9 @@ WP_INLINE wp_mpsc_cell *wp__mpsc_reserve(wp_mpsc *queue, wp_mpsc_node *node)
 	/* [Q1] relaxed: ordered by Q2, which hands the cell on; pairs Q5; upholds Mpsc!NoLoss. */
 	wp_store_relaxed(&node->next, NULL);
 	if (wp_twin(mpsc_split_reserve)) {
-		wp_mpsc_cell *cell = wp_load_acquire(&queue->tail); /* twin */
+		wp_mpsc_cell *cell = wp_load_acquire(&queue->tail); /* twin reads Q2 */
 
-		wp_store_release(&queue->tail, &node->next); /* twin */
+		wp_store_release(&queue->tail, &node->next); /* twin writes Q2 */
 		return cell;
 	}
 	/* [Q2] acq_rel; pairs Q2, Q7, Q10, Q12, Q14, Q16; upholds Mpsc!Fifo: release our Q1,
@@ -97,14 +97,14 @@ WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	wp_mpsc_cell *behind = &node->next;
 
-	if (wp_twin(mpsc_ignores_hostage)) {
-		wp_store_release(&queue->tail, &queue->first); /* twin */
-		return true;
-	}
 	/* [Q16] relaxed: stale costs a NULL, never a node, for Q7 decides; pairs Q2; upholds
 	 * Mpsc!NoLoss. A hostage is seen without taking the line from its producers. */
-	if (wp_load_relaxed(&queue->tail) != behind)
+	if (wp_load_relaxed(&queue->tail) != behind && !wp_twin(mpsc_ignores_hostage))
 		return false;
+	if (wp_twin(mpsc_ignores_hostage)) {
+		wp_exchange_release(&queue->tail, &queue->first); /* twin of Q7 */
+		return true;
+	}
 	/* [Q7] release; pairs Q2, Q10, Q12; upholds Mpsc!NoLoss: a producer that gets &first
 	 * writes it after our Q8. */
 	if (!wp_cas_release(&queue->tail, &behind, &queue->first))

@@ -14,9 +14,9 @@ void wp_parker_init(wp_parker *parker)
 /* Twin only: the permit by a load and a store lets another thread's step fall between them. */
 static uint32_t split_give(wp_parker *parker)
 {
-	uint32_t old = wp_load_relaxed(&parker->word); /* twin */
+	uint32_t old = wp_load_relaxed(&parker->word); /* twin reads PK4 */
 
-	wp_store_release(&parker->word, WP_PARKER_PERMIT); /* twin */
+	wp_store_release(&parker->word, WP_PARKER_PERMIT); /* twin writes PK4 */
 	return old;
 }
 
@@ -42,9 +42,9 @@ bool wp_parker_unpark(wp_parker *parker)
 static uint32_t leave(wp_parker *parker)
 {
 	if (wp_twin(parker_split_exit)) {
-		uint32_t old = wp_load_acquire(&parker->word); /* twin */
+		uint32_t old = wp_load_acquire(&parker->word); /* twin reads PK3 */
 
-		wp_store_relaxed(&parker->word, old & WP_PARKER_CLOSED); /* twin */
+		wp_store_relaxed(&parker->word, old & WP_PARKER_CLOSED); /* twin writes PK3 */
 		return old;
 	}
 	/* [PK3] acquire; pairs PK4, PK5; upholds Parker!UnparkNotLost: read and cleared in one

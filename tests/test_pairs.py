@@ -107,8 +107,14 @@ def test_labels_of_code_and_spec_may_not_drift_apart(
 
 
 def test_a_twin_s_line_is_no_site(tmp_path: Path) -> None:
-    twin = GOOD + "wp_store_relaxed(&toy->flag, 2); /* twin */\n"
-    assert pairs(tmp_path, twin)[0] == 0
+    twin = "wp_store_relaxed(&toy->flag, 2); /* twin */\n"
+    assert pairs(tmp_path, GOOD + twin + twin.replace("twin", "twin writes A1"))[0] == 0
+
+
+def test_a_twin_stands_for_a_site_that_there_is(tmp_path: Path) -> None:
+    code, output = pairs(tmp_path, GOOD + "wp_load_relaxed(&toy->flag); /* twin reads A7 */\n")
+    assert code == 1
+    assert "a twin stands for [A7]: no such label" in output
 
 
 def test_a_folder_without_a_kernel_is_a_usage_error(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ Every atomic operation in kernel/ has a comment of its own right before it:
 Checked: the label is unique; the order is the one in the operation's name; pairs are mutual; the
 claim is an operator in specs/; a relaxed operation says why that is enough ("ordered by",
 "atomicity is enough", "stale costs"); the labels that specs mention exist in kernel/, and each
-label of kernel/ stands in some spec. A line of a twin says `/* twin */` and is not a site.
+label of kernel/ stands in some spec. A line of a twin says `/* twin */` and is not a site; where it
+stands for one it names it: `/* twin of Q7 */`, or `/* twin reads T4 */` and `/* twin writes T4 */`.
 
 An order that no scenario needs (wakeproof orders: one step weaker, nothing breaks) is weakened, or
 its comment ends with "kept:" and the reason:
@@ -40,6 +41,7 @@ UPHOLDS = re.compile(r"\bupholds\s+(\w+)!(\w+)")
 WHY_RELAXED = re.compile(r"ordered by|atomicity is enough|stale costs")
 KEPT = re.compile(r"\bkept:\s*(.*?)[\s*/]*$")
 LEAST_WORDS = 4  # of a reason
+TWIN = re.compile(r"/\* twin(?: (?:of|reads|writes) ([A-Z]{1,2}\d*))? \*/")
 SPEC_LABEL = re.compile(r"\[([A-Z]{1,2}\d*)\]")
 VOCABULARY = {"order.h", "order.c", "twin.h"}
 
@@ -63,12 +65,13 @@ class Links:
 
     sites: dict[str, Site] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    twins: list[tuple[str, str]] = field(default_factory=list)  # file, site that a line stands for
 
 
 def blank_comments(text: str) -> str:
     """Turn comments and the lines of twins to spaces; offsets stay."""
     lines = [
-        " " * (len(line) - 1) + "\n" if "/* twin */" in line else line
+        " " * (len(line) - 1) + "\n" if TWIN.search(line) else line
         for line in text.splitlines(keepends=True)
     ]
     return COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), "".join(lines))
@@ -80,6 +83,7 @@ def read_file(path: Path, links: Links) -> None:
     code = blank_comments(text)
     comments = [(m.end(), re.sub(r"\s+\*?\s*", " ", m.group())) for m in COMMENT.finditer(text)]
     previous = 0
+    links.twins += [(path.name, label) for label in TWIN.findall(text) if label]
     for operation in OPERATION.finditer(code):
         where = f"{path.name}:{text.count(chr(10), 0, operation.start()) + 1}"
         near = [
@@ -126,7 +130,12 @@ def add_site(path: Path, where: str, operation: re.Match[str], comment: str, lin
 
 
 def check_partners(links: Links) -> None:
-    """Pairs are mutual."""
+    """Pairs are mutual; a twin stands for a site that there is."""
+    links.errors += [
+        f"{file}: a twin stands for [{label}]: no such label"
+        for file, label in links.twins
+        if label not in links.sites
+    ]
     for site in links.sites.values():
         for partner in site.pairs:
             other = links.sites.get(partner)

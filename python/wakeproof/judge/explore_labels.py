@@ -22,6 +22,8 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LABEL = re.compile(
     r"\[([A-Z]{1,2}\d*)\]\s+(relaxed|acquire|release|acq_rel|seq_cst|light|heavy)\b"
 )
+TWIN = re.compile(r"/\* twin(?: (?:of )?((?:(?:reads|writes) )?[A-Z]{1,2}\d*))? \*/")
+"""A twin's line, and the site that it stands for: ``Q7``, or one half of it, ``reads T4``."""
 _KEPT = re.compile(r"\bkept:\s*(.*)$")
 _VOCABULARY = {"order.h", "order.c", "twin.h", "seam.h"}
 
@@ -106,7 +108,7 @@ def sites(file: Path) -> list[LabelledSite]:
 def _blank(text: str) -> str:
     """Turn comments and the lines of twins to spaces; offsets stay."""
     lines = [
-        " " * (len(line) - 1) + "\n" if "/* twin */" in line else line
+        " " * (len(line) - 1) + "\n" if TWIN.search(line) else line
         for line in text.splitlines(keepends=True)
     ]
     return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), "".join(lines))
