@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * carrier.c - the carrier's word: leaving a sleep, being woken for work, in the right place.
  *
- *   carrier 0 (parked)   searcher                 `carrier_exit`: "stole, token left"
+ *   carrier 0 (parked)   searcher                 `carrier_exit`: "stole, what is kept"
  *   leave                    search for carrier 1
  *
  * Why it works  In `carrier_exit` nobody sleeps: the searcher's compare-and-swap meets the exit. If
@@ -52,24 +52,34 @@ static void searcher(void *at, stress_result *result)
 	wp_search(&((struct state *)at)->domain, 1);
 }
 
-static void read_token(void *at, stress_result *result)
+/* 1: the token, 2: the ticket of the victim's queue. */
+static void read_kept(void *at, stress_result *result)
 {
-	result->r[1] = wp_load_relaxed(&((struct state *)at)->domain.searching);
+	struct state *state = at;
+	uint64_t ticket;
+
+	result->r[1] = wp_load_relaxed(&state->domain.searching);
+	if (!wp_ticket_try_acquire(&state->carriers[1].ticket, &ticket))
+		result->r[1] += 2;
 }
 
 STRESS_TEST(carrier_exit, .claim = "An exit that meets a searcher serves it.",
 	.upholds = "Carrier!NoSignalLostOnExit", .state_size = sizeof(struct state),
-	.init = init_exit, .actors = {leave, searcher}, .arbiter = read_token, .results = 2,
+	.init = init_exit, .actors = {leave, searcher}, .arbiter = read_kept, .results = 2,
 	.outcomes = {
 		{"0,0", ACCEPTABLE, "the exit came first: the searcher found nobody"},
 		{"1,0", ACCEPTABLE, "signalled: stole one task, gave the token back"},
 		{"0,1", FORBIDDEN, "signal lost: the victim was overwritten, the token is stuck"},
 		{"1,1", FORBIDDEN, "stole, and kept the token"},
+		{"*,*", FORBIDDEN, "stole, and kept the ticket: nobody gets at that queue any more"},
 	});
 
 STRESS_TWIN(carrier_split_exit, .of = "carrier_exit", .defect = "C2 is a load and a store",
 	.shows = "0,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(carrier_wrong_ticket, .of = "carrier_exit",
+	.defect = "a steal gives back the ticket before its own", .shows = "*,*",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* Carrier 0 was sent to carrier 1 and holds the token. Result: "got the token, saw a searcher". */
 static void init_searching(void *at)

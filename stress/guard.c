@@ -197,6 +197,12 @@ STRESS_TWIN(guard_signal_outside_lock, .of = "guard_rendezvous",
 	.defect = "claims and signals without the lock", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS);
+STRESS_TWIN(guard_signal_silent, .of = "guard_rendezvous",
+	.defect = "the condition counts the signal and wakes nobody", .shows = "asleep",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(guard_release_silent, .of = "guard_rendezvous",
+	.defect = "the lock is given back and its sleepers are not woken", .shows = "asleep",
+	.seen_by = SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS);
 
 /* A wake that orders nothing, after a light fence, which does not either: what the poller sees comes
  * with the claim. Result: "wake claimed, work seen". */

@@ -82,3 +82,6 @@ STRESS_TEST(ticket_stealers, .claim = "Of two stealers that meet, one gives up."
 STRESS_TWIN(ticket_no_cas, .of = "ticket_stealers", .defect = "T4 is a load and a store",
 	.shows = "*,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(ticket_reads_next, .of = "ticket_stealers",
+	.defect = "T3 reads next, so that a stealer always gets in", .shows = "*,*",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
