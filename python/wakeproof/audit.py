@@ -23,7 +23,7 @@ from wakeproof.judge.linear import LinearReport
 from wakeproof.judge.native import StressReport
 from wakeproof.judge.orders_reports import EXPLAINED, KILLED, RELAXED, OrdersReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
-from wakeproof.judge.traces import TraceReport
+from wakeproof.judge.trace_reports import TraceReport
 
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 WHOLE, IN_PART = "whole", "in part"

@@ -15,7 +15,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import conform as judge
 from wakeproof.judge import traces as tracing
 from wakeproof.judge.conform import ConformReport, ConformResult
-from wakeproof.judge.traces import TraceResult
+from wakeproof.judge.trace_reports import TraceResult
 
 
 def conform(

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
 from wakeproof import report
-from wakeproof.judge.traces import TraceReport, TraceResult
+from wakeproof.judge.trace_reports import TraceReport, TraceResult
 
 
 def line(result: TraceResult) -> str:
@@ -75,7 +76,9 @@ def summary(found: TraceReport) -> dict[str, Any]:
                 "scenario": r.table.concept.test, "bounds": r.table.concept.bounds,
                 "twin": r.twin, "holds": r.holds, "runs": r.traces, "set_aside": r.aside,
                 "events": r.events, "rejected": len(r.rejected), "stuck": list(r.stuck),
-                "tampered": r.lies, "tampered_found": r.found, "edges_covered": r.coverage.edges,
+                "tampered": r.lies, "tampered_found": r.found,
+                "lies": [asdict(grade) for grade in r.grades],
+                "edges_covered": r.coverage.edges,
                 "edges": r.coverage.of_edges, "states_covered": r.coverage.states,
                 "states": r.coverage.of_states, "never": list(r.coverage.never),
                 "actions": {

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wakeproof.errors import JudgeError
-from wakeproof.judge.explore_labels import Labels
+from wakeproof.judge.explore_labels import TWIN, Labels
 
 CHOOSE, WAIT, END = 19, 11, 16
 """Kinds in ``program.h``."""
@@ -143,15 +143,16 @@ class Step:
 def site_names(labels: Labels, kernel: Path, scenario: Path) -> dict[tuple[str, int], str]:
     """Return names by (file, line).
 
-    Labels of the kernel, its system calls (``futex_wait``), and what `scenario` says in comments:
-    ``/* [Write] */``.
+    Labels of the kernel, its system calls (``futex_wait``), what `scenario` says in comments:
+    ``/* [Write] */``; and of a twin's lines, the site that they stand for (``TWIN``).
     """
     names = dict(labels.by_line)
     places = [(path, _CALL) for path in sorted(kernel.glob("*.c"))]
+    places += [(path, TWIN) for path in sorted(kernel.glob("*.[ch]"))]
     for path, pattern in [*places, (scenario, _NAMED)]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             found = pattern.search(line)
-            if found:
+            if found and found.group(1):
                 names[path.name, number] = found.group(1)
     return names
 

@@ -148,7 +148,7 @@ class _Walk:
         if isinstance(done, str):
             return "", f"code cannot take [{what.site}]: {done}"
         site = self.names.get((done.file, done.line), f"{done.file}:{done.line}")
-        if site != what.site:
+        if site.rpartition(" ")[2] != what.site:  # half of it, of a twin
             return "", f"code is at [{site}], not at [{what.site}]"
         if done.value != self.dump.value[edge]:
             return "", f"code's [{site}] gives {done.value}, not {self.dump.value[edge]}"

@@ -38,6 +38,7 @@ class Trace:
     number: int  # of the round; tampered ones have the number of theirs
     cells: tuple[tuple[Cell, ...], ...]
     tampered: str = ""  # what was done to it, in words
+    lie: str = ""  # of which kind that is
     needs: tuple[tuple[tuple[int, ...], ...], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,6 +130,16 @@ def module_text(table: TraceConcept, traces: Sequence[Trace]) -> str:
         '    => PrintT(<<"OK", tr_trace>>)',
         "====", "",
     ])  # fmt: skip
+
+
+def is_known(table: TraceConcept, trace: Trace) -> bool:
+    """Say whether each cell has a step that the spec may take: what sticks does so by the spec."""
+    calls = _calls(table)
+    return all(
+        any(not s.action or (s.action, s.arguments) in calls for s in cell.steps)
+        for thread in trace.cells
+        for cell in thread
+    )
 
 
 def _calls(table: TraceConcept) -> dict[tuple[str, tuple[str, ...]], str]:

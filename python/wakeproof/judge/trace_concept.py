@@ -128,6 +128,8 @@ class Cell:
 
 
 Explain = Callable[[int, Sequence[Event]], list[Cell]]
+Disagrees = Callable[[Sequence[Event]], tuple[int, str] | None]
+"""Which event of a thread, the first, cannot follow its earlier ones, and why; None: all can."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,8 @@ class TraceConcept:
     explain: Explain  # thread, its events -> cells
     at_end: Callable[[int], tuple[Step, ...]]  # thread -> what holds when it has returned
     hidden: tuple[tuple[str, tuple[str, ...]], ...] = ()  # steps that no event shows
+    disagrees: Disagrees = lambda _: None  # the first event at odds with its thread's earlier ones
+    wrong: Callable[[Round], str] = lambda _: ""  # why a round is wrong, whatever the spec says
     judged: Callable[[Round], bool] = lambda _: True  # False: the round is set aside
     limit: int = 48  # events per thread and round, at the most
     twins: tuple[str, ...] = ()  # of the code: their runs must be rejected
@@ -149,9 +153,37 @@ class TraceConcept:
 
 
 def cells(table: TraceConcept, thread: int, events: Sequence[Event], *, ends: bool) -> list[Cell]:
-    """Return a thread's cells, its end among them if it came to it."""
-    found = table.explain(thread, events)
+    """Return a thread's cells, its end among them if it came to it.
+
+    The first event that the table does not know, or that disagrees with the thread's earlier ones,
+    is a cell that no step explains: such a run is rejected.
+    """
+    bad = table.disagrees(events)
+    last, why = bad or (len(events), "")
+    try:
+        found = table.explain(thread, events[:last])
+    except LookupError:
+        found, last, why = _known(table, thread, events)
+    found += [unexplained(events[last], why)] if why else []
     return [*found, Cell(None, table.at_end(thread))] if ends else found
+
+
+def _known(
+    table: TraceConcept, thread: int, events: Sequence[Event]
+) -> tuple[list[Cell], int, str]:
+    """Return the cells before the first event that the table does not know, its index, the why."""
+    found: list[Cell] = []
+    for index in range(len(events)):
+        try:
+            found = table.explain(thread, events[: index + 1])
+        except LookupError as error:
+            return found, index, f"no step: judge/trace_maps does not know {error}"
+    raise AssertionError("the table knows each beginning, and not the whole")
+
+
+def unexplained(event: Event, why: str) -> Cell:
+    """Return a cell that no step explains."""
+    return Cell(event, (Step(why),))
 
 
 def each(explain: Callable[[int, Event], Sequence[tuple[Step, ...]]]) -> Explain:

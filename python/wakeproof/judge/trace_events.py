@@ -7,8 +7,8 @@ Source: ``stress/recorder/main.c`` (the format), ``kernel/events.h`` (what the s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from wakeproof.errors import JudgeError
 
@@ -21,7 +21,7 @@ class Event:
     """One shared access, system call or choice of one thread."""
 
     thread: int
-    begin: int  # stamp
+    begin: float  # stamp
     end: float  # stamp; infinite: it never came back
     site: str  # its label: "PK1"; a system call's name; of a scenario, what its comment says
     place: int  # offset in the scenario's state; -1: none
@@ -70,8 +70,8 @@ def read(lines: Iterable[str], names: Mapping[tuple[str, int], str]) -> list[Rou
         if mark == "e":
             events.append(_event(rest.split(), names))
         elif mark == "x":
-            rounds[-1].threads.append(events)
             rounds[-1].returned.append(rest.endswith("returned"))
+            rounds[-1].threads.append(list(_whole(events, returned=rounds[-1].returned[-1])))
             events = []
         elif mark == "r":
             rounds.append(Round(int(rest)))
@@ -79,6 +79,25 @@ def read(lines: Iterable[str], names: Mapping[tuple[str, int], str]) -> list[Rou
     if last.strip() != f"end {len(rounds)}":
         raise JudgeError(f"what the recorder printed is not complete: {last.strip()!r}")
     return rounds
+
+
+def _whole(events: list[Event], *, returned: bool) -> Iterator[Event]:
+    """Give a twin's halves of a site (``explore_labels.TWIN``) as one event, that of the write.
+
+    It is then judged as the site is, by what it read and wrote. A half that only reads is an
+    operation that failed, unless the thread was stopped after it.
+    """
+    read: Event | None = None
+    for event in events:
+        half, _, label = event.site.rpartition(" ")
+        if read and half != "writes":
+            yield replace(read, happened=False)
+        if half != "reads":
+            result = read.result if read and half else event.result
+            yield replace(event, site=label, result=result)
+        read = replace(event, site=label) if half == "reads" else None
+    if read and returned:
+        yield replace(read, happened=False)
 
 
 def _event(words: list[str], names: Mapping[tuple[str, int], str]) -> Event:

@@ -8,10 +8,12 @@ its first read: with one task and one submitter nobody sees a push half done.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from wakeproof.judge.conform_maps.carrier import CARRIER_ONE, FIRST, HIDDEN_SITES, THREADS, WORDS
 from wakeproof.judge.trace_concept import NOTHING, Cell, Not, Step, TraceConcept
 from wakeproof.judge.trace_events import Event
+from wakeproof.judge.trace_maps.own import of_carriers
 
 Steps = tuple[Step, ...]
 AGAIN = -4  # WP_AGAIN
@@ -114,6 +116,7 @@ CARRIER_TRACES = TraceConcept(
     concept=CARRIER_ONE,
     explain=explain,
     at_end=at_end,
+    disagrees=partial(of_carriers, busy=1),
     limit=200,
     twins=("carrier_wake_forgotten",),
 )

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from wakeproof.judge.conform_maps.guard import GUARD, GUARD_ASYMMETRIC, PRODUCERS, THREADS
 from wakeproof.judge.trace_concept import NOTHING, Step, TraceConcept, each
@@ -70,6 +72,19 @@ def of_producer(who: str, event: Event) -> Step | None:
     raise KeyError(event.site)
 
 
+def choices_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
+    """Say which event of the poller is not what it has just chosen."""
+    for index, (chosen, event) in enumerate(pairwise(events), start=1):
+        if chosen.site == "Poll":
+            takes = ("Take", ~(1 << chosen.result))
+            due = ("Empty", 0) if chosen.result == ITEMS else takes
+            if (event.site, event.operand) != due:
+                return index, f"no step: [{event.site}] is not item {chosen.result}"
+        if chosen.site == "Block" and event.site != ("event_take", "G7")[chosen.result]:
+            return index, f"no step: [{event.site}] is not what was chosen"
+    return None
+
+
 def at_end(thread: int) -> Steps:
     """Return that a producer has pushed once; the poller goes on for ever."""
     return (Step(NOTHING, (), {f"producer.{THREADS[thread]}": "done"} if thread else {}),)
@@ -79,6 +94,7 @@ GUARD_TRACES = TraceConcept(
     concept=GUARD,
     explain=each(explain),
     at_end=at_end,
+    disagrees=choices_disagree,
     twins=("guard_wake_unpaid",),
 )
 GUARD_ASYMMETRIC_TRACES = replace(

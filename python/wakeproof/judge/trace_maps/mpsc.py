@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from wakeproof.judge.conform_maps.mpsc import BASE, MPSC, NAMES, THREADS, USED
+from wakeproof.judge.conform_maps.mpsc import BASE, MPSC, NAMES, NODES, THREADS, USED
 from wakeproof.judge.trace_concept import NOTHING, Cell, Step, TraceConcept
 from wakeproof.judge.trace_events import Event
+from wakeproof.judge.trace_maps.own import disagrees
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
@@ -62,9 +64,27 @@ def _step(who: str, event: Event, node: str) -> Step | None:
     raise KeyError(event.site)
 
 
+def chosen(events: Sequence[Event]) -> tuple[int, str] | None:
+    """Say where a producer does not take the node that it chose, or not push the one it took."""
+    for index, (last, event) in enumerate(pairwise(events), start=1):
+        takes = event.site == "Own" and event.place == USED + 8 * last.result
+        if last.site == "Node" and not takes:
+            return index, f"no step: [{event.site}] is not node {last.result + 1}"
+        pushes = event.site == "Q1" and event.place == NODES + last.place - USED
+        if last.site == "Own" and pushes != last.happened:
+            return index, f"no step: [{event.site}] after the node was taken, or was not"
+    return None
+
+
+def both_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
+    """Say which event is not as chosen, or at odds with its thread's earlier ones."""
+    return min((bad for bad in (chosen(events), disagrees(events)) if bad), default=None)
+
+
 MPSC_TRACES = TraceConcept(
     concept=MPSC,
     explain=explain,
     at_end=lambda _thread: (Step(),),  # they go on for ever
+    disagrees=both_disagree,
     twins=("mpsc_ignores_hostage",),
 )

@@ -4,6 +4,9 @@
 The spec takes the lock together with the look or the claim under it and gives it back together with
 the wait or the signal; nobody else can see between. So each such step is taken at its last access:
 the look, the claim, the release.
+
+The lock and the condition themselves are no part of the spec: after each of their accesses must
+come the call that it asks for, on the right word, and none that it does not.
 """
 
 from __future__ import annotations
@@ -14,9 +17,16 @@ from dataclasses import dataclass
 from wakeproof.judge.conform_maps.guard import GUARD_RENDEZVOUS, LOCK, THREADS
 from wakeproof.judge.trace_concept import NOTHING, Cell, Step, TraceConcept
 from wakeproof.judge.trace_events import Event
-from wakeproof.judge.trace_maps.guard import at_end, of_poller, of_producer
+from wakeproof.judge.trace_maps.guard import (
+    at_end,
+    choices_disagree,
+    of_poller,
+    of_producer,
+)
 
 LATE = (-1, -3)  # WP_TIMEOUT, WP_INTERRUPTED
+COND = LOCK + 4
+CONTENDED = 2  # the lock's word: held, and somebody may sleep
 HIDDEN = ("L1", "L2", "L4", "L5", "futex_wait", "futex_wake")
 Steps = tuple[Step, ...]
 
@@ -30,18 +40,75 @@ class _Poller:
     waits: bool = False
 
 
+@dataclass
+class _Calls:
+    """What the lock and the condition ask for next: a site, its place, its operand."""
+
+    due: tuple[str, int, int] | None = None
+    seen: int | None = None  # by L4: the wait is for another count
+
+    def agrees(self, event: Event) -> bool:
+        """Take the event in; False: another one is due, or it was not asked for."""
+        is_call = event.site in ("L2", "futex_wait", "futex_wake")
+        this = (event.site, event.place, event.operand)
+        if this != self.due and (self.due or is_call):
+            return False
+        if event.site == "L3" and event.result not in (1, CONTENDED):
+            return False
+        self.due = self._next(event)
+        return True
+
+    def _next(self, event: Event) -> tuple[str, int, int] | None:
+        match event.site:
+            case "L1" if not event.happened:
+                return "L2", LOCK, CONTENDED
+            case "L2" if event.result:
+                return "futex_wait", LOCK, CONTENDED
+            case "futex_wait" if event.place == LOCK:
+                return "L2", LOCK, CONTENDED
+            case "L4":
+                self.seen = event.result
+                return "L3", LOCK, 0
+            case "L5":
+                return "futex_wake", COND, 1
+            case "L3" if event.result == CONTENDED:
+                return "futex_wake", LOCK, 1
+            case "L3" | "futex_wake" if event.place == LOCK and self.seen is not None:
+                seen, self.seen = self.seen, None
+                return "futex_wait", COND, seen
+        return None
+
+
+def disagrees(events: Sequence[Event]) -> tuple[int, str] | None:
+    """Say where the lock or the condition was left: a wake that is due and does not come."""
+    chosen, called = choices_disagree(events), _calls_disagree(events)
+    return min((bad for bad in (chosen, called) if bad), default=None)
+
+
+def _calls_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
+    calls = _Calls()
+    for index, event in enumerate(events):
+        due = calls.due
+        if not calls.agrees(event):
+            want = f"[{due[0]}] of {due[2]} at {due[1]:+d}" if due else "another event"
+            return index, f"no step: {want} is due"
+    return None
+
+
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
     """Give the steps of a thread's events."""
     at = _Poller()
     found: list[Cell] = []
     claimed = False
+    woken = 0  # by the signal
     for index, event in enumerate(events):
         then = events[index + 1].site if index + 1 < len(events) else ""
         if thread == 0:
             found += [Cell(event, steps) for steps in _of_poller(at, event, then)]
             continue
         claimed = bool(event.result) if event.site == "G11" else claimed
-        step = _of_producer(THREADS[thread], event, claimed)
+        woken = event.result if event.site == "futex_wake" and event.place == COND else woken
+        step = _of_producer(THREADS[thread], event, claimed, woken)
         found += [Cell(event, (step,))] if step else []
     return found
 
@@ -78,9 +145,10 @@ def _locked(at: _Poller, then: str) -> list[Steps]:
     return found
 
 
-def _of_producer(who: str, event: Event, claimed: bool) -> Step | None:
+def _of_producer(who: str, event: Event, claimed: bool, woken: int) -> Step | None:
+    """Give a producer's step; who was woken by its signal was waiting."""
     if event.site == "L3":
-        return Step("Wake", (who,)) if claimed else None
+        return Step("Wake", (who,), {"poller": "waiting"} if woken else {}) if claimed else None
     return None if event.site in HIDDEN else of_producer(who, event)
 
 
@@ -88,6 +156,7 @@ RENDEZVOUS_TRACES = TraceConcept(
     concept=GUARD_RENDEZVOUS,
     explain=explain,
     at_end=at_end,
+    disagrees=disagrees,
     limit=64,
-    twins=("guard_signal_outside_lock",),
+    twins=("guard_signal_outside_lock", "guard_signal_silent", "guard_release_silent"),
 )

@@ -2,18 +2,22 @@
 """Search on real cores: two carriers that run, a submitter.
 
 What a site means depends on why the code is there, so each thread's events are read as its program
-is written. The spec pops in one step: a run in which another thread comes to the queue between the
-first and the last access of a pop is set aside, and counted.
+is written. The spec pops in one step, [Q6], which is when the front is gone for whoever looks; the
+tail is taken back before, by [Q7]: a run in which another thread reads the tail between these two
+is set aside, and counted. Nobody pops a queue while another thread has its ticket.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import combinations
 
 from wakeproof.judge.conform_maps.search import SEARCH, TWO_THREADS, WORDS
-from wakeproof.judge.conform_maps.search_steps import CARRIER, FIRST, HEAD, TAIL
+from wakeproof.judge.conform_maps.search_steps import CARRIER, TAIL
 from wakeproof.judge.trace_concept import NOTHING, Cell, Step, TraceConcept
 from wakeproof.judge.trace_events import Event, Round
+from wakeproof.judge.trace_maps.own import of_carriers
 from wakeproof.judge.trace_maps.search_walk import Walk, idle
 
 SEARCHING = 4  # WP_SEARCHING
@@ -104,13 +108,14 @@ class _Thread(Walk):
         turn = self.take("T2")
         while turn.result != ticket.result:
             turn = self.take("T2")
-        begin, end, got = self.pop()
+        self.enter(turn)
+        end, got = self.pop()
         if got:
             self.step("PollQueue", turn)
-            self.step("Pop", begin, end, after={f"held.{self.who}": True})
+            self.step("Pop", end, after={f"held.{self.who}": True})
         else:
             self.step("PollNothing", turn, end)
-        self.take("T5")
+        self.leave()
         return got
 
     def park(self) -> bool:
@@ -168,9 +173,10 @@ class _Thread(Walk):
             ticket = self.take("T4")
             if ticket.happened:
                 self.step("TryAcquire", ticket)
-                begin, end, got = self.pop()
-                self.step("Pop", begin, end, after={f"held.{self.who}": got})
-                self.take("T5")
+                self.enter(ticket)
+                end, got = self.pop()
+                self.step("Pop", end, after={f"held.{self.who}": got})
+                self.leave()
                 return got
 
 
@@ -186,18 +192,27 @@ def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
 
 
 def judged(one: Round) -> bool:
-    """Say whether nobody else comes to a queue during a pop."""
+    """Say whether nobody else comes to a tail that is taken back while the front is still there."""
     for thread, events in enumerate(one.threads):
         others = [e for k, theirs in enumerate(one.threads) if k != thread for e in theirs]
-        for queue, begin, end in _read(thread, events).pops:
-            if any(_is_of(queue, e) and e.begin < end and e.end > begin for e in others):
+        for queue, begin, end in _read(thread, events).unlinks:
+            tail = queue * CARRIER + TAIL
+            if any(e.place == tail and e.begin < end and e.end > begin for e in others):
                 return False
     return True
 
 
-def _is_of(queue: int, event: Event) -> bool:
-    carrier, place = divmod(event.place, CARRIER)
-    return carrier == queue and place in (TAIL, FIRST, HEAD)
+def wrong(one: Round) -> str:
+    """Say where two threads have the ticket of one queue at once."""
+    held = [
+        (TWO_THREADS[thread], hold)
+        for thread, events in enumerate(one.threads)
+        for hold in _read(thread, events).holds
+    ]
+    for (who, (queue, begin, end)), (other, (its, start, stop)) in combinations(held, 2):
+        if who != other and queue == its and begin < stop and start < end:
+            return f"no step: {who} and {other} have the ticket of c{queue + 1} at once"
+    return ""
 
 
 def at_end(thread: int) -> tuple[Step, ...]:
@@ -209,7 +224,9 @@ SEARCH_TRACES = TraceConcept(
     concept=SEARCH,
     explain=explain,
     at_end=at_end,
+    disagrees=partial(of_carriers, busy=2),
+    wrong=wrong,
     judged=judged,
     limit=120,
-    twins=("search_no_recheck_release",),
+    twins=("search_no_recheck_release", "ticket_reads_next", "carrier_wrong_ticket"),
 )

@@ -15,7 +15,7 @@ from typing import Any
 
 from wakeproof.judge.conform_maps.search import WORDS
 from wakeproof.judge.conform_maps.search_steps import CARRIER
-from wakeproof.judge.trace_concept import Cell, Not, Step
+from wakeproof.judge.trace_concept import Cell, Not, Step, unexplained
 from wakeproof.judge.trace_events import Event
 
 WAKING = 3  # WP_WAKING
@@ -31,12 +31,17 @@ class OtherError(Exception):
 
 
 class Walk(ABC):
-    """What one thread did: `found`, and its `pops` as (carrier, begin, end)."""
+    """What one thread did: `found`.
+
+    Of each queue, as (carrier, begin, end): when it had the ticket (`holds`), and when it had taken
+    back the tail and the front was still there (`unlinks`).
+    """
 
     def __init__(self, who: str, events: Sequence[Event]) -> None:
         self.who, self.events, self.at = who, events, 0
         self.found: list[Cell] = []
-        self.pops: list[tuple[int, int, float]] = []
+        self.holds: list[tuple[int, float, float]] = []
+        self.unlinks: list[tuple[int, float, float]] = []
 
     def run(self) -> None:
         """Read all events."""
@@ -46,7 +51,7 @@ class Walk(ABC):
             return
         except OtherError:
             event = self.events[self.at]
-            self.found.append(Cell(event, (Step(f"no step for [{event.site}] here"),)))
+            self.found.append(unexplained(event, f"no step for [{event.site}] here"))
 
     @abstractmethod
     def program(self) -> None:
@@ -151,24 +156,33 @@ class Walk(ABC):
         last = first if first.result else self.take("Q11")
         return first, last, last.result
 
-    def pop(self) -> tuple[Event, Event, bool]:
-        """wp_mpsc_pop by whoever has the ticket."""
-        first = last = self.take("Q15")
-        queue = first.place // CARRIER
-        self.pops.append((queue, first.begin, math.inf))
-        if not first.result:
-            last = self.take("Q4")
-            if not last.result:
-                self.pops.pop()
-                return first, last, False
+    def enter(self, event: Event) -> None:
+        """Have the ticket, since that event."""
+        self.holds.append((event.place // CARRIER, event.end, math.inf))
+
+    def leave(self) -> None:
+        """wp_ticket_release."""
+        queue, begin, _ = self.holds[-1]
+        self.holds[-1] = (queue, begin, self.take("T5").begin)
+
+    def pop(self) -> tuple[Event, bool]:
+        """wp_mpsc_pop by whoever has the ticket: its last access, and whether it got a node."""
+        head = self.take("Q15")
+        if not head.result:
+            first = self.take("Q4")
+            if not first.result:
+                return replace(first, begin=head.begin), False
             self.take("Q13")
             self.take("Q8")
-        if not self.take("Q5").result:
-            self.take("Q16")
-            self.take("Q7")
+        if self.take("Q5").result:
+            return self.take("Q6"), True
+        self.take("Q16")
+        tail = self.take("Q7")
+        queue = tail.place // CARRIER
+        self.unlinks.append((queue, tail.begin, math.inf))
         last = self.take("Q6")
-        self.pops[-1] = (queue, first.begin, last.end)
-        return first, last, True
+        self.unlinks[-1] = (queue, tail.begin, last.end)
+        return last, True
 
 
 def idle(word: int) -> dict[str, Any]:

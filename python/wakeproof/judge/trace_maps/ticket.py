@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ticket on real cores: the spec's numbers are distances from `serving`, which [T2] alone tells."""
+"""Ticket on real cores: the spec's numbers are distances from `serving`, which [T2] alone tells.
+
+The numbers themselves are compared with those that the thread drew (``own``).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import replace
 from wakeproof.judge.conform_maps.ticket import THREADS, TICKET
 from wakeproof.judge.trace_concept import NOTHING, Cell, Step, TraceConcept
 from wakeproof.judge.trace_events import Event
+from wakeproof.judge.trace_maps.own import disagrees
 
 
 def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
@@ -43,5 +47,6 @@ TICKET_TRACES = TraceConcept(
     concept=replace(TICKET, bounds="owner, 2 stealers", declares="", bounded={}),
     explain=explain,
     at_end=lambda thread: (Step(NOTHING, (), {f"thread.{THREADS[thread]}": "idle"}),),
-    twins=("ticket_no_cas",),
+    disagrees=disagrees,
+    twins=("ticket_no_cas", "ticket_reads_next"),
 )
