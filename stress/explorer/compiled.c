@@ -67,8 +67,6 @@ static explore_position next(explore_program *program, int which, explore_positi
 
 	compiled_now = program->own;
 	actor = &compiled_now->actors[which];
-	if (actor->positions[from].step.kind == EXPLORE_PLAIN_STORE)
-		return actor->positions[from].next - 1;
 	turn = compiled_turn(actor, from, value, failed);
 	if (turn->is_used)
 		return turn->to;

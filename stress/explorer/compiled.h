@@ -5,6 +5,7 @@
  *   compiled_run.c        runs an actor to its next operation
  *   compiled_steps.c      the seam's calls: operations and their sites
  *   compiled_plain.c      the compiler's hooks: plain accesses
+ *   compiled_copies.c     memcpy, memmove, memset
  *   compiled_memory.c     the state's bytes: locations, and what an actor finds there
  *   compiled_positions.c  an actor's tables
  *
@@ -23,6 +24,7 @@ enum {
 	EVENT = 64,                        /* bytes of each */
 	STATE_MOST = EXPLORE_ARENA - 4096, /* bytes; events lie behind */
 	SITES_MOST = 1024,
+	COPY_MOST = 1024, /* bytes of the state that are copied or set at once */
 	CHOICES_MOST = 64, /* as the state engine has it */
 	NAME = 48,
 	NOTHING = -1,
@@ -32,7 +34,6 @@ typedef struct position {
 	explore_step step;
 	uint32_t used;              /* bytes of stack */
 	char *stack;
-	explore_position next;      /* + 1; of a plain store */
 	explore_position same_hash; /* + 1; chain */
 } position;
 
@@ -53,6 +54,12 @@ typedef struct actor {
 	bool has_started;
 } actor;
 
+typedef struct word { /* bytes of the state that are one location */
+	uint32_t offset;
+	uint8_t size;
+	bool is_atomic; /* for somebody: never taken in parts */
+} word;
+
 typedef struct compiled {
 	explore_program program;
 	const stress_test *test;
@@ -60,7 +67,8 @@ typedef struct compiled {
 	int events;                         /* opened by init */
 	char image[EXPLORE_ARENA];          /* after init */
 	int16_t location_at[EXPLORE_ARENA]; /* first byte: location + 1; others: -(location + 1) */
-	struct { uint32_t offset; uint8_t size; } places[EXPLORE_LOCATIONS];
+	word places[EXPLORE_LOCATIONS];
+	bool is_cut[EXPLORE_ARENA]; /* no plain access spans it as one word; kept over a restart */
 	char names[EXPLORE_LOCATIONS][NAME];
 	bool is_written[EXPLORE_ARENA];     /* by an actor; kept over a restart */
 	bool is_assumed[EXPLORE_ARENA];     /* was answered with its initial value */
@@ -77,10 +85,18 @@ typedef struct asked {
 	const void *from;  /* the address after it */
 } asked;
 
+/* A plain store that was announced and is no step yet. */
+typedef struct written {
+	char *place;
+	unsigned size; /* 0: none */
+	const void *from;
+} written;
+
 /* What an actor has at the end of its stack. */
 typedef struct top {
 	uint64_t turns; /* of loops that wait for others and change memory */
 	uint64_t interrupts;
+	written written;
 	stress_result result;
 } top;
 
@@ -101,7 +117,18 @@ explore_position compiled_run(int which, explore_position from, uint64_t value, 
 void compiled_check_same(int which, explore_position first, explore_position second,
 			 const explore_step *after);
 
+/* compiled_plain.c */
+/* False: it is no state, or an error. */
+bool compiled_is_state(const char *place, unsigned long size, bool writes, const void *from);
+/* Steps of the actor that runs, word by word. A load also leaves its bytes in the state. */
+void compiled_load(char *place, unsigned size, char *bytes, const void *from);
+void compiled_store(char *place, unsigned size, const char *bytes, const void *from);
+bool compiled_is_announced(const char *place, unsigned long size); /* a store of exactly that */
+void compiled_settle(void);        /* what was announced was done: becomes steps now */
+void compiled_found_nothing(void); /* what was loaded is no longer in the state */
+
 /* compiled_steps.c */
+top *compiled_top(void);              /* of the actor that runs */
 explore_step compiled_step(void); /* the one that is asked for, without its location */
 /* Of an error: an operation without the seam's prefix; a step's operation and line. */
 const char *compiled_bare(const char *what);
@@ -127,12 +154,15 @@ bool compiled_is_shared(const volatile char *place); /* state, events or what li
 /* False, and an error: between them. */
 bool compiled_check_inside(int which, const char *place, unsigned size);
 bool compiled_is_own_stack(const volatile char *place); /* of the actor that runs */
-/* The location at `place`, made now if there is none; NOTHING after an error. */
-int compiled_location(const char *place, unsigned size, const char *what);
+/* The location at `place`, made now if there is none; NOTHING after an error. Words of plain
+ * accesses that overlap with others are cut: then the error is EXPLORE_START_AGAIN. */
+int compiled_location(const char *place, unsigned size, const char *what, bool is_atomic);
+unsigned compiled_part(const char *place, unsigned size); /* bytes of a plain access's next word */
 void compiled_fill(unsigned char pattern); /* the state, and some bytes behind it */
 bool compiled_check_image(void);           /* that init has written its state alone */
 void compiled_put(char *place, unsigned size, uint64_t value);  /* what a load is to find */
-void compiled_note(const char *place, unsigned size, uint64_t value); /* what a store has left */
+void compiled_put_bytes(char *place, const char *bytes, unsigned size);
+void compiled_mark(char *place, unsigned size, unsigned char byte); /* fills a part of it */
 void compiled_assume(char *place, unsigned size); /* a load finds the initial value */
 void compiled_check_untouched(int which); /* the state holds what was filled, put and noted */
 bool compiled_is_written(const char *place, unsigned size);

@@ -64,27 +64,61 @@ static void name_location(int location, uint32_t offset, const char *what)
 	compiled_now->program.location_offsets[location] = offset;
 }
 
-static void refuse_overlap(uint32_t offset, unsigned size, const char *what, int other)
+unsigned compiled_part(const char *place, unsigned size)
 {
-	compiled_fail("%u bytes at state+%u (%s) overlap %u bytes at state+%u (%s): accesses of "
-		      "mixed size are not explored",
-		      size, offset, compiled_bare(what),
-		      (unsigned)compiled_now->places[other].size,
-		      compiled_now->places[other].offset,
-		      compiled_bare(compiled_now->names[other]));
+	const bool *cuts = compiled_now->is_cut + (place - EXPLORE_BASE);
+	unsigned part = 8;
+
+	while (part > size || (uintptr_t)place % part || memchr(cuts + 1, true, part - 1))
+		part /= 2;
+	return part;
 }
 
-int compiled_location(const char *place, unsigned size, const char *what)
+/* No word of a plain access is to span one of its ends. */
+static void cut(const word *word)
 {
-	uint32_t offset = (uint32_t)(place - EXPLORE_BASE);
-	int16_t *at = &compiled_now->location_at[offset];
+	compiled_now->is_cut[word->offset] = true;
+	compiled_now->is_cut[word->offset + word->size] = true;
+}
+
+/* Can a plain word be taken in parts, so that it no longer overlaps another one in part? */
+static bool can_cut(const word *plain, const word *other)
+{
+	bool has_other = plain->offset <= other->offset &&
+			 other->offset + other->size <= plain->offset + plain->size;
+
+	return !plain->is_atomic && (!other->is_atomic || has_other);
+}
+
+static void resolve_overlap(const word *new, const char *what, int location)
+{
+	const word *old = &compiled_now->places[location];
+
+	if (can_cut(new, old) || can_cut(old, new)) {
+		cut(new);
+		cut(old);
+		compiled_now->program.error = EXPLORE_START_AGAIN;
+		return;
+	}
+	compiled_fail("%u bytes at state+%u (%s) overlap %u bytes at state+%u (%s): accesses of "
+		      "mixed size are not explored",
+		      (unsigned)new->size, new->offset, compiled_bare(what), (unsigned)old->size,
+		      old->offset, compiled_bare(compiled_now->names[location]));
+}
+
+int compiled_location(const char *place, unsigned size, const char *what, bool is_atomic)
+{
+	word word = {(uint32_t)(place - EXPLORE_BASE), (uint8_t)size, is_atomic};
+	int16_t *at = &compiled_now->location_at[word.offset];
 	int location = compiled_now->program.locations;
 
-	if (*at > 0 && compiled_now->places[*at - 1].size == size)
+	if (*at > 0 && compiled_now->places[*at - 1].size == size) {
+		compiled_now->places[*at - 1].is_atomic |= is_atomic;
 		return *at - 1;
+	}
 	for (unsigned i = 0; i < size; i++)
 		if (at[i]) {
-			refuse_overlap(offset, size, what, abs(at[i]) - 1);
+			resolve_overlap(&word, what, abs(at[i]) - 1);
 			return NOTHING;
 		}
 	if (location == EXPLORE_LOCATIONS) {
@@ -93,10 +127,10 @@ int compiled_location(const char *place, unsigned size, const char *what)
 	}
 	for (unsigned i = 0; i < size; i++)
 		at[i] = (int16_t)(i ? -(location + 1) : location + 1);
-	compiled_now->places[location].offset = offset;
-	compiled_now->places[location].size = (uint8_t)size;
-	name_location(location, offset, what);
-	compiled_now->program.initial[location] = compiled_read(compiled_now->image + offset, size);
+	compiled_now->places[location] = word;
+	name_location(location, word.offset, what);
+	compiled_now->program.initial[location] =
+		compiled_read(compiled_now->image + word.offset, size);
 	return compiled_now->program.locations++;
 }
 
@@ -112,17 +146,24 @@ void compiled_fill(unsigned char pattern)
 {
 	memset(EXPLORE_BASE, pattern, watched());
 	memset(shadow, pattern, watched());
+	compiled_found_nothing();
 }
 
-void compiled_note(const char *place, unsigned size, uint64_t value)
+void compiled_put_bytes(char *place, const char *bytes, unsigned size)
 {
-	compiled_write(shadow + (place - EXPLORE_BASE), size, value);
+	memcpy(place, bytes, size);
+	memcpy(shadow + (place - EXPLORE_BASE), bytes, size);
 }
 
 void compiled_put(char *place, unsigned size, uint64_t value)
 {
-	compiled_write(place, size, value);
-	compiled_note(place, size, value);
+	compiled_put_bytes(place, (char *)&value, size); /* little-endian, as in compiled_read */
+}
+
+void compiled_mark(char *place, unsigned size, unsigned char byte)
+{
+	memset(place, byte, size);
+	memset(shadow + (place - EXPLORE_BASE), byte, size);
 }
 
 void compiled_assume(char *place, unsigned size)
@@ -145,8 +186,7 @@ void compiled_check_untouched(int which)
 			      which, compiled_now->test->name, size);
 	if (memcmp(EXPLORE_BASE, shadow, size))
 		compiled_fail("actor %d of %s writes its state in a way that the compiler does not "
-			      "report, or copies more than one word at once: memset, memcpy, a "
-			      "struct",
+			      "report",
 			      which, compiled_now->test->name);
 }
 

@@ -1,88 +1,217 @@
 /* SPDX-License-Identifier: Apache-2.0
  * compiled_plain.c - plain accesses, as the compiler reports them: hooks of -fsanitize=thread.
  *
+ *   clang   read hook, load          write hook, store        a copy: memcpy
+ *   gcc     the same; a copy: write hook, read hook, then the copy, inline or by memcpy
+ *
  * Why it works  A location that no actor writes is not worth a step: its loads are answered with
  *               the initial value. If somebody writes it after all, the exploration starts again,
  *               knowing that (EXPLORE_START_AGAIN).
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ *               A plain store becomes steps at the actor's next hook or operation: then its value
+ *               lies in the state. Until then it is noted in the actor's top, on its stack. A read
+ *               of as many bytes may be the other half of gcc's copy: it comes first, and what the
+ *               store has left, if it was done, is put back behind it.
+ *               Nobody else can tell in which order two plain accesses of one thread were made.
+ * Copies        compiled_copies.c.
+ * Spec          none. Evidence  tests/test_explore_code.py. */
 #include <string.h>
 
 #include "compiled.h"
 
-static void plain(char *place, unsigned size, bool writes, const void *from)
+enum { UNWRITTEN = 0x9d }; /* not a pattern of compiled.c's: the same in both runs */
+
+static struct { /* what lies in the state as it was read; until that is filled */
+	const char *place;
+	unsigned size;
+} found;
+
+bool compiled_is_state(const char *place, unsigned long size, bool writes, const void *from)
 {
-	if (compiled_actor == NOTHING || compiled_is_own_stack(place))
-		return;
+	if (!size || compiled_actor == NOTHING || compiled_is_own_stack(place))
+		return false;
 	if (!compiled_is_shared(place)) {
 		extern char __data_start, end;
 
 		if (writes || (place >= &__data_start && place < &end))
 			compiled_fail("actor %d of %s %s memory outside its state, at %p, in @%lx",
 				      compiled_actor, compiled_now->test->name,
-				      writes ? "writes" : "reads", (void *)place,
+				      writes ? "writes" : "reads", (const void *)place,
 				      (unsigned long)(uintptr_t)from);
 		else if (place >= EXPLORE_BASE && place < explore_stack_end(EXPLORE_THREADS - 1))
 			compiled_fail("actor %d of %s reads another's stack", compiled_actor,
 				      compiled_now->test->name);
-		return;
+		return false;
 	}
-	if (!compiled_check_inside(compiled_actor, place, size))
-		return;
-	if (!writes && !compiled_is_written(place, size)) {
-		compiled_assume(place, size);
-		return;
+	if (size > COPY_MOST) {
+		compiled_fail("actor %d of %s copies or sets %lu bytes of its state at once: up to "
+			      "%d are explored",
+			      compiled_actor, compiled_now->test->name, size, COPY_MOST);
+		return false;
 	}
-	compiled_asked = (asked){
-		.step = {.kind = writes ? EXPLORE_PLAIN_STORE : EXPLORE_PLAIN_LOAD,
-			 .size = (uint8_t)size,
-			 .location = NOTHING},
-		.place = place,
-		.from = from};
+	return compiled_check_inside(compiled_actor, place, (unsigned)size);
+}
+
+static void ask(int kind, char *place, unsigned size, uint64_t value, const void *from)
+{
+	compiled_asked = (asked){.step = {.kind = (uint8_t)kind,
+					  .size = (uint8_t)size,
+					  .operand = value,
+					  .location = NOTHING},
+				 .place = place,
+				 .from = from};
 	explore_pause();
 }
 
-static void plain_long(char *place, unsigned size, bool writes, const void *from)
+void compiled_load(char *place, unsigned size, char *bytes, const void *from)
 {
-	if (compiled_actor == NOTHING || compiled_is_own_stack(place))
-		return;
-	if (writes && compiled_is_shared(place)) {
-		compiled_fail("actor %d of %s writes %u bytes of its state at once", compiled_actor,
-			      compiled_now->test->name, size);
+	if (place == found.place && size == found.size) {
+		memcpy(bytes, place, size);
 		return;
 	}
 	for (unsigned at = 0, part; at < size; at += part) {
-		part = size - at >= 8 ? 8 : size - at >= 4 ? 4 : size - at >= 2 ? 2 : 1;
-		plain(place + at, part, writes, from);
+		part = compiled_part(place + at, size - at);
+		if (compiled_is_written(place + at, part))
+			ask(EXPLORE_PLAIN_LOAD, place + at, part, 0, from);
+		else
+			compiled_assume(place + at, part);
+		memcpy(bytes + at, place + at, part);
 	}
+	compiled_put_bytes(place, bytes, size); /* each pause has filled the state */
+	found.place = place;
+	found.size = size;
+}
+
+void compiled_found_nothing(void)
+{
+	found.size = 0;
+}
+
+void compiled_store(char *place, unsigned size, const char *bytes, const void *from)
+{
+	for (unsigned at = 0, part; at < size; at += part) {
+		part = compiled_part(place + at, size - at);
+		ask(EXPLORE_PLAIN_STORE, place + at, part, compiled_read(bytes + at, part), from);
+	}
+}
+
+static void settle_long(written written)
+{
+	char bytes[COPY_MOST] = {0};
+
+	memcpy(bytes, written.place, written.size);
+	compiled_put_bytes(written.place, bytes, written.size);
+	compiled_store(written.place, written.size, bytes, written.from);
+}
+
+void compiled_settle(void)
+{
+	written *at = &compiled_top()->written, written = *at;
+
+	*at = (struct written){0};
+	if (written.size > 8) {
+		settle_long(written);
+	} else if (written.size) {
+		uint64_t value = compiled_read(written.place, written.size);
+
+		compiled_put(written.place, written.size, value);
+		compiled_store(written.place, written.size, (char *)&value, written.from);
+	}
+}
+
+bool compiled_is_announced(const char *place, unsigned long size)
+{
+	const written *written = &compiled_top()->written;
+
+	return size && written->place == place && written->size == size;
+}
+
+static bool is_unwritten(const char *place, unsigned size)
+{
+	for (unsigned at = 0; at < size; at++)
+		if ((unsigned char)place[at] != UNWRITTEN)
+			return false;
+	return true;
+}
+
+/* False: the store that was announced comes before this read. */
+static bool is_copied(const char *place, unsigned size)
+{
+	const written *written = &compiled_top()->written;
+
+	if (written->size != size)
+		return false;
+	if (written->place == place)
+		return is_unwritten(place, size); /* onto itself */
+	return written->place + size <= place || place + size <= written->place;
+}
+
+/* Reads, and puts what an announced store has left back, if it was done. */
+static void load_beside(char *place, unsigned size, char *bytes, char *kept, const void *from)
+{
+	const written *written = &compiled_top()->written;
+
+	if (written->size) {
+		memcpy(kept, written->place, size);
+		compiled_put_bytes(written->place, kept, size);
+	}
+	compiled_load(place, size, bytes, from);
+	if (written->size && written->place != place)
+		compiled_put_bytes(written->place, kept, size);
+}
+
+static void load_long(char *place, unsigned size, const void *from)
+{
+	char bytes[COPY_MOST] = {0}, kept[COPY_MOST] = {0};
+
+	load_beside(place, size, bytes, kept, from);
+}
+
+static void plain_read(char *place, unsigned long size, const void *from)
+{
+	uint64_t value = 0, kept = 0;
+
+	if (!compiled_is_state(place, size, false, from))
+		return;
+	if (!is_copied(place, (unsigned)size))
+		compiled_settle();
+	if (size > sizeof(value))
+		load_long(place, (unsigned)size, from);
+	else
+		load_beside(place, (unsigned)size, (char *)&value, (char *)&kept, from);
+}
+
+static void plain_write(char *place, unsigned long size, const void *from)
+{
+	if (!compiled_is_state(place, size, true, from))
+		return;
+	compiled_settle();
+	compiled_mark(place, (unsigned)size, UNWRITTEN);
+	compiled_top()->written = (written){place, (unsigned)size, from};
 }
 
 #define FROM __builtin_return_address(0)
 #define HOOK(name, call)          \
-	void name(void *place);   \
-	void name(void *place)    \
+	void name(char *place);   \
+	void name(char *place)    \
 	{                         \
 		call;             \
 	}
-#define HOOKS(size)                                                            \
-	HOOK(__tsan_read##size, plain(place, size, false, FROM))               \
-	HOOK(__tsan_write##size, plain(place, size, true, FROM))               \
-	HOOK(__tsan_unaligned_read##size, plain(place, size, false, FROM))     \
-	HOOK(__tsan_unaligned_write##size, plain(place, size, true, FROM))
+#define HOOKS(size)                                                      \
+	HOOK(__tsan_read##size, plain_read(place, size, FROM))           \
+	HOOK(__tsan_write##size, plain_write(place, size, FROM))         \
+	HOOK(__tsan_unaligned_read##size, plain_read(place, size, FROM)) \
+	HOOK(__tsan_unaligned_write##size, plain_write(place, size, FROM))
 HOOKS(1)
 HOOKS(2)
 HOOKS(4)
 HOOKS(8)
-HOOK(__tsan_read16, plain_long(place, 16, false, FROM))
-HOOK(__tsan_write16, plain_long(place, 16, true, FROM))
+HOOKS(16)
 HOOK(__tsan_func_entry, (void)place)
 
 void __tsan_init(void);
 void __tsan_func_exit(void);
-void __tsan_read_range(void *place, unsigned long size);
-void __tsan_write_range(void *place, unsigned long size);
-void *__tsan_memcpy(void *to, const void *from, unsigned long size);
-void *__tsan_memmove(void *to, const void *from, unsigned long size);
-void *__tsan_memset(void *to, int byte, unsigned long size);
+void __tsan_read_range(char *place, unsigned long size);
+void __tsan_write_range(char *place, unsigned long size);
 
 void __tsan_init(void)
 {
@@ -92,31 +221,12 @@ void __tsan_func_exit(void)
 {
 }
 
-void __tsan_read_range(void *place, unsigned long size)
+void __tsan_read_range(char *place, unsigned long size)
 {
-	plain_long(place, (unsigned)size, false, FROM);
+	plain_read(place, size, FROM);
 }
 
-void __tsan_write_range(void *place, unsigned long size)
+void __tsan_write_range(char *place, unsigned long size)
 {
-	plain_long(place, (unsigned)size, true, FROM);
-}
-
-/* clang calls these from version 15 on; others call memcpy, memmove, memset. */
-void *__tsan_memcpy(void *to, const void *from, unsigned long size)
-{
-	return __tsan_memmove(to, from, size);
-}
-
-void *__tsan_memmove(void *to, const void *from, unsigned long size)
-{
-	plain_long((char *)(uintptr_t)from, (unsigned)size, false, FROM);
-	plain_long(to, (unsigned)size, true, FROM);
-	return memmove(to, from, size);
-}
-
-void *__tsan_memset(void *to, int byte, unsigned long size)
-{
-	plain_long(to, (unsigned)size, true, FROM);
-	return memset(to, byte, size);
+	plain_write(place, size, FROM);
 }

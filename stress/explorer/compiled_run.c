@@ -2,14 +2,11 @@
  * compiled_run.c - runs an actor from where it paused to where it pauses next.
  *
  * Why it works  The stack is put back and the state filled with a pattern: what the actor does then
- *               follows from its position and the value that it is given. The value of a plain
- *               store shows when the actor comes to its next operation.
+ *               follows from its position and the value that it is given.
  * Spec          none. Evidence  tests/test_explore_engines.py. */
 #include <string.h>
 
 #include "compiled.h"
-
-enum { STORES_IN_A_ROW = 4096 }; /* plain ones, without another step */
 
 int compiled_actor = NOTHING;
 asked compiled_asked;
@@ -49,7 +46,7 @@ static void locate(int which, explore_step *step, char *place)
 		return;
 	if (explore_writes(step->kind))
 		compiled_note_written(place, step->size);
-	step->location = compiled_location(place, step->size, what);
+	step->location = compiled_location(place, step->size, what, compiled_asked.site != NULL);
 }
 
 void compiled_check_same(int which, explore_position first, explore_position second,
@@ -64,61 +61,24 @@ void compiled_check_same(int which, explore_position first, explore_position sec
 		compiled_describe(after, from);
 	compiled_describe(&positions[first].step, to);
 	compiled_describe(&positions[second].step, again);
-	compiled_fail("actor %d of %s is not deterministic, or copies its state (memcpy): run "
-		      "twice it goes on differently after %s: to %s, then to %s",
+	compiled_fail("actor %d of %s is not deterministic, or reads its state in a way that the "
+		      "compiler does not report: run twice it goes on differently after %s: to %s, "
+		      "then to %s",
 		      which, compiled_now->test->name, from, to,
 		      strcmp(to, again) ? again : "the same with other values");
 }
 
-/* After the plain store at `from` the actor comes to `to`. */
-static void link_store(int which, explore_position from, explore_position to)
-{
-	position *store = &compiled_now->actors[which].positions[from];
-
-	if (store->next)
-		compiled_check_same(which, store->next - 1, to, &store->step);
-	store->next = to + 1;
-}
-
-/* The position of the actor that has just paused. A plain store's value shows when the actor has
- * gone on: so it goes on, and the positions are chained. */
+/* The position of the actor that has just paused. */
 static explore_position capture(int which)
 {
-	actor *actor = &compiled_now->actors[which];
-	static char stack[EXPLORE_STACK];
-	explore_position first = 0, previous = 0;
+	explore_step step = compiled_step();
+	const char *used = explore_used(which);
 
-	for (int stores = 0; stores < STORES_IN_A_ROW && !compiled_now->program.error; stores++) {
-		explore_step step = compiled_step();
-		char *place = compiled_asked.place;
-		const char *used = explore_used(which);
-		uint32_t size = (uint32_t)(explore_stack_end(which) - used);
-		bool is_store = step.kind == EXPLORE_PLAIN_STORE;
-		explore_position number;
-
-		locate(which, &step, place);
-		if (compiled_now->program.error)
-			return 0;
-		if (is_store) {
-			memcpy(stack, used, size);
-			if (!resume(which))
-				return 0;
-			step.operand = compiled_read(place, step.size);
-			compiled_note(place, step.size, step.operand);
-			used = stack;
-		}
-		number = compiled_number(actor, &step, used, size);
-		if (stores)
-			link_store(which, previous, number);
-		else
-			first = number;
-		previous = number;
-		if (!is_store)
-			return first;
-	}
-	compiled_fail("actor %d of %s stores for ever without a shared operation", which,
-		      compiled_now->test->name);
-	return 0;
+	locate(which, &step, compiled_asked.place);
+	if (compiled_now->program.error)
+		return 0;
+	return compiled_number(&compiled_now->actors[which], &step, used,
+			       (uint32_t)(explore_stack_end(which) - used));
 }
 
 static void body(void)
@@ -127,6 +87,7 @@ static void body(void)
 	top *mine = (top *)(void *)explore_stack_end(which) - 1;
 
 	compiled_now->test->actors[which](EXPLORE_BASE, &mine->result);
+	compiled_settle();
 	compiled_asked = (asked){.step = {.kind = EXPLORE_END, .location = NOTHING}};
 	for (;;)
 		explore_pause();

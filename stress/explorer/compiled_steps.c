@@ -77,10 +77,9 @@ static uint64_t operate(explore_step step, char *place, const wp__explore_site *
 		return act_directly(&step, place);
 	if (place && !compiled_is_shared(place) && compiled_is_own_stack(place))
 		return act_directly(&step, place);
+	compiled_settle();
 	compiled_asked = (asked){step, place, site, NULL};
 	explore_pause();
-	if (step.kind == EXPLORE_PLAIN_STORE)
-		compiled_write(place, step.size, step.operand); /* as compiled code would now */
 	return compiled_given;
 }
 
@@ -132,7 +131,7 @@ static explore_step step_of(int kind, unsigned size, int order, uint64_t operand
 	return step;
 }
 
-static top *own_top(void)
+top *compiled_top(void)
 {
 	return (top *)(void *)explore_stack_end(compiled_actor) - 1;
 }
@@ -146,10 +145,10 @@ static bool is_interrupted(const explore_step *wait, char *place, const wp__expl
 	explore_step look = {.kind = EXPLORE_LOAD, .size = wait->size, .order = EXPLORE_RELAXED,
 			     .location = NOTHING};
 
-	if (compiled_actor == NOTHING || own_top()->interrupts == explore_interrupts_most ||
+	if (compiled_actor == NOTHING || compiled_top()->interrupts == explore_interrupts_most ||
 	    !operate(choice, NULL, site))
 		return false;
-	own_top()->interrupts++;
+	compiled_top()->interrupts++;
 	return operate(look, place, site) == wait->expected;
 }
 
@@ -200,7 +199,7 @@ _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int 
 void wp__explore_yield(void)
 {
 	if (compiled_actor == NOTHING || !explore_turns_most ||
-	    ++own_top()->turns <= explore_turns_most)
+	    ++compiled_top()->turns <= explore_turns_most)
 		return;
 	compiled_now->program.is_bounded = true;
 	operate((explore_step){.kind = EXPLORE_ABANDON, .location = NOTHING}, NULL, NULL);
