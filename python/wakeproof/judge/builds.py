@@ -148,8 +148,8 @@ class Builder:
                 "this file or in kernel/"
             )
         made = [
-            self._pool.submit(self._make, source, *command)
-            for (source, _), command in zip(jobs, commands, strict=True)
+            self._pool.submit(self._make, source, *command, hooks=which.kind == "explored")
+            for (source, which), command in zip(jobs, commands, strict=True)
         ]
         objects = [str(future.result()) for future in made]
         if build.kind == "explored" and jobs[-1][0] == named:
@@ -174,8 +174,11 @@ class Builder:
         key = digest(self._version, *command, *(text for _, text in sorted(texts.items())))
         return command, self._folder / "objects" / f"{source.stem}-{key}.o"
 
-    def _make(self, source: Path, command: list[str], target: Path) -> Path:
-        """Run `command` so that `target` appears whole, unless it is there already."""
+    def _make(self, source: Path, command: list[str], target: Path, *, hooks: bool = False) -> Path:
+        """Run `command` so that `target` appears whole, unless it is there already.
+
+        `hooks`: it is an object whose copies of memory the explorer must see.
+        """
         with self._guard:
             lock = self._locks.setdefault(target, threading.Lock())
         with lock:
@@ -188,6 +191,8 @@ class Builder:
                 ended = self._children.run([*command, "-o", str(part)], timeout_s=COMPILE_TIMEOUT_S)
                 if ended.code != 0 or ended.timed_out:
                     raise UsageError(f"{source} does not compile:\n{ended.output.strip()}")
+                if hooks:
+                    explored.hook_copies(part, self._children)
                 part.replace(target)
             finally:
                 part.unlink(missing_ok=True)

@@ -14,22 +14,24 @@ from wakeproof import paths
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.process import Children
 
-NM_S = 60.0
+TOOL_S = 60.0
 LINKED = ["-no-pie", "-Wl,-z,now"]  # the first call of a function is as any other
 _FLAGS = ("-O1", "-g1", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-builtin", "-fno-stack-protector",
-          "-fcf-protection=none", "-fno-pie")  # fmt: skip
+          "-fcf-protection=none", "-fno-pie", "-U_FORTIFY_SOURCE")  # fmt: skip
 """Every access calls a hook, and nothing depends on where the code is loaded."""
 _CLANG = ("-mllvm", "-tsan-instrument-read-before-write")
 """Else of `x += 1` the write alone is reported."""
+
+_COPIES = ("memcpy", "memmove", "memset")
+"""What a compiler calls for structs, too: stress/explorer/compiled_copies.c answers."""
 
 _ATOMIC = re.compile(r"__tsan_atomic|__atomic_|atomic_")
 _KNOWN = re.compile(
     r"wp_|stress_|__tsan_(?:unaligned_)?(?:read|write)|__tsan_(?:init|func_|mem)"
     r"|__\w+[sdt]i[234]?$|(?:abort|abs|labs|llabs|__assert_fail|_GLOBAL_OFFSET_TABLE_)$"
-    r"|mem(?:cpy|set)$"
 )
-"""The kernel's, the engine's, the compiler's (memcpy, memset: of structs), and functions of their
-arguments alone.  What reads memory for itself (memcmp, strlen) would read past the hooks."""
+"""The kernel's, the engine's, the compiler's, and functions of their arguments alone.  What reads
+memory for itself (memcmp, strlen) would read past the hooks."""
 
 
 class NotModelledError(UsageError):
@@ -63,6 +65,25 @@ def _names(source: Path) -> list[str]:
     return [f"-fmacro-prefix-map={old}={new}" for old, new in places if old != new]
 
 
+def hook_copies(compiled: Path, children: Children) -> None:
+    """Make the object `compiled` call the explorer's hooks to copy and set memory.
+
+    Raises:
+        MissingToolError: no objcopy.
+        UsageError: it failed.
+    """
+    renamed = [f"--redefine-sym={name}=wp__explored_{name}" for name in _COPIES]
+    ended = children.run([_tool("objcopy"), *renamed, str(compiled)], timeout_s=TOOL_S)
+    if ended.code or ended.timed_out:
+        raise UsageError(f"objcopy {compiled.name}: {ended.output.strip()}")
+
+
+def _tool(name: str) -> str:
+    if not shutil.which(name):
+        raise MissingToolError(f"no {name}: install binutils, which the compiler needs as well")
+    return name
+
+
 def check(scenario: Path, compiled: str, children: Children) -> None:
     """Refuse a scenario file whose object `compiled` needs what the explorer does not model.
 
@@ -70,9 +91,7 @@ def check(scenario: Path, compiled: str, children: Children) -> None:
         NotModelledError: it uses atomics past the seam, or calls what is neither kernel nor pure.
         MissingToolError: no nm.
     """
-    if not shutil.which("nm"):
-        raise MissingToolError("no nm: install binutils, which the compiler needs as well")
-    ended = children.run(["nm", "-u", compiled], timeout_s=NM_S)
+    ended = children.run([_tool("nm"), "-u", compiled], timeout_s=TOOL_S)
     needed = sorted(set(re.findall(r"\b[Uw] (\S+)$", ended.output, re.MULTILINE)))
     atomics = [name for name in needed if _ATOMIC.match(name)]
     if atomics:
