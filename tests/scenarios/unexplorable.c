@@ -100,6 +100,23 @@ static void beyond_set(void *at, stress_result *result)
 	memset((char *)at + sizeof(struct state), 1, 3);
 }
 
+__attribute__((noinline, no_sanitize_thread)) static void set_unseen(volatile char *place)
+{
+	*place = 1;
+}
+
+static void beyond_unseen(void *at, stress_result *result)
+{
+	(void)result;
+	set_unseen((char *)at + sizeof(struct state));
+}
+
+static void unseen(void *at, stress_result *result)
+{
+	(void)result;
+	set_unseen(at);
+}
+
 #define ONE(n) wp_store_relaxed(&state->word + (n - n), n);
 #define TEN(n)                                                                      \
 	ONE(n##0) ONE(n##1) ONE(n##2) ONE(n##3) ONE(n##4) ONE(n##5) ONE(n##6) ONE(n##7) \
@@ -140,6 +157,8 @@ REFUSED(refused_no_choice, choosing_none);
 REFUSED(refused_beyond, beyond);
 REFUSED(refused_beyond_atomic, beyond_atomic);
 REFUSED(refused_beyond_set, beyond_set);
+REFUSED(refused_beyond_unseen, beyond_unseen);
+REFUSED(refused_unseen, unseen);
 REFUSED(refused_many, many);
 
 static void init_beyond(void *at)

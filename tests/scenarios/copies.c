@@ -1,0 +1,152 @@
+/* Copies of whole structs and of ranges of bytes: seen word by word, or refused. */
+#include <string.h>
+
+#include "order.h"
+#include "stress.h"
+
+enum { WORDS = 40, TOO_MANY = 200 };
+
+struct record {
+	uint32_t low, high;
+	uint64_t wide;
+	uint32_t last;
+};
+
+struct state {
+	wp_atomic(uint32_t) flag;
+	wp_atomic(uint32_t) word, other;
+	struct record data, copy;
+	struct {
+		uint32_t low, high;
+	} pair, pair_copy;
+	struct {
+		uint64_t words[WORDS];
+	} many, many_copy;
+	struct {
+		uint64_t words[TOO_MANY];
+	} huge, huge_copy;
+};
+
+#define READER(name, ...)                                         \
+	static void name(void *at, stress_result *result)         \
+	{                                                         \
+		struct state *state = at;                         \
+                                                                  \
+		if (wp_load_acquire(&state->flag))                \
+			result->r[0] = (int64_t)(__VA_ARGS__);    \
+	}
+#define WRITER(name, ...)                            \
+	static void name(void *at, stress_result *result) \
+	{                                            \
+		struct state *state = at;            \
+                                                     \
+		(void)result;                        \
+		__VA_ARGS__;                         \
+		wp_store_release(&state->flag, 1);   \
+	}
+#define TEST(name_, writer, reader)                                                   \
+	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                  \
+		.state_size = sizeof(struct state), .actors = {writer, reader},       \
+		.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}})
+
+/* low, high, wide and last as digits */
+static int64_t sum(const struct record *record)
+{
+	return record->low + 10 * record->high + 100 * (int64_t)record->wide + 1000 * record->last;
+}
+
+WRITER(copy_all, state->data = (struct record){1, 2, 3, 4}; state->copy = state->data)
+READER(read_copy, sum(&state->copy))
+TEST(copies_struct, copy_all, read_copy);
+
+WRITER(copy_call, state->data = (struct record){1, 2, 3, 4};
+       memcpy(&state->copy, &state->data, sizeof(state->copy)))
+TEST(copies_call, copy_call, read_copy);
+
+WRITER(write_fields, state->copy.low = 1; state->copy.high = 2; state->copy.wide = 3;
+       state->copy.last = 4)
+
+static void read_local(void *at, stress_result *result)
+{
+	struct state *state = at;
+	struct record local;
+
+	if (!wp_load_acquire(&state->flag))
+		return;
+	local = state->copy;
+	result->r[0] = sum(&local);
+}
+TEST(copies_to_local, write_fields, read_local);
+
+static void copy_later(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (!wp_load_acquire(&state->flag))
+		return;
+	state->data = state->copy;
+	state->data.high++;
+	result->r[0] = sum(&state->data);
+}
+TEST(copies_onwards, write_fields, copy_later);
+
+WRITER(copy_pair, state->pair.low = 3; state->pair.high = 4; state->pair_copy = state->pair)
+READER(read_pair, state->pair_copy.low + 10 * state->pair_copy.high)
+TEST(copies_pair, copy_pair, read_pair);
+
+WRITER(set, state->copy.low = 9; memset(&state->copy, 0, sizeof(state->copy)); state->copy.last = 1;
+       memset(&state->copy.wide, 1, 1))
+TEST(copies_set, set, read_copy);
+
+WRITER(reset, state->copy.low = 9; state->copy = (struct record){.last = 2})
+TEST(copies_zeros, reset, read_copy);
+
+WRITER(move, state->many.words[0] = 5; state->many.words[1] = 6;
+       memmove(state->many.words + 1, state->many.words, 16))
+READER(read_moved, state->many.words[1] + 10 * state->many.words[2])
+TEST(copies_overlap, move, read_moved);
+
+WRITER(copy_many, state->many.words[WORDS - 1] = 5; state->many_copy = state->many)
+READER(read_many, state->many_copy.words[WORDS - 1])
+TEST(copies_many, copy_many, read_many);
+
+WRITER(copy_itself, state->copy.low = 7; struct record *volatile same = &state->copy;
+       state->copy = *same)
+TEST(copies_itself, copy_itself, read_copy);
+
+WRITER(write_byte, ((char *)&state->copy.wide)[0] = 7)
+TEST(copies_bytes, write_byte, read_copy);
+
+WRITER(copy_word, state->copy.low = 7; memcpy((void *)&state->word, &state->copy.low, 4))
+READER(read_word, wp_load_relaxed(&state->word))
+TEST(copies_into_atomic, copy_word, read_word);
+
+/* Two atomics in one copy. */
+WRITER(copy_atomics, wp_store_relaxed(&state->word, 3); wp_store_relaxed(&state->other, 4);
+       memcpy(&state->pair, (void *)&state->word, 8))
+READER(read_both, state->pair.low + 10 * state->pair.high + 0 * wp_load_relaxed(&state->other))
+TEST(copies_of_atomics, copy_atomics, read_both);
+
+/* Races: the copy's store, the copy's load, a byte that is set. */
+static void race_copy(void *at, stress_result *result)
+{
+	result->r[0] = ((struct state *)at)->copy.last;
+}
+TEST(copies_race_store, copy_all, race_copy);
+
+static void race_load(void *at, stress_result *result)
+{
+	struct record local = ((struct state *)at)->copy;
+
+	result->r[0] = sum(&local);
+}
+TEST(copies_race_load, write_fields, race_load);
+TEST(copies_race_set, set, race_copy);
+
+/* Refused. */
+WRITER(copy_huge, state->huge.words[0] = 1; state->huge_copy = state->huge)
+READER(read_huge, state->huge_copy.words[0])
+TEST(copies_huge, copy_huge, read_huge);
+
+WRITER(copy_part, memset((char *)&state->word + 1, 1, 2))
+TEST(copies_part, copy_part, read_word);
