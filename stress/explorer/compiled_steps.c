@@ -137,11 +137,13 @@ top *compiled_top(void)
 }
 
 /* A wait whose word is as expected, and which a signal ends before anybody wakes it, was never seen
- * in the queue: so it need not enter it. */
+ * in the queue: so it need not enter it. Its system call is a fence all the same. */
 static bool is_interrupted(const explore_step *wait, char *place, const wp__explore_site *site)
 {
 	explore_step choice = {.kind = EXPLORE_CHOOSE, .size = 8, .operand = 2,
 			       .order = EXPLORE_RELAXED, .location = NOTHING};
+	explore_step fence = {.kind = EXPLORE_FENCE, .order = EXPLORE_SEQ_CST,
+			      .location = NOTHING};
 	explore_step look = {.kind = EXPLORE_LOAD, .size = wait->size, .order = EXPLORE_RELAXED,
 			     .location = NOTHING};
 
@@ -149,6 +151,8 @@ static bool is_interrupted(const explore_step *wait, char *place, const wp__expl
 	    !operate(choice, NULL, site))
 		return false;
 	compiled_top()->interrupts++;
+	if (explore_waits_are_fences)
+		operate(fence, NULL, site);
 	return operate(look, place, site) == wait->expected;
 }
 

@@ -71,6 +71,7 @@ static void explore(explore_program *program, const explore_options *options,
 {
 	explore_turns_most = (uint64_t)options->loop_bound;
 	explore_interrupts_most = (uint64_t)options->spurious;
+	explore_waits_are_fences = options->model == EXPLORE_TSO || options->linux_futex;
 	for (;;) {
 		explore_estimate((explore_size){0});
 		if (by_states && dump_file)

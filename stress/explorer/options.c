@@ -20,6 +20,7 @@ explore_override explore_overrides[EXPLORE_OVERRIDES];
 int explore_overrides_count;
 uint64_t explore_turns_most;
 uint64_t explore_interrupts_most;
+bool explore_waits_are_fences;
 
 _Noreturn void explore_refuse(const char *option, const char *value, const char *allowed)
 {
