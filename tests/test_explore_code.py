@@ -184,9 +184,20 @@ def test_a_file_with_the_name_of_a_kernel_file_is_another_file(tmp_path: Path) -
 @pytest.mark.parametrize(("spurious", "texts"), [(0, {"0,1"}), (1, {"0,1", "1,1", "1,0"})])
 def test_a_signal_ends_a_wait_where_spurious_wakeups_do(spurious: int, texts: set[str]) -> None:
     options = ExploreOptions(engine="both", spurious=spurious)
-    [scenario] = explore([SCENARIOS / "interrupted.c"], None, options).scenarios
+    [scenario] = explore([SCENARIOS / "interrupted.c"], "^interrupted$", options).scenarios
     assert (scenario.status, scenario.messages) == (HELD, ())
     assert all(set(judged.result.texts) == texts for judged in scenario.judged)
+
+
+@pytest.mark.parametrize("linux", [False, True])
+def test_a_wait_is_a_fence_however_it_ends(linux: bool) -> None:
+    options = ExploreOptions(engine="both", spurious=1, linux_futex=linux)
+    [scenario] = explore([SCENARIOS / "interrupted.c"], "interrupted_fence", options).scenarios
+    assert scenario.status == HELD
+    for judged in scenario.judged:
+        late = {text for text in judged.result.texts if text.startswith("0,0")}
+        weak = judged.model is Model.RC11 and not linux  # there it orders nothing
+        assert (judged.model, late) == (judged.model, {"0,0,0", "0,0,1"} if weak else set())
 
 
 def test_an_order_for_a_place_where_nothing_stands_is_refused() -> None:

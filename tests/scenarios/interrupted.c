@@ -4,7 +4,7 @@
 #include "stress.h"
 
 struct state {
-	wp_atomic(uint32_t) word;
+	wp_atomic(uint32_t) word, mine, other;
 };
 
 static void sleeper(void *memory, stress_result *result)
@@ -26,6 +26,33 @@ static void waker(void *memory, stress_result *result)
 	wp_store_relaxed(&state->word, 1);
 	wp_futex_wake(&state->word, 1);
 }
+
+/* A store, a wait that nobody ends but a signal or its deadline, a load; the other way round with a
+ * fence. */
+static void waiter(void *memory, stress_result *result)
+{
+	struct state *state = memory;
+	int rc;
+
+	wp_store_relaxed(&state->mine, 1);
+	rc = wp_futex_wait(&state->word, 0, 1);
+	result->r[0] = wp_load_relaxed(&state->other);
+	result->r[2] = rc == WP_INTERRUPTED;
+}
+
+static void fencer(void *memory, stress_result *result)
+{
+	struct state *state = memory;
+
+	wp_store_relaxed(&state->other, 1);
+	wp_fence_seq_cst();
+	result->r[1] = wp_load_relaxed(&state->mine);
+}
+
+STRESS_TEST(interrupted_fence, .claim = "A wait is a fence, however it ends.",
+	.upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state),
+	.actors = {waiter, fencer}, .blocking = 1, .results = 3,
+	.outcomes = {{"*", ACCEPTABLE, "judged by the test"}});
 
 STRESS_TEST(interrupted, .claim = "A sleeper that no signal finds is woken.",
 	.upholds = "Parker!UnparkNotLost", .state_size = sizeof(struct state),
