@@ -10,7 +10,10 @@
 
 #include "program.h"
 
-enum { EXPLORE_JOBS = 64 }; /* at the most */
+enum { /* at the most */
+	EXPLORE_JOBS = 64,
+	EXPLORE_PCT_DEPTH = 17,
+};
 
 enum explore_model { EXPLORE_SC, EXPLORE_TSO, EXPLORE_RC11 };
 
@@ -100,7 +103,9 @@ typedef struct explore_report {
 	bool is_exhaustive;   /* nothing was cut by a bound, a limit or sampling */
 	explore_size size;    /* of executions, if `descents`; of states, if it was stopped */
 	int preemptions;      /* states: the largest bound that was explored whole; -1: none */
-	double pct_bound;     /* states, PCT: each walk finds a bug of that depth so probably */
+	double pct_bound;     /* states, PCT: each of so many walks finds a bug of that depth so
+				 probably; 0: none is known */
+	uint64_t pct_samples;
 	const char *stopped;  /* why not: "estimate", "max_executions", "max_bytes",
 				 "max_seconds", "sample",
 				 "loop_bound", "preemptions", "buffers" (TSO: one was

@@ -105,7 +105,7 @@ static const struct {
 	{"--jobs", INT, EXPLORE_JOBS, offsetof(explore_options, jobs)},
 	{"--estimate", WIDE, UINT64_MAX, offsetof(explore_options, descents)},
 	{"--spurious", INT, 100, offsetof(explore_options, spurious)},
-	{"--pct", INT, 100, offsetof(explore_options, pct_depth)},
+	{"--pct", INT, EXPLORE_PCT_DEPTH, offsetof(explore_options, pct_depth)},
 	{"--sample", WIDE, UINT64_MAX, offsetof(explore_options, sample)},
 	{"--seed", WIDE, UINT64_MAX, offsetof(explore_options, seed)},
 	{"--max-executions", WIDE, UINT64_MAX, offsetof(explore_options, max_executions)},

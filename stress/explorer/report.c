@@ -219,7 +219,8 @@ void explore_print(const explore_program *program, const explore_options *option
 		print_sites(program);
 	printf("\"size\":[%.0f,%.0f,%.0f],", report->size.about, report->size.low,
 	       report->size.high);
-	printf("\"preemptions\":%d,\"pct_bound\":%.3g,", report->preemptions, report->pct_bound);
+	printf("\"preemptions\":%d,\"pct_bound\":%.3g,\"pct_samples\":%" PRIu64 ",",
+	       report->preemptions, report->pct_bound, report->pct_samples);
 	json_field("stopped", report->stopped);
 	json_field("error", report->error);
 	printf("\"cpu_seconds\":%.6f,", report->cpu_seconds);
