@@ -13,6 +13,7 @@ ENGINES = ("auto", "graphs", "states", "both")
 ORDERS = ("plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst")
 MOST_SECONDS = 1e7
 JOBS = 64
+PCT_DEPTH = 17  # as stress/explorer/explore.h has it
 _SAMPLE = re.compile(r"random(?::n=(?P<random_n>\d+))?|pct:d=(?P<d>\d+)(?:,n=(?P<pct_n>\d+))?")
 SAMPLES = 10_000
 
@@ -83,7 +84,7 @@ class ExploreOptions:
         _within("loop bound", self.loop_bound, 0, 1_000_000)
         _within("spurious wakeups", self.spurious, 0, 100)
         _within("samples", self.sample, 0, 2**63 - 1)
-        _within("pct depth", self.pct_depth, 0, 100)
+        _within("pct depth", self.pct_depth, 0, PCT_DEPTH)
         _within("seed", self.seed, 0, 2**63 - 1)
         _within("executions", self.max_executions, 0, 2**63 - 1)
         _within("bytes", self.max_bytes, 0, 2**63 - 1)

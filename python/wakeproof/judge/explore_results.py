@@ -85,6 +85,7 @@ class Result:
     preemptions: int = -1  # the largest bound that was explored whole; -1: none
     cpu_seconds: float = 0.0  # graphs: of the processor; of several processes, the longest's
     pct_bound: float = 0.0  # probability that one sample finds a bug of the depth, at least
+    pct_samples: int = 0  # of so many samples: those drawn when the longest walk was known
 
     @property
     def texts(self) -> frozenset[str]:
@@ -109,7 +110,8 @@ class Result:
         if self.stopped == "preemptions" and self.preemptions >= 0:
             return f"{why}, at most {self.preemptions}"
         if self.stopped == "sample" and self.pct_bound:
-            return f"{why}: each finds it with p >= 1/{1 / self.pct_bound:,.0f}"
+            p = f"p >= 1/{1 / self.pct_bound:,.0f}"
+            return f"{why}: {self.pct_samples:,} of them find it with {p} each"
         return f"{why}, of about {self.size[0]:,.0f} states" if self.size[0] else why
 
 
@@ -143,7 +145,8 @@ def parse(line: str) -> Result:
             error=entry["error"], seconds=entry["seconds"], bytes=entry["bytes"],
             sites=tuple(_site(site) for site in entry.get("sites", ())),
             size=tuple(entry["size"]), preemptions=entry["preemptions"],
-            pct_bound=entry["pct_bound"], cpu_seconds=entry["cpu_seconds"],
+            pct_bound=entry["pct_bound"], pct_samples=entry["pct_samples"],
+            cpu_seconds=entry["cpu_seconds"],
         )  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
         raise JudgeError(f"the explorer printed no result: {line[:200]}") from error
