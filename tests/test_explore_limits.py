@@ -116,7 +116,25 @@ def test_pct_finds_a_bug_of_depth_two_as_often_as_its_bound_says(explorer: litmu
     assert found.pct_bound == pytest.approx(1 / (2 * found.depth), rel=1e-2)  # n = 2, k = depth
     count = next(outcome.count for outcome in found.outcomes if outcome.text == "1")
     assert count / many >= found.pct_bound
-    assert f"p >= 1/{2 * found.depth}" in found.coverage
+    assert f"{found.pct_samples:,} of them find it with p >= 1/{2 * found.depth}" in found.coverage
+    assert 0 < found.pct_samples < many  # the first walk did not know how long walks are
+
+
+def test_pct_states_no_bound_before_the_longest_walk_is_known(explorer: litmus.Explorer) -> None:
+    found = only(explorer, LOST, replace(STATES, sample=1, pct_depth=2))
+    assert (found.pct_bound, found.pct_samples, found.coverage) == (0, 0, "sampled")
+    again = only(explorer, LOST, replace(STATES, sample=2, pct_depth=2))  # all walks are as long
+    assert (again.pct_samples, again.depth) == (1, found.depth)
+
+
+def test_a_pct_depth_that_no_walk_has_is_refused() -> None:
+    with pytest.raises(UsageError, match="pct depth must be from 0 to 17, not 18"):
+        replace(STATES, sample=1, pct_depth=18).checked()
+    with Children() as children:
+        program = str(Builder(children).explorer())
+        for depth, said in (("17", "give one of --list"), ("18", "--pct 18: want a number from 0")):
+            ended = children.run([program, "--pct", depth], timeout_s=60)
+            assert (ended.code, said in ended.output) == (2, True)
 
 
 def test_pct_of_depth_one_does_not_find_it_and_claims_no_more(explorer: litmus.Explorer) -> None:
