@@ -166,6 +166,45 @@ STRESS_TWIN(guard_wake_unpaid, .of = "guard_sleep", .defect = "claims the wake a
 	.shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
+/* The system may refuse the heavy fence: then the poller sleeps no longer than a nap. Result: "nap
+ * over, work seen". */
+static void init_failing(void *at)
+{
+	struct state *state = at;
+
+	wp_guard_init(&state->guard, WP_GUARD_ASYMMETRIC);
+	wp_parker_init(&state->parker);
+}
+
+static void napping_poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+	bool has_failed = wp_guard_announce(&state->guard) != WP_OK;
+	int64_t until = WP_FOREVER;
+
+	if (has_failed && !wp_twin(guard_failure_unread))
+		until = wp_clock_ns() + WP_GUARD_NAP_NS;
+	if (!wp_load_acquire(&state->work))
+		result->r[0] = wp_parker_park_until(&state->parker, until) == WP_TIMEOUT;
+	wp_guard_leave(&state->guard);
+	result->r[1] = wp_load_relaxed(&state->work);
+}
+
+STRESS_TEST(guard_failing, .claim = "A poller whose heavy fence failed misses no work for long.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	.init = init_failing, .actors = {waking_producer, napping_poller}, .results = 2,
+	.blocking = 1, .failing_heavy = 1,
+	.outcomes = {
+		{"0,1", ACCEPTABLE, "it saw the work, or was woken for it"},
+		{"1,*", INTERESTING, "the fence failed, the nap is over: it looks again"},
+		{"0,0", FORBIDDEN, "woken without the work"},
+		{"asleep", FORBIDDEN, "a missed wakeup"},
+	});
+
+STRESS_TWIN(guard_failure_unread, .of = "guard_failing",
+	.defect = "the poller does not read that its heavy fence failed", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11);
+
 /* A signal that is not sticky: check and wait under the signaller's lock. */
 static void rendezvous_producer(void *at, stress_result *result)
 {

@@ -69,6 +69,8 @@ typedef struct stress_test {
 	int blocking;          /* 1: an actor may sleep (futex): one state at a time, watched */
 	int preemptions;       /* not 0: too large to be explored whole. SC: with so many
 				  preemptions at the most; TSO: one less; RC11: sampled */
+	int failing_heavy;     /* heavy fences of each actor that fail, at the most: in the
+				  explorer, where each of them may */
 	uint64_t min_samples;  /* REQUIRED is judged from here on */
 	stress_outcome outcomes[STRESS_OUTCOMES];
 	const struct stress_loops *loops; /* the engine's, made by STRESS_TEST */

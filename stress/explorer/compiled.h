@@ -96,6 +96,7 @@ typedef struct written {
 typedef struct top {
 	uint64_t turns; /* of loops that wait for others and change memory */
 	uint64_t interrupts;
+	uint64_t failed_fences;
 	written written;
 	stress_result result;
 } top;

@@ -136,21 +136,30 @@ top *compiled_top(void)
 	return (top *)(void *)explore_stack_end(compiled_actor) - 1;
 }
 
+/* Whether something happens that may, so many times at the most: the engine chooses. */
+static bool happens(uint64_t *times, uint64_t most, const wp__explore_site *site)
+{
+	explore_step choice = {.kind = EXPLORE_CHOOSE, .size = 8, .operand = 2,
+			       .order = EXPLORE_RELAXED, .location = NOTHING};
+
+	if (*times == most || !operate(choice, NULL, site))
+		return false;
+	++*times;
+	return true;
+}
+
 /* A wait whose word is as expected, and which a signal ends before anybody wakes it, was never seen
  * in the queue: so it need not enter it. Its system call is a fence all the same. */
 static bool is_interrupted(const explore_step *wait, char *place, const wp__explore_site *site)
 {
-	explore_step choice = {.kind = EXPLORE_CHOOSE, .size = 8, .operand = 2,
-			       .order = EXPLORE_RELAXED, .location = NOTHING};
 	explore_step fence = {.kind = EXPLORE_FENCE, .order = EXPLORE_SEQ_CST,
 			      .location = NOTHING};
 	explore_step look = {.kind = EXPLORE_LOAD, .size = wait->size, .order = EXPLORE_RELAXED,
 			     .location = NOTHING};
 
-	if (compiled_actor == NOTHING || compiled_top()->interrupts == explore_interrupts_most ||
-	    !operate(choice, NULL, site))
+	if (compiled_actor == NOTHING ||
+	    !happens(&compiled_top()->interrupts, explore_interrupts_most, site))
 		return false;
-	compiled_top()->interrupts++;
 	if (explore_waits_are_fences)
 		operate(fence, NULL, site);
 	return operate(look, place, site) == wait->expected;
@@ -173,6 +182,9 @@ uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int or
 		compiled_fail("%s: litmus_choose(%u): from 1 to %d are explored",
 			      compiled_now->test->name, (unsigned)operand, CHOICES_MOST);
 	if (kind == EXPLORE_HEAVY_FENCE) {
+		if (compiled_actor != NOTHING &&
+		    happens(&compiled_top()->failed_fences, explore_failing_heavy_most, site))
+			return 0; /* the system refused: it orders nothing */
 		operate(step, NULL, site);
 		return 1; /* works, overridden or not */
 	}

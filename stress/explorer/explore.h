@@ -26,6 +26,8 @@ typedef struct explore_options {
 				      look at the queue, whose lock empties an x86 buffer */
 	bool timeouts;             /* a wait with a deadline may time out */
 	int spurious;              /* spurious wakeups per wait, at the most */
+	int failing_heavy;         /* compiled code: heavy fences of a thread that fail, at the
+				      most */
 	bool any_spurious;         /* states: without a bound, and not counted */
 	bool merges_positions;     /* states: those that behave equally are one; outcomes are lost */
 	int loop_bound;            /* graphs: passes through an effectful loop; 0: no bound */

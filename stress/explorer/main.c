@@ -71,6 +71,7 @@ static void explore(explore_program *program, const explore_options *options,
 {
 	explore_turns_most = (uint64_t)options->loop_bound;
 	explore_interrupts_most = (uint64_t)options->spurious;
+	explore_failing_heavy_most = (uint64_t)options->failing_heavy;
 	explore_waits_are_fences = options->model == EXPLORE_TSO || options->linux_futex;
 	for (;;) {
 		explore_estimate((explore_size){0});
@@ -94,11 +95,14 @@ static void explore(explore_program *program, const explore_options *options,
 	}
 }
 
-/* What a scenario that is too large asks for, unless the command line asks for something else. */
+/* What a scenario asks for, and one that is too large unless the command line asks for something
+ * else. */
 static explore_options fitted(const struct origin *origin, explore_options options, bool by_states)
 {
 	int preemptions = origin->test ? origin->test->preemptions : 0;
 
+	if (origin->test && options.failing_heavy < origin->test->failing_heavy)
+		options.failing_heavy = origin->test->failing_heavy;
 	if (!preemptions || origin->is_whole || options.preemptions >= 0 || options.sample)
 		return options;
 	if (by_states) /* buffers multiply the states: one preemption less */

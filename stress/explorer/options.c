@@ -20,6 +20,7 @@ explore_override explore_overrides[EXPLORE_OVERRIDES];
 int explore_overrides_count;
 uint64_t explore_turns_most;
 uint64_t explore_interrupts_most;
+uint64_t explore_failing_heavy_most;
 bool explore_waits_are_fences;
 
 _Noreturn void explore_refuse(const char *option, const char *value, const char *allowed)
@@ -105,6 +106,7 @@ static const struct {
 	{"--jobs", INT, EXPLORE_JOBS, offsetof(explore_options, jobs)},
 	{"--estimate", WIDE, UINT64_MAX, offsetof(explore_options, descents)},
 	{"--spurious", INT, 100, offsetof(explore_options, spurious)},
+	{"--failing-heavy", INT, 100, offsetof(explore_options, failing_heavy)},
 	{"--pct", INT, EXPLORE_PCT_DEPTH, offsetof(explore_options, pct_depth)},
 	{"--sample", WIDE, UINT64_MAX, offsetof(explore_options, sample)},
 	{"--seed", WIDE, UINT64_MAX, offsetof(explore_options, seed)},

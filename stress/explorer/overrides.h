@@ -24,6 +24,9 @@ extern uint64_t explore_turns_most;
 /* Waits of an actor that a signal interrupts, at the most: as many as wake spuriously. */
 extern uint64_t explore_interrupts_most;
 
+/* Heavy fences of an actor that fail, at the most. */
+extern uint64_t explore_failing_heavy_most;
+
 /* A wait empties its thread's store buffer (TSO), or is a full fence (linux_futex). */
 extern bool explore_waits_are_fences;
 
