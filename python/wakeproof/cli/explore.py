@@ -49,6 +49,9 @@ def explore(
         typer.Option(metavar="N|grow", help="At most so many (engine states); grow: 0, 1, ..."),
     ] = None,
     spurious: Annotated[int, typer.Option(help="Spurious wakeups per wait, and signals.")] = 0,
+    failing_heavy: Annotated[
+        int, typer.Option(help="Heavy fences of each actor that fail, at the most.")
+    ] = 0,
     timeouts: Annotated[bool, typer.Option(help="Waits with a deadline may time out.")] = True,
     loop_bound: Annotated[
         int, typer.Option(help="Passes through a loop that writes (0: no bound).")
@@ -105,7 +108,8 @@ def explore(
     options = ExploreOptions(
         models=models_of(("sc,tso" if engine == "states" else "all") if model is None else model),
         engine=engine, loop_bound=loop_bound, preemptions=bound, grows=grows,
-        timeouts=timeouts, spurious=spurious, sample=samples, pct_depth=depth, seed=seed,
+        timeouts=timeouts, spurious=spurious, failing_heavy=failing_heavy,
+        sample=samples, pct_depth=depth, seed=seed,
         linux_futex=_one_of("--futex", futex, ("none", "linux")) == "linux",
         c11_release_sequence=_one_of(
             "--release-sequence", release_sequence, ("c++20", "c11")

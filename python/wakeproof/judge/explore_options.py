@@ -53,6 +53,7 @@ class ExploreOptions:
     grows: bool = False
     timeouts: bool = True
     spurious: int = 0
+    failing_heavy: int = 0
     linux_futex: bool = False
     c11_release_sequence: bool = False
     paper_scb: bool = False
@@ -83,6 +84,7 @@ class ExploreOptions:
             raise UsageError("engine states knows sc and tso: give --model sc or tso")
         _within("loop bound", self.loop_bound, 0, 1_000_000)
         _within("spurious wakeups", self.spurious, 0, 100)
+        _within("failing heavy fences", self.failing_heavy, 0, 100)
         _within("samples", self.sample, 0, 2**63 - 1)
         _within("pct depth", self.pct_depth, 0, PCT_DEPTH)
         _within("seed", self.seed, 0, 2**63 - 1)
@@ -119,6 +121,7 @@ class ExploreOptions:
             "--max-seconds", f"{self.seconds:.3f}",
         ]  # fmt: skip
         found += ["--jobs", str(self.jobs)] if self.jobs > 1 else []
+        found += ["--failing-heavy", str(self.failing_heavy)] if self.failing_heavy else []
         found += ["--estimate", str(self.estimate)] if self.estimate else []
         found += ["--replay", self.replay] if self.replay else []
         found += ["--minimal", self.minimal] if self.minimal else []
