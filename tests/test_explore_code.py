@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from wakeproof import paths
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.explore import ExploreReport, explore
 from wakeproof.judge.explore_options import ExploreOptions, Model
@@ -198,6 +199,24 @@ def test_a_wait_is_a_fence_however_it_ends(linux: bool) -> None:
         late = {text for text in judged.result.texts if text.startswith("0,0")}
         weak = judged.model is Model.RC11 and not linux  # there it orders nothing
         assert (judged.model, late) == (judged.model, {"0,0,0", "0,0,1"} if weak else set())
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_heavy_fence_fails_where_that_is_asked_for(failing: int) -> None:
+    options = ExploreOptions(engine="both", failing_heavy=failing)
+    guard = [paths.sources() / "stress" / "guard.c"]
+    [scenario] = explore(guard, "^guard_asymmetric$", options, twins=False).scenarios
+    for judged in scenario.judged:  # it does not read that its fence failed
+        lost = failing == 1 and judged.model is not Model.SC
+        assert ("0,0" in judged.result.texts, judged.result.exhaustive) == (lost, True)
+
+
+def test_a_poller_that_does_not_read_that_its_heavy_fence_failed_is_caught() -> None:
+    guard = [paths.sources() / "stress" / "guard.c"]
+    found = explore(guard, "^(guard_failing|guard_failure_unread)$", ExploreOptions(engine="both"))
+    assert [scenario.status for scenario in found.scenarios] == [HELD]
+    [twin] = found.twins
+    assert (twin.status, twin.messages) == (HELD, ())
 
 
 def test_an_order_for_a_place_where_nothing_stands_is_refused() -> None:
