@@ -129,7 +129,8 @@ def _legend(found: AuditReport) -> str:
         + f"\ntraces: {found.traces.text}"
         + _observed(found)
         + f"\norders: {total} sites have a weaker order; {good} of these are killed in a scenario "
-        f"by it or explained in their comment ({found.orders.count(EXPLAINED)})."
+        f"by it or explained in their comment ({found.orders.count(EXPLAINED)}). "
+        f"{found.orders.rests}."
         + _linear(found)
         + f"\nstress ran in mode {facts.mode} on {facts.machine}, {facts.cpus_allowed} CPUs "
         f"allowed, {facts.compiler}, seed {facts.seed}."

@@ -21,8 +21,8 @@ STYLES = {
     reports.KILLED: "green", reports.EXPLAINED: "yellow", reports.SURVIVED: "bold red",
     reports.KEPT_YET_KILLED: "bold red", reports.RELAXED: "dim",
 }  # fmt: skip
-COLUMNS = ("site", "where", "order", "weaker", "verdict", "killed by", "model", "outcome",
-           "at", "explored in full by")  # fmt: skip
+COLUMNS = ("site", "where", "order", "weaker", "verdict", "killed by", "model", "as it is",
+           "outcome", "at", "explored in full by")  # fmt: skip
 
 
 def orders(
@@ -75,6 +75,7 @@ def summary(found: OrdersReport) -> dict[str, Any]:
     return {
         "judge": "orders", "holds": found.ok, "score": good, "of": total,
         "seconds": round(found.seconds, 3), "runs": found.runs, "unusable": found.unusable,
+        "baselines": found.baselines,
         "sites": [
             {"status": s.status, "message": s.message, "doubt": s.doubt, **s.__dict__}
             for s in found.sites
@@ -107,8 +108,9 @@ def show(screen: Console, found: OrdersReport) -> None:
     counts = ", ".join(
         f"{found.count(status)} {status}" for status in STYLES if found.count(status)
     )
+    screen.print(f"\n{found.rests}", markup=False, soft_wrap=True)
     screen.print(
-        f"\n{good} of {total} sites killed or explained ({counts}), {found.runs} runs in "
+        f"{good} of {total} sites killed or explained ({counts}), {found.runs} runs in "
         f"{found.seconds:.0f} s",
         style="green" if found.ok else "bold red", markup=False,
     )  # fmt: skip
@@ -122,6 +124,6 @@ def _row(site: SiteReport, mutant: MutantReport) -> list[object]:
     return [
         site.label, f"{site.file}:{site.line}", site.order, mutant.weaker,
         Text(verdict, style=style), kill.scenario if kill else "",
-        kill.model.label if kill else "", kill.outcome if kill else "", kill.at if kill else "",
-        judges,
+        kill.model.label if kill else "", reports.extent(kill.baseline) if kill else "",
+        kill.outcome if kill else "", kill.at if kill else "", judges,
     ]  # fmt: skip

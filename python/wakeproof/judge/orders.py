@@ -176,7 +176,7 @@ class _Audit:
                 runs.append(Run(scenario.name, model, f"error: {error}", 0, 0.0))
                 continue
             if judged.worst is not None:
-                kill = self._kill(scenario, judged, mutant)
+                kill = self._kill(baseline, judged, mutant)
                 break
             result = judged.result
             runs.append(Run(
@@ -205,9 +205,10 @@ class _Audit:
         [judged] = explore_grading.judge_scenario(scenario, [result], self._labels).judged
         return judged, ""
 
-    def _kill(self, scenario: Scenario, judged: Judged, mutant: Mutant) -> Kill:
-        worst = judged.worst
+    def _kill(self, baseline: _Baseline, judged: Judged, mutant: Mutant) -> Kill:
+        scenario, worst = baseline.scenario, judged.worst
         assert worst is not None
+        assert baseline.judged is not None
         options = replace(
             self._options, models=(judged.model,), engine=judged.result.engine,
             orders=mutant.overrides,
@@ -219,7 +220,7 @@ class _Audit:
         saved = explore_tokens.save(token, worst.found, self._save) if self._save else None
         return Kill(
             scenario.name, judged.model, worst.found.text, worst.found.verdict, worst.reason,
-            judged.broken_at, token.text, saved,
+            judged.broken_at, token.text, saved, baseline.judged.result.coverage,
         )  # fmt: skip
 
     def _each(self, work: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:

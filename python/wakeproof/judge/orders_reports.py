@@ -12,9 +12,22 @@ KILLED, EXPLAINED, SURVIVED = "killed", "explained", "survived"
 KEPT_YET_KILLED, RELAXED = "kept, yet killed", "relaxed"
 
 
+EXTENTS = {"exhaustive": "whole", "bounded": "bounded", "sampled": "sampled"}
+CUT_SHORT = "cut short"  # by a limit of time, memory or executions
+
+
+def extent(coverage: str) -> str:
+    """Return how much of a scenario an exploration with such a coverage saw, in a word or two."""
+    return EXTENTS.get(coverage.partition(":")[0], CUT_SHORT)
+
+
 @dataclass(frozen=True)
 class Kill:
-    """The evidence that an order is needed."""
+    """The evidence that an order is needed: the scenario holds as it is, and fails without.
+
+    `baseline`: how much of it was explored as it is, under the same model, bounds and limits.
+    What was not explored whole may show the same with the order as it is.
+    """
 
     scenario: str
     model: Model
@@ -24,6 +37,7 @@ class Kill:
     at: str  # the label where it shows best
     token: str
     saved: Path | None
+    baseline: str
 
 
 @dataclass(frozen=True)
@@ -115,6 +129,24 @@ class OrdersReport:
     def count(self, status: str) -> int:
         """Return how many sites have `status`."""
         return sum(site.status == status for site in self.sites)
+
+    @property
+    def baselines(self) -> dict[str, int]:
+        """Return how many kills rest on a scenario that holds as it is: whole, bounded, ..."""
+        rest = [
+            extent(mutant.kill.baseline)
+            for site in self.sites for mutant in site.mutants if mutant.kill
+        ]  # fmt: skip
+        return {kind: rest.count(kind) for kind in (*EXTENTS.values(), CUT_SHORT) if kind in rest}
+
+    @property
+    def rests(self) -> str:
+        """Return the same in words."""
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.baselines.items())
+        return (
+            f"{sum(self.baselines.values())} weaker orders are killed; the scenario that kills "
+            f"holds as it is, explored under the same model and bounds: {counts or 'none'}"
+        )
 
     @property
     def score(self) -> tuple[int, int]:
