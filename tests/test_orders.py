@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,13 @@ from wakeproof.judge.orders_reports import (
     OrdersReport,
     Run,
     SiteReport,
+    extent,
 )
 from wakeproof.judge.orders_sites import ONE_WEAKER, Mutant, selected
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 SCENARIO = Path(__file__).parent / "scenarios" / "orders.c"
-KILL = Kill("s", Model.RC11, "1,0", "ended", "because", "[A2]", "token", None)
+KILL = Kill("s", Model.RC11, "1,0", "ended", "because", "[A2]", "token", None, "exhaustive")
 FULL = Run("s", Model.RC11, "exhaustive", 3, 0.0)
 PART = Run("s", Model.RC11, "not exhaustive: time limit", 3, 10.0)
 
@@ -87,6 +89,19 @@ def test_the_score_leaves_relaxed_sites_out_and_a_broken_scenario_fails() -> Non
     assert not report(*sites).ok
     assert report(*sites[:3]).ok
     assert not report(*sites[:3], unusable=("s RC11: does not hold as it is",)).ok
+
+
+def test_a_kill_says_how_much_of_the_scenario_holds_as_it_is() -> None:
+    coverages = {
+        "exhaustive": "whole", "bounded: preemptions, at most 2": "bounded", "sampled": "sampled",
+        "not exhaustive: time limit, of about 5 states": "cut short", "bounded: loops": "bounded",
+    }  # fmt: skip
+    kills = [MutantReport("relaxed", replace(KILL, baseline=c), ()) for c in coverages]
+    assert [extent(coverage) for coverage in coverages] == list(coverages.values())
+    found = report(site("", *kills), site("", NEEDLESS))
+    assert found.baselines == {"whole": 1, "bounded": 2, "sampled": 1, "cut short": 1}
+    assert found.rests.startswith("5 weaker orders are killed;")
+    assert found.rests.endswith("1 whole, 2 bounded, 1 sampled, 1 cut short")
 
 
 # Sites.
@@ -196,10 +211,24 @@ def test_a_scenario_that_fails_by_itself_is_no_evidence(explained: Callable[[str
 
 
 @pytest.mark.slow
+def test_a_kill_by_a_scenario_that_is_sampled_as_it_is_says_so(
+    explained: Callable[[str], Path],
+) -> None:
+    file = explained("")
+    file.write_text(file.read_text().replace("(orders_passing,", "(orders_passing, "
+                                             ".preemptions = 1,"))  # fmt: skip
+    found = orders([file], "A[12]|B2")
+    kills = [mutant.kill for one in found.sites for mutant in one.mutants]
+    assert [kill and kill.baseline for kill in kills] == ["sampled", "sampled", "exhaustive"]
+    assert found.baselines == {"whole": 1, "sampled": 2}
+
+
+@pytest.mark.slow
 def test_the_command_fails_and_says_what_to_do(wakeproof: Command, tmp_path: Path) -> None:
     ended = wakeproof("orders", str(SCENARIO), "-t", "A[123]", "--save", str(tmp_path / "saved"))
     assert ended.returncode == 1
     assert "[A3] relaxed instead of release: 1 exhaustive runs show nothing bad" in ended.stdout
+    assert "under the same model and bounds: 2 whole" in ended.stdout
     assert "2 of 3 sites killed or explained (2 killed, 1 survived)" in ended.stdout
     saved = sorted((tmp_path / "saved").glob("*.json"))
     assert len(saved) == 2
