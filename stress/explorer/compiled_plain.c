@@ -185,6 +185,7 @@ static void plain_write(char *place, unsigned long size, const void *from)
 	if (!compiled_is_state(place, size, true, from))
 		return;
 	compiled_settle();
+	compiled_found_nothing();
 	compiled_mark(place, (unsigned)size, UNWRITTEN);
 	compiled_top()->written = (written){place, (unsigned)size, from};
 }

@@ -128,8 +128,7 @@ HOOKS(1)
 HOOKS(2)
 HOOKS(4)
 HOOKS(8)
-HOOK(__tsan_read16)
-HOOK(__tsan_write16)
+HOOKS(16)
 HOOK(__tsan_func_entry)
 void __tsan_init(void);
 void __tsan_func_exit(void);
