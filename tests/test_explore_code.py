@@ -105,6 +105,7 @@ COPIES = {
     "copies_overlap": {"0", "65"},
     "copies_many": {"0", "5"},
     "copies_itself": {"0", "7"},
+    "copies_itself_again": {"0", "77"},
     "copies_bytes": {"0", "700"},
     "copies_into_atomic": {"0", "7"},
     "copies_of_atomics": {"0", "43"},

@@ -114,6 +114,10 @@ WRITER(copy_itself, state->copy.low = 7; struct record *volatile same = &state->
        state->copy = *same)
 TEST(copies_itself, copy_itself, read_copy);
 
+WRITER(copy_itself_again, state->copy.low = 7; struct record *volatile same = &state->copy, local;
+       memcpy(&local, same, sizeof(local)); state->copy = *same; state->copy.high = local.low)
+TEST(copies_itself_again, copy_itself_again, read_copy);
+
 WRITER(write_byte, ((char *)&state->copy.wide)[0] = 7)
 TEST(copies_bytes, write_byte, read_copy);
 
