@@ -82,10 +82,21 @@ def operation(event: Event) -> str:
             return f"futex wait {place} while {event.expected}"
         case "wake":
             return f"futex wake {place} {event.operand}"
+        case "choose":
+            return _choice(event)
         case "fail":
             return f"assertion fails: {event.text or (event.site.what if event.site else '')}"
         case _:
             return event.kind.replace("_", " ")
+
+
+def _choice(event: Event) -> str:
+    what = event.site.what if event.site else ""
+    if what.endswith("HEAVY_FENCE"):
+        return "heavy fence fails" if event.value else "heavy fence works"
+    if what == "futex_wait":
+        return "a signal comes" if event.value else "no signal comes"
+    return f"choose {event.value} of {event.operand}"
 
 
 def number(value: int) -> str:
