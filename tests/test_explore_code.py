@@ -11,6 +11,7 @@ from wakeproof import paths
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.explore import ExploreReport, explore
 from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explore_trace import operation
 from wakeproof.judge.explored import check, hook_copies
 from wakeproof.judge.grading import HELD, VIOLATED
 from wakeproof.judge.process import Children
@@ -218,6 +219,11 @@ def test_a_poller_that_does_not_read_that_its_heavy_fence_failed_is_caught() -> 
     assert [scenario.status for scenario in found.scenarios] == [HELD]
     [twin] = found.twins
     assert (twin.status, twin.messages) == (HELD, ())
+    for judged in twin.judged:
+        for lost in [found for found in judged.result.outcomes if found.text == "asleep"]:
+            assert [operation(event) for event in lost.example if event.kind == "choose"] == [
+                "heavy fence fails"
+            ]
 
 
 def test_an_order_for_a_place_where_nothing_stands_is_refused() -> None:
