@@ -47,7 +47,7 @@ enum explore_kind {
 	EXPLORE_END,         /* the thread has finished */
 	EXPLORE_ABANDON,     /* an assumption does not hold: this execution does not count */
 	EXPLORE_FAIL,        /* an assertion does not hold: `text` says which */
-	EXPLORE_CHOOSE,      /* gives any of 0 .. operand - 1; states engine only, no memory */
+	EXPLORE_CHOOSE,      /* gives any of 0 .. operand - 1; no memory */
 };
 
 enum explore_order { /* in the order of C11's enumeration, plain first */
