@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_block.c - how a poller's block may end: conform_guard.c with naps, timeouts, interrupts.
+ *
+ *   napper, for ever                           blocker, for ever
+ *   poll; announce; the fence may fail         poll; announce; look again
+ *   look again; block until a wake,            block until a wake, the deadline or a handler;
+ *   or for a while if the fence failed         a handler: block again, or leave
+ *   leave, and keep what that tells            keep what the block tells
+ *
+ * Why it works  The explorer's heavy fence never fails, and under SC it does nothing: so a choice
+ *               stands for what it returns. `told` is 1 if the poller was told that nobody claimed
+ *               its wake.
+ * Spec          specs/Guard.tla. Compared by wakeproof conform -t guard. */
+#include "error.h"
+#include "guard.h"
+#include "litmus.h"
+#include "stress.h"
+
+enum { ITEMS = 3, SOON_NS = 30000 };
+
+struct state {
+	_Alignas(64) wp_guard guard;
+	_Alignas(64) wp_atomic(uint64_t) queue;
+	_Alignas(64) wp_rendezvous rendezvous;
+	_Alignas(64) int event;
+	_Alignas(64) wp_atomic(uint64_t) told;
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_guard_init(&state->guard, WP_GUARD_ASYMMETRIC);
+	wp_rendezvous_init(&state->rendezvous, WP_GUARD_SYMMETRIC);
+	state->event = wp_event_open();
+}
+
+static void fini(void *at)
+{
+	wp_event_close(((struct state *)at)->event);
+}
+
+/* Takes items until there is none. */
+static void poll_all(struct state *state)
+{
+	for (;;) {
+		unsigned item = litmus_choose(ITEMS + 1); /* [Poll] */
+
+		if (item < ITEMS)
+			litmus_fetch_and(&state->queue, ~(UINT64_C(1) << item), relaxed); /* [Take] */
+		else if (litmus_load(&state->queue, relaxed) == 0) /* [Empty] */
+			return;
+	}
+}
+
+static void tell(struct state *state, bool nobody_claimed)
+{
+	litmus_store(&state->told, nobody_claimed, relaxed); /* [Told] */
+}
+
+static bool has_work(struct state *state)
+{
+	return litmus_load(&state->queue, relaxed) != 0; /* [Check] */
+}
+
+static bool nap_is_over(void)
+{
+	return litmus_choose(2) == 1; /* [Nap] */
+}
+
+_Noreturn static void napper(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;) {
+		bool naps;
+
+		poll_all(state);
+		naps = wp_guard_announce(&state->guard) != WP_OK;
+		if (litmus_choose(2) == 1) /* [Fails] */
+			naps = !wp_twin(conform_failure_unread);
+		if (!has_work(state))
+			while (!(naps && nap_is_over()) && !wp_event_take(state->event))
+				continue;
+		tell(state, wp_guard_leave(&state->guard));
+	}
+}
+
+static void produce(struct state *state, int item)
+{
+	litmus_fetch_or(&state->queue, UINT64_C(1) << item, release); /* [Push] */
+	if (wp_guard_signal(&state->guard))
+		wp_event_signal(state->event);
+}
+
+static void producer_1(void *at, stress_result *result)
+{
+	(void)result;
+	produce(at, 0);
+}
+
+static void producer_2(void *at, stress_result *result)
+{
+	(void)result;
+	produce(at, 1);
+}
+
+/* True: nobody claimed the wake. */
+static bool block(wp_rendezvous *rendezvous, bool leaves)
+{
+	int64_t deadline_ns = wp_clock_ns() + SOON_NS;
+	int rc;
+
+	if (!leaves)
+		return wp_rendezvous_block(rendezvous, deadline_ns) == WP_TIMEOUT;
+	rc = wp_rendezvous_block_interruptible(rendezvous, deadline_ns);
+	if (rc == WP_INTERRUPTED && !wp_twin(conform_interrupt_unleft))
+		return wp_guard_leave(&rendezvous->guard);
+	return rc == WP_TIMEOUT;
+}
+
+/* It blocks again after a handler, or leaves, always. */
+_Noreturn static void blocker(void *at, stress_result *result)
+{
+	struct state *state = at;
+	bool leaves = litmus_choose(2) == 1; /* [Start] */
+
+	(void)result;
+	for (;;) {
+		poll_all(state);
+		wp_guard_announce(&state->rendezvous.guard);
+		if (has_work(state))
+			tell(state, wp_guard_leave(&state->rendezvous.guard));
+		else
+			tell(state, block(&state->rendezvous, leaves));
+	}
+}
+
+static void meet(struct state *state, int item)
+{
+	litmus_fetch_or(&state->queue, UINT64_C(1) << item, release); /* [Push] */
+	wp_rendezvous_signal(&state->rendezvous);
+}
+
+static void meeting_producer_1(void *at, stress_result *result)
+{
+	(void)result;
+	meet(at, 0);
+}
+
+static void meeting_producer_2(void *at, stress_result *result)
+{
+	(void)result;
+	meet(at, 1);
+}
+
+STRESS_TEST(conform_guard_nap, .claim = "The guard whose heavy fence may fail is the specified one.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state), .init = init,
+	.fini = fini, .actors = {napper, producer_1, producer_2}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
+STRESS_TEST(conform_guard_interrupted, .claim = "So is the block that a handler may end.",
+	.upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state), .init = init,
+	.fini = fini, .actors = {blocker, meeting_producer_1, meeting_producer_2}, .results = 1,
+	.blocking = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "the poller goes on for ever"}});
