@@ -17,7 +17,7 @@ from typing import Any
 from wakeproof.errors import JudgeError
 from wakeproof.judge.explore_labels import TWIN, Labels
 
-CHOOSE, WAIT, END = 19, 11, 16
+LOAD, CHOOSE, WAIT, END = 1, 19, 11, 16
 """Kinds in ``program.h``."""
 _NAMED = re.compile(r"/\* \[(\w+)\] \*/\s*$")
 _CALL = re.compile(r'WP__SITE\("(\w+)"\)')

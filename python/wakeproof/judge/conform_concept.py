@@ -60,6 +60,7 @@ class Concept:
     joined: str = ""  # what that is, in words
     bounded: Mapping[str, str] = field(default_factory=dict)  # action -> what its bound adds
     declares: str = ""  # TLA: what `bounded` needs
+    added: tuple[str, ...] = ()  # actions of `declares` that stand beside the spec's
     keeps: Callable[[str, tuple[str, ...], Mapping[str, Any], Mapping[str, Any]], bool] | None = (
         None
     )

@@ -49,6 +49,7 @@ def module_text(concept: Concept, *, bounded: bool) -> str:
             bound = _bound(concept, name, arguments) if bounded else "TRUE"
             definitions.append(f"{own} == {call} /\\ {bound}")
             names.append(own)
+    names += concept.added if bounded else ()
     text = [f"---- MODULE Conform{concept.module} ----", f"EXTENDS {concept.module}"]
     text += [concept.declares] if bounded else []
     text += definitions
@@ -71,15 +72,18 @@ def graph(
 ) -> tuple[StateGraph, list[Action]]:
     """Return the spec's graph and, per edge, its action with arguments; no intended end's loop.
 
+    With `constants` it is a twin, whose own actions the table need not know: they have no
+    arguments, and where the table bounds the spec they are left out (the twin stops there).
+
     Raises:
         JudgeError: TLC failed, or the table's actions are not the spec's.
     """
     values = {**concept.constants, **(constants or {})}
     found = _dump(concept, specs, children, values, bounded=False)
-    edges = _checked(concept, found)
+    edges = _checked(concept, found, is_twin=bool(constants))
     if concept.bounded:
         found = _dump(concept, specs, children, values, bounded=True)
-        known = actions(concept)
+        known = {**actions(concept), **{name: (name, ()) for name in concept.added}}
         edges = [(a, b, known[name]) for a, b, name in found.edges]
     found.edges = [(a, b, action[0]) for a, b, action in edges]
     return found, [action for _, _, action in edges]
@@ -99,7 +103,8 @@ def _dump(
         config.write_text("\n".join(["INIT ConformInit", "NEXT ConformNext", "CONSTANTS", *lines]),
                           encoding="utf-8")  # fmt: skip
         result = tlc.run(
-            module, config, children=children, timeout_s=TIMEOUT_S, jvm=tlc.LARGE_JVM,
+            module, config, children=children, timeout_s=TIMEOUT_S,
+            jvm=tlc.SHORT_JVM if concept.is_quick else tlc.LARGE_JVM,
             options=("-deadlock", "-dump", "dot,actionlabels", str(private / "graph")),
         )  # fmt: skip
         if result.outcome is not tlc.Outcome.OK:
@@ -108,9 +113,12 @@ def _dump(
             return dot.read(stream)
 
 
-def _checked(concept: Concept, found: StateGraph) -> list[tuple[int, int, Action]]:
+def _checked(
+    concept: Concept, found: StateGraph, *, is_twin: bool
+) -> list[tuple[int, int, Action]]:
     """Return the edges of the generated actions, which must be those of Next, and no others."""
     known = actions(concept)
+    names = {name for name, _ in known.values()}
     own: dict[str, set[tuple[int, int]]] = {}
     theirs: dict[str, set[tuple[int, int]]] = {}
     edges = []
@@ -118,6 +126,8 @@ def _checked(concept: Concept, found: StateGraph) -> list[tuple[int, int, Action
         if name in known:
             edges.append((source, target, known[name]))
             own.setdefault(known[name][0], set()).add((source, target))
+        elif is_twin and name not in names and name != "Finished":
+            edges.append((source, target, (name, ())))
         elif source != target or name not in ("Finished", "Terminating"):
             theirs.setdefault(name, set()).add((source, target))
     for name in own.keys() | theirs.keys():

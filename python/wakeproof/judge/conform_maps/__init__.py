@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from wakeproof.judge.conform_concept import Concept
+from wakeproof.judge.conform_maps.block import GUARD_INTERRUPTED, GUARD_NAP
 from wakeproof.judge.conform_maps.carrier import CARRIER_ONE, CARRIER_TWO
 from wakeproof.judge.conform_maps.guard import GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS
 from wakeproof.judge.conform_maps.idleset import IDLESET
@@ -13,6 +14,6 @@ from wakeproof.judge.conform_maps.search import SEARCH, SEARCH_LONG
 from wakeproof.judge.conform_maps.ticket import TICKET
 
 CONCEPTS: tuple[Concept, ...] = (
-    PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, MPSC, MPSC_THREE,
-    CARRIER_ONE, CARRIER_TWO, SEARCH, SEARCH_LONG,
+    PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, GUARD_NAP,
+    GUARD_INTERRUPTED, MPSC, MPSC_THREE, CARRIER_ONE, CARRIER_TWO, SEARCH, SEARCH_LONG,
 )  # fmt: skip
