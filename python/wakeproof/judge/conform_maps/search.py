@@ -73,8 +73,7 @@ LOOKS = (
     ("Q14", "Q10"),
 )  # fmt: skip
 OTHERS = (
-    ("To", "Q1"), ("Q1", "Q2"), ("C7", "C5"), ("C5", "futex_wake"), ("C3", "futex_wake"),
-    ("Sleep", "Word"),
+    ("To", "Q1"), ("Q1", "Q2"), ("C7", "C5"), ("Sleep", "Word"),
 )  # fmt: skip
 SUBMITTER = (('"s1"',), ('"s2"',))
 CARRIERS = (('"c1"',), ('"c2"',))
@@ -116,7 +115,7 @@ SEARCH_LONG = Concept(
     flags=("--wrap", "ticket->next=2", "--wrap", "ticket->serving=2"),
     joins=(*POP, *LOOKS, *OTHERS),
     keeps=keeps,
-    joined="a pop; both reads of a front; the test for alone; a wake with its system call",
+    joined="a pop; both reads of a front; the test for alone",
     spec_twin={"Twin": '"no_recheck_release"'},
     code_twins=("search_no_recheck_release",),
     is_quick=False,

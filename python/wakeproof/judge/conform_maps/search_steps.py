@@ -10,7 +10,8 @@ from wakeproof.judge.conform_code import At, Step
 from wakeproof.judge.conform_concept import DROPPED, HIDDEN, WAIT
 
 CARRIER = 7 * 128  # bytes; of the places below: in a carrier
-TAIL, FIRST, HEAD = 128, 256, 264
+TAIL, FIRST, HEAD, SERVING = 128, 256, 264, 641
+TICKETS = 4  # numbers are kept by two bits
 WHY = {
     "C4": "alone", "N1": "snapshot", "N2": "stop", "R": "recheck", "P": "own", "C2": "left",
     "LookOwn": "look", "Snapshot": "recruit",
@@ -53,8 +54,12 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
             is_own = carrier == own
             if place != HEAD:
                 return HIDDEN  # the inbox
+            if not _gives_back(step, carrier):
+                return f"Keep the ticket {thread}"
             took = front(step.pre, carrier) != front(step.post, carrier)
             return f"Pop {thread}" if took or (is_own and why != "nothing") else HIDDEN
+        case "C3" | "C7":
+            return f"{SITES[step.site]} {thread}{'' if _is_told(step) else ' silently'}"
         case "Sleep":
             if not step.moves:
                 return DROPPED
@@ -67,12 +72,27 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
     return f"{name} {thread}" if name else HIDDEN
 
 
+def _gives_back(step: Step, carrier: int) -> bool:
+    """Say whether the pop, which ends with [T5], has given back one ticket and no other."""
+    at = carrier * CARRIER + SERVING
+    return (step.post.word(at) - step.pre.word(at)) % TICKETS == 1
+
+
+def _is_told(step: Step) -> bool:
+    """Say whether the thread whose word was changed gets the system call next, if it was."""
+    word, then = step.what.offset, step.post.pending(step.thread)
+    return step.pre.word(word) == step.post.word(word) or (
+        then.site == "futex_wake" and then.offset == word
+    )
+
+
 SITES = {
     "Q3": "Publish", "C4": "LoadWord", "C3": "Wake", "N1": "Start", "N2": "Stop", "C7": "Recruit",
     "C9": "LoadParked", "Q12": "LoadTail", "C8": "LoadWaking", "C1": "Advertise", "I1": "SetIdle",
     "I2": "ClearIdle", "C2": "Leave", "End": "End", "S": "", "P": "", "R": "", "Q10": "",
-    "Q4": "", "Q11": "", "T5": "",
+    "Q4": "", "Q11": "", "futex_wake": "", "T5": "Release",
 }  # fmt: skip
+"""[T5] is part of a pop; a release of its own is no step of the spec."""
 
 
 def _front(step: Step, thread: str, own: int, why: str) -> str:
