@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from wakeproof import errors, report
-from wakeproof.cli import paths
+from wakeproof.cli import paths, spec_twins
 from wakeproof.cli import traces as recorded
 from wakeproof.errors import UsageError
 from wakeproof.judge import conform as judge
@@ -33,6 +33,9 @@ def conform(
     by_paths: Annotated[
         bool, typer.Option("--paths", help="Run the code along paths over every edge of the spec.")
     ] = False,
+    by_spec_twins: Annotated[
+        bool, typer.Option("--spec-twins", help="Every twin of every spec: all must differ.")
+    ] = False,
 ) -> None:
     """Compare the state graph of the compiled code with TLC's of its spec; twins must differ.
 
@@ -47,9 +50,15 @@ def conform(
       wakeproof conform --traces 2000    what real threads did must be behaviours of the specs
 
       wakeproof conform --paths          tests made from TLC's graphs, followed by the code
+
+      wakeproof conform --spec-twins     every twin of every spec differs, or has a reason not to
     """
-    if by_paths and traces:
-        raise UsageError("--paths, --traces: each runs instead of the comparison; give one")
+    if sum((by_paths, bool(traces), by_spec_twins)) > 1:
+        raise UsageError(
+            "--paths, --traces, --spec-twins: each runs instead of the comparison; give one"
+        )
+    if by_spec_twins:
+        spec_twins.compare(pattern, as_json=as_json)
     if by_paths:
         paths.follow(pattern, twins=twins, as_json=as_json)
     screen = report.console(stderr=as_json)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,16 +95,12 @@ def conform(
         JudgeError: TLC or the explorer gave no graph.
         MissingToolError: no Java, no TLC or no C compiler.
     """
-    is_named = finder(pattern)
-    chosen = [concept for concept in CONCEPTS if is_named(concept.name)]
-    if not chosen:
-        known = ", ".join(concept.name for concept in CONCEPTS)
-        raise UsageError(f"no concept matches {pattern!r}; there are {known}")
+    concepts = chosen(pattern)
     begin = time.monotonic()
     results = []
     with Children() as children:
         judge = Judge(children)
-        for concept in chosen:
+        for concept in concepts:
             for spec_twin, code_twin in _variants(
                 concept, twins=twins and (slow_twins or concept.is_quick)
             ):
@@ -113,6 +109,20 @@ def conform(
                 if progress:
                     progress(result)
     return ConformReport(tuple(results), time.monotonic() - begin)
+
+
+def chosen(pattern: str | None) -> list[Concept]:
+    """Return the concepts whose name matches (None: all).
+
+    Raises:
+        UsageError: not a regular expression, or nothing matches.
+    """
+    is_named = finder(pattern)
+    found = [concept for concept in CONCEPTS if is_named(concept.name)]
+    if not found:
+        known = ", ".join(concept.name for concept in CONCEPTS)
+        raise UsageError(f"no concept matches {pattern!r}; there are {known}")
+    return found
 
 
 def _variants(concept: Concept, *, twins: bool) -> list[tuple[bool, str | None]]:
@@ -131,13 +141,13 @@ class Judge:
         self.sources = paths.sources()
         self.builder = Builder(children)
         self.labels = explore_labels.read(self.sources)
-        self._specs: dict[tuple[str, bool], tuple[StateGraph, list[conform_spec.Action]]] = {}
+        self._spec: tuple[object, tuple[StateGraph, list[conform_spec.Action]]] | None = None
         self._codes: dict[tuple[str, str | None], Dump] = {}
 
     def compare(self, concept: Concept, *, spec_twin: bool, code_twin: str | None) -> ConformResult:
         """Compare one concept."""
         begin = time.monotonic()
-        spec, actions = self.spec(concept, spec_twin=spec_twin)
+        spec, actions = self.spec(concept, concept.spec_twin if spec_twin else None)
         dump = self.code(concept, code_twin)
         numbers: dict[str, int] = {HIDDEN: INVISIBLE}
         spec_graph = spec_side(concept, spec, actions, numbers)
@@ -155,17 +165,15 @@ class Judge:
         )  # fmt: skip
 
     def spec(
-        self, concept: Concept, *, spec_twin: bool
+        self, concept: Concept, constants: Mapping[str, str] | None = None
     ) -> tuple[StateGraph, list[conform_spec.Action]]:
-        """Return TLC's graph, and per edge its action with arguments."""
-        key = (concept.name, spec_twin)
-        if key not in self._specs:
-            self._specs.clear()
-            twin = concept.spec_twin if spec_twin else None
-            self._specs[key] = conform_spec.graph(
-                concept, self.sources / "specs", self.children, twin
-            )
-        return self._specs[key]
+        """Return TLC's graph, and per edge its action with arguments; `constants`: of a twin."""
+        key = (concept.name, tuple((constants or {}).items()))
+        if self._spec is None or self._spec[0] != key:
+            self._spec = None
+            specs = self.sources / "specs"
+            self._spec = key, conform_spec.graph(concept, specs, self.children, constants)
+        return self._spec[1]
 
     def code(self, concept: Concept, twin: str | None) -> Dump:
         """Return the explorer's graph of the concept's scenario, or of a twin of it."""
@@ -201,10 +209,10 @@ def _difference(
     sides: tuple[StateGraph, Dump, list[int]],
     numbers: dict[str, int],
 ) -> Difference | None:
+    if partition.starts_agree():
+        return None
     starts = [[partition.node(which, s) for s in graphs[which].starts] for which in (0, 1)]
     blocks = [{partition.block[node] for node in nodes} for nodes in starts]
-    if blocks[0] == blocks[1]:
-        return None
     for which in (0, 1):
         for node in starts[which]:
             if partition.block[node] not in blocks[1 - which]:

@@ -163,6 +163,14 @@ class Partition:
         rounds = sorted({at for node in (a, b) for at, _ in self.history[node]})
         return next((r for r in rounds if self.block_at(a, r) != self.block_at(b, r)), None)
 
+    def starts_agree(self) -> bool:
+        """Say whether the graphs begin in equal states."""
+        found = [
+            {self.block[self.node(which, state)] for state in graph.starts}
+            for which, graph in enumerate(self.union.graphs)
+        ]
+        return all(blocks == found[0] for blocks in found)
+
     def alone(self) -> list[int]:
         """Return how many reached states of each of two graphs equal none of the other."""
         blocks = [

@@ -126,7 +126,8 @@ class _Paths:
             yield self._result(self._tests(spec_twin=True), f"spec: {name}", None)
 
     def _tests(self, *, spec_twin: bool) -> _Tests:
-        graph, actions = self.judge.spec(self.concept, spec_twin=spec_twin)
+        constants = self.concept.spec_twin if spec_twin else None
+        graph, actions = self.judge.spec(self.concept, constants)
         spec = spec_side(self.concept, graph, actions, self.numbers)
         paths = tour(spec)
         planner = Planner(spec, self.code)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Twins of the specs that make no difference to a comparison, each with the reason.
+
+A twin that is here and differs fails as well, so the table stays what is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FAIRNESS = "only the fairness of the spec is another; graphs have none"
+ASKED_OF = "only what the claims ask of a state is another, no step"
+CONDITION = "nobody waits at a condition there"
+FAILS = "the heavy fence does not fail there"
+HANDLER = "no handler ends a wait there"
+TOLD = "what the poller is told is not compared there"
+LIGHT = "the producer's fence is a light one there already"
+STICKY = {
+    "nap_restarts": FAIRNESS,
+    "interrupt_leaves": CONDITION,
+    "interrupt_waits_on": CONDITION,
+    "signal_outside_lock": CONDITION,
+    "timeout_unlooked": CONDITION,
+    "wait_once": CONDITION,
+    "wait_unconfirmed": CONDITION,
+}
+PINNED = "no task is pinned there"
+SPAWNS = "no carrier submits a task itself there"
+YIELDS = "no task yields there"
+THREE = "it needs a third carrier"
+SEARCH = {
+    "count_pinned": PINNED,
+    "pinned_leaves": PINNED,
+    "silent_internal": SPAWNS,
+    "silent_reenqueue": YIELDS,
+    "waking_ignored": THREE,
+}
+
+EQUAL: Mapping[str, Mapping[str, str]] = {
+    "guard symmetric": {**STICKY, "failure_unread": FAILS},
+    "guard asymmetric": {**STICKY, "failure_unread": FAILS, "no_producer_fence": LIGHT},
+    "guard rendezvous": {
+        "failure_unread": FAILS,
+        "interrupt_leaves": HANDLER,
+        "interrupt_waits_on": HANDLER,
+        "nap_restarts": FAIRNESS,
+        "timeout_unlooked": TOLD,
+    },
+    "guard nap": {**STICKY, "no_producer_fence": LIGHT},
+    "guard interrupted": {"failure_unread": FAILS, "nap_restarts": FAIRNESS},
+    "mpsc": {"asks_tail": ASKED_OF},
+    "mpsc three": {"asks_tail": ASKED_OF},
+    "search": SEARCH,
+    "search long": SEARCH,
+}
+"""Name of the concept -> twin -> why spec and code are equal all the same."""

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every twin of every spec against the graph of the code: all differ, or the table says why not.
+
+A twin spec is the spec with its one defect, at the bounds of the concept.  So a comparison that is
+blind to what the twin changes (because its map hides that, or because the bounds leave it out) is
+found here, and each blindness has its reason in `EQUAL`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from wakeproof.judge.conform import Judge, chosen
+from wakeproof.judge.conform_concept import HIDDEN, Concept
+from wakeproof.judge.conform_equal import EQUAL
+from wakeproof.judge.conform_graphs import code_side, spec_side
+from wakeproof.judge.lts import Partition
+from wakeproof.judge.lts_graph import INVISIBLE, Graph
+from wakeproof.judge.lts_quotient import quotient
+from wakeproof.judge.process import Children
+
+_TWIN = re.compile(r'^\s*Twin\s*=\s*"(\w+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class SpecTwinResult:
+    """One twin of a spec, compared with the code."""
+
+    concept: Concept
+    twin: str
+    differs: bool
+    reason: str  # why it is equal; "": it must differ
+    spec_states: int
+    code_states: int
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Say whether it differs, or is equal as the table says."""
+        return self.differs != bool(self.reason)
+
+    @property
+    def verdict(self) -> str:
+        """Return what came out, in words."""
+        if self.differs:
+            return (
+                f"differs, but the table says: equal, {self.reason}" if self.reason else "differs"
+            )
+        return f"equal: {self.reason}" if self.reason else "equal, without a reason"
+
+
+@dataclass(frozen=True)
+class SpecTwinsReport:
+    """All twins of a job."""
+
+    results: tuple[SpecTwinResult, ...]
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Say whether all came out as they must."""
+        return all(result.holds for result in self.results)
+
+
+Progress = Callable[[SpecTwinResult], None]
+
+
+def twins_of(module: str, specs: Path) -> list[str]:
+    """Return the twins of a spec: the constant `Twin` of its configurations that set one."""
+    files = sorted(specs.glob(f"MC{module}_*.cfg"))
+    found = [_TWIN.search(file.read_text(encoding="utf-8")) for file in files]
+    return [match[1] for match in found if match]
+
+
+def spec_twins(pattern: str | None = None, *, progress: Progress | None = None) -> SpecTwinsReport:
+    """Compare every twin of the specs of the concepts whose name matches (None: all).
+
+    Raises:
+        UsageError: not a regular expression, or nothing matches.
+        JudgeError: TLC or the explorer gave no graph.
+        MissingToolError: no Java, no TLC or no C compiler.
+    """
+    concepts = chosen(pattern)
+    begin = time.monotonic()
+    results = []
+    with Children() as children:
+        judge = Judge(children)
+        for concept in concepts:
+            numbers = {HIDDEN: INVISIBLE}
+            code = quotient(code_side(concept, judge.code(concept, None), numbers)[0])
+            for twin in twins_of(concept.module, judge.sources / "specs"):
+                result = _compare(judge, concept, twin, code, numbers)
+                results.append(result)
+                if progress:
+                    progress(result)
+    return SpecTwinsReport(tuple(results), time.monotonic() - begin)
+
+
+def _compare(
+    judge: Judge, concept: Concept, twin: str, code: Graph, numbers: dict[str, int]
+) -> SpecTwinResult:
+    begin = time.monotonic()
+    graph, actions = judge.spec(concept, {"Twin": f'"{twin}"'})
+    spec = spec_side(concept, graph, actions, numbers)
+    differs = not Partition([spec, code]).starts_agree()
+    reason = EQUAL.get(concept.name, {}).get(twin, "")
+    return SpecTwinResult(concept, twin, differs, reason, len(spec.observed), len(code.observed),
+                          time.monotonic() - begin)  # fmt: skip
