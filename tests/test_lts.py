@@ -11,6 +11,7 @@ from wakeproof.judge import dot
 from wakeproof.judge.lts import Partition
 from wakeproof.judge.lts_example import explain
 from wakeproof.judge.lts_graph import INVISIBLE, Graph
+from wakeproof.judge.lts_quotient import quotient
 
 Edge = tuple[int, int, int]
 
@@ -127,6 +128,16 @@ def two(*edges: Edge, waits: bool = False) -> Partition:
     for edge in edges:
         moving.add_edge(*edge, waits=waits)
     return Partition([still, moving])
+
+
+@given(graphs(), st.integers(0, 6))
+@settings(max_examples=200, deadline=None)
+def test_a_quotient_is_equal_to_its_graph_and_none_of_its_states_are(graph: Graph, at: int) -> None:
+    graph.starts = [at % len(graph.observed)]
+    least = quotient(graph)
+    assert Partition([graph, least]).starts_agree()
+    blocks = Partition([least]).block
+    assert len(set(blocks)) == len(least.observed)
 
 
 def test_an_invisible_step_that_takes_no_choice_away_is_no_difference() -> None:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof conform --spec-twins`: a twin of a spec differs from the code, or says why not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wakeproof import paths
+from wakeproof.judge import conform_twins
+from wakeproof.judge.conform_equal import EQUAL
+from wakeproof.judge.conform_maps import CONCEPTS, TICKET
+from wakeproof.judge.conform_maps.search_steps import CARRIER, HEAD, SERVING, label_as
+from wakeproof.judge.conform_twins import SpecTwinResult, twins_of
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def result(*, differs: bool, reason: str) -> SpecTwinResult:
+    return SpecTwinResult(TICKET, "no_cas", differs, reason, 1, 1, 0.0)
+
+
+def test_a_twin_must_differ_unless_it_has_a_reason_and_then_it_must_not() -> None:
+    assert result(differs=True, reason="").holds
+    assert result(differs=False, reason="no third carrier").holds
+    assert not result(differs=False, reason="").holds
+    assert not result(differs=True, reason="no third carrier").holds
+
+
+def test_each_reason_is_of_a_twin_that_there_is() -> None:
+    modules = {concept.name: concept.module for concept in CONCEPTS}
+    for name, reasons in EQUAL.items():
+        assert reasons.keys() <= set(twins_of(modules[name], paths.sources() / "specs")), name
+
+
+def test_every_spec_has_twins_to_compare() -> None:
+    for module in {concept.module for concept in CONCEPTS}:
+        assert len(twins_of(module, paths.sources() / "specs")) >= 5
+
+
+@pytest.mark.slow
+def test_twins_of_a_nap_are_seen_and_a_missing_or_wrong_reason_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(conform_twins, "twins_of", lambda *_: ["failure_unread", "nap_restarts"])
+    reasons = {"guard nap": {"failure_unread": "wrong"}}
+    monkeypatch.setattr(conform_twins, "EQUAL", reasons)
+    found = conform_twins.spec_twins("^guard nap$").results
+    assert [(r.twin, r.differs, r.holds) for r in found] == [
+        ("failure_unread", True, False), ("nap_restarts", False, False),
+    ]  # fmt: skip
+
+
+def test_the_modes_exclude_one_another(wakeproof: Command) -> None:
+    run = wakeproof("conform", "--spec-twins", "--paths")
+    assert (run.returncode, run.stdout) == (2, "")
+
+
+@pytest.mark.slow
+def test_the_command_prints_each_twin(wakeproof: Command) -> None:
+    run = wakeproof("conform", "--spec-twins", "-t", "^ticket$", "--json")
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert len(found["results"]) == len(twins_of("Ticket", paths.sources() / "specs"))
+    assert all(one["differs"] and not one["reason"] for one in found["results"])
+
+
+def step(site: str, pre: dict[int, int], post: dict[int, int], offset: int, then: str) -> Any:
+    """Return a step of carrier 1 in Search that finds `pre`, leaves `post`, and has `then` next."""
+    pending = SimpleNamespace(site=then, offset=offset)
+    return SimpleNamespace(
+        thread=0, memory=("", "", ""), site=site, what=SimpleNamespace(offset=offset),
+        pre=SimpleNamespace(word=lambda at: pre.get(at, 0)),
+        post=SimpleNamespace(word=lambda at: post.get(at, 0), pending=lambda _: pending),
+    )  # fmt: skip
+
+
+def label(*what: Any) -> str:
+    return label_as(("c1", "c2", "s1"), step(*what))
+
+
+@pytest.mark.parametrize(("site", "name"), [("C3", "Wake"), ("C7", "Recruit")])
+def test_a_wake_without_its_system_call_is_no_wake(site: str, name: str) -> None:
+    word = CARRIER
+    assert label(site, {word: 1}, {word: 3}, word, "futex_wake") == f"{name} c1"
+    assert label(site, {word: 1}, {word: 3}, word, "N2") == f"{name} c1 silently"
+    assert label(site, {word: 0}, {word: 0}, word, "N2") == f"{name} c1"  # it was not parked
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 2), (1, 0)])
+def test_a_pop_that_gives_back_no_ticket_or_a_wrong_one_is_no_pop(before: int, after: int) -> None:
+    head = CARRIER + HEAD
+    pre, post = {head: 9, CARRIER + SERVING: before}, {CARRIER + SERVING: after}
+    assert label("Q15", pre, post, head, "R") == "Keep the ticket c1"
+    assert label("Q15", pre, {CARRIER + SERVING: before + 1}, head, "R") == "Pop c1"
+    assert label("T5", post, post, head, "R") == "Release c1"
