@@ -72,7 +72,7 @@ GUARD_NAP = replace(
     code_label=nap_label,
     ghost=Ghost(1, lambda answers, step, label: answers_after(answers, step, label, ASLEEP)),
     joins=(("Poll", "Take"), ("Poll", "Empty"), ("Nap", "event_take")),
-    spec_twin={"Twin": '"failure_unread"'},
+    spec_twin={"Twin": '"heavy_after_recheck"'},
     code_twins=("conform_failure_unread",),
 )  # fmt: skip
 
