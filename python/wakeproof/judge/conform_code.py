@@ -140,6 +140,12 @@ class Step:
         )
 
 
+def wakes_next(step: Step, offset: int) -> bool:
+    """Say whether the thread's next step is the system call that wakes sleepers at the place."""
+    then = step.post.pending(step.thread)
+    return then.site == "futex_wake" and then.offset == offset
+
+
 def site_names(labels: Labels, kernel: Path, scenario: Path) -> dict[tuple[str, int], str]:
     """Return names by (file, line).
 

@@ -3,7 +3,8 @@
 
 In the rendezvous the lock is no step of its own: taking it goes with the look or the claim made
 under it, giving it back with the signal.  Spurious wakeups are on: who sleeps at the lock may wake
-and find it free, so the order in which waiters get it is as free as in the spec.
+and find it free, so the order in which waiters get it is as free as in the spec.  That nobody has
+to is seen where a contended lock is given back: the system call comes next.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wakeproof.judge.conform_code import At, Step
+from wakeproof.judge.conform_code import At, Step, wakes_next
 from wakeproof.judge.conform_concept import (
     DROPPED,
     HIDDEN,
@@ -131,6 +132,8 @@ def meeting_label(step: Step) -> str:
     """Label it with the lock: taken at L1 or L2 if the thread then does not wait for it."""
     thread = THREADS[step.thread]
     is_poller = step.thread == 0
+    if step.pre.word(LOCK) == 2 and step.post.word(LOCK) == 0 and not wakes_next(step, LOCK):
+        return f"Unlock silently {thread}"
     if step.ends_sleep:
         if step.what.offset == LOCK:
             return WAIT

@@ -6,7 +6,7 @@ What a site means depends on why the code is there: the thread's own last steps 
 
 from __future__ import annotations
 
-from wakeproof.judge.conform_code import At, Step
+from wakeproof.judge.conform_code import At, Step, wakes_next
 from wakeproof.judge.conform_concept import DROPPED, HIDDEN, WAIT
 
 CARRIER = 7 * 128  # bytes; of the places below: in a carrier
@@ -80,10 +80,8 @@ def _gives_back(step: Step, carrier: int) -> bool:
 
 def _is_told(step: Step) -> bool:
     """Say whether the thread whose word was changed gets the system call next, if it was."""
-    word, then = step.what.offset, step.post.pending(step.thread)
-    return step.pre.word(word) == step.post.word(word) or (
-        then.site == "futex_wake" and then.offset == word
-    )
+    word = step.what.offset
+    return step.pre.word(word) == step.post.word(word) or wakes_next(step, word)
 
 
 SITES = {
