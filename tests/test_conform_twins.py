@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from wakeproof import paths
+from wakeproof.cli import spec_twins
 from wakeproof.judge import conform_twins
+from wakeproof.judge.conform_concept import HIDDEN
 from wakeproof.judge.conform_equal import EQUAL
 from wakeproof.judge.conform_maps import CONCEPTS, TICKET
+from wakeproof.judge.conform_maps.guard import LOCK, meeting_label
 from wakeproof.judge.conform_maps.search_steps import CARRIER, HEAD, SERVING, label_as
-from wakeproof.judge.conform_twins import SpecTwinResult, twins_of
-
-Command = Callable[..., "subprocess.CompletedProcess[str]"]
+from wakeproof.judge.conform_twins import SpecTwinResult, SpecTwinsReport, twins_of
 
 
 def result(*, differs: bool, reason: str) -> SpecTwinResult:
@@ -56,25 +54,21 @@ def test_twins_of_a_nap_are_seen_and_a_missing_or_wrong_reason_fails(
     ]  # fmt: skip
 
 
-def test_the_modes_exclude_one_another(wakeproof: Command) -> None:
-    run = wakeproof("conform", "--spec-twins", "--paths")
-    assert (run.returncode, run.stdout) == (2, "")
-
-
-@pytest.mark.slow
-def test_the_command_prints_each_twin(wakeproof: Command) -> None:
-    run = wakeproof("conform", "--spec-twins", "-t", "^ticket$", "--json")
-    assert run.returncode == 0, run.stderr
-    found = json.loads(run.stdout)
-    assert len(found["results"]) == len(twins_of("Ticket", paths.sources() / "specs"))
-    assert all(one["differs"] and not one["reason"] for one in found["results"])
+def test_the_report_as_data_says_why_a_twin_is_equal() -> None:
+    one = result(differs=False, reason="no third carrier")
+    found = spec_twins.summary(SpecTwinsReport((one, result(differs=False, reason="")), 1.0))
+    assert not found["holds"]
+    assert [(r["twin"], r["holds"], r["reason"]) for r in found["results"]] == [
+        ("no_cas", True, "no third carrier"), ("no_cas", False, ""),
+    ]  # fmt: skip
 
 
 def step(site: str, pre: dict[int, int], post: dict[int, int], offset: int, then: str) -> Any:
     """Return a step of carrier 1 in Search that finds `pre`, leaves `post`, and has `then` next."""
     pending = SimpleNamespace(site=then, offset=offset)
     return SimpleNamespace(
-        thread=0, memory=("", "", ""), site=site, what=SimpleNamespace(offset=offset),
+        thread=0, ends_sleep="", memory=("", "", ""), site=site,
+        what=SimpleNamespace(offset=offset),
         pre=SimpleNamespace(word=lambda at: pre.get(at, 0)),
         post=SimpleNamespace(word=lambda at: post.get(at, 0), pending=lambda _: pending),
     )  # fmt: skip
@@ -99,3 +93,10 @@ def test_a_pop_that_gives_back_no_ticket_or_a_wrong_one_is_no_pop(before: int, a
     assert label("Q15", pre, post, head, "R") == "Keep the ticket c1"
     assert label("Q15", pre, {CARRIER + SERVING: before + 1}, head, "R") == "Pop c1"
     assert label("T5", post, post, head, "R") == "Release c1"
+
+
+def test_a_contended_lock_that_is_given_back_without_a_wake_is_seen() -> None:
+    freed = ({LOCK: 2}, {LOCK: 0}, LOCK)
+    assert meeting_label(step("L3", *freed, "futex_wake")) == HIDDEN
+    assert meeting_label(step("L3", *freed, "G1")) == "Unlock silently poller"
+    assert meeting_label(step("L3", {LOCK: 1}, {LOCK: 0}, LOCK, "G1")) == HIDDEN
