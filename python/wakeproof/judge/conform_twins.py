@@ -14,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from wakeproof.errors import UsageError
 from wakeproof.judge.conform import Judge, chosen
 from wakeproof.judge.conform_concept import HIDDEN, Concept
-from wakeproof.judge.conform_equal import EQUAL
+from wakeproof.judge.conform_equal import EQUAL, TOO_LARGE
 from wakeproof.judge.conform_graphs import code_side, spec_side
 from wakeproof.judge.lts import Partition
 from wakeproof.judge.lts_graph import INVISIBLE, Graph
@@ -80,11 +81,13 @@ def spec_twins(pattern: str | None = None, *, progress: Progress | None = None) 
     """Compare every twin of the specs of the concepts whose name matches (None: all).
 
     Raises:
-        UsageError: not a regular expression, or nothing matches.
+        UsageError: not a regular expression, nothing matches, or only what is too large.
         JudgeError: TLC or the explorer gave no graph.
         MissingToolError: no Java, no TLC or no C compiler.
     """
-    concepts = chosen(pattern)
+    concepts = [concept for concept in chosen(pattern) if concept.name not in TOO_LARGE]
+    if not concepts:
+        raise UsageError("; ".join(f"{name}: {why}" for name, why in TOO_LARGE.items()))
     begin = time.monotonic()
     results = []
     with Children() as children:
