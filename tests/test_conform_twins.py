@@ -10,6 +10,7 @@ import pytest
 
 from wakeproof import paths
 from wakeproof.cli import spec_twins
+from wakeproof.errors import UsageError
 from wakeproof.judge import conform_twins
 from wakeproof.judge.conform_concept import HIDDEN
 from wakeproof.judge.conform_equal import EQUAL
@@ -39,6 +40,11 @@ def test_each_reason_is_of_a_twin_that_there_is() -> None:
 def test_every_spec_has_twins_to_compare() -> None:
     for module in {concept.module for concept in CONCEPTS}:
         assert len(twins_of(module, paths.sources() / "specs")) >= 5
+
+
+def test_a_concept_whose_twins_are_too_large_is_refused_with_the_reason() -> None:
+    with pytest.raises(UsageError, match="mpsc three: its twins have millions"):
+        conform_twins.spec_twins("^mpsc three$")
 
 
 @pytest.mark.slow
