@@ -8,13 +8,13 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform paths linear check-specs check-specs-full stress orders bench tools lint venv clean
+.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders bench tools lint venv clean
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
 	$(Q)$(BIN)/wakeproof audit $(if $(MODE),--mode $(MODE))
 
-audit-full: audit check-specs-full explore-full conform paths linear ## The audit, and what takes longer
+audit-full: audit check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer
 
 test: venv ## Run every test  [T=EXPRESSION]
 	$(Q)$(BIN)/python -m pytest -q $(if $(T),-k '$(T)')
@@ -37,6 +37,9 @@ explore-full: venv ## The two-carrier search without a bound on loops: minutes, 
 
 conform: venv ## The code's state graph must be TLC's  [T=REGEX]
 	$(Q)$(BIN)/wakeproof conform $(if $(T),-t '$(T)')
+
+spec-twins: venv ## Every twin of every spec must differ from the code, or say why not  [T=REGEX]
+	$(Q)$(BIN)/wakeproof conform --spec-twins $(if $(T),-t '$(T)')
 
 paths: venv ## The code runs along paths over every edge of its spec, made from TLC's graph  [T=REGEX]
 	$(Q)$(BIN)/wakeproof conform --paths $(if $(T),-t '$(T)')
