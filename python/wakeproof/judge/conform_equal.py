@@ -28,6 +28,7 @@ PINNED = "no task is pinned there"
 SPAWNS = "no carrier submits a task itself there"
 YIELDS = "no task yields there"
 ONE_TASK = "who is woken and who gives up its park have one task between them there"
+NOT_WAKING = "nobody whose queue is asked is WAKING there"
 SEARCH = {
     "count_pinned": PINNED,
     "pinned_leaves": PINNED,
@@ -49,7 +50,7 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "guard interrupted": {"failure_unread": FAILS, "nap_restarts": FAIRNESS},
     "mpsc": {"asks_tail": ASKED_OF},
     "search": {**SEARCH, "waking_ignored": ONE_TASK},
-    "search long": SEARCH,
+    "search long": {**SEARCH, "hit_inbox_late": NOT_WAKING},
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""
 
