@@ -77,9 +77,10 @@ def follow_paths(
         JudgeError: TLC, the explorer or the code gave no answer.
         MissingToolError: no Java, no TLC or no C compiler.
     """
-    chosen = [c for c in CONCEPTS if pattern is None or re.search(pattern, c.name, re.IGNORECASE)]
+    known = [c for c in CONCEPTS if not c.looks_ahead]
+    chosen = [c for c in known if pattern is None or re.search(pattern, c.name, re.IGNORECASE)]
     if not chosen:
-        raise UsageError(f"-t {pattern}: there are {', '.join(c.name for c in CONCEPTS)}")
+        raise UsageError(f"-t {pattern}: there are {', '.join(c.name for c in known)}")
     begin = time.monotonic()
     results: list[PathsResult] = []
     with Children() as children:

@@ -164,4 +164,5 @@ GUARD_INTERRUPTED = replace(
     spec_twin={"Twin": '"interrupt_leaves"'},
     code_twins=("conform_interrupt_unleft",),
     is_quick=False,
+    looks_ahead=True,
 )  # fmt: skip
