@@ -1,0 +1,117 @@
+-------------------------------- MODULE Group -------------------------------
+(***************************************************************************)
+(* Carriers from start to close: a task that was accepted runs, at home    *)
+(* unless it is stolen, and ends, or the close hands it back.              *)
+(* Code       kernel/home.h, group.h, worker.h; task.h ([K1]..[K6]).       *)
+(* Abstracts  who sleeps and is woken (Search: a published task is taken); *)
+(*            the ticket (Ticket); a pop to one step (Mpsc), a push is two.*)
+(*            A list is under its home's lock: one step each.              *)
+(* Memory     sequential consistency; the word's orders are Task's.        *)
+(* Promises   EachRunsOnce (it refines Tasks), OneCarrier, HomeReturn,     *)
+(*            UnparkNotLost, NoTaskLost, NothingRunsAfterClose, WaitsForAll,*)
+(*            StopsItself, CloserIsWoken (safety). All behaviours are      *)
+(*            finite, so TLC's deadlock check says that a close ends.      *)
+(***************************************************************************)
+EXTENDS GroupCore
+
+(* The close: shut every list; wait, or not any longer; stop every carrier; hand back. *)
+Shut(c) ==                    \* under the list's lock
+  /\ at[Closer].pc = "idle" /\ c \in open
+  /\ open' = open \ {c}
+  /\ at' = [at EXCEPT ![Closer].pc = IF open = {c} THEN "wait" ELSE "idle"]
+  /\ UNCHANGED <<word, notified, home, live, queue, stop, budget, told, back>>
+NoneLeft == IF Twin = "first_list" THEN \E c \in Carriers : live[c] = {}
+            ELSE \A c \in Carriers : live[c] = {}
+Sleep ==                      \* under the lock of the first list that is not empty
+  /\ at[Closer].pc = "wait" /\ \E c \in Carriers : live[c] # {}
+  /\ at' = [at EXCEPT ![Closer].pc = "asleep"]
+  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
+Enough ==                     \* all lists are empty; the deadline passes; or it cancels
+  /\ at[Closer].pc \in {"wait", "asleep"}
+  /\ IF Patient THEN at[Closer].pc = "wait" /\ NoneLeft ELSE TRUE
+  /\ at' = [at EXCEPT ![Closer].pc = "stop"]
+  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
+SendStop(c) ==                \* wp_carrier_submit_pinned
+  /\ at[Closer].pc = "stop" /\ stop[c] = "no"
+  /\ stop' = [stop EXCEPT ![c] = "sent"]
+  /\ UNCHANGED <<word, notified, home, live, open, queue, at, budget, told, back>>
+Join ==                       \* [J2]
+  /\ at[Closer].pc = "stop" /\ \A c \in Carriers : stop[c] # "no"
+  /\ IF Twin = "drain_unjoined" THEN TRUE ELSE \A c \in Carriers : at[c].pc = "exited"
+  /\ at' = [at EXCEPT ![Closer].pc = "drain"]
+  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
+HandBack(t) ==
+  /\ word' = [word EXCEPT ![t] = "CANCELLED"]
+  /\ live' = [live EXCEPT ![home[t]] = @ \ {t}]
+  /\ notified' = notified \ {t} /\ told' = told \ {t}
+  /\ back' = back \cup {t}
+DrainQueue(c) ==
+  /\ at[Closer].pc = "drain" /\ CanPop(c)
+  /\ HandBack(queue[c][1].task)
+  /\ queue' = [queue EXCEPT ![c] = Tail(@)]
+  /\ UNCHANGED <<home, open, stop, at, budget>>
+DrainParked(t) ==             \* [K6]
+  /\ at[Closer].pc = "drain" /\ word[t] = "PARKED"
+  /\ IF Twin = "drain_notified" THEN TRUE ELSE t \notin notified
+  /\ HandBack(t)
+  /\ UNCHANGED <<home, open, queue, stop, at, budget>>
+Closed ==                     \* every list is empty: an unparker that owes a push has made it
+  /\ at[Closer].pc = "drain"
+  /\ IF Twin = "drain_once" THEN \A c \in Carriers : ~CanPop(c) ELSE \A c \in Carriers : live[c] = {}
+  /\ at' = [at EXCEPT ![Closer].pc = "closed"]
+  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
+
+Carrier(c) ==
+  \/ (\E v \in Carriers : Pop(c, v)) \/ Begin(c) \/ Yield(c) \/ Park(c) \/ Done(c) \/ (\E v \in Carriers : Stop(c, v))
+  \/ \E t \in Tasks : Spawn(c, t)
+Close ==
+  \/ Sleep \/ Enough \/ Join \/ Closed
+  \/ \E c \in Carriers : Shut(c) \/ SendStop(c) \/ DrainQueue(c)
+  \/ \E t \in Tasks : DrainParked(t)
+\* Nobody will unpark what is parked, and the close waits for it.
+WaitsForEver ==
+  /\ Patient /\ at[Closer].pc = "asleep" /\ budget.unpark = 0
+  /\ \A c \in Carriers : at[c].pc = "poll" /\ queue[c] = <<>>
+  /\ \A s \in Starters : at[s].pc = "done"
+  /\ at[Unparker].pc = "idle"
+Finished == (at[Closer].pc = "closed" \/ WaitsForEver) /\ UNCHANGED vars
+Next ==
+  \/ \E s \in Starters, t \in Tasks, c \in Carriers : Start(s, t, c)
+  \/ \E s \in Starters : StartLate(s)
+  \/ \E t \in Threads : Reserve(t) \/ Publish(t)
+  \/ \E c \in Carriers : Carrier(c)
+  \/ (\E t \in Tasks : Unpark(t)) \/ Close \/ Finished
+Spec == Init /\ [][Next]_vars
+
+(* What must hold. *)
+Hands(t) == {c \in Carriers : at[c].task = t /\ at[c].pc \in {"begin", "run"}}
+Cells(t) == {x \in Carriers \X (1 .. 4) :
+               IF x[2] \in DOMAIN queue[x[1]] THEN queue[x[1]][x[2]].task = t ELSE FALSE}
+OneCarrier == \A t \in Tasks : Cardinality(Hands(t)) + Cardinality(Cells(t)) <= 1
+HomeReturn == \A c \in Carriers : \A i \in DOMAIN queue[c] : home[queue[c][i].task] = c
+IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"push", "again", "publish"}
+UnparkNotLost ==
+  \A t \in told : \/ Cells(t) # {} \/ IsOwed(t) \/ \E c \in Hands(t) : at[c].pc = "begin"
+                  \/ t \in notified /\ Hands(t) # {}
+\* Accepted and not ended: it is in one list, and somewhere from where it will be run or handed back.
+NoTaskLost ==
+  \A t \in Tasks : word[t] \in {"BUSY", "PARKED"} =>
+    /\ t \in live[home[t]]
+    /\ Cells(t) # {} \/ IsOwed(t) \/ Hands(t) # {} \/ word[t] = "PARKED"
+    /\ at[Closer].pc # "closed"
+NothingRunsAfterClose ==
+  at[Closer].pc = "closed" =>
+    /\ \A c \in Carriers : at[c].pc = "exited" /\ queue[c] = <<>>
+    /\ \A t \in Tasks : ~IsOwed(t)
+StopsItself == \A c \in Carriers : at[c].pc = "exited" => stop[c] = "read"
+WaitsForAll == Patient => back = {}
+CloserIsWoken == at[Closer].pc = "asleep" => \E c \in Carriers : live[c] # {}
+Place == [t \in Tasks |->
+  IF word[t] = "NEW" THEN "new" ELSE IF t \in back THEN "back" ELSE IF word[t] = "DONE" THEN "done"
+  ELSE IF \E c \in Carriers : at[c].task = t /\ at[c].pc = "run"
+       THEN CHOOSE c \in Carriers : at[c].task = t /\ at[c].pc = "run"
+  ELSE IF word[t] = "PARKED" /\ t \notin notified THEN "parked" ELSE "queued"]
+Abstract == INSTANCE Tasks WITH place <- Place
+EachRunsOnce == Abstract!Spec
+=============================================================================
+Results: MCGroup 28,403 states, depth 32; MCGroupPatient 12,449 (29); MCGroupRefines 29,383 (27).

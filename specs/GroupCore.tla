@@ -1,0 +1,156 @@
+----------------------------- MODULE GroupCore ------------------------------
+(***************************************************************************)
+(* The state of Group, starting and unparking, and the carriers.           *)
+(* Code       kernel/home.h, worker.h; kernel/task.h ([K1]..[K6]).         *)
+(* The essay on what is abstracted, and the claims, are in Group.tla.      *)
+(***************************************************************************)
+EXTENDS Naturals, Sequences, FiniteSets
+
+CONSTANTS
+  Carriers, Tasks,
+  Starters,   \* threads that start a task each, on a carrier of their choice
+  Children,   \* how many tasks running tasks may start
+  Unparks,    \* how many times somebody unparks some task
+  Yields,     \* how many times tasks yield
+  Stealing,   \* siblings may take tasks
+  Patient,    \* the close waits for all tasks, without a deadline
+  Twin        \* "none", or the one defect of this model
+
+ASSUME SomebodyRuns == Carriers # {} /\ {Children, Unparks, Yields} \subseteq Nat
+
+VARIABLES
+  word,     \* task -> "NEW", "PARKED", "BUSY", "DONE", "CANCELLED"
+  notified, \* tasks whose bit is set
+  home,     \* task -> its carrier
+  live,     \* carrier -> its list: tasks that are accepted and have not ended
+  open,     \* carriers whose list still takes tasks
+  queue,    \* carrier -> cells: a task, and the thread that has yet to publish it
+  stop,     \* carrier -> its inbox holds the stop: "no", "sent"; "read"
+  at,       \* thread -> what it does next, and the task it has in its hands
+  budget,   \* what is left of Children, Unparks, Yields
+  told,     \* ghost: tasks that were unparked, and no run has begun since
+  back      \* tasks that the close hands back
+vars == <<word, notified, home, live, open, queue, stop, at, budget, told, back>>
+
+None == "none"
+Closer == "closer"
+Unparker == "unparker"
+Threads == Carriers \cup Starters \cup {Unparker, Closer}
+Cell == [task : Tasks, by : Threads \cup {None}]
+
+TypeOK ==
+  /\ word \in [Tasks -> {"NEW", "PARKED", "BUSY", "DONE", "CANCELLED"}]
+  /\ notified \subseteq Tasks /\ told \subseteq Tasks /\ back \subseteq Tasks
+  /\ home \in [Tasks -> Carriers \cup {None}]
+  /\ live \in [Carriers -> SUBSET Tasks] /\ open \subseteq Carriers
+  /\ \A c \in Carriers : \A i \in DOMAIN queue[c] : queue[c][i] \in Cell
+  /\ stop \in [Carriers -> {"no", "sent", "read"}]
+  /\ \A t \in Threads : at[t].task \in Tasks \cup {None}
+
+Init ==
+  /\ word = [t \in Tasks |-> "NEW"] /\ notified = {} /\ told = {} /\ back = {}
+  /\ home = [t \in Tasks |-> None]
+  /\ live = [c \in Carriers |-> {}] /\ open = Carriers
+  /\ queue = [c \in Carriers |-> <<>>]
+  /\ stop = [c \in Carriers |-> "no"]
+  /\ at = [t \in Threads |-> [pc |-> IF t \in Carriers THEN "poll" ELSE "idle", task |-> None]]
+  /\ budget = [child |-> Children, unpark |-> Unparks, yield |-> Yields]
+
+Goto(t, pc, task) == at' = [at EXCEPT ![t] = [pc |-> pc, task |-> task]]
+
+(* A push, by whoever owes the task; then back to what the thread does otherwise. *)
+Target(t) == IF Twin = "home_forgotten" /\ t \in Carriers /\ at[t].pc = "again" THEN t ELSE home[at[t].task]
+Reserve(t) ==                 \* [Q2] wp_carrier_submit, submit_internal, reenqueue
+  /\ at[t].pc \in {"push", "again"}
+  /\ queue' = [queue EXCEPT ![Target(t)] = Append(@, [task |-> at[t].task, by |-> t])]
+  /\ Goto(t, "publish", at[t].task)
+  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back>>
+Publish(t) ==                 \* [Q3]
+  /\ at[t].pc = "publish"
+  /\ queue' = [c \in Carriers |-> [i \in DOMAIN queue[c] |->
+                 IF queue[c][i].by = t THEN [queue[c][i] EXCEPT !.by = None] ELSE queue[c][i]]]
+  /\ Goto(t, IF t \in Carriers THEN "poll" ELSE IF t \in Starters THEN "done" ELSE "idle", None)
+  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back>>
+
+(* Starting a task: under the lock of its home. *)
+Accept(t, c) ==
+  /\ word' = [word EXCEPT ![t] = "BUSY"]
+  /\ home' = [home EXCEPT ![t] = c]
+  /\ live' = [live EXCEPT ![c] = @ \cup {t}]
+New(t) == word[t] = "NEW" /\ \A s \in Threads : at[s].task # t
+Start(s, t, c) ==             \* wp_group_start
+  /\ s \in Starters /\ at[s].pc = "idle" /\ New(t)
+  /\ IF c \notin open THEN Goto(s, "done", None) /\ UNCHANGED <<word, home, live>>
+     ELSE IF Twin = "start_unlocked"
+     THEN Goto(s, "accept", t) /\ home' = [home EXCEPT ![t] = c] /\ UNCHANGED <<word, live>>
+     ELSE Accept(t, c) /\ Goto(s, "push", t)
+  /\ UNCHANGED <<notified, open, queue, stop, budget, told, back>>
+StartLate(s) ==               \* twin start_unlocked: the look at the gate, and then the list
+  /\ at[s].pc = "accept"
+  /\ Accept(at[s].task, home[at[s].task])
+  /\ Goto(s, "push", at[s].task)
+  /\ UNCHANGED <<notified, open, queue, stop, budget, told, back>>
+
+(* A carrier. *)
+\* [H1] [H2] [H3] [H4] counts choose the sibling; [J3] [J4] [J5] are statistics.
+CanPop(c) ==
+  IF queue[c] = <<>> THEN FALSE
+  ELSE queue[c][1].by = None /\ IF Len(queue[c]) = 1 THEN TRUE ELSE queue[c][2].by = None
+Pop(c, v) ==                  \* wp_carrier_poll, wp_carrier_steal
+  /\ at[c].pc = "poll" /\ (v = c \/ Stealing) /\ CanPop(v)
+  /\ queue' = [queue EXCEPT ![v] = Tail(@)]
+  /\ Goto(c, "begin", queue[v][1].task)
+  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back>>
+Begin(c) ==                   \* [K2]
+  /\ at[c].pc = "begin"
+  /\ word' = [word EXCEPT ![at[c].task] = "BUSY"]
+  /\ notified' = notified \ {at[c].task}
+  /\ told' = told \ {at[c].task}
+  /\ Goto(c, "run", at[c].task)
+  /\ UNCHANGED <<home, live, open, queue, stop, budget, back>>
+Spawn(c, t) ==                \* the running task starts one, on the carrier that runs it
+  /\ at[c].pc = "run" /\ budget.child > 0 /\ New(t) /\ c \in open
+  /\ Accept(t, c)
+  /\ queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])]
+  /\ budget' = [budget EXCEPT !.child = @ - 1]
+  /\ UNCHANGED <<notified, open, stop, at, told, back>>
+Yield(c) ==
+  /\ at[c].pc = "run" /\ budget.yield > 0
+  /\ budget' = [budget EXCEPT !.yield = @ - 1]
+  /\ Goto(c, "again", at[c].task)
+  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, told, back>>
+Park(c) ==                    \* [K3]
+  /\ at[c].pc = "run"
+  /\ LET t == at[c].task IN
+     IF t \in notified /\ Twin # "park_deaf" THEN Goto(c, "again", t) /\ UNCHANGED word
+     ELSE Goto(c, "poll", None) /\ word' = [word EXCEPT ![t] = "PARKED"]
+  /\ UNCHANGED <<notified, home, live, open, queue, stop, budget, told, back>>
+Done(c) ==                    \* [K4], off the list first, under its lock
+  /\ at[c].pc = "run"
+  /\ LET t == at[c].task
+         rest == [live EXCEPT ![home[t]] = @ \ {t}]
+     IN /\ live' = rest
+        /\ word' = [word EXCEPT ![t] = "DONE"]
+        /\ at' = [at EXCEPT ![c] = IF Twin = "done_again" THEN [pc |-> "again", task |-> t]
+                                  ELSE [pc |-> "poll", task |-> None],
+                            ![Closer].pc = IF @ = "asleep" /\ rest[home[t]] = {} /\ home[t] \notin open
+                                              /\ Twin # "finish_silent"
+                                           THEN "wait" ELSE @]
+        /\ notified' = notified \ {t} /\ told' = told \ {t}
+  /\ UNCHANGED <<home, open, queue, stop, budget, back>>
+Stop(c, v) ==                 \* [J1] the stop is in the inbox, which is the owner's alone
+  /\ at[c].pc = "poll" /\ stop[v] = "sent" /\ (c = v \/ Twin = "stop_shared")
+  /\ stop' = [stop EXCEPT ![v] = "read"]
+  /\ Goto(c, "exited", None)
+  /\ UNCHANGED <<word, notified, home, live, open, queue, budget, told, back>>
+
+(* Somebody unparks. *)
+Unpark(t) ==                  \* [K1]
+  /\ at[Unparker].pc = "idle" /\ budget.unpark > 0 /\ word[t] # "NEW"
+  /\ budget' = [budget EXCEPT !.unpark = @ - 1]
+  /\ IF word[t] \in {"DONE", "CANCELLED"} THEN UNCHANGED <<notified, told, at>>
+     ELSE /\ notified' = notified \cup {t} /\ told' = told \cup {t}
+          /\ IF (word[t] = "PARKED" /\ t \notin notified) \/ Twin = "unpark_busy" THEN Goto(Unparker, "push", t)
+             ELSE UNCHANGED at
+  /\ UNCHANGED <<word, home, live, open, queue, stop, back>>
+=============================================================================
