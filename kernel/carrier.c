@@ -21,7 +21,8 @@ int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool
 	carrier->index = index;
 	carrier->inbox_next = false;
 	carrier->poller_fd = has_poller ? wp_event_open() : -1;
-	domain->carriers[index] = carrier;
+	if (domain != NULL)
+		domain->carriers[index] = carrier;
 	return has_poller && carrier->poller_fd < 0 ? WP_SYSTEM : WP_OK;
 }
 
@@ -34,8 +35,10 @@ void wp_carrier_fini(wp_carrier *carrier)
 
 static void search_if_idle(wp_carrier *victim)
 {
-	if (!wp_idleset_is_empty(&victim->domain->idle, victim->domain->count))
-		wp_search(victim->domain, victim->index);
+	wp_domain *domain = victim->domain;
+
+	if (domain != NULL && !wp_idleset_is_empty(&domain->idle, domain->count))
+		wp_search(domain, victim->index);
 }
 
 /* Between a push and the look at the words. [any thread | wait-free] */
@@ -124,6 +127,8 @@ static wp_mpsc_node *poll_queue(wp_carrier *carrier)
 	wp_mpsc_node *task;
 	uint64_t ticket;
 
+	if (carrier->domain == NULL)
+		return wp_mpsc_pop(&carrier->queue);
 	if (!wp_mpsc_has_published(&carrier->queue))
 		return NULL;
 	ticket = wp_ticket_acquire(&carrier->ticket);
@@ -193,7 +198,8 @@ static uint32_t split_exit(wp_carrier *carrier)
 /* Not parked and not idle any more: what the word was. [the owner | wait-free] */
 static uint32_t end_park(wp_carrier *carrier)
 {
-	wp_idleset_remove(&carrier->domain->idle, carrier->index);
+	if (carrier->domain != NULL)
+		wp_idleset_remove(&carrier->domain->idle, carrier->index);
 	if (wp_twin(carrier_split_exit))
 		return split_exit(carrier);
 	/* [C2] acquire; pairs C3, C5; upholds Carrier!NoSignalLostOnExit: reads and resets in one
@@ -244,7 +250,8 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 	/* [C1] relaxed: ordered by I1 and [P]; pairs C4, C7, C9; upholds
 	 * Carrier!NoMissedSubmission. */
 	wp_store_relaxed(&carrier->word, place);
-	wp_idleset_add(&carrier->domain->idle, carrier->index);
+	if (carrier->domain != NULL)
+		wp_idleset_add(&carrier->domain->idle, carrier->index);
 	/* [P] seq_cst fence; pairs S, R; upholds Search!WorkConservation: word and bit before the
 	 * queues. */
 	if (!wp_twin(search_no_park_fence))
@@ -252,7 +259,7 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 	if (wp_twin(carrier_no_recheck))
 		return true;
 	if (!wp_mpsc_has_published(&carrier->queue) && !wp_mpsc_has_published(&carrier->inbox)) {
-		if (SHIPPED || wp_twin(search_no_recheck_park))
+		if (carrier->domain == NULL || SHIPPED || wp_twin(search_no_recheck_park))
 			return true;
 		sibling = sibling_hit(carrier);
 		if (sibling == NULL)

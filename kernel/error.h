@@ -16,7 +16,8 @@
 	X(WP_INTERRUPTED, -3, "a signal handler ran while the thread waited") \
 	X(WP_AGAIN, -4, "the value had changed already: look again")          \
 	X(WP_UNSUPPORTED, -5, "the system lacks or forbids this operation")   \
-	X(WP_SYSTEM, -6, "a system call failed; errno says why")
+	X(WP_SYSTEM, -6, "a system call failed; errno says why")              \
+	X(WP_FORBIDDEN, -7, "not from this thread")
 
 /* cdef: begin */
 enum wp_error {
@@ -27,6 +28,7 @@ enum wp_error {
 	WP_AGAIN = -4,
 	WP_UNSUPPORTED = -5,
 	WP_SYSTEM = -6,
+	WP_FORBIDDEN = -7,
 };
 
 /* The meaning of a code, never NULL. [any thread | wait-free] */

@@ -13,5 +13,8 @@
 #include "idleset.h"
 #include "search.h"
 #include "carrier.h"
+#include "task.h"
+#include "home.h"
+#include "group.h"
 
 #endif

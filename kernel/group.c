@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * group.c - a group is made, and closed. Not explored, for it makes threads: stress/home.c has the
+ * lists. */
+#include "group.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "worker.h"
+
+#ifndef WP_EXPLORE
+
+typedef void told(void *arg, wp_task *task, bool was_parked);
+
+/* Once. [the close | a system call if it sleeps] */
+static void stop(wp_worker *one)
+{
+	if (one->has_thread && !one->is_stopped)
+		wp_carrier_submit_pinned(&one->home.carrier, &one->stop);
+	one->is_stopped = true;
+}
+
+/* Waits for every exit that comes in time; WP_OK: all. [the close | blocks] */
+static int join_all(wp_group *group, int64_t deadline_ns)
+{
+	int all = WP_OK;
+
+	for (uint32_t index = 0; index < group->config.carriers; index++)
+		stop(&group->workers[index]);
+	for (uint32_t index = 0; index < group->config.carriers; index++) {
+		int code = wp__worker_join(&group->workers[index], deadline_ns);
+
+		if (code == WP_INTERRUPTED)
+			return code;
+		all = code == WP_OK ? all : code;
+	}
+	return all;
+}
+
+static void free_all(wp_group *group)
+{
+	free(group->workers);
+	free(group->members);
+	free(group->domains);
+	free(group);
+}
+
+/* Zeroed, on lines of its own; NULL: no memory. */
+static void *room_for(size_t count, size_t size)
+{
+	size_t bytes = (count * size + WP_LINE - 1) / WP_LINE * WP_LINE;
+	void *room = aligned_alloc(WP_LINE, bytes);
+
+	return room == NULL ? NULL : memset(room, 0, bytes);
+}
+
+/* [before it is shared | wait-free] */
+static bool is_in(const wp_group_config *config, uint32_t index, uint32_t number)
+{
+	return config->domain_of == NULL ? number == 0 : config->domain_of[index] == number;
+}
+
+/* Its carriers, from `first` of the members on; says where the next domain's begin. */
+static uint32_t make_domain(wp_group *group, const wp_group_config *config, uint32_t number,
+			    uint32_t first)
+{
+	wp_domain *domain = &group->domains[number];
+	uint32_t inside = 0, count = 0;
+
+	for (uint32_t index = 0; index < config->carriers; index++)
+		count += is_in(config, index, number);
+	wp_domain_init(domain, group->members + first, count);
+	for (uint32_t index = 0; index < config->carriers; index++) {
+		wp_worker *one = &group->workers[index];
+
+		if (!is_in(config, index, number))
+			continue;
+		one->group = group;
+		one->index = index;
+		one->random = index + 1;
+		wp_home_init(&one->home, config->work_stealing ? domain : NULL, inside++, false);
+	}
+	return first + count;
+}
+
+/* [before it is shared | allocates] */
+static wp_group *make(const wp_group_config *config)
+{
+	wp_group *group = room_for(1, sizeof(wp_group));
+	uint32_t next = 0;
+
+	if (group == NULL)
+		return NULL;
+	group->config = *config;
+	group->domains = room_for(config->carriers, sizeof(wp_domain));
+	group->members = room_for(config->carriers, sizeof(wp_carrier *));
+	group->workers = room_for(config->carriers, sizeof(wp_worker));
+	if (group->domains == NULL || group->members == NULL || group->workers == NULL) {
+		free_all(group);
+		return NULL;
+	}
+	for (uint32_t number = 0; number < config->carriers; number++)
+		next = make_domain(group, config, number, next);
+	group->config.domain_of = NULL; /* it was the caller's */
+	return group;
+}
+
+int wp_group_new(wp_group **group, const wp_group_config *config)
+{
+	wp_group *made = make(config);
+
+	if (made == NULL)
+		return WP_SYSTEM;
+	for (uint32_t index = 0; index < config->carriers; index++) {
+		wp_worker *one = &made->workers[index];
+		int code = pthread_create(&one->thread, NULL, wp__worker_begin, one);
+
+		one->has_thread = code == 0;
+		if (code == 0)
+			continue;
+		join_all(made, WP_FOREVER);
+		free_all(made);
+		errno = code;
+		return WP_SYSTEM;
+	}
+	*group = made;
+	return WP_OK;
+}
+
+void wp_group_free(wp_group *group)
+{
+	free_all(group);
+}
+
+uint32_t wp_group_size(const wp_group *group)
+{
+	return group->config.carriers;
+}
+
+/* WP_OK: no list has a task. [the close | blocks] */
+static int wait_all(wp_group *group, int64_t deadline_ns)
+{
+	int code = WP_OK;
+
+	for (uint32_t index = 0; index < group->config.carriers && code == WP_OK; index++)
+		code = wp__home_wait(&group->workers[index].home, deadline_ns);
+	return code;
+}
+
+/* When no carrier runs any more. [the close | waits for pushes that are on their way] */
+static void hand_back(wp_worker *one, told *each, void *arg)
+{
+	while (wp_home_count(&one->home) != 0) {
+		bool was_parked;
+		wp_task *task = wp__home_hand_back(&one->home, &was_parked);
+
+		if (task == NULL)
+			wp_yield();
+		else if (each != NULL)
+			each(arg, task, was_parked);
+	}
+}
+
+static int64_t with_grace(int64_t deadline_ns)
+{
+	int64_t now_ns;
+
+	if (deadline_ns == WP_FOREVER)
+		return WP_FOREVER;
+	now_ns = wp_clock_ns();
+	return (deadline_ns > now_ns ? deadline_ns : now_ns) + WP_CLOSE_GRACE_NS;
+}
+
+/* [who holds the closing lock | blocks] */
+static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *each,
+		      void *arg)
+{
+	int code;
+
+	for (uint32_t index = 0; index < group->config.carriers; index++)
+		wp__home_shut(&group->workers[index].home);
+	/* Once the stops are out, carriers leave tasks behind: there is nothing to wait for. */
+	if (!cancel && !group->is_stopping && wait_all(group, deadline_ns) == WP_INTERRUPTED)
+		return WP_INTERRUPTED;
+	group->is_stopping = true;
+	code = join_all(group, with_grace(deadline_ns));
+	if (code != WP_OK)
+		return code;
+	for (uint32_t index = 0; index < group->config.carriers; index++)
+		hand_back(&group->workers[index], each, arg);
+	group->is_closed = true;
+	return WP_OK;
+}
+
+int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each,
+		   void *arg)
+{
+	int code = WP_OK;
+
+	if (wp_group_running(group) >= 0)
+		return WP_FORBIDDEN;
+	wp_lock_acquire(&group->closing);
+	if (!group->is_closed)
+		code = close_once(group, deadline_ns, cancel, each, arg);
+	wp_lock_release(&group->closing);
+	return code;
+}
+
+/* The home that the calling thread carries, or NULL. [any thread | wait-free] */
+static wp_home *calling(void)
+{
+	wp_worker *self = wp__worker_self();
+
+	return self == NULL ? NULL : &self->home;
+}
+
+int wp_group_start(wp_group *group, uint32_t index, wp_task *task)
+{
+	return wp_home_start(&group->workers[index].home, calling(), task);
+}
+
+void wp_task_unpark(wp_task *task)
+{
+	wp_home_unpark(calling(), task);
+}
+
+int wp_group_running(const wp_group *group)
+{
+	wp_worker *self = wp__worker_self();
+
+	return self != NULL && self->group == group ? (int)self->index : -1;
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * group.h - carriers from start to close: permanent threads that run tasks.
+ *
+ *   carrier                                    the close
+ *   bind, then again and again:                shut every list (home.h)
+ *     drain the queues, for yield_us           wait for every list, or not (any longer)
+ *     nothing: steal from the longer queue     to each inbox: the stop
+ *              of two siblings                 [J2] wait for each exit, join
+ *     nothing: park; run what the wake         hand back what is queued or parked, until every
+ *              brought                              list is empty
+ *   the stop: [J1] exited
+ *
+ * Why it works  The stop is a task that its carrier alone can take, so it is woken to stop as for
+ *               any other pinned submission. After the joins the close is the
+ *               only consumer. A task that is neither queued nor parked then is about to be queued
+ *               by its unparker: the close waits for that push.
+ * Not promised  That a step ends: a close whose time is over says so. That nobody is inside
+ *               wp_task_unpark when the close returns: free the group when nobody is.
+ * Spec          specs/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll.
+ * Evidence      make check-specs T=Group, tests/test_group.py. */
+#ifndef WP_GROUP_H
+#define WP_GROUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "home.h"
+
+typedef struct wp_group wp_group;
+
+/* cdef: begin */
+enum {
+	WP_GROUP_CARRIERS = 1024,      /* the most; as many as an idle set holds */
+	WP_CLOSE_GRACE_NS = 100000000, /* for steps that run when the time of a close is over */
+};
+/* cdef: end */
+
+typedef struct wp_group_config {
+	uint32_t carriers;         /* 1 .. WP_GROUP_CARRIERS */
+	uint32_t yield_us;         /* a carrier looks up from its queue after so long; 50 */
+	bool work_stealing;        /* false: no path takes ticket, token or idle bit */
+	const uint32_t *domain_of; /* by carrier: who may steal from one another; NULL: all */
+	/* Runs first on each carrier's thread, with its index; NULL: nothing. */
+	void (*bind)(void *arg, uint32_t index);
+	void *arg;
+} wp_group_config;
+
+/* Starts the carriers. WP_OK, or WP_SYSTEM and errno: no memory, or no thread; none is left then.
+ * [any thread | system calls] */
+int wp_group_new(wp_group **group, const wp_group_config *config);
+
+/* cdef: begin */
+/* After a close that said WP_OK, when nobody is inside a start or unpark any more. [any thread |
+ * wait-free] */
+void wp_group_free(wp_group *group);
+
+uint32_t wp_group_size(const wp_group *group); /* carriers [any thread | wait-free] */
+
+/* Closes it: no start is accepted any more; waits until all tasks have ended, or until deadline_ns
+ * (CLOCK_MONOTONIC), or, if it cancels, not at all; stops the carriers; hands back every task that
+ * has not ended to `each` (NULL: to nobody). WP_OK: closed. WP_TIMEOUT: steps that run do not end,
+ * and nothing is handed back yet: close it again. WP_INTERRUPTED: a signal handler ran: close it
+ * again. WP_FORBIDDEN: the caller is one of its carriers. [any thread | blocks] */
+int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel,
+		   void (*each)(void *arg, wp_task *task, bool was_parked), void *arg);
+
+/* Starts a task, made by wp_task_init, on that carrier. WP_OK or WP_CLOSED. [any thread | blocks
+ * shortly] */
+int wp_group_start(wp_group *group, uint32_t index, wp_task *task);
+
+/* Has the task run once more, however late its park. [any thread, while the task lives | as
+ * wp_carrier_submit] */
+void wp_task_unpark(wp_task *task);
+
+/* The index of the calling carrier of this group; -1: the caller is none. [any thread |
+ * wait-free] */
+int wp_group_running(const wp_group *group);
+
+/* Of one carrier; all but runnable ever grow. */
+typedef struct wp_carrier_counts {
+	uint64_t runs;     /* steps */
+	uint64_t directed; /* of these stolen: woken to help a sibling, or found before a sleep */
+	uint64_t probed;   /* of these stolen: from the longer of two siblings' queues */
+	uint64_t drains;   /* turns of its loop that ran something */
+	uint64_t parks;
+	uint64_t runnable; /* tasks queued here, about */
+} wp_carrier_counts;
+
+/* [any thread | wait-free, reads what others write] */
+wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index);
+/* cdef: end */
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * home.c - start, run, unpark and end of tasks; the list that a close waits for. */
+#include "home.h"
+
+#include "error.h"
+
+int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poller)
+{
+	wp_init(&home->pushed, 0);
+	wp_init(&home->begun, 0);
+	home->lock = (wp_lock){0};
+	home->ended = (wp_cond){0};
+	home->is_shut = false;
+	home->tasks = NULL;
+	home->count = 0;
+	return wp_carrier_init(&home->carrier, domain, index, has_poller);
+}
+
+/* [the lock's holder | wait-free] */
+static void list_add(wp_home *home, wp_task *task)
+{
+	task->next = home->tasks;
+	task->back = &home->tasks;
+	if (task->next != NULL)
+		task->next->back = &task->next;
+	home->tasks = task;
+	home->count++;
+}
+
+static void list_remove(wp_home *home, wp_task *task)
+{
+	*task->back = task->next;
+	if (task->next != NULL)
+		task->next->back = task->back;
+	home->count--;
+}
+
+/* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
+ * wp_carrier_submit] */
+static void push(wp_home *self, wp_task *task, bool again)
+{
+	wp_home *home = wp_twin(home_forgotten) && self != NULL ? self : task->home;
+
+	/* [H1] relaxed: stale costs a worse victim, never a task; pairs H3; upholds
+	 * Group!EachRunsOnce. */
+	wp_fetch_add_relaxed(&home->pushed, 1);
+	if (task->is_pinned)
+		wp_carrier_submit_pinned(&home->carrier, &task->node);
+	else if (home == self && again)
+		wp_carrier_reenqueue(&home->carrier, &task->node);
+	else if (home == self)
+		wp_carrier_submit_internal(&home->carrier, &task->node);
+	else
+		wp_carrier_submit(&home->carrier, &task->node);
+}
+
+int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
+{
+	bool is_shut;
+
+	task->home = home;
+	wp_lock_acquire(&home->lock);
+	is_shut = home->is_shut;
+	if (wp_twin(home_start_unlocked)) {
+		wp_lock_release(&home->lock);
+		wp_lock_acquire(&home->lock);
+	}
+	if (!is_shut)
+		list_add(home, task);
+	wp_lock_release(&home->lock);
+	if (is_shut)
+		return WP_CLOSED;
+	push(self, task, false);
+	return WP_OK;
+}
+
+void wp_home_unpark(wp_home *self, wp_task *task)
+{
+	if (wp__task_notify(task))
+		push(self, task, false);
+}
+
+/* Off the list, then ended: after that the task may be gone. [who ran it | blocks shortly] */
+static void end(wp_task *task)
+{
+	wp_home *home = task->home;
+
+	wp_lock_acquire(&home->lock);
+	list_remove(home, task);
+	if (home->is_shut && home->tasks == NULL && !wp_twin(home_finish_silent))
+		wp_cond_signal(&home->ended);
+	wp_lock_release(&home->lock);
+	if (task->ended != NULL)
+		task->ended(task);
+	else
+		wp__task_finish(task);
+}
+
+void wp_home_run(wp_home *self, wp_task *task)
+{
+	/* [H2] relaxed: stale costs a worse victim, never a task; pairs H4; upholds
+	 * Group!EachRunsOnce. */
+	wp_fetch_add_relaxed(&task->home->begun, 1);
+	wp__task_begin(task);
+	switch (task->step(task)) {
+	case WP_STEP_DONE:
+		end(task);
+		return;
+	case WP_STEP_PARK:
+		if (wp__task_park(task))
+			return;
+		break;
+	case WP_STEP_YIELD:
+		break;
+	}
+	push(self, task, true);
+}
+
+uint64_t wp_home_runnable(wp_home *home)
+{
+	/* [H3] relaxed: stale costs a worse victim, never a task; pairs H1; upholds
+	 * Group!EachRunsOnce. */
+	uint64_t pushed = wp_load_relaxed(&home->pushed);
+	/* [H4] relaxed: stale costs a worse victim, never a task; pairs H2; upholds
+	 * Group!EachRunsOnce. */
+	uint64_t begun = wp_load_relaxed(&home->begun);
+
+	return pushed > begun ? pushed - begun : 0;
+}
+
+uint64_t wp_home_count(wp_home *home)
+{
+	uint64_t count;
+
+	wp_lock_acquire(&home->lock);
+	count = home->count;
+	wp_lock_release(&home->lock);
+	return count;
+}
+
+void wp__home_shut(wp_home *home)
+{
+	wp_lock_acquire(&home->lock);
+	home->is_shut = true;
+	wp_lock_release(&home->lock);
+}
+
+int wp__home_wait(wp_home *home, int64_t deadline_ns)
+{
+	int code = WP_OK;
+
+	wp_lock_acquire(&home->lock);
+	while (home->tasks != NULL && code == WP_OK)
+		code = wp_cond_wait(&home->ended, &home->lock, deadline_ns);
+	if (home->tasks == NULL)
+		code = WP_OK;
+	wp_lock_release(&home->lock);
+	return code;
+}
+
+static wp_task *pop(wp_home *home)
+{
+	/* Its carrier has left, and so have all who steal: the close is the consumer. */
+	wp_mpsc_node *node = wp_mpsc_pop(&home->carrier.queue);
+
+	if (node == NULL)
+		node = wp_mpsc_pop(&home->carrier.inbox);
+	return (wp_task *)(void *)node;
+}
+
+wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
+{
+	wp_task *task = pop(home);
+
+	*was_parked = false;
+	wp_lock_acquire(&home->lock);
+	if (task == NULL) {
+		task = home->tasks;
+		while (task != NULL && !wp__task_cancel(task))
+			task = task->next;
+		*was_parked = task != NULL;
+	}
+	if (task != NULL)
+		list_remove(home, task);
+	wp_lock_release(&home->lock);
+	return task;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * home.h - a carrier with its tasks: they start here, come back here, are listed until they end.
+ *
+ *   whoever starts a task          whoever runs it               the close
+ *   lock; shut? refused            [K2] run a step               lock; shut
+ *         else on the list         yield, unparked: push home    until the list is empty:
+ *   push                           done: lock; off the list;          sleep on it
+ *                                        shut and empty: wake the close
+ *
+ * Why it works  The list and its gate change under one lock: a start that the close does not see is
+ *               refused, and one that it sees is listed. A task leaves the list when nothing runs
+ *               it any more. Whoever owes a task (task.h) pushes it to its home, so a stolen one runs
+ *               elsewhere for one step.
+ * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
+ * Spec          specs/Group.tla: OneCarrier, HomeReturn, NoTaskLost, WaitsForAll, CloserIsWoken.
+ * Evidence      make check-specs T=Group, make stress T=home. */
+#ifndef WP_HOME_H
+#define WP_HOME_H
+
+#include "carrier.h"
+#include "futex.h"
+#include "task.h"
+
+/* carrier: as carrier.h says. pushed: whoever pushes; begun: whoever runs a task of this home. The
+ * rest: under the lock. */
+typedef struct wp_home {
+	wp_carrier carrier;
+	_Alignas(WP_LINE) wp_atomic(uint64_t) pushed;
+	_Alignas(WP_LINE) wp_atomic(uint64_t) begun;
+	_Alignas(WP_LINE) wp_lock lock;
+	wp_cond ended; /* shut, and the list is empty */
+	bool is_shut;  /* no start is accepted */
+	wp_task *tasks; /* accepted, and not ended */
+	uint64_t count; /* of those */
+} wp_home;
+
+/* [before it is shared | a system call with a poller] As wp_carrier_init. */
+int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poller);
+
+/* Starts a task that is made (wp_task_init) and has no home: WP_OK, or WP_CLOSED: it was not
+ * accepted. `self`: the calling carrier, or NULL. [any thread | blocks shortly] */
+int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
+
+/* Has the task run once more, however late its park. [any thread, while the task lives | as
+ * wp_carrier_submit] */
+void wp_home_unpark(wp_home *self, wp_task *task);
+
+/* One step of a task that `self` has popped or stolen, and what follows from it. [a carrier's
+ * thread | blocks shortly at its end] */
+void wp_home_run(wp_home *self, wp_task *task);
+
+/* Tasks that are queued here, about: some may be on their way. [any thread | wait-free] */
+uint64_t wp_home_runnable(wp_home *home);
+
+/* Tasks that are accepted and have not ended. [any thread | blocks shortly] */
+uint64_t wp_home_count(wp_home *home);
+
+/* No task is accepted from now on. [any thread | blocks shortly] */
+void wp__home_shut(wp_home *home);
+
+/* Sleeps until no task is listed, which never changes again. WP_OK, WP_TIMEOUT or WP_INTERRUPTED.
+ * [who shut it | blocks] */
+int wp__home_wait(wp_home *home, int64_t deadline_ns);
+
+/* Takes an unfinished task off the list, when no carrier of the group runs: the next one that is
+ * queued, or parked and not unparked. NULL: there is none now; if the list is not empty, somebody
+ * is about to queue one. [the close | blocks shortly] */
+wp_task *wp__home_hand_back(wp_home *home, bool *was_parked);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * worker.c - a carrier's loop. Not explored: it never ends; stress/home.c has what it calls. */
+#define _GNU_SOURCE
+#include "worker.h"
+
+#include <stdio.h>
+
+#include "error.h"
+
+#ifndef WP_EXPLORE
+
+enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
+
+static _Thread_local wp_worker *self; /* the carrier that this thread is, or NULL */
+
+static void count(wp_atomic(uint64_t) *counter)
+{
+	/* [J3] relaxed: stale costs a number in statistics, never a task; pairs J4; upholds
+	 * Group!EachRunsOnce. */
+	uint64_t now = wp_load_relaxed(counter);
+
+	/* [J4] relaxed: stale costs a number in statistics, never a task; pairs J3, J5; upholds
+	 * Group!EachRunsOnce. */
+	wp_store_relaxed(counter, now + 1);
+}
+
+static void run(wp_worker *mine, wp_mpsc_node *node)
+{
+	count(&mine->runs);
+	wp_home_run(&mine->home, (wp_task *)(void *)node);
+}
+
+/* Runs what is in the own queues, for about yield_us. True: the stop was among it. [the owner] */
+static bool drain(wp_worker *mine, bool *did)
+{
+	int64_t until_ns = 0;
+	wp_mpsc_node *node;
+
+	*did = false;
+	for (uint32_t runs = 1; (node = wp_carrier_poll(&mine->home.carrier)) != NULL; runs++) {
+		int64_t now_ns;
+
+		if (node == &mine->stop)
+			return true;
+		*did = true;
+		run(mine, node);
+		if (runs % RUNS_PER_LOOK != 0)
+			continue;
+		now_ns = wp_clock_ns();
+		if (until_ns == 0)
+			until_ns = now_ns + (int64_t)mine->group->config.yield_us * 1000;
+		else if (now_ns >= until_ns)
+			break;
+	}
+	if (*did)
+		count(&mine->drains);
+	return false;
+}
+
+/* xorshift64 [the owner | wait-free] */
+static uint32_t draw(wp_worker *mine, uint32_t below)
+{
+	mine->random ^= mine->random << 13;
+	mine->random ^= mine->random >> 7;
+	mine->random ^= mine->random << 17;
+	return (uint32_t)(mine->random >> 32) % below;
+}
+
+/* A task from the longer queue of two siblings, drawn at random. [the owner] */
+static wp_mpsc_node *probe(wp_worker *mine)
+{
+	wp_carrier *carrier = &mine->home.carrier, *longer;
+	wp_domain *domain = carrier->domain;
+	uint32_t first, second;
+
+	if (domain == NULL || domain->count < 2)
+		return NULL;
+	first = (carrier->index + 1 + draw(mine, domain->count - 1)) % domain->count;
+	longer = domain->carriers[first];
+	if (domain->count > 2) {
+		second = (carrier->index + 1 + draw(mine, domain->count - 2)) % domain->count;
+		if (second == first)
+			second = (carrier->index + domain->count - 1) % domain->count;
+		if (wp_home_runnable((wp_home *)(void *)domain->carriers[second]) >
+		    wp_home_runnable((wp_home *)(void *)longer))
+			longer = domain->carriers[second];
+	}
+	return wp_carrier_steal(longer);
+}
+
+static void carry(wp_worker *mine)
+{
+	wp_mpsc_node *node;
+	bool did;
+
+	while (!drain(mine, &did)) {
+		if (did)
+			continue;
+		node = probe(mine);
+		if (node != NULL) {
+			count(&mine->probed);
+			run(mine, node);
+			continue;
+		}
+		count(&mine->parks);
+		node = wp_carrier_park(&mine->home.carrier);
+		if (node != NULL) {
+			count(&mine->directed);
+			run(mine, node);
+		}
+	}
+}
+
+void *wp__worker_begin(void *arg)
+{
+	wp_worker *mine = arg;
+	wp_group_config *config = &mine->group->config;
+	char name[16];
+
+	snprintf(name, sizeof(name), "carrier-%u", mine->index);
+	pthread_setname_np(pthread_self(), name);
+	self = mine;
+	if (config->bind != NULL)
+		config->bind(config->arg, mine->index);
+	carry(mine);
+	/* [J1] release; pairs J2; upholds Group!NothingRunsAfterClose: who sees the exit sees all
+	 * that this carrier did. */
+	wp_store_release(&mine->exited, 1);
+	wp_futex_wake(&mine->exited, 1);
+	return NULL;
+}
+
+int wp__worker_join(wp_worker *one, int64_t deadline_ns)
+{
+	/* [J2] acquire; pairs J1; upholds Group!NothingRunsAfterClose. */
+	while (one->has_thread && wp_load_acquire(&one->exited) == 0) {
+		int code = wp_futex_wait(&one->exited, 0, deadline_ns);
+
+		if (code == WP_TIMEOUT || code == WP_INTERRUPTED)
+			return code;
+	}
+	if (one->has_thread)
+		pthread_join(one->thread, NULL);
+	one->has_thread = false;
+	return WP_OK;
+}
+
+wp_worker *wp__worker_self(void)
+{
+	return self;
+}
+
+static uint64_t read_count(wp_atomic(uint64_t) *counter)
+{
+	/* [J5] relaxed: stale costs a number in statistics, never a task; pairs J4; upholds
+	 * Group!EachRunsOnce. */
+	return wp_load_relaxed(counter);
+}
+
+wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
+{
+	wp_worker *one = &group->workers[index];
+
+	return (wp_carrier_counts){
+		.runs = read_count(&one->runs),
+		.directed = read_count(&one->directed),
+		.probed = read_count(&one->probed),
+		.drains = read_count(&one->drains),
+		.parks = read_count(&one->parks),
+		.runnable = wp_home_runnable(&one->home),
+	};
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * worker.h - the thread of one carrier: its loop, its exit, its counts. For group.c alone.
+ *
+ *   drain the own queues, for yield_us; the stop was among it: [J1] exited
+ *   nothing: steal from the longer queue of two siblings, drawn at random
+ *   nothing: park, run what the wake brought
+ *
+ * Why it works  Between a wake that brought nothing and the next park there is nothing that takes
+ *               long (carrier.h).
+ * Spec          specs/Group.tla: Pop, Stop. Evidence  tests/test_group.py. */
+#ifndef WP_WORKER_H
+#define WP_WORKER_H
+
+#include <pthread.h>
+
+#include "group.h"
+
+/* One carrier's thread. home: see there. exited: J1. counts: the owner. */
+typedef struct wp_worker {
+	wp_home home;
+	wp_group *group;
+	wp_mpsc_node stop;
+	pthread_t thread;
+	bool has_thread, is_stopped;
+	uint32_t index;
+	wp_atomic(uint32_t) exited;
+	_Alignas(WP_LINE) uint64_t random;
+	wp_atomic(uint64_t) runs, directed, probed, drains, parks;
+} wp_worker;
+
+struct wp_group {
+	wp_group_config config;
+	wp_lock closing;
+	bool is_stopping; /* the stops are sent */
+	bool is_closed;
+	wp_domain *domains;   /* by number */
+	wp_carrier **members; /* of all domains, one after the other */
+	wp_worker *workers;
+};
+
+/* The thread's function; its argument is the worker. */
+void *wp__worker_begin(void *arg);
+
+/* The carrier that this thread is, or NULL. [any thread | wait-free] */
+wp_worker *wp__worker_self(void);
+
+/* WP_OK: its thread has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
+int wp__worker_join(wp_worker *one, int64_t deadline_ns);
+
+#endif
