@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * home.c - a task that is accepted is waited for; a stolen one comes home.
+ *
+ *   starter, carrier            the close               `home_shut`: "accepted, ran at the end"
+ *   start                       shut
+ *   accepted: poll, run: done   wait until the list is empty
+ *
+ * Why it works  The close reads, behind its wait, a plain word that the task writes.
+ * Spec          specs/Group.tla. */
+#include "home.h"
+#include "error.h"
+#include "stress.h"
+
+struct state {
+	wp_home homes[2];
+	wp_domain domain;
+	wp_carrier *carriers[2];
+	wp_task task;
+	uint32_t runs; /* plain: a run hands it to the next, or to the close */
+};
+
+/* Knows its state by its place. */
+static struct state *state_of(wp_task *task)
+{
+	return (struct state *)(void *)((char *)task - offsetof(struct state, task));
+}
+
+static enum wp_step run_once(wp_task *task)
+{
+	state_of(task)->runs++;
+	return WP_STEP_DONE;
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_home_init(&state->homes[0], NULL, 0, false);
+	wp_task_init(&state->task, run_once, "task");
+}
+
+static void poll_and_run(wp_home *home)
+{
+	wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
+
+	if (node != NULL)
+		wp_home_run(home, (wp_task *)(void *)node);
+}
+
+static void starter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (wp_home_start(&state->homes[0], &state->homes[0], &state->task) != WP_OK)
+		return;
+	result->r[0] = 1;
+	poll_and_run(&state->homes[0]);
+}
+
+static void closer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__home_shut(&state->homes[0]);
+	wp__home_wait(&state->homes[0], WP_FOREVER);
+	result->r[1] = state->runs;
+}
+
+STRESS_TEST(home_shut, .claim = "A close waits for the task that was accepted, and no longer.",
+	.upholds = "Group!CloserIsWoken", .state_size = sizeof(struct state), .init = init,
+	.actors = {starter, closer}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "shut first: refused"},
+		{"1,1", ACCEPTABLE, "accepted, and waited for"},
+		{"asleep", FORBIDDEN, "the close sleeps, and no task is listed"},
+		{"*,*", FORBIDDEN, "accepted, and the close did not wait"},
+	});
+
+STRESS_TWIN(home_start_unlocked, .of = "home_shut",
+	.defect = "a start looks at the gate and enters the list in two steps", .shows = "1,0",
+	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(home_finish_silent, .of = "home_shut",
+	.defect = "the last task that ends does not wake the close", .shows = "asleep",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Home 0's task is stolen by home 1, yields there, and is done in its second run. Result: "runs, in
+ * the thief's queue". */
+static enum wp_step yield_once(wp_task *task)
+{
+	return state_of(task)->runs++ == 0 ? WP_STEP_YIELD : WP_STEP_DONE;
+}
+
+static void init_two(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->carriers, 2);
+	for (uint32_t index = 0; index < 2; index++)
+		wp_home_init(&state->homes[index], &state->domain, index, false);
+	wp_task_init(&state->task, yield_once, "task");
+	wp_home_start(&state->homes[0], NULL, &state->task);
+}
+
+static void owner(void *at, stress_result *result)
+{
+	(void)result;
+	poll_and_run(&((struct state *)at)->homes[0]);
+}
+
+static void thief(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *node = wp_carrier_steal(&state->homes[0].carrier);
+
+	(void)result;
+	if (node != NULL)
+		wp_home_run(&state->homes[1], (wp_task *)(void *)node);
+}
+
+static void come_home(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = !wp_mpsc_is_quiescent(&state->homes[1].carrier.queue);
+	poll_and_run(&state->homes[0]);
+	poll_and_run(&state->homes[0]);
+	poll_and_run(&state->homes[1]);
+	result->r[0] = state->runs;
+}
+
+STRESS_TEST(home_return, .claim = "A stolen task that yields goes on at home.",
+	.upholds = "Group!HomeReturn", .state_size = sizeof(struct state), .init = init_two,
+	.actors = {owner, thief}, .arbiter = come_home, .results = 2,
+	.outcomes = {
+		{"2,0", ACCEPTABLE, "two runs, wherever; its queue is that of its home"},
+		{"*,*", FORBIDDEN, "it stays with the thief, or runs too often"},
+	});
+
+STRESS_TWIN(home_forgotten, .of = "home_return",
+	.defect = "a stolen task goes on in the thief's queue", .shows = "2,1",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * task.c - a task runs for whoever unparks it, on one carrier at a time.
+ *
+ *   carrier                 unparker              `task`: "the work was seen, runs"
+ *   run: work? ; park       work := 1
+ *   refused: push           unpark; owed: push
+ *
+ * Why it works  The arbiter runs what is queued at the end. A run that begins after an unpark must
+ *               see what the unparker wrote; what runs write is plain, so two at once are a race.
+ * Spec          specs/Task.tla. */
+#include "task.h"
+#include "stress.h"
+
+struct state {
+	wp_mpsc queue;
+	wp_task task;
+	wp_mpsc_node behind; /* another task */
+	wp_atomic(uint32_t) work;
+	uint32_t seen, runs; /* plain: a run hands them to the next */
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_mpsc_init(&state->queue);
+	wp_task_init(&state->task, NULL, NULL);
+}
+
+static void run(struct state *state)
+{
+	wp__task_begin(&state->task);
+	state->runs++;
+	state->seen |= wp_load_relaxed(&state->work);
+}
+
+/* 1: it is the caller who had to push it. */
+static int park(struct state *state)
+{
+	if (wp__task_park(&state->task))
+		return 0;
+	wp_mpsc_push(&state->queue, &state->task.node);
+	return 1;
+}
+
+static int unpark(struct state *state)
+{
+	if (!wp__task_notify(&state->task))
+		return 0;
+	wp_mpsc_push(&state->queue, &state->task.node);
+	return 1;
+}
+
+/* It has the task in its hands. */
+static void carrier(void *at, stress_result *result)
+{
+	(void)result;
+	run(at);
+	park(at);
+}
+
+static void unparker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_store_relaxed(&state->work, 1);
+	unpark(state);
+}
+
+/* The second carrier of the same queue. */
+static void sibling(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	if (wp_mpsc_pop(&state->queue) != NULL) {
+		run(state);
+		park(state);
+	}
+}
+
+static void run_rest(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	while (wp_mpsc_pop(&state->queue) != NULL)
+		run(state);
+	result->r[0] = state->seen;
+	result->r[1] = state->runs;
+}
+
+STRESS_TEST(task, .claim = "A run begins after the unpark, and sees what was written before it.",
+	.upholds = "Task!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier, unparker}, .arbiter = run_rest, .results = 2, .min_samples = 200000,
+	.outcomes = {
+		{"1,1", REQUIRED, "unparked before the run"},
+		{"1,2", REQUIRED, "unparked while it ran or was parked: it runs again"},
+		{"*,*", FORBIDDEN, "the unpark is lost, or a run too many"},
+	});
+
+STRESS_TWIN(task_park_split, .of = "task", .defect = "K3 is a load and a store", .shows = "0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(task_notified_kept, .of = "task",
+	.defect = "a run begins without clearing the notification, its park ignores it",
+	.shows = "0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+STRESS_TEST(task_carriers, .claim = "A run on another carrier sees what the last one wrote.",
+	.upholds = "Task!HappensBeforeRun", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier, unparker, sibling}, .arbiter = run_rest, .results = 2,
+	.min_samples = 200000, .outcomes = {
+		{"1,1", REQUIRED, "unparked before the run"},
+		{"1,2", REQUIRED, "it runs again, on either"},
+		{"*,*", FORBIDDEN, "lost, or a run too many"},
+	});
+
+/* Two unparks. Result: "pushes owed". */
+static void count_park(void *at, stress_result *result)
+{
+	run(at);
+	result->r[0] = park(at);
+}
+
+static void count_unpark(void *at, stress_result *result)
+{
+	result->r[0] = wp__task_notify(&((struct state *)at)->task);
+}
+
+STRESS_TEST(task_once, .claim = "Of all who unpark it, and the carrier, one queues it.",
+	.upholds = "Task!OneCarrier", .state_size = sizeof(struct state), .init = init,
+	.actors = {count_park, count_unpark, count_unpark}, .results = 1, .min_samples = 200000,
+	.outcomes = {
+		{"0", REQUIRED, "both came before the run"},
+		{"1", REQUIRED, "one queues it"},
+		{"*", FORBIDDEN, "it is queued twice: two carriers would run it"},
+	});
+
+STRESS_TWIN(task_unpark_busy, .of = "task_once",
+	.defect = "an unpark queues the task that runs already", .shows = "*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Parked, unparked, cancelled. Result: "pushes owed, cancelled". */
+static void canceller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (!wp__task_cancel(&state->task))
+		return;
+	result->r[1] = 1;
+	state->runs++; /* it is the canceller's now */
+}
+
+STRESS_TEST(task_cancel, .claim = "A task that somebody is about to queue is not cancelled.",
+	.upholds = "Task!CancelIsAlone", .state_size = sizeof(struct state), .init = init,
+	.actors = {count_park, count_unpark, canceller}, .results = 2, .min_samples = 200000,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "unparked before the run, cancelled too early"},
+		{"1,0", REQUIRED, "queued: not cancelled"},
+		{"0,1", REQUIRED, "cancelled while it was parked"},
+		{"*,*", FORBIDDEN, "cancelled and queued"},
+	});
+
+STRESS_TWIN(task_cancel_notified, .of = "task_cancel",
+	.defect = "a canceller takes a task that an unparker is about to queue", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The task's node was in a queue, with another one behind it, and goes into a queue again. Result:
+ * "nodes at the end". */
+static void pop_and_park(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (wp_mpsc_pop(&state->queue) == NULL)
+		return; /* hostage of the other push */
+	result->r[0]--;
+	run(state);
+	result->r[0] += park(state);
+}
+
+static void push_behind(void *at, stress_result *result)
+{
+	(void)result;
+	wp_mpsc_push(&((struct state *)at)->queue, &((struct state *)at)->behind);
+}
+
+static void push_again(void *at, stress_result *result)
+{
+	result->r[0] = unpark(at);
+}
+
+static void init_queued(void *at)
+{
+	init(at);
+	wp_mpsc_push(&((struct state *)at)->queue, &((struct state *)at)->task.node);
+}
+
+static void count_nodes(void *at, stress_result *result)
+{
+	result->r[0] += 2;
+	for (int most = 4; most > 0 && wp_mpsc_pop(&((struct state *)at)->queue) != NULL; most--)
+		result->r[0]--;
+}
+
+STRESS_TEST(task_node, .claim = "Who queues the task again owns its node alone.",
+	.upholds = "Task!OneCarrier", .state_size = sizeof(struct state), .init = init_queued,
+	.actors = {pop_and_park, push_behind, push_again}, .arbiter = count_nodes, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "as many nodes as were pushed"},
+		{"*", FORBIDDEN, "a node is lost, or in the queue twice"},
+	});
+
+/* Result: "done, and what it did is seen". */
+static void finisher(void *at, stress_result *result)
+{
+	(void)result;
+	run(at);
+	wp__task_finish(&((struct state *)at)->task);
+}
+
+static void joiner(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_task_is_done(&state->task);
+	result->r[1] = result->r[0] ? state->runs : 0;
+}
+
+STRESS_TEST(task_done, .claim = "Who sees the task done sees what it did.",
+	.upholds = "Task!HappensBeforeRun", .state_size = sizeof(struct state), .init = init,
+	.actors = {finisher, unparker, joiner}, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "not done yet"},
+		{"1,1", ACCEPTABLE, "done, and seen"},
+		{"*,*", FORBIDDEN, "done, and not seen"},
+	});
