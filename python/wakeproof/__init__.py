@@ -9,25 +9,35 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wakeproof.errors import ClosedError, WakeproofError
+from wakeproof.errors import ClosedError, ForkedError, WakeproofError
 
 if TYPE_CHECKING:
+    from wakeproof.group import Carrier, CarrierCounts, CarrierGroup, Unfinished
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.mpsc import MpscQueue, MpscStatistics
     from wakeproof.parker import Parker
 
 __all__ = [
+    "Carrier",
+    "CarrierCounts",
+    "CarrierGroup",
     "ClosedError",
+    "ForkedError",
     "GuardStatistics",
     "MpscQueue",
     "MpscStatistics",
     "Parker",
     "RendezvousGuard",
+    "Unfinished",
     "WakeproofError",
     "WakeupGuard",
 ]
 
 _HOME = {
+    "Carrier": "group",
+    "CarrierCounts": "group",
+    "CarrierGroup": "group",
+    "Unfinished": "group",
     "GuardStatistics": "guard",
     "MpscQueue": "mpsc",
     "MpscStatistics": "mpsc",

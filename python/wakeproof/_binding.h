@@ -21,6 +21,7 @@
 #define WP_BINDING_H
 
 #include "error.h"
+#include "group.h"
 #include "guard.h"
 #include "mpsc.h"
 #include "parker.h"
@@ -32,6 +33,8 @@ typedef struct wp_rendezvous wp_rendezvous;
 typedef struct wp_mpsc wp_mpsc;
 typedef struct wp__inbox wp__inbox;
 typedef struct wp__item wp__item;
+typedef struct wp_task wp_task;
+typedef struct wp_group wp_group;
 
 /* Each new: NULL and errno if there is no memory. Each free: NULL is allowed, nobody may use the
  * object. Asymmetric fences become symmetric where the system lacks membarrier. [any thread] */
@@ -74,6 +77,15 @@ int wp__inbox_fileno(wp__inbox *inbox);     /* the eventfd, until free [any thre
 uint64_t
 wp__inbox_signals(wp__inbox *inbox); /* writes to the eventfd so far [any thread | wait-free] */
 wp_mpsc *wp__inbox_mpsc(wp__inbox *inbox); /* to ask it questions [any thread | wait-free] */
+
+/* A task that calls Python, known by a number; it frees itself when it has ended. NULL: no memory. */
+wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned);
+uint64_t wp__job_number(wp_task *job);
+void wp__job_free(wp_task *job); /* one that was not started, or was handed back */
+
+/* NULL and errno: no memory, or no thread. domain_of: by carrier. [any thread | starts threads] */
+wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
+			const uint32_t *domain_of);
 /* cdef: end */
 
 #endif

@@ -23,13 +23,17 @@ PACKAGE = Path(__file__).resolve().parent
 KERNEL = PACKAGE.parents[1] / "kernel"
 HEADERS = (
     PACKAGE / "_binding.h",  # first: it names the types
-    *(KERNEL / f"{name}.h" for name in ("error", "futex", "parker", "guard", "mpsc")),
+    *(
+        KERNEL / f"{name}.h"
+        for name in ("error", "futex", "parker", "guard", "mpsc", "task", "group")
+    ),
 )
 SOURCES = (
     PACKAGE / "_binding.c",
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
+    *(KERNEL / f"{name}.c" for name in ("carrier", "group", "home", "search", "worker")),
 )
-FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra")
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
 LIBRARY = "libwakeproof.so"
 CDEF = "libwakeproof.cdef"  # beside the library: what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.

@@ -14,11 +14,26 @@ CRendezvous = NewType("CRendezvous", _Pointer)
 CMpsc = NewType("CMpsc", _Pointer)
 CInbox = NewType("CInbox", _Pointer)
 CItem = NewType("CItem", _Pointer)
+CTask = NewType("CTask", _Pointer)
+CGroup = NewType("CGroup", _Pointer)
+CNumbers = NewType("CNumbers", _Pointer)
+
+class CCounts:
+    runs: int
+    directed: int
+    probed: int
+    drains: int
+    parks: int
+    runnable: int
 
 class _FFI:
     errno: int
     NULL: Final[_Pointer]
     def gc(self, cdata: _T, destructor: Callable[[_T], None], size: int = 0) -> _T: ...
+    def new(self, cdecl: Literal["uint32_t[]"], init: list[int]) -> CNumbers: ...
+    def callback(
+        self, cdecl: str, python_callable: Callable[..., object], error: int = 0
+    ) -> _Pointer: ...
     def string(self, cdata: Text) -> bytes: ...
 
 class _Lib:
@@ -29,6 +44,12 @@ class _Lib:
     WP_AGAIN: Final[int]
     WP_UNSUPPORTED: Final[int]
     WP_SYSTEM: Final[int]
+    WP_FORBIDDEN: Final[int]
+    WP_GROUP_CARRIERS: Final[int]
+    WP_CLOSE_GRACE_NS: Final[int]
+    WP_STEP_DONE: Final[int]
+    WP_STEP_YIELD: Final[int]
+    WP_STEP_PARK: Final[int]
     WP_FOREVER: Final[int]
     WP_GUARD_NAP_NS: Final[int]
     def wp_error_text(self, code: int) -> Text: ...
@@ -76,6 +97,23 @@ class _Lib:
     def wp__inbox_fileno(self, inbox: CInbox) -> int: ...
     def wp__inbox_signals(self, inbox: CInbox) -> int: ...
     def wp__inbox_mpsc(self, inbox: CInbox) -> CMpsc: ...
+
+    # group
+    def wp__job_new(self, step: _Pointer, number: int, is_pinned: bool) -> CTask: ...
+    def wp__job_number(self, job: CTask) -> int: ...
+    def wp__job_free(self, job: CTask) -> None: ...
+    def wp__group_new(
+        self, carriers: int, yield_us: int, work_stealing: bool, domain_of: CNumbers | _Pointer
+    ) -> CGroup: ...
+    def wp_group_free(self, group: CGroup) -> None: ...
+    def wp_group_size(self, group: CGroup) -> int: ...
+    def wp_group_close(
+        self, group: CGroup, deadline_ns: int, cancel: int, each: _Pointer, arg: _Pointer
+    ) -> int: ...
+    def wp_group_start(self, group: CGroup, index: int, task: CTask) -> int: ...
+    def wp_task_unpark(self, task: CTask) -> None: ...
+    def wp_group_running(self, group: CGroup) -> int: ...
+    def wp_group_counts(self, group: CGroup, index: int) -> CCounts: ...
 
 ffi: Final[_FFI]
 lib: Final[_Lib]

@@ -61,6 +61,14 @@ class SystemCallError(WakeproofError, OSError):
     """WP_SYSTEM: a system call failed; ``errno`` says why."""
 
 
+class WrongThreadError(WakeproofError, RuntimeError):
+    """WP_FORBIDDEN: not from this thread; a carrier cannot wait for its own group."""
+
+
+class ForkedError(WakeproofError, RuntimeError):
+    """The group's carriers are threads of the parent process; a forked child has none of them."""
+
+
 BY_CODE: dict[int, type[WakeproofError]] = {
     -1: DeadlineError,
     -2: ClosedError,
@@ -68,6 +76,7 @@ BY_CODE: dict[int, type[WakeproofError]] = {
     -4: ChangedError,
     -5: UnsupportedError,
     -6: SystemCallError,
+    -7: WrongThreadError,
 }
 """Exception class of each negative code in ``kernel/error.h``."""
 
