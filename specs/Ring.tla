@@ -1,0 +1,112 @@
+-------------------------------- MODULE Ring --------------------------------
+(***************************************************************************)
+(* The newest events of one thread, read by others while it writes on.     *)
+(* Code       kernel/ring.h; [E1]..[E9] name sites in that file.           *)
+(* Abstracts  an event to its number, which each of its words carries.     *)
+(* Memory     sequential consistency; the orders are stress/ring.c's.      *)
+(* Promises   NoTornEvent, NoInventedEvent (safety).                       *)
+(***************************************************************************)
+EXTENDS Integers
+
+CONSTANTS
+  Events,   \* how many the writer writes: 0 .. Events - 1
+  Slots,    \* of the ring
+  Words,    \* of an event
+  Reads,    \* how many events the reader asks for, any of them
+  Twin      \* "none", or the one defect of this model
+
+ASSUME EventsWrap == Events > Slots /\ {Slots, Words, Reads} \subseteq Nat \ {0}
+
+VARIABLES
+  seq,     \* slot -> 0, 2n + 1, 2n + 2
+  words,   \* slot -> word -> the event that wrote it, or -1
+  count,   \* ring->count
+  writer,  \* [pc, word]: what the writer does next to event `count`
+  reader,  \* [pc, event, word, got]: got: what it has read so far
+  left,    \* reads to come
+  last     \* the event that the reader accepted last, and its words; event -1: none
+vars == <<seq, words, count, writer, reader, left, last>>
+
+Slot(n) == n % Slots
+NoEvent == [w \in 1 .. Words |-> -1]
+
+TypeOK ==
+  /\ seq \in [0 .. Slots - 1 -> 0 .. 2 * Events]
+  /\ words \in [0 .. Slots - 1 -> [1 .. Words -> -1 .. Events - 1]]
+  /\ count \in 0 .. Events
+  /\ writer.pc \in {"mark", "word", "publish", "count"}
+  /\ reader.pc \in {"idle", "seq", "word", "check"}
+  /\ left \in 0 .. Reads
+
+Init ==
+  /\ seq = [s \in 0 .. Slots - 1 |-> 0]
+  /\ words = [s \in 0 .. Slots - 1 |-> NoEvent]
+  /\ count = 0
+  /\ writer = [pc |-> "mark", word |-> 1]
+  /\ reader = [pc |-> "idle", event |-> -1, word |-> 1, got |-> NoEvent]
+  /\ left = Reads
+  /\ last = [event |-> -1, got |-> NoEvent]
+
+Readers == UNCHANGED <<reader, left, last>>
+Writers == UNCHANGED <<seq, words, count, writer>>
+
+Mark ==                       \* [E8] [E1] wp_ring_add
+  /\ writer.pc = "mark" /\ count < Events
+  /\ seq' = IF Twin = "unmarked" THEN seq ELSE [seq EXCEPT ![Slot(count)] = 2 * count + 1]
+  /\ writer' = [pc |-> IF Twin = "publish_first" THEN "publish" ELSE "word", word |-> 1]
+  /\ UNCHANGED <<words, count>> /\ Readers
+Write ==                      \* [E2]
+  /\ writer.pc = "word"
+  /\ words' = [words EXCEPT ![Slot(count)][writer.word] = count]
+  /\ writer' = IF writer.word < Words THEN [writer EXCEPT !.word = @ + 1]
+               ELSE [pc |-> IF Twin = "publish_first" THEN "count" ELSE "publish", word |-> 1]
+  /\ UNCHANGED <<seq, count>> /\ Readers
+Publish ==                    \* [E3]
+  /\ writer.pc = "publish"
+  /\ seq' = [seq EXCEPT ![Slot(count)] = 2 * count + 2]
+  /\ writer' = [pc |-> IF Twin = "publish_first" THEN "word" ELSE "count", word |-> 1]
+  /\ UNCHANGED <<words, count>> /\ Readers
+Count ==                      \* [E7]
+  /\ writer.pc = "count"
+  /\ count' = count + 1
+  /\ writer' = [pc |-> "mark", word |-> 1]
+  /\ UNCHANGED <<seq, words>> /\ Readers
+
+Ask(n) ==                     \* [E9] wp_ring_count, or any number that somebody makes up
+  /\ reader.pc = "idle" /\ left > 0
+  /\ reader' = [pc |-> "seq", event |-> n, word |-> 1, got |-> NoEvent]
+  /\ left' = left - 1
+  /\ last' = [event |-> -1, got |-> NoEvent]
+  /\ Writers
+Idle == [pc |-> "idle", event |-> -1, word |-> 1, got |-> NoEvent]
+Look ==                       \* [E4]
+  /\ reader.pc = "seq"
+  /\ LET there == seq[Slot(reader.event)] = 2 * reader.event + 2 \/ Twin = "unlooked"
+     IN reader' = IF there THEN [reader EXCEPT !.pc = "word"] ELSE Idle
+  /\ UNCHANGED <<left, last>> /\ Writers
+Read ==                       \* [E5]
+  /\ reader.pc = "word"
+  /\ LET got == [reader.got EXCEPT ![reader.word] = words[Slot(reader.event)][reader.word]]
+     IN reader' = IF reader.word < Words THEN [reader EXCEPT !.word = @ + 1, !.got = got]
+                  ELSE [reader EXCEPT !.pc = "check", !.got = got]
+  /\ UNCHANGED <<left, last>> /\ Writers
+Check ==                      \* [E6]
+  /\ reader.pc = "check"
+  /\ LET holds == \/ seq[Slot(reader.event)] = 2 * reader.event + 2
+                  \/ Twin \in {"unchecked", "unlooked"}
+     IN last' = IF holds THEN [event |-> reader.event, got |-> reader.got] ELSE last
+  /\ reader' = Idle
+  /\ UNCHANGED left /\ Writers
+
+Finished == count = Events /\ reader.pc = "idle" /\ left = 0 /\ UNCHANGED vars
+Next ==
+  \/ Mark \/ Write \/ Publish \/ Count
+  \/ (\E n \in 0 .. Events - 1 : Ask(n)) \/ Look \/ Read \/ Check \/ Finished
+Spec == Init /\ [][Next]_vars
+
+(* What must hold. *)
+\* All words of an event that is handed out come from one event.
+NoTornEvent == \A v, w \in 1 .. Words : last.got[v] = last.got[w]
+\* It is the event that was asked for, and it was written.
+NoInventedEvent == \A w \in 1 .. Words : last.got[w] = last.event
+=============================================================================
