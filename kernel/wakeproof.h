@@ -13,6 +13,7 @@
 #include "idleset.h"
 #include "search.h"
 #include "carrier.h"
+#include "ring.h"
 #include "task.h"
 #include "home.h"
 #include "group.h"
