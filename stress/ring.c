@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ring.c - an event that is read while its slot is overwritten is whole, or not there.
+ *
+ *   writer                 reader                 `ring`: "events torn or of another number, got"
+ *   add event 1            get event 0
+ *   (into the slot of 0)   get event 1
+ *
+ * Why it works  The ring has one slot, and each word of event n is n + 1.
+ * Spec          specs/Ring.tla. */
+#include "ring.h"
+#include "stress.h"
+
+struct state {
+	wp_ring_slot slot;
+	wp_ring ring;
+};
+
+static void add(struct state *state, uint64_t number)
+{
+	uint64_t words[WP_RING_WORDS];
+
+	for (int word = 0; word < WP_RING_WORDS; word++)
+		words[word] = number + 1;
+	wp_ring_add(&state->ring, words);
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_ring_init(&state->ring, &state->slot, 1);
+	add(state, 0);
+}
+
+static void writer(void *at, stress_result *result)
+{
+	(void)result;
+	add(at, 1);
+}
+
+static void get(struct state *state, uint64_t number, stress_result *result)
+{
+	uint64_t words[WP_RING_WORDS];
+
+	if (!wp_ring_get(&state->ring, number, words))
+		return;
+	result->r[1] += number + 1;
+	for (int word = 0; word < WP_RING_WORDS; word++)
+		result->r[0] |= words[word] != number + 1;
+}
+
+static void reader(void *at, stress_result *result)
+{
+	get(at, 0, result);
+	get(at, 1, result);
+}
+
+STRESS_TEST(ring, .claim = "What is read of a ring is an event that was written, and all of it.",
+	.upholds = "Ring!NoTornEvent", .state_size = sizeof(struct state), .init = init,
+	.actors = {writer, reader}, .results = 2, .min_samples = 200000,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "overwritten, and not there yet"},
+		{"0,1", REQUIRED, "read before it was overwritten"},
+		{"0,2", REQUIRED, "the new one"},
+		{"0,3", ACCEPTABLE, "one after the other"},
+		{"*,*", FORBIDDEN, "an event that nobody wrote"},
+	});
+
+STRESS_TWIN(ring_unmarked, .of = "ring", .defect = "E1 is missing", .shows = "1,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11 | SEEN_DELAYED, .chance = SEEN_STRESS);
+STRESS_TWIN(ring_unchecked, .of = "ring", .defect = "the reader does not look again (E6)",
+	.shows = "1,*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A count that is seen stands for events that can be read. Result: "events missing". */
+static void counter(void *at, stress_result *result)
+{
+	struct state *state = at;
+	uint64_t count = wp_ring_count(&state->ring), words[WP_RING_WORDS];
+
+	result->r[0] = count == 2 && !wp_ring_get(&state->ring, 1, words);
+}
+
+STRESS_TEST(ring_count, .claim = "An event that is counted is there.",
+	.upholds = "Ring!NoInventedEvent", .state_size = sizeof(struct state), .init = init,
+	.actors = {writer, counter}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "there, or not counted yet"},
+		{"*", FORBIDDEN, "counted, and not there"},
+	});
