@@ -42,6 +42,7 @@ static int join_all(wp_group *group, int64_t deadline_ns)
 
 static void free_all(wp_group *group)
 {
+	wp__traces_free(group->traces);
 	free(group->workers);
 	free(group->members);
 	free(group->domains);
@@ -98,7 +99,10 @@ static wp_group *make(const wp_group_config *config)
 	group->domains = room_for(config->carriers, sizeof(wp_domain));
 	group->members = room_for(config->carriers, sizeof(wp_carrier *));
 	group->workers = room_for(config->carriers, sizeof(wp_worker));
-	if (group->domains == NULL || group->members == NULL || group->workers == NULL) {
+	if (config->trace_events != 0)
+		group->traces = wp__traces_new(config->carriers, config->trace_events);
+	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
+	    (config->trace_events != 0 && group->traces == NULL)) {
 		free_all(group);
 		return NULL;
 	}
@@ -217,13 +221,33 @@ static wp_home *calling(void)
 	return self == NULL ? NULL : &self->home;
 }
 
+/* Told before it is done: afterwards the task may be gone. [any thread] */
+static void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
+{
+	wp_worker *self = wp__worker_self();
+	wp_group *group = home->group;
+
+	if (group->traces == NULL)
+		return;
+	wp__traces_add(group->traces,
+		       self != NULL && self->group == group ? self->index : group->config.carriers,
+		       (wp_trace_event){.begin_ns = wp_clock_ns(),
+					.task = (uintptr_t)task,
+					.kind = WP_TRACE_SUBMIT,
+					.a = home->index,
+					.b = (uint32_t)wp_home_runnable(&home->home),
+					.c = is_unpark});
+}
+
 int wp_group_start(wp_group *group, uint32_t index, wp_task *task)
 {
+	trace_submit(&group->workers[index], task, false);
 	return wp_home_start(&group->workers[index].home, calling(), task);
 }
 
 void wp_task_unpark(wp_task *task)
 {
+	trace_submit((wp_worker *)(void *)task->home, task, true);
 	wp_home_unpark(calling(), task);
 }
 

@@ -24,36 +24,75 @@ static void count(wp_atomic(uint64_t) *counter)
 	wp_store_relaxed(counter, now + 1);
 }
 
+/* The time, if somebody wants to know. */
+static int64_t now_ns(wp_worker *mine)
+{
+	return mine->group->traces == NULL ? 0 : wp_clock_ns();
+}
+
+static void trace(wp_worker *mine, wp_trace_event event)
+{
+	if (mine->group->traces == NULL)
+		return;
+	event.duration_ns = wp_clock_ns() - event.begin_ns;
+	wp__traces_add(mine->group->traces, mine->index, event);
+}
+
+static uint32_t home_of(wp_task *task)
+{
+	return ((wp_worker *)(void *)task->home)->index;
+}
+
 static void run(wp_worker *mine, wp_mpsc_node *node)
 {
+	wp_task *task = (wp_task *)(void *)node;
+	wp_trace_event event = {.begin_ns = now_ns(mine), .task = (uintptr_t)task,
+				.kind = WP_TRACE_RUN, .a = home_of(task)};
+
 	count(&mine->runs);
-	wp_home_run(&mine->home, (wp_task *)(void *)node);
+	wp_home_run(&mine->home, task);
+	trace(mine, event);
+}
+
+static void run_stolen(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_steal how)
+{
+	wp_task *task = (wp_task *)(void *)node;
+
+	count(how == WP_STEAL_PROBED ? &mine->probed : &mine->directed);
+	trace(mine, (wp_trace_event){.begin_ns = now_ns(mine), .task = (uintptr_t)task,
+				     .kind = WP_TRACE_STEAL, .a = home_of(task),
+				     .b = (uint32_t)wp_home_runnable(task->home), .c = how});
+	run(mine, node);
 }
 
 /* Runs what is in the own queues, for about yield_us. True: the stop was among it. [the owner] */
 static bool drain(wp_worker *mine, bool *did)
 {
+	wp_trace_event event = {.begin_ns = now_ns(mine), .kind = WP_TRACE_RUNS,
+				.b = (uint32_t)wp_home_runnable(&mine->home)};
 	int64_t until_ns = 0;
 	wp_mpsc_node *node;
 
-	*did = false;
-	for (uint32_t runs = 1; (node = wp_carrier_poll(&mine->home.carrier)) != NULL; runs++) {
-		int64_t now_ns;
+	while ((node = wp_carrier_poll(&mine->home.carrier)) != NULL) {
+		int64_t look_ns;
 
 		if (node == &mine->stop)
 			return true;
-		*did = true;
 		run(mine, node);
-		if (runs % RUNS_PER_LOOK != 0)
+		if (++event.a % RUNS_PER_LOOK != 0)
 			continue;
-		now_ns = wp_clock_ns();
+		look_ns = wp_clock_ns();
 		if (until_ns == 0)
-			until_ns = now_ns + (int64_t)mine->group->config.yield_us * 1000;
-		else if (now_ns >= until_ns)
+			until_ns = look_ns + (int64_t)mine->group->config.yield_us * 1000;
+		else if (look_ns >= until_ns)
 			break;
 	}
-	if (*did)
-		count(&mine->drains);
+	*did = event.a != 0;
+	if (!*did)
+		return false;
+	count(&mine->drains);
+	event.c = (uint32_t)wp_home_runnable(&mine->home);
+	trace(mine, event);
 	return false;
 }
 
@@ -88,6 +127,30 @@ static wp_mpsc_node *probe(wp_worker *mine)
 	return wp_carrier_steal(longer);
 }
 
+/* Sleeps, unless there is something to do. [the owner | blocks] */
+static void park(wp_worker *mine)
+{
+	wp_carrier *carrier = &mine->home.carrier;
+	wp_trace_event event = {.begin_ns = now_ns(mine), .kind = WP_TRACE_PARK};
+	wp_mpsc_node *stolen;
+
+	count(&mine->parks);
+	if (!wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen)) {
+		if (stolen != NULL)
+			run_stolen(mine, stolen, WP_STEAL_RECHECK);
+		return;
+	}
+	wp_carrier_sleep(carrier);
+	stolen = wp_carrier_leave(carrier);
+	trace(mine, event);
+	event = (wp_trace_event){.begin_ns = now_ns(mine), .kind = WP_TRACE_WAKE,
+				 .a = stolen != NULL || wp_mpsc_has_published(&carrier->queue) ||
+				      wp_mpsc_has_published(&carrier->inbox)};
+	trace(mine, event);
+	if (stolen != NULL)
+		run_stolen(mine, stolen, WP_STEAL_DIRECTED);
+}
+
 static void carry(wp_worker *mine)
 {
 	wp_mpsc_node *node;
@@ -97,17 +160,10 @@ static void carry(wp_worker *mine)
 		if (did)
 			continue;
 		node = probe(mine);
-		if (node != NULL) {
-			count(&mine->probed);
-			run(mine, node);
-			continue;
-		}
-		count(&mine->parks);
-		node = wp_carrier_park(&mine->home.carrier);
-		if (node != NULL) {
-			count(&mine->directed);
-			run(mine, node);
-		}
+		if (node != NULL)
+			run_stolen(mine, node, WP_STEAL_PROBED);
+		else
+			park(mine);
 	}
 }
 

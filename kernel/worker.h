@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "group.h"
+#include "trace.h"
 
 /* One carrier's thread. home: see there. exited: J1. counts: the owner. */
 typedef struct wp_worker {
@@ -30,6 +31,7 @@ typedef struct wp_worker {
 
 struct wp_group {
 	wp_group_config config;
+	wp_traces *traces; /* NULL: no events are kept */
 	wp_lock closing;
 	bool is_stopping; /* the stops are sent */
 	bool is_closed;
