@@ -292,10 +292,11 @@ void wp__job_free(wp_task *task)
 }
 
 wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
-			const uint32_t *domain_of)
+			uint32_t trace_events, const uint32_t *domain_of)
 {
 	wp_group_config config = {.carriers = carriers, .yield_us = yield_us,
-				  .work_stealing = work_stealing, .domain_of = domain_of};
+				  .work_stealing = work_stealing, .trace_events = trace_events,
+				  .domain_of = domain_of};
 	wp_group *group = NULL;
 
 	return wp_group_new(&group, &config) == WP_OK ? group : NULL;

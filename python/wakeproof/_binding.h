@@ -21,7 +21,7 @@
 #define WP_BINDING_H
 
 #include "error.h"
-#include "group.h"
+#include "trace.h"
 #include "guard.h"
 #include "mpsc.h"
 #include "parker.h"
@@ -85,7 +85,7 @@ void wp__job_free(wp_task *job); /* one that was not started, or was handed back
 
 /* NULL and errno: no memory, or no thread. domain_of: by carrier. [any thread | starts threads] */
 wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
-			const uint32_t *domain_of);
+			uint32_t trace_events, const uint32_t *domain_of);
 /* cdef: end */
 
 #endif

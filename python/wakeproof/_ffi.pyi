@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the cdef offers, typed.  tests/test_kernel.py compares the names with the headers.
 from collections.abc import Callable
-from typing import Final, Literal, NewType, TypeVar
+from typing import Final, Literal, NewType, TypeVar, overload
 
 _T = TypeVar("_T")
 
@@ -18,6 +18,20 @@ CTask = NewType("CTask", _Pointer)
 CGroup = NewType("CGroup", _Pointer)
 CNumbers = NewType("CNumbers", _Pointer)
 
+CNext = NewType("CNext", _Pointer)
+
+class CEvent:
+    begin_ns: int
+    duration_ns: int
+    task: int
+    kind: int
+    a: int
+    b: int
+    c: int
+
+class CEvents(_Pointer):
+    def __getitem__(self, index: int) -> CEvent: ...
+
 class CCounts:
     runs: int
     directed: int
@@ -30,7 +44,12 @@ class _FFI:
     errno: int
     NULL: Final[_Pointer]
     def gc(self, cdata: _T, destructor: Callable[[_T], None], size: int = 0) -> _T: ...
+    @overload
     def new(self, cdecl: Literal["uint32_t[]"], init: list[int]) -> CNumbers: ...
+    @overload
+    def new(self, cdecl: Literal["uint64_t *"], init: int) -> CNext: ...
+    @overload
+    def new(self, cdecl: Literal["wp_trace_event[]"], init: int) -> CEvents: ...
     def callback(
         self, cdecl: str, python_callable: Callable[..., object], error: int = 0
     ) -> _Pointer: ...
@@ -48,6 +67,15 @@ class _Lib:
     WP_GROUP_CARRIERS: Final[int]
     WP_CLOSE_GRACE_NS: Final[int]
     WP_STEP_DONE: Final[int]
+    WP_TRACE_SUBMIT: Final[int]
+    WP_TRACE_RUN: Final[int]
+    WP_TRACE_RUNS: Final[int]
+    WP_TRACE_STEAL: Final[int]
+    WP_TRACE_PARK: Final[int]
+    WP_TRACE_WAKE: Final[int]
+    WP_STEAL_DIRECTED: Final[int]
+    WP_STEAL_PROBED: Final[int]
+    WP_STEAL_RECHECK: Final[int]
     WP_STEP_YIELD: Final[int]
     WP_STEP_PARK: Final[int]
     WP_FOREVER: Final[int]
@@ -103,7 +131,12 @@ class _Lib:
     def wp__job_number(self, job: CTask) -> int: ...
     def wp__job_free(self, job: CTask) -> None: ...
     def wp__group_new(
-        self, carriers: int, yield_us: int, work_stealing: bool, domain_of: CNumbers | _Pointer
+        self,
+        carriers: int,
+        yield_us: int,
+        work_stealing: bool,
+        trace_events: int,
+        domain_of: CNumbers | _Pointer,
     ) -> CGroup: ...
     def wp_group_free(self, group: CGroup) -> None: ...
     def wp_group_size(self, group: CGroup) -> int: ...
@@ -114,6 +147,12 @@ class _Lib:
     def wp_task_unpark(self, task: CTask) -> None: ...
     def wp_group_running(self, group: CGroup) -> int: ...
     def wp_group_counts(self, group: CGroup, index: int) -> CCounts: ...
+
+    # trace
+    def wp_group_trace(
+        self, group: CGroup, ring: int, number: CNext, events: CEvents, room: int
+    ) -> int: ...
+    def wp_trace_cost_ns(self, events: int) -> int: ...
 
 ffi: Final[_FFI]
 lib: Final[_Lib]

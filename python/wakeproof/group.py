@@ -16,12 +16,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
+from wakeproof import trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
 from wakeproof.errors import ClosedError, ForkedError, UsageError, error_for
 
 if TYPE_CHECKING:
     from wakeproof._ffi import CGroup, CTask
+    from wakeproof.trace import Event
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -144,6 +146,8 @@ class CarrierGroup:
         carriers: how many, 1 to 1,024; None: as many as CPUs are allowed.
         work_stealing: idle carriers help their siblings.
         yield_us: how long a carrier runs its queue before it looks up, 1 to 1,000,000.
+        trace_events: how many events to keep of each carrier, rounded up to a power of two, at
+            most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.
@@ -160,14 +164,16 @@ class CarrierGroup:
         *,
         work_stealing: bool = False,
         yield_us: int = YIELD_US,
+        trace_events: int | None = None,
     ) -> None:
         count = len(os.sched_getaffinity(0)) if carriers is None else carriers
         _check("carriers", count, lib.WP_GROUP_CARRIERS)
         _check("yield_us", yield_us, MAX_YIELD_US)
+        self._trace_events = trace.size(trace_events)
         self._pid = os.getpid()
         self._closed = False
         self._closing = threading.Lock()
-        made = lib.wp__group_new(count, yield_us, work_stealing, ffi.NULL)
+        made = lib.wp__group_new(count, yield_us, work_stealing, self._trace_events, ffi.NULL)
         if not made:
             raise error_for(
                 lib.WP_SYSTEM, f"{count} carriers: {os.strerror(ffi.errno)} (memory, or threads)"
@@ -225,6 +231,13 @@ class CarrierGroup:
         """Return a function that submits as `submit` does, wherever it is called."""
         return self.submit
 
+    def events(self) -> list[Event]:
+        """Return the events that are kept, in the order of their beginnings (`trace_events`)."""
+        self._check_process()
+        if not self._trace_events:
+            return []
+        return trace.events(self._native, len(self), self._trace_events)
+
     def close(self, timeout_s: float | None = None, *, cancel: bool = False) -> list[Unfinished]:
         """Accept nothing any more, wait until all tasks have ended, stop the carriers.
 
@@ -256,6 +269,8 @@ class CarrierGroup:
         if code == lib.WP_FORBIDDEN:
             raise error_for(code, "a carrier cannot close its own group: it would wait for itself")
         if code == lib.WP_OK:
+            if self in _open:
+                trace.save(self.events())
             _open.discard(self)
         else:
             here = [work for work in list(_works.values()) if work.group is self]

@@ -26,6 +26,7 @@ from wakeproof.cli.linear import linear
 from wakeproof.cli.orders import orders
 from wakeproof.cli.replay import replay
 from wakeproof.cli.stress import stress
+from wakeproof.cli.trace import trace
 
 app = typer.Typer(
     name="wakeproof",
@@ -34,7 +35,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS = (check, explore, conform, linear, orders, stress, audit, replay, bench, doctor)
+COMMANDS = (check, explore, conform, linear, orders, stress, audit, replay, trace, bench, doctor)
 for command in COMMANDS:
     app.command()(command)
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof trace`: what the carrier groups of a script do, for Perfetto, and in numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wakeproof import errors, report
+
+DEMO = """
+import time
+from wakeproof import CarrierGroup
+
+def work(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+with CarrierGroup(2, work_stealing=True) as group:
+    for _ in range(20):
+        for task in [group[0].submit(time.sleep, 0.002) for _ in range(4)]:
+            task.result()
+        group[1].submit(work, 0.0005).result()
+"""
+"""All work goes to one carrier; its sibling steals."""
+
+
+def trace(
+    script: Annotated[
+        list[str] | None, typer.Argument(help="A Python script and its arguments; else a demo.")
+    ] = None,
+    out: Annotated[Path, typer.Option("-o", metavar="FILE", help="Where the trace goes.")] = Path(
+        "trace.json"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Run a script, and write what the carriers of its groups did.
+
+    The file opens in ui.perfetto.dev and chrome://tracing: a track for each carrier with its steps,
+    sleeps, steals. A group is traced when it is closed.
+
+    Examples:
+
+      wakeproof trace                        a demo: one carrier has all the work, the other steals
+
+      wakeproof trace script.py              your own
+
+      wakeproof trace -o run.json -- script.py --its-own option
+    """
+    from wakeproof import trace as events
+
+    command = [sys.executable, *(script or ["-c", DEMO])]
+    with tempfile.TemporaryDirectory(prefix="wakeproof-trace-") as folder:
+        ended = subprocess.run(command, env={**os.environ, events.FOLDER: folder}, check=False)
+        groups = events.load(Path(folder))
+    if ended.returncode:
+        raise errors.UsageError(
+            f"{' '.join(script or ['the demo'])} ended with exit code {ended.returncode}"
+        )
+    summaries = [events.summary(found) for found in groups]
+    if not summaries:
+        raise errors.UsageError("no carrier group was closed, so there is nothing to show")
+    part = out.with_name(out.name + ".part")
+    part.write_text(json.dumps(events.chrome(groups)), encoding="utf-8")
+    part.replace(out)
+    if as_json:
+        print(report.to_json({"file": str(out), "groups": summaries}))
+        return
+    screen = report.console()
+    for number, found in enumerate(summaries):
+        rows = [
+            ("time", f"{found.seconds:.3f} s"),
+            ("submitted, run", f"{found.submits:,} tasks, {found.runs:,} steps"),
+            ("drains", f"{found.drains:,}, of {found.batch:.1f} steps on average"),
+            ("queue at a drain", f"{found.depth:.1f} on average, p99 {found.depth_p99:,}"),
+            ("steals", ", ".join(f"{count:,} {kind}" for kind, count in found.steals.items())),
+            ("sleeps", f"{found.parks:,}; {found.wakes_per_s:,.0f} wakes a second, "
+                       f"{found.useless_wakes:,} for nothing"),
+            ("cost of tracing", f"about {found.overhead_ns / 1000:,.0f} us in all"),
+        ]  # fmt: skip
+        screen.print(report.table(f"carrier group {number}", ("", ""), rows))
+    screen.print(f"\n{out}: open it in ui.perfetto.dev", markup=False)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What carriers did: events, their summary, and the file that Perfetto and Chrome show.
+
+``wakeproof trace SCRIPT`` sets WAKEPROOF_TRACE to a folder; every group of the script then keeps
+events, and leaves them there when it is closed.
+Spec: ``specs/Ring.tla``.  Source: ``kernel/trace.h``, ``ring.h``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wakeproof._ffi import ffi, lib
+from wakeproof.errors import UsageError
+
+if TYPE_CHECKING:
+    from wakeproof._ffi import CEvent, CGroup
+
+FOLDER = "WAKEPROOF_TRACE"
+ASKED_FOR = 1 << 16  # events of each carrier, by `wakeproof trace`
+MOST = 1 << 20
+STEALS = {
+    lib.WP_STEAL_DIRECTED: "directed",
+    lib.WP_STEAL_PROBED: "probed",
+    lib.WP_STEAL_RECHECK: "recheck",
+}
+NAMES = {
+    lib.WP_TRACE_SUBMIT: "TaskSubmit",
+    lib.WP_TRACE_RUN: "TaskRun",
+    lib.WP_TRACE_RUNS: "TaskRuns",
+    lib.WP_TRACE_STEAL: "WorkSteal",
+    lib.WP_TRACE_PARK: "Park",
+    lib.WP_TRACE_WAKE: "Wake",
+}
+ACTIONS = {
+    "TaskSubmit": ("Start", "Unpark"),
+    "TaskRun": ("Begin",),
+    "TaskRuns": ("Pop",),
+    "WorkSteal": ("Pop",),
+    "Park": ("Advertise",),
+    "Wake": ("Leave",),
+}
+"""The actions of ``specs/GroupCore.tla`` (of Carrier.tla: Park, Wake) that an event stands for."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a carrier, or a thread outside, did.
+
+    Attributes:
+        name: "TaskSubmit", "TaskRun", "TaskRuns", "WorkSteal", "Park", "Wake".
+        action: the action of the specs that it stands for.
+        carrier: who did it; None: a thread that is no carrier of the group.
+        begin_ns: CLOCK_MONOTONIC.
+        duration_ns: 0 for an instant.
+        task: which task, as a number that is reused when a task has ended; 0: none.
+        details: what the event has besides; see ``kernel/trace.h``.
+    """
+
+    name: str
+    action: str
+    carrier: int | None
+    begin_ns: int
+    duration_ns: int
+    task: int
+    details: dict[str, int | str | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Events in numbers.
+
+    Attributes:
+        seconds: from the first event's beginning to the last one's end.
+        submits, runs: tasks submitted or unparked, steps run.
+        drains, batch: turns of a carrier's loop that ran something; steps of each, on average.
+        depth, depth_p99: tasks queued when such a turn began, on average, and of the worst 1 %.
+        steals: steps of stolen tasks, by kind: directed, probed, recheck.
+        parks, wakes_per_s: sleeps, and how many ended in a second.
+        useless_wakes: sleeps that ended with nothing to do.
+        overhead_ns: what it costs here to keep so many events, measured by keeping others.
+    """
+
+    seconds: float
+    submits: int
+    runs: int
+    drains: int
+    batch: float
+    depth: float
+    depth_p99: int
+    steals: dict[str, int]
+    parks: int
+    wakes_per_s: float
+    useless_wakes: int
+    overhead_ns: int
+
+
+def size(asked: int | None) -> int:
+    """Return how many events a ring keeps: a power of two, or 0.
+
+    Raises:
+        UsageError: `asked` is not from 0 to 1,048,576.
+    """
+    if asked is None:
+        return ASKED_FOR if os.environ.get(FOLDER) else 0
+    if not isinstance(asked, int) or isinstance(asked, bool) or not 0 <= asked <= MOST:
+        raise UsageError(f"trace_events is {asked!r}; allowed: 0 to {MOST:,}")
+    return 1 << (asked - 1).bit_length() if asked else 0
+
+
+def events(group: CGroup, carriers: int, kept: int) -> list[Event]:
+    """Return the events of a group of so many `carriers` that keeps so many of each."""
+    room = ffi.new("wp_trace_event[]", kept)
+    found = []
+    for ring in range(carriers + 1):
+        number = lib.wp_group_trace(group, ring, ffi.new("uint64_t *", 0), room, kept)
+        carrier = ring if ring < carriers else None
+        found += [_event(carrier, room[index]) for index in range(number)]
+    return sorted(found, key=lambda event: event.begin_ns)
+
+
+def _event(carrier: int | None, raw: CEvent) -> Event:
+    name = NAMES[raw.kind]
+    details: dict[str, int | str | bool] = {}
+    action = ACTIONS[name][0]
+    if name == "TaskSubmit":
+        details = {"home": raw.a, "depth": raw.b}
+        action = ACTIONS[name][raw.c]
+    elif name == "TaskRun":
+        details = {"home": raw.a}
+    elif name == "TaskRuns":
+        details = {"executed": raw.a, "depth_before": raw.b, "depth_after": raw.c}
+    elif name == "WorkSteal":
+        details = {"source": raw.a, "stealer": carrier or 0, "source_depth": raw.b,
+                   "from_loop": True, "kind": STEALS[raw.c]}  # fmt: skip
+    elif name == "Wake":
+        details = {"useful": bool(raw.a)}
+    return Event(name, action, carrier, raw.begin_ns, raw.duration_ns, raw.task, details)
+
+
+def save(found: Sequence[Event]) -> None:
+    """Leave the events in the folder that ``wakeproof trace`` asked for; whole, or not at all."""
+    folder = os.environ.get(FOLDER)
+    if not folder or not found:
+        return
+    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as part:
+        json.dump([asdict(event) for event in found], part)
+    Path(part.name).replace(Path(part.name).with_suffix(".json"))
+
+
+def load(folder: Path) -> list[list[Event]]:
+    """Return what groups have saved in `folder`, a list for each."""
+    files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+    return [[Event(**one) for one in json.loads(file.read_text())] for file in files]
+
+
+def summary(found: Iterable[Event]) -> Summary:
+    """Return the events in numbers.
+
+    Raises:
+        UsageError: there are none.
+    """
+    every = list(found)
+    if not every:
+        raise UsageError("no events: no group was closed, or nothing was submitted to it")
+    of = {name: [event for event in every if event.name == name] for name in ACTIONS}
+    steals = dict.fromkeys(STEALS.values(), 0)
+    for steal in of["WorkSteal"]:
+        steals[str(steal.details["kind"])] += 1
+    depths = sorted(int(event.details["depth_before"]) for event in of["TaskRuns"]) or [0]
+    steps = sum(int(event.details["executed"]) for event in of["TaskRuns"])
+    first = min(event.begin_ns for event in every)
+    seconds = (max(event.begin_ns + event.duration_ns for event in every) - first) / 1e9
+    return Summary(
+        seconds=seconds, submits=len(of["TaskSubmit"]), runs=len(of["TaskRun"]),
+        drains=len(of["TaskRuns"]), batch=steps / max(1, len(of["TaskRuns"])),
+        depth=sum(depths) / len(depths), depth_p99=depths[int(len(depths) * 0.99)],
+        steals=steals, parks=len(of["Park"]),
+        wakes_per_s=len(of["Wake"]) / seconds if seconds else 0.0,
+        useless_wakes=sum(not event.details["useful"] for event in of["Wake"]),
+        overhead_ns=lib.wp_trace_cost_ns(len(every)),
+    )  # fmt: skip
+
+
+def chrome(groups: Sequence[Sequence[Event]]) -> dict[str, Any]:
+    """Return the events in Chrome's trace format: a process per group, a thread per carrier."""
+    shown: list[dict[str, Any]] = []
+    for number, found in enumerate(groups):
+        carriers = sorted({event.carrier for event in found if event.carrier is not None})
+        named: dict[int | None, tuple[int, str]] = {None: (0, "outside")}
+        named |= {c: (c + 1, f"carrier-{c}") for c in carriers}
+        shown.append({"ph": "M", "pid": number, "name": "process_name",
+                      "args": {"name": f"carrier group {number}"}})  # fmt: skip
+        for tid, name in named.values():
+            shown.append({"ph": "M", "pid": number, "tid": tid, "name": "thread_name",
+                          "args": {"name": name}})  # fmt: skip
+        for event in found:
+            tid, _ = named[event.carrier]
+            is_span = event.name in ("TaskRun", "TaskRuns", "Park")
+            when = (
+                {"ph": "X", "dur": event.duration_ns / 1000} if is_span else {"ph": "i", "s": "t"}
+            )
+            shown.append({
+                "pid": number, "tid": tid, "ts": event.begin_ns / 1000, "name": event.name,
+                "cat": event.action, "args": {"action": event.action, "task": f"{event.task:#x}",
+                                              **event.details}, **when,
+            })  # fmt: skip
+    return {"traceEvents": shown, "displayTimeUnit": "ns"}
