@@ -63,15 +63,22 @@ def test_a_task_that_submits_keeps_its_child_on_its_own_carrier() -> None:
             assert child.result(PATIENCE_S) is carrier
 
 
-def test_a_task_behind_a_long_one_is_stolen_by_an_idle_sibling() -> None:
+def test_a_task_behind_a_long_one_is_run_by_an_idle_sibling() -> None:
     # Search!WorkConservation, on real threads: nobody else would run it.
-    go_on = threading.Event()
+    go_on, begun = threading.Event(), Future[Carrier | None]()
     with CarrierGroup(2, work_stealing=True) as group:
-        long = group[0].submit(go_on.wait, PATIENCE_S)
-        assert group[0].submit(lambda: group.running).result(PATIENCE_S) is group[1]
+
+        def long() -> None:
+            begun.set_result(group.running)
+            go_on.wait(PATIENCE_S)
+
+        group[0].submit(long)
+        busy = begun.result(PATIENCE_S)
+        assert busy is not None
+        for behind in [busy.submit(lambda: group.running) for _ in range(5)]:
+            assert behind.result(PATIENCE_S) not in (busy, None)
         go_on.set()
-        assert long.result(PATIENCE_S)
-    assert group[1].counts.directed + group[1].counts.probed >= 1
+    assert sum(carrier.counts.directed + carrier.counts.probed for carrier in group) >= 5
 
 
 def test_without_stealing_a_task_behind_a_long_one_waits() -> None:
