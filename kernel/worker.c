@@ -91,12 +91,15 @@ static wp_mpsc_node *probe(wp_worker *mine)
 static void carry(wp_worker *mine)
 {
 	wp_mpsc_node *node;
-	bool did;
+	bool did, woke = false; /* from a park that brought nothing; and nothing ran since */
 
 	while (!drain(mine, &did)) {
+		woke = woke && !did;
 		if (did)
 			continue;
-		node = probe(mine);
+		if (woke)
+			wp_yield(); /* what woke it is hostage, or gone: let its producer run */
+		node = woke ? NULL : probe(mine);
 		if (node != NULL) {
 			count(&mine->probed);
 			run(mine, node);
@@ -108,6 +111,7 @@ static void carry(wp_worker *mine)
 			count(&mine->directed);
 			run(mine, node);
 		}
+		woke = node == NULL;
 	}
 }
 
