@@ -66,7 +66,8 @@ _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LI
 	       "word shares a line");
 
 /* Enters carrier `index` into the domain; NULL: nobody steals from it, nor it from others, and no
- * path takes ticket, token or idle bit. With a poller: opens its eventfd. WP_OK or WP_SYSTEM. [before it is shared | a system call] */
+ * path takes ticket, token or idle bit. With a poller: opens its eventfd. WP_OK or WP_SYSTEM.
+ * [before it is shared | a system call] */
 int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool has_poller);
 
 /* Closes the eventfd. Only when every submit, search and park in the domain has returned: each may

@@ -125,7 +125,8 @@ int wp_group_new(wp_group **group, const wp_group_config *config)
 		one->has_thread = code == 0;
 		if (code == 0)
 			continue;
-		join_all(made, WP_FOREVER);
+		while (join_all(made, WP_FOREVER) != WP_OK)
+			continue; /* a signal handler ran: they run on */
 		free_all(made);
 		errno = code;
 		return WP_SYSTEM;
@@ -172,13 +173,13 @@ static int64_t with_grace(int64_t deadline_ns)
 {
 	int64_t now_ns;
 
-	if (deadline_ns == WP_FOREVER)
+	if (deadline_ns > WP_FOREVER - WP_CLOSE_GRACE_NS)
 		return WP_FOREVER;
 	now_ns = wp_clock_ns();
 	return (deadline_ns > now_ns ? deadline_ns : now_ns) + WP_CLOSE_GRACE_NS;
 }
 
-/* [who holds the closing lock | blocks] */
+/* [who is closing it | blocks] */
 static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *each,
 		      void *arg)
 {
@@ -199,17 +200,41 @@ static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *e
 	return WP_OK;
 }
 
-int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each,
-		   void *arg)
+/* One close at a time: waits for another's as long as its own may take. [any thread | blocks] */
+static int enter_close(wp_group *group, int64_t deadline_ns)
 {
 	int code = WP_OK;
 
+	wp_lock_acquire(&group->closing);
+	while (group->is_closing && code == WP_OK)
+		code = wp_cond_wait(&group->left, &group->closing, deadline_ns);
+	if (code == WP_OK)
+		group->is_closing = true;
+	wp_lock_release(&group->closing);
+	return code;
+}
+
+static void leave_close(wp_group *group)
+{
+	wp_lock_acquire(&group->closing);
+	group->is_closing = false;
+	wp_cond_signal(&group->left);
+	wp_lock_release(&group->closing);
+}
+
+int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each,
+		   void *arg)
+{
+	int code;
+
 	if (wp_group_running(group) >= 0)
 		return WP_FORBIDDEN;
-	wp_lock_acquire(&group->closing);
+	code = enter_close(group, with_grace(deadline_ns));
+	if (code != WP_OK)
+		return code;
 	if (!group->is_closed)
 		code = close_once(group, deadline_ns, cancel, each, arg);
-	wp_lock_release(&group->closing);
+	leave_close(group);
 	return code;
 }
 

@@ -40,7 +40,8 @@ typedef struct wp_group_config {
 	uint32_t yield_us;         /* a carrier looks up from its queue after so long; 50 */
 	bool work_stealing;        /* false: no path takes ticket, token or idle bit */
 	uint32_t trace_events;     /* of each carrier (trace.h), a power of two; 0: none */
-	const uint32_t *domain_of; /* by carrier: who may steal from one another; NULL: all */
+	/* By carrier, each below `carriers`: who may steal from one another; NULL: all. */
+	const uint32_t *domain_of;
 	/* Runs first on each carrier's thread, with its index; NULL: nothing. */
 	void (*bind)(void *arg, uint32_t index);
 	void *arg;
@@ -59,9 +60,10 @@ uint32_t wp_group_size(const wp_group *group); /* carriers [any thread | wait-fr
 
 /* Closes it: no start is accepted any more; waits until all tasks have ended, or until deadline_ns
  * (CLOCK_MONOTONIC), or, if it cancels, not at all; stops the carriers; hands back every task that
- * has not ended to `each` (NULL: to nobody). WP_OK: closed. WP_TIMEOUT: steps that run do not end,
- * and nothing is handed back yet: close it again. WP_INTERRUPTED: a signal handler ran: close it
- * again. WP_FORBIDDEN: the caller is one of its carriers. [any thread | blocks] */
+ * has not ended to `each` (NULL: to nobody), which must not close it. One close at a time: a second
+ * one waits for the first. WP_OK: closed. WP_TIMEOUT: steps that run do not end, or another close
+ * does not, and nothing is handed back yet: close it again. WP_INTERRUPTED: a signal handler ran:
+ * close it again. WP_FORBIDDEN: the caller is one of its carriers. [any thread | blocks] */
 int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel,
 		   void (*each)(void *arg, wp_task *task, bool was_parked), void *arg);
 

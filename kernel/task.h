@@ -52,7 +52,7 @@ enum {
 	WP_TASK_NOTIFIED = 4, /* a bit */
 };
 
-/* 72 bytes, embedded in what it works on. node: its queue. word: K1..K6. next, back: its home's
+/* 64 bytes, embedded in what it works on. node: its queue. word: K1..K6. next, back: its home's
  * list, under its lock. The rest: who makes it, before it starts. */
 typedef struct wp_task {
 	wp_mpsc_node node;
@@ -64,6 +64,8 @@ typedef struct wp_task {
 	struct wp_task *next, **back;
 	const char *name; /* or NULL */
 } wp_task;
+
+_Static_assert(sizeof(void *) != 8 || sizeof(wp_task) == 64, "a task is a line");
 
 /* BUSY: whoever starts it pushes it. [before it is shared | wait-free] */
 WP_INLINE void wp_task_init(wp_task *task, enum wp_step (*step)(struct wp_task *), const char *name)

@@ -127,8 +127,9 @@ static wp_mpsc_node *probe(wp_worker *mine)
 	return wp_carrier_steal(longer);
 }
 
-/* Sleeps, unless there is something to do. [the owner | blocks] */
-static void park(wp_worker *mine)
+/* Sleeps, unless there is something to do. True: it brought a task, which has run. [the owner |
+ * blocks] */
+static bool park(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
 	wp_trace_event event = {.begin_ns = now_ns(mine), .kind = WP_TRACE_PARK};
@@ -138,7 +139,7 @@ static void park(wp_worker *mine)
 	if (!wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen)) {
 		if (stolen != NULL)
 			run_stolen(mine, stolen, WP_STEAL_RECHECK);
-		return;
+		return stolen != NULL;
 	}
 	wp_carrier_sleep(carrier);
 	stolen = wp_carrier_leave(carrier);
@@ -149,21 +150,25 @@ static void park(wp_worker *mine)
 	trace(mine, event);
 	if (stolen != NULL)
 		run_stolen(mine, stolen, WP_STEAL_DIRECTED);
+	return stolen != NULL;
 }
 
 static void carry(wp_worker *mine)
 {
 	wp_mpsc_node *node;
-	bool did;
+	bool did, woke = false; /* from a park that brought nothing; and nothing ran since */
 
 	while (!drain(mine, &did)) {
+		woke = woke && !did;
 		if (did)
 			continue;
-		node = probe(mine);
+		if (woke)
+			wp_yield(); /* what woke it is hostage, or gone: let its producer run */
+		node = woke ? NULL : probe(mine);
 		if (node != NULL)
 			run_stolen(mine, node, WP_STEAL_PROBED);
 		else
-			park(mine);
+			woke = !park(mine);
 	}
 }
 

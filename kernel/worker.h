@@ -3,7 +3,7 @@
  *
  *   drain the own queues, for yield_us; the stop was among it: [J1] exited
  *   nothing: steal from the longer queue of two siblings, drawn at random
- *   nothing: park, run what the wake brought
+ *   nothing: park, run what the wake brought; that is nothing: drain, and park at once
  *
  * Why it works  Between a wake that brought nothing and the next park there is nothing that takes
  *               long (carrier.h).
@@ -33,6 +33,8 @@ struct wp_group {
 	wp_group_config config;
 	wp_traces *traces; /* NULL: no events are kept */
 	wp_lock closing;
+	wp_cond left;     /* a close has returned */
+	bool is_closing;  /* one is inside; what follows is its */
 	bool is_stopping; /* the stops are sent */
 	bool is_closed;
 	wp_domain *domains;   /* by number */

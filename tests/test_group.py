@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from concurrent.futures import CancelledError, Future, wait
 import pytest
 
 from wakeproof import Carrier, CarrierGroup, ClosedError, ForkedError, Unfinished
+from wakeproof import group as module
+from wakeproof._ffi import lib
 from wakeproof.errors import WrongThreadError
 
 PATIENCE_S = 60  # a lost task fails the test instead of hanging it
@@ -142,6 +145,61 @@ def test_a_close_whose_time_is_over_names_what_runs_and_what_waits() -> None:
     go_on.set()
     assert group.close() in ([Unfinished("int", "queued")], [])
     assert behind.done()
+
+
+def test_a_second_close_keeps_its_own_deadline() -> None:
+    group, go_on = CarrierGroup(1), threading.Event()
+    future = group.submit(go_on.wait, PATIENCE_S)
+    first = threading.Thread(target=group.close)
+    first.start()
+    while not group.closed:
+        pass
+    assert group.close(0.01) == [Unfinished("Event.wait", "running")]
+    go_on.set()
+    first.join(PATIENCE_S)
+    assert future.result(PATIENCE_S)
+    assert group.close() == []
+
+
+def test_what_is_handed_back_may_close_the_group_again() -> None:
+    group, go_on = CarrierGroup(1), threading.Event()
+    begun = threading.Event()
+    group.submit(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
+    again: list[object] = []
+    behind = [group.submit(int) for _ in range(3)]  # the first may still run
+    behind[1].add_done_callback(lambda _: again.append(group.close()))
+    behind[1].add_done_callback(lambda _: sys.exit("not noticed"))
+    assert begun.wait(PATIENCE_S)
+    assert group.close(0.01)
+    go_on.set()
+    with pytest.raises(SystemExit):
+        group.close()
+    assert again == [[]]
+    assert [future.cancelled() for future in behind[1:]] == [True, True]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_callback_that_exits_ends_its_task_alone() -> None:
+    with CarrierGroup(1) as group:
+        go_on = threading.Event()
+        future = group.submit(go_on.wait, PATIENCE_S)
+        future.add_done_callback(lambda _: sys.exit("not noticed"))
+        go_on.set()
+        assert group.submit(int, "7").result(PATIENCE_S) == 7
+        assert group.close() == []
+    assert not module._works
+
+
+def test_a_closed_group_is_freed_when_nobody_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed: list[object] = []
+    monkeypatch.setattr(module, "_free", lambda native, _: freed.append(native))
+    group = CarrierGroup(1)
+    native = group._native
+    assert [group.close(), group.close(), freed] == [[], [], []]
+    del group
+    gc.collect()
+    assert freed == [native]
+    lib.wp_group_free(native)
 
 
 def test_a_carrier_cannot_close_its_own_group() -> None:

@@ -255,11 +255,12 @@ wp_mpsc *wp__inbox_mpsc(wp__inbox *inbox)
 	return &inbox->queue;
 }
 
-/* 88 bytes. step, number: Python's. */
+/* 88 bytes. step, number: Python's. was_parked: when it was handed back. */
 typedef struct job {
 	wp_task task; /* first, so that task and job have one address */
 	int (*step)(wp_task *job);
 	uint64_t number;
+	bool was_parked;
 } job;
 
 static enum wp_step call(wp_task *task)
@@ -289,6 +290,31 @@ uint64_t wp__job_number(wp_task *task)
 void wp__job_free(wp_task *task)
 {
 	free(task);
+}
+
+wp_task *wp__job_next(wp_task *task)
+{
+	return task->next;
+}
+
+bool wp__job_was_parked(wp_task *task)
+{
+	return ((job *)(void *)task)->was_parked;
+}
+
+/* In front of the list: what was handed back is in no other. [the close | wait-free] */
+static void keep(void *back, wp_task *task, bool was_parked)
+{
+	wp_task **first = back;
+
+	((job *)(void *)task)->was_parked = was_parked;
+	task->next = *first;
+	*first = task;
+}
+
+int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task **back)
+{
+	return wp_group_close(group, deadline_ns, cancel, keep, back);
 }
 
 wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,

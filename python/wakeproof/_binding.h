@@ -83,6 +83,13 @@ wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned)
 uint64_t wp__job_number(wp_task *job);
 void wp__job_free(wp_task *job); /* one that was not started, or was handed back */
 
+/* What a close hands back comes as a list: first, then one after the other, until NULL. */
+wp_task *wp__job_next(wp_task *job);
+bool wp__job_was_parked(wp_task *job);
+
+/* As wp_group_close. *back: the list, untouched unless it is WP_OK. [any thread | blocks] */
+int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task **back);
+
 /* NULL and errno: no memory, or no thread. domain_of: by carrier. [any thread | starts threads] */
 wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
 			uint32_t trace_events, const uint32_t *domain_of);

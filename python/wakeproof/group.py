@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
@@ -87,14 +88,16 @@ def _step(job: CTask) -> int:
     number = lib.wp__job_number(job)
     work = _works[number]
     work.runs = True
-    if work.future.set_running_or_notify_cancel():
-        try:
-            result = work.call()
-        except BaseException as error:
-            work.future.set_exception(error)
-        else:
-            work.future.set_result(result)
-    del _works[number]
+    try:
+        if work.future.set_running_or_notify_cancel():
+            try:
+                result = work.call()
+            except BaseException as error:
+                work.future.set_exception(error)
+            else:
+                work.future.set_result(result)
+    finally:  # a callback of the future may raise SystemExit
+        del _works[number]
     return lib.WP_STEP_DONE
 
 
@@ -257,25 +260,26 @@ class CarrierGroup:
         self._check_process()
         until = deadline_ns(timeout_s)
         self._closed = True
-        found: list[Unfinished] = []
-
-        def each(_: object, job: CTask, was_parked: bool) -> None:
-            found.append(_hand_back(job, was_parked=was_parked))
-
-        told = ffi.callback("void(void *, wp_task *, bool)", each)
+        back = ffi.new("wp_task **")
         code = lib.WP_INTERRUPTED
         while code == lib.WP_INTERRUPTED:  # a signal handler has run: if it raised, we are out
-            code = lib.wp_group_close(self._native, until, cancel, told, ffi.NULL)
+            code = lib.wp__group_close(self._native, until, cancel, back)
         if code == lib.WP_FORBIDDEN:
             raise error_for(code, "a carrier cannot close its own group: it would wait for itself")
         if code == lib.WP_OK:
             if self in _open:
                 trace.save(self.events())
-            _open.discard(self)
-        else:
-            here = [work for work in list(_works.values()) if work.group is self]
-            found += [Unfinished(w.name, "running" if w.runs else "queued") for w in here]
-        return found
+            self._release()
+            return _hand_back(back[0])
+        here = [work for work in list(_works.values()) if work.group is self]
+        return [Unfinished(work.name, "running" if work.runs else "queued") for work in here]
+
+    def _release(self) -> None:
+        """Have it freed once nobody can be inside a call any more, for that takes `self`."""
+        with self._closing:
+            if self in _open:
+                _open.remove(self)
+                weakref.finalize(self, _free, self._native, self._pid).atexit = False
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
@@ -316,13 +320,24 @@ def _check(what: str, value: int, most: int) -> None:
         raise UsageError(f"{what} is {value!r}; allowed: 1 to {most:,}")
 
 
-def _hand_back(job: CTask, *, was_parked: bool) -> Unfinished:
-    """Cancel and free a task that has not ended."""
-    work = _works.pop(lib.wp__job_number(job))
-    lib.wp__job_free(job)
-    work.future.cancel()
-    work.future.set_running_or_notify_cancel()
-    return Unfinished(work.name, "parked" if was_parked else "queued")
+def _free(native: CGroup, pid: int) -> None:
+    if pid == os.getpid():  # a forked child's thread may be one of its carriers
+        lib.wp_group_free(native)
+
+
+def _hand_back(job: CTask) -> list[Unfinished]:
+    """Free and cancel what has not ended, in the order in which it was handed back."""
+    found: list[tuple[_Work, State]] = []
+    while job:
+        work = _works.pop(lib.wp__job_number(job))
+        found.append((work, "parked" if lib.wp__job_was_parked(job) else "queued"))
+        done, job = job, lib.wp__job_next(job)
+        lib.wp__job_free(done)
+    with ExitStack() as each:  # the last first, and all of them, whatever their callbacks raise
+        for work, _ in found:
+            each.callback(work.future.set_running_or_notify_cancel)
+            each.callback(work.future.cancel)
+    return [Unfinished(work.name, state) for work, state in reversed(found)]
 
 
 def _close_all() -> None:
