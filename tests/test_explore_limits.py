@@ -179,7 +179,9 @@ def test_memory_does_not_grow_with_the_number_of_executions(program: Path, tmp_p
     few, small = peak_kb(program, tmp_path, 5)
     many, large = peak_kb(program, tmp_path, 8)
     assert (few, many) == (120, 40320)
-    assert large - small < 512  # KB; graphs of 8 threads and of 5 differ by a few
+    # KB; graphs of 8 threads and of 5 differ by a few hundred, the second program has begun: a leak
+    # of 51 bytes per execution would show.
+    assert large - small < 2048
 
 
 # Size.

@@ -12,7 +12,7 @@ from wakeproof.judge.trace_tamper import DROPPED, FLIPPED, KINDS, MOVED, TWICE, 
 
 TAMPERED = 40
 """Lies of a scenario, as many of each kind."""
-MAY_PASS = {DROPPED: 0.2, TWICE: 0.2, FLIPPED: 0.3, MOVED: 0.6}
+MAY_PASS = {DROPPED: 0.2, TWICE: 0.2, FLIPPED: 0.3, MOVED: 0.8}
 """Share of a kind's lies that may be behaviours all the same; docs/traces.md has what was seen."""
 ASIDE = 0.1
 """Share of runs that may be set aside."""
