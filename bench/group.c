@@ -4,7 +4,8 @@
  *
  * Submissions by one thread, which is no carrier, so that no line travels; the queue is emptied off
  * the clock. Tasks on two carriers, a million in memory, so that each is out of the cache when its
- * turn comes; measured is the CPU time, halved: the carriers share nothing. A side that is a number of nanoseconds is the goal itself. */
+ * turn comes; measured is the CPU time, halved: the carriers share nothing. A side that is a number
+ * of nanoseconds is the goal itself. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <time.h>
