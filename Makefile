@@ -8,7 +8,7 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders bench tools lint venv clean
+.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
@@ -49,6 +49,10 @@ linear: venv ## Queue and ticket are linearizable: every history, against their 
 
 orders: venv ## Each memory order one step weaker must break a scenario  [T=REGEX of labels]
 	$(Q)$(BIN)/wakeproof orders $(if $(T),-t '$(T)')
+
+soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS] [SEED=N]
+	$(Q)WAKEPROOF_SOAK_S=$(or $(S),60) WAKEPROOF_SOAK_SEED=$(SEED) \
+	  $(BIN)/python -m pytest -q -rP tests/test_group_soak.py -k one_fate
 
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]

@@ -6,6 +6,7 @@
  *   one.c       run queue by one thread      flow.c, flow_*.c   producers to one consumer
  *   submit.c    guarded submission           parker.c           ping-pong
  *   layout.c    which words share a line     bare.c             store buffering, no engine
+ *   group.c     carriers and their tasks
  *
  * Why it works  A ratio of two sides measured within milliseconds of one another survives a noisy
  * machine; their nanoseconds do not. Goals, medians and verdicts are in python/wakeproof/bench/.
@@ -36,7 +37,7 @@ typedef struct bench_row {
 } bench_row;
 
 extern const bench_row bench_one[], bench_flow[], bench_submit[], bench_parker[], bench_layout[],
-	bench_bare[]; /* each ends at a NULL name */
+	bench_bare[], bench_group[]; /* each ends at a NULL name */
 
 /* The round that is being measured; 0 while calibrating. */
 extern int bench_round;

@@ -106,7 +106,8 @@ void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task)
 void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
 {
 	wp_mpsc_push(&carrier->queue, task);
-	if (wp_twin(search_silent_internal))
+	/* Without a domain nobody but the owner looks, and the owner is awake. */
+	if (carrier->domain == NULL || wp_twin(search_silent_internal))
 		return;
 	submit_fence();
 	search_if_idle(carrier);
@@ -115,7 +116,7 @@ void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
 void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 {
 	wp_mpsc_push(&carrier->queue, task);
-	if (wp_twin(search_silent_reenqueue))
+	if (carrier->domain == NULL || wp_twin(search_silent_reenqueue))
 		return;
 	submit_fence();
 	if (!is_alone(carrier, &carrier->queue, task))

@@ -184,17 +184,18 @@ void *wp__worker_begin(void *arg)
 	if (config->bind != NULL)
 		config->bind(config->arg, mine->index);
 	carry(mine);
-	/* [J1] release; pairs J2; upholds Group!NothingRunsAfterClose: who sees the exit sees all
-	 * that this carrier did. */
-	wp_store_release(&mine->exited, 1);
+	/* [J1] relaxed: ordered by the join, which follows; pairs J2; upholds
+	 * Group!NothingRunsAfterClose. */
+	wp_store_relaxed(&mine->exited, 1);
 	wp_futex_wake(&mine->exited, 1);
 	return NULL;
 }
 
 int wp__worker_join(wp_worker *one, int64_t deadline_ns)
 {
-	/* [J2] acquire; pairs J1; upholds Group!NothingRunsAfterClose. */
-	while (one->has_thread && wp_load_acquire(&one->exited) == 0) {
+	/* [J2] relaxed: ordered by the join below, which gives the close all that this carrier did;
+	 * pairs J1; upholds Group!NothingRunsAfterClose. */
+	while (one->has_thread && wp_load_relaxed(&one->exited) == 0) {
 		int code = wp_futex_wait(&one->exited, 0, deadline_ns);
 
 		if (code == WP_TIMEOUT || code == WP_INTERRUPTED)

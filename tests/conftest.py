@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by all tests: the command line as a user starts it, and the oracle that needs z3."""
+"""Shared by all tests: the command line as a user starts it, C programs, the oracle's z3."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +15,20 @@ from typing import Any
 
 import pytest
 
+from wakeproof import _build, paths
+
 # A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+BUILDS = {
+    "plain": ("-O2",),
+    "delayed": ("-O2", "-DWP_STRESS_DELAYED"),
+    "thread": ("-O1", "-fsanitize=thread"),
+    "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+}
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 
 
 @pytest.fixture
@@ -36,6 +47,28 @@ def wakeproof() -> Command:
         )
 
     return run
+
+
+@pytest.fixture
+def compiled(tmp_path: Path) -> Callable[..., list[str]]:
+    """Compile programs/NAME.c with the kernel, in a build, with more flags; say how to run it."""
+    kernel = paths.sources() / "kernel"
+    sources = [str(path) for path in _build.SOURCES if path.parent == kernel]
+
+    def compiled(name: str, build: str, *more: str) -> list[str]:
+        target = str(tmp_path / f"{name}-{build}")
+        compiler = os.environ.get("CC", "cc").split()
+        program = str(Path(__file__).parent / "programs" / f"{name}.c")
+        flags = ["-std=c11", "-g", *WARNINGS, *BUILDS[build], "-pthread", f"-I{kernel}", *more]
+        command = [*compiler, *flags, program, *sources, "-o", target]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "libclang_rt" in built.stderr:
+            pytest.skip(f"not run: install the sanitizers of {compiler[0]} (libclang-rt-dev)")
+        assert built.returncode == 0, built.stderr
+        no_aslr = ["setarch", "-R"] if shutil.which("setarch") else []  # ThreadSanitizer's map
+        return [*no_aslr, target] if build == "thread" else [target]
+
+    return compiled
 
 
 @pytest.fixture(scope="session")

@@ -114,6 +114,9 @@ def test_every_goal_of_the_issue_has_a_row() -> None:
     assert goals["parker", "futex"] == "<= 1.05x"
     assert goals["harness", "sweep"] == ">= 0.8x"
     assert goals["explore", "50k"] == goals["explore", "20k"] == ">= 1x"
+    assert goals["group_submit", "12ns"] == goals["group_tasks", "100ns"] == "<= 1x"
+    assert goals["group_submit", "alone"] == "<= 1.3x"
+    assert goals["group_unpark", "150ns"] == "<= 1x"
     for flow in ("flow_1", "flow_2", "flow_4"):
         assert goals[flow, "vyukov"] == ">= 1x"
         assert goals[flow, "moodycamel"] == ">= 2x"

@@ -245,4 +245,6 @@ def test_without_membarrier_guards_say_so() -> None:
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
     if ran.returncode == 77:
         pytest.skip(ran.stdout)
-    assert ran.stdout.split() == ["asymmetric", "0.001", "True", "symmetric", "None"], ran.stderr
+    assert ran.stdout.split() == ["asymmetric", "0.001", "True", "symmetric", "None", "100"], (
+        ran.stderr
+    )

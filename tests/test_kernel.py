@@ -79,6 +79,23 @@ def test_a_full_fence_is_a_locked_or_and_never_mfence(compiler: str, tmp_path: P
 
 @X86
 @NEEDS_OBJDUMP
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_no_kernel_file_has_an_mfence_and_the_submit_path_has_its_lock(
+    compiler: str, tmp_path: Path
+) -> None:
+    for source in (path for path in _build.SOURCES if path.parent == KERNEL):
+        target = tmp_path / f"{source.stem}.o"
+        flags = ["-std=c11", "-O2", f"-I{KERNEL}", "-c"]
+        subprocess.run([compiler, *flags, source, "-o", target], check=True)
+        command = ["objdump", "-d", "--no-show-raw-insn", str(target)]
+        code = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert not re.search(r"\b[ml]fence\b", code), source
+        assert source.stem != "carrier" or re.search(r"lock or[lq]? +\$0x0,", code)
+
+
+@X86
+@NEEDS_OBJDUMP
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_asymmetric_hot_path_has_no_fence(compiler: str, tmp_path: Path) -> None:
     # An awake poller costs a load; only the claim, behind a branch, is a locked exchange.

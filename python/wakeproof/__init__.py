@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from wakeproof.errors import ClosedError, ForkedError, WakeproofError
 
 if TYPE_CHECKING:
-    from wakeproof.group import Carrier, CarrierCounts, CarrierGroup, Unfinished
+    from wakeproof._jobs import CarrierCounts, Unfinished
+    from wakeproof.group import Carrier, CarrierGroup
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.mpsc import MpscQueue, MpscStatistics
     from wakeproof.parker import Parker
@@ -35,9 +36,9 @@ __all__ = [
 
 _HOME = {
     "Carrier": "group",
-    "CarrierCounts": "group",
+    "CarrierCounts": "_jobs",
     "CarrierGroup": "group",
-    "Unfinished": "group",
+    "Unfinished": "_jobs",
     "GuardStatistics": "guard",
     "MpscQueue": "mpsc",
     "MpscStatistics": "mpsc",

@@ -7,101 +7,30 @@ Spec: ``specs/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel/group
 from __future__ import annotations
 
 import atexit
-import itertools
 import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from wakeproof import trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
+from wakeproof._jobs import STEP, CarrierCounts, Unfinished, Work, hand_back, numbers, works
 from wakeproof.errors import ClosedError, ForkedError, UsageError, error_for
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CGroup, CTask
+    from wakeproof._ffi import CGroup
     from wakeproof.trace import Event
 
 P = ParamSpec("P")
 T = TypeVar("T")
-State = Literal["parked", "queued", "running"]
 YIELD_US = 50
 MAX_YIELD_US = 1_000_000
 
 
-@dataclass(frozen=True)
-class Unfinished:
-    """A task that had not ended when its group was closed.
-
-    Attributes:
-        name: the callable's qualified name, or what `submit` was given.
-        state: "queued", "parked"; "running": it could not be stopped, and may still end.
-    """
-
-    name: str
-    state: State
-
-
-@dataclass(frozen=True)
-class CarrierCounts:
-    """What one carrier has done since its group was made; read while it goes on.
-
-    Attributes:
-        runs: steps of tasks.
-        directed: steps of tasks that it was sent to steal, or found before it slept.
-        probed: steps of tasks that it stole from the longer of two siblings' queues.
-        drains: turns of its loop that ran something.
-        parks: times it went to sleep, or was about to.
-        runnable: tasks queued here now, about.
-    """
-
-    runs: int
-    directed: int
-    probed: int
-    drains: int
-    parks: int
-    runnable: int
-
-
-@dataclass
-class _Work:
-    """A callable on its way; gone when it has run."""
-
-    group: CarrierGroup
-    name: str
-    call: Callable[[], object]
-    future: Future[Any]
-    runs: bool = False
-
-
-_works: dict[int, _Work] = {}
-_numbers = itertools.count(1)
 _open: set[CarrierGroup] = set()
-
-
-def _step(job: CTask) -> int:
-    """Run the callable of `job`: the kernel calls this on a carrier."""
-    number = lib.wp__job_number(job)
-    work = _works[number]
-    work.runs = True
-    try:
-        if work.future.set_running_or_notify_cancel():
-            try:
-                result = work.call()
-            except BaseException as error:
-                work.future.set_exception(error)
-            else:
-                work.future.set_result(result)
-    finally:  # a callback of the future may raise SystemExit
-        del _works[number]
-    return lib.WP_STEP_DONE
-
-
-_STEP = ffi.callback("int(wp_task *)", _step)
 
 
 class Carrier:
@@ -270,8 +199,8 @@ class CarrierGroup:
             if self in _open:
                 trace.save(self.events())
             self._release()
-            return _hand_back(back[0])
-        here = [work for work in list(_works.values()) if work.group is self]
+            return hand_back(back[0])
+        here = [work for work in list(works.values()) if work.group is self]
         return [Unfinished(work.name, "running" if work.runs else "queued") for work in here]
 
     def _release(self) -> None:
@@ -301,16 +230,16 @@ class CarrierGroup:
     ) -> Future[T]:
         self._check_process()
         future: Future[T] = Future()
-        number = next(_numbers)
+        number = next(numbers)
         name = getattr(fn, "__qualname__", repr(fn))
-        _works[number] = _Work(self, name, lambda: fn(*args, **kwargs), future)
-        job = lib.wp__job_new(_STEP, number, False)
+        works[number] = Work(self, name, lambda: fn(*args, **kwargs), future)
+        job = lib.wp__job_new(STEP, number, False)
         if not job:
-            del _works[number]
+            del works[number]
             raise MemoryError(f"submit {name}: no memory")
         if lib.wp_group_start(self._native, index, job) != lib.WP_OK:
             lib.wp__job_free(job)
-            del _works[number]
+            del works[number]
             raise ClosedError(f"submit {name}: the group is closed")
         return future
 
@@ -323,21 +252,6 @@ def _check(what: str, value: int, most: int) -> None:
 def _free(native: CGroup, pid: int) -> None:
     if pid == os.getpid():  # a forked child's thread may be one of its carriers
         lib.wp_group_free(native)
-
-
-def _hand_back(job: CTask) -> list[Unfinished]:
-    """Free and cancel what has not ended, in the order in which it was handed back."""
-    found: list[tuple[_Work, State]] = []
-    while job:
-        work = _works.pop(lib.wp__job_number(job))
-        found.append((work, "parked" if lib.wp__job_was_parked(job) else "queued"))
-        done, job = job, lib.wp__job_next(job)
-        lib.wp__job_free(done)
-    with ExitStack() as each:  # the last first, and all of them, whatever their callbacks raise
-        for work, _ in found:
-            each.callback(work.future.set_running_or_notify_cancel)
-            each.callback(work.future.cancel)
-    return [Unfinished(work.name, state) for work, state in reversed(found)]
 
 
 def _close_all() -> None:

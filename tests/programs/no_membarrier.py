@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forbid membarrier to this process by a seccomp filter, then use guards; exit 77: not possible."""
+"""Forbid membarrier by a seccomp filter, then use guards and a group; exit 77: not possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import platform
 import struct
 import sys
 
-from wakeproof import RendezvousGuard, WakeupGuard
+from wakeproof import CarrierGroup, RendezvousGuard, WakeupGuard
 
 MEMBARRIER = {"x86_64": 324, "aarch64": 283}
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
@@ -51,6 +51,8 @@ def main() -> int:
     late = WakeupGuard(lambda: None, fences="asymmetric")
     late.enter(lambda: True)
     say(late.fences, late.max_block_s)
+    with CarrierGroup(2, work_stealing=True) as group:
+        say(sum(future.result(30) for future in [group.submit(int, "1") for _ in range(100)]))
     return 0
 
 

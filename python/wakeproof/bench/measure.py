@@ -28,7 +28,9 @@ Progress = Callable[[str], None]
 ROUNDS_LEAST, ROUNDS_MOST = 8, 96  # the program goes through 8 code placements (bench/task.h)
 SIDES = 4  # of a row, for the number of rounds
 TRIES = 8  # of a preempted slice
-SLICE_MS = {"parker": 10.0}  # blocking: a round trip takes microseconds
+SLICE_MS = {  # blocking: a round trip takes microseconds; many tasks at once
+    "parker": 10.0, "group_tasks": 20.0, "group_unpark": 10.0,
+}  # fmt: skip
 SLICE_MS_ELSE = 2.0
 HARNESS_SLICE_S = 0.05  # a process per sample; preempted as often as the loop beside it
 EXPLORE_LEAST, EXPLORE_SLICE_S, ADDS_AGAIN = 3, 0.15, 8

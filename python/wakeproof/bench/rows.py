@@ -12,6 +12,7 @@ LOCKED = (
     "into which others may push meanwhile; without the lock the same code meets the goal, and "
     "loses tasks (twin mpsc_split_reserve)"
 )
+FENCED = "its two locked instructions: the push ([Q2]) and fence [S]"
 LAST_NODE = (
     "pushes are the same instructions; what differs is how a consumer that has caught up takes the "
     "last node ([Q7] and what comes with it in kernel/mpsc.h)"
@@ -89,6 +90,15 @@ ROWS = (
     Row("- asymmetric, consumer on another CPU", "submit_awake", "asymmetric", "plain",
         "push alone"),
     Row("parker ping-pong, round trip", "parker", "ours", "futex", "bare futex", US, at_most=1.05),
+    Row("submit to an awake carrier", "group_submit", "alone", "12ns", "12 ns", at_most=1.0,
+        why=FENCED),
+    Row("- the same", "group_submit", "alone", "fenced", "push + fence"),
+    Row("- with stealing on, nobody idle", "group_submit", "stealing", "alone", "without stealing",
+        at_most=1.3),
+    Row("tasks at once, start to end, 2 carriers", "group_tasks", "ours", "100ns",
+        "100 ns each", at_most=1.0),
+    Row("unpark of 4,096 tasks and their runs", "group_unpark", "ours", "150ns", "150 ns each",
+        at_most=1.0),
     Row("queue ends on a line each, 1 producer", "layout_queue", "ours", "packed", "on one line",
         MOPS, at_least=1.0),
     Row("token and idle words on a line each", "layout_token", "ours", "packed", "on one line",

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carrier groups where the system refuses: specs/Group.tla, NothingRunsAfterClose."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import paths
+
+Compiled = Callable[..., list[str]]
+
+IN_CHECKOUT = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+TOO_LITTLE = """
+import re, resource
+from pathlib import Path
+from wakeproof import CarrierGroup
+from wakeproof.errors import SystemCallError
+size = int(re.search(r"VmSize:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+most = resource.getrlimit(resource.RLIMIT_AS)[1]
+resource.setrlimit(resource.RLIMIT_AS, (size * 1024 + (200 << 20), most))
+try:
+    CarrierGroup(1024)
+except SystemCallError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+print(len(list(Path("/proc/self/task").iterdir())))
+with CarrierGroup(2) as group:
+    print(group.submit(int, "7").result(60))
+"""
+
+
+@IN_CHECKOUT
+@pytest.mark.slow
+@pytest.mark.parametrize("build", ["plain", "thread", "address"])
+def test_a_start_that_is_refused_a_thread_leaves_nothing_running(
+    build: str, compiled: Compiled
+) -> None:
+    # Signals end its wait for the threads that it has: it must wait again, not free them.
+    command = compiled("no_threads", build, "-Wl,--wrap=pthread_create")
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    refused = "{} threads: code -6, errno EAGAIN, group 0, left running 0\n"
+    last = "5 threads: code 0, errno -, group 1, left running 0\n"
+    assert ended.stdout == "".join(map(refused.format, range(5))) + last, ended.stderr
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_too_little_memory_for_threads_is_one_clear_error() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", TOO_LITTLE], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    said, threads, seven = ended.stdout.splitlines()
+    assert "1024 carriers" in said
+    assert "(memory, or threads)" in said
+    assert (threads, seven) == ("1", "7")
