@@ -9,13 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wakeproof.errors import ClosedError, ForkedError, WakeproofError
+from wakeproof.errors import ClosedError, ForkedError, TopologyWarning, WakeproofError
 
 if TYPE_CHECKING:
     from wakeproof.group import Carrier, CarrierCounts, CarrierGroup, Unfinished
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.mpsc import MpscQueue, MpscStatistics
     from wakeproof.parker import Parker
+    from wakeproof.topology import LinuxTopology, Topology
 
 __all__ = [
     "Carrier",
@@ -24,10 +25,13 @@ __all__ = [
     "ClosedError",
     "ForkedError",
     "GuardStatistics",
+    "LinuxTopology",
     "MpscQueue",
     "MpscStatistics",
     "Parker",
     "RendezvousGuard",
+    "Topology",
+    "TopologyWarning",
     "Unfinished",
     "WakeproofError",
     "WakeupGuard",
@@ -43,6 +47,8 @@ _HOME = {
     "MpscStatistics": "mpsc",
     "Parker": "parker",
     "RendezvousGuard": "guard",
+    "LinuxTopology": "topology",
+    "Topology": "topology",
     "WakeupGuard": "guard",
 }
 

@@ -25,13 +25,16 @@ HEADERS = (
     PACKAGE / "_binding.h",  # first: it names the types
     *(
         KERNEL / f"{name}.h"
-        for name in ("error", "futex", "parker", "guard", "mpsc", "task", "group")
+        for name in ("error", "futex", "parker", "guard", "mpsc", "task", "group", "topology")
     ),
 )
 SOURCES = (
     PACKAGE / "_binding.c",
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
-    *(KERNEL / f"{name}.c" for name in ("carrier", "group", "home", "search", "worker")),
+    *(
+        KERNEL / f"{name}.c"
+        for name in ("carrier", "group", "home", "search", "topology", "worker")
+    ),
 )
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
 LIBRARY = "libwakeproof.so"

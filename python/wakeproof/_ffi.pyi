@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the cdef offers, typed.  tests/test_kernel.py compares the names with the headers.
 from collections.abc import Callable
-from typing import Final, Literal, NewType, TypeVar
+from typing import Final, Literal, NewType, TypeVar, overload
 
 _T = TypeVar("_T")
 
@@ -17,6 +17,17 @@ CItem = NewType("CItem", _Pointer)
 CTask = NewType("CTask", _Pointer)
 CGroup = NewType("CGroup", _Pointer)
 CNumbers = NewType("CNumbers", _Pointer)
+CPath = NewType("CPath", _Pointer)
+
+class CPlace:
+    cpu: int
+    core: int
+    smt: int
+    package: int
+    cluster: int
+
+class CPlaces(_Pointer):
+    def __getitem__(self, index: int) -> CPlace: ...
 
 class CCounts:
     runs: int
@@ -30,11 +41,16 @@ class _FFI:
     errno: int
     NULL: Final[_Pointer]
     def gc(self, cdata: _T, destructor: Callable[[_T], None], size: int = 0) -> _T: ...
+    @overload
     def new(self, cdecl: Literal["uint32_t[]"], init: list[int]) -> CNumbers: ...
+    @overload
+    def new(self, cdecl: Literal["wp_place[]"], init: int) -> CPlaces: ...
+    @overload
+    def new(self, cdecl: Literal["char[]"], init: int) -> CPath: ...
     def callback(
         self, cdecl: str, python_callable: Callable[..., object], error: int = 0
     ) -> _Pointer: ...
-    def string(self, cdata: Text) -> bytes: ...
+    def string(self, cdata: Text | CPath) -> bytes: ...
 
 class _Lib:
     WP_OK: Final[int]
@@ -52,6 +68,8 @@ class _Lib:
     WP_STEP_PARK: Final[int]
     WP_FOREVER: Final[int]
     WP_GUARD_NAP_NS: Final[int]
+    WP_TOPOLOGY_CPUS: Final[int]
+    WP_TOPOLOGY_PATH: Final[int]
     def wp_error_text(self, code: int) -> Text: ...
     def wp_clock_ns(self) -> int: ...
 
@@ -103,8 +121,14 @@ class _Lib:
     def wp__job_number(self, job: CTask) -> int: ...
     def wp__job_free(self, job: CTask) -> None: ...
     def wp__group_new(
-        self, carriers: int, yield_us: int, work_stealing: bool, domain_of: CNumbers | _Pointer
+        self,
+        carriers: int,
+        yield_us: int,
+        work_stealing: bool,
+        domain_of: CNumbers | _Pointer,
+        bind: _Pointer,
     ) -> CGroup: ...
+    def wp__thread_name(self, name: bytes) -> None: ...
     def wp_group_free(self, group: CGroup) -> None: ...
     def wp_group_size(self, group: CGroup) -> int: ...
     def wp_group_close(
@@ -114,6 +138,12 @@ class _Lib:
     def wp_task_unpark(self, task: CTask) -> None: ...
     def wp_group_running(self, group: CGroup) -> int: ...
     def wp_group_counts(self, group: CGroup, index: int) -> CCounts: ...
+
+    # topology
+    def wp_topology_read(
+        self, root: bytes, allowed: CNumbers, count: int, places: CPlaces, path: CPath
+    ) -> int: ...
+    def wp_topology_pin(self, cpu: int) -> int: ...
 
 ffi: Final[_FFI]
 lib: Final[_Lib]

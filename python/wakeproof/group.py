@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
-from wakeproof.errors import ClosedError, ForkedError, UsageError, error_for
+from wakeproof.config import settle
+from wakeproof.errors import ClosedError, ForkedError, error_for
+from wakeproof.topology import Seats
 
 if TYPE_CHECKING:
     from wakeproof._ffi import CGroup, CTask
+    from wakeproof.topology import Scope, Topology
 
 P = ParamSpec("P")
 T = TypeVar("T")
 State = Literal["parked", "queued", "running"]
-YIELD_US = 50
-MAX_YIELD_US = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,31 @@ class Carrier:
 
     def __init__(self, group: CarrierGroup, index: int) -> None:
         self._group = weakref.proxy(group)
+        self._seats = group._seats
         self.index = index
 
     def __repr__(self) -> str:
-        return f"<Carrier {self.index}>"
+        return f"<Carrier {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """Its full name, such as ``carrier-0-cluster0-core2``."""
+        return self._seats.name(self.index)
+
+    @property
+    def cluster(self) -> int:
+        """Its cluster; 0 without a topology."""
+        return self._seats.clusters[self.index]
+
+    @property
+    def core(self) -> int | None:
+        """Its physical core; None: it floats."""
+        return self._seats.cores[self.index]
+
+    @property
+    def cpu(self) -> int | None:
+        """The CPU that it is pinned to; None: it floats."""
+        return self._seats.cpus[self.index]
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn(*args, **kwargs)`` on this carrier; as `CarrierGroup.submit`."""
@@ -141,9 +163,16 @@ class CarrierGroup:
     idle carrier may take one that is queued elsewhere.
 
     Args:
-        carriers: how many, 1 to 1,024; None: as many as CPUs are allowed.
-        work_stealing: idle carriers help their siblings.
-        yield_us: how long a carrier runs its queue before it looks up, 1 to 1,000,000.
+        carriers: how many, 1 to 1,024; default: the smaller of allowed CPUs and cgroup quota.
+        work_stealing: idle carriers help their siblings; default False.
+        yield_us: how long a carrier runs its queue before it looks up, 1 to 1,000,000; default 50.
+        steal_scope: whom they help: "global", all; "cluster", those of their own cluster.  Default:
+            what an object given as `topology` says, else "global".
+        topology: "linux": one carrier per CPU, see `LinuxTopology`; or a `Topology` of your own;
+            default: carriers float, in one cluster.
+
+    What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE and
+    _TOPOLOGY ("none" or "linux") in the environment, if they are set there.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.
@@ -151,31 +180,43 @@ class CarrierGroup:
 
     Raises:
         UsageError: a value out of range (a ValueError as well).
-        SystemCallError: no thread could be started.
+        SystemCallError: no thread could be started; or the topology cannot be read.
+
+    Warns:
+        TopologyWarning: carriers float that were to be pinned; once per group.
     """
 
     def __init__(
         self,
         carriers: int | None = None,
         *,
-        work_stealing: bool = False,
-        yield_us: int = YIELD_US,
+        work_stealing: bool | None = None,
+        yield_us: int | None = None,
+        steal_scope: Scope | None = None,
+        topology: Topology | Literal["linux"] | None = None,
     ) -> None:
-        count = len(os.sched_getaffinity(0)) if carriers is None else carriers
-        _check("carriers", count, lib.WP_GROUP_CARRIERS)
-        _check("yield_us", yield_us, MAX_YIELD_US)
+        chosen = settle(carriers, work_stealing, yield_us, steal_scope, topology)
+        count, stealing = chosen.carriers, chosen.work_stealing
+        self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)
         self._pid = os.getpid()
         self._closed = False
         self._closing = threading.Lock()
-        made = lib.wp__group_new(count, yield_us, work_stealing, ffi.NULL)
+        made = lib.wp__group_new(
+            count, chosen.yield_us, stealing, self._seats.domain_of(), self._seats.callback
+        )
         if not made:
             raise error_for(
                 lib.WP_SYSTEM, f"{count} carriers: {os.strerror(ffi.errno)} (memory, or threads)"
             )
         self._native: CGroup = made
         self._carriers = tuple(Carrier(self, index) for index in range(count))
-        self.work_stealing = work_stealing
+        self.work_stealing = stealing
         _open.add(self)
+        try:
+            self._seats.wait()
+        except BaseException:  # a warning that is an error, or Ctrl-C
+            self.close(0, cancel=True)
+            raise
 
     def __len__(self) -> int:
         return len(self._carriers)
@@ -195,6 +236,11 @@ class CarrierGroup:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close(cancel=kind is not None)
+
+    @property
+    def domains(self) -> tuple[tuple[Carrier, ...], ...]:
+        """Which carriers may steal from one another; alone without work stealing."""
+        return tuple(tuple(self[index] for index in domain) for domain in self._seats.domains)
 
     @property
     def closed(self) -> bool:
@@ -294,11 +340,6 @@ class CarrierGroup:
             del _works[number]
             raise ClosedError(f"submit {name}: the group is closed")
         return future
-
-
-def _check(what: str, value: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise UsageError(f"{what} is {value!r}; allowed: 1 to {most:,}")
 
 
 def _hand_back(job: CTask, *, was_parked: bool) -> Unfinished:
