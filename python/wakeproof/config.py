@@ -71,13 +71,14 @@ def _source(name: str, given: object) -> tuple[str, object]:
 
 
 def _number(name: str, given: int | None, most: int) -> int | None:
-    source, value = _source(name, given)
-    if given is None and isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
-        value = int(value)
+    source, said = _source(name, given)
+    value = said
+    if given is None and isinstance(said, str) and re.fullmatch("[0-9]{1,9}", said):
+        value = int(said)
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise UsageError(f"{source} is {value!r}; allowed: 1 to {most:,}")
+        raise UsageError(f"{source} is {said!r}; allowed: 1 to {most:,}")
     return value
 
 
