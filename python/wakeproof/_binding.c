@@ -293,11 +293,12 @@ void wp__job_free(wp_task *task)
 }
 
 wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
-			const uint32_t *domain_of, void (*bind)(void *arg, uint32_t index))
+			const uint32_t *domain_of, const uint32_t *cluster_of,
+			void (*bind)(void *arg, uint32_t index))
 {
 	wp_group_config config = {.carriers = carriers, .yield_us = yield_us,
 				  .work_stealing = work_stealing, .domain_of = domain_of,
-				  .bind = bind};
+				  .cluster_of = cluster_of, .bind = bind};
 	wp_group *group = NULL;
 
 	return wp_group_new(&group, &config) == WP_OK ? group : NULL;

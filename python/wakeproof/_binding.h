@@ -84,10 +84,11 @@ wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned)
 uint64_t wp__job_number(wp_task *job);
 void wp__job_free(wp_task *job); /* one that was not started, or was handed back */
 
-/* NULL and errno: no memory, or no thread. domain_of, bind: as wp_group_config says. [any thread |
- * starts threads] */
+/* NULL and errno: no memory, or no thread. The last three: as wp_group_config says. [any
+ * thread | starts threads] */
 wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
-			const uint32_t *domain_of, void (*bind)(void *arg, uint32_t index));
+			const uint32_t *domain_of, const uint32_t *cluster_of,
+			void (*bind)(void *arg, uint32_t index));
 
 void wp__thread_name(const char *name); /* the caller's, 15 bytes at most */
 /* cdef: end */

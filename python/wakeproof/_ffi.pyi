@@ -7,6 +7,7 @@ _T = TypeVar("_T")
 
 class _Pointer: ...
 
+Null = _Pointer
 Text = NewType("Text", _Pointer)
 CParker = NewType("CParker", _Pointer)
 CGuard = NewType("CGuard", _Pointer)
@@ -126,6 +127,7 @@ class _Lib:
         yield_us: int,
         work_stealing: bool,
         domain_of: CNumbers | _Pointer,
+        cluster_of: CNumbers | _Pointer,
         bind: _Pointer,
     ) -> CGroup: ...
     def wp__thread_name(self, name: bytes) -> None: ...

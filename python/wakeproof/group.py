@@ -202,7 +202,7 @@ class CarrierGroup:
         self._closed = False
         self._closing = threading.Lock()
         made = lib.wp__group_new(
-            count, chosen.yield_us, stealing, self._seats.domain_of(), self._seats.callback
+            count, chosen.yield_us, stealing, *self._seats.numbers(), self._seats.callback
         )
         if not made:
             raise error_for(

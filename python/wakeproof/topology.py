@@ -21,7 +21,7 @@ from wakeproof._ffi import ffi, lib
 from wakeproof.errors import TopologyWarning, UsageError, WakeproofError, error_for
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CNumbers
+    from wakeproof._ffi import CNumbers, Null
 
 Scope = Literal["global", "cluster"]
 _REASONS = {
@@ -173,7 +173,7 @@ class Seats:
         self, topology: Topology | None, carriers: int, *, stealing: bool, scope: Scope
     ) -> None:
         everyone = range(carriers)
-        self._topology = topology
+        self._topology, self._scope = topology, scope
         self._bound = threading.Semaphore(0)
         self._refused: dict[int, BaseException] = {}
         self.clusters = [topology.cluster(n) if topology else 0 for n in everyone]
@@ -186,10 +186,11 @@ class Seats:
         self.domains = tuple(map(tuple, groups.values()))
         self.callback = ffi.callback("void(void *, uint32_t)", self._bind) if topology else ffi.NULL
 
-    def domain_of(self) -> CNumbers:
-        """Return the number of each carrier's domain, as the kernel wants it."""
-        of = {n: number for number, domain in enumerate(self.domains) for n in domain}
-        return ffi.new("uint32_t[]", [of[n] for n in range(len(of))])
+    def numbers(self) -> tuple[CNumbers | Null, CNumbers | Null]:
+        """Return the kernel's domain_of and cluster_of; one of them at least is NULL."""
+        number_of = {cluster: n for n, cluster in enumerate(sorted(set(self.clusters)))}
+        numbers = ffi.new("uint32_t[]", [number_of[cluster] for cluster in self.clusters])
+        return (numbers, ffi.NULL) if self._scope == "cluster" else (ffi.NULL, numbers)
 
     def name(self, carrier: int) -> str:
         """Return its full name: ``carrier-0-cluster0-core2``, as far as there is such a thing."""
