@@ -11,12 +11,13 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from wakeproof import CarrierGroup, LinuxTopology, Topology, TopologyWarning
+from wakeproof import Carrier, CarrierGroup, LinuxTopology, Topology, TopologyWarning, paths
 
 PATIENCE_S = 60
 ALLOWED = sorted(os.sched_getaffinity(0))
@@ -83,8 +84,9 @@ def test_without_a_topology_carriers_float_in_one_cluster() -> None:
         assert [(carrier.cluster, carrier.core, carrier.cpu) for carrier in group] == [
             (0, None, None)
         ] * 2
-        assert group[1].submit(system_name).result(PATIENCE_S) == "carrier-1"
         assert indices(group) == ((0, 1),)
+    with CarrierGroup(2) as group:
+        assert group[1].submit(system_name).result(PATIENCE_S) == "carrier-1"
 
 
 def test_more_carriers_than_cpus_float_with_one_warning() -> None:
@@ -216,22 +218,60 @@ def test_a_domain_is_a_cluster_or_everybody(
         assert indices(one) == indices(two) == domains
 
 
+def hold(group: CarrierGroup, first: Carrier, go_on: threading.Event) -> Carrier:
+    """Occupy `first`, or who steals from it, until `go_on`; return who it is."""
+    begun: Future[Carrier | None] = Future()
+
+    def wait() -> None:
+        begun.set_result(group.running)
+        go_on.wait(PATIENCE_S)
+
+    first.submit(wait)
+    holder = begun.result(PATIENCE_S)
+    assert holder is not None
+    return holder
+
+
 def test_under_cluster_only_a_sibling_of_the_cluster_helps() -> None:
-    go_on, begun = threading.Event(), threading.Event()
+    go_on = threading.Event()
     with CarrierGroup(4, work_stealing=True, topology=Halves("cluster", nowhere)) as group:
-        long = group[0].submit(go_on.wait, PATIENCE_S)
-        ran = [group[0].submit(lambda: group.running) for _ in range(20)]
-        assert {one.result(PATIENCE_S) for one in ran} == {group[2]}
-        long_too = group[2].submit(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
-        assert begun.wait(PATIENCE_S)
-        behind = group[0].submit(lambda: group.running)
+        busy = hold(group, group[0], go_on)
+        (helper,) = {group[0], group[2]} - {busy}
+        ran = [busy.submit(lambda: group.running) for _ in range(20)]
+        assert {one.result(PATIENCE_S) for one in ran} == {helper}
+        assert hold(group, helper, go_on) is helper
+        behind = busy.submit(lambda: group.running)
         for carrier in (group[1], group[3]):
             assert carrier.submit(int).result(PATIENCE_S) == 0
         assert not behind.done()
         go_on.set()
-        assert behind.result(PATIENCE_S) in (group[0], group[2])
-        assert long.result(PATIENCE_S)
-        assert long_too.result(PATIENCE_S)
+        assert behind.result(PATIENCE_S) in (busy, helper)
+
+
+def test_under_global_a_sibling_of_the_cluster_helps_first() -> None:
+    go_on = threading.Event()
+    with CarrierGroup(6, work_stealing=True, topology=Halves("global", nowhere)) as group:
+        busy = hold(group, group[5], go_on)
+        ran = [busy.submit(lambda: group.running).result(PATIENCE_S) for _ in range(50)]
+        near = [one for one in ran if one and one.cluster == busy.cluster]
+        assert len(near) > 25  # who has just helped may not be idle again yet
+        go_on.set()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+def test_helpers_and_victims_are_chosen_by_distance(tmp_path: Path) -> None:
+    program = Path(__file__).parent / "programs" / "near.c"
+    kernel = paths.sources() / "kernel"
+    files = [kernel / f"{n}.c" for n in ("carrier", "error", "futex", "order", "search")]
+    flags = ["-std=c11", "-O1", "-g", "-Werror", "-fsanitize=address,undefined", f"-I{kernel}"]
+    subprocess.run(["cc", *flags, program, *files, "-pthread", "-o", tmp_path / "near"], check=True)
+    ran = subprocess.run(
+        [tmp_path / "near"], check=True, capture_output=True, text=True, timeout=60
+    )
+    told = [f"{n} is helped by {near}" for n, near in enumerate("1032")]
+    told += ["0 helps 1 2 3", "1 helps 0 2 3", "2 helps 3 0 1", "3 helps 2 0 1"]
+    assert ran.stdout.splitlines() == told
 
 
 @pytest.mark.slow
