@@ -179,7 +179,8 @@ def test_a_package_that_is_not_known_is_package_0(tmp_path: Path) -> None:
 
 MALFORMED = [
     "", "\n", "-", "1-", "-1", "3-1", "2-2", "1,", ",1", "1,,2", "1 ", " 1", "0x1", "1\n\n", "1,1",
-    "4,2", "0-3,2", "8192", "0-8192", "4294967296", "1:2", "1-2-3", "a", "1\0",
+    "4,2", "0-3,2", "8192", "0-8192", "4294967296", "18446744073709551616", "1:2", "1-2-3", "a",
+    "1\0",
 ]  # fmt: skip
 FILES = ["online", "cpu1/topology/thread_siblings_list", "cpu1/cache/index1/shared_cpu_list"]
 NUMBERS = ["cpu1/topology/physical_package_id", "cpu1/cache/index0/level"]
@@ -228,7 +229,7 @@ def test_an_impossible_cpu_is_refused(cpu: int, tmp_path: Path) -> None:
 
 
 def test_a_file_that_never_ends_is_malformed(tmp_path: Path) -> None:
-    write(tmp_path, "online", "0\n" * 40_000)
+    write(tmp_path, "online", "0" * 70_000)  # a long way to write CPU 0
     with pytest.raises(SystemCallError, match="online: malformed"):
         read_places(tmp_path, [0])
 

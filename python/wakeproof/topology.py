@@ -175,16 +175,18 @@ class Seats:
         everyone = range(carriers)
         self._topology, self._scope = topology, scope
         self._bound = threading.Semaphore(0)
-        self._refused: dict[int, BaseException] = {}
-        self.clusters = [topology.cluster(n) if topology else 0 for n in everyone]
-        self.cores = [topology.core(n) if topology else None for n in everyone]
+        self._refused: dict[int, str] = {}
+        self.clusters = [0 if topology is None else topology.cluster(n) for n in everyone]
+        self.cores = [None if topology is None else topology.core(n) for n in everyone]
         self.cpus: list[int | None] = [None] * carriers
         groups: dict[int, list[int]] = {}
         for number in everyone:
             shares = self.clusters[number] if scope == "cluster" else 0
             groups.setdefault(shares if stealing else number, []).append(number)
         self.domains = tuple(map(tuple, groups.values()))
-        self.callback = ffi.callback("void(void *, uint32_t)", self._bind) if topology else ffi.NULL
+        self.callback = ffi.NULL
+        if topology is not None:
+            self.callback = ffi.callback("void(void *, uint32_t)", self._bind)
 
     def numbers(self) -> tuple[CNumbers | Null, CNumbers | Null]:
         """Return the kernel's domain_of and cluster_of; one of them at least is NULL."""
@@ -194,7 +196,7 @@ class Seats:
 
     def name(self, carrier: int) -> str:
         """Return its full name: ``carrier-0-cluster0-core2``, as far as there is such a thing."""
-        cluster = f"-cluster{self.clusters[carrier]}" if self._topology else ""
+        cluster = "" if self._topology is None else f"-cluster{self.clusters[carrier]}"
         core = self.cores[carrier]
         return f"carrier-{carrier}{cluster}" + ("" if core is None else f"-core{core}")
 
@@ -218,7 +220,7 @@ class Seats:
         try:
             self.cpus[carrier] = self._topology.bind(carrier)
         except BaseException as error:
-            self._refused[carrier] = error
+            self._refused[carrier] = str(error) or repr(error)
             self.cores[carrier] = None
         short = self.name(carrier).replace("arrier-", "").replace("luster", "l").replace("ore", "o")
         lib.wp__thread_name((short if len(short) < 16 else f"carrier-{carrier}").encode())
