@@ -46,6 +46,7 @@ class Machine:
 
 MACHINES = {
     1: Machine(),
+    8: Machine(cores=2, threads=4),
     16: Machine(clusters=2, cores=4, threads=2),
     96: Machine(sockets=2, clusters=3, cores=8, threads=2),
 }
