@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * near.c - four carriers of one domain, in two clusters, moved by hand: who helps, who is helped.
- * Prints, for each way, the carrier that was preferred. */
+ * Prints, for each way, the carrier that was preferred, and who idles beside a victim. */
 #include <stdio.h>
 
 #include "carrier.h"
@@ -22,14 +22,14 @@ static void begin(void)
 	}
 }
 
-/* All but the victim are parked: the carrier that is sent to it. */
-static int helper_of(uint32_t victim)
+/* `lone` is parked, or, at CARRIERS, all but the victim: the carrier that is sent to the victim. */
+static int helper_of(uint32_t victim, uint32_t lone)
 {
 	wp_mpsc_node *stolen;
 
 	begin();
 	for (uint32_t index = 0; index < CARRIERS; index++)
-		if (index != victim &&
+		if (index != victim && (lone == CARRIERS || index == lone) &&
 		    !wp_carrier_advertise(&carriers[index], WP_PARKED_FUTEX, &stolen))
 			return -1;
 	wp_carrier_submit_internal(&carriers[victim], &tasks[victim][0]);
@@ -61,7 +61,11 @@ static void print_victims_of(uint32_t index)
 int main(void)
 {
 	for (uint32_t index = 0; index < CARRIERS; index++)
-		printf("%u is helped by %d\n", index, helper_of(index));
+		printf("%u is helped by %d\n", index, helper_of(index, CARRIERS));
+	for (uint32_t index = 0; index < CARRIERS; index++)
+		for (uint32_t lone = 0; lone < CARRIERS; lone++)
+			if (lone != index && helper_of(index, lone) != (int)lone)
+				printf("%u, alone, does not help %u\n", lone, index);
 	for (uint32_t index = 0; index < CARRIERS; index++)
 		print_victims_of(index);
 	return 0;
