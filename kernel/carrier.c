@@ -19,6 +19,8 @@ int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool
 	wp_ticket_init(&carrier->ticket);
 	carrier->domain = domain;
 	carrier->index = index;
+	carrier->near_first = 0;
+	carrier->near_end = domain == NULL ? 0 : domain->count;
 	carrier->inbox_next = false;
 	carrier->poller_fd = has_poller ? wp_event_open() : -1;
 	if (domain != NULL)
@@ -215,13 +217,23 @@ wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
 	return old >= WP_SEARCHING ? serve(carrier->domain, old - WP_SEARCHING) : NULL;
 }
 
+/* Its siblings in the order of distance, for step = 1, 2 ..: its cluster, from itself on; then the
+ * others, from its cluster on. [any thread | wait-free] */
+static wp_carrier *sibling_at(wp_carrier *carrier, uint32_t step)
+{
+	wp_domain *domain = carrier->domain;
+	uint32_t first = carrier->near_first, near = carrier->near_end - first;
+
+	if (step < near)
+		return domain->carriers[first + (carrier->index - first + step) % near];
+	return domain->carriers[(first + step) % domain->count];
+}
+
 /* The sibling that has something to take, or NULL. [the owner | wait-free] */
 static wp_carrier *sibling_hit(wp_carrier *carrier)
 {
-	wp_domain *domain = carrier->domain;
-
-	for (uint32_t step = 1; step < domain->count; step++) {
-		wp_carrier *sibling = domain->carriers[(carrier->index + step) % domain->count];
+	for (uint32_t step = 1; step < carrier->domain->count; step++) {
+		wp_carrier *sibling = sibling_at(carrier, step);
 
 		if (wp__search_is_hit(sibling))
 			return sibling;

@@ -49,8 +49,8 @@ enum {
 };
 
 /* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, the rest 1. Writers: word as in the table;
- * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index: init;
- * poller_fd: init; inbox_next: the owner. */
+ * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index, near_*:
+ * init, near_* also who makes it, before it is shared; poller_fd: init; inbox_next: the owner. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
 	wp_mpsc queue;    /* what siblings may steal; consumers hold the ticket */
@@ -58,6 +58,7 @@ typedef struct wp_carrier {
 	wp_ticket ticket; /* of queue */
 	_Alignas(WP_LINE) wp_domain *domain;
 	uint32_t index;
+	uint32_t near_first, near_end; /* its cluster in the domain: siblings to be preferred */
 	int poller_fd;   /* eventfd that ends a PARKED_POLLER sleep; -1: park at the futex only */
 	bool inbox_next; /* the owner's turns alternate */
 } wp_carrier;

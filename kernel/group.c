@@ -58,10 +58,35 @@ static void *room_for(size_t count, size_t size)
 	return room == NULL ? NULL : memset(room, 0, bytes);
 }
 
-/* [before it is shared | wait-free] */
-static bool is_in(const wp_group_config *config, uint32_t index, uint32_t number)
+/* By domain_of or cluster_of. [before it is shared | wait-free] */
+static bool is_in(const uint32_t *number_of, uint32_t index, uint32_t number)
 {
-	return config->domain_of == NULL ? number == 0 : config->domain_of[index] == number;
+	return number_of == NULL ? number == 0 : number_of[index] == number;
+}
+
+/* One cluster of a domain, from its `first` member on; says where the next begins. */
+static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uint32_t number,
+			     uint32_t cluster, uint32_t first)
+{
+	wp_domain *domain = config->work_stealing ? &group->domains[number] : NULL;
+	uint32_t end = first;
+
+	for (uint32_t index = 0; index < config->carriers; index++) {
+		wp_worker *one = &group->workers[index];
+
+		if (!is_in(config->domain_of, index, number) ||
+		    !is_in(config->cluster_of, index, cluster))
+			continue;
+		one->group = group;
+		one->index = index;
+		one->random = index + 1;
+		wp_home_init(&one->home, domain, end++, false);
+	}
+	for (uint32_t inside = first; domain != NULL && inside < end; inside++) {
+		domain->carriers[inside]->near_first = first;
+		domain->carriers[inside]->near_end = end;
+	}
+	return end;
 }
 
 /* Its carriers, from `first` of the members on; says where the next domain's begin. */
@@ -69,21 +94,13 @@ static uint32_t make_domain(wp_group *group, const wp_group_config *config, uint
 			    uint32_t first)
 {
 	wp_domain *domain = &group->domains[number];
-	uint32_t inside = 0, count = 0;
+	uint32_t next = 0, count = 0;
 
 	for (uint32_t index = 0; index < config->carriers; index++)
-		count += is_in(config, index, number);
+		count += is_in(config->domain_of, index, number);
 	wp_domain_init(domain, group->members + first, count);
-	for (uint32_t index = 0; index < config->carriers; index++) {
-		wp_worker *one = &group->workers[index];
-
-		if (!is_in(config, index, number))
-			continue;
-		one->group = group;
-		one->index = index;
-		one->random = index + 1;
-		wp_home_init(&one->home, config->work_stealing ? domain : NULL, inside++, false);
-	}
+	for (uint32_t cluster = 0; next < count && cluster < config->carriers; cluster++)
+		next = make_cluster(group, config, number, cluster, next);
 	return first + count;
 }
 
@@ -108,7 +125,7 @@ static wp_group *make(const wp_group_config *config)
 	}
 	for (uint32_t number = 0; number < config->carriers; number++)
 		next = make_domain(group, config, number, next);
-	group->config.domain_of = NULL; /* it was the caller's */
+	group->config.domain_of = group->config.cluster_of = NULL; /* they were the caller's */
 	return group;
 }
 

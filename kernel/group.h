@@ -36,12 +36,13 @@ enum {
 /* cdef: end */
 
 typedef struct wp_group_config {
-	uint32_t carriers;         /* 1 .. WP_GROUP_CARRIERS */
-	uint32_t yield_us;         /* a carrier looks up from its queue after so long; 50 */
-	bool work_stealing;        /* false: no path takes ticket, token or idle bit */
-	uint32_t trace_events;     /* of each carrier (trace.h), a power of two; 0: none */
+	uint32_t carriers;     /* 1 .. WP_GROUP_CARRIERS */
+	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 50 */
+	bool work_stealing;    /* false: no path takes ticket, token or idle bit */
+	uint32_t trace_events; /* of each carrier (trace.h), a power of two; 0: none */
 	/* By carrier, each below `carriers`: who may steal from one another; NULL: all. */
 	const uint32_t *domain_of;
+	const uint32_t *cluster_of; /* by carrier: whom to prefer; NULL: all are alike */
 	/* Runs first on each carrier's thread, with its index; NULL: nothing. */
 	void (*bind)(void *arg, uint32_t index);
 	void *arg;

@@ -33,20 +33,32 @@ static bool recruit(wp_carrier *helper, uint32_t victim)
 	return true;
 }
 
-/* Tries the idle carriers in order. [the token's holder | one system call if somebody is woken] */
-static bool recruit_any(wp_domain *domain, uint32_t victim)
+/* Tries the idle carriers from..end-1. [as recruit_any] */
+static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uint32_t end)
 {
-	for (uint32_t first = 0; first < domain->count; first += WP_IDLESET_BITS) {
+	for (uint32_t first = from - from % WP_IDLESET_BITS; first < end;
+	     first += WP_IDLESET_BITS) {
 		uint64_t bits = wp_idleset_word(&domain->idle, first / WP_IDLESET_BITS);
 
 		for (; bits != 0; bits &= bits - 1) {
 			uint32_t index = first + (uint32_t)__builtin_ctzll(bits);
 
-			if (index != victim && recruit(domain->carriers[index], victim))
+			if (index >= from && index < end && index != victim &&
+			    recruit(domain->carriers[index], victim))
 				return true;
 		}
 	}
 	return false;
+}
+
+/* Tries the idle carriers, the victim's cluster first. [the token's holder | one system call if
+ * somebody is woken] */
+static bool recruit_any(wp_domain *domain, uint32_t victim)
+{
+	uint32_t nearest = domain->carriers[victim]->near_first;
+
+	return recruit_among(domain, victim, nearest, domain->count) ||
+	       recruit_among(domain, victim, 0, nearest);
 }
 
 bool wp__search_is_hit(wp_carrier *carrier)

@@ -17,5 +17,6 @@
 #include "task.h"
 #include "home.h"
 #include "group.h"
+#include "topology.h"
 
 #endif

@@ -9,14 +9,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wakeproof.errors import ClosedError, ForkedError, WakeproofError
+from wakeproof.errors import ClosedError, ForkedError, TopologyWarning, WakeproofError
 
 if TYPE_CHECKING:
     from wakeproof._jobs import CarrierCounts, Unfinished
-    from wakeproof.group import Carrier, CarrierGroup
+    from wakeproof.carrier import Carrier
+    from wakeproof.group import CarrierGroup
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.mpsc import MpscQueue, MpscStatistics
     from wakeproof.parker import Parker
+    from wakeproof.topology import LinuxTopology, Topology
 
 __all__ = [
     "Carrier",
@@ -25,17 +27,20 @@ __all__ = [
     "ClosedError",
     "ForkedError",
     "GuardStatistics",
+    "LinuxTopology",
     "MpscQueue",
     "MpscStatistics",
     "Parker",
     "RendezvousGuard",
+    "Topology",
+    "TopologyWarning",
     "Unfinished",
     "WakeproofError",
     "WakeupGuard",
 ]
 
 _HOME = {
-    "Carrier": "group",
+    "Carrier": "carrier",
     "CarrierCounts": "_jobs",
     "CarrierGroup": "group",
     "Unfinished": "_jobs",
@@ -44,6 +49,8 @@ _HOME = {
     "MpscStatistics": "mpsc",
     "Parker": "parker",
     "RendezvousGuard": "guard",
+    "LinuxTopology": "topology",
+    "Topology": "topology",
     "WakeupGuard": "guard",
 }
 

@@ -25,6 +25,7 @@
 #include "guard.h"
 #include "mpsc.h"
 #include "parker.h"
+#include "topology.h"
 
 /* cdef: begin */
 typedef struct wp_parker wp_parker;
@@ -90,9 +91,13 @@ bool wp__job_was_parked(wp_task *job);
 /* As wp_group_close. *back: the list, untouched unless it is WP_OK. [any thread | blocks] */
 int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task **back);
 
-/* NULL and errno: no memory, or no thread. domain_of: by carrier. [any thread | starts threads] */
+/* NULL and errno: no memory, or no thread. The last three: as wp_group_config says. [any
+ * thread | starts threads] */
 wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
-			uint32_t trace_events, const uint32_t *domain_of);
+			uint32_t trace_events, const uint32_t *domain_of,
+			const uint32_t *cluster_of, void (*bind)(void *arg, uint32_t index));
+
+void wp__thread_name(const char *name); /* the caller's, 15 bytes at most */
 /* cdef: end */
 
 #endif

@@ -25,13 +25,26 @@ HEADERS = (
     PACKAGE / "_binding.h",  # first: it names the types
     *(
         KERNEL / f"{name}.h"
-        for name in ("error", "futex", "parker", "guard", "mpsc", "task", "group", "trace")
+        for name in (
+            "error",
+            "futex",
+            "parker",
+            "guard",
+            "mpsc",
+            "task",
+            "group",
+            "trace",
+            "topology",
+        )
     ),
 )
 SOURCES = (
     PACKAGE / "_binding.c",
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
-    *(KERNEL / f"{name}.c" for name in ("carrier", "group", "home", "search", "trace", "worker")),
+    *(
+        KERNEL / f"{name}.c"
+        for name in ("carrier", "group", "home", "search", "topology", "trace", "worker")
+    ),
 )
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
 LIBRARY = "libwakeproof.so"

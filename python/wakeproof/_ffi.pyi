@@ -7,6 +7,7 @@ _T = TypeVar("_T")
 
 class _Pointer: ...
 
+Null = _Pointer
 Text = NewType("Text", _Pointer)
 CParker = NewType("CParker", _Pointer)
 CGuard = NewType("CGuard", _Pointer)
@@ -17,6 +18,17 @@ CItem = NewType("CItem", _Pointer)
 CTask = NewType("CTask", _Pointer)
 CGroup = NewType("CGroup", _Pointer)
 CNumbers = NewType("CNumbers", _Pointer)
+CPath = NewType("CPath", _Pointer)
+
+class CPlace:
+    cpu: int
+    core: int
+    smt: int
+    package: int
+    cluster: int
+
+class CPlaces(_Pointer):
+    def __getitem__(self, index: int) -> CPlace: ...
 
 CNext = NewType("CNext", _Pointer)
 
@@ -52,10 +64,14 @@ class _FFI:
     def new(self, cdecl: Literal["wp_trace_event[]"], init: int) -> CEvents: ...
     @overload
     def new(self, cdecl: Literal["wp_task **"]) -> list[CTask]: ...
+    @overload
+    def new(self, cdecl: Literal["wp_place[]"], init: int) -> CPlaces: ...
+    @overload
+    def new(self, cdecl: Literal["char[]"], init: int) -> CPath: ...
     def callback(
         self, cdecl: str, python_callable: Callable[..., object], error: int = 0
     ) -> _Pointer: ...
-    def string(self, cdata: Text) -> bytes: ...
+    def string(self, cdata: Text | CPath) -> bytes: ...
 
 class _Lib:
     WP_OK: Final[int]
@@ -82,6 +98,8 @@ class _Lib:
     WP_STEP_PARK: Final[int]
     WP_FOREVER: Final[int]
     WP_GUARD_NAP_NS: Final[int]
+    WP_TOPOLOGY_CPUS: Final[int]
+    WP_TOPOLOGY_PATH: Final[int]
     def wp_error_text(self, code: int) -> Text: ...
     def wp_clock_ns(self) -> int: ...
 
@@ -144,7 +162,10 @@ class _Lib:
         work_stealing: bool,
         trace_events: int,
         domain_of: CNumbers | _Pointer,
+        cluster_of: CNumbers | _Pointer,
+        bind: _Pointer,
     ) -> CGroup: ...
+    def wp__thread_name(self, name: bytes) -> None: ...
     def wp_group_free(self, group: CGroup) -> None: ...
     def wp_group_size(self, group: CGroup) -> int: ...
     def wp_group_close(
@@ -160,6 +181,12 @@ class _Lib:
         self, group: CGroup, ring: int, number: CNext, events: CEvents, room: int
     ) -> int: ...
     def wp_trace_cost_ns(self, events: int) -> int: ...
+
+    # topology
+    def wp_topology_read(
+        self, root: bytes, allowed: CNumbers, count: int, places: CPlaces, path: CPath
+    ) -> int: ...
+    def wp_topology_pin(self, cpu: int) -> int: ...
 
 ffi: Final[_FFI]
 lib: Final[_Lib]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from wakeproof._ffi import ffi, lib
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CTask
+    from wakeproof._ffi import CCounts, CTask
 
 State = Literal["parked", "queued", "running"]
 
@@ -53,6 +53,13 @@ class CarrierCounts:
     drains: int
     parks: int
     runnable: int
+
+
+def counts(raw: CCounts) -> CarrierCounts:
+    """Return what the kernel has counted."""
+    return CarrierCounts(
+        raw.runs, raw.directed, raw.probed, raw.drains, raw.parks, raw.runnable
+    )  # fmt: skip
 
 
 @dataclass

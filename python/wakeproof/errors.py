@@ -69,6 +69,10 @@ class ForkedError(WakeproofError, RuntimeError):
     """The group's carriers are threads of the parent process; a forked child has none of them."""
 
 
+class TopologyWarning(RuntimeWarning):
+    """Carriers float that were to be pinned: affinity was refused, or there are too few CPUs."""
+
+
 BY_CODE: dict[int, type[WakeproofError]] = {
     -1: DeadlineError,
     -2: ClosedError,

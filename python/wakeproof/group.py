@@ -12,59 +12,26 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from wakeproof import trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
-from wakeproof._jobs import STEP, CarrierCounts, Unfinished, Work, hand_back, numbers, works
-from wakeproof.errors import ClosedError, ForkedError, UsageError, error_for
+from wakeproof._jobs import STEP, CarrierCounts, Unfinished, Work, counts, hand_back, numbers, works
+from wakeproof.carrier import Carrier
+from wakeproof.config import settle
+from wakeproof.errors import ClosedError, ForkedError, error_for
+from wakeproof.topology import Seats
 
 if TYPE_CHECKING:
     from wakeproof._ffi import CGroup
+    from wakeproof.topology import Scope, Topology
     from wakeproof.trace import Event
 
 P = ParamSpec("P")
 T = TypeVar("T")
-YIELD_US = 50
-MAX_YIELD_US = 1_000_000
-
 
 _open: set[CarrierGroup] = set()
-
-
-class Carrier:
-    """One thread of a group: what is submitted here runs here, unless a sibling steals it.
-
-    Source: ``kernel/group.h``, ``carrier.h``.
-    """
-
-    def __init__(self, group: CarrierGroup, index: int) -> None:
-        self._group = weakref.proxy(group)
-        self.index = index
-
-    def __repr__(self) -> str:
-        return f"<Carrier {self.index}>"
-
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run ``fn(*args, **kwargs)`` on this carrier; as `CarrierGroup.submit`."""
-        future: Future[T] = self._group._start(self.index, fn, args, kwargs)
-        return future
-
-    def factory(self) -> Callable[..., Future[Any]]:
-        """Return a function that submits to this carrier."""
-        return self.submit
-
-    @property
-    def counts(self) -> CarrierCounts:
-        """What it has done so far."""
-        counts: CarrierCounts = self._group._counts(self.index)
-        return counts
-
-    @property
-    def runnable_count(self) -> int:
-        """How many tasks are queued here now, about."""
-        return self.counts.runnable
 
 
 class CarrierGroup:
@@ -75,11 +42,18 @@ class CarrierGroup:
     idle carrier may take one that is queued elsewhere.
 
     Args:
-        carriers: how many, 1 to 1,024; None: as many as CPUs are allowed.
-        work_stealing: idle carriers help their siblings.
-        yield_us: how long a carrier runs its queue before it looks up, 1 to 1,000,000.
+        carriers: how many, 1 to 1,024; default: the smaller of allowed CPUs and cgroup quota.
+        work_stealing: idle carriers help their siblings; default False.
+        yield_us: how long a carrier runs its queue before it looks up, 1 to 1,000,000; default 50.
+        steal_scope: whom they help: "global", all; "cluster", those of their own cluster.  Default:
+            what an object given as `topology` says, else "global".
+        topology: "linux": one carrier per CPU, see `LinuxTopology`; or a `Topology` of your own;
+            default: carriers float, in one cluster.
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
+
+    What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE and
+    _TOPOLOGY ("none" or "linux") in the environment, if they are set there.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.
@@ -87,33 +61,50 @@ class CarrierGroup:
 
     Raises:
         UsageError: a value out of range (a ValueError as well).
-        SystemCallError: no thread could be started.
+        SystemCallError: no thread could be started; or the topology cannot be read.
+
+    Warns:
+        TopologyWarning: carriers float that were to be pinned; once per group.
     """
 
     def __init__(
         self,
         carriers: int | None = None,
         *,
-        work_stealing: bool = False,
-        yield_us: int = YIELD_US,
+        work_stealing: bool | None = None,
+        yield_us: int | None = None,
+        steal_scope: Scope | None = None,
+        topology: Topology | Literal["linux"] | None = None,
         trace_events: int | None = None,
     ) -> None:
-        count = len(os.sched_getaffinity(0)) if carriers is None else carriers
-        _check("carriers", count, lib.WP_GROUP_CARRIERS)
-        _check("yield_us", yield_us, MAX_YIELD_US)
+        chosen = settle(carriers, work_stealing, yield_us, steal_scope, topology)
+        count, stealing = chosen.carriers, chosen.work_stealing
+        self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)
         self._trace_events = trace.size(trace_events)
         self._pid = os.getpid()
         self._closed = False
         self._closing = threading.Lock()
-        made = lib.wp__group_new(count, yield_us, work_stealing, self._trace_events, ffi.NULL)
+        made = lib.wp__group_new(
+            count,
+            chosen.yield_us,
+            stealing,
+            self._trace_events,
+            *self._seats.numbers(),
+            self._seats.callback,
+        )
         if not made:
             raise error_for(
                 lib.WP_SYSTEM, f"{count} carriers: {os.strerror(ffi.errno)} (memory, or threads)"
             )
         self._native: CGroup = made
         self._carriers = tuple(Carrier(self, index) for index in range(count))
-        self.work_stealing = work_stealing
+        self.work_stealing = stealing
         _open.add(self)
+        try:
+            self._seats.wait()
+        except BaseException:  # a warning that is an error, or Ctrl-C
+            self.close(0, cancel=True)
+            raise
 
     def __len__(self) -> int:
         return len(self._carriers)
@@ -133,6 +124,11 @@ class CarrierGroup:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close(cancel=kind is not None)
+
+    @property
+    def domains(self) -> tuple[tuple[Carrier, ...], ...]:
+        """Which carriers may steal from one another; alone without work stealing."""
+        return tuple(tuple(self[index] for index in domain) for domain in self._seats.domains)
 
     @property
     def closed(self) -> bool:
@@ -212,18 +208,11 @@ class CarrierGroup:
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
-            raise ForkedError(
-                f"this group belongs to process {self._pid}; a forked child has no carriers: make "
-                "a group of its own"
-            )
+            raise ForkedError(f"this group belongs to process {self._pid}: make one of your own")
 
     def _counts(self, index: int) -> CarrierCounts:
         self._check_process()
-        counts = lib.wp_group_counts(self._native, index)
-        return CarrierCounts(
-            counts.runs, counts.directed, counts.probed, counts.drains, counts.parks,
-            counts.runnable,
-        )  # fmt: skip
+        return counts(lib.wp_group_counts(self._native, index))
 
     def _start(
         self, index: int, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -242,11 +231,6 @@ class CarrierGroup:
             del works[number]
             raise ClosedError(f"submit {name}: the group is closed")
         return future
-
-
-def _check(what: str, value: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise UsageError(f"{what} is {value!r}; allowed: 1 to {most:,}")
 
 
 def _free(native: CGroup, pid: int) -> None:

@@ -9,10 +9,10 @@ import platform
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from wakeproof import cgroup
 from wakeproof.errors import MissingToolError
 from wakeproof.judge import toolchain
 
@@ -56,49 +56,9 @@ def _cpus() -> Finding:
 
 
 def _quota() -> Finding:
-    quota = cgroup_quota()
+    quota = cgroup.quota()
     value = "none" if quota is None else f"{quota:g} CPUs"
     return Finding("cgroup quota", True, value)
-
-
-def cgroup_quota(root: Path = Path("/")) -> float | None:
-    """Return how many CPUs' time the tightest cgroup above this process allows (None: no limit)."""
-    limits = []
-    try:
-        lines = (root / "proc/self/cgroup").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            limits += _limits(root / "sys/fs/cgroup", path, _quota_v2)
-        elif "cpu" in controllers.split(","):
-            limits += _limits(root / "sys/fs/cgroup" / controllers, path, _quota_v1)
-            limits += _limits(root / "sys/fs/cgroup/cpu", path, _quota_v1)
-    return min(limits, default=None)
-
-
-def _limits(mount: Path, path: str, read: Callable[[Path], float | None]) -> list[float]:
-    here = Path(path.lstrip("/"))
-    found = [read(mount / folder) for folder in (here, *here.parents)]
-    return [limit for limit in found if limit is not None]
-
-
-def _quota_v2(folder: Path) -> float | None:
-    try:
-        quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
-        return None if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
-        return None
-
-
-def _quota_v1(folder: Path) -> float | None:
-    try:
-        quota = int((folder / "cpu.cfs_quota_us").read_text(encoding="ascii"))
-        period = int((folder / "cpu.cfs_period_us").read_text(encoding="ascii"))
-        return None if quota < 0 else quota / period
-    except (OSError, ValueError):
-        return None
 
 
 def _syscall(number: int, *arguments: int) -> tuple[int, int]:

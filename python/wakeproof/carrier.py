@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carriers: the threads of a group.
+
+Spec: ``specs/Carrier.tla``, ``Group.tla``.  Source: ``kernel/carrier.h``, ``worker.h``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from wakeproof._jobs import CarrierCounts
+
+if TYPE_CHECKING:
+    from wakeproof.group import CarrierGroup
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Carrier:
+    """One thread of a group: what is submitted here runs here, unless a sibling steals it.
+
+    Source: ``kernel/group.h``, ``carrier.h``.
+    """
+
+    def __init__(self, group: CarrierGroup, index: int) -> None:
+        self._group = weakref.proxy(group)
+        self._seats = group._seats
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"<Carrier {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """Its full name, such as ``carrier-0-cluster0-core2``."""
+        return self._seats.name(self.index)
+
+    @property
+    def cluster(self) -> int:
+        """Its cluster; 0 without a topology."""
+        return self._seats.clusters[self.index]
+
+    @property
+    def core(self) -> int | None:
+        """Its physical core; None: it floats."""
+        return self._seats.cores[self.index]
+
+    @property
+    def cpu(self) -> int | None:
+        """The CPU that it is pinned to; None: it floats."""
+        return self._seats.cpus[self.index]
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run ``fn(*args, **kwargs)`` on this carrier; as `CarrierGroup.submit`."""
+        future: Future[T] = self._group._start(self.index, fn, args, kwargs)
+        return future
+
+    def factory(self) -> Callable[..., Future[Any]]:
+        """Return a function that submits to this carrier."""
+        return self.submit
+
+    @property
+    def counts(self) -> CarrierCounts:
+        """What it has done so far."""
+        counts: CarrierCounts = self._group._counts(self.index)
+        return counts
+
+    @property
+    def runnable_count(self) -> int:
+        """How many tasks are queued here now, about."""
+        return self.counts.runnable

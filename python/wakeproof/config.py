@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a group is made with: arguments, else WAKEPROOF_* environment variables, else defaults."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from wakeproof._ffi import lib
+from wakeproof.errors import UsageError
+from wakeproof.topology import LinuxTopology, Scope, Topology, default_carriers
+
+T = TypeVar("T")
+YIELD_US = 50
+MAX_YIELD_US = 1_000_000
+_SWITCH = {"0": False, "1": True, "false": False, "true": True}
+_SCOPES: dict[str, Scope] = {"global": "global", "cluster": "cluster"}
+_TOPOLOGIES = {"none": False, "linux": True}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of `CarrierGroup`, checked and filled in."""
+
+    carriers: int
+    work_stealing: bool
+    yield_us: int
+    steal_scope: Scope
+    topology: Topology | None
+
+
+def settle(
+    carriers: int | None,
+    work_stealing: bool | None,
+    yield_us: int | None,
+    steal_scope: Scope | None,
+    topology: Topology | Literal["linux"] | None,
+) -> Settings:
+    """Return the settings; None stands for what is not given.  An empty variable is not set.
+
+    Raises:
+        UsageError: a bad value; the message names argument or variable, value and range.
+        SystemCallError: as `read_places`.
+    """
+    own = None if topology is None or isinstance(topology, str) else topology
+    if own is not None and not isinstance(own, Topology):
+        raise UsageError(f"topology is {own!r}; allowed: 'linux', or bind, cluster, core and so on")
+    if work_stealing is not None and not isinstance(work_stealing, bool):
+        raise UsageError(f"work_stealing is {work_stealing!r}; allowed: False, True")
+    count = _number("carriers", carriers, lib.WP_GROUP_CARRIERS)
+    us = _number("yield_us", yield_us, MAX_YIELD_US)
+    switch = None if work_stealing is None else str(work_stealing).lower()
+    stealing = _choice("work_stealing", switch, _SWITCH)
+    chosen = steal_scope if own is None or steal_scope is not None else own.steal_scope
+    scope = _choice("steal_scope", chosen, _SCOPES) or "global"
+    count = default_carriers() if count is None else count
+    if own is None and _choice("topology", topology, _TOPOLOGIES):
+        own = LinuxTopology(count, steal_scope=scope)
+    return Settings(count, stealing or False, YIELD_US if us is None else us, scope, own)
+
+
+def _source(name: str, given: object) -> tuple[str, object]:
+    """Return what the value is to be called, and the value; None: it is not given."""
+    if given is not None:
+        return name, given
+    variable = f"WAKEPROOF_{name.upper()}"
+    return variable, os.environ.get(variable) or None
+
+
+def _number(name: str, given: int | None, most: int) -> int | None:
+    source, said = _source(name, given)
+    value = said
+    if given is None and isinstance(said, str) and re.fullmatch("[0-9]{1,9}", said):
+        value = int(said)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise UsageError(f"{source} is {said!r}; allowed: 1 to {most:,}")
+    return value
+
+
+def _choice(name: str, given: object, choices: Mapping[str, T]) -> T | None:
+    source, value = _source(name, given)
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in choices:
+        raise UsageError(f"{source} is {value!r}; allowed: {', '.join(choices)}")
+    return choices[value]

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""wakeproof.config: arguments, else variables, else defaults; a bad value is named."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from wakeproof import CarrierGroup, LinuxTopology
+from wakeproof.config import Settings, settle
+from wakeproof.topology import default_carriers
+
+
+def chosen(**arguments: object) -> Settings:
+    names = ("carriers", "work_stealing", "yield_us", "steal_scope", "topology")
+    assert arguments.keys() <= set(names)
+    return settle(*(arguments.get(name) for name in names))  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("WAKEPROOF_") and name != "WAKEPROOF_LIBRARY":
+            monkeypatch.delenv(name)
+
+
+def test_the_defaults_are_those_of_the_design() -> None:
+    assert chosen() == Settings(default_carriers(), False, 50, "global", None)
+
+
+def test_variables_stand_for_arguments_that_are_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("CARRIERS", "3"), ("WORK_STEALING", "1"), ("YIELD_US", "200"),
+                       ("STEAL_SCOPE", "cluster"), ("TOPOLOGY", "none")):  # fmt: skip
+        monkeypatch.setenv(f"WAKEPROOF_{name}", text)
+    assert chosen() == Settings(3, True, 200, "cluster", None)
+    monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "linux")
+    monkeypatch.setenv("WAKEPROOF_CARRIERS", "1")
+    with CarrierGroup() as group:
+        assert group[0].cpu in os.sched_getaffinity(0)
+
+
+def test_an_argument_goes_before_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CARRIERS", "WORK_STEALING", "YIELD_US", "STEAL_SCOPE", "TOPOLOGY"):
+        monkeypatch.setenv(f"WAKEPROOF_{name}", "nonsense")
+    settings = chosen(
+        carriers=1, work_stealing=False, yield_us=7, steal_scope="cluster", topology="linux"
+    )
+    assert (settings.carriers, settings.work_stealing, settings.yield_us) == (1, False, 7)
+    assert isinstance(settings.topology, LinuxTopology)
+    assert settings.topology.steal_scope == settings.steal_scope == "cluster"
+
+
+def test_what_a_topology_says_itself_goes_before_the_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WAKEPROOF_STEAL_SCOPE", "global")
+    monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "none")
+    own = LinuxTopology(1, steal_scope="cluster")
+    settings = chosen(topology=own)
+    assert (settings.topology, settings.steal_scope) == (own, "cluster")
+    assert chosen(topology=own, steal_scope="global").steal_scope == "global"
+
+
+def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CARRIERS", "WORK_STEALING", "YIELD_US", "STEAL_SCOPE", "TOPOLOGY"):
+        monkeypatch.setenv(f"WAKEPROOF_{name}", "")
+    assert chosen() == Settings(default_carriers(), False, 50, "global", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"), [("0", False), ("1", True), ("false", False), ("true", True)]
+)
+def test_a_switch_is_a_digit_or_a_word(
+    text: str, meant: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAKEPROOF_WORK_STEALING", text)
+    assert chosen().work_stealing is meant
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "allowed"),
+    [
+        *[("CARRIERS", bad, "1 to 1,024") for bad in ("0", "1025", "-1", "x", "1.0", " 1", "1_0")],
+        *[("CARRIERS", bad, "1 to 1,024") for bad in ("9" * 5000, "\u0661")],
+        *[("YIELD_US", bad, "1 to 1,000,000") for bad in ("0", "1000001", "50us")],
+        *[("WORK_STEALING", bad, "0, 1, false, true") for bad in ("yes", "True", "2")],
+        *[("STEAL_SCOPE", bad, "global, cluster") for bad in ("GLOBAL", "socket")],
+        *[("TOPOLOGY", bad, "none, linux") for bad in ("Linux", "windows")],
+    ],
+)
+def test_a_bad_variable_is_named_with_value_and_range(
+    name: str, bad: str, allowed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"WAKEPROOF_{name}", bad)
+    with pytest.raises(ValueError, match=re.escape(f"WAKEPROOF_{name} is {bad!r}; ") + ".*$") as e:
+        chosen()
+    assert str(e.value).endswith(f"allowed: {allowed}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"carriers": "2"}, "carriers is '2'; allowed: 1 to 1,024"),
+        ({"yield_us": 1_000_001}, "yield_us is 1000001; allowed: 1 to 1,000,000"),
+        ({"work_stealing": 1}, "work_stealing is 1; allowed: False, True"),
+        ({"steal_scope": "socket"}, "steal_scope is 'socket'; allowed: global, cluster"),
+        ({"topology": "windows"}, "topology is 'windows'; allowed: none, linux"),
+        ({"topology": 5}, "topology is 5; allowed: 'linux', or bind, cluster, core and so on"),
+    ],
+)
+def test_a_bad_argument_is_named_with_value_and_range(
+    arguments: dict[str, object], says: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        chosen(**arguments)
