@@ -107,6 +107,7 @@ COPIES = {
     "copies_many": {"0", "5"},
     "copies_itself": {"0", "7"},
     "copies_itself_again": {"0", "77"},
+    "copies_patterns": {"0", "1717975096"},  # 0x66663838
     "copies_bytes": {"0", "700"},
     "copies_into_atomic": {"0", "7"},
     "copies_of_atomics": {"0", "43"},
