@@ -131,7 +131,7 @@ static void outcome(explore_program *program, const uint64_t *values, const expl
 	if (compiled_now->test->arbiter) {
 		memset(&one, 0, sizeof(one));
 		put_final(values);
-		compiled_now->test->arbiter(EXPLORE_BASE, &one);
+		compiled_alone(&one);
 		for (int i = 0; i < STRESS_RESULTS; i++)
 			all.r[i] += one.r[i];
 	}
@@ -195,7 +195,7 @@ explore_program *explore_compiled(const stress_test *test, char error[256])
 	compiled_now = compiled;
 	memset(EXPLORE_BASE, 0, EXPLORE_ARENA);
 	if (test->init)
-		test->init(EXPLORE_BASE);
+		compiled_alone(NULL);
 	memcpy(compiled->image, EXPLORE_BASE, EXPLORE_ARENA);
 	if (compiled_check_image() && !compiled->program.error)
 		return &compiled->program;

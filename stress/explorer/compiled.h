@@ -114,6 +114,8 @@ extern bool compiled_given_failed;
 explore_position compiled_begin(int which, unsigned char pattern);
 explore_position compiled_run(int which, explore_position from, uint64_t value, bool failed,
 			      unsigned char pattern);
+/* Init, or the arbiter with its result. An error if it does not return. */
+void compiled_alone(stress_result *result);
 /* Time, addresses or randomness that an actor looks at make two runs of one step differ. */
 void compiled_check_same(int which, explore_position first, explore_position second,
 			 const explore_step *after);
