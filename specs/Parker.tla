@@ -63,7 +63,7 @@ Max(a, b) == IF a > b THEN a ELSE b
 Acquire == IF Twin = "relaxed_take" THEN UNCHANGED seen
            ELSE seen' = [u \in Unparkers |-> Max(seen[u], carried[u])]
 Took ==                  \* a park returns with the permit
-  /\ credit' = credit - 1
+  /\ credit' = IF credit < 0 THEN credit ELSE credit - 1  \* a twin's graph stays finite
   /\ stale' = (stale \/ \E u \in Unparkers : due[u] > seen'[u])
 Others == <<thread, data, due>>
 

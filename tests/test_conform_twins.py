@@ -106,3 +106,12 @@ def test_a_contended_lock_that_is_given_back_without_a_wake_is_seen() -> None:
     assert meeting_label(step("L3", *freed, "futex_wake")) == HIDDEN
     assert meeting_label(step("L3", *freed, "G1")) == "Unlock silently poller"
     assert meeting_label(step("L3", {LOCK: 1}, {LOCK: 0}, LOCK, "G1")) == HIDDEN
+
+
+@pytest.mark.slow
+def test_a_parker_that_keeps_its_permit_has_a_finite_graph_that_differs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(conform_twins, "twins_of", lambda *_: ["permit_kept"])
+    [found] = conform_twins.spec_twins("^parker$").results
+    assert found.differs

@@ -75,6 +75,9 @@ def own(file: Path, code: str, *orders: tuple[str, int, str]) -> ExploreReport:
         ("refused_beyond_unseen", "writes beyond its state, which has 16 bytes"),
         ("refused_unseen", "writes its state in a way that the compiler does not report"),
         ("refused_init_beyond", "init of refused_init_beyond writes at state+40"),
+        ("refused_init_loop", "init of refused_init_loop runs for seconds"),
+        ("refused_arbiter_loop", "arbiter of refused_arbiter_loop runs for seconds"),
+        ("refused_arbiter_stray", "arbiter of refused_arbiter_stray touches memory that is not"),
         ("refused_many", "come to more than 1024 different operations"),
     ],
 )
@@ -107,6 +110,7 @@ COPIES = {
     "copies_many": {"0", "5"},
     "copies_itself": {"0", "7"},
     "copies_itself_again": {"0", "77"},
+    "copies_patterns": {"0", "1717975096"},  # 0x66663838
     "copies_bytes": {"0", "700"},
     "copies_into_atomic": {"0", "7"},
     "copies_of_atomics": {"0", "43"},

@@ -116,3 +116,17 @@ def test_random_copies_leave_what_they_leave_on_the_machine(
     for scenario, value in zip(found.scenarios, ran, strict=True):
         for judged in scenario.judged:
             assert (judged.result.error, judged.result.texts) == ("", {"0", value})
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_bit_fields_have_their_value_or_are_refused(
+    compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"not run: install {compiler}")
+    monkeypatch.setenv("CC", compiler)
+    file = Path(__file__).parent / "scenarios" / "copies.c"
+    [scenario] = explore([file], "^copies_bits$", ExploreOptions(), twins=False).scenarios
+    for judged in scenario.judged:
+        seen = judged.result.texts, judged.result.error
+        assert seen == ({"0", "772"}, "") or "compiler does not report" in judged.result.error

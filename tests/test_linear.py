@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from wakeproof.errors import UsageError
 from wakeproof.judge import linear
 from wakeproof.judge.conform_code import END, Dump, Position
+from wakeproof.judge.explore_results import why_no_graph
 from wakeproof.judge.linear_check import check
 from wakeproof.judge.linear_objects import FIFO, mpsc, ticket
 from wakeproof.judge.linear_spec import CALL, RETURN, Automaton, Event, Spec
@@ -232,3 +233,15 @@ def test_a_return_right_after_its_call_is_read(value: int) -> None:
     found = check(dump, FIFO)
     assert found.returned == {f"push {value}": 1}
     assert bool(found.counterexample) == (value != 0)
+
+
+def test_a_graph_that_is_not_whole_is_explained_in_words() -> None:
+    numbers = ("executions", "blocked", "bounded", "duplicates", "states", "edges", "depth",
+               "threads", "seconds", "bytes", "preemptions", "pct_bound", "pct_samples",
+               "cpu_seconds")  # fmt: skip
+    found = {**dict.fromkeys(numbers, 0), "program": "p", "model": "tso", "engine": "states",
+             "outcomes": [], "exhaustive": False, "stopped": "buffers", "error": "",
+             "size": [0, 0, 0]}  # fmt: skip
+    assert why_no_graph(json.dumps(found)) == "bounded: store buffers"
+    assert why_no_graph(json.dumps({**found, "error": "actor 0 loops"})) == "actor 0 loops"
+    assert why_no_graph("Killed\n") == "Killed"

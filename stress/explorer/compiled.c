@@ -19,8 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Patterns of memory that was not put there. */
-enum { FIRST_RUN = 0xa5, SECOND_RUN = 0x5a };
+enum { PAIRS = 2 };
+
+/* Of memory that was not put there: no bit is the same in both runs. */
+static const unsigned char patterns[PAIRS][2] = {{0xa5, 0x5a}, {0x3c, 0xc3}};
 
 compiled *compiled_now;
 
@@ -36,18 +38,39 @@ void compiled_fail(const char *format, ...)
 	compiled_now->program.error = compiled_now->error;
 }
 
+static explore_position run(int which, const turn *turn, unsigned char pattern)
+{
+	if (!turn)
+		return compiled_begin(which, pattern);
+	return compiled_run(which, turn->from, turn->value, turn->failed, pattern);
+}
+
+/* Where both runs come to, from the start or as `turn` has it; with other patterns if a value may
+ * have been taken for one. */
+static explore_position run_twice(int which, const turn *turn, const explore_step *after)
+{
+	explore_position to = 0, again = 0;
+
+	for (int pair = 0; pair < PAIRS && !compiled_now->program.error; pair++) {
+		compiled_has_guessed = false;
+		to = again = run(which, turn, patterns[pair][0]);
+		if (!compiled_now->program.error)
+			again = run(which, turn, patterns[pair][1]);
+		if (to == again || !compiled_has_guessed)
+			break;
+	}
+	compiled_check_same(which, to, again, after);
+	return to;
+}
+
 static explore_position start(explore_program *program, int which)
 {
-	explore_position again;
 	actor *actor;
 
 	compiled_now = program->own;
 	actor = &compiled_now->actors[which];
 	if (!actor->has_started) {
-		again = actor->first = compiled_begin(which, FIRST_RUN);
-		if (!program->error)
-			again = compiled_begin(which, SECOND_RUN);
-		compiled_check_same(which, actor->first, again, NULL);
+		actor->first = run_twice(which, NULL, NULL);
 		actor->has_started = true;
 	}
 	return actor->first;
@@ -61,23 +84,22 @@ static const explore_step *at(explore_program *program, int which, explore_posit
 static explore_position next(explore_program *program, int which, explore_position from,
 			     uint64_t value, bool failed)
 {
-	explore_position to, again;
 	actor *actor;
-	turn *turn;
+	turn *known, new = {.from = from, .value = value, .failed = failed, .is_used = true};
+	explore_step after;
 
 	compiled_now = program->own;
 	actor = &compiled_now->actors[which];
-	turn = compiled_turn(actor, from, value, failed);
-	if (turn->is_used)
-		return turn->to;
-	to = compiled_run(which, from, value, failed, FIRST_RUN);
-	again = program->error ? to : compiled_run(which, from, value, failed, SECOND_RUN);
-	compiled_check_same(which, to, again, &actor->positions[from].step);
+	known = compiled_turn(actor, from, value, failed);
+	if (known->is_used)
+		return known->to;
+	after = actor->positions[from].step; /* they may move */
+	new.to = run_twice(which, &new, &after);
 	if (program->error)
 		return from;
-	*turn = (struct turn){from, to, value, failed, true};
+	*known = new;
 	actor->turns_count++;
-	return to;
+	return new.to;
 }
 
 /* Memory as the execution leaves it. */
@@ -109,7 +131,7 @@ static void outcome(explore_program *program, const uint64_t *values, const expl
 	if (compiled_now->test->arbiter) {
 		memset(&one, 0, sizeof(one));
 		put_final(values);
-		compiled_now->test->arbiter(EXPLORE_BASE, &one);
+		compiled_alone(&one);
 		for (int i = 0; i < STRESS_RESULTS; i++)
 			all.r[i] += one.r[i];
 	}
@@ -173,7 +195,7 @@ explore_program *explore_compiled(const stress_test *test, char error[256])
 	compiled_now = compiled;
 	memset(EXPLORE_BASE, 0, EXPLORE_ARENA);
 	if (test->init)
-		test->init(EXPLORE_BASE);
+		compiled_alone(NULL);
 	memcpy(compiled->image, EXPLORE_BASE, EXPLORE_ARENA);
 	if (compiled_check_image() && !compiled->program.error)
 		return &compiled->program;

@@ -114,6 +114,8 @@ extern bool compiled_given_failed;
 explore_position compiled_begin(int which, unsigned char pattern);
 explore_position compiled_run(int which, explore_position from, uint64_t value, bool failed,
 			      unsigned char pattern);
+/* Init, or the arbiter with its result. An error if it does not return. */
+void compiled_alone(stress_result *result);
 /* Time, addresses or randomness that an actor looks at make two runs of one step differ. */
 void compiled_check_same(int which, explore_position first, explore_position second,
 			 const explore_step *after);
@@ -126,6 +128,7 @@ void compiled_load(char *place, unsigned size, char *bytes, const void *from);
 void compiled_store(char *place, unsigned size, const char *bytes, const void *from);
 bool compiled_is_announced(const char *place, unsigned long size); /* a store of exactly that */
 void compiled_settle(void);        /* what was announced was done: becomes steps now */
+extern bool compiled_has_guessed;  /* that a store was not done, for its place was unput */
 void compiled_found_nothing(void); /* what was loaded is no longer in the state */
 
 /* compiled_steps.c */
@@ -163,7 +166,8 @@ void compiled_fill(unsigned char pattern); /* the state, and some bytes behind i
 bool compiled_check_image(void);           /* that init has written its state alone */
 void compiled_put(char *place, unsigned size, uint64_t value);  /* what a load is to find */
 void compiled_put_bytes(char *place, const char *bytes, unsigned size);
-void compiled_mark(char *place, unsigned size, unsigned char byte); /* fills a part of it */
+void compiled_unput(char *place, unsigned size); /* fills it again */
+bool compiled_is_unput(const char *place, unsigned size); /* holds what it was filled with */
 void compiled_assume(char *place, unsigned size); /* a load finds the initial value */
 void compiled_check_untouched(int which); /* the state holds what was filled, put and noted */
 bool compiled_is_written(const char *place, unsigned size);

@@ -14,6 +14,7 @@
 enum { BEHIND = 256 }; /* bytes behind the state that nobody may write */
 
 static char shadow[EXPLORE_ARENA]; /* what the arena must hold when the actor pauses */
+static unsigned char filled_with;
 
 bool compiled_is_shared(const volatile char *place)
 {
@@ -144,6 +145,7 @@ static size_t watched(void)
 
 void compiled_fill(unsigned char pattern)
 {
+	filled_with = pattern;
 	memset(EXPLORE_BASE, pattern, watched());
 	memset(shadow, pattern, watched());
 	compiled_found_nothing();
@@ -160,10 +162,18 @@ void compiled_put(char *place, unsigned size, uint64_t value)
 	compiled_put_bytes(place, (char *)&value, size); /* little-endian, as in compiled_read */
 }
 
-void compiled_mark(char *place, unsigned size, unsigned char byte)
+void compiled_unput(char *place, unsigned size)
 {
-	memset(place, byte, size);
-	memset(shadow + (place - EXPLORE_BASE), byte, size);
+	memset(place, filled_with, size);
+	memset(shadow + (place - EXPLORE_BASE), filled_with, size);
+}
+
+bool compiled_is_unput(const char *place, unsigned size)
+{
+	for (unsigned at = 0; at < size; at++)
+		if ((unsigned char)place[at] != filled_with)
+			return false;
+	return true;
 }
 
 void compiled_assume(char *place, unsigned size)

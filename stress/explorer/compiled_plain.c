@@ -10,7 +10,8 @@
  *               A plain store becomes steps at the actor's next hook or operation: then its value
  *               lies in the state. Until then it is noted in the actor's top, on its stack. A read
  *               of as many bytes may be the other half of gcc's copy: it comes first, and what the
- *               store has left, if it was done, is put back behind it.
+ *               store has left, if it was done, is put back behind it. It was not done if its place
+ *               holds the pattern of the run: a value may be one, not of each run.
  *               Nobody else can tell in which order two plain accesses of one thread were made.
  * Copies        compiled_copies.c.
  * Spec          none. Evidence  tests/test_explore_code.py. */
@@ -18,7 +19,7 @@
 
 #include "compiled.h"
 
-enum { UNWRITTEN = 0x9d }; /* not a pattern of compiled.c's: the same in both runs */
+bool compiled_has_guessed;
 
 static struct { /* what lies in the state as it was read; until that is filled */
 	const char *place;
@@ -127,10 +128,10 @@ bool compiled_is_announced(const char *place, unsigned long size)
 
 static bool is_unwritten(const char *place, unsigned size)
 {
-	for (unsigned at = 0; at < size; at++)
-		if ((unsigned char)place[at] != UNWRITTEN)
-			return false;
-	return true;
+	bool is = compiled_is_unput(place, size);
+
+	compiled_has_guessed |= is;
+	return is;
 }
 
 /* False: the store that was announced comes before this read. */
@@ -149,13 +150,14 @@ static bool is_copied(const char *place, unsigned size)
 static void load_beside(char *place, unsigned size, char *bytes, char *kept, const void *from)
 {
 	const written *written = &compiled_top()->written;
+	bool was_done = written->size && !is_unwritten(written->place, size);
 
-	if (written->size) {
+	if (was_done) {
 		memcpy(kept, written->place, size);
 		compiled_put_bytes(written->place, kept, size);
 	}
 	compiled_load(place, size, bytes, from);
-	if (written->size && written->place != place)
+	if (was_done)
 		compiled_put_bytes(written->place, kept, size);
 }
 
@@ -186,7 +188,7 @@ static void plain_write(char *place, unsigned long size, const void *from)
 		return;
 	compiled_settle();
 	compiled_found_nothing();
-	compiled_mark(place, (unsigned)size, UNWRITTEN);
+	compiled_unput(place, (unsigned)size);
 	compiled_top()->written = (written){place, (unsigned)size, from};
 }
 

@@ -30,6 +30,29 @@ static bool resume(int which)
 	return how == EXPLORE_PAUSED;
 }
 
+static stress_result *arbitrated;
+
+static void arbitrate(void *state)
+{
+	compiled_now->test->arbiter(state, arbitrated);
+}
+
+void compiled_alone(stress_result *result)
+{
+	static const char *const how[] = {
+		[EXPLORE_LOOPS] = "runs for seconds",
+		[EXPLORE_OVERFLOWS] = "touches an actor's stack",
+		[EXPLORE_FAULTS] = "touches memory that is not there, or overflows its stack",
+	};
+	enum explore_return end;
+
+	arbitrated = result;
+	end = explore_alone(result ? arbitrate : compiled_now->test->init, EXPLORE_BASE);
+	if (end != EXPLORE_PAUSED)
+		compiled_fail("%s of %s %s", result ? "arbiter" : "init", compiled_now->test->name,
+			      how[end]);
+}
+
 /* Takes the step's place as a location. */
 static void locate(int which, explore_step *step, char *place)
 {

@@ -140,6 +140,19 @@ enum explore_return explore_resume(int actor)
 	return (enum explore_return)how;
 }
 
+enum explore_return explore_alone(void (*act)(void *), void *of)
+{
+	int how = sigsetjmp(out_of_actor, 1);
+
+	if (how == EXPLORE_PAUSED) {
+		turns++;
+		is_running = 1;
+		act(of);
+	}
+	is_running = 0;
+	return (enum explore_return)how;
+}
+
 void explore_pause(void)
 {
 	explore__switch(&pointers[running], engine_pointer);

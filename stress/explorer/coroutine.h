@@ -38,6 +38,8 @@ enum explore_return { EXPLORE_PAUSED, EXPLORE_LOOPS, EXPLORE_OVERFLOWS, EXPLORE_
 /* Runs the actor until it pauses; or until it has used seconds without a pause, has left its stack,
  * or has touched memory that is not there: then it can never be resumed as it is. */
 enum explore_return explore_resume(int actor);
+/* Runs `act` on the engine's stack, watched the same way. EXPLORE_PAUSED: it has returned. */
+enum explore_return explore_alone(void (*act)(void *), void *of);
 /* Called by the running actor: back to whoever resumed it. */
 void explore_pause(void);
 /* The paused actor's used bytes: from there to the stack's end. */

@@ -20,6 +20,9 @@ struct state {
 		uint32_t low, high;
 	} pair, pair_copy;
 	struct {
+		uint32_t low : 3, high : 7;
+	} bits;
+	struct {
 		uint64_t words[WORDS];
 	} many, many_copy;
 	struct {
@@ -118,6 +121,13 @@ WRITER(copy_itself_again, state->copy.low = 7; struct record *volatile same = &s
        memcpy(&local, same, sizeof(local)); state->copy = *same; state->copy.high = local.low)
 TEST(copies_itself_again, copy_itself_again, read_copy);
 
+/* What the explorer fills memory with, among others. */
+WRITER(write_patterns, volatile uint8_t *bytes = (volatile uint8_t *)&state->copy; bytes[0] = 0xa5;
+       bytes[1] = bytes[0]; bytes[2] = 0x5a; bytes[3] = bytes[2]; bytes[4] = 0x9d;
+       bytes[5] = bytes[4]; bytes[6] = 0x3c; bytes[7] = bytes[6])
+READER(read_patterns, state->copy.low ^ state->copy.high)
+TEST(copies_patterns, write_patterns, read_patterns);
+
 WRITER(write_byte, ((char *)&state->copy.wide)[0] = 7)
 TEST(copies_bytes, write_byte, read_copy);
 
@@ -146,6 +156,11 @@ static void race_load(void *at, stress_result *result)
 }
 TEST(copies_race_load, write_fields, race_load);
 TEST(copies_race_set, set, race_copy);
+
+/* Gcc reports no read of the bits beside. */
+WRITER(write_bits, state->bits.low = 2; state->bits.high = 77)
+READER(read_bits, state->bits.low + 10 * state->bits.high)
+TEST(copies_bits, write_bits, read_bits);
 
 /* Refused. */
 WRITER(copy_huge, state->huge.words[0] = 1; state->huge_copy = state->huge)

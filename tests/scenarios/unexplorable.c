@@ -168,3 +168,19 @@ static void init_beyond(void *at)
 STRESS_TEST(refused_init_beyond, .claim = "None.", .upholds = "None!None",
 	.state_size = sizeof(struct state), .init = init_beyond, .actors = {quiet, quiet},
 	.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}});
+
+static void init_looping(void *at)
+{
+	looping(at, NULL);
+}
+STRESS_TEST(refused_init_loop, .claim = "None.", .upholds = "None!None",
+	.state_size = sizeof(struct state), .init = init_looping, .actors = {quiet, quiet},
+	.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}});
+
+#define REFUSED_ARBITER(name_, arbiter_)                                             \
+	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                 \
+		.state_size = sizeof(struct state), .actors = {quiet, quiet},        \
+		.arbiter = arbiter_, .results = 1,                                   \
+		.outcomes = {{"*", ACCEPTABLE, "never judged"}})
+REFUSED_ARBITER(refused_arbiter_loop, looping);
+REFUSED_ARBITER(refused_arbiter_stray, stray);

@@ -26,6 +26,7 @@ from wakeproof.judge.conform_joins import join_options
 from wakeproof.judge.conform_maps import CONCEPTS
 from wakeproof.judge.conform_text import Difference, describe
 from wakeproof.judge.dot import StateGraph
+from wakeproof.judge.explore_results import why_no_graph
 from wakeproof.judge.lts import Partition
 from wakeproof.judge.lts_example import explain
 from wakeproof.judge.lts_graph import INVISIBLE, Graph
@@ -194,12 +195,12 @@ class Judge:
                        *join_options(concept.joins, names)]  # fmt: skip
             ended = self.children.run(command, timeout_s=TIMEOUT_S)
             if ended.code or ended.timed_out or not file.exists():
-                raise JudgeError(f"the explorer on {concept.test}: {ended.output.strip()[-400:]}")
+                raise JudgeError(f"the explorer on {concept.test}: {why_no_graph(ended.output)}")
             with file.open(encoding="utf-8") as stream:
                 try:
                     return conform_code.read(stream, names)
                 except (JudgeError, ValueError):
-                    raise JudgeError(f"{concept.test}: {ended.output.strip()[-400:]}") from None
+                    raise JudgeError(f"{concept.test}: {why_no_graph(ended.output)}") from None
 
 
 def _difference(

@@ -108,7 +108,8 @@ def _dump(
             options=("-deadlock", "-dump", "dot,actionlabels", str(private / "graph")),
         )  # fmt: skip
         if result.outcome is not tlc.Outcome.OK:
-            raise JudgeError(f"{concept.module}: {result.outcome.value}; {result.message}")
+            why = f"{result.outcome.value} {result.message}".strip()
+            raise JudgeError(f"{concept.name}, Twin = {values.get('Twin', '')}: TLC: {why}")
         with (private / "graph.dot").open(encoding="utf-8") as stream:
             return dot.read(stream)
 

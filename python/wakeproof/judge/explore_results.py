@@ -152,6 +152,15 @@ def parse(line: str) -> Result:
         raise JudgeError(f"the explorer printed no result: {line[:200]}") from error
 
 
+def why_no_graph(output: str) -> str:
+    """Say why the explorer, which printed `output`, has written no graph, or not the whole."""
+    try:
+        found = parse(output.strip().rpartition("\n")[2])
+    except JudgeError:
+        return output.strip()[-400:]
+    return found.error or WHY_NOT.get(found.stopped, "its graph cannot be read")
+
+
 def _found(entry: dict[str, Any]) -> Found:
     events = tuple(event_of(event) for event in entry["example"] or ())
     return Found(entry["text"], entry["verdict"], entry["count"], events, entry.get("schedule", ""))

@@ -21,6 +21,7 @@ from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import conform_code, explore_labels
 from wakeproof.judge.builds import Builder
 from wakeproof.judge.conform_code import Dump
+from wakeproof.judge.explore_results import why_no_graph
 from wakeproof.judge.linear_cases import CASES, Case
 from wakeproof.judge.linear_check import Row, check
 from wakeproof.judge.process import Children
@@ -139,12 +140,14 @@ class _Judge:
                        "--dump", str(file)]  # fmt: skip
             ended = self.children.run(command, timeout_s=TIMEOUT_S)
             if ended.code or ended.timed_out or not file.exists():
-                raise JudgeError(f"the explorer on {case.test}: {ended.output.strip()[-400:]}")
+                raise JudgeError(f"the explorer on {case.test}: {why_no_graph(ended.output)}")
             with file.open(encoding="utf-8") as stream:
                 try:
                     return conform_code.read(stream, names)
                 except (JudgeError, ValueError):
-                    raise JudgeError(f"{case.test}: {ended.output.strip()[-400:]}") from None
+                    raise JudgeError(
+                        f"{case.test} under {case.model.upper()}: {why_no_graph(ended.output)}"
+                    ) from None
 
 
 def marks(scenario: Path) -> dict[tuple[str, int], str]:
