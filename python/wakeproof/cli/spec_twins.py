@@ -10,7 +10,7 @@ from rich.console import Console
 
 from wakeproof import errors, report
 from wakeproof.judge import conform_twins as judge
-from wakeproof.judge.conform_equal import TOO_LARGE
+from wakeproof.judge.conform_equal import TOO_LARGE, TOO_LARGE_TWINS
 from wakeproof.judge.conform_twins import SpecTwinResult, SpecTwinsReport
 
 
@@ -38,6 +38,8 @@ def _print(screen: Console, found: SpecTwinsReport) -> None:
                               [_row(found, name) for name in names]))  # fmt: skip
     for name, why in TOO_LARGE.items():
         screen.print(f"not compared, {name}: {why}", style="dim", markup=False, soft_wrap=True)
+    for name, twins in TOO_LARGE_TWINS.items():
+        screen.print(f"not compared, too large, {name}: {', '.join(twins)}", style="dim")
     wrong = sum(not result.holds for result in found.results)
     screen.print(
         f"\n{len(found.results)} twins of specs, under SC, in {found.seconds:.0f} s: "

@@ -58,3 +58,7 @@ TOO_LARGE: Mapping[str, str] = {
     "mpsc three": "its twins have millions of states; those of mpsc are compared",
 }
 """Name of the concept whose twins are not compared -> why."""
+
+TOO_LARGE_TWINS: Mapping[str, tuple[str, ...]] = {"mpsc": ("publish_first", "split_reserve")}
+"""Name of the concept -> its twins whose graphs are too large (more than half a million states):
+they break the queue, which then has many more shapes."""

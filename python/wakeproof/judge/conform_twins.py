@@ -17,7 +17,7 @@ from pathlib import Path
 from wakeproof.errors import UsageError
 from wakeproof.judge.conform import Judge, chosen
 from wakeproof.judge.conform_concept import HIDDEN, Concept
-from wakeproof.judge.conform_equal import EQUAL, TOO_LARGE
+from wakeproof.judge.conform_equal import EQUAL, TOO_LARGE, TOO_LARGE_TWINS
 from wakeproof.judge.conform_graphs import code_side, spec_side
 from wakeproof.judge.lts import Partition
 from wakeproof.judge.lts_graph import INVISIBLE, Graph
@@ -96,6 +96,8 @@ def spec_twins(pattern: str | None = None, *, progress: Progress | None = None) 
             numbers = {HIDDEN: INVISIBLE}
             code = quotient(code_side(concept, judge.code(concept, None), numbers)[0])
             for twin in twins_of(concept.module, judge.sources / "specs"):
+                if twin in TOO_LARGE_TWINS.get(concept.name, ()):
+                    continue
                 result = _compare(judge, concept, twin, code, numbers)
                 results.append(result)
                 if progress:

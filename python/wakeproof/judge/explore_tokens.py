@@ -110,6 +110,8 @@ def load(file: Path) -> Token:
     try:
         entry = json.loads(file.read_text("utf-8"))
         return decode(str(entry["token"]))
+    except FileNotFoundError as error:
+        raise UsageError(f"{file}: there is no such file") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, UsageError):
             raise

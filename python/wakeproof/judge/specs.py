@@ -23,7 +23,7 @@ from wakeproof.judge.process import Children
 from wakeproof.judge.tlc import Outcome, TlcResult
 
 SHORT_S = 600.0
-FULL_S = 3600.0
+FULL_S = 6 * 3600.0
 
 
 @dataclass(frozen=True)
