@@ -52,7 +52,7 @@ ERRORS = {
     "explore nowhere.c": "no scenario file nowhere.c",
     "explore -t ( nowhere.c": "no scenario file nowhere.c",
     "replay nonsense": "no token: nonsense",
-    "replay nowhere.json": "nowhere.json holds no counterexample of wakeproof explore",
+    "replay nowhere.json": "nowhere.json: there is no such file",
 }
 
 
