@@ -289,8 +289,10 @@ int wp_group_start(wp_group *group, uint32_t index, wp_task *task)
 
 void wp_task_unpark(wp_task *task)
 {
+	if (!wp__task_notify(task))
+		return; /* not the caller's: it may be on its way to its home only now */
 	trace_submit((wp_worker *)(void *)task->home, task, true);
-	wp_home_unpark(calling(), task);
+	wp__home_push(calling(), task);
 }
 
 int wp_group_running(const wp_group *group)

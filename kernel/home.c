@@ -74,10 +74,9 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
 	return WP_OK;
 }
 
-void wp_home_unpark(wp_home *self, wp_task *task)
+void wp__home_push(wp_home *self, wp_task *task)
 {
-	if (wp__task_notify(task))
-		push(self, task, false);
+	push(self, task, false);
 }
 
 /* Off the list, then ended: after that the task may be gone. [who ran it | blocks shortly] */

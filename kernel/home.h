@@ -41,9 +41,8 @@ int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poll
  * accepted. `self`: the calling carrier, or NULL. [any thread | blocks shortly] */
 int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
 
-/* Has the task run once more, however late its park. [any thread, while the task lives | as
- * wp_carrier_submit] */
-void wp_home_unpark(wp_home *self, wp_task *task);
+/* Pushes it home: who was told to by wp__task_notify. [any thread | as wp_carrier_submit] */
+void wp__home_push(wp_home *self, wp_task *task);
 
 /* One step of a task that `self` has popped or stolen, and what follows from it. [a carrier's
  * thread | blocks shortly at its end] */

@@ -2,7 +2,8 @@
  * trace.h - what the carriers of a group do, as events in rings that anybody may read meanwhile.
  *
  *   kind      of                       a                b               c
- *   SUBMIT    a start, an unpark       home             runnable there  0, 1: an unpark
+ *   SUBMIT    a start, an unpark that  home             runnable there  0, 1: an unpark
+ *             queues the task
  *   RUN       one step of a task       home             -               -
  *   RUNS      one drain of the queues  steps            runnable before runnable after
  *   STEAL     a task taken elsewhere   its home         runnable there  enum wp_trace_steal
