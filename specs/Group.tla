@@ -6,11 +6,12 @@
 (* Abstracts  who sleeps and is woken (Search: a published task is taken); *)
 (*            the ticket (Ticket); a pop to one step (Mpsc), a push is two.*)
 (*            A list is under its home's lock: one step each.              *)
+(* Ends       every behaviour is finite, so a close ends: a state from which*)
+(*            nothing leads on, but the intended ones, is a deadlock to TLC.*)
 (* Memory     sequential consistency; the word's orders are Task's.        *)
 (* Promises   EachRunsOnce (it refines Tasks), OneCarrier, HomeReturn,     *)
 (*            UnparkNotLost, NoTaskLost, NothingRunsAfterClose, WaitsForAll,*)
-(*            StopsItself, CloserIsWoken (safety). All behaviours are      *)
-(*            finite, so TLC's deadlock check says that a close ends.      *)
+(*            StopsItself, CloserIsWoken (safety).                         *)
 (***************************************************************************)
 EXTENDS GroupCore
 
