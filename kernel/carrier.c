@@ -164,8 +164,7 @@ wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 		if (wp_ticket_try_acquire(&victim->ticket, &ticket)) {
 			wp_mpsc_node *task = wp_mpsc_pop(&victim->queue);
 
-			wp_ticket_release(&victim->ticket,
-					  ticket - wp_twin(carrier_wrong_ticket));
+			wp_ticket_release(&victim->ticket, ticket - wp_twin(carrier_wrong_ticket));
 			if (task == NULL)
 				wp_yield(); /* as in poll_queue */
 			return task;

@@ -15,31 +15,6 @@
 
 typedef void told(void *arg, wp_task *task, bool was_parked);
 
-/* Once. [the close | a system call if it sleeps] */
-static void stop(wp_worker *one)
-{
-	if (one->has_thread && !one->is_stopped)
-		wp_carrier_submit_pinned(&one->home.carrier, &one->stop);
-	one->is_stopped = true;
-}
-
-/* Waits for every exit that comes in time; WP_OK: all. [the close | blocks] */
-static int join_all(wp_group *group, int64_t deadline_ns)
-{
-	int all = WP_OK;
-
-	for (uint32_t index = 0; index < group->config.carriers; index++)
-		stop(&group->workers[index]);
-	for (uint32_t index = 0; index < group->config.carriers; index++) {
-		int code = wp__worker_join(&group->workers[index], deadline_ns);
-
-		if (code == WP_INTERRUPTED)
-			return code;
-		all = code == WP_OK ? all : code;
-	}
-	return all;
-}
-
 static void free_all(wp_group *group)
 {
 	wp__traces_free(group->traces);
@@ -142,7 +117,7 @@ int wp_group_new(wp_group **group, const wp_group_config *config)
 		one->has_thread = code == 0;
 		if (code == 0)
 			continue;
-		while (join_all(made, WP_FOREVER) != WP_OK)
+		while (wp__workers_join(made, WP_FOREVER) != WP_OK)
 			continue; /* a signal handler ran: they run on */
 		free_all(made);
 		errno = code;
@@ -208,7 +183,7 @@ static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *e
 	if (!cancel && !group->is_stopping && wait_all(group, deadline_ns) == WP_INTERRUPTED)
 		return WP_INTERRUPTED;
 	group->is_stopping = true;
-	code = join_all(group, with_grace(deadline_ns));
+	code = wp__workers_join(group, with_grace(deadline_ns));
 	if (code != WP_OK)
 		return code;
 	for (uint32_t index = 0; index < group->config.carriers; index++)

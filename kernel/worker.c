@@ -191,7 +191,16 @@ void *wp__worker_begin(void *arg)
 	return NULL;
 }
 
-int wp__worker_join(wp_worker *one, int64_t deadline_ns)
+/* Once. [the close | a system call if it sleeps] */
+static void stop(wp_worker *one)
+{
+	if (one->has_thread && !one->is_stopped)
+		wp_carrier_submit_pinned(&one->home.carrier, &one->stop);
+	one->is_stopped = true;
+}
+
+/* WP_OK: its thread has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
+static int join(wp_worker *one, int64_t deadline_ns)
 {
 	/* [J2] relaxed: ordered by the join below, which gives the close all that this carrier did;
 	 * pairs J1; upholds Group!NothingRunsAfterClose. */
@@ -205,6 +214,22 @@ int wp__worker_join(wp_worker *one, int64_t deadline_ns)
 		pthread_join(one->thread, NULL);
 	one->has_thread = false;
 	return WP_OK;
+}
+
+int wp__workers_join(wp_group *group, int64_t deadline_ns)
+{
+	int all = WP_OK;
+
+	for (uint32_t index = 0; index < group->config.carriers; index++)
+		stop(&group->workers[index]);
+	for (uint32_t index = 0; index < group->config.carriers; index++) {
+		int code = join(&group->workers[index], deadline_ns);
+
+		if (code == WP_INTERRUPTED)
+			return code;
+		all = code == WP_OK ? all : code;
+	}
+	return all;
 }
 
 wp_worker *wp__worker_self(void)

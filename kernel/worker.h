@@ -48,7 +48,8 @@ void *wp__worker_begin(void *arg);
 /* The carrier that this thread is, or NULL. [any thread | wait-free] */
 wp_worker *wp__worker_self(void);
 
-/* WP_OK: its thread has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
-int wp__worker_join(wp_worker *one, int64_t deadline_ns);
+/* Tells all carriers to stop and waits for every exit that comes in time. WP_OK: all threads have
+ * ended. WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
+int wp__workers_join(wp_group *group, int64_t deadline_ns);
 
 #endif
