@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * _jobs.c - tasks whose step is a Python callable; see _binding.h. */
+#include "_binding.h"
+
+#include <stdlib.h>
+
+/* 88 bytes. step, number: Python's. was_parked: when it was handed back. */
+typedef struct job {
+	wp_task task; /* first, so that task and job have one address */
+	int (*step)(wp_task *job);
+	uint64_t number;
+	bool was_parked;
+} job;
+
+static enum wp_step call(wp_task *task)
+{
+	return (enum wp_step)((job *)(void *)task)->step(task);
+}
+
+wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned)
+{
+	job *made = malloc(sizeof *made);
+
+	if (made == NULL)
+		return NULL;
+	wp_task_init(&made->task, call, NULL);
+	made->task.ended = wp__job_free;
+	made->task.is_pinned = is_pinned;
+	made->step = step;
+	made->number = number;
+	return &made->task;
+}
+
+uint64_t wp__job_number(wp_task *task)
+{
+	return ((job *)(void *)task)->number;
+}
+
+void wp__job_free(wp_task *task)
+{
+	free(task);
+}
+
+wp_task *wp__job_next(wp_task *task)
+{
+	return task->next;
+}
+
+bool wp__job_was_parked(wp_task *task)
+{
+	return ((job *)(void *)task)->was_parked;
+}
+
+/* In front of the list: what was handed back is in no other. [the close | wait-free] */
+static void keep(void *back, wp_task *task, bool was_parked)
+{
+	wp_task **first = back;
+
+	((job *)(void *)task)->was_parked = was_parked;
+	task->next = *first;
+	*first = task;
+}
+
+int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task **back)
+{
+	return wp_group_close(group, deadline_ns, cancel, keep, back);
+}
+
+wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
+			uint32_t trace_events, const uint32_t *domain_of,
+			const uint32_t *cluster_of, void (*bind)(void *arg, uint32_t index))
+{
+	wp_group_config config = {.carriers = carriers, .yield_us = yield_us,
+				  .work_stealing = work_stealing, .trace_events = trace_events,
+				  .domain_of = domain_of, .cluster_of = cluster_of, .bind = bind};
+	wp_group *group = NULL;
+
+	return wp_group_new(&group, &config) == WP_OK ? group : NULL;
+}
