@@ -39,9 +39,6 @@ FULL = Run("s", Model.RC11, "exhaustive", 3, 0.0)
 PART = Run("s", Model.RC11, "not exhaustive: time limit", 3, 10.0)
 
 
-# Verdicts, without the explorer.
-
-
 def site(kept: str, *mutants: MutantReport) -> SiteReport:
     return SiteReport("A1", "s.c", 1, "acq_rel", kept, mutants)
 
@@ -202,8 +199,8 @@ def test_an_order_that_is_needed_may_not_be_explained_away(
 @pytest.mark.slow
 def test_a_scenario_that_fails_by_itself_is_no_evidence(explained: Callable[[str], Path]) -> None:
     file = explained("")
-    file.write_text(file.read_text().replace("wp_store_release(&state->flag", "wp_store_relaxed("
-                                             "&state->flag"))  # fmt: skip
+    release, relaxed = "wp_store_release(&state->flag", "wp_store_relaxed(&state->flag"
+    file.write_text(file.read_text().replace(release, relaxed))
     found = orders([file], "A2")
     assert [one.status for one in found.sites] == [SURVIVED]
     assert not found.ok
@@ -215,8 +212,8 @@ def test_a_kill_by_a_scenario_that_is_sampled_as_it_is_says_so(
     explained: Callable[[str], Path],
 ) -> None:
     file = explained("")
-    file.write_text(file.read_text().replace("(orders_passing,", "(orders_passing, "
-                                             ".preemptions = 1,"))  # fmt: skip
+    text = file.read_text()
+    file.write_text(text.replace("(orders_passing,", "(orders_passing, .preemptions = 1,"))
     found = orders([file], "A[12]|B2")
     kills = [mutant.kill for one in found.sites for mutant in one.mutants]
     assert [kill and kill.baseline for kill in kills] == ["sampled", "sampled", "exhaustive"]

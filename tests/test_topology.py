@@ -7,42 +7,17 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.topologies import Machine, build, listed, write
 
 from wakeproof import LinuxTopology
-from wakeproof.errors import SystemCallError, UsageError
+from wakeproof.errors import UsageError
 from wakeproof.topology import Place, default_carriers, read_places
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Cores are numbered first, then their siblings, as Linux does it on most servers."""
-
-    sockets: int = 1
-    clusters: int = 1  # of each socket
-    cores: int = 1  # of each cluster
-    threads: int = 1  # of each core
-
-    @property
-    def all_cores(self) -> int:
-        return self.sockets * self.clusters * self.cores
-
-    @property
-    def cpus(self) -> range:
-        return range(self.all_cores * self.threads)
-
-    def cluster(self, cpu: int) -> int:
-        return cpu % self.all_cores // self.cores
-
-    def package(self, cpu: int) -> int:
-        return self.cluster(cpu) // self.clusters
-
 
 MACHINES = {
     1: Machine(),
@@ -50,38 +25,6 @@ MACHINES = {
     16: Machine(clusters=2, cores=4, threads=2),
     96: Machine(sockets=2, clusters=3, cores=8, threads=2),
 }
-
-
-def listed(cpus: Iterable[int]) -> str:
-    """Write CPUs as the system does: 0-3,8."""
-    found: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if found and found[-1][-1] == cpu - 1:
-            found[-1][1:] = [cpu]
-        else:
-            found.append([cpu])
-    return ",".join("-".join(map(str, ends)) for ends in found) + "\n"
-
-
-def write(root: Path, name: str, text: object) -> None:
-    path = root / "sys/devices/system/cpu" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{text}\n" if isinstance(text, int) else str(text))
-
-
-def build(root: Path, machine: Machine) -> Path:
-    write(root, "online", listed(machine.cpus))
-    for cpu in machine.cpus:
-        core = cpu % machine.all_cores
-        siblings = [core + n * machine.all_cores for n in range(machine.threads)]
-        sharing = [n for n in machine.cpus if machine.cluster(n) == machine.cluster(cpu)]
-        write(root, f"cpu{cpu}/topology/thread_siblings_list", listed(siblings))
-        write(root, f"cpu{cpu}/topology/physical_package_id", machine.package(cpu))
-        levels = [(2, siblings), (3, sharing)]
-        for index, (level, shared) in enumerate(levels):
-            write(root, f"cpu{cpu}/cache/index{index}/level", level)
-            write(root, f"cpu{cpu}/cache/index{index}/shared_cpu_list", listed(shared))
-    return root
 
 
 @pytest.fixture(scope="session")
@@ -176,63 +119,6 @@ def test_a_package_that_is_not_known_is_package_0(tmp_path: Path) -> None:
     write(tmp_path, "online", "0\n")
     write(tmp_path, "cpu0/topology/physical_package_id", -1)
     assert read_places(tmp_path, [0]) == [Place(0, 0, 0, 0, 0)]
-
-
-MALFORMED = [
-    "", "\n", "-", "1-", "-1", "3-1", "2-2", "1,", ",1", "1,,2", "1 ", " 1", "0x1", "1\n\n", "1,1",
-    "4,2", "0-3,2", "8192", "0-8192", "4294967296", "18446744073709551616", "1:2", "1-2-3", "a",
-    "1\0",
-]  # fmt: skip
-FILES = ["online", "cpu1/topology/thread_siblings_list", "cpu1/cache/index1/shared_cpu_list"]
-NUMBERS = ["cpu1/topology/physical_package_id", "cpu1/cache/index0/level"]
-
-
-@pytest.mark.parametrize("text", MALFORMED)
-@pytest.mark.parametrize("name", FILES)
-def test_a_malformed_list_is_named(name: str, text: str, tmp_path: Path) -> None:
-    build(tmp_path, Machine(cores=2))
-    write(tmp_path, name, text)
-    with pytest.raises(SystemCallError, match=rf"{tmp_path}/sys.*/{name}: malformed"):
-        read_places(tmp_path, [0, 1])
-
-
-@pytest.mark.parametrize("text", ["", "x", "1 2", "1,2", "1-2", "-2", "99999999999", "+1"])
-@pytest.mark.parametrize("name", NUMBERS)
-def test_a_malformed_number_is_named(name: str, text: str, tmp_path: Path) -> None:
-    build(tmp_path, Machine(cores=2))
-    write(tmp_path, name, text)
-    with pytest.raises(SystemCallError, match=rf"/{name}: malformed"):
-        read_places(tmp_path, [0, 1])
-
-
-def test_a_tree_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    online = rf"topology: {tmp_path}/sys/devices/system/cpu/online: "
-    with pytest.raises(SystemCallError, match=online + "No such file"):
-        read_places(tmp_path, [0])
-    (tmp_path / "sys/devices/system/cpu/online").mkdir(parents=True)
-    with pytest.raises(SystemCallError, match=online + "Is a directory"):
-        read_places(tmp_path, [0])
-    with pytest.raises(SystemCallError, match="File name too long"):
-        read_places(Path("/" + "x/" * 2048), [0])
-
-
-@pytest.mark.parametrize("allowed", [[1, 8191], []])
-def test_a_machine_without_an_allowed_cpu_is_named(allowed: list[int], tmp_path: Path) -> None:
-    write(tmp_path, "online", "0\n")
-    with pytest.raises(SystemCallError, match="online: none of the allowed CPUs"):
-        read_places(tmp_path, allowed)
-
-
-@pytest.mark.parametrize("cpu", [-1, 8192])
-def test_an_impossible_cpu_is_refused(cpu: int, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=rf"allowed is \[0, {cpu}\]|\[{cpu}, 0\]; .* 0 to 8,191"):
-        read_places(tmp_path, [0, cpu])
-
-
-def test_a_file_that_never_ends_is_malformed(tmp_path: Path) -> None:
-    write(tmp_path, "online", "0" * 70_000)  # a long way to write CPU 0
-    with pytest.raises(SystemCallError, match="online: malformed"):
-        read_places(tmp_path, [0])
 
 
 def test_this_machine_is_read() -> None:

@@ -10,42 +10,15 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Literal
 
 import pytest
+from tests.topologies import Halves, indices, nowhere
 
-from wakeproof import Carrier, CarrierGroup, LinuxTopology, Topology, TopologyWarning, paths
+from wakeproof import CarrierGroup, LinuxTopology, Topology, TopologyWarning
 
 PATIENCE_S = 60
 ALLOWED = sorted(os.sched_getaffinity(0))
-
-
-class Halves:
-    """A topology of one's own: two clusters that take turns; one carrier is pinned, at most."""
-
-    def __init__(
-        self,
-        scope: Literal["global", "cluster"] = "cluster",
-        bind: Callable[[int], int | None] = id,
-    ) -> None:
-        self.steal_scope = scope
-        self._bind = bind
-
-    def cluster(self, carrier: int) -> int:
-        return 7 + carrier % 2
-
-    def core(self, carrier: int) -> int | None:
-        return None if carrier == 3 else 100 + carrier
-
-    def bind(self, carrier: int) -> int | None:
-        return self._bind(carrier)
-
-
-def nowhere(carrier: int) -> int | None:  # noqa: ARG001
-    return None
 
 
 def refuse_odd(carrier: int) -> int | None:
@@ -60,10 +33,6 @@ def system_name() -> str:
 
 def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
-
-
-def indices(group: CarrierGroup) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(carrier.index for carrier in domain) for domain in group.domains)
 
 
 def test_here_each_carrier_is_pinned_to_a_cpu_of_its_own() -> None:
@@ -197,81 +166,6 @@ def test_a_name_that_is_too_long_for_the_system_is_never_cut() -> None:
     with CarrierGroup(1, topology=Far(bind=nowhere)) as group:
         assert group[0].name == "carrier-0-cluster7-core10000000"
         assert group[0].submit(system_name).result(PATIENCE_S) == "carrier-0"
-
-
-@pytest.mark.parametrize(
-    ("scope", "stealing", "domains"),
-    [
-        ("cluster", True, ((0, 2, 4), (1, 3))),
-        ("global", True, ((0, 1, 2, 3, 4),)),
-        ("cluster", False, ((0,), (1,), (2,), (3,), (4,))),
-    ],
-)
-def test_a_domain_is_a_cluster_or_everybody(
-    scope: Literal["global", "cluster"], stealing: bool, domains: tuple[tuple[int, ...], ...]
-) -> None:
-    own, given = Halves(scope, nowhere), Halves("global", nowhere)
-    with (
-        CarrierGroup(5, topology=own, work_stealing=stealing) as one,
-        CarrierGroup(5, topology=given, work_stealing=stealing, steal_scope=scope) as two,
-    ):
-        assert indices(one) == indices(two) == domains
-
-
-def hold(group: CarrierGroup, first: Carrier, go_on: threading.Event) -> Carrier:
-    """Occupy `first`, or who steals from it, until `go_on`; return who it is."""
-    begun: Future[Carrier | None] = Future()
-
-    def wait() -> None:
-        begun.set_result(group.running)
-        go_on.wait(PATIENCE_S)
-
-    first.submit(wait)
-    holder = begun.result(PATIENCE_S)
-    assert holder is not None
-    return holder
-
-
-def test_under_cluster_only_a_sibling_of_the_cluster_helps() -> None:
-    go_on = threading.Event()
-    with CarrierGroup(4, work_stealing=True, topology=Halves("cluster", nowhere)) as group:
-        busy = hold(group, group[0], go_on)
-        (helper,) = {group[0], group[2]} - {busy}
-        ran = [busy.submit(lambda: group.running) for _ in range(20)]
-        assert {one.result(PATIENCE_S) for one in ran} == {helper}
-        assert hold(group, helper, go_on) is helper
-        behind = busy.submit(lambda: group.running)
-        for carrier in (group[1], group[3]):
-            assert carrier.submit(int).result(PATIENCE_S) == 0
-        assert not behind.done()
-        go_on.set()
-        assert behind.result(PATIENCE_S) in (busy, helper)
-
-
-def test_under_global_a_sibling_of_the_cluster_helps_first() -> None:
-    go_on = threading.Event()
-    with CarrierGroup(6, work_stealing=True, topology=Halves("global", nowhere)) as group:
-        busy = hold(group, group[5], go_on)
-        ran = [busy.submit(lambda: group.running).result(PATIENCE_S) for _ in range(50)]
-        near = [one for one in ran if one and one.cluster == busy.cluster]
-        assert len(near) > 25  # who has just helped may not be idle again yet
-        go_on.set()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
-def test_helpers_and_victims_are_chosen_by_distance(tmp_path: Path) -> None:
-    program = Path(__file__).parent / "programs" / "near.c"
-    kernel = paths.sources() / "kernel"
-    files = [kernel / f"{n}.c" for n in ("carrier", "error", "futex", "order", "search")]
-    flags = ["-std=c11", "-O1", "-g", "-Werror", "-fsanitize=address,undefined", f"-I{kernel}"]
-    subprocess.run(["cc", *flags, program, *files, "-pthread", "-o", tmp_path / "near"], check=True)
-    ran = subprocess.run(
-        [tmp_path / "near"], check=True, capture_output=True, text=True, timeout=60
-    )
-    told = [f"{n} is helped by {near}" for n, near in enumerate("1032")]
-    told += ["0 helps 1 2 3", "1 helps 0 2 3", "2 helps 3 0 1", "3 helps 2 0 1"]
-    assert ran.stdout.splitlines() == told
 
 
 @pytest.mark.slow
