@@ -120,15 +120,16 @@ def test_a_comparison_that_comes_out_wrong_is_a_problem(specs: Path) -> None:
 def test_a_run_that_is_no_behaviour_and_a_twin_that_passes_are_problems(specs: Path) -> None:
     cover = Coverage(1, 2, 1, 2, {})
     told = tuple(Grade(kind, 10, 10, 0, 0) for kind in KINDS)
-    passed = (*told[:3], replace(told[3], found=1))
+    passed = (*told[:3], replace(told[3], found=3))
     good = TraceResult(TRACED[0], "", 9, 0, 99, (), (), told, cover, 1.0)
     assert judged(specs, traced=(good,)).holds
     for bad, what in (
         (replace(good, rejected=(7,)), "1 of 9 runs are no behaviours of the spec"),
         (replace(good, traces=0), "no run can be judged"),
         (replace(good, aside=2), "2 of 11 runs are set aside"),
-        (replace(good, grades=passed), "9 of 10 lies pass (moved past another)"),
-        (replace(good, grades=told[1:]), "30 lies of 40 could be told"),
+        (replace(good, grades=passed), "7 of 10 lies pass (moved past another)"),
+        (replace(good, grades=(Grade("dropped", 4, 4, 0, 5),)), "9 lies of 10 told (dropped)"),
+        (replace(good, grades=()), "0 lies of 10 came to TLC"),
         (replace(good, twin="toy_blind"), "no run of the twin toy_blind is rejected"),
     ):
         assert judged(specs, traced=(bad,)).problems == (f"traces: parker: {what}",)

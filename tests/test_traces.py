@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from tests.tickets import TAKEN, ticket
 
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import conform_spec, trace_batch, trace_tamper, traces
+from wakeproof.judge import conform_spec, trace_batch, traces
 from wakeproof.judge.conform_spec import Action
 from wakeproof.judge.dot import StateGraph
 from wakeproof.judge.trace_batch import Trace, is_known
@@ -21,19 +22,9 @@ from wakeproof.judge.trace_maps import TRACED
 from wakeproof.judge.trace_maps.mpsc import MPSC_TRACES
 from wakeproof.judge.trace_maps.ticket import TICKET_TRACES
 from wakeproof.judge.trace_replay import Replay
-from wakeproof.judge.trace_tamper import DROPPED, FLIPPED, MOVED, tampered, trace_of
+from wakeproof.judge.trace_tamper import trace_of
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def ticket(who: int, site: str, begin: int, result: int = 0, *, happened: bool = True) -> Event:
-    return Event(who, begin, begin + 1, site, 0, 0, result, happened)
-
-
-TAKEN = [ticket(0, "T1", 1), ticket(0, "T2", 3), replace(ticket(0, "T5", 5, 1), operand=1)]
-"""The owner takes the ticket and gives it back."""
-LOST = [ticket(1, "T3", 7), ticket(1, "T4", 9, 1, happened=False)]
-"""A stealer fails to take it."""
 
 
 def ticket_graph() -> Replay:
@@ -51,8 +42,8 @@ def test_real_runs_are_behaviours_a_twins_are_not_and_lies_are_found(wakeproof: 
     assert run.returncode == 0, run.stderr
     told, *twins = json.loads(run.stdout)["results"]
     assert (told["runs"], told["rejected"], told["concept"]) == (60, 0, "ticket")
-    assert told["tampered"] == traces.TAMPERED <= 2 * told["tampered_found"]
-    assert [grade["told"] for grade in told["lies"]] == [traces.TAMPERED // 4] * 4
+    assert traces.TAMPERED <= told["tampered"] <= 2 * told["tampered_found"]
+    assert all(lies["told"] + lies["by_table"] >= traces.TAMPERED for lies in told["lies"])
     assert told["actions"]["Enter"]["covered"] > 0
     assert 20 < told["edges_covered"] < told["edges"]
     assert [twin["twin"] for twin in twins] == ["ticket_no_cas", "ticket_reads_next"]
@@ -191,50 +182,6 @@ def test_coverage_counts_what_the_scenario_can_reach() -> None:
     replay.table = replace(TICKET_TRACES, concept=kept)
     cover = replay.coverage({0, 1})
     assert (cover.edges, cover.of_edges, cover.of_states) == (1, 1, 2)
-
-
-def test_lies_come_again_from_the_same_seed_and_change_what_is_judged() -> None:
-    rounds = [Round(1, [TAKEN, LOST, []], [True, True, True])]
-    one, again, other = (tampered(TICKET_TRACES, rounds, 9, seed) for seed in (1, 1, 2))
-    assert [lie.tampered for lie in one.traces] == [lie.tampered for lie in again.traces]
-    assert [lie.tampered for lie in one.traces] != [lie.tampered for lie in other.traces]
-    told = trace_of(TICKET_TRACES, rounds[0])
-    assert all((lie.cells, lie.needs) != (told.cells, told.needs) for lie in one.traces)
-
-
-def test_a_lie_that_the_table_finds_or_does_not_see_is_counted_and_not_told() -> None:
-    drawn = [TAKEN[0], replace(TAKEN[1], result=7), *TAKEN[1:]]  # a turn that nobody has
-    found = tampered(TICKET_TRACES, [Round(1, [drawn, LOST, []], [True] * 3)], 9, 1)
-    assert not found.traces
-    assert found.by_table[DROPPED] > 0
-
-    def looks(_: int, events: Sequence[Event]) -> list[Cell]:
-        return [Cell(event, (Step("Look", ("s1",)),)) for event in events]
-
-    blind = replace(TICKET_TRACES, explain=looks, disagrees=lambda _: None)
-    found = tampered(blind, [Round(1, [TAKEN, LOST, []], [True] * 3)], 9, 1)
-    assert found.unseen[FLIPPED] > 0
-    assert not found.by_table
-
-
-@pytest.mark.parametrize(
-    ("place", "operand", "moves"), [(0, 2, True), (8, 2, False), (0, 0, False)]
-)
-def test_a_step_is_moved_past_one_on_the_same_place_that_did_something_else(
-    monkeypatch: pytest.MonkeyPatch, place: int, operand: int, moves: bool
-) -> None:
-    monkeypatch.setattr(trace_tamper, "KINDS", (MOVED,))
-    early = ticket(0, "T1", 1)
-    other = replace(early, thread=1, begin=4, end=5, operand=operand, place=place)
-    late = replace(other, begin=20, end=21)
-    apart = replace(early, begin=9, end=10, place=16)
-    rounds = [Round(1, [[early, apart], [other, late], []], [False] * 3)]
-    lies = tampered(TICKET_TRACES, rounds, 8, 1).traces
-    assert bool(lies) is moves
-    for lie in lies:
-        assert lie.cells[0][0].event == replace(early, begin=5.25, end=5.5)
-        assert lie.may_go((0, 0, 0), 1)
-        assert not lie.may_go((0, 0, 0), 0)
 
 
 def test_conditions_say_the_same_in_tla_and_here() -> None:

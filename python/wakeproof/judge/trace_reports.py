@@ -10,10 +10,10 @@ from wakeproof.judge.trace_concept import TraceConcept
 from wakeproof.judge.trace_replay import Coverage
 from wakeproof.judge.trace_tamper import DROPPED, FLIPPED, KINDS, MOVED, TWICE, Lies
 
-TAMPERED = 40
-"""Lies of a scenario, as many of each kind."""
-MAY_PASS = {DROPPED: 0.2, TWICE: 0.2, FLIPPED: 0.3, MOVED: 0.8}
-"""Share of a kind's lies that may be behaviours all the same; docs/traces.md has what was seen."""
+TAMPERED = 10
+"""Lies of each kind, in a scenario's runs."""
+MAY_PASS = {DROPPED: 2, TWICE: 2, FLIPPED: 3, MOVED: 5}
+"""How many of a kind may be behaviours all the same; docs/traces.md has what was seen."""
 ASIDE = 0.1
 """Share of runs that may be set aside."""
 
@@ -71,11 +71,11 @@ class TraceResult:
 
     def _passes(self) -> str:
         for grade in self.grades:
-            if grade.told - grade.found > MAY_PASS[grade.kind] * grade.told:
+            if grade.told - grade.found > MAY_PASS[grade.kind]:
                 return f"{grade.told - grade.found} of {grade.told} lies pass ({grade.kind})"
-        if self.lies < TAMPERED:
-            return f"{self.lies} lies of {TAMPERED} could be told"
-        return ""
+            if grade.told + grade.by_table < TAMPERED:
+                return f"{grade.told + grade.by_table} lies of {TAMPERED} told ({grade.kind})"
+        return "" if self.lies >= TAMPERED else f"{self.lies} lies of {TAMPERED} came to TLC"
 
     @property
     def holds(self) -> bool:
@@ -116,5 +116,5 @@ def grades(lies: Lies, found: Counter[str]) -> tuple[Grade, ...]:
     told = Counter(trace.lie for trace in lies.traces)
     return tuple(
         Grade(kind, told[kind], found[kind], lies.unseen[kind], lies.by_table[kind])
-        for kind in KINDS if told
+        for kind in KINDS if lies.traces
     )  # fmt: skip

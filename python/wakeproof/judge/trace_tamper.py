@@ -21,7 +21,7 @@ from wakeproof.judge.trace_events import Event, Round
 DROPPED, TWICE, FLIPPED, MOVED = KINDS = (
     "dropped", "told twice", "told with another value", "moved past another"
 )  # fmt: skip
-TRIES = 50
+TRIES = 200
 """Draws per lie: some change nothing that is judged, or are found before TLC comes to judge."""
 
 
@@ -35,24 +35,24 @@ class Lies:
 
 
 def tampered(table: TraceConcept, rounds: Sequence[Round], count: int, seed: int) -> Lies:
-    """Return up to `count` traces of `rounds`, each with one lie, the same for the same seed."""
+    """Return up to `count` traces of each kind, each with one lie, the same for the same seed."""
     draw = random.Random(seed)  # noqa: S311 - the same lies again, no secret
     lies = Lies()
-    for _ in range(TRIES * count):
-        if len(lies.traces) == count:
-            break
-        one = draw.choice(rounds)
-        kind = KINDS[len(lies.traces) % len(KINDS)]
-        told = trace_of(table, one)
-        lie = _lie(table, one, told, kind, draw)
-        if lie is None:
-            continue
-        if (_steps(lie), lie.needs) == (_steps(told), told.needs):
-            lies.unseen[kind] += 1
-        elif not is_known(table, lie):
-            lies.by_table[kind] += 1
-        else:
-            lies.traces.append(lie)
+    for kind in KINDS:
+        for _ in range(TRIES * count):
+            if sum(trace.lie == kind for trace in lies.traces) == count:
+                break
+            one = draw.choice(rounds)
+            told = trace_of(table, one)
+            lie = _lie(table, one, told, kind, draw)
+            if lie is None:
+                continue
+            if (_steps(lie), lie.needs) == (_steps(told), told.needs):
+                lies.unseen[kind] += 1
+            elif not is_known(table, lie):
+                lies.by_table[kind] += 1
+            else:
+                lies.traces.append(lie)
     return lies
 
 
@@ -77,9 +77,9 @@ def _lie(
     event = draw.choice(events)
     what = f"{table.concept.threads[thread]} {event} {kind}"
     if kind == FLIPPED:
-        other = [_flipped(e) if e is event else e for e in one.threads[thread]]
-        threads = [*one.threads[:thread], other, *one.threads[thread + 1 :]]
-        return trace_of(table, Round(one.number, threads, one.returned), lie=kind, tampered=what)
+        flipped = _with(one, thread, event, _flipped(event))
+        return trace_of(table, flipped, lie=kind, tampered=what)
+    put = [] if kind == DROPPED else [event, event]
     if kind == MOVED:
         past = _past(told, thread, event)
         if not past:
@@ -87,11 +87,18 @@ def _lie(
         after = draw.choice(past)
         what = f"{what}: {after}"
         put = [replace(event, begin=after.end + 0.25, end=after.end + 0.5)]
-    else:
-        put = [] if kind == DROPPED else [event, event]
+        moved = _with(one, thread, event, put[0])
+        if table.wrong(moved):
+            return trace_of(table, moved, lie=kind, tampered=what)
     own = _retold(told.cells[thread], event, put)
     lied = (*told.cells[:thread], own, *told.cells[thread + 1 :])
     return Trace(one.number, lied, what, kind)
+
+
+def _with(one: Round, thread: int, event: Event, other: Event) -> Round:
+    """Return the round with another event in place of one."""
+    own = [other if e is event else e for e in one.threads[thread]]
+    return Round(one.number, [*one.threads[:thread], own, *one.threads[thread + 1 :]], one.returned)
 
 
 def _retold(own: tuple[Cell, ...], event: Event, put: list[Event]) -> tuple[Cell, ...]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ticket on real cores: the spec's numbers are distances from `serving`, which [T2] alone tells.
 
-The numbers themselves are compared with those that the thread drew (``own``).
+The numbers themselves are compared with those that the thread drew (``own``), and with what the
+counters were before (`wrong`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import replace
 
 from wakeproof.judge.conform_maps.ticket import THREADS, TICKET
 from wakeproof.judge.trace_concept import NOTHING, Cell, Step, TraceConcept
-from wakeproof.judge.trace_events import Event
+from wakeproof.judge.trace_events import Event, Round
 from wakeproof.judge.trace_maps.own import disagrees
 
 
@@ -43,10 +44,32 @@ def _step(who: str, event: Event, my: int) -> Step:
     raise KeyError(event.site)
 
 
+def wrong(one: Round) -> str:
+    """Say which access of a counter saw less than an earlier one had left: it only grows."""
+    for counter in (("T1", "T4"), ("T2", "T3", "T5")):
+        its = [e for events in one.threads for e in events if e.site in counter]
+        for event in its:
+            before = (other for other in its if other.end < event.begin)
+            if any(_numbers(other)[1] > _numbers(event)[0] for other in before):
+                return f"[{event.site}] sees a number that its counter had passed"
+    return ""
+
+
+def _numbers(event: Event) -> tuple[int, int]:
+    """Return what an access saw of its counter, and what it left there."""
+    match event.site:
+        case "T1":
+            return event.result, event.result + 1
+        case "T5":
+            return event.operand - 1, event.operand
+    return event.result, event.operand if event.site == "T4" and event.happened else event.result
+
+
 TICKET_TRACES = TraceConcept(
     concept=replace(TICKET, bounds="owner, 2 stealers", declares="", bounded={}),
     explain=explain,
     at_end=lambda thread: (Step(NOTHING, (), {f"thread.{THREADS[thread]}": "idle"}),),
     disagrees=disagrees,
+    wrong=wrong,
     twins=("ticket_no_cas", "ticket_reads_next"),
 )
