@@ -22,12 +22,17 @@
 #include "futex.h"
 #include "task.h"
 
-/* carrier: as carrier.h says. pushed: whoever pushes; begun: whoever runs a task of this home. The
+/* Tasks of a home that were queued, and that have begun a step. */
+typedef struct wp_tally {
+	wp_atomic(uint64_t) pushed, begun;
+} wp_tally;
+
+/* carrier: as carrier.h says. own: its carrier; others: whoever else pushes or runs its tasks. The
  * rest: under the lock. */
 typedef struct wp_home {
 	wp_carrier carrier;
-	_Alignas(WP_LINE) wp_atomic(uint64_t) pushed;
-	_Alignas(WP_LINE) wp_atomic(uint64_t) begun;
+	_Alignas(WP_LINE) wp_tally others;
+	_Alignas(WP_LINE) wp_tally own;
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_cond ended; /* shut, and the list is empty */
 	bool is_shut;  /* no start is accepted */

@@ -6,23 +6,18 @@ Each build for $WAKEPROOF_SOAK_S seconds (`make soak`: 60); $WAKEPROOF_SOAK_SEED
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
+from tests.soaking import PATIENCE_S, SECONDS, SEED
 
 from wakeproof import paths
 
 Compiled = Callable[..., list[str]]
 
-SHORT_S = 10 if "WAKEPROOF_CI" in os.environ else 3
-SECONDS = int(os.environ.get("WAKEPROOF_SOAK_S", SHORT_S))
-SEED = os.environ.get("WAKEPROOF_SOAK_SEED") or str(secrets.randbelow(1 << 32))
-PATIENCE_S = 60  # for one round, which takes a fraction of a second
 TWIN_S, TWIN_PATIENCE_S = 30, 2
 
 pytestmark = [

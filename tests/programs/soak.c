@@ -22,24 +22,6 @@
 static uint64_t patience_s;
 static pthread_t main_thread;
 
-#ifdef WP_STRESS_DELAYED
-/* Stalls a few accesses of each handshake: see kernel/seam.h. */
-void wp__stress_delay(void);
-void wp__stress_delay(void)
-{
-	static _Thread_local uint64_t random;
-	uint32_t what;
-
-	if (random == 0)
-		random = (uint64_t)(uintptr_t)&random ^ seed;
-	what = draw(&random, 1 << 14);
-	if (what == 0)
-		nanosleep(&(struct timespec){0, 50000}, NULL);
-	else if (what < 64)
-		sched_yield();
-}
-#endif
-
 /* Each offered task has one fate. */
 static void decide(work *one, enum fate fate)
 {

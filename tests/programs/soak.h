@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "chance.h"
 #include "error.h"
 #include "worker.h"
 
@@ -38,7 +39,7 @@ static struct round {
 static wp_atomic(uint32_t) taken, accepted, endings, over, is_closing;
 static wp_atomic(uint64_t) steps, number;
 static uint32_t queued_back[CARRIERS]; /* the close */
-static uint64_t seed, sums[FATES], stolen, parked_back;
+static uint64_t sums[FATES], stolen, parked_back;
 
 /* Ends the program. */
 static void fail(const char *what)
@@ -51,20 +52,9 @@ static void fail(const char *what)
 	_exit(1);
 }
 
-/* xorshift64 */
-static uint32_t draw(uint64_t *random, uint32_t below)
-{
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	return (uint32_t)(*random >> 32) % below;
-}
-
 static void check_carrier(wp_worker *one)
 {
 	wp_home *home = &one->home;
-	uint64_t pushed = wp_load_relaxed(&home->pushed), begun = wp_load_relaxed(&home->begun);
-
 	if (!wp_mpsc_is_quiescent(&home->carrier.queue) ||
 	    !wp_mpsc_is_quiescent(&home->carrier.inbox) ||
 	    wp_mpsc_has_published(&home->carrier.queue) ||
@@ -72,7 +62,7 @@ static void check_carrier(wp_worker *one)
 		fail("a queue is not empty");
 	if (home->tasks != NULL || home->count != 0)
 		fail("a list is not empty");
-	if (pushed - begun != queued_back[one->index])
+	if (wp_home_runnable(home) != queued_back[one->index])
 		fail("pushed and begun do not balance");
 	if (wp_load_relaxed(&home->carrier.word) != WP_RUNNING)
 		fail("a carrier has ended, and is not RUNNING");
