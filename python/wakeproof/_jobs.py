@@ -125,7 +125,7 @@ def _end(error: BaseException | None) -> NoReturn:
         elif error is not None:
             traceback.print_exception(error)
         if code is not None and not isinstance(code, int):
-            print(code, file=sys.stderr)
+            sys.stderr.write(f"{code}\n")
             code = 1
         sys.stdout.flush()
         sys.stderr.flush()
