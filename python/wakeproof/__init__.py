@@ -9,11 +9,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wakeproof.errors import ClosedError, ForkedError, TopologyWarning, WakeproofError
+from wakeproof.errors import (
+    ClosedError,
+    ForkedError,
+    TopologyWarning,
+    WakeproofError,
+)
 
 if TYPE_CHECKING:
-    from wakeproof._jobs import CarrierCounts, Unfinished
+    from wakeproof._jobs import Unfinished
     from wakeproof.carrier import Carrier
+    from wakeproof.counts import CarrierCounts, DomainStatistics
     from wakeproof.group import CarrierGroup
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.mpsc import MpscQueue, MpscStatistics
@@ -25,6 +31,7 @@ __all__ = [
     "CarrierCounts",
     "CarrierGroup",
     "ClosedError",
+    "DomainStatistics",
     "ForkedError",
     "GuardStatistics",
     "LinuxTopology",
@@ -41,8 +48,9 @@ __all__ = [
 
 _HOME = {
     "Carrier": "carrier",
-    "CarrierCounts": "_jobs",
+    "CarrierCounts": "counts",
     "CarrierGroup": "group",
+    "DomainStatistics": "counts",
     "Unfinished": "_jobs",
     "GuardStatistics": "guard",
     "MpscQueue": "mpsc",

@@ -79,8 +79,9 @@ uint64_t
 wp__inbox_signals(wp__inbox *inbox); /* writes to the eventfd so far [any thread | wait-free] */
 wp_mpsc *wp__inbox_mpsc(wp__inbox *inbox); /* to ask it questions [any thread | wait-free] */
 
-/* A task that calls Python, known by a number; it frees itself when it has ended. NULL: no memory. */
-wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned);
+/* A task that calls Python, known by a number; it frees itself when it has ended. name: as in
+ * wp_task. NULL: no memory. */
+wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned, const char *name);
 uint64_t wp__job_number(wp_task *job);
 void wp__job_free(wp_task *job); /* one that was not started, or was handed back */
 

@@ -36,6 +36,7 @@ class CEvent:
     begin_ns: int
     duration_ns: int
     task: int
+    name: Text
     kind: int
     a: int
     b: int
@@ -48,9 +49,20 @@ class CCounts:
     runs: int
     directed: int
     probed: int
+    recheck: int
+    fruitless: int
     drains: int
     parks: int
+    wakes: int
+    useless_wakes: int
     runnable: int
+
+class CSearches:
+    started: int
+    denied: int
+    denied_other: int
+    no_idle: int
+    lost_tickets: int
 
 class _FFI:
     errno: int
@@ -67,7 +79,7 @@ class _FFI:
     @overload
     def new(self, cdecl: Literal["wp_place[]"], init: int) -> CPlaces: ...
     @overload
-    def new(self, cdecl: Literal["char[]"], init: int) -> CPath: ...
+    def new(self, cdecl: Literal["char[]"], init: int | bytes) -> CPath: ...
     def callback(
         self, cdecl: str, python_callable: Callable[..., object], error: int = 0
     ) -> _Pointer: ...
@@ -147,7 +159,9 @@ class _Lib:
     def wp__inbox_mpsc(self, inbox: CInbox) -> CMpsc: ...
 
     # group
-    def wp__job_new(self, step: _Pointer, number: int, is_pinned: bool) -> CTask: ...
+    def wp__job_new(
+        self, step: _Pointer, number: int, is_pinned: bool, name: CPath | _Pointer
+    ) -> CTask: ...
     def wp__job_number(self, job: CTask) -> int: ...
     def wp__job_free(self, job: CTask) -> None: ...
     def wp__job_next(self, job: CTask) -> CTask: ...
@@ -174,7 +188,9 @@ class _Lib:
     def wp_group_start(self, group: CGroup, index: int, task: CTask) -> int: ...
     def wp_task_unpark(self, task: CTask) -> None: ...
     def wp_group_running(self, group: CGroup) -> int: ...
+    def wp_group_home(self, group: CGroup) -> int: ...
     def wp_group_counts(self, group: CGroup, index: int) -> CCounts: ...
+    def wp_group_domain_counts(self, group: CGroup, index: int) -> CSearches: ...
 
     # trace
     def wp_group_trace(
