@@ -13,6 +13,7 @@ from wakeproof.errors import (
     ClosedError,
     ForkedError,
     TopologyWarning,
+    TwoCopiesError,
     WakeproofError,
 )
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wakeproof._jobs import Unfinished
     from wakeproof.carrier import Carrier
     from wakeproof.counts import CarrierCounts, DomainStatistics
+    from wakeproof.default import default_group
     from wakeproof.group import CarrierGroup
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.mpsc import MpscQueue, MpscStatistics
@@ -41,9 +43,11 @@ __all__ = [
     "RendezvousGuard",
     "Topology",
     "TopologyWarning",
+    "TwoCopiesError",
     "Unfinished",
     "WakeproofError",
     "WakeupGuard",
+    "default_group",
 ]
 
 _HOME = {
@@ -60,6 +64,7 @@ _HOME = {
     "LinuxTopology": "topology",
     "Topology": "topology",
     "WakeupGuard": "guard",
+    "default_group": "default",
 }
 
 

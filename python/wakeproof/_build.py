@@ -40,6 +40,7 @@ HEADERS = (
 )
 SOURCES = (
     PACKAGE / "_binding.c",
+    PACKAGE / "_default.c",
     PACKAGE / "_jobs.c",
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
     *(
