@@ -151,6 +151,8 @@ def test_every_goal_of_the_issue_has_a_row() -> None:
     assert goals["memory", "bytes"] == "<= 160"
     assert (goals["balanced", "off"], goals["balanced", "stolen"]) == ("<= 1.02x", "<= 1")
     assert goals["hot_carrier", "off"] == "<= 1x"
+    for carriers in (2, 16, 64, 256):
+        assert goals[f"recheck_{carriers}", "sibling"] == "<= 10"
     for flow in ("flow_1", "flow_2", "flow_4"):
         assert goals[flow, "vyukov"] == ">= 1x"
         assert goals[flow, "moodycamel"] == ">= 2x"
@@ -193,6 +195,14 @@ def test_a_hand_off_between_sleeping_carriers_is_one_wake_and_no_step_strays() -
         assert counts["strays"][side] == [0]
     # The free ones end up on one carrier: what a step that strays looks like.
     assert counts["strays"]["stealing"][0] > 0.1
+
+
+@pytest.mark.slow
+def test_simulated_victims_are_all_helped_but_by_the_twin() -> None:
+    with Children() as children:
+        counts = run_row(program.build(children), "burst_16")["counts"]
+    assert counts["lost"]["one"] == counts["lost"]["two"] == counts["lost"]["half"] == [0]
+    assert counts["lost"]["shipped"][0] > 25
 
 
 @pytest.mark.slow

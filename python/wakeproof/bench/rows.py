@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NS, US, MOPS, KOPS = "ns", "us", "Mops/s", "k/s"
-CALLS, STEPS, PERCENT, BYTES = "calls", "steps", "%", "bytes"
+CALLS, STEPS, PERCENT, BYTES, WAKES = "calls", "steps", "%", "bytes", "wakes"
 
 LOCKED = (
     "the one locked instruction of a push (Q2): 'ring + one exchange' is the floor of any queue "
@@ -83,6 +83,37 @@ def _counted(
     return Row(name, program, side, peer or side, against, unit, at_most=at_most, count=count)
 
 
+def _recheck(carriers: int) -> list[Row]:
+    program, load = f"recheck_{carriers}", f"load_{carriers}"
+    return [
+        Row(f"park among {carriers} carriers, simulated", program, "ours", "shipped",
+            "twin search_shipped"),
+        _counted("- its looks, per sibling", program, "ours", "sibling", NS, 10.0),
+        Row("- wait of a task, half load", load, "ours", "shipped", "twin search_shipped", US),
+        _counted("- useless wakes per park", load, "ours", "useless", WAKES, peer="shipped",
+                 against="twin search_shipped"),
+    ]  # fmt: skip
+
+
+def _searchers(carriers: int) -> list[Row]:
+    victims, twin = carriers // 4, "twin search_shipped"
+    burst, hot = f"burst_{carriers}", f"hot_{carriers}"
+    rows = []
+    for program, name in ((burst, f"last of {victims} victims helped"),
+                          (hot, f"p99 wait, {victims} hot carriers")):  # fmt: skip
+        for side, many in (("two", 2), ("half", carriers // 2)):
+            rows += [
+                Row(f"{name}, {many} searchers", program, side, "one", "1 searcher", US),
+                _counted("- useless wakes per task", program, side, "useless", WAKES, peer="one",
+                         against="1 searcher"),
+            ]  # fmt: skip
+    return [
+        *rows, Row("- the same, 1 searcher", hot, "one", "shipped", twin, US),
+        _counted(f"tasks of {victims} victims left for ever", burst, "one", "lost", PERCENT, 0.0,
+                 peer="shipped", against=twin),
+    ]  # fmt: skip
+
+
 ROWS = (
     Row("run queue push+pop, one thread, batches of 64", "one_batch", "ours", "ring",
         "private ring", at_most=1.8, why=LOCKED),
@@ -142,6 +173,8 @@ ROWS = (
     Row("all work to one of two carriers: p99", "hot_carrier", "on", "off", "stealing off", US,
         at_most=1.0),
     _counted("- tasks stolen", "hot_carrier", "on", "stolen", PERCENT),
+    *_recheck(2), *_recheck(16), *_recheck(64), *_recheck(256),
+    *_searchers(16), *_searchers(64),
     Row("queue ends on a line each, 1 producer", "layout_queue", "ours", "packed", "on one line",
         MOPS, at_least=1.0),
     Row("token and idle words on a line each", "layout_token", "ours", "packed", "on one line",
