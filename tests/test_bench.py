@@ -7,6 +7,7 @@ Serves no spec: PERFORMANCE.md.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +27,7 @@ from wakeproof.bench import (
     Samples,
     grade,
     measure,
+    peers,
     program,
 )
 from wakeproof.bench.rows import KOPS
@@ -102,6 +104,23 @@ def test_a_missing_peer_is_reported_and_fails_nothing() -> None:
     assert str(cells(found)[-1]) == "not run: install libpeer-dev"
     why = Samples({"ours": [1.0]}, missing={"peer": "not run: it does not compile"})
     assert measure.judge(RATES, why).not_run == "not run: it does not compile"
+
+
+def test_schedulers_without_their_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with Children() as children:
+        built, missing = peers.build(children)
+    assert not built
+    assert missing == {"go": "not run: install Go", "tokio": "not run: install cargo"}
+
+
+def test_a_scheduler_that_cannot_be_built_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "GO_PATH", "/bin/false")
+    monkeypatch.setattr(shutil, "which", {"/bin/false": "/bin/false"}.get)
+    with Children() as children:
+        built, missing = peers.build(children)
+    assert not built
+    assert missing["go"] == "not run: false cannot build bench/peers"
 
 
 def test_a_missing_header_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wakeproof import paths, report
+from wakeproof.bench import peers
 from wakeproof.bench import program as building
 from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
 from wakeproof.bench.program import Program
@@ -33,6 +34,7 @@ SLICE_MS = {  # blocking: a round trip takes microseconds; many tasks at once
     "memory": 160.0, "balanced": 5.0, "hot_carrier": 100.0,
 }  # fmt: skip
 SLICE_MS_ELSE = 2.0
+PEERS_SLICE_MS, PEERS_ROUNDS = 20.0, 4  # of ours; the others do peers.OPERATIONS
 HARNESS_SLICE_S = 0.05  # a process per sample; preempted as often as the loop beside it
 EXPLORE_LEAST, EXPLORE_SLICE_S, ADDS_AGAIN = 3, 0.15, 8
 LONG = "program long\n" + ("thread\n" + "  add x 1 relaxed\n" * 3) * 4  # 369,600
@@ -125,6 +127,8 @@ def _measure(
         return _measure_harness(children, program, seconds, cpus)
     if name == "explore":
         return _measure_explore(children, seconds)
+    if name in peers.OPERATIONS:
+        return _measure_peers(children, program, name, cpus)
     slice_ms = SLICE_MS.get(name, SLICE_MS_ELSE)
     rounds = _rounds(seconds * 1e3 / slice_ms / SIDES)
     samples = _run(children, program.path, name, rounds, slice_ms, TRIES, cpus)
@@ -161,6 +165,22 @@ def _measure_harness(
         for side in ("sweep", "block"):
             ns[side] += bare.ns[side]
     return Samples(ns)
+
+
+def _measure_peers(
+    children: Children, program: Program, name: str, cpus: tuple[int, ...]
+) -> Samples:
+    """Let our program's row and the other schedulers take turns, a process each."""
+    built, missing = peers.build(children)
+    ns: dict[str, list[float]] = {}
+    for _ in range(PEERS_ROUNDS):
+        ours = _run(children, program.path, name, 1, PEERS_SLICE_MS, TRIES, cpus).ns
+        for side, path in built.items():
+            command = [str(path), name, str(peers.OPERATIONS[name]), *map(str, cpus)]
+            ours[side] = [float(_json(children, command))]
+        for side, found in ours.items():
+            ns.setdefault(side, []).extend(found)
+    return Samples(ns, missing=missing)
 
 
 def _measure_explore(children: Children, seconds: float) -> Samples:

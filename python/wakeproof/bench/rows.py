@@ -114,6 +114,16 @@ def _searchers(carriers: int) -> list[Row]:
     ]  # fmt: skip
 
 
+def _peers(name: str, program: str, unit: str = NS, *, pool: bool = True) -> list[Row]:
+    found = [
+        Row(name, program, "ours", "go", "Go", unit, needs="Go"),
+        Row("- the same", program, "ours", "tokio", "tokio", unit, needs="cargo"),
+    ]
+    if pool:
+        found.append(Row("- the same", program, "ours", "pool", "plain thread pool", unit))
+    return found
+
+
 ROWS = (
     Row("run queue push+pop, one thread, batches of 64", "one_batch", "ours", "ring",
         "private ring", at_most=1.8, why=LOCKED),
@@ -175,6 +185,10 @@ ROWS = (
     _counted("- tasks stolen", "hot_carrier", "on", "stolen", PERCENT),
     *_recheck(2), *_recheck(16), *_recheck(64), *_recheck(256),
     *_searchers(16), *_searchers(64),
+    *_peers("two tasks resume each other", "peers_near", pool=False),
+    *_peers("- each on a thread of its own", "peers_far", US),
+    *_peers("tasks at once, CPU time", "peers_tasks"),
+    *_peers("resume of 4,096 tasks, CPU time", "peers_wake"),
     Row("queue ends on a line each, 1 producer", "layout_queue", "ours", "packed", "on one line",
         MOPS, at_least=1.0),
     Row("token and idle words on a line each", "layout_token", "ours", "packed", "on one line",
