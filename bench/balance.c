@@ -13,7 +13,7 @@
 enum { EACH = 32, BURST = 256, BURSTS = 33, SHORT_WORK = 400, LONG_WORK = 8000 };
 
 typedef struct job {
-	wp_task task;
+	_Alignas(WP_LINE) wp_task task;
 	uint64_t steps;
 	double started_ns, latency_ns;
 } job;

@@ -8,15 +8,16 @@
 #include "carriers.h"
 #include "futex.h"
 
+/* On lines of their own, as a task would be that its carrier allocates. */
 typedef struct player {
-	wp_task task;
+	_Alignas(WP_LINE) wp_task task;
 	struct player *other;
 	uint64_t turns;
 	uint64_t strays; /* steps elsewhere than at home */
 } player;
 
 typedef struct idler {
-	wp_task task;
+	_Alignas(WP_LINE) wp_task task;
 	uint64_t turns;
 	bool has_started;
 } idler;
@@ -26,7 +27,8 @@ static idler idlers[2];
 static wp_group *group;
 static uint64_t games;
 static double start_ns, took_ns;
-static wp_atomic(uint32_t) is_over, waiting, awake_count;
+static _Alignas(WP_LINE) wp_atomic(uint32_t) is_over;
+static _Alignas(WP_LINE) wp_atomic(uint32_t) waiting, awake_count;
 
 static void count_stray(player *self)
 {
