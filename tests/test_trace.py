@@ -102,6 +102,12 @@ def test_a_stolen_task_has_its_name_where_it_was_stolen() -> None:
         go_on.set()
     (steal,) = named(group.events(), "WorkSteal")
     assert (steal.task_name, steal.carrier_name) == ("stolen", "carrier-1")
+    shown = chrome([group.events()])["traceEvents"]
+    (span,) = [one for one in shown if one["name"] == "WorkSteal"]
+    (ran,) = [one for one in shown if one["name"] == "TaskRun" and one["tid"] == span["tid"]]
+    assert (span["ph"], span["tid"]) == ("X", 2)
+    assert span["ts"] <= ran["ts"]
+    assert span["ts"] + span["dur"] == pytest.approx(ran["ts"] + ran["dur"])
 
 
 def test_a_ring_keeps_the_newest_events() -> None:

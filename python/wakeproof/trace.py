@@ -198,7 +198,10 @@ def summary(found: Iterable[Event]) -> Summary:
 
 
 def chrome(groups: Sequence[Sequence[Event]]) -> dict[str, Any]:
-    """Return the events in Chrome's trace format: a process per group, a thread per carrier."""
+    """Return the events in Chrome's trace format: a process per group, a thread per carrier.
+
+    A WorkSteal lasts as long as the step that was stolen.
+    """
     shown: list[dict[str, Any]] = []
     for number, found in enumerate(groups):
         names = {event.carrier: event.carrier_name for event in found if event.carrier is not None}
@@ -209,16 +212,24 @@ def chrome(groups: Sequence[Sequence[Event]]) -> dict[str, Any]:
         for tid, name in named.values():
             shown.append({"ph": "M", "pid": number, "tid": tid, "name": "thread_name",
                           "args": {"name": name}})  # fmt: skip
+        steals: dict[int | None, dict[str, Any]] = {}
         for event in found:
-            tid, _ = named[event.carrier]
-            is_span = event.name in ("TaskRun", "TaskRuns", "Park")
-            when = (
-                {"ph": "X", "dur": event.duration_ns / 1000} if is_span else {"ph": "i", "s": "t"}
-            )
-            shown.append({
-                "pid": number, "tid": tid, "ts": event.begin_ns / 1000, "name": event.name,
-                "cat": event.action, "args": {"action": event.action, "task": f"{event.task:#x}",
-                                              "task_name": event.task_name,
-                                              **event.details}, **when,
-            })  # fmt: skip
+            one = _shown(event)
+            shown.append({"pid": number, "tid": named[event.carrier][0], **one})
+            if event.name == "WorkSteal":
+                steals[event.carrier] = shown[-1]
+            elif event.name == "TaskRun" and event.carrier in steals:
+                steal = steals.pop(event.carrier)
+                steal |= {"ph": "X", "dur": one["ts"] + one["dur"] - steal["ts"]}
     return {"traceEvents": shown, "displayTimeUnit": "ns"}
+
+
+def _shown(event: Event) -> dict[str, Any]:
+    """Return an event as Chrome's format has it, without its track."""
+    is_span = event.name in ("TaskRun", "TaskRuns", "Park")
+    when = {"ph": "X", "dur": event.duration_ns / 1000} if is_span else {"ph": "i", "s": "t"}
+    what = {"action": event.action, "task": f"{event.task:#x}", "task_name": event.task_name}
+    return {
+        "ts": event.begin_ns / 1000, "name": event.name, "cat": event.action,
+        "args": {**what, **event.details}, **when,
+    }  # fmt: skip

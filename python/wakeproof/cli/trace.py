@@ -23,18 +23,14 @@ DEMO = """
 import time
 from wakeproof import CarrierGroup
 
-def work(seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
-
-with CarrierGroup(2, work_stealing=True) as group:
-    for _ in range(20):
-        for task in [group[0].submit(time.sleep, 0.002) for _ in range(4)]:
+with CarrierGroup(4, work_stealing=True) as group:
+    for burst in range(3):
+        tasks = [group[burst].submit(time.sleep, 0.001 * (1 + n % 4)) for n in range(12)]
+        for task in tasks:
             task.result()
-        group[1].submit(work, 0.0005).result()
+        time.sleep(0.005)
 """
-"""All work goes to one carrier; its sibling steals."""
+"""All work of a burst goes to one carrier; its siblings steal."""
 
 
 def trace(
@@ -54,7 +50,7 @@ def trace(
 
     Examples:
 
-      wakeproof trace                        a demo: one carrier has all the work, the other steals
+      wakeproof trace                        a demo: one carrier has all the work, others steal
 
       wakeproof trace script.py              your own
 
