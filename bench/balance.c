@@ -51,7 +51,7 @@ static void count_stolen(wp_group *group)
 		wp_carrier_counts counts = wp_group_counts(group, index);
 
 		runs += counts.runs;
-		thefts += counts.directed + counts.probed;
+		thefts += counts.directed + counts.probed + counts.recheck;
 	}
 	stolen =
 		100 * (double)(thefts - thefts_before[which]) / (double)(runs - runs_before[which]);

@@ -6,6 +6,7 @@ Spec: specs/Search.tla, EveryStartSearchMatchedByOneStop: searches that begin co
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import threading
 import time
@@ -53,27 +54,53 @@ def until(moved: Callable[[], int], again: Callable[[], object]) -> int:
     return tries
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
-def test_each_end_of_a_search_moves_its_count(tmp_path: Path) -> None:
-    kernel = paths.sources() / "kernel"
+IN_CHECKOUT = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+MOVES = [
+    "nobody is idle: 0 0 0 0 0",
+    "1 is sent to 2: 1 0 0 0 0",
+    "once more for 2: 1 1 0 0 0",
+    "for 0 meanwhile: 1 2 1 0 0",
+    "1 has helped 2: 1 2 1 0 0",
+    "1 is woken for its own: 1 2 1 0 0",
+    "1 looks idle, and is awake: 2 2 1 1 0",
+    "a ticket was lost",
+]
+
+
+def moves(kernel: Path, program: Path) -> list[str]:
+    """Compile programs/counts.c with that kernel; return what it prints."""
     files = [kernel / f"{n}.c" for n in ("carrier", "error", "futex", "order", "search")]
     files.append(Path(__file__).parent / "programs" / "counts.c")
-    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{kernel}", "-pthread"]
-    subprocess.run(["cc", *flags, *files, "-o", tmp_path / "counts"], check=True)
-    ran = subprocess.run(
-        [tmp_path / "counts"], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert ran.stdout.splitlines() == [
-        "nobody is idle: 0 0 0 0 0",
-        "1 is sent to 2: 1 0 0 0 0",
-        "once more for 2: 1 1 0 0 0",
-        "for 0 meanwhile: 1 2 1 0 0",
-        "1 has helped 2: 1 2 1 0 0",
-        "1 is woken for its own: 1 2 1 0 0",
-        "1 looks idle, and is awake: 2 2 1 1 0",
-        "a ticket was lost",
-    ]
+    flags = ["-std=c11", "-O1", f"-I{kernel}", "-pthread"]
+    subprocess.run(["cc", *flags, *files, "-o", program], check=True)
+    ran = subprocess.run([program], capture_output=True, text=True, timeout=60, check=True)
+    return ran.stdout.splitlines()
+
+
+@IN_CHECKOUT
+def test_each_end_of_a_search_moves_its_count(tmp_path: Path) -> None:
+    assert moves(paths.sources() / "kernel", tmp_path / "counts") == MOVES
+
+
+@IN_CHECKOUT
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "count"),
+    [
+        ("search.c", "wp__count_search("),
+        ("search.c", "wp__count_denied("),
+        ("search.c", "counts.no_idle"),
+        ("counts.h", "wp_store_relaxed(&counts->victim"),
+        ("counts.h", "wp__count_shared(&counts->denied_other"),
+    ],
+)
+def test_a_count_that_is_left_out_shows(file: str, count: str, tmp_path: Path) -> None:
+    kernel = shutil.copytree(paths.sources() / "kernel", tmp_path / "kernel")
+    lines = (kernel / file).read_text().splitlines()
+    (where,) = (number for number, line in enumerate(lines) if count in line)
+    lines[where] = ";"
+    (kernel / file).write_text("\n".join(lines) + "\n")
+    assert moves(kernel, tmp_path / "counts") != MOVES
 
 
 def test_a_sibling_that_was_sent_steals_directed() -> None:

@@ -43,7 +43,7 @@ def test_every_submission_and_every_step_is_one_event() -> None:
     assert len(named(events, "TaskSubmit")) == 300
     assert all(event.carrier is None for event in named(events, "TaskSubmit"))
     assert len(named(events, "TaskRun")) == 300 == sum(c.counts.runs for c in group)
-    stolen = sum(c.counts.directed + c.counts.probed for c in group)
+    stolen = sum(c.counts.stolen for c in group)
     assert len(named(events, "WorkSteal")) == stolen
     executed = sum(int(event.details["executed"]) for event in named(events, "TaskRuns"))
     assert executed + stolen == 300
