@@ -2,8 +2,8 @@
  * balance.c - what stealing costs where both carriers have the same to do, and what it brings where
  * one of them has everything.
  *
- * balanced: 32 tasks on each carrier yield after about a microsecond of work, equally often.
- * hot_carrier: bursts of 256 tasks of some 20 us from outside, all to carrier 0; what is measured
+ * balanced: 32 tasks on each carrier yield after half a microsecond of work, equally often.
+ * hot_carrier: bursts of 256 tasks of about 10 us from outside, all to carrier 0; what is measured
  * is the time from a task's start to its end, of 99 in 100 in each burst; of the bursts, the middle
  * one. */
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef struct job {
 static job jobs[2 * EACH], burst[BURST];
 static double stolen;
 
-/* Multiplications, each of which waits for the last one: about 2.5 ns. */
+/* Multiplications, each of which waits for the last one: about 1.2 ns. */
 static void work(uint32_t many)
 {
 	uint64_t x = many;

@@ -88,6 +88,7 @@ static enum wp_step idle(wp_task *task)
 		self->has_started = true;
 		start(0, &players[0].task, serve, players[0].task.is_pinned);
 	}
+	wp_pause(); /* as in any loop that waits */
 	return wp_load_relaxed(&is_over) != 0 ? WP_STEP_DONE : WP_STEP_YIELD;
 }
 
