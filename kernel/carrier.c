@@ -119,7 +119,7 @@ void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 	if (carrier->domain == NULL || wp_twin(search_silent_reenqueue))
 		return;
 	submit_fence();
-	if (!is_alone(carrier, &carrier->queue, task))
+	if (!is_alone(carrier, &carrier->queue, task) || wp_twin(search_yield_wakes))
 		search_if_idle(carrier);
 }
 

@@ -16,8 +16,9 @@
  *               by its unparker: the close waits for that push.
  * Not promised  That a step ends: a close whose time is over says so. That nobody is inside
  *               wp_task_unpark when the close returns: free the group when nobody is.
- * Spec          specs/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll.
- * Evidence      make check-specs T=Group, tests/test_group.py. */
+ * Spec          specs/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll;
+ *               specs/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, OneConsumer.
+ * Evidence      make check-specs T='Group|Close', tests/test_group.py. */
 #ifndef WP_GROUP_H
 #define WP_GROUP_H
 
@@ -61,10 +62,11 @@ uint32_t wp_group_size(const wp_group *group); /* carriers [any thread | wait-fr
 
 /* Closes it: no start is accepted any more; waits until all tasks have ended, or until deadline_ns
  * (CLOCK_MONOTONIC), or, if it cancels, not at all; stops the carriers; hands back every task that
- * has not ended to `each` (NULL: to nobody), which must not close it. One close at a time: a second
- * one waits for the first. WP_OK: closed. WP_TIMEOUT: steps that run do not end, or another close
- * does not, and nothing is handed back yet: close it again. WP_INTERRUPTED: a signal handler ran:
- * close it again. WP_FORBIDDEN: the caller is one of its carriers. [any thread | blocks] */
+ * has not ended to `each` (NULL: to nobody), which must not close it; an unpark of one of these
+ * does nothing. One close at a time: a second one waits for the first. WP_OK: closed. WP_TIMEOUT:
+ * steps that run do not end, or another close does not, and nothing is handed back yet: close it
+ * again. WP_INTERRUPTED: a signal handler ran: close it again. WP_FORBIDDEN: the caller is one of
+ * its carriers. [any thread | blocks] */
 int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel,
 		   void (*each)(void *arg, wp_task *task, bool was_parked), void *arg);
 

@@ -12,7 +12,8 @@
  *               it any more. Whoever owes a task (task.h) pushes it to its home, so a stolen one runs
  *               elsewhere for one step.
  * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
- * Spec          specs/Group.tla: OneCarrier, HomeReturn, NoTaskLost, WaitsForAll, CloserIsWoken.
+ * Spec          specs/Group.tla: OneCarrier, HomeReturn, NoTaskLost, BackIsLeftAlone, WaitsForAll,
+ *               CloserIsWoken.
  * Evidence      make check-specs T=Group, make stress T=home. */
 #ifndef WP_HOME_H
 #define WP_HOME_H
@@ -67,8 +68,9 @@ void wp__home_shut(wp_home *home);
 int wp__home_wait(wp_home *home, int64_t deadline_ns);
 
 /* Takes an unfinished task off the list, when no carrier of the group runs: the next one that is
- * queued, or parked and not unparked. NULL: there is none now; if the list is not empty, somebody
- * is about to queue one. [the close | blocks shortly] */
+ * queued, or parked and not unparked. One that was queued keeps its word, so nobody who unparks it
+ * owes a push. NULL: there is none now; if the list is not empty, somebody is about to queue one.
+ * [the close | blocks shortly] */
 wp_task *wp__home_hand_back(wp_home *home, bool *was_parked);
 
 #endif

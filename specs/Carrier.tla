@@ -126,6 +126,7 @@ Wait ==                       \* the system call: sleeps only if the word is sti
   /\ pc["owner"] = "wait"
   /\ Become(IF word = "PARKED_FUTEX" \/ Twin = "wait_unchecked" THEN "queued" ELSE "test")
   /\ Local
+Stray == Twin = "woken_unlisted" /\ pc["owner"] = "queued" /\ Become("run") /\ Local  \* who woke it?
 Clear ==                      \* twin drain_late: away with old signals, before the system call
   /\ pc["owner"] = "clear"
   /\ eventfd' = FALSE
@@ -176,7 +177,7 @@ Finished ==
 Waker(w) == LoadWord(w) \/ Signal(w) \/ Call(w)
 Owner ==
   \/ End \/ Poll \/ (\E p \in Parked : Advertise(p)) \/ Recheck \/ SiblingHit \/ Test \/ Wait
-  \/ Clear \/ Select \/ Deschedule \/ Readable \/ Ready \/ Drain \/ Leave \/ Store
+  \/ Stray \/ Clear \/ Select \/ Deschedule \/ Readable \/ Ready \/ Drain \/ Leave \/ Store
 Next ==
   \/ (\E s \in Submitters : Push(s)) \/ Search \/ (\E w \in Wakers : Waker(w))
   \/ Owner \/ Finished

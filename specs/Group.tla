@@ -5,13 +5,14 @@
 (* Code       kernel/home.h, group.h, worker.h; task.h ([K1]..[K6]).       *)
 (* Abstracts  who sleeps and is woken (Search: a published task is taken); *)
 (*            the ticket (Ticket); a pop to one step (Mpsc), a push is two.*)
-(*            A list is under its home's lock: one step each.              *)
+(*            A list is under its home's lock: one step each.  One thread  *)
+(*            closes (Close has several).                                  *)
 (* Ends       every behaviour is finite, so a close ends: a state from which*)
 (*            nothing leads on, but the intended ones, is a deadlock to TLC.*)
 (* Memory     sequential consistency; the word's orders are Task's.        *)
 (* Promises   EachRunsOnce (it refines Tasks), OneCarrier, HomeReturn,     *)
-(*            UnparkNotLost, NoTaskLost, NothingRunsAfterClose, WaitsForAll,*)
-(*            StopsItself, CloserIsWoken (safety).                         *)
+(*            UnparkNotLost, NoTaskLost, BackIsLeftAlone, WaitsForAll,     *)
+(*            NothingRunsAfterClose, StopsItself, CloserIsWoken (safety).  *)
 (***************************************************************************)
 EXTENDS GroupCore
 
@@ -41,21 +42,23 @@ Join ==                       \* [J2]
   /\ IF Twin = "drain_unjoined" THEN TRUE ELSE \A c \in Carriers : at[c].pc = "exited"
   /\ at' = [at EXCEPT ![Closer].pc = "drain"]
   /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
-HandBack(t) ==
-  /\ word' = [word EXCEPT ![t] = "CANCELLED"]
+HandBack(t) ==                \* nobody's any more, but its user's: an unpark may come all the same
   /\ live' = [live EXCEPT ![home[t]] = @ \ {t}]
-  /\ notified' = notified \ {t} /\ told' = told \ {t}
   /\ back' = back \cup {t}
-DrainQueue(c) ==
+DrainQueue(c) ==              \* its word stays: BUSY, or PARKED and notified
   /\ at[Closer].pc = "drain" /\ CanPop(c)
-  /\ HandBack(queue[c][1].task)
+  /\ LET t == queue[c][1].task IN
+     /\ HandBack(t)
+     /\ IF Twin # "drain_reset" THEN UNCHANGED <<word, notified>>
+        ELSE word' = [word EXCEPT ![t] = "PARKED"] /\ notified' = notified \ {t}
   /\ queue' = [queue EXCEPT ![c] = Tail(@)]
-  /\ UNCHANGED <<home, open, stop, at, budget>>
+  /\ UNCHANGED <<home, open, stop, at, budget, told>>
 DrainParked(t) ==             \* [K6]
-  /\ at[Closer].pc = "drain" /\ word[t] = "PARKED"
+  /\ at[Closer].pc = "drain" /\ word[t] = "PARKED" /\ t \in live[home[t]]
   /\ IF Twin = "drain_notified" THEN TRUE ELSE t \notin notified
   /\ HandBack(t)
-  /\ UNCHANGED <<home, open, queue, stop, at, budget>>
+  /\ word' = [word EXCEPT ![t] = "CANCELLED"]
+  /\ UNCHANGED <<notified, home, open, queue, stop, at, budget, told>>
 Closed ==                     \* every list is empty: an unparker that owes a push has made it
   /\ at[Closer].pc = "drain"
   /\ IF Twin = "drain_once" THEN \A c \in Carriers : ~CanPop(c) ELSE \A c \in Carriers : live[c] = {}
@@ -92,14 +95,17 @@ OneCarrier == \A t \in Tasks : Cardinality(Hands(t)) + Cardinality(Cells(t)) <= 
 HomeReturn == \A c \in Carriers : \A i \in DOMAIN queue[c] : home[queue[c][i].task] = c
 IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"push", "again", "publish"}
 UnparkNotLost ==
-  \A t \in told : \/ Cells(t) # {} \/ IsOwed(t) \/ \E c \in Hands(t) : at[c].pc = "begin"
-                  \/ t \in notified /\ Hands(t) # {}
+  \A t \in told \ back :
+    \/ Cells(t) # {} \/ IsOwed(t) \/ \E c \in Hands(t) : at[c].pc = "begin"
+    \/ t \in notified /\ Hands(t) # {}
 \* Accepted and not ended: it is in one list, and somewhere from where it will be run or handed back.
 NoTaskLost ==
-  \A t \in Tasks : word[t] \in {"BUSY", "PARKED"} =>
+  \A t \in Tasks \ back : word[t] \in {"BUSY", "PARKED"} =>
     /\ t \in live[home[t]]
     /\ Cells(t) # {} \/ IsOwed(t) \/ Hands(t) # {} \/ word[t] = "PARKED"
     /\ at[Closer].pc # "closed"
+\* Whoever gets it has it alone, though others may still unpark it.
+BackIsLeftAlone == \A t \in back : Cells(t) = {} /\ Hands(t) = {} /\ ~IsOwed(t)
 NothingRunsAfterClose ==
   at[Closer].pc = "closed" =>
     /\ \A c \in Carriers : at[c].pc = "exited" /\ queue[c] = <<>>
@@ -115,4 +121,4 @@ Place == [t \in Tasks |->
 Abstract == INSTANCE Tasks WITH place <- Place
 EachRunsOnce == Abstract!Spec
 =============================================================================
-Results: MCGroup 28,403 states, depth 32; MCGroupPatient 12,449 (29); MCGroupRefines 29,383 (27).
+Results: MCGroup 28,831 states, depth 35; MCGroupPatient 12,449 (29); MCGroupRefines 29,943 (30).

@@ -11,14 +11,15 @@
 (*            test for alone, which reads front, tail and the other queue, *)
 (*            to one step (a variant with the other queue first, in a step *)
 (*            of its own, held); the own queues are polled in any order.   *)
+(* One domain Domains runs two of them side by side.                       *)
 (* Any order  Idle members and victims are tried in any order, the code's  *)
 (*            among them.  So carriers are symmetric, and a claim that     *)
 (*            holds here holds for every fixed order as well.              *)
 (* Memory     sequential consistency, which [S] [P] [R] earn.  A missing   *)
 (*            fence is invisible here: see the explorer and stress.        *)
 (* Promises   SearchingImpliesToken, EveryStartSearchMatchedByOneStop,     *)
-(*            WorkConservation (safety); SubmitTerminates, ParkTerminates, *)
-(*            PublishedIsTaken (liveness).                                 *)
+(*            WorkConservation, LoneYieldWakesNobody (safety);             *)
+(*            SubmitTerminates, ParkTerminates, PublishedIsTaken (liveness)*)
 (***************************************************************************)
 EXTENDS SearchHit
 
@@ -161,6 +162,10 @@ WorkConservation ==
   ~ /\ \A t \in Threads : IsQuiet(t)
     /\ \E c \in Carriers : Asleep(c)
     /\ \E x \in Carriers : HasPublished(queue[x], IsHole)
+\* A carrier that looks when its queues hold what it has put back, and nothing else, goes on with that.
+LoneYieldWakesNobody ==
+  [][\A c \in Carriers : at[c].pc = "alone" /\ queue[c] \o inbox[c] = <<c>>
+       => at'[c].pc \in {"alone", "poll"}]_vars
 \* A submitter whom nobody disturbs any more comes to the end of its submission.
 SubmitTerminates ==
   \A s \in Submitters : <>[][Submitter(s)]_vars => []<>(at[s].pc \in {"start", "done"})

@@ -108,7 +108,7 @@ IsAlone(t) ==                 \* [S] on re-enqueue; wp_mpsc_is_alone, and the ot
          alone == queue[c] \o inbox[c] = <<t>>
      IN /\ IF t \in Submitters /\ at[t].pc = "alone"
            THEN Move(t, IF alone \/ ~Keeps("wake_and_leave") THEN "wake" ELSE "wake_and_tell", c)
-           ELSE IF alone THEN Return(t) ELSE Tell(t, c)
+           ELSE IF alone /\ (t \in Submitters \/ Keeps("yield_wakes")) THEN Return(t) ELSE Tell(t, c)
         /\ Unname(t, c)
   /\ UNCHANGED <<word, idle, token, held, budget>>
 Wake(s) ==                    \* [C3], and the system call: Carrier takes those two apart

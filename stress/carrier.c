@@ -159,6 +159,38 @@ STRESS_TWIN(search_no_park_fence, .of = "carrier_submission",
 	.defect = "drops fence [P]: I1 is a locked instruction on x86, so only RC11 shows it",
 	.shows = "1,0", .seen_by = SEEN_RC11);
 
+/* Carrier 1 puts back its only task. Result: "carrier 0 would sleep, was sent for". */
+static void init_pair(void *at)
+{
+	init_domain(at, 2, false);
+}
+
+static void yield_alone(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_reenqueue(&state->carriers[1], &state->task);
+}
+
+static void read_sent(void *at, stress_result *result)
+{
+	result->r[1] = wp_load_relaxed(&((struct state *)at)->carriers[0].word) >= WP_SEARCHING;
+}
+
+STRESS_TEST(carrier_yield, .claim = "A task that yields alone has nobody woken.",
+	.upholds = "Search!LoneYieldWakesNobody", .state_size = sizeof(struct state),
+	.init = init_pair, .actors = {advertise, yield_alone}, .arbiter = read_sent, .results = 2,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "it sleeps on: the task is its carrier's next one"},
+		{"0,0", ACCEPTABLE, "it saw the task when it looked again, and took it"},
+		{"*,1", FORBIDDEN, "woken for a task that is not left to it"},
+	});
+
+STRESS_TWIN(search_yield_wakes, .of = "carrier_yield",
+	.defect = "a re-enqueue does not look whether the task is alone", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
 /* A real sleep and a real wake. Result: "task run". */
 static void run_one(void *at, stress_result *result)
 {

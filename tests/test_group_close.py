@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import gc
+import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, wait
 
 import pytest
 
 from wakeproof import CarrierGroup, ClosedError, Unfinished, _open
+from wakeproof import CarrierGroup, ClosedError, Unfinished, paths
+from wakeproof import group as module
 from wakeproof._ffi import lib
 from wakeproof.errors import WrongThreadError
 
@@ -109,6 +113,27 @@ def test_a_closed_group_is_freed_when_nobody_has_it(monkeypatch: pytest.MonkeyPa
     gc.collect()
     assert freed == [native]
     lib.wp_group_free(native)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+@pytest.mark.parametrize(
+    ("build", "twin", "pushed"), [("address", "", 0), ("plain", "-DWP_TWIN_task_unpark_busy=1", 6)]
+)
+def test_an_unpark_of_what_was_handed_back_queues_nothing(
+    build: str, twin: str, pushed: int, compiled: Callable[..., list[str]]
+) -> None:
+    # BackIsLeftAlone; and its user may start it again.  One that was queued may still have run.
+    command = compiled("handed_back", build, *filter(None, [twin, twin and "-Wno-error"]))
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    found = re.fullmatch(
+        r"handed back ([89]), of these parked 3\nqueued by an unpark (\d)\n"
+        r"run by another group 9\n",
+        ended.stdout,
+    )
+    assert found, ended.stdout
+    assert int(found[2]) == (pushed and pushed + int(found[1]) - 9)
 
 
 def test_a_carrier_cannot_close_its_own_group() -> None:

@@ -34,6 +34,7 @@ SEARCH = {
     "pinned_leaves": PINNED,
     "silent_internal": SPAWNS,
     "silent_reenqueue": YIELDS,
+    "yield_wakes": YIELDS,
 }
 
 EQUAL: Mapping[str, Mapping[str, str]] = {

@@ -1,0 +1,65 @@
+------------------------------- MODULE Domains ------------------------------
+(***************************************************************************)
+(* Two steal domains of one group: Search, twice.  They share no variable, *)
+(* for word, queues, idle set and token belong to a carrier or its domain. *)
+(* What joins them is a task that runs in one and submits to the other:    *)
+(* to that domain it is a submitter like any other.                        *)
+(* Code       wp_domain in kernel/search.h; kernel/carrier.c goes through  *)
+(*            the domain of the carrier that is submitted to.              *)
+(* Abstracts  what Search does; a domain to a carrier in a long task and   *)
+(*            an idle one.                                                 *)
+(* Memory     sequential consistency.                                      *)
+(* Promises   StealsInsideDomain, and WorkConservation in each (safety).   *)
+(***************************************************************************)
+EXTENDS Naturals
+
+CONSTANTS
+  Near, NearBusy,  \* a domain, and who of it is inside a task; one more task waits behind that
+  Far, FarBusy,    \* the other; the task of NearBusy submits one to a carrier of it
+  Twin             \* "none", or the one defect of this model
+
+ASSUME Apart == Near \cap Far = {} /\ NearBusy \in Near /\ FarBusy \in Far
+
+VARIABLES
+  nearWord, nearIdle, nearToken, nearQueue, nearInbox, nearHeld, nearAt, nearBudget,
+  farWord, farIdle, farToken, farQueue, farInbox, farHeld, farAt, farBudget
+near == <<nearWord, nearIdle, nearToken, nearQueue, nearInbox, nearHeld, nearAt, nearBudget>>
+far == <<farWord, farIdle, farToken, farQueue, farInbox, farHeld, farAt, farBudget>>
+vars == <<near, far>>
+
+InNear == INSTANCE Search WITH
+  Carriers <- Near, Submitters <- {}, Endless <- {NearBusy}, Backlog <- 1, Pinners <- {},
+  Spawns <- 0, Yields <- 0, Twin <- "none", word <- nearWord, idle <- nearIdle,
+  token <- nearToken, queue <- nearQueue, inbox <- nearInbox, held <- nearHeld, at <- nearAt,
+  budget <- nearBudget
+InFar == INSTANCE Search WITH
+  Carriers <- Far, Submitters <- {NearBusy}, Endless <- {FarBusy}, Backlog <- 0, Pinners <- {},
+  Spawns <- 0, Yields <- 0, Twin <- "none", word <- farWord, idle <- farIdle,
+  token <- farToken, queue <- farQueue, inbox <- farInbox, held <- farHeld, at <- farAt,
+  budget <- farBudget
+
+Init == InNear!Init /\ InFar!Init
+\* Twin looks_at_home: who submits to Far looks for a helper in its own domain.
+Stray(c) ==
+  /\ Twin = "looks_at_home"
+  /\ farAt[NearBusy].pc = "idle" /\ c \in nearIdle /\ nearWord[c] = "PARKED" /\ nearToken = 0
+  /\ nearToken' = 1
+  /\ nearWord' = [nearWord EXCEPT ![c] = farAt[NearBusy].arg]
+  /\ farAt' = [farAt EXCEPT ![NearBusy].pc = "done"]
+  /\ UNCHANGED <<nearIdle, nearQueue, nearInbox, nearHeld, nearAt, nearBudget>>
+  /\ UNCHANGED <<farWord, farIdle, farToken, farQueue, farInbox, farHeld, farBudget>>
+Next ==
+  \/ InNear!Next /\ UNCHANGED far
+  \/ InFar!Next /\ UNCHANGED near
+  \/ \E c \in Near : Stray(c)
+Spec == Init /\ [][Next]_vars
+
+(* What must hold. *)
+TypeOK == nearToken \in {0, 1} /\ farToken \in {0, 1}
+\* Nobody is sent to a carrier of another domain.
+Own(domain) == {"RUNNING", "PARKED", "WAKING"} \cup domain
+StealsInsideDomain ==
+  (\A c \in Near : nearWord[c] \in Own(Near)) /\ \A c \in Far : farWord[c] \in Own(Far)
+WorkConservation == InNear!WorkConservation /\ InFar!WorkConservation
+=============================================================================
+Results: MCDomains 9,380 states, depth 58: the states of Near times those of Far.

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * by_hand.c - token, idle set and carriers, moved by one thread. Prints what they said. */
+#include <stdio.h>
+#include <string.h>
+
+#include "carrier.h"
+
+enum { CARRIERS = 200, TASKS = 50 };
+
+static wp_carrier carriers[CARRIERS];
+static wp_carrier *by_index[CARRIERS];
+static wp_domain domain;
+static wp_mpsc_node tasks[2][TASKS];
+
+static void begin(void)
+{
+	memset(carriers, 0, sizeof(carriers));
+	wp_domain_init(&domain, by_index, CARRIERS);
+	for (uint32_t index = 0; index < CARRIERS; index++)
+		wp_carrier_init(&carriers[index], &domain, index, false);
+}
+
+/* Taken once, refused, given back, taken again. */
+static void print_token(void)
+{
+	int first, second;
+
+	begin();
+	first = wp_search_start(&domain);
+	second = wp_search_start(&domain);
+	wp_search_stop(&domain);
+	printf("token %d %d %d\n", first, second, wp_search_start(&domain));
+}
+
+static int members(void)
+{
+	int count = 0;
+
+	for (uint32_t index = 0; index < WP_IDLESET_MEMBERS; index++)
+		count += wp_idleset_has(&domain.idle, index);
+	return count;
+}
+
+/* Each is added twice, and then removed twice: how many are in it. */
+static void print_idle(void)
+{
+	static const uint32_t some[] = {0, 63, 64, 128, CARRIERS - 1};
+
+	begin();
+	printf("idle");
+	for (unsigned at = 0; at < 2 * sizeof(some) / sizeof(*some); at++) {
+		wp_idleset_add(&domain.idle, some[at / 2]);
+		printf(" %d", members());
+	}
+	for (unsigned at = 0; at < 2 * sizeof(some) / sizeof(*some); at++) {
+		wp_idleset_remove(&domain.idle, some[at / 2]);
+		printf(" %d", members());
+	}
+	printf("\n");
+}
+
+/* Of many carriers one is parked: it is sent to the victim, brings the task, and the token is free
+ * again. */
+static void print_search(uint32_t victim, uint32_t parked)
+{
+	wp_mpsc_node *stolen;
+	int sent;
+
+	begin();
+	if (!wp_carrier_advertise(&carriers[parked], WP_PARKED_FUTEX, &stolen))
+		return;
+	wp_carrier_submit_internal(&carriers[victim], &tasks[0][0]);
+	sent = (int)wp_load_relaxed(&carriers[parked].word) - WP_SEARCHING;
+	stolen = wp_carrier_leave(&carriers[parked]);
+	printf("%u is sent to %d, brings its task %d, token %u\n", parked, sent,
+	       stolen == &tasks[0][0], wp_load_relaxed(&domain.searching));
+}
+
+/* Queue and inbox are full: the most that come from one of them in a row; each in its order. */
+static void print_turns(void)
+{
+	unsigned longest = 0, run = 0, next[2] = {0, 0}, disorder = 0;
+	int last = -1;
+
+	begin();
+	for (unsigned at = 0; at < TASKS; at++) {
+		wp_carrier_submit(&carriers[0], &tasks[0][at]);
+		wp_carrier_submit_pinned(&carriers[0], &tasks[1][at]);
+	}
+	for (unsigned at = 0; at < 2 * TASKS; at++) {
+		wp_mpsc_node *task = wp_carrier_poll(&carriers[0]);
+		int from = task >= tasks[1];
+
+		disorder += task != &tasks[from][next[from]++];
+		run = from == last ? run + 1 : 1;
+		longest = run > longest ? run : longest;
+		last = from;
+	}
+	printf("turns %u disorder %u\n", longest, disorder);
+}
+
+int main(void)
+{
+	print_token();
+	print_idle();
+	print_search(3, 150);
+	print_search(150, 64);
+	print_search(199, 0);
+	print_turns();
+	return 0;
+}

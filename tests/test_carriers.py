@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the design asks of carriers (specs/README.md lists it): token, idle set, turns, wakes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import pytest
+
+from wakeproof import Carrier, CarrierGroup, paths
+
+PATIENCE_S = 60
+BY_HAND = """\
+token 1 0 1
+idle 1 1 2 2 3 3 4 4 5 5 4 4 3 3 2 2 1 1 0 0
+150 is sent to 3, brings its task 1, token 0
+64 is sent to 150, brings its task 1, token 0
+0 is sent to 199, brings its task 1, token 0
+turns 1 disorder 0
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+def test_token_idle_set_search_and_turns_by_hand(compiled: Callable[..., list[str]]) -> None:
+    # A token is one; a bit is set or not; of 200 carriers the idle one is found; no queue waits.
+    command = compiled("by_hand", "address")
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.stdout, ended.stderr, ended.returncode) == (BY_HAND, "", 0)
+
+
+def test_the_child_of_a_stolen_task_belongs_to_the_thief() -> None:
+    # It is at home where its parent runs: nobody steals it back.
+    go_on, begun = threading.Event(), Future[Carrier | None]()
+    with CarrierGroup(2, work_stealing=True) as group:
+
+        def hold() -> None:
+            begun.set_result(group.running)
+            go_on.wait(PATIENCE_S)
+
+        def steals() -> int:
+            return sum(carrier.counts.directed + carrier.counts.probed for carrier in group)
+
+        def parent() -> tuple[Carrier | None, int, Future[Carrier | None]]:
+            return group.running, steals(), group.submit(lambda: group.running)
+
+        group[0].submit(hold)
+        busy = begun.result(PATIENCE_S)
+        assert busy is not None
+        thief, stolen, child = busy.submit(parent).result(PATIENCE_S)
+        assert thief is not busy
+        assert child.result(PATIENCE_S) is thief
+        assert steals() == stolen
+        go_on.set()
+
+
+def test_tasks_that_a_task_submits_to_its_own_carrier_wake_nobody() -> None:
+    with CarrierGroup(2) as group:
+
+        def parent() -> list[Future[int]]:
+            return [group.submit(int) for _ in range(100)]
+
+        other = group[1].submit(lambda: group[1].counts.parks).result(PATIENCE_S)
+        parks, children = (
+            group[0].submit(lambda: (group[0].counts.parks, parent())).result(PATIENCE_S)
+        )
+        assert [child.result(PATIENCE_S) for child in children] == [0] * 100
+        assert group[0].counts.parks - parks <= 1  # after the last
+        assert group[1].counts.parks - other <= 1  # after the one that asked
+
+
+def test_a_task_that_puts_itself_back_for_ever_keeps_nobody_waiting() -> None:
+    stop = threading.Event()
+    with CarrierGroup(1) as group:
+
+        def again() -> None:
+            if not stop.is_set():
+                group.submit(again)
+
+        group.submit(again)
+        outside = [group.submit(int) for _ in range(50)]
+        assert [one.result(PATIENCE_S) for one in outside] == [0] * 50
+        stop.set()
+
+
+def test_whoever_wakes_the_thread_of_an_idle_carrier_changes_nothing() -> None:
+    # Carrier!RunsOnlyWhenRunning, twin woken_unlisted: a diagnostic signals a sleeper.
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    handler = signal.signal(signal.SIGUSR1, lambda *_: None)
+    told = signal.set_wakeup_fd(writer)
+    try:
+        with CarrierGroup(1) as group:
+            thread = group.submit(threading.get_ident).result(PATIENCE_S)
+            parks = group[0].counts.parks
+            for _ in range(1000):
+                signal.pthread_kill(thread, signal.SIGUSR1)
+                assert os.read(reader, 1)  # it has come: the next is one of its own
+            assert group.submit(int).result(PATIENCE_S) == 0
+            assert group[0].counts.parks - parks <= 2  # before and after that task
+    finally:
+        signal.set_wakeup_fd(told)
+        signal.signal(signal.SIGUSR1, handler)
+        os.close(reader)
+        os.close(writer)
