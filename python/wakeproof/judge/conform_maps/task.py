@@ -121,5 +121,5 @@ TASK = Concept(
     joined="a look at the queue with the pop that follows; a place in the queue; what a step says "
     "with what becomes of the word",
     spec_twin={"Twin": '"park_split"'},
-    code_twins=("task_park_split", "task_notified_kept", "home_forgotten"),
+    code_twins=("task_notified_kept", "home_forgotten"),
 )  # fmt: skip
