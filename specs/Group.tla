@@ -42,20 +42,20 @@ Join ==                       \* [J2]
   /\ at' = [at EXCEPT ![Closer].pc = "drain"]
   /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
 HandBack(t) ==
-  /\ word' = [word EXCEPT ![t] = "CANCELLED"]
   /\ live' = [live EXCEPT ![home[t]] = @ \ {t}]
-  /\ notified' = notified \ {t} /\ told' = told \ {t}
+  /\ told' = told \ {t}
   /\ back' = back \cup {t}
-DrainQueue(c) ==
+DrainQueue(c) ==              \* the word stays BUSY: no unparker will push it
   /\ at[Closer].pc = "drain" /\ CanPop(c)
   /\ HandBack(queue[c][1].task)
   /\ queue' = [queue EXCEPT ![c] = Tail(@)]
-  /\ UNCHANGED <<home, open, stop, at, budget>>
+  /\ UNCHANGED <<word, notified, home, open, stop, at, budget>>
 DrainParked(t) ==             \* [K6]
   /\ at[Closer].pc = "drain" /\ word[t] = "PARKED"
   /\ IF Twin = "drain_notified" THEN TRUE ELSE t \notin notified
+  /\ word' = [word EXCEPT ![t] = "CANCELLED"]
   /\ HandBack(t)
-  /\ UNCHANGED <<home, open, queue, stop, at, budget>>
+  /\ UNCHANGED <<notified, home, open, queue, stop, at, budget>>
 Closed ==                     \* every list is empty: an unparker that owes a push has made it
   /\ at[Closer].pc = "drain"
   /\ IF Twin = "drain_once" THEN \A c \in Carriers : ~CanPop(c) ELSE \A c \in Carriers : live[c] = {}
@@ -96,7 +96,7 @@ UnparkNotLost ==
                   \/ t \in notified /\ Hands(t) # {}
 \* Accepted and not ended: it is in one list, and somewhere from where it will be run or handed back.
 NoTaskLost ==
-  \A t \in Tasks : word[t] \in {"BUSY", "PARKED"} =>
+  \A t \in Tasks \ back : word[t] \in {"BUSY", "PARKED"} =>
     /\ t \in live[home[t]]
     /\ Cells(t) # {} \/ IsOwed(t) \/ Hands(t) # {} \/ word[t] = "PARKED"
     /\ at[Closer].pc # "closed"
@@ -115,4 +115,4 @@ Place == [t \in Tasks |->
 Abstract == INSTANCE Tasks WITH place <- Place
 EachRunsOnce == Abstract!Spec
 =============================================================================
-Results: MCGroup 28,403 states, depth 32; MCGroupPatient 12,449 (29); MCGroupRefines 29,383 (27).
+Results: MCGroup 28,831 states, depth 35; MCGroupPatient 12,449 (29); MCGroupRefines 29,943 (30).

@@ -149,7 +149,7 @@ Unpark(t) ==                  \* [K1]
   /\ at[Unparker].pc = "idle" /\ budget.unpark > 0 /\ word[t] # "NEW"
   /\ budget' = [budget EXCEPT !.unpark = @ - 1]
   /\ IF word[t] \in {"DONE", "CANCELLED"} THEN UNCHANGED <<notified, told, at>>
-     ELSE /\ notified' = notified \cup {t} /\ told' = told \cup {t}
+     ELSE /\ notified' = notified \cup {t} /\ told' = told \cup ({t} \ back)
           /\ IF (word[t] = "PARKED" /\ t \notin notified) \/ Twin = "unpark_busy" THEN Goto(Unparker, "push", t)
              ELSE UNCHANGED at
   /\ UNCHANGED <<word, home, live, open, queue, stop, back>>
