@@ -162,7 +162,7 @@ uint64_t wp_home_count(wp_home *home)
 void wp__home_shut(wp_home *home)
 {
 	wp_lock_acquire(&home->lock);
-	home->is_shut = true;
+	home->is_shut = !wp_twin(home_stays_open);
 	wp_lock_release(&home->lock);
 }
 
@@ -197,7 +197,7 @@ wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 	wp_lock_acquire(&home->lock);
 	if (task == NULL) {
 		task = home->tasks;
-		while (task != NULL && !wp__task_cancel(task))
+		while (task != NULL && !wp__task_cancel(task) && !wp_twin(home_drain_notified))
 			task = task->next;
 		*was_parked = task != NULL;
 	}
