@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * counts.h - statistics: what carriers and searches came to, for people; no protocol reads them.
+ * counts.h - what carriers and searches came to: statistics, and how long a queue is, about.
  *
  *   one writer at a time                     any writer
- *   [J3] [J4] load, store one more           [J6] fetch_add, where somebody waits or is refused
+ *   [J3] [J4] load, store one more           [J6] fetch_add, off the hot path of searches
  *
  *   the token's holder                       who is refused
  *   [J7] victim of the search in flight      [J8] another one than mine?
  *
- * Why it works  A carrier's own counts have one writer. Those of a search are written by the token's
+ * Why it works  No protocol reads them; only which queue is probed (home.h) and people do.
+ *               A carrier's own counts have one writer. Those of a search are written by the token's
  *               holder, and the token orders holders. All others are counted off the hot path: a
  *               submission that finds nobody idle touches none.
  * Not promised  That counts which are read together belong to one moment.
@@ -30,11 +31,11 @@ typedef struct wp_search_counts {
 /* One more. [its only writer now | wait-free] */
 WP_INLINE void wp__count(wp_atomic(uint64_t) *counter)
 {
-	/* [J3] relaxed: stale costs a number in statistics, never a task; pairs J4; upholds
+	/* [J3] relaxed: stale costs a number, never a task; pairs J4; upholds
 	 * Group!EachRunsOnce. */
 	uint64_t now = wp_load_relaxed(counter);
 
-	/* [J4] relaxed: stale costs a number in statistics, never a task; pairs J3, J5; upholds
+	/* [J4] relaxed: stale costs a number, never a task; pairs J3, J5; upholds
 	 * Group!EachRunsOnce. */
 	wp_store_relaxed(counter, now + 1);
 }
@@ -42,7 +43,7 @@ WP_INLINE void wp__count(wp_atomic(uint64_t) *counter)
 /* One more. [any thread | wait-free] */
 WP_INLINE void wp__count_shared(wp_atomic(uint64_t) *counter)
 {
-	/* [J6] relaxed: atomicity is enough, a number for people; pairs J5; upholds
+	/* [J6] relaxed: atomicity is enough, a number; pairs J5; upholds
 	 * Group!EachRunsOnce. */
 	wp_fetch_add_relaxed(counter, 1);
 }
@@ -50,7 +51,7 @@ WP_INLINE void wp__count_shared(wp_atomic(uint64_t) *counter)
 /* [any thread | wait-free] */
 WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 {
-	/* [J5] relaxed: stale costs a number in statistics, never a task; pairs J4, J6; upholds
+	/* [J5] relaxed: stale costs a number, never a task; pairs J4, J6; upholds
 	 * Group!EachRunsOnce. */
 	return wp_load_relaxed(counter);
 }
@@ -59,7 +60,7 @@ WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 WP_INLINE void wp__count_search(wp_search_counts *counts, uint32_t victim)
 {
 	wp__count(&counts->started);
-	/* [J7] relaxed: stale costs a number in statistics, never a task; pairs J8; upholds
+	/* [J7] relaxed: stale costs a number, never a task; pairs J8; upholds
 	 * Group!EachRunsOnce. */
 	wp_store_relaxed(&counts->victim, victim);
 }
@@ -68,7 +69,7 @@ WP_INLINE void wp__count_search(wp_search_counts *counts, uint32_t victim)
 WP_INLINE void wp__count_denied(wp_search_counts *counts, uint32_t victim)
 {
 	wp__count_shared(&counts->denied);
-	/* [J8] relaxed: stale costs a number in statistics, never a task; pairs J7; upholds
+	/* [J8] relaxed: stale costs a number, never a task; pairs J7; upholds
 	 * Group!EachRunsOnce. */
 	if (wp_load_relaxed(&counts->victim) != victim)
 		wp__count_shared(&counts->denied_other);
