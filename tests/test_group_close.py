@@ -13,9 +13,7 @@ from concurrent.futures import Future, wait
 
 import pytest
 
-from wakeproof import CarrierGroup, ClosedError, Unfinished, _open
-from wakeproof import CarrierGroup, ClosedError, Unfinished, paths
-from wakeproof import group as module
+from wakeproof import CarrierGroup, ClosedError, Unfinished, _open, paths
 from wakeproof._ffi import lib
 from wakeproof.errors import WrongThreadError
 
