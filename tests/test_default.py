@@ -73,6 +73,18 @@ def test_it_is_made_at_first_use_and_closed_at_the_end() -> None:
     assert told == ["1 4 3 True True", "7", "main is over"]
 
 
+def test_who_closes_it_closes_it_for_all() -> None:
+    code = """
+from wakeproof import ClosedError, default_group
+print(default_group().close(60))
+try:
+    default_group().submit(int)
+except ClosedError:
+    print("closed", default_group().close(60))
+"""
+    assert python(code, WAKEPROOF_CARRIERS="2") == ["[]", "closed []"]
+
+
 def test_a_bad_variable_is_named_and_the_next_call_tries_again() -> None:
     code = """
 import os
