@@ -6,7 +6,9 @@
  *   one.c       run queue by one thread      flow.c, flow_*.c   producers to one consumer
  *   submit.c    guarded submission           parker.c           ping-pong
  *   layout.c    which words share a line     bare.c             store buffering, no engine
- *   group.c     carriers and their tasks
+ *   group.c     carriers and their tasks     pingpong.c         between two carriers
+ *   balance.c   what stealing brings         recheck.c, sim_*   carriers as data
+ *   memory.c    a million parked tasks       peers.c, peers/    other schedulers
  *
  * Why it works  A ratio of two sides measured within milliseconds of one another survives a noisy
  * machine; their nanoseconds do not. Goals, medians and verdicts are in python/wakeproof/bench/.
@@ -20,7 +22,7 @@
 
 #include "order.h"
 
-enum { BENCH_SIDES = 6, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
+enum { BENCH_SIDES = 6, BENCH_COUNTS = 3, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
 
 /* Does `ops` operations and says how many nanoseconds they took. */
 typedef double bench_side_run(uint64_t ops);
@@ -32,18 +34,31 @@ typedef struct bench_side {
 
 typedef struct bench_row {
 	const char *name;
-	bench_side sides[BENCH_SIDES]; /* ends at a NULL name */
-	double (*count)(void);         /* or NULL: per operation, of the run just made */
+	bench_side sides[BENCH_SIDES]; /* ends at a NULL name, unless all are in use */
+	struct {
+		const char *name;   /* or NULL */
+		double (*of)(void); /* per operation, of the run just made */
+	} counts[BENCH_COUNTS];
 } bench_row;
 
 extern const bench_row bench_one[], bench_flow[], bench_submit[], bench_parker[], bench_layout[],
-	bench_bare[], bench_group[]; /* each ends at a NULL name */
+	bench_bare[], bench_group[], bench_pingpong[], bench_balance[], bench_recheck[],
+	bench_memory[], bench_peers[]; /* each ends at a NULL name */
 
 /* The round that is being measured; 0 while calibrating. */
 extern int bench_round;
 
 /* CPU time of this thread: work by one thread, which others may interrupt. */
 double bench_cpu_ns(void);
+double bench_clock_ns(void); /* CLOCK_MONOTONIC */
+
+/* The calling thread, where that is allowed: 0 on the first CPU, the others on those after it. */
+void bench_pin(int index);
+
+/* How often somebody else took this thread's CPU, so far; and: it happened in the run that is being
+ * made. For threads that bench_together does not know. */
+long bench_preemptions(void);
+void bench_disturb(long times);
 
 /* Runs body(context, 0) here and body(context, k) in a thread each, k < threads, started together.
  * 0 has the first CPU to itself where there are two. Nanoseconds from the start until body 0

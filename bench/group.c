@@ -4,15 +4,11 @@
  *
  * Submissions by one thread, which is no carrier, so that no line travels; the queue is emptied off
  * the clock. Tasks on two carriers, a million in memory, so that each is out of the cache when its
- * turn comes; measured is the CPU time, halved: the carriers share nothing. A side that is a number
- * of nanoseconds is the goal itself. */
-#define _GNU_SOURCE
+ * turn comes; measured is the CPU time, halved: the carriers share nothing; and the clock. A side
+ * that is a number of nanoseconds is the goal itself. */
 #include <stdlib.h>
-#include <time.h>
 
-#include "bench.h"
-#include "error.h"
-#include "group.h"
+#include "carriers.h"
 
 enum { BATCH = 256, MILLION = 1 << 20, PARKED = 4096 };
 
@@ -78,51 +74,24 @@ static double of_12_ns(uint64_t ops)
 static wp_group *group;
 static wp_task *million, *parked, roots[2];
 static uint64_t first, share;
-static wp_atomic(uint32_t) ended;
 static wp_atomic(uint32_t) rounds; /* in which all parked tasks ran */
 
 static void begin(void)
 {
-	wp_group_config config = {.carriers = 2, .yield_us = 50};
-
-	wp_init(&ended, 0);
+	wp_init(&carriers_ended, 0);
 	if (group != NULL)
 		return;
+	group = carriers_of_two(false);
 	million = aligned_alloc(WP_LINE, MILLION * sizeof(wp_task));
 	parked = aligned_alloc(WP_LINE, PARKED * sizeof(wp_task));
-	if (million == NULL || parked == NULL || wp_group_new(&group, &config) != WP_OK)
-		bench_fail("no memory, or no threads");
-}
-
-/* Asleep: the carriers have the CPUs. */
-static void await(wp_atomic(uint32_t) *count, uint32_t many)
-{
-	uint32_t seen;
-
-	while ((seen = wp_load_acquire(count)) < many)
-		wp_futex_wait(count, seen, WP_FOREVER);
-}
-
-static void count_end(wp_task *task)
-{
-	(void)task;
-	wp_fetch_add_release(&ended, 1);
-	wp_futex_wake(&ended, 1);
+	if (million == NULL || parked == NULL)
+		bench_fail("no memory");
 }
 
 static enum wp_step end_at_once(wp_task *task)
 {
 	(void)task;
 	return WP_STEP_DONE;
-}
-
-/* CPU time of the process: here of two carriers, whose wall clock others would share. */
-static double process_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
 /* Starts its half, which runs when it has ended: in order, so the last one's end is that of all. */
@@ -134,29 +103,49 @@ static enum wp_step start_half(wp_task *task)
 		wp_task *child = &million[(first + mine * share + k) % MILLION];
 
 		wp_task_init(child, end_at_once, NULL);
-		child->ended = k + 1 == share ? count_end : NULL;
-		if (wp_group_start(group, mine, child) != WP_OK)
-			bench_fail("a start was refused");
+		child->ended = k + 1 == share ? carriers_count_end : NULL;
+		carriers_start(group, mine, child);
 	}
 	return WP_STEP_DONE;
 }
 
-static double start_and_end(uint64_t ops)
+static double start_and_end(double (*now_ns)(void), uint64_t ops)
 {
+	uint64_t many = ops < MILLION ? ops + ops % 2 : MILLION;
 	double start;
 
 	begin();
-	share = (ops + 1) / 2;
-	if (2 * share > MILLION)
-		bench_fail("too many tasks at once");
-	start = process_ns();
+	share = many / 2;
+	start = now_ns();
 	for (uint32_t index = 0; index < 2; index++) {
 		wp_task_init(&roots[index], start_half, NULL);
-		wp_group_start(group, index, &roots[index]);
+		carriers_start(group, index, &roots[index]);
 	}
-	await(&ended, 2);
-	first += 2 * share;
-	return (process_ns() - start) / 2;
+	carriers_await(&carriers_ended, 2);
+	first += many;
+	return (now_ns() - start) * (double)ops / (double)many;
+}
+
+double bench_tasks(uint64_t ops)
+{
+	return start_and_end(carriers_process_ns, ops);
+}
+
+static double by_cpu_time(uint64_t ops)
+{
+	return bench_tasks(ops) / 2;
+}
+
+static double by_clock(uint64_t ops)
+{
+	long before;
+	double ns;
+
+	begin();
+	before = carriers_preemptions(group);
+	ns = start_and_end(bench_clock_ns, ops);
+	bench_disturb(carriers_preemptions(group) - before);
+	return ns;
 }
 
 static enum wp_step count_and_park(wp_task *task)
@@ -164,15 +153,13 @@ static enum wp_step count_and_park(wp_task *task)
 	static uint32_t runs; /* of one carrier */
 
 	(void)task;
-	if (++runs % PARKED == 0) {
-		wp_fetch_add_release(&rounds, 1);
-		wp_futex_wake(&rounds, 1);
-	}
+	if (++runs % PARKED == 0)
+		carriers_count(&rounds);
 	return WP_STEP_PARK;
 }
 
 /* Every parked task in turn, and again when all have run. CPU time of both sides. */
-static double broadcast(uint64_t ops)
+double bench_wake(uint64_t ops)
 {
 	static uint32_t round;
 	uint64_t turns = (ops + PARKED - 1) / PARKED;
@@ -181,17 +168,17 @@ static double broadcast(uint64_t ops)
 	begin();
 	for (uint32_t k = 0; round == 0 && k < PARKED; k++) {
 		wp_task_init(&parked[k], count_and_park, NULL);
-		wp_group_start(group, 1, &parked[k]);
+		carriers_start(group, 1, &parked[k]);
 	}
 	round += round == 0;
-	await(&rounds, round);
-	start = process_ns();
+	carriers_await(&rounds, round);
+	start = carriers_process_ns();
 	for (uint64_t turn = 0; turn < turns; turn++) {
 		for (uint32_t k = 0; k < PARKED; k++)
 			wp_task_unpark(&parked[k]);
-		await(&rounds, ++round);
+		carriers_await(&rounds, ++round);
 	}
-	return (process_ns() - start) * (double)ops / (double)(turns * PARKED);
+	return (carriers_process_ns() - start) * (double)ops / (double)(turns * PARKED);
 }
 
 static double of_100_ns(uint64_t ops)
@@ -210,7 +197,8 @@ const bench_row bench_group[] = {
 		   {"stealing", stealing},
 		   {"fenced", fenced},
 		   {"12ns", of_12_ns}}},
-	{.name = "group_tasks", .sides = {{"ours", start_and_end}, {"100ns", of_100_ns}}},
-	{.name = "group_unpark", .sides = {{"ours", broadcast}, {"150ns", of_150_ns}}},
+	{.name = "group_tasks",
+	 .sides = {{"ours", by_cpu_time}, {"clock", by_clock}, {"100ns", of_100_ns}}},
+	{.name = "group_unpark", .sides = {{"ours", bench_wake}, {"150ns", of_150_ns}}},
 	{.name = NULL},
 };

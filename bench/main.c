@@ -20,8 +20,9 @@ enum { THREADS = 8, PATIENCE = 4, ROUNDS_LEAST = 8, CALIBRATIONS = 4 };
 
 #define GROWTH_MOST 16.0 /* of the operations from one calibration to the next */
 
-static const bench_row *const groups[] = {bench_one,    bench_flow,   bench_submit,
-					  bench_parker, bench_layout, bench_bare, bench_group};
+static const bench_row *const groups[] = {
+	bench_one,   bench_flow,     bench_submit,  bench_parker,  bench_layout, bench_bare,
+	bench_group, bench_pingpong, bench_balance, bench_recheck, bench_memory, bench_peers};
 static int cpus[BENCH_CPUS], cpus_count;
 int bench_round;
 static wp_atomic(long) preempted; /* times in the run just made */
@@ -39,6 +40,11 @@ double bench_cpu_ns(void)
 	return clock_now(CLOCK_THREAD_CPUTIME_ID);
 }
 
+double bench_clock_ns(void)
+{
+	return clock_now(CLOCK_MONOTONIC);
+}
+
 void bench_yield(void)
 {
 	sched_yield();
@@ -50,7 +56,7 @@ void bench_fail(const char *what)
 	exit(1);
 }
 
-static void pin(int index)
+void bench_pin(int index)
 {
 	cpu_set_t set;
 
@@ -75,30 +81,34 @@ typedef struct bench_member {
 	int index;
 } bench_member;
 
-/* How often somebody else took this thread's CPU. */
-static long preemptions(void)
+long bench_preemptions(void)
 {
 	struct rusage usage;
 
 	return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
+void bench_disturb(long times)
+{
+	wp_fetch_add_relaxed(&preempted, times);
+}
+
 /* The body, and whether it was left alone. More threads than CPUs preempt one another: then only 0
  * counts. */
 static void run_body(bench_crew *crew, int index)
 {
-	long before = preemptions();
+	long before = bench_preemptions();
 
 	crew->body(crew->context, index);
 	if (index == 0 || crew->threads <= cpus_count)
-		wp_fetch_add_relaxed(&preempted, preemptions() - before);
+		bench_disturb(bench_preemptions() - before);
 }
 
 static void start_together(bench_crew *crew, int index)
 {
 	unsigned spins = 0;
 
-	pin(index);
+	bench_pin(index);
 	wp_fetch_add_relaxed(&crew->ready, 1);
 	while (wp_load_acquire(&crew->ready) < crew->threads)
 		bench_spin(&spins);
@@ -140,7 +150,7 @@ double bench_together(int threads, void (*body)(void *, int), void *context)
  * few runs decides: one that was preempted would leave a slice too short to mean anything. */
 static uint64_t calibrate(const bench_side *side, double slice_ns)
 {
-	uint64_t ops = 1024;
+	uint64_t ops = 128;
 
 	for (;;) {
 		double shortest = side->run(ops), factor;
@@ -181,37 +191,51 @@ static void print_samples(const char *name, const double *samples, int rounds, c
 	printf("]%s", after);
 }
 
+/* "name": {"side": [..], ..} */
+static void print_sides(const char *name, const bench_row *row, int sides,
+			double samples[][BENCH_ROUNDS], int rounds)
+{
+	printf("\"%s\": {", name);
+	for (int s = 0; s < sides; s++)
+		print_samples(row->sides[s].name, samples[s], rounds, s + 1 < sides ? ", " : "}");
+}
+
 static void run_row(const bench_row *row, int rounds, double slice_ns, int tries)
 {
-	static double samples[BENCH_SIDES][BENCH_ROUNDS], counts[BENCH_SIDES][BENCH_ROUNDS];
+	static double samples[BENCH_SIDES][BENCH_ROUNDS];
+	static double counts[BENCH_COUNTS][BENCH_SIDES][BENCH_ROUNDS];
 	uint64_t ops[BENCH_SIDES];
-	int sides = 0, disturbed = 0;
-	double start;
+	int sides = 0, kinds = 0, disturbed = 0;
+	double start, patience_ns;
 
 	for (; sides < BENCH_SIDES && row->sides[sides].name; sides++)
 		ops[sides] = calibrate(&row->sides[sides], slice_ns);
+	while (kinds < BENCH_COUNTS && row->counts[kinds].name)
+		kinds++;
 	start = clock_now(CLOCK_MONOTONIC);
+	patience_ns = PATIENCE * rounds * sides * slice_ns;
 	for (int r = 0; r < rounds; r++) {
 		bench_round = r;
 		for (int s = 0; s < sides; s++) {
-			samples[s][r] = sample(&row->sides[s], ops[s], tries, &disturbed);
-			if (row->count)
-				counts[s][r] = row->count();
+			bool late = clock_now(CLOCK_MONOTONIC) - start > patience_ns;
+
+			samples[s][r] =
+				sample(&row->sides[s], ops[s], late ? 1 : tries, &disturbed);
+			for (int c = 0; c < kinds; c++)
+				counts[c][s][r] = row->counts[c].of();
 		}
 		/* A crowded machine: what was retried so often has to end. */
-		if (clock_now(CLOCK_MONOTONIC) - start > PATIENCE * rounds * sides * slice_ns &&
-		    (r + 1) % ROUNDS_LEAST == 0)
+		if (clock_now(CLOCK_MONOTONIC) - start > patience_ns && (r + 1) % ROUNDS_LEAST == 0)
 			rounds = r + 1;
 	}
-	printf("{\"row\": \"%s\", \"disturbed\": %d, \"samples\": {", row->name, disturbed);
-	for (int s = 0; s < sides; s++)
-		print_samples(row->sides[s].name, samples[s], rounds, s + 1 < sides ? ", " : "}");
-	if (row->count) {
-		printf(", \"counts\": {");
-		for (int s = 0; s < sides; s++)
-			print_samples(row->sides[s].name, counts[s], rounds,
-				      s + 1 < sides ? ", " : "}");
+	printf("{\"row\": \"%s\", \"disturbed\": %d, ", row->name, disturbed);
+	print_sides("samples", row, sides, samples, rounds);
+	printf(", \"counts\": {");
+	for (int c = 0; c < kinds; c++) {
+		printf("%s", c ? ", " : "");
+		print_sides(row->counts[c].name, row, sides, counts[c], rounds);
 	}
+	printf("}");
 	printf("}\n");
 }
 
@@ -227,7 +251,7 @@ int main(int argc, char **argv)
 			if (argc < 2) {
 				printf("%s\n", row->name);
 			} else if (strcmp(row->name, argv[1]) == 0) {
-				pin(0);
+				bench_pin(0);
 				run_row(row, rounds < BENCH_ROUNDS ? rounds : BENCH_ROUNDS,
 					slice_ms * 1e6, tries);
 				return 0;

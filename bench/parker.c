@@ -2,37 +2,14 @@
  * parker.c - row 4: two threads hand a turn to and fro and sleep in between, by parker and by bare
  * futex.
  *
- * The bare side is the least that is correct: a word per thread, store and wake, wait and clear.
- * System calls are counted where kernel/futex.c makes them: the program is linked with
- * --wrap=syscall. */
+ * The bare side is the least that is correct: a word per thread, store and wake, wait and clear. */
 #include "parker.h"
 
-#include <stdarg.h>
-#include <sys/syscall.h>
-
 #include "bench.h"
+#include "calls.h"
+#include "carriers.h"
 #include "error.h"
 #include "futex.h"
-
-static wp_atomic(uint64_t) calls;
-static uint64_t sleeps;
-
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-
-long __wrap_syscall(long number, ...)
-{
-	va_list list;
-	long a[6];
-
-	va_start(list, number);
-	for (int k = 0; k < 6; k++)
-		a[k] = va_arg(list, long);
-	va_end(list);
-	if (number == SYS_futex)
-		wp_fetch_add_relaxed(&calls, 1);
-	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
 
 typedef struct parker_side {
 	_Alignas(WP_LINE) wp_parker parker;
@@ -89,15 +66,17 @@ static void with_futex(void *context, int index)
 static double run_pair(void (*body)(void *, int), uint64_t ops)
 {
 	static parker_table table;
+	double ns;
 
 	for (int k = 0; k < 2; k++) {
 		wp_parker_init(&table.sides[k].parker);
 		wp_init(&table.sides[k].word, 0);
 	}
 	table.rounds = ops;
-	sleeps = 2 * ops;
-	wp_init(&calls, 0);
-	return bench_together(2, body, &table);
+	calls_begin(2 * ops);
+	ns = bench_together(2, body, &table);
+	calls_end();
+	return ns;
 }
 
 static double ours(uint64_t ops)
@@ -105,17 +84,14 @@ static double ours(uint64_t ops)
 	return run_pair(with_parker, ops);
 }
 
-static double bare(uint64_t ops)
+double bench_bare_futex(uint64_t ops)
 {
 	return run_pair(with_futex, ops);
 }
 
-static double calls_per_handoff(void)
-{
-	return (double)wp_load_relaxed(&calls) / (double)sleeps;
-}
-
 const bench_row bench_parker[] = {
-	{.name = "parker", .sides = {{"ours", ours}, {"futex", bare}}, .count = calls_per_handoff},
+	{.name = "parker",
+	 .sides = {{"ours", ours}, {"futex", bench_bare_futex}},
+	 .counts = {{"calls", calls_all}}},
 	{.name = NULL},
 };

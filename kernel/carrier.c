@@ -5,10 +5,9 @@
 #include "error.h"
 #include "futex.h"
 
-/* As the locality-first scheduler shipped it: a refused search is left to its holder, who never
- * looks again. specs/Search.tla's `shipped` is closer to it in three points that play no part in
- * its failure: no signal on a re-enqueue, one random probe before a park, and a search that takes
- * the token with nobody idle. */
+/* As the locality-first scheduler shipped it: its holder never looks again for a refused search.
+ * specs/Search.tla's `shipped` is closer to it in three points that play no part in its failure: no
+ * signal on a re-enqueue, one random probe before a park, the token taken with nobody idle. */
 #define SHIPPED wp_twin(search_shipped)
 
 int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool has_poller)
@@ -55,9 +54,8 @@ static void submit_fence(void)
 /* True: `task`, in this one of the carrier's queues, is all that the carrier has. [any thread] */
 static bool is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
-	wp_mpsc *other = queue == &carrier->queue ? &carrier->inbox : &carrier->queue;
-
-	return wp_mpsc_is_alone(queue, task) && wp_mpsc_is_quiescent(other);
+	return wp_mpsc_is_alone(queue, task) &&
+	       wp_mpsc_is_quiescent(queue == &carrier->queue ? &carrier->inbox : &carrier->queue);
 }
 
 /* True: the carrier slept, the caller woke it, and the task is the first that it will take.
@@ -170,6 +168,7 @@ wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 			return task;
 		}
 		/* Lost to the owner or another stealer, who may leave more behind. */
+		wp__counted(wp__count_shared(&victim->domain->counts.lost_tickets));
 		wp_wait_a_turn(&turns);
 	}
 	return NULL;
@@ -200,13 +199,17 @@ static uint32_t split_exit(wp_carrier *carrier)
 /* Not parked and not idle any more: what the word was. [the owner | wait-free] */
 static uint32_t end_park(wp_carrier *carrier)
 {
+	uint32_t old;
+
 	if (carrier->domain != NULL)
 		wp_idleset_remove(&carrier->domain->idle, carrier->index);
 	if (wp_twin(carrier_split_exit))
 		return split_exit(carrier);
 	/* [C2] acquire; pairs C3, C5; upholds Carrier!NoSignalLostOnExit: reads and resets in one
 	 * step. */
-	return wp_exchange_acquire(&carrier->word, WP_RUNNING);
+	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);
+	wp__counted(carrier->left = old);
+	return old;
 }
 
 wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
@@ -231,12 +234,9 @@ static wp_carrier *sibling_at(wp_carrier *carrier, uint32_t step)
 /* The sibling that has something to take, or NULL. [the owner | wait-free] */
 static wp_carrier *sibling_hit(wp_carrier *carrier)
 {
-	for (uint32_t step = 1; step < carrier->domain->count; step++) {
-		wp_carrier *sibling = sibling_at(carrier, step);
-
-		if (wp__search_is_hit(sibling))
-			return sibling;
-	}
+	for (uint32_t step = 1; step < carrier->domain->count; step++)
+		if (wp__search_is_hit(sibling_at(carrier, step)))
+			return sibling_at(carrier, step);
 	return NULL;
 }
 

@@ -50,7 +50,8 @@ enum {
 
 /* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, the rest 1. Writers: word as in the table;
  * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index, near_*:
- * init, near_* also who makes it, before it is shared; poller_fd: init; inbox_next: the owner. */
+ * init, near_* also who makes it, before it is shared; poller_fd: init; inbox_next, left: the
+ * owner. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
 	wp_mpsc queue;    /* what siblings may steal; consumers hold the ticket */
@@ -61,6 +62,9 @@ typedef struct wp_carrier {
 	uint32_t near_first, near_end; /* its cluster in the domain: siblings to be preferred */
 	int poller_fd;   /* eventfd that ends a PARKED_POLLER sleep; -1: park at the futex only */
 	bool inbox_next; /* the owner's turns alternate */
+#ifndef WP_EXPLORE
+	uint32_t left; /* what the word was when its last park ended; for counts */
+#endif
 } wp_carrier;
 
 _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LINE,

@@ -250,6 +250,7 @@ static void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
 		       self != NULL && self->group == group ? self->index : group->config.carriers,
 		       (wp_trace_event){.begin_ns = wp_clock_ns(),
 					.task = (uintptr_t)task,
+					.name = task->name,
 					.kind = WP_TRACE_SUBMIT,
 					.a = home->index,
 					.b = (uint32_t)wp_home_runnable(&home->home),
@@ -275,6 +276,15 @@ int wp_group_running(const wp_group *group)
 	wp_worker *self = wp__worker_self();
 
 	return self != NULL && self->group == group ? (int)self->index : -1;
+}
+
+int wp_group_home(const wp_group *group)
+{
+	wp_worker *self = wp__worker_self();
+
+	if (self == NULL || self->group != group || self->runs_for == NULL)
+		return -1;
+	return (int)((wp_worker *)(void *)self->runs_for)->index;
 }
 
 #endif

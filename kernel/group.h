@@ -83,18 +83,40 @@ void wp_task_unpark(wp_task *task);
  * wait-free] */
 int wp_group_running(const wp_group *group);
 
+/* The index of the home of the task that the calling carrier of this group runs; -1: the caller is
+ * none. Another one than wp_group_running says: the task is stolen. [any thread | wait-free] */
+int wp_group_home(const wp_group *group);
+
 /* Of one carrier; all but runnable ever grow. */
 typedef struct wp_carrier_counts {
-	uint64_t runs;     /* steps */
-	uint64_t directed; /* of these stolen: woken to help a sibling, or found before a sleep */
-	uint64_t probed;   /* of these stolen: from the longer of two siblings' queues */
-	uint64_t drains;   /* turns of its loop that ran something */
+	uint64_t runs;      /* steps */
+	uint64_t directed;  /* of these stolen: woken to help a sibling */
+	uint64_t probed;    /* of these stolen: from the longer of two siblings' queues */
+	uint64_t recheck;   /* of these stolen: found before a sleep */
+	uint64_t fruitless; /* woken to help a sibling that had nothing left */
+	uint64_t drains;    /* turns of its loop that ran something */
 	uint64_t parks;
-	uint64_t runnable; /* tasks queued here, about */
+	uint64_t wakes;         /* that others sent it */
+	uint64_t useless_wakes; /* of these: there was nothing to run */
+	uint64_t runnable;      /* tasks queued here, about */
 } wp_carrier_counts;
 
 /* [any thread | wait-free, reads what others write] */
 wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index);
+
+/* Of the searches of one steal domain; all ever grow. When nobody searches, started = no_idle +
+ * the directed and fruitless of its carriers. */
+typedef struct wp_domain_counts {
+	uint64_t started;      /* searches that got the token */
+	uint64_t denied;       /* that did not: another was in flight */
+	uint64_t denied_other; /* of these: it was for another victim */
+	uint64_t no_idle;      /* started, and woke nobody */
+	uint64_t lost_tickets; /* attempts to steal from a queue that another was just polling */
+} wp_domain_counts;
+
+/* Of the domain of that carrier; without work stealing all are 0. [any thread | wait-free, reads
+ * what others write] */
+wp_domain_counts wp_group_domain_counts(wp_group *group, uint32_t index);
 /* cdef: end */
 
 #endif

@@ -40,20 +40,10 @@ static void list_remove(wp_home *home, wp_task *task)
 /* One more, in the tally of the owner or in that of all others. [any thread | wait-free] */
 static void count(bool is_own, wp_atomic(uint64_t) *own, wp_atomic(uint64_t) *others)
 {
-	uint64_t now;
-
-	if (!is_own) {
-		/* [H1] relaxed: stale costs a worse victim, never a task; pairs H4; upholds
-		 * Group!EachRunsOnce. */
-		wp_fetch_add_relaxed(others, 1);
-		return;
-	}
-	/* [H2] relaxed: atomicity is enough, nobody else writes it; pairs H3; upholds
-	 * Group!EachRunsOnce. */
-	now = wp_load_relaxed(own);
-	/* [H3] relaxed: stale costs a worse victim, never a task; pairs H2, H4; upholds
-	 * Group!EachRunsOnce. */
-	wp_store_relaxed(own, now + 1);
+	if (is_own)
+		wp__count(own);
+	else
+		wp__count_shared(others);
 }
 
 /* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
@@ -134,17 +124,10 @@ void wp_home_run(wp_home *self, wp_task *task)
 	push(self, task, true);
 }
 
-static uint64_t read_count(wp_atomic(uint64_t) *counter)
-{
-	/* [H4] relaxed: stale costs a worse victim, never a task; pairs H1, H3; upholds
-	 * Group!EachRunsOnce. */
-	return wp_load_relaxed(counter);
-}
-
 uint64_t wp_home_runnable(wp_home *home)
 {
-	uint64_t pushed = read_count(&home->own.pushed) + read_count(&home->others.pushed);
-	uint64_t begun = read_count(&home->own.begun) + read_count(&home->others.begun);
+	uint64_t pushed = wp__count_read(&home->own.pushed) + wp__count_read(&home->others.pushed);
+	uint64_t begun = wp__count_read(&home->own.begun) + wp__count_read(&home->others.begun);
 
 	return pushed > begun ? pushed - begun : 0;
 }
@@ -162,7 +145,7 @@ uint64_t wp_home_count(wp_home *home)
 void wp__home_shut(wp_home *home)
 {
 	wp_lock_acquire(&home->lock);
-	home->is_shut = true;
+	home->is_shut = !wp_twin(home_stays_open);
 	wp_lock_release(&home->lock);
 }
 
@@ -197,7 +180,7 @@ wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 	wp_lock_acquire(&home->lock);
 	if (task == NULL) {
 		task = home->tasks;
-		while (task != NULL && !wp__task_cancel(task))
+		while (task != NULL && !wp__task_cancel(task) && !wp_twin(home_drain_notified))
 			task = task->next;
 		*was_parked = task != NULL;
 	}

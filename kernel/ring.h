@@ -19,9 +19,9 @@
 #include "order.h"
 #include "twin.h"
 
-enum { WP_RING_WORDS = 5 }; /* of an event; their meaning is the writer's */
+enum { WP_RING_WORDS = 6 }; /* of an event; their meaning is the writer's */
 
-/* 48 bytes; written by the ring's thread. */
+/* 56 bytes; written by the ring's thread. */
 typedef struct wp_ring_slot {
 	wp_atomic(uint64_t) seq; /* 0: nothing yet; 2n + 1: event n is being written; 2n + 2: is there */
 	wp_atomic(uint64_t) words[WP_RING_WORDS];

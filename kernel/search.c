@@ -127,10 +127,14 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 void wp_search(wp_domain *domain, uint32_t victim)
 {
 	do {
-		if (!wp_search_start(domain))
+		if (!wp_search_start(domain)) {
+			wp__counted(wp__count_denied(&domain->counts, victim));
 			return;
+		}
+		wp__counted(wp__count_search(&domain->counts, victim));
 		if (recruit_any(domain, victim))
 			return;
+		wp__counted(wp__count(&domain->counts.no_idle));
 		wp_search_stop(domain);
 	} while (wp__search_recheck(domain, &victim));
 }

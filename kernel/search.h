@@ -17,6 +17,7 @@
 
 #include <stddef.h>
 
+#include "counts.h"
 #include "idleset.h"
 #include "order.h"
 #include "twin.h"
@@ -24,12 +25,15 @@
 struct wp_carrier;
 
 /* Who may steal from whom. Token and idle set on lines of their own; carriers, count: written
- * before it is shared. */
+ * before it is shared. counts: counts.h. */
 typedef struct wp_domain {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) searching; /* 0 or 1. Writers: N1, N2. */
 	wp_idleset idle;
 	_Alignas(WP_LINE) struct wp_carrier **carriers; /* by index */
 	uint32_t count;
+#ifndef WP_EXPLORE
+	wp_search_counts counts;
+#endif
 } wp_domain;
 
 _Static_assert(offsetof(wp_domain, idle) - offsetof(wp_domain, searching) >= WP_LINE,
@@ -43,6 +47,9 @@ WP_INLINE void wp_domain_init(wp_domain *domain, struct wp_carrier **carriers, u
 	wp_idleset_init(&domain->idle);
 	domain->carriers = carriers;
 	domain->count = count;
+#ifndef WP_EXPLORE
+	domain->counts = (wp_search_counts){0};
+#endif
 }
 
 /* True: the caller holds the token and must stop or hand it on. [any thread | wait-free] */

@@ -62,7 +62,7 @@ typedef struct wp_task {
 	void (*ended)(struct wp_task *task); /* the last that is done with it; NULL: [K4] is */
 	struct wp_home *home;
 	struct wp_task *next, **back;
-	const char *name; /* or NULL */
+	const char *name; /* or NULL; outlives a group that keeps events */
 } wp_task;
 
 _Static_assert(sizeof(void *) != 8 || sizeof(wp_task) == 64, "a task is a line");

@@ -41,6 +41,7 @@ enum wp_trace_steal {
 typedef struct wp_trace_event {
 	int64_t begin_ns, duration_ns; /* CLOCK_MONOTONIC */
 	uint64_t task;                 /* its address; 0: none */
+	const char *name;              /* the task's, or NULL */
 	uint32_t kind, a, b, c;
 } wp_trace_event;
 

@@ -13,29 +13,27 @@ enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
 
 static _Thread_local wp_worker *self; /* the carrier that this thread is, or NULL */
 
-static void count(wp_atomic(uint64_t) *counter)
+/* Does somebody want events? If not, nothing is done for them. */
+static bool is_traced(wp_worker *mine)
 {
-	/* [J3] relaxed: stale costs a number in statistics, never a task; pairs J4; upholds
-	 * Group!EachRunsOnce. */
-	uint64_t now = wp_load_relaxed(counter);
-
-	/* [J4] relaxed: stale costs a number in statistics, never a task; pairs J3, J5; upholds
-	 * Group!EachRunsOnce. */
-	wp_store_relaxed(counter, now + 1);
+	return mine->group->traces != NULL;
 }
 
-/* The time, if somebody wants to know. */
 static int64_t now_ns(wp_worker *mine)
 {
-	return mine->group->traces == NULL ? 0 : wp_clock_ns();
+	return is_traced(mine) ? wp_clock_ns() : 0;
 }
 
 static void trace(wp_worker *mine, wp_trace_event event)
 {
-	if (mine->group->traces == NULL)
-		return;
 	event.duration_ns = wp_clock_ns() - event.begin_ns;
 	wp__traces_add(mine->group->traces, mine->index, event);
+}
+
+/* Tasks queued there, for an event. */
+static uint32_t depth(wp_worker *mine, wp_home *home)
+{
+	return is_traced(mine) ? (uint32_t)wp_home_runnable(home) : 0;
 }
 
 static uint32_t home_of(wp_task *task)
@@ -43,25 +41,39 @@ static uint32_t home_of(wp_task *task)
 	return ((wp_worker *)(void *)task->home)->index;
 }
 
+static void run_traced(wp_worker *mine, wp_task *task)
+{
+	wp_trace_event event = {.begin_ns = wp_clock_ns(), .task = (uintptr_t)task,
+				.name = task->name, .kind = WP_TRACE_RUN, .a = home_of(task)};
+
+	wp_home_run(&mine->home, task);
+	trace(mine, event);
+}
+
 static void run(wp_worker *mine, wp_mpsc_node *node)
 {
 	wp_task *task = (wp_task *)(void *)node;
-	wp_trace_event event = {.begin_ns = now_ns(mine), .task = (uintptr_t)task,
-				.kind = WP_TRACE_RUN, .a = home_of(task)};
 
-	count(&mine->runs);
-	wp_home_run(&mine->home, task);
-	trace(mine, event);
+	wp__count(&mine->runs);
+	mine->runs_for = task->home;
+	if (is_traced(mine))
+		run_traced(mine, task);
+	else
+		wp_home_run(&mine->home, task);
 }
 
 static void run_stolen(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_steal how)
 {
 	wp_task *task = (wp_task *)(void *)node;
 
-	count(how == WP_STEAL_PROBED ? &mine->probed : &mine->directed);
-	trace(mine, (wp_trace_event){.begin_ns = now_ns(mine), .task = (uintptr_t)task,
-				     .kind = WP_TRACE_STEAL, .a = home_of(task),
-				     .b = (uint32_t)wp_home_runnable(task->home), .c = how});
+	wp__count(how == WP_STEAL_PROBED     ? &mine->probed
+		  : how == WP_STEAL_DIRECTED ? &mine->directed
+					     : &mine->recheck);
+	if (is_traced(mine))
+		trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .task = (uintptr_t)task,
+					     .name = task->name, .kind = WP_TRACE_STEAL,
+					     .a = home_of(task), .b = depth(mine, task->home),
+					     .c = how});
 	run(mine, node);
 }
 
@@ -69,7 +81,7 @@ static void run_stolen(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_steal 
 static bool drain(wp_worker *mine, bool *did)
 {
 	wp_trace_event event = {.begin_ns = now_ns(mine), .kind = WP_TRACE_RUNS,
-				.b = (uint32_t)wp_home_runnable(&mine->home)};
+				.b = depth(mine, &mine->home)};
 	int64_t until_ns = 0;
 	wp_mpsc_node *node;
 
@@ -90,9 +102,10 @@ static bool drain(wp_worker *mine, bool *did)
 	*did = event.a != 0;
 	if (!*did)
 		return false;
-	count(&mine->drains);
-	event.c = (uint32_t)wp_home_runnable(&mine->home);
-	trace(mine, event);
+	wp__count(&mine->drains);
+	event.c = depth(mine, &mine->home);
+	if (is_traced(mine))
+		trace(mine, event);
 	return false;
 }
 
@@ -127,29 +140,43 @@ static wp_mpsc_node *probe(wp_worker *mine)
 	return wp_carrier_steal(longer);
 }
 
-/* Sleeps, unless there is something to do. True: it brought a task, which has run. [the owner |
- * blocks] */
-static bool park(wp_worker *mine)
+/* Asleep until it was woken: the task that it was sent for, or NULL. [the owner | blocks] */
+static wp_mpsc_node *sleep_and_leave(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
 	wp_trace_event event = {.begin_ns = now_ns(mine), .kind = WP_TRACE_PARK};
 	wp_mpsc_node *stolen;
 
-	count(&mine->parks);
-	if (!wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen)) {
-		if (stolen != NULL)
-			run_stolen(mine, stolen, WP_STEAL_RECHECK);
-		return stolen != NULL;
-	}
 	wp_carrier_sleep(carrier);
 	stolen = wp_carrier_leave(carrier);
+	if (!is_traced(mine))
+		return stolen;
 	trace(mine, event);
-	event = (wp_trace_event){.begin_ns = now_ns(mine), .kind = WP_TRACE_WAKE,
-				 .a = stolen != NULL || wp_mpsc_has_published(&carrier->queue) ||
-				      wp_mpsc_has_published(&carrier->inbox)};
-	trace(mine, event);
+	trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .kind = WP_TRACE_WAKE,
+				     .a = stolen != NULL ||
+					  wp_mpsc_has_published(&carrier->queue) ||
+					  wp_mpsc_has_published(&carrier->inbox)});
+	return stolen;
+}
+
+/* Sleeps, unless there is something to do. True: it brought a task, which has run. [the owner |
+ * blocks] */
+static bool park(wp_worker *mine)
+{
+	wp_carrier *carrier = &mine->home.carrier;
+	wp_mpsc_node *stolen;
+	bool is_helper;
+
+	wp__count(&mine->parks);
+	if (wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))
+		stolen = sleep_and_leave(mine);
+	is_helper = carrier->left >= WP_SEARCHING;
+	if (carrier->left >= WP_WAKING)
+		wp__count(&mine->wakes);
+	if (is_helper && stolen == NULL)
+		wp__count(&mine->fruitless);
 	if (stolen != NULL)
-		run_stolen(mine, stolen, WP_STEAL_DIRECTED);
+		run_stolen(mine, stolen, is_helper ? WP_STEAL_DIRECTED : WP_STEAL_RECHECK);
 	return stolen != NULL;
 }
 
@@ -162,6 +189,8 @@ static void carry(wp_worker *mine)
 		woke = woke && !did;
 		if (did)
 			continue;
+		if (woke && mine->home.carrier.left >= WP_WAKING)
+			wp__count(&mine->useless_wakes);
 		if (woke)
 			wp_yield(); /* what woke it is hostage, or gone: let its producer run */
 		node = woke ? NULL : probe(mine);
@@ -235,27 +264,6 @@ int wp__workers_join(wp_group *group, int64_t deadline_ns)
 wp_worker *wp__worker_self(void)
 {
 	return self;
-}
-
-static uint64_t read_count(wp_atomic(uint64_t) *counter)
-{
-	/* [J5] relaxed: stale costs a number in statistics, never a task; pairs J4; upholds
-	 * Group!EachRunsOnce. */
-	return wp_load_relaxed(counter);
-}
-
-wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
-{
-	wp_worker *one = &group->workers[index];
-
-	return (wp_carrier_counts){
-		.runs = read_count(&one->runs),
-		.directed = read_count(&one->directed),
-		.probed = read_count(&one->probed),
-		.drains = read_count(&one->drains),
-		.parks = read_count(&one->parks),
-		.runnable = wp_home_runnable(&one->home),
-	};
 }
 
 #endif

@@ -16,7 +16,7 @@
 #include "group.h"
 #include "trace.h"
 
-/* One carrier's thread. home: see there. exited: J1. counts: the owner. */
+/* One carrier's thread. home: see there. exited: J1. The last line: the owner. */
 typedef struct wp_worker {
 	wp_home home;
 	wp_group *group;
@@ -26,7 +26,9 @@ typedef struct wp_worker {
 	uint32_t index;
 	wp_atomic(uint32_t) exited;
 	_Alignas(WP_LINE) uint64_t random;
-	wp_atomic(uint64_t) runs, directed, probed, drains, parks;
+	wp_home *runs_for; /* the home of the task that it runs */
+	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
+	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes;
 } wp_worker;
 
 struct wp_group {

@@ -92,7 +92,7 @@ StartLate(s) ==               \* twin start_unlocked: the look at the gate, and 
   /\ UNCHANGED <<notified, open, queue, stop, budget, told, back>>
 
 (* A carrier. *)
-\* [H1] [H2] [H3] [H4] counts choose the sibling; [J3] [J4] [J5] are statistics.
+\* [J3] [J4] [J5] [J6] count: they choose the sibling; [J7] [J8] are statistics alone.
 CanPop(c) ==
   IF queue[c] = <<>> THEN FALSE
   ELSE queue[c][1].by = None /\ IF Len(queue[c]) = 1 THEN TRUE ELSE queue[c][2].by = None

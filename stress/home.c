@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * home.c - a task that is accepted is waited for; a stolen one comes home.
+ * home.c - a task that is accepted is waited for, or handed back; a stolen one comes home.
  *
  *   starter, carrier            the close               `home_shut`: "accepted, ran at the end"
  *   start                       shut
@@ -138,4 +138,97 @@ STRESS_TEST(home_return, .claim = "A stolen task that yields goes on at home.",
 
 STRESS_TWIN(home_forgotten, .of = "home_return",
 	.defect = "a stolen task goes on in the thief's queue", .shows = "2,1",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The carrier has left two parked tasks behind. Somebody unparks one, somebody starts a third, while
+ * the close hands back. Result: "accepted, handed back, of these too late, still listed". */
+struct rest {
+	wp_home home;
+	wp_task parked, unparked, started;
+	bool is_over; /* plain: the close, then the arbiter */
+};
+
+static enum wp_step park_at_once(wp_task *task)
+{
+	(void)task;
+	return WP_STEP_PARK;
+}
+
+static void init_rest(void *at)
+{
+	struct rest *rest = at;
+
+	wp_home_init(&rest->home, NULL, 0, false);
+	wp_task_init(&rest->parked, park_at_once, "parked");
+	wp_task_init(&rest->unparked, park_at_once, "unparked");
+	wp_task_init(&rest->started, park_at_once, "started");
+	wp_home_start(&rest->home, &rest->home, &rest->parked);
+	wp_home_start(&rest->home, &rest->home, &rest->unparked);
+	poll_and_run(&rest->home);
+	poll_and_run(&rest->home);
+}
+
+static void outside_starter(void *at, stress_result *result)
+{
+	struct rest *rest = at;
+
+	result->r[0] = wp_home_start(&rest->home, NULL, &rest->started) == WP_OK;
+}
+
+/* As wp_task_unpark. */
+static void outside_unparker(void *at, stress_result *result)
+{
+	struct rest *rest = at;
+
+	(void)result;
+	if (wp__task_notify(&rest->unparked))
+		wp__home_push(NULL, &rest->unparked);
+}
+
+/* How many of the tries bring one; the others: somebody is about to queue it, or none is left. */
+static int hand_back(struct rest *rest, int tries)
+{
+	bool was_parked;
+	int count = 0;
+
+	while (tries-- > 0)
+		count += wp__home_hand_back(&rest->home, &was_parked) != NULL;
+	return count;
+}
+
+static void hander(void *at, stress_result *result)
+{
+	struct rest *rest = at;
+
+	wp__home_shut(&rest->home);
+	result->r[1] = hand_back(rest, 2);
+	rest->is_over = wp_home_count(&rest->home) == 0;
+}
+
+static void hand_back_rest(void *at, stress_result *result)
+{
+	struct rest *rest = at;
+	int more = hand_back(rest, 3);
+
+	result->r[1] += more;
+	result->r[2] = rest->is_over ? more : 0;
+	result->r[3] = (int64_t)wp_home_count(&rest->home);
+}
+
+STRESS_TEST(home_closed, .claim = "A close hands back each task that was accepted, once.",
+	.upholds = "Group!NoTaskLost", .state_size = sizeof(struct rest), .init = init_rest,
+	.actors = {hander, outside_starter, outside_unparker}, .arbiter = hand_back_rest,
+	.results = 4, .blocking = 1,
+	.outcomes = {
+		{"0,2,0,0", ACCEPTABLE, "shut first: the parked ones alone"},
+		{"1,3,0,0", ACCEPTABLE, "all three"},
+		{"asleep", FORBIDDEN, "the lock is not given back"},
+		{"*,*,*,*", FORBIDDEN, "one is lost, handed back twice, or after the close"},
+	});
+
+STRESS_TWIN(home_drain_notified, .of = "home_closed",
+	.defect = "the close takes a listed task that somebody is about to queue", .shows = "0,3,*,*",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(home_stays_open, .of = "home_closed",
+	.defect = "a close does not shut the gate", .shows = "1,3,1,0",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import machine, paths
 from wakeproof.judge import manifest
+from wakeproof.topology import default_carriers
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -98,7 +100,20 @@ def test_doctor_reports_every_part_as_json(wakeproof: Command) -> None:
     found = {part["part"]: part for part in json.loads(run.stdout)["findings"]}
     assert run.returncode == 0
     assert {"CPUs", "cgroup quota", "membarrier", "io_uring", "Java", "TLC"} <= found.keys()
+    assert found["carriers, 'linux'"]["value"].startswith(str(default_carriers()))
     assert str(len(os.sched_getaffinity(0))) in found["CPUs"]["value"]
+
+
+def test_doctor_says_where_carriers_would_sit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAKEPROOF_CARRIERS", "7")
+    monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "none")
+    first = ", ".join(f"carrier-{n}" for n in range(4))
+    assert machine.carriers(None).value == f"7, floating: {first}, .., carrier-6"
+    monkeypatch.setenv("WAKEPROOF_CARRIERS", "1")
+    assert re.fullmatch(r"1: carrier-0-cluster0-core\d+", machine.carriers("linux").value)
+    monkeypatch.setenv("WAKEPROOF_CARRIERS", "0")
+    found = machine.carriers(None)
+    assert (found.present, found.value) == (False, "WAKEPROOF_CARRIERS is '0'; allowed: 1 to 1,024")
 
 
 def test_doctor_without_java_says_what_to_install_and_exits_3(wakeproof: Command) -> None:

@@ -17,6 +17,7 @@ from wakeproof.judge.conform_equal import EQUAL
 from wakeproof.judge.conform_maps import CONCEPTS, TICKET
 from wakeproof.judge.conform_maps.guard import LOCK, meeting_label
 from wakeproof.judge.conform_maps.search_steps import CARRIER, HEAD, SERVING, label_as
+from wakeproof.judge.conform_maps.task import WORD, said
 from wakeproof.judge.conform_twins import SpecTwinResult, SpecTwinsReport, twins_of
 
 
@@ -106,6 +107,25 @@ def test_a_contended_lock_that_is_given_back_without_a_wake_is_seen() -> None:
     assert meeting_label(step("L3", *freed, "futex_wake")) == HIDDEN
     assert meeting_label(step("L3", *freed, "G1")) == "Unlock silently poller"
     assert meeting_label(step("L3", {LOCK: 1}, {LOCK: 0}, LOCK, "G1")) == HIDDEN
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "value", "name"),
+    [
+        (1, 1, 1, "Yield"),
+        (1, 0, 1, "Park"),
+        (5, 5, 5, "Park"),  # refused
+        (1, 2, 0, "Done"),
+        (5, 2, 0, "Done"),
+        (2, 2, 2, "Park"),  # of a twin: it runs and has ended
+    ],
+)
+def test_what_a_step_says_is_told_by_what_came_of_it(
+    before: int, after: int, value: int, name: str
+) -> None:
+    one = step("Step", {WORD: before}, {WORD: after}, WORD, "H1")
+    one.value = value
+    assert said(one) == name
 
 
 @pytest.mark.slow

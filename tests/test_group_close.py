@@ -13,8 +13,7 @@ from concurrent.futures import Future, wait
 
 import pytest
 
-from wakeproof import CarrierGroup, ClosedError, Unfinished, paths
-from wakeproof import group as module
+from wakeproof import CarrierGroup, ClosedError, Unfinished, _open, paths
 from wakeproof._ffi import lib
 from wakeproof.errors import WrongThreadError
 
@@ -62,12 +61,12 @@ def test_a_close_that_cancels_hands_back_what_is_queued() -> None:
 def test_a_close_whose_time_is_over_names_what_runs_and_what_waits() -> None:
     group, go_on = CarrierGroup(1), threading.Event()
     group.submit(go_on.wait, PATIENCE_S)
-    behind = group.submit(int)
+    behind = group.factory(name="behind")(int)
     unfinished = group.close(0.01)
     assert Unfinished("Event.wait", "running") in unfinished
-    assert Unfinished("int", "queued") in unfinished
+    assert Unfinished("behind", "queued") in unfinished
     go_on.set()
-    assert group.close() in ([Unfinished("int", "queued")], [])
+    assert group.close() in ([Unfinished("behind", "queued")], [])
     assert behind.done()
 
 
@@ -104,7 +103,7 @@ def test_what_is_handed_back_may_close_the_group_again() -> None:
 
 def test_a_closed_group_is_freed_when_nobody_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     freed: list[object] = []
-    monkeypatch.setattr(module, "_free", lambda native, _: freed.append(native))
+    monkeypatch.setattr(_open, "_free", lambda native, _: freed.append(native))
     group = CarrierGroup(1)
     native = group._native
     assert [group.close(), group.close(), freed] == [[], [], []]

@@ -41,7 +41,7 @@ def hold(group: CarrierGroup, first: Carrier, go_on: threading.Event) -> Carrier
     begun: Future[Carrier | None] = Future()
 
     def wait() -> None:
-        begun.set_result(group.running)
+        begun.set_result(group.running())
         go_on.wait(PATIENCE_S)
 
     first.submit(wait)
@@ -55,10 +55,10 @@ def test_under_cluster_only_a_sibling_of_the_cluster_helps() -> None:
     with CarrierGroup(4, work_stealing=True, topology=Halves("cluster", nowhere)) as group:
         busy = hold(group, group[0], go_on)
         (helper,) = {group[0], group[2]} - {busy}
-        ran = [busy.submit(lambda: group.running) for _ in range(20)]
+        ran = [busy.submit(lambda: group.running()) for _ in range(20)]
         assert {one.result(PATIENCE_S) for one in ran} == {helper}
         assert hold(group, helper, go_on) is helper
-        behind = busy.submit(lambda: group.running)
+        behind = busy.submit(lambda: group.running())
         for carrier in (group[1], group[3]):
             assert carrier.submit(int).result(PATIENCE_S) == 0
         assert not behind.done()
@@ -70,7 +70,7 @@ def test_under_global_a_sibling_of_the_cluster_helps_first() -> None:
     go_on = threading.Event()
     with CarrierGroup(6, work_stealing=True, topology=Halves("global", nowhere)) as group:
         busy = hold(group, group[5], go_on)
-        ran = [busy.submit(lambda: group.running).result(PATIENCE_S) for _ in range(50)]
+        ran = [busy.submit(lambda: group.running()).result(PATIENCE_S) for _ in range(50)]
         near = [one for one in ran if one and one.cluster == busy.cluster]
         assert len(near) > 25  # who has just helped may not be idle again yet
         go_on.set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of carriers against specs/Ring.tla: NoTornEvent, NoInventedEvent; and their summary."""
+"""Events of carriers against specs/Ring.tla, NoInventedEvent; and their summary."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.topologies import Halves, nowhere
 
 from wakeproof import CarrierGroup
 from wakeproof.trace import ACTIONS, Event, chrome, size, summary
@@ -42,7 +43,7 @@ def test_every_submission_and_every_step_is_one_event() -> None:
     assert len(named(events, "TaskSubmit")) == 300
     assert all(event.carrier is None for event in named(events, "TaskSubmit"))
     assert len(named(events, "TaskRun")) == 300 == sum(c.counts.runs for c in group)
-    stolen = sum(c.counts.directed + c.counts.probed for c in group)
+    stolen = sum(c.counts.stolen for c in group)
     assert len(named(events, "WorkSteal")) == stolen
     executed = sum(int(event.details["executed"]) for event in named(events, "TaskRuns"))
     assert executed + stolen == 300
@@ -64,8 +65,8 @@ def test_a_steal_names_home_thief_and_kind() -> None:
         assert steal.details["kind"] in ("directed", "probed", "recheck")
 
 
-def test_events_that_are_read_while_carriers_write_are_whole() -> None:
-    # NoTornEvent, on real threads: a ring of 16 is overwritten all the time.
+def test_events_may_be_read_while_carriers_write_and_have_known_names_and_times() -> None:
+    # A ring of 16 is overwritten all the time. That none is torn is judged by stress/ring.c.
     with CarrierGroup(1, trace_events=16) as group:
         seen: list[Event] = []
         while len(seen) < 500:
@@ -73,6 +74,40 @@ def test_events_that_are_read_while_carriers_write_are_whole() -> None:
             seen += group.events()
     assert {event.name for event in seen} <= set(ACTIONS)
     assert all(0 <= event.duration_ns < PATIENCE_S * 1e9 for event in seen)
+
+
+def test_events_name_their_task_and_their_carrier_in_full() -> None:
+    with CarrierGroup(1, topology=Halves(bind=nowhere), trace_events=256) as group:
+        group[0].factory(name="load \u00e9")(int).result(PATIENCE_S)
+        group.factory(name="again")(int).result(PATIENCE_S)
+        group.submit(str).result(PATIENCE_S)
+    for name, carrier in (("TaskSubmit", "outside"), ("TaskRun", "carrier-0-cluster7-core100")):
+        found = named(group.events(), name)
+        assert [event.task_name for event in found] == ["load \u00e9", "again", "str"]
+        assert {event.carrier_name for event in found} == {carrier}
+    shown = chrome([group.events()])["traceEvents"]
+    tracks = {one["args"]["name"] for one in shown if one["name"] == "thread_name"}
+    assert tracks == {"outside", "carrier-0-cluster7-core100"}
+    told = [one["args"]["task_name"] for one in shown if one["name"] == "TaskRun"]
+    assert told == ["load \u00e9", "again", "str"]
+
+
+def test_a_stolen_task_has_its_name_where_it_was_stolen() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    with CarrierGroup(2, work_stealing=True, trace_events=256) as group:
+        pinned = group[0].factory(pinned=True)
+        pinned(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
+        assert begun.wait(PATIENCE_S)
+        group[0].factory(name="stolen")(int).result(PATIENCE_S)
+        go_on.set()
+    (steal,) = named(group.events(), "WorkSteal")
+    assert (steal.task_name, steal.carrier_name) == ("stolen", "carrier-1")
+    shown = chrome([group.events()])["traceEvents"]
+    (span,) = [one for one in shown if one["name"] == "WorkSteal"]
+    (ran,) = [one for one in shown if one["name"] == "TaskRun" and one["tid"] == span["tid"]]
+    assert (span["ph"], span["tid"]) == ("X", 2)
+    assert span["ts"] <= ran["ts"]
+    assert span["ts"] + span["dur"] == pytest.approx(ran["ts"] + ran["dur"])
 
 
 def test_a_ring_keeps_the_newest_events() -> None:
@@ -149,11 +184,30 @@ def test_wakeproof_trace_shows_a_script_and_its_steals(wakeproof: Command, tmp_p
 
 
 @pytest.mark.slow
+def test_a_script_that_fails_leaves_its_trace(wakeproof: Command, tmp_path: Path) -> None:
+    script, out = tmp_path / "fails.py", tmp_path / "trace.json"
+    script.write_text(
+        "from wakeproof import CarrierGroup\n"
+        "group = CarrierGroup(1)\n"
+        "group.factory(name='last words')(int).result(60)\n"
+        "raise SystemExit(7)"
+    )
+    ended = wakeproof("trace", "-o", str(out), "--json", str(script))
+    assert ended.returncode == 2
+    assert "fails.py ended with exit code 7" in ended.stderr
+    assert json.loads(ended.stdout)["groups"][0]["runs"] == 1
+    shown = json.loads(out.read_text())["traceEvents"]
+    assert {"last words"} <= {one["args"].get("task_name") for one in shown}
+    assert sorted(tmp_path.iterdir()) == [script, out]
+
+
+@pytest.mark.slow
 def test_a_script_that_fails_or_has_no_group_is_said_so(wakeproof: Command, tmp_path: Path) -> None:
     (tmp_path / "fails.py").write_text("raise SystemExit(7)")
     ended = wakeproof("trace", "-o", str(tmp_path / "x"), str(tmp_path / "fails.py"))
     assert ended.returncode == 2
     assert "fails.py ended with exit code 7" in ended.stderr
+    assert not (tmp_path / "x").exists()
     (tmp_path / "empty.py").write_text("")
     ended = wakeproof("trace", "-o", str(tmp_path / "x"), str(tmp_path / "empty.py"))
     assert ended.returncode == 2

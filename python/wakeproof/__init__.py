@@ -9,11 +9,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wakeproof.errors import ClosedError, ForkedError, TopologyWarning, WakeproofError
+from wakeproof.errors import (
+    ClosedError,
+    ForkedError,
+    TopologyWarning,
+    TwoCopiesError,
+    WakeproofError,
+)
 
 if TYPE_CHECKING:
-    from wakeproof._jobs import CarrierCounts, Unfinished
+    from wakeproof._jobs import Unfinished
     from wakeproof.carrier import Carrier
+    from wakeproof.counts import CarrierCounts, DomainStatistics
+    from wakeproof.default import default_group
     from wakeproof.group import CarrierGroup
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.mpsc import MpscQueue, MpscStatistics
@@ -25,6 +33,7 @@ __all__ = [
     "CarrierCounts",
     "CarrierGroup",
     "ClosedError",
+    "DomainStatistics",
     "ForkedError",
     "GuardStatistics",
     "LinuxTopology",
@@ -34,15 +43,18 @@ __all__ = [
     "RendezvousGuard",
     "Topology",
     "TopologyWarning",
+    "TwoCopiesError",
     "Unfinished",
     "WakeproofError",
     "WakeupGuard",
+    "default_group",
 ]
 
 _HOME = {
     "Carrier": "carrier",
-    "CarrierCounts": "_jobs",
+    "CarrierCounts": "counts",
     "CarrierGroup": "group",
+    "DomainStatistics": "counts",
     "Unfinished": "_jobs",
     "GuardStatistics": "guard",
     "MpscQueue": "mpsc",
@@ -52,6 +64,7 @@ _HOME = {
     "LinuxTopology": "topology",
     "Topology": "topology",
     "WakeupGuard": "guard",
+    "default_group": "default",
 }
 
 

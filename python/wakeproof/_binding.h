@@ -79,8 +79,9 @@ uint64_t
 wp__inbox_signals(wp__inbox *inbox); /* writes to the eventfd so far [any thread | wait-free] */
 wp_mpsc *wp__inbox_mpsc(wp__inbox *inbox); /* to ask it questions [any thread | wait-free] */
 
-/* A task that calls Python, known by a number; it frees itself when it has ended. NULL: no memory. */
-wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned);
+/* A task that calls Python, known by a number; it frees itself when it has ended. name: as in
+ * wp_task. NULL: no memory. */
+wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned, const char *name);
 uint64_t wp__job_number(wp_task *job);
 void wp__job_free(wp_task *job); /* one that was not started, or was handed back */
 
@@ -98,6 +99,13 @@ wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing
 			const uint32_t *cluster_of, void (*bind)(void *arg, uint32_t index));
 
 void wp__thread_name(const char *name); /* the caller's, 15 bytes at most */
+
+/* One default group per process, however many copies of this library it has loaded. NULL: this copy
+ * makes it, in the name of `by`. Else who has made it, or makes it just now: of two that try at
+ * once, both may be refused. [any thread | reads the list of loaded objects] */
+const char *wp__default_claim(const char *by);
+void wp__default_unclaim(void);      /* it was not made [who claimed it | wait-free] */
+const char *wp__default_maker(void); /* in this copy; NULL: nobody [any thread | wait-free] */
 /* cdef: end */
 
 #endif

@@ -40,11 +40,12 @@ HEADERS = (
 )
 SOURCES = (
     PACKAGE / "_binding.c",
+    PACKAGE / "_default.c",
     PACKAGE / "_jobs.c",
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
     *(
         KERNEL / f"{name}.c"
-        for name in ("carrier", "group", "home", "search", "topology", "trace", "worker")
+        for name in ("carrier", "counts", "group", "home", "search", "topology", "trace", "worker")
     ),
 )
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")

@@ -17,13 +17,13 @@ static enum wp_step call(wp_task *task)
 	return (enum wp_step)((job *)(void *)task)->step(task);
 }
 
-wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned)
+wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned, const char *name)
 {
 	job *made = malloc(sizeof *made);
 
 	if (made == NULL)
 		return NULL;
-	wp_task_init(&made->task, call, NULL);
+	wp_task_init(&made->task, call, name);
 	made->task.ended = wp__job_free;
 	made->task.is_pinned = is_pinned;
 	made->step = step;

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 from wakeproof._ffi import ffi, lib
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CCounts, CTask
+    from wakeproof._ffi import CGroup, CPath, CTask, Null
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,40 +31,12 @@ class Unfinished:
     """A task that had not ended when its group was closed.
 
     Attributes:
-        name: the callable's qualified name, or what `submit` was given.
+        name: what `factory` was given, or the callable's qualified name.
         state: "queued", "parked"; "running": it could not be stopped, and may still end.
     """
 
     name: str
     state: State
-
-
-@dataclass(frozen=True)
-class CarrierCounts:
-    """What one carrier has done since its group was made; read while it goes on.
-
-    Attributes:
-        runs: steps of tasks.
-        directed: steps of tasks that it was sent to steal, or found before it slept.
-        probed: steps of tasks that it stole from the longer of two siblings' queues.
-        drains: turns of its loop that ran something.
-        parks: times it went to sleep, or was about to.
-        runnable: tasks queued here now, about.
-    """
-
-    runs: int
-    directed: int
-    probed: int
-    drains: int
-    parks: int
-    runnable: int
-
-
-def counts(raw: CCounts) -> CarrierCounts:
-    """Return what the kernel has counted."""
-    return CarrierCounts(
-        raw.runs, raw.directed, raw.probed, raw.drains, raw.parks, raw.runnable
-    )  # fmt: skip
 
 
 @dataclass
@@ -134,6 +106,24 @@ def _end(error: BaseException | None) -> NoReturn:
 
 
 STEP = ffi.callback("int(wp_task *)", _step)
+
+
+def start(group: CGroup, index: int, work: Work, text: CPath | Null, *, pinned: bool) -> bool:
+    """Submit `work` to that carrier; False: the group is closed.  `text`: its name, in events.
+
+    Raises:
+        MemoryError: there is none; the work was not submitted.
+    """
+    number = next(numbers)
+    works[number] = work
+    job = lib.wp__job_new(STEP, number, pinned, text)
+    if job and lib.wp_group_start(group, index, job) == lib.WP_OK:
+        return True
+    del works[number]
+    if not job:
+        raise MemoryError(f"submit {work.name}: no memory")
+    lib.wp__job_free(job)
+    return False
 
 
 def hand_back(job: CTask) -> list[Unfinished]:

@@ -9,15 +9,23 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
-from wakeproof._jobs import CarrierCounts
+from wakeproof import counts
 
 if TYPE_CHECKING:
+    from wakeproof.counts import CarrierCounts
     from wakeproof.group import CarrierGroup
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Submit(Protocol):
+    """What `factory` returns; keywords are the callable's, as in `CarrierGroup.submit`."""
+
+    def __call__(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run ``fn(*args, **kwargs)``; result or exception come through the future."""
 
 
 class Carrier:
@@ -56,18 +64,25 @@ class Carrier:
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn(*args, **kwargs)`` on this carrier; as `CarrierGroup.submit`."""
-        future: Future[T] = self._group._start(self.index, fn, args, kwargs)
-        return future
+        return self.factory()(fn, *args, **kwargs)
 
-    def factory(self) -> Callable[..., Future[Any]]:
-        """Return a function that submits to this carrier."""
-        return self.submit
+    def factory(self, *, name: str | None = None, pinned: bool = False) -> Submit:
+        """Return a function that submits to this carrier; arguments as `CarrierGroup.factory`."""
+
+        def submit(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+            of = name or getattr(fn, "__qualname__", repr(fn))
+            future: Future[T] = self._group._start(
+                self.index, lambda: fn(*args, **kwargs), of, pinned
+            )
+            return future
+
+        return submit
 
     @property
     def counts(self) -> CarrierCounts:
         """What it has done so far."""
-        counts: CarrierCounts = self._group._counts(self.index)
-        return counts
+        self._group._check_process()
+        return counts.counts(self._group._native, self.index)
 
     @property
     def runnable_count(self) -> int:

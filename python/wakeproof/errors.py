@@ -69,6 +69,10 @@ class ForkedError(WakeproofError, RuntimeError):
     """The group's carriers are threads of the parent process; a forked child has none of them."""
 
 
+class TwoCopiesError(WakeproofError, RuntimeError):
+    """Another loaded copy of wakeproof has made this process's default group; names both."""
+
+
 class TopologyWarning(RuntimeWarning):
     """Carriers float that were to be pinned: affinity was refused, or there are too few CPUs."""
 

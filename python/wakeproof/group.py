@@ -6,32 +6,30 @@ Spec: ``specs/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel/group
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, overload
 
-from wakeproof import trace
+from wakeproof import _open, counts, trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
-from wakeproof._jobs import STEP, CarrierCounts, Unfinished, Work, counts, hand_back, numbers, works
+from wakeproof._jobs import Unfinished, Work, hand_back, start, works
 from wakeproof.carrier import Carrier
 from wakeproof.config import settle
 from wakeproof.errors import ClosedError, ForkedError, error_for
 from wakeproof.topology import Seats
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CGroup
+    from wakeproof._ffi import CGroup, CPath, Null
+    from wakeproof.carrier import Submit
+    from wakeproof.counts import DomainStatistics
     from wakeproof.topology import Scope, Topology
     from wakeproof.trace import Event
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_open: set[CarrierGroup] = set()
 
 
 class CarrierGroup:
@@ -83,9 +81,9 @@ class CarrierGroup:
         count, stealing = chosen.carriers, chosen.work_stealing
         self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)
         self._trace_events = trace.size(trace_events)
+        self._texts: dict[str, CPath] = {}  # names of tasks, as long as there are events
         self._pid = os.getpid()
         self._closed = False
-        self._closing = threading.Lock()
         made = lib.wp__group_new(
             count,
             chosen.yield_us,
@@ -101,7 +99,7 @@ class CarrierGroup:
         self._native: CGroup = made
         self._carriers = tuple(Carrier(self, index) for index in range(count))
         self.work_stealing = stealing
-        _open.add(self)
+        _open.groups.add(self)
         try:
             self._seats.wait()
         except BaseException:  # a warning that is an error, or Ctrl-C
@@ -137,12 +135,25 @@ class CarrierGroup:
         """Whether `close` has been called."""
         return self._closed
 
-    @property
     def running(self) -> Carrier | None:
-        """The carrier of this group that runs the caller, or None."""
+        """Return the carrier of this group that runs the caller; None: it is no task of this group.
+
+        Threads that a task starts are none.
+        """
+        return self._carrier(lib.wp_group_running)
+
+    def home(self) -> Carrier | None:
+        """Return the carrier that the calling task was submitted to; None as in `running`.
+
+        Another one than `running`: the task is stolen.  Tasks that it submits go to `running`,
+        which is their home.
+        """
+        return self._carrier(lib.wp_group_home)
+
+    def statistics(self) -> tuple[DomainStatistics, ...]:
+        """Return what searches, steals and wakes came to, for each of `domains`."""
         self._check_process()
-        index = lib.wp_group_running(self._native)
-        return self._carriers[index] if index >= 0 else None
+        return tuple(counts.statistics(self._native, domain) for domain in self._seats.domains)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn(*args, **kwargs)``; result or exception come through the future.
@@ -153,20 +164,25 @@ class CarrierGroup:
             ClosedError: the group is closed, or being closed.
             ForkedError: this process is a child of the one that made the group.
         """
-        carrier = self.running
-        index = carrier.index if carrier else hash(threading.get_ident() >> 12) % len(self)
-        return self._start(index, fn, args, kwargs)
+        return self._here().submit(fn, *args, **kwargs)
 
-    def factory(self) -> Callable[..., Future[Any]]:
-        """Return a function that submits as `submit` does, wherever it is called."""
-        return self.submit
+    def factory(self, *, name: str | None = None, pinned: bool = False) -> Submit:
+        """Return a function that submits as `submit` does, wherever it is called.
+
+        Args:
+            name: of its tasks, in events and in what `close` returns; None: as the callable's.
+            pinned: no sibling steals its tasks.
+        """
+
+        def submit(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+            return self._here().factory(name=name, pinned=pinned)(fn, *args, **kwargs)
+
+        return submit
 
     def events(self) -> list[Event]:
         """Return the events that are kept, in the order of their beginnings (`trace_events`)."""
         self._check_process()
-        if not self._trace_events:
-            return []
-        return trace.events(self._native, len(self), self._trace_events)
+        return trace.events(self._native, [one.name for one in self], self._trace_events)
 
     def close(self, timeout_s: float | None = None, *, cancel: bool = False) -> list[Unfinished]:
         """Accept nothing any more, wait until all tasks have ended, stop the carriers.
@@ -194,57 +210,31 @@ class CarrierGroup:
         if code == lib.WP_FORBIDDEN:
             raise error_for(code, "a carrier cannot close its own group: it would wait for itself")
         if code == lib.WP_OK:
-            if self in _open:
+            if self in _open.groups:
                 trace.save(self.events())
-            self._release()
+            _open.release(self, self._native)
             return hand_back(back[0])
         here = [work for work in list(works.values()) if work.group is self]
         return [Unfinished(work.name, "running" if work.runs else "queued") for work in here]
-
-    def _release(self) -> None:
-        """Have it freed once nobody can be inside a call any more, for that takes `self`."""
-        with self._closing:
-            if self in _open:
-                _open.remove(self)
-                weakref.finalize(self, _free, self._native, self._pid).atexit = False
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
             raise ForkedError(f"this group belongs to process {self._pid}: make one of your own")
 
-    def _counts(self, index: int) -> CarrierCounts:
+    def _carrier(self, asked: Callable[[CGroup], int]) -> Carrier | None:
         self._check_process()
-        return counts(lib.wp_group_counts(self._native, index))
+        index = asked(self._native)
+        return self._carriers[index] if index >= 0 else None
 
-    def _start(
-        self, index: int, fn: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Future[T]:
+    def _here(self) -> Carrier:
+        return self.running() or self[hash(threading.get_ident() >> 12) % len(self)]
+
+    def _start(self, index: int, call: Callable[[], T], name: str, pinned: bool) -> Future[T]:
         self._check_process()
-        future: Future[T] = Future()
-        number = next(numbers)
-        name = getattr(fn, "__qualname__", repr(fn))
-        works[number] = Work(self, name, lambda: fn(*args, **kwargs), future)
-        job = lib.wp__job_new(STEP, number, False)
-        if not job:
-            del works[number]
-            raise MemoryError(f"submit {name}: no memory")
-        if lib.wp_group_start(self._native, index, job) != lib.WP_OK:
-            lib.wp__job_free(job)
-            del works[number]
+        work = Work(self, name, call, Future())
+        text: CPath | Null = ffi.NULL
+        if self._trace_events:
+            text = self._texts.setdefault(name, ffi.new("char[]", name.encode(errors="replace")))
+        if not start(self._native, index, work, text, pinned=pinned):
             raise ClosedError(f"submit {name}: the group is closed")
-        return future
-
-
-def _free(native: CGroup, pid: int) -> None:
-    if pid == os.getpid():  # a forked child's thread may be one of its carriers
-        lib.wp_group_free(native)
-
-
-def _close_all() -> None:
-    """Close what is open before the interpreter ends; what runs on is left behind."""
-    for group in list(_open):
-        if group._pid == os.getpid() and group.running is None:
-            group.close(0, cancel=True)
-
-
-atexit.register(_close_all)
+        return work.future

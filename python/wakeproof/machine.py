@@ -11,14 +11,16 @@ import subprocess
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from wakeproof import cgroup
-from wakeproof.errors import MissingToolError
+from wakeproof.errors import MissingToolError, WakeproofError
 from wakeproof.judge import toolchain
 
 _MEMBARRIER = {"x86_64": 324, "aarch64": 283}  # system call numbers
 _MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3  # bit in the answer to MEMBARRIER_CMD_QUERY
 _IO_URING_SETUP = 425
+_SHOWN = 4  # carriers, of many
 _EFAULT, _EINVAL = 14, 22  # what io_uring_setup says to a null pointer where it exists
 
 
@@ -34,8 +36,8 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Return everything that `wakeproof doctor` shows, in its order."""
-    return [_cpus(), _quota(), _membarrier(), _io_uring(), _compiler(), _headers(), *_tlc(),
-            *map(_optional, OPTIONAL.items())]  # fmt: skip
+    return [_cpus(), _quota(), carriers(None), carriers("linux"), _membarrier(), _io_uring(),
+            _compiler(), _headers(), *_tlc(), *map(_optional, OPTIONAL.items())]  # fmt: skip
 
 
 OPTIONAL = {
@@ -59,6 +61,28 @@ def _quota() -> Finding:
     quota = cgroup.quota()
     value = "none" if quota is None else f"{quota:g} CPUs"
     return Finding("cgroup quota", True, value)
+
+
+def carriers(topology: Literal["linux"] | None) -> Finding:
+    """Say where carriers sit, by default (as WAKEPROOF_* say), or with that topology."""
+    part = "carriers" + (f", {topology!r}" if topology else "")
+    try:
+        from wakeproof.config import settle  # loads the bindings, which may not be built
+        from wakeproof.topology import Seats
+
+        chosen = settle(None, None, None, None, topology)
+        seats = Seats(
+            chosen.topology,
+            chosen.carriers,
+            stealing=chosen.work_stealing,
+            scope=chosen.steal_scope,
+        )
+    except WakeproofError as error:
+        return Finding(part, False, str(error))
+    names = [seats.name(carrier) for carrier in range(chosen.carriers)]
+    shown = [*names[:_SHOWN], "..", names[-1]] if len(names) > _SHOWN + 1 else names
+    floating = ", floating" if None in seats.cores else ""
+    return Finding(part, True, f"{len(names)}{floating}: {', '.join(shown)}")
 
 
 def _syscall(number: int, *arguments: int) -> tuple[int, int]:

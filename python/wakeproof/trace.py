@@ -8,14 +8,15 @@ Spec: ``specs/Ring.tla``.  Source: ``kernel/trace.h``, ``ring.h``.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wakeproof import paths
 from wakeproof._ffi import ffi, lib
 from wakeproof.errors import UsageError
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 FOLDER = "WAKEPROOF_TRACE"
 ASKED_FOR = 1 << 16  # events of each carrier, by `wakeproof trace`
 MOST = 1 << 20
+OUTSIDE = "outside"
+_saved = itertools.count(1)
 STEALS = {
     lib.WP_STEAL_DIRECTED: "directed",
     lib.WP_STEAL_PROBED: "probed",
@@ -61,6 +64,8 @@ class Event:
         duration_ns: 0 for an instant.
         task: which task, as a number that is reused when a task has ended; 0: none.
         details: what the event has besides; see ``kernel/trace.h``.
+        task_name: the task's name; "": none.
+        carrier_name: the carrier's full name; "outside": a thread that is no carrier.
     """
 
     name: str
@@ -70,6 +75,8 @@ class Event:
     duration_ns: int
     task: int
     details: dict[str, int | str | bool] = field(default_factory=dict)
+    task_name: str = ""
+    carrier_name: str = OUTSIDE
 
 
 @dataclass(frozen=True)
@@ -114,18 +121,18 @@ def size(asked: int | None) -> int:
     return 1 << (asked - 1).bit_length() if asked else 0
 
 
-def events(group: CGroup, carriers: int, kept: int) -> list[Event]:
-    """Return the events of a group of so many `carriers` that keeps so many of each."""
+def events(group: CGroup, carriers: Sequence[str], kept: int) -> list[Event]:
+    """Return the events of a group of `carriers`, by full name, that keeps so many of each."""
     room = ffi.new("wp_trace_event[]", kept)
     found = []
-    for ring in range(carriers + 1):
+    for ring, name in enumerate([*carriers, OUTSIDE] if kept else []):
         number = lib.wp_group_trace(group, ring, ffi.new("uint64_t *", 0), room, kept)
-        carrier = ring if ring < carriers else None
-        found += [_event(carrier, room[index]) for index in range(number)]
+        carrier = ring if ring < len(carriers) else None
+        found += [_event(carrier, name, room[index]) for index in range(number)]
     return sorted(found, key=lambda event: event.begin_ns)
 
 
-def _event(carrier: int | None, raw: CEvent) -> Event:
+def _event(carrier: int | None, carrier_name: str, raw: CEvent) -> Event:
     name = NAMES[raw.kind]
     details: dict[str, int | str | bool] = {}
     action = ACTIONS[name][0]
@@ -141,7 +148,10 @@ def _event(carrier: int | None, raw: CEvent) -> Event:
                    "from_loop": True, "kind": STEALS[raw.c]}  # fmt: skip
     elif name == "Wake":
         details = {"useful": bool(raw.a)}
-    return Event(name, action, carrier, raw.begin_ns, raw.duration_ns, raw.task, details)
+    return Event(
+        name, action, carrier, raw.begin_ns, raw.duration_ns, raw.task, details,
+        ffi.string(raw.name).decode(errors="replace") if raw.name else "", carrier_name,
+    )  # fmt: skip
 
 
 def save(found: Sequence[Event]) -> None:
@@ -149,9 +159,8 @@ def save(found: Sequence[Event]) -> None:
     folder = os.environ.get(FOLDER)
     if not folder or not found:
         return
-    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as part:
-        json.dump([asdict(event) for event in found], part)
-    Path(part.name).replace(Path(part.name).with_suffix(".json"))
+    file = Path(folder, f"{os.getpid()}-{next(_saved)}.json")
+    paths.write_atomically(file, json.dumps([asdict(event) for event in found]))
 
 
 def load(folder: Path) -> list[list[Event]]:
@@ -189,26 +198,38 @@ def summary(found: Iterable[Event]) -> Summary:
 
 
 def chrome(groups: Sequence[Sequence[Event]]) -> dict[str, Any]:
-    """Return the events in Chrome's trace format: a process per group, a thread per carrier."""
+    """Return the events in Chrome's trace format: a process per group, a thread per carrier.
+
+    A WorkSteal lasts as long as the step that was stolen.
+    """
     shown: list[dict[str, Any]] = []
     for number, found in enumerate(groups):
-        carriers = sorted({event.carrier for event in found if event.carrier is not None})
-        named: dict[int | None, tuple[int, str]] = {None: (0, "outside")}
-        named |= {c: (c + 1, f"carrier-{c}") for c in carriers}
+        names = {event.carrier: event.carrier_name for event in found if event.carrier is not None}
+        named: dict[int | None, tuple[int, str]] = {None: (0, OUTSIDE)}
+        named |= {carrier: (carrier + 1, name) for carrier, name in sorted(names.items())}
         shown.append({"ph": "M", "pid": number, "name": "process_name",
                       "args": {"name": f"carrier group {number}"}})  # fmt: skip
         for tid, name in named.values():
             shown.append({"ph": "M", "pid": number, "tid": tid, "name": "thread_name",
                           "args": {"name": name}})  # fmt: skip
+        steals: dict[int | None, dict[str, Any]] = {}
         for event in found:
-            tid, _ = named[event.carrier]
-            is_span = event.name in ("TaskRun", "TaskRuns", "Park")
-            when = (
-                {"ph": "X", "dur": event.duration_ns / 1000} if is_span else {"ph": "i", "s": "t"}
-            )
-            shown.append({
-                "pid": number, "tid": tid, "ts": event.begin_ns / 1000, "name": event.name,
-                "cat": event.action, "args": {"action": event.action, "task": f"{event.task:#x}",
-                                              **event.details}, **when,
-            })  # fmt: skip
+            one = _shown(event)
+            shown.append({"pid": number, "tid": named[event.carrier][0], **one})
+            if event.name == "WorkSteal":
+                steals[event.carrier] = shown[-1]
+            elif event.name == "TaskRun" and event.carrier in steals:
+                steal = steals.pop(event.carrier)
+                steal |= {"ph": "X", "dur": one["ts"] + one["dur"] - steal["ts"]}
     return {"traceEvents": shown, "displayTimeUnit": "ns"}
+
+
+def _shown(event: Event) -> dict[str, Any]:
+    """Return an event as Chrome's format has it, without its track."""
+    is_span = event.name in ("TaskRun", "TaskRuns", "Park")
+    when = {"ph": "X", "dur": event.duration_ns / 1000} if is_span else {"ph": "i", "s": "t"}
+    what = {"action": event.action, "task": f"{event.task:#x}", "task_name": event.task_name}
+    return {
+        "ts": event.begin_ns / 1000, "name": event.name, "cat": event.action,
+        "args": {**what, **event.details}, **when,
+    }  # fmt: skip

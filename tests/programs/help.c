@@ -178,7 +178,7 @@ static void live(uint64_t *random)
 	for (uint32_t index = 0; index < now.carriers; index++) {
 		wp_carrier_counts counts = wp_group_counts(group, index);
 
-		stolen += counts.directed + counts.probed;
+		stolen += counts.directed + counts.probed + counts.recheck;
 	}
 	if (wp_group_close(group, WP_FOREVER, false, NULL, NULL) != WP_OK)
 		fail("the close does not end");

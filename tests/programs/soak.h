@@ -70,7 +70,7 @@ static void check_carrier(wp_worker *one)
 
 static void check(void)
 {
-	uint64_t fates[FATES] = {0}, runs = 0, done = 0;
+	uint64_t fates[FATES] = {0}, runs = 0, done = 0, searches = 0, ends = 0;
 	uint32_t count = wp_load_relaxed(&taken) < TASKS ? wp_load_relaxed(&taken) : TASKS;
 
 	for (uint32_t index = 0; index < now.carriers; index++) {
@@ -82,7 +82,9 @@ static void check(void)
 		    !wp_idleset_is_empty(&domain->idle, domain->count))
 			fail("the token is taken, or somebody idle");
 		runs += counts.runs;
-		stolen += counts.directed + counts.probed;
+		stolen += counts.directed + counts.probed + counts.recheck;
+		ends += counts.directed + counts.fruitless + wp__count_read(&domain->counts.no_idle);
+		searches += wp__count_read(&domain->counts.started);
 	}
 	for (uint32_t k = 0; k < count; k++) {
 		fates[wp_load_relaxed(&works[k].fate)]++;
@@ -94,6 +96,8 @@ static void check(void)
 	if (fates[ENDED] + fates[BACK] != wp_load_relaxed(&accepted) ||
 	    runs != wp_load_relaxed(&steps))
 		fail("tasks or runs do not balance");
+	if (searches != ends || (!now.stealing && searches != 0))
+		fail("searches do not balance");
 	if (fates[ENDED] != done + wp_load_relaxed(&endings))
 		fail("a task has ended, and nobody was told");
 	if (fates[BACK] != 0 && !now.cancels && now.patience_ns < 0)

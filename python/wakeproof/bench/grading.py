@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median, quantiles
 
 from wakeproof.bench.rows import KOPS, US, Row
@@ -16,18 +16,22 @@ PER_UNIT = {US: 1e3}  # ns in a unit of time
 class Samples:
     """What one row of the program printed.
 
-    `ns` per operation, per side, one per round; `counts` likewise (system calls per hand-off).
-    `disturbed` samples were preempted each time they were tried.
+    `ns` per operation, per side, one per round; `counts` likewise, by what was counted.
+    `disturbed` samples were preempted each time they were tried; `missing` says why a side is.
     """
 
     ns: dict[str, list[float]]
-    counts: dict[str, list[float]]
+    counts: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     disturbed: int = 0
+    missing: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Result:
-    """One line of the table; `not_run` says what to install, and then nothing else is set."""
+    """One line of the table; `not_run` says what to install, and then nothing else is set.
+
+    `ratio` of a counted row is ours alone.
+    """
 
     row: Row
     not_run: str = ""
@@ -39,27 +43,26 @@ class Result:
     rounds: int = 0
     disturbed: int = 0
     verdict: str = ""
-    counts: tuple[float, float] | None = None
 
 
 def grade(row: Row, samples: Samples) -> Result:
     """Return the medians in the row's unit, the median ratio with its quartiles, the verdict.
 
-    A goal inside the quartiles is a tie: this run cannot tell.
+    A counted row is judged by its own number.  A goal inside the quartiles is a tie: this run
+    cannot tell.
     """
-    ours, peer = samples.ns[row.ours], samples.ns[row.peer]
-    pairs = list(zip(ours, peer, strict=True))
-    ratios = [peer / ours if row.is_rate else ours / peer for ours, peer in pairs]
+    measured = samples.counts[row.count] if row.count else samples.ns
+    ours, peer = measured[row.ours], measured[row.peer]
+    ratios = ours if row.count else [
+        peer / ours if row.is_rate else ours / peer for ours, peer in zip(ours, peer, strict=True)
+    ]  # fmt: skip
     low, middle, high = (
         quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     )
-    counts = None
-    if samples.counts:
-        counts = (median(samples.counts[row.ours]), median(samples.counts[row.peer]))
     return Result(
         row, ours=_in_unit(row, median(ours)), peer=_in_unit(row, median(peer)), ratio=middle,
         low=low, high=high, rounds=len(ratios), disturbed=samples.disturbed,
-        verdict=_verdict(row, low, middle, high), counts=counts,
+        verdict=_verdict(row, low, middle, high),
     )  # fmt: skip
 
 
@@ -72,6 +75,8 @@ def _verdict(row: Row, low: float, middle: float, high: float) -> str:
 
 
 def _in_unit(row: Row, ns: float) -> float:
+    if row.count:
+        return ns
     if row.unit == KOPS:
         return 1e6 / ns
     return 1e3 / ns if row.is_rate else ns / PER_UNIT.get(row.unit, 1)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wakeproof import paths, report
+from wakeproof.bench import peers
 from wakeproof.bench import program as building
 from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
 from wakeproof.bench.program import Program
@@ -29,9 +30,11 @@ ROUNDS_LEAST, ROUNDS_MOST = 8, 96  # the program goes through 8 code placements 
 SIDES = 4  # of a row, for the number of rounds
 TRIES = 8  # of a preempted slice
 SLICE_MS = {  # blocking: a round trip takes microseconds; many tasks at once
-    "parker": 10.0, "group_tasks": 20.0, "group_unpark": 10.0,
+    "parker": 10.0, "pingpong_asleep": 10.0, "group_tasks": 60.0, "group_unpark": 10.0,
+    "memory": 160.0, "balanced": 5.0, "hot_carrier": 100.0,
 }  # fmt: skip
 SLICE_MS_ELSE = 2.0
+PEERS_SLICE_MS, PEERS_ROUNDS = 20.0, 4  # of ours; the others do peers.OPERATIONS
 HARNESS_SLICE_S = 0.05  # a process per sample; preempted as often as the loop beside it
 EXPLORE_LEAST, EXPLORE_SLICE_S, ADDS_AGAIN = 3, 0.15, 8
 LONG = "program long\n" + ("thread\n" + "  add x 1 relaxed\n" * 3) * 4  # 369,600
@@ -87,7 +90,7 @@ def bench(
         for name in dict.fromkeys(row.program for row in rows):
             progress(name)
             samples = _measure(children, program, name, seconds, cpus)
-            found = [judge(row, samples, program.no_peer) for row in rows if row.program == name]
+            found = [judge(row, samples) for row in rows if row.program == name]
             paths.write_atomically(folder / f"{name}.json", report.to_json([samples, found]))
             results += found
     ended = BenchReport(tuple(results), platform.machine(), compiler, cpus)
@@ -110,10 +113,10 @@ def select(regex: str | None) -> list[Row]:
     return rows
 
 
-def judge(row: Row, samples: Samples, no_peer: str) -> Result:
+def judge(row: Row, samples: Samples) -> Result:
     """Grade a row, or say why it was not run."""
     if row.peer not in samples.ns and row.needs:
-        return Result(row, not_run=no_peer or f"not run: install {row.needs}")
+        return Result(row, not_run=samples.missing.get(row.peer, f"not run: install {row.needs}"))
     return grade(row, samples)
 
 
@@ -124,9 +127,12 @@ def _measure(
         return _measure_harness(children, program, seconds, cpus)
     if name == "explore":
         return _measure_explore(children, seconds)
+    if name in peers.OPERATIONS:
+        return _measure_peers(children, program, name, cpus)
     slice_ms = SLICE_MS.get(name, SLICE_MS_ELSE)
     rounds = _rounds(seconds * 1e3 / slice_ms / SIDES)
-    return _run(children, program.path, name, rounds, slice_ms, TRIES, cpus)
+    samples = _run(children, program.path, name, rounds, slice_ms, TRIES, cpus)
+    return replace(samples, missing={"moodycamel": program.no_peer} if program.no_peer else {})
 
 
 def _rounds(wanted: float) -> int:
@@ -140,7 +146,7 @@ def _run(
 ) -> Samples:  # fmt: skip
     numbers = [str(n) for n in (rounds, slice_ms, tries, *cpus)]
     found = _json(children, [str(program), name, *numbers])
-    return Samples(found["samples"], found.get("counts", {}), found["disturbed"])
+    return Samples(found["samples"], found["counts"], found["disturbed"])
 
 
 def _measure_harness(
@@ -158,7 +164,23 @@ def _measure_harness(
         bare = _run(children, program.path, "bare", 1, HARNESS_SLICE_S * 1e3, 1, cpus[:2])
         for side in ("sweep", "block"):
             ns[side] += bare.ns[side]
-    return Samples(ns, {})
+    return Samples(ns)
+
+
+def _measure_peers(
+    children: Children, program: Program, name: str, cpus: tuple[int, ...]
+) -> Samples:
+    """Let our program's row and the other schedulers take turns, a process each."""
+    built, missing = peers.build(children)
+    ns: dict[str, list[float]] = {}
+    for _ in range(PEERS_ROUNDS):
+        ours = _run(children, program.path, name, 1, PEERS_SLICE_MS, TRIES, cpus).ns
+        for side, path in built.items():
+            command = [str(path), name, str(peers.OPERATIONS[name]), *map(str, cpus)]
+            ours[side] = [float(_json(children, command))]
+        for side, found in ours.items():
+            ns.setdefault(side, []).extend(found)
+    return Samples(ns, missing=missing)
 
 
 def _measure_explore(children: Children, seconds: float) -> Samples:
@@ -190,13 +212,12 @@ def _measure_explore(children: Children, seconds: float) -> Samples:
             ns[side].append(sum(result.cpu_seconds for result in results) * 1e9 / every)
         ns["50k"].append(1e9 / 50_000)
         ns["20k"].append(1e9 / 20_000)
-    return Samples(ns, {})
+    return Samples(ns)
 
 
-def _json(children: Children, command: list[str]) -> dict[str, Any]:
+def _json(children: Children, command: list[str]) -> Any:
     ended = children.run(command, timeout_s=TIMEOUT_S)
     if ended.code != 0 or ended.timed_out:
         raise JudgeError(f"{Path(command[0]).name} {command[1]} failed ({ended.code}): "
                          f"{ended.output.strip()[-500:]}")  # fmt: skip
-    found: dict[str, Any] = json.loads(ended.output)
-    return found
+    return json.loads(ended.output)

@@ -20,13 +20,13 @@ PEER_HEADER = "concurrentqueue/concurrentqueue.h"
 PEER_PACKAGE = "libconcurrentqueue-dev"
 SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
 EXPLORED = "explored.c"  # belongs to the explorer's
-KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c",
-          "carrier.c", "search.c", "home.c", "worker.c", "trace.c", "group.c")  # fmt: skip
+KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "search.c",
+          "home.c", "counts.c", "worker.c", "trace.c", "group.c")  # fmt: skip
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
 # prefetcher its loads share, which moved one side of a flow by a third and left the other alone.
 FLAGS = ["-O2", "-falign-functions=256", "-pthread"]
-LINK = ["-pthread", "-Wl,--wrap=syscall"]  # bench/parker.c counts
+LINK = ["-pthread", "-Wl,--wrap=syscall", "-Wl,--wrap=sched_yield"]  # bench/calls.c counts
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def build(children: Children) -> Program:
     files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
     files += [kernel / name for name in KERNEL]
     version = children.run([cc[0], "--version"], timeout_s=60).output
-    key = _digest([version, no_peer, *cc, *cxx], [*here.iterdir(), *kernel.glob("*.[ch]")])
+    key = digest([version, no_peer, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.glob("*.[ch]")])
     made = paths.cache() / "bench" / f"program-{key}"
     if no_peer:
         _make(children, made, [*cc, *map(str, files), *LINK])
@@ -85,7 +85,8 @@ def _why_no_peer(children: Children, cxx: list[str]) -> str:
     return "" if found.code == 0 else f"not run: install {PEER_PACKAGE}"
 
 
-def _digest(words: list[str], files: list[Path]) -> str:
+def digest(words: list[str], files: list[Path]) -> str:
+    """Return a name for what is built of these."""
     digest = hashlib.sha256()
     for word in words:
         digest.update(word.encode() + b"\0")

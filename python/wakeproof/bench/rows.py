@@ -6,19 +6,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NS, US, MOPS, KOPS = "ns", "us", "Mops/s", "k/s"
+CALLS, STEPS, PERCENT, BYTES, WAKES = "calls", "steps", "%", "bytes", "wakes"
 
 LOCKED = (
     "the one locked instruction of a push (Q2): 'ring + one exchange' is the floor of any queue "
     "into which others may push meanwhile; without the lock the same code meets the goal, and "
     "loses tasks (twin mpsc_split_reserve)"
 )
+ASLEEP = "the machine's wake of a sleeping CPU; the kernel's part is the wakes and waits counted"
+AWAKE = "two lines that travel and the turn of the task that keeps each carrier awake"
 FENCED = "its two locked instructions: the push ([Q2]) and fence [S]"
 LAST_NODE = (
     "pushes are the same instructions; what differs is how a consumer that has caught up takes the "
     "last node ([Q7] and what comes with it in kernel/mpsc.h)"
 )
 SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
-CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress"}
+CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress",
+            "pingpong": "carrier", "recheck": "search", "load": "search", "burst": "search",
+            "hot": "search", "balanced": "search"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -26,8 +31,10 @@ class Row:
     """One line of the table.
 
     `program` is the row of the bench program (or ``harness``), `ours` and `peer` are its sides.
-    The ratio is ours/peer: of times with `at_most`, of rates with `at_least`.  A row without a goal
-    is shown, not judged.  `why` says what limits it, and is printed where the goal is missed.
+    The ratio is ours/peer: of times with `at_most`, of rates with `at_least`.  With `count` it is
+    no time that is shown, but what the program counted under that name, and `at_most` is a number.
+    A row without a goal is shown, not judged.  `why` says what limits it, and is printed where the
+    goal is missed.
     """
 
     name: str
@@ -40,6 +47,7 @@ class Row:
     at_least: float | None = None
     needs: str = ""
     why: str = ""
+    count: str = ""
 
     @property
     def concept(self) -> str:
@@ -55,7 +63,7 @@ class Row:
     def goal(self) -> str:
         """Return the goal as the table shows it."""
         if self.at_most is not None:
-            return f"<= {self.at_most:g}x"
+            return f"<= {self.at_most:g}" + ("" if self.count else "x")
         return f">= {self.at_least:g}x" if self.at_least is not None else "-"
 
 
@@ -66,6 +74,54 @@ def _flow(name: str, program: str, *, judged: bool = True) -> list[Row]:
         Row(name, program, "ours", "moodycamel", "moodycamel", MOPS,
             at_least=2.0 if judged else None, needs="libconcurrentqueue-dev"),
     ]  # fmt: skip
+
+
+def _counted(
+    name: str, program: str, side: str, count: str, unit: str, at_most: float | None = None,
+    *, peer: str = "", against: str = "",
+) -> Row:  # fmt: skip
+    return Row(name, program, side, peer or side, against, unit, at_most=at_most, count=count)
+
+
+def _recheck(carriers: int) -> list[Row]:
+    program, load = f"recheck_{carriers}", f"load_{carriers}"
+    return [
+        Row(f"park among {carriers} carriers, simulated", program, "ours", "shipped",
+            "twin search_shipped"),
+        _counted("- its looks, per sibling", program, "ours", "sibling", NS, 10.0),
+        Row("- wait of a task, half load", load, "ours", "shipped", "twin search_shipped", US),
+        _counted("- useless wakes per park", load, "ours", "useless", WAKES, peer="shipped",
+                 against="twin search_shipped"),
+    ]  # fmt: skip
+
+
+def _searchers(carriers: int) -> list[Row]:
+    victims, twin = carriers // 4, "twin search_shipped"
+    burst, hot = f"burst_{carriers}", f"hot_{carriers}"
+    rows = []
+    for program, name in ((burst, f"last of {victims} victims helped"),
+                          (hot, f"p99 wait, {victims} hot carriers")):  # fmt: skip
+        for side, many in (("two", 2), ("half", carriers // 2)):
+            rows += [
+                Row(f"{name}, {many} searchers", program, side, "one", "1 searcher", US),
+                _counted("- useless wakes per task", program, side, "useless", WAKES, peer="one",
+                         against="1 searcher"),
+            ]  # fmt: skip
+    return [
+        *rows, Row("- the same, 1 searcher", hot, "one", "shipped", twin, US),
+        _counted(f"tasks of {victims} victims left for ever", burst, "one", "lost", PERCENT, 0.0,
+                 peer="shipped", against=twin),
+    ]  # fmt: skip
+
+
+def _peers(name: str, program: str, unit: str = NS, *, pool: bool = True) -> list[Row]:
+    found = [
+        Row(name, program, "ours", "go", "Go", unit, needs="Go"),
+        Row("- the same", program, "ours", "tokio", "tokio", unit, needs="cargo"),
+    ]
+    if pool:
+        found.append(Row("- the same", program, "ours", "pool", "plain thread pool", unit))
+    return found
 
 
 ROWS = (
@@ -90,6 +146,25 @@ ROWS = (
     Row("- asymmetric, consumer on another CPU", "submit_awake", "asymmetric", "plain",
         "push alone"),
     Row("parker ping-pong, round trip", "parker", "ours", "futex", "bare futex", US, at_most=1.05),
+    _counted("- system calls per hand-off", "parker", "ours", "calls", CALLS, peer="futex",
+             against="bare futex"),
+    Row("ping-pong of two carriers, asleep", "pingpong_asleep", "ours", "futex", "bare futex", US,
+        at_most=1.05, why=ASLEEP),
+    _counted("- futex wakes per hand-off", "pingpong_asleep", "ours", "wakes", CALLS, 1.0,
+             peer="futex", against="bare futex"),
+    _counted("- futex waits per hand-off", "pingpong_asleep", "ours", "waits", CALLS,
+             peer="futex", against="bare futex"),
+    _counted("- steps on the other's carrier", "pingpong_asleep", "ours", "strays", STEPS, 0.0),
+    Row("- with stealing on, tasks pinned", "pingpong_asleep", "pinned", "futex", "bare futex", US),
+    _counted("- futex wakes per hand-off", "pingpong_asleep", "pinned", "wakes", CALLS, 1.0),
+    Row("- with stealing on", "pingpong_asleep", "stealing", "futex", "bare futex", US),
+    _counted("- steps on the other's carrier", "pingpong_asleep", "stealing", "strays", STEPS),
+    Row("ping-pong of two carriers, awake", "pingpong_awake", "ours", "350ns", "350 ns",
+        at_most=1.0, why=AWAKE),
+    _counted("- system calls per hand-off", "pingpong_awake", "ours", "calls", CALLS, 0.0),
+    _counted("- steps on the other's carrier", "pingpong_awake", "ours", "strays", STEPS, 0.0),
+    Row("- with stealing on, tasks pinned", "pingpong_awake", "pinned", "350ns", "350 ns"),
+    Row("- limit", "pingpong_awake", "ours", "spinning", "two spinning threads"),
     Row("submit to an awake carrier", "group_submit", "alone", "12ns", "12 ns", at_most=1.0,
         why=FENCED),
     Row("- the same", "group_submit", "alone", "fenced", "push + fence"),
@@ -97,8 +172,23 @@ ROWS = (
         at_most=1.3),
     Row("tasks at once, start to end, 2 carriers", "group_tasks", "ours", "100ns",
         "100 ns each", at_most=1.0),
+    Row("- the same by the clock", "group_tasks", "clock", "100ns", "100 ns each", at_most=1.0),
     Row("unpark of 4,096 tasks and their runs", "group_unpark", "ours", "150ns", "150 ns each",
         at_most=1.0),
+    Row("start and park of a million tasks", "memory", "ours", "300ns", "300 ns each", at_most=1.0),
+    _counted("- memory of a parked task", "memory", "ours", "bytes", BYTES, 160.0),
+    Row("same work on both carriers, stealing", "balanced", "on", "off", "stealing off",
+        at_most=1.02),
+    _counted("- tasks stolen", "balanced", "on", "stolen", PERCENT, 1.0),
+    Row("all work to one of two carriers: p99", "hot_carrier", "on", "off", "stealing off", US,
+        at_most=1.0),
+    _counted("- tasks stolen", "hot_carrier", "on", "stolen", PERCENT),
+    *_recheck(2), *_recheck(16), *_recheck(64), *_recheck(256),
+    *_searchers(16), *_searchers(64),
+    *_peers("two tasks resume each other", "peers_near", pool=False),
+    *_peers("- each on a thread of its own", "peers_far", US),
+    *_peers("tasks at once, CPU time", "peers_tasks"),
+    *_peers("resume of 4,096 tasks, CPU time", "peers_wake"),
     Row("queue ends on a line each, 1 producer", "layout_queue", "ours", "packed", "on one line",
         MOPS, at_least=1.0),
     Row("token and idle words on a line each", "layout_token", "ours", "packed", "on one line",

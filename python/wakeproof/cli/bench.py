@@ -18,7 +18,8 @@ STYLES = {MET: "green", TIE: "yellow", SHORT: "bold red", SHOWN: "dim"}
 LEGEND = """\
 ratio: ours/peer, of times (<=) or of rates (>=); median over rounds in which the sides took turns.
 A slice of milliseconds that was preempted is measured again. Rows without a goal explain the one
-above. Nanoseconds differ between machines and hours by up to 3x; compare ratios."""
+above; rows without a ratio count something. Nanoseconds differ between machines and hours by up to
+3x; compare ratios."""
 
 
 def bench(
@@ -34,7 +35,7 @@ def bench(
 
     Examples:
 
-      wakeproof bench                      every row, about half a minute
+      wakeproof bench                      every row, about two minutes
 
       wakeproof bench -t parker            one of them
 
@@ -68,11 +69,6 @@ def show(screen: Console, found: BenchReport) -> None:
     for result in found.results:
         if result.verdict == SHORT and result.row.why:
             screen.print(f"{result.row.name}: {result.row.why}", markup=False, soft_wrap=True)
-        if result.counts:
-            screen.print(
-                f"{result.row.name}: system calls per hand-off {result.counts[0]:.2f}, "
-                f"{result.row.against} {result.counts[1]:.2f}", markup=False,
-            )  # fmt: skip
     screen.print(LEGEND, markup=False)
     cpus = ",".join(map(str, found.cpus))
     screen.print(f"\n{found.summary} ({found.machine}, CPUs {cpus}, {found.compiler})",
@@ -88,5 +84,10 @@ def cells(result: Result) -> list[object]:
         return [row.name, "", row.against, "", row.unit, "", "", row.goal, skipped]
     spread = f"{result.low:.2f} - {result.high:.2f}"
     verdict = Text("" if result.verdict == SHOWN else result.verdict, style=STYLES[result.verdict])
+    if row.count:
+        spread = f"{result.low:.4g} - {result.high:.4g}"
+        peer = "" if row.peer == row.ours else f"{result.peer:.4g}"
+        return [row.name, f"{result.ours:.4g}", row.against, peer, row.unit, "", spread, row.goal,
+                verdict]  # fmt: skip
     return [row.name, f"{result.ours:.1f}", row.against, f"{result.peer:.1f}", row.unit,
             f"{result.ratio:.2f}", spread, row.goal, verdict]  # fmt: skip

@@ -8,29 +8,29 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wakeproof import errors, report
+from wakeproof import errors, paths, report
+
+if TYPE_CHECKING:
+    from wakeproof.trace import Summary
 
 DEMO = """
 import time
 from wakeproof import CarrierGroup
 
-def work(seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
-
-with CarrierGroup(2, work_stealing=True) as group:
-    for _ in range(20):
-        for task in [group[0].submit(time.sleep, 0.002) for _ in range(4)]:
+with CarrierGroup(4, work_stealing=True) as group:
+    for burst in range(3):
+        tasks = [group[burst].submit(time.sleep, 0.001 * (1 + n % 4)) for n in range(12)]
+        for task in tasks:
             task.result()
-        group[1].submit(work, 0.0005).result()
+        time.sleep(0.005)
 """
-"""All work goes to one carrier; its sibling steals."""
+"""All work of a burst goes to one carrier; its siblings steal."""
 
 
 def trace(
@@ -45,11 +45,12 @@ def trace(
     """Run a script, and write what the carriers of its groups did.
 
     The file opens in ui.perfetto.dev and chrome://tracing: a track for each carrier with its steps,
-    sleeps, steals. A group is traced when it is closed.
+    sleeps, steals. A group is traced when it is closed. If the script fails, the trace is written
+    all the same, and then the exit code is 2.
 
     Examples:
 
-      wakeproof trace                        a demo: one carrier has all the work, the other steals
+      wakeproof trace                        a demo: one carrier has all the work, others steal
 
       wakeproof trace script.py              your own
 
@@ -61,16 +62,18 @@ def trace(
     with tempfile.TemporaryDirectory(prefix="wakeproof-trace-") as folder:
         ended = subprocess.run(command, env={**os.environ, events.FOLDER: folder}, check=False)
         groups = events.load(Path(folder))
+    if groups:
+        paths.write_atomically(out, json.dumps(events.chrome(groups)))
+        _show(out, [events.summary(found) for found in groups], as_json=as_json)
     if ended.returncode:
         raise errors.UsageError(
             f"{' '.join(script or ['the demo'])} ended with exit code {ended.returncode}"
         )
-    summaries = [events.summary(found) for found in groups]
-    if not summaries:
+    if not groups:
         raise errors.UsageError("no carrier group was closed, so there is nothing to show")
-    part = out.with_name(out.name + ".part")
-    part.write_text(json.dumps(events.chrome(groups)), encoding="utf-8")
-    part.replace(out)
+
+
+def _show(out: Path, summaries: Sequence[Summary], *, as_json: bool) -> None:
     if as_json:
         print(report.to_json({"file": str(out), "groups": summaries}))
         return

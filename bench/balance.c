@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * balance.c - what stealing costs where both carriers have the same to do, and what it brings where
+ * one of them has everything.
+ *
+ * balanced: 32 tasks on each carrier yield after half a microsecond of work, equally often.
+ * hot_carrier: bursts of 256 tasks of about 10 us from outside, all to carrier 0; what is measured
+ * is the time from a task's start to its end, of 99 in 100 in each burst; of the bursts, the middle
+ * one. */
+#include <stdlib.h>
+
+#include "carriers.h"
+
+enum { EACH = 32, BURST = 256, BURSTS = 33, SHORT_WORK = 400, LONG_WORK = 8000 };
+
+typedef struct job {
+	_Alignas(WP_LINE) wp_task task;
+	uint64_t steps;
+	double started_ns, latency_ns;
+} job;
+
+static job jobs[2 * EACH], burst[BURST];
+static double stolen;
+
+/* Multiplications, each of which waits for the last one: about 1.2 ns. */
+static void work(uint32_t many)
+{
+	uint64_t x = many;
+
+	for (uint32_t k = 0; k < many; k++) {
+		x = x * x + k;
+		__asm__ __volatile__("" : "+r"(x)); /* not to be computed beforehand */
+	}
+}
+
+static enum wp_step work_and_yield(wp_task *task)
+{
+	job *self = (job *)(void *)task;
+
+	work(SHORT_WORK);
+	return --self->steps == 0 ? WP_STEP_DONE : WP_STEP_YIELD;
+}
+
+/* Of both carriers: steps, and how many of them were stolen; since the last call. */
+static void count_stolen(wp_group *group)
+{
+	static uint64_t runs_before[2], thefts_before[2];
+	uint64_t runs = 0, thefts = 0;
+	int which = group == carriers_of_two(true);
+
+	for (uint32_t index = 0; index < 2; index++) {
+		wp_carrier_counts counts = wp_group_counts(group, index);
+
+		runs += counts.runs;
+		thefts += counts.directed + counts.probed + counts.recheck;
+	}
+	stolen =
+		100 * (double)(thefts - thefts_before[which]) / (double)(runs - runs_before[which]);
+	runs_before[which] = runs;
+	thefts_before[which] = thefts;
+}
+
+static double balanced(bool stealing, uint64_t ops)
+{
+	wp_group *group = carriers_of_two(stealing);
+	uint64_t steps = (ops + 2 * EACH - 1) / (2 * EACH);
+	long before = carriers_preemptions(group);
+	double start, ns;
+
+	count_stolen(group);
+	wp_init(&carriers_ended, 0);
+	start = bench_clock_ns();
+	for (uint32_t k = 0; k < 2 * EACH; k++) {
+		jobs[k].steps = steps;
+		wp_task_init(&jobs[k].task, work_and_yield, NULL);
+		jobs[k].task.ended = carriers_count_end;
+		carriers_start(group, k % 2, &jobs[k].task);
+	}
+	carriers_await(&carriers_ended, 2 * EACH);
+	ns = bench_clock_ns() - start;
+	count_stolen(group);
+	bench_disturb(carriers_preemptions(group) - before);
+	return ns * (double)ops / (double)(steps * 2 * EACH);
+}
+
+static enum wp_step work_long(wp_task *task)
+{
+	job *self = (job *)(void *)task;
+
+	work(LONG_WORK);
+	self->latency_ns = bench_clock_ns() - self->started_ns;
+	return WP_STEP_DONE;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double burst_p99(wp_group *group)
+{
+	double latencies[BURST];
+
+	wp_init(&carriers_ended, 0);
+	for (uint32_t k = 0; k < BURST; k++) {
+		burst[k].started_ns = bench_clock_ns();
+		wp_task_init(&burst[k].task, work_long, NULL);
+		burst[k].task.ended = carriers_count_end;
+		carriers_start(group, 0, &burst[k].task);
+	}
+	carriers_await(&carriers_ended, BURST);
+	for (uint32_t k = 0; k < BURST; k++)
+		latencies[k] = burst[k].latency_ns;
+	qsort(latencies, BURST, sizeof(*latencies), by_size);
+	return latencies[(BURST * 99 - 1) / 100];
+}
+
+/* `ops` tasks, or as many as BURSTS have. */
+static double hot(bool stealing, uint64_t ops)
+{
+	double p99s[BURSTS];
+	wp_group *group = carriers_of_two(stealing);
+	uint64_t bursts = ops / BURST < BURSTS ? ops / BURST + 1 : BURSTS;
+	long before = carriers_preemptions(group);
+
+	count_stolen(group);
+	for (uint64_t k = 0; k < bursts; k++)
+		p99s[k] = burst_p99(group);
+	count_stolen(group);
+	bench_disturb(carriers_preemptions(group) - before);
+	qsort(p99s, bursts, sizeof(*p99s), by_size);
+	return p99s[bursts / 2] * (double)ops;
+}
+
+static double balanced_off(uint64_t ops)
+{
+	return balanced(false, ops);
+}
+
+static double balanced_on(uint64_t ops)
+{
+	return balanced(true, ops);
+}
+
+static double hot_off(uint64_t ops)
+{
+	return hot(false, ops);
+}
+
+static double hot_on(uint64_t ops)
+{
+	return hot(true, ops);
+}
+
+static double stolen_percent(void)
+{
+	return stolen;
+}
+
+const bench_row bench_balance[] = {
+	{.name = "balanced",
+	 .sides = {{"off", balanced_off}, {"on", balanced_on}},
+	 .counts = {{"stolen", stolen_percent}}},
+	{.name = "hot_carrier",
+	 .sides = {{"off", hot_off}, {"on", hot_on}},
+	 .counts = {{"stolen", stolen_percent}}},
+	{.name = NULL},
+};

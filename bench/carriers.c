@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * carriers.c - the groups of carriers.h. */
+#define _GNU_SOURCE
+#include "carriers.h"
+
+#include <time.h>
+
+#include "error.h"
+#include "futex.h"
+
+wp_atomic(uint32_t) carriers_ended;
+
+static void bind(void *arg, uint32_t index)
+{
+	(void)arg;
+	bench_pin((int)index); /* or they would share the CPU of who made them */
+}
+
+wp_group *carriers_of_two(bool stealing)
+{
+	static wp_group *made[2];
+	wp_group_config config = {
+		.carriers = 2, .yield_us = 50, .work_stealing = stealing, .bind = bind};
+
+	if (made[stealing] == NULL && wp_group_new(&made[stealing], &config) != WP_OK)
+		bench_fail("no memory, or no threads");
+	return made[stealing];
+}
+
+void carriers_count(wp_atomic(uint32_t) *count)
+{
+	wp_fetch_add_release(count, 1);
+	wp_futex_wake(count, 1);
+}
+
+void carriers_count_end(wp_task *task)
+{
+	(void)task;
+	carriers_count(&carriers_ended);
+}
+
+void carriers_await(wp_atomic(uint32_t) *count, uint32_t many)
+{
+	uint32_t seen;
+
+	while ((seen = wp_load_acquire(count)) < many)
+		wp_futex_wait(count, seen, WP_FOREVER);
+}
+
+void carriers_start(wp_group *group, uint32_t index, wp_task *task)
+{
+	if (wp_group_start(group, index, task) != WP_OK)
+		bench_fail("a start was refused");
+}
+
+double carriers_process_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static wp_atomic(uint32_t) asked;
+static wp_atomic(long) preemptions;
+
+static enum wp_step ask(wp_task *task)
+{
+	(void)task;
+	wp_fetch_add_relaxed(&preemptions, bench_preemptions());
+	carriers_count(&asked);
+	return WP_STEP_DONE;
+}
+
+long carriers_preemptions(wp_group *group)
+{
+	static wp_task tasks[2];
+
+	wp_init(&asked, 0);
+	wp_init(&preemptions, 0);
+	for (uint32_t index = 0; index < 2; index++) {
+		wp_task_init(&tasks[index], ask, NULL);
+		tasks[index].is_pinned = true;
+		carriers_start(group, index, &tasks[index]);
+	}
+	carriers_await(&asked, 2);
+	while (!wp_task_is_done(&tasks[0]) || !wp_task_is_done(&tasks[1]))
+		wp_yield();
+	return wp_load_relaxed(&preemptions);
+}

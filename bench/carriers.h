@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * carriers.h - groups of two carriers, a CPU each, for the rows that run real ones. */
+#ifndef WP_BENCH_CARRIERS_H
+#define WP_BENCH_CARRIERS_H
+
+#include "bench.h"
+#include "group.h"
+
+/* Two carriers that sleep while no row uses them; made at the first call. */
+wp_group *carriers_of_two(bool stealing);
+
+/* How often somebody else took their CPUs, so far: asked from each of them. [carriers sleep] */
+long carriers_preemptions(wp_group *group);
+
+/* What an `ended` callback counts in, and how the program's own thread waits for it, asleep: the
+ * carriers have the CPUs. */
+extern wp_atomic(uint32_t) carriers_ended;
+void carriers_count_end(wp_task *task);
+void carriers_count(wp_atomic(uint32_t) *count);
+void carriers_await(wp_atomic(uint32_t) *count, uint32_t many);
+
+/* Starts it, or the program fails. */
+void carriers_start(wp_group *group, uint32_t index, wp_task *task);
+
+/* CPU time of the process: of the carriers, whose wall clock others would share. */
+double carriers_process_ns(void);
+
+/* For peers.c. pingpong.c: two tasks that unpark each other, where stealing puts them, and each on
+ * its own carrier. group.c: CPU time of tasks at once, and of an unpark of 4,096. */
+double bench_near(uint64_t ops);
+double bench_far(uint64_t ops);
+double bench_tasks(uint64_t ops);
+double bench_wake(uint64_t ops);
+
+/* parker.c: two threads, a word each, store and FUTEX_WAKE, FUTEX_WAIT and clear. */
+double bench_bare_futex(uint64_t ops);
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The rows of bench/peers.c in Go: `peers ROW OPERATIONS CPU..` prints nanoseconds per
+// operation.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+const parked = 4096
+
+// cpu is the CPU time of the process in nanoseconds.
+func cpu() int64 {
+	var used syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
+		panic("getrusage")
+	}
+	return used.Utime.Nano() + used.Stime.Nano()
+}
+
+// alone gives the goroutine a thread of its own, and that a CPU of its own where there is one.
+func alone(index int) {
+	runtime.LockOSThread()
+	if len(os.Args) <= 3+index {
+		return
+	}
+	number, err := strconv.Atoi(os.Args[3+index])
+	if err != nil {
+		panic(err)
+	}
+	var set [16]uint64
+	set[number/64] |= 1 << (number % 64)
+	syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(set),
+		uintptr(unsafe.Pointer(&set)))
+}
+
+// turns hands a turn to and fro between two goroutines, each on a thread of its own if far.
+func turns(ops int, far bool) float64 {
+	there, back := make(chan struct{}), make(chan struct{})
+	ended := make(chan int64)
+	go func() {
+		if far {
+			alone(1)
+		}
+		for k := 0; k < ops; k++ {
+			<-there
+			back <- struct{}{}
+		}
+	}()
+	go func() {
+		if far {
+			alone(0)
+		}
+		start := time.Now()
+		for k := 0; k < ops; k++ {
+			there <- struct{}{}
+			<-back
+		}
+		ended <- int64(time.Since(start))
+	}()
+	return float64(<-ended) / float64(ops)
+}
+
+// tasks starts half of them from each of two goroutines; they end at once.
+func tasks(ops int) float64 {
+	var all sync.WaitGroup
+	all.Add(ops)
+	start := cpu()
+	for half := 0; half < 2; half++ {
+		go func() {
+			for k := 0; k < ops/2; k++ {
+				go all.Done()
+			}
+		}()
+	}
+	all.Wait()
+	return float64(cpu()-start) / float64(ops)
+}
+
+// wake resumes all parked goroutines, and again when all have run.
+func wake(ops int) float64 {
+	var ran atomic.Int64
+	round := make(chan struct{})
+	gates := make([]chan struct{}, parked)
+	for k := range gates {
+		gates[k] = make(chan struct{}, 1)
+		go func(gate chan struct{}) {
+			for range gate {
+				if ran.Add(1)%parked == 0 {
+					round <- struct{}{}
+				}
+			}
+		}(gates[k])
+	}
+	start := cpu()
+	for k := 0; k < ops/parked; k++ {
+		for _, gate := range gates {
+			gate <- struct{}{}
+		}
+		<-round
+	}
+	return float64(cpu()-start) / float64(ops/parked*parked)
+}
+
+func main() {
+	runtime.GOMAXPROCS(2)
+	ops, err := strconv.Atoi(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	ns := map[string]func() float64{
+		"peers_near":  func() float64 { return turns(ops, false) },
+		"peers_far":   func() float64 { return turns(ops, true) },
+		"peers_tasks": func() float64 { return tasks(ops) },
+		"peers_wake":  func() float64 { return wake(ops) },
+	}[os.Args[1]]
+	if os.Args[1] != "peers_tasks" { // once to warm up; these last long enough
+		ns()
+	}
+	fmt.Println(ns())
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The rows of bench/peers.c with tokio: `peers ROW OPERATIONS CPU..` prints nanoseconds
+//! per operation.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+
+const PARKED: usize = 4096;
+
+/// The CPU time of the process in nanoseconds.
+fn cpu() -> f64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let code = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut now) };
+    assert_eq!(code, 0);
+    now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
+}
+
+fn two_workers() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .unwrap()
+}
+
+async fn give_back(ops: usize, there: Arc<Notify>, back: Arc<Notify>) {
+    for _ in 0..ops {
+        there.notified().await;
+        back.notify_one();
+    }
+}
+
+async fn serve(ops: usize, there: Arc<Notify>, back: Arc<Notify>) -> f64 {
+    let start = Instant::now();
+    for _ in 0..ops {
+        there.notify_one();
+        back.notified().await;
+    }
+    start.elapsed().as_nanos() as f64
+}
+
+/// Two tasks of one runtime.
+fn near(ops: usize) -> f64 {
+    let (there, back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runtime = two_workers();
+    let other = runtime.spawn(give_back(ops, there.clone(), back.clone()));
+    let ns = runtime
+        .block_on(runtime.spawn(serve(ops, there, back)))
+        .unwrap();
+    runtime.block_on(other).unwrap();
+    ns / ops as f64
+}
+
+/// Gives this thread a CPU of its own, where there is one.
+fn pin(index: usize) {
+    let Some(cpu) = std::env::args().nth(3 + index) else {
+        return;
+    };
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu.parse().expect("CPU"), &mut set);
+        libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
+    }
+}
+
+/// Two threads with a runtime each.
+fn far(ops: usize) -> f64 {
+    let (there, back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let others = (there.clone(), back.clone());
+    let other = std::thread::spawn(move || {
+        pin(1);
+        let runtime = Builder::new_current_thread().build().unwrap();
+        runtime.block_on(give_back(ops, others.0, others.1));
+    });
+    pin(0);
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let ns = runtime.block_on(serve(ops, there, back));
+    other.join().unwrap();
+    ns / ops as f64
+}
+
+/// Half of them from each of two tasks; they end at once.
+fn tasks(ops: usize) -> f64 {
+    let runtime = two_workers();
+    let (left, all) = (Arc::new(AtomicUsize::new(ops)), Arc::new(Notify::new()));
+    let start = cpu();
+    for _ in 0..2 {
+        let (left, all) = (left.clone(), all.clone());
+        runtime.spawn(async move {
+            for _ in 0..ops / 2 {
+                let (left, all) = (left.clone(), all.clone());
+                tokio::spawn(async move {
+                    if left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                        all.notify_one();
+                    }
+                });
+            }
+        });
+    }
+    runtime.block_on(all.notified());
+    (cpu() - start) / ops as f64
+}
+
+/// All parked tasks are resumed, and again when all have run.
+fn wake(ops: usize) -> f64 {
+    let runtime = two_workers();
+    let (ran, round) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let gates: Vec<_> = (0..PARKED).map(|_| Arc::new(Notify::new())).collect();
+    for gate in &gates {
+        let (gate, ran, round) = (gate.clone(), ran.clone(), round.clone());
+        runtime.spawn(async move {
+            loop {
+                gate.notified().await;
+                if (ran.fetch_add(1, Ordering::AcqRel) + 1) % PARKED == 0 {
+                    round.notify_one();
+                }
+            }
+        });
+    }
+    let start = cpu();
+    for _ in 0..ops / PARKED {
+        for gate in &gates {
+            gate.notify_one();
+        }
+        runtime.block_on(round.notified());
+    }
+    let ns = cpu() - start;
+    runtime.shutdown_background();
+    ns / (ops / PARKED * PARKED) as f64
+}
+
+fn main() {
+    let row = std::env::args().nth(1).expect("ROW");
+    let ops = std::env::args()
+        .nth(2)
+        .and_then(|n| n.parse().ok())
+        .expect("OPERATIONS");
+    let run = match row.as_str() {
+        "peers_near" => near,
+        "peers_far" => far,
+        "peers_tasks" => tasks,
+        "peers_wake" => wake,
+        _ => panic!("there is no row {row}"),
+    };
+    if row != "peers_tasks" {
+        run(ops); // once to warm up; these last long enough
+    }
+    println!("{}", run(ops));
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pingpong.c - a task on each of two carriers unparks the other's: asleep in between, or awake.
+ *
+ * Timed and counted from the first serve to the last return, by the carrier that serves. Each step
+ * says on which carrier it runs. Awake: each carrier has a task besides that yields for ever, so it
+ * never looks for a place to sleep. The limit is two threads that spin at a word each. */
+#include "calls.h"
+#include "carriers.h"
+#include "futex.h"
+
+/* On lines of their own, as a task would be that its carrier allocates. */
+typedef struct player {
+	_Alignas(WP_LINE) wp_task task;
+	struct player *other;
+	uint64_t turns;
+	uint64_t strays; /* steps elsewhere than at home */
+} player;
+
+typedef struct idler {
+	_Alignas(WP_LINE) wp_task task;
+	uint64_t turns;
+	bool has_started;
+} idler;
+
+static player players[2]; /* by carrier; 0 serves */
+static idler idlers[2];
+static wp_group *group;
+static uint64_t games;
+static double start_ns, took_ns;
+static _Alignas(WP_LINE) wp_atomic(uint32_t) is_over;
+static _Alignas(WP_LINE) wp_atomic(uint32_t) waiting, awake_count;
+
+static void count_stray(player *self)
+{
+	self->strays += wp_group_running(group) != (int)(self - players);
+}
+
+static enum wp_step serve(wp_task *task)
+{
+	player *self = (player *)(void *)task;
+
+	count_stray(self);
+	if (self->turns == 0) {
+		calls_begin(2 * games);
+		start_ns = bench_clock_ns();
+	}
+	if (self->turns++ == games) {
+		took_ns = bench_clock_ns() - start_ns;
+		calls_end();
+		wp_store_relaxed(&is_over, 1);
+	}
+	wp_task_unpark(&self->other->task); /* when it is over: to its end */
+	return self->turns > games ? WP_STEP_DONE : WP_STEP_PARK;
+}
+
+static enum wp_step give_back(wp_task *task)
+{
+	player *self = (player *)(void *)task;
+	uint64_t turn = self->turns++;
+
+	count_stray(self);
+	if (turn > games)
+		return WP_STEP_DONE;
+	if (turn == 0)
+		carriers_count(&waiting);
+	else
+		wp_task_unpark(&self->other->task);
+	return WP_STEP_PARK;
+}
+
+static void start(uint32_t index, wp_task *task, enum wp_step (*step)(wp_task *), bool is_pinned)
+{
+	wp_task_init(task, step, NULL);
+	task->is_pinned = is_pinned;
+	task->ended = carriers_count_end;
+	carriers_start(group, index, task);
+}
+
+/* The first idler starts the game when both carriers are awake: the program's own thread would wait
+ * long for its turn at a CPU. */
+static enum wp_step idle(wp_task *task)
+{
+	idler *self = (idler *)(void *)task;
+
+	if (self->turns++ == 0)
+		wp_fetch_add_release(&awake_count, 1);
+	if (self == &idlers[0] && !self->has_started && wp_load_acquire(&awake_count) == 2) {
+		self->has_started = true;
+		start(0, &players[0].task, serve, players[0].task.is_pinned);
+	}
+	wp_pause(); /* as in any loop that waits */
+	return wp_load_relaxed(&is_over) != 0 ? WP_STEP_DONE : WP_STEP_YIELD;
+}
+
+static double play(bool stealing, bool is_pinned, bool is_awake, uint64_t ops)
+{
+	long before;
+
+	group = carriers_of_two(stealing);
+	games = ops;
+	wp_init(&carriers_ended, 0);
+	wp_init(&is_over, 0);
+	wp_init(&waiting, 0);
+	wp_init(&awake_count, 0);
+	before = carriers_preemptions(group);
+	for (int k = 0; k < 2; k++) {
+		players[k] = (player){.other = &players[1 - k]};
+		idlers[k] = (idler){0};
+	}
+	start(1, &players[1].task, give_back, is_pinned);
+	carriers_await(&waiting, 1);
+	players[0].task.is_pinned = is_pinned;
+	for (uint32_t k = 0; k < 2 && is_awake; k++)
+		start(k, &idlers[k].task, idle, true);
+	if (!is_awake)
+		start(0, &players[0].task, serve, is_pinned);
+	carriers_await(&carriers_ended, is_awake ? 4 : 2);
+	bench_disturb(carriers_preemptions(group) - before);
+	return took_ns;
+}
+
+double bench_far(uint64_t ops)
+{
+	return play(false, false, false, ops);
+}
+
+static double asleep_pinned(uint64_t ops)
+{
+	return play(true, true, false, ops);
+}
+
+double bench_near(uint64_t ops)
+{
+	return play(true, false, false, ops);
+}
+
+static double awake(uint64_t ops)
+{
+	return play(false, false, true, ops);
+}
+
+static double awake_pinned(uint64_t ops)
+{
+	return play(true, true, true, ops);
+}
+
+/* What a side without carriers counts. */
+static void nobody_plays(uint64_t ops)
+{
+	games = ops;
+	players[0].strays = players[1].strays = 0;
+	calls_begin(2 * ops);
+}
+
+static double bare(uint64_t ops)
+{
+	nobody_plays(ops);
+	return bench_bare_futex(ops);
+}
+
+static double of_350_ns(uint64_t ops)
+{
+	nobody_plays(ops);
+	calls_end();
+	return 350 * (double)ops;
+}
+
+typedef struct spinners {
+	_Alignas(WP_LINE) wp_atomic(uint64_t) turn;
+	uint64_t last;
+} spinners;
+
+static void spin(void *context, int index)
+{
+	spinners *both = context;
+
+	for (uint64_t turn = (uint64_t)index; turn < both->last; turn += 2) {
+		unsigned spins = 0;
+
+		while (wp_load_acquire(&both->turn) != turn)
+			bench_spin(&spins);
+		wp_store_release(&both->turn, turn + 1);
+	}
+}
+
+static double spinning(uint64_t ops)
+{
+	static spinners both;
+	double ns;
+
+	wp_init(&both.turn, 0);
+	both.last = 2 * ops;
+	nobody_plays(ops);
+	ns = bench_together(2, spin, &both);
+	calls_end();
+	return ns;
+}
+
+/* Of the players' steps of the last game. */
+static double strays(void)
+{
+	return (double)(players[0].strays + players[1].strays) / (double)(2 * games);
+}
+
+const bench_row bench_pingpong[] = {
+	{.name = "pingpong_asleep",
+	 .sides = {{"futex", bare},
+		   {"ours", bench_far},
+		   {"pinned", asleep_pinned},
+		   {"stealing", bench_near}},
+	 .counts = {{"wakes", calls_wakes}, {"waits", calls_waits}, {"strays", strays}}},
+	{.name = "pingpong_awake",
+	 .sides = {{"ours", awake},
+		   {"pinned", awake_pinned},
+		   {"350ns", of_350_ns},
+		   {"spinning", spinning}},
+	 .counts = {{"calls", calls_all}, {"strays", strays}}},
+	{.name = NULL},
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * recheck.c - what the looks at all siblings cost, and whether more searchers would pay: with
+ * carriers as data (sim.h).
+ *
+ *   recheck_N  one of N carriers says that it will sleep and takes it back; all queues are empty
+ *   load_N     each of N carriers gets tasks from outside that keep it busy half of the time
+ *   burst_N    a quarter of N carriers start three tasks each and stay busy; all others sleep
+ *   hot_N      a quarter of N carriers get all tasks, twice as many as they can run
+ *
+ * The times of the last three are simulated, and their rounds are seeds. */
+#include "sim.h"
+
+enum { TASK_NS = 20000, LOAD_TASKS = 2048 };
+
+static double parked_ns[2]; /* by the twin, by ours: each, of the last run */
+static uint32_t siblings;
+
+static double parks_of(sim_parks *parks, bool is_ours, uint32_t carriers, uint64_t ops)
+{
+	double ns = parks(carriers, ops);
+
+	parked_ns[is_ours] = ns / (double)ops;
+	siblings = carriers - 1;
+	return ns;
+}
+
+/* Of the run just made, ours: what it took longer than the twin's before it. */
+static double per_sibling(void)
+{
+	return (parked_ns[1] - parked_ns[0]) / siblings;
+}
+
+static sim_found found;
+static uint32_t tasks; /* of the run just made */
+
+static double useless_each_park(void)
+{
+	return found.useless / found.parks;
+}
+
+static double lost_percent(void)
+{
+	return 100 * found.lost / tasks;
+}
+
+static double useless_each_task(void)
+{
+	return found.useless / tasks;
+}
+
+/* The twin loses wakes: it may. */
+static sim_found *simulate(sim_run *run, sim_load load)
+{
+	tasks = load.tasks;
+	found = run(&load, (uint64_t)bench_round, run == sim_shipped);
+	return &found;
+}
+
+static sim_load even(uint32_t carriers)
+{
+	return (sim_load){.carriers = carriers,
+			  .targets = carriers,
+			  .tasks = LOAD_TASKS,
+			  .task_ns = TASK_NS,
+			  .gap_ns = TASK_NS / (carriers * 0.5)};
+}
+
+static sim_load burst(uint32_t carriers, uint32_t searchers)
+{
+	return (sim_load){.carriers = carriers,
+			  .targets = carriers / 4,
+			  .tasks = carriers / 4 * 3,
+			  .task_ns = TASK_NS,
+			  .searchers = searchers};
+}
+
+static sim_load hot(uint32_t carriers, uint32_t searchers)
+{
+	return (sim_load){.carriers = carriers,
+			  .targets = carriers / 4,
+			  .tasks = LOAD_TASKS,
+			  .task_ns = TASK_NS,
+			  .gap_ns = TASK_NS / (carriers * 0.5),
+			  .searchers = searchers};
+}
+
+#define RECHECK(n)                                                              \
+	static double recheck_shipped_##n(uint64_t ops)                         \
+	{                                                                       \
+		return parks_of(parks_shipped, false, n, ops);                  \
+	}                                                                       \
+	static double recheck_ours_##n(uint64_t ops)                            \
+	{                                                                       \
+		return parks_of(parks_ours, true, n, ops);                      \
+	}                                                                       \
+	static double load_shipped_##n(uint64_t ops)                            \
+	{                                                                       \
+		return simulate(sim_shipped, even(n))->waited_ns * (double)ops; \
+	}                                                                       \
+	static double load_ours_##n(uint64_t ops)                               \
+	{                                                                       \
+		return simulate(sim_ours, even(n))->waited_ns * (double)ops;    \
+	}
+#define RECHECK_ROWS(n)                                                                        \
+	{.name = "recheck_" #n,                                                                \
+	 .sides = {{"shipped", recheck_shipped_##n}, {"ours", recheck_ours_##n}},              \
+	 .counts = {{"sibling", per_sibling}}},                                                \
+	{                                                                                      \
+		.name = "load_" #n,                                                            \
+		.sides = {{"shipped", load_shipped_##n}, {"ours", load_ours_##n}}, .counts = { \
+			{"useless", useless_each_park}                                         \
+		}                                                                              \
+	}
+
+#define SEARCHERS(many, run, n, searchers)                                          \
+	static double burst_##many##_##n(uint64_t ops)                              \
+	{                                                                           \
+		return simulate(run, burst(n, searchers))->helped_ns * (double)ops; \
+	}                                                                           \
+	static double hot_##many##_##n(uint64_t ops)                                \
+	{                                                                           \
+		return simulate(run, hot(n, searchers))->late_ns * (double)ops;     \
+	}
+#define SEARCHERS_ROW(what, n)                              \
+	{                                                   \
+		.name = #what "_" #n,                       \
+		.sides = {{"one", what##_one_##n},          \
+			  {"two", what##_two_##n},          \
+			  {"half", what##_half_##n},        \
+			  {"shipped", what##_shipped_##n}}, \
+		.counts = {                                 \
+			{"useless", useless_each_task},     \
+			{"lost", lost_percent}              \
+		}                                           \
+	}
+#define SEARCHERS_ROWS(n) SEARCHERS_ROW(burst, n), SEARCHERS_ROW(hot, n)
+
+RECHECK(2)
+RECHECK(16)
+RECHECK(64)
+RECHECK(256)
+SEARCHERS(one, sim_ours, 16, 1)
+SEARCHERS(shipped, sim_shipped, 16, 1)
+SEARCHERS(two, sim_many, 16, 2)
+SEARCHERS(half, sim_many, 16, 8)
+SEARCHERS(one, sim_ours, 64, 1)
+SEARCHERS(shipped, sim_shipped, 64, 1)
+SEARCHERS(two, sim_many, 64, 2)
+SEARCHERS(half, sim_many, 64, 32)
+
+const bench_row bench_recheck[] = {
+	RECHECK_ROWS(2),    RECHECK_ROWS(16),   RECHECK_ROWS(64), RECHECK_ROWS(256),
+	SEARCHERS_ROWS(16), SEARCHERS_ROWS(64), {.name = NULL},
+};

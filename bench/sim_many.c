@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * sim_many.c - the simulation with several searches in flight: the token is a count with a limit.
+ *
+ * Everything else is the kernel's, the look after each release included. No specification and no
+ * explorer knows this token: it is here to be measured. */
+#define VARIANT(name) many_##name
+
+#include "variant.h"
+
+static uint32_t limit;
+
+static bool start_one_of_many(wp_domain *domain)
+{
+	uint32_t count = wp_load_relaxed(&domain->searching);
+
+	while (count < limit)
+		if (wp_cas_acquire(&domain->searching, &count, count + 1))
+			return true;
+	return false;
+}
+
+static void stop_one_of_many(wp_domain *domain)
+{
+	wp_fetch_add_release(&domain->searching, (uint32_t)-1);
+}
+
+#define wp_search_start start_one_of_many
+#define wp_search_stop stop_one_of_many
+
+#include "../kernel/carrier.c"
+#include "../kernel/search.c"
+#include "sim_body.h"
+
+sim_found sim_many(const sim_load *load, uint64_t seed, bool may_lose)
+{
+	limit = load->searchers;
+	return run(load, seed, may_lose);
+}

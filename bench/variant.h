@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * variant.h - names for another copy of the kernel's carrier.c and search.c, with a twin set or
+ * with another token. Who includes this has defined VARIANT(name), and includes both files next. */
+#define wp__carrier_wake VARIANT(wp__carrier_wake)
+#define wp__search_is_hit VARIANT(wp__search_is_hit)
+#define wp__search_recheck VARIANT(wp__search_recheck)
+#define wp_search VARIANT(wp_search)
+#define wp_carrier_init VARIANT(wp_carrier_init)
+#define wp_carrier_fini VARIANT(wp_carrier_fini)
+#define wp_carrier_submit VARIANT(wp_carrier_submit)
+#define wp_carrier_submit_pinned VARIANT(wp_carrier_submit_pinned)
+#define wp_carrier_submit_internal VARIANT(wp_carrier_submit_internal)
+#define wp_carrier_reenqueue VARIANT(wp_carrier_reenqueue)
+#define wp_carrier_poll VARIANT(wp_carrier_poll)
+#define wp_carrier_steal VARIANT(wp_carrier_steal)
+#define wp_carrier_leave VARIANT(wp_carrier_leave)
+#define wp_carrier_advertise VARIANT(wp_carrier_advertise)
+#define wp_carrier_sleep VARIANT(wp_carrier_sleep)
+#define wp_carrier_park VARIANT(wp_carrier_park)
+
+#include "carrier.h"

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * counts.c - what a group has counted, read by whoever asks. */
+#include "worker.h"
+
+#ifndef WP_EXPLORE
+
+wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
+{
+	wp_worker *one = &group->workers[index];
+
+	return (wp_carrier_counts){
+		.runs = wp__count_read(&one->runs),
+		.directed = wp__count_read(&one->directed),
+		.probed = wp__count_read(&one->probed),
+		.recheck = wp__count_read(&one->recheck),
+		.fruitless = wp__count_read(&one->fruitless),
+		.drains = wp__count_read(&one->drains),
+		.parks = wp__count_read(&one->parks),
+		.wakes = wp__count_read(&one->wakes),
+		.useless_wakes = wp__count_read(&one->useless_wakes),
+		.runnable = wp_home_runnable(&one->home),
+	};
+}
+
+wp_domain_counts wp_group_domain_counts(wp_group *group, uint32_t index)
+{
+	wp_domain *domain = group->workers[index].home.carrier.domain;
+
+	if (domain == NULL)
+		return (wp_domain_counts){0};
+	return (wp_domain_counts){
+		.started = wp__count_read(&domain->counts.started),
+		.denied = wp__count_read(&domain->counts.denied),
+		.denied_other = wp__count_read(&domain->counts.denied_other),
+		.no_idle = wp__count_read(&domain->counts.no_idle),
+		.lost_tickets = wp__count_read(&domain->counts.lost_tickets),
+	};
+}
+
+#endif

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which groups are open: closed when the interpreter ends, freed when nobody has them any more.
+
+Spec: ``specs/Group.tla``.  Source: ``kernel/group.h``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from typing import TYPE_CHECKING
+
+from wakeproof._ffi import lib
+
+if TYPE_CHECKING:
+    from wakeproof._ffi import CGroup
+    from wakeproof.group import CarrierGroup
+
+groups: set[CarrierGroup] = set()
+
+
+def release(group: CarrierGroup, native: CGroup) -> None:
+    """Have a closed group freed once nobody can be inside a call, for that takes the group."""
+    try:
+        groups.remove(group)  # one close alone finds it
+    except KeyError:
+        return
+    weakref.finalize(group, _free, native, os.getpid()).atexit = False
+
+
+def _free(native: CGroup, pid: int) -> None:
+    if pid == os.getpid():  # a forked child's thread may be one of its carriers
+        lib.wp_group_free(native)
+
+
+def _close_all() -> None:
+    """Close what is open before the interpreter ends; what runs on is left behind."""
+    for group in list(groups):
+        if group._pid == os.getpid() and group.running() is None:
+            group.close(0, cancel=True)
+
+
+atexit.register(_close_all)

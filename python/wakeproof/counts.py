@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What carriers and the searches of a steal domain came to, in numbers.
+
+Spec: ``specs/Search.tla``.  Source: ``kernel/counts.h``, ``group.h``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wakeproof._ffi import lib
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wakeproof._ffi import CGroup
+
+
+@dataclass(frozen=True)
+class CarrierCounts:
+    """What one carrier has done since its group was made; read while it goes on.
+
+    Attributes:
+        runs: steps of tasks.
+        directed: of these stolen: it was woken to help a sibling.
+        probed: of these stolen: from the longer of two siblings' queues.
+        recheck: of these stolen: found before it slept.
+        fruitless: times it was woken to help a sibling that had nothing left.
+        drains: turns of its loop that ran something.
+        parks: times it went to sleep, or was about to.
+        wakes: times another thread ended its sleep, or was about to.
+        useless_wakes: of these: there was nothing to run.
+        runnable: tasks queued here now, about.
+    """
+
+    runs: int
+    directed: int
+    probed: int
+    recheck: int
+    fruitless: int
+    drains: int
+    parks: int
+    wakes: int
+    useless_wakes: int
+    runnable: int
+
+    @property
+    def stolen(self) -> int:
+        """Steps of stolen tasks, of all three kinds."""
+        return self.directed + self.probed + self.recheck
+
+
+@dataclass(frozen=True)
+class DomainStatistics:
+    """Searches, steals and wakes of one steal domain since its group was made.
+
+    A submission that finds somebody idle, and its own carrier awake, searches for a helper; one
+    search at a time.  All are counts of events; read while the carriers go on, they may be a few
+    events apart.  When nothing goes on, ``searches == no_idle + directed + fruitless``.
+
+    Attributes:
+        carriers: the indices of its carriers.
+        searches: searches that were started.
+        denied: searches that were not, for another one was in flight.
+        denied_other: of these: that one was for another victim.
+        no_idle: searches that found nobody idle to wake.
+        fruitless: searches whose helper came, and found nothing left to steal.
+        directed, probed, recheck: tasks stolen by helpers that a search woke; by carriers with
+            nothing to do, from the longer of two siblings' queues; by carriers about to sleep.
+        lost_tickets: attempts to steal from a queue that another carrier was polling.
+        wakes: sleeps that another thread ended.
+        useless_wakes: of these: the carrier found nothing to run.
+    """
+
+    carriers: tuple[int, ...]
+    searches: int
+    denied: int
+    denied_other: int
+    no_idle: int
+    fruitless: int
+    directed: int
+    probed: int
+    recheck: int
+    lost_tickets: int
+    wakes: int
+    useless_wakes: int
+
+
+def counts(group: CGroup, index: int) -> CarrierCounts:
+    """Return what the kernel has counted of one carrier."""
+    raw = lib.wp_group_counts(group, index)
+    return CarrierCounts(
+        raw.runs, raw.directed, raw.probed, raw.recheck, raw.fruitless,
+        raw.drains, raw.parks, raw.wakes, raw.useless_wakes, raw.runnable,
+    )  # fmt: skip
+
+
+def statistics(group: CGroup, carriers: Sequence[int]) -> DomainStatistics:
+    """Return the statistics of the steal domain that has these carriers."""
+    of = [counts(group, index) for index in carriers]
+    raw = lib.wp_group_domain_counts(group, carriers[0])
+    return DomainStatistics(
+        carriers=tuple(carriers),
+        searches=raw.started,
+        denied=raw.denied,
+        denied_other=raw.denied_other,
+        no_idle=raw.no_idle,
+        fruitless=sum(one.fruitless for one in of),
+        directed=sum(one.directed for one in of),
+        probed=sum(one.probed for one in of),
+        recheck=sum(one.recheck for one in of),
+        lost_tickets=raw.lost_tickets,
+        wakes=sum(one.wakes for one in of),
+        useless_wakes=sum(one.useless_wakes for one in of),
+    )

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_task.c - the threads of specs/Task.tla: carriers with their homes, unparkers, a canceller.
+ *
+ *   owner, for ever     thief, for ever     unparker, once           canceller
+ *   poll; run           steal; run          notify; owed: push home  cancel, until it is done
+ *
+ * Why it works  The step says any of done, yield and park; how often it yields is the comparison's
+ *               to bound (a ghost). Nobody sleeps, so a push wakes nobody.
+ * Spec          specs/Task.tla. Compared by wakeproof conform -t task. */
+#include "home.h"
+#include "litmus.h"
+#include "stress.h"
+
+struct state {
+	_Alignas(WP_LINE) wp_task task;
+	wp_home homes[2]; /* the owner's, which is the task's; the thief's */
+	wp_domain domain;
+	wp_carrier *carriers[2];
+};
+
+static enum wp_step step(wp_task *task)
+{
+	(void)task;
+	return (enum wp_step)litmus_choose(3); /* [Step] */
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->carriers, 2);
+	for (uint32_t index = 0; index < 2; index++)
+		wp_home_init(&state->homes[index], &state->domain, index, false);
+	wp_task_init(&state->task, step, NULL);
+	wp_home_start(&state->homes[0], NULL, &state->task);
+}
+
+static void run(wp_home *home, wp_mpsc_node *node)
+{
+	if (node != NULL)
+		wp_home_run(home, (wp_task *)(void *)node);
+}
+
+_Noreturn static void owner(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;)
+		run(&state->homes[0], wp_carrier_poll(&state->homes[0].carrier));
+}
+
+_Noreturn static void thief(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;)
+		run(&state->homes[1], wp_carrier_steal(&state->homes[0].carrier));
+}
+
+/* As wp_task_unpark. */
+static void unparker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	if (wp__task_notify(&state->task))
+		wp__home_push(NULL, &state->task);
+}
+
+static void canceller(void *at, stress_result *result)
+{
+	(void)result;
+	while (!wp__task_cancel(&((struct state *)at)->task))
+		continue;
+}
+
+STRESS_TEST(conform_task, .claim = "The compiled task, run by homes, is the specified one.",
+	.upholds = "Task!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {owner, thief, unparker, unparker, canceller}, .results = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "the carriers look for it for ever"}});

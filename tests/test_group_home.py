@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a task belongs and where it runs, against specs/Group.tla: HomeReturn, OneCarrier."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+import pytest
+
+from wakeproof import Carrier, CarrierGroup
+
+PATIENCE_S = 60
+Place = tuple[Carrier | None, Carrier | None]
+
+
+@contextmanager
+def held(carrier: Carrier) -> Iterator[None]:
+    """Occupy the carrier by a task that nobody can steal."""
+    begun, go_on = threading.Event(), threading.Event()
+    carrier.factory(pinned=True)(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
+    assert begun.wait(PATIENCE_S)
+    try:
+        yield
+    finally:
+        go_on.set()
+
+
+def place(group: CarrierGroup) -> Place:
+    return group.home(), group.running()
+
+
+def test_a_task_that_is_not_stolen_runs_at_home() -> None:
+    with CarrierGroup(3) as group:
+        for carrier in group:
+            assert carrier.submit(place, group).result(PATIENCE_S) == (carrier, carrier)
+
+
+def test_a_stolen_task_runs_elsewhere_and_its_home_stays() -> None:
+    with CarrierGroup(2, work_stealing=True) as group, held(group[0]):
+        for _ in range(20):
+            found = group[0].submit(place, group).result(PATIENCE_S)
+            assert found == (group[0], group[1])
+
+
+def test_who_is_no_task_of_the_group_has_neither() -> None:
+    with CarrierGroup(1) as group, CarrierGroup(1) as other:
+        assert place(group) == (None, None)
+        assert other.submit(place, group).result(PATIENCE_S) == (None, None)
+        assert other.submit(place, other).result(PATIENCE_S) == (other[0], other[0])
+
+
+def test_a_thread_that_a_task_starts_inherits_neither() -> None:
+    with CarrierGroup(1) as group:
+
+        def parent() -> Place:
+            found: Future[Place] = Future()
+            child = threading.Thread(target=lambda: found.set_result(place(group)))
+            child.start()
+            child.join()
+            return found.result(PATIENCE_S)
+
+        assert group.submit(parent).result(PATIENCE_S) == (None, None)
+
+
+def test_a_child_of_a_stolen_task_is_at_home_where_its_parent_runs() -> None:
+    # The parent's home is not inherited: it is the carrier that is busy.
+    with CarrierGroup(2, work_stealing=True) as group:
+
+        def parent() -> tuple[Place, Future[Place]]:
+            return place(group), group.submit(place, group)
+
+        with held(group[0]):
+            here, child = group[0].submit(parent).result(PATIENCE_S)
+            assert here == (group[0], group[1])
+            assert child.result(PATIENCE_S) == (group[1], group[1])
+
+
+def test_a_factory_of_a_carrier_submits_there_and_one_of_the_group_where_it_is_called() -> None:
+    with CarrierGroup(3) as group:
+        there, anywhere = group[2].factory(), group.factory()
+        here, far, near = (
+            group[1]
+            .submit(lambda: (group.running(), there(place, group), anywhere(place, group)))
+            .result(PATIENCE_S)
+        )
+        assert here is group[1]
+        assert far.result(PATIENCE_S) == (group[2], group[2])
+        assert near.result(PATIENCE_S) == (group[1], group[1])
+
+
+def test_a_thread_outside_gets_the_same_carrier_each_time() -> None:
+    with CarrierGroup(4) as group:
+        found = {group.factory()(place, group).result(PATIENCE_S) for _ in range(50)}
+        assert len(found) == 1
+
+
+def sent(group: CarrierGroup, pinned: bool) -> Callable[..., Future[Place]]:
+    return group[0].factory(pinned=pinned)
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_a_pinned_task_waits_for_its_carrier_and_another_is_stolen(pinned: bool) -> None:
+    with CarrierGroup(2, work_stealing=True) as group:
+        with held(group[0]):
+            behind = [sent(group, pinned)(place, group) for _ in range(20)]
+            if not pinned:
+                found = {one.result(PATIENCE_S) for one in behind}
+            for _ in range(20):  # the sibling looks, and sleeps, and looks again
+                group[1].factory(pinned=True)(int).result(PATIENCE_S)
+            assert {one.done() for one in behind} == {not pinned}
+        if pinned:
+            found = {one.result(PATIENCE_S) for one in behind}
+    assert found == {(group[0], group[0] if pinned else group[1])}
+    assert group[1].counts.stolen == (0 if pinned else 20)
+
+
+def test_a_pinned_task_of_the_group_stays_with_its_parent() -> None:
+    with CarrierGroup(2, work_stealing=True) as group:
+        pinned = group.factory(pinned=True)
+
+        def parent() -> list[Future[Place]]:
+            return [pinned(place, group) for _ in range(20)]
+
+        children = group[1].factory(pinned=True)(parent).result(PATIENCE_S)
+        assert {one.result(PATIENCE_S) for one in children} == {(group[1], group[1])}
