@@ -15,7 +15,8 @@
  *               only consumer. A task that is neither queued nor parked then is about to be queued
  *               by its unparker: the close waits for that push.
  * Not promised  That a step ends: a close whose time is over says so. That nobody is inside
- *               wp_task_unpark when the close returns: free the group when nobody is.
+ *               wp_task_unpark when the close returns: free the group when nobody is. A fork: a
+ *               step must not return in the child, which has the queues and one carrier.
  * Spec          specs/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll;
  *               specs/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, OneConsumer.
  * Evidence      make check-specs T='Group|Close', tests/test_group.py. */

@@ -29,7 +29,7 @@ turns 1 disorder 0
 @pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
 def test_token_idle_set_search_and_turns_by_hand(compiled: Callable[..., list[str]]) -> None:
     # A token is one; a bit is set or not; of 200 carriers the idle one is found; no queue waits.
-    command = compiled("by_hand", "address")
+    command = compiled("by_hand", "plain", "-O0")
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.stdout, ended.stderr, ended.returncode) == (BY_HAND, "", 0)
 

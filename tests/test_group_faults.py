@@ -58,3 +58,51 @@ def test_too_little_memory_for_threads_is_one_clear_error() -> None:
     assert "1024 carriers" in said
     assert "(memory, or threads)" in said
     assert (threads, seven) == ("1", "7")
+
+
+FORKS = """
+import os, sys, threading
+from wakeproof import CarrierGroup
+parent, go_on = os.getpid(), threading.Event()
+def fork(*_):
+    child = os.fork()
+    if child == 0:
+        {child}
+    else:
+        print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+def first():
+    go_on.wait(60)
+    {where}
+with CarrierGroup(1) as group:
+    group.submit(first).add_done_callback({callback})
+    for n in range(3):
+        group.submit(lambda n=n: print(n, os.getpid() == parent, flush=True))
+    go_on.set()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("where", "callback", "child", "status", "says"),
+    [
+        ("fork()", "id", "print('here')", 0, ""),
+        ("fork()", "id", "sys.exit(5)", 5, ""),
+        ("fork()", "id", "sys.exit('why')", 1, "why"),
+        ("fork()", "id", "1 / 0", 1, "ZeroDivisionError"),
+        ("pass", "fork", "print('here')", 0, ""),
+        ("pass", "fork", "sys.exit(5)", 5, ""),
+    ],
+)
+def test_a_child_that_a_task_forks_ends_where_the_task_returns(
+    where: str, callback: str, child: str, status: int, says: str
+) -> None:
+    # EachRunsOnce: the child has copies of what is queued, and runs none of it.
+    code = FORKS.format(where=where, callback=callback, child=child)
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    said = ["here"] * child.startswith("print")
+    assert ended.stdout.splitlines() == [*said, f"child {status}", "0 True", "1 True", "2 True"]
+    assert says in ended.stderr

@@ -7,17 +7,22 @@ Spec: ``specs/Task.tla``.  Source: ``_binding.h``.
 from __future__ import annotations
 
 import itertools
+import os
+import sys
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from wakeproof._ffi import ffi, lib
 
 if TYPE_CHECKING:
     from wakeproof._ffi import CGroup, CPath, CTask, Null
 
+P = ParamSpec("P")
+T = TypeVar("T")
 State = Literal["parked", "queued", "running"]
 
 
@@ -51,20 +56,53 @@ numbers = itertools.count(1)
 
 def _step(job: CTask) -> int:
     """Run the callable of `job`: the kernel calls this on a carrier."""
-    number = lib.wp__job_number(job)
+    _in_parent(_run, lib.wp__job_number(job))
+    return lib.WP_STEP_DONE
+
+
+def _run(number: int) -> None:
     work = works[number]
     work.runs = True
     try:
         if work.future.set_running_or_notify_cancel():
             try:
-                result = work.call()
+                result = _in_parent(work.call)
             except BaseException as error:
                 work.future.set_exception(error)
             else:
                 work.future.set_result(result)
     finally:  # a callback of the future may raise SystemExit
         del works[number]
-    return lib.WP_STEP_DONE
+
+
+def _in_parent(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call it, and end a child that it has forked, as `multiprocessing` does.
+
+    The child has this carrier's queues, but no other thread: who locks the future may be gone.
+    """
+    parent = os.getpid()
+    try:
+        return call(*args, **kwargs)
+    finally:
+        if os.getpid() != parent:
+            _end(sys.exception())
+
+
+def _end(error: BaseException | None) -> NoReturn:
+    """Leave the process with what `error` says, if there is one; exit handlers do not run."""
+    code: object = None if error is None else 1
+    try:
+        if isinstance(error, SystemExit):
+            code = error.code
+        elif error is not None:
+            traceback.print_exception(error)
+        if code is not None and not isinstance(code, int):
+            sys.stderr.write(f"{code}\n")
+            code = 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code if isinstance(code, int) else 0)
 
 
 STEP = ffi.callback("int(wp_task *)", _step)

@@ -54,7 +54,9 @@ class CarrierGroup:
     _TOPOLOGY ("none" or "linux") in the environment, if they are set there.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
-    After a fork the child may not use the group: every method raises ForkedError.
+    After a fork the child may not use the group: every method raises ForkedError.  A child that a
+    task forks ends where the task returns, with what it says to `sys.exit`, 1 after any other
+    exception, else 0; exit handlers do not run.
     Source: ``kernel/group.h``.
 
     Raises:
