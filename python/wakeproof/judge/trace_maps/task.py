@@ -18,10 +18,10 @@ from wakeproof.judge.trace_maps.own import disagrees
 
 TAIL = FIRST - 128
 INBOX = (FIRST + 256, HEAD + 256)
-SAYS = {"K4": 0, "H1": 1, "K3": 2}
+SAYS = {"K4": 0, "Q1": 1, "K3": 2}
 """Site that follows a step -> what the step said."""
 UNSEEN = {
-    "C4", "H1", "H2", "I3", "L1", "L3", "Q1", "Q4", "Q5", "Q7", "Q8", "Q9", "Q10", "Q11", "Q13",
+    "C4", "I3", "L1", "L3", "Q1", "Q4", "Q5", "Q7", "Q8", "Q9", "Q10", "Q11", "Q13",
     "Q14", "Q15", "Q16", "S", "Step", "T1", "T2", "T3", "T4", "T5",
 }  # fmt: skip
 
@@ -62,7 +62,7 @@ def _step(who: str, event: Event) -> Step | None:
             return Step("Publish", (who,), {}, {"cells": 1})
         case "Q6":
             return Step("Pop", (who,), {"cells": 1}, {"cells": 0})
-        case "Step" if event.result == SAYS["H1"]:
+        case "Step" if event.result == SAYS["Q1"]:
             return Step("Yield", (who,))
         case "Q4" | "Q15" if event.place in INBOX and event.result:
             raise KeyError(f"[{event.site}]: nobody submits to the inbox")
@@ -99,6 +99,6 @@ TASK_TRACES = TraceConcept(
     explain=explain,
     at_end=at_end,
     disagrees=disagrees,
-    limit=45,  # a run takes 19 or more: no carrier yields more than twice
+    limit=45,  # a run takes 17 or more: no carrier yields more than twice
     twins=("task_notified_kept", "task_cancel_notified"),
 )
