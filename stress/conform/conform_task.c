@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_task.c - the threads of specs/Task.tla: carriers with their homes, unparkers, a canceller.
+ * conform_task.c - the threads of specs/Task.tla: carriers at home, unparkers, a canceller.
  *
  *   owner, for ever     thief, for ever     unparker                 canceller
  *   poll; run           steal; run          notify; owed: push home  cancel, until it is done
