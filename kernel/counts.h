@@ -12,7 +12,7 @@
  *               holder, and the token orders holders. All others are counted off the hot path: a
  *               submission that finds nobody idle touches none.
  * Not promised  That counts which are read together belong to one moment.
- * Explored      and recorded (seam.h) searches are not counted: counts would multiply the states.
+ * Explored      and recorded (seam.h) nothing is counted: counts would multiply the states.
  * Spec          none. Evidence  tests/test_counts.py; they balance in tests/programs/soak.h. */
 #ifndef WP_COUNTS_H
 #define WP_COUNTS_H
@@ -75,7 +75,7 @@ WP_INLINE void wp__count_denied(wp_search_counts *counts, uint32_t victim)
 		wp__count_shared(&counts->denied_other);
 }
 
-/* Around each count on the search path. */
+/* Around each count in what is explored. */
 #if defined(WP_EXPLORE) || defined(WP_EVENTS)
 #define wp__counted(count) ((void)0)
 #else

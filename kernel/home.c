@@ -52,7 +52,7 @@ static void push(wp_home *self, wp_task *task, bool again)
 {
 	wp_home *home = wp_twin(home_forgotten) && self != NULL ? self : task->home;
 
-	count(home == self, &home->own.pushed, &home->others.pushed);
+	wp__counted(count(home == self, &home->own.pushed, &home->others.pushed));
 	if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
 	else if (home == self && again)
@@ -108,7 +108,7 @@ void wp_home_run(wp_home *self, wp_task *task)
 {
 	wp_home *home = task->home;
 
-	count(home == self, &home->own.begun, &home->others.begun);
+	wp__counted(count(home == self, &home->own.begun, &home->others.begun));
 	wp__task_begin(task);
 	switch (task->step(task)) {
 	case WP_STEP_DONE:

@@ -140,8 +140,8 @@ STRESS_TWIN(home_forgotten, .of = "home_return",
 	.defect = "a stolen task goes on in the thief's queue", .shows = "2,1",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* The carrier has left two parked tasks behind. Somebody unparks one, somebody starts a third, while
- * the close hands back. Result: "accepted, handed back, of these too late, still listed". */
+/* The carrier has left two parked tasks behind. Somebody unparks one, somebody starts a third,
+ * while the close hands back. Result: "accepted, handed back, of these too late, still listed". */
 struct rest {
 	wp_home home;
 	wp_task parked, unparked, started;

@@ -123,7 +123,7 @@ def test_a_contended_lock_that_is_given_back_without_a_wake_is_seen() -> None:
 def test_what_a_step_says_is_told_by_what_came_of_it(
     before: int, after: int, value: int, name: str
 ) -> None:
-    one = step("Step", {WORD: before}, {WORD: after}, WORD, "H1")
+    one = step("Step", {WORD: before}, {WORD: after}, WORD, "Q1")
     one.value = value
     assert said(one) == name
 

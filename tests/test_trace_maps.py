@@ -9,7 +9,7 @@ from wakeproof import paths
 from wakeproof.judge import explore_labels, trace_events
 from wakeproof.judge.conform_code import site_names
 from wakeproof.judge.trace_events import BASE, Event, Round
-from wakeproof.judge.trace_maps import guard, mpsc, own, rendezvous
+from wakeproof.judge.trace_maps import guard, mpsc, own, rendezvous, task
 from wakeproof.judge.trace_maps.rendezvous import COND, LOCK
 from wakeproof.judge.trace_maps.search import judged, wrong
 
@@ -179,3 +179,31 @@ def test_a_twins_halves_are_the_event_that_they_stand_for() -> None:
         assert (plain.begin, plain.happened) == (7, True)
         assert {event.site for event in one.threads[0]} == {"T4"}
         assert 3 + len(last) == count
+
+
+RUN = [("K2", 5, 1), ("Step", 2, 3), ("K3", 5, 0, 8, False), ("Q1",),
+       ("Q2", 0, 0, task.TAIL), ("Q3",)]  # fmt: skip
+
+
+def test_a_refused_park_is_queued_again() -> None:
+    names = [cell.steps[0].name for cell in task.explain(0, events(*RUN))]
+    assert names == ["Begin(c1)", "Park(c1)", "Reserve(c1)", "Publish(c1)"]
+    park = task.explain(0, events(*RUN))[1].steps[0]
+    assert park.before == park.after == {"word": "BUSY", "notified": True}
+
+
+@pytest.mark.parametrize(
+    ("at", "bad", "what"),
+    [
+        (2, ("K4", 0, 2), "K4.* after a step that said 2"),
+        (2, ("Q1",), "Q1.* after a step that said 2"),
+        (4, ("Q2", 0, 0, task.TAIL + 1280), "Q2"),  # the thief's queue
+        (5, ("Q4", BASE, 0, task.INBOX[0]), "inbox"),
+        (5, ("I3", 1), "nobody sleeps"),
+    ],
+)
+def test_what_a_run_of_a_task_cannot_do_is_refused(
+    at: int, bad: tuple[object, ...], what: str
+) -> None:
+    with pytest.raises(LookupError, match=what):
+        task.explain(0, events(*RUN[:at], bad, *RUN[at + 1 :]))

@@ -21,7 +21,7 @@ NOTIFIED = 4
 YIELDS = 1
 MOST = 3
 """Cells that are counted: a twin links a node to itself."""
-NAMES = {"H2": "Begin", "H1": "Reserve", "Q3": "Publish", "K1": "Unpark"}
+NAMES = {"K2": "Begin", "Q1": "Reserve", "Q3": "Publish", "K1": "Unpark"}
 HIDDEN_SITES = {"S", "C4", "Q14", "Q10", "I3"}
 """The end of a push: is somebody asleep?"""
 
@@ -87,8 +87,8 @@ POP = (
     ("Q4", "T5"), ("Q13", "Q8"), ("Q8", "Q5"), ("Q5", "Q16"), ("Q16", "Q7"), ("Q7", "Q6"),
     ("Q6", "T5"),
 )  # fmt: skip
-PUSH = (("H1", "Q1"), ("Q1", "Q2"))
-RUN = (("H2", "K2"), ("Step", "K3"), ("Step", "L1"), ("L1", "L3"), ("L3", "K4"))
+PUSH = (("Q1", "Q2"),)
+RUN = (("Step", "K3"), ("Step", "L1"), ("L1", "L3"), ("L3", "K4"))
 CARRIERS = (('"c1"',), ('"c2"',))
 UNPARKERS = (('"u1"',), ('"u2"',))
 TASK = Concept(
@@ -114,8 +114,7 @@ TASK = Concept(
     code_seen=code_seen,
     ghost=Ghost(YIELDS, after),
     flags=tuple(
-        flag for name in ("ticket->next=2", "ticket->serving=2", "pushed=1", "begun=1")
-        for flag in ("--wrap", name)
+        flag for name in ("ticket->next=2", "ticket->serving=2") for flag in ("--wrap", name)
     ),
     joins=(*POP, *PUSH, *RUN),
     joined="a look at the queue with the pop that follows; a place in the queue; what a step says "

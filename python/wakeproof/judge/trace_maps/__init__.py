@@ -11,9 +11,10 @@ from wakeproof.judge.trace_maps.mpsc import MPSC_TRACES
 from wakeproof.judge.trace_maps.parker import PARKER_TRACES
 from wakeproof.judge.trace_maps.rendezvous import RENDEZVOUS_TRACES
 from wakeproof.judge.trace_maps.search import SEARCH_TRACES
+from wakeproof.judge.trace_maps.task import TASK_TRACES
 from wakeproof.judge.trace_maps.ticket import TICKET_TRACES
 
 TRACED: tuple[TraceConcept, ...] = (
     PARKER_TRACES, TICKET_TRACES, IDLESET_TRACES, GUARD_TRACES, GUARD_ASYMMETRIC_TRACES,
-    RENDEZVOUS_TRACES, MPSC_TRACES, CARRIER_TRACES, SEARCH_TRACES,
+    RENDEZVOUS_TRACES, MPSC_TRACES, CARRIER_TRACES, SEARCH_TRACES, TASK_TRACES,
 )  # fmt: skip
