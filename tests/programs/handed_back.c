@@ -10,12 +10,13 @@
 enum { EACH = 3, TASKS = 3 * EACH };
 
 static wp_task first, tasks[TASKS]; /* queued; unparked; parked */
-static wp_atomic(uint32_t) parks, runs;
+static wp_atomic(uint32_t) holds, runs;
 static unsigned back, parked;
 
 /* Until its carrier is told to stop: what is behind it stays queued. */
 static enum wp_step hold(wp_task *task)
 {
+	wp_store_relaxed(&holds, 1);
 	while (wp_mpsc_is_quiescent(&task->home->carrier.inbox))
 		wp_yield();
 	return WP_STEP_DONE;
@@ -24,7 +25,6 @@ static enum wp_step hold(wp_task *task)
 static enum wp_step park(wp_task *task)
 {
 	(void)task;
-	wp_fetch_add_relaxed(&parks, 1);
 	return WP_STEP_PARK;
 }
 
@@ -77,6 +77,8 @@ int main(void)
 		wp_yield();
 	wp_task_init(&first, hold, "first");
 	wp_group_start(group, 0, &first);
+	while (wp_load_relaxed(&holds) == 0)
+		wp_yield();
 	for (int index = 0; index < EACH; index++)
 		wp_group_start(group, 0, &tasks[index]);
 	for (int index = EACH; index < 2 * EACH; index++)
