@@ -48,6 +48,15 @@ WP_INLINE void wp__count_shared(wp_atomic(uint64_t) *counter)
 	wp_fetch_add_relaxed(counter, 1);
 }
 
+/* One more, in the owner's counter or in that of all others. [any thread | wait-free] */
+WP_INLINE void wp__count_by(bool is_owner, wp_atomic(uint64_t) *own, wp_atomic(uint64_t) *others)
+{
+	if (is_owner)
+		wp__count(own);
+	else
+		wp__count_shared(others);
+}
+
 /* [any thread | wait-free] */
 WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 {

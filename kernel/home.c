@@ -37,22 +37,13 @@ static void list_remove(wp_home *home, wp_task *task)
 	home->count--;
 }
 
-/* One more, in the tally of the owner or in that of all others. [any thread | wait-free] */
-static void count(bool is_own, wp_atomic(uint64_t) *own, wp_atomic(uint64_t) *others)
-{
-	if (is_own)
-		wp__count(own);
-	else
-		wp__count_shared(others);
-}
-
 /* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
  * wp_carrier_submit] */
 static void push(wp_home *self, wp_task *task, bool again)
 {
 	wp_home *home = wp_twin(home_forgotten) && self != NULL ? self : task->home;
 
-	wp__counted(count(home == self, &home->own.pushed, &home->others.pushed));
+	wp__counted(wp__count_by(home == self, &home->own.pushed, &home->others.pushed));
 	if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
 	else if (home == self && again)
@@ -106,9 +97,8 @@ static void end(wp_task *task)
 
 void wp_home_run(wp_home *self, wp_task *task)
 {
-	wp_home *home = task->home;
-
-	wp__counted(count(home == self, &home->own.begun, &home->others.begun));
+	wp__counted(wp__count_by(task->home == self, &task->home->own.begun,
+				 &task->home->others.begun));
 	wp__task_begin(task);
 	switch (task->step(task)) {
 	case WP_STEP_DONE:
