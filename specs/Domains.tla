@@ -9,7 +9,8 @@
 (* Abstracts  what Search does; a domain to a carrier in a long task and   *)
 (*            an idle one.                                                 *)
 (* Memory     sequential consistency.                                      *)
-(* Promises   StealsInsideDomain, and WorkConservation in each (safety).   *)
+(* Checked    in MCDomains: WorkConservation of each as well.              *)
+(* Promises   StealsInsideDomain (safety).                                 *)
 (***************************************************************************)
 EXTENDS Naturals
 
