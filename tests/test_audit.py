@@ -117,6 +117,10 @@ def test_a_comparison_that_comes_out_wrong_is_a_problem(specs: Path) -> None:
     assert blind.problems == ("conform: toy: the twin code: toy_blind makes no difference",)
 
 
+def few(told: int, by_table: int) -> tuple[Grade, ...]:
+    return (Grade("dropped", told, told, 0, by_table),)
+
+
 def test_a_run_that_is_no_behaviour_and_a_twin_that_passes_are_problems(specs: Path) -> None:
     cover = Coverage(1, 2, 1, 2, {})
     told = tuple(Grade(kind, 10, 10, 0, 0) for kind in KINDS)
@@ -128,7 +132,9 @@ def test_a_run_that_is_no_behaviour_and_a_twin_that_passes_are_problems(specs: P
         (replace(good, traces=0), "no run can be judged"),
         (replace(good, aside=2), "2 of 11 runs are set aside"),
         (replace(good, grades=passed), "7 of 10 lies pass (moved past another)"),
-        (replace(good, grades=(Grade("dropped", 4, 4, 0, 5),)), "9 lies of 10 told (dropped)"),
+        (replace(good, grades=few(4, 99)), "4 lies of 10 told, 99 found by the table (dropped)"),
+        (replace(good, grades=few(0, 9)), "0 lies of 10 told, 9 found by the table (dropped)"),
+        (replace(good, grades=few(0, 10)), "0 lies of 10 came to TLC"),
         (replace(good, grades=()), "0 lies of 10 came to TLC"),
         (replace(good, twin="toy_blind"), "no run of the twin toy_blind is rejected"),
     ):

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from wakeproof import Carrier, CarrierGroup
+from wakeproof.errors import UsageError
 
 PATIENCE_S = 60
 Place = tuple[Carrier | None, Carrier | None]
@@ -126,3 +129,11 @@ def test_a_pinned_task_of_the_group_stays_with_its_parent() -> None:
 
         children = group[1].factory(pinned=True)(parent).result(PATIENCE_S)
         assert {one.result(PATIENCE_S) for one in children} == {(group[1], group[1])}
+
+
+@pytest.mark.parametrize("name", [5, b"load", "lo\0ad"])
+def test_a_name_that_no_report_can_show_is_refused_before_anything_runs(name: Any) -> None:
+    with CarrierGroup(1) as group:
+        for of in (group, group[0]):
+            with pytest.raises(UsageError, match=re.escape(f"name is {name!r}; allowed: a str")):
+                of.factory(name=name)

@@ -184,6 +184,17 @@ def test_wakeproof_trace_shows_a_script_and_its_steals(wakeproof: Command, tmp_p
 
 
 @pytest.mark.slow
+def test_a_folder_that_is_not_there_is_said_before_the_script_runs(
+    wakeproof: Command, tmp_path: Path
+) -> None:
+    script, ran = tmp_path / "runs.py", tmp_path / "ran"
+    script.write_text(f"open({str(ran)!r}, 'w')")
+    ended = wakeproof("trace", "-o", str(tmp_path / "no" / "x.json"), str(script))
+    assert (ended.returncode, ran.exists()) == (2, False)
+    assert f"there is no folder {tmp_path}/no" in ended.stderr
+
+
+@pytest.mark.slow
 def test_a_script_that_fails_leaves_its_trace(wakeproof: Command, tmp_path: Path) -> None:
     script, out = tmp_path / "fails.py", tmp_path / "trace.json"
     script.write_text(

@@ -3,7 +3,7 @@
  *
  *   copy A                                   copy B
  *   [D1] word := made by this process        [D1] the same
- *   fence                                    fence
+ *   [D5] fence                               [D5] fence
  *   [D2] any other copy's word? withdraw     [D2] the same
  *
  * Why it works  The fences are ordered, so of two copies one sees the other's word. The loader's
@@ -26,7 +26,7 @@ static char who[WHO];
 
 const char *wp__default_maker(void)
 {
-	/* [D2] acquire; pairs D1: who it is. */
+	/* [D2] acquire; pairs D1: who it is. Ordered after D1 of the asking copy by D5. */
 	return wp_load_acquire(&word) == 2 * (int64_t)getpid() + 1 ? who : NULL;
 }
 
@@ -79,16 +79,20 @@ static const char *maker_elsewhere(void)
 
 const char *wp__default_claim(const char *by)
 {
-	int64_t mine = 2 * (int64_t)getpid(), old = wp_load_acquire(&word);
+	int64_t mine = 2 * (int64_t)getpid();
+	/* [D3] acquire; pairs D1: who it is, if it is made. */
+	int64_t old = wp_load_acquire(&word);
 	const char *other;
 
 	if (old == mine + 1)
 		return who;
+	/* [D4] acquire; pairs D6: what a claimer before this one wrote in `who` comes first. */
 	if (old == mine || !wp_cas_acquire(&word, &old, mine))
 		return "another thread";
 	snprintf(who, sizeof(who), "%s", by);
-	/* [D1] release; pairs D2: who it is. */
+	/* [D1] release; pairs D2, D3: who it is. */
 	wp_store_release(&word, mine + 1);
+	/* [D5] seq_cst fence; pairs D5: the own word before the others'. */
 	wp_fence_seq_cst();
 	other = maker_elsewhere();
 	if (other != NULL)
@@ -98,5 +102,6 @@ const char *wp__default_claim(const char *by)
 
 void wp__default_unclaim(void)
 {
+	/* [D6] release; pairs D4. */
 	wp_store_release(&word, 0);
 }

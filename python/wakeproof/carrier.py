@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from wakeproof import counts
+from wakeproof.errors import UsageError
 
 if TYPE_CHECKING:
     from wakeproof.counts import CarrierCounts
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def checked(name: str | None) -> str | None:
+    """Return a name for tasks.
+
+    Raises:
+        UsageError: it is no text, or holds a NUL.
+    """
+    if name is None or (isinstance(name, str) and "\0" not in name):
+        return name
+    raise UsageError(f"name is {name!r}; allowed: a str without NUL, or None")
 
 
 class Submit(Protocol):
@@ -68,6 +80,7 @@ class Carrier:
 
     def factory(self, *, name: str | None = None, pinned: bool = False) -> Submit:
         """Return a function that submits to this carrier; arguments as `CarrierGroup.factory`."""
+        checked(name)
 
         def submit(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
             of = name or getattr(fn, "__qualname__", repr(fn))

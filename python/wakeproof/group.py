@@ -16,7 +16,7 @@ from wakeproof import _open, counts, trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
 from wakeproof._jobs import Unfinished, Work, hand_back, start, works
-from wakeproof.carrier import Carrier
+from wakeproof.carrier import Carrier, checked
 from wakeproof.config import settle
 from wakeproof.errors import ClosedError, ForkedError, error_for
 from wakeproof.topology import Seats
@@ -172,7 +172,11 @@ class CarrierGroup:
         Args:
             name: of its tasks, in events and in what `close` returns; None: as the callable's.
             pinned: no sibling steals its tasks.
+
+        Raises:
+            UsageError: `name` is no str, or holds a NUL.
         """
+        checked(name)
 
         def submit(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
             return self._here().factory(name=name, pinned=pinned)(fn, *args, **kwargs)

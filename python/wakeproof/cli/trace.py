@@ -58,6 +58,8 @@ def trace(
     """
     from wakeproof import trace as events
 
+    if not out.absolute().parent.is_dir():  # said before the script runs, not after
+        raise errors.UsageError(f"-o {out}: there is no folder {out.parent}")
     command = [sys.executable, *(script or ["-c", DEMO])]
     with tempfile.TemporaryDirectory(prefix="wakeproof-trace-") as folder:
         ended = subprocess.run(command, env={**os.environ, events.FOLDER: folder}, check=False)

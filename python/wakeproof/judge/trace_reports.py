@@ -73,8 +73,9 @@ class TraceResult:
         for grade in self.grades:
             if grade.told - grade.found > MAY_PASS[grade.kind]:
                 return f"{grade.told - grade.found} of {grade.told} lies pass ({grade.kind})"
-            if grade.told + grade.by_table < TAMPERED:
-                return f"{grade.told + grade.by_table} lies of {TAMPERED} told ({grade.kind})"
+            if grade.told < TAMPERED and (grade.told or grade.by_table < TAMPERED):
+                seen = f"{grade.by_table} found by the table"
+                return f"{grade.told} lies of {TAMPERED} told, {seen} ({grade.kind})"
         return "" if self.lies >= TAMPERED else f"{self.lies} lies of {TAMPERED} came to TLC"
 
     @property
