@@ -57,6 +57,9 @@
 #define wp_cas_release(p, expected, v) \
 	WP__CAS(p, expected, v, memory_order_release, memory_order_relaxed)
 
+#define wp_cas_acq_rel(p, expected, v) \
+	WP__CAS(p, expected, v, memory_order_acq_rel, memory_order_relaxed)
+
 #define wp_fetch_add_relaxed(p, v) WP__FETCH_ADD(p, v, memory_order_relaxed)
 #define wp_fetch_add_release(p, v) WP__FETCH_ADD(p, v, memory_order_release)
 #define wp_fetch_or_release(p, v) WP__FETCH_OR(p, v, memory_order_release)

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthread.h - a virtual thread's word: its state, its one permit, and the number of its park.
+ *
+ *   who runs it                                 unparker, canceller, who waits for its end
+ *   [V2] PARKED: the park is over: BUSY,        [V1] give the permit; it had none, and was
+ *        no permit, the next number                  PARKED: push it home
+ *   run it, until it                                 PINNED: wake its carrier
+ *     parks    [V4] takes the permit, goes on   [V5] the same, but only of park k: a timer,
+ *              [V3] BUSY to PARKED, or: as V4        a waker of a queue
+ *     is pinned and parks                       [V8] PARKED, no permit: CANCELLED
+ *              [V6] PINNED, sleeps below it     [V9] DONE?
+ *     yields   push it home
+ *     ends     [V7] DONE
+ *
+ *   word             means                        may be touched by
+ *   PARKED           in no queue, in no hand      whoever moves it on
+ *   PARKED | PERMIT  an unparker pushes it        that unparker, its queue, who pops it
+ *   BUSY             queued, or run               its queue or its runner
+ *   BUSY | PINNED    asleep, its carrier with it  its runner
+ *   | PERMIT         its next park returns at once
+ *   the rest: how many parks have returned
+ *
+ * Why it works  The permit is taken where the number changes, and nowhere else: by the end of a
+ *               park (V2, V3, V4, V6), never by a start or a yield. Park and unpark meet in the
+ *               word: one of them comes second and sees the other. Whoever waits to end one
+ *               certain park names its number, so it can neither wake a later one nor leave it a
+ *               permit, however late it comes.
+ * Not promised  That a park returns for a permit alone: whoever parks looks again. More than one
+ *               permit. V5 mistakes a park for that 2^28 parks later.
+ * Spec          specs/VThread.tla: NoConcurrentMount, HappensBeforeRun, SubmitOncePerRunnable,
+ *               UnparkNotLost, PermitOnlyConsumedByPark, ParkedImpliesNoPermit,
+ *               PinnedUnparkReachesCarrier, StaleTimerHarmless, TerminationVisible.
+ * Evidence      make check-specs T=VThread, make stress T=vthread. */
+#ifndef WP_VTHREAD_H
+#define WP_VTHREAD_H
+
+#include "error.h"
+#include "futex.h"
+#include "task.h"
+
+/* Values of the word, beside those of task.h. */
+enum {
+	WP_VTHREAD_PERMIT = WP_TASK_NOTIFIED,
+	WP_VTHREAD_PINNED = 8,  /* a bit, with BUSY */
+	WP_VTHREAD_STATE = 11,  /* mask: all but permit and number */
+	WP_VTHREAD_NUMBER = 16, /* one park */
+};
+
+/* What an unpark owes. */
+enum wp_owed {
+	WP_OWES_NOTHING,
+	WP_OWES_PUSH, /* to its home, or its scheduler */
+	WP_OWES_WAKE, /* of its word: its carrier sleeps at it */
+};
+
+/* task.word: V1..V9 in place of K1..K6. */
+typedef struct wp_vthread {
+	wp_task task;
+} wp_vthread;
+
+/* The park that comes next, or is. [its runner | wait-free] */
+WP_INLINE uint32_t wp__vthread_number(wp_vthread *thread)
+{
+	/* [V10] relaxed: ordered by its runs: the number changes in its runner's hand alone; pairs V2,
+	 * V3, V4, V6; upholds VThread!StaleTimerHarmless. */
+	return wp_load_relaxed(&thread->task.word) / WP_VTHREAD_NUMBER;
+}
+
+WP_INLINE enum wp_owed wp__vthread_owed(uint32_t old)
+{
+	if (old & WP_VTHREAD_PERMIT)
+		return WP_OWES_NOTHING;
+	switch (old & WP_VTHREAD_STATE) {
+	case WP_TASK_PARKED:
+		return WP_OWES_PUSH;
+	case WP_TASK_BUSY | WP_VTHREAD_PINNED:
+		return wp_twin(vthread_pinned_unwoken) ? WP_OWES_NOTHING : WP_OWES_WAKE;
+	default:
+		return WP_OWES_NOTHING;
+	}
+}
+
+/* [any thread, while it lives | wait-free] */
+WP_INLINE enum wp_owed wp__vthread_notify(wp_vthread *thread)
+{
+	/* [V1] acq_rel; pairs V1, V2, V3, V4, V5, V6; upholds VThread!UnparkNotLost: release what the
+	 * caller wrote to the end of the park, acquire the park, whose carrier has done with the
+	 * node. */
+	return wp__vthread_owed(wp_fetch_or_acq_rel(&thread->task.word, WP_VTHREAD_PERMIT));
+}
+
+/* The same, if it is in that park, or before it. [any thread, while its memory is there |
+ * lock-free: retries when the word has changed] */
+WP_INLINE enum wp_owed wp__vthread_notify_park(wp_vthread *thread, uint32_t number)
+{
+	/* [V11] relaxed: stale costs another turn, never a wake: V5 compares; pairs V3; upholds
+	 * VThread!StaleTimerHarmless. */
+	uint32_t word = wp_load_relaxed(&thread->task.word);
+
+	do {
+		bool is_over = word / WP_VTHREAD_NUMBER != number;
+
+		if ((is_over && !wp_twin(vthread_timer_stale)) || word & WP_VTHREAD_PERMIT)
+			return WP_OWES_NOTHING;
+		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6; upholds VThread!UnparkNotLost: as V1. */
+	} while (!wp_cas_acq_rel(&thread->task.word, &word, word | WP_VTHREAD_PERMIT));
+	return wp__vthread_owed(word);
+}
+
+/* BUSY in the next park, without a permit. */
+WP_INLINE uint32_t wp__vthread_next(uint32_t word)
+{
+	return word / WP_VTHREAD_NUMBER * WP_VTHREAD_NUMBER + WP_VTHREAD_NUMBER + WP_TASK_BUSY;
+}
+
+/* Before each run. [who popped it | wait-free] */
+WP_INLINE void wp__vthread_begin(wp_vthread *thread)
+{
+	/* [V12] relaxed: ordered by the queue: who popped it alone changes state and number; pairs V3;
+	 * upholds VThread!PermitOnlyConsumedByPark. */
+	uint32_t word = wp_load_relaxed(&thread->task.word);
+
+	if ((word & WP_VTHREAD_STATE) != WP_TASK_PARKED && !wp_twin(vthread_yield_takes))
+		return; /* it was started, or yielded, or its park was refused */
+	/* [V2] acquire; pairs V1, V3, V5; upholds VThread!HappensBeforeRun: what the last run and all
+	 * unparkers before this one wrote is seen. An exchange, not a store: an unparker whose
+	 * permit was there already is one of them. */
+	wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+}
+
+/* A park that finds the permit returns at once. [its runner | wait-free] */
+WP_INLINE bool wp__vthread_take(wp_vthread *thread)
+{
+	/* [V13] relaxed: stale costs a switch, never a wake: V3 and V6 compare; pairs V1, V5; upholds
+	 * VThread!UnparkNotLost. */
+	uint32_t word = wp_load_relaxed(&thread->task.word);
+
+	if (!(word & WP_VTHREAD_PERMIT))
+		return false;
+	/* [V4] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
+	wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+	return true;
+}
+
+/* After it has left its stack to park. True: parked, and not the caller's any more. False: the
+ * permit was there, and is taken: the caller must push it. [who ran it | wait-free] */
+WP_INLINE bool wp__vthread_park(wp_vthread *thread)
+{
+	/* [V14] relaxed: stale costs a failing V3; pairs V1, V5; upholds VThread!UnparkNotLost. */
+	uint32_t word = wp_load_relaxed(&thread->task.word) & ~(uint32_t)WP_VTHREAD_PERMIT;
+
+	if (wp_twin(vthread_park_split)) {
+		if (wp_load_relaxed(&thread->task.word) == word) { /* twin reads V3 */
+			wp_store_release(&thread->task.word,
+					 word - WP_TASK_BUSY); /* twin writes V3 */
+			return true;
+		}
+		return false;
+	}
+	/* [V3] release; pairs V1, V2, V5, V8; upholds VThread!UnparkNotLost: whoever takes it on sees
+	 * what this run wrote. */
+	if (wp_cas_release(&thread->task.word, &word, word - WP_TASK_BUSY + WP_TASK_PARKED))
+		return true;
+	wp__vthread_take(thread);
+	return false;
+}
+
+/* Parks without leaving its carrier. True: the permit came; false: the deadline did. [its runner |
+ * blocks] */
+WP_INLINE bool wp__vthread_park_pinned(wp_vthread *thread, int64_t deadline_ns)
+{
+	/* [V15] relaxed: stale costs a failing V6; pairs V1, V5; upholds VThread!UnparkNotLost. */
+	uint32_t word = wp_load_relaxed(&thread->task.word) & ~(uint32_t)WP_VTHREAD_PERMIT;
+	uint32_t pinned = word | WP_VTHREAD_PINNED;
+
+	/* [V6] relaxed: atomicity is enough: it hands nothing on; pairs V1, V5; upholds
+	 * VThread!PinnedUnparkReachesCarrier. */
+	if (wp_cas_relaxed(&thread->task.word, &word, pinned)) {
+		/* [V16] relaxed: ordered by V17, which follows; pairs V1, V5; upholds
+		 * VThread!PinnedUnparkReachesCarrier. */
+		while (wp_load_relaxed(&thread->task.word) == pinned)
+			if (wp_futex_wait(&thread->task.word, pinned, deadline_ns) == WP_TIMEOUT)
+				break;
+	}
+	/* [V17] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
+	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+	return word & WP_VTHREAD_PERMIT;
+}
+
+/* The end. Its memory may be reused when this returns, by whoever sees it. [who ran it |
+ * wait-free] */
+WP_INLINE void wp__vthread_finish(wp_vthread *thread)
+{
+	/* [V7] release; pairs V9; upholds VThread!TerminationVisible: who sees it done sees what it
+	 * did. A read-modify-write keeps the number, which late unparkers compare. */
+	wp_fetch_add_release(&thread->task.word, WP_TASK_DONE - WP_TASK_BUSY);
+}
+
+/* [any thread, while it lives | wait-free] */
+WP_INLINE bool wp_vthread_is_done(wp_vthread *thread)
+{
+	/* [V9] acquire; pairs V7; upholds VThread!TerminationVisible. */
+	return (wp_load_acquire(&thread->task.word) & WP_VTHREAD_STATE) == WP_TASK_DONE;
+}
+
+/* True: it was parked and will never run again. [any thread, while it lives | lock-free] */
+WP_INLINE bool wp__vthread_cancel(wp_vthread *thread)
+{
+	/* [V18] relaxed: stale costs a failing V8; pairs V3; upholds VThread!SubmitOncePerRunnable. */
+	uint32_t word = wp_load_relaxed(&thread->task.word);
+
+	/* [V8] acquire; pairs V3; upholds VThread!SubmitOncePerRunnable: who gets the thread back
+	 * sees what it did. */
+	return (word & (WP_VTHREAD_STATE | WP_VTHREAD_PERMIT)) == WP_TASK_PARKED &&
+	       wp_cas_acquire(&thread->task.word, &word, word + WP_TASK_CANCELLED);
+}
+
+#endif
