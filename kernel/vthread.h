@@ -10,7 +10,7 @@
  *     is pinned and parks                       [V8] PARKED, no permit: CANCELLED
  *              [V6] PINNED, sleeps below it     [V9] DONE?
  *     yields   push it home
- *     ends     [V7] DONE
+ *     ends     [V7] DONE                       an interrupt: [V12] its flag, then [V1]
  *
  *   word             means                        may be touched by
  *   PARKED           in no queue, in no hand      whoever moves it on
@@ -29,7 +29,8 @@
  *               permit. V5 mistakes a park for that 2^28 parks later.
  * Spec          specs/VThread.tla: NoConcurrentMount, HappensBeforeRun, SubmitOncePerRunnable,
  *               UnparkNotLost, PermitOnlyConsumedByPark, ParkedImpliesNoPermit,
- *               PinnedUnparkReachesCarrier, StaleTimerHarmless, TerminationVisible.
+ *               PinnedUnparkReachesCarrier, StaleTimerHarmless, InterruptNotLost,
+ *               TerminationVisible.
  * Evidence      make check-specs T=VThread, make stress T=vthread. */
 #ifndef WP_VTHREAD_H
 #define WP_VTHREAD_H
@@ -53,17 +54,25 @@ enum wp_owed {
 	WP_OWES_WAKE, /* of its word: its carrier sleeps at it */
 };
 
-/* task.word: V1..V9 in place of K1..K6. */
+/* task.word: V1..V9 in place of K1..K6. interrupted: V12. */
 typedef struct wp_vthread {
 	wp_task task;
+	wp_atomic(uint32_t) interrupted;
 } wp_vthread;
+
+/* [any thread, while its memory is there | wait-free] */
+WP_INLINE uint32_t wp__vthread_look(wp_vthread *thread)
+{
+	/* [V10] relaxed: stale costs a compare-and-swap that fails, or a switch, never a wake: what
+	 * follows compares. State and number are its runner's own; pairs V1, V5; upholds
+	 * VThread!UnparkNotLost. */
+	return wp_load_relaxed(&thread->task.word);
+}
 
 /* The park that comes next, or is. [its runner | wait-free] */
 WP_INLINE uint32_t wp__vthread_number(wp_vthread *thread)
 {
-	/* [V10] relaxed: ordered by its runs: the number changes in its runner's hand alone; pairs V2,
-	 * V3, V4, V6; upholds VThread!StaleTimerHarmless. */
-	return wp_load_relaxed(&thread->task.word) / WP_VTHREAD_NUMBER;
+	return wp__vthread_look(thread) / WP_VTHREAD_NUMBER;
 }
 
 WP_INLINE enum wp_owed wp__vthread_owed(uint32_t old)
@@ -73,6 +82,8 @@ WP_INLINE enum wp_owed wp__vthread_owed(uint32_t old)
 	switch (old & WP_VTHREAD_STATE) {
 	case WP_TASK_PARKED:
 		return WP_OWES_PUSH;
+	case WP_TASK_BUSY:
+		return wp_twin(vthread_unpark_busy) ? WP_OWES_PUSH : WP_OWES_NOTHING;
 	case WP_TASK_BUSY | WP_VTHREAD_PINNED:
 		return wp_twin(vthread_pinned_unwoken) ? WP_OWES_NOTHING : WP_OWES_WAKE;
 	default:
@@ -83,26 +94,46 @@ WP_INLINE enum wp_owed wp__vthread_owed(uint32_t old)
 /* [any thread, while it lives | wait-free] */
 WP_INLINE enum wp_owed wp__vthread_notify(wp_vthread *thread)
 {
-	/* [V1] acq_rel; pairs V1, V2, V3, V4, V5, V6; upholds VThread!UnparkNotLost: release what the
-	 * caller wrote to the end of the park, acquire the park, whose carrier has done with the
-	 * node. */
+	/* [V1] acq_rel; pairs V1, V2, V3, V4, V5, V6, V10, V11; upholds VThread!UnparkNotLost:
+	 * release what the caller wrote to the end of the park, acquire the park, whose carrier has
+	 * done with the node. */
 	return wp__vthread_owed(wp_fetch_or_acq_rel(&thread->task.word, WP_VTHREAD_PERMIT));
+}
+
+/* [any thread, while it lives | wait-free] */
+WP_INLINE enum wp_owed wp__vthread_interrupt(wp_vthread *thread)
+{
+	enum wp_owed owed = WP_OWES_NOTHING;
+
+	if (wp_twin(vthread_interrupt_late))
+		owed = wp__vthread_notify(thread);
+	/* [V12] relaxed: ordered by V1, which follows; pairs V13; upholds
+	 * VThread!InterruptNotLost. */
+	wp_store_relaxed(&thread->interrupted, 1);
+	return wp_twin(vthread_interrupt_late) ? owed : wp__vthread_notify(thread);
+}
+
+/* Whoever is about to park looks, after it has looked for a permit. [any thread, while it lives |
+ * wait-free] */
+WP_INLINE bool wp_vthread_is_interrupted(wp_vthread *thread)
+{
+	/* [V13] relaxed: stale costs a park that is refused, or ends: by V3 or V2 the permit is seen
+	 * that comes with it; pairs V12; upholds VThread!InterruptNotLost. */
+	return wp_load_relaxed(&thread->interrupted) != 0;
 }
 
 /* The same, if it is in that park, or before it. [any thread, while its memory is there |
  * lock-free: retries when the word has changed] */
 WP_INLINE enum wp_owed wp__vthread_notify_park(wp_vthread *thread, uint32_t number)
 {
-	/* [V11] relaxed: stale costs another turn, never a wake: V5 compares; pairs V3; upholds
-	 * VThread!StaleTimerHarmless. */
-	uint32_t word = wp_load_relaxed(&thread->task.word);
+	uint32_t word = wp__vthread_look(thread);
 
 	do {
 		bool is_over = word / WP_VTHREAD_NUMBER != number;
 
 		if ((is_over && !wp_twin(vthread_timer_stale)) || word & WP_VTHREAD_PERMIT)
 			return WP_OWES_NOTHING;
-		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6; upholds VThread!UnparkNotLost: as V1. */
+		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6, V10, V11; upholds VThread!UnparkNotLost: as V1. */
 	} while (!wp_cas_acq_rel(&thread->task.word, &word, word | WP_VTHREAD_PERMIT));
 	return wp__vthread_owed(word);
 }
@@ -116,9 +147,7 @@ WP_INLINE uint32_t wp__vthread_next(uint32_t word)
 /* Before each run. [who popped it | wait-free] */
 WP_INLINE void wp__vthread_begin(wp_vthread *thread)
 {
-	/* [V12] relaxed: ordered by the queue: who popped it alone changes state and number; pairs V3;
-	 * upholds VThread!PermitOnlyConsumedByPark. */
-	uint32_t word = wp_load_relaxed(&thread->task.word);
+	uint32_t word = wp__vthread_look(thread);
 
 	if ((word & WP_VTHREAD_STATE) != WP_TASK_PARKED && !wp_twin(vthread_yield_takes))
 		return; /* it was started, or yielded, or its park was refused */
@@ -131,9 +160,7 @@ WP_INLINE void wp__vthread_begin(wp_vthread *thread)
 /* A park that finds the permit returns at once. [its runner | wait-free] */
 WP_INLINE bool wp__vthread_take(wp_vthread *thread)
 {
-	/* [V13] relaxed: stale costs a switch, never a wake: V3 and V6 compare; pairs V1, V5; upholds
-	 * VThread!UnparkNotLost. */
-	uint32_t word = wp_load_relaxed(&thread->task.word);
+	uint32_t word = wp__vthread_look(thread);
 
 	if (!(word & WP_VTHREAD_PERMIT))
 		return false;
@@ -146,20 +173,18 @@ WP_INLINE bool wp__vthread_take(wp_vthread *thread)
  * permit was there, and is taken: the caller must push it. [who ran it | wait-free] */
 WP_INLINE bool wp__vthread_park(wp_vthread *thread)
 {
-	/* [V14] relaxed: stale costs a failing V3; pairs V1, V5; upholds VThread!UnparkNotLost. */
-	uint32_t word = wp_load_relaxed(&thread->task.word) & ~(uint32_t)WP_VTHREAD_PERMIT;
+	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_PERMIT;
+	uint32_t parked = word - WP_TASK_BUSY + WP_TASK_PARKED;
 
 	if (wp_twin(vthread_park_split)) {
-		if (wp_load_relaxed(&thread->task.word) == word) { /* twin reads V3 */
-			wp_store_release(&thread->task.word,
-					 word - WP_TASK_BUSY); /* twin writes V3 */
-			return true;
-		}
-		return false;
+		if (wp_load_relaxed(&thread->task.word) != word) /* twin reads V3 */
+			return false;
+		wp_store_release(&thread->task.word, parked); /* twin writes V3 */
+		return true;
 	}
 	/* [V3] release; pairs V1, V2, V5, V8; upholds VThread!UnparkNotLost: whoever takes it on sees
 	 * what this run wrote. */
-	if (wp_cas_release(&thread->task.word, &word, word - WP_TASK_BUSY + WP_TASK_PARKED))
+	if (wp_cas_release(&thread->task.word, &word, parked))
 		return true;
 	wp__vthread_take(thread);
 	return false;
@@ -169,20 +194,17 @@ WP_INLINE bool wp__vthread_park(wp_vthread *thread)
  * blocks] */
 WP_INLINE bool wp__vthread_park_pinned(wp_vthread *thread, int64_t deadline_ns)
 {
-	/* [V15] relaxed: stale costs a failing V6; pairs V1, V5; upholds VThread!UnparkNotLost. */
-	uint32_t word = wp_load_relaxed(&thread->task.word) & ~(uint32_t)WP_VTHREAD_PERMIT;
+	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_PERMIT;
 	uint32_t pinned = word | WP_VTHREAD_PINNED;
 
 	/* [V6] relaxed: atomicity is enough: it hands nothing on; pairs V1, V5; upholds
 	 * VThread!PinnedUnparkReachesCarrier. */
 	if (wp_cas_relaxed(&thread->task.word, &word, pinned)) {
-		/* [V16] relaxed: ordered by V17, which follows; pairs V1, V5; upholds
-		 * VThread!PinnedUnparkReachesCarrier. */
-		while (wp_load_relaxed(&thread->task.word) == pinned)
+		while (wp__vthread_look(thread) == pinned)
 			if (wp_futex_wait(&thread->task.word, pinned, deadline_ns) == WP_TIMEOUT)
 				break;
 	}
-	/* [V17] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
+	/* [V11] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
 	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
 	return word & WP_VTHREAD_PERMIT;
 }
@@ -206,12 +228,13 @@ WP_INLINE bool wp_vthread_is_done(wp_vthread *thread)
 /* True: it was parked and will never run again. [any thread, while it lives | lock-free] */
 WP_INLINE bool wp__vthread_cancel(wp_vthread *thread)
 {
-	/* [V18] relaxed: stale costs a failing V8; pairs V3; upholds VThread!SubmitOncePerRunnable. */
-	uint32_t word = wp_load_relaxed(&thread->task.word);
+	uint32_t word = wp__vthread_look(thread);
 
+	if (word & WP_VTHREAD_PERMIT && !wp_twin(vthread_cancel_notified))
+		return false;
 	/* [V8] acquire; pairs V3; upholds VThread!SubmitOncePerRunnable: who gets the thread back
 	 * sees what it did. */
-	return (word & (WP_VTHREAD_STATE | WP_VTHREAD_PERMIT)) == WP_TASK_PARKED &&
+	return (word & WP_VTHREAD_STATE) == WP_TASK_PARKED &&
 	       wp_cas_acquire(&thread->task.word, &word, word + WP_TASK_CANCELLED);
 }
 
