@@ -18,12 +18,12 @@
 EXTENDS VThreadCore
 
 (* Others. *)
-Owes == CASE permit -> "idle"
-          [] ~permit /\ (state = "PARKED" \/ (Twin = "unpark_busy" /\ state = "BUSY")) -> "push"
-          [] ~permit /\ state = "PINNED" /\ Twin # "pinned_unwoken" -> "wake"
+Owes == CASE permit # {} -> "idle"
+          [] permit = {} /\ (state = "PARKED" \/ (Twin = "unpark_busy" /\ state = "BUSY")) -> "push"
+          [] permit = {} /\ state = "PINNED" /\ Twin # "pinned_unwoken" -> "wake"
           [] OTHER -> "idle"
 Notify(t) ==
-  /\ permit' = TRUE
+  /\ permit' = permit \cup {"unpark"}
   /\ told' = (told \/ state \in {"PARKED", "BUSY", "PINNED"})
   /\ writes' = writes \cup {t}
   /\ Carry(t, "unpark_relaxed")
@@ -61,27 +61,27 @@ Fire ==                       \* [V10] [V5] wp__vthread_notify_park: of the park
   /\ pc[Timer] = "due"
   /\ timer' = 0
   /\ LET ends == timer = number \/ Twin \in {"timer_stale", "timer_reduced"}
-     IN IF ends /\ ~permit
-        THEN /\ permit' = TRUE /\ due' = timer
+     IN IF ends /\ permit = {}
+        THEN /\ permit' = {"timer"} /\ due' = timer
              /\ Carry(Timer, "none")
              /\ Goto(Timer, IF Twin = "timer_reduced" /\ timer # number THEN "idle" ELSE Owes)
         ELSE Goto(Timer, "idle") /\ UNCHANGED <<permit, due, carried>>
   /\ UNCHANGED <<state, number, interrupted, cells, asleep, left, told, writes>>
 Cancel ==                     \* [V10] [V8] wp__vthread_cancel: only a thread that is left alone
   /\ pc[Canceller] = "idle" /\ state = "PARKED"
-  /\ IF Twin = "cancel_notified" THEN TRUE ELSE ~permit
+  /\ IF Twin = "cancel_notified" THEN TRUE ELSE permit = {}
   /\ state' = "CANCELLED"
   /\ Goto(Canceller, "done")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 
 HasEnded == state \in {"DONE", "CANCELLED"}   \* [V9] wp_vthread_is_done
 Finished ==
-  /\ HasEnded \/ (state = "PARKED" /\ ~permit)
+  /\ HasEnded \/ (state = "PARKED" /\ permit = {})
   /\ \A t \in Threads : pc[t] \in {"idle", "done"}
   /\ UNCHANGED vars
 Mounted(c) == \/ Pop(c) \/ Begin(c) \/ CancelTimer(c) \/ Look(c) \/ Arm(c) \/ Park(c) \/ Store(c)
-              \/ Leaves(c) \/ Refused(c) \/ Yield(c) \/ Pin(c) \/ Sleep(c) \/ TimesOut(c) \/ End(c) \/ Done(c)
-              \/ Latch(c) \/ Late(c)
+              \/ Leaves(c) \/ Refused(c) \/ Yield(c) \/ Pin(c) \/ Sleep(c) \/ TimesOut(c) \/ End(c)
+              \/ Done(c) \/ Latch(c) \/ Late(c)
 Next ==
   \/ \E c \in Carriers : Mounted(c)
   \/ \E u \in Unparkers : Unpark(u)
@@ -101,13 +101,14 @@ HappensBeforeRun ==
   \A c \in Runners : writes \cap Carriers \subseteq {c} /\ (~told => writes \subseteq {c})
 SubmitOncePerRunnable ==
   /\ cells + Cardinality(Holders) <= 1
-  /\ InFlight => (state = "BUSY" /\ On = {}) \/ (state = "PARKED" /\ permit)
+  /\ InFlight => (state = "BUSY" /\ On = {}) \/ (state = "PARKED" /\ permit # {})
 UnparkNotLost == told /\ state = "PARKED" => InFlight
-PermitOnlyConsumedByPark == told => permit
-ParkedImpliesNoPermit == state = "PARKED" /\ permit => InFlight
-PinnedUnparkReachesCarrier == asleep /\ permit => \E t \in Threads : pc[t] = "wake"
+\* Nor by one that says that its time ran out.
+PermitOnlyConsumedByPark == told => "unpark" \in permit
+ParkedImpliesNoPermit == state = "PARKED" /\ permit # {} => InFlight
+PinnedUnparkReachesCarrier == asleep /\ permit # {} => \E t \in Threads : pc[t] = "wake"
 \* The permit of a timer is for the park that it was armed for.
-StaleTimerHarmless == permit /\ ~told /\ ~HasEnded => due = number
+StaleTimerHarmless == "timer" \in permit /\ ~HasEnded => due = number
 \* Once the interrupter has done, a thread that it has interrupted does not stay parked.
 InterruptNotLost ==
   interrupted /\ pc[Interrupter] = "idle" /\ state = "PARKED" => InFlight

@@ -19,7 +19,7 @@ ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Parks, Yields} \subseteq Nat
 
 VARIABLES
   state,       \* task.word: "PARKED", "BUSY" (queued or run), "PINNED", "DONE", "CANCELLED"
-  permit,      \* its bit
+  permit,      \* its bits: who has ended the park that is next, or now: "unpark", "timer"
   number,      \* of the park that is next, or now
   interrupted, \* the thread's flag
   cells,       \* published cells of the thread, in any queue: 0, 1; more is the bug
@@ -43,7 +43,8 @@ Threads == Carriers \cup Others \cup {Canceller, Joiner}
 Numbers == 0 .. Parks + Unparks * Cardinality(Unparkers) + 2
 
 TypeOK ==
-  /\ state \in {"PARKED", "BUSY", "PINNED", "DONE", "CANCELLED"} /\ permit \in BOOLEAN
+  /\ state \in {"PARKED", "BUSY", "PINNED", "DONE", "CANCELLED"}
+  /\ permit \subseteq {"unpark", "timer"}
   /\ number \in Numbers /\ {timer, due} \subseteq Numbers \cup {0}
   /\ {interrupted, asleep, told} \subseteq BOOLEAN /\ cells \in 0 .. 3
   /\ pc \in [Threads -> {"idle", "begin", "cancel", "run", "look", "park", "store", "leaves",
@@ -53,7 +54,7 @@ TypeOK ==
   /\ writes \subseteq Threads /\ carried \in [{"word", "cell"} -> SUBSET Threads]
 
 Init ==                       \* started: somebody has pushed it
-  /\ state = "BUSY" /\ permit = FALSE /\ number = 1 /\ interrupted = FALSE
+  /\ state = "BUSY" /\ permit = {} /\ number = 1 /\ interrupted = FALSE
   /\ cells = 1 /\ timer = 0 /\ asleep = FALSE
   /\ pc = [t \in Threads |-> "idle"]
   /\ left = [x \in Unparkers \cup {"parks", "yields"} |->
@@ -81,9 +82,10 @@ Publish(t) ==                 \* [Q3]
   /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, writes>>
 
 (* The end of a park: BUSY, the permit is taken, the number changes. *)
+SaysTimeout == "timer" \in permit /\ (Twin = "timer_swallows" \/ "unpark" \notin permit)
 Return(c, twin) ==
-  /\ state' = "BUSY" /\ permit' = FALSE /\ number' = number + 1
-  /\ told' = FALSE /\ due' = 0
+  /\ state' = "BUSY" /\ permit' = {} /\ number' = number + 1
+  /\ told' = (told /\ SaysTimeout) /\ due' = 0
   /\ writes' = (IF Twin = twin THEN writes ELSE writes \ carried["word"]) \ {c}
 
 (* A carrier: takes the thread, and runs it until it leaves. *)
@@ -97,7 +99,7 @@ Begin(c) ==                   \* [V10] [V2] wp__vthread_begin
   /\ pc[c] = "begin"
   /\ CASE state = "PARKED" -> Return(c, "begin_relaxed")
        [] state # "PARKED" /\ Twin = "yield_takes" ->
-            /\ state' = "BUSY" /\ permit' = FALSE /\ number' = number + 1
+            /\ state' = "BUSY" /\ permit' = {} /\ number' = number + 1
             /\ UNCHANGED <<told, due, writes>>
        [] OTHER -> writes' = writes \ {c} /\ UNCHANGED <<word, told, due>>
   /\ Goto(c, IF timer # 0 THEN "cancel" ELSE "run")
@@ -110,7 +112,8 @@ CancelTimer(c) ==             \* under the timers' lock: before it, or after it 
 Look(c) ==                    \* [V10] [V13] it parks: is there a permit, was it interrupted?
   /\ pc[c] = "run" /\ left["parks"] > 0
   /\ left' = [left EXCEPT !["parks"] = @ - 1]
-  /\ Goto(c, CASE permit -> "end" [] ~permit /\ interrupted -> "run" [] OTHER -> "look")
+  /\ Goto(c, CASE permit # {} -> "end" [] permit = {} /\ interrupted -> "run"
+                 [] OTHER -> "look")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, ghosts>>
 Arm(c) ==                     \* [V10] a timed park
   /\ pc[c] = "look"
@@ -120,14 +123,15 @@ Arm(c) ==                     \* [V10] a timed park
 Park(c) ==                    \* [V10] [V3] wp__vthread_park: refused if the permit is there
   /\ pc[c] \in {"look", "park"}
   /\ writes' = writes \cup {c}
-  /\ IF permit /\ Twin # "park_unchecked" THEN Goto(c, "refused") /\ UNCHANGED <<state, carried>>
+  /\ IF permit # {} /\ Twin # "park_unchecked"
+     THEN Goto(c, "refused") /\ UNCHANGED <<state, carried>>
      ELSE IF Twin = "park_split" THEN Goto(c, "store") /\ UNCHANGED <<state, carried>>
      ELSE /\ state' = "PARKED" /\ Carry(c, "park_relaxed")
           /\ Goto(c, IF Twin = "park_mounted" THEN "leaves" ELSE "idle")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, told, due>>
 Store(c) ==                   \* twin park_split: a load and a store
   /\ pc[c] = "store"
-  /\ state' = "PARKED" /\ permit' = FALSE
+  /\ state' = "PARKED" /\ permit' = {}
   /\ Goto(c, "idle")
   /\ UNCHANGED <<number, interrupted, cells, timer, asleep, left, ghosts>>
 Leaves(c) ==                  \* twin park_mounted: PARKED while it is still on its stack
@@ -147,13 +151,13 @@ Yield(c) ==                   \* no step of the word: it stays BUSY, with its pe
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, told, due, carried>>
 Pin(c) ==                     \* [V10] [V6] it parks where it cannot leave its carrier
   /\ pc[c] = "look"
-  /\ state' = IF permit THEN state ELSE "PINNED"
-  /\ Goto(c, IF permit THEN "end" ELSE "pinned")
+  /\ state' = IF permit # {} THEN state ELSE "PINNED"
+  /\ Goto(c, IF permit # {} THEN "end" ELSE "pinned")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 Sleep(c) ==                   \* [V10] the futex looks and sleeps in one step
   /\ pc[c] = "pinned" /\ ~asleep
-  /\ asleep' = ~permit
-  /\ Goto(c, IF permit THEN "end" ELSE "pinned")
+  /\ asleep' = (permit = {})
+  /\ Goto(c, IF permit # {} THEN "end" ELSE "pinned")
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
 TimesOut(c) ==                \* the sleep's own deadline
   /\ pc[c] = "pinned" /\ asleep
