@@ -5,8 +5,8 @@
  *   [V2] PARKED: the park is over: BUSY,        [V1] give the permit; it had none, and was
  *        no permit, the next number                  PARKED: push it home
  *   run it, until it                                 PINNED: wake its carrier
- *     parks    [V4] takes the permit, goes on   [V5] the same, but only of park k: a timer,
- *              [V3] BUSY to PARKED, or: as V4        a waker of a queue
+ *     parks    [V4] takes the permit, goes on   [V5] the same, but of park k alone: a timer
+ *              [V3] BUSY to PARKED, or: as V4        (LATE, not PERMIT), a waker of a queue
  *     is pinned and parks                       [V8] PARKED, no permit: CANCELLED
  *              [V6] PINNED, sleeps below it     [V9] DONE?
  *     yields   push it home
@@ -14,19 +14,21 @@
  *
  *   word             means                        may be touched by
  *   PARKED           in no queue, in no hand      whoever moves it on
- *   PARKED | PERMIT  an unparker pushes it        that unparker, its queue, who pops it
+ *   PARKED | PERMIT  who gave it pushes it        who gave it, its queue, who pops it
  *   BUSY             queued, or run               its queue or its runner
  *   BUSY | PINNED    asleep, its carrier with it  its runner
  *   | PERMIT         its next park returns at once
+ *   | LATE           the same, for the time of that park is over
  *   the rest: how many parks have returned
  *
  * Why it works  The permit is taken where the number changes, and nowhere else: by the end of a
  *               park (V2, V3, V4, V6), never by a start or a yield. Park and unpark meet in the
  *               word: one of them comes second and sees the other. Whoever waits to end one
  *               certain park names its number, so it can neither wake a later one nor leave it a
- *               permit, however late it comes.
+ *               permit, however late it comes. A timer has a bit of its own, so a park says that
+ *               its time is over only if nobody unparked it.
  * Not promised  That a park returns for a permit alone: whoever parks looks again. More than one
- *               permit. V5 mistakes a park for that 2^28 parks later.
+ *               permit. V5 mistakes a park for that 2^27 parks later.
  * Spec          specs/VThread.tla: NoConcurrentMount, HappensBeforeRun, SubmitOncePerRunnable,
  *               UnparkNotLost, PermitOnlyConsumedByPark, ParkedImpliesNoPermit,
  *               PinnedUnparkReachesCarrier, StaleTimerHarmless, InterruptNotLost,
@@ -43,8 +45,10 @@
 enum {
 	WP_VTHREAD_PERMIT = WP_TASK_NOTIFIED,
 	WP_VTHREAD_PINNED = 8,  /* a bit, with BUSY */
-	WP_VTHREAD_STATE = 11,  /* mask: all but permit and number */
-	WP_VTHREAD_NUMBER = 16, /* one park */
+	WP_VTHREAD_STATE = 11,  /* mask */
+	WP_VTHREAD_LATE = 16,
+	WP_VTHREAD_ENDS = 20,   /* mask: PERMIT, LATE */
+	WP_VTHREAD_NUMBER = 32, /* one park */
 };
 
 /* What an unpark owes. */
@@ -58,6 +62,7 @@ enum wp_owed {
 typedef struct wp_vthread {
 	wp_task task;
 	wp_atomic(uint32_t) interrupted;
+	bool was_unparked; /* the park that returned last; or: its time was over */
 } wp_vthread;
 
 /* [any thread, while its memory is there | wait-free] */
@@ -77,7 +82,7 @@ WP_INLINE uint32_t wp__vthread_number(wp_vthread *thread)
 
 WP_INLINE enum wp_owed wp__vthread_owed(uint32_t old)
 {
-	if (old & WP_VTHREAD_PERMIT)
+	if (old & WP_VTHREAD_ENDS)
 		return WP_OWES_NOTHING;
 	switch (old & WP_VTHREAD_STATE) {
 	case WP_TASK_PARKED:
@@ -122,26 +127,47 @@ WP_INLINE bool wp_vthread_is_interrupted(wp_vthread *thread)
 	return wp_load_relaxed(&thread->interrupted) != 0;
 }
 
-/* The same, if it is in that park, or before it. [any thread, while its memory is there |
- * lock-free: retries when the word has changed] */
-WP_INLINE enum wp_owed wp__vthread_notify_park(wp_vthread *thread, uint32_t number)
+/* The same, if it is in that park, or before it. [any thread, while its memory is there | lock-free:
+ * retries when the word has changed] */
+WP_INLINE enum wp_owed wp__vthread_end_park(wp_vthread *thread, uint32_t number, uint32_t bit)
 {
 	uint32_t word = wp__vthread_look(thread);
 
 	do {
 		bool is_over = word / WP_VTHREAD_NUMBER != number;
 
-		if ((is_over && !wp_twin(vthread_timer_stale)) || word & WP_VTHREAD_PERMIT)
+		if ((is_over && !wp_twin(vthread_timer_stale)) || word & WP_VTHREAD_ENDS)
 			return WP_OWES_NOTHING;
-		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6, V10, V11; upholds VThread!UnparkNotLost: as V1. */
-	} while (!wp_cas_acq_rel(&thread->task.word, &word, word | WP_VTHREAD_PERMIT));
+		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6, V10, V11; upholds VThread!UnparkNotLost:
+		 * as V1. */
+	} while (!wp_cas_acq_rel(&thread->task.word, &word, word | bit));
 	return wp__vthread_owed(word);
+}
+
+/* What a waker of a queue does. [as above] */
+WP_INLINE enum wp_owed wp__vthread_notify_park(wp_vthread *thread, uint32_t number)
+{
+	return wp__vthread_end_park(thread, number, WP_VTHREAD_PERMIT);
+}
+
+/* What its timer does. [as above] */
+WP_INLINE enum wp_owed wp__vthread_time_out(wp_vthread *thread, uint32_t number)
+{
+	return wp__vthread_end_park(thread, number, WP_VTHREAD_LATE);
 }
 
 /* BUSY in the next park, without a permit. */
 WP_INLINE uint32_t wp__vthread_next(uint32_t word)
 {
 	return word / WP_VTHREAD_NUMBER * WP_VTHREAD_NUMBER + WP_VTHREAD_NUMBER + WP_TASK_BUSY;
+}
+
+/* The end of a park. [its runner | wait-free] */
+WP_INLINE void wp__vthread_ended(wp_vthread *thread, uint32_t word)
+{
+	thread->was_unparked = wp_twin(vthread_timer_swallows)
+				       ? !(word & WP_VTHREAD_LATE)
+				       : (word & WP_VTHREAD_PERMIT) != 0;
 }
 
 /* Before each run. [who popped it | wait-free] */
@@ -154,7 +180,8 @@ WP_INLINE void wp__vthread_begin(wp_vthread *thread)
 	/* [V2] acquire; pairs V1, V3, V5; upholds VThread!HappensBeforeRun: what the last run and all
 	 * unparkers before this one wrote is seen. An exchange, not a store: an unparker whose
 	 * permit was there already is one of them. */
-	wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+	wp__vthread_ended(thread, word);
 }
 
 /* A park that finds the permit returns at once. [its runner | wait-free] */
@@ -162,10 +189,11 @@ WP_INLINE bool wp__vthread_take(wp_vthread *thread)
 {
 	uint32_t word = wp__vthread_look(thread);
 
-	if (!(word & WP_VTHREAD_PERMIT))
+	if (!(word & WP_VTHREAD_ENDS))
 		return false;
 	/* [V4] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
-	wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+	wp__vthread_ended(thread, word);
 	return true;
 }
 
@@ -173,7 +201,7 @@ WP_INLINE bool wp__vthread_take(wp_vthread *thread)
  * permit was there, and is taken: the caller must push it. [who ran it | wait-free] */
 WP_INLINE bool wp__vthread_park(wp_vthread *thread)
 {
-	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_PERMIT;
+	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_ENDS;
 	uint32_t parked = word - WP_TASK_BUSY + WP_TASK_PARKED;
 
 	if (wp_twin(vthread_park_split)) {
@@ -190,11 +218,10 @@ WP_INLINE bool wp__vthread_park(wp_vthread *thread)
 	return false;
 }
 
-/* Parks without leaving its carrier. True: the permit came; false: the deadline did. [its runner |
- * blocks] */
-WP_INLINE bool wp__vthread_park_pinned(wp_vthread *thread, int64_t deadline_ns)
+/* Parks without leaving its carrier. [its runner | blocks] */
+WP_INLINE void wp__vthread_park_pinned(wp_vthread *thread, int64_t deadline_ns)
 {
-	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_PERMIT;
+	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_ENDS;
 	uint32_t pinned = word | WP_VTHREAD_PINNED;
 
 	/* [V6] relaxed: atomicity is enough: it hands nothing on; pairs V1, V5; upholds
@@ -206,7 +233,7 @@ WP_INLINE bool wp__vthread_park_pinned(wp_vthread *thread, int64_t deadline_ns)
 	}
 	/* [V11] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
 	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
-	return word & WP_VTHREAD_PERMIT;
+	wp__vthread_ended(thread, word);
 }
 
 /* The end. Its memory may be reused when this returns, by whoever sees it. [who ran it |
@@ -230,7 +257,7 @@ WP_INLINE bool wp__vthread_cancel(wp_vthread *thread)
 {
 	uint32_t word = wp__vthread_look(thread);
 
-	if (word & WP_VTHREAD_PERMIT && !wp_twin(vthread_cancel_notified))
+	if (word & WP_VTHREAD_ENDS && !wp_twin(vthread_cancel_notified))
 		return false;
 	/* [V8] acquire; pairs V3; upholds VThread!SubmitOncePerRunnable: who gets the thread back
 	 * sees what it did. */

@@ -74,11 +74,10 @@ static void count_unpark(void *at, stress_result *result)
 	result->r[0] = wp__vthread_notify(&((struct state *)at)->thread) == WP_OWES_PUSH;
 }
 
-/* A timer, or a waker of a queue, that ends the first park. */
+/* A timer of the first park. */
 static void count_due(void *at, stress_result *result)
 {
-	result->r[0] =
-		wp__vthread_notify_park(&((struct state *)at)->thread, 0) == WP_OWES_PUSH;
+	result->r[0] = wp__vthread_time_out(&((struct state *)at)->thread, 0) == WP_OWES_PUSH;
 }
 
 STRESS_TEST(vthread_once, .claim = "Of all who end one park, and its carrier, one queues it.",
@@ -125,7 +124,7 @@ static void late_timer(void *at, stress_result *result)
 	struct state *state = at;
 
 	unparker(at, result);
-	pay(state, wp__vthread_notify_park(&state->thread, 0));
+	pay(state, wp__vthread_time_out(&state->thread, 0));
 }
 
 STRESS_TEST(vthread_stale, .claim = "A timer that comes late ends no later park.",
@@ -140,6 +139,36 @@ STRESS_TWIN(vthread_timer_stale, .of = "vthread_stale",
 	.defect = "a timer does not look which park it meets", .shows = "2,1",
 	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS);
+
+/* A timed park, and an unpark. Result: "it was unparked, or the next one is". */
+static void timer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	pay(state, wp__vthread_time_out(&state->thread, 0));
+}
+
+static void run_and_tell(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	run_rest(at, result);
+	result->r[0] = state->thread.was_unparked || wp__vthread_take(&state->thread);
+}
+
+STRESS_TEST(vthread_late, .claim = "A park that says that its time is over took no unpark.",
+	.upholds = "VThread!PermitOnlyConsumedByPark", .state_size = sizeof(struct state),
+	.init = init, .actors = {carrier, unparker, timer}, .arbiter = run_and_tell, .results = 1,
+	.min_samples = 200000, .outcomes = {
+		{"1", REQUIRED, "it says so, or the permit is there for the next park"},
+		{"*", FORBIDDEN, "the unpark is taken, and nobody is told"},
+	});
+
+STRESS_TWIN(vthread_timer_swallows, .of = "vthread_late",
+	.defect = "a park whose timer came first does not tell of an unpark that came with it",
+	.shows = "0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* It parks where it cannot leave its carrier. Result: "parks returned, seen". */
 static void pinned(void *at, stress_result *result)
