@@ -47,6 +47,8 @@ SOURCES = (
         KERNEL / f"{name}.c"
         for name in ("carrier", "counts", "group", "home", "search", "topology", "trace", "worker")
     ),
+    *(KERNEL / f"{name}.c" for name in ("fiber", "overflow", "stack", "stack_guard")),
+    *(KERNEL / f"fiber_{machine}.S" for machine in ("aarch64", "x86_64")),  # empty elsewhere
 )
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
 LIBRARY = "libwakeproof.so"

@@ -21,7 +21,8 @@ PEER_PACKAGE = "libconcurrentqueue-dev"
 SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
 EXPLORED = "explored.c"  # belongs to the explorer's
 KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "search.c",
-          "home.c", "counts.c", "worker.c", "trace.c", "group.c")  # fmt: skip
+          "home.c", "counts.c", "worker.c", "trace.c", "group.c", "fiber.c", "fiber_x86_64.S",
+          "fiber_aarch64.S", "stack.c", "stack_guard.c", "overflow.c")  # fmt: skip
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
 # prefetcher its loads share, which moved one side of a flow by a third and left the other alone.
@@ -64,7 +65,7 @@ def build(children: Children) -> Program:
     files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
     files += [kernel / name for name in KERNEL]
     version = children.run([cc[0], "--version"], timeout_s=60).output
-    key = digest([version, no_peer, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.glob("*.[ch]")])
+    key = digest([version, no_peer, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.glob("*.[chS]")])
     made = paths.cache() / "bench" / f"program-{key}"
     if no_peer:
         _make(children, made, [*cc, *map(str, files), *LINK])
