@@ -17,6 +17,7 @@ typedef void told(void *arg, wp_task *task, bool was_parked);
 
 static void free_all(wp_group *group)
 {
+	wp__bodies_free(&group->bodies);
 	wp__traces_free(group->traces);
 	free(group->workers);
 	free(group->members);
@@ -154,9 +155,13 @@ static void hand_back(wp_worker *one, told *each, void *arg)
 		bool was_parked;
 		wp_task *task = wp__home_hand_back(&one->home, &was_parked);
 
-		if (task == NULL)
+		if (task == NULL) {
 			wp_yield();
-		else if (each != NULL)
+			continue;
+		}
+		if (task->is_virtual)
+			wp__vthread_abandon((wp_vthread *)(void *)task);
+		if (each != NULL)
 			each(arg, task, was_parked);
 	}
 }
@@ -186,6 +191,8 @@ static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *e
 	code = wp__workers_join(group, with_grace(deadline_ns));
 	if (code != WP_OK)
 		return code;
+	for (uint32_t index = 0; index < group->config.carriers; index++)
+		wp_timers_clear(&group->workers[index].home.timers);
 	for (uint32_t index = 0; index < group->config.carriers; index++)
 		hand_back(&group->workers[index], each, arg);
 	group->is_closed = true;
@@ -228,63 +235,6 @@ int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each
 		code = close_once(group, deadline_ns, cancel, each, arg);
 	leave_close(group);
 	return code;
-}
-
-/* The home that the calling thread carries, or NULL. [any thread | wait-free] */
-static wp_home *calling(void)
-{
-	wp_worker *self = wp__worker_self();
-
-	return self == NULL ? NULL : &self->home;
-}
-
-/* Told before it is done: afterwards the task may be gone. [any thread] */
-static void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
-{
-	wp_worker *self = wp__worker_self();
-	wp_group *group = home->group;
-
-	if (group->traces == NULL)
-		return;
-	wp__traces_add(group->traces,
-		       self != NULL && self->group == group ? self->index : group->config.carriers,
-		       (wp_trace_event){.begin_ns = wp_clock_ns(),
-					.task = (uintptr_t)task,
-					.name = task->name,
-					.kind = WP_TRACE_SUBMIT,
-					.a = home->index,
-					.b = (uint32_t)wp_home_runnable(&home->home),
-					.c = is_unpark});
-}
-
-int wp_group_start(wp_group *group, uint32_t index, wp_task *task)
-{
-	trace_submit(&group->workers[index], task, false);
-	return wp_home_start(&group->workers[index].home, calling(), task);
-}
-
-void wp_task_unpark(wp_task *task)
-{
-	if (!wp__task_notify(task))
-		return; /* not the caller's: it may be on its way to its home only now */
-	trace_submit((wp_worker *)(void *)task->home, task, true);
-	wp__home_push(calling(), task);
-}
-
-int wp_group_running(const wp_group *group)
-{
-	wp_worker *self = wp__worker_self();
-
-	return self != NULL && self->group == group ? (int)self->index : -1;
-}
-
-int wp_group_home(const wp_group *group)
-{
-	wp_worker *self = wp__worker_self();
-
-	if (self == NULL || self->group != group || self->runs_for == NULL)
-		return -1;
-	return (int)((wp_worker *)(void *)self->runs_for)->index;
 }
 
 #endif

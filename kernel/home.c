@@ -15,6 +15,7 @@ int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poll
 	home->is_shut = false;
 	home->tasks = NULL;
 	home->count = 0;
+	wp_timers_init(&home->timers);
 	return wp_carrier_init(&home->carrier, domain, index, has_poller);
 }
 
@@ -43,6 +44,10 @@ static void push(wp_home *self, wp_task *task, bool again)
 {
 	wp_home *home = wp_twin(home_forgotten) && self != NULL ? self : task->home;
 
+	if (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL) {
+		wp__vthread_submit((wp_vthread *)(void *)task);
+		return;
+	}
 	wp__counted(wp__count_by(home == self, &home->own.pushed, &home->others.pushed));
 	if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
@@ -79,6 +84,20 @@ void wp__home_push(wp_home *self, wp_task *task)
 	push(self, task, false);
 }
 
+void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns)
+{
+	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self)
+		wp_timers_nudge(&home->carrier);
+}
+
+void wp__home_fire(wp_home *self, int64_t now_ns)
+{
+	wp_task *task;
+
+	while ((task = wp_timers_due(&self->timers, now_ns)) != NULL)
+		push(self, task, false);
+}
+
 /* Off the list, then ended: after that the task may be gone. [who ran it | blocks shortly] */
 static void end(wp_task *task)
 {
@@ -95,23 +114,39 @@ static void end(wp_task *task)
 		wp__task_finish(task);
 }
 
+/* The end, or: still the caller's, which must push it, or parked. [who popped it] */
+static enum wp_step turn(wp_task *task)
+{
+	enum wp_step said;
+
+	wp__task_begin(task);
+	said = task->step(task);
+	return said == WP_STEP_PARK && !wp__task_park(task) ? WP_STEP_YIELD : said;
+}
+
+static enum wp_step turn_virtual(wp_vthread *thread)
+{
+	enum wp_step said;
+
+	wp__vthread_begin(thread);
+	said = thread->task.step(&thread->task);
+	return said == WP_STEP_PARK && !wp__vthread_park(thread) ? WP_STEP_YIELD : said;
+}
+
 void wp_home_run(wp_home *self, wp_task *task)
 {
 	wp__counted(wp__count_by(task->home == self, &task->home->own.begun,
 				 &task->home->others.begun));
-	wp__task_begin(task);
-	switch (task->step(task)) {
+	switch (task->is_virtual ? turn_virtual((wp_vthread *)(void *)task) : turn(task)) {
 	case WP_STEP_DONE:
 		end(task);
-		return;
+		break;
 	case WP_STEP_PARK:
-		if (wp__task_park(task))
-			return;
 		break;
 	case WP_STEP_YIELD:
+		push(self, task, true);
 		break;
 	}
-	push(self, task, true);
 }
 
 uint64_t wp_home_runnable(wp_home *home)
@@ -162,6 +197,12 @@ static wp_task *pop(wp_home *home)
 	return (wp_task *)(void *)node;
 }
 
+static bool cancel(wp_task *task)
+{
+	return task->is_virtual ? wp__vthread_cancel((wp_vthread *)(void *)task)
+				: wp__task_cancel(task);
+}
+
 wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 {
 	wp_task *task = pop(home);
@@ -170,7 +211,7 @@ wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 	wp_lock_acquire(&home->lock);
 	if (task == NULL) {
 		task = home->tasks;
-		while (task != NULL && !wp__task_cancel(task) && !wp_twin(home_drain_notified))
+		while (task != NULL && !cancel(task) && !wp_twin(home_drain_notified))
 			task = task->next;
 		*was_parked = task != NULL;
 	}

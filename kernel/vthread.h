@@ -58,11 +58,17 @@ enum wp_owed {
 	WP_OWES_WAKE, /* of its word: its carrier sleeps at it */
 };
 
-/* task.word: V1..V9 in place of K1..K6. interrupted: V12. */
+struct wp_scheduler;
+
+/* task.word: V1..V9 in place of K1..K6. interrupted: V12. given: V14, V15. let_go: V16.
+ * was_unparked: its runner. scheduler: who makes it. */
 typedef struct wp_vthread {
 	wp_task task;
 	wp_atomic(uint32_t) interrupted;
+	wp_atomic(uint32_t) given;  /* its scheduler has it, and has not run it */
+	wp_atomic(uint32_t) let_go; /* its runner has, or who made it */
 	bool was_unparked; /* the park that returned last; or: its time was over */
+	const struct wp_scheduler *scheduler; /* NULL: its home's carrier */
 } wp_vthread;
 
 /* [any thread, while its memory is there | wait-free] */
@@ -112,7 +118,7 @@ WP_INLINE enum wp_owed wp__vthread_interrupt(wp_vthread *thread)
 
 	if (wp_twin(vthread_interrupt_late))
 		owed = wp__vthread_notify(thread);
-	/* [V12] relaxed: ordered by V1, which follows; pairs V13; upholds
+	/* [V12] relaxed: ordered by V1, which follows; pairs V13, V18; upholds
 	 * VThread!InterruptNotLost. */
 	wp_store_relaxed(&thread->interrupted, 1);
 	return wp_twin(vthread_interrupt_late) ? owed : wp__vthread_notify(thread);
@@ -127,6 +133,17 @@ WP_INLINE bool wp_vthread_is_interrupted(wp_vthread *thread)
 	return wp_load_relaxed(&thread->interrupted) != 0;
 }
 
+/* True: it was set; it is not any more. [its runner | wait-free] */
+WP_INLINE bool wp__vthread_clear_interrupt(wp_vthread *thread)
+{
+	if (!wp_vthread_is_interrupted(thread))
+		return false;
+	/* [V18] relaxed: atomicity is enough: of two interrupts before it, it answers both; pairs V12;
+	 * upholds VThread!InterruptNotLost. */
+	wp_store_relaxed(&thread->interrupted, 0);
+	return true;
+}
+
 /* The same, if it is in that park, or before it. [any thread, while its memory is there | lock-free:
  * retries when the word has changed] */
 WP_INLINE enum wp_owed wp__vthread_end_park(wp_vthread *thread, uint32_t number, uint32_t bit)
@@ -138,7 +155,7 @@ WP_INLINE enum wp_owed wp__vthread_end_park(wp_vthread *thread, uint32_t number,
 
 		if ((is_over && !wp_twin(vthread_timer_stale)) || word & WP_VTHREAD_ENDS)
 			return WP_OWES_NOTHING;
-		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6, V10, V11; upholds VThread!UnparkNotLost:
+		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6, V10, V11, V17; upholds VThread!UnparkNotLost:
 		 * as V1. */
 	} while (!wp_cas_acq_rel(&thread->task.word, &word, word | bit));
 	return wp__vthread_owed(word);
@@ -234,35 +251,6 @@ WP_INLINE void wp__vthread_park_pinned(wp_vthread *thread, int64_t deadline_ns)
 	/* [V11] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
 	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
 	wp__vthread_ended(thread, word);
-}
-
-/* The end. Its memory may be reused when this returns, by whoever sees it. [who ran it |
- * wait-free] */
-WP_INLINE void wp__vthread_finish(wp_vthread *thread)
-{
-	/* [V7] release; pairs V9; upholds VThread!TerminationVisible: who sees it done sees what it
-	 * did. A read-modify-write keeps the number, which late unparkers compare. */
-	wp_fetch_add_release(&thread->task.word, WP_TASK_DONE - WP_TASK_BUSY);
-}
-
-/* [any thread, while it lives | wait-free] */
-WP_INLINE bool wp_vthread_is_done(wp_vthread *thread)
-{
-	/* [V9] acquire; pairs V7; upholds VThread!TerminationVisible. */
-	return (wp_load_acquire(&thread->task.word) & WP_VTHREAD_STATE) == WP_TASK_DONE;
-}
-
-/* True: it was parked and will never run again. [any thread, while it lives | lock-free] */
-WP_INLINE bool wp__vthread_cancel(wp_vthread *thread)
-{
-	uint32_t word = wp__vthread_look(thread);
-
-	if (word & WP_VTHREAD_ENDS && !wp_twin(vthread_cancel_notified))
-		return false;
-	/* [V8] acquire; pairs V3; upholds VThread!SubmitOncePerRunnable: who gets the thread back
-	 * sees what it did. */
-	return (word & WP_VTHREAD_STATE) == WP_TASK_PARKED &&
-	       wp_cas_acquire(&thread->task.word, &word, word + WP_TASK_CANCELLED);
 }
 
 #endif

@@ -3,7 +3,7 @@
 (* A virtual thread is mounted on one carrier at a time; its park returns  *)
 (* for whoever unparks it, however late the park; a timer or a waker of a  *)
 (* queue that comes too late does nothing.                                 *)
-(* Code       kernel/vthread.h; [V1]..[V13] name sites in that file.       *)
+(* Code       kernel/vthread.h; [V1]..[V18] name sites in that file.       *)
 (* Abstracts  all queues to a bag of cells; a carrier's timers to the one  *)
 (*            of this thread, under their lock (Timer says how); the latch *)
 (*            that joiners wait at to one step (Sync says how).            *)
@@ -38,7 +38,7 @@ Wake(t) ==                    \* the futex of a pinned thread
   /\ asleep' = FALSE
   /\ Goto(t, "idle")
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
-Interrupt ==                  \* [V12] the flag, then as an unpark
+Interrupt ==                  \* [V12] the flag (it clears it by [V18]), then as an unpark
   /\ pc[Interrupter] = "idle" /\ ~interrupted
   /\ IF Twin = "interrupt_late"
      THEN Notify(Interrupter) /\ UNCHANGED <<interrupted, due>>

@@ -53,7 +53,7 @@ TypeOK ==
   /\ left \in [Unparkers \cup {"parks", "yields"} -> Nat]
   /\ writes \subseteq Threads /\ carried \in [{"word", "cell"} -> SUBSET Threads]
 
-Init ==                       \* started: somebody has pushed it
+Init ==                       \* [V17] started: somebody has pushed it
   /\ state = "BUSY" /\ permit = {} /\ number = 1 /\ interrupted = FALSE
   /\ cells = 1 /\ timer = 0 /\ asleep = FALSE
   /\ pc = [t \in Threads |-> "idle"]
@@ -70,7 +70,7 @@ Looks == UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 Carry(t, twin) == carried' = [carried EXCEPT !["word"] = IF Twin = twin THEN @ ELSE @ \cup {t}]
 
 (* Pushing it to its home, in two steps. *)
-Reserve(t) ==                 \* [Q2]
+Reserve(t) ==                 \* [Q2]; with a scheduler of its own: [V14]
   /\ pc[t] = "push"
   /\ Goto(t, "publish")
   /\ Looks
@@ -89,7 +89,7 @@ Return(c, twin) ==
   /\ writes' = (IF Twin = twin THEN writes ELSE writes \ carried["word"]) \ {c}
 
 (* A carrier: takes the thread, and runs it until it leaves. *)
-Pop(c) ==                     \* [Q4]..[Q8]
+Pop(c) ==                     \* [Q4]..[Q8]; with a scheduler of its own: [V15]
   /\ pc[c] = "idle" /\ cells > 0
   /\ cells' = cells - 1
   /\ writes' = writes \ carried["cell"]
@@ -174,7 +174,7 @@ Done(c) ==                    \* [V7] wp__vthread_finish
   /\ state' = IF Twin = "latch_first" THEN state ELSE "DONE"
   /\ Goto(c, "latch")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
-Latch(c) ==                   \* whoever joins goes on
+Latch(c) ==                   \* [V16] whoever joins goes on; then it lets go of the memory
   /\ pc[c] = "latch"
   /\ pc' = [pc EXCEPT ![c] = IF Twin = "latch_first" THEN "late" ELSE "idle", ![Joiner] = "done"]
   /\ Looks

@@ -213,3 +213,71 @@ STRESS_TEST(vthread_done, .claim = "Who sees the thread done sees what it did.",
 		{"1,1", ACCEPTABLE, "done, and seen"},
 		{"*,*", FORBIDDEN, "done, and not seen"},
 	});
+
+/* A scheduler is given it twice, and three threads try to run it. Result: "runs". */
+static void giver(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	state->runs = 1;
+	wp__vthread_give(&state->thread);
+}
+
+static void claimer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (!wp__vthread_claim(&state->thread))
+		return;
+	result->r[0] = 1;
+	state->runs++;
+}
+
+static void count_runs(void *at, stress_result *result)
+{
+	result->r[1] = ((struct state *)at)->runs;
+}
+
+STRESS_TEST(vthread_given, .claim = "A thread that a scheduler was given runs once for it.",
+	.upholds = "VThread!NoConcurrentMount", .state_size = sizeof(struct state),
+	.init = init, .actors = {giver, claimer, claimer}, .arbiter = count_runs,
+	.results = 2, .outcomes = {
+		{"0,1", ACCEPTABLE, "both came too soon"},
+		{"1,2", ACCEPTABLE, "one runs it, and sees what came before"},
+		{"*,*", FORBIDDEN, "two run it, or without what came before"},
+	});
+
+STRESS_TWIN(vthread_claimed_twice, .of = "vthread_given",
+	.defect = "whoever was given a thread runs it, as often as he likes", .shows = "2,*",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Its runner and its maker let go. Result: "who may reuse it, and both had done". */
+static void let_go(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (wp__vthread_let_go(&state->thread)) {
+		result->r[0] = 1;
+		result->r[1] = state->seen + state->runs;
+	}
+}
+
+static void runner(void *at, stress_result *result)
+{
+	((struct state *)at)->seen = 1;
+	let_go(at, result);
+}
+
+static void maker(void *at, stress_result *result)
+{
+	((struct state *)at)->runs = 1;
+	let_go(at, result);
+}
+
+STRESS_TEST(vthread_let_go, .claim = "The second of two that let go reuses the memory.",
+	.upholds = "VThread!TerminationVisible", .state_size = sizeof(struct state),
+	.init = init, .actors = {runner, maker}, .results = 2, .outcomes = {
+		{"1,2", ACCEPTABLE, "one of them does, and sees the other one's last writes"},
+		{"*,*", FORBIDDEN, "both, none, or too early"},
+	});

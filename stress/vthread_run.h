@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthread_run.h - a virtual thread without a stack, for scenarios: run() is what it does between two
  * parks. What runs write is plain, so two at once are a race. */
-#include "vthread.h"
+#include "vthread_life.h"
 
 struct state {
 	wp_mpsc queue;
@@ -18,6 +18,8 @@ WP_INLINE void init(void *at)
 	wp_mpsc_init(&state->queue);
 	wp_task_init(&state->thread.task, NULL, NULL);
 	wp_init(&state->thread.interrupted, 0);
+	wp_init(&state->thread.given, 0);
+	wp_init(&state->thread.let_go, 0);
 }
 
 WP_INLINE void push(struct state *state)
