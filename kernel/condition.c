@@ -100,11 +100,14 @@ bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter)
 	return is_waiting || wp_twin(condition_swallows);
 }
 
-/* It has not got the mutex. */
-static void relock(wp_mutex *mutex, wp_waiter *waiter)
+/* It is in the mutex's line, or has it; its last park is over, or it has not parked there yet. */
+static void relock(wp_mutex *mutex, wp_waiter *waiter, bool is_over)
 {
+	bool was_interrupted = !is_over && wp__waiter_park_through(waiter);
+
 	while (!wp__mutex_check(mutex, waiter))
-		wp__waiter_park(waiter, WP_FOREVER);
+		was_interrupted |= wp__waiter_park_through(waiter);
+	wp__waiter_interrupt_again(waiter, was_interrupted);
 }
 
 int wp__condition_wait(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter,
@@ -119,13 +122,11 @@ int wp__condition_wait(wp_condition *condition, wp_mutex *mutex, wp_waiter *wait
 			return WP_OK;
 	} while (rc == WP_OK);
 	if (!wp__condition_cancel(condition, waiter)) {
-		relock(mutex, waiter);
+		relock(mutex, waiter, true);
 		return WP_OK;
 	}
-	if (!wp__mutex_begin(mutex, waiter)) {
-		wp__waiter_park(waiter, WP_FOREVER);
-		relock(mutex, waiter);
-	}
+	if (!wp__mutex_begin(mutex, waiter))
+		relock(mutex, waiter, false);
 	return rc;
 }
 

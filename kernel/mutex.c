@@ -69,9 +69,10 @@ bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter)
 	return wp__mutex_begin_for(mutex, waiter);
 }
 
-/* Under the lock: tells the first of the line to look. */
-static void tell(wp_waiter *first)
+/* Under the lock: tells the first of the line to look, and whom to wake after it. */
+static void tell(wp_waiter *first, wp_wake *wake)
 {
+	wp__wake_prepare(wake, first);
 	/* [YM11] relaxed: ordered by the lock, under which it looks; pairs YM12; upholds
 	 * Mutex!NoLostSignal. */
 	wp_store_relaxed(&first->state, WP_WAITER_LOOK);
@@ -93,8 +94,7 @@ static void hand_over(wp_mutex *mutex, wp_waiter *first)
  * LOCKED, but for YM3, YM8 and YM14, which are under the lock too. */
 static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 {
-	wp_vthread *thread = first->thread;
-	uint32_t number = first->number;
+	wp_wake wake;
 	/* [YM15] relaxed: ordered by the lock, see above; pairs YM3; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
@@ -104,10 +104,10 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 	}
 	/* [YM6] release; pairs YM1, YM2, YM7; upholds Mutex!MutualExclusion: as YM4. */
 	wp_store_release(&mutex->word, (word & ~(uint32_t)WP_MUTEX_LOCKED) | WP_MUTEX_WOKEN);
-	tell(first);
+	tell(first, &wake);
 	wp_lock_release(&mutex->lock);
 	if (!wp_twin(mutex_first_untold))
-		wp__waiter_wake(thread, number, &first->state);
+		wp__wake(&wake);
 }
 
 int wp__mutex_unlock_queued(wp_mutex *mutex)
@@ -203,14 +203,13 @@ static void pass_on(wp_mutex *mutex, wp_waiter *next)
 	/* [YM19] relaxed: ordered by the lock: WOKEN is; pairs YM6; upholds Mutex!NoLostSignal. */
 	bool is_woken = wp_load_relaxed(&mutex->word) & WP_MUTEX_WOKEN &&
 			!wp_twin(mutex_leaves_silent);
-	wp_vthread *thread = next->thread;
-	uint32_t number = next->number;
+	wp_wake wake;
 
 	if (is_woken)
-		tell(next);
+		tell(next, &wake);
 	wp_lock_release(&mutex->lock);
 	if (is_woken)
-		wp__waiter_wake(thread, number, &next->state);
+		wp__wake(&wake);
 }
 
 bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter)
@@ -257,6 +256,7 @@ int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns)
 
 void wp_mutex_lock(wp_mutex *mutex)
 {
+	bool was_interrupted = false;
 	wp_waiter waiter;
 
 	if (wp_mutex_try_lock(mutex))
@@ -265,6 +265,7 @@ void wp_mutex_lock(wp_mutex *mutex)
 	if (wp__mutex_begin(mutex, &waiter))
 		return;
 	do
-		wp__waiter_park(&waiter, WP_FOREVER);
+		was_interrupted |= wp__waiter_park_through(&waiter);
 	while (!wp__mutex_check(mutex, &waiter));
+	wp__waiter_interrupt_again(&waiter, was_interrupted);
 }

@@ -2,9 +2,50 @@
  * waitq.c - see waitq.h. */
 #include "waitq.h"
 
-#ifdef WP_EXPLORE
-#define wp_vthread_current() ((wp_vthread *)NULL) /* scenarios step theirs by hand */
+#ifdef WP_EXPLORE /* a scenario steps its virtual threads by hand */
+#define wp_vthread_current() ((wp_vthread *)NULL)
 #define wp_vthread_park_until(deadline_ns) ((void)(deadline_ns), WP_FORBIDDEN)
+#define wp_vthread_clear_interrupt() false
+#define wp_vthread_interrupt(thread) ((void)(thread))
+#define wp__vthread_push NULL
+#else
+wp_vthread *wp_vthread_current(void);
+int wp_vthread_park_until(int64_t deadline_ns);
+bool wp_vthread_clear_interrupt(void);
+void wp_vthread_interrupt(wp_vthread *thread);
+void wp__vthread_push(wp_vthread *thread);
+
+/* Until vthreads.c is linked. */
+#pragma weak wp_vthread_current
+wp_vthread *wp_vthread_current(void)
+{
+	return NULL;
+}
+
+#pragma weak wp_vthread_park_until
+int wp_vthread_park_until(int64_t deadline_ns)
+{
+	(void)deadline_ns;
+	return WP_FORBIDDEN;
+}
+
+#pragma weak wp_vthread_clear_interrupt
+bool wp_vthread_clear_interrupt(void)
+{
+	return false;
+}
+
+#pragma weak wp_vthread_interrupt
+void wp_vthread_interrupt(wp_vthread *thread)
+{
+	(void)thread;
+}
+
+#pragma weak wp__vthread_push
+void wp__vthread_push(wp_vthread *thread)
+{
+	(void)thread;
+}
 #endif
 
 int wp__waiter_park(wp_waiter *waiter, int64_t deadline_ns)
@@ -17,9 +58,23 @@ int wp__waiter_park(wp_waiter *waiter, int64_t deadline_ns)
 	return rc == WP_TIMEOUT || rc == WP_INTERRUPTED ? rc : WP_OK;
 }
 
+bool wp__waiter_park_through(wp_waiter *waiter)
+{
+	return wp__waiter_park(waiter, WP_FOREVER) == WP_INTERRUPTED && waiter->thread != NULL &&
+	       wp_vthread_clear_interrupt();
+}
+
+void wp__waiter_interrupt_again(wp_waiter *waiter, bool was_interrupted)
+{
+	if (was_interrupted)
+		wp_vthread_interrupt(waiter->thread);
+}
+
 void wp__waiter_init_self(wp_waiter *waiter)
 {
-	wp__waiter_init(waiter, wp_vthread_current());
+	wp_vthread *self = wp_vthread_current();
+
+	wp__waiter_init(waiter, self, wp__vthread_push);
 }
 
 bool wp__waiter_check(wp_lock *lock, wp_waiter *waiter)
@@ -64,23 +119,4 @@ int wp__waiter_wait(wp_lock *lock, wp_waiter *waiter, int64_t deadline_ns)
 			return wp__waiter_cancel(lock, waiter) ? rc : WP_OK;
 	} while (!wp__waiter_check(lock, waiter));
 	return WP_OK;
-}
-
-/* Stand-ins until vthread.c is linked; a scenario has its own push. */
-#ifndef WP_EXPLORE
-__attribute__((weak)) wp_vthread *wp_vthread_current(void)
-{
-	return NULL;
-}
-
-__attribute__((weak)) int wp_vthread_park_until(int64_t deadline_ns)
-{
-	(void)deadline_ns;
-	return WP_FORBIDDEN;
-}
-#endif
-
-__attribute__((weak)) void wp__vthread_push(wp_vthread *thread)
-{
-	(void)thread;
 }

@@ -47,35 +47,42 @@ struct wp_waitq;
  * the object's lock, or by who took it off. */
 typedef struct wp_waiter {
 	struct wp_waiter *next, *prev;
-	struct wp_waitq *line; /* that it is in; NULL: it was taken off */
-	wp_vthread *thread;    /* NULL: an OS thread, which sleeps at `state` */
-	void *value;	       /* the object's */
-	uint32_t number;       /* of its park */
+	struct wp_waitq *line;		  /* that it is in; NULL: it was taken off */
+	wp_vthread *thread;		  /* NULL: an OS thread, which sleeps at `state` */
+	void (*push)(wp_vthread *thread); /* queues it, where its unpark owes that */
+	void *value;			  /* the object's */
+	uint32_t number;		  /* of its park */
 	wp_atomic(uint32_t) state;
-	uint32_t amount; /* the object's */
-	int result;	 /* the object's, said with the grant */
+	uint32_t amount;		  /* the object's */
+	int result;			  /* the object's, said with the grant */
 } wp_waiter;
+
+_Static_assert(sizeof(void *) != 8 || sizeof(wp_waiter) == 64, "a waiter is a line");
 
 /* 16 bytes, under its object's lock. Zeroed is empty. */
 typedef struct wp_waitq {
 	wp_waiter *first, *last;
 } wp_waitq;
 
-/* Queues a virtual thread whose unpark owes a push. [any thread | as its scheduler] */
-void wp__vthread_push(wp_vthread *thread);
-
 /* One park: WP_OK (look again), WP_TIMEOUT or WP_INTERRUPTED. Call it before each look, the first
  * one too: else a virtual thread keeps the permit of a grant that it did not park for. [the waiter's
  * thread | blocks] */
 int wp__waiter_park(wp_waiter *waiter, int64_t deadline_ns);
 
+/* For a wait that an interrupt does not end: true: it was interrupted, and takes part in
+ * wp__waiter_interrupt_again after the wait. [the waiter's thread | blocks] */
+bool wp__waiter_park_through(wp_waiter *waiter);
+void wp__waiter_interrupt_again(wp_waiter *waiter, bool was_interrupted);
+
 /* For the calling thread. [its thread | wait-free] */
 void wp__waiter_init_self(wp_waiter *waiter);
 
-/* For `thread`, or NULL: an OS thread. [its thread | wait-free] */
-WP_INLINE void wp__waiter_init(wp_waiter *waiter, wp_vthread *thread)
+/* For `thread` and what queues it; or NULL and anything: an OS thread. [its thread | wait-free] */
+WP_INLINE void wp__waiter_init(wp_waiter *waiter, wp_vthread *thread,
+			       void (*push)(wp_vthread *thread))
 {
 	waiter->thread = thread;
+	waiter->push = push;
 	waiter->line = NULL;
 	waiter->value = NULL;
 	waiter->amount = 0;
@@ -121,43 +128,55 @@ WP_INLINE void wp__waitq_remove(wp_waiter *waiter)
 	waiter->next = NULL;
 }
 
-/* Ends that park: thread and number were read before the waiter could leave, `state` is an address.
- * [any thread | a system call, or a push] */
-WP_INLINE void wp__waiter_wake(wp_vthread *thread, uint32_t number, wp_atomic(uint32_t) *state)
+/* Whom to wake: read before the waiter can leave, used after it. */
+typedef struct wp_wake {
+	wp_vthread *thread;
+	void (*push)(wp_vthread *thread);
+	wp_atomic(uint32_t) *state; /* an address: it may be freed */
+	uint32_t number;
+} wp_wake;
+
+/* [who took it off, or under the lock | wait-free] */
+WP_INLINE void wp__wake_prepare(wp_wake *wake, wp_waiter *waiter)
 {
-	if (thread == NULL) {
-		if (!wp_twin(waitq_sleeper_unwoken))
-			wp_futex_wake(state, 1);
+	wake->thread = waiter->thread;
+	wake->push = waiter->push;
+	wake->state = &waiter->state;
+	wake->number = waiter->number;
+}
+
+/* Ends that park. [any thread, after the lock | a system call, or a push] */
+WP_INLINE void wp__wake(const wp_wake *wake)
+{
+	enum wp_owed owed;
+
+	if (wake->thread == NULL) {
+		wp_futex_wake(wake->state, 1);
 		return;
 	}
-	switch (wp_twin(waitq_any_park) ? wp__vthread_notify(thread)
-					: wp__vthread_notify_park(thread, number)) {
-	case WP_OWES_PUSH:
-		wp__vthread_push(thread);
-		break;
-	case WP_OWES_WAKE:
-		wp_futex_wake(&thread->task.word, 1);
-		break;
-	case WP_OWES_NOTHING:
-		break;
-	}
+	owed = wp_twin(waitq_any_park) ? wp__vthread_notify(wake->thread)
+				       : wp__vthread_notify_park(wake->thread, wake->number);
+	if (owed == WP_OWES_PUSH)
+		wake->push(wake->thread);
+	else if (owed == WP_OWES_WAKE)
+		wp_futex_wake(&wake->thread->task.word, 1);
 }
 
 /* The waiter may be gone when this returns, and its object too. [who took it off, after the lock |
- * as wp__waiter_wake] */
+ * as wp__wake] */
 WP_INLINE void wp__waiter_grant(wp_waiter *waiter)
 {
-	wp_vthread *thread = waiter->thread;
-	uint32_t number = waiter->number;
+	wp_wake wake;
 
+	wp__wake_prepare(&wake, waiter);
 	/* [YW2] release; pairs YW1, YW3; upholds Waitq!NothingLost: the waiter sees what it is given,
 	 * and what the granter did before; it may free itself now. */
 	wp_store_release(&waiter->state, WP_WAITER_GRANTED);
-	wp__waiter_wake(thread, number, &waiter->state);
+	wp__wake(&wake);
 }
 
 /* All of a chain that was taken off, linked by next. [who took them off, after the lock | as
- * wp__waiter_wake] */
+ * wp__wake] */
 WP_INLINE void wp__waiter_grant_all(wp_waiter *chain)
 {
 	while (chain != NULL) {

@@ -23,9 +23,9 @@ static void init_with(struct state *state, uint32_t capacity)
 {
 	wp_channel_init(&state->channel, state->slots, capacity);
 	virtual_init(&state->virtual);
-	wp__waiter_init(&state->waiters[0], NULL);
-	wp__waiter_init(&state->waiters[1], &state->virtual.thread);
-	wp__waiter_init(&state->waiters[2], NULL);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
+	wp__waiter_init(&state->waiters[2], NULL, NULL);
 }
 
 static void init(void *at)
@@ -40,7 +40,7 @@ static void init_rendezvous(void *at)
 
 static int send(struct state *state, uint32_t which, int64_t deadline_ns)
 {
-	wp__waiter_init(&state->waiters[0], NULL);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
 	state->items[which] = which + 1;
 	return wp__channel_send(&state->channel, &state->items[which], &state->waiters[0],
 				deadline_ns);
@@ -60,7 +60,7 @@ static int64_t receive(struct state *state)
 	void *item;
 	int rc;
 
-	wp__waiter_init(waiter, &state->virtual.thread);
+	wp__waiter_init(waiter, &state->virtual.thread, virtual_push);
 	rc = wp__channel_begin_receive(&state->channel, &item, waiter);
 	if (rc == WP_AGAIN) {
 		do

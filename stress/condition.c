@@ -27,9 +27,9 @@ static void init(void *at)
 	wp_mutex_init(&state->mutex);
 	wp_condition_init(&state->condition);
 	virtual_init(&state->virtual);
-	wp__waiter_init(&state->waiters[0], NULL);
-	wp__waiter_init(&state->waiters[1], &state->virtual.thread);
-	wp__waiter_init(&state->locker, NULL);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
+	wp__waiter_init(&state->locker, NULL, NULL);
 }
 
 static void os_thread(void *at, stress_result *result)
@@ -38,7 +38,7 @@ static void os_thread(void *at, stress_result *result)
 
 	wp__mutex_lock(&state->mutex, &state->waiters[0], WP_FOREVER);
 	if (!state->change) {
-		wp__waiter_init(&state->waiters[0], NULL);
+		wp__waiter_init(&state->waiters[0], NULL, NULL);
 		wp__condition_wait(&state->condition, &state->mutex, &state->waiters[0],
 				   WP_FOREVER);
 	}

@@ -25,8 +25,8 @@ static void init(void *at)
 
 	wp_latch_init(&state->latch);
 	virtual_init(&state->virtual);
-	wp__waiter_init(&state->waiters[0], NULL);
-	wp__waiter_init(&state->waiters[1], &state->virtual.thread);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
 }
 
 static void opener(void *at, stress_result *result)

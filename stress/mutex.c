@@ -25,9 +25,9 @@ static void init(void *at)
 
 	wp_mutex_init(&state->mutex);
 	virtual_init(&state->virtual);
-	wp__waiter_init(&state->waiters[0], NULL);
-	wp__waiter_init(&state->waiters[1], &state->virtual.thread);
-	wp__waiter_init(&state->waiters[2], NULL);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
+	wp__waiter_init(&state->waiters[2], NULL, NULL);
 }
 
 static void hold(struct state *state)

@@ -22,8 +22,8 @@ static void init_with(struct state *state, uint32_t permits)
 {
 	wp_semaphore_init(&state->semaphore, permits);
 	virtual_init(&state->virtual);
-	wp__waiter_init(&state->waiters[0], NULL);
-	wp__waiter_init(&state->waiters[1], &state->virtual.thread);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
 }
 
 static void init(void *at)

@@ -12,7 +12,7 @@
 #include "waitq.h"
 
 struct virtual {
-	wp_vthread thread; /* first: wp__vthread_push casts it */
+	wp_vthread thread; /* first: virtual_push casts it */
 	wp_parker queue;
 };
 
@@ -22,7 +22,7 @@ WP_INLINE void virtual_init(struct virtual *virtual)
 	wp_parker_init(&virtual->queue);
 }
 
-void wp__vthread_push(wp_vthread *thread)
+WP_INLINE void virtual_push(wp_vthread *thread)
 {
 	wp_parker_unpark(&((struct virtual *)thread)->queue);
 }
@@ -39,7 +39,7 @@ WP_INLINE void virtual_park(struct virtual *virtual)
 WP_INLINE void virtual_stray(struct virtual *virtual)
 {
 	if (wp__vthread_notify(&virtual->thread) == WP_OWES_PUSH)
-		wp__vthread_push(&virtual->thread);
+		virtual_push(&virtual->thread);
 }
 
 #endif
