@@ -8,12 +8,13 @@ static uintptr_t lock(wp_latch *latch)
 	unsigned turns = 0;
 
 	for (;;) {
-		/* [YL6] acquire; pairs YL1, YL4; upholds Latch!TerminationVisible: as YL2. */
-		uintptr_t word = wp_load_acquire(&latch->word);
+		/* [YL6] relaxed: stale costs a turn: YL2 and YL3 look again; pairs YL4, YL5; upholds
+		 * Latch!NoLostWaiter. */
+		uintptr_t word = wp_load_relaxed(&latch->word);
 
-		if (word == WP_LATCH_OPEN)
+		if (word == WP_LATCH_OPEN && wp_latch_is_open(latch))
 			return word;
-		/* [YL3] acquire; pairs YL1, YL5; upholds Latch!NoLostWaiter: the list is as its last
+		/* [YL3] acquire; pairs YL5; upholds Latch!NoLostWaiter: the list is as its last
 		 * holder left it. */
 		if (!(word & WP_LATCH_LOCKED) &&
 		    wp_cas_acquire(&latch->word, &word, word | WP_LATCH_LOCKED))
@@ -24,7 +25,7 @@ static uintptr_t lock(wp_latch *latch)
 
 static void unlock(wp_latch *latch, const wp_waiter *first)
 {
-	/* [YL5] release; pairs YL1, YL3; upholds Latch!NoLostWaiter: as YL3. */
+	/* [YL5] release; pairs YL1, YL3, YL6; upholds Latch!NoLostWaiter: as YL3. */
 	wp_store_release(&latch->word, (uintptr_t)first);
 }
 

@@ -48,7 +48,7 @@ WP_INLINE void wp_latch_open(wp_latch *latch)
 {
 	uintptr_t shut = 0;
 
-	/* [YL1] release; pairs YL2, YL3, YL5; upholds Latch!TerminationVisible: who finds it open
+	/* [YL1] release; pairs YL2, YL5; upholds Latch!TerminationVisible: who finds it open
 	 * sees what came before. */
 	if (!wp_cas_release(&latch->word, &shut, WP_LATCH_OPEN))
 		wp__latch_open_queued(latch);

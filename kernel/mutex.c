@@ -11,7 +11,7 @@ void wp_mutex_init(wp_mutex *mutex)
 
 bool wp__mutex_pass(wp_mutex *mutex)
 {
-	/* [YM9] relaxed: stale costs a failing YM2, or a turn in line; pairs YM5, YM6; upholds
+	/* [YM9] relaxed: stale costs a failing YM2, or a turn in line; pairs YM2; upholds
 	 * Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
@@ -20,7 +20,7 @@ bool wp__mutex_pass(wp_mutex *mutex)
 					? WP_MUTEX_PASS
 					: 0;
 
-		/* [YM2] acquire; pairs YM4, YM5, YM6; upholds Mutex!MutualExclusion: as YM1. Counted
+		/* [YM2] acquire; pairs YM4, YM5, YM6, YM9, YM13; upholds Mutex!MutualExclusion: as YM1. Counted
 		 * in the same step, for Mutex!BoundedBypass. */
 		if (wp_cas_acquire(&mutex->word, &word, word + WP_MUTEX_LOCKED + pass))
 			return true;
@@ -41,7 +41,7 @@ static bool take_or_mark(wp_mutex *mutex)
 		word = wp_load_relaxed(&mutex->word);
 		if (word & WP_MUTEX_QUEUED)
 			return false;
-		/* [YM3] relaxed: atomicity is enough: it hands nothing over; pairs YM4; upholds
+		/* [YM3] relaxed: atomicity is enough: it hands nothing over; pairs YM4, YM15, YM16; upholds
 		 * Mutex!NoLostSignal: who unlocks sees that somebody waits. */
 		if (word & WP_MUTEX_LOCKED &&
 		    wp_cas_relaxed(&mutex->word, &word, word | WP_MUTEX_QUEUED))
@@ -102,7 +102,7 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 		hand_over(mutex, first);
 		return;
 	}
-	/* [YM6] release; pairs YM1, YM2, YM7; upholds Mutex!MutualExclusion: as YM4. */
+	/* [YM6] release; pairs YM1, YM2, YM7, YM19; upholds Mutex!MutualExclusion: as YM4. */
 	wp_store_release(&mutex->word, (word & ~(uint32_t)WP_MUTEX_LOCKED) | WP_MUTEX_WOKEN);
 	tell(first, &wake);
 	wp_lock_release(&mutex->lock);
@@ -129,7 +129,7 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 			wp_lock_release(&mutex->lock);
 			word = WP_MUTEX_LOCKED;
 		}
-		/* [YM5] release; pairs YM1, YM2, YM7; upholds Mutex!MutualExclusion: as YM4. */
+		/* [YM5] release; pairs YM1, YM2, YM7, YM8, YM17, YM18; upholds Mutex!MutualExclusion: as YM4. */
 		if (wp_cas_release(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_LOCKED))
 			return WP_OK;
 	}

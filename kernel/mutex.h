@@ -74,7 +74,7 @@ WP_INLINE int wp_mutex_unlock(wp_mutex *mutex)
 {
 	uint32_t word = WP_MUTEX_LOCKED;
 
-	/* [YM4] release; pairs YM1, YM2, YM7; upholds Mutex!MutualExclusion: hands over what was
+	/* [YM4] release; pairs YM1, YM2, YM3, YM7, YM10; upholds Mutex!MutualExclusion: hands over what was
 	 * written. */
 	if (wp_cas_release(&mutex->word, &word, 0))
 		return WP_OK;

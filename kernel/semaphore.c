@@ -24,7 +24,7 @@ static bool take(wp_semaphore *semaphore, uint32_t permits, uint32_t *word)
 	*word = wp_load_relaxed(&semaphore->word);
 	while ((!(*word & WP_SEMAPHORE_QUEUED) || wp_twin(semaphore_overtakes)) &&
 	       *word / WP_SEMAPHORE_PERMIT >= permits) {
-		/* [YS1] acquire; pairs YS3, YS4; upholds Semaphore!PermitBalance: what those who
+		/* [YS1] acquire; pairs YS3, YS4, YS5, YS6; upholds Semaphore!PermitBalance: what those who
 		 * released them wrote is seen. */
 		if (wp_cas_acquire(&semaphore->word, word, *word - permits * WP_SEMAPHORE_PERMIT))
 			return true;
@@ -45,7 +45,7 @@ static bool take_or_mark(wp_semaphore *semaphore, uint32_t permits)
 	uint32_t word;
 
 	while (!take(semaphore, permits, &word)) {
-		/* [YS2] relaxed: atomicity is enough: it takes nothing; pairs YS3; upholds
+		/* [YS2] relaxed: atomicity is enough: it takes nothing; pairs YS3, YS8; upholds
 		 * Semaphore!NoIdlePermit: who releases sees that somebody waits. */
 		if (word & WP_SEMAPHORE_QUEUED ||
 		    wp_cas_relaxed(&semaphore->word, &word, word | WP_SEMAPHORE_QUEUED))
@@ -120,7 +120,7 @@ int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits)
 		}
 		if (permits > WP_SEMAPHORE_PERMITS_MAX - word / WP_SEMAPHORE_PERMIT)
 			return WP_FORBIDDEN;
-		/* [YS3] release; pairs YS1, YS2, YS4; upholds Semaphore!PermitBalance: hands over
+		/* [YS3] release; pairs YS1, YS2, YS4, YS6, YS7; upholds Semaphore!PermitBalance: hands over
 		 * what was written. */
 		if (wp_cas_release(&semaphore->word, &word, word + permits * WP_SEMAPHORE_PERMIT))
 			return WP_OK;

@@ -77,7 +77,8 @@ static void hasty(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	if (wp__latch_wait(&state->latch, &state->waiters[0], 1) == WP_OK)
+	if (wp_latch_is_open(&state->latch) ||
+	    wp__latch_wait(&state->latch, &state->waiters[0], 1) == WP_OK)
 		result->r[0] = state->data != 1;
 	wp_store_relaxed(&state->waiters[0].state, 7);
 }

@@ -127,17 +127,45 @@ STRESS_TWIN(mutex_woken_kept, .of = "mutex_again",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* The first in line is told, and leaves. Result: "holds, free". */
-static void init_two(void *at)
+/* Somebody else takes it past the first. Result: "holds less passes, free". */
+static void passer(void *at, stress_result *result)
 {
-	init_held(at);
-	wp__mutex_begin(&((struct state *)at)->mutex, &((struct state *)at)->waiters[2]);
+	struct state *state = at;
+
+	if (!wp_mutex_try_lock(&state->mutex))
+		return;
+	result->r[0] = -1;
+	hold(state);
 }
 
 static void holder(void *at, stress_result *result)
 {
 	(void)result;
 	hold(at);
+}
+
+static void add_holds(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] += state->holds;
+	result->r[1] = wp_mutex_try_lock(&state->mutex);
+}
+
+STRESS_TEST(mutex_pass, .claim = "Who takes it past the line sees what its last holder wrote.",
+	.upholds = "Mutex!MutualExclusion", .state_size = sizeof(struct state),
+	.init = init_held, .actors = {holder, passer, in_line}, .arbiter = add_holds,
+	.results = 2, .blocking = 1, .outcomes = {
+		{"2,1", ACCEPTABLE, "each held it, and it is free"},
+		{"asleep", FORBIDDEN, "it is free, and the first sleeps"},
+		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	});
+
+/* The first in line is told, and leaves. Result: "holds, free". */
+static void init_two(void *at)
+{
+	init_held(at);
+	wp__mutex_begin(&((struct state *)at)->mutex, &((struct state *)at)->waiters[2]);
 }
 
 static void leaver(void *at, stress_result *result)
@@ -182,7 +210,7 @@ static void init_behind(void *at)
 	wp__mutex_begin(&((struct state *)at)->mutex, &((struct state *)at)->waiters[0]);
 }
 
-static void passer(void *at, stress_result *result)
+static void trier(void *at, stress_result *result)
 {
 	struct state *state = at;
 	int64_t passes = -1;
@@ -196,7 +224,7 @@ static void passer(void *at, stress_result *result)
 
 STRESS_TEST(mutex_passes, .claim = "The first in line is passed so often and no more.",
 	.upholds = "Mutex!BoundedBypass", .state_size = sizeof(struct state),
-	.init = init_behind, .actors = {passer}, .results = 1,
+	.init = init_behind, .actors = {trier}, .results = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "then it was handed over"},
 		{"1", FORBIDDEN, "passed once more"},

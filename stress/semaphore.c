@@ -103,15 +103,19 @@ STRESS_TWIN(semaphore_serves_one, .of = "semaphore",
 /* The time runs out while the permit comes. Result: "permits, taken or left". */
 static void release_one(void *at, stress_result *result)
 {
+	struct state *state = at;
+
 	(void)result;
-	wp_semaphore_release(&((struct state *)at)->semaphore, 1);
+	state->data = 1;
+	wp_semaphore_release(&state->semaphore, 1);
 }
 
 static void hasty(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = wp__semaphore_acquire(&state->semaphore, 1, &state->waiters[0], 1) == WP_OK;
+	if (wp__semaphore_acquire(&state->semaphore, 1, &state->waiters[0], 1) == WP_OK)
+		result->r[0] = state->data;
 }
 
 static void count_rest(void *at, stress_result *result)
@@ -131,6 +135,30 @@ STRESS_TWIN(semaphore_grant_ignored, .of = "semaphore_late",
 	.defect = "a waiter that is too late does not ask whether it was taken off the line",
 	.shows = "0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Two permits of two threads for one. Result: "data seen" of the first. */
+static void release_more(void *at, stress_result *result)
+{
+	(void)result;
+	wp_semaphore_release(&((struct state *)at)->semaphore, 1);
+}
+
+static void acquire_two(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__semaphore_acquire(&state->semaphore, 2, &state->waiters[0], WP_FOREVER);
+	result->r[0] = state->data;
+}
+
+STRESS_TEST(semaphore_data, .claim = "Who is served sees what all wrote whose permits it has.",
+	.upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
+	.actors = {release_one, release_more, acquire_two}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "served, with the data"},
+		{"asleep", FORBIDDEN, "the permits are free, and it sleeps"},
+		{"*", FORBIDDEN, "served without the data"},
+	});
 
 /* A large request is first, the permits do not suffice, and it leaves. Result: "the small one is
  * served". */
