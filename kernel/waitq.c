@@ -9,43 +9,7 @@
 #define wp_vthread_interrupt(thread) ((void)(thread))
 #define wp__vthread_push NULL
 #else
-wp_vthread *wp_vthread_current(void);
-int wp_vthread_park_until(int64_t deadline_ns);
-bool wp_vthread_clear_interrupt(void);
-void wp_vthread_interrupt(wp_vthread *thread);
-void wp__vthread_push(wp_vthread *thread);
-
-/* Until vthreads.c is linked. */
-#pragma weak wp_vthread_current
-wp_vthread *wp_vthread_current(void)
-{
-	return NULL;
-}
-
-#pragma weak wp_vthread_park_until
-int wp_vthread_park_until(int64_t deadline_ns)
-{
-	(void)deadline_ns;
-	return WP_FORBIDDEN;
-}
-
-#pragma weak wp_vthread_clear_interrupt
-bool wp_vthread_clear_interrupt(void)
-{
-	return false;
-}
-
-#pragma weak wp_vthread_interrupt
-void wp_vthread_interrupt(wp_vthread *thread)
-{
-	(void)thread;
-}
-
-#pragma weak wp__vthread_push
-void wp__vthread_push(wp_vthread *thread)
-{
-	(void)thread;
-}
+#include "vthreads.h"
 #endif
 
 int wp__waiter_park(wp_waiter *waiter, int64_t deadline_ns)

@@ -26,6 +26,7 @@
 #include "mpsc.h"
 #include "parker.h"
 #include "topology.h"
+#include "vthreads.h"
 
 /* cdef: begin */
 typedef struct wp_parker wp_parker;
