@@ -15,7 +15,7 @@
 #define wp_carrier_steal VARIANT(wp_carrier_steal)
 #define wp_carrier_leave VARIANT(wp_carrier_leave)
 #define wp_carrier_advertise VARIANT(wp_carrier_advertise)
-#define wp_carrier_sleep VARIANT(wp_carrier_sleep)
+#define wp_carrier_sleep_until VARIANT(wp_carrier_sleep_until)
 #define wp_carrier_park VARIANT(wp_carrier_park)
 
 #include "carrier.h"

@@ -68,9 +68,8 @@ static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 
 	if (!wp__is_parked(word))
 		return false;
-	/* Before the wake: alone then means that the carrier, asleep at the wake, takes this task
-	 * next. Afterwards it may have taken another one, for long, and this one is alone behind
-	 * it. */
+	/* Before the wake: alone then means that the carrier takes this task next. Afterwards it may
+	 * have taken another one, for long, and this one is alone behind it. */
 	alone = !wp_twin(search_late_alone) && is_alone(carrier, queue, task);
 	/* [C3] release; pairs C2, C6, C8; upholds Carrier!WakeReachesSleeper: one waker, who knows
 	 * the place; the look above comes before. kept: [S] hands over what was pushed, but only
@@ -205,8 +204,8 @@ static uint32_t end_park(wp_carrier *carrier)
 		wp_idleset_remove(&carrier->domain->idle, carrier->index);
 	if (wp_twin(carrier_split_exit))
 		return split_exit(carrier);
-	/* [C2] acquire; pairs C3, C5; upholds Carrier!NoSignalLostOnExit: reads and resets in one
-	 * step. */
+	/* [C2] acquire; pairs C3, C5, M11; upholds Carrier!NoSignalLostOnExit: reads and resets in
+	 * one step. */
 	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);
 	wp__counted(carrier->left = old);
 	return old;
@@ -259,13 +258,13 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 	wp_carrier *sibling = NULL;
 
 	*stolen = NULL;
-	/* [C1] relaxed: ordered by I1 and [P]; pairs C4, C7, C9; upholds
+	/* [C1] relaxed: ordered by I1 and [P]; pairs C4, C7, C9, M10; upholds
 	 * Carrier!NoMissedSubmission. */
 	wp_store_relaxed(&carrier->word, place);
 	if (carrier->domain != NULL)
 		wp_idleset_add(&carrier->domain->idle, carrier->index);
-	/* [P] seq_cst fence; pairs S, R; upholds Search!WorkConservation: word and bit before the
-	 * queues. */
+	/* [P] seq_cst fence; pairs S, R, M9; upholds Search!WorkConservation: word and bit before
+	 * the queues, and before the deadline of the sleep. */
 	if (!wp_twin(search_no_park_fence))
 		wp_fence_seq_cst();
 	if (wp_twin(carrier_no_recheck))
@@ -281,12 +280,13 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 	return false;
 }
 
-void wp_carrier_sleep(wp_carrier *carrier)
+void wp_carrier_sleep_until(wp_carrier *carrier, int64_t deadline_ns)
 {
-	/* [C6] relaxed: stale costs one system call, never a missed wake; pairs C3, C5; upholds
+	/* [C6] relaxed: stale costs one system call, never a missed wake; pairs C3, C5, M11; upholds
 	 * Carrier!WakeReachesSleeper: the system compares the word again as it queues. */
 	while (wp_load_relaxed(&carrier->word) == WP_PARKED_FUTEX)
-		wp_futex_wait(&carrier->word, WP_PARKED_FUTEX, WP_FOREVER);
+		if (wp_futex_wait(&carrier->word, WP_PARKED_FUTEX, deadline_ns) == WP_TIMEOUT)
+			return;
 }
 
 wp_mpsc_node *wp_carrier_park(wp_carrier *carrier)
@@ -295,6 +295,6 @@ wp_mpsc_node *wp_carrier_park(wp_carrier *carrier)
 
 	if (!wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))
 		return stolen;
-	wp_carrier_sleep(carrier);
+	wp_carrier_sleep_until(carrier, WP_FOREVER);
 	return wp_carrier_leave(carrier);
 }

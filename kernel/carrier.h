@@ -104,8 +104,9 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
  * have left relying on it. [the owner | wakes somebody at the most] */
 wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier);
 
-/* Sleeps at the futex while parked there. [the owner after advertise(WP_PARKED_FUTEX) | blocks] */
-void wp_carrier_sleep(wp_carrier *carrier);
+/* Sleeps at the futex while parked there, or until the deadline; then leave.
+ * [the owner after advertise(WP_PARKED_FUTEX) | blocks] */
+void wp_carrier_sleep_until(wp_carrier *carrier, int64_t deadline_ns);
 
 /* advertise, sleep, leave: a stolen task, or NULL: look at the own queues. [the owner, RUNNING |
  * blocks] */

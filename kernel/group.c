@@ -187,6 +187,8 @@ static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *e
 	if (code != WP_OK)
 		return code;
 	for (uint32_t index = 0; index < group->config.carriers; index++)
+		wp_timers_clear(&group->workers[index].home.timers);
+	for (uint32_t index = 0; index < group->config.carriers; index++)
 		hand_back(&group->workers[index], each, arg);
 	group->is_closed = true;
 	return WP_OK;

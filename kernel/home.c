@@ -15,6 +15,7 @@ int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poll
 	home->is_shut = false;
 	home->tasks = NULL;
 	home->count = 0;
+	wp_timers_init(&home->timers);
 	return wp_carrier_init(&home->carrier, domain, index, has_poller);
 }
 
@@ -77,6 +78,20 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
 void wp__home_push(wp_home *self, wp_task *task)
 {
 	push(self, task, false);
+}
+
+void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns)
+{
+	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self)
+		wp_timers_nudge(&home->carrier);
+}
+
+void wp__home_fire(wp_home *self, int64_t now_ns)
+{
+	wp_task *task;
+
+	while ((task = wp_timers_due(&self->timers, now_ns)) != NULL)
+		push(self, task, false);
 }
 
 /* Off the list, then ended: after that the task may be gone. [who ran it | blocks shortly] */

@@ -21,14 +21,15 @@
 #include "carrier.h"
 #include "futex.h"
 #include "task.h"
+#include "timer.h"
 
 /* Tasks of a home that were queued, and that have begun a step. */
 typedef struct wp_tally {
 	wp_atomic(uint64_t) pushed, begun;
 } wp_tally;
 
-/* carrier: as carrier.h says. own: its carrier; others: whoever else pushes or runs its tasks. The
- * rest: under the lock. */
+/* carrier, timers: as carrier.h and timer.h say. own: its carrier; others: whoever else pushes or
+ * runs its tasks. The rest: under the lock. */
 typedef struct wp_home {
 	wp_carrier carrier;
 	_Alignas(WP_LINE) wp_tally others;
@@ -38,6 +39,7 @@ typedef struct wp_home {
 	bool is_shut;  /* no start is accepted */
 	wp_task *tasks; /* accepted, and not ended */
 	uint64_t count; /* of those */
+	wp_timers timers;
 } wp_home;
 
 /* [before it is shared | a system call with a poller] As wp_carrier_init. */
@@ -49,6 +51,13 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
 
 /* Pushes it home: who was told to by wp__task_notify. [any thread | as wp_carrier_submit] */
 void wp__home_push(wp_home *self, wp_task *task);
+
+/* Arms a timer here, and shortens the sleep of its carrier where it is another's. `self`: the
+ * calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
+void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns);
+
+/* Fires what is due by then, and pushes whom that resumes. [its carrier | blocks shortly] */
+void wp__home_fire(wp_home *self, int64_t now_ns);
 
 /* One step of a task that `self` has popped or stolen, and what follows from it. [a carrier's
  * thread | blocks shortly at its end] */

@@ -78,7 +78,8 @@ bool wp__search_is_hit(wp_carrier *carrier)
 		return !wp_mpsc_is_quiescent(&carrier->inbox);
 	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
 		return published != 0;
-	/* [C8] relaxed: ordered by Q10, Q11 and Q12; pairs C3; upholds Search!WorkConservation. A
+	/* [C8] relaxed: ordered by Q10, Q11 and Q12; pairs C3, M11; upholds
+	 * Search!WorkConservation. A
 	 * carrier that was woken for its one task is not robbed of it. */
 	return !wp_twin(search_hit_word_first) && wp_load_relaxed(&carrier->word) != WP_WAKING;
 }

@@ -15,6 +15,7 @@
 #include "carrier.h"
 #include "ring.h"
 #include "task.h"
+#include "timer.h"
 #include "home.h"
 #include "group.h"
 #include "topology.h"

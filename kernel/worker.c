@@ -94,6 +94,7 @@ static bool drain(wp_worker *mine, bool *did)
 		if (++event.a % RUNS_PER_LOOK != 0)
 			continue;
 		look_ns = wp_clock_ns();
+		wp__home_fire(&mine->home, look_ns);
 		if (until_ns == 0)
 			until_ns = look_ns + (int64_t)mine->group->config.yield_us * 1000;
 		else if (look_ns >= until_ns)
@@ -140,14 +141,23 @@ static wp_mpsc_node *probe(wp_worker *mine)
 	return wp_carrier_steal(longer);
 }
 
-/* Asleep until it was woken: the task that it was sent for, or NULL. [the owner | blocks] */
+/* What is due. [the owner | as wp__home_fire; reads no clock where no timer is armed] */
+static void fire(wp_worker *mine)
+{
+	if (wp_timers_earliest(&mine->home.timers) != WP_FOREVER)
+		wp__home_fire(&mine->home, wp_clock_ns());
+}
+
+/* Asleep until it was woken, or a timer is due: the task that it was sent for, or NULL.
+ * [the owner | blocks] */
 static wp_mpsc_node *sleep_and_leave(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
 	wp_trace_event event = {.begin_ns = now_ns(mine), .kind = WP_TRACE_PARK};
 	wp_mpsc_node *stolen;
 
-	wp_carrier_sleep(carrier);
+	mine->until_ns = wp_timers_earliest(&mine->home.timers);
+	wp_carrier_sleep_until(carrier, mine->until_ns);
 	stolen = wp_carrier_leave(carrier);
 	if (!is_traced(mine))
 		return stolen;
@@ -168,6 +178,7 @@ static bool park(wp_worker *mine)
 	bool is_helper;
 
 	wp__count(&mine->parks);
+	mine->until_ns = 0;
 	if (wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))
 		stolen = sleep_and_leave(mine);
 	is_helper = carrier->left >= WP_SEARCHING;
@@ -180,16 +191,23 @@ static bool park(wp_worker *mine)
 	return stolen != NULL;
 }
 
+/* After a wake that brought nothing: not because of a timer that came meanwhile. [the owner] */
+static bool is_useless(wp_worker *mine)
+{
+	return mine->home.carrier.left >= WP_WAKING &&
+	       wp_timers_earliest(&mine->home.timers) >= mine->until_ns;
+}
+
 static void carry(wp_worker *mine)
 {
 	wp_mpsc_node *node;
 	bool did, woke = false; /* from a park that brought nothing; and nothing ran since */
 
-	while (!drain(mine, &did)) {
+	for (fire(mine); !drain(mine, &did); fire(mine)) {
 		woke = woke && !did;
 		if (did)
 			continue;
-		if (woke && mine->home.carrier.left >= WP_WAKING)
+		if (woke && is_useless(mine))
 			wp__count(&mine->useless_wakes);
 		if (woke)
 			wp_yield(); /* what woke it is hostage, or gone: let its producer run */

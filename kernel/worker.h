@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * worker.h - the thread of one carrier: its loop, its exit, its counts. For group.c alone.
  *
+ *   fire the timers that are due; in a long drain every 16 runs
  *   drain the own queues, for yield_us; the stop was among it: [J1] exited
  *   nothing: steal from the longer queue of two siblings, drawn at random
- *   nothing: park, run what the wake brought; that is nothing: drain, and park at once
+ *   nothing: park, until a timer is due at the latest; run what the wake brought; that is nothing:
+ *            fire, drain, and park at once
  *
  * Why it works  Between a wake that brought nothing and the next park there is nothing that takes
  *               long (carrier.h).
@@ -27,6 +29,7 @@ typedef struct wp_worker {
 	wp_atomic(uint32_t) exited;
 	_Alignas(WP_LINE) uint64_t random;
 	wp_home *runs_for; /* the home of the task that it runs */
+	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
 	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes;
 } wp_worker;

@@ -9,6 +9,7 @@
  * Why it works  Each cut starts where a hand-off of kernel/carrier.h starts, in a state that search.c
  *               reaches. Whatever carrier 1 or the submitter does, the task must come to carrier 0.
  * Spec          specs/Search.tla: WorkConservation. */
+#include "futex.h"
 #include "search.h"
 #include "stress.h"
 
@@ -68,7 +69,7 @@ static void sleeps(void *at, stress_result *result)
 {
 	wp_carrier *carrier = &((struct state *)at)->carriers[0];
 
-	wp_carrier_sleep(carrier);
+	wp_carrier_sleep_until(carrier, WP_FOREVER);
 	result->r[0] = wp_carrier_leave(carrier) != NULL;
 }
 
@@ -126,7 +127,7 @@ static void home(void *at, stress_result *result)
 {
 	wp_carrier *carrier = &((struct state *)at)->carriers[2];
 
-	wp_carrier_sleep(carrier);
+	wp_carrier_sleep_until(carrier, WP_FOREVER);
 	wp_carrier_leave(carrier);
 	result->r[0] += wp_carrier_poll(carrier) != NULL;
 }

@@ -45,7 +45,17 @@ SOURCES = (
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
     *(
         KERNEL / f"{name}.c"
-        for name in ("carrier", "counts", "group", "home", "search", "topology", "trace", "worker")
+        for name in (
+            "carrier",
+            "counts",
+            "group",
+            "home",
+            "search",
+            "timer",
+            "topology",
+            "trace",
+            "worker",
+        )
     ),
 )
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")

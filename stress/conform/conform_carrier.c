@@ -57,7 +57,7 @@ static void park(wp_carrier *carrier)
 	if (!wp_carrier_advertise(carrier, place, &stolen))
 		return;
 	if (place == WP_PARKED_FUTEX)
-		wp_carrier_sleep(carrier);
+		wp_carrier_sleep_until(carrier, WP_FOREVER);
 	else
 		poller_sleep(carrier);
 	wp_carrier_leave(carrier);

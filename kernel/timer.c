@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * timer.c - the pairing heap of timer.h: arm in a step, cancel and fire in log n, amortised. */
+#include "timer.h"
+
+#include "twin.h"
+
+void wp_timers_init(wp_timers *timers)
+{
+	wp_init(&timers->earliest_ns, WP_FOREVER);
+	timers->lock = (wp_lock){0};
+	timers->root = NULL;
+}
+
+/* Two heaps as one: the root that is due later goes below the other. [the lock's holder |
+ * wait-free] */
+static wp_timer *meld(wp_timer *one, wp_timer *other)
+{
+	wp_timer *above = other->deadline_ns < one->deadline_ns ? other : one;
+	wp_timer *below = above == one ? other : one;
+
+	below->next = above->child;
+	below->back = &above->child;
+	if (below->next != NULL)
+		below->next->back = &below->next;
+	above->child = below;
+	return above;
+}
+
+/* Siblings as one heap: two by two, then these from the last to the first.
+ * [the lock's holder | as many steps as siblings] */
+static wp_timer *meld_all(wp_timer *first)
+{
+	wp_timer *pairs = NULL, *root;
+
+	while (first != NULL) {
+		wp_timer *one = first, *other = first->next;
+
+		first = other == NULL ? NULL : other->next;
+		one = other == NULL ? one : meld(one, other);
+		one->next = pairs;
+		pairs = one;
+	}
+	root = pairs;
+	if (root != NULL)
+		pairs = pairs->next;
+	while (pairs != NULL) {
+		wp_timer *next = pairs->next;
+
+		root = meld(root, pairs);
+		pairs = next;
+	}
+	return root;
+}
+
+static void set_root(wp_timers *timers, wp_timer *root)
+{
+	timers->root = root;
+	if (root == NULL)
+		return;
+	root->next = NULL;
+	root->back = &timers->root;
+}
+
+/* Off the heap. [the lock's holder] */
+static void take_off(wp_timers *timers, wp_timer *timer)
+{
+	wp_timer *rest = meld_all(timer->child);
+
+	if (timer == timers->root) {
+		set_root(timers, rest);
+		return;
+	}
+	*timer->back = timer->next;
+	if (timer->next != NULL)
+		timer->next->back = timer->back;
+	if (rest != NULL)
+		set_root(timers, meld(timers->root, rest));
+}
+
+/* After the root may have gone. [the lock's holder | wait-free] */
+static void settle(wp_timers *timers)
+{
+	wp_timer *root = timers->root;
+
+	/* [M3] relaxed: ordered by the lock; stale costs the carrier one sleep that ends early;
+	 * pairs M8; upholds Timer!Fires. */
+	wp_store_relaxed(&timers->earliest_ns, root == NULL ? WP_FOREVER : root->deadline_ns);
+}
+
+bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
+{
+	bool is_first;
+
+	wp_lock_acquire(&timers->lock);
+	timer->deadline_ns = deadline_ns;
+	timer->child = NULL;
+	/* [M1] relaxed: ordered by the lock; pairs M4, M5; upholds Timer!DueOnce. */
+	wp_store_relaxed(&timer->armed, timers);
+	set_root(timers, timers->root == NULL ? timer : meld(timers->root, timer));
+	is_first = timers->root == timer;
+	if (wp_twin(timer_earliest_late))
+		wp_lock_release(&timers->lock);
+	if (is_first)
+		/* [M2] relaxed: ordered by [M9]; pairs M8; upholds Timer!NoOversleep. Under the
+		 * lock: of two armers the later may have the earlier deadline. */
+		wp_store_relaxed(&timers->earliest_ns, deadline_ns);
+	if (!wp_twin(timer_earliest_late))
+		wp_lock_release(&timers->lock);
+	return is_first;
+}
+
+bool wp_timer_cancel(wp_timer *timer)
+{
+	wp_timers *timers;
+
+	/* [M4] acquire; pairs M1, M6, M7, M12; upholds Timer!CancelIsFinal: whoever fired it has
+	 * done with it. */
+	while ((timers = wp_load_acquire(&timer->armed)) != NULL) {
+		bool was_armed, was_root;
+
+		wp_lock_acquire(&timers->lock);
+		was_root = timers->root == timer;
+		/* [M5] relaxed: ordered by the lock; pairs M1, M6, M7, M12; upholds Timer!DueOnce:
+		 * it may have fired meanwhile, and be armed elsewhere. */
+		was_armed = wp_load_relaxed(&timer->armed) == timers;
+		if (was_armed) {
+			take_off(timers, timer);
+			/* [M6] relaxed: ordered by the lock; pairs M4, M5; upholds
+			 * Timer!DueOnce. */
+			wp_store_relaxed(&timer->armed, NULL);
+		}
+		if (was_armed && was_root)
+			settle(timers);
+		wp_lock_release(&timers->lock);
+		if (was_armed || wp_twin(timer_cancel_unchecked))
+			return true;
+	}
+	return false;
+}
+
+/* [the lock's holder | lock-free] */
+static wp_task *fire(wp_timers *timers, wp_timer *timer)
+{
+	wp_task *task;
+
+	take_off(timers, timer);
+	if (wp_twin(timer_armed_first)) {
+		wp_store_release(&timer->armed, NULL); /* twin writes M7 */
+		return timer->due(timer);
+	}
+	task = timer->due(timer);
+	/* [M7] release; pairs M4, M5; upholds Timer!CancelIsFinal: the last that is done with it;
+	 * its user may take its memory away at once. */
+	wp_store_release(&timer->armed, NULL);
+	return task;
+}
+
+static bool is_due(wp_timer *timer, int64_t now_ns)
+{
+	return timer != NULL && (timer->deadline_ns <= now_ns || wp_twin(timer_early));
+}
+
+wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
+{
+	wp_task *task = NULL;
+
+	if (wp_timers_earliest(timers) > now_ns)
+		return NULL;
+	wp_lock_acquire(&timers->lock);
+	while (task == NULL && is_due(timers->root, now_ns))
+		task = fire(timers, timers->root);
+	settle(timers);
+	wp_lock_release(&timers->lock);
+	return task;
+}
+
+void wp_timers_clear(wp_timers *timers)
+{
+	wp_lock_acquire(&timers->lock);
+	while (timers->root != NULL) {
+		wp_timer *timer = timers->root;
+
+		take_off(timers, timer);
+		/* [M12] release; pairs M4, M5; upholds Timer!CancelIsFinal: as M6. */
+		wp_store_release(&timer->armed, NULL);
+	}
+	settle(timers);
+	wp_lock_release(&timers->lock);
+}
+
+void wp_timers_nudge(wp_carrier *carrier)
+{
+	uint32_t word, place;
+
+	/* [M9] seq_cst fence; pairs P; upholds Timer!NoOversleep: the deadline before the word. */
+	if (!wp_twin(timer_no_fence))
+		wp_fence_seq_cst();
+	/* [M10] relaxed: ordered by [M9]; pairs C1; upholds Timer!NoOversleep. */
+	word = place = wp_load_relaxed(&carrier->word);
+	/* [M11] relaxed: atomicity is enough: M9 hands the deadline over; pairs C2, C6, C8; upholds
+	 * Timer!NoOversleep: one waker, who knows the place. */
+	if (wp__is_parked(word) && wp_cas_relaxed(&carrier->word, &word, WP_WAKING) &&
+	    !wp_twin(timer_nudge_silent))
+		wp__carrier_wake(carrier, place);
+}
