@@ -26,8 +26,8 @@ static wp_timer *meld(wp_timer *one, wp_timer *other)
 	return above;
 }
 
-/* Siblings as one heap: two by two, then these from the last to the first. No recursion: a carrier's
- * stack may be small. [the lock's holder | as many steps as siblings] */
+/* Siblings as one heap: two by two, then these from the last to the first.
+ * [the lock's holder | as many steps as siblings] */
 static wp_timer *meld_all(wp_timer *first)
 {
 	wp_timer *pairs = NULL, *root;
@@ -125,7 +125,8 @@ bool wp_timer_cancel(wp_timer *timer)
 		was_armed = wp_load_relaxed(&timer->armed) == timers;
 		if (was_armed) {
 			take_off(timers, timer);
-			/* [M6] relaxed: ordered by the lock; pairs M4, M5; upholds Timer!DueOnce. */
+			/* [M6] relaxed: ordered by the lock; pairs M4, M5; upholds
+			 * Timer!DueOnce. */
 			wp_store_relaxed(&timer->armed, NULL);
 		}
 		if (was_armed && was_root)
@@ -140,18 +141,14 @@ bool wp_timer_cancel(wp_timer *timer)
 /* [the lock's holder | lock-free] */
 static wp_task *fire(wp_timers *timers, wp_timer *timer)
 {
-	wp_task *task = NULL;
+	wp_task *task;
 
 	take_off(timers, timer);
-	if (wp_twin(timer_armed_first) || wp_twin(timer_due_outside_lock))
+	if (wp_twin(timer_armed_first)) {
 		wp_store_release(&timer->armed, NULL); /* twin writes M7 */
-	if (wp_twin(timer_due_outside_lock))
-		wp_lock_release(&timers->lock);
+		return timer->due(timer);
+	}
 	task = timer->due(timer);
-	if (wp_twin(timer_due_outside_lock))
-		wp_lock_acquire(&timers->lock);
-	if (wp_twin(timer_armed_first) || wp_twin(timer_due_outside_lock))
-		return task;
 	/* [M7] release; pairs M4, M5; upholds Timer!CancelIsFinal: the last that is done with it;
 	 * its user may take its memory away at once. */
 	wp_store_release(&timer->armed, NULL);

@@ -1,0 +1,163 @@
+-------------------------------- MODULE Timer --------------------------------
+(***************************************************************************)
+(* A carrier sleeps no longer than until the earliest deadline, whoever    *)
+(* set it; a timer fires or is cancelled, once; a late one ends no park    *)
+(* but its own.  State and armers: TimerCore.tla.                          *)
+(* Code       kernel/timer.h, timer.c: [M1]..[M12]; carrier.c: [C1] [C2]   *)
+(*            [C6] [P]; vthread.h: [V1]..[V5]; futex.c: [L1]..[L3].        *)
+(* Abstracts  the heap to a set; the lock to its holder; taking it, with   *)
+(*            what is done to the heap, to one step; other wakes of the    *)
+(*            carrier, and its queues (Carrier, Search); the rest of a     *)
+(*            thread's word (VThread).  A wait with a deadline ends at any *)
+(*            time: the carrier looks at the clock itself.                 *)
+(* Memory     sequential consistency, which [M9] and [P] earn.             *)
+(* Promises   NoOversleep, NeverEarly, DueOnce, CancelIsFinal,             *)
+(*            StaleTimerHarmless (safety); Fires, Resumes (liveness).      *)
+(***************************************************************************)
+EXTENDS TimerCore
+
+TypeOK ==
+  /\ {heap, armed, ready, gone, first} \subseteq SUBSET Armers
+  /\ deadline \in [Armers -> {0} \cup Deadlines] /\ ends \in [Armers -> 0 .. 2]
+  /\ {earliest, until} \subseteq 1 .. Forever /\ {now, clock} \subseteq 0 .. Last
+  /\ lock \in Armers \cup {"carrier", None} /\ word \in {"RUNNING", "PARKED", "WAKING"}
+  /\ number \in [Armers -> 1 .. 3] /\ permit \in [Armers -> {None, "timer", "unparker"}]
+  /\ hand \in [{"carrier", "unparker"} -> Armers \cup {None}] /\ left \in 0 .. Unparks
+  /\ pc \in [Threads ->
+       {"start", "publish", "unlock", "word", "cas", "call", "park", "parked", "cancel", "lock",
+        "withdraw", "release", "done", "idle", "push", "turn", "look", "take", "clear", "late",
+        "settle", "give", "advertise", "until", "wait", "queued", "leave"}]
+
+(* The carrier. *)
+To(where) == Goto("carrier", where)
+Is(where) == pc["carrier"] = where
+Turn ==                       \* of its loop: its own threads have run, and it looks at the clock
+  /\ Is("turn") /\ \A a \in Own : pc[a] = "done" \/ (pc[a] = "parked" /\ a \notin ready)
+  /\ clock' = now
+  /\ To("look")
+  /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, until, hand, left, Ghosts>>
+Look ==                       \* [M8] wp_timers_due
+  /\ Is("look")
+  /\ To(IF earliest <= clock THEN "lock" ELSE IF Twin = "check_first" THEN "until" ELSE "advertise")
+  /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+Lock ==                       \* [L1]
+  /\ Is("lock") /\ lock = None
+  /\ lock' = "carrier"
+  /\ To("take")
+  /\ UNCHANGED <<Heap, earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+DueNow == {a \in heap : /\ \A b \in heap : deadline[a] <= deadline[b]
+                        /\ deadline[a] <= clock \/ Twin = "early"}
+\* timer->due: a permit, if its thread is in that park or before it, and has none.
+Due(a) ==                     \* [V5]
+  /\ permit' = IF permit[a] = None /\ (number[a] = 1 \/ Twin = "full_unpark")
+               THEN [permit EXCEPT ![a] = "timer"] ELSE permit
+  /\ ends' = [ends EXCEPT ![a] = @ + 1]
+IsOwed(a) == permit[a] = "timer" /\ pc[a] = "parked"
+Take(a) ==                    \* the first that is due
+  /\ Is("take") /\ a \in DueNow
+  /\ heap' = heap \ {a} /\ hand' = [hand EXCEPT !["carrier"] = a]
+  /\ IF Twin = "armed_first"
+     THEN armed' = armed \ {a} /\ To("late") /\ UNCHANGED <<permit, ends>>
+     ELSE Due(a) /\ To("clear") /\ UNCHANGED armed
+  /\ UNCHANGED <<deadline, earliest, lock, word, number, ready, now, first, Carrier, left, gone>>
+Late ==                       \* twin armed_first: its owner does not know that it is in a hand
+  /\ Is("late")
+  /\ Due(hand["carrier"])
+  /\ To("settle")
+  /\ UNCHANGED <<Heap, earliest, lock, word, number, ready, now, first, Carrier, hand, left, gone>>
+Clear ==                      \* [M7] the last that touches it; then who must be pushed, or the next
+  /\ Is("clear")
+  /\ LET a == hand["carrier"] IN
+     /\ armed' = armed \ {a}
+     /\ hand' = [hand EXCEPT !["carrier"] = IF IsOwed(a) THEN a ELSE None]
+     /\ To(IF IsOwed(a) THEN "settle" ELSE "take")
+  /\ UNCHANGED <<heap, deadline, earliest, lock, word, Thread, now, first, Carrier, left, Ghosts>>
+Settle ==                     \* [M3]
+  /\ Is("settle") \/ (Is("take") /\ DueNow = {})
+  /\ earliest' = Min(heap)
+  /\ To("give")
+  /\ UNCHANGED <<Heap, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+Unlock ==                     \* [L3]
+  /\ Is("give")
+  /\ lock' = None
+  /\ To(IF hand["carrier"] = None THEN "advertise" ELSE "push")
+  /\ UNCHANGED <<Heap, earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+Push(t) ==                    \* wp__home_push; in Carrier the wake is in full
+  /\ pc[t] = "push"
+  /\ ready' = IF pc[hand[t]] = "parked" THEN ready \cup {hand[t]} ELSE ready
+  /\ hand' = [hand EXCEPT ![t] = None]
+  /\ LET wakes == hand[t] \in Own /\ word = "PARKED" IN
+     /\ word' = IF wakes THEN "WAKING" ELSE word
+     /\ pc' = [pc EXCEPT ![t] = IF t = "carrier" THEN "look" ELSE "idle",
+                         !["carrier"] = IF t = "carrier" THEN "look"
+                                        ELSE IF wakes /\ @ = "queued" THEN "wait" ELSE @]
+  /\ UNCHANGED <<Heap, earliest, lock, number, permit, now, first, Carrier, left, Ghosts>>
+Advertise ==                  \* [C1] [P] wp_carrier_advertise
+  /\ Is("advertise")
+  /\ word' = "PARKED"
+  /\ To(IF Twin = "check_first" THEN "wait" ELSE "until")
+  /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, Carrier, hand, left, Ghosts>>
+ReadUntil ==                  \* [M8] if its queues are empty
+  /\ Is("until")
+  /\ until' = earliest
+  /\ To(IF Twin = "check_first" THEN "advertise"
+        ELSE IF ready \cap Own = {} THEN "wait" ELSE "leave")
+  /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, clock, hand, left, Ghosts>>
+Wait ==                       \* [C6] the futex compares, and queues
+  /\ Is("wait")
+  /\ To(IF word = "PARKED" THEN "queued" ELSE "leave")
+  /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+Timeout ==
+  /\ Is("queued") /\ until # Forever
+  /\ To("leave")
+  /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
+Leave ==                      \* [C2] wp_carrier_leave
+  /\ Is("leave")
+  /\ word' = "RUNNING" /\ until' = Forever /\ clock' = 0
+  /\ To("turn")
+  /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, hand, left, Ghosts>>
+
+(* Others. *)
+Unpark(a) ==                  \* [V1] wp_vthread_unpark
+  /\ pc["unparker"] = "idle" /\ left > 0
+  /\ left' = left - 1
+  /\ permit' = IF permit[a] = None THEN [permit EXCEPT ![a] = "unparker"] ELSE permit
+  /\ IF permit[a] = None /\ pc[a] = "parked"
+     THEN hand' = [hand EXCEPT !["unparker"] = a] /\ Goto("unparker", "push")
+     ELSE UNCHANGED <<hand, pc>>
+  /\ UNCHANGED <<Heap, earliest, lock, word, number, ready, now, first, Carrier, Ghosts>>
+Tick ==
+  /\ now < Last
+  /\ now' = now + 1
+  /\ UNCHANGED <<Heap, earliest, lock, word, Thread, pc, first, Carrier, hand, left, Ghosts>>
+Finished ==
+  /\ \A a \in Armers : pc[a] = "done" \/ (pc[a] = "parked" /\ number[a] = 2)
+  /\ left = 0 /\ Is("queued") /\ until = Forever /\ pc["unparker"] = "idle" /\ now = Last
+  /\ UNCHANGED vars
+Armer(a) ==
+  \/ Arm(a) \/ Publish(a) \/ UnlockArmed(a) \/ LoadWord(a) \/ Nudge(a) \/ Call(a) \/ Park(a)
+  \/ Resume(a) \/ LoadArmed(a) \/ Cancel(a) \/ Withdraw(a) \/ UnlockCancelled(a)
+Loop ==
+  \/ Turn \/ Look \/ Lock \/ (\E a \in Armers : Take(a)) \/ Late \/ Clear \/ Settle \/ Unlock
+  \/ Push("carrier") \/ Advertise \/ ReadUntil \/ Wait \/ Timeout \/ Leave
+Next ==
+  \/ (\E a \in Armers : Armer(a) \/ Unpark(a)) \/ Loop \/ Push("unparker") \/ Tick \/ Finished
+Fairness ==
+  /\ \A a \in Armers : WF_vars(Armer(a))
+  /\ WF_vars(Loop) /\ WF_vars(Push("unparker")) /\ WF_vars(Tick)
+Spec == Init /\ [][Next]_vars
+FairSpec == Spec /\ Fairness
+
+(* What must hold. *)
+IsComing == \E a \in Armers : pc[a] = "publish" \/ a \in first
+NoOversleep == Is("queued") => IsComing \/ \A a \in heap : until <= deadline[a]
+NeverEarly == \A a \in Armers : ends[a] > 0 /\ a \in armed => deadline[a] <= now
+DueOnce == \A a \in Armers : ends[a] <= 1
+CancelIsFinal ==              \* who is done with a timer may leave the stack that it lies on
+  \A a \in gone : a \notin heap /\ ~(hand["carrier"] = a /\ pc["carrier"] \in {"clear", "late"})
+StaleTimerHarmless == \A a \in Armers : permit[a] = "timer" => number[a] = 1
+EarliestIsTrue == lock = None => earliest = Min(heap)
+Fires == \A a \in Armers : a \in armed ~> a \notin armed
+Resumes == \A a \in Armers : pc[a] = "parked" /\ number[a] = 1 ~> number[a] > 1
+=============================================================================
+Results: MCTimer 18,043 states, depth 40; MCTimerOwn 26,934 states, depth 43; MCTimerLive 649.

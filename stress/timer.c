@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * timer.c - the deadlines of a carrier: armed elsewhere while its carrier goes to sleep.
+ *
+ *   sleeper                     armer                  `timer_nudge`: "would sleep, knows the
+ *   word := PARKED              arm: the first             deadline, was woken"
+ *   earliest: sleep until it    parked: WAKING
+ *
+ * Why it works  In `timer_sleep` the deadline is past: a sleep that knows it ends at once. How a
+ *               timer ends is in timer_ends.c.
+ * Spec          specs/Timer.tla. */
+#include "timers.h"
+
+static void armer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	timers_arm(state, &state->soon, SOON);
+}
+
+static void sleeper(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	result->r[0] = wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen);
+	result->r[1] = wp_timers_earliest(&state->timers) == SOON;
+}
+
+static void read_word(void *at, stress_result *result)
+{
+	result->r[2] = wp_load_relaxed(&((struct state *)at)->carrier.word) == WP_WAKING;
+}
+
+STRESS_TEST(timer_nudge, .claim = "A carrier that goes to sleep knows the deadline, or is woken.",
+	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
+	.actors = {sleeper, armer}, .arbiter = read_word, .results = 3,
+	.outcomes = {
+		{"1,1,0", ACCEPTABLE, "it read the deadline, and sleeps until then"},
+		{"1,0,1", ACCEPTABLE, "it was to sleep on, and is woken"},
+		{"1,1,1", ACCEPTABLE, "both"},
+		{"1,0,0", FORBIDDEN, "it sleeps on, past the deadline"},
+		{"*,*,*", FORBIDDEN, "no sleep, and no reason"},
+	});
+
+STRESS_TWIN(timer_no_fence, .of = "timer_nudge",
+	.defect = "drops fence [M9]: the lock is a locked instruction on x86, so only RC11 shows it",
+	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_RC11);
+
+/* Really asleep. Result: "fired". */
+static void fire_and_sleep(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	while (wp_load_relaxed(&state->fired[0]) == 0) {
+		wp_timers_due(&state->timers, NOW);
+		if (wp_load_relaxed(&state->fired[0]) == 0 &&
+		    wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen)) {
+			wp_carrier_sleep_until(&state->carrier,
+					       wp_timers_earliest(&state->timers));
+			wp_carrier_leave(&state->carrier);
+		}
+	}
+	result->r[0] = 1;
+}
+
+STRESS_TEST(timer_sleep, .claim = "An earlier deadline ends the sleep of another's carrier.",
+	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
+	.actors = {fire_and_sleep, armer}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "fired"},
+		{"asleep", FORBIDDEN, "armed, and its carrier sleeps on"},
+	});
+
+STRESS_TWIN(timer_nudge_silent, .of = "timer_sleep", .defect = "claims the wake, sends none",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Two armers; then the carrier fires what is due. Result: "the earlier deadline is the one to be
+ * read; fired in time; both at the end". */
+static void late_armer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	timers_arm(state, &state->late, LATE);
+}
+
+static void fire_both(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_timers_earliest(&state->timers) == SOON;
+	wp_timers_due(&state->timers, NOW);
+	result->r[1] = wp_load_relaxed(&state->fired[0]) && !wp_load_relaxed(&state->fired[1]);
+	wp_timers_due(&state->timers, LATE);
+	result->r[2] = wp_load_relaxed(&state->fired[1]);
+}
+
+STRESS_TEST(timer_armers, .claim = "Of two deadlines the earlier is read, and fires first.",
+	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = timers_init,
+	.actors = {armer, late_armer}, .arbiter = fire_both, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,1,1", ACCEPTABLE, "whoever came first"},
+		{"asleep", FORBIDDEN, "the lock is not given back"},
+		{"*,*,*", FORBIDDEN, "the later one hides it, or one is lost, or too early"},
+	});
+
+STRESS_TWIN(timer_earliest_late, .of = "timer_armers",
+	.defect = "stores the earliest deadline when the lock has been given back",
+	.shows = "0,*,*", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(timer_early, .of = "timer_armers", .defect = "fires without a look at the deadline",
+	.shows = "1,0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * timer_ends.c - a timer fires or is cancelled, while its thread goes on.
+ *
+ *   carrier                     canceller              `timer_once`: "fired, cancelled"
+ *   fire what is due            cancel
+ *
+ * Why it works  Who cancels takes the timer's memory at once: plain accesses by whoever still has
+ *               it in hand are races. `timer_stale` has a thread that parks twice.
+ * Spec          specs/Timer.tla. */
+#include "timers.h"
+
+/* Armed; fired or cancelled. Result: "fired, cancelled". */
+static void init_armed(void *at)
+{
+	struct state *state = at;
+
+	timers_init(at);
+	wp_timer_arm(&state->timers, &state->soon, SOON);
+}
+
+static void canceller(void *at, stress_result *result)
+{
+	result->r[1] = wp_timer_cancel(&((struct state *)at)->soon);
+}
+
+static void read_soon(void *at, stress_result *result)
+{
+	result->r[0] = wp_load_relaxed(&((struct state *)at)->fired[0]);
+}
+
+STRESS_TEST(timer_once, .claim = "A timer fires or is cancelled: whoever cancels is told.",
+	.upholds = "Timer!DueOnce", .state_size = sizeof(struct state), .init = init_armed,
+	.actors = {timers_firer, canceller, canceller}, .arbiter = read_soon, .results = 2,
+	.blocking = 1,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "fired"},
+		{"0,1", ACCEPTABLE, "cancelled, once"},
+		{"asleep", FORBIDDEN, "the lock is not given back"},
+		{"*,*", FORBIDDEN, "both, or neither"},
+	});
+
+STRESS_TWIN(timer_cancel_unchecked, .of = "timer_once",
+	.defect = "a cancel does not look again under the lock", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Who cancels takes the memory of the timer at once, while it is due, and a close clears all.
+ * Result: "touched after that". */
+static wp_task *touch(wp_timer *timer)
+{
+	struct state *state = timers_of_soon(timer);
+
+	state->touched_late = wp_load_relaxed(&state->gone) == 1;
+	state->touched = 1;
+	return NULL;
+}
+
+static void init_touched(void *at)
+{
+	init_armed(at);
+	((struct state *)at)->soon.due = touch;
+}
+
+static void leaver(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_timer_cancel(&state->soon);
+	wp_store_relaxed(&state->gone, 1);
+	if (!wp_twin(timer_armed_first)) /* its outcome is what counts, not the race */
+		state->soon = (wp_timer){.deadline_ns = state->touched};
+}
+
+static void clearer(void *at, stress_result *result)
+{
+	(void)result;
+	wp_timers_clear(&((struct state *)at)->timers);
+}
+
+static void read_touched(void *at, stress_result *result)
+{
+	result->r[0] = ((struct state *)at)->touched_late;
+}
+
+STRESS_TEST(timer_final, .claim = "When a cancel has returned nobody touches the timer.",
+	.upholds = "Timer!CancelIsFinal", .state_size = sizeof(struct state), .init = init_touched,
+	.actors = {timers_firer, leaver, clearer}, .arbiter = read_touched, .results = 1,
+	.blocking = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "fired before the cancel returned, or never"},
+		{"asleep", FORBIDDEN, "the lock is not given back"},
+		{"1", FORBIDDEN, "what it was for is done on memory that is another's"},
+	});
+
+STRESS_TWIN(timer_armed_first, .of = "timer_final",
+	.defect = "a timer says that it has fired before what it is for is done", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A virtual thread sleeps in its first park, with a timer that is due. An unparker that ends this
+ * park runs it, and parks it again. Result: "unparked, parked again, by the timer". */
+static wp_task *end_park(wp_timer *timer)
+{
+	struct state *state = timers_of_soon(timer);
+	enum wp_owed owed = wp_twin(timer_full_unpark)
+				    ? wp__vthread_notify(&state->thread)
+				    : wp__vthread_notify_park(&state->thread, 0);
+
+	return owed == WP_OWES_PUSH ? &state->thread.task : NULL;
+}
+
+static void init_parked(void *at)
+{
+	struct state *state = at;
+
+	init_armed(at);
+	state->soon.due = end_park;
+	wp_task_init(&state->thread.task, NULL, NULL);
+	wp__vthread_park(&state->thread);
+}
+
+static void timer_carrier(void *at, stress_result *result)
+{
+	result->r[2] = wp_timers_due(&((struct state *)at)->timers, NOW) != NULL;
+}
+
+static void unpark_and_run(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (wp__vthread_notify(&state->thread) != WP_OWES_PUSH)
+		return;
+	result->r[0] = 1;
+	wp__vthread_begin(&state->thread);
+	result->r[1] = wp__vthread_park(&state->thread);
+}
+
+STRESS_TEST(timer_stale, .claim = "A timer that fires late ends no park but its own.",
+	.upholds = "Timer!StaleTimerHarmless", .state_size = sizeof(struct state),
+	.init = init_parked, .actors = {timer_carrier, unpark_and_run}, .results = 3,
+	.outcomes = {
+		{"1,1,0", ACCEPTABLE, "unparked; the timer comes late, and finds another park"},
+		{"0,0,1", ACCEPTABLE, "the timer ends the park; the unpark finds its permit"},
+		{"1,1,1", FORBIDDEN, "the timer ends the park after its own"},
+		{"*,*,*", FORBIDDEN, "the timer leaves a permit to the park after its own"},
+	});
+
+STRESS_TWIN(timer_full_unpark, .of = "timer_stale",
+	.defect = "a timer unparks its thread, whatever park it is in", .shows = "1,*,*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
