@@ -22,6 +22,7 @@
 #include "futex.h"
 #include "task.h"
 #include "timer.h"
+#include "vthread_life.h"
 
 /* Tasks of a home that were queued, and that have begun a step. */
 typedef struct wp_tally {

@@ -47,15 +47,9 @@ SOURCES = (
     *(
         KERNEL / f"{name}.c"
         for name in (
-            "carrier",
-            "counts",
-            "group",
-            "home",
-            "search",
-            "timer",
-            "topology",
-            "trace",
-            "worker",
+            *("carrier", "counts", "group", "home", "search", "submit", "topology", "trace"),
+            *("body", "timer", "vthread_park", "vthreads", "worker"),
+            *("channel", "condition", "latch", "mutex", "semaphore", "waitq"),
         )
     ),
     *(KERNEL / f"{name}.c" for name in ("fiber", "overflow", "stack", "stack_guard")),

@@ -21,7 +21,9 @@ PEER_PACKAGE = "libconcurrentqueue-dev"
 SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
 EXPLORED = "explored.c"  # belongs to the explorer's
 KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "search.c",
-          "home.c", "timer.c", "counts.c", "worker.c", "trace.c", "group.c")  # fmt: skip
+          "home.c", "counts.c", "worker.c", "trace.c", "group.c", "fiber.c", "fiber_x86_64.S",
+          "fiber_aarch64.S", "stack.c", "stack_guard.c", "overflow.c", "submit.c", "timer.c",
+          "body.c", "vthreads.c", "vthread_park.c", "waitq.c", "latch.c")  # fmt: skip
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
 # prefetcher its loads share, which moved one side of a flow by a third and left the other alone.
