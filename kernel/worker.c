@@ -11,7 +11,7 @@
 
 enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
 
-static _Thread_local wp_worker *self; /* the carrier that this thread is, or NULL */
+static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec"))); /* the carrier that this thread is, or NULL */
 
 /* Does somebody want events? If not, nothing is done for them. */
 static bool is_traced(wp_worker *mine)
@@ -50,7 +50,7 @@ static void run_traced(wp_worker *mine, wp_task *task)
 	trace(mine, event);
 }
 
-static void run(wp_worker *mine, wp_mpsc_node *node)
+static inline void run(wp_worker *mine, wp_mpsc_node *node)
 {
 	wp_task *task = (wp_task *)(void *)node;
 
