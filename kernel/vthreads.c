@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthreads.c - see vthreads.h. Not explored, for it switches stacks: stress/vthread.c has the word. */
+ * vthreads.c - see vthreads.h. Not explored, for it switches stacks; stress/vthread.c has the word.
+ */
 #include "vthreads.h"
 
 #include <string.h>
