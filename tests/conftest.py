@@ -35,6 +35,10 @@ BUILDS = {
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 
 
+def pytest_configure() -> None:
+    importlib.import_module("tests.soaking")
+
+
 def is_alone(item: pytest.Item) -> bool:
     return item.get_closest_marker("alone") is not None
 
