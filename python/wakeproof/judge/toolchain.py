@@ -53,9 +53,9 @@ def shared_classes() -> tuple[str, ...]:
     and says nothing; where none can be made, no option is returned.
     """
     tools = find()
-    stamp = f"{tools.java.resolve()} {_output([str(tools.java), '-version'])}".encode()
-    name = hashlib.sha256(stamp + tools.jar.read_bytes()).hexdigest()[:20]
-    archive = paths.cache() / f"tlc-{name}.jsa"
+    files = [tools.java.resolve(), tools.jar.resolve()]  # Java looks at their times as well
+    stamp = "".join(f"{file} {file.stat().st_mtime_ns} {file.stat().st_size} " for file in files)
+    archive = paths.cache() / f"tlc-{hashlib.sha256(stamp.encode()).hexdigest()[:20]}.jsa"
     if not archive.exists():
         _make_archive(tools, archive)
     return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable") if archive.exists() else ()
