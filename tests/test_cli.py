@@ -121,13 +121,22 @@ def test_doctor_without_java_says_what_to_install_and_exits_3(wakeproof: Command
     assert (run.returncode, parts["complete"]) == (3, False)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_check_leaves_no_process(sent: signal.Signals) -> None:
-    program = [str(Path(sys.executable).with_name("wakeproof")), "check", "-t", "MCGuard"]
+@pytest.mark.parametrize(
+    ("command", "many", "sent"),
+    [
+        ("check -t MCGuard", 1, signal.SIGINT),
+        ("check -t MCGuard", 1, signal.SIGTERM),
+        ("audit", 3, signal.SIGINT),  # two of check, beside them one of conform
+    ],
+)
+def test_an_interrupted_judge_leaves_no_process(
+    command: str, many: int, sent: signal.Signals
+) -> None:
+    program = [str(Path(sys.executable).with_name("wakeproof")), *command.split()]
     quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(program, stdout=quiet, stderr=pipe, text=True) as run:
         try:
-            children = wait_for_tlc(run.pid)
+            children = wait_for_tlc(run.pid, many)
         finally:
             run.send_signal(sent)
         _, message = run.communicate(timeout=30)
@@ -135,16 +144,16 @@ def test_an_interrupted_check_leaves_no_process(sent: signal.Signals) -> None:
     assert [child for child in children if Path(f"/proc/{child}").exists()] == []
 
 
-def wait_for_tlc(parent: int, timeout_s: float = 30.0) -> list[str]:
-    """Return the ids of the TLC runs that `parent` has started, as soon as there is one."""
+def wait_for_tlc(parent: int, many: int, timeout_s: float = 60.0) -> list[str]:
+    """Return the ids of the TLC runs that `parent` has started, as soon as there are so many."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         threads = Path(f"/proc/{parent}/task").iterdir()
         children = [child for thread in threads for child in read(thread / "children").split()]
         running = [child for child in children if "tlc2.TLC" in read(f"/proc/{child}/cmdline")]
-        if running:
+        if len(running) >= many:
             return running
-    raise AssertionError("wakeproof check started no TLC")
+    raise AssertionError(f"{many} TLC did not run at once")
 
 
 def read(path: Path | str) -> str:
