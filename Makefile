@@ -17,7 +17,7 @@ audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|def
 audit-full: audit check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer
 
 test: venv ## Run every test  [T=EXPRESSION]
-	$(Q)$(BIN)/python -m pytest -q $(if $(T),-k '$(T)')
+	$(Q)$(BIN)/python -m pytest -q -n 2 --dist worksteal $(if $(T),-k '$(T)')
 
 ##@ One judge
 check-specs: venv ## Model-check every spec; each broken twin must fail  [T=REGEX]
