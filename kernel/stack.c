@@ -44,7 +44,7 @@ static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
 	pool->name = config->name;
 	pool->bytes = pool->stack_bytes * pool->max_stacks;
 	return taken <= pool->page && pool->max_stacks > 0 &&
-	       pool->bytes / pool->max_stacks == pool->stack_bytes;
+	       config->stack_bytes <= WP_STACK_BYTES_MOST;
 }
 
 int wp_stacks_new(wp_stacks **made, const wp_stacks_config *config)
