@@ -8,7 +8,7 @@
  *   stray     a write into another stack's guard page: it must see that, and no report
  *   null      the same for a null pointer
  *   sent      kill(SIGSEGV) is nobody's overflow
- *   over      begin, end, and a null pointer: the handler of before has been given back
+ *   over      begin, end: what was before has been given back
  *   unnamed   a pool without names */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -97,14 +97,25 @@ static void prepare(enum wp_stack_guard guard, bool is_named)
 	wp_fiber_init(&self->fiber, mounted->low, wp_stack_bytes(mounted), run, self);
 }
 
-static void crash(const char *what, wp_stack_watch *watch)
+static void look_back(void)
+{
+	struct sigaction action;
+	stack_t alternate;
+
+	sigaction(SIGSEGV, NULL, &action);
+	sigaltstack(NULL, &alternate);
+	if (action.sa_handler == see)
+		puts("handler given back");
+	if (alternate.ss_flags == SS_DISABLE)
+		puts("stack given back");
+}
+
+static void crash(const char *what)
 {
 	volatile char *target = NULL;
 
 	if (strcmp(what, "stray") == 0) /* of the first stack, in no one's use */
 		target = pool->base + 1;
-	if (strcmp(what, "over") == 0)
-		wp_stack_watch_end(watch);
 	if (strcmp(what, "sent") == 0)
 		raise(SIGSEGV);
 	else
@@ -130,10 +141,12 @@ int main(int argc, char **argv)
 		   strcmp(what, "unnamed") == 0) {
 		/* With a canary it must come back: just into the page, and out. */
 		mount(mounted->guard == WP_STACK_CANARY ? (uintptr_t)mounted->low : 0);
-	} else {
-		crash(what, &watch);
+	} else if (strcmp(what, "over") != 0) {
+		crash(what);
 	}
 	wp_stack_watch_end(&watch);
+	if (strcmp(what, "over") == 0)
+		look_back();
 	wp_stacks_free(pool);
 	return 0;
 }
