@@ -3,7 +3,7 @@
  *
  *   one slot, from low to high
  *   guard page | frames, from the top down | wp_stack | control block | colour
- *   ^ slot     ^ low                       ^ here begin the frames    ^ 64 bytes x 0 .. 31
+ *   ^ slot     ^ low                       ^ here begin the frames    ^ 64 bytes x 0 .. 15
  *
  *   take    from the carrier's cache; or, under the lock, a batch of idle ones, else a new one
  *   give    to the cache; it is full: its older half, under the lock, to the idle ones
@@ -35,7 +35,7 @@ enum {
 	WP_STACK_BYTES = 65536,    /* unless stated; the guard page and the control block count */
 	WP_STACK_BYTES_MOST = 1 << 30, /* as many times 2^32 stacks, and no sum overflows */
 	WP_STACK_CACHE = 64,       /* stacks that a carrier keeps */
-	WP_STACK_COLOURS = 32,     /* half a page of lines */
+	WP_STACK_COLOURS = 16,     /* a quarter of a page of lines; more bring no more */
 	WP_STACK_LINE = 64,        /* bytes of a colour: caches are indexed by these */
 	WP_STACK_FRAMES = 1024,    /* the least that the top page leaves to frames */
 	WP_STACK_GUARDS = 3,       /* kinds */

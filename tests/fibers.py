@@ -59,7 +59,7 @@ def build(
     folder: Path, name: str, kind: str = "plain", compiler: str = "cc", flags: Sequence[str] = (),
     kernel: Path = KERNEL,
 ) -> Program:  # fmt: skip
-    """Compile what is C, once per folder; then assemble and link with `flags`, which name a twin."""
+    """Compile what is C, once per folder; assemble and link with `flags`, which name a twin."""
     warnings = [] if "untold" in " ".join(flags) else WARNINGS
     common = ["-std=c11", "-g", *warnings, *BUILDS[kind], "-pthread", f"-I{kernel}"]
     folder.mkdir(exist_ok=True)

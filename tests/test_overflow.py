@@ -21,7 +21,8 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 INSTALLED, PROTECTED, CANARY = GUARDS = ("0", "1", "2")
-REPORT = 'wakeproof: stack overflow in virtual thread "the deep one" (64 KiB; give it a larger stack)\n'
+ADVICE = "(64 KiB; give it a larger stack)"
+REPORT = f'wakeproof: stack overflow in virtual thread "the deep one" {ADVICE}\n'
 DIES_OF = {INSTALLED: signal.SIGSEGV, PROTECTED: signal.SIGSEGV, CANARY: signal.SIGABRT}
 NOT_THAT_GUARD = 2
 OWN_HANDLER = 3

@@ -90,7 +90,7 @@ static uint32_t lines(uint32_t colours)
 
 static void colours(void)
 {
-	expect(lines(0) == WP_STACK_COLOURS, "32 colours");
+	expect(lines(0) == WP_STACK_COLOURS, "16 colours");
 	expect(lines(1) == 1, "one colour");
 }
 

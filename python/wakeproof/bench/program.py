@@ -75,7 +75,9 @@ def build(children: Children) -> Program:
     files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
     files += [kernel / name for name in KERNEL]
     version = children.run([cc[0], "--version"], timeout_s=60).output
-    key = digest([version, no_peer, no_boost, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.glob("*.[chS]")])
+    key = digest(
+        [version, no_peer, no_boost, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.glob("*.[chS]")]
+    )
     made = paths.cache() / "bench" / f"program-{key}"
     if no_peer:
         _make(children, made, [*cc, *map(str, files), *link])
