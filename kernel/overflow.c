@@ -6,6 +6,7 @@
 
 #ifndef WP_EXPLORE
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -168,9 +169,11 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
 	wp_stack *stack = NULL;
+	int error = errno;
 
 	if (info->si_code > 0)
 		stack = find((uintptr_t)info->si_addr, stack_pointer(context));
+	errno = error;
 	if (stack == NULL) {
 		pass_on(signal, info, context);
 		return;

@@ -132,6 +132,16 @@ def test_a_missing_header_names_its_package(monkeypatch: pytest.MonkeyPatch) -> 
     assert why.startswith("not run: install ")
 
 
+def test_a_missing_library_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "BOOST_LIBRARY", "-lno_such_library")
+    with Children() as children:
+        assert program._why_no_boost(children) == "not run: install libboost-context-dev"
+    missing = program.Program(Path(), "", "not run: install libboost-context-dev").missing
+    (row,) = [row for row in ROWS if row.peer == "fcontext"]
+    found = measure.judge(row, Samples({"ours": [1.0]}, missing=missing))
+    assert found.not_run == "not run: install libboost-context-dev"
+
+
 def test_a_missing_compiler_for_the_peer_names_both_packages() -> None:
     with Children() as children:
         why = program._why_no_peer(children, ["no-such-c++"])

@@ -5,10 +5,12 @@
  * Evidence      tests/test_stack.py, which also takes out one line of the kernel at a time. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -229,6 +231,48 @@ static void trimming(void)
 	expect(stack->low[page] == 0, "the memory below is gone");
 }
 
+/* Memory that is locked takes no installed guards: the next best. */
+static void locked(void)
+{
+	config.max_stacks = 4;
+	open_pool();
+	wp_stacks_take(pool, NULL);
+	if (mlockall(MCL_CURRENT) != 0) {
+		puts("not run: locking memory is refused");
+		return;
+	}
+	expect(wp_stacks_take(pool, NULL)->guard >= WP_STACK_PROTECTED, "a guard that works");
+	expect(wp_stacks_statistics(pool).guards[WP_STACK_CANARY] == 0 ||
+		       config.guard == WP_STACK_CANARY, "the next best");
+	munlockall();
+}
+
+/* Whether the flags of the mapping at that address have this one. */
+static bool has_flag(const void *at, const char *flag)
+{
+	FILE *maps = fopen("/proc/self/smaps", "r");
+	uintptr_t from, to;
+	bool is_there = false, has = false;
+	char line[512];
+
+	while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2)
+			is_there = from <= (uintptr_t)at && (uintptr_t)at < to;
+		else if (is_there && strncmp(line, "VmFlags:", 8) == 0)
+			has = strstr(line, flag) != NULL;
+	}
+	if (maps != NULL)
+		fclose(maps);
+	return has;
+}
+
+static void small_pages(void)
+{
+	open_pool();
+	expect(has_flag(wp_stack_control(wp_stacks_take(pool, NULL)), " nh") ||
+		       access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0, "no huge pages");
+}
+
 static void park_for_ever(void *arg)
 {
 	control *self = arg;
@@ -338,7 +382,8 @@ int main(int argc, char **argv)
 	} cases[] = {{"layout", layout},     {"colours", colours},   {"reuse", reuse},
 		     {"exhausted", exhausted}, {"refused", refused}, {"invalid", invalid},
 		     {"mappings", mappings},   {"trimming", trimming}, {"parked", parked},
-		     {"threads", threads}};
+		     {"threads", threads},	{"locked", locked},
+		     {"small_pages", small_pages}};
 
 	config.guard = argc > 2 ? (enum wp_stack_guard)atoi(argv[2]) : WP_STACK_INSTALLED;
 	for (size_t k = 0; argc > 1 && k < sizeof(cases) / sizeof(cases[0]); k++)
