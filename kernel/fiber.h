@@ -21,7 +21,8 @@
  * Not promised  Shadow stacks (CET): they know returns only, so the assembly does not carry their
  *               mark, and the linker leaves them off. AArch64 under BTI comes back by a return.
  *               What the compiler keeps of thread-local variables across a switch, if the fiber
- *               goes on in another OS thread. LeakSanitizer does not look into parked stacks.
+ *               goes on in another OS thread. Signal masks: they are the OS thread's. LeakSanitizer does
+ *               not look into parked stacks.
  * Spec          none: whoever switches owns both.
  * Evidence      tests/test_fiber.py, with a twin for each register; wakeproof bench -t fiber. */
 #ifndef WP_FIBER_H
