@@ -25,7 +25,7 @@
  *               a late wake ends no later park and leaves it no permit.
  * Not promised  That a park ends for a grant alone: whoever parks looks again. How long YW3 takes,
  *               if the granter has lost its CPU.
- * Spec          specs/Waitq.tla: NoLostGrant, NothingLost, Fifo, NoStrayPermit, UntouchedAfterGrant.
+ * Spec          specs/Waitq.tla: NoLostGrant, NothingLost, UntouchedAfterGrant, NoStrayPermit.
  * Evidence      make check-specs T=Waitq, make stress T=waitq. */
 #ifndef WP_WAITQ_H
 #define WP_WAITQ_H
@@ -43,7 +43,7 @@ enum { WP_WAITER_WAITS, WP_WAITER_LOOK, WP_WAITER_GRANTED };
 
 struct wp_waitq;
 
-/* 64 bytes: one wait of one thread, on its stack or in its frame. state: YW1..YW5. The rest under
+/* 64 bytes: one wait of one thread, on its stack or in its frame. state: YW1..YW3, YM11, YM12. The rest under
  * the object's lock, or by who took it off. */
 typedef struct wp_waiter {
 	struct wp_waiter *next, *prev;

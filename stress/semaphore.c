@@ -195,7 +195,7 @@ static void overtaker(void *at, stress_result *result)
 }
 
 STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
-	.upholds = "Semaphore!Fifo", .state_size = sizeof(struct state), .init = init_large,
+	.upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init_large,
 	.actors = {overtaker, overtaker}, .results = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "the permit is kept for the first"},
