@@ -89,6 +89,11 @@ TimeOut(w) ==                 \* also an interrupt
   /\ number' = IF Twin = "renewed_and_left" /\ InLine(w)
                THEN [number EXCEPT ![w] = parks'[w]] ELSE number
   /\ UNCHANGED <<line, things, state, wait, got, GiverOnly>>
+Refuse(w) ==                  \* a deadline in the past: wp__waiter_refused ends the park all the same
+  /\ pc[w] = "park" /\ w \in Virtual
+  /\ IF Twin = "refused_kept" THEN UNCHANGED parkVars ELSE ParkEnds(w)
+  /\ Goto(w, "late")
+  /\ UNCHANGED <<line, things, state, wait, number, got, GiverOnly>>
 Check(w) ==                   \* [YW1] wp__waiter_check: granted; or renews its number, under the lock
   /\ pc[w] = "back"
   /\ IF state[w] = "granted" THEN Leave(w, TRUE) /\ UNCHANGED number
@@ -149,7 +154,7 @@ Finished ==                   \* who sleeps now waits for things that nobody giv
   /\ \A g \in Granters : pc[g] = "done"
   /\ \A w \in Waiters : pc[w] \in {"asleep", "done"} /\ UNCHANGED vars
 Next ==
-  \/ \E w \in Waiters : Waiter(w) \/ TimeOut(w) \/ Stray(w)
+  \/ \E w \in Waiters : Waiter(w) \/ TimeOut(w) \/ Refuse(w) \/ Stray(w)
   \/ \E g \in Granters : Granter(g)
   \/ Finished
 Spec == Init /\ [][Next]_vars
