@@ -63,7 +63,7 @@ void wp__vthread_left(wp_vthread *thread)
 {
 	wp_body *body = wp__body_of(thread);
 
-	set_current(NULL);
+	current = NULL;
 	if (body->has_stack)
 		wp_stack_check(wp_stack_of(body));
 }
