@@ -113,7 +113,7 @@ static double inlined(uint64_t ops)
 {
 	double start;
 
-	/* Its first instructions want the entry where the stack begins: a fiber's first frame has it
+	/* Its first instructions want the entry where the stack begins: in a fiber's first frame,
 	 * above eight words. */
 	wp_fiber_init(&fiber, memory, BYTES, go_for_ever, NULL);
 	there = (place){.sp = (void **)fiber.sp + 8, .pc = ((void **)fiber.sp)[7]};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stack.c - stacks: taken and given back; made; and their control blocks, looked at in random order. */
+ * stack.c - stacks: taken and given back; made; and control blocks, looked at in random order. */
 #define _GNU_SOURCE
 #include "bench.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * overflow.c - the signal handler, the alternate stacks, and the list of pools. Not explored: signals
- * and system calls. */
+ * overflow.c - the signal handler, the alternate stacks, and the list of pools. Not explored:
+ * signals and system calls. */
 #define _GNU_SOURCE
 #include "overflow.h"
 
@@ -117,8 +117,8 @@ static uintptr_t stack_pointer(const ucontext_t *context)
 #endif
 }
 
-/* The stack of this pool whose guard page holds the address while `sp` is in its slot, or has left it
- * downward by a large frame: else it is a stray access. */
+/* The stack of this pool whose guard page holds the address while `sp` is in its slot, or has left
+ * it downward by a large frame: else it is a stray access. */
 static wp_stack *overflowed(const wp_stacks *pool, uintptr_t address, uintptr_t sp)
 {
 	uintptr_t base = (uintptr_t)pool->base, number = (address - base) / pool->stack_bytes;
@@ -141,8 +141,8 @@ static wp_stack *find(uintptr_t address, uintptr_t sp)
 	return found;
 }
 
-/* What comes after the report, and after a fault of nobody's. The faulting instruction is run again,
- * and dies; a signal that somebody sent is sent again. */
+/* What comes after the report, and after a fault of nobody's. The faulting instruction is run
+ * again, and dies; a signal that somebody sent is sent again. */
 static void die_of(int signal, const siginfo_t *info)
 {
 	struct sigaction standard = {.sa_handler = SIG_DFL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stack.c - the slab: one reservation, and the lists of idle stacks. Not explored: system calls; what
- * is shared stands under a lock. */
+ * stack.c - the slab: one reservation, and the lists of idle stacks. Not explored: system calls;
+ * what is shared stands under a lock. */
 #define _GNU_SOURCE
 #include "stack.h"
 
@@ -59,7 +59,9 @@ int wp_stacks_new(wp_stacks **made, const wp_stacks_config *config)
 		errno = EINVAL;
 		return WP_SYSTEM;
 	}
-	pool->max_mappings = config->max_mappings ? config->max_mappings : wp__stack_guard_mappings();
+	pool->max_mappings = config->max_mappings;
+	if (pool->max_mappings == 0)
+		pool->max_mappings = wp__stack_guard_mappings();
 	pool->base = mmap(NULL, pool->bytes, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (pool->base == MAP_FAILED) {

@@ -8,9 +8,9 @@
  *   take    from the carrier's cache; or, under the lock, a batch of idle ones, else a new one
  *   give    to the cache; it is full: its older half, under the lock, to the idle ones
  *
- * Why it works  Frames begin in the control block's page, so what is parked costs one page. Its place
- *               in that page is the slot's colour: at one place, a million control blocks would
- *               share one set of the first cache, which holds 8 to 12 lines.
+ * Why it works  Frames begin in the control block's page, so what is parked costs one page. Its
+ *               place in that page is the slot's colour: at one place, a million control blocks
+ *               would share one set of the first cache, which holds 8 to 12 lines.
  *               One reservation, of addresses only, holds all slots: slot n lies at n times the
  *               size, so whoever enumerates needs no lock, and a fault's address names its slot.
  *               Memory is type-stable: once made, a slot's top page stays and keeps its bytes until
@@ -107,7 +107,7 @@ wp_stack *wp__stacks_take(wp_stacks *pool, wp_stack_cache *cache);
 void wp__stacks_give(wp_stacks *pool, wp_stack_cache *cache, wp_stack *stack);
 void wp__stack_check(const wp_stack *stack);
 
-/* stack_guard.c: the best guard for a pool; the one that a slot gets; guards that go with theirs. */
+/* stack_guard.c: the best for a pool; the one that a slot gets; those that go with their pool. */
 enum wp_stack_guard wp__stack_guard_best(wp_stacks *pool, enum wp_stack_guard at_most);
 enum wp_stack_guard wp__stack_guard_set(wp_stacks *pool, char *page);
 void wp__stack_guard_return(uint64_t protected_pages);
@@ -135,7 +135,7 @@ WP_INLINE void wp_stacks_give(wp_stacks *pool, wp_stack_cache *cache, wp_stack *
 /* Gives all that it holds back to the pool. [its owner | blocks] */
 void wp_stack_cache_empty(wp_stacks *pool, wp_stack_cache *cache);
 
-/* Where the frames begin, and how many bytes there are down to the guard. [any thread | wait-free] */
+/* From where the frames begin down to the guard. [any thread | wait-free] */
 WP_INLINE size_t wp_stack_bytes(const wp_stack *stack)
 {
 	return (size_t)((const char *)stack - stack->low);

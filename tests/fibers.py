@@ -44,7 +44,10 @@ class Program:
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [*self.command, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+        environment = {**os.environ, "TSAN_OPTIONS": "atexit_sleep_ms=0"}  # else a second each
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
+        )
 
 
 def cc(compiler: str, *arguments: str | Path, cwd: Path) -> None:

@@ -35,6 +35,9 @@ TWINS = {
     "stray 1": ("overflow.c", "sp < base || sp >= slot + pool->stack_bytes ||", "sp == 0 ||"),
     "null 1": ("overflow.c", "before->sa_handler(signal);", "die_of(signal, info);"),
     "over 1": ("overflow.c", "\tsigaction(signals[k], &process.before[k], NULL);", "\t;"),
+    "sent 1": ("overflow.c", "raise(signal);", ";"),
+    "unnamed 1": ("overflow.c", 'name != NULL ? name : "?"', '""'),
+    "shallow 1": ("stack.c", ".low = slot + pool->page", ".low = slot"),
 }
 
 

@@ -19,9 +19,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("layout", "colours", "reuse", "exhausted", "refused", "invalid", "mappings", "trimming",
-         "threads", "locked", "small_pages")  # fmt: skip
-NATIVE = ("refused", "locked", "small_pages")  # limits and maps that are the system's own
+CASES = ("layout", "colours", "reuse", "exhausted", "invalid", "trimming", "threads")
+SYSTEM = ("refused", "mappings", "locked", "small_pages")  # of programs/stack_system.c
 INSTALLED, PROTECTED, CANARY = GUARDS = ("0", "1", "2")
 WARNED = "wakeproof: from here on stacks have no guard page"
 PARKED_MOST = 4400  # bytes, page tables included: PERFORMANCE.md
@@ -54,18 +53,30 @@ def check(ended: subprocess.CompletedProcess[str]) -> None:
     assert ended.stderr.count("\n") <= 1
 
 
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> fibers.Program:
+    return fibers.build(tmp_path_factory.mktemp("stack-system"), "stack_system")
+
+
 @pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize("case", CASES)
 def test_a_pool_is_as_promised(case: str, guard: str, native: fibers.Program) -> None:
     check(native(case, guard))
 
 
+@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("case", SYSTEM)
+def test_a_pool_lives_with_what_the_system_refuses(
+    case: str, guard: str, system: fibers.Program
+) -> None:
+    check(system(case, guard))
+
+
 @pytest.mark.parametrize("kind", ["address", "thread"])
 def test_sanitizers_find_nothing_in_it(kind: str, tmp_path: Path) -> None:
     program = fibers.build(tmp_path, "stack", kind)
     for case in CASES:
-        if case not in NATIVE:
-            check(program(case))
+        check(program(case))
 
 
 def test_it_is_as_promised_on_aarch64(tmp_path: Path) -> None:
@@ -73,15 +84,14 @@ def test_it_is_as_promised_on_aarch64(tmp_path: Path) -> None:
     fibers.needs_aarch64()
     program = fibers.build(tmp_path, "stack", compiler=fibers.AARCH64)
     for case in CASES:
-        if case not in NATIVE:
-            check(program(case))
+        check(program(case))
 
 
 @pytest.mark.parametrize("case", TWINS)
 def test_one_line_changed_shows(case: str, tmp_path: Path) -> None:
     kernel = fibers.broken(tmp_path, *TWINS[case])
-    flags = ["-Wno-error"]
-    ended = fibers.build(tmp_path / "build", "stack", flags=flags, kernel=kernel)(case, INSTALLED)
+    name, flags = "stack" if case in CASES else "stack_system", ["-Wno-error"]
+    ended = fibers.build(tmp_path / "build", name, flags=flags, kernel=kernel)(case, INSTALLED)
     if ended.stdout.startswith("not run: "):
         pytest.skip(ended.stdout.strip())
     assert "not so: " in ended.stdout or ended.returncode < 0, ended
@@ -94,17 +104,17 @@ def test_without_its_lock_thread_sanitizer_finds_races(tmp_path: Path) -> None:
     assert "data race" in ended.stderr
 
 
-def test_the_warning_comes_once(native: fibers.Program, tmp_path: Path) -> None:
-    assert native("mappings").stderr.count(WARNED) == 1
+def test_the_warning_comes_once(system: fibers.Program, tmp_path: Path) -> None:
+    assert system("mappings").stderr.count(WARNED) == 1
     kernel = fibers.broken(tmp_path, "stack_guard.c", "= !process.is_warned", "= true")
-    again = fibers.build(tmp_path / "build", "stack", kernel=kernel)
+    again = fibers.build(tmp_path / "build", "stack_system", kernel=kernel)
     assert again("mappings").stderr.count(WARNED) > 1
 
 
 @pytest.mark.parametrize("guard", GUARDS)
-def test_a_parked_fiber_takes_one_page(guard: str, native: fibers.Program, tmp_path: Path) -> None:
-    assert int(native("parked", guard).stdout.split()[0]) <= PARKED_MOST
+def test_a_parked_fiber_takes_one_page(guard: str, system: fibers.Program, tmp_path: Path) -> None:
+    assert int(system("parked", guard).stdout.split()[0]) <= PARKED_MOST
     if guard == CANARY:  # twin: the frames begin a page below the control block
         kernel = fibers.broken(tmp_path, "stack.h", "stack->low);\n", "stack->low) - 4096;\n")
-        apart = fibers.build(tmp_path / "build", "stack", kernel=kernel)
+        apart = fibers.build(tmp_path / "build", "stack_system", kernel=kernel)
         assert int(apart("parked", guard).stdout.split()[0]) > PARKED_MOST

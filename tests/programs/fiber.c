@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * fiber.c - a fiber and whoever runs it, by turns: `fiber CASE`. Prints what was lost; exit code 1 if
- * anything was.
+ * fiber.c - a fiber and whoever runs it, by turns: `fiber CASE`. Prints what was lost; exit code 1
+ * if anything was.
  *
- * Why it works  Both sides put values of their own into every register that a call preserves, switch,
- *               and look. So a register that is not restored shows the other side's value.
+ * Why it works  Both sides put values of their own into every register that a call preserves,
+ *               switch, and look. So a register that is not restored shows the other side's value.
  * Evidence      tests/test_fiber.py, which also takes out one register at a time. */
 #define _GNU_SOURCE
 #include <execinfo.h>
@@ -81,6 +81,14 @@ static void begin(void (*entry)(void *))
 	wp_fiber_init(&fiber, memory, BYTES, entry, &lost);
 }
 
+static void expect(bool is_kept, const char *what)
+{
+	if (is_kept)
+		return;
+	lost++;
+	printf("lost %s\n", what);
+}
+
 /* To the other side and back, with values of this side in all registers. */
 static void go_and_look(uint64_t side)
 {
@@ -89,12 +97,8 @@ static void go_and_look(uint64_t side)
 	for (uint64_t k = 0; k < REGISTERS; k++)
 		put[k] = side * 1000 + k;
 	keep(put, found);
-	for (uint64_t k = 0; k < REGISTERS; k++) {
-		if (put[k] == found[k])
-			continue;
-		lost++;
-		printf("lost %s\n", names[k]);
-	}
+	for (uint64_t k = 0; k < REGISTERS; k++)
+		expect(put[k] == found[k], names[k]);
 }
 
 static void look_for_ever(void *arg)
@@ -121,13 +125,6 @@ static bool rounds_up(void)
 	third /= three;
 	long_third /= long_three;
 	return fegetround() == FE_UPWARD && third * 3 > 1.0 && long_third * 3 > 1.0L;
-}
-
-static void expect(bool is_kept, const char *what)
-{
-	lost += !is_kept;
-	if (!is_kept)
-		printf("lost %s\n", what);
 }
 
 static void round_up_and_go(void *arg)
@@ -279,20 +276,19 @@ static void frames(void)
 {
 	void (*back)(void) = turn;
 
-	for (int k = 0; k < JUNK; k++)
-		memcpy(memory + BYTES + (size_t)k * sizeof(back), &back, sizeof(back));
+	for (size_t k = 0; k < JUNK; k++)
+		memcpy(memory + BYTES + k * sizeof(back), &back, sizeof(back));
 	begin(show_frames);
 	go(0);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct {
+	static const struct test {
 		const char *name;
 		void (*run)(void);
 	} cases[] = {{"registers", registers}, {"rounding", rounding}, {"many", many},
-		     {"lives", lives},	       {"jumps", jumps},       {"moved", moved},
-		     {"frames", frames}};
+		     {"lives", lives}, {"jumps", jumps}, {"moved", moved}, {"frames", frames}};
 
 	wp_fiber_thread(&thread);
 	for (size_t k = 0; argc > 1 && k < sizeof(cases) / sizeof(cases[0]); k++)

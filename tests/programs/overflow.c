@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * overflow.c - a virtual thread that goes deeper than its stack: `overflow CASE [GUARD]`, guard 0 to 2
- * of enum wp_stack_guard. Prints nothing itself but what handlers of its own see.
+ * overflow.c - a virtual thread that goes deeper than its stack: `overflow CASE [GUARD]`, guard 0
+ * to 2 of enum wp_stack_guard. Prints nothing itself but what handlers of its own see.
  *
  *   deep      recursion without end
  *   shallow   recursion that stays within the stack, many times

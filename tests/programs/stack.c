@@ -1,59 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stack.c - a pool of stacks, case by case: `stack CASE [GUARD]`. Prints what is not as promised; exit
- * code 1 if anything is not.
+ * stack.c - a pool of stacks, case by case: `stack CASE [GUARD]`. Prints what is not as promised;
+ * exit code 1 if anything is not.
  *
- * Evidence      tests/test_stack.py, which also takes out one line of the kernel at a time. */
+ * Evidence      tests/test_stack.py, which also changes one line of the kernel at a time. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "chance.h"
-#include "fiber.h"
-#include "stack.h"
+#include "stack_case.h"
 
-enum { MOST = 200, MANY = 4000, THREADS = 4, HELD = 48, ROUNDS = 30000, DEEP_PAGES = 5, LIMIT = 8 };
+enum { THREADS = 4, HELD = 48, ROUNDS = 30000, DEEP_PAGES = 5 };
 
-/* owner: the thread that has it, and 0 when idle. */
-typedef struct control {
-	wp_fiber fiber;
-	wp_atomic(uint32_t) owner;
-	uint32_t number;
-} control;
-
-static wp_stacks *pool;
-static wp_stack *stacks[MANY];
-static wp_stacks_config config = {.control_bytes = sizeof(control), .max_stacks = MOST};
-static int broken;
-static wp_fiber thread;
 static wp_atomic(uint32_t) ended;
-
-static void expect(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	broken = 1;
-	printf("not so: %s\n", what);
-}
-
-static void open_pool(void)
-{
-	if (wp_stacks_new(&pool, &config) == 0)
-		return;
-	printf("no pool: %s\n", strerror(errno));
-	exit(2);
-}
-
-static uint64_t out(void)
-{
-	return wp_stacks_statistics(pool).out;
-}
 
 static void layout(void)
 {
@@ -83,8 +41,9 @@ static uint32_t lines(uint32_t colours)
 	config.colours = colours;
 	open_pool();
 	for (uint32_t k = 0; k < 64; k++) {
-		wp_stacks_take(pool, NULL);
-		seen |= 1ull << ((uintptr_t)wp_stacks_slot(pool, k) % pool->page / WP_STACK_LINE) % 64;
+		uintptr_t at = (uintptr_t)wp_stack_control(wp_stacks_take(pool, NULL));
+
+		seen |= 1ull << (at % pool->page / WP_STACK_LINE) % 64;
 	}
 	wp_stacks_free(pool);
 	return (uint32_t)__builtin_popcountll(seen);
@@ -144,34 +103,6 @@ static void exhausted(void)
 	expect(out() == MOST, "nothing leaks");
 }
 
-static void set_limit(int which, uint64_t bytes)
-{
-	struct rlimit limit;
-
-	getrlimit(which, &limit);
-	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
-	setrlimit(which, &limit);
-}
-
-/* The system refuses addresses, then memory. */
-static void refused(void)
-{
-	uint32_t got = 0;
-
-	set_limit(RLIMIT_AS, 1u << 20);
-	errno = 0;
-	expect(wp_stacks_new(&pool, &config) != 0 && errno == ENOMEM, "no addresses, no pool");
-	set_limit(RLIMIT_AS, RLIM_INFINITY);
-	open_pool();
-	stacks[0] = wp_stacks_take(pool, NULL);
-	set_limit(RLIMIT_DATA, 1u << 20);
-	while ((stacks[++got] = wp_stacks_take(pool, NULL)) != NULL)
-		continue;
-	expect(errno == ENOMEM && got < MOST && out() == got, "no memory, no stack");
-	set_limit(RLIMIT_DATA, RLIM_INFINITY);
-	expect(wp_stacks_take(pool, NULL) != NULL && out() == got + 1, "later it works again");
-}
-
 static void invalid(void)
 {
 	static const wp_stacks_config none[] = {
@@ -185,25 +116,7 @@ static void invalid(void)
 
 	for (size_t k = 0; k < sizeof(none) / sizeof(none[0]); k++) {
 		errno = 0;
-		expect(wp_stacks_new(&pool, &none[k]) != 0 && errno == EINVAL, "invalid is refused");
-	}
-}
-
-/* Of the mappings that are allowed, each guard takes two; what a pool took it gives back. */
-static void mappings(void)
-{
-	config.max_mappings = LIMIT;
-	config.guard = WP_STACK_PROTECTED;
-	for (int round = 0; round < 2; round++) {
-		wp_stacks_counts counts;
-
-		open_pool();
-		for (uint32_t k = 0; k < MOST; k++)
-			wp_stacks_take(pool, NULL);
-		counts = wp_stacks_statistics(pool);
-		expect(counts.guards[WP_STACK_PROTECTED] == LIMIT / 2, "half as many guards");
-		expect(counts.guards[WP_STACK_CANARY] == MOST - LIMIT / 2, "then canaries");
-		wp_stacks_free(pool);
+		expect(wp_stacks_new(&pool, &none[k]) != 0 && errno == EINVAL, "a refusal");
 	}
 }
 
@@ -229,92 +142,6 @@ static void trimming(void)
 	expect(wp_stacks_take(pool, NULL) == stack, "trimmed ones are taken again");
 	expect(block->number == 7, "a control block keeps its bytes");
 	expect(stack->low[page] == 0, "the memory below is gone");
-}
-
-/* Memory that is locked takes no installed guards: the next best. */
-static void locked(void)
-{
-	config.max_stacks = 4;
-	open_pool();
-	wp_stacks_take(pool, NULL);
-	if (mlockall(MCL_CURRENT) != 0) {
-		puts("not run: locking memory is refused");
-		return;
-	}
-	expect(wp_stacks_take(pool, NULL)->guard >= WP_STACK_PROTECTED, "a guard that works");
-	expect(wp_stacks_statistics(pool).guards[WP_STACK_CANARY] == 0 ||
-		       config.guard == WP_STACK_CANARY, "the next best");
-	munlockall();
-}
-
-/* Whether the flags of the mapping at that address have this one. */
-static bool has_flag(const void *at, const char *flag)
-{
-	FILE *maps = fopen("/proc/self/smaps", "r");
-	uintptr_t from, to;
-	bool is_there = false, has = false;
-	char line[512];
-
-	while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2)
-			is_there = from <= (uintptr_t)at && (uintptr_t)at < to;
-		else if (is_there && strncmp(line, "VmFlags:", 8) == 0)
-			has = strstr(line, flag) != NULL;
-	}
-	if (maps != NULL)
-		fclose(maps);
-	return has;
-}
-
-static void small_pages(void)
-{
-	open_pool();
-	expect(has_flag(wp_stack_control(wp_stacks_take(pool, NULL)), " nh") ||
-		       access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0, "no huge pages");
-}
-
-static void park_for_ever(void *arg)
-{
-	control *self = arg;
-
-	for (;;)
-		wp_fiber_switch(&self->fiber, &thread, 0);
-}
-
-static uint64_t kilobytes(void)
-{
-	FILE *status = fopen("/proc/self/status", "r");
-	uint64_t sum = 0;
-	unsigned kb;
-	char line[128];
-
-	while (status != NULL && fgets(line, sizeof(line), status) != NULL)
-		if (sscanf(line, "VmRSS: %u", &kb) == 1 || sscanf(line, "VmPTE: %u", &kb) == 1)
-			sum += kb;
-	if (status != NULL)
-		fclose(status);
-	return sum;
-}
-
-/* Bytes of memory that a parked fiber takes. */
-static void parked(void)
-{
-	uint64_t before;
-
-	config.max_stacks = MANY;
-	config.max_mappings = 4 * MANY;
-	open_pool();
-	wp_fiber_thread(&thread);
-	before = kilobytes();
-	for (uint32_t k = 0; k < MANY; k++) {
-		wp_stack *stack = wp_stacks_take(pool, NULL);
-		control *self = wp_stack_control(stack);
-
-		wp_fiber_init(&self->fiber, stack->low, wp_stack_bytes(stack), park_for_ever, self);
-		wp_fiber_switch(&thread, &self->fiber, 0);
-		wp_stack_check(stack);
-	}
-	printf("%u bytes\n", (unsigned)((kilobytes() - before) * 1024 / MANY));
 }
 
 static void *take_and_give(void *arg)
@@ -376,20 +203,10 @@ static void threads(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {{"layout", layout},     {"colours", colours},   {"reuse", reuse},
-		     {"exhausted", exhausted}, {"refused", refused}, {"invalid", invalid},
-		     {"mappings", mappings},   {"trimming", trimming}, {"parked", parked},
-		     {"threads", threads},	{"locked", locked},
-		     {"small_pages", small_pages}};
+	static const stack_case cases[] = {{"layout", layout},	     {"colours", colours},
+					   {"reuse", reuse},	     {"exhausted", exhausted},
+					   {"invalid", invalid},     {"trimming", trimming},
+					   {"threads", threads},     {NULL, NULL}};
 
-	config.guard = argc > 2 ? (enum wp_stack_guard)atoi(argv[2]) : WP_STACK_INSTALLED;
-	for (size_t k = 0; argc > 1 && k < sizeof(cases) / sizeof(cases[0]); k++)
-		if (strcmp(cases[k].name, argv[1]) == 0) {
-			cases[k].run();
-			return broken;
-		}
-	return 2;
+	return run_case(cases, argc, argv);
 }

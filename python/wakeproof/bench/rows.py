@@ -29,7 +29,7 @@ SWITCH = (
 SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
 CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress",
             "pingpong": "carrier", "recheck": "search", "load": "search", "burst": "search",
-            "hot": "search", "balanced": "search"}  # fmt: skip
+            "hot": "search", "balanced": "search", "stack": "stack"}  # fmt: skip
 
 
 @dataclass(frozen=True)
