@@ -59,16 +59,6 @@ void wp_fiber_init(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void 
 	prepare(fiber, low, bytes, entry, arg);
 }
 
-void wp_fiber_thread(wp_fiber *fiber)
-{
-	fiber->sp = NULL;
-}
-
-void wp_fiber_fini(wp_fiber *fiber)
-{
-	(void)fiber;
-}
-
 #else
 
 #if defined(WP__FIBER_ASAN) && !defined(WP_TWIN_fiber_untold)

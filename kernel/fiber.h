@@ -68,11 +68,22 @@ typedef struct wp_fiber {
  * [before it is shared | wait-free] */
 void wp_fiber_init(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void *arg), void *arg);
 
-/* The calling OS thread, to switch from, and back to. [any thread | wait-free] */
+#ifdef WP__FIBER_TOLD
 void wp_fiber_thread(wp_fiber *fiber);
+void wp_fiber_fini(wp_fiber *fiber);
+#else
+/* The calling OS thread, to switch from, and back to. [any thread | wait-free] */
+WP_INLINE void wp_fiber_thread(wp_fiber *fiber)
+{
+	fiber->sp = NULL;
+}
 
 /* After its last switch, by another; or never begun. [who owns it | wait-free] */
-void wp_fiber_fini(wp_fiber *fiber);
+WP_INLINE void wp_fiber_fini(wp_fiber *fiber)
+{
+	(void)fiber;
+}
+#endif
 
 uintptr_t wp__fiber_jump(wp_fiber *from, wp_fiber *to, uintptr_t value);
 

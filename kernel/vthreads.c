@@ -64,7 +64,7 @@ void wp__vthread_left(wp_vthread *thread)
 	wp_body *body = wp__body_of(thread);
 
 	current = NULL;
-	if (body->has_stack)
+	if (thread->task.is_virtual == WP_VTHREAD_STACK)
 		wp_stack_check(wp_stack_of(body));
 }
 
@@ -126,6 +126,8 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	if (body == NULL)
 		return WP_SYSTEM;
 	wp__vthread_init(&body->thread, config->step != NULL ? call : mount);
+	if (config->step == NULL)
+		body->thread.task.is_virtual = WP_VTHREAD_STACK;
 	body->thread.scheduler = config->scheduler;
 	body->thread.task.ended = ended;
 	body->thread.task.is_pinned = config->is_pinned;
