@@ -16,7 +16,7 @@ import (
 	"unsafe"
 )
 
-const parked = 4096
+const parked, million = 4096, 1000000
 
 // cpu is the CPU time of the process in nanoseconds.
 func cpu() int64 {
@@ -111,6 +111,20 @@ func wake(ops int) float64 {
 	return float64(cpu()-start) / float64(ops/parked*parked)
 }
 
+// timers arms one timer and stops it, among a million that are armed.
+func timers(ops int) float64 {
+	for k := 0; k < million; k++ {
+		time.AfterFunc(time.Hour+time.Duration(k*7919%million)*time.Millisecond, func() {})
+	}
+	one := time.AfterFunc(time.Hour, func() {})
+	start := cpu()
+	for k := 0; k < ops; k++ {
+		one.Reset(time.Hour + time.Duration(k*7919%million)*time.Millisecond)
+		one.Stop()
+	}
+	return float64(cpu()-start) / float64(ops)
+}
+
 func main() {
 	runtime.GOMAXPROCS(2)
 	ops, err := strconv.Atoi(os.Args[2])
@@ -118,12 +132,13 @@ func main() {
 		panic(err)
 	}
 	ns := map[string]func() float64{
-		"peers_near":  func() float64 { return turns(ops, false) },
-		"peers_far":   func() float64 { return turns(ops, true) },
-		"peers_tasks": func() float64 { return tasks(ops) },
-		"peers_wake":  func() float64 { return wake(ops) },
+		"peers_near":   func() float64 { return turns(ops, false) },
+		"peers_far":    func() float64 { return turns(ops, true) },
+		"peers_tasks":  func() float64 { return tasks(ops) },
+		"peers_wake":   func() float64 { return wake(ops) },
+		"peers_timers": func() float64 { return timers(ops) },
 	}[os.Args[1]]
-	if os.Args[1] != "peers_tasks" { // once to warm up; these last long enough
+	if os.Args[1] != "peers_tasks" && os.Args[1] != "peers_timers" { // once to warm up; these last long enough
 		ns()
 	}
 	fmt.Println(ns())

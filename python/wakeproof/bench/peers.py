@@ -13,6 +13,7 @@ from wakeproof.judge.process import Children
 
 OPERATIONS = {
     "peers_near": 50_000, "peers_far": 300, "peers_tasks": 1_000_000, "peers_wake": 65_536,
+    "peers_timers": 1_000_000,
 }  # fmt: skip
 """By row: what a peer does per sample."""
 

@@ -25,7 +25,7 @@ LAST_NODE = (
 SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
 CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress",
             "pingpong": "carrier", "recheck": "search", "load": "search", "burst": "search",
-            "hot": "search", "balanced": "search"}  # fmt: skip
+            "hot": "search", "balanced": "search", "timer": "timer"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,13 @@ ROWS = (
     *_peers("- each on a thread of its own", "peers_far", US),
     *_peers("tasks at once, CPU time", "peers_tasks"),
     *_peers("resume of 4,096 tasks, CPU time", "peers_wake"),
+    Row("timer armed, cancelled, 1 other armed", "timer_1", "ours", "locks", "its two locks"),
+    Row("- among a thousand", "timer_1k", "ours", "locks", "its two locks"),
+    Row("- among a million", "timer_1m", "ours", "locks", "its two locks"),
+    *_peers("- the same, CPU time", "peers_timers", pool=False),
+    Row("timer fired, armed again, among a thousand", "timer_fire_1k", "ours", "locks",
+        "its two locks"),
+    Row("- among a million", "timer_fire_1m", "ours", "locks", "its two locks"),
     Row("queue ends on a line each, 1 producer", "layout_queue", "ours", "packed", "on one line",
         MOPS, at_least=1.0),
     Row("token and idle words on a line each", "layout_token", "ours", "packed", "on one line",
