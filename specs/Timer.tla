@@ -161,3 +161,4 @@ Fires == \A a \in Armers : a \in armed ~> a \notin armed
 Resumes == \A a \in Armers : pc[a] = "parked" /\ number[a] = 1 ~> number[a] > 1
 =============================================================================
 Results: MCTimer 17,087 states, depth 40; MCTimerOwn 26,508 states, depth 43; MCTimerLive 625.
+         MCTimerFull 1,600,422 states, depth 55.
