@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer.c - the pairing heap of timer.h: arm in a step, cancel and fire in log n, amortised. */
+ * timer.c - the heaps of timer.h: arm in a step or so, cancel and fire in log n, amortised.
+ *
+ * A timer that is armed is a heap of one; two heaps of about one size are made one, as a binary
+ * counter carries. So the heaps double in size, and none has many children to be melded at once
+ * when its root fires. What is armed and soon cancelled stays among the small ones. */
 #include "timer.h"
 
 #include "twin.h"
@@ -8,7 +12,9 @@ void wp_timers_init(wp_timers *timers)
 {
 	wp_init(&timers->earliest_ns, WP_FOREVER);
 	timers->lock = (wp_lock){0};
-	timers->root = NULL;
+	timers->count = 0;
+	for (int index = 0; index < WP_TIMER_HEAPS; index++)
+		timers->heaps[index] = NULL;
 }
 
 /* Two heaps as one: the root that is due later goes below the other. [the lock's holder |
@@ -26,7 +32,7 @@ static wp_timer *meld(wp_timer *one, wp_timer *other)
 	return above;
 }
 
-/* Siblings as one heap: two by two, then these from the last to the first.
+/* Siblings as one heap: two by two, then these from the last to the first. NULL: there are none.
  * [the lock's holder | as many steps as siblings] */
 static wp_timer *meld_all(wp_timer *first)
 {
@@ -52,35 +58,60 @@ static wp_timer *meld_all(wp_timer *first)
 	return root;
 }
 
-static void set_root(wp_timers *timers, wp_timer *root)
+/* [the lock's holder | as many steps as there are heaps, mostly one] */
+static void put(wp_timers *timers, wp_timer *timer)
 {
-	timers->root = root;
-	if (root == NULL)
-		return;
-	root->next = NULL;
-	root->back = &timers->root;
-}
+	uint32_t index = 0;
 
-/* Off the heap. [the lock's holder] */
-static void take_off(wp_timers *timers, wp_timer *timer)
-{
-	wp_timer *rest = meld_all(timer->child);
-
-	if (timer == timers->root) {
-		set_root(timers, rest);
-		return;
+	timer->child = NULL;
+	for (; timers->heaps[index] != NULL; index++) {
+		timer = meld(timers->heaps[index], timer);
+		timers->heaps[index] = NULL;
+		if (index + 1 == WP_TIMER_HEAPS)
+			break;
 	}
-	*timer->back = timer->next;
-	if (timer->next != NULL)
-		timer->next->back = timer->back;
-	if (rest != NULL)
-		set_root(timers, meld(timers->root, rest));
+	timers->heaps[index] = timer;
+	timer->next = NULL;
+	timer->back = &timers->heaps[index];
+	if (index >= timers->count)
+		timers->count = index + 1;
 }
 
-/* After the root may have gone. [the lock's holder | wait-free] */
+/* What was below it takes its place, where it is due no earlier than what is above.
+ * [the lock's holder | as many steps as it has children] */
+static void take_off(wp_timer *timer)
+{
+	wp_timer *rest = meld_all(timer->child), *next = timer->next;
+
+	*timer->back = rest == NULL ? next : rest;
+	if (rest != NULL) {
+		rest->back = timer->back;
+		rest->next = next;
+	}
+	if (next != NULL)
+		next->back = rest == NULL ? timer->back : &rest->next;
+}
+
+/* The earliest, or NULL. [the lock's holder | as many steps as there are heaps] */
+static wp_timer *first(wp_timers *timers)
+{
+	wp_timer *found = NULL;
+
+	while (timers->count > 0 && timers->heaps[timers->count - 1] == NULL)
+		timers->count--;
+	for (uint32_t index = 0; index < timers->count; index++) {
+		wp_timer *root = timers->heaps[index];
+
+		if (root != NULL && (found == NULL || root->deadline_ns < found->deadline_ns))
+			found = root;
+	}
+	return found;
+}
+
+/* After the earliest may have gone. [the lock's holder | as first] */
 static void settle(wp_timers *timers)
 {
-	wp_timer *root = timers->root;
+	wp_timer *root = first(timers);
 
 	/* [M3] relaxed: ordered by the lock; stale costs the carrier one sleep that ends early;
 	 * pairs M8; upholds Timer!Fires. */
@@ -93,11 +124,10 @@ bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
 
 	wp_lock_acquire(&timers->lock);
 	timer->deadline_ns = deadline_ns;
-	timer->child = NULL;
 	/* [M1] relaxed: ordered by the lock; pairs M4, M5; upholds Timer!DueOnce. */
 	wp_store_relaxed(&timer->armed, timers);
-	set_root(timers, timers->root == NULL ? timer : meld(timers->root, timer));
-	is_first = timers->root == timer;
+	put(timers, timer);
+	is_first = deadline_ns < wp_timers_earliest(timers);
 	if (wp_twin(timer_earliest_late))
 		wp_lock_release(&timers->lock);
 	if (is_first)
@@ -116,20 +146,20 @@ bool wp_timer_cancel(wp_timer *timer)
 	/* [M4] acquire; pairs M1, M6, M7, M12; upholds Timer!CancelIsFinal: whoever fired it has
 	 * done with it. */
 	while ((timers = wp_load_acquire(&timer->armed)) != NULL) {
-		bool was_armed, was_root;
+		bool was_armed, was_first = false;
 
 		wp_lock_acquire(&timers->lock);
-		was_root = timers->root == timer;
 		/* [M5] relaxed: ordered by the lock; pairs M1, M6, M7, M12; upholds Timer!DueOnce:
 		 * it may have fired meanwhile, and be armed elsewhere. */
 		was_armed = wp_load_relaxed(&timer->armed) == timers;
 		if (was_armed) {
-			take_off(timers, timer);
+			was_first = timer->deadline_ns == wp_timers_earliest(timers);
+			take_off(timer);
 			/* [M6] relaxed: ordered by the lock; pairs M4, M5; upholds
 			 * Timer!DueOnce. */
 			wp_store_relaxed(&timer->armed, NULL);
 		}
-		if (was_armed && was_root)
+		if (was_first)
 			settle(timers);
 		wp_lock_release(&timers->lock);
 		if (was_armed || wp_twin(timer_cancel_unchecked))
@@ -139,11 +169,11 @@ bool wp_timer_cancel(wp_timer *timer)
 }
 
 /* [the lock's holder | lock-free] */
-static wp_task *fire(wp_timers *timers, wp_timer *timer)
+static wp_task *fire(wp_timer *timer)
 {
 	wp_task *task;
 
-	take_off(timers, timer);
+	take_off(timer);
 	if (wp_twin(timer_armed_first)) {
 		wp_store_release(&timer->armed, NULL); /* twin writes M7 */
 		return timer->due(timer);
@@ -163,12 +193,13 @@ static bool is_due(wp_timer *timer, int64_t now_ns)
 wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
 {
 	wp_task *task = NULL;
+	wp_timer *timer;
 
 	if (wp_timers_earliest(timers) > now_ns)
 		return NULL;
 	wp_lock_acquire(&timers->lock);
-	while (task == NULL && is_due(timers->root, now_ns))
-		task = fire(timers, timers->root);
+	while (task == NULL && is_due(timer = first(timers), now_ns))
+		task = fire(timer);
 	settle(timers);
 	wp_lock_release(&timers->lock);
 	return task;
@@ -176,12 +207,12 @@ wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
 
 void wp_timers_clear(wp_timers *timers)
 {
-	wp_lock_acquire(&timers->lock);
-	while (timers->root != NULL) {
-		wp_timer *timer = timers->root;
+	wp_timer *timer;
 
-		take_off(timers, timer);
-		/* [M12] release; pairs M4, M5; upholds Timer!CancelIsFinal: as M6. */
+	wp_lock_acquire(&timers->lock);
+	while ((timer = first(timers)) != NULL) {
+		take_off(timer);
+		/* [M12] release; pairs M4, M5; upholds Timer!CancelIsFinal: as M7. */
 		wp_store_release(&timer->armed, NULL);
 	}
 	settle(timers);
