@@ -2,8 +2,8 @@
  * timer.c - the heaps of timer.h: arm in a step or so, cancel and fire in log n, amortised.
  *
  * A timer that is armed is a heap of one; two heaps of about one size are made one, as a binary
- * counter carries. So the heaps double in size, and none has many children to be melded at once
- * when its root fires. What is armed and soon cancelled stays among the small ones. */
+ * counter carries. So the heaps double in size, and no root has many children, to be melded at once
+ * when it fires. What is armed and soon cancelled stays among the small ones. */
 #include "timer.h"
 
 #include "twin.h"
@@ -13,6 +13,7 @@ void wp_timers_init(wp_timers *timers)
 	wp_init(&timers->earliest_ns, WP_FOREVER);
 	timers->lock = (wp_lock){0};
 	timers->count = 0;
+	timers->first = NULL;
 	for (int index = 0; index < WP_TIMER_HEAPS; index++)
 		timers->heaps[index] = NULL;
 }
@@ -58,6 +59,13 @@ static wp_timer *meld_all(wp_timer *first)
 	return root;
 }
 
+static void place(wp_timers *timers, uint32_t index, wp_timer *root)
+{
+	timers->heaps[index] = root;
+	root->next = NULL;
+	root->back = &timers->heaps[index];
+}
+
 /* [the lock's holder | as many steps as there are heaps, mostly one] */
 static void put(wp_timers *timers, wp_timer *timer)
 {
@@ -70,9 +78,7 @@ static void put(wp_timers *timers, wp_timer *timer)
 		if (index + 1 == WP_TIMER_HEAPS)
 			break;
 	}
-	timers->heaps[index] = timer;
-	timer->next = NULL;
-	timer->back = &timers->heaps[index];
+	place(timers, index, timer);
 	if (index >= timers->count)
 		timers->count = index + 1;
 }
@@ -92,30 +98,37 @@ static void take_off(wp_timer *timer)
 		next->back = rest == NULL ? timer->back : &rest->next;
 }
 
-/* The earliest, or NULL. [the lock's holder | as many steps as there are heaps] */
-static wp_timer *first(wp_timers *timers)
+/* The first has gone. The two last heaps become one, so that they are few where as many timers fire
+ * as are armed. [the lock's holder | as many steps as there are heaps] */
+static void find_first(wp_timers *timers)
 {
-	wp_timer *found = NULL;
+	wp_timer **heaps = timers->heaps, *first = NULL;
+	uint32_t count = timers->count;
 
-	while (timers->count > 0 && timers->heaps[timers->count - 1] == NULL)
-		timers->count--;
-	for (uint32_t index = 0; index < timers->count; index++) {
-		wp_timer *root = timers->heaps[index];
+	while (count > 0 && heaps[count - 1] == NULL)
+		count--;
+	if (count > 1) {
+		wp_timer *last = heaps[--count], *before = heaps[count - 1];
 
-		if (root != NULL && (found == NULL || root->deadline_ns < found->deadline_ns))
-			found = root;
+		heaps[count] = NULL;
+		place(timers, count - 1, before == NULL ? last : meld(before, last));
 	}
-	return found;
+	for (uint32_t index = 0; index < count; index++)
+		if (heaps[index] != NULL &&
+		    (first == NULL || heaps[index]->deadline_ns < first->deadline_ns))
+			first = heaps[index];
+	timers->count = count;
+	timers->first = first;
 }
 
-/* After the earliest may have gone. [the lock's holder | as first] */
+/* [the lock's holder | wait-free] */
 static void settle(wp_timers *timers)
 {
-	wp_timer *root = first(timers);
+	wp_timer *first = timers->first;
 
 	/* [M3] relaxed: ordered by the lock; stale costs the carrier one sleep that ends early;
 	 * pairs M8; upholds Timer!Fires. */
-	wp_store_relaxed(&timers->earliest_ns, root == NULL ? WP_FOREVER : root->deadline_ns);
+	wp_store_relaxed(&timers->earliest_ns, first == NULL ? WP_FOREVER : first->deadline_ns);
 }
 
 bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
@@ -127,7 +140,9 @@ bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
 	/* [M1] relaxed: ordered by the lock; pairs M4, M5; upholds Timer!DueOnce. */
 	wp_store_relaxed(&timer->armed, timers);
 	put(timers, timer);
-	is_first = deadline_ns < wp_timers_earliest(timers);
+	is_first = timers->first == NULL || deadline_ns < timers->first->deadline_ns;
+	if (is_first)
+		timers->first = timer;
 	if (wp_twin(timer_earliest_late))
 		wp_lock_release(&timers->lock);
 	if (is_first)
@@ -153,14 +168,16 @@ bool wp_timer_cancel(wp_timer *timer)
 		 * it may have fired meanwhile, and be armed elsewhere. */
 		was_armed = wp_load_relaxed(&timer->armed) == timers;
 		if (was_armed) {
-			was_first = timer->deadline_ns == wp_timers_earliest(timers);
+			was_first = timers->first == timer;
 			take_off(timer);
 			/* [M6] relaxed: ordered by the lock; pairs M4, M5; upholds
 			 * Timer!DueOnce. */
 			wp_store_relaxed(&timer->armed, NULL);
 		}
-		if (was_first)
+		if (was_first) {
+			find_first(timers);
 			settle(timers);
+		}
 		wp_lock_release(&timers->lock);
 		if (was_armed || wp_twin(timer_cancel_unchecked))
 			return true;
@@ -168,12 +185,14 @@ bool wp_timer_cancel(wp_timer *timer)
 	return false;
 }
 
-/* [the lock's holder | lock-free] */
-static wp_task *fire(wp_timer *timer)
+/* The first: off its heap, then what it is for. [the lock's holder | lock-free] */
+static wp_task *fire(wp_timers *timers)
 {
+	wp_timer *timer = timers->first;
 	wp_task *task;
 
 	take_off(timer);
+	find_first(timers);
 	if (wp_twin(timer_armed_first)) {
 		wp_store_release(&timer->armed, NULL); /* twin writes M7 */
 		return timer->due(timer);
@@ -193,13 +212,12 @@ static bool is_due(wp_timer *timer, int64_t now_ns)
 wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
 {
 	wp_task *task = NULL;
-	wp_timer *timer;
 
 	if (wp_timers_earliest(timers) > now_ns)
 		return NULL;
 	wp_lock_acquire(&timers->lock);
-	while (task == NULL && is_due(timer = first(timers), now_ns))
-		task = fire(timer);
+	while (task == NULL && is_due(timers->first, now_ns))
+		task = fire(timers);
 	settle(timers);
 	wp_lock_release(&timers->lock);
 	return task;
@@ -210,8 +228,9 @@ void wp_timers_clear(wp_timers *timers)
 	wp_timer *timer;
 
 	wp_lock_acquire(&timers->lock);
-	while ((timer = first(timers)) != NULL) {
+	while ((timer = timers->first) != NULL) {
 		take_off(timer);
+		find_first(timers);
 		/* [M12] release; pairs M4, M5; upholds Timer!CancelIsFinal: as M7. */
 		wp_store_release(&timer->armed, NULL);
 	}

@@ -50,14 +50,15 @@ typedef struct wp_timer {
 	wp_task *(*due)(struct wp_timer *timer);
 } wp_timer;
 
-enum { WP_TIMER_HEAPS = 32 }; /* each about twice as large as the one before, or empty */
+enum { WP_TIMER_HEAPS = 32 }; /* they double in size, or are empty */
 
 /* Three lines. earliest_ns: M2, M3; WP_FOREVER: none is armed, or for ever. The rest: under the
- * lock; heaps from `count` on are empty. */
+ * lock; first: the earliest, or NULL; heaps from `count` on are empty. */
 typedef struct wp_timers {
 	_Alignas(WP_LINE) wp_atomic(int64_t) earliest_ns;
 	wp_lock lock;
 	uint32_t count;
+	wp_timer *first;
 	wp_timer *heaps[WP_TIMER_HEAPS];
 } wp_timers;
 
@@ -94,8 +95,8 @@ void wp_timers_clear(wp_timers *timers);
 /* The earliest deadline; WP_FOREVER: none. [any thread | wait-free] */
 WP_INLINE int64_t wp_timers_earliest(wp_timers *timers)
 {
-	/* [M8] relaxed: ordered by [P] before a sleep, and by the lock under it; elsewhere stale
-	 * costs a turn; pairs M2, M3; upholds Timer!NoOversleep. */
+	/* [M8] relaxed: ordered by [P] before a sleep; elsewhere stale costs a turn; pairs M2, M3;
+	 * upholds Timer!NoOversleep. */
 	return wp_load_relaxed(&timers->earliest_ns);
 }
 

@@ -84,8 +84,6 @@ def armer_label(step: Step, armer: int) -> str:
             return f"{'Cancel' if has_parked else 'Arm'} a{1 + armer}"
         case "L3":
             return f"{'UnlockCancelled' if has_parked else 'UnlockArmed'} a{1 + armer}"
-        case "M8":
-            return HIDDEN  # under the lock: is it the first?
         case "M3":
             return f"Withdraw a{1 + armer}"
         case "V3":
@@ -181,8 +179,7 @@ TIMER = Concept(
     code_label=code_label,
     code_seen=code_seen,
     flags=("--timeouts",),
-    joins=(("L1", "M1"), ("L2", "M1"), ("L1", "M5"), ("L2", "M5"), ("M5", "M8"),
-           ("M8", "M6")),
+    joins=(("L1", "M1"), ("L2", "M1"), ("L1", "M5"), ("L2", "M5"), ("M5", "M6")),
     joined="the lock with what it says of the timer",
     spec_twin={"Twin": '"check_first"'},
     code_twins=("timer_nudge_silent", "timer_armed_first"),
