@@ -92,10 +92,13 @@ void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline
 
 void wp__home_fire(wp_home *self, int64_t now_ns)
 {
-	wp_task *task;
+	for (int count = 0; count < WP_HOME_FIRED; count++) {
+		wp_task *task = wp_timers_due(&self->timers, now_ns);
 
-	while ((task = wp_timers_due(&self->timers, now_ns)) != NULL)
+		if (task == NULL)
+			return;
 		push(self, task, false);
+	}
 }
 
 /* True: parked, and not the caller's any more. [who ran it | wait-free] */

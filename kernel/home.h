@@ -67,7 +67,10 @@ void wp__home_push(wp_home *self, wp_task *task);
  * calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
 void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns);
 
-/* Fires what is due by then, and pushes whom that resumes. [its carrier | blocks shortly] */
+enum { WP_HOME_FIRED = 64 }; /* at once: a million that are due keep nobody from running */
+
+/* Fires what is due by then, and pushes whom that resumes: so many at the most, the others at the
+ * next call. [its carrier | blocks shortly] */
 void wp__home_fire(wp_home *self, int64_t now_ns);
 
 /* What follows from a step. [who ran it | blocks shortly at its end] */

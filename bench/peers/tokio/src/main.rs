@@ -3,14 +3,18 @@
 //! The rows of bench/peers.c with tokio: `peers ROW OPERATIONS CPU..` prints nanoseconds
 //! per operation.
 
+use std::future::{poll_fn, Future};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::time::Instant;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 
 const PARKED: usize = 4096;
+const MILLION: usize = 1_000_000;
 
 /// The CPU time of the process in nanoseconds.
 fn cpu() -> f64 {
@@ -187,6 +191,31 @@ fn joins(ops: usize) -> f64 {
     (cpu() - start) / ops as f64
 }
 
+/// One timer is armed (a sleep registers when it is polled) and dropped, among a million.
+fn timers(ops: usize) -> f64 {
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let until =
+        |k: usize| Duration::from_secs(3600) + Duration::from_millis((k * 7919 % MILLION) as u64);
+    runtime.block_on(async {
+        let mut others = Vec::with_capacity(MILLION);
+        for k in 0..MILLION {
+            let mut other = Box::pin(tokio::time::sleep(until(k)));
+            poll_fn(|context| Poll::Ready(other.as_mut().poll(context)))
+                .await
+                .is_ready();
+            others.push(other);
+        }
+        let start = cpu();
+        for k in 0..ops {
+            let mut one = pin!(tokio::time::sleep(until(k)));
+            poll_fn(|context| Poll::Ready(one.as_mut().poll(context)))
+                .await
+                .is_ready();
+        }
+        (cpu() - start) / ops as f64
+    })
+}
+
 fn main() {
     let row = std::env::args().nth(1).expect("ROW");
     let ops = std::env::args()
@@ -203,9 +232,10 @@ fn main() {
         "vthread_join" => joins,
         "vthread_many" => |ops| tasks(ops) / 2.0,
         "vthread_wake" => |ops| wake(ops, one_worker()),
+        "peers_timers" => timers,
         _ => panic!("there is no row {row}"),
     };
-    if row != "peers_tasks" && row != "vthread_many" {
+    if !["peers_tasks", "peers_timers", "vthread_many"].contains(&row.as_str()) {
         run(ops); // once to warm up; these last long enough
     }
     println!("{}", run(ops));
