@@ -235,5 +235,5 @@ TestSemaphore = SemaphoreMachine.TestCase
 TestMutex = MutexMachine.TestCase
 TestChannel = ChannelMachine.TestCase
 TestSemaphore.settings = TestMutex.settings = TestChannel.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None
+    max_examples=80, stateful_step_count=30, deadline=None
 )
