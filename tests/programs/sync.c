@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sync.c SECONDS SEED - mutex, condition, semaphore, channel and latch between virtual threads and OS
  * threads, with timeouts, interrupts and strangers' unparks. Prints what is lost, else what it did. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +35,7 @@ static struct {
 struct one {
 	uint64_t random;
 	uint64_t holds;
+	wp_latch done;
 	wp_vthread *thread;
 	pthread_t os;
 };
@@ -150,6 +150,7 @@ static int work(void *arg)
 	for (int turn = 0; turn < TURNS; turn++)
 		kinds[draw(&one->random, KINDS)](one);
 	wp_fetch_add_relaxed(&all.did, TURNS);
+	wp_latch_open(&one->done);
 	return 0;
 }
 
@@ -201,17 +202,18 @@ static bool end(struct one *ones)
 
 	for (int i = 0; i < THREADS; i++) {
 		int failure;
-		struct timespec until = {.tv_sec = deadline_ns / 1000000000};
 
-		if (i < VIRTUALS ? wp_vthread_join(ones[i].thread, deadline_ns, &failure) != WP_OK
-				 : pthread_clockjoin_np(ones[i].os, NULL, CLOCK_MONOTONIC,
-							&until) != 0) {
+		if (wp_latch_wait_until(&ones[i].done, deadline_ns) != WP_OK) {
 			check(false, i < VIRTUALS ? "a virtual thread: it hangs"
 						  : "an OS thread: it hangs");
 			return false;
 		}
-		if (i < VIRTUALS)
+		if (i >= VIRTUALS) {
+			pthread_join(ones[i].os, NULL);
+		} else {
+			check(wp_vthread_join(ones[i].thread, WP_FOREVER, &failure) == WP_OK, "a join");
 			wp_vthread_free(ones[i].thread);
+		}
 		holds += ones[i].holds;
 	}
 	check(holds == all.holds, "a hold: two at once");
