@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from wakeproof.carrier import Carrier
     from wakeproof.counts import CarrierCounts, DomainStatistics
     from wakeproof.default import default_group
+    from wakeproof.executor import VirtualThreadExecutor
     from wakeproof.group import CarrierGroup
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.mpsc import MpscQueue, MpscStatistics
-    from wakeproof.executor import VirtualThreadExecutor
     from wakeproof.parker import Parker
     from wakeproof.parking import current, interrupted, park, pinned, sleep, yield_now
     from wakeproof.topology import LinuxTopology, Topology

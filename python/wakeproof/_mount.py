@@ -20,6 +20,7 @@ from wakeproof._jobs import _in_parent, threads
 from wakeproof.errors import WrongThreadError
 
 if TYPE_CHECKING:
+    from wakeproof._handle import Handle
     from wakeproof.vthread import VirtualThread
 
 DONE, YIELD, PARK = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK
@@ -38,14 +39,14 @@ here = _Here()
 def _step(number: int) -> int:
     """Run one step of that thread: the kernel calls this on a carrier."""
     thread = threads[number]
-    here.thread = thread
+    here.thread, thread._runs = thread, True
     try:
         said = thread._resume(thread)
     except BaseException as error:  # no memory for a greenlet; what it runs raises nothing
         thread._error = error
         said = DONE
     finally:
-        here.thread = None
+        here.thread, thread._runs = None, False
     if said == DONE:
         forget(thread)
     return said
@@ -55,8 +56,8 @@ STEP = ffi.callback("int(uint64_t)", _step)
 lib.wp__vthread_steps(STEP)
 
 
-def forget(thread: VirtualThread) -> None:
-    """It has ended, or was handed back: it lets go of what it worked with, joiners are told."""
+def forget(thread: Handle) -> None:
+    """Let go of what it ran with, and tell joiners: it has ended, or was handed back."""
     threads.pop(thread._number, None)
     thread._let_go()
     thread._done.set()
@@ -123,8 +124,9 @@ def _failed(thread: VirtualThread, error: BaseException) -> None:
 
 
 def leave(thread: VirtualThread, said: int) -> None:
-    """Switch to the carrier, whose step says that, until the next step; also from a greenlet that
-    the callable has made.
+    """Switch to the carrier, whose step says that, until the next step.
+
+    The caller may be a greenlet that the callable has made: that one goes on.
     """
     thread._greenlet = getcurrent()
     thread._hub.switch(said)

@@ -35,7 +35,7 @@ def interrupted(thread: VirtualThread) -> ThreadInterruptedError:
 
 
 def _wake(thread: VirtualThread, number: int) -> None:
-    lib.wp__vthread_unpark_if(thread._native, number)
+    thread._tell(lib.wp__vthread_unpark_if, number)
 
 
 class Signal:
@@ -105,7 +105,7 @@ class Signal:
         """Wait as a virtual thread: parks at each yield, and sends what the park gave."""
         took_other = False
         try:
-            while not self.is_set:
+            while True:
                 wake = partial(_wake, thread, lib.wp__vthread_park_number())
                 self._waiters.append(wake)
                 if self.is_set and self._leave(wake):
@@ -120,5 +120,5 @@ class Signal:
                 took_other = True
         finally:
             if took_other:
-                lib.wp_vthread_unpark(thread._native)
+                thread._tell(lib.wp_vthread_unpark)
         return self.is_set

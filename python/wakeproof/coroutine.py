@@ -62,7 +62,7 @@ async def sleep(seconds: float) -> None:
     while (code := await _park(thread, deadline)) == lib.WP_OK:
         had_permit = True
     if had_permit:
-        lib.wp_vthread_unpark(thread._native)
+        thread._tell(lib.wp_vthread_unpark)
     if code == lib.WP_INTERRUPTED:
         raise interrupted(thread)
 

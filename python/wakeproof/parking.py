@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def current() -> VirtualThread | None:
-    """Return the calling virtual thread, also from a greenlet that it has made; None: it is none."""
+    """Return the calling virtual thread, also in a greenlet of its own; None: it is none."""
     return here.thread
 
 
@@ -62,7 +62,7 @@ def sleep(seconds: float) -> None:
     while (code := _mount.park(thread, deadline)) == lib.WP_OK:
         had_permit = True
     if had_permit:
-        lib.wp_vthread_unpark(thread._native)
+        thread._tell(lib.wp_vthread_unpark)
     if code == lib.WP_INTERRUPTED:
         raise _interrupted(thread)
 
