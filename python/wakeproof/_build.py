@@ -43,6 +43,7 @@ SOURCES = (
     PACKAGE / "_binding.c",
     PACKAGE / "_default.c",
     PACKAGE / "_jobs.c",
+    PACKAGE / "_vthreads.c",
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
     *(
         KERNEL / f"{name}.c"
