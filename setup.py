@@ -44,6 +44,8 @@ class BuildExt(build_ext):
     """Builds the cffi extension, or libwakeproof.so through _build.py."""
 
     def build_extension(self, ext: Extension) -> None:
+        if ".S" not in self.compiler.src_extensions:
+            self.compiler.src_extensions.append(".S")  # the compiler knows, distutils does not
         if ext.name != LIBRARY_NAME:
             super().build_extension(ext)
             return

@@ -18,6 +18,7 @@ wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
 		.parks = wp__count_read(&one->parks),
 		.wakes = wp__count_read(&one->wakes),
 		.useless_wakes = wp__count_read(&one->useless_wakes),
+		.pinned = wp__count_read(&one->pinned),
 		.runnable = wp_home_runnable(&one->home),
 	};
 }

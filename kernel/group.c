@@ -17,6 +17,7 @@ typedef void told(void *arg, wp_task *task, bool was_parked);
 
 static void free_all(wp_group *group)
 {
+	wp__bodies_free(&group->bodies);
 	wp__traces_free(group->traces);
 	free(group->workers);
 	free(group->members);
@@ -104,6 +105,49 @@ static wp_group *make(const wp_group_config *config)
 	return group;
 }
 
+/* Once. [the close | a system call if it sleeps] */
+static void stop(wp_worker *one)
+{
+	if (one->has_thread && !one->is_stopped)
+		wp_carrier_submit_pinned(&one->home.carrier, &one->stop);
+	one->is_stopped = true;
+}
+
+/* WP_OK: its thread has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
+static int join(wp_worker *one, int64_t deadline_ns)
+{
+	/* [J2] relaxed: ordered by the join below, which gives the close all that this carrier did;
+	 * pairs J1; upholds Group!NothingRunsAfterClose. */
+	while (one->has_thread && wp_load_relaxed(&one->exited) == 0) {
+		int code = wp_futex_wait(&one->exited, 0, deadline_ns);
+
+		if (code == WP_TIMEOUT || code == WP_INTERRUPTED)
+			return code;
+	}
+	if (one->has_thread)
+		pthread_join(one->thread, NULL);
+	one->has_thread = false;
+	return WP_OK;
+}
+
+/* Tells all carriers to stop and waits for every exit that comes in time. WP_OK: all threads have
+ * ended. WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
+static int workers_join(wp_group *group, int64_t deadline_ns)
+{
+	int all = WP_OK;
+
+	for (uint32_t index = 0; index < group->config.carriers; index++)
+		stop(&group->workers[index]);
+	for (uint32_t index = 0; index < group->config.carriers; index++) {
+		int code = join(&group->workers[index], deadline_ns);
+
+		if (code == WP_INTERRUPTED)
+			return code;
+		all = code == WP_OK ? all : code;
+	}
+	return all;
+}
+
 int wp_group_new(wp_group **group, const wp_group_config *config)
 {
 	wp_group *made = make(config);
@@ -117,7 +161,7 @@ int wp_group_new(wp_group **group, const wp_group_config *config)
 		one->has_thread = code == 0;
 		if (code == 0)
 			continue;
-		while (wp__workers_join(made, WP_FOREVER) != WP_OK)
+		while (workers_join(made, WP_FOREVER) != WP_OK)
 			continue; /* a signal handler ran: they run on */
 		free_all(made);
 		errno = code;
@@ -154,9 +198,13 @@ static void hand_back(wp_worker *one, told *each, void *arg)
 		bool was_parked;
 		wp_task *task = wp__home_hand_back(&one->home, &was_parked);
 
-		if (task == NULL)
+		if (task == NULL) {
 			wp_yield();
-		else if (each != NULL)
+			continue;
+		}
+		if (task->is_virtual)
+			wp__vthread_abandon((wp_vthread *)(void *)task);
+		if (each != NULL)
 			each(arg, task, was_parked);
 	}
 }
@@ -183,7 +231,7 @@ static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *e
 	if (!cancel && !group->is_stopping && wait_all(group, deadline_ns) == WP_INTERRUPTED)
 		return WP_INTERRUPTED;
 	group->is_stopping = true;
-	code = wp__workers_join(group, with_grace(deadline_ns));
+	code = workers_join(group, with_grace(deadline_ns));
 	if (code != WP_OK)
 		return code;
 	for (uint32_t index = 0; index < group->config.carriers; index++)
@@ -230,63 +278,6 @@ int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each
 		code = close_once(group, deadline_ns, cancel, each, arg);
 	leave_close(group);
 	return code;
-}
-
-/* The home that the calling thread carries, or NULL. [any thread | wait-free] */
-static wp_home *calling(void)
-{
-	wp_worker *self = wp__worker_self();
-
-	return self == NULL ? NULL : &self->home;
-}
-
-/* Told before it is done: afterwards the task may be gone. [any thread] */
-static void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
-{
-	wp_worker *self = wp__worker_self();
-	wp_group *group = home->group;
-
-	if (group->traces == NULL)
-		return;
-	wp__traces_add(group->traces,
-		       self != NULL && self->group == group ? self->index : group->config.carriers,
-		       (wp_trace_event){.begin_ns = wp_clock_ns(),
-					.task = (uintptr_t)task,
-					.name = task->name,
-					.kind = WP_TRACE_SUBMIT,
-					.a = home->index,
-					.b = (uint32_t)wp_home_runnable(&home->home),
-					.c = is_unpark});
-}
-
-int wp_group_start(wp_group *group, uint32_t index, wp_task *task)
-{
-	trace_submit(&group->workers[index], task, false);
-	return wp_home_start(&group->workers[index].home, calling(), task);
-}
-
-void wp_task_unpark(wp_task *task)
-{
-	if (!wp__task_notify(task))
-		return; /* not the caller's: it may be on its way to its home only now */
-	trace_submit((wp_worker *)(void *)task->home, task, true);
-	wp__home_push(calling(), task);
-}
-
-int wp_group_running(const wp_group *group)
-{
-	wp_worker *self = wp__worker_self();
-
-	return self != NULL && self->group == group ? (int)self->index : -1;
-}
-
-int wp_group_home(const wp_group *group)
-{
-	wp_worker *self = wp__worker_self();
-
-	if (self == NULL || self->group != group || self->runs_for == NULL)
-		return -1;
-	return (int)((wp_worker *)(void *)self->runs_for)->index;
 }
 
 #endif

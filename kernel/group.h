@@ -33,6 +33,7 @@ typedef struct wp_group wp_group;
 /* cdef: begin */
 enum {
 	WP_GROUP_CARRIERS = 1024,      /* the most; as many as an idle set holds */
+	WP_GROUP_STACKS = 4194304,     /* addresses are reserved for so many */
 	WP_CLOSE_GRACE_NS = 100000000, /* for steps that run when the time of a close is over */
 };
 /* cdef: end */
@@ -41,6 +42,7 @@ typedef struct wp_group_config {
 	uint32_t carriers;     /* 1 .. WP_GROUP_CARRIERS */
 	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 50 */
 	bool work_stealing;    /* false: no path takes ticket, token or idle bit */
+	uint32_t max_stacks;   /* of each size, for virtual threads; 0: WP_GROUP_STACKS */
 	uint32_t trace_events; /* of each carrier (trace.h), a power of two; 0: none */
 	/* By carrier, each below `carriers`: who may steal from one another; NULL: all. */
 	const uint32_t *domain_of;
@@ -98,6 +100,7 @@ typedef struct wp_carrier_counts {
 	uint64_t parks;
 	uint64_t wakes;         /* that others sent it */
 	uint64_t useless_wakes; /* of these: there was nothing to run */
+	uint64_t pinned;        /* parks of virtual threads that it slept through */
 	uint64_t runnable;      /* tasks queued here, about */
 } wp_carrier_counts;
 

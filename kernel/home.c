@@ -44,6 +44,10 @@ static void push(wp_home *self, wp_task *task, bool again)
 {
 	wp_home *home = wp_twin(home_forgotten) && self != NULL ? self : task->home;
 
+	if (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL) {
+		wp__vthread_submit((wp_vthread *)(void *)task);
+		return;
+	}
 	wp__counted(wp__count_by(home == self, &home->own.pushed, &home->others.pushed));
 	if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
@@ -97,6 +101,13 @@ void wp__home_fire(wp_home *self, int64_t now_ns)
 	}
 }
 
+/* True: parked, and not the caller's any more. [who ran it | wait-free] */
+static bool park(wp_task *task)
+{
+	return task->is_virtual ? wp__vthread_park((wp_vthread *)(void *)task)
+				: wp__task_park(task);
+}
+
 /* Off the list, then ended: after that the task may be gone. [who ran it | blocks shortly] */
 static void end(wp_task *task)
 {
@@ -113,23 +124,14 @@ static void end(wp_task *task)
 		wp__task_finish(task);
 }
 
-void wp_home_run(wp_home *self, wp_task *task)
+void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 {
-	wp__counted(wp__count_by(task->home == self, &task->home->own.begun,
-				 &task->home->others.begun));
-	wp__task_begin(task);
-	switch (task->step(task)) {
-	case WP_STEP_DONE:
+	if (task->is_virtual)
+		wp__vthread_left((wp_vthread *)(void *)task);
+	if (said == WP_STEP_DONE)
 		end(task);
-		return;
-	case WP_STEP_PARK:
-		if (wp__task_park(task))
-			return;
-		break;
-	case WP_STEP_YIELD:
-		break;
-	}
-	push(self, task, true);
+	else if (said == WP_STEP_YIELD || !park(task))
+		push(self, task, true);
 }
 
 uint64_t wp_home_runnable(wp_home *home)
@@ -180,6 +182,12 @@ static wp_task *pop(wp_home *home)
 	return (wp_task *)(void *)node;
 }
 
+static bool cancel(wp_task *task)
+{
+	return task->is_virtual ? wp__vthread_cancel((wp_vthread *)(void *)task)
+				: wp__task_cancel(task);
+}
+
 wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 {
 	wp_task *task = pop(home);
@@ -188,7 +196,7 @@ wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 	wp_lock_acquire(&home->lock);
 	if (task == NULL) {
 		task = home->tasks;
-		while (task != NULL && !wp__task_cancel(task) && !wp_twin(home_drain_notified))
+		while (task != NULL && !cancel(task) && !wp_twin(home_drain_notified))
 			task = task->next;
 		*was_parked = task != NULL;
 	}

@@ -57,7 +57,8 @@ enum {
 typedef struct wp_task {
 	wp_mpsc_node node;
 	wp_atomic(uint32_t) word;
-	uint32_t is_pinned; /* only its home may run it */
+	uint16_t is_pinned;  /* only its home may run it */
+	uint16_t is_virtual; /* vthread.h: V1.. in place of K1.. */
 	enum wp_step (*step)(struct wp_task *task);
 	void (*ended)(struct wp_task *task); /* the last that is done with it; NULL: [K4] is */
 	struct wp_home *home;
@@ -72,6 +73,7 @@ WP_INLINE void wp_task_init(wp_task *task, enum wp_step (*step)(struct wp_task *
 {
 	wp_init(&task->word, WP_TASK_BUSY);
 	task->is_pinned = 0;
+	task->is_virtual = 0;
 	task->step = step;
 	task->ended = NULL;
 	task->home = NULL;

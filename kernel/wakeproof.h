@@ -19,5 +19,8 @@
 #include "home.h"
 #include "group.h"
 #include "topology.h"
+#include "fiber.h"
+#include "stack.h"
+#include "overflow.h"
 
 #endif

@@ -15,6 +15,8 @@
 
 #include <pthread.h>
 
+#include "body.h"
+#include "overflow.h"
 #include "group.h"
 #include "trace.h"
 
@@ -27,11 +29,15 @@ typedef struct wp_worker {
 	bool has_thread, is_stopped;
 	uint32_t index;
 	wp_atomic(uint32_t) exited;
+	bool is_watching;
+	wp_stack_watch watch; /* since a thread with a stack ran here */
+	wp_stacks *usual; /* those of WP_STACK_BYTES */
+	wp_stack_cache stacks; /* of these */
 	_Alignas(WP_LINE) uint64_t random;
 	wp_home *runs_for; /* the home of the task that it runs */
 	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
-	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes;
+	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes, pinned;
 } wp_worker;
 
 struct wp_group {
@@ -45,6 +51,8 @@ struct wp_group {
 	wp_domain *domains;   /* by number */
 	wp_carrier **members; /* of all domains, one after the other */
 	wp_worker *workers;
+	wp_bodies bodies;
+	wp_atomic(uint32_t) next; /* J9 */
 };
 
 /* The thread's function; its argument is the worker. */
@@ -53,8 +61,13 @@ void *wp__worker_begin(void *arg);
 /* The carrier that this thread is, or NULL. [any thread | wait-free] */
 wp_worker *wp__worker_self(void);
 
-/* Tells all carriers to stop and waits for every exit that comes in time. WP_OK: all threads have
- * ended. WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
-int wp__workers_join(wp_group *group, int64_t deadline_ns);
+/* The calling carrier is about to sleep with its thread. [a carrier | wait-free] */
+void wp__worker_pinned(void);
+
+/* A carrier of a group, in turn. [any thread | wait-free] */
+uint32_t wp__group_next(wp_group *group);
+wp_home *wp__group_home(wp_group *group, uint32_t index);
+/* As wp_group_start, at that home. [any thread | blocks shortly] */
+int wp__group_start(wp_home *home, wp_task *task);
 
 #endif

@@ -93,6 +93,7 @@ StartLate(s) ==               \* twin start_unlocked: the look at the gate, and 
 
 (* A carrier. *)
 \* [J3] [J4] [J5] [J6] count: they choose the sibling; [J7] [J8] are statistics alone.
+\* [J9] chooses a home for whoever does not say which.
 CanPop(c) ==
   IF queue[c] = <<>> THEN FALSE
   ELSE queue[c][1].by = None /\ IF Len(queue[c]) = 1 THEN TRUE ELSE queue[c][2].by = None

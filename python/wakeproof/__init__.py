@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wakeproof.errors import (
     ClosedError,
     ForkedError,
+    ThreadInterruptedError,
     TopologyWarning,
     TwoCopiesError,
     WakeproofError,
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
     from wakeproof.carrier import Carrier
     from wakeproof.counts import CarrierCounts, DomainStatistics
     from wakeproof.default import default_group
+    from wakeproof.executor import VirtualThreadExecutor
     from wakeproof.group import CarrierGroup
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.mpsc import MpscQueue, MpscStatistics
     from wakeproof.parker import Parker
+    from wakeproof.parking import current, interrupted, park, pinned, sleep, yield_now
     from wakeproof.topology import LinuxTopology, Topology
+    from wakeproof.vthread import VirtualThread
 
 __all__ = [
     "Carrier",
@@ -41,13 +45,22 @@ __all__ = [
     "MpscStatistics",
     "Parker",
     "RendezvousGuard",
+    "ThreadInterruptedError",
     "Topology",
     "TopologyWarning",
     "TwoCopiesError",
     "Unfinished",
+    "VirtualThread",
+    "VirtualThreadExecutor",
     "WakeproofError",
     "WakeupGuard",
+    "current",
     "default_group",
+    "interrupted",
+    "park",
+    "pinned",
+    "sleep",
+    "yield_now",
 ]
 
 _HOME = {
@@ -63,8 +76,11 @@ _HOME = {
     "RendezvousGuard": "guard",
     "LinuxTopology": "topology",
     "Topology": "topology",
+    "VirtualThread": "vthread",
+    "VirtualThreadExecutor": "executor",
     "WakeupGuard": "guard",
     "default_group": "default",
+    **dict.fromkeys(("current", "interrupted", "park", "pinned", "sleep", "yield_now"), "parking"),
 }
 
 

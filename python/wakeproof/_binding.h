@@ -26,6 +26,7 @@
 #include "mpsc.h"
 #include "parker.h"
 #include "topology.h"
+#include "vthreads.h"
 
 /* cdef: begin */
 typedef struct wp_parker wp_parker;
@@ -36,6 +37,7 @@ typedef struct wp__inbox wp__inbox;
 typedef struct wp__item wp__item;
 typedef struct wp_task wp_task;
 typedef struct wp_group wp_group;
+typedef struct wp_vthread wp_vthread;
 
 /* Each new: NULL and errno if there is no memory. Each free: NULL is allowed, nobody may use the
  * object. Asymmetric fences become symmetric where the system lacks membarrier. [any thread] */
@@ -85,7 +87,9 @@ wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned,
 uint64_t wp__job_number(wp_task *job);
 void wp__job_free(wp_task *job); /* one that was not started, or was handed back */
 
-/* What a close hands back comes as a list: first, then one after the other, until NULL. */
+/* What a close hands back comes as a list: first, then one after the other, until NULL. Virtual
+ * threads are among it; a free leaves them to wp_vthread_free. */
+bool wp__job_is_virtual(wp_task *job);
 wp_task *wp__job_next(wp_task *job);
 bool wp__job_was_parked(wp_task *job);
 
@@ -97,6 +101,26 @@ int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task *
 wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
 			uint32_t trace_events, const uint32_t *domain_of,
 			const uint32_t *cluster_of, void (*bind)(void *arg, uint32_t index));
+
+/* What a virtual thread does on a carrier, by its number: gives an enum wp_step. [once, before the
+ * first is made] */
+void wp__vthread_steps(int (*step)(uint64_t number));
+
+/* Without a stack; carrier, is_pinned: as wp_vthread_config says; the name is copied. NULL and
+ * errno: no memory. [any thread | blocks shortly] */
+wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, int carrier,
+			    bool is_pinned);
+uint64_t wp__vthread_id(wp_vthread *thread); /* its number [any thread | wait-free] */
+int wp__vthread_home(wp_vthread *thread); /* index of its carrier [any thread | wait-free] */
+
+/* Of its word: 0 parked, 1 queued or run, 2 ended, 3 handed back parked, 9 asleep on its carrier.
+ * [any thread, before wp_vthread_free | wait-free] */
+int wp__vthread_state(wp_vthread *thread);
+
+/* Which park of the caller comes next; -1: it is no virtual thread. Whoever wakes that one, and no
+ * later one, leaves no permit behind. [any thread | wait-free; as wp_carrier_submit] */
+int64_t wp__vthread_park_number(void);
+void wp__vthread_unpark_if(wp_vthread *thread, uint32_t number);
 
 void wp__thread_name(const char *name); /* the caller's, 15 bytes at most */
 

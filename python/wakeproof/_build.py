@@ -33,6 +33,7 @@ HEADERS = (
             "mpsc",
             "task",
             "group",
+            "vthreads",
             "trace",
             "topology",
         )
@@ -42,21 +43,18 @@ SOURCES = (
     PACKAGE / "_binding.c",
     PACKAGE / "_default.c",
     PACKAGE / "_jobs.c",
+    PACKAGE / "_vthreads.c",
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
     *(
         KERNEL / f"{name}.c"
         for name in (
-            "carrier",
-            "counts",
-            "group",
-            "home",
-            "search",
-            "timer",
-            "topology",
-            "trace",
-            "worker",
+            *("carrier", "counts", "group", "home", "search", "submit", "topology", "trace"),
+            *("body", "timer", "vthread_park", "vthreads", "worker"),
+            *("channel", "condition", "latch", "mutex", "semaphore", "waitq"),
         )
     ),
+    *(KERNEL / f"{name}.c" for name in ("fiber", "overflow", "stack", "stack_guard")),
+    *(KERNEL / f"fiber_{machine}.S" for machine in ("aarch64", "x86_64")),  # empty elsewhere
 )
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
 LIBRARY = "libwakeproof.so"

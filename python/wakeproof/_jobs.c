@@ -33,12 +33,19 @@ wp_task *wp__job_new(int (*step)(wp_task *job), uint64_t number, bool is_pinned,
 
 uint64_t wp__job_number(wp_task *task)
 {
-	return ((job *)(void *)task)->number;
+	return task->is_virtual ? wp__vthread_id((wp_vthread *)(void *)task)
+				: ((job *)(void *)task)->number;
+}
+
+bool wp__job_is_virtual(wp_task *task)
+{
+	return task->is_virtual;
 }
 
 void wp__job_free(wp_task *task)
 {
-	free(task);
+	if (!task->is_virtual)
+		free(task);
 }
 
 wp_task *wp__job_next(wp_task *task)
@@ -48,7 +55,10 @@ wp_task *wp__job_next(wp_task *task)
 
 bool wp__job_was_parked(wp_task *task)
 {
-	return ((job *)(void *)task)->was_parked;
+	wp_vthread *thread = (wp_vthread *)(void *)task;
+
+	return task->is_virtual ? wp__vthread_state(thread) == WP_TASK_CANCELLED
+				: ((job *)(void *)task)->was_parked;
 }
 
 /* In front of the list: what was handed back is in no other. [the close | wait-free] */
@@ -56,7 +66,8 @@ static void keep(void *back, wp_task *task, bool was_parked)
 {
 	wp_task **first = back;
 
-	((job *)(void *)task)->was_parked = was_parked;
+	if (!task->is_virtual)
+		((job *)(void *)task)->was_parked = was_parked;
 	task->next = *first;
 	*first = task;
 }

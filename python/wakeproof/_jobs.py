@@ -20,6 +20,7 @@ from wakeproof._ffi import ffi, lib
 
 if TYPE_CHECKING:
     from wakeproof._ffi import CGroup, CPath, CTask, Null
+    from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,6 +52,7 @@ class Work:
 
 
 works: dict[int, Work] = {}
+threads: dict[int, VirtualThread] = {}  # from start to end
 numbers = itertools.count(1)
 
 
@@ -126,16 +128,30 @@ def start(group: CGroup, index: int, work: Work, text: CPath | Null, *, pinned: 
     return False
 
 
+def unfinished(group: object) -> list[Unfinished]:
+    """Return what a close that came to no end leaves as it is."""
+    here = [work for work in list(works.values()) if work.group is group]
+    tasks = [Unfinished(work.name, "running" if work.runs else "queued") for work in here]
+    alive = [thread for thread in list(threads.values()) if thread._group is group]
+    return tasks + [Unfinished(thread.name, thread._told()) for thread in alive]
+
+
 def hand_back(job: CTask) -> list[Unfinished]:
     """Free and cancel what has not ended, in the order in which it was handed back."""
-    found: list[tuple[Work, State]] = []
-    while job:
-        work = works.pop(lib.wp__job_number(job))
-        found.append((work, "parked" if lib.wp__job_was_parked(job) else "queued"))
-        done, job = job, lib.wp__job_next(job)
-        lib.wp__job_free(done)
+    found: list[Unfinished] = []
     with ExitStack() as each:  # the last first, and all of them, whatever their callbacks raise
-        for work, _ in found:
-            each.callback(work.future.set_running_or_notify_cancel)
-            each.callback(work.future.cancel)
-    return [Unfinished(work.name, state) for work, state in reversed(found)]
+        while job:
+            number = lib.wp__job_number(job)
+            state: State = "parked" if lib.wp__job_was_parked(job) else "queued"
+            if lib.wp__job_is_virtual(job):
+                thread = threads.pop(number)
+                found.append(Unfinished(thread.name, state))
+                each.callback(thread._hand_back)
+            else:
+                work = works.pop(number)
+                found.append(Unfinished(work.name, state))
+                each.callback(work.future.set_running_or_notify_cancel)
+                each.callback(work.future.cancel)
+            done, job = job, lib.wp__job_next(job)
+            lib.wp__job_free(done)
+    return found[::-1]

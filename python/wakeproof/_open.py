@@ -26,11 +26,12 @@ def release(group: CarrierGroup, native: CGroup) -> None:
         groups.remove(group)  # one close alone finds it
     except KeyError:
         return
-    weakref.finalize(group, _free, native, os.getpid()).atexit = False
+    weakref.finalize(group, _free, native, os.getpid(), group._life).atexit = False
 
 
-def _free(native: CGroup, pid: int) -> None:
+def _free(native: CGroup, pid: int, life: list[bool]) -> None:
     if pid == os.getpid():  # a forked child's thread may be one of its carriers
+        life[0] = False  # virtual threads that go with it, in one cycle, go after it
         lib.wp_group_free(native)
 
 

@@ -47,7 +47,7 @@ class Carrier:
     """
 
     def __init__(self, group: CarrierGroup, index: int) -> None:
-        self._group = weakref.proxy(group)
+        self._group, self._owner = weakref.proxy(group), weakref.ref(group)
         self._seats = group._seats
         self.index = index
 

@@ -31,6 +31,7 @@ class CarrierCounts:
         parks: times it went to sleep, or was about to.
         wakes: times another thread ended its sleep, or was about to.
         useless_wakes: of these: there was nothing to run.
+        pinned: parks of virtual threads that it slept through.
         runnable: tasks queued here now, about.
     """
 
@@ -43,6 +44,7 @@ class CarrierCounts:
     parks: int
     wakes: int
     useless_wakes: int
+    pinned: int
     runnable: int
 
     @property
@@ -92,7 +94,7 @@ def counts(group: CGroup, index: int) -> CarrierCounts:
     raw = lib.wp_group_counts(group, index)
     return CarrierCounts(
         raw.runs, raw.directed, raw.probed, raw.recheck, raw.fruitless,
-        raw.drains, raw.parks, raw.wakes, raw.useless_wakes, raw.runnable,
+        raw.drains, raw.parks, raw.wakes, raw.useless_wakes, raw.pinned, raw.runnable,
     )  # fmt: skip
 
 

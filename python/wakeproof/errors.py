@@ -47,6 +47,22 @@ class InterruptedWaitError(WakeproofError, InterruptedError):
     """WP_INTERRUPTED: a signal handler ran while the thread waited."""
 
 
+class ThreadInterruptedError(WakeproofError, InterruptedError):
+    """A virtual thread was interrupted while it waited, or before; its flag is clear again."""
+
+
+class StateError(WakeproofError, RuntimeError):
+    """Too late or too early: a thread that was started, a scope that is not joined."""
+
+
+class StructureError(WakeproofError, RuntimeError):
+    """Scopes or bindings do not nest: closed out of order, or forked under other bindings."""
+
+
+class SubtaskError(WakeproofError):
+    """A subtask failed; its exception is the cause."""
+
+
 class ChangedError(WakeproofError):
     """WP_AGAIN: the value had changed already; look again."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, overload
 from wakeproof import _open, counts, trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
-from wakeproof._jobs import Unfinished, Work, hand_back, start, works
+from wakeproof._jobs import Unfinished, Work, hand_back, start, unfinished
 from wakeproof.carrier import Carrier, checked
 from wakeproof.config import settle
 from wakeproof.errors import ClosedError, ForkedError, error_for
@@ -83,7 +83,7 @@ class CarrierGroup:
         self._trace_events = trace.size(trace_events)
         self._texts: dict[str, CPath] = {}  # names of tasks, as long as there are events
         self._pid = os.getpid()
-        self._closed = False
+        self._closed, self._life = False, [True]  # until it is freed
         made = lib.wp__group_new(
             count,
             chosen.yield_us,
@@ -218,8 +218,7 @@ class CarrierGroup:
                 trace.save(self.events())
             _open.release(self, self._native)
             return hand_back(back[0])
-        here = [work for work in list(works.values()) if work.group is self]
-        return [Unfinished(work.name, "running" if work.runs else "queued") for work in here]
+        return unfinished(self)
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():

@@ -98,7 +98,7 @@ class Builder:
         engine = Build(sanitizer=build.sanitizer)
         runner = stress / ("recorder" if build.kind == "recorded" else "engine")
         jobs = [(path, engine) for path in sorted(runner.glob("*.c"))]
-        jobs += [(path, build) for path in sorted(kernel.glob("*.c"))]
+        jobs += [(path, build) for path in sorted(kernel.glob("*.[cS]"))]
         jobs.append((scenario, build))
         return self._program(scenario, jobs, build, [*_sanitizer_flags(build), "-pthread"])
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * body.c - see body.h. Not explored: it maps memory. */
+#include "body.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker.h"
+
+#ifndef WP_EXPLORE
+
+static const char *name_of(void *control)
+{
+	return ((wp_body *)control)->name;
+}
+
+/* [the lock's holder | system calls, the first time] */
+static wp_stacks *stacks_of(wp_group *group, uint64_t bytes)
+{
+	wp_bodies *bodies = &group->bodies;
+	wp_stacks_config config = {.stack_bytes = bytes,
+				   .control_bytes = sizeof(wp_body),
+				   .max_stacks = group->config.max_stacks,
+				   .name = name_of};
+
+	for (uint32_t at = 0; at < bodies->sizes; at++)
+		if (bodies->bytes[at] == bytes)
+			return bodies->stacks[at];
+	if (bodies->sizes == WP_VTHREAD_SIZES) {
+		errno = ENOSPC;
+		return NULL;
+	}
+	if (config.max_stacks == 0)
+		config.max_stacks = WP_GROUP_STACKS;
+	if (wp_stacks_new(&bodies->stacks[bodies->sizes], &config) != WP_OK)
+		return NULL;
+	bodies->bytes[bodies->sizes] = bytes;
+	return bodies->stacks[bodies->sizes++];
+}
+
+/* The calling carrier's cache of usual stacks; NULL: it has none, or is none. [any thread] */
+static wp_stack_cache *cache_of(wp_group *group, wp_stacks *stacks)
+{
+	wp_worker *self = wp__worker_self();
+
+	return self != NULL && self->group == group && stacks == self->usual ? &self->stacks
+									      : NULL;
+}
+
+static wp_body *take_stack(wp_group *group, uint64_t bytes)
+{
+	wp_worker *self = wp__worker_self();
+	wp_stacks *stacks = NULL;
+	wp_stack *stack;
+
+	bytes = bytes == 0 ? WP_STACK_BYTES : bytes;
+	if (self != NULL && self->group == group && bytes == WP_STACK_BYTES)
+		stacks = self->usual;
+	if (stacks == NULL) {
+		wp_lock_acquire(&group->bodies.lock);
+		stacks = stacks_of(group, bytes);
+		wp_lock_release(&group->bodies.lock);
+		if (stacks == NULL)
+			return NULL;
+		if (self != NULL && self->group == group && bytes == WP_STACK_BYTES)
+			self->usual = stacks;
+	}
+	stack = wp_stacks_take(stacks, cache_of(group, stacks));
+	return stack == NULL ? NULL : wp_stack_control(stack);
+}
+
+/* More idle blocks. [the lock's holder | allocates] */
+static bool grow(wp_bodies *bodies)
+{
+	size_t head = WP_LINE; /* the link */
+	char *chunk = aligned_alloc(WP_LINE, head + WP_BODY_CHUNK * sizeof(wp_body));
+
+	if (chunk == NULL)
+		return false;
+	memset(chunk, 0, head + WP_BODY_CHUNK * sizeof(wp_body));
+	*(void **)(void *)chunk = bodies->chunks;
+	bodies->chunks = (void **)(void *)chunk;
+	for (int at = 0; at < WP_BODY_CHUNK; at++) {
+		wp_body *body = (wp_body *)(void *)(chunk + head) + at;
+
+		body->next = bodies->idle;
+		bodies->idle = body;
+	}
+	return true;
+}
+
+static wp_body *take_block(wp_bodies *bodies)
+{
+	wp_body *body = NULL;
+
+	wp_lock_acquire(&bodies->lock);
+	if (bodies->idle != NULL || grow(bodies)) {
+		body = bodies->idle;
+		bodies->idle = body->next;
+	}
+	wp_lock_release(&bodies->lock);
+	return body;
+}
+
+wp_body *wp__body_take(wp_group *group, const wp_vthread_config *config)
+{
+	return config->step != NULL ? take_block(&group->bodies)
+				    : take_stack(group, config->stack_bytes);
+}
+
+void wp__body_give(wp_body *body)
+{
+	wp_bodies *bodies = &body->group->bodies;
+
+	if (body->has_stack) {
+		wp_stack *stack = wp_stack_of(body);
+
+		wp_stacks_give(stack->pool, cache_of(body->group, stack->pool), stack);
+		return;
+	}
+	wp_lock_acquire(&bodies->lock);
+	body->next = bodies->idle;
+	bodies->idle = body;
+	wp_lock_release(&bodies->lock);
+}
+
+void wp__bodies_free(wp_bodies *bodies)
+{
+	for (uint32_t at = 0; at < bodies->sizes; at++)
+		wp_stacks_free(bodies->stacks[at]);
+	while (bodies->chunks != NULL) {
+		void *chunk = bodies->chunks;
+
+		bodies->chunks = *bodies->chunks;
+		free(chunk);
+	}
+}
+
+/* [the thread | wait-free] */
+static wp_local_value *find(wp_body *body, const wp_local *key)
+{
+	for (uint32_t at = 0; at < body->locals_count; at++)
+		if (body->locals[at].key == key)
+			return &body->locals[at];
+	return NULL;
+}
+
+void *wp_local_get(const wp_local *key)
+{
+	wp_vthread *thread = wp_vthread_current();
+	wp_local_value *found = thread == NULL ? NULL : find(wp__body_of(thread), key);
+
+	return found == NULL ? NULL : found->value;
+}
+
+int wp_local_set(const wp_local *key, void *value)
+{
+	wp_vthread *thread = wp_vthread_current();
+	wp_body *body = thread == NULL ? NULL : wp__body_of(thread);
+	wp_local_value *found;
+
+	if (body == NULL || body->has_no_locals)
+		return WP_FORBIDDEN;
+	found = find(body, key);
+	if (found == NULL && body->locals_count == body->locals_room) {
+		uint32_t room = body->locals_room == 0 ? WP_BODY_LOCALS : 2 * body->locals_room;
+		void *more = realloc(body->locals, room * sizeof(wp_local_value));
+
+		if (more == NULL)
+			return WP_SYSTEM;
+		body->locals = more;
+		body->locals_room = room;
+	}
+	if (found == NULL)
+		found = &body->locals[body->locals_count++];
+	*found = (wp_local_value){key, value};
+	return WP_OK;
+}
+
+void wp__body_forget(wp_body *body)
+{
+	for (uint32_t at = 0; at < body->locals_count; at++) {
+		wp_local_value *one = &body->locals[at];
+
+		if (one->key->fini != NULL && one->value != NULL)
+			one->key->fini(one->value);
+	}
+	free(body->locals);
+	body->locals = NULL;
+	body->locals_room = body->locals_count = 0;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * body.h - what a virtual thread is besides its word, and the memory of those of one group. For
+ * vthreads.c, body.c and group.c alone.
+ *
+ *   with a stack      at the top of a slot of its size (stack.h)
+ *   without           in a block of this pool
+ *
+ * Why it works  Either is type-stable: it stays memory until the group is freed. */
+#ifndef WP_BODY_H
+#define WP_BODY_H
+
+#include "fiber.h"
+#include "latch.h"
+#include "stack.h"
+#include "timer.h"
+#include "vthreads.h"
+
+enum { WP_BODY_CHUNK = 64, WP_BODY_LOCALS = 4 };
+
+typedef struct wp_local_value {
+	const wp_local *key;
+	void *value;
+} wp_local_value;
+
+/* done: its runner. armed_for, timer: its runner, and under the timers' lock whoever fires it.
+ * The rest: who makes it, then its runner. */
+typedef struct wp_body {
+	wp_vthread thread;
+	wp_fiber fiber;
+	wp_fiber under;     /* who mounted it */
+	wp_latch done;
+	wp_timer timer;
+	uint32_t armed_for; /* the park that the timer is to end */
+	uint32_t pins;
+	bool is_timed;      /* the timer was armed for its park */
+	wp_group *group;
+	int (*run)(void *arg);
+	enum wp_step (*step)(wp_task *task);
+	void *arg;
+	int failure;
+	bool is_started, has_no_locals, has_stack;
+	uint32_t locals_room, locals_count;
+	wp_local_value *locals;
+	struct wp_body *next; /* among the idle blocks */
+	char name[WP_VTHREAD_NAME];
+} wp_body;
+
+WP_INLINE wp_body *wp__body_of(wp_vthread *thread)
+{
+	return (wp_body *)(void *)thread;
+}
+
+/* Of one group: stacks by size, blocks. Zeroed is empty. Under the lock. */
+typedef struct wp_bodies {
+	wp_lock lock;
+	uint32_t sizes;
+	uint64_t bytes[WP_VTHREAD_SIZES];
+	wp_stacks *stacks[WP_VTHREAD_SIZES];
+	wp_body *idle;
+	void **chunks; /* each links to the next by its first word */
+} wp_bodies;
+
+/* Zeroed at first, then as it was given. NULL and errno. [any thread | blocks shortly] */
+wp_body *wp__body_take(wp_group *group, const wp_vthread_config *config);
+/* [who owns it | blocks shortly] */
+void wp__body_give(wp_body *body);
+/* The locals end. [its runner | what they do] */
+void wp__body_forget(wp_body *body);
+void wp__bodies_free(wp_bodies *bodies);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fiber_aarch64.S - fiber.h's switch for AArch64.
+ *
+ *   at sp   +0 .. +72   +80  +88   +96 .. +152   +160   +176, at first
+ *           x19 .. x28  x29  x30   d8 .. d15     fpcr   entry, argument
+ *
+ * Why it works  As fiber_x86_64.S. x30 is where it goes on. x18 belongs to the platform.
+ * Evidence      tests/test_fiber.py, under qemu-user. */
+#if defined(__aarch64__) && !defined(WP_EXPLORE)
+
+#define FRAME 176
+
+	.text
+	.globl wp__fiber_jump
+	.hidden wp__fiber_jump
+	.type wp__fiber_jump, %function
+	.p2align 5
+/* x0: from, x1: to, x2: value; what is first in both is sp */
+wp__fiber_jump:
+	.cfi_startproc
+	hint	#34 /* bti c */
+	sub	sp, sp, #FRAME
+	.cfi_adjust_cfa_offset FRAME
+	stp	x19, x20, [sp]
+	.cfi_rel_offset x19, 0
+	.cfi_rel_offset x20, 8
+	stp	x21, x22, [sp, #16]
+	.cfi_rel_offset x21, 16
+	.cfi_rel_offset x22, 24
+	stp	x23, x24, [sp, #32]
+	.cfi_rel_offset x23, 32
+	.cfi_rel_offset x24, 40
+	stp	x25, x26, [sp, #48]
+	.cfi_rel_offset x25, 48
+	.cfi_rel_offset x26, 56
+	stp	x27, x28, [sp, #64]
+	.cfi_rel_offset x27, 64
+	.cfi_rel_offset x28, 72
+	stp	x29, x30, [sp, #80]
+	.cfi_rel_offset x29, 80
+	.cfi_rel_offset x30, 88
+	stp	d8, d9, [sp, #96]
+	stp	d10, d11, [sp, #112]
+	stp	d12, d13, [sp, #128]
+	stp	d14, d15, [sp, #144]
+	mrs	x9, fpcr
+	str	x9, [sp, #160]
+	mov	x10, sp
+	str	x10, [x0]
+	ldr	x10, [x1]
+	mov	sp, x10
+#ifndef WP_TWIN_fiber_no_control
+	ldr	x10, [sp, #160]
+	cmp	x9, x10
+	b.eq	1f
+	msr	fpcr, x10
+#endif
+1:
+#ifndef WP_TWIN_fiber_no_x19
+	ldp	x19, x20, [sp]
+#endif
+#ifndef WP_TWIN_fiber_no_x21
+	ldp	x21, x22, [sp, #16]
+#endif
+#ifndef WP_TWIN_fiber_no_x23
+	ldp	x23, x24, [sp, #32]
+#endif
+#ifndef WP_TWIN_fiber_no_x25
+	ldp	x25, x26, [sp, #48]
+#endif
+#ifndef WP_TWIN_fiber_no_x27
+	ldp	x27, x28, [sp, #64]
+#endif
+	ldp	x29, x30, [sp, #80]
+#ifndef WP_TWIN_fiber_no_d8
+	ldp	d8, d9, [sp, #96]
+#endif
+#ifndef WP_TWIN_fiber_no_d10
+	ldp	d10, d11, [sp, #112]
+#endif
+#ifndef WP_TWIN_fiber_no_d12
+	ldp	d12, d13, [sp, #128]
+#endif
+#ifndef WP_TWIN_fiber_no_d14
+	ldp	d14, d15, [sp, #144]
+#endif
+	mov	x0, x2
+	add	sp, sp, #FRAME
+	.cfi_def_cfa_offset 0
+	.cfi_restore x19
+	.cfi_restore x20
+	.cfi_restore x21
+	.cfi_restore x22
+	.cfi_restore x23
+	.cfi_restore x24
+	.cfi_restore x25
+	.cfi_restore x26
+	.cfi_restore x27
+	.cfi_restore x28
+	.cfi_restore x29
+	.cfi_restore x30
+#ifdef __ARM_FEATURE_BTI_DEFAULT
+	ret
+#else
+	br	x30
+#endif
+	.cfi_endproc
+	.size wp__fiber_jump, . - wp__fiber_jump
+
+	.globl wp__fiber_begin
+	.hidden wp__fiber_begin
+	.type wp__fiber_begin, %function
+	.p2align 4
+/* The first to run, behind the nop: see fiber_x86_64.S. At sp: entry, its argument */
+wp__fiber_begin:
+	.cfi_startproc
+	.cfi_undefined x30
+	nop
+	hint	#36 /* bti j */
+	ldp	x9, x0, [sp], #16
+	mov	x29, xzr
+	blr	x9
+	brk	#1
+	.cfi_endproc
+	.size wp__fiber_begin, . - wp__fiber_begin
+
+#ifdef __ARM_FEATURE_BTI_DEFAULT
+	/* GNU_PROPERTY_AARCH64_FEATURE_1_AND: BTI */
+	.section .note.gnu.property, "a", %note
+	.p2align 3
+	.word	4, 16, 5
+	.asciz	"GNU"
+	.word	0xc0000000, 4, 1, 0
+#endif
+
+#endif
+
+	.section .note.GNU-stack, "", %progbits

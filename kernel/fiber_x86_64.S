@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * fiber_x86_64.S - fiber.h's switch for x86-64, System V.
+ *
+ *   at sp     +0    +8   +16  +24  +32  +40  +48  +56               +64, at first
+ *           mxcsr   r12  r13  r14  r15  rbx  rbp  where it goes on  entry, argument
+ *            cw +4
+ *
+ * Why it works  At every instruction the frame description holds for the stack that sp is in: both
+ *               stacks have the same layout there.
+ * Evidence      tests/test_fiber.py. */
+#if defined(__x86_64__) && !defined(WP_EXPLORE)
+
+#define FRAME 56
+#define CONTROL_OF_MXCSR 0xffc0 /* without the collected flags */
+
+#ifdef __CET__
+#define LANDING endbr64
+#else
+#define LANDING
+#endif
+
+	.text
+	.globl wp__fiber_jump
+	.hidden wp__fiber_jump
+	.type wp__fiber_jump, @function
+	.p2align 5
+/* rdi: from, rsi: to, rdx: value; what is first in both is sp */
+wp__fiber_jump:
+	.cfi_startproc
+	LANDING
+	leaq	-FRAME(%rsp), %rsp
+	.cfi_adjust_cfa_offset FRAME
+	stmxcsr	(%rsp)
+	fnstcw	4(%rsp)
+	movq	%r12, 8(%rsp)
+	.cfi_rel_offset r12, 8
+	movq	%r13, 16(%rsp)
+	.cfi_rel_offset r13, 16
+	movq	%r14, 24(%rsp)
+	.cfi_rel_offset r14, 24
+	movq	%r15, 32(%rsp)
+	.cfi_rel_offset r15, 32
+	movq	%rbx, 40(%rsp)
+	.cfi_rel_offset rbx, 40
+	movq	%rbp, 48(%rsp)
+	.cfi_rel_offset rbp, 48
+	movl	(%rsp), %eax
+	movzwl	4(%rsp), %ecx
+	movq	%rsp, (%rdi)
+	movq	(%rsi), %rsp
+#ifndef WP_TWIN_fiber_no_control
+	xorl	(%rsp), %eax
+	xorw	4(%rsp), %cx
+	andl	$CONTROL_OF_MXCSR, %eax
+	orl	%eax, %ecx
+	jne	2f
+#endif
+1:
+#ifndef WP_TWIN_fiber_no_r12
+	movq	8(%rsp), %r12
+#endif
+#ifndef WP_TWIN_fiber_no_r13
+	movq	16(%rsp), %r13
+#endif
+#ifndef WP_TWIN_fiber_no_r14
+	movq	24(%rsp), %r14
+#endif
+#ifndef WP_TWIN_fiber_no_r15
+	movq	32(%rsp), %r15
+#endif
+#ifndef WP_TWIN_fiber_no_rbx
+	movq	40(%rsp), %rbx
+#endif
+#ifndef WP_TWIN_fiber_no_rbp
+	movq	48(%rsp), %rbp
+#endif
+	movq	FRAME(%rsp), %rcx
+	movq	%rdx, %rax
+	.cfi_remember_state
+	leaq	(FRAME + 8)(%rsp), %rsp
+	.cfi_def_cfa_offset 0
+	.cfi_register rip, rcx
+	.cfi_same_value r12
+	.cfi_same_value r13
+	.cfi_same_value r14
+	.cfi_same_value r15
+	.cfi_same_value rbx
+	.cfi_same_value rbp
+	notrack jmp *%rcx
+	.cfi_restore_state
+2:
+	ldmxcsr	(%rsp)
+	fldcw	4(%rsp)
+	jmp	1b
+	.cfi_endproc
+	.size wp__fiber_jump, . - wp__fiber_jump
+
+	.globl wp__fiber_begin
+	.hidden wp__fiber_begin
+	.type wp__fiber_begin, @function
+	.p2align 4
+/* The first to run, behind the nop, which is there for those who look up a return address: one byte
+ * before it. At sp: entry, its argument */
+wp__fiber_begin:
+	.cfi_startproc
+#ifndef WP_TWIN_fiber_no_end
+	.cfi_undefined rip
+#endif
+	nop
+	LANDING
+	popq	%rax
+	popq	%rdi
+	xorl	%ebp, %ebp
+	call	*%rax
+	ud2
+	.cfi_endproc
+	.size wp__fiber_begin, . - wp__fiber_begin
+
+#endif
+
+	.section .note.GNU-stack, "", %progbits

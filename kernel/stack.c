@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * stack.c - the slab: one reservation, and the lists of idle stacks. Not explored: system calls;
+ * what is shared stands under a lock. */
+#define _GNU_SOURCE
+#include "stack.h"
+
+#ifndef WP_EXPLORE
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "overflow.h"
+
+enum {
+	COMMIT = 64,            /* slots that become memory at once: one system call */
+	BATCH = WP_STACK_CACHE / 2,
+	LEAST_PAGES = 4,        /* of a slot: guard, top, and two for frames alone */
+	RESIDENT = 256,         /* pages that mincore is asked for at once */
+};
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+/* The sizes, if they fit. */
+static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
+{
+	uint64_t colours = config->colours ? config->colours : WP_STACK_COLOURS, taken;
+
+	pool->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	pool->stack_bytes =
+		round_up(config->stack_bytes ? config->stack_bytes : WP_STACK_BYTES, pool->page);
+	if (pool->stack_bytes < LEAST_PAGES * pool->page)
+		pool->stack_bytes = LEAST_PAGES * pool->page;
+	taken = round_up(config->control_bytes, WP_STACK_LINE) + sizeof(wp_stack) +
+		(colours - 1) * WP_STACK_LINE + WP_STACK_FRAMES;
+	pool->control_bytes = (uint32_t)round_up(config->control_bytes, WP_STACK_LINE);
+	pool->max_stacks = config->max_stacks;
+	pool->colours = (uint32_t)colours;
+	pool->name = config->name;
+	pool->bytes = pool->stack_bytes * pool->max_stacks;
+	return taken <= pool->page && pool->max_stacks > 0 &&
+	       config->stack_bytes <= WP_STACK_BYTES_MOST;
+}
+
+int wp_stacks_new(wp_stacks **made, const wp_stacks_config *config)
+{
+	wp_stacks *pool = aligned_alloc(WP_LINE, round_up(sizeof(*pool), WP_LINE));
+
+	if (pool == NULL)
+		return WP_SYSTEM;
+	*pool = (wp_stacks){.base = NULL};
+	if (!lay_out(pool, config)) {
+		free(pool);
+		errno = EINVAL;
+		return WP_SYSTEM;
+	}
+	pool->max_mappings = config->max_mappings;
+	if (pool->max_mappings == 0)
+		pool->max_mappings = wp__stack_guard_mappings();
+	pool->base = mmap(NULL, pool->bytes, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (pool->base == MAP_FAILED) {
+		free(pool);
+		return WP_SYSTEM;
+	}
+	/* One touch must not become 2 MiB: with huge pages a parked fiber takes 61 to 66 KB, not 4.
+	 * Refused: the system has none. */
+	madvise(pool->base, pool->bytes, MADV_NOHUGEPAGE);
+	pool->guard = wp__stack_guard_best(pool, config->guard);
+	wp__overflow_enter(pool);
+	*made = pool;
+	return WP_OK;
+}
+
+void wp_stacks_free(wp_stacks *pool)
+{
+	wp__overflow_leave(pool);
+	munmap(pool->base, pool->bytes);
+	wp__stack_guard_return(pool->counts.guards[WP_STACK_PROTECTED]);
+	free(pool);
+}
+
+void *wp_stacks_slot(const wp_stacks *pool, uint32_t number)
+{
+	uint64_t top = (number + 1ull) * pool->stack_bytes - pool->control_bytes -
+		       (uint64_t)(number % pool->colours) * WP_STACK_LINE;
+
+	return pool->base + top;
+}
+
+/* Addresses up to this slot and some more become memory. Under the lock. */
+static bool commit(wp_stacks *pool)
+{
+	uint32_t left = pool->max_stacks - pool->committed, more = left < COMMIT ? left : COMMIT;
+
+	if (pool->made < pool->committed)
+		return true;
+	if (mprotect(pool->base + pool->committed * pool->stack_bytes, more * pool->stack_bytes,
+		     PROT_READ | PROT_WRITE) != 0)
+		return false;
+	pool->committed += more;
+	return true;
+}
+
+/* NULL and errno. Under the lock. */
+static wp_stack *make(wp_stacks *pool)
+{
+	char *slot = pool->base + pool->made * pool->stack_bytes;
+	wp_stack *stack;
+
+	if (pool->made == pool->max_stacks) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (!commit(pool))
+		return NULL;
+	stack = wp_stack_of(wp_stacks_slot(pool, pool->made));
+	*stack = (wp_stack){.pool = pool, .low = slot + pool->page, .number = pool->made};
+	stack->guard = wp__stack_guard_set(pool, slot);
+	pool->counts.guards[stack->guard]++;
+	pool->made++;
+	return stack;
+}
+
+/* Under the lock. */
+static wp_stack *pop(wp_stacks *pool)
+{
+	wp_stack **list = pool->used != NULL ? &pool->used : &pool->trimmed, *stack = *list;
+
+	if (stack != NULL) {
+		*list = stack->next;
+		pool->idle--;
+	}
+	return stack;
+}
+
+static void push(wp_stacks *pool, wp_stack *stack)
+{
+	stack->next = pool->used;
+	pool->used = stack;
+	pool->idle++;
+}
+
+wp_stack *wp__stacks_take(wp_stacks *pool, wp_stack_cache *cache)
+{
+	wp_stack *stack, *another;
+
+	wp_lock_acquire(&pool->lock);
+	stack = pop(pool);
+	if (stack == NULL)
+		stack = make(pool);
+	while (cache != NULL && cache->count < BATCH - 1 && (another = pop(pool)) != NULL)
+		cache->stacks[cache->count++] = another;
+	wp_lock_release(&pool->lock);
+	return stack;
+}
+
+/* The warm ones, given last, stay in the cache. */
+void wp__stacks_give(wp_stacks *pool, wp_stack_cache *cache, wp_stack *stack)
+{
+	wp_lock_acquire(&pool->lock);
+	if (cache == NULL)
+		push(pool, stack);
+	for (uint32_t k = 0; cache != NULL && k < BATCH; k++) {
+		push(pool, cache->stacks[k]);
+		cache->stacks[k] = cache->stacks[k + BATCH];
+	}
+	wp_lock_release(&pool->lock);
+	if (cache != NULL) {
+		cache->count = BATCH;
+		cache->stacks[cache->count++] = stack;
+	}
+}
+
+void wp_stack_cache_empty(wp_stacks *pool, wp_stack_cache *cache)
+{
+	wp_lock_acquire(&pool->lock);
+	while (cache->count > 0)
+		push(pool, cache->stacks[--cache->count]);
+	wp_lock_release(&pool->lock);
+}
+
+uint32_t wp_stacks_count(wp_stacks *pool)
+{
+	uint32_t made;
+
+	wp_lock_acquire(&pool->lock);
+	made = pool->made;
+	wp_lock_release(&pool->lock);
+	return made;
+}
+
+/* Bytes of memory in there. */
+static uint64_t resident(const wp_stacks *pool, char *from, const char *to)
+{
+	unsigned char pages[RESIDENT];
+	uint64_t count = 0;
+
+	for (; from < to; from += RESIDENT * pool->page) {
+		uint64_t ask = (uint64_t)(to - from) / pool->page;
+
+		ask = ask < RESIDENT ? ask : RESIDENT;
+		if (mincore(from, ask * pool->page, pages) != 0)
+			return count;
+		for (uint64_t k = 0; k < ask; k++)
+			count += (pages[k] & 1) * pool->page;
+	}
+	return count;
+}
+
+/* Under the lock, so that at no moment a stack is neither idle nor taken. */
+static uint64_t trim_one(wp_stacks *pool)
+{
+	wp_stack *stack = pool->used;
+	char *top = pool->base + (stack->number + 1ull) * pool->stack_bytes - pool->page;
+	uint64_t bytes = resident(pool, stack->low, top);
+
+	if (bytes > 0 && madvise(stack->low, (size_t)(top - stack->low), MADV_DONTNEED) != 0)
+		bytes = 0;
+	pool->used = stack->next;
+	stack->next = pool->trimmed;
+	pool->trimmed = stack;
+	pool->counts.bytes_trimmed += bytes;
+	return bytes;
+}
+
+uint64_t wp_stacks_trim(wp_stacks *pool)
+{
+	uint64_t bytes = 0;
+
+	/* At most as often: others go on giving. */
+	for (uint32_t left = wp_stacks_count(pool); left > 0; left--) {
+		wp_lock_acquire(&pool->lock);
+		if (pool->used == NULL)
+			left = 1;
+		else
+			bytes += trim_one(pool);
+		wp_lock_release(&pool->lock);
+	}
+	return bytes;
+}
+
+wp_stacks_counts wp_stacks_statistics(wp_stacks *pool)
+{
+	wp_stacks_counts counts;
+
+	wp_lock_acquire(&pool->lock);
+	counts = pool->counts;
+	counts.made = pool->made;
+	counts.out = pool->made - pool->idle;
+	counts.bytes_reserved = pool->bytes;
+	counts.bytes_made = pool->made * pool->stack_bytes;
+	wp_lock_release(&pool->lock);
+	return counts;
+}
+
+#endif

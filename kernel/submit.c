@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * submit.c - tasks and virtual threads of a group: started, unparked, pushed home. See group.h. Not
+ * explored, for it asks which carrier calls: stress/home.c has what it calls. */
+#include "error.h"
+#include "group.h"
+#include "worker.h"
+
+#ifndef WP_EXPLORE
+
+/* The home that the calling thread carries, or NULL. [any thread | wait-free] */
+static wp_home *calling(void)
+{
+	wp_worker *self = wp__worker_self();
+
+	return self == NULL ? NULL : &self->home;
+}
+
+/* Told before it is done: afterwards the task may be gone. [any thread] */
+static void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
+{
+	wp_worker *self = wp__worker_self();
+	wp_group *group = home->group;
+
+	if (group->traces == NULL)
+		return;
+	wp__traces_add(group->traces,
+		       self != NULL && self->group == group ? self->index : group->config.carriers,
+		       (wp_trace_event){.begin_ns = wp_clock_ns(),
+					.task = (uintptr_t)task,
+					.name = task->name,
+					.kind = WP_TRACE_SUBMIT,
+					.a = home->index,
+					.b = (uint32_t)wp_home_runnable(&home->home),
+					.c = is_unpark});
+}
+
+int wp__group_start(wp_home *home, wp_task *task)
+{
+	trace_submit((wp_worker *)(void *)home, task, false);
+	return wp_home_start(home, calling(), task);
+}
+
+int wp_group_start(wp_group *group, uint32_t index, wp_task *task)
+{
+	return wp__group_start(&group->workers[index].home, task);
+}
+
+wp_home *wp__group_home(wp_group *group, uint32_t index)
+{
+	return &group->workers[index].home;
+}
+
+uint32_t wp__group_next(wp_group *group)
+{
+	/* [J9] relaxed: atomicity is enough; pairs J9; upholds Group!NoTaskLost: any will do. */
+	return wp_fetch_add_relaxed(&group->next, 1) % group->config.carriers;
+}
+
+void wp_task_unpark(wp_task *task)
+{
+	if (!wp__task_notify(task))
+		return; /* not the caller's: it may be on its way to its home only now */
+	trace_submit((wp_worker *)(void *)task->home, task, true);
+	wp__home_push(calling(), task);
+}
+
+void wp__vthread_push(wp_vthread *thread)
+{
+	trace_submit((wp_worker *)(void *)thread->task.home, &thread->task, true);
+	wp__home_push(calling(), &thread->task);
+}
+
+int wp_group_running(const wp_group *group)
+{
+	wp_worker *self = wp__worker_self();
+
+	return self != NULL && self->group == group ? (int)self->index : -1;
+}
+
+int wp_group_home(const wp_group *group)
+{
+	wp_worker *self = wp__worker_self();
+
+	if (self == NULL || self->group != group || self->runs_for == NULL)
+		return -1;
+	return (int)((wp_worker *)(void *)self->runs_for)->index;
+}
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthread_park.c - what a virtual thread does with itself: park, sleep, yield, pin. See vthreads.h. */
+#include "body.h"
+#include "error.h"
+#include "worker.h"
+
+#ifndef WP_EXPLORE
+
+/* Gives what its next run passes. Let it be the last call, see fiber.h. */
+static int leave(wp_body *body, enum wp_step said)
+{
+	return (int)wp_fiber_switch(&body->fiber, &body->under, said);
+}
+
+bool wp_vthread_clear_interrupt(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	return thread != NULL && wp__vthread_clear_interrupt(thread);
+}
+
+/* With the carrier that runs it; a scheduler's thread is none: then at home. */
+static void arm(wp_body *body, int64_t deadline_ns)
+{
+	wp_worker *self = wp__worker_self();
+	wp_home *home = self != NULL ? &self->home : body->thread.task.home;
+
+	body->is_timed = true;
+	body->armed_for = wp__vthread_number(&body->thread);
+	if (wp_timer_arm(&home->timers, &body->timer, deadline_ns) && self == NULL)
+		wp_timers_nudge(&home->carrier);
+}
+
+int wp__vthread_park_begin(int64_t deadline_ns)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	if (thread == NULL)
+		return WP_FORBIDDEN;
+	if (wp__vthread_take(thread))
+		return wp_vthread_is_interrupted(thread) ? WP_INTERRUPTED : WP_OK;
+	if (wp_vthread_is_interrupted(thread))
+		return WP_INTERRUPTED;
+	if (deadline_ns == WP_FOREVER)
+		return WP_AGAIN;
+	if (deadline_ns <= wp_clock_ns())
+		return WP_TIMEOUT;
+	arm(wp__body_of(thread), deadline_ns);
+	return WP_AGAIN;
+}
+
+/* Its carrier sleeps with it. */
+static void park_mounted(wp_vthread *thread, int64_t deadline_ns)
+{
+	wp__worker_pinned();
+	wp__vthread_park_pinned(thread, deadline_ns);
+}
+
+int wp_vthread_park_until(int64_t deadline_ns)
+{
+	wp_vthread *thread = wp_vthread_current();
+	wp_body *body = wp__body_of(thread);
+	int code;
+
+	if (thread != NULL && (body->pins != 0 || !body->has_stack)) {
+		park_mounted(thread, deadline_ns);
+		return wp__vthread_park_end();
+	}
+	code = wp__vthread_park_begin(deadline_ns);
+	if (code != WP_AGAIN)
+		return code;
+	return leave(body, WP_STEP_PARK);
+}
+
+int wp_vthread_sleep_until(int64_t deadline_ns)
+{
+	wp_vthread *thread = wp_vthread_current();
+	bool had_permit = false;
+	int code;
+
+	while ((code = wp_vthread_park_until(deadline_ns)) == WP_OK)
+		had_permit = true;
+	if (had_permit)
+		wp__vthread_notify(thread); /* it runs: nothing is owed */
+	return code == WP_TIMEOUT ? WP_OK : code;
+}
+
+void wp_vthread_yield(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+	wp_body *body = wp__body_of(thread);
+
+	if (thread != NULL && body->pins == 0 && body->has_stack)
+		leave(body, WP_STEP_YIELD);
+}
+
+void wp_vthread_pin(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	if (thread != NULL)
+		wp__body_of(thread)->pins++;
+}
+
+void wp_vthread_unpin(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	if (thread != NULL && wp__body_of(thread)->pins > 0)
+		wp__body_of(thread)->pins--;
+}
+
+#endif

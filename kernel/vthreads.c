@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthreads.c - see vthreads.h. Not explored, for it switches stacks; stress/vthread.c has the word.
+ */
+#include "vthreads.h"
+
+#include <string.h>
+
+#include "body.h"
+#include "error.h"
+#include "worker.h"
+
+#ifndef WP_EXPLORE
+
+/* A thread goes on in another OS thread: nobody may keep the place of this one's variable. */
+#define OF_THIS_OS_THREAD __attribute__((noinline))
+
+/* Its place in the OS thread's block is fixed: no call finds it. */
+static _Thread_local wp_vthread *current __attribute__((tls_model("initial-exec")));
+
+OF_THIS_OS_THREAD wp_vthread *wp_vthread_current(void)
+{
+	__asm__ __volatile__("" ::: "memory");
+	return current;
+}
+
+static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
+{
+	__asm__ __volatile__("" ::: "memory");
+	current = thread;
+}
+
+/* What the park that has ended says. [its runner] */
+static int why(wp_body *body)
+{
+	if (body->is_timed)
+		wp_timer_cancel(&body->timer);
+	body->is_timed = false;
+	if (wp_vthread_is_interrupted(&body->thread))
+		return WP_INTERRUPTED;
+	return body->thread.was_unparked ? WP_OK : WP_TIMEOUT;
+}
+
+/* The switch comes last, see fiber.h. [an OS thread that is to run it | runs it] */
+static enum wp_step mount(wp_task *task)
+{
+	wp_body *body = (wp_body *)(void *)task;
+
+	wp_fiber_thread(&body->under);
+	current = &body->thread;
+	return (enum wp_step)wp_fiber_switch(&body->under, &body->fiber, (uintptr_t)why(body));
+}
+
+/* One without a stack. [as mount] */
+static enum wp_step call(wp_task *task)
+{
+	wp_body *body = (wp_body *)(void *)task;
+
+	current = &body->thread;
+	return body->step(task);
+}
+
+void wp__vthread_left(wp_vthread *thread)
+{
+	wp_body *body = wp__body_of(thread);
+
+	current = NULL;
+	if (thread->task.is_virtual == WP_VTHREAD_STACK)
+		wp_stack_check(wp_stack_of(body));
+}
+
+/* What runs on a stack. */
+static void begin(void *arg)
+{
+	wp_body *body = arg;
+
+	body->failure = body->run(body->arg);
+	wp__body_forget(body);
+	wp_fiber_leave(&body->fiber, &body->under, WP_STEP_DONE);
+}
+
+/* [the second of runner and maker] */
+static void let_go(wp_body *body)
+{
+	if (wp__vthread_let_go(&body->thread))
+		wp__body_give(body);
+}
+
+/* It is off its home's list. [who ran it] */
+static void ended(wp_task *task)
+{
+	wp_body *body = (wp_body *)(void *)task;
+
+	if (body->has_stack)
+		wp_fiber_fini(&body->fiber);
+	else
+		wp__body_forget(body);
+	wp__vthread_finish(&body->thread);
+	wp_latch_open(&body->done);
+	let_go(body);
+}
+
+static wp_task *due(wp_timer *timer)
+{
+	wp_body *body = (wp_body *)(void *)((char *)timer - offsetof(wp_body, timer));
+
+	return wp__vthread_time_out(&body->thread, body->armed_for) == WP_OWES_PUSH
+		       ? &body->thread.task
+		       : NULL;
+}
+
+/* The calling carrier of that group, or the next in turn. */
+static uint32_t choose(wp_group *group, int carrier)
+{
+	int running;
+
+	if (carrier != WP_VTHREAD_HERE)
+		return (uint32_t)carrier;
+	running = wp_group_running(group);
+	return running >= 0 ? (uint32_t)running : wp__group_next(group);
+}
+
+int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread)
+{
+	wp_body *body = wp__body_take(group, config);
+
+	if (body == NULL)
+		return WP_SYSTEM;
+	wp__vthread_init(&body->thread, config->step != NULL ? call : mount);
+	if (config->step == NULL)
+		body->thread.task.is_virtual = WP_VTHREAD_STACK;
+	body->thread.scheduler = config->scheduler;
+	body->thread.task.ended = ended;
+	body->thread.task.is_pinned = config->is_pinned;
+	body->thread.task.home = wp__group_home(group, choose(group, config->carrier));
+	wp_latch_init(&body->done);
+	wp_timer_init(&body->timer, due);
+	body->group = group;
+	body->run = config->run;
+	body->step = config->step;
+	body->arg = config->arg;
+	body->failure = 0;
+	body->pins = 0;
+	body->is_timed = false;
+	body->is_started = false;
+	body->has_no_locals = config->has_no_locals;
+	body->has_stack = config->step == NULL;
+	body->name[0] = '\0';
+	if (config->name != NULL) {
+		strncpy(body->name, config->name, WP_VTHREAD_NAME - 1);
+		body->name[WP_VTHREAD_NAME - 1] = '\0';
+		body->thread.task.name = body->name;
+	}
+	if (body->has_stack) {
+		wp_stack *stack = wp_stack_of(body);
+
+		wp_fiber_init(&body->fiber, stack->low, wp_stack_bytes(stack), begin, body);
+	}
+	*thread = &body->thread;
+	return WP_OK;
+}
+
+int wp_vthread_start(wp_vthread *thread)
+{
+	wp_body *body = wp__body_of(thread);
+	int code;
+
+	if (body->is_started)
+		return WP_FORBIDDEN;
+	body->is_started = true;
+	code = wp__group_start(thread->task.home, &thread->task);
+	body->is_started = code == WP_OK;
+	return code;
+}
+
+void wp_vthread_free(wp_vthread *thread)
+{
+	wp_body *body = wp__body_of(thread);
+
+	if (!body->is_started) {
+		if (body->has_stack)
+			wp_fiber_fini(&body->fiber);
+		wp__body_give(body);
+	} else {
+		let_go(body);
+	}
+}
+
+int wp_vthread_join(wp_vthread *thread, int64_t deadline_ns, int *failure)
+{
+	wp_body *body = wp__body_of(thread);
+	int code;
+
+	if (thread == wp_vthread_current())
+		return WP_FORBIDDEN;
+	code = wp_latch_wait_until(&body->done, deadline_ns);
+	if (code != WP_OK)
+		return code;
+	if (!wp_vthread_is_done(thread))
+		return WP_CLOSED;
+	*failure = body->failure;
+	return WP_OK;
+}
+
+void wp__vthread_abandon(wp_vthread *thread)
+{
+	wp_latch_open(&wp__body_of(thread)->done);
+}
+
+/* To its home, or its scheduler. While that is given it, the caller is no virtual thread: what it
+ * calls cannot park that one, nor take its permit. [who owes it] */
+void wp__vthread_submit(wp_vthread *thread)
+{
+	wp_vthread *caller = wp_vthread_current();
+
+	wp__vthread_give(thread);
+	set_current(NULL);
+	thread->scheduler->submit(thread->scheduler->arg, thread);
+	set_current(caller);
+}
+
+void wp__vthread_pay(wp_vthread *thread, enum wp_owed owed)
+{
+	if (owed == WP_OWES_PUSH)
+		wp__vthread_push(thread);
+	else if (owed == WP_OWES_WAKE)
+		wp_futex_wake(&thread->task.word, 1);
+}
+
+void wp_vthread_unpark(wp_vthread *thread)
+{
+	wp__vthread_pay(thread, wp__vthread_notify(thread));
+}
+
+void wp_vthread_interrupt(wp_vthread *thread)
+{
+	wp__vthread_pay(thread, wp__vthread_interrupt(thread));
+}
+
+int wp__vthread_park_end(void)
+{
+	return why(wp__body_of(wp_vthread_current()));
+}
+
+int wp_vthread_run(wp_vthread *thread)
+{
+	wp_worker *self = wp__worker_self();
+
+	if (wp_vthread_current() != NULL || !wp__vthread_claim(thread))
+		return WP_FORBIDDEN;
+	wp_home_run(self == NULL ? NULL : &self->home, &thread->task);
+	return WP_OK;
+}
+
+const char *wp_vthread_name(wp_vthread *thread)
+{
+	return thread->task.name;
+}
+
+void *wp_vthread_arg(wp_vthread *thread)
+{
+	return wp__body_of(thread)->arg;
+}
+
+#endif

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a virtual thread is beneath its methods: the kernel's handle, and what a close does to it.
+
+Spec: ``specs/VThread.tla``.  Source: ``_vthreads.c``, ``kernel/vthreads.h``.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+import os
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from wakeproof import _mount
+from wakeproof._ffi import ffi, lib
+from wakeproof._jobs import numbers
+from wakeproof._mount import here
+from wakeproof._signal import Signal
+from wakeproof.carrier import Carrier, checked
+from wakeproof.default import default_group
+from wakeproof.errors import ClosedError, UsageError
+from wakeproof.group import CarrierGroup
+
+if TYPE_CHECKING:
+    from wakeproof._ffi import CVThread
+
+T = TypeVar("T")
+State = Literal["new", "queued", "running", "parked", "pinned", "terminated", "closed"]
+_STATES: dict[int | None, State] = {0: "parked", 1: "queued", 3: "closed", 9: "pinned"}
+_EMPTY = contextvars.Context()
+
+
+def _is_coroutine(fn: Callable[..., object]) -> bool:
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return inspect.iscoroutinefunction(fn)
+    return bool(code.co_flags & inspect.CO_COROUTINE)
+
+
+def _nothing() -> None:
+    """Stand in for the callable of a thread that has ended."""
+
+
+def _place(group: CarrierGroup | Carrier | None) -> tuple[CarrierGroup, int]:
+    if isinstance(group, Carrier):
+        owner = group._owner()
+        if owner is None:
+            raise ClosedError(f"{group!r}: its group is gone")
+        return owner, group.index
+    if group is None:
+        group = here.thread._group if here.thread else default_group()
+    if not isinstance(group, CarrierGroup):
+        raise UsageError(f"group is {group!r}; allowed: a CarrierGroup, a Carrier, or None")
+    return group, lib.WP_VTHREAD_HERE
+
+
+class Handle:
+    """One thread of the kernel, from its making to its end; `VirtualThread` has the rest."""
+
+    __slots__ = (
+        "__weakref__", "_call", "_context", "_coroutine", "_done", "_error", "_greenlet", "_group",
+        "_hub", "_is_closed", "_is_coroutine", "_is_started", "_name", "_native", "_number",
+        "_pins", "_resume", "_runs", "_scopes", "_value",
+    )  # fmt: skip
+    _context: contextvars.Context
+    _greenlet: Any
+    _hub: Any
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        /,
+        *args: Any,
+        name: str | None = None,
+        group: CarrierGroup | Carrier | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._native: CVThread | None = None
+        if not callable(fn):
+            raise UsageError(f"fn is {fn!r}; allowed: what can be called")
+        self._name = checked(name)
+        of, home = _place(group)
+        of._check_process()
+        self._group: CarrierGroup | None = of
+        self._number = next(numbers)
+        self._is_coroutine = _is_coroutine(fn)
+        self._call: Callable[[], Any] = partial(fn, *args, **kwargs) if args or kwargs else fn
+        first = _mount.first_of_coroutine if self._is_coroutine else _mount.first_of_call
+        self._resume: Callable[[Any], int] = first
+        self._coroutine: Coroutine[Any, None, Any] | None = None
+        self._done = Signal()
+        self._is_started = self._is_closed = self._runs = False
+        self._pins = 0
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._scopes: list[object] = []
+        is_named = name is not None or of._trace_events != 0
+        text = self.name.encode(errors="replace") if is_named else ffi.NULL
+        made = lib.wp__vthread_new(of._native, self._number, text, home, not self._is_coroutine)
+        if not made:
+            raise MemoryError(f"{self.name}: no memory")
+        self._native = made
+
+    def __del__(self, _free: Any = lib.wp_vthread_free, _getpid: Any = os.getpid) -> None:
+        if self._native and self._group and self._group._life[0] and self._group._pid == _getpid():
+            _free(self._native)
+
+    def __repr__(self) -> str:
+        return f"<VirtualThread {self.name} {self.state}>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name if self._name is not None else f"virtual-{self._number}"
+
+    @property
+    def state(self) -> State:
+        """What it does now; "closed": its group was closed before it had ended."""
+        if self._done.is_set:
+            return "closed" if self._is_closed else "terminated"
+        if not self._is_started:
+            return "new"
+        state = self._tell(lib.wp__vthread_state)
+        return "running" if self._runs and state == 1 else _STATES.get(state, "terminated")
+
+    def _check_process(self) -> None:
+        group = self._group
+        if group is not None:
+            group._check_process()
+
+    def _tell(self, what: Callable[..., T], *args: int) -> T | None:
+        """Call the kernel, unless a close has handed it back; the group lives meanwhile."""
+        group, native = self._group, self._native
+        return None if group is None or native is None else what(native, *args)
+
+    def _told(self) -> Literal["parked", "queued", "running"]:
+        state = self.state
+        return state if state in ("parked", "queued") else "running"
+
+    def _let_go(self) -> None:
+        """Drop what it ran with: it runs no more."""
+        self._call, self._coroutine, self._greenlet, self._hub = _nothing, None, None, None
+        self._context = _EMPTY
+
+    def _hand_back(self) -> None:
+        """Its group was closed before it had ended.
+
+        What is on its greenlet's stack stays for ever, for the OS thread of that is gone; not so
+        the group.
+        """
+        self._is_closed = True
+        _mount.forget(self)
+        self._native = None
+        self._group = None

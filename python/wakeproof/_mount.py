@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a carrier does with a Python virtual thread: one step of it, on the carrier's own stack.
+
+A callable runs in a greenlet, which belongs to the OS thread that ran it first: such a thread is
+pinned to its home.  A coroutine has no stack, and goes on wherever its next step is.
+
+Spec: ``specs/VThread.tla``.  Source: ``_vthreads.c``, ``kernel/vthreads.h``.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from greenlet import getcurrent, greenlet
+
+from wakeproof._ffi import ffi, lib
+from wakeproof._jobs import _in_parent, threads
+from wakeproof.errors import WrongThreadError
+
+if TYPE_CHECKING:
+    from wakeproof._handle import Handle
+    from wakeproof.vthread import VirtualThread
+
+DONE, YIELD, PARK = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK
+_AGAIN = lib.WP_AGAIN
+
+
+class _Here(threading.local):
+    """What this OS thread runs."""
+
+    thread: VirtualThread | None = None
+
+
+here = _Here()
+
+
+def _step(number: int) -> int:
+    """Run one step of that thread: the kernel calls this on a carrier."""
+    thread = threads[number]
+    here.thread, thread._runs = thread, True
+    try:
+        said = thread._resume(thread)
+    except BaseException as error:  # no memory for a greenlet; what it runs raises nothing
+        thread._error = error
+        said = DONE
+    finally:
+        here.thread, thread._runs = None, False
+    if said == DONE:
+        forget(thread)
+    return said
+
+
+STEP = ffi.callback("int(uint64_t)", _step)
+lib.wp__vthread_steps(STEP)
+
+
+def forget(thread: Handle) -> None:
+    """Let go of what it ran with, and tell joiners: it has ended, or was handed back."""
+    threads.pop(thread._number, None)
+    thread._let_go()
+    thread._done.set()
+
+
+def first_of_call(thread: VirtualThread) -> int:
+    """Begin a callable, in a greenlet of its own."""
+    body = greenlet(_body)
+    body.gr_context = thread._context
+    thread._hub, thread._greenlet, thread._resume = getcurrent(), body, _next_of_call
+    said: int = body.switch(thread)
+    return said
+
+
+def _next_of_call(thread: VirtualThread) -> int:
+    said: int = thread._greenlet.switch()
+    return said
+
+
+def _body(thread: VirtualThread) -> int:
+    try:
+        thread._value = _in_parent(thread._call)
+    except BaseException as error:
+        _failed(thread, error)
+    return DONE
+
+
+def first_of_coroutine(thread: VirtualThread) -> int:
+    """Begin a coroutine function."""
+    try:
+        thread._coroutine = thread._context.run(thread._call)
+    except BaseException as error:
+        _failed(thread, error)
+        return DONE
+    thread._resume = _next_of_coroutine
+    return _next_of_coroutine(thread)
+
+
+def _next_of_coroutine(thread: VirtualThread) -> int:
+    try:
+        return _in_parent(thread._context.run, _send, thread)
+    except BaseException as error:
+        _failed(thread, error)
+        return DONE
+
+
+def _send(thread: VirtualThread) -> int:
+    coroutine = thread._coroutine
+    assert coroutine is not None
+    try:
+        said = coroutine.send(None)
+        while said not in (YIELD, PARK):
+            what = f"{thread.name}: awaits {said!r}; allowed: what wakeproof.coroutine has"
+            said = coroutine.throw(TypeError(what))
+    except StopIteration as stop:
+        thread._value = stop.value
+        return DONE
+    return int(said)
+
+
+def _failed(thread: VirtualThread, error: BaseException) -> None:
+    error.add_note(f"in virtual thread {thread.name!r}")
+    thread._error = error
+
+
+def leave(thread: VirtualThread, said: int) -> None:
+    """Switch to the carrier, whose step says that, until the next step.
+
+    The caller may be a greenlet that the callable has made: that one goes on.
+    """
+    thread._greenlet = getcurrent()
+    thread._hub.switch(said)
+
+
+def park(thread: VirtualThread, deadline_ns: int) -> int:
+    """Park the caller: WP_OK, WP_TIMEOUT or WP_INTERRUPTED.  Blocks its carrier if it is pinned."""
+    if thread._pins or thread._is_coroutine:
+        return lib.wp_vthread_park_until(deadline_ns)
+    code = lib.wp__vthread_park_begin(deadline_ns)
+    if code == _AGAIN:
+        leave(thread, PARK)
+        code = lib.wp__vthread_park_end()
+    return code
+
+
+def caller(what: str) -> VirtualThread:
+    """Return the calling virtual thread.
+
+    Raises:
+        WrongThreadError: the caller is none.
+    """
+    thread = here.thread
+    if thread is None:
+        raise WrongThreadError(f"{what}: the caller is no virtual thread")
+    return thread
+
+
+def _forget_here() -> None:
+    here.thread = None  # a forked child has the stack, but no carrier to go back to
+
+
+os.register_at_fork(after_in_child=_forget_here)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * _vthreads.c - virtual threads whose step is a Python callable; see _binding.h. */
+#include "_binding.h"
+
+#include "vthreads.h"
+#include "worker.h"
+
+/* Written at import, before there is a thread. */
+static int (*step_of)(uint64_t number);
+
+void wp__vthread_steps(int (*step)(uint64_t number))
+{
+	step_of = step;
+}
+
+static enum wp_step call(wp_task *task)
+{
+	return (enum wp_step)step_of(wp__vthread_id((wp_vthread *)(void *)task));
+}
+
+wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, int carrier,
+			    bool is_pinned)
+{
+	wp_vthread_config config = {.name = name, .step = call, .arg = (void *)(uintptr_t)number,
+				    .carrier = carrier, .is_pinned = is_pinned};
+	wp_vthread *thread = NULL;
+
+	return wp_vthread_new(group, &config, &thread) == WP_OK ? thread : NULL;
+}
+
+uint64_t wp__vthread_id(wp_vthread *thread)
+{
+	return (uintptr_t)wp_vthread_arg(thread);
+}
+
+int wp__vthread_home(wp_vthread *thread)
+{
+	return (int)((wp_worker *)(void *)thread->task.home)->index;
+}
+
+int wp__vthread_state(wp_vthread *thread)
+{
+	uint32_t word = wp__vthread_look(thread);
+	uint32_t state = word & WP_VTHREAD_STATE;
+
+	return (int)(state == WP_TASK_PARKED && word & WP_VTHREAD_ENDS ? WP_TASK_BUSY : state);
+}
+
+int64_t wp__vthread_park_number(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	return thread == NULL ? -1 : (int64_t)wp__vthread_number(thread);
+}
+
+void wp__vthread_unpark_if(wp_vthread *thread, uint32_t number)
+{
+	wp__vthread_pay(thread, wp__vthread_notify_park(thread, number));
+}

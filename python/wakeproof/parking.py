@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a virtual thread does with itself: `park`, `sleep`, `yield_now`; `pinned` sections.
+
+For callables.  In a coroutine function, await those of `wakeproof.coroutine`: these block its
+carrier, and are counted as pinned.
+
+Spec: ``specs/VThread.tla``.  Source: ``kernel/vthreads.h``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from wakeproof import _mount
+from wakeproof._deadline import deadline_ns
+from wakeproof._ffi import lib
+from wakeproof._mount import here
+from wakeproof._signal import interrupted as _interrupted
+
+if TYPE_CHECKING:
+    from wakeproof.vthread import VirtualThread
+
+
+def current() -> VirtualThread | None:
+    """Return the calling virtual thread, also in a greenlet of its own; None: it is none."""
+    return here.thread
+
+
+def park(timeout_s: float | None = None) -> bool:
+    """Take the caller's permit, or leave the carrier until it comes; False: the time ran out.
+
+    A permit may have been given long ago: look at what you wait for, and park again.
+
+    Raises:
+        WrongThreadError: the caller is no virtual thread; OS threads have `Parker`.
+        UsageError: `timeout_s` is negative or not a number.
+        ThreadInterruptedError: it was interrupted; its permit may be taken.
+    """
+    thread = _mount.caller("park")
+    code = _mount.park(thread, deadline_ns(timeout_s))
+    if code == lib.WP_INTERRUPTED:
+        raise _interrupted(thread)
+    return code == lib.WP_OK
+
+
+def sleep(seconds: float) -> None:
+    """Leave the carrier for so long; takes no permit.  An OS thread blocks, as in `time.sleep`.
+
+    Raises:
+        UsageError: `seconds` is negative or not a number.
+        ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+    """
+    deadline = deadline_ns(seconds)
+    thread = here.thread
+    if thread is None:
+        time.sleep(seconds)
+        return
+    had_permit = False
+    while (code := _mount.park(thread, deadline)) == lib.WP_OK:
+        had_permit = True
+    if had_permit:
+        thread._tell(lib.wp_vthread_unpark)
+    if code == lib.WP_INTERRUPTED:
+        raise _interrupted(thread)
+
+
+def yield_now() -> None:
+    """Let run what is queued on the carrier; in a `pinned` section, nothing.
+
+    In an OS thread, let another one run.
+    """
+    thread = here.thread
+    if thread is None:
+        time.sleep(0)
+    elif not thread._pins and not thread._is_coroutine:
+        _mount.leave(thread, _mount.YIELD)
+
+
+def interrupted() -> bool:
+    """Clear the caller's flag; True: it was set.  An OS thread has none."""
+    return here.thread is not None and lib.wp_vthread_clear_interrupt()
+
+
+@contextmanager
+def pinned() -> Iterator[None]:
+    """Stay on the carrier: a park inside blocks it, and is counted.  Sections nest.
+
+    In an OS thread, nothing.
+    """
+    thread = here.thread
+    if thread is None:
+        yield
+        return
+    thread._pins += 1
+    try:
+        yield
+    finally:
+        thread._pins -= 1

@@ -1,0 +1,186 @@
+---------------------------- MODULE VThreadCore -----------------------------
+(***************************************************************************)
+(* The word of a virtual thread, and what its carriers do with it: from a  *)
+(* queue onto a carrier, and off it by a park, a yield or its end.         *)
+(* Code       kernel/vthread.h, the left column; VThread.tla has the right *)
+(*            one, and the claims.                                         *)
+(***************************************************************************)
+EXTENDS Naturals, FiniteSets
+
+CONSTANTS
+  Carriers,   \* they run the thread
+  Unparkers,  \* threads that unpark it
+  Unparks,    \* how many times each
+  Parks,      \* how many parks the thread begins at the most
+  Yields,     \* how many times it yields at the most
+  Twin        \* "none", or the one defect of this model
+
+ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Parks, Yields} \subseteq Nat
+
+VARIABLES
+  state,       \* task.word: "PARKED", "BUSY" (queued or run), "PINNED", "DONE", "CANCELLED"
+  permit,      \* its bits: who has ended the park that is next, or now: "unpark", "timer"
+  number,      \* of the park that is next, or now
+  interrupted, \* the thread's flag
+  cells,       \* published cells of the thread, in any queue: 0, 1; more is the bug
+  timer,       \* the park that it is armed for; 0: it is not
+  asleep,      \* the carrier of the pinned thread sleeps at the word
+  pc,          \* thread -> what it does next
+  left,        \* what is still to come of unparks, parks, yields
+  told,        \* ghost: it was unparked, and no park has returned since
+  due,         \* ghost: the park that the timer gave the permit for; 0: none
+  writes,      \* ghost: threads that wrote something for the next run: the last runner, unparkers
+  carried      \* ghost: whose writes come with the "word" (release sequence), with the "cell"
+vars == <<state, permit, number, interrupted, cells, timer, asleep, pc, left, told, due, writes,
+          carried>>
+
+Interrupter == "interrupter"
+Timer == "timer"          \* the carrier whose timers have the thread's
+Canceller == "canceller"
+Joiner == "joiner"
+Others == Unparkers \cup {Interrupter, Timer}
+Threads == Carriers \cup Others \cup {Canceller, Joiner}
+Numbers == 0 .. Parks + Unparks * Cardinality(Unparkers) + 2
+
+TypeOK ==
+  /\ state \in {"PARKED", "BUSY", "PINNED", "DONE", "CANCELLED"}
+  /\ permit \subseteq {"unpark", "timer"}
+  /\ number \in Numbers /\ {timer, due} \subseteq Numbers \cup {0}
+  /\ {interrupted, asleep, told} \subseteq BOOLEAN /\ cells \in 0 .. 3
+  /\ pc \in [Threads -> {"idle", "begin", "cancel", "run", "look", "park", "store", "leaves",
+                         "refused", "pinned", "end", "push", "publish", "wake", "due", "notify",
+                         "latch", "late", "done"}]
+  /\ left \in [Unparkers \cup {"parks", "yields"} -> Nat]
+  /\ writes \subseteq Threads /\ carried \in [{"word", "cell"} -> SUBSET Threads]
+
+Init ==                       \* [V17] started: somebody has pushed it
+  /\ state = "BUSY" /\ permit = {} /\ number = 1 /\ interrupted = FALSE
+  /\ cells = 1 /\ timer = 0 /\ asleep = FALSE
+  /\ pc = [t \in Threads |-> "idle"]
+  /\ left = [x \in Unparkers \cup {"parks", "yields"} |->
+               CASE x = "parks" -> Parks [] x = "yields" -> Yields [] OTHER -> Unparks]
+  /\ told = FALSE /\ due = 0
+  /\ writes = {} /\ carried = [at \in {"word", "cell"} |-> {}]
+
+word == <<state, permit, number>>
+ghosts == <<told, due, writes, carried>>
+Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+Looks == UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
+\* A read-modify-write with release adds to what the word carries; without, it goes on carrying.
+Carry(t, twin) == carried' = [carried EXCEPT !["word"] = IF Twin = twin THEN @ ELSE @ \cup {t}]
+
+(* Pushing it to its home, in two steps. *)
+Reserve(t) ==                 \* [Q2]; with a scheduler of its own: [V14]
+  /\ pc[t] = "push"
+  /\ Goto(t, "publish")
+  /\ Looks
+Publish(t) ==                 \* [Q3]
+  /\ pc[t] = "publish"
+  /\ cells' = cells + 1
+  /\ carried' = [carried EXCEPT !["cell"] = {t}]
+  /\ Goto(t, "idle")
+  /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, writes>>
+
+(* The end of a park: BUSY, the permit is taken, the number changes. *)
+SaysTimeout == "timer" \in permit /\ (Twin = "timer_swallows" \/ "unpark" \notin permit)
+Return(c, twin) ==
+  /\ state' = "BUSY" /\ permit' = {} /\ number' = number + 1
+  /\ told' = (told /\ SaysTimeout) /\ due' = 0
+  /\ writes' = (IF Twin = twin THEN writes ELSE writes \ carried["word"]) \ {c}
+
+(* A carrier: takes the thread, and runs it until it leaves. *)
+Pop(c) ==                     \* [Q4]..[Q8]; with a scheduler of its own: [V15]
+  /\ pc[c] = "idle" /\ cells > 0
+  /\ cells' = cells - 1
+  /\ writes' = writes \ carried["cell"]
+  /\ Goto(c, "begin")
+  /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, carried>>
+Begin(c) ==                   \* [V10] [V2] wp__vthread_begin
+  /\ pc[c] = "begin"
+  /\ CASE state = "PARKED" -> Return(c, "begin_relaxed")
+       [] state # "PARKED" /\ Twin = "yield_takes" ->
+            /\ state' = "BUSY" /\ permit' = {} /\ number' = number + 1
+            /\ UNCHANGED <<told, due, writes>>
+       [] OTHER -> writes' = writes \ {c} /\ UNCHANGED <<word, told, due>>
+  /\ Goto(c, IF timer # 0 THEN "cancel" ELSE "run")
+  /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
+CancelTimer(c) ==             \* under the timers' lock: before it, or after it has fired
+  /\ pc[c] = "cancel" /\ pc[Timer] # "due"
+  /\ timer' = 0
+  /\ Goto(c, "run")
+  /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
+Look(c) ==                    \* [V10] [V13] it parks: is there a permit, was it interrupted?
+  /\ pc[c] = "run" /\ left["parks"] > 0
+  /\ left' = [left EXCEPT !["parks"] = @ - 1]
+  /\ Goto(c, CASE permit # {} -> "end" [] permit = {} /\ interrupted -> "run"
+                 [] OTHER -> "look")
+  /\ UNCHANGED <<word, interrupted, cells, timer, asleep, ghosts>>
+Arm(c) ==                     \* [V10] a timed park
+  /\ pc[c] = "look"
+  /\ timer' = number
+  /\ Goto(c, "park")
+  /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
+Park(c) ==                    \* [V10] [V3] wp__vthread_park: refused if the permit is there
+  /\ pc[c] \in {"look", "park"}
+  /\ writes' = writes \cup {c}
+  /\ IF permit # {} /\ Twin # "park_unchecked"
+     THEN Goto(c, "refused") /\ UNCHANGED <<state, carried>>
+     ELSE IF Twin = "park_split" THEN Goto(c, "store") /\ UNCHANGED <<state, carried>>
+     ELSE /\ state' = "PARKED" /\ Carry(c, "park_relaxed")
+          /\ Goto(c, IF Twin = "park_mounted" THEN "leaves" ELSE "idle")
+  /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, told, due>>
+Store(c) ==                   \* twin park_split: a load and a store
+  /\ pc[c] = "store"
+  /\ state' = "PARKED" /\ permit' = {}
+  /\ Goto(c, "idle")
+  /\ UNCHANGED <<number, interrupted, cells, timer, asleep, left, ghosts>>
+Leaves(c) ==                  \* twin park_mounted: PARKED while it is still on its stack
+  /\ pc[c] = "leaves"
+  /\ Goto(c, "idle")
+  /\ Looks
+Refused(c) ==                 \* [V4] takes the permit; goes to the end of the queue
+  /\ pc[c] = "refused"
+  /\ Return(c, "begin_relaxed")
+  /\ Goto(c, "push")
+  /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
+Yield(c) ==                   \* no step of the word: it stays BUSY, with its permit
+  /\ pc[c] = "run" /\ left["yields"] > 0
+  /\ left' = [left EXCEPT !["yields"] = @ - 1]
+  /\ writes' = writes \cup {c}
+  /\ Goto(c, "push")
+  /\ UNCHANGED <<word, interrupted, cells, timer, asleep, told, due, carried>>
+Pin(c) ==                     \* [V10] [V6] it parks where it cannot leave its carrier
+  /\ pc[c] = "look"
+  /\ state' = IF permit # {} THEN state ELSE "PINNED"
+  /\ Goto(c, IF permit # {} THEN "end" ELSE "pinned")
+  /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
+Sleep(c) ==                   \* [V10] the futex looks and sleeps in one step
+  /\ pc[c] = "pinned" /\ ~asleep
+  /\ asleep' = (permit = {})
+  /\ Goto(c, IF permit # {} THEN "end" ELSE "pinned")
+  /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
+TimesOut(c) ==                \* the sleep's own deadline
+  /\ pc[c] = "pinned" /\ asleep
+  /\ asleep' = FALSE
+  /\ Goto(c, "end")
+  /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
+End(c) ==                     \* [V4] [V11] the end of a park that did not leave the carrier
+  /\ pc[c] = "end"
+  /\ Return(c, "begin_relaxed")
+  /\ Goto(c, "run")
+  /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
+Done(c) ==                    \* [V7] wp__vthread_finish
+  /\ pc[c] = "run"
+  /\ state' = IF Twin = "latch_first" THEN state ELSE "DONE"
+  /\ Goto(c, "latch")
+  /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
+Latch(c) ==                   \* [V16] whoever joins goes on; then it lets go of the memory
+  /\ pc[c] = "latch"
+  /\ pc' = [pc EXCEPT ![c] = IF Twin = "latch_first" THEN "late" ELSE "idle", ![Joiner] = "done"]
+  /\ Looks
+Late(c) ==                    \* twin latch_first
+  /\ pc[c] = "late"
+  /\ state' = "DONE"
+  /\ Goto(c, "idle")
+  /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
+=============================================================================

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * channel.c - items arrive once and in order; none goes with a receiver that leaves.
+ *
+ *   sender                      receiver                result of `channel`: the items, in order
+ *   send 1                      receive
+ *   send 2                      receive
+ *
+ * Why it works  What an item points to is plain, so it must be handed over. All really sleep.
+ * Spec          specs/Channel.tla. */
+#include "channel.h"
+#include "stress.h"
+#include "virtual.h"
+
+struct state {
+	wp_channel channel;
+	struct virtual virtual;
+	wp_waiter waiters[3];
+	void *slots[1];
+	uint32_t items[2]; /* plain: handed over */
+};
+
+static void init_with(struct state *state, uint32_t capacity)
+{
+	wp_channel_init(&state->channel, state->slots, capacity);
+	virtual_init(&state->virtual);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
+	wp__waiter_init(&state->waiters[2], NULL, NULL);
+}
+
+static void init(void *at)
+{
+	init_with(at, 1);
+}
+
+static void init_rendezvous(void *at)
+{
+	init_with(at, 0);
+}
+
+static int send(struct state *state, uint32_t which, int64_t deadline_ns)
+{
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	state->items[which] = which + 1;
+	return wp__channel_send(&state->channel, &state->items[which], &state->waiters[0],
+				deadline_ns);
+}
+
+static void sender(void *at, stress_result *result)
+{
+	(void)result;
+	send(at, 0, WP_FOREVER);
+	send(at, 1, WP_FOREVER);
+}
+
+/* -1: closed. */
+static int64_t receive(struct state *state)
+{
+	wp_waiter *waiter = &state->waiters[1];
+	void *item;
+	int rc;
+
+	wp__waiter_init(waiter, &state->virtual.thread, virtual_push);
+	rc = wp__channel_begin_receive(&state->channel, &item, waiter);
+	if (rc == WP_AGAIN) {
+		do
+			virtual_park(&state->virtual);
+		while (!wp__waiter_check(&state->channel.lock, waiter));
+		rc = waiter->result;
+		item = waiter->value;
+	}
+	return rc == WP_CLOSED ? -1 : (int64_t)(*(uint32_t *)item);
+}
+
+static void receiver(void *at, stress_result *result)
+{
+	result->r[0] = receive(at);
+	result->r[1] = receive(at);
+}
+
+STRESS_TEST(channel, .claim = "All items arrive, in order.", .upholds = "Channel!Fifo",
+	.state_size = sizeof(struct state), .init = init, .actors = {sender, receiver},
+	.results = 2, .blocking = 1, .outcomes = {
+		{"1,2", ACCEPTABLE, "both, in order"},
+		{"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
+		{"asleep", FORBIDDEN, "an item, or a free slot, and somebody sleeps"},
+	});
+
+STRESS_TEST(channel_rendezvous, .claim = "Without slots items go from hand to hand.",
+	.upholds = "Channel!Fifo", .state_size = sizeof(struct state), .init = init_rendezvous,
+	.actors = {sender, receiver}, .results = 2, .blocking = 1, .outcomes = {
+		{"1,2", ACCEPTABLE, "both, in order"},
+		{"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
+		{"asleep", FORBIDDEN, "both are there, and somebody sleeps"},
+	});
+
+/* The slot is taken, and a sender in line. Result: "received; items in slots" at the end. */
+static void init_full(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	state->items[0] = 1;
+	state->items[1] = 2;
+	wp_channel_try_send(&state->channel, &state->items[0]);
+	wp__channel_begin_send(&state->channel, &state->items[1], &state->waiters[0]);
+}
+
+static void sender_waits(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__waiter_wait(&state->channel.lock, &state->waiters[0], WP_FOREVER);
+}
+
+static void receive_one(void *at, stress_result *result)
+{
+	result->r[0] = receive(at);
+}
+
+static void count_items(void *at, stress_result *result)
+{
+	result->r[1] = wp_channel_count(&((struct state *)at)->channel);
+}
+
+STRESS_TEST(channel_slot, .claim = "A slot that comes free goes to the first sender in line.",
+	.upholds = "Channel!NobodyWaitsForNothing", .state_size = sizeof(struct state),
+	.init = init_full, .actors = {sender_waits, receive_one}, .arbiter = count_items,
+	.results = 2, .blocking = 1, .outcomes = {
+		{"1,1", ACCEPTABLE, "its item is in the slot"},
+		{"*,*", FORBIDDEN, "lost, doubled, or in disorder"},
+		{"asleep", FORBIDDEN, "a slot is free, and the sender sleeps"},
+	});
+
+STRESS_TWIN(channel_senders_forgotten, .of = "channel_slot",
+	.defect = "a receive that frees a slot does not serve the sender in line",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+STRESS_TWIN(channel_sender_first, .of = "channel_slot",
+	.defect = "a receive takes the item of a sender in line before what is in the slots",
+	.shows = "2,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A receiver's time runs out while an item comes. Result: "sent less received". */
+static void trier(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	state->items[0] = 1;
+	result->r[0] = wp_channel_try_send(&state->channel, &state->items[0]) == WP_OK;
+}
+
+static void hasty(void *at, stress_result *result)
+{
+	struct state *state = at;
+	void *item;
+
+	if (wp__channel_receive(&state->channel, &item, &state->waiters[2], 1) == WP_OK)
+		result->r[0] = -(int64_t)(*(uint32_t *)item);
+}
+
+STRESS_TEST(channel_late, .claim = "An item is not given to a receiver that has left.",
+	.upholds = "Channel!NothingLost", .state_size = sizeof(struct state),
+	.init = init_rendezvous, .actors = {trier, hasty}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "sent and received, or neither"},
+		{"*", FORBIDDEN, "sent to nobody"},
+	});
+
+STRESS_TWIN(waitq_grant_ignored, .of = "channel_late",
+	.defect = "a waiter that is too late does not ask whether it was taken off the line",
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Both wait. Result: "told that it is closed" by both. */
+static void closer(void *at, stress_result *result)
+{
+	(void)result;
+	wp_channel_close(&((struct state *)at)->channel);
+}
+
+static void receiver_closed(void *at, stress_result *result)
+{
+	result->r[0] = receive(at) == -1;
+}
+
+static void receiver_os(void *at, stress_result *result)
+{
+	struct state *state = at;
+	void *item;
+
+	result->r[1] = wp__channel_receive(&state->channel, &item, &state->waiters[2],
+					   WP_FOREVER) == WP_CLOSED;
+}
+
+STRESS_TEST(channel_close, .claim = "A close wakes all who wait.",
+	.upholds = "Channel!NobodyWaitsForNothing", .state_size = sizeof(struct state),
+	.init = init, .actors = {closer, receiver_closed, receiver_os}, .results = 2,
+	.blocking = 1, .outcomes = {
+		{"1,1", ACCEPTABLE, "both are told"},
+		{"*,*", FORBIDDEN, "an item that nobody sent"},
+		{"asleep", FORBIDDEN, "closed, and somebody sleeps"},
+	});
+
+STRESS_TWIN(channel_close_forgets, .of = "channel_close",
+	.defect = "a close wakes no receiver", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * condition.c - who waits for a change is told of it, and holds the mutex when it looks.
+ *
+ *   waiter                      changer                 result of `condition`: "change seen"
+ *   lock                        lock
+ *   while it is not: wait       change
+ *   unlock                      unlock; signal
+ *
+ * Why it works  The state is plain, under the mutex. All really sleep.
+ * Spec          specs/Condition.tla. */
+#include "condition.h"
+#include "stress.h"
+#include "virtual.h"
+
+struct state {
+	wp_mutex mutex;
+	wp_condition condition;
+	struct virtual virtual;
+	wp_waiter waiters[2], locker;
+	uint32_t change; /* plain: under the mutex */
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_mutex_init(&state->mutex);
+	wp_condition_init(&state->condition);
+	virtual_init(&state->virtual);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
+	wp__waiter_init(&state->locker, NULL, NULL);
+}
+
+static void os_thread(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__mutex_lock(&state->mutex, &state->waiters[0], WP_FOREVER);
+	if (!state->change) {
+		wp__waiter_init(&state->waiters[0], NULL, NULL);
+		wp__condition_wait(&state->condition, &state->mutex, &state->waiters[0],
+				   WP_FOREVER);
+	}
+	result->r[0] = state->change;
+	wp_mutex_unlock(&state->mutex);
+}
+
+static void changer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__mutex_lock(&state->mutex, &state->locker, WP_FOREVER);
+	state->change = 1;
+	wp_mutex_unlock(&state->mutex);
+	wp_condition_signal(&state->condition);
+}
+
+STRESS_TEST(condition, .claim = "A signal wakes who waited before it, with the change.",
+	.upholds = "Condition!NoLostSignal", .state_size = sizeof(struct state), .init = init,
+	.actors = {os_thread, changer}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it sees the change"},
+		{"0", FORBIDDEN, "signalled, without the change"},
+		{"asleep", FORBIDDEN, "changed and signalled, and it sleeps"},
+	});
+
+STRESS_TWIN(condition_unlocks_first, .of = "condition",
+	.defect = "a waiter frees the mutex before it gets in line", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Both are in line, and all are told. Result: "change seen" by both. */
+static void init_waiting(void *at)
+{
+	struct state *state = at;
+
+	init(state);
+	for (int i = 0; i < 2; i++) {
+		wp_mutex_try_lock(&state->mutex);
+		wp__condition_begin(&state->condition, &state->mutex, &state->waiters[i]);
+	}
+	wp_mutex_try_lock(&state->mutex);
+}
+
+static void os_wakes(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	do
+		wp__waiter_park(&state->waiters[0], WP_FOREVER);
+	while (!wp__condition_check(&state->condition, &state->mutex, &state->waiters[0]));
+	result->r[0] = state->change;
+	wp_mutex_unlock(&state->mutex);
+}
+
+static void virtual_wakes(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	do
+		virtual_park(&state->virtual);
+	while (!wp__condition_check(&state->condition, &state->mutex, &state->waiters[1]));
+	result->r[1] = state->change;
+	wp_mutex_unlock(&state->mutex);
+}
+
+/* It holds the mutex. */
+static void announcer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	state->change = 1;
+	wp_condition_broadcast(&state->condition);
+	wp_mutex_unlock(&state->mutex);
+}
+
+STRESS_TEST(condition_all, .claim = "A broadcast wakes all who waited before it, one after the other.",
+	.upholds = "Condition!NoLostSignal", .state_size = sizeof(struct state),
+	.init = init_waiting, .actors = {os_wakes, virtual_wakes, announcer}, .results = 2,
+	.blocking = 1, .outcomes = {
+		{"1,1", ACCEPTABLE, "both see the change"},
+		{"*,*", FORBIDDEN, "signalled, without the change"},
+		{"asleep", FORBIDDEN, "somebody sleeps on"},
+	});
+
+STRESS_TWIN(condition_wakes_one, .of = "condition_all", .defect = "a broadcast is a signal",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The first leaves while one signal comes. Result: "signals taken; who left has the mutex, too". */
+static void init_free(void *at)
+{
+	init_waiting(at);
+	wp_mutex_unlock(&((struct state *)at)->mutex);
+}
+
+static void hasty(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_waiter *waiter = &state->waiters[0];
+
+	if (!wp__condition_cancel(&state->condition, waiter)) {
+		while (!wp__mutex_check(&state->mutex, waiter))
+			wp__waiter_park(waiter, WP_FOREVER);
+		result->r[0] = 1;
+		wp_mutex_unlock(&state->mutex);
+	}
+}
+
+static void signaller(void *at, stress_result *result)
+{
+	(void)result;
+	wp_condition_signal(&((struct state *)at)->condition);
+}
+
+/* The second, if it was told, has the mutex. */
+static void count_signals(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] += wp__waiter_is_granted(&state->waiters[1]);
+}
+
+STRESS_TEST(condition_late, .claim = "A signal that meets a waiter's timeout goes to one of two.",
+	.upholds = "Condition!SignalsNotSwallowed", .state_size = sizeof(struct state),
+	.init = init_free, .actors = {hasty, signaller}, .arbiter = count_signals, .results = 1,
+	.blocking = 1, .outcomes = {
+		{"1", ACCEPTABLE, "the first took it, or the second"},
+		{"*", FORBIDDEN, "swallowed by a waiter that says it was late, or taken twice"},
+	});
+
+STRESS_TWIN(condition_swallows, .of = "condition_late",
+	.defect = "who was signalled as its time ran out says that it was late", .shows = "0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * mutex.c - one holder at a time; nobody sleeps beside a free mutex, or is passed for ever.
+ *
+ *   OS thread        virtual thread     OS thread         result of `mutex`: "holds"
+ *   lock             lock               (in mutex_three)
+ *   holds++          holds++
+ *   unlock           unlock
+ *
+ * Why it works  The count is plain, so two holders are a race. All really sleep.
+ * Spec          specs/Mutex.tla. */
+#include "mutex.h"
+#include "stress.h"
+#include "virtual.h"
+
+struct state {
+	wp_mutex mutex;
+	struct virtual virtual;
+	wp_waiter waiters[3];
+	uint32_t holds; /* plain: under the mutex */
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_mutex_init(&state->mutex);
+	virtual_init(&state->virtual);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
+	wp__waiter_init(&state->waiters[2], NULL, NULL);
+}
+
+static void hold(struct state *state)
+{
+	state->holds++;
+	wp_mutex_unlock(&state->mutex);
+}
+
+static void os_thread(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__mutex_lock(&state->mutex, &state->waiters[0], WP_FOREVER);
+	hold(state);
+}
+
+/* It is in line. */
+static void virtual_wait(struct state *state)
+{
+	do
+		virtual_park(&state->virtual);
+	while (!wp__mutex_check(&state->mutex, &state->waiters[1]));
+}
+
+static void virtual_thread(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	if (!wp__mutex_begin(&state->mutex, &state->waiters[1]))
+		virtual_wait(state);
+	hold(state);
+}
+
+static void count_holds(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = state->holds;
+	result->r[1] = wp_mutex_try_lock(&state->mutex);
+}
+
+STRESS_TEST(mutex, .claim = "One holds it at a time, and who waits gets it.",
+	.upholds = "Mutex!MutualExclusion", .state_size = sizeof(struct state), .init = init,
+	.actors = {os_thread, virtual_thread}, .arbiter = count_holds, .results = 2,
+	.blocking = 1, .outcomes = {
+		{"2,1", ACCEPTABLE, "each held it, and it is free"},
+		{"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
+		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	});
+
+STRESS_TWIN(mutex_first_untold, .of = "mutex",
+	.defect = "an unlock frees it and does not wake the first in line", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A holder with a virtual thread in line, which locks again and again. Result: "holds, free". */
+static void init_held(void *at)
+{
+	struct state *state = at;
+
+	init(state);
+	wp_mutex_try_lock(&state->mutex);
+	wp__mutex_begin(&state->mutex, &state->waiters[1]);
+}
+
+static void greedy(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	hold(state);
+	wp__mutex_lock(&state->mutex, &state->waiters[0], WP_FOREVER);
+	hold(state);
+}
+
+static void in_line(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	virtual_wait(state);
+	hold(state);
+}
+
+STRESS_TEST(mutex_again, .claim = "Who finds it taken again is told when it is free again.",
+	.upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_held,
+	.actors = {greedy, in_line}, .arbiter = count_holds, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"3,1", ACCEPTABLE, "each held it, and it is free"},
+		{"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
+		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	});
+
+STRESS_TWIN(mutex_woken_kept, .of = "mutex_again",
+	.defect = "the first finds it held and parks, still said to be coming", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Somebody else takes it past the first. Result: "holds less passes, free". */
+static void passer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (!wp_mutex_try_lock(&state->mutex))
+		return;
+	result->r[0] = -1;
+	hold(state);
+}
+
+static void holder(void *at, stress_result *result)
+{
+	(void)result;
+	hold(at);
+}
+
+static void add_holds(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] += state->holds;
+	result->r[1] = wp_mutex_try_lock(&state->mutex);
+}
+
+STRESS_TEST(mutex_pass, .claim = "Who takes it past the line sees what its last holder wrote.",
+	.upholds = "Mutex!MutualExclusion", .state_size = sizeof(struct state),
+	.init = init_held, .actors = {holder, passer, in_line}, .arbiter = add_holds,
+	.results = 2, .blocking = 1, .outcomes = {
+		{"2,1", ACCEPTABLE, "each held it, and it is free"},
+		{"asleep", FORBIDDEN, "it is free, and the first sleeps"},
+		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	});
+
+/* The first in line is told, and leaves. Result: "holds, free". */
+static void init_two(void *at)
+{
+	init_held(at);
+	wp__mutex_begin(&((struct state *)at)->mutex, &((struct state *)at)->waiters[2]);
+}
+
+static void leaver(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	if (!wp__mutex_cancel(&state->mutex, &state->waiters[1]))
+		wp_mutex_unlock(&state->mutex); /* it has it after all */
+}
+
+static void second(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	do
+		wp__waiter_park(&state->waiters[2], WP_FOREVER);
+	while (!wp__mutex_check(&state->mutex, &state->waiters[2]));
+	hold(state);
+}
+
+STRESS_TEST(mutex_leaves, .claim = "Who was told to look, and leaves, tells the next.",
+	.upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_two,
+	.actors = {holder, leaver, second}, .arbiter = count_holds, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"2,1", ACCEPTABLE, "each held it, and it is free"},
+		{"asleep", FORBIDDEN, "it is free, and the next sleeps"},
+		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	});
+
+STRESS_TWIN(mutex_leaves_silent, .of = "mutex_leaves",
+	.defect = "who was told to look leaves and tells nobody", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A thread that never waits tries again and again while the first is in line. Result: "passed too
+ * often". */
+static void init_behind(void *at)
+{
+	init(at);
+	wp_mutex_try_lock(&((struct state *)at)->mutex);
+	wp__mutex_begin(&((struct state *)at)->mutex, &((struct state *)at)->waiters[0]);
+}
+
+static void trier(void *at, stress_result *result)
+{
+	struct state *state = at;
+	int64_t passes = -1;
+
+	do {
+		wp_mutex_unlock(&state->mutex);
+		passes++;
+	} while (passes <= WP_MUTEX_PASSES && wp_mutex_try_lock(&state->mutex));
+	result->r[0] = passes > WP_MUTEX_PASSES;
+}
+
+STRESS_TEST(mutex_passes, .claim = "The first in line is passed so often and no more.",
+	.upholds = "Mutex!BoundedBypass", .state_size = sizeof(struct state),
+	.init = init_behind, .actors = {trier}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "then it was handed over"},
+		{"1", FORBIDDEN, "passed once more"},
+	});
+
+STRESS_TWIN(mutex_passes_uncounted, .of = "mutex_passes",
+	.defect = "who takes it past the line is not counted", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

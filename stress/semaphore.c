@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * semaphore.c - permits go to those in line, in order; none is lost with a waiter that leaves.
+ *
+ *   releaser         OS thread        virtual thread     `semaphore`: "data seen" by both, "permits"
+ *   data := 1        acquire 2        acquire 1          one permit is there
+ *   release 2        data?            data?
+ *
+ * Why it works  All really sleep; the OS thread is in line when it begins. The arbiter counts the permits that are left.
+ * Spec          specs/Semaphore.tla. */
+#include "semaphore.h"
+#include "stress.h"
+#include "virtual.h"
+
+struct state {
+	wp_semaphore semaphore;
+	struct virtual virtual;
+	wp_waiter waiters[2];
+	uint32_t data; /* plain: the permits hand it over */
+};
+
+static void init_with(struct state *state, uint32_t permits)
+{
+	wp_semaphore_init(&state->semaphore, permits);
+	virtual_init(&state->virtual);
+	wp__waiter_init(&state->waiters[0], NULL, NULL);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
+}
+
+static void init(void *at)
+{
+	init_with(at, 0);
+}
+
+static void init_large(void *at)
+{
+	struct state *state = at;
+
+	init_with(state, 1);
+	wp__semaphore_begin(&state->semaphore, 2, &state->waiters[0]);
+}
+
+static void releaser(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	state->data = 1;
+	wp_semaphore_release(&state->semaphore, 2);
+}
+
+/* It is in line already. */
+static void os_thread(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_waiter *waiter = &state->waiters[0];
+
+	do
+		wp__waiter_park(waiter, WP_FOREVER);
+	while (!wp__waiter_check(&state->semaphore.lock, waiter));
+	result->r[0] = state->data;
+}
+
+static void acquire_one(struct state *state)
+{
+	wp_waiter *waiter = &state->waiters[1];
+
+	if (wp__semaphore_begin(&state->semaphore, 1, waiter))
+		return;
+	do
+		virtual_park(&state->virtual);
+	while (!wp__waiter_check(&state->semaphore.lock, waiter));
+}
+
+static void virtual_thread(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	acquire_one(state);
+	result->r[1] = state->data;
+}
+
+static void count_permits(void *at, stress_result *result)
+{
+	result->r[2] = wp_semaphore_permits(&((struct state *)at)->semaphore);
+}
+
+STRESS_TEST(semaphore, .claim = "Permits that are released go to all whom they suffice for.",
+	.upholds = "Semaphore!NoIdlePermit", .state_size = sizeof(struct state), .init = init_large,
+	.actors = {releaser, os_thread, virtual_thread}, .arbiter = count_permits, .results = 3,
+	.blocking = 1, .outcomes = {
+		{"1,1,0", ACCEPTABLE, "both have theirs, with the data"},
+		{"asleep", FORBIDDEN, "permits are free, and somebody sleeps"},
+		{"*,*,*", FORBIDDEN, "without the data, or permits lost or invented"},
+	});
+
+STRESS_TWIN(semaphore_serves_one, .of = "semaphore",
+	.defect = "a release serves the first in line alone", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The time runs out while the permit comes. Result: "permits, taken or left". */
+static void release_one(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	state->data = 1;
+	wp_semaphore_release(&state->semaphore, 1);
+}
+
+static void hasty(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (wp__semaphore_acquire(&state->semaphore, 1, &state->waiters[0], 1) == WP_OK)
+		result->r[0] = state->data;
+}
+
+static void count_rest(void *at, stress_result *result)
+{
+	result->r[0] += wp_semaphore_permits(&((struct state *)at)->semaphore);
+}
+
+STRESS_TEST(semaphore_late, .claim = "A permit that comes with the timeout is taken or left.",
+	.upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
+	.actors = {release_one, hasty}, .arbiter = count_rest, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "taken, or left for the next"},
+		{"*", FORBIDDEN, "given to a waiter that had left, or twice"},
+	});
+
+STRESS_TWIN(semaphore_grant_ignored, .of = "semaphore_late",
+	.defect = "a waiter that is too late does not ask whether it was taken off the line",
+	.shows = "0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Two permits of two threads for one. Result: "data seen" of the first. */
+static void release_more(void *at, stress_result *result)
+{
+	(void)result;
+	wp_semaphore_release(&((struct state *)at)->semaphore, 1);
+}
+
+static void acquire_two(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__semaphore_acquire(&state->semaphore, 2, &state->waiters[0], WP_FOREVER);
+	result->r[0] = state->data;
+}
+
+STRESS_TEST(semaphore_data, .claim = "Who is served sees what all wrote whose permits it has.",
+	.upholds = "Semaphore!PermitBalance", .state_size = sizeof(struct state), .init = init,
+	.actors = {release_one, release_more, acquire_two}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "served, with the data"},
+		{"asleep", FORBIDDEN, "the permits are free, and it sleeps"},
+		{"*", FORBIDDEN, "served without the data"},
+	});
+
+/* A large request is first, the permits do not suffice, and it leaves. Result: "the small one is
+ * served". */
+static void leaver(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__semaphore_cancel(&state->semaphore, &state->waiters[0]);
+}
+
+static void small(void *at, stress_result *result)
+{
+	acquire_one(at);
+	result->r[0] = 1;
+}
+
+STRESS_TEST(semaphore_leaves, .claim = "Who leaves the line lets those behind it be served.",
+	.upholds = "Semaphore!NoIdlePermit", .state_size = sizeof(struct state),
+	.init = init_large, .actors = {leaver, small}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "served"},
+		{"asleep", FORBIDDEN, "the permit is free, and the next sleeps"},
+	});
+
+STRESS_TWIN(semaphore_leaves_silent, .of = "semaphore_leaves",
+	.defect = "who leaves the line serves nobody", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* One permit, and a large request in line for two. Result: "a small one took it". */
+static void overtaker(void *at, stress_result *result)
+{
+	result->r[0] += wp_semaphore_try_acquire(&((struct state *)at)->semaphore, 1);
+}
+
+STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
+	.upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init_large,
+	.actors = {overtaker, overtaker}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "the permit is kept for the first"},
+		{"*", FORBIDDEN, "overtaken"},
+	});
+
+STRESS_TWIN(semaphore_overtakes, .of = "semaphore_order",
+	.defect = "permits are taken though others wait", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

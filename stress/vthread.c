@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthread.c - a park returns for whoever unparks it, once, and on one carrier.
+ *
+ *   carrier                     unparker              `vthread`: "parks returned, the work was seen"
+ *   run: look at work; park     work := 1
+ *   refused: push               unpark; owed: push
+ *
+ * Why it works  The arbiter runs what is queued at the end. stress/vthread_data.c has what a run
+ *               sees.
+ * Spec          specs/VThread.tla. */
+#include "vthread_run.h"
+#include "stress.h"
+
+/* It has the thread in its hands. */
+static void carrier(void *at, stress_result *result)
+{
+	(void)result;
+	run(at);
+	park(at);
+}
+
+static void unparker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_store_relaxed(&state->work, 1);
+	pay(state, wp__vthread_notify(&state->thread));
+}
+
+/* The second carrier of the same queue. */
+static void sibling(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	if (wp_mpsc_pop(&state->queue) != NULL) {
+		run(state);
+		park(state);
+	}
+}
+
+static void run_rest(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	for (int most = 3; most > 0 && wp_mpsc_pop(&state->queue) != NULL; most--)
+		run(state);
+	result->r[0] = state->returned;
+	result->r[1] = state->seen;
+}
+
+STRESS_TEST(vthread, .claim = "A park returns after the unpark, and sees what was written before.",
+	.upholds = "VThread!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier, unparker}, .arbiter = run_rest, .results = 2, .min_samples = 200000,
+	.outcomes = {
+		{"1,1", REQUIRED, "unparked: the park returned"},
+		{"*,*", FORBIDDEN, "the unpark is lost, or what came before it"},
+	});
+
+STRESS_TWIN(vthread_park_split, .of = "vthread", .defect = "V3 is a load and a store",
+	.shows = "0,*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Two unparks. Result: "pushes owed". */
+static void count_park(void *at, stress_result *result)
+{
+	run(at);
+	result->r[0] = park(at);
+}
+
+static void count_unpark(void *at, stress_result *result)
+{
+	result->r[0] = wp__vthread_notify(&((struct state *)at)->thread) == WP_OWES_PUSH;
+}
+
+/* A timer of the first park. */
+static void count_due(void *at, stress_result *result)
+{
+	result->r[0] = wp__vthread_time_out(&((struct state *)at)->thread, 0) == WP_OWES_PUSH;
+}
+
+STRESS_TEST(vthread_once, .claim = "Of all who end one park, and its carrier, one queues it.",
+	.upholds = "VThread!SubmitOncePerRunnable", .state_size = sizeof(struct state),
+	.init = init, .actors = {count_park, count_unpark, count_due}, .results = 1,
+	.min_samples = 200000, .outcomes = {
+		{"1", REQUIRED, "one queues it"},
+		{"*", FORBIDDEN, "it is queued twice, or never"},
+	});
+
+STRESS_TWIN(vthread_unpark_busy, .of = "vthread_once",
+	.defect = "an unpark queues the thread that runs already", .shows = "*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* It yields, then parks. Result: "parks returned". */
+static void yielder(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	run(state);
+	push(state);
+	wp_mpsc_pop(&state->queue);
+	run(state);
+	park(state);
+}
+
+STRESS_TEST(vthread_yield, .claim = "A yield does not take the permit.",
+	.upholds = "VThread!PermitOnlyConsumedByPark", .state_size = sizeof(struct state),
+	.init = init, .actors = {yielder, unparker}, .arbiter = run_rest, .results = 2,
+	.min_samples = 200000, .outcomes = {
+		{"1,1", REQUIRED, "the park returned"},
+		{"*,*", FORBIDDEN, "the permit is gone"},
+	});
+
+/* The start and the yield take it as well: the park is the third to return, or none does. */
+STRESS_TWIN(vthread_yield_takes, .of = "vthread_yield",
+	.defect = "a run takes the permit after a yield and a start, too", .shows = "*,*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Unparked, then the timer of its first park comes. Result: "parks returned, seen". */
+static void late_timer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	unparker(at, result);
+	pay(state, wp__vthread_time_out(&state->thread, 0));
+}
+
+STRESS_TEST(vthread_stale, .claim = "A timer that comes late ends no later park.",
+	.upholds = "VThread!StaleTimerHarmless", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier, late_timer, sibling}, .arbiter = run_rest, .results = 2,
+	.min_samples = 200000, .outcomes = {
+		{"1,1", REQUIRED, "one park returned"},
+		{"*,*", FORBIDDEN, "the next one, too"},
+	});
+
+STRESS_TWIN(vthread_timer_stale, .of = "vthread_stale",
+	.defect = "a timer does not look which park it meets", .shows = "2,1",
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS);
+
+/* A timed park, and an unpark. Result: "it was unparked, or the next one is". */
+static void timer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	pay(state, wp__vthread_time_out(&state->thread, 0));
+}
+
+static void run_and_tell(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	run_rest(at, result);
+	result->r[0] = state->thread.was_unparked || wp__vthread_take(&state->thread);
+}
+
+STRESS_TEST(vthread_late, .claim = "A park that says that its time is over took no unpark.",
+	.upholds = "VThread!PermitOnlyConsumedByPark", .state_size = sizeof(struct state),
+	.init = init, .actors = {carrier, unparker, timer}, .arbiter = run_and_tell, .results = 1,
+	.min_samples = 200000, .outcomes = {
+		{"1", REQUIRED, "it says so, or the permit is there for the next park"},
+		{"*", FORBIDDEN, "the unpark is taken, and nobody is told"},
+	});
+
+STRESS_TWIN(vthread_timer_swallows, .of = "vthread_late",
+	.defect = "a park whose timer came first does not tell of an unpark that came with it",
+	.shows = "0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* It parks where it cannot leave its carrier. Result: "parks returned, seen". */
+static void pinned(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	run(state);
+	wp__vthread_park_pinned(&state->thread, WP_FOREVER);
+	state->returned = wp__vthread_number(&state->thread);
+	state->seen |= wp_load_relaxed(&state->work);
+}
+
+STRESS_TEST(vthread_pinned, .claim = "An unpark reaches the carrier of a pinned thread.",
+	.upholds = "VThread!PinnedUnparkReachesCarrier", .state_size = sizeof(struct state),
+	.init = init, .actors = {pinned, unparker}, .arbiter = run_rest, .results = 2,
+	.blocking = 1, .outcomes = {
+		{"1,1", ACCEPTABLE, "the park returned"},
+		{"asleep", FORBIDDEN, "the carrier sleeps, and the permit is there"},
+		{"*,*", FORBIDDEN, "queued while it is mounted, or without what came before"},
+	});
+
+STRESS_TWIN(vthread_pinned_unwoken, .of = "vthread_pinned",
+	.defect = "an unpark does not wake the carrier of a pinned thread", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* It parks unless it is interrupted. A permit from long ago makes its first park return. Result:
+ * "stays parked". */
+static void looker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	run(state);
+	wp__vthread_take(&state->thread);
+	if (!wp_vthread_is_interrupted(&state->thread))
+		park(state);
+}
+
+static void interrupter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	pay(state, wp__vthread_interrupt(&state->thread));
+}
+
+static void stays_parked(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_mpsc_pop(&state->queue) == NULL &&
+		       wp__vthread_cancel(&state->thread);
+}
+
+STRESS_TEST(vthread_interrupt, .claim = "An interrupted thread does not stay parked.",
+	.upholds = "VThread!InterruptNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {looker, interrupter}, .arbiter = stays_parked, .results = 1,
+	.min_samples = 200000, .outcomes = {
+		{"0", REQUIRED, "it saw the flag, or its park returned"},
+		{"*", FORBIDDEN, "it parks on"},
+	});
+
+STRESS_TWIN(vthread_interrupt_late, .of = "vthread_interrupt",
+	.defect = "an interrupt gives the permit before it sets the flag", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Parked, unparked, cancelled. Result: "pushes owed, cancelled". */
+static void canceller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (!wp__vthread_cancel(&state->thread))
+		return;
+	result->r[1] = 1;
+	state->runs++; /* it is the canceller's now */
+}
+
+STRESS_TEST(vthread_cancel, .claim = "A thread that somebody is about to queue is not cancelled.",
+	.upholds = "VThread!SubmitOncePerRunnable", .state_size = sizeof(struct state),
+	.init = init, .actors = {count_park, count_unpark, canceller}, .results = 2,
+	.min_samples = 200000, .outcomes = {
+		{"1,0", REQUIRED, "queued: not cancelled"},
+		{"0,1", REQUIRED, "cancelled while it was parked"},
+		{"*,*", FORBIDDEN, "cancelled and queued"},
+	});
+
+STRESS_TWIN(vthread_cancel_notified, .of = "vthread_cancel",
+	.defect = "a canceller takes a thread that an unparker is about to queue", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

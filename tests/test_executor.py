@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A virtual thread for each call, against specs/VThread.tla (TerminationVisible)."""
+
+from __future__ import annotations
+
+from concurrent.futures import wait
+
+import pytest
+
+import wakeproof
+from wakeproof import (
+    CarrierGroup,
+    ClosedError,
+    ThreadInterruptedError,
+    VirtualThreadExecutor,
+    coroutine,
+)
+
+PATIENCE_S = 60  # a lost call fails the test instead of hanging it
+
+
+def test_each_call_has_a_thread_of_its_own() -> None:
+    with CarrierGroup(1) as group, VirtualThreadExecutor(group) as executor:
+        futures = [executor.submit(wakeproof.current) for _ in range(100)]
+        assert not wait(futures, PATIENCE_S).not_done
+        threads = [future.result() for future in futures]
+        assert len(set(threads)) == 100
+        assert list(executor.map(abs, (-1, -2))) == [1, 2]
+
+
+def test_calls_may_be_coroutine_functions_and_may_fail() -> None:
+    async def fails() -> None:
+        await coroutine.yield_now()
+        raise KeyError("lost")
+
+    with CarrierGroup(1) as group, VirtualThreadExecutor(group) as executor:
+        error = executor.submit(fails).exception(PATIENCE_S)
+    assert isinstance(error, KeyError)
+    assert error.__notes__[0].startswith("in virtual thread 'virtual-")
+
+
+def test_a_shutdown_waits_and_refuses_what_comes_later() -> None:
+    with CarrierGroup(1) as group:
+        executor = VirtualThreadExecutor(group)
+        futures = [executor.submit(wakeproof.sleep, 0.001) for _ in range(20)]
+        executor.shutdown()
+        assert all(future.done() for future in futures)
+        with pytest.raises(ClosedError, match="the executor is shut down"):
+            executor.submit(int)
+
+
+def test_a_shutdown_that_cancels_interrupts() -> None:
+    with CarrierGroup(1) as group:
+        executor = VirtualThreadExecutor(group)
+        future = executor.submit(wakeproof.park)
+        executor.shutdown(cancel_futures=True)
+        assert isinstance(future.exception(PATIENCE_S), ThreadInterruptedError)
+
+
+def test_a_close_of_the_group_fails_what_had_not_ended() -> None:
+    group = CarrierGroup(1)
+    executor = VirtualThreadExecutor(group)
+    future = executor.submit(wakeproof.park)
+    group.close(cancel=True)
+    assert isinstance(future.exception(PATIENCE_S), ClosedError)
+    executor.shutdown()
+    with pytest.raises(ClosedError):
+        VirtualThreadExecutor(group).submit(int)

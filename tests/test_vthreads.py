@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual threads with stacks, in C: specs/VThread.tla; the tests that the design names.
+
+programs/vthreads.c runs one case and prints what is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = ("permit", "pinned", "sleep", "chain", "scheduler", "join", "contract", "fair", "locals",
+         "close", "exhausted", "parked")  # fmt: skip
+TWINS = {
+    "vthread_yield_takes": "permit",
+    "vthread_pinned_unwoken": "pinned",
+    "vthread_claimed_twice": "contract",
+    "vthread_unpark_busy": "permit",
+}
+
+
+def run(command: list[str], case: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_what_the_design_asks_of_virtual_threads(
+    compiled: Callable[..., list[str]], build: str
+) -> None:
+    command = compiled("vthreads", build)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+def test_an_overflow_is_reported_with_the_name_of_its_thread(
+    compiled: Callable[..., list[str]],
+) -> None:
+    ended = run(compiled("vthreads", "plain"), "overflow")
+    assert ended.returncode == -signal.SIGSEGV, ended
+    assert 'stack overflow in virtual thread "one"' in ended.stderr
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_each_twin_is_seen(compiled: Callable[..., list[str]], twin: str) -> None:
+    command = compiled("vthreads", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
+    with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
+        assert run(command, TWINS[twin], 20).returncode != 0
