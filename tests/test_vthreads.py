@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("permit", "pinned", "sleep", "chain", "scheduler", "join", "contract", "fair", "locals",
+CASES = ("permit", "pinned", "sleep", "chain", "scheduler", "join", "contract", "fair", "lent", "locals",
          "close", "exhausted", "parked")  # fmt: skip
 TWINS = {
     "vthread_yield_takes": "permit",
