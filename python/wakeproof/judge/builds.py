@@ -53,6 +53,15 @@ class Build:
         return "delayed" if self.delayed else "stress"
 
 
+def _is_unexplored(path: Path) -> bool:
+    """Say whether scenarios have nothing of a kernel file: it is empty for the explorer.
+
+    They are linked with it, for others name what it has; one compilation of it does for all.
+    """
+    text = path.read_text(encoding="utf-8")
+    return "\n#ifndef WP_EXPLORE\n" in text and text.endswith("\n#endif\n")
+
+
 def compiler() -> list[str]:
     """Return $CC, else cc, as a command.
 
@@ -98,7 +107,8 @@ class Builder:
         engine = Build(sanitizer=build.sanitizer)
         runner = stress / ("recorder" if build.kind == "recorded" else "engine")
         jobs = [(path, engine) for path in sorted(runner.glob("*.c"))]
-        jobs += [(path, build) for path in sorted(kernel.glob("*.[cS]"))]
+        jobs += [(path, engine if _is_unexplored(path) else build)
+                 for path in sorted(kernel.glob("*.[cS]"))]  # fmt: skip
         jobs.append((scenario, build))
         return self._program(scenario, jobs, build, [*_sanitizer_flags(build), "-pthread"])
 
