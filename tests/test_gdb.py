@@ -34,7 +34,7 @@ def gdb(command: list[str], *asked: str) -> str:
 def test_threads_are_listed_and_a_parked_one_is_shown_where_it_is(
     compiled: Callable[..., list[str]],
 ) -> None:
-    command = compiled("vthreads", "plain", "-O1")
+    command = compiled("vthreads_end", "plain", "-O1")
     told = gdb(command, "vthreads", "vthread 1", "vthread 99")
     listed = re.findall(r"^ +(\d+) link-(\d) +parked, home carrier-0, park 1$", told, re.MULTILINE)
     assert [name for _, name in listed] == ["0", "1", "2"], told

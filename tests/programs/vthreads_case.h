@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthreads_case.h - a group of virtual threads, and what must hold of it; for vthreads.c, vthreads_end.c.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "vthreads.h"
+
+#ifndef PATIENCE_S
+#define PATIENCE_S 60
+#endif
+enum { MANY = 300, SLEEPERS = 1000 };
+#define MS 1000000ll
+
+static wp_group *group;
+static int failures;
+static wp_atomic(uint32_t) count, ready;
+
+static void check(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	printf("lost %s\n", what);
+	failures++;
+}
+
+static int64_t in_ms(int64_t ms)
+{
+	return wp_clock_ns() + ms * MS;
+}
+
+static void open_group(uint32_t carriers, bool stealing, uint32_t max_stacks)
+{
+	wp_group_config config = {.carriers = carriers, .yield_us = 50, .work_stealing = stealing,
+				  .max_stacks = max_stacks};
+
+	check(wp_group_new(&group, &config) == WP_OK, "a group");
+}
+
+static void close_group(void)
+{
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
+	      "the close");
+	wp_group_free(group);
+}
+
+static wp_vthread *start_as(const wp_vthread_config *config)
+{
+	wp_vthread *thread = NULL;
+
+	if (wp_vthread_new(group, config, &thread) != WP_OK ||
+	    wp_vthread_start(thread) != WP_OK) {
+		printf("lost a thread\n");
+		exit(1);
+	}
+	return thread;
+}
+
+static wp_vthread *start(int (*run)(void *), void *arg)
+{
+	wp_vthread_config config = {.name = "one", .run = run, .arg = arg,
+				    .carrier = WP_VTHREAD_HERE};
+
+	return start_as(&config);
+}
+
+/* Whoever does not end in time is lost, and the program with it: its stack is in use. */
+static int join(wp_vthread *thread, const char *what)
+{
+	int failure = -1;
+
+	if (wp_vthread_join(thread, in_ms(PATIENCE_S * 1000), &failure) != WP_OK) {
+		printf("lost %s\n", what);
+		exit(1);
+	}
+	wp_vthread_free(thread);
+	return failure;
+}
+
+static void await(wp_atomic(uint32_t) *word, uint32_t least)
+{
+	while (wp_load_acquire(word) < least)
+		wp_yield();
+}
+
+static int nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static int parked(void *arg)
+{
+	wp_store_release(&ready, 1);
+	return wp_vthread_park_until(in_ms(*(int64_t *)arg));
+}
+
+/* What a scheduler was given. */
+static wp_vthread *given;
+
+typedef struct one_case {
+	const char *name;
+	void (*run)(void);
+} one_case;
+
+/* CASE: prints what is lost, one line each; nothing: all is well. */
+static int run_case(int argc, char **argv, const one_case *cases, size_t many)
+{
+	for (size_t at = 0; argc == 2 && at < many; at++)
+		if (strcmp(argv[1], cases[at].name) == 0) {
+			cases[at].run();
+			return failures != 0;
+		}
+	return 2;
+}

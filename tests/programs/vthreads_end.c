@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthreads_end.c CASE - virtual threads with stacks: joins, locals, closes, what runs out. */
+#include "vthreads_case.h"
+
+/* Joined by virtual and OS threads. */
+static wp_vthread *target;
+
+static int joins(void *arg)
+{
+	int failure;
+
+	check(wp_vthread_join(wp_vthread_current(), 0, &failure) == WP_FORBIDDEN, "a self-join");
+	check(wp_vthread_join(target, in_ms(1), &failure) == WP_TIMEOUT, "a join's deadline");
+	wp_fetch_add_relaxed(&count, 1);
+	check(wp_vthread_join(target, WP_FOREVER, &failure) == WP_OK, "a join");
+	return arg == NULL ? failure : 0;
+}
+
+static int waits_for_go(void *arg)
+{
+	(void)arg;
+	while (wp_vthread_park_until(WP_FOREVER) != WP_OK)
+		continue;
+	return 5;
+}
+
+static void *joins_outside(void *arg)
+{
+	int failure = 0;
+
+	check(wp_vthread_join(target, WP_FOREVER, &failure) == WP_OK && failure == 5,
+	      "a join from outside");
+	return arg;
+}
+
+static void case_join(void)
+{
+	wp_vthread *joiners[20];
+	pthread_t outside[3];
+
+	open_group(2, true, 0);
+	target = start(waits_for_go, NULL);
+	for (int at = 0; at < 20; at++)
+		joiners[at] = start(joins, NULL);
+	for (int at = 0; at < 3; at++)
+		pthread_create(&outside[at], NULL, joins_outside, NULL);
+	await(&count, 20);
+	wp_vthread_unpark(target);
+	for (int at = 0; at < 20; at++)
+		check(join(joiners[at], "a joiner") == 5, "what a joiner is told");
+	for (int at = 0; at < 3; at++)
+		pthread_join(outside[at], NULL);
+	wp_vthread_free(target);
+	close_group();
+}
+
+/* A thread that yields for ever, and others on its carrier. */
+static int spins(void *arg)
+{
+	while (wp_load_acquire(&ready) == 0)
+		wp_vthread_yield();
+	return arg != NULL;
+}
+
+static void case_fair(void)
+{
+	wp_vthread *spinning;
+
+	open_group(1, false, 0);
+	spinning = start(spins, NULL);
+	for (int at = 0; at < MANY; at++)
+		join(start(nothing, NULL), "a turn beside one that yields");
+	wp_store_release(&ready, 1);
+	join(spinning, "the one that yields");
+	close_group();
+}
+
+static void fini(void *value)
+{
+	wp_fetch_add_relaxed((wp_atomic(uint32_t) *)value, 1);
+}
+
+static int uses_locals(void *arg)
+{
+	static const wp_local keys[6] = {{fini}, {fini}, {fini}, {fini}, {fini}, {NULL}};
+
+	if (arg != NULL)
+		return wp_local_set(&keys[0], &count);
+	check(wp_local_get(&keys[0]) == NULL, "an empty local");
+	for (int at = 0; at < 6; at++)
+		check(wp_local_set(&keys[at], &count) == WP_OK, "a local");
+	wp_vthread_yield();
+	for (int at = 0; at < 6; at++)
+		check(wp_local_get(&keys[at]) == &count, "its value");
+	return 0;
+}
+
+static void case_locals(void)
+{
+	wp_vthread_config config = {.run = uses_locals, .arg = "none", .has_no_locals = true};
+
+	open_group(2, true, 0);
+	join(start(uses_locals, NULL), "a thread");
+	check(wp_load_acquire(&count) == 5, "the ends of locals");
+	check(join(start_as(&config), "a thread") == WP_FORBIDDEN, "that it has none");
+	check(wp_local_set(NULL, NULL) == WP_FORBIDDEN, "that an OS thread has none");
+	close_group();
+}
+
+/* What a close hands back: by name; whoever joins is told. */
+static void each(void *arg, wp_task *task, bool was_parked)
+{
+	const char *name = wp_vthread_name((wp_vthread *)(void *)task);
+
+	(*(int *)arg)++;
+	check(was_parked && name != NULL && strcmp(name, "one") == 0, "the name of one left");
+}
+
+static void case_close(void)
+{
+	int64_t long_ms = PATIENCE_S * 1000;
+	wp_vthread *threads[3], *late;
+	wp_vthread_config config = {.run = nothing, .name = "a name of more than thirty-one bytes"};
+	int failure, left = 0;
+
+	open_group(2, false, 0);
+	for (int at = 0; at < 3; at++)
+		threads[at] = start(at == 0 ? waits_for_go : parked, &long_ms);
+	check(wp_vthread_new(group, &config, &late) == WP_OK, "an unstarted thread");
+	check(strlen(wp_vthread_name(late)) == WP_VTHREAD_NAME - 1, "the length of a name");
+	await(&ready, 1);
+	for (int at = 0; at < MANY; at++) /* until all three are parked */
+		join(start(nothing, NULL), "a thread");
+	check(wp_group_close(group, in_ms(1), true, each, &left) == WP_OK, "the close");
+	check(left == 3, "those left");
+	for (int at = 0; at < 3; at++) {
+		check(wp_vthread_join(threads[at], WP_FOREVER, &failure) == WP_CLOSED,
+		      "what a joiner is told");
+		wp_vthread_unpark(threads[at]);
+	}
+	check(wp_vthread_start(late) == WP_CLOSED, "a refusal");
+	wp_vthread_free(late);
+	wp_group_free(group);
+}
+
+static void case_exhausted(void)
+{
+	wp_vthread_config config = {.run = nothing}, large = {.run = nothing};
+	wp_vthread *threads[4], *more;
+
+	open_group(1, false, 4);
+	for (int at = 0; at < 4; at++)
+		check(wp_vthread_new(group, &config, &threads[at]) == WP_OK, "a thread");
+	check(wp_vthread_new(group, &config, &more) == WP_SYSTEM, "an error");
+	wp_vthread_free(threads[0]);
+	check(wp_vthread_new(group, &config, &threads[0]) == WP_OK, "a thread again");
+	for (int at = 0; at < 4; at++) {
+		wp_vthread_start(threads[at]);
+		join(threads[at], "a thread");
+	}
+	for (unsigned at = 1; at < 2 * WP_VTHREAD_SIZES; at++) {
+		large.stack_bytes = at * 131072;
+		check((wp_vthread_new(group, &large, &more) == WP_OK) == (at < WP_VTHREAD_SIZES),
+		      "so many sizes");
+		if (at < WP_VTHREAD_SIZES)
+			wp_vthread_free(more);
+	}
+	close_group();
+}
+
+/* A scheduler that lends a carrier of another group, which is closed while the thread is parked. */
+static wp_group *lender;
+static wp_atomic(uint32_t) is_over;
+
+static enum wp_step lend(wp_task *task)
+{
+	(void)task;
+	wp_vthread_run(given);
+	return WP_STEP_DONE;
+}
+
+static void submit_to_lender(void *arg, wp_vthread *thread)
+{
+	static wp_task task;
+
+	(void)arg;
+	given = thread;
+	if (wp_load_acquire(&is_over)) {
+		wp_store_release(&ready, 2);
+		return;
+	}
+	wp_task_init(&task, lend, NULL);
+	wp_group_start(lender, 0, &task);
+}
+
+static int times_out(void *arg)
+{
+	wp_store_release(&ready, 1);
+	return arg == NULL && wp_vthread_park_until(in_ms(1000)) == WP_TIMEOUT;
+}
+
+static void case_lent(void)
+{
+	static const wp_scheduler scheduler = {submit_to_lender, NULL};
+	wp_vthread_config config = {.run = times_out, .scheduler = &scheduler};
+	wp_vthread *thread;
+
+	open_group(1, false, 0);
+	lender = group;
+	open_group(1, false, 0);
+	thread = start_as(&config);
+	await(&ready, 1);
+	wp_store_release(&is_over, 1);
+	check(wp_group_close(lender, WP_FOREVER, false, NULL, NULL) == WP_OK, "the close");
+	wp_group_free(lender);
+	await(&ready, 2);
+	wp_vthread_run(given);
+	check(join(thread, "a timeout") == 1, "that it timed out");
+	close_group();
+}
+
+/* For a debugger: three threads are parked, two calls deep. */
+static __attribute__((noinline)) void await_link(void)
+{
+	__asm__ __volatile__("");
+}
+
+static __attribute__((noinline)) int parks_deep(void)
+{
+	int code = wp_vthread_park_until(WP_FOREVER);
+
+	wp_fetch_add_relaxed(&count, 1);
+	return code;
+}
+
+static int links(void *arg)
+{
+	wp_fetch_add_relaxed(&ready, 1);
+	return parks_deep() + (arg != NULL);
+}
+
+static void case_parked(void)
+{
+	static const char *const names[] = {"link-0", "link-1", "link-2"};
+	wp_vthread *threads[3];
+
+	open_group(1, false, 0);
+	for (int at = 0; at < 3; at++) {
+		wp_vthread_config config = {.name = names[at], .run = links};
+
+		threads[at] = start_as(&config);
+	}
+	await(&ready, 3);
+	join(start(nothing, NULL), "a thread behind them");
+	await_link();
+	for (int at = 0; at < 3; at++) {
+		wp_vthread_unpark(threads[at]);
+		join(threads[at], "a thread that was shown");
+	}
+	close_group();
+}
+
+/* Its stack is not enough. */
+static int overflows(void *arg)
+{
+	volatile char frame[256];
+
+	frame[0] = *(char *)arg;
+	if (wp_load_relaxed(&count) != 0) /* it is not */
+		return 0;
+	return overflows((void *)(uintptr_t)&frame[0]) + frame[0];
+}
+
+static void case_overflow(void)
+{
+	open_group(1, false, 0);
+	join(start(overflows, ""), "a thread");
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {
+		{"join", case_join}, {"fair", case_fair}, {"locals", case_locals},
+		{"close", case_close}, {"exhausted", case_exhausted},
+		{"overflow", case_overflow}, {"lent", case_lent}, {"parked", case_parked}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}
