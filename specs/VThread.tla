@@ -79,9 +79,10 @@ Finished ==
   /\ HasEnded \/ (state = "PARKED" /\ permit = {})
   /\ \A t \in Threads : pc[t] \in {"idle", "done"}
   /\ UNCHANGED vars
-Mounted(c) == \/ Pop(c) \/ Begin(c) \/ CancelTimer(c) \/ Look(c) \/ Arm(c) \/ Park(c) \/ Store(c)
-              \/ Leaves(c) \/ Refused(c) \/ Yield(c) \/ Pin(c) \/ Sleep(c) \/ TimesOut(c) \/ End(c)
-              \/ Done(c) \/ Latch(c) \/ Late(c)
+Mounted(c) ==
+  \/ Pop(c) \/ Begin(c) \/ CancelTimer(c) \/ LookPermit(c) \/ LookFlag(c) \/ Arm(c)
+  \/ BeginPark(c) \/ Park(c) \/ Store(c) \/ Leaves(c) \/ Refused(c) \/ Yield(c) \/ BeginPin(c)
+  \/ Pin(c) \/ Sleep(c) \/ TimesOut(c) \/ End(c) \/ Done(c) \/ Latch(c) \/ Late(c)
 Next ==
   \/ \E c \in Carriers : Mounted(c)
   \/ \E u \in Unparkers : Unpark(u)
@@ -91,7 +92,7 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 On == {c \in Carriers : pc[c] \notin {"idle", "begin", "push", "publish"}}
-Runners == {c \in On : pc[c] \in {"run", "look", "pinned"}}
+Runners == {c \in On : pc[c] \in {"run", "flag", "look", "armed", "park", "pin", "pinned"}}
 Holders == {t \in Threads : pc[t] \in {"push", "publish"}}
              \cup {c \in Carriers : pc[c] = "begin"}
 InFlight == cells > 0 \/ Holders # {}
@@ -114,4 +115,4 @@ InterruptNotLost ==
   interrupted /\ pc[Interrupter] = "idle" /\ state = "PARKED" => InFlight
 TerminationVisible == pc[Joiner] = "done" => state = "DONE"
 =============================================================================
-Results: MCVThread 17,830 states, depth 31.
+Results: MCVThread 19,565 states, depth 35.

@@ -47,9 +47,9 @@ TypeOK ==
   /\ permit \subseteq {"unpark", "timer"}
   /\ number \in Numbers /\ {timer, due} \subseteq Numbers \cup {0}
   /\ {interrupted, asleep, told} \subseteq BOOLEAN /\ cells \in 0 .. 3
-  /\ pc \in [Threads -> {"idle", "begin", "cancel", "run", "look", "park", "store", "leaves",
-                         "refused", "pinned", "end", "push", "publish", "wake", "due", "notify",
-                         "latch", "late", "done"}]
+  /\ pc \in [Threads -> {"idle", "begin", "cancel", "run", "flag", "look", "armed", "park",
+                         "store", "leaves", "refused", "pin", "pinned", "end", "push", "publish",
+                         "wake", "due", "notify", "latch", "late", "done"}]
   /\ left \in [Unparkers \cup {"parks", "yields"} -> Nat]
   /\ writes \subseteq Threads /\ carried \in [{"word", "cell"} -> SUBSET Threads]
 
@@ -109,19 +109,26 @@ CancelTimer(c) ==             \* under the timers' lock: before it, or after it 
   /\ timer' = 0
   /\ Goto(c, "run")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
-Look(c) ==                    \* [V10] [V13] it parks: is there a permit, was it interrupted?
+LookPermit(c) ==              \* [V10] it parks: is there a permit?
   /\ pc[c] = "run" /\ left["parks"] > 0
   /\ left' = [left EXCEPT !["parks"] = @ - 1]
-  /\ Goto(c, CASE permit # {} -> "end" [] permit = {} /\ interrupted -> "run"
-                 [] OTHER -> "look")
+  /\ Goto(c, IF permit # {} THEN "end" ELSE "flag")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, ghosts>>
+LookFlag(c) ==                \* [V13] was it interrupted?
+  /\ pc[c] = "flag"
+  /\ Goto(c, IF interrupted THEN "run" ELSE "look")
+  /\ Looks
 Arm(c) ==                     \* [V10] a timed park
   /\ pc[c] = "look"
   /\ timer' = number
-  /\ Goto(c, "park")
+  /\ Goto(c, "armed")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
-Park(c) ==                    \* [V10] [V3] wp__vthread_park: refused if the permit is there
-  /\ pc[c] \in {"look", "park"}
+BeginPark(c) ==               \* [V10] it has left its stack
+  /\ pc[c] \in {"look", "armed"}
+  /\ Goto(c, "park")
+  /\ Looks
+Park(c) ==                    \* [V3] wp__vthread_park: refused if the permit is there
+  /\ pc[c] = "park"
   /\ writes' = writes \cup {c}
   /\ IF permit # {} /\ Twin # "park_unchecked"
      THEN Goto(c, "refused") /\ UNCHANGED <<state, carried>>
@@ -149,8 +156,12 @@ Yield(c) ==                   \* no step of the word: it stays BUSY, with its pe
   /\ writes' = writes \cup {c}
   /\ Goto(c, "push")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, told, due, carried>>
-Pin(c) ==                     \* [V10] [V6] it parks where it cannot leave its carrier
+BeginPin(c) ==                \* [V10] it parks where it cannot leave its carrier
   /\ pc[c] = "look"
+  /\ Goto(c, "pin")
+  /\ Looks
+Pin(c) ==                     \* [V6] wp__vthread_park_pinned: not if the permit is there
+  /\ pc[c] = "pin"
   /\ state' = IF permit # {} THEN state ELSE "PINNED"
   /\ Goto(c, IF permit # {} THEN "end" ELSE "pinned")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>

@@ -14,7 +14,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import conform_twins
 from wakeproof.judge.conform_concept import HIDDEN
 from wakeproof.judge.conform_equal import EQUAL
-from wakeproof.judge.conform_maps import CONCEPTS, TICKET
+from wakeproof.judge.conform_maps import CONCEPTS, TICKET, vthread
 from wakeproof.judge.conform_maps.guard import LOCK, meeting_label
 from wakeproof.judge.conform_maps.search_steps import CARRIER, HEAD, SERVING, label_as
 from wakeproof.judge.conform_maps.task import WORD, said
@@ -126,6 +126,40 @@ def test_what_a_step_says_is_told_by_what_came_of_it(
     one = step("Step", {WORD: before}, {WORD: after}, WORD, "Q1")
     one.value = value
     assert said(one) == name
+
+
+@pytest.mark.parametrize(
+    ("site", "then", "name"),
+    [
+        ("V10", "V2", HIDDEN),  # a begin after a park: the exchange follows
+        ("V10", "Act", "Begin c1"),  # after a yield, or a start
+        ("V10", "V3", "BeginPark c1"),
+        ("V10", "V4", HIDDEN),  # a refused park takes the permit
+        ("V10", "futex_wait", HIDDEN),
+        ("V10", "V11", "Sleep c1"),  # the permit came before it slept
+        ("Act", "V13", "LookPermit c1"),
+        ("Act", "Latch", "Done c1"),
+        ("How", "V10", "Arm c1"),
+        ("V4", "Publish", "Refused c1"),
+        ("V4", "Act", "End c1"),
+    ],
+)
+def test_what_a_look_at_a_virtual_thread_was_is_told_by_what_follows(
+    site: str, then: str, name: str
+) -> None:
+    assert vthread.code_label(step(site, {}, {}, vthread.WORD, then)) == name
+
+
+def test_a_virtual_thread_that_was_told_stays_so_until_a_park_says_so() -> None:
+    busy = {vthread.WORD: 1}
+    memory = vthread.after(vthread.Memory(), step("V1", busy, {}, vthread.WORD, "end"), "Unpark u1")
+    assert memory.told
+    late = step("V2", {}, {vthread.SAYS: 0}, vthread.WORD, "Act")
+    assert vthread.after(memory, late, "Begin c1").told
+    unparked = step("V2", {}, {vthread.SAYS: 1}, vthread.WORD, "Act")
+    assert not vthread.after(memory, unparked, "Begin c1").told
+    parked = vthread.after(memory, step("Act", {}, {}, vthread.WORD, "V13"), "LookPermit c1")
+    assert (parked.parks, parked.yields) == (vthread.PARKS - 1, vthread.YIELDS)
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ ONE_TASK = "who is woken and who gives up its park have one task between them th
 NOT_WAKING = "nobody whose queue is asked is WAKING there"
 ONE_TIMER = "there is one timer, and the lock is taken only where it is due"
 ORDER = "only a memory order is another: its ghosts are not compared (explore, orders)"
+RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER)
 SEARCH = {
     "count_pinned": PINNED,
     "pinned_leaves": PINNED,
@@ -54,7 +55,7 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "mpsc": {"asks_tail": ASKED_OF},
     "search": {**SEARCH, "waking_ignored": ONE_TASK},
     "search long": {**SEARCH, "hit_inbox_late": NOT_WAKING},
-    "task": dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER),
+    **dict.fromkeys(("task", "vthread"), RELAXED),
     "timer": {"early": ONE_TIMER},
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_vthread.c - the threads of specs/VThread.tla: carriers, an unparker, an interrupter, a
+ * timer, a canceller; the virtual thread between its parks is what the carriers choose.
+ *
+ *   carrier, for ever            unparker, interrupter      timer, for ever        canceller
+ *   take it; begin; its timer    notify; pay                armed: lock it; time   cancel, until
+ *   off; any of                                             out; off; unlock; pay  it is done
+ *     yield, done
+ *     park, timed park, park pinned
+ *
+ * Why it works  The word's functions are the kernel's. What the spec abstracts is made of litmus
+ *               operations: the queue is a count of cells (Task and Mpsc compare the real one);
+ *               `timer` is the park that it is armed for and, in one bit, the timers' lock;
+ *               `joined` is the latch.
+ * Spec          specs/VThread.tla. Compared by wakeproof conform -t '^vthread$'. */
+#include "futex.h"
+#include "litmus.h"
+#include "stress.h"
+#include "vthread_life.h"
+
+enum { SOON_NS = 1030000000 }; /* later than the explorer's clock */
+enum { LOCKED = 1, PARK = 2 }; /* of `timer`: a bit; one park */
+enum { PARKS = 1, YIELDS = 1 };
+
+struct state {
+	_Alignas(WP_LINE) wp_vthread thread;
+	_Alignas(WP_LINE) wp_atomic(uint32_t) cells;
+	wp_atomic(uint32_t) timer;
+	wp_atomic(uint32_t) joined;
+	wp_atomic(uint32_t) says; /* thread.was_unparked, for the comparison to see */
+	uint32_t parks, yields, is_timed; /* plain, the thread's own: what is left */
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp__vthread_init(&state->thread, NULL);
+	wp_init(&state->cells, 1);
+	wp_init(&state->timer, 0);
+	wp_init(&state->joined, 0);
+	wp_init(&state->says, 0);
+	state->parks = PARKS;
+	state->yields = YIELDS;
+}
+
+static void push(struct state *state)
+{
+	litmus_fetch_add(&state->cells, 1, acq_rel); /* [Publish] */
+}
+
+static void pay(struct state *state, enum wp_owed owed)
+{
+	if (owed == WP_OWES_PUSH)
+		push(state);
+	else if (owed == WP_OWES_WAKE)
+		wp_futex_wake(&state->thread.task.word, 1);
+}
+
+static void pop(struct state *state)
+{
+	uint32_t cells = 1;
+
+	while (!litmus_cas(&state->cells, &cells, cells - 1, acq_rel, relaxed)) /* [Pop] */
+		if (cells == 0)
+			cells = 1;
+}
+
+/* Under the timers' lock. */
+static void cancel_timer(struct state *state)
+{
+	uint32_t timer = 0;
+
+	do
+		timer &= ~(uint32_t)LOCKED;
+	while (!litmus_cas(&state->timer, &timer, 0, acq_rel, relaxed)); /* [CancelTimer] */
+	state->is_timed = 0;
+}
+
+static void arm(struct state *state)
+{
+	uint32_t number = wp__vthread_number(&state->thread);
+
+	litmus_store(&state->timer, number * PARK, release); /* [Arm] */
+	state->is_timed = 1;
+}
+
+/* A park may have returned. */
+static void tell(struct state *state)
+{
+	litmus_store(&state->says, state->thread.was_unparked, relaxed); /* [Told] */
+}
+
+/* It leaves its carrier. */
+static void park(struct state *state)
+{
+	if (wp__vthread_park(&state->thread))
+		return;
+	tell(state);
+	push(state);
+}
+
+/* True: it has left its carrier. */
+static bool parks(struct state *state)
+{
+	if (wp__vthread_take(&state->thread)) {
+		tell(state);
+		return false;
+	}
+	if (wp_vthread_is_interrupted(&state->thread))
+		return false;
+	switch (litmus_choose(3)) { /* [How] */
+	case 0:
+		wp__vthread_park_pinned(&state->thread, SOON_NS);
+		tell(state);
+		return false;
+	case 1:
+		arm(state);
+		park(state);
+		return true;
+	default:
+		park(state);
+		return true;
+	}
+}
+
+/* True: it was, and is one less: not below 0 in a twin that runs it twice at once. */
+static bool takes_one(uint32_t *left)
+{
+	return *left > 0 && (*left)-- > 0;
+}
+
+/* What it does next: any of done, and what is left of yields and parks. */
+static enum wp_step chooses(struct state *state)
+{
+	bool may_yield = state->yields > 0;
+	unsigned choice = litmus_choose(1u + may_yield + (state->parks > 0)); /* [Act] */
+
+	if (choice == 1 && may_yield && takes_one(&state->yields))
+		return WP_STEP_YIELD;
+	if (choice > 0 && takes_one(&state->parks))
+		return WP_STEP_PARK;
+	return WP_STEP_DONE;
+}
+
+static void run(struct state *state)
+{
+	enum wp_step said;
+
+	wp__vthread_begin(&state->thread);
+	tell(state);
+	if (state->is_timed)
+		cancel_timer(state);
+	do
+		said = chooses(state);
+	while (said == WP_STEP_PARK && !parks(state));
+	if (said == WP_STEP_DONE) {
+		wp__vthread_finish(&state->thread);
+		litmus_store(&state->joined, 1, release); /* [Latch] */
+	} else if (said == WP_STEP_YIELD) {
+		push(state);
+	}
+}
+
+_Noreturn static void carrier(void *at, stress_result *result)
+{
+	(void)result;
+	for (;;) {
+		pop(at);
+		run(at);
+	}
+}
+
+static void unparker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	pay(state, wp__vthread_notify(&state->thread));
+}
+
+static void interrupter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	pay(state, wp__vthread_interrupt(&state->thread));
+}
+
+_Noreturn static void timer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (;;) {
+		uint32_t armed = litmus_load(&state->timer, relaxed); /* [Armed] */
+		enum wp_owed owed;
+
+		if (armed == 0 ||
+		    !litmus_cas(&state->timer, &armed, armed | LOCKED, acq_rel, relaxed)) /* [IsDue] */
+			continue;
+		owed = wp__vthread_time_out(&state->thread, armed / PARK);
+		litmus_store(&state->timer, 0, release); /* [Fired] */
+		pay(state, owed);
+	}
+}
+
+static void canceller(void *at, stress_result *result)
+{
+	(void)result;
+	while (!wp__vthread_cancel(&((struct state *)at)->thread))
+		continue;
+}
+
+STRESS_TEST(conform_vthread, .claim = "The compiled virtual thread's word is the specified one.",
+	.upholds = "VThread!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier, carrier, unparker, interrupter, timer, canceller}, .results = 1,
+	.blocking = 1, .outcomes = {
+		{"stuck", ACCEPTABLE, "the carriers look for it for ever"},
+		{"asleep", ACCEPTABLE, "nobody unparks it"},
+	});
