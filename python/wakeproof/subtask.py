@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from wakeproof._mount import here
+from wakeproof._mount import here, named
 from wakeproof.errors import StateError, SubtaskError
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class Subtask:
             self._failed(error)
         else:
             self._scope._complete(self, value, None)
+        finally:
+            del self  # what failed has this frame behind it
 
     async def _run_coroutine(self) -> None:
         if self._scope.is_cancelled:
@@ -85,7 +87,9 @@ class Subtask:
             self._failed(error)
         else:
             self._scope._complete(self, value, None)
+        finally:
+            del self  # what failed has this frame behind it
 
     def _failed(self, error: BaseException) -> None:
-        error.add_note(f"in virtual thread {self._thread.name!r} of {self._scope.name}")
-        self._scope._complete(self, None, error)
+        of = f"{self._thread.name!r} of {self._scope.name}"
+        self._scope._complete(self, None, named(error, of))

@@ -122,9 +122,12 @@ class VirtualThread(Handle):
         """
         if not self.join(timeout_s):
             raise DeadlineError(f"result of {self.name}: not within {timeout_s} s")
-        if self._error is not None:
-            raise self._error
-        return self._value
+        try:
+            if self._error is not None:
+                raise self._error
+            return self._value
+        finally:
+            del self  # the error's traceback has this frame
 
     def unpark(self) -> None:
         """Give its one permit: its park returns, or its next one does at once."""
