@@ -17,7 +17,7 @@ audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|def
 audit-full: audit check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer
 
 test: venv ## Run every test  [T=EXPRESSION]
-	$(Q)$(BIN)/python -m pytest -q $(if $(T),-k '$(T)')
+	$(Q)$(BIN)/python -m pytest -q -n 2 --dist worksteal $(if $(T),-k '$(T)')
 
 ##@ One judge
 check-specs: venv ## Model-check every spec; each broken twin must fail  [T=REGEX]
@@ -52,8 +52,8 @@ orders: venv ## Each memory order one step weaker must break a scenario  [T=REGE
 
 soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS] [SEED=N]
 	$(Q)WAKEPROOF_SOAK_S=$(or $(S),60) WAKEPROOF_SOAK_SEED=$(SEED) \
-	  $(BIN)/python -m pytest -q -rP tests/test_group_soak.py tests/test_group_help.py \
-	  -k 'one_fate or helps'
+	  $(BIN)/python -m pytest -q -rP tests/test_group_soak.py tests/test_group_help.py tests/test_vthread_soak.py \
+	  -k 'one_fate or helps or lost'
 
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]

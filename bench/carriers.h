@@ -31,6 +31,8 @@ double bench_near(uint64_t ops);
 double bench_far(uint64_t ops);
 double bench_tasks(uint64_t ops);
 double bench_wake(uint64_t ops);
+/* timer.c: a timer armed and cancelled among a million. */
+double bench_timers(uint64_t ops);
 
 /* parker.c: two threads, a word each, store and FUTEX_WAKE, FUTEX_WAIT and clear. */
 double bench_bare_futex(uint64_t ops);

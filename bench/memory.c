@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "carriers.h"
+#include "memory.h"
 
 enum { MILLION = 1000000 };
 
@@ -26,8 +27,7 @@ static enum wp_step park_once(wp_task *task)
 	return WP_STEP_PARK;
 }
 
-/* Kilobytes of the process: resident, and its page tables. */
-static double resident_kb(void)
+double memory_resident_kb(void)
 {
 	FILE *status = fopen("/proc/self/status", "r");
 	char line[128];
@@ -44,7 +44,7 @@ static double resident_kb(void)
 
 static double start_and_park(wp_task *tasks)
 {
-	double start = carriers_process_ns(), ns, before_kb = resident_kb();
+	double start = carriers_process_ns(), ns, before_kb = memory_resident_kb();
 
 	runs = 0;
 	wp_init(&parked, 0);
@@ -56,7 +56,7 @@ static double start_and_park(wp_task *tasks)
 	}
 	carriers_await(&parked, 1);
 	ns = carriers_process_ns() - start;
-	bytes_each = (resident_kb() - before_kb) * 1024 / many;
+	bytes_each = (memory_resident_kb() - before_kb) * 1024 / many;
 	return ns;
 }
 

@@ -6,9 +6,11 @@
  *   peers_far    the same, each bound to a thread of its own
  *   peers_tasks  two tasks start half a million each, which end at once
  *   peers_wake   a thread outside resumes 4,096 tasks, and again when all have run
+ *   peers_timers one timer is armed and cancelled, among a million that are armed
  *
  * A pool has no parked tasks: to resume one is to submit it. Its threads hand a turn to and fro by
- * mutex and condition. Our sides are those of pingpong.c and group.c. */
+ * mutex and condition. Our sides are those of pingpong.c, group.c and
+ * timer.c. */
 #include <pthread.h>
 
 #include "carriers.h"
@@ -156,5 +158,6 @@ const bench_row bench_peers[] = {
 	{.name = "peers_far", .sides = {{"ours", bench_far}, {"pool", pool_far}}},
 	{.name = "peers_tasks", .sides = {{"ours", bench_tasks}, {"pool", pool_tasks}}},
 	{.name = "peers_wake", .sides = {{"ours", bench_wake}, {"pool", pool_wake}}},
+	{.name = "peers_timers", .sides = {{"ours", bench_timers}}},
 	{.name = NULL},
 };

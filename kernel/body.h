@@ -27,11 +27,12 @@ typedef struct wp_local_value {
 typedef struct wp_body {
 	wp_vthread thread;
 	wp_fiber fiber;
-	wp_fiber *under;    /* who mounted it */
+	wp_fiber under;     /* who mounted it */
 	wp_latch done;
 	wp_timer timer;
 	uint32_t armed_for; /* the park that the timer is to end */
 	uint32_t pins;
+	bool is_timed;      /* the timer was armed for its park */
 	wp_group *group;
 	int (*run)(void *arg);
 	enum wp_step (*step)(wp_task *task);

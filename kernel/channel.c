@@ -60,7 +60,8 @@ static int send_now(wp_channel *channel, void *item, wp_waiter **served)
 
 static int receive_now(wp_channel *channel, void **item, wp_waiter **served)
 {
-	if (channel->count > 0) {
+	if (channel->count > 0 &&
+	    !(wp_twin(channel_sender_first) && channel->senders.first != NULL)) {
 		*item = take(channel);
 		*served = wp_twin(channel_senders_forgotten) ? NULL : serve(&channel->senders);
 		if (*served != NULL)

@@ -7,67 +7,49 @@
 #ifndef WP_EXPLORE
 
 #include <pthread.h>
-#include <string.h>
 
 enum { ALIGNMENT = 16 }; /* of a stack, in both ABIs */
+#ifdef __x86_64__
+enum { NOP = 1 }; /* bytes */
+#else
+enum { NOP = 4 };
+#endif
 
 void wp__fiber_begin(void);
 
-/* As the switch leaves it: see fiber_*.S. */
+/* As the switch leaves it: see fiber_*.S. Then what the beginning pops. */
+typedef struct frame {
 #if defined(__x86_64__)
-
-typedef struct frame {
 	uint32_t mxcsr, cw;
-	void *r12, *r13, *r14, *r15, *rbx, *rbp, *pc;
-} frame;
-
-static frame first_frame(void *r12, void *r13)
-{
-	frame made = {.r12 = r12, .r13 = r13};
-
-	__asm__ __volatile__("stmxcsr %0" : "=m"(made.mxcsr));
-	__asm__ __volatile__("fnstcw %0" : "=m"(made.cw));
-	return made;
-}
-
+	void *r12_rbp[6];
+	uintptr_t pc;
 #elif defined(__aarch64__)
-
-typedef struct frame {
-	void *x19, *x20, *x21_x28[8], *x29, *pc;
+	void *x19_x29[11];
+	uintptr_t pc;
 	double d8_d15[8];
 	uint64_t fpcr, unused;
-} frame;
-
-static frame first_frame(void *x19, void *x20)
-{
-	frame made = {.x19 = x19, .x20 = x20};
-
-	__asm__ __volatile__("mrs %0, fpcr" : "=r"(made.fpcr));
-	return made;
-}
-
 #else
 #error "fiber: x86-64 and AArch64 only"
 #endif
+	void (*entry)(void *arg);
+	void *arg;
+} frame;
 
-/* An object pointer for a function's, which ISO C does not convert. */
-static void *address(void (*function)(void *))
-{
-	void *same;
-
-	memcpy(&same, &function, sizeof(same));
-	return same;
-}
+_Static_assert(sizeof(frame) % ALIGNMENT == 0, "the entry is called on an aligned stack");
 
 static void prepare(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void *), void *arg)
 {
 	uintptr_t top = ((uintptr_t)low + bytes) & ~(uintptr_t)(ALIGNMENT - 1);
-	frame *place = (frame *)top - 1, made = first_frame(address(entry), arg);
-	void (*begin)(void) = wp__fiber_begin;
+	frame *first = (frame *)top - 1;
 
-	memcpy(&made.pc, &begin, sizeof(made.pc));
-	*place = made;
-	fiber->sp = place;
+	*first = (frame){.pc = (uintptr_t)wp__fiber_begin + NOP, .entry = entry, .arg = arg};
+#if defined(__x86_64__)
+	__asm__ __volatile__("stmxcsr %0" : "=m"(first->mxcsr));
+	__asm__ __volatile__("fnstcw %0" : "=m"(first->cw));
+#else
+	__asm__ __volatile__("mrs %0, fpcr" : "=r"(first->fpcr));
+#endif
+	fiber->sp = first;
 }
 
 #ifndef WP__FIBER_TOLD
@@ -77,16 +59,6 @@ void wp_fiber_init(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void 
 	prepare(fiber, low, bytes, entry, arg);
 }
 
-void wp_fiber_thread(wp_fiber *fiber)
-{
-	fiber->sp = NULL;
-}
-
-void wp_fiber_fini(wp_fiber *fiber)
-{
-	(void)fiber;
-}
-
 #else
 
 #if defined(WP__FIBER_ASAN) && !defined(WP_TWIN_fiber_untold)
@@ -94,7 +66,7 @@ void __sanitizer_start_switch_fiber(void **fake, const void *low, size_t bytes);
 void __sanitizer_finish_switch_fiber(void *fake, const void **low, size_t *bytes);
 void __asan_unpoison_memory_region(const volatile void *low, size_t bytes);
 #else
-#define __sanitizer_start_switch_fiber(fake, low, bytes) ((void)0)
+#define __sanitizer_start_switch_fiber(fake, low, bytes) ((void)(low))
 #define __sanitizer_finish_switch_fiber(fake, low, bytes) ((void)0)
 #define __asan_unpoison_memory_region(low, bytes) ((void)0)
 #endif
@@ -106,8 +78,8 @@ void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 #else
 #define __tsan_get_current_fiber() NULL
 #define __tsan_create_fiber(flags) NULL
-#define __tsan_destroy_fiber(fiber) ((void)0)
-#define __tsan_switch_to_fiber(fiber, flags) ((void)0)
+#define __tsan_destroy_fiber(fiber) ((void)(fiber))
+#define __tsan_switch_to_fiber(fiber, flags) ((void)(fiber))
 #endif
 
 static void begin_told(void *arg)

@@ -21,7 +21,8 @@
  * Not promised  Shadow stacks (CET): they know returns only, so the assembly does not carry their
  *               mark, and the linker leaves them off. AArch64 under BTI comes back by a return.
  *               What the compiler keeps of thread-local variables across a switch, if the fiber
- *               goes on in another OS thread. LeakSanitizer does not look into parked stacks.
+ *               goes on in another OS thread. Signal masks: they are the OS thread's.
+ *               LeakSanitizer does not look into parked stacks.
  * Spec          none: whoever switches owns both.
  * Evidence      tests/test_fiber.py, with a twin for each register; wakeproof bench -t fiber. */
 #ifndef WP_FIBER_H
@@ -67,11 +68,22 @@ typedef struct wp_fiber {
  * [before it is shared | wait-free] */
 void wp_fiber_init(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void *arg), void *arg);
 
-/* The calling OS thread, to switch from, and back to. [any thread | wait-free] */
+#ifdef WP__FIBER_TOLD
 void wp_fiber_thread(wp_fiber *fiber);
+void wp_fiber_fini(wp_fiber *fiber);
+#else
+/* The calling OS thread, to switch from, and back to. [any thread | wait-free] */
+WP_INLINE void wp_fiber_thread(wp_fiber *fiber)
+{
+	fiber->sp = NULL;
+}
 
 /* After its last switch, by another; or never begun. [who owns it | wait-free] */
-void wp_fiber_fini(wp_fiber *fiber);
+WP_INLINE void wp_fiber_fini(wp_fiber *fiber)
+{
+	(void)fiber;
+}
+#endif
 
 uintptr_t wp__fiber_jump(wp_fiber *from, wp_fiber *to, uintptr_t value);
 
@@ -80,7 +92,8 @@ uintptr_t wp_fiber_switch(wp_fiber *from, wp_fiber *to, uintptr_t value);
 _Noreturn void wp_fiber_leave(wp_fiber *from, wp_fiber *to, uintptr_t value);
 #else
 /* Stops `from`, which is running, and goes on with `to`, whose own switch gives `value`, unless it
- * is its first. Gives the value of whoever switches back. [who runs from and owns to | wait-free] */
+ * is its first. Gives the value of whoever switches back.
+ * [who runs from and owns to | wait-free] */
 WP_INLINE uintptr_t wp_fiber_switch(wp_fiber *from, wp_fiber *to, uintptr_t value)
 {
 	return wp__fiber_jump(from, to, value);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fiber_aarch64.S - fiber.h's switch for AArch64.
  *
- *   at sp   +0 .. +72   +80  +88   +96 .. +152   +160
- *           x19 .. x28  x29  x30   d8 .. d15     fpcr
+ *   at sp   +0 .. +72   +80  +88   +96 .. +152   +160   +176, at first
+ *           x19 .. x28  x29  x30   d8 .. d15     fpcr   entry, argument
  *
  * Why it works  As fiber_x86_64.S. x30 is where it goes on. x18 belongs to the platform.
  * Evidence      tests/test_fiber.py, under qemu-user. */
@@ -111,16 +111,15 @@ wp__fiber_jump:
 	.hidden wp__fiber_begin
 	.type wp__fiber_begin, %function
 	.p2align 4
-/* The first to run: x19: entry, x20: its argument */
+/* The first to run, behind the nop: see fiber_x86_64.S. At sp: entry, its argument */
 wp__fiber_begin:
 	.cfi_startproc
-#ifndef WP_TWIN_fiber_no_end
 	.cfi_undefined x30
-#endif
+	nop
 	hint	#36 /* bti j */
-	mov	x0, x20
+	ldp	x9, x0, [sp], #16
 	mov	x29, xzr
-	blr	x19
+	blr	x9
 	brk	#1
 	.cfi_endproc
 	.size wp__fiber_begin, . - wp__fiber_begin

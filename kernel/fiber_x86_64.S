@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * fiber_x86_64.S - fiber.h's switch for x86-64, System V.
  *
- *   at sp     +0    +8   +16  +24  +32  +40  +48  +56
- *           mxcsr   r12  r13  r14  r15  rbx  rbp  where it goes on
+ *   at sp     +0    +8   +16  +24  +32  +40  +48  +56               +64, at first
+ *           mxcsr   r12  r13  r14  r15  rbx  rbp  where it goes on  entry, argument
  *            cw +4
  *
  * Why it works  At every instruction the frame description holds for the stack that sp is in: both
@@ -99,16 +99,19 @@ wp__fiber_jump:
 	.hidden wp__fiber_begin
 	.type wp__fiber_begin, @function
 	.p2align 4
-/* The first to run: r12: entry, r13: its argument */
+/* The first to run, behind the nop, which is there for those who look up a return address: one byte
+ * before it. At sp: entry, its argument */
 wp__fiber_begin:
 	.cfi_startproc
 #ifndef WP_TWIN_fiber_no_end
 	.cfi_undefined rip
 #endif
+	nop
 	LANDING
-	movq	%r13, %rdi
+	popq	%rax
+	popq	%rdi
 	xorl	%ebp, %ebp
-	call	*%r12
+	call	*%rax
 	ud2
 	.cfi_endproc
 	.size wp__fiber_begin, . - wp__fiber_begin

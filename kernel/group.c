@@ -105,6 +105,49 @@ static wp_group *make(const wp_group_config *config)
 	return group;
 }
 
+/* Once. [the close | a system call if it sleeps] */
+static void stop(wp_worker *one)
+{
+	if (one->has_thread && !one->is_stopped)
+		wp_carrier_submit_pinned(&one->home.carrier, &one->stop);
+	one->is_stopped = true;
+}
+
+/* WP_OK: its thread has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
+static int join(wp_worker *one, int64_t deadline_ns)
+{
+	/* [J2] relaxed: ordered by the join below, which gives the close all that this carrier did;
+	 * pairs J1; upholds Group!NothingRunsAfterClose. */
+	while (one->has_thread && wp_load_relaxed(&one->exited) == 0) {
+		int code = wp_futex_wait(&one->exited, 0, deadline_ns);
+
+		if (code == WP_TIMEOUT || code == WP_INTERRUPTED)
+			return code;
+	}
+	if (one->has_thread)
+		pthread_join(one->thread, NULL);
+	one->has_thread = false;
+	return WP_OK;
+}
+
+/* Tells all carriers to stop and waits for every exit that comes in time. WP_OK: all threads have
+ * ended. WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
+static int workers_join(wp_group *group, int64_t deadline_ns)
+{
+	int all = WP_OK;
+
+	for (uint32_t index = 0; index < group->config.carriers; index++)
+		stop(&group->workers[index]);
+	for (uint32_t index = 0; index < group->config.carriers; index++) {
+		int code = join(&group->workers[index], deadline_ns);
+
+		if (code == WP_INTERRUPTED)
+			return code;
+		all = code == WP_OK ? all : code;
+	}
+	return all;
+}
+
 int wp_group_new(wp_group **group, const wp_group_config *config)
 {
 	wp_group *made = make(config);
@@ -118,7 +161,7 @@ int wp_group_new(wp_group **group, const wp_group_config *config)
 		one->has_thread = code == 0;
 		if (code == 0)
 			continue;
-		while (wp__workers_join(made, WP_FOREVER) != WP_OK)
+		while (workers_join(made, WP_FOREVER) != WP_OK)
 			continue; /* a signal handler ran: they run on */
 		free_all(made);
 		errno = code;
@@ -188,7 +231,7 @@ static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *e
 	if (!cancel && !group->is_stopping && wait_all(group, deadline_ns) == WP_INTERRUPTED)
 		return WP_INTERRUPTED;
 	group->is_stopping = true;
-	code = wp__workers_join(group, with_grace(deadline_ns));
+	code = workers_join(group, with_grace(deadline_ns));
 	if (code != WP_OK)
 		return code;
 	for (uint32_t index = 0; index < group->config.carriers; index++)

@@ -92,10 +92,20 @@ void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline
 
 void wp__home_fire(wp_home *self, int64_t now_ns)
 {
-	wp_task *task;
+	for (int count = 0; count < WP_HOME_FIRED; count++) {
+		wp_task *task = wp_timers_due(&self->timers, now_ns);
 
-	while ((task = wp_timers_due(&self->timers, now_ns)) != NULL)
+		if (task == NULL)
+			return;
 		push(self, task, false);
+	}
+}
+
+/* True: parked, and not the caller's any more. [who ran it | wait-free] */
+static bool park(wp_task *task)
+{
+	return task->is_virtual ? wp__vthread_park((wp_vthread *)(void *)task)
+				: wp__task_park(task);
 }
 
 /* Off the list, then ended: after that the task may be gone. [who ran it | blocks shortly] */
@@ -114,39 +124,14 @@ static void end(wp_task *task)
 		wp__task_finish(task);
 }
 
-/* The end, or: still the caller's, which must push it, or parked. [who popped it] */
-static enum wp_step turn(wp_task *task)
+void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 {
-	enum wp_step said;
-
-	wp__task_begin(task);
-	said = task->step(task);
-	return said == WP_STEP_PARK && !wp__task_park(task) ? WP_STEP_YIELD : said;
-}
-
-static enum wp_step turn_virtual(wp_vthread *thread)
-{
-	enum wp_step said;
-
-	wp__vthread_begin(thread);
-	said = thread->task.step(&thread->task);
-	return said == WP_STEP_PARK && !wp__vthread_park(thread) ? WP_STEP_YIELD : said;
-}
-
-void wp_home_run(wp_home *self, wp_task *task)
-{
-	wp__counted(wp__count_by(task->home == self, &task->home->own.begun,
-				 &task->home->others.begun));
-	switch (task->is_virtual ? turn_virtual((wp_vthread *)(void *)task) : turn(task)) {
-	case WP_STEP_DONE:
+	if (task->is_virtual)
+		wp__vthread_left((wp_vthread *)(void *)task);
+	if (said == WP_STEP_DONE)
 		end(task);
-		break;
-	case WP_STEP_PARK:
-		break;
-	case WP_STEP_YIELD:
+	else if (said == WP_STEP_YIELD || !park(task))
 		push(self, task, true);
-		break;
-	}
 }
 
 uint64_t wp_home_runnable(wp_home *home)

@@ -50,8 +50,15 @@ int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poll
  * accepted. `self`: the calling carrier, or NULL. [any thread | blocks shortly] */
 int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
 
-/* Gives it to its scheduler: vthreads.c, or who has schedulers. [who owes it | as that does] */
+#ifdef WP_EXPLORE /* scenarios have neither schedulers nor stacks */
+#define wp__vthread_submit(thread) ((void)(thread))
+#define wp__vthread_left(thread) ((void)(thread))
+#else
+/* Gives it to its scheduler. [who owes it | as that does] */
 void wp__vthread_submit(wp_vthread *thread);
+/* It has left its stack. [who ran it | wait-free] */
+void wp__vthread_left(wp_vthread *thread);
+#endif
 
 /* Pushes it home: who was told to by wp__task_notify. [any thread | as wp_carrier_submit] */
 void wp__home_push(wp_home *self, wp_task *task);
@@ -60,12 +67,28 @@ void wp__home_push(wp_home *self, wp_task *task);
  * calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
 void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns);
 
-/* Fires what is due by then, and pushes whom that resumes. [its carrier | blocks shortly] */
+enum { WP_HOME_FIRED = 64 }; /* at once: a million that are due keep nobody from running */
+
+/* Fires what is due by then, and pushes whom that resumes: so many at the most, the others at the
+ * next call. [its carrier | blocks shortly] */
 void wp__home_fire(wp_home *self, int64_t now_ns);
 
-/* One step of a task that `self` has popped or stolen, and what follows from it. [a carrier's
- * thread | blocks shortly at its end] */
-void wp_home_run(wp_home *self, wp_task *task);
+/* What follows from a step. [who ran it | blocks shortly at its end] */
+void wp__home_after(wp_home *self, wp_task *task, enum wp_step said);
+
+/* One step of a task that `self` has popped or stolen, and what follows from it. In one piece with a
+ * carrier's loop: a return behind a switch of stacks is mispredicted. [a carrier's thread | blocks
+ * shortly at its end] */
+WP_INLINE void wp_home_run(wp_home *self, wp_task *task)
+{
+	wp__counted(wp__count_by(task->home == self, &task->home->own.begun,
+				 &task->home->others.begun));
+	if (task->is_virtual)
+		wp__vthread_begin((wp_vthread *)(void *)task);
+	else
+		wp__task_begin(task);
+	wp__home_after(self, task, task->step(task));
+}
 
 /* Tasks that are queued here, about: some may be on their way. [any thread | wait-free] */
 uint64_t wp_home_runnable(wp_home *home);

@@ -26,7 +26,7 @@
  *               the most.
  * Not promised  That it may be locked twice by one thread. That an unlock by a stranger is noticed:
  *               only that of a free mutex is.
- * Spec          specs/Mutex.tla: MutualExclusion, NoLostSignal, BoundedBypass, Fifo, Served.
+ * Spec          specs/Mutex.tla: MutualExclusion, NoLostSignal, BoundedBypass, InOrder, Served.
  * Evidence      make check-specs T=Mutex, make stress T=mutex. */
 #ifndef WP_MUTEX_H
 #define WP_MUTEX_H
@@ -44,7 +44,7 @@ enum { WP_MUTEX_PASSES = 2 };
 enum { WP_MUTEX_PASSES = 256 };
 #endif
 
-/* 24 bytes. Zeroed is free. word: YM1..YM9. lock: of the list. line: under it. */
+/* 24 bytes. Zeroed is free. word: YM1..YM19. lock: of the list. line: under it. */
 typedef struct wp_mutex {
 	wp_atomic(uint32_t) word;
 	wp_lock lock;

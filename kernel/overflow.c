@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * overflow.c - the signal handler, the alternate stacks, and the list of pools. Not explored: signals
- * and system calls. */
+ * overflow.c - the signal handler, the alternate stacks, and the list of pools. Not explored:
+ * signals and system calls. */
 #define _GNU_SOURCE
 #include "overflow.h"
 
 #ifndef WP_EXPLORE
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -116,15 +117,15 @@ static uintptr_t stack_pointer(const ucontext_t *context)
 #endif
 }
 
-/* The stack of this pool whose guard page holds the address while `sp` is in its slot, or has just
- * left it downward: else it is a stray access. */
+/* The stack of this pool whose guard page holds the address while `sp` is in its slot, or has left
+ * it downward by a large frame: else it is a stray access. */
 static wp_stack *overflowed(const wp_stacks *pool, uintptr_t address, uintptr_t sp)
 {
 	uintptr_t base = (uintptr_t)pool->base, number = (address - base) / pool->stack_bytes;
 	uintptr_t slot = base + number * pool->stack_bytes;
 
 	if (address < base || address >= base + pool->bytes || address >= slot + pool->page ||
-	    sp >= slot + pool->stack_bytes || sp + pool->stack_bytes < slot)
+	    sp < base || sp >= slot + pool->stack_bytes || sp + pool->stack_bytes < slot)
 		return NULL;
 	return wp_stack_of(wp_stacks_slot(pool, (uint32_t)number));
 }
@@ -140,8 +141,8 @@ static wp_stack *find(uintptr_t address, uintptr_t sp)
 	return found;
 }
 
-/* What comes after the report, and after a fault of nobody's. The faulting instruction is run again,
- * and dies; a signal that somebody sent is sent again. */
+/* What comes after the report, and after a fault of nobody's. The faulting instruction is run
+ * again, and dies; a signal that somebody sent is sent again. */
 static void die_of(int signal, const siginfo_t *info)
 {
 	struct sigaction standard = {.sa_handler = SIG_DFL};
@@ -168,9 +169,11 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
 	wp_stack *stack = NULL;
+	int error = errno;
 
 	if (info->si_code > 0)
 		stack = find((uintptr_t)info->si_addr, stack_pointer(context));
+	errno = error;
 	if (stack == NULL) {
 		pass_on(signal, info, context);
 		return;

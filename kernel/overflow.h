@@ -13,7 +13,8 @@
  *               another thread, which needs a few instructions. What it reads of a slot was written
  *               before somebody could run there.
  * Not promised  A report from a thread that does not watch, or from a child forked while a pool was
- *               made. That a handler set later calls this one.
+ *               made. A handler that was set later is asked first; one that then raises the signal
+ *               anew, as Python's faulthandler does, gets no report.
  * Spec          none.
  * Evidence      tests/test_overflow.py. */
 #ifndef WP_OVERFLOW_H

@@ -3,14 +3,14 @@
  *
  *   one slot, from low to high
  *   guard page | frames, from the top down | wp_stack | control block | colour
- *   ^ slot     ^ low                       ^ here begin the frames    ^ 64 bytes x 0 .. 31
+ *   ^ slot     ^ low                       ^ here begin the frames    ^ 64 bytes x 0 .. 15
  *
  *   take    from the carrier's cache; or, under the lock, a batch of idle ones, else a new one
  *   give    to the cache; it is full: its older half, under the lock, to the idle ones
  *
- * Why it works  Frames begin in the control block's page, so what is parked costs one page. Its place
- *               in that page is the slot's colour: at one place, a million control blocks would
- *               share one set of the first cache, which holds 8 to 12 lines.
+ * Why it works  Frames begin in the control block's page, so what is parked costs one page. Its
+ *               place in that page is the slot's colour: at one place, a million control blocks
+ *               would share one set of the first cache, which holds 8 to 12 lines.
  *               One reservation, of addresses only, holds all slots: slot n lies at n times the
  *               size, so whoever enumerates needs no lock, and a fault's address names its slot.
  *               Memory is type-stable: once made, a slot's top page stays and keeps its bytes until
@@ -33,8 +33,9 @@
 
 enum {
 	WP_STACK_BYTES = 65536,    /* unless stated; the guard page and the control block count */
+	WP_STACK_BYTES_MOST = 1 << 30, /* as many times 2^32 stacks, and no sum overflows */
 	WP_STACK_CACHE = 64,       /* stacks that a carrier keeps */
-	WP_STACK_COLOURS = 32,     /* half a page of lines */
+	WP_STACK_COLOURS = 16,     /* a quarter of a page of lines; more bring no more */
 	WP_STACK_LINE = 64,        /* bytes of a colour: caches are indexed by these */
 	WP_STACK_FRAMES = 1024,    /* the least that the top page leaves to frames */
 	WP_STACK_GUARDS = 3,       /* kinds */
@@ -45,7 +46,7 @@ enum wp_stack_guard { WP_STACK_INSTALLED, WP_STACK_PROTECTED, WP_STACK_CANARY };
 
 /* Zeroed but for control_bytes and max_stacks, it is what to use. */
 typedef struct wp_stacks_config {
-	uint64_t stack_bytes;   /* 0: WP_STACK_BYTES; becomes a multiple of the page, four at least */
+	uint64_t stack_bytes;   /* 0: WP_STACK_BYTES; rounded up to pages, four at least */
 	uint32_t control_bytes; /* of the user's block, which begins at a line of 64 bytes */
 	uint32_t max_stacks;
 	uint32_t colours;       /* 0: WP_STACK_COLOURS; 1: all blocks at the same place */
@@ -95,8 +96,8 @@ typedef struct wp_stack_cache {
 	wp_stack *stacks[WP_STACK_CACHE];
 } wp_stack_cache;
 
-/* WP_OK; or WP_SYSTEM and errno, EINVAL: a control block that leaves too little of its page, or no
- * stacks at all. [any thread | system calls] */
+/* WP_OK; or WP_SYSTEM and errno. EINVAL: a control block that leaves too little of its page, no
+ * stacks at all, or more bytes each than WP_STACK_BYTES_MOST. [any thread | system calls] */
 int wp_stacks_new(wp_stacks **pool, const wp_stacks_config *config);
 
 /* All memory goes. [the last that uses it | system calls] */
@@ -106,7 +107,7 @@ wp_stack *wp__stacks_take(wp_stacks *pool, wp_stack_cache *cache);
 void wp__stacks_give(wp_stacks *pool, wp_stack_cache *cache, wp_stack *stack);
 void wp__stack_check(const wp_stack *stack);
 
-/* stack_guard.c: the best guard for a pool; the one that a slot gets; guards that go with theirs. */
+/* stack_guard.c: the best for a pool; the one that a slot gets; those that go with their pool. */
 enum wp_stack_guard wp__stack_guard_best(wp_stacks *pool, enum wp_stack_guard at_most);
 enum wp_stack_guard wp__stack_guard_set(wp_stacks *pool, char *page);
 void wp__stack_guard_return(uint64_t protected_pages);
@@ -134,7 +135,7 @@ WP_INLINE void wp_stacks_give(wp_stacks *pool, wp_stack_cache *cache, wp_stack *
 /* Gives all that it holds back to the pool. [its owner | blocks] */
 void wp_stack_cache_empty(wp_stacks *pool, wp_stack_cache *cache);
 
-/* Where the frames begin, and how many bytes there are down to the guard. [any thread | wait-free] */
+/* From where the frames begin down to the guard. [any thread | wait-free] */
 WP_INLINE size_t wp_stack_bytes(const wp_stack *stack)
 {
 	return (size_t)((const char *)stack - stack->low);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer.c - the pairing heap of timer.h: arm in a step, cancel and fire in log n, amortised. */
+ * timer.c - the heaps of timer.h: arm in a step or so, cancel and fire in log n, amortised.
+ *
+ * A timer that is armed is a heap of one; two heaps of about one size are made one, as a binary
+ * counter carries. So the heaps double in size, and no root has many children, to be melded at once
+ * when it fires. What is armed and soon cancelled stays among the small ones. */
 #include "timer.h"
 
 #include "twin.h"
@@ -8,7 +12,10 @@ void wp_timers_init(wp_timers *timers)
 {
 	wp_init(&timers->earliest_ns, WP_FOREVER);
 	timers->lock = (wp_lock){0};
-	timers->root = NULL;
+	timers->count = 0;
+	timers->first = NULL;
+	for (int index = 0; index < WP_TIMER_HEAPS; index++)
+		timers->heaps[index] = NULL;
 }
 
 /* Two heaps as one: the root that is due later goes below the other. [the lock's holder |
@@ -26,7 +33,7 @@ static wp_timer *meld(wp_timer *one, wp_timer *other)
 	return above;
 }
 
-/* Siblings as one heap: two by two, then these from the last to the first.
+/* Siblings as one heap: two by two, then these from the last to the first. NULL: there are none.
  * [the lock's holder | as many steps as siblings] */
 static wp_timer *meld_all(wp_timer *first)
 {
@@ -52,39 +59,76 @@ static wp_timer *meld_all(wp_timer *first)
 	return root;
 }
 
-static void set_root(wp_timers *timers, wp_timer *root)
+static void place(wp_timers *timers, uint32_t index, wp_timer *root)
 {
-	timers->root = root;
-	if (root == NULL)
-		return;
+	timers->heaps[index] = root;
 	root->next = NULL;
-	root->back = &timers->root;
+	root->back = &timers->heaps[index];
 }
 
-/* Off the heap. [the lock's holder] */
-static void take_off(wp_timers *timers, wp_timer *timer)
+/* [the lock's holder | as many steps as there are heaps, mostly one] */
+static void put(wp_timers *timers, wp_timer *timer)
 {
-	wp_timer *rest = meld_all(timer->child);
+	uint32_t index = 0;
 
-	if (timer == timers->root) {
-		set_root(timers, rest);
-		return;
+	timer->child = NULL;
+	for (; timers->heaps[index] != NULL; index++) {
+		timer = meld(timers->heaps[index], timer);
+		timers->heaps[index] = NULL;
+		if (index + 1 == WP_TIMER_HEAPS)
+			break;
 	}
-	*timer->back = timer->next;
-	if (timer->next != NULL)
-		timer->next->back = timer->back;
-	if (rest != NULL)
-		set_root(timers, meld(timers->root, rest));
+	place(timers, index, timer);
+	if (index >= timers->count)
+		timers->count = index + 1;
 }
 
-/* After the root may have gone. [the lock's holder | wait-free] */
+/* What was below it takes its place, where it is due no earlier than what is above.
+ * [the lock's holder | as many steps as it has children] */
+static void take_off(wp_timer *timer)
+{
+	wp_timer *rest = meld_all(timer->child), *next = timer->next;
+
+	*timer->back = rest == NULL ? next : rest;
+	if (rest != NULL) {
+		rest->back = timer->back;
+		rest->next = next;
+	}
+	if (next != NULL)
+		next->back = rest == NULL ? timer->back : &rest->next;
+}
+
+/* The first has gone. The two last heaps become one, so that they are few where as many timers fire
+ * as are armed. [the lock's holder | as many steps as there are heaps] */
+static void find_first(wp_timers *timers)
+{
+	wp_timer **heaps = timers->heaps, *first = NULL;
+	uint32_t count = timers->count;
+
+	while (count > 0 && heaps[count - 1] == NULL)
+		count--;
+	if (count > 1) {
+		wp_timer *last = heaps[--count], *before = heaps[count - 1];
+
+		heaps[count] = NULL;
+		place(timers, count - 1, before == NULL ? last : meld(before, last));
+	}
+	for (uint32_t index = 0; index < count; index++)
+		if (heaps[index] != NULL &&
+		    (first == NULL || heaps[index]->deadline_ns < first->deadline_ns))
+			first = heaps[index];
+	timers->count = count;
+	timers->first = first;
+}
+
+/* [the lock's holder | wait-free] */
 static void settle(wp_timers *timers)
 {
-	wp_timer *root = timers->root;
+	wp_timer *first = timers->first;
 
 	/* [M3] relaxed: ordered by the lock; stale costs the carrier one sleep that ends early;
 	 * pairs M8; upholds Timer!Fires. */
-	wp_store_relaxed(&timers->earliest_ns, root == NULL ? WP_FOREVER : root->deadline_ns);
+	wp_store_relaxed(&timers->earliest_ns, first == NULL ? WP_FOREVER : first->deadline_ns);
 }
 
 bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
@@ -93,11 +137,12 @@ bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
 
 	wp_lock_acquire(&timers->lock);
 	timer->deadline_ns = deadline_ns;
-	timer->child = NULL;
 	/* [M1] relaxed: ordered by the lock; pairs M4, M5; upholds Timer!DueOnce. */
 	wp_store_relaxed(&timer->armed, timers);
-	set_root(timers, timers->root == NULL ? timer : meld(timers->root, timer));
-	is_first = timers->root == timer;
+	put(timers, timer);
+	is_first = timers->first == NULL || deadline_ns < timers->first->deadline_ns;
+	if (is_first)
+		timers->first = timer;
 	if (wp_twin(timer_earliest_late))
 		wp_lock_release(&timers->lock);
 	if (is_first)
@@ -116,21 +161,23 @@ bool wp_timer_cancel(wp_timer *timer)
 	/* [M4] acquire; pairs M1, M6, M7, M12; upholds Timer!CancelIsFinal: whoever fired it has
 	 * done with it. */
 	while ((timers = wp_load_acquire(&timer->armed)) != NULL) {
-		bool was_armed, was_root;
+		bool was_armed, was_first = false;
 
 		wp_lock_acquire(&timers->lock);
-		was_root = timers->root == timer;
 		/* [M5] relaxed: ordered by the lock; pairs M1, M6, M7, M12; upholds Timer!DueOnce:
 		 * it may have fired meanwhile, and be armed elsewhere. */
 		was_armed = wp_load_relaxed(&timer->armed) == timers;
 		if (was_armed) {
-			take_off(timers, timer);
+			was_first = timers->first == timer;
+			take_off(timer);
 			/* [M6] relaxed: ordered by the lock; pairs M4, M5; upholds
 			 * Timer!DueOnce. */
 			wp_store_relaxed(&timer->armed, NULL);
 		}
-		if (was_armed && was_root)
+		if (was_first) {
+			find_first(timers);
 			settle(timers);
+		}
 		wp_lock_release(&timers->lock);
 		if (was_armed || wp_twin(timer_cancel_unchecked))
 			return true;
@@ -138,12 +185,14 @@ bool wp_timer_cancel(wp_timer *timer)
 	return false;
 }
 
-/* [the lock's holder | lock-free] */
-static wp_task *fire(wp_timers *timers, wp_timer *timer)
+/* The first: off its heap, then what it is for. [the lock's holder | lock-free] */
+static wp_task *fire(wp_timers *timers)
 {
+	wp_timer *timer = timers->first;
 	wp_task *task;
 
-	take_off(timers, timer);
+	take_off(timer);
+	find_first(timers);
 	if (wp_twin(timer_armed_first)) {
 		wp_store_release(&timer->armed, NULL); /* twin writes M7 */
 		return timer->due(timer);
@@ -167,8 +216,8 @@ wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
 	if (wp_timers_earliest(timers) > now_ns)
 		return NULL;
 	wp_lock_acquire(&timers->lock);
-	while (task == NULL && is_due(timers->root, now_ns))
-		task = fire(timers, timers->root);
+	while (task == NULL && is_due(timers->first, now_ns))
+		task = fire(timers);
 	settle(timers);
 	wp_lock_release(&timers->lock);
 	return task;
@@ -176,12 +225,13 @@ wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
 
 void wp_timers_clear(wp_timers *timers)
 {
-	wp_lock_acquire(&timers->lock);
-	while (timers->root != NULL) {
-		wp_timer *timer = timers->root;
+	wp_timer *timer;
 
-		take_off(timers, timer);
-		/* [M12] release; pairs M4, M5; upholds Timer!CancelIsFinal: as M6. */
+	wp_lock_acquire(&timers->lock);
+	while ((timer = timers->first) != NULL) {
+		take_off(timer);
+		find_first(timers);
+		/* [M12] release; pairs M4, M5; upholds Timer!CancelIsFinal: as M7. */
 		wp_store_release(&timer->armed, NULL);
 	}
 	settle(timers);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * timer.h - the deadlines of one carrier: a heap under a lock, and the earliest where it is read.
+ * timer.h - the deadlines of one carrier: heaps under a lock, and the earliest where it is read.
  *
  *   who arms, on any carrier            the carrier
- *   lock; [M1] into the heap            [M8] earliest <= now? fire what is due, one by one:
- *   [M2] the first: earliest := it           lock; off the heap; due; [M7] armed := NULL
+ *   lock; [M1] into a heap              [M8] earliest <= now? fire what is due, one by one:
+ *   [M2] the first: earliest := it           lock; off its heap; due; [M7] armed := NULL
  *   unlock                                   [M3] earliest := the first; unlock; push
  *   it was the first, and another's:    [C1] word := PARKED
  *   [M9] fence                          [P] fence
@@ -12,7 +12,7 @@
  *
  *   who cancels
  *   [M4] armed = NULL? it has fired, and nobody touches it
- *   lock; [M5] still armed? [M6] off the heap; [M3]; unlock      the close: [M12] all off
+ *   lock; [M5] still armed? [M6] off its heap; [M3]; unlock      the close: [M12] all off
  *
  * Why it works  M9 and P are ordered: the carrier reads the new deadline before it sleeps, or the
  *               armer sees it parked. `due` runs under the lock and M7 is the last that touches the
@@ -22,11 +22,12 @@
  *               find its task stolen, and every park looks everywhere again (carrier.h). Whoever
  *               finds it WAKING leaves it one task, which it polls before anything else.
  * Not promised  An order among timers of one deadline. That a sleep ends at its deadline and not
- *               before: a timer that was the first may be cancelled.
+ *               before: a timer that was the first may be cancelled. That a timer fires on time:
+ *               its carrier may be inside a long step, and no other one fires for it.
  * Time          CLOCK_MONOTONIC, absolute, in ns. Deadlines are compared and never subtracted, so
  *               nothing can wrap; wp_deadline_in, the one sum, saturates.
  * Spec          specs/Timer.tla: NoOversleep, NeverEarly, DueOnce, CancelIsFinal,
- *               StaleTimerHarmless, Fires, Resumes.
+ *               StaleTimerHarmless, Fires, Resumes; specs/MCSearchNudged.tla: Search with nudges.
  * Evidence      make check-specs T=Timer, make stress T=timer. */
 #ifndef WP_TIMER_H
 #define WP_TIMER_H
@@ -38,8 +39,8 @@
 struct wp_timers;
 
 /* 48 bytes, its user's. armed: M1, M6, M7. The rest: under the lock of the timers in which it is
- * armed; `due` is its user's to set before that. A pairing heap: `child` is the first of the timers
- * below it, `next` its next sibling, `back` the link that points to it. */
+ * armed; `due` is its user's to set before that. child: the first of the timers below it in its
+ * pairing heap; next: its next sibling; back: the link that points to it. */
 typedef struct wp_timer {
 	struct wp_timer *child, *next, **back;
 	int64_t deadline_ns;
@@ -49,11 +50,16 @@ typedef struct wp_timer {
 	wp_task *(*due)(struct wp_timer *timer);
 } wp_timer;
 
-/* One line. earliest_ns: M2, M3; WP_FOREVER: none is armed. root: under the lock. */
+enum { WP_TIMER_HEAPS = 32 }; /* they double in size, or are empty */
+
+/* Three lines. earliest_ns: M2, M3; WP_FOREVER: none is armed, or for ever. The rest: under the
+ * lock; first: the earliest, or NULL; heaps from `count` on are empty. */
 typedef struct wp_timers {
 	_Alignas(WP_LINE) wp_atomic(int64_t) earliest_ns;
 	wp_lock lock;
-	wp_timer *root;
+	uint32_t count;
+	wp_timer *first;
+	wp_timer *heaps[WP_TIMER_HEAPS];
 } wp_timers;
 
 void wp_timers_init(wp_timers *timers); /* [before it is shared | wait-free] */

@@ -49,6 +49,7 @@ enum {
 	WP_VTHREAD_LATE = 16,
 	WP_VTHREAD_ENDS = 20,   /* mask: PERMIT, LATE */
 	WP_VTHREAD_NUMBER = 32, /* one park */
+	WP_VTHREAD_STACK = 2,   /* task.is_virtual: it has a stack; 1: it has none */
 };
 
 /* What an unpark owes. */

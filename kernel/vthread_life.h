@@ -22,7 +22,15 @@ WP_INLINE void wp__vthread_init(wp_vthread *thread, enum wp_step (*step)(wp_task
 {
 	uint32_t word = wp__vthread_next(wp__vthread_look(thread));
 
-	thread->task = (wp_task){.is_virtual = 1, .step = step};
+	/* Not the whole task at once: its word would be 0 on the way, a park that a waker may name. */
+	thread->task.is_pinned = 0;
+	thread->task.is_virtual = 1;
+	thread->task.step = step;
+	thread->task.ended = NULL;
+	thread->task.home = NULL;
+	thread->task.next = NULL;
+	thread->task.back = NULL;
+	thread->task.name = NULL;
 	/* [V17] relaxed: stale costs a compare-and-swap of V5 that fails; pairs V5; upholds
 	 * VThread!StaleTimerHarmless. */
 	wp_store_relaxed(&thread->task.word, word);

@@ -6,9 +6,10 @@
 
 #ifndef WP_EXPLORE
 
-static void leave(wp_body *body, enum wp_step why)
+/* Gives what its next run passes. Let it be the last call, see fiber.h. */
+static int leave(wp_body *body, enum wp_step said)
 {
-	wp_fiber_switch(&body->fiber, body->under, why);
+	return (int)wp_fiber_switch(&body->fiber, &body->under, said);
 }
 
 bool wp_vthread_clear_interrupt(void)
@@ -24,6 +25,7 @@ static void arm(wp_body *body, int64_t deadline_ns)
 	wp_worker *self = wp__worker_self();
 	wp_home *home = self != NULL ? &self->home : body->thread.task.home;
 
+	body->is_timed = true;
 	body->armed_for = wp__vthread_number(&body->thread);
 	if (wp_timer_arm(&home->timers, &body->timer, deadline_ns) && self == NULL)
 		wp_timers_nudge(&home->carrier);
@@ -47,16 +49,6 @@ int wp__vthread_park_begin(int64_t deadline_ns)
 	return WP_AGAIN;
 }
 
-int wp__vthread_park_end(void)
-{
-	wp_vthread *thread = wp_vthread_current();
-
-	wp_timer_cancel(&wp__body_of(thread)->timer);
-	if (wp_vthread_is_interrupted(thread))
-		return WP_INTERRUPTED;
-	return thread->was_unparked ? WP_OK : WP_TIMEOUT;
-}
-
 /* Its carrier sleeps with it. */
 static void park_mounted(wp_vthread *thread, int64_t deadline_ns)
 {
@@ -77,8 +69,7 @@ int wp_vthread_park_until(int64_t deadline_ns)
 	code = wp__vthread_park_begin(deadline_ns);
 	if (code != WP_AGAIN)
 		return code;
-	leave(body, WP_STEP_PARK);
-	return wp__vthread_park_end();
+	return leave(body, WP_STEP_PARK);
 }
 
 int wp_vthread_sleep_until(int64_t deadline_ns)

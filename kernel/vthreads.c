@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthreads.c - see vthreads.h. Not explored, for it switches stacks: stress/vthread.c has the word. */
+ * vthreads.c - see vthreads.h. Not explored, for it switches stacks; stress/vthread.c has the word.
+ */
 #include "vthreads.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@
 /* A thread goes on in another OS thread: nobody may keep the place of this one's variable. */
 #define OF_THIS_OS_THREAD __attribute__((noinline))
 
-static _Thread_local wp_vthread *current;
+/* Its place in the OS thread's block is fixed: no call finds it. */
+static _Thread_local wp_vthread *current __attribute__((tls_model("initial-exec")));
 
 OF_THIS_OS_THREAD wp_vthread *wp_vthread_current(void)
 {
@@ -27,32 +29,43 @@ static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
 	current = thread;
 }
 
-/* [an OS thread that is to run it | runs it] */
+/* What the park that has ended says. [its runner] */
+static int why(wp_body *body)
+{
+	if (body->is_timed)
+		wp_timer_cancel(&body->timer);
+	body->is_timed = false;
+	if (wp_vthread_is_interrupted(&body->thread))
+		return WP_INTERRUPTED;
+	return body->thread.was_unparked ? WP_OK : WP_TIMEOUT;
+}
+
+/* The switch comes last, see fiber.h. [an OS thread that is to run it | runs it] */
 static enum wp_step mount(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
-	wp_fiber here;
-	uintptr_t said;
 
-	wp_fiber_thread(&here);
-	body->under = &here;
-	set_current(&body->thread);
-	said = wp_fiber_switch(&here, &body->fiber, 0);
-	set_current(NULL);
-	wp_stack_check(wp_stack_of(body));
-	return (enum wp_step)said;
+	wp_fiber_thread(&body->under);
+	current = &body->thread;
+	return (enum wp_step)wp_fiber_switch(&body->under, &body->fiber, (uintptr_t)why(body));
 }
 
 /* One without a stack. [as mount] */
 static enum wp_step call(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
-	enum wp_step said;
 
-	set_current(&body->thread);
-	said = body->step(task);
-	set_current(NULL);
-	return said;
+	current = &body->thread;
+	return body->step(task);
+}
+
+void wp__vthread_left(wp_vthread *thread)
+{
+	wp_body *body = wp__body_of(thread);
+
+	current = NULL;
+	if (thread->task.is_virtual == WP_VTHREAD_STACK)
+		wp_stack_check(wp_stack_of(body));
 }
 
 /* What runs on a stack. */
@@ -62,7 +75,7 @@ static void begin(void *arg)
 
 	body->failure = body->run(body->arg);
 	wp__body_forget(body);
-	wp_fiber_leave(&body->fiber, body->under, WP_STEP_DONE);
+	wp_fiber_leave(&body->fiber, &body->under, WP_STEP_DONE);
 }
 
 /* [the second of runner and maker] */
@@ -113,6 +126,8 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	if (body == NULL)
 		return WP_SYSTEM;
 	wp__vthread_init(&body->thread, config->step != NULL ? call : mount);
+	if (config->step == NULL)
+		body->thread.task.is_virtual = WP_VTHREAD_STACK;
 	body->thread.scheduler = config->scheduler;
 	body->thread.task.ended = ended;
 	body->thread.task.is_pinned = config->is_pinned;
@@ -125,6 +140,7 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	body->arg = config->arg;
 	body->failure = 0;
 	body->pins = 0;
+	body->is_timed = false;
 	body->is_started = false;
 	body->has_no_locals = config->has_no_locals;
 	body->has_stack = config->step == NULL;
@@ -220,11 +236,18 @@ void wp_vthread_interrupt(wp_vthread *thread)
 	wp__vthread_pay(thread, wp__vthread_interrupt(thread));
 }
 
+int wp__vthread_park_end(void)
+{
+	return why(wp__body_of(wp_vthread_current()));
+}
+
 int wp_vthread_run(wp_vthread *thread)
 {
+	wp_worker *self = wp__worker_self();
+
 	if (wp_vthread_current() != NULL || !wp__vthread_claim(thread))
 		return WP_FORBIDDEN;
-	wp_home_run(NULL, &thread->task);
+	wp_home_run(self == NULL ? NULL : &self->home, &thread->task);
 	return WP_OK;
 }
 

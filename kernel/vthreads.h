@@ -8,16 +8,16 @@
  *     its home's list, [V7], open its latch       returns from its body: switches back for good
  *
  * Why it works  The word changes when the thread has left its stack (vthread.h), so whoever runs it
- *               next finds it whole. A thread is listed at its home until it has ended, whoever runs
- *               it, so a close waits for it. Its memory goes back for reuse when it has ended and its
- *               maker has let go of it; it stays memory until the group is freed, and its park
- *               numbers go on, so a late waker meets a number that is over.
+ *               next finds it whole. A thread is listed at its home until it has ended, whoever
+ *               runs it, so a close waits for it. Its memory goes back for reuse when it has ended
+ *               and its maker has let go of it; it stays memory until the group is freed, and its
+ *               park numbers go on, so a late waker meets a number that is over.
  *               A timer is armed with the carrier that runs the thread: no other thread's lock.
  * Schedulers    One may stand in for the queues: it is given each thread that is to run and must
- *               have it run, once, by wp_vthread_run, on any OS thread that is not mounted. While it
- *               is given one, the thread that does so is not itself a virtual one: what it calls
+ *               have it run, once, by wp_vthread_run, on any OS thread that is not mounted. While
+ *               it is given one, the thread that does so is not itself a virtual one: what it calls
  *               blocks its carrier, and takes no permit.
- * Not promised  Time slices. errno, and what else the compiler keeps of an OS thread, across a park.
+ * Not promised  Time slices. errno across a park, and what else is an OS thread's.
  * Spec          specs/VThread.tla.
  * Evidence      make check-specs T=VThread, tests/test_vthreads.py. */
 #ifndef WP_VTHREADS_H
@@ -69,8 +69,8 @@ int wp_vthread_start(wp_vthread *thread);
  * [who made it | wait-free] */
 void wp_vthread_free(wp_vthread *thread);
 
-/* Waits until it has ended: WP_OK, and how it failed, or 0. WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED: a
- * close has handed it back, it never ends; WP_FORBIDDEN: it is the caller. [any thread, before
+/* Waits until it has ended: WP_OK, and how it failed, or 0. WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED:
+ * a close has handed it back, it never ends; WP_FORBIDDEN: it is the caller. [any thread, before
  * wp_vthread_free | blocks] */
 int wp_vthread_join(wp_vthread *thread, int64_t deadline_ns, int *failure);
 

@@ -16,8 +16,12 @@ int wp__waiter_park(wp_waiter *waiter, int64_t deadline_ns)
 {
 	int rc;
 
-	if (waiter->thread != NULL)
-		return wp_vthread_park_until(deadline_ns);
+	if (waiter->thread != NULL) {
+		rc = wp_vthread_park_until(deadline_ns);
+		if (rc != WP_OK)
+			wp__waiter_refused(waiter);
+		return rc;
+	}
 	rc = wp_futex_wait(&waiter->state, WP_WAITER_WAITS, deadline_ns);
 	return rc == WP_TIMEOUT || rc == WP_INTERRUPTED ? rc : WP_OK;
 }

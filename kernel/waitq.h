@@ -8,7 +8,7 @@
  *   [YW1] granted: done                        [YW2] state := GRANTED
  *   ended for nothing, under the lock:         wake: a futex, or that park of a virtual thread
  *     in line: the next number, park again
- *   too late, under the lock:
+ *   too late, or refused, under the lock:
  *     in line: get out
  *   taken off: [YW3] wait for GRANTED
  *
@@ -23,9 +23,10 @@
  *               it, so both may be freed by whoever sees GRANTED: a futex is an address by then, a
  *               virtual thread's memory stays one's. A park that has ended has another number, so
  *               a late wake ends no later park and leaves it no permit.
- * Not promised  That a park ends for a grant alone: whoever parks looks again. How long YW3 takes,
- *               if the granter has lost its CPU.
- * Spec          specs/Waitq.tla: NoLostGrant, NothingLost, Fifo, NoStrayPermit, UntouchedAfterGrant.
+ * Not promised  That a park ends for a grant alone: whoever parks looks again. That a user's permit
+ *               outlasts a wait: its parks take permits as any park does. How long YW3 takes, if
+ *               the granter has lost its CPU.
+ * Spec          specs/Waitq.tla: NoLostGrant, NothingLost, UntouchedAfterGrant, NoStrayPermit.
  * Evidence      make check-specs T=Waitq, make stress T=waitq. */
 #ifndef WP_WAITQ_H
 #define WP_WAITQ_H
@@ -43,7 +44,7 @@ enum { WP_WAITER_WAITS, WP_WAITER_LOOK, WP_WAITER_GRANTED };
 
 struct wp_waitq;
 
-/* 64 bytes: one wait of one thread, on its stack or in its frame. state: YW1..YW5. The rest under
+/* 64 bytes: one wait of one thread, on its stack or in its frame. state: YW1..YW3, YM11, YM12. The rest under
  * the object's lock, or by who took it off. */
 typedef struct wp_waiter {
 	struct wp_waiter *next, *prev;
@@ -96,6 +97,19 @@ WP_INLINE void wp__waiter_renew(wp_waiter *waiter)
 {
 	if (waiter->thread != NULL && !wp_twin(waitq_number_kept))
 		waiter->number = wp__vthread_number(waiter->thread);
+}
+
+/* Its park was refused, for a deadline in the past or an interrupt: it is over all the same, or a
+ * grant would leave its permit for the next one. Takes a user's permit too, as a park does. [the
+ * waiter's thread | wait-free] */
+WP_INLINE void wp__waiter_refused(wp_waiter *waiter)
+{
+	if (waiter->thread == NULL || wp__vthread_number(waiter->thread) != waiter->number)
+		return; /* it has parked */
+	if (wp_twin(waitq_refused_kept))
+		return;
+	wp__vthread_notify(waiter->thread);
+	wp__vthread_take(waiter->thread);
 }
 
 /* At the end of the line. [the waiter's thread, under the lock | wait-free] */

@@ -11,7 +11,7 @@
 
 enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
 
-static _Thread_local wp_worker *self; /* the carrier that this thread is, or NULL */
+static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec"))); /* the carrier that this thread is, or NULL */
 
 /* Does somebody want events? If not, nothing is done for them. */
 static bool is_traced(wp_worker *mine)
@@ -50,10 +50,18 @@ static void run_traced(wp_worker *mine, wp_task *task)
 	trace(mine, event);
 }
 
-static void run(wp_worker *mine, wp_mpsc_node *node)
+/* Overflows are reported from now on; without it they are not, and nothing else. */
+static void watch(wp_worker *mine)
+{
+	mine->is_watching = wp_stack_watch_begin(&mine->watch) == WP_OK;
+}
+
+static inline void run(wp_worker *mine, wp_mpsc_node *node)
 {
 	wp_task *task = (wp_task *)(void *)node;
 
+	if (task->is_virtual == WP_VTHREAD_STACK && !mine->is_watching)
+		watch(mine);
 	wp__count(&mine->runs);
 	mine->runs_for = task->home;
 	if (is_traced(mine))
@@ -231,52 +239,13 @@ void *wp__worker_begin(void *arg)
 	if (config->bind != NULL)
 		config->bind(config->arg, mine->index);
 	carry(mine);
+	if (mine->is_watching)
+		wp_stack_watch_end(&mine->watch);
 	/* [J1] relaxed: ordered by the join, which follows; pairs J2; upholds
 	 * Group!NothingRunsAfterClose. */
 	wp_store_relaxed(&mine->exited, 1);
 	wp_futex_wake(&mine->exited, 1);
 	return NULL;
-}
-
-/* Once. [the close | a system call if it sleeps] */
-static void stop(wp_worker *one)
-{
-	if (one->has_thread && !one->is_stopped)
-		wp_carrier_submit_pinned(&one->home.carrier, &one->stop);
-	one->is_stopped = true;
-}
-
-/* WP_OK: its thread has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
-static int join(wp_worker *one, int64_t deadline_ns)
-{
-	/* [J2] relaxed: ordered by the join below, which gives the close all that this carrier did;
-	 * pairs J1; upholds Group!NothingRunsAfterClose. */
-	while (one->has_thread && wp_load_relaxed(&one->exited) == 0) {
-		int code = wp_futex_wait(&one->exited, 0, deadline_ns);
-
-		if (code == WP_TIMEOUT || code == WP_INTERRUPTED)
-			return code;
-	}
-	if (one->has_thread)
-		pthread_join(one->thread, NULL);
-	one->has_thread = false;
-	return WP_OK;
-}
-
-int wp__workers_join(wp_group *group, int64_t deadline_ns)
-{
-	int all = WP_OK;
-
-	for (uint32_t index = 0; index < group->config.carriers; index++)
-		stop(&group->workers[index]);
-	for (uint32_t index = 0; index < group->config.carriers; index++) {
-		int code = join(&group->workers[index], deadline_ns);
-
-		if (code == WP_INTERRUPTED)
-			return code;
-		all = code == WP_OK ? all : code;
-	}
-	return all;
 }
 
 __attribute__((noinline)) wp_worker *wp__worker_self(void)

@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "body.h"
+#include "overflow.h"
 #include "group.h"
 #include "trace.h"
 
@@ -28,6 +29,8 @@ typedef struct wp_worker {
 	bool has_thread, is_stopped;
 	uint32_t index;
 	wp_atomic(uint32_t) exited;
+	bool is_watching;
+	wp_stack_watch watch; /* since a thread with a stack ran here */
 	wp_stacks *usual; /* those of WP_STACK_BYTES */
 	wp_stack_cache stacks; /* of these */
 	_Alignas(WP_LINE) uint64_t random;
@@ -66,9 +69,5 @@ uint32_t wp__group_next(wp_group *group);
 wp_home *wp__group_home(wp_group *group, uint32_t index);
 /* As wp_group_start, at that home. [any thread | blocks shortly] */
 int wp__group_start(wp_home *home, wp_task *task);
-
-/* Tells all carriers to stop and waits for every exit that comes in time. WP_OK: all threads have
- * ended. WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
-int wp__workers_join(wp_group *group, int64_t deadline_ns);
 
 #endif

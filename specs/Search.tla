@@ -186,4 +186,5 @@ Results (seconds: manifest.json)    states  depth
   MCSearchSubmit    2 x 2            24,188    51    SubmitTerminates
   MCSearchPark      2 x 2            17,063    56    ParkTerminates
   full set: MCSearchFull 36,969,892, MCSearchThreeFull 2,116,416 (82), MCSearchPinnedFull
-  15,632,205 (134), MCSearchInternalFull 8,739,202 (95), MCSearchLiveFull 1,368,936 (67)
+  15,632,205 (134), MCSearchInternalFull 8,739,202 (95), MCSearchLiveFull 1,368,936 (67),
+  MCSearchNudged 692,029 (68)

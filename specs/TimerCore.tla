@@ -61,31 +61,29 @@ Init ==
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 At(a, where) == pc[a] = where /\ (a \in Own => pc["carrier"] = "turn")
 
-(* Arming.  Twins: earliest_late decides under the lock and stores without it; no_fence looks at  *)
-(* the word before it stores.                                                                     *)
-IsFirst(a) == \A b \in heap \ {a} : deadline[a] < deadline[b]
-Arm(a) ==                     \* [L1] [M1] wp_timer_arm
+(* Arming.  Twins: earliest_late stores without the lock; no_fence looks at the word first.       *)
+Arm(a) ==                     \* [L1] [M1] wp_timer_arm; is it the first?
   /\ At(a, "start") /\ lock = None
   /\ lock' = a
   /\ \E d \in Deadlines :
+       LET is_first == \A b \in heap : d < deadline[b] IN
        /\ deadline' = [deadline EXCEPT ![a] = d]
-       /\ first' = IF Twin = "earliest_late" /\ d < earliest THEN first \cup {a} ELSE first
+       /\ first' = IF is_first /\ Twin = "earliest_late" THEN first \cup {a} ELSE first
+       /\ Goto(a, IF ~is_first \/ Twin = "earliest_late" THEN "unlock"
+                  ELSE IF Twin = "no_fence" THEN "word" ELSE "publish")
   /\ heap' = heap \cup {a} /\ armed' = armed \cup {a}
-  /\ Goto(a, IF Twin = "earliest_late" THEN "unlock" ELSE IF Twin = "no_fence" THEN "word"
-             ELSE "publish")
   /\ UNCHANGED <<earliest, word, Thread, now, Carrier, hand, left, Ghosts>>
 Nudges(a) == IF a \notin first \ Own THEN "park" ELSE IF Twin = "no_fence" THEN "cas" ELSE "word"
-Publish(a) ==                 \* [M2] if it is the earliest
+Publish(a) ==                 \* [M2]
   /\ At(a, "publish")
-  /\ LET is_first == IF Twin = "earliest_late" THEN a \in first ELSE IsFirst(a) IN
-     /\ earliest' = IF is_first THEN deadline[a] ELSE earliest
-     /\ first' = IF is_first /\ Twin # "no_fence" THEN first \cup {a} ELSE first
+  /\ earliest' = deadline[a]
+  /\ first' = IF Twin = "no_fence" THEN first ELSE first \cup {a}
   /\ Goto(a, IF Twin = "earliest_late" THEN Nudges(a) ELSE "unlock")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
 UnlockArmed(a) ==             \* [L3]
   /\ At(a, "unlock")
   /\ lock' = None
-  /\ Goto(a, IF Twin = "earliest_late" THEN "publish" ELSE Nudges(a))
+  /\ Goto(a, IF Twin = "earliest_late" /\ a \in first THEN "publish" ELSE Nudges(a))
   /\ first' = IF Twin = "earliest_late" THEN first ELSE first \ Own
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, Carrier, hand, left, Ghosts>>
 LoadWord(a) ==                \* [M9] [M10] wp_timers_nudge
@@ -130,18 +128,21 @@ Cancel(a) ==                  \* [L1] [M5] [M6] if it still is; [M12] wp_timers_
   /\ At(a, "lock") /\ lock = None
   /\ lock' = a
   /\ heap' = heap \ {a} /\ armed' = armed \ {a}
-  /\ ends' = IF a \in armed \/ Twin = "cancel_unchecked" THEN [ends EXCEPT ![a] = @ + 1] ELSE ends
-  /\ Goto(a, IF a \in armed /\ \A b \in heap : deadline[a] <= deadline[b] THEN "withdraw"
-             ELSE "release")
+  /\ LET was == a \in armed \/ Twin = "cancel_unchecked" IN
+     /\ ends' = IF was THEN [ends EXCEPT ![a] = @ + 1] ELSE ends
+     /\ Goto(a, IF ~was THEN "again"
+                ELSE IF a \in heap /\ \A b \in heap : deadline[a] <= deadline[b] THEN "withdraw"
+                ELSE "release")
   /\ UNCHANGED <<deadline, earliest, word, Thread, now, first, Carrier, hand, left, gone>>
 Withdraw(a) ==                \* [M3] if it was the root
   /\ At(a, "withdraw")
   /\ earliest' = Min(heap)
   /\ Goto(a, "release")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-UnlockCancelled(a) ==         \* [L3]
-  /\ At(a, "release")
-  /\ lock' = None /\ gone' = gone \cup {a}
-  /\ Goto(a, "park")
+UnlockCancelled(a) ==         \* [L3] not armed any more: where is it?
+  /\ At(a, "release") \/ At(a, "again")
+  /\ lock' = None
+  /\ gone' = IF pc[a] = "again" THEN gone ELSE gone \cup {a}
+  /\ Goto(a, IF pc[a] = "again" THEN "cancel" ELSE "park")
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, first, Carrier, hand, left, ends>>
 =============================================================================

@@ -101,6 +101,7 @@ static void init_full(void *at)
 
 	init(at);
 	state->items[0] = 1;
+	state->items[1] = 2;
 	wp_channel_try_send(&state->channel, &state->items[0]);
 	wp__channel_begin_send(&state->channel, &state->items[1], &state->waiters[0]);
 }
@@ -135,6 +136,11 @@ STRESS_TEST(channel_slot, .claim = "A slot that comes free goes to the first sen
 STRESS_TWIN(channel_senders_forgotten, .of = "channel_slot",
 	.defect = "a receive that frees a slot does not serve the sender in line",
 	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+STRESS_TWIN(channel_sender_first, .of = "channel_slot",
+	.defect = "a receive takes the item of a sender in line before what is in the slots",
+	.shows = "2,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* A receiver's time runs out while an item comes. Result: "sent less received". */

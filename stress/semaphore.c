@@ -6,7 +6,7 @@
  *   release 2        data?            data?
  *
  * Why it works  All really sleep; the OS thread is in line when it begins. The arbiter counts the permits that are left.
- * Spec          specs/Semaphore.tla, specs/Waitq.tla. */
+ * Spec          specs/Semaphore.tla. */
 #include "semaphore.h"
 #include "stress.h"
 #include "virtual.h"
@@ -60,25 +60,22 @@ static void os_thread(void *at, stress_result *result)
 	result->r[0] = state->data;
 }
 
-static void acquire_one(struct state *state, stress_result *result)
+static void acquire_one(struct state *state)
 {
 	wp_waiter *waiter = &state->waiters[1];
 
 	if (wp__semaphore_begin(&state->semaphore, 1, waiter))
 		return;
-	for (;;) {
+	do
 		virtual_park(&state->virtual);
-		if (wp__waiter_check(&state->semaphore.lock, waiter))
-			return;
-		result->r[2]++; /* parks that ended for nothing */
-	}
+	while (!wp__waiter_check(&state->semaphore.lock, waiter));
 }
 
 static void virtual_thread(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	acquire_one(state, result);
+	acquire_one(state);
 	result->r[1] = state->data;
 }
 
@@ -172,7 +169,7 @@ static void leaver(void *at, stress_result *result)
 
 static void small(void *at, stress_result *result)
 {
-	acquire_one(at, result);
+	acquire_one(at);
 	result->r[0] = 1;
 }
 
@@ -195,7 +192,7 @@ static void overtaker(void *at, stress_result *result)
 }
 
 STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
-	.upholds = "Semaphore!Fifo", .state_size = sizeof(struct state), .init = init_large,
+	.upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init_large,
 	.actors = {overtaker, overtaker}, .results = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "the permit is kept for the first"},
@@ -205,72 +202,3 @@ STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
 STRESS_TWIN(semaphore_overtakes, .of = "semaphore_order",
 	.defect = "permits are taken though others wait", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-
-/* A user's unpark meets the wait. Result: "acquired". */
-static void stray(void *at, stress_result *result)
-{
-	(void)result;
-	virtual_stray(&((struct state *)at)->virtual);
-}
-
-static void strayed(void *at, stress_result *result)
-{
-	acquire_one(at, result);
-	result->r[0] = 1;
-}
-
-STRESS_TEST(semaphore_stray, .claim = "A grant ends the park that the waiter is in now.",
-	.upholds = "Waitq!NoLostGrant", .state_size = sizeof(struct state), .init = init,
-	.actors = {release_one, strayed, stray}, .results = 1, .blocking = 1,
-	.outcomes = {
-		{"1", ACCEPTABLE, "in its first park, or in the one after the user's unpark"},
-		{"asleep", FORBIDDEN, "granted, and asleep in a later park"},
-	});
-
-STRESS_TWIN(waitq_number_kept, .of = "semaphore_stray",
-	.defect = "a waiter that parks again keeps the number of its first park", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
-
-/* The user's unpark came first, and the waiter does not park again. Result: "permits, taken or left;
- * the thread's own". */
-static void init_unparked(void *at)
-{
-	init(at);
-	stray(at, NULL);
-}
-
-static void impatient(void *at, stress_result *result)
-{
-	struct state *state = at;
-	wp_waiter *waiter = &state->waiters[1];
-	bool is_taken = wp__semaphore_begin(&state->semaphore, 1, waiter);
-
-	if (!is_taken) {
-		virtual_park(&state->virtual);
-		is_taken = !wp__semaphore_cancel(&state->semaphore, waiter);
-	} else {
-		wp__vthread_take(&state->virtual.thread); /* the user's */
-	}
-	result->r[0] = is_taken;
-}
-
-static void count_both(void *at, stress_result *result)
-{
-	count_rest(at, result);
-	result->r[1] = wp__vthread_take(&((struct state *)at)->virtual.thread);
-}
-
-STRESS_TEST(semaphore_permit, .claim = "A late grant leaves the thread no permit.",
-	.upholds = "Waitq!NoStrayPermit", .state_size = sizeof(struct state),
-	.init = init_unparked, .actors = {release_one, impatient}, .arbiter = count_both,
-	.results = 2, .outcomes = {
-		{"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
-		{"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
-		{"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
-	});
-
-STRESS_TWIN(waitq_any_park, .of = "semaphore_permit",
-	.defect = "a grant unparks the thread, whatever park it is in", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);

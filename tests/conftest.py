@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by all tests: the command line as a user starts it, C programs, the oracle's z3."""
+"""Shared by all tests: the command line as a user starts it, C programs, the oracle's z3.
+
+`make test` runs them in two processes; a test that is marked `alone` runs while the other waits.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,28 @@ BUILDS = {
     "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 }
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
+
+
+def pytest_configure() -> None:
+    importlib.import_module("tests.soaking")
+
+
+def is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=is_alone)  # last, so that nobody waits for them but each other
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with (paths.cache() / "tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if is_alone(item) else fcntl.LOCK_SH)
+        try:
+            return (yield)
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # for a forked child that is left as well
 
 
 @pytest.fixture

@@ -132,6 +132,16 @@ def test_a_missing_header_names_its_package(monkeypatch: pytest.MonkeyPatch) -> 
     assert why.startswith("not run: install ")
 
 
+def test_a_missing_library_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "BOOST_LIBRARY", "-lno_such_library")
+    with Children() as children:
+        assert program._why_no_boost(children) == "not run: install libboost-context-dev"
+    missing = program.Program(Path(), "", "not run: install libboost-context-dev").missing
+    (row,) = [row for row in ROWS if row.peer == "fcontext"]
+    found = measure.judge(row, Samples({"ours": [1.0]}, missing=missing))
+    assert found.not_run == "not run: install libboost-context-dev"
+
+
 def test_a_missing_compiler_for_the_peer_names_both_packages() -> None:
     with Children() as children:
         why = program._why_no_peer(children, ["no-such-c++"])
@@ -176,6 +186,7 @@ def test_every_goal_of_the_issue_has_a_row() -> None:
     for flow in ("flow_1", "flow_2", "flow_4"):
         assert goals[flow, "vyukov"] == ">= 1x"
         assert goals[flow, "moodycamel"] == ">= 2x"
+    assert (goals["fiber", "fcontext"], goals["stack", "3ns"]) == ("<= 0.5x", "<= 1x")
     assert {"submit", "layout_queue", "layout_ticket", "layout_token"} <= {p for p, _ in goals}
 
 
@@ -201,7 +212,7 @@ def test_every_row_is_in_the_program_with_its_sides() -> None:
         for name in dict.fromkeys(row.program for row in ROWS if row.program not in OWN):
             found = run_row(built, name)
             needed = {s for r in ROWS if r.program == name and r.peer not in ELSEWHERE
-                      and not (r.needs and built.no_peer) for s in (r.ours, r.peer)}  # fmt: skip
+                      for s in (r.ours, r.peer)} - set(built.missing)  # fmt: skip
             assert needed <= set(found["samples"]), name
             assert {r.count for r in ROWS if r.program == name} <= {"", *found["counts"]}, name
 

@@ -14,19 +14,16 @@ from wakeproof.judge import conform
 from wakeproof.judge.conform_maps import CONCEPTS
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
-SAMPLE = ("parker", "ticket", "guard rendezvous", "mpsc")
-"""Of the concepts; `make audit` compares them all."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SAMPLE)
-def test_code_and_spec_are_equal_and_their_twins_are_not(name: str) -> None:
-    found = conform.conform(f"^{name}$")
+def test_code_and_spec_are_equal_and_their_twins_are_not() -> None:
+    found = conform.conform("^ticket$")  # the smallest; `make audit` compares them all
     for result in found.results:
         assert result.holds, (result.twin, result.difference and result.difference.lines)
     assert found.results[0].differences == 0
     twins = {result.twin.partition(":")[0] for result in found.results if result.twin}
-    assert twins in ({"spec", "code"}, set())
+    assert twins == {"spec", "code"}
 
 
 def test_every_concept_has_a_twin_on_both_sides() -> None:

@@ -67,8 +67,3 @@ def test_a_weaker_order_is_put_in_by_label_and_breaks_the_claim() -> None:
     report = explore(None, "^parker_data$", options, twins=False)
     assert report.violated
     assert "RC11 broken" in report.scenarios[0].line
-
-
-def test_the_parker_holds_and_each_of_its_twins_is_killed_where_declared() -> None:
-    report = explore(None, "^parker")
-    assert set(report.statuses.values()) == {HELD}

@@ -22,6 +22,7 @@ TWIN_S, TWIN_PATIENCE_S = 30, 2
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.alone,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 

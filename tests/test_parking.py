@@ -13,7 +13,15 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 import wakeproof
-from wakeproof import CarrierGroup, ThreadInterruptedError, VirtualThread, _mount, park, pinned
+from wakeproof import (
+    CarrierGroup,
+    ThreadInterruptedError,
+    VirtualThread,
+    _mount,
+    _signal,
+    park,
+    pinned,
+)
 from wakeproof._ffi import lib
 from wakeproof._signal import Signal
 from wakeproof.errors import UsageError, WrongThreadError
@@ -110,21 +118,25 @@ def test_a_join_that_is_woken_leaves_no_permit(group: CarrierGroup) -> None:
     assert joiner.result(PATIENCE_S) == (True, False)
 
 
-def test_a_wake_that_finds_the_time_over_leaves_no_permit(group: CarrierGroup) -> None:
+@pytest.mark.parametrize("twin", [False, True])
+def test_a_wake_that_finds_the_time_over_leaves_no_permit(
+    group: CarrierGroup, monkeypatch: pytest.MonkeyPatch, twin: bool
+) -> None:
     # The setter has taken the waiter off the list, and wakes it only after that has given up.
-    def body() -> tuple[bool, bool, bool]:
-        signal, late = Signal(), []
+    def body() -> tuple[bool, bool]:
+        signal = Signal()
         turns = signal.turns(myself())
-        assert turns.send(None) is True
-        late.append(signal._waiters.pop())
+        turns.send(None)
+        wake = signal._waiters.pop()
         signal.is_set = True
-        assert turns.send(lib.WP_TIMEOUT) is False  # it is to park once more
-        late.pop()()
         with pytest.raises(StopIteration, match="True"):
-            turns.send(lib.WP_OK if park(PATIENCE_S) else None)
-        return signal.wait(0), park(0), wakeproof.interrupted()
+            turns.send(lib.WP_TIMEOUT)
+        wake()
+        return signal.wait(0), park(0)
 
-    assert run(group, body) == (True, False, False)
+    if twin:
+        monkeypatch.setattr(_signal, "_end", lambda *_: None)
+    assert run(group, body) == (True, twin)
 
 
 def test_an_interrupt_ends_a_wait_and_is_answered_once(group: CarrierGroup) -> None:

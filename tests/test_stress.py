@@ -62,6 +62,7 @@ def test_a_twin_that_nobody_shows_or_that_the_wrong_judge_shows_fails() -> None:
     assert "neither in seen_by" in twins["violated_undeclared"].messages[0]
 
 
+@pytest.mark.alone
 def test_store_buffering_is_seen_without_fences_and_not_with_them() -> None:
     both = StressOptions(seconds=0.2, opt=("O0", "O3"), seed=7)
     report = run("buffering", None, both)

@@ -118,6 +118,7 @@ def test_what_the_compiler_reorders_is_said_with_its_flags(
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_store_buffering_is_allowed_by_tso_and_seen(judged: dict[str, ScenarioReport]) -> None:
     standing = judged["buffering_bare"].allowed.of("0,0")
     assert standing is not None

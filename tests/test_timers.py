@@ -22,6 +22,7 @@ NUMBERS = st.integers(0, 63)
 TIMES = st.one_of(st.integers(0, 20), st.integers(-(2**63), FOREVER))
 FATES = """\
 resumed 20, early 0, late by less than a second 1, far cancelled 1
+resumed 640 at once
 armed 51200, fired or cancelled 51200, early 0, some fired 1, some cancelled 1
 handed back 1, armed 0
 armed after the end 0

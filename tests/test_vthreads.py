@@ -7,6 +7,7 @@ programs/vthreads.c runs one case and prints what is lost.
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 from collections.abc import Callable
 
@@ -19,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = ("permit", "pinned", "sleep", "chain", "scheduler", "join", "contract", "fair", "locals",
-         "close", "exhausted")  # fmt: skip
+         "close", "exhausted", "parked")  # fmt: skip
 TWINS = {
     "vthread_yield_takes": "permit",
     "vthread_pinned_unwoken": "pinned",
@@ -42,6 +43,14 @@ def test_what_the_design_asks_of_virtual_threads(
     for case in CASES:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+def test_an_overflow_is_reported_with_the_name_of_its_thread(
+    compiled: Callable[..., list[str]],
+) -> None:
+    ended = run(compiled("vthreads", "plain"), "overflow")
+    assert ended.returncode == -signal.SIGSEGV, ended
+    assert 'stack overflow in virtual thread "one"' in ended.stderr
 
 
 @pytest.mark.parametrize("twin", TWINS)

@@ -16,7 +16,7 @@ import (
 	"unsafe"
 )
 
-const parked = 4096
+const parked, million = 4096, 1000000
 
 // cpu is the CPU time of the process in nanoseconds.
 func cpu() int64 {
@@ -111,6 +111,52 @@ func wake(ops int) float64 {
 	return float64(cpu()-start) / float64(ops/parked*parked)
 }
 
+// one does it on one processor, by CPU time, as bench/vthread.c does.
+func one(ops int, work func()) float64 {
+	runtime.GOMAXPROCS(1)
+	start := cpu()
+	work()
+	return float64(cpu()-start) / float64(ops)
+}
+
+// yields has two goroutines make way for each other.
+func yields(ops int) {
+	var all sync.WaitGroup
+	all.Add(2)
+	for half := 0; half < 2; half++ {
+		go func() {
+			for k := 0; k < ops/2; k++ {
+				runtime.Gosched()
+			}
+			all.Done()
+		}()
+	}
+	all.Wait()
+}
+
+// joins starts goroutines and waits for the end of each.
+func joins(ops int) {
+	ended := make(chan struct{})
+	for k := 0; k < ops; k++ {
+		go func() { ended <- struct{}{} }()
+		<-ended
+	}
+}
+
+// timers arms one timer and stops it, among a million that are armed.
+func timers(ops int) float64 {
+	for k := 0; k < million; k++ {
+		time.AfterFunc(time.Hour+time.Duration(k*7919%million)*time.Millisecond, func() {})
+	}
+	one := time.AfterFunc(time.Hour, func() {})
+	start := cpu()
+	for k := 0; k < ops; k++ {
+		one.Reset(time.Hour + time.Duration(k*7919%million)*time.Millisecond)
+		one.Stop()
+	}
+	return float64(cpu()-start) / float64(ops)
+}
+
 func main() {
 	runtime.GOMAXPROCS(2)
 	ops, err := strconv.Atoi(os.Args[2])
@@ -118,12 +164,20 @@ func main() {
 		panic(err)
 	}
 	ns := map[string]func() float64{
-		"peers_near":  func() float64 { return turns(ops, false) },
-		"peers_far":   func() float64 { return turns(ops, true) },
-		"peers_tasks": func() float64 { return tasks(ops) },
-		"peers_wake":  func() float64 { return wake(ops) },
+		"peers_near":   func() float64 { return turns(ops, false) },
+		"peers_far":    func() float64 { return turns(ops, true) },
+		"peers_tasks":  func() float64 { return tasks(ops) },
+		"peers_wake":   func() float64 { return wake(ops) },
+		"peers_timers": func() float64 { return timers(ops) },
+
+		"vthread_yield": func() float64 { return one(ops, func() { yields(ops) }) },
+		"vthread_turns": func() float64 { return one(ops, func() { turns(ops, false) }) },
+		"vthread_join":  func() float64 { return one(ops, func() { joins(ops) }) },
+		"vthread_many":  func() float64 { return tasks(ops) / 2 },
+		"vthread_wake":  func() float64 { runtime.GOMAXPROCS(1); return wake(ops) },
 	}[os.Args[1]]
-	if os.Args[1] != "peers_tasks" { // once to warm up; these last long enough
+	long := map[string]bool{"peers_tasks": true, "peers_timers": true, "vthread_many": true}
+	if !long[os.Args[1]] { // once to warm up; these last long enough
 		ns()
 	}
 	fmt.Println(ns())

@@ -7,8 +7,8 @@
                                   park
 
 Of setter and waiter one comes second and sees the other.  A virtual thread is woken by the number
-of its park, so a late wake leaves no permit behind; one whose time is over before it has parked
-parks for a wake that is on its way.  What it took of other permits it gives back.
+of its park, so a late wake leaves no permit behind; nor if that park was refused, for then it ends
+it.  What it took of other permits it gives back.
 
 Spec: ``specs/Latch.tla`` (NoLostWaiter).  Source: ``kernel/vthread.h`` (V5).
 """
@@ -39,14 +39,11 @@ def _wake(thread: VirtualThread, number: int) -> None:
     thread._tell(lib.wp__vthread_unpark_if, number)
 
 
-def _take(thread: VirtualThread, number: int) -> Generator[bool, int | None, None]:
-    """Take the wake of that park, which comes, unless the park is over."""
-    was_interrupted = False
-    while lib.wp__vthread_park_number() == number:
-        if (yield False) == lib.WP_INTERRUPTED:
-            was_interrupted = lib.wp_vthread_clear_interrupt()
-    if was_interrupted:
-        thread._tell(lib.wp_vthread_interrupt)
+def _end(thread: VirtualThread, number: int) -> None:
+    """End that park of the caller's, if it was refused: a wake that is on its way finds it over."""
+    if lib.wp__vthread_park_number() == number:
+        thread._tell(lib.wp_vthread_unpark)
+        lib.wp__vthread_park_begin(0)
 
 
 class Signal:
@@ -89,10 +86,10 @@ class Signal:
         code = None
         while True:
             try:
-                has_end = turns.send(code)
+                turns.send(code)
             except StopIteration as stop:
                 return bool(stop.value)
-            code = park(thread, deadline if has_end else lib.WP_FOREVER)
+            code = park(thread, deadline)
 
     def _leave(self, wake: Callable[[], object]) -> bool:
         try:
@@ -112,11 +109,8 @@ class Signal:
                 self._leave(parker.unpark)
         return self.is_set
 
-    def turns(self, thread: VirtualThread) -> Generator[bool, int | None, bool]:
-        """Wait as a virtual thread: parks at each yield, and sends what the park gave.
-
-        It yields whether that park is to end at the deadline.
-        """
+    def turns(self, thread: VirtualThread) -> Generator[None, int | None, bool]:
+        """Wait as a virtual thread: parks at each yield, and sends what the park gave."""
         took_other = False
         try:
             while True:
@@ -125,9 +119,9 @@ class Signal:
                 self._waiters.append(wake)
                 if self.is_set and self._leave(wake):
                     break
-                code = yield True
+                code = yield
                 if not self._leave(wake):
-                    yield from _take(thread, number)
+                    _end(thread, number)
                     break
                 if code == lib.WP_INTERRUPTED:
                     raise interrupted(thread)

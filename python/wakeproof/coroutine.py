@@ -84,7 +84,7 @@ async def join(other: VirtualThread, timeout_s: float | None = None) -> bool:
     code = None
     while True:
         try:
-            has_end = turns.send(code)
+            turns.send(code)
         except StopIteration as stop:
             return other._joined(bool(stop.value))
-        code = await _park(thread, deadline if has_end else lib.WP_FOREVER)
+        code = await _park(thread, deadline)

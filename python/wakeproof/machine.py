@@ -45,7 +45,9 @@ OPTIONAL = {
     "C++ compiler": ("g++", "g++"),
     "aarch64 compiler": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     "aarch64 emulator": ("qemu-aarch64", "qemu-user"),
+    "debugger": ("gdb", "gdb"),
     "moodycamel queue": ("/usr/include/concurrentqueue", "libconcurrentqueue-dev"),
+    "Boost.Context": ("/usr/include/boost/context", "libboost-context-dev"),
 }
 """part -> (programs or paths, one of which will do; Debian packages)."""
 

@@ -7,7 +7,8 @@
 #include "error.h"
 #include "worker.h"
 
-enum { ROUNDS = 20, THREADS = 4, EACH = 64, TURNS = 200, MS = 1000000, HOUR_MS = 3600000 };
+enum { ROUNDS = 20, THREADS = 4, EACH = 64, TURNS = 200, MS = 1000000, HOUR_MS = 3600000,
+       CROWD = 10 * WP_HOME_FIRED };
 
 typedef struct sleeper {
 	wp_task task;
@@ -80,6 +81,22 @@ static void shorten(void)
 	printf("resumed %d, early %d, late by less than a second %d, far cancelled %d\n", ROUNDS,
 	       too_early, latest_ns < 1000 * MS, wp_timer_cancel(&far.timer));
 	wp_task_unpark(&far.task);
+}
+
+/* One deadline for many: more than are fired at once. */
+static void crowd(void)
+{
+	static sleeper all[CROWD];
+	int64_t deadline_ns = wp_deadline_in(2 * MS);
+
+	for (int index = 0; index < CROWD; index++) {
+		start(&all[index], 1);
+		arm(&all[index], deadline_ns);
+	}
+	for (int index = 0; index < CROWD; index++)
+		while (wp_load_acquire(&all[index].woken) == 0)
+			wp_futex_wait(&all[index].woken, 0, WP_FOREVER);
+	printf("resumed %d at once\n", CROWD);
 }
 
 static wp_task *count(wp_timer *timer)
@@ -161,6 +178,7 @@ int main(void)
 	if (wp_group_new(&group, &config) != WP_OK)
 		return 1;
 	shorten();
+	crowd();
 	storms();
 	leave();
 	return 0;

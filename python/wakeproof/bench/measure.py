@@ -31,7 +31,8 @@ SIDES = 4  # of a row, for the number of rounds
 TRIES = 8  # of a preempted slice
 SLICE_MS = {  # blocking: a round trip takes microseconds; many tasks at once
     "parker": 10.0, "pingpong_asleep": 10.0, "group_tasks": 60.0, "group_unpark": 10.0,
-    "memory": 160.0, "balanced": 5.0, "hot_carrier": 100.0,
+    "memory": 160.0, "balanced": 5.0, "hot_carrier": 100.0, "stack_made": 20.0,
+    "vthread_many": 100.0, "vthread_memory": 500.0,
 }  # fmt: skip
 SLICE_MS_ELSE = 2.0
 PEERS_SLICE_MS, PEERS_ROUNDS = 20.0, 4  # of ours; the others do peers.OPERATIONS
@@ -132,7 +133,7 @@ def _measure(
     slice_ms = SLICE_MS.get(name, SLICE_MS_ELSE)
     rounds = _rounds(seconds * 1e3 / slice_ms / SIDES)
     samples = _run(children, program.path, name, rounds, slice_ms, TRIES, cpus)
-    return replace(samples, missing={"moodycamel": program.no_peer} if program.no_peer else {})
+    return replace(samples, missing=program.missing)
 
 
 def _rounds(wanted: float) -> int:

@@ -13,6 +13,9 @@ from wakeproof.judge.process import Children
 
 OPERATIONS = {
     "peers_near": 50_000, "peers_far": 300, "peers_tasks": 1_000_000, "peers_wake": 65_536,
+    "vthread_yield": 1_000_000, "vthread_turns": 300_000, "vthread_join": 300_000,
+    "vthread_many": 1_000_000, "vthread_wake": 65_536,
+    "peers_timers": 1_000_000,
 }  # fmt: skip
 """By row: what a peer does per sample."""
 

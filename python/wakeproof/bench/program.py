@@ -18,6 +18,7 @@ from wakeproof.judge.process import Children
 COMPILE_TIMEOUT_S = 300.0
 PEER_HEADER = "concurrentqueue/concurrentqueue.h"
 PEER_PACKAGE = "libconcurrentqueue-dev"
+BOOST_LIBRARY, BOOST_PACKAGE = "-l:libboost_context.a", "libboost-context-dev"
 SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
 EXPLORED = "explored.c"  # belongs to the explorer's
 KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "search.c",
@@ -33,10 +34,17 @@ LINK = ["-pthread", "-Wl,--wrap=syscall", "-Wl,--wrap=sched_yield"]  # bench/cal
 
 @dataclass(frozen=True)
 class Program:
-    """The program, and why the C++ peer is not in it (empty: it is)."""
+    """The program, and why the C++ peer and Boost.Context are not in it (empty: they are)."""
 
     path: Path
     no_peer: str
+    no_boost: str
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Return the sides that are not in it, and why."""
+        sides = {"moodycamel": self.no_peer, "fcontext": self.no_boost}
+        return {side: why for side, why in sides.items() if why}
 
 
 def folder() -> Path:
@@ -61,22 +69,26 @@ def build(children: Children) -> Program:
     here, kernel = folder(), paths.sources() / "kernel"
     cxx = shlex.split(os.environ.get("CXX", "")) or ["c++"]
     no_peer = _why_no_peer(children, cxx)
+    no_boost = _why_no_boost(children)
+    link = LINK if no_boost else [*LINK, "-DBENCH_FCONTEXT", BOOST_LIBRARY]
     flags = [*FLAGS, f"-I{kernel}", f"-I{here}"]
     cc = [*compiler(), "-std=c11", "-Wall", "-Wextra", *flags]
     files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
     files += [kernel / name for name in KERNEL]
     version = children.run([cc[0], "--version"], timeout_s=60).output
-    key = digest([version, no_peer, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.glob("*.[chS]")])
+    key = digest(
+        [version, no_peer, no_boost, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.glob("*.[chS]")]
+    )
     made = paths.cache() / "bench" / f"program-{key}"
     if no_peer:
-        _make(children, made, [*cc, *map(str, files), *LINK])
-        return Program(made, no_peer)
+        _make(children, made, [*cc, *map(str, files), *link])
+        return Program(made, no_peer, no_boost)
     peer = made.with_suffix(".o")
     _make(children, peer, [*cxx, "-std=c++17", *flags, "-c", str(here / "flow_moodycamel.cpp")])
     # The C++ library alone and not the C++ driver: that would take C files for C++.
-    _make(children, made, [*cc, "-DBENCH_MOODYCAMEL", *map(str, files), str(peer), *LINK,
+    _make(children, made, [*cc, "-DBENCH_MOODYCAMEL", *map(str, files), str(peer), *link,
                            "-lstdc++", "-lm"])  # fmt: skip
-    return Program(made, no_peer)
+    return Program(made, no_peer, no_boost)
 
 
 def _why_no_peer(children: Children, cxx: list[str]) -> str:
@@ -85,6 +97,14 @@ def _why_no_peer(children: Children, cxx: list[str]) -> str:
     test = f"printf '#include <{PEER_HEADER}>\\n' | {shlex.join(cxx)} -std=c++17 -E -x c++ -"
     found = children.run(["sh", "-c", f"{test} >/dev/null"], timeout_s=COMPILE_TIMEOUT_S)
     return "" if found.code == 0 else f"not run: install {PEER_PACKAGE}"
+
+
+def _why_no_boost(children: Children) -> str:
+    program = "void jump_fcontext(void); int main(void) { jump_fcontext(); }"
+    link = shlex.join([*compiler(), "-x", "c", "-", BOOST_LIBRARY, "-o", os.devnull])
+    command = ["sh", "-c", f"printf '{program}' | {link}"]
+    found = children.run(command, timeout_s=COMPILE_TIMEOUT_S)
+    return "" if found.code == 0 else f"not run: install {BOOST_PACKAGE}"
 
 
 def digest(words: list[str], files: list[Path]) -> str:

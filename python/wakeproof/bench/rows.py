@@ -22,10 +22,14 @@ LAST_NODE = (
     "pushes are the same instructions; what differs is how a consumer that has caught up takes the "
     "last node ([Q7] and what comes with it in kernel/mpsc.h)"
 )
+SWITCH = (
+    "the switch is a call that saves what calls preserve; only code without functions (the limit) "
+    "saves less, and pays where a function around it returns (the row below)"
+)
 SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
 CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress",
             "pingpong": "carrier", "recheck": "search", "load": "search", "burst": "search",
-            "hot": "search", "balanced": "search"}  # fmt: skip
+            "hot": "search", "balanced": "search", "stack": "stack"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,16 @@ def _peers(name: str, program: str, unit: str = NS, *, pool: bool = True) -> lis
     return found
 
 
+def _virtual(
+    name: str, program: str, side: str, against: str, at_most: float = 1.0, go: float = 0.25
+) -> list[Row]:
+    return [
+        Row(name, program, "ours", side, against, at_most=at_most),
+        Row("- the same", program, "ours", "go", "Go", at_most=go, needs="Go"),
+        Row("- the same", program, "ours", "tokio", "tokio", at_most=1.0, needs="cargo"),
+    ]
+
+
 ROWS = (
     Row("run queue push+pop, one thread, batches of 64", "one_batch", "ours", "ring",
         "private ring", at_most=1.8, why=LOCKED),
@@ -180,6 +194,26 @@ ROWS = (
         at_most=1.0),
     Row("start and park of a million tasks", "memory", "ours", "300ns", "300 ns each", at_most=1.0),
     _counted("- memory of a parked task", "memory", "ours", "bytes", BYTES, 160.0),
+    Row("stack switch", "fiber", "ours", "fcontext", "Boost.Context", at_most=0.5,
+        needs="libboost-context-dev", why=SWITCH),
+    Row("- limit", "fiber", "ours", "inline", "inline assembly"),
+    Row("- in functions that return after it", "fiber", "returns", "ours", "that end in it"),
+    Row("stack taken and given back, cached", "stack", "ours", "3ns", "3 ns", at_most=1.0),
+    Row("- the same", "stack", "ours", "mmap", "mmap and munmap"),
+    Row("stack made: guard and one page", "stack_made", "ours", "machine", "the system calls",
+        at_most=1.15),
+    Row("control blocks at random, 64 of them", "stack_colours_64", "ours", "plain", "uncoloured"),
+    Row("- 1,000", "stack_colours_1000", "ours", "plain", "uncoloured"),
+    Row("- 100,000", "stack_colours_100000", "ours", "plain", "uncoloured", at_most=1.0),
+    *_virtual("yield of a virtual thread", "vthread_yield", "ring", "private ring", 1.6),
+    *_virtual("park and unpark, round trip", "vthread_turns", "40ns", "40 ns"),
+    *_virtual("start and join, one by one", "vthread_join", "40ns", "40 ns"),
+    *_virtual("start and join, a million at once", "vthread_many", "100ns", "100 ns each", go=1.0),
+    *_virtual("unpark of 4,096 virtual threads", "vthread_wake", "150ns", "150 ns each",
+              go=1.0),
+    Row("start and park of 250,000", "vthread_memory", "ours", "ours", ""),
+    _counted("- memory of a parked virtual thread", "vthread_memory", "ours", "bytes", BYTES,
+             4400.0),
     Row("same work on both carriers, stealing", "balanced", "on", "off", "stealing off",
         at_most=1.02),
     _counted("- tasks stolen", "balanced", "on", "stolen", PERCENT, 1.0, why=UNEQUAL),
@@ -192,6 +226,13 @@ ROWS = (
     *_peers("- each on a thread of its own", "peers_far", US),
     *_peers("tasks at once, CPU time", "peers_tasks"),
     *_peers("resume of 4,096 tasks, CPU time", "peers_wake"),
+    Row("timer armed, cancelled, 1 other armed", "timer_1", "ours", "locks", "its two locks"),
+    Row("- among a thousand", "timer_1k", "ours", "locks", "its two locks"),
+    Row("- among a million", "timer_1m", "ours", "locks", "its two locks"),
+    *_peers("- the same, CPU time", "peers_timers", pool=False),
+    Row("timer fired, armed again, among a thousand", "timer_fire_1k", "ours", "locks",
+        "its two locks"),
+    Row("- among a million", "timer_fire_1m", "ours", "locks", "its two locks"),
     Row("queue ends on a line each, 1 producer", "layout_queue", "ours", "packed", "on one line",
         MOPS, at_least=1.0),
     Row("token and idle words on a line each", "layout_token", "ours", "packed", "on one line",

@@ -29,6 +29,7 @@ SPAWNS = "no carrier submits a task itself there"
 YIELDS = "no task yields there"
 ONE_TASK = "who is woken and who gives up its park have one task between them there"
 NOT_WAKING = "nobody whose queue is asked is WAKING there"
+ONE_TIMER = "there is one timer, and the lock is taken only where it is due"
 ORDER = "only a memory order is another: its ghosts are not compared (explore, orders)"
 SEARCH = {
     "count_pinned": PINNED,
@@ -54,11 +55,13 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "search": {**SEARCH, "waking_ignored": ONE_TASK},
     "search long": {**SEARCH, "hit_inbox_late": NOT_WAKING},
     "task": dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER),
+    "timer": {"early": ONE_TIMER},
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""
 
 TOO_LARGE: Mapping[str, str] = {
     "mpsc three": "its twins have millions of states; those of mpsc are compared",
+    "timer two": "each takes a minute; those of timer are compared",
 }
 """Name of the concept whose twins are not compared -> why."""
 

@@ -57,6 +57,10 @@ class Children:
         trace: TracebackType | None,
     ) -> None:
         self.kill_all()
+        with self._lock:
+            left = list(self._live)
+        for child in left:  # of threads that nobody joins
+            child.wait()
 
     def run(
         self,

@@ -106,8 +106,9 @@ def run(
     """
     tools = toolchain.find()
     with tempfile.TemporaryDirectory(prefix="wakeproof-tlc-") as private:
-        command = [str(tools.java), *jvm, f"-Djava.io.tmpdir={private}", "-cp", str(tools.jar)]
-        command += ["tlc2.TLC", "-tool", "-metadir", private, "-fp", "0", "-checkpoint", "0"]
+        command = [str(tools.java), *jvm, *toolchain.shared_classes()]
+        command += [f"-Djava.io.tmpdir={private}", "-cp", str(tools.jar), "tlc2.TLC", "-tool"]
+        command += ["-metadir", private, "-fp", "0", "-checkpoint", "0"]
         command += ["-workers", str(workers), *options, "-config", str(config), module.name]
         begin = time.monotonic()
         for _ in range(TRIES):

@@ -8,11 +8,13 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from wakeproof import paths
 from wakeproof.errors import MissingToolError
 
 OLDEST_JAVA = 11
@@ -41,6 +43,37 @@ def find() -> Toolchain:
     """
     java = _java()
     return Toolchain(java, _java_version(java), _jar())
+
+
+@cache
+def shared_classes() -> tuple[str, ...]:
+    """Return the options with which Java takes TLC's classes from an archive, made on first use.
+
+    It saves a third of the time of a short run.  Java goes without an archive that does not fit,
+    and says nothing; where none can be made, no option is returned.
+    """
+    tools = find()
+    files = [tools.java.resolve(), tools.jar.resolve()]  # Java looks at their times as well
+    stamp = "".join(f"{file} {file.stat().st_mtime_ns} {file.stat().st_size} " for file in files)
+    archive = paths.cache() / f"tlc-{hashlib.sha256(stamp.encode()).hexdigest()[:20]}.jsa"
+    if not archive.exists():
+        _make_archive(tools, archive)
+    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable") if archive.exists() else ()
+
+
+def _make_archive(tools: Toolchain, archive: Path) -> None:
+    """Model-check a small spec for a list of the classes that this takes, and make the archive."""
+    specs = paths.sources() / "specs"
+    with tempfile.TemporaryDirectory(prefix="wakeproof-tlc-", dir=archive.parent) as private:
+        java = [str(tools.java), "-XX:+UseSerialGC", f"-Djava.io.tmpdir={private}"]
+        classes, made = Path(private) / "classes", Path(private) / archive.name
+        small = ["-metadir", private, "-config", str(specs / "MCTicket.cfg"), "MCTicket.tla"]
+        _output([*java, f"-XX:DumpLoadedClassList={classes}", "-cp", str(tools.jar), "tlc2.TLC",
+                 *small], cwd=specs)  # fmt: skip
+        _output([*java, "-Xshare:dump", f"-XX:SharedClassListFile={classes}",
+                 f"-XX:SharedArchiveFile={made}", "-cp", str(tools.jar)])  # fmt: skip
+        if made.exists():
+            made.replace(archive)
 
 
 def tlc_version(tools: Toolchain) -> str:
@@ -114,9 +147,11 @@ def _packed_jar() -> Path:
     return jar
 
 
-def _output(command: list[str]) -> str:
+def _output(command: list[str], cwd: Path | None = None) -> str:
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        run = subprocess.run(
+            command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return run.stdout + run.stderr

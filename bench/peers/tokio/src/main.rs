@@ -3,14 +3,18 @@
 //! The rows of bench/peers.c with tokio: `peers ROW OPERATIONS CPU..` prints nanoseconds
 //! per operation.
 
+use std::future::{poll_fn, Future};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::time::Instant;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 
 const PARKED: usize = 4096;
+const MILLION: usize = 1_000_000;
 
 /// The CPU time of the process in nanoseconds.
 fn cpu() -> f64 {
@@ -109,8 +113,7 @@ fn tasks(ops: usize) -> f64 {
 }
 
 /// All parked tasks are resumed, and again when all have run.
-fn wake(ops: usize) -> f64 {
-    let runtime = two_workers();
+fn wake(ops: usize, runtime: Runtime) -> f64 {
     let (ran, round) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let gates: Vec<_> = (0..PARKED).map(|_| Arc::new(Notify::new())).collect();
     for gate in &gates {
@@ -136,20 +139,103 @@ fn wake(ops: usize) -> f64 {
     ns / (ops / PARKED * PARKED) as f64
 }
 
+fn one_worker() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap()
+}
+
+/// Two tasks make way for each other on one worker, by CPU time, as bench/vthread.c does.
+fn yields(ops: usize) -> f64 {
+    let runtime = one_worker();
+    let start = cpu();
+    let halves: Vec<_> = (0..2)
+        .map(|_| {
+            runtime.spawn(async move {
+                for _ in 0..ops / 2 {
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for half in halves {
+        runtime.block_on(half).unwrap();
+    }
+    (cpu() - start) / ops as f64
+}
+
+/// Two tasks of one worker.
+fn turns(ops: usize) -> f64 {
+    let (there, back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let runtime = one_worker();
+    let start = cpu();
+    let other = runtime.spawn(give_back(ops, there.clone(), back.clone()));
+    runtime
+        .block_on(runtime.spawn(serve(ops, there, back)))
+        .unwrap();
+    runtime.block_on(other).unwrap();
+    (cpu() - start) / ops as f64
+}
+
+/// Tasks one after the other, each awaited.
+fn joins(ops: usize) -> f64 {
+    let runtime = one_worker();
+    let start = cpu();
+    let all = runtime.spawn(async move {
+        for _ in 0..ops {
+            tokio::spawn(async {}).await.unwrap();
+        }
+    });
+    runtime.block_on(all).unwrap();
+    (cpu() - start) / ops as f64
+}
+
+/// One timer is armed (a sleep registers when it is polled) and dropped, among a million.
+fn timers(ops: usize) -> f64 {
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let until =
+        |k: usize| Duration::from_secs(3600) + Duration::from_millis((k * 7919 % MILLION) as u64);
+    runtime.block_on(async {
+        let mut others = Vec::with_capacity(MILLION);
+        for k in 0..MILLION {
+            let mut other = Box::pin(tokio::time::sleep(until(k)));
+            poll_fn(|context| Poll::Ready(other.as_mut().poll(context)))
+                .await
+                .is_ready();
+            others.push(other);
+        }
+        let start = cpu();
+        for k in 0..ops {
+            let mut one = pin!(tokio::time::sleep(until(k)));
+            poll_fn(|context| Poll::Ready(one.as_mut().poll(context)))
+                .await
+                .is_ready();
+        }
+        (cpu() - start) / ops as f64
+    })
+}
+
 fn main() {
     let row = std::env::args().nth(1).expect("ROW");
     let ops = std::env::args()
         .nth(2)
         .and_then(|n| n.parse().ok())
         .expect("OPERATIONS");
-    let run = match row.as_str() {
+    let run: fn(usize) -> f64 = match row.as_str() {
         "peers_near" => near,
         "peers_far" => far,
         "peers_tasks" => tasks,
-        "peers_wake" => wake,
+        "peers_wake" => |ops| wake(ops, two_workers()),
+        "vthread_yield" => yields,
+        "vthread_turns" => turns,
+        "vthread_join" => joins,
+        "vthread_many" => |ops| tasks(ops) / 2.0,
+        "vthread_wake" => |ops| wake(ops, one_worker()),
+        "peers_timers" => timers,
         _ => panic!("there is no row {row}"),
     };
-    if row != "peers_tasks" {
+    if !["peers_tasks", "peers_timers", "vthread_many"].contains(&row.as_str()) {
         run(ops); // once to warm up; these last long enough
     }
     println!("{}", run(ops));

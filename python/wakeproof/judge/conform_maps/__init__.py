@@ -13,9 +13,10 @@ from wakeproof.judge.conform_maps.parker import PARKER
 from wakeproof.judge.conform_maps.search import SEARCH, SEARCH_LONG
 from wakeproof.judge.conform_maps.task import TASK
 from wakeproof.judge.conform_maps.ticket import TICKET
+from wakeproof.judge.conform_maps.timer import TIMER, TIMER_TWO
 
 CONCEPTS: tuple[Concept, ...] = (
     PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, GUARD_NAP,
     GUARD_INTERRUPTED, MPSC, MPSC_THREE, CARRIER_ONE, CARRIER_TWO, SEARCH, SEARCH_LONG,
-    TASK,
+    TASK, TIMER, TIMER_TWO,
 )  # fmt: skip

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthread.c - what a virtual thread costs: a yield, a park with its unpark, a start with its join,
+ * memory.
+ *
+ * CPU time of the process: one carrier does it all, but for `vthread_many`, where two halve it. The
+ * ring is the same switch between two fibers and a private array, with nothing around it. */
+#include "carriers.h"
+#include "error.h"
+#include "fiber.h"
+#include "memory.h"
+#include "vthreads.h"
+
+enum { MILLION = 1000000, MANY = 250000, PARKED = 4096, RING = 64, RING_STACK = 65536 };
+
+static wp_group *one;
+static wp_vthread *threads[MILLION];
+static wp_vthread *left, *right;
+static uint64_t turns;
+static double bytes_each;
+static wp_atomic(uint32_t) parked;
+
+static wp_group *group_of_one(void)
+{
+	wp_group_config config = {.carriers = 1, .yield_us = 50};
+
+	if (one == NULL && wp_group_new(&one, &config) != WP_OK)
+		bench_fail("no group");
+	return one;
+}
+
+static wp_vthread *made(wp_group *group, int carrier, int (*run)(void *), void *arg)
+{
+	wp_vthread_config config = {.run = run, .arg = arg, .carrier = carrier};
+	wp_vthread *thread;
+
+	if (wp_vthread_new(group, &config, &thread) != WP_OK)
+		bench_fail("no virtual thread");
+	return thread;
+}
+
+static void start(wp_vthread *thread)
+{
+	if (wp_vthread_start(thread) != WP_OK)
+		bench_fail("no virtual thread starts");
+}
+
+static void join(wp_vthread *thread)
+{
+	int failure;
+
+	if (wp_vthread_join(thread, WP_FOREVER, &failure) != WP_OK)
+		bench_fail("a join failed");
+	wp_vthread_free(thread);
+}
+
+/* Both on one carrier, from start to end. */
+static double both(uint64_t ops, int (*first)(void *), int (*second)(void *))
+{
+	double begun = carriers_process_ns();
+
+	turns = ops;
+	left = made(group_of_one(), 0, first, NULL);
+	right = made(one, 0, second, NULL);
+	start(left);
+	start(right);
+	join(left);
+	join(right);
+	return carriers_process_ns() - begun;
+}
+
+static int yields(void *arg)
+{
+	for (uint64_t k = 0; k < turns; k += 2)
+		wp_vthread_yield();
+	return arg != NULL;
+}
+
+static double yield(uint64_t ops)
+{
+	return both(ops, yields, yields);
+}
+
+static wp_fiber ring_thread, *ring[RING], ring_fibers[2];
+
+static void yields_in_ring(void *arg)
+{
+	for (;;)
+		wp_fiber_switch(arg, &ring_thread, 0);
+}
+
+/* Without a scheduler: an array of who is next. */
+static double private_ring(uint64_t ops)
+{
+	static _Alignas(WP_LINE) char stacks[2][RING_STACK];
+	double begun;
+
+	wp_fiber_thread(&ring_thread);
+	for (int at = 0; at < 2; at++) {
+		wp_fiber_init(&ring_fibers[at], stacks[at], RING_STACK, yields_in_ring,
+			      &ring_fibers[at]);
+		ring[at] = &ring_fibers[at];
+	}
+	begun = bench_cpu_ns();
+	for (uint64_t k = 0; k < ops; k++) {
+		wp_fiber *next = ring[k % RING];
+
+		wp_fiber_switch(&ring_thread, next, 0);
+		ring[(k + 2) % RING] = next;
+	}
+	return bench_cpu_ns() - begun;
+}
+
+static int gives(void *arg)
+{
+	for (uint64_t k = 0; k < turns; k++) {
+		wp_vthread_unpark(right);
+		wp_vthread_park_until(WP_FOREVER);
+	}
+	return arg != NULL;
+}
+
+static int gives_back(void *arg)
+{
+	for (uint64_t k = 0; k < turns; k++) {
+		wp_vthread_park_until(WP_FOREVER);
+		wp_vthread_unpark(left);
+	}
+	return arg != NULL;
+}
+
+static double round_trip(uint64_t ops)
+{
+	return both(ops, gives, gives_back);
+}
+
+static int ends(void *arg)
+{
+	return arg != NULL;
+}
+
+static int joins_each(void *arg)
+{
+	for (uint64_t k = 0; k < turns; k++) {
+		wp_vthread *child = made(one, 0, ends, NULL);
+
+		start(child);
+		join(child);
+	}
+	return arg != NULL;
+}
+
+static double one_by_one(uint64_t ops)
+{
+	return both(ops, joins_each, ends);
+}
+
+/* Its share of all, at once: they run when it joins the first. */
+static int joins_all(void *arg)
+{
+	int carrier = arg == &threads[0] ? 0 : 1;
+	wp_vthread **mine = arg;
+
+	for (uint64_t k = 0; k < turns; k++) {
+		mine[k] = made(carriers_of_two(false), carrier, ends, NULL);
+		start(mine[k]);
+	}
+	for (uint64_t k = 0; k < turns; k++)
+		join(mine[k]);
+	return 0;
+}
+
+static double at_once(uint64_t ops)
+{
+	uint64_t many = ops < MILLION ? ops + ops % 2 : MILLION;
+	wp_group *two = carriers_of_two(false);
+	double begun = carriers_process_ns();
+
+	turns = many / 2;
+	left = made(two, 0, joins_all, &threads[0]);
+	right = made(two, 1, joins_all, &threads[turns]);
+	start(left);
+	start(right);
+	join(left);
+	join(right);
+	return (carriers_process_ns() - begun) / 2 * (double)ops / (double)many;
+}
+
+static int parks(void *arg)
+{
+	uint32_t many = *(uint32_t *)arg;
+
+	if (wp_fetch_add_relaxed(&parked, 1) + 1 == many)
+		carriers_count(&carriers_ended);
+	return wp_vthread_park_until(WP_FOREVER);
+}
+
+/* New stacks each time: the group goes with them. */
+static double start_and_park(uint64_t ops)
+{
+	uint32_t many = ops < MANY ? (uint32_t)ops : MANY;
+	wp_group *group;
+	wp_group_config config = {.carriers = 1, .yield_us = 50, .max_stacks = MANY};
+	double before_kb = memory_resident_kb(), begun = carriers_process_ns(), ns;
+
+	if (wp_group_new(&group, &config) != WP_OK)
+		bench_fail("no group");
+	wp_init(&parked, 0);
+	wp_init(&carriers_ended, 0);
+	for (uint32_t k = 0; k < many; k++) {
+		threads[k] = made(group, 0, parks, &many);
+		start(threads[k]);
+	}
+	carriers_await(&carriers_ended, 1);
+	ns = carriers_process_ns() - begun;
+	bytes_each = (memory_resident_kb() - before_kb) * 1024 / many;
+	for (uint32_t k = 0; k < many; k++)
+		wp_vthread_unpark(threads[k]);
+	for (uint32_t k = 0; k < many; k++)
+		join(threads[k]);
+	wp_group_close(group, WP_FOREVER, false, NULL, NULL);
+	wp_group_free(group);
+	return ns * (double)ops / many;
+}
+
+static double bytes(void)
+{
+	return bytes_each;
+}
+
+static int parks_for_ever(void *arg)
+{
+	for (uint32_t round = 0; round < *(uint32_t *)arg; round++) {
+		if ((wp_fetch_add_relaxed(&parked, 1) + 1) % PARKED == 0)
+			carriers_count(&carriers_ended);
+		wp_vthread_park_until(WP_FOREVER);
+	}
+	return 0;
+}
+
+/* All of them, in turns, by a thread outside. CPU time of both. */
+static double broadcast(uint64_t ops)
+{
+	uint32_t rounds = (uint32_t)((ops + PARKED - 1) / PARKED) + 1;
+	double begun, ns;
+
+	wp_init(&parked, 0);
+	wp_init(&carriers_ended, 0);
+	for (uint32_t k = 0; k < PARKED; k++) {
+		threads[k] = made(group_of_one(), 0, parks_for_ever, &rounds);
+		start(threads[k]);
+	}
+	carriers_await(&carriers_ended, 1);
+	begun = carriers_process_ns();
+	for (uint32_t round = 1; round < rounds; round++) {
+		for (uint32_t k = 0; k < PARKED; k++)
+			wp_vthread_unpark(threads[k]);
+		carriers_await(&carriers_ended, round + 1);
+	}
+	ns = carriers_process_ns() - begun;
+	for (uint32_t k = 0; k < PARKED; k++)
+		wp_vthread_unpark(threads[k]);
+	for (uint32_t k = 0; k < PARKED; k++)
+		join(threads[k]);
+	return ns * (double)ops / ((double)(rounds - 1) * PARKED);
+}
+
+static double of_40_ns(uint64_t ops)
+{
+	return 40 * (double)ops;
+}
+
+static double of_100_ns(uint64_t ops)
+{
+	return 100 * (double)ops;
+}
+
+static double of_150_ns(uint64_t ops)
+{
+	return 150 * (double)ops;
+}
+
+const bench_row bench_vthread[] = {
+	{.name = "vthread_yield", .sides = {{"ours", yield}, {"ring", private_ring}}},
+	{.name = "vthread_turns", .sides = {{"ours", round_trip}, {"40ns", of_40_ns}}},
+	{.name = "vthread_join", .sides = {{"ours", one_by_one}, {"40ns", of_40_ns}}},
+	{.name = "vthread_many", .sides = {{"ours", at_once}, {"100ns", of_100_ns}}},
+	{.name = "vthread_wake", .sides = {{"ours", broadcast}, {"150ns", of_150_ns}}},
+	{.name = "vthread_memory",
+	 .sides = {{"ours", start_and_park}},
+	 .counts = {{"bytes", bytes}}},
+	{.name = NULL},
+};

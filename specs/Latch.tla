@@ -1,0 +1,102 @@
+-------------------------------- MODULE Latch -------------------------------
+(***************************************************************************)
+(* One event that any number of threads wait for: shut, then open for good.*)
+(* Code       kernel/latch.h, latch.c; [YL1]..[YL6] name sites there.      *)
+(* Abstracts  a grant to a step of its own that reaches its waiter (Waitq).*)
+(* Memory     sequential consistency.                                      *)
+(* Promises   TerminationVisible, NoLostWaiter, UntouchedAfterOpen         *)
+(*            (safety); Served (liveness).                                 *)
+(***************************************************************************)
+EXTENDS Naturals, Sequences
+
+CONSTANTS
+  Waiters,  \* each waits once, and may give up
+  Twin      \* "none", or the one defect of this model
+
+VARIABLES
+  word,     \* "shut", "open"
+  locked,   \* the bit
+  list,     \* waiters, newest first
+  pc,       \* waiter, or "opener" -> what it does next
+  hand,     \* waiters that the opener has taken, and not granted yet
+  granted,  \* waiters that are
+  done      \* ghost: the opener did what the event stands for
+vars == <<word, locked, list, pc, hand, granted, done>>
+
+Opener == "opener"
+Range(s) == {s[i] : i \in 1 .. Len(s)}
+
+TypeOK ==
+  /\ word \in {"shut", "open"} /\ locked \in BOOLEAN /\ done \in BOOLEAN
+  /\ list \in Seq(Waiters) /\ hand \in Seq(Waiters) /\ granted \subseteq Waiters
+  /\ pc \in [Waiters \cup {Opener} ->
+       {"begin", "push", "wait", "late", "remove", "await", "open", "publish", "grant", "out", "in"}]
+
+Init ==
+  /\ word = "shut" /\ locked = FALSE /\ list = <<>> /\ hand = <<>> /\ granted = {}
+  /\ pc = [t \in Waiters \cup {Opener} |-> "begin"] /\ done = FALSE
+
+Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+
+(* The opener. *)
+Work ==
+  /\ pc[Opener] = "begin" /\ done' = (Twin # "works_late") /\ Goto(Opener, "open")
+  /\ UNCHANGED <<word, locked, list, hand, granted>>
+Open ==                       \* [YL1] nobody waits; or [YL3] [YL6] the lock
+  /\ pc[Opener] = "open" /\ ~locked
+  /\ IF list = <<>> THEN word' = "open" /\ Goto(Opener, "out") /\ UNCHANGED locked
+     ELSE /\ locked' = TRUE /\ Goto(Opener, "publish")
+          /\ word' = IF Twin = "opens_first" THEN "open" ELSE word
+  /\ UNCHANGED <<list, hand, granted, done>>
+Publish ==                    \* [YL4] list, lock and event in one step
+  /\ pc[Opener] = "publish" /\ Goto(Opener, "grant")
+  /\ word' = "open" /\ locked' = FALSE /\ list' = <<>>
+  /\ hand' = IF Twin = "wakes_one" THEN <<Head(list)>> ELSE list
+  /\ UNCHANGED <<granted, done>>
+Grant ==                      \* [YW2] the oldest first
+  /\ pc[Opener] = "grant"
+  /\ IF Twin = "grants_none" THEN UNCHANGED <<pc, hand, granted>>
+     ELSE IF hand = <<>> THEN Goto(Opener, "out") /\ UNCHANGED <<hand, granted>>
+     ELSE /\ granted' = granted \cup {hand[Len(hand)]}
+          /\ hand' = SubSeq(hand, 1, Len(hand) - 1) /\ UNCHANGED pc
+  /\ UNCHANGED <<word, locked, list, done>>
+
+(* A waiter. *)
+Take(w, from, to) ==          \* [YL2] open; or [YL3] the lock
+  /\ pc[w] = from
+  /\ IF word = "open" THEN Goto(w, IF from = "late" THEN "await" ELSE "in") /\ UNCHANGED locked
+     ELSE ~locked /\ locked' = TRUE /\ Goto(w, to)
+  /\ UNCHANGED <<word, list, hand, granted, done>>
+Push(w) ==                    \* [YL5]
+  /\ pc[w] = "push" /\ list' = <<w>> \o list /\ locked' = FALSE /\ Goto(w, "wait")
+  /\ UNCHANGED <<word, hand, granted, done>>
+Wake(w) ==                    \* [YW1] [YW3]
+  /\ pc[w] \in {"wait", "await"} /\ w \in granted /\ Goto(w, "in")
+  /\ UNCHANGED <<word, locked, list, hand, granted, done>>
+TimeOut(w) ==
+  /\ pc[w] = "wait" /\ Goto(w, "late")
+  /\ UNCHANGED <<word, locked, list, hand, granted, done>>
+Remove(w) ==                  \* [YL5]
+  /\ pc[w] = "remove" /\ list' = SelectSeq(list, LAMBDA x : x # w)
+  /\ locked' = FALSE /\ Goto(w, "out")
+  /\ UNCHANGED <<word, hand, granted, done>>
+
+Waiter(w) == Take(w, "begin", "push") \/ Push(w) \/ Wake(w) \/ Take(w, "late", "remove") \/ Remove(w)
+Finished == \A t \in DOMAIN pc : pc[t] \in {"out", "in"} /\ UNCHANGED vars
+Opens == Work \/ Open \/ Publish \/ Grant
+Next == Opens \/ (\E w \in Waiters : Waiter(w) \/ TimeOut(w)) \/ Finished
+Fairness == SF_vars(Opens) /\ \A w \in Waiters : SF_vars(Waiter(w))
+Spec == Init /\ [][Next]_vars /\ Fairness
+
+(* What must hold. *)
+\* Who finds it open sees what the opener did.
+TerminationVisible == word = "open" \/ (\E w \in Waiters : pc[w] = "in") => done
+\* Once it is open nobody waits whom the opener will not grant.
+NoLostWaiter ==
+  word = "open" => \A w \in Waiters :
+    pc[w] \in {"wait", "late", "await"} => w \in granted \cup Range(hand) \/ pc[Opener] = "publish"
+\* Who finds it open may free it: from then on the opener touches only its waiters.
+UntouchedAfterOpen == word = "open" => pc[Opener] \notin {"open", "publish"} /\ ~locked
+\* All who wait come back.
+Served == \A w \in Waiters : pc[w] = "wait" ~> pc[w] \in {"in", "out"}
+=============================================================================

@@ -1,0 +1,4 @@
+------------------------------ MODULE MCChannel -----------------------------
+(* Bounds for Channel.  No symmetry: liveness is checked. *)
+EXTENDS Channel
+=============================================================================

@@ -1,0 +1,4 @@
+----------------------------- MODULE MCCondition ----------------------------
+(* Bounds for Condition.  No symmetry: liveness is checked. *)
+EXTENDS Condition
+=============================================================================

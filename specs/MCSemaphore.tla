@@ -1,0 +1,4 @@
+----------------------------- MODULE MCSemaphore ----------------------------
+(* Bounds for Semaphore.  No symmetry: liveness is checked. *)
+EXTENDS Semaphore
+=============================================================================

@@ -1,0 +1,6 @@
+------------------------------- MODULE MCWaitq ------------------------------
+(* Bounds for Waitq.  Granters are interchangeable. *)
+EXTENDS Waitq, TLC
+
+Symmetry == Permutations(Granters)
+=============================================================================

@@ -1,0 +1,178 @@
+-------------------------------- MODULE Waitq -------------------------------
+(***************************************************************************)
+(* Virtual threads and OS threads wait in one line for something that is   *)
+(* given to the first.  Whoever gives it wakes exactly that wait.          *)
+(* Code       kernel/waitq.h; [YW1]..[YW3] name sites in that file.        *)
+(* Abstracts  the object to things given one by one; its lock to single    *)
+(*            steps; the queues of virtual threads: who is pushed goes on. *)
+(* Memory     sequential consistency.                                      *)
+(* Promises   NoLostGrant, NothingLost, UntouchedAfterGrant, NoStrayPermit *)
+(*            (safety).                                                    *)
+(***************************************************************************)
+EXTENDS Naturals, Sequences, FiniteSets
+
+CONSTANTS
+  Virtual,   \* waiters that are virtual threads: park by permit and number
+  Os,        \* waiters that are OS threads: sleep at their state
+  Granters,  \* threads that give one thing each
+  Waits,     \* how often each waiter waits
+  Strays,    \* unparks by a user
+  Twin       \* "none", or the one defect of this model
+
+ASSUME SomebodyWaits == Virtual \cup Os # {} /\ {Waits, Strays} \subseteq Nat
+
+Waiters == Virtual \cup Os
+Nobody == [who |-> "nobody", wait |-> 0, number |-> 0]
+
+VARIABLES
+  line,    \* waiters in line
+  things,  \* in the object, for who comes next
+  pc,      \* waiter -> what it does next; granter -> the same
+  state,   \* waiter -> of its wait: "waits", "granted"
+  wait,    \* waiter -> waits that have ended
+  number,  \* waiter -> the park that a granter would end
+  parks,   \* virtual -> parks that have returned
+  permit,  \* virtual -> "none", or who gave it: "user", "grant"
+  target,  \* granter -> whom it has taken off the line, in which wait, with which number
+  strays,  \* unparks that a user may still make
+  got,     \* ghost: things that waiters have
+  hurt     \* ghost: a granter wrote to a waiter that had left
+vars == <<line, things, pc, state, wait, number, parks, permit, target, strays, got, hurt>>
+parkVars == <<parks, permit>>
+
+TypeOK ==
+  /\ line \in Seq(Waiters) /\ things \in Nat /\ got \in Nat /\ hurt \in BOOLEAN
+  /\ pc \in [Waiters \cup Granters ->
+       {"idle", "park", "asleep", "back", "late", "await", "store", "wake", "done"}]
+  /\ state \in [Waiters -> {"waits", "granted"}]
+  /\ wait \in [Waiters -> 0 .. Waits] /\ {number, parks} \subseteq [Waiters -> Nat]
+  /\ permit \in [Waiters -> {"none", "user", "grant"}] /\ strays \in 0 .. Strays
+
+Init ==
+  /\ line = <<>> /\ things = 0 /\ got = 0 /\ hurt = FALSE /\ strays = Strays
+  /\ pc = [t \in Waiters \cup Granters |-> "idle"]
+  /\ state = [w \in Waiters |-> "waits"] /\ wait = [w \in Waiters |-> 0]
+  /\ number = wait /\ parks = wait /\ permit = [w \in Waiters |-> "none"]
+  /\ target = [g \in Granters |-> Nobody]
+
+InLine(w) == \E i \in 1 .. Len(line) : line[i] = w
+Without(w) == SelectSeq(line, LAMBDA x : x # w)
+Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+GiverOnly == <<target, strays, hurt>>
+Leave(w, has) ==              \* the wait is over
+  /\ wait' = [wait EXCEPT ![w] = @ + 1]
+  /\ Goto(w, IF wait[w] + 1 = Waits THEN "done" ELSE "idle")
+  /\ got' = IF has THEN got + 1 ELSE got
+ParkEnds(w) ==
+  /\ parks' = IF w \in Virtual THEN [parks EXCEPT ![w] = @ + 1] ELSE parks
+  /\ permit' = [permit EXCEPT ![w] = "none"]
+
+(* A waiter. *)
+Begin(w) ==                   \* wp__waiter_renew, wp__waitq_add, under the lock
+  /\ pc[w] = "idle"
+  /\ IF things > 0 /\ line = <<>>
+     THEN things' = things - 1 /\ Leave(w, TRUE) /\ UNCHANGED <<line, state, number>>
+     ELSE /\ line' = Append(line, w) /\ Goto(w, "park")
+          /\ state' = [state EXCEPT ![w] = "waits"]
+          /\ number' = [number EXCEPT ![w] = parks[w]]
+          /\ UNCHANGED <<things, wait, got>>
+  /\ UNCHANGED <<parkVars, GiverOnly>>
+Park(w) ==                    \* wp__waiter_park: the permit, or the state, is looked at as it sleeps
+  /\ pc[w] = "park"
+  /\ IF (w \in Virtual /\ permit[w] # "none") \/ (w \in Os /\ state[w] = "granted")
+     THEN ParkEnds(w) /\ Goto(w, "back")
+     ELSE Goto(w, "asleep") /\ UNCHANGED parkVars
+  /\ UNCHANGED <<line, things, state, wait, number, got, GiverOnly>>
+TimeOut(w) ==                 \* also an interrupt
+  /\ pc[w] = "asleep" /\ ParkEnds(w)
+  /\ Goto(w, "late")
+  /\ number' = IF Twin = "renewed_and_left" /\ InLine(w)
+               THEN [number EXCEPT ![w] = parks'[w]] ELSE number
+  /\ UNCHANGED <<line, things, state, wait, got, GiverOnly>>
+Refuse(w) ==                  \* a deadline in the past: wp__waiter_refused ends the park all the same
+  /\ pc[w] = "park" /\ w \in Virtual
+  /\ IF Twin = "refused_kept" THEN UNCHANGED parkVars ELSE ParkEnds(w)
+  /\ Goto(w, "late")
+  /\ UNCHANGED <<line, things, state, wait, number, got, GiverOnly>>
+Check(w) ==                   \* [YW1] wp__waiter_check: granted; or renews its number, under the lock
+  /\ pc[w] = "back"
+  /\ IF state[w] = "granted" THEN Leave(w, TRUE) /\ UNCHANGED number
+     ELSE /\ Goto(w, IF InLine(w) THEN "park" ELSE "await")
+          /\ number' = IF Twin = "number_kept" THEN number ELSE [number EXCEPT ![w] = parks[w]]
+          /\ UNCHANGED <<wait, got>>
+  /\ UNCHANGED <<line, things, state, parkVars, GiverOnly>>
+Cancel(w) ==                  \* wp__waiter_cancel, under the lock
+  /\ pc[w] = "late"
+  /\ line' = Without(w)
+  /\ IF InLine(w) \/ Twin = "grant_ignored" THEN Leave(w, FALSE)
+     ELSE IF Twin = "leaves_early" THEN Leave(w, TRUE)
+     ELSE Goto(w, "await") /\ UNCHANGED <<wait, got>>
+  /\ UNCHANGED <<things, state, number, parkVars, GiverOnly>>
+Await(w) ==                   \* [YW3] wp__waiter_await
+  /\ pc[w] = "await" /\ state[w] = "granted"
+  /\ Leave(w, TRUE)
+  /\ UNCHANGED <<line, things, state, number, parkVars, GiverOnly>>
+
+(* Somebody unparks w: a sleeping one goes on. *)
+Unpark(w, by, others) ==
+  IF pc[w] = "asleep"
+  THEN ParkEnds(w) /\ pc' = [others EXCEPT ![w] = "back"]
+  ELSE /\ permit' = IF permit[w] = "none" THEN [permit EXCEPT ![w] = by] ELSE permit
+       /\ pc' = others /\ UNCHANGED parks
+Give(g) ==                    \* under the lock: to the first of the line, or left for the next
+  /\ pc[g] = "idle"
+  /\ IF line = <<>> THEN things' = things + 1 /\ Goto(g, "done") /\ UNCHANGED <<line, target>>
+     ELSE /\ line' = Tail(line) /\ Goto(g, "store")
+          /\ target' = [target EXCEPT ![g] = [who |-> Head(line), wait |-> wait[Head(line)],
+                                              number |-> number[Head(line)]]]
+          /\ UNCHANGED things
+  /\ UNCHANGED <<state, wait, number, parkVars, strays, got, hurt>>
+Store(g) ==                   \* [YW2] wp__waiter_grant, after the lock
+  /\ pc[g] = "store" /\ Goto(g, "wake")
+  /\ hurt' = (hurt \/ wait[target[g].who] # target[g].wait)
+  /\ state' = IF wait[target[g].who] # target[g].wait THEN state
+              ELSE [state EXCEPT ![target[g].who] = "granted"]
+  /\ UNCHANGED <<line, things, wait, number, parkVars, target, strays, got>>
+Wake(g) ==                    \* wp__wake: by address, or by park
+  /\ pc[g] = "wake"
+  /\ LET w == target[g].who  after == [pc EXCEPT ![g] = "done"] IN
+     IF w \in Os
+     THEN /\ pc' = IF pc[w] = "asleep" THEN [after EXCEPT ![w] = "back"] ELSE after
+          /\ UNCHANGED parkVars
+     ELSE IF parks[w] = target[g].number \/ Twin = "any_park" THEN Unpark(w, "grant", after)
+     ELSE pc' = after /\ UNCHANGED parkVars
+  /\ target' = [target EXCEPT ![g] = Nobody]
+  /\ UNCHANGED <<line, things, state, wait, number, strays, got, hurt>>
+Stray(w) ==                   \* a user's unpark
+  /\ strays > 0 /\ strays' = strays - 1 /\ w \in Virtual
+  /\ Unpark(w, "user", pc)
+  /\ UNCHANGED <<line, things, state, wait, number, target, got, hurt>>
+
+Waiter(w) == Begin(w) \/ Park(w) \/ Check(w) \/ Cancel(w) \/ Await(w)
+Granter(g) == Give(g) \/ Store(g) \/ Wake(g)
+Finished ==                   \* who sleeps now waits for things that nobody gives
+  /\ \A g \in Granters : pc[g] = "done"
+  /\ \A w \in Waiters : pc[w] \in {"asleep", "done"} /\ UNCHANGED vars
+Next ==
+  \/ \E w \in Waiters : Waiter(w) \/ TimeOut(w) \/ Refuse(w) \/ Stray(w)
+  \/ \E g \in Granters : Granter(g)
+  \/ Finished
+Spec == Init /\ [][Next]_vars
+
+(* What must hold. *)
+Flying == {g \in Granters : pc[g] = "store" /\ wait[target[g].who] = target[g].wait}
+\* Nobody sleeps who was granted, unless the wake that ends this sleep is on its way.
+NoLostGrant ==
+  \A w \in Waiters : pc[w] = "asleep" /\ state[w] = "granted" =>
+    \E g \in Granters : /\ pc[g] = "wake" /\ target[g].who = w
+                        /\ w \in Virtual => target[g].number = parks[w]
+\* Each thing given is in the object, on its way, or with one waiter.
+NothingLost ==
+  LET given == Cardinality({g \in Granters : pc[g] # "idle"})
+      told == {w \in Waiters : pc[w] \notin {"idle", "done"} /\ state[w] = "granted"}
+  IN given = things + Cardinality(Flying) + Cardinality(told) + got
+\* No granter writes to a waiter that has left: its memory may be something else.
+UntouchedAfterGrant == ~hurt
+\* A grant leaves no permit behind for a later park.
+NoStrayPermit == \A w \in Waiters : pc[w] \in {"idle", "done"} => permit[w] # "grant"
+=============================================================================

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_timer.c - the threads of specs/Timer.tla: a carrier, armers, an unparker, the time.
+ *
+ *   carrier, for ever              armer (elsewhere)              unparker       time
+ *   what time is it?               arm; nudge                     any armer:     goes on
+ *   fire what is due, and push     park; pushed: run again            unpark,
+ *   park until the earliest        cancel                             push
+ *                                  park; pushed: run again
+ *
+ * Why it works  The carrier has no queue here: whoever owes an armer makes it ready, and it runs in
+ *               a thread of its own. The carrier asks this file for the time.
+ * Spec          specs/Timer.tla. Compared by wakeproof conform -t timer. */
+#include "timer.h"
+#include "litmus.h"
+#include "stress.h"
+#include "vthread.h"
+
+enum { ARMERS = 2 };
+
+struct armer {
+	wp_vthread thread;
+	wp_timer timer;
+	wp_atomic(uint64_t) ready;
+};
+
+struct state {
+	wp_carrier carrier;
+	wp_timers timers;
+	_Alignas(WP_LINE) struct armer armers[ARMERS];
+	_Alignas(WP_LINE) wp_atomic(uint64_t) now;
+};
+
+/* Ends the park that it was armed for: the first. */
+static wp_task *due(wp_timer *timer)
+{
+	struct armer *armer =
+		(struct armer *)(void *)((char *)timer - offsetof(struct armer, timer));
+	bool is_owed = wp__vthread_notify_park(&armer->thread, 0) == WP_OWES_PUSH;
+
+	return is_owed ? &armer->thread.task : NULL;
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_carrier_init(&state->carrier, NULL, 0, false);
+	wp_timers_init(&state->timers);
+	for (int index = 0; index < ARMERS; index++) {
+		wp_task_init(&state->armers[index].thread.task, NULL, NULL);
+		wp_timer_init(&state->armers[index].timer, due);
+	}
+}
+
+static void push(wp_task *task)
+{
+	struct armer *armer = (struct armer *)(void *)task;
+
+	litmus_store(&armer->ready, 1, release); /* [Push] */
+}
+
+_Noreturn static void carrier(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	(void)result;
+	for (;;) {
+		int64_t now_ns = (int64_t)litmus_load(&state->now, relaxed); /* [Turn] */
+		wp_task *task;
+
+		while ((task = wp_timers_due(&state->timers, now_ns)) != NULL)
+			push(task);
+		wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen);
+		wp_carrier_sleep_until(&state->carrier, wp_timers_earliest(&state->timers));
+		wp_carrier_leave(&state->carrier);
+	}
+}
+
+static void park(struct armer *armer)
+{
+	if (!wp__vthread_park(&armer->thread))
+		return;
+	while (litmus_exchange(&armer->ready, 0, acquire) == 0) /* [Ready] */
+		wp_pause();
+	wp__vthread_begin(&armer->thread);
+}
+
+static void armer(struct state *state, int which)
+{
+	struct armer *armer = &state->armers[which];
+
+	if (wp_timer_arm(&state->timers, &armer->timer, which + 1))
+		wp_timers_nudge(&state->carrier);
+	park(armer);
+	wp_timer_cancel(&armer->timer);
+	park(armer);
+}
+
+static void armer_1(void *at, stress_result *result)
+{
+	(void)result;
+	armer(at, 0);
+}
+
+static void armer_2(void *at, stress_result *result)
+{
+	(void)result;
+	armer(at, 1);
+}
+
+static void unparker(void *at, stress_result *result)
+{
+	struct armer *armer = &((struct state *)at)->armers[0];
+
+	(void)result;
+	if (wp__vthread_notify(&armer->thread) == WP_OWES_PUSH)
+		push(&armer->thread.task);
+}
+
+static void tick(struct state *state, int last)
+{
+	for (int time = 0; time < last; time++)
+		litmus_fetch_add(&state->now, 1, relaxed); /* [Tick] */
+}
+
+static void time_1(void *at, stress_result *result)
+{
+	(void)result;
+	tick(at, 1);
+}
+
+static void time_2(void *at, stress_result *result)
+{
+	(void)result;
+	tick(at, 2);
+}
+
+STRESS_TEST(conform_timer, .claim = "The compiled timers are the specified ones.",
+	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier, armer_1, time_1, unparker}, .results = 1, .blocking = 1,
+	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it goes on"}});
+STRESS_TEST(conform_timer_two, .claim = "So are they with two that arm.",
+	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier, armer_1, time_2, armer_2}, .results = 1, .blocking = 1,
+	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it goes on"}});

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * waitq.c - a grant ends the wait that it is for, and nothing else; here a semaphore's.
+ *
+ *   releaser         virtual thread        user             result of `waitq_stray`: "acquired"
+ *   release 1        acquire 1             unpark
+ *
+ * Why it works  The virtual thread steps as kernel/vthread.h asks, its carrier really sleeps. Who is
+ *               given a permit of the semaphore, and what is left in the thread's word, are counted.
+ * Spec          specs/Waitq.tla. */
+#include "semaphore.h"
+#include "stress.h"
+#include "virtual.h"
+
+struct state {
+	wp_semaphore semaphore;
+	struct virtual virtual;
+	wp_waiter waiter;
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_semaphore_init(&state->semaphore, 0);
+	virtual_init(&state->virtual);
+	wp__waiter_init(&state->waiter, &state->virtual.thread, virtual_push);
+}
+
+static void release_one(void *at, stress_result *result)
+{
+	(void)result;
+	wp_semaphore_release(&((struct state *)at)->semaphore, 1);
+}
+
+static void stray(void *at, stress_result *result)
+{
+	(void)result;
+	virtual_stray(&((struct state *)at)->virtual);
+}
+
+static void strayed(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (!wp__semaphore_begin(&state->semaphore, 1, &state->waiter))
+		do
+			virtual_park(&state->virtual);
+		while (!wp__waiter_check(&state->semaphore.lock, &state->waiter));
+	result->r[0] = 1;
+}
+
+STRESS_TEST(waitq_stray, .claim = "A grant ends the park that the waiter is in now.",
+	.upholds = "Waitq!NoLostGrant", .state_size = sizeof(struct state), .init = init,
+	.actors = {release_one, strayed, stray}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "in its first park, or in the one after the user's unpark"},
+		{"asleep", FORBIDDEN, "granted, and asleep in a later park"},
+	});
+
+STRESS_TWIN(waitq_number_kept, .of = "waitq_stray",
+	.defect = "a waiter that parks again keeps the number of its first park", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The user's unpark came first, and the waiter does not park again. Result: "permits, taken or left;
+ * the thread's own". */
+static void init_unparked(void *at)
+{
+	init(at);
+	stray(at, NULL);
+}
+
+static void impatient(void *at, stress_result *result)
+{
+	struct state *state = at;
+	bool is_taken = wp__semaphore_begin(&state->semaphore, 1, &state->waiter);
+
+	if (!is_taken) {
+		virtual_park(&state->virtual);
+		is_taken = !wp__semaphore_cancel(&state->semaphore, &state->waiter);
+	} else {
+		wp__vthread_take(&state->virtual.thread); /* the user's */
+	}
+	result->r[0] = is_taken;
+}
+
+static void count_both(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] += wp_semaphore_permits(&state->semaphore);
+	result->r[1] = wp__vthread_take(&state->virtual.thread);
+}
+
+STRESS_TEST(waitq_permit, .claim = "A late grant leaves the thread no permit.",
+	.upholds = "Waitq!NoStrayPermit", .state_size = sizeof(struct state),
+	.init = init_unparked, .actors = {release_one, impatient}, .arbiter = count_both,
+	.results = 2, .outcomes = {
+		{"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
+		{"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
+		{"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
+	});
+
+STRESS_TWIN(waitq_any_park, .of = "waitq_permit",
+	.defect = "a grant unparks the thread, whatever park it is in", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* As impatient, but its park is refused. */
+static void refused(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = 1;
+	if (wp__semaphore_begin(&state->semaphore, 1, &state->waiter))
+		return;
+	wp__waiter_refused(&state->waiter);
+	result->r[0] = !wp__semaphore_cancel(&state->semaphore, &state->waiter);
+}
+
+STRESS_TEST(waitq_refused, .claim = "Nor does one that meets a park that was refused.",
+	.upholds = "Waitq!NoStrayPermit", .state_size = sizeof(struct state), .init = init,
+	.actors = {release_one, refused}, .arbiter = count_both, .results = 2, .outcomes = {
+		{"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
+		{"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
+		{"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
+	});
+
+STRESS_TWIN(waitq_refused_kept, .of = "waitq_refused",
+	.defect = "a park that was refused is not over", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/gdb.py lists virtual threads, and shows where one is that no carrier runs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(shutil.which("gdb") is None, reason="not run: install gdb"),
+]
+
+
+def gdb(command: list[str], *asked: str) -> str:
+    """Stop it where the last thread has been joined by nobody yet, and ask."""
+    script = ["set confirm off", "set debuginfod enabled off", "break await_link", "run",
+              f"source {paths.sources() / 'tools' / 'gdb.py'}", *asked, "bt 1", "kill"]  # fmt: skip
+    flags = [flag for line in script for flag in ("-ex", line)]
+    ended = subprocess.run(
+        ["gdb", "-q", "-nx", "-batch", *flags, "--args", *command, "parked"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    return ended.stdout + ended.stderr
+
+
+def test_threads_are_listed_and_a_parked_one_is_shown_where_it_is(
+    compiled: Callable[..., list[str]],
+) -> None:
+    command = compiled("vthreads", "plain", "-O1")
+    told = gdb(command, "vthreads", "vthread 1", "vthread 99")
+    listed = re.findall(r"^ +(\d+) link-(\d) +parked, home carrier-0, park 1$", told, re.MULTILINE)
+    assert [name for _, name in listed] == ["0", "1", "2"], told
+    assert re.search(r"#\d+ .* in? ?parks_deep \(", told), told
+    assert re.search(r"#\d+ .* in? ?links \(", told), told
+    assert "vthread 99: no such thread; `vthreads` lists them" in told
+    assert re.search(r"^#0 +await_link", told, re.MULTILINE), told  # the registers are back
