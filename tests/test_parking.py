@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
@@ -207,6 +208,21 @@ def test_a_greenlet_of_the_thread_parks_as_the_thread(group: CarrierGroup) -> No
 
     thread = VirtualThread(body, group=group).start()
     assert thread.result(PATIENCE_S) == (None, None, thread, False)
+
+
+def test_deep_stacks_of_several_threads_keep_apart(group: CarrierGroup) -> None:
+    # They take turns on one C stack, also below C code: each finds its own as it was.
+    def deep(n: int, depth: int) -> list[int]:
+        if depth == 0:
+            return sorted(range(20), key=lambda k: (wakeproof.yield_now(), -k * n)[1])
+        found = [functools.reduce(lambda *_: deep(n, depth - 1), range(1), [])]
+        wakeproof.yield_now()
+        return found[0]
+
+    threads = [VirtualThread(deep, n, 20 * abs(n), group=group).start() for n in (-3, 1, 2, -1)]
+    told = [thread.result(PATIENCE_S) for thread in threads]
+    up = list(range(20))
+    assert told == [up, up[::-1], up[::-1], up]
 
 
 def test_300_threads_wake_one_another_in_a_chain(group: CarrierGroup) -> None:
