@@ -19,16 +19,16 @@ bool wp_vthread_clear_interrupt(void)
 	return thread != NULL && wp__vthread_clear_interrupt(thread);
 }
 
-/* With the carrier that runs it; a scheduler's thread is none: then at home. */
+/* With the carrier of its group that runs it; another OS thread's may be closed before: then at
+ * home. */
 static void arm(wp_body *body, int64_t deadline_ns)
 {
 	wp_worker *self = wp__worker_self();
-	wp_home *home = self != NULL ? &self->home : body->thread.task.home;
+	wp_home *mine = self != NULL && self->group == body->group ? &self->home : NULL;
 
 	body->is_timed = true;
 	body->armed_for = wp__vthread_number(&body->thread);
-	if (wp_timer_arm(&home->timers, &body->timer, deadline_ns) && self == NULL)
-		wp_timers_nudge(&home->carrier);
+	wp_home_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->timer, deadline_ns);
 }
 
 int wp__vthread_park_begin(int64_t deadline_ns)

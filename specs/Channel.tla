@@ -145,3 +145,4 @@ NobodyWaitsForNothing ==
 \* Who was given what it waits for goes on.
 Served == \A t \in Threads : told[t] # Nothing ~> told[t] = Nothing
 =============================================================================
+Results: MCChannel 3,759 states, depth 17; MCChannelRendezvous 4,075 states, depth 19.

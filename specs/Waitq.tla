@@ -176,3 +176,4 @@ UntouchedAfterGrant == ~hurt
 \* A grant leaves no permit behind for a later park.
 NoStrayPermit == \A w \in Waiters : pc[w] \in {"idle", "done"} => permit[w] # "grant"
 =============================================================================
+Results: MCWaitq 13,229 states, depth 24.

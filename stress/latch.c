@@ -80,6 +80,7 @@ static void hasty(void *at, stress_result *result)
 	if (wp_latch_is_open(&state->latch) ||
 	    wp__latch_wait(&state->latch, &state->waiters[0], 1) == WP_OK)
 		result->r[0] = state->data != 1;
+	state->waiters[0].number = 7;
 	wp_store_relaxed(&state->waiters[0].state, 7);
 }
 

@@ -80,10 +80,6 @@ STRESS_TEST(mutex, .claim = "One holds it at a time, and who waits gets it.",
 		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
 	});
 
-STRESS_TWIN(mutex_first_untold, .of = "mutex",
-	.defect = "an unlock frees it and does not wake the first in line", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-
 /* A holder with a virtual thread in line, which locks again and again. Result: "holds, free". */
 static void init_held(void *at)
 {
@@ -160,6 +156,10 @@ STRESS_TEST(mutex_pass, .claim = "Who takes it past the line sees what its last 
 		{"asleep", FORBIDDEN, "it is free, and the first sleeps"},
 		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
 	});
+
+STRESS_TWIN(mutex_first_untold, .of = "mutex_pass",
+	.defect = "an unlock frees it and does not wake the first in line", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* The first in line is told, and leaves. Result: "holds, free". */
 static void init_two(void *at)

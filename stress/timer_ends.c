@@ -105,7 +105,7 @@ static wp_task *end_park(wp_timer *timer)
 	struct state *state = timers_of_soon(timer);
 	enum wp_owed owed = wp_twin(timer_full_unpark)
 				    ? wp__vthread_notify(&state->thread)
-				    : wp__vthread_notify_park(&state->thread, 0);
+				    : wp__vthread_time_out(&state->thread, 0);
 
 	return owed == WP_OWES_PUSH ? &state->thread.task : NULL;
 }

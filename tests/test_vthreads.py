@@ -19,8 +19,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("permit", "pinned", "sleep", "chain", "scheduler", "join", "contract", "fair", "locals",
-         "close", "exhausted", "parked")  # fmt: skip
+CASES = ("permit", "pinned", "sleep", "chain", "scheduler", "join", "contract", "fair", "lent",
+         "locals", "close", "exhausted", "parked")  # fmt: skip
 TWINS = {
     "vthread_yield_takes": "permit",
     "vthread_pinned_unwoken": "pinned",

@@ -35,7 +35,7 @@ static wp_task *due(wp_timer *timer)
 {
 	struct armer *armer =
 		(struct armer *)(void *)((char *)timer - offsetof(struct armer, timer));
-	bool is_owed = wp__vthread_notify_park(&armer->thread, 0) == WP_OWES_PUSH;
+	bool is_owed = wp__vthread_time_out(&armer->thread, 0) == WP_OWES_PUSH;
 
 	return is_owed ? &armer->thread.task : NULL;
 }

@@ -112,7 +112,8 @@ static wp_home *home_of(uint32_t carrier)
 	return &group->workers[carrier].home;
 }
 
-/* Arms and cancels its timers, near ones and far ones, on both carriers: how many it cancelled. */
+/* Arms and cancels its timers, near ones and a far one, on both carriers, and waits until one has
+ * fired: how many it cancelled. */
 static void *storm(void *arg)
 {
 	uint64_t random = (uintptr_t)arg, *cancelled = arg;
@@ -125,8 +126,11 @@ static void *storm(void *arg)
 		for (int index = 0; index < EACH; index++) {
 			random = random * UINT64_C(6364136223846793005) + 1;
 			wp_home_arm(home_of((uint32_t)(random >> 63)), NULL, &timers[index],
-				    wp_deadline_in((int64_t)(random >> 40 & 0x3ffff)));
+				    wp_deadline_in(index == 0 ? (int64_t)HOUR_MS * MS
+							      : (int64_t)(random >> 40 & 0x3ffff)));
 		}
+		while (turn == 0 && wp_load_acquire(&timers[1].armed) != NULL)
+			wp_yield();
 		for (int index = 0; index < EACH; index++)
 			count_cancelled += wp_timer_cancel(&timers[index]);
 	}

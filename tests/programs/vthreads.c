@@ -350,6 +350,58 @@ static void case_contract(void)
 	close_group();
 }
 
+/* A scheduler that lends a carrier of another group, which is closed while the thread is parked. */
+static wp_group *lender;
+
+static enum wp_step lend(wp_task *task)
+{
+	(void)task;
+	wp_vthread_run(given);
+	return WP_STEP_DONE;
+}
+
+static void submit_to_lender(void *arg, wp_vthread *thread)
+{
+	static wp_task task;
+
+	(void)arg;
+	given = thread;
+	if (lender == NULL) {
+		wp_store_release(&ready, 2);
+		return;
+	}
+	wp_task_init(&task, lend, NULL);
+	wp_group_start(lender, 0, &task);
+}
+
+static int times_out(void *arg)
+{
+	wp_store_release(&ready, 1);
+	return arg == NULL && wp_vthread_park_until(in_ms(1000)) == WP_TIMEOUT;
+}
+
+static void case_lent(void)
+{
+	static const wp_scheduler scheduler = {submit_to_lender, NULL};
+	wp_vthread_config config = {.run = times_out, .scheduler = &scheduler};
+	wp_group *closed;
+	wp_vthread *thread;
+
+	open_group(1, false, 0);
+	lender = group;
+	open_group(1, false, 0);
+	thread = start_as(&config);
+	await(&ready, 1);
+	closed = lender;
+	lender = NULL;
+	check(wp_group_close(closed, WP_FOREVER, false, NULL, NULL) == WP_OK, "the close");
+	wp_group_free(closed);
+	await(&ready, 2);
+	wp_vthread_run(given);
+	check(join(thread, "a timeout") == 1, "that it timed out");
+	close_group();
+}
+
 /* Joined by virtual and OS threads. */
 static wp_vthread *target;
 
@@ -581,7 +633,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} cases[] = {{"permit", case_permit}, {"pinned", case_pinned}, {"sleep", case_sleep},
 		     {"chain", case_chain}, {"scheduler", case_scheduler}, {"join", case_join},
-		     {"contract", case_contract}, {"fair", case_fair}, {"locals", case_locals},
+		     {"contract", case_contract}, {"fair", case_fair}, {"lent", case_lent}, {"locals", case_locals},
 		     {"close", case_close}, {"exhausted", case_exhausted}, {"overflow", case_overflow}, {"parked", case_parked}};
 
 	for (unsigned at = 0; argc == 2 && at < sizeof(cases) / sizeof(*cases); at++)

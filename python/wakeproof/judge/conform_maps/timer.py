@@ -2,7 +2,7 @@
 """Timer: lock, deadline, the carrier's word and sleep, the armers' words, step by step.
 
 Taking the lock is one step with what is done under it to `armed`.  A thread's word is read before
-it is changed (V11 to V14): those looks are hidden, unless they decide.  Not compared: the heap,
+it is changed (V10): those looks are hidden, unless they decide.  Not compared: the heap,
 whose changes show in the earliest deadline and in who is taken, and the ghosts.  With two armers
 sleeps may end for nothing: then the order in which waiters get the lock is as free as in the spec,
 to which such an end of the carrier's sleep is added.
@@ -17,13 +17,13 @@ from typing import Any
 from wakeproof.judge.conform_code import At, Step
 from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, labels_of
 
-WORD, EARLIEST, LOCK, ARMERS, NOW = 0, 896, 904, 1280, 1536  # bytes
-ARMER, THREAD, ARMED = 120, 8, 96
+WORD, EARLIEST, LOCK, ARMERS, NOW = 0, 896, 904, 1280, 1664  # bytes
+ARMER, THREAD, ARMED = 144, 8, 120
 FOREVER = 2**63 - 1
 WORDS = ("RUNNING", "PARKED", "PARKED_POLLER", "WAKING")
-PERMIT, STATE, NUMBER = 4, 11, 16
+ENDS, STATE, NUMBER = 20, 11, 32
 HIDDEN_SITES = {
-    "M9", "P", "Q4", "Q9", "Q10", "Q11", "Q14", "Q15", "V12", "V13", "V14", "Ready",
+    "M9", "P", "Q4", "Q9", "Q10", "Q11", "Q14", "Q15", "V10", "Ready",
 }  # fmt: skip
 CARRIER = {"Turn": "Turn", "C1": "Advertise", "C2": "Leave", "M7": "Clear"}
 ARMING = {"M2": "Publish", "M4": "LoadArmed", "M10": "LoadWord", "M11": "Nudge", "V2": "Resume",
@@ -57,7 +57,7 @@ def carrier_label(step: Step) -> str:
             return "Unlock"
         case "M3":
             return "Settle"
-        case "V5" | "V11":
+        case "V5" | "V10":
             return f"Take a{1 + armer_of(step)}" if is_over else HIDDEN
         case "Push":
             return "Push carrier"
@@ -124,7 +124,7 @@ def code_seen(at: At, _ghost: object, armers: int = 1) -> Hashable:
         (
             at.word(ARMERS + ARMER * armer + ARMED) != 0,
             1 + thread_at(at, armer) // NUMBER,
-            thread_at(at, armer) & PERMIT != 0,
+            thread_at(at, armer) & ENDS != 0,
             thread_at(at, armer) & STATE == 0,
         )
         for armer in range(armers)
