@@ -103,7 +103,7 @@ def test_what_is_handed_back_may_close_the_group_again() -> None:
 
 def test_a_closed_group_is_freed_when_nobody_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     freed: list[object] = []
-    monkeypatch.setattr(_open, "_free", lambda native, _: freed.append(native))
+    monkeypatch.setattr(_open, "_free", lambda native, *_: freed.append(native))
     group = CarrierGroup(1)
     native = group._native
     assert [group.close(), group.close(), freed] == [[], [], []]

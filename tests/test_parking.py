@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
@@ -13,8 +14,17 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 import wakeproof
-from wakeproof import CarrierGroup, ThreadInterruptedError, VirtualThread, _mount, park, pinned
+from wakeproof import (
+    CarrierGroup,
+    ThreadInterruptedError,
+    VirtualThread,
+    _mount,
+    _signal,
+    park,
+    pinned,
+)
 from wakeproof._ffi import lib
+from wakeproof._signal import Signal
 from wakeproof.errors import UsageError, WrongThreadError
 
 PATIENCE_S = 60  # a lost wake fails the test instead of hanging it
@@ -109,6 +119,27 @@ def test_a_join_that_is_woken_leaves_no_permit(group: CarrierGroup) -> None:
     assert joiner.result(PATIENCE_S) == (True, False)
 
 
+@pytest.mark.parametrize("twin", [False, True])
+def test_a_wake_that_finds_the_time_over_leaves_no_permit(
+    group: CarrierGroup, monkeypatch: pytest.MonkeyPatch, twin: bool
+) -> None:
+    # The setter has taken the waiter off the list, and wakes it only after that has given up.
+    def body() -> tuple[bool, bool]:
+        signal = Signal()
+        turns = signal.turns(myself())
+        turns.send(None)
+        wake = signal._waiters.pop()
+        signal.is_set = True
+        with pytest.raises(StopIteration, match="True"):
+            turns.send(lib.WP_TIMEOUT)
+        wake()
+        return signal.wait(0), park(0)
+
+    if twin:
+        monkeypatch.setattr(_signal, "_end", lambda *_: None)
+    assert run(group, body) == (True, twin)
+
+
 def test_an_interrupt_ends_a_wait_and_is_answered_once(group: CarrierGroup) -> None:
     # InterruptNotLost: whether it comes before the wait or during it.
     def body(wait: Callable[[], object]) -> bool:
@@ -177,6 +208,21 @@ def test_a_greenlet_of_the_thread_parks_as_the_thread(group: CarrierGroup) -> No
 
     thread = VirtualThread(body, group=group).start()
     assert thread.result(PATIENCE_S) == (None, None, thread, False)
+
+
+def test_deep_stacks_of_several_threads_keep_apart(group: CarrierGroup) -> None:
+    # They take turns on one C stack, also below C code: each finds its own as it was.
+    def deep(n: int, depth: int) -> list[int]:
+        if depth == 0:
+            return sorted(range(20), key=lambda k: (wakeproof.yield_now(), -k * n)[1])
+        found = [functools.reduce(lambda *_: deep(n, depth - 1), range(1), [])]
+        wakeproof.yield_now()
+        return found[0]
+
+    threads = [VirtualThread(deep, n, 20 * abs(n), group=group).start() for n in (-3, 1, 2, -1)]
+    told = [thread.result(PATIENCE_S) for thread in threads]
+    up = list(range(20))
+    assert told == [up, up[::-1], up[::-1], up]
 
 
 def test_300_threads_wake_one_another_in_a_chain(group: CarrierGroup) -> None:

@@ -47,6 +47,12 @@ def parked(thread: VirtualThread) -> VirtualThread:
     return thread
 
 
+def finish_steps(group: CarrierGroup) -> None:
+    """Return when each carrier has come back from the step that it was in."""
+    for carrier in group:
+        assert VirtualThread(int, group=carrier).start().join(PATIENCE_S)
+
+
 def test_a_thread_is_new_then_runs_then_has_ended(group: CarrierGroup) -> None:
     seen: list[object] = []
     thread = VirtualThread(lambda: seen.append((thread.state, wakeproof.current())), group=group)
@@ -177,10 +183,32 @@ def test_what_has_ended_is_let_go_of(group: CarrierGroup) -> None:
     thread = VirtualThread(lambda _: wakeproof.yield_now(), big, group=group).start()
     assert thread.join(PATIENCE_S)
     del big
+    finish_steps(group)
     assert gone() is None
-    thread_gone = weakref.ref(thread)
+    gone = weakref.ref(thread)  # type: ignore[assignment]
     del thread
-    assert thread_gone() is None
+    assert gone() is None
+
+
+def test_a_thread_that_failed_is_let_go_of(group: CarrierGroup) -> None:
+    def fails() -> None:
+        raise KeyError
+
+    async def fails_as_well() -> None:
+        raise KeyError
+
+    gc.disable()
+    try:
+        for fn in (fails, fails_as_well):
+            thread = VirtualThread(fn, group=group).start()
+            with pytest.raises(KeyError):
+                thread.result(PATIENCE_S)
+            gone = weakref.ref(thread)
+            del thread
+            finish_steps(group)
+            assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_a_close_returns_the_names_of_those_that_are_parked() -> None:

@@ -26,9 +26,13 @@ if TYPE_CHECKING:
     from wakeproof.executor import VirtualThreadExecutor
     from wakeproof.group import CarrierGroup
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
+    from wakeproof.joiner import Joiner
     from wakeproof.mpsc import MpscQueue, MpscStatistics
     from wakeproof.parker import Parker
     from wakeproof.parking import current, interrupted, park, pinned, sleep, yield_now
+    from wakeproof.scope import Scope
+    from wakeproof.scoped import ScopedValue
+    from wakeproof.subtask import Subtask
     from wakeproof.topology import LinuxTopology, Topology
     from wakeproof.vthread import VirtualThread
 
@@ -40,11 +44,15 @@ __all__ = [
     "DomainStatistics",
     "ForkedError",
     "GuardStatistics",
+    "Joiner",
     "LinuxTopology",
     "MpscQueue",
     "MpscStatistics",
     "Parker",
     "RendezvousGuard",
+    "Scope",
+    "ScopedValue",
+    "Subtask",
     "ThreadInterruptedError",
     "Topology",
     "TopologyWarning",
@@ -76,6 +84,10 @@ _HOME = {
     "RendezvousGuard": "guard",
     "LinuxTopology": "topology",
     "Topology": "topology",
+    "Joiner": "joiner",
+    "Scope": "scope",
+    "ScopedValue": "scoped",
+    "Subtask": "subtask",
     "VirtualThread": "vthread",
     "VirtualThreadExecutor": "executor",
     "WakeupGuard": "guard",

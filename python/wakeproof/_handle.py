@@ -32,7 +32,7 @@ _STATES: dict[int | None, State] = {0: "parked", 1: "queued", 3: "closed", 9: "p
 _EMPTY = contextvars.Context()
 
 
-def _is_coroutine(fn: Callable[..., object]) -> bool:
+def is_coroutine(fn: Callable[..., object]) -> bool:
     code = getattr(fn, "__code__", None)
     if code is None:
         return inspect.iscoroutinefunction(fn)
@@ -62,7 +62,7 @@ class Handle:
     __slots__ = (
         "__weakref__", "_call", "_context", "_coroutine", "_done", "_error", "_greenlet", "_group",
         "_hub", "_is_closed", "_is_coroutine", "_is_started", "_name", "_native", "_number",
-        "_pins", "_resume", "_runs", "_scopes", "_value",
+        "_pins", "_resume", "_runs", "_scope", "_scopes", "_value",
     )  # fmt: skip
     _context: contextvars.Context
     _greenlet: Any
@@ -85,7 +85,7 @@ class Handle:
         of._check_process()
         self._group: CarrierGroup | None = of
         self._number = next(numbers)
-        self._is_coroutine = _is_coroutine(fn)
+        self._is_coroutine = is_coroutine(fn)
         self._call: Callable[[], Any] = partial(fn, *args, **kwargs) if args or kwargs else fn
         first = _mount.first_of_coroutine if self._is_coroutine else _mount.first_of_call
         self._resume: Callable[[Any], int] = first
@@ -95,7 +95,8 @@ class Handle:
         self._pins = 0
         self._value: Any = None
         self._error: BaseException | None = None
-        self._scopes: list[object] = []
+        self._scope: Any = None  # that forked it
+        self._scopes: list[Any] = []  # that it has open
         is_named = name is not None or of._trace_events != 0
         text = self.name.encode(errors="replace") if is_named else ffi.NULL
         made = lib.wp__vthread_new(of._native, self._number, text, home, not self._is_coroutine)

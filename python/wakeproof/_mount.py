@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DONE, YIELD, PARK = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK
 _AGAIN = lib.WP_AGAIN
+_OURS = (__name__, _in_parent.__module__, "wakeproof.subtask")
 
 
 class _Here(threading.local):
@@ -82,6 +83,8 @@ def _body(thread: VirtualThread) -> int:
         thread._value = _in_parent(thread._call)
     except BaseException as error:
         _failed(thread, error)
+    finally:
+        del thread  # what failed has this frame behind it
     return DONE
 
 
@@ -119,8 +122,16 @@ def _send(thread: VirtualThread) -> int:
 
 
 def _failed(thread: VirtualThread, error: BaseException) -> None:
-    error.add_note(f"in virtual thread {thread.name!r}")
-    thread._error = error
+    thread._error = named(error, repr(thread.name))
+
+
+def named(error: BaseException, name: str) -> BaseException:
+    """Say in its traceback where it comes from; and drop from that our frames, which hold it."""
+    error.add_note(f"in virtual thread {name}")
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") in _OURS:
+        trace = trace.tb_next
+    return error.with_traceback(trace)
 
 
 def leave(thread: VirtualThread, said: int) -> None:

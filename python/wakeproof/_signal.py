@@ -7,7 +7,8 @@
                                   park
 
 Of setter and waiter one comes second and sees the other.  A virtual thread is woken by the number
-of its park, so a late wake leaves no permit behind.  What it took of other permits it gives back.
+of its park, so a late wake leaves no permit behind; nor if that park was refused, for then it ends
+it.  What it took of other permits it gives back.
 
 Spec: ``specs/Latch.tla`` (NoLostWaiter).  Source: ``kernel/vthread.h`` (V5).
 """
@@ -36,6 +37,13 @@ def interrupted(thread: VirtualThread) -> ThreadInterruptedError:
 
 def _wake(thread: VirtualThread, number: int) -> None:
     thread._tell(lib.wp__vthread_unpark_if, number)
+
+
+def _end(thread: VirtualThread, number: int) -> None:
+    """End that park of the caller's, if it was refused: a wake that is on its way finds it over."""
+    if lib.wp__vthread_park_number() == number:
+        thread._tell(lib.wp_vthread_unpark)
+        lib.wp__vthread_park_begin(0)
 
 
 class Signal:
@@ -106,13 +114,15 @@ class Signal:
         took_other = False
         try:
             while True:
-                wake = partial(_wake, thread, lib.wp__vthread_park_number())
+                number = lib.wp__vthread_park_number()
+                wake = partial(_wake, thread, number)
                 self._waiters.append(wake)
                 if self.is_set and self._leave(wake):
                     break
                 code = yield
                 if not self._leave(wake):
-                    break  # it was woken, or that park is over
+                    _end(thread, number)
+                    break
                 if code == lib.WP_INTERRUPTED:
                     raise interrupted(thread)
                 if code == lib.WP_TIMEOUT:

@@ -20,6 +20,7 @@ from wakeproof._jobs import threads
 from wakeproof._mount import here
 from wakeproof.carrier import Carrier
 from wakeproof.errors import ClosedError, DeadlineError, StateError, WrongThreadError
+from wakeproof.scoped import bindings, unbind
 
 
 class VirtualThread(Handle):
@@ -70,7 +71,10 @@ class VirtualThread(Handle):
             StateError: it was started before.
             ClosedError: the group is closed, or being closed.
         """
-        return self._start(contextvars.copy_context())
+        context = contextvars.copy_context()
+        if bindings() is not None:
+            context.run(unbind)
+        return self._start(context)
 
     def _start(self, context: contextvars.Context) -> VirtualThread:
         self._check_process()
@@ -118,9 +122,12 @@ class VirtualThread(Handle):
         """
         if not self.join(timeout_s):
             raise DeadlineError(f"result of {self.name}: not within {timeout_s} s")
-        if self._error is not None:
-            raise self._error
-        return self._value
+        try:
+            if self._error is not None:
+                raise self._error
+            return self._value
+        finally:
+            del self  # the error's traceback has this frame
 
     def unpark(self) -> None:
         """Give its one permit: its park returns, or its next one does at once."""

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structured concurrency: what a block starts has ended when the block does.
+
+  owner                                     subtask, on a virtual thread
+  Open     enters the block                 Begin     cancelled? ends at once
+  Fork     count + 1, unless cancelled;     Complete  not cancelled: the outcome, the joiner
+           start it                                   is told, which may say Cancel
+  Join     waits until count is 0, or       Leave     count - 1; 0: wake the owner
+           cancelled, or the time is over
+  Close    Cancel, unless joined; waits     Cancel    once: no more forks; interrupt each
+           until count is 0                           subtask but the caller; wake the owner
+
+The count, the gate and the outcomes are under the lock of ``_flock.py``.
+
+Spec: ``specs/Scope.tla``, to come (ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel,
+JoinWakes, FirstFailureWins).  Source: this file.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from wakeproof import joiner as joiners
+from wakeproof._deadline import deadline_ns
+from wakeproof._flock import Flock, cancel_in
+from wakeproof._handle import is_coroutine
+from wakeproof._mount import here
+from wakeproof._nesting import me, parent, stack
+from wakeproof.errors import (
+    ClosedError,
+    ForkedError,
+    StateError,
+    StructureError,
+    SubtaskError,
+    ThreadInterruptedError,
+    WrongThreadError,
+)
+from wakeproof.scoped import bindings
+from wakeproof.subtask import Subtask
+from wakeproof.vthread import VirtualThread
+
+if TYPE_CHECKING:
+    from wakeproof.carrier import Carrier
+    from wakeproof.group import CarrierGroup
+    from wakeproof.joiner import Joiner
+
+NEW, OPEN, FORKED, JOIN_STARTED, JOIN_COMPLETED, CLOSED = range(6)
+
+
+class Scope:
+    """A block whose subtasks end before it does.
+
+    ``with Scope() as scope: part = scope.fork(fn); scope.join(); use(part.result())``.  Whoever
+    enters the block owns the scope, and joins what it has forked before the block ends.
+
+    Args:
+        joiner: what outcomes mean: of `wakeproof.joiner`; default: `await_all_successful_or_raise`.
+        name: in errors and dumps.
+        timeout_s: how long after the block is entered the scope is cancelled, unless it is joined.
+        group: as of `VirtualThread`, for its subtasks.
+
+    Threads: the owner, but for `cancel` and what only reads.
+    Spec: ``specs/Scope.tla``, to come.  Source: this file.
+    """
+
+    def __init__(
+        self,
+        joiner: Joiner | None = None,
+        *,
+        name: str | None = None,
+        timeout_s: float | None = None,
+        group: CarrierGroup | Carrier | None = None,
+    ) -> None:
+        deadline_ns(timeout_s)  # is it one?
+        self.name = name or "scope"
+        self.parent: Scope | None = None
+        self._joiner = joiner or joiners.await_all_successful_or_raise()
+        self._timeout_s, self._group = timeout_s, group
+        self._flock = Flock()
+        self._broken: BaseException | None = None
+        self._state = NEW
+        self._owner: object = None
+        self._timer: VirtualThread | None = None
+
+    def __repr__(self) -> str:
+        return f"<Scope {self.name}>"
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was cancelled: by its joiner, its time, `cancel`, or the end of its block."""
+        return self._flock.is_cancelled
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether its join has come to an end, or its block."""
+        return self._state >= JOIN_COMPLETED
+
+    def __enter__(self) -> Scope:
+        if self._state != NEW:
+            raise StateError(f"{self.name}: entered before")
+        thread = here.thread
+        if thread is not None and thread._is_coroutine:
+            raise WrongThreadError(f"{self.name}: join would block the carrier of a coroutine")
+        self.parent = parent()
+        self._owner = me()
+        self._bindings, self._pid = bindings(), os.getpid()
+        if self._timeout_s is not None:
+            self._timer = cancel_in(self._flock, self._timeout_s, self._group)
+        self._state = OPEN
+        stack().append(self)
+        return self
+
+    def fork(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Subtask:
+        """Start ``fn(*args, **kwargs)`` in a virtual thread; once cancelled, start nothing.
+
+        Raises:
+            WrongThreadError: the caller is not the owner.
+            StateError: the block is not entered, or `join` was called.
+            StructureError: scoped values are bound that were not when it was entered, or not so.
+            ClosedError: the group is closed.
+        """
+        self._check("fork")
+        if self._state not in (OPEN, FORKED):
+            raise StateError(f"{self.name}: fork after join")
+        if bindings() is not self._bindings:
+            raise StructureError(f"{self.name}: fork under other bindings than its opening's")
+        subtask = Subtask(self, partial(fn, *args, **kwargs))
+        body = subtask._run_coroutine if is_coroutine(fn) else subtask._run
+        thread = subtask._thread = VirtualThread(body, group=self._group)
+        thread._scope = self
+        thread._done.call(partial(self._leave, subtask))
+        self._state = FORKED
+        if self._joiner.on_fork(subtask):
+            self.cancel()
+        if not self._flock.enter(thread):
+            return subtask
+        try:
+            thread._start(contextvars.copy_context())
+        except BaseException:
+            self._flock.leave(thread)
+            raise
+        return subtask
+
+    def _complete(self, subtask: Subtask, value: Any, error: BaseException | None) -> None:
+        """Record an outcome, and tell the joiner; after a cancellation, nothing."""
+        if not self._flock.record(partial(subtask._set, value, error)):
+            return
+        try:
+            cancels = self._joiner.on_complete(subtask)
+        except BaseException as raised:
+            self._broken, cancels = self._broken or raised, True
+        if cancels:
+            self.cancel()
+
+    def _leave(self, subtask: Subtask) -> None:
+        thread = subtask._thread
+        if thread._is_closed:  # its group was closed under it
+            self._complete(subtask, None, ClosedError(f"{thread.name}: its group was closed"))
+        self._flock.leave(thread)
+
+    def cancel(self) -> None:
+        """Forbid forks, interrupt all subtasks but the caller, wake the owner's join; once."""
+        self._flock.cancel()
+
+    def join(self) -> Any:
+        """Wait until all subtasks have ended, or the scope is cancelled; what the joiner returns.
+
+        Raises:
+            WrongThreadError: the caller is not the owner.
+            StateError: it was joined, or its block is not entered.
+            SubtaskError: the joiner says so; its cause is what a subtask raised.
+            DeadlineError: the time was over first.
+            ThreadInterruptedError: the owner was interrupted; it may join again, not fork.
+        """
+        self._check("join")
+        if not OPEN <= self._state <= JOIN_STARTED:
+            raise StateError(f"{self.name}: join comes once, in its block")
+        self._state = JOIN_STARTED
+        self._flock.wait(or_cancelled=True)
+        self._state = JOIN_COMPLETED
+        self._flock.end()
+        if self._broken is not None:
+            raise SubtaskError(f"{self.name}: its joiner failed") from self._broken
+        if self._flock.is_late:
+            self._joiner.on_timeout()
+        try:
+            return self._joiner.result()
+        except BaseException as error:
+            raise SubtaskError(f"{self.name}: {error!r}") from error
+
+    def close(self) -> None:
+        """End it: cancel it, unless it is joined; wait for all subtasks, whatever comes between.
+
+        The end of the block does so.  Harmless when it is closed.
+
+        Raises:
+            WrongThreadError: the caller is not the owner.
+            StructureError: scopes opened after it were open; they are closed now, as it is.
+        """
+        if self._state in (NEW, CLOSED):
+            return
+        self._check("close")
+        inside = stack()[stack().index(self) + 1 :]
+        for scope in [*reversed(inside), self]:
+            scope._end()
+        if inside:
+            raise StructureError(f"{self.name}: closed before {inside[-1].name}, opened in it")
+
+    def _end(self) -> None:
+        if self._state < JOIN_COMPLETED:
+            self.cancel()
+        was_interrupted, raised = False, None
+        while True:
+            try:
+                self._flock.wait(or_cancelled=False)
+                if self._timer is not None:
+                    self._timer.interrupt()
+                    self._timer._done.wait()
+                break
+            except ThreadInterruptedError:
+                was_interrupted = True
+            except BaseException as error:  # Ctrl-C; the subtasks are told, and waited for
+                raised = error
+                self.cancel()
+        self._state = CLOSED
+        stack().remove(self)
+        if was_interrupted and here.thread is not None:
+            here.thread.interrupt()
+        if raised is not None:
+            raise raised
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        is_unjoined = self._state == FORKED
+        self.close()
+        if kind is None and is_unjoined:
+            raise StateError(f"{self.name}: forked, but not joined")
+
+    def _check(self, what: str) -> None:
+        if self._state == NEW:
+            raise StateError(f"{self.name}: {what} before its block")
+        if self._pid != os.getpid():
+            raise ForkedError(f"{self.name}: {what} in a child of its process")
+        if self._owner != me():
+            raise WrongThreadError(f"{self.name}: {what} by another thread than its owner")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scoped values: bound for a block, inherited by the forks of scopes opened in it.
+
+Spec: ``specs/Scope.tla``, to come (BindingsInherited).  Source: this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Bindings:
+    """One binding, and those around it.  Never changed."""
+
+    __slots__ = ("around", "key", "value")
+
+    def __init__(self, key: object, value: object, around: Bindings | None) -> None:
+        self.key, self.value, self.around = key, value, around
+
+
+_bindings: ContextVar[Bindings | None] = ContextVar("wakeproof.bindings", default=None)
+bindings = _bindings.get
+
+
+def unbind() -> None:
+    """Begin without any: in the context of a thread that no scope has forked."""
+    _bindings.set(None)
+
+
+class ScopedValue(Generic[T]):
+    """A value that is bound for a block, and cannot be set: ``with user.bind("ada"): user.get()``.
+
+    Bindings nest.  Forks of a `Scope` have those of its opening; other threads have none.
+
+    Threads: any.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<ScopedValue {self.name}>"
+
+    def _find(self) -> Bindings | None:
+        one = _bindings.get()
+        while one is not None and one.key is not self:
+            one = one.around
+        return one
+
+    def is_bound(self) -> bool:
+        """Whether the caller is in a block that binds it."""
+        return self._find() is not None
+
+    def get(self) -> T:
+        """Return what it is bound to, innermost.
+
+        Raises:
+            LookupError: it is not bound.
+        """
+        found = self._find()
+        if found is None:
+            raise LookupError(f"{self.name}: not bound here")
+        value: Any = found.value
+        return value  # type: ignore[no-any-return]
+
+    @contextmanager
+    def bind(self, value: T) -> Iterator[None]:
+        """Bind it in this block, whatever it is around it."""
+        token = _bindings.set(Bindings(self, value, _bindings.get()))
+        try:
+            yield
+        finally:
+            _bindings.reset(token)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scope has forked, and what came of it.
+
+Spec: ``specs/Scope.tla``, to come (NoForkRunsAfterCancel).  Source: ``scope.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from wakeproof._mount import here, named
+from wakeproof.errors import StateError, SubtaskError
+
+if TYPE_CHECKING:
+    from wakeproof.scope import Scope
+    from wakeproof.vthread import VirtualThread
+
+
+class Subtask:
+    """One fork of a scope: unavailable, then success or failed, or unavailable for good.
+
+    Threads: any, once the scope is joined; before that, the subtask's own.
+    """
+
+    __slots__ = ("_call", "_error", "_scope", "_thread", "_value", "state")
+    _thread: VirtualThread
+
+    def __init__(self, scope: Scope, call: Callable[[], Any]) -> None:
+        self._scope, self._call = scope, call
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self.state: Literal["unavailable", "success", "failed"] = "unavailable"
+
+    def __repr__(self) -> str:
+        return f"<Subtask {self._thread.name} {self.state}>"
+
+    def result(self) -> Any:
+        """Return what it returned.
+
+        Raises:
+            StateError: the scope is not joined, or it did not end before a cancellation.
+            SubtaskError: it failed; its exception is the cause.
+        """
+        self._check()
+        if self._error is not None:
+            raise SubtaskError(f"{self._thread.name}: {self._error!r}") from self._error
+        return self._value
+
+    def exception(self) -> BaseException | None:
+        """Return what it raised; None: nothing.
+
+        Raises:
+            StateError: as `result`.
+        """
+        self._check()
+        return self._error
+
+    def _set(self, value: Any, error: BaseException | None) -> None:
+        self._value, self._error = value, error
+        self.state = "success" if error is None else "failed"
+
+    def _check(self) -> None:
+        if not self._scope.is_joined and here.thread is not self._thread:
+            raise StateError(f"{self._thread.name}: ask it after the join")
+        if self.state == "unavailable":
+            raise StateError(f"{self._thread.name}: the scope was cancelled before it ended")
+
+    def _run(self) -> None:
+        if self._scope.is_cancelled:
+            return
+        try:
+            value = self._call()
+        except BaseException as error:
+            self._failed(error)
+        else:
+            self._scope._complete(self, value, None)
+        finally:
+            del self  # what failed has this frame behind it
+
+    async def _run_coroutine(self) -> None:
+        if self._scope.is_cancelled:
+            return
+        try:
+            value = await self._call()
+        except BaseException as error:
+            self._failed(error)
+        else:
+            self._scope._complete(self, value, None)
+        finally:
+            del self  # what failed has this frame behind it
+
+    def _failed(self, error: BaseException) -> None:
+        of = f"{self._thread.name!r} of {self._scope.name}"
+        self._scope._complete(self, None, named(error, of))

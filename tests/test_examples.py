@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples run as they stand, with smaller numbers: specs/VThread.tla."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from wakeproof import paths
+
+pytestmark = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+SECONDS = r"\d+\.\d\d s"
+
+
+@pytest.mark.slow
+def test_many_threads_start_park_wake_and_end() -> None:
+    command = [sys.executable, str(paths.sources() / "examples" / "many_threads.py"), "2000"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    said = f"2,000 virtual threads: started and parked in {SECONDS}, woken and joined in {SECONDS}"
+    assert re.fullmatch(said + "\n", ran.stdout), ran.stderr
+    assert (ran.stderr, ran.returncode) == ("", 0)
