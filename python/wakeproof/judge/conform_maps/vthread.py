@@ -32,6 +32,8 @@ NAMES = {
 LOOKS = {"V3": "BeginPark", "V11": "Sleep", "Act": "Begin", "CancelTimer": "Begin"}
 """What comes next -> what a carrier's look was."""
 ACTS = {"V4": "LookPermit", "V13": "LookPermit", "Publish": "Yield", "Latch": "Done"}
+ENDS = ("V2", "V4", "V11")
+"""The end of a park."""
 HOWS = {"V3": "BeginPark", "V6": "BeginPin", "V10": "Arm"}
 
 
@@ -51,6 +53,8 @@ def code_label(step: Step) -> str:
     if thread == "timer" and step.site in ("V10", "V5"):
         return HIDDEN if step.post.pending(TIMER).site == "V5" else "Fire"
     name = _carrier(step) if thread in ("c1", "c2") else _other(step, thread)
+    if step.site in ENDS and step.post.word(SAYS):
+        return f"{name} {thread} unparked"
     return f"{name} {thread}" if name in NAMED else name
 
 
@@ -94,10 +98,12 @@ def _other(step: Step, thread: str) -> str:
 def spec_label(
     action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], _post: Mapping[str, Any]
 ) -> str:
-    """Hide a reservation, and a timer's end that finds that it has fired."""
+    """Hide a reservation, and a timer's end that finds that it has fired; say what a park says."""
     if action == "Reserve" or (action == "CancelTimer" and not pre["timer"]):
         return HIDDEN
-    return " ".join((action, *arguments))
+    ends = action in ("End", "Refused") or (action == "Begin" and pre["state"] == "PARKED")
+    says = ("unparked",) if ends and "unpark" in pre["permit"] else ()
+    return " ".join((action, *arguments, *says))
 
 
 def after(memory: Memory, step: Step, label: str) -> Memory:
@@ -106,7 +112,7 @@ def after(memory: Memory, step: Step, label: str) -> Memory:
     told = memory.told
     if step.site == "V1":
         told = told or state_of(step.pre) in ("PARKED", "BUSY", "PINNED")
-    elif step.site in ("V2", "V4", "V11"):
+    elif step.site in ENDS:
         told = told and not step.post.word(SAYS)
     parks = max(memory.parks - (name == "LookPermit"), 0)
     return Memory(parks, max(memory.yields - (name == "Yield"), 0), told)
