@@ -49,11 +49,14 @@ int wp__vthread_park_begin(int64_t deadline_ns)
 	return WP_AGAIN;
 }
 
-/* Its carrier sleeps with it. */
-static void park_mounted(wp_vthread *thread, int64_t deadline_ns)
+/* Its carrier sleeps with it, unless it need not. */
+static int park_mounted(wp_vthread *thread, int64_t deadline_ns)
 {
-	wp__worker_pinned();
-	wp__vthread_park_pinned(thread, deadline_ns);
+	if (!wp__vthread_take(thread) && !wp_vthread_is_interrupted(thread)) {
+		wp__worker_pinned();
+		wp__vthread_park_pinned(thread, deadline_ns);
+	}
+	return wp__vthread_park_end();
 }
 
 int wp_vthread_park_until(int64_t deadline_ns)
@@ -62,10 +65,8 @@ int wp_vthread_park_until(int64_t deadline_ns)
 	wp_body *body = wp__body_of(thread);
 	int code;
 
-	if (thread != NULL && (body->pins != 0 || !body->has_stack)) {
-		park_mounted(thread, deadline_ns);
-		return wp__vthread_park_end();
-	}
+	if (thread != NULL && (body->pins != 0 || !body->has_stack))
+		return park_mounted(thread, deadline_ns);
 	code = wp__vthread_park_begin(deadline_ns);
 	if (code != WP_AGAIN)
 		return code;

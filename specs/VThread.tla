@@ -112,7 +112,9 @@ PinnedUnparkReachesCarrier == asleep /\ permit # {} => \E t \in Threads : pc[t] 
 StaleTimerHarmless == "timer" \in permit /\ ~HasEnded => due = number
 \* Once the interrupter has done, a thread that it has interrupted does not stay parked.
 InterruptNotLost ==
-  interrupted /\ pc[Interrupter] = "idle" /\ state = "PARKED" => InFlight
+  interrupted /\ pc[Interrupter] = "idle" =>
+    /\ state = "PARKED" => InFlight
+    /\ state = "PINNED" => permit # {}
 TerminationVisible == pc[Joiner] = "done" => state = "DONE"
 =============================================================================
 Results: MCVThread 19,565 states, depth 35.

@@ -157,7 +157,7 @@ Yield(c) ==                   \* no step of the word: it stays BUSY, with its pe
   /\ Goto(c, "push")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, told, due, carried>>
 BeginPin(c) ==                \* [V10] it parks where it cannot leave its carrier
-  /\ pc[c] = "look"
+  /\ pc[c] = "look" \/ (pc[c] = "flag" /\ Twin = "pin_unlooked")
   /\ Goto(c, "pin")
   /\ Looks
 Pin(c) ==                     \* [V6] wp__vthread_park_pinned: not if the permit is there

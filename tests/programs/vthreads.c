@@ -60,6 +60,10 @@ static int pinned(void *arg)
 	wp_vthread_yield();
 	check(wp_vthread_park_until(in_ms(5)) == WP_TIMEOUT, "a pinned timeout");
 	check(wp_clock_ns() - begun_ns >= 5 * MS, "its length");
+	wp_vthread_interrupt(wp_vthread_current());
+	check(wp_vthread_park_until(WP_FOREVER) == WP_INTERRUPTED, "a pinned interrupt");
+	check(wp_vthread_park_until(WP_FOREVER) == WP_INTERRUPTED, "one from long ago");
+	wp_vthread_clear_interrupt();
 	for (int turn = 0; turn < MANY; turn++)
 		check(parked(arg) == WP_OK, "the unpark");
 	wp_vthread_unpin();
