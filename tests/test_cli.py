@@ -126,7 +126,7 @@ def test_doctor_without_java_says_what_to_install_and_exits_3(wakeproof: Command
     [
         ("check -t MCGuard", 1, signal.SIGINT),
         ("check -t MCGuard", 1, signal.SIGTERM),
-        ("audit", 3, signal.SIGINT),  # two of check, beside them one of conform
+        ("audit", 2, signal.SIGINT),  # two of check, beside them one of conform
     ],
 )
 def test_an_interrupted_judge_leaves_no_process(

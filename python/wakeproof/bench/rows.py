@@ -205,7 +205,7 @@ ROWS = (
     Row("control blocks at random, 64 of them", "stack_colours_64", "ours", "plain", "uncoloured"),
     Row("- 1,000", "stack_colours_1000", "ours", "plain", "uncoloured"),
     Row("- 100,000", "stack_colours_100000", "ours", "plain", "uncoloured", at_most=1.0),
-    *_virtual("yield of a virtual thread", "vthread_yield", "ring", "private ring", 1.6),
+    *_virtual("yield of a virtual thread", "vthread_yield", "ring", "fibers alone", 1.6),
     *_virtual("park and unpark, round trip", "vthread_turns", "40ns", "40 ns"),
     *_virtual("start and join, one by one", "vthread_join", "40ns", "40 ns"),
     *_virtual("start and join, a million at once", "vthread_many", "100ns", "100 ns each", go=1.0),
