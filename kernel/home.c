@@ -3,6 +3,9 @@
 #include "home.h"
 
 #include "error.h"
+#ifndef WP_EXPLORE
+#include "vthreads.h" /* it has what home.h asks of stacks and schedulers */
+#endif
 
 int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poller)
 {

@@ -48,7 +48,7 @@ SOURCES = (
     *(
         KERNEL / f"{name}.c"
         for name in (
-            *("carrier", "counts", "group", "home", "search", "submit", "topology", "trace"),
+            *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("body", "timer", "vthread_park", "vthreads", "worker"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq"),
         )

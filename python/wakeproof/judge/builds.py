@@ -103,12 +103,12 @@ class Builder:
         """
         if build.kind == "explored":
             return self.explorer(scenario, build.twin)
-        stress, kernel = self._sources / "stress", self._sources / "kernel"
+        stress = self._sources / "stress"
         engine = Build(sanitizer=build.sanitizer)
         runner = stress / ("recorder" if build.kind == "recorded" else "engine")
         jobs = [(path, engine) for path in sorted(runner.glob("*.c"))]
         jobs += [(path, engine if _is_unexplored(path) else build)
-                 for path in sorted(kernel.glob("*.[cS]"))]  # fmt: skip
+                 for path in self._kernel(scenario)]  # fmt: skip
         jobs.append((scenario, build))
         return self._program(scenario, jobs, build, [*_sanitizer_flags(build), "-pthread"])
 
@@ -123,7 +123,7 @@ class Builder:
         if scenario is None:
             jobs = [job for job in jobs if not job[0].stem.startswith("compiled")]
             return self._program(jobs[0][0].with_name("explorer"), jobs, build, explored.LINKED)
-        jobs += [(path, build) for path in sorted((self._sources / "kernel").glob("*.c"))]
+        jobs += [(path, build) for path in self._kernel(scenario) if not _is_unexplored(path)]
         jobs.append((scenario, build))
         return self._program(scenario, jobs, build, explored.LINKED)
 
@@ -136,6 +136,23 @@ class Builder:
         for file in files:
             texts |= closure(file.resolve(), self._folders)
         return digest(*sorted(f"{Path(name).name}\0{text}" for name, text in texts.items()))
+
+    def _kernel(self, scenario: Path) -> list[Path]:
+        """Return the kernel's files for a scenario: of each header that it includes, and on.
+
+        With one that is not explored come all: these are named by more than their own header.
+        """
+        kernel = self._sources / "kernel"
+        found = {kernel / f"{name}.c" for name in ("error", "futex", "order")}  # the engines'
+        todo = [scenario, *found]
+        while todo:
+            stems = {Path(name).stem for name in closure(todo.pop(), self._folders)}
+            more = {kernel / f"{stem}.c" for stem in stems if (kernel / f"{stem}.c").exists()}
+            todo += more - found
+            found |= more
+        if any(_is_unexplored(path) for path in found):
+            return sorted(kernel.glob("*.[cS]"))
+        return sorted(found)
 
     def _explorer_files(self) -> list[Path]:
         """Return the explorer's sources; and of the native engine what a scenario file needs."""

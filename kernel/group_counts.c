@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * counts.c - what a group has counted, read by whoever asks. */
+ * group_counts.c - what a group has counted, read by whoever asks. */
 #include "worker.h"
 
 #ifndef WP_EXPLORE
