@@ -12,7 +12,7 @@
 (*            time: the carrier looks at the clock itself.                 *)
 (* Memory     sequential consistency, which [M9] and [P] earn.             *)
 (* Promises   NoOversleep, NeverEarly, DueOnce, CancelIsFinal,             *)
-(*            StaleTimerHarmless (safety); Fires, Resumes (liveness).      *)
+(*            StaleTimerHarmless (safety).                                 *)
 (***************************************************************************)
 EXTENDS TimerCore
 
