@@ -127,7 +127,7 @@ static void settle(wp_timers *timers)
 	wp_timer *first = timers->first;
 
 	/* [M3] relaxed: ordered by the lock; stale costs the carrier one sleep that ends early;
-	 * pairs M8; upholds Timer!NoOversleep. */
+	 * pairs M8; upholds Timer!Fires. */
 	wp_store_relaxed(&timers->earliest_ns, first == NULL ? WP_FOREVER : first->deadline_ns);
 }
 

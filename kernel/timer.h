@@ -27,7 +27,7 @@
  * Time          CLOCK_MONOTONIC, absolute, in ns. Deadlines are compared and never subtracted, so
  *               nothing can wrap; wp_deadline_in, the one sum, saturates.
  * Spec          specs/Timer.tla: NoOversleep, NeverEarly, DueOnce, CancelIsFinal,
- *               StaleTimerHarmless; specs/MCSearchNudged.tla: Search with nudges.
+ *               StaleTimerHarmless, Fires, Resumes; specs/MCSearchNudged.tla: Search with nudges.
  * Evidence      make check-specs T=Timer, make stress T=timer. */
 #ifndef WP_TIMER_H
 #define WP_TIMER_H

@@ -12,7 +12,7 @@
 (*            time: the carrier looks at the clock itself.                 *)
 (* Memory     sequential consistency, which [M9] and [P] earn.             *)
 (* Promises   NoOversleep, NeverEarly, DueOnce, CancelIsFinal,             *)
-(*            StaleTimerHarmless (safety).                                 *)
+(*            StaleTimerHarmless (safety); Fires, Resumes (liveness).      *)
 (***************************************************************************)
 EXTENDS TimerCore
 
@@ -69,8 +69,9 @@ Clear ==                      \* [M7] the last that touches it; then who must be
   /\ Is("clear")
   /\ LET a == hand["carrier"] IN
      /\ armed' = armed \ {a}
-     /\ hand' = [hand EXCEPT !["carrier"] = IF IsOwed(a) THEN a ELSE None]
-     /\ To(IF IsOwed(a) THEN "settle" ELSE "take")
+     /\ LET pushes == IsOwed(a) /\ Twin # "due_unpushed" IN
+        /\ hand' = [hand EXCEPT !["carrier"] = IF pushes THEN a ELSE None]
+        /\ To(IF pushes THEN "settle" ELSE "take")
   /\ UNCHANGED <<heap, deadline, earliest, lock, word, Thread, now, first, Carrier, left, Ghosts>>
 Settle ==                     \* [M3]
   /\ Is("settle") \/ (Is("take") /\ DueNow = {})
@@ -114,7 +115,7 @@ Timeout ==
 Leave ==                      \* [C2] wp_carrier_leave
   /\ Is("leave")
   /\ word' = "RUNNING" /\ until' = Forever /\ clock' = 0
-  /\ To("turn")
+  /\ To(IF Twin = "past_unlooked" /\ ready \cap Own = {} THEN "advertise" ELSE "turn")
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, hand, left, Ghosts>>
 
 (* Others. *)
@@ -131,7 +132,8 @@ Tick ==
   /\ now' = now + 1
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, pc, first, Carrier, hand, left, Ghosts>>
 Finished ==
-  /\ \A a \in Armers : pc[a] = "done" \/ (pc[a] = "parked" /\ number[a] = 2)
+  /\ \A a \in Armers : \/ pc[a] = "done"
+                       \/ pc[a] = "parked" /\ (number[a] = 2 \/ Twin = "due_unpushed")
   /\ left = 0 /\ Is("queued") /\ until = Forever /\ pc["unparker"] = "idle" /\ now = Last
   /\ UNCHANGED vars
 Armer(a) ==
@@ -158,7 +160,7 @@ CancelIsFinal ==              \* who is done with a timer may leave the stack th
 StaleTimerHarmless == \A a \in Armers : permit[a] = "timer" => number[a] = 1
 EarliestIsTrue == lock = None => earliest = Min(heap)
 Fires == \A a \in Armers : a \in armed ~> a \notin armed
-Resumes == \A a \in Armers : pc[a] = "parked" /\ number[a] = 1 ~> number[a] > 1
+Resumes == \A a \in Armers : pc[a] = "parked" /\ number[a] = 1 /\ a \notin armed ~> number[a] > 1
 =============================================================================
 Results: MCTimer 17,087 states, depth 40; MCTimerOwn 26,508 states, depth 43; MCTimerLive 625.
          MCTimerFull 1,600,422 states, depth 55.
