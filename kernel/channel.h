@@ -36,6 +36,7 @@ typedef struct wp_channel {
  * wait-free] */
 void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity);
 
+/* cdef: begin */
 /* WP_OK, WP_CLOSED, or WP_TIMEOUT: it would have to wait. [any thread | blocks shortly] */
 int wp_channel_try_send(wp_channel *channel, void *item);
 int wp_channel_try_receive(wp_channel *channel, void **item);
@@ -52,12 +53,15 @@ uint32_t wp_channel_count(wp_channel *channel);
  */
 int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter);
 int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waiter);
+/* cdef: end */
 
 /* All as one: WP_OK, WP_CLOSED; WP_TIMEOUT, WP_INTERRUPTED: nothing was sent or received. [any thread |
  * blocks] */
 int wp__channel_send(wp_channel *channel, void *item, wp_waiter *waiter, int64_t deadline_ns);
 int wp__channel_receive(wp_channel *channel, void **item, wp_waiter *waiter, int64_t deadline_ns);
+/* cdef: begin */
 int wp_channel_send_until(wp_channel *channel, void *item, int64_t deadline_ns);
 int wp_channel_receive_until(wp_channel *channel, void **item, int64_t deadline_ns);
+/* cdef: end */
 
 #endif

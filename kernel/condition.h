@@ -32,6 +32,7 @@ typedef struct wp_condition {
 /* [before it is shared | wait-free] */
 void wp_condition_init(wp_condition *condition);
 
+/* cdef: begin */
 /* Wakes who waits longest; all. They need the mutex first: best called by its holder. [any thread |
  * blocks shortly if somebody waits] */
 void wp_condition_signal(wp_condition *condition);
@@ -48,11 +49,14 @@ bool wp__condition_check(wp_condition *condition, wp_mutex *mutex, wp_waiter *wa
 /* Gets out of the line. True: not signalled: lock the mutex; false: signalled: it waits for the mutex,
  * park without a deadline, or has it: check. [the waiter's thread | blocks shortly] */
 bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter);
+/* cdef: end */
 
 /* All as one; it holds the mutex again, whatever is said: WP_OK: signalled; WP_TIMEOUT,
  * WP_INTERRUPTED: it was not. [the mutex's holder | blocks] */
 int wp__condition_wait(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter,
 		       int64_t deadline_ns);
+/* cdef: begin */
 int wp_condition_wait_until(wp_condition *condition, wp_mutex *mutex, int64_t deadline_ns);
+/* cdef: end */
 
 #endif

@@ -58,6 +58,7 @@ void wp_mutex_init(wp_mutex *mutex);
 bool wp__mutex_pass(wp_mutex *mutex);
 int wp__mutex_unlock_queued(wp_mutex *mutex);
 
+/* cdef: begin */
 /* True: taken. [any thread | lock-free: retries when the word has changed] */
 WP_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 {
@@ -94,10 +95,13 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter);
 /* Gets out of the line. True: out; false: it has it after all. [the waiter's thread | blocks
  * shortly] */
 bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter);
+/* cdef: end */
 
 /* The three as one: WP_OK, WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
 int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns);
+/* cdef: begin */
 int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns);
+/* cdef: end */
 
 /* Whatever happens. [any thread | blocks] */
 void wp_mutex_lock(wp_mutex *mutex);

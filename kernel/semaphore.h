@@ -38,6 +38,7 @@ typedef struct wp_semaphore {
 /* permits: at most WP_SEMAPHORE_PERMITS_MAX. [before it is shared | wait-free] */
 void wp_semaphore_init(wp_semaphore *semaphore, uint32_t permits);
 
+/* cdef: begin */
 /* True: taken. [any thread | lock-free: retries when the word has changed] */
 bool wp_semaphore_try_acquire(wp_semaphore *semaphore, uint32_t permits);
 
@@ -54,10 +55,13 @@ bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *w
 /* Gets out of the line. True: out; false: it has them after all. [the waiter's thread | blocks
  * shortly] */
 bool wp__semaphore_cancel(wp_semaphore *semaphore, wp_waiter *waiter);
+/* cdef: end */
 
 /* All as one: WP_OK, WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
 int wp__semaphore_acquire(wp_semaphore *semaphore, uint32_t permits, wp_waiter *waiter,
 			  int64_t deadline_ns);
+/* cdef: begin */
 int wp_semaphore_acquire_until(wp_semaphore *semaphore, uint32_t permits, int64_t deadline_ns);
+/* cdef: end */
 
 #endif
