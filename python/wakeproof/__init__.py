@@ -21,6 +21,8 @@ from wakeproof.errors import (
 if TYPE_CHECKING:
     from wakeproof._jobs import Unfinished
     from wakeproof.carrier import Carrier
+    from wakeproof.channel import Channel
+    from wakeproof.condition import Condition
     from wakeproof.counts import CarrierCounts, DomainStatistics
     from wakeproof.default import default_group
     from wakeproof.executor import VirtualThreadExecutor
@@ -28,10 +30,12 @@ if TYPE_CHECKING:
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.joiner import Joiner
     from wakeproof.mpsc import MpscQueue, MpscStatistics
+    from wakeproof.mutex import Mutex
     from wakeproof.parker import Parker
     from wakeproof.parking import current, interrupted, park, pinned, sleep, yield_now
     from wakeproof.scope import Scope
     from wakeproof.scoped import ScopedValue
+    from wakeproof.semaphore import Semaphore
     from wakeproof.subtask import Subtask
     from wakeproof.topology import LinuxTopology, Topology
     from wakeproof.vthread import VirtualThread
@@ -40,7 +44,9 @@ __all__ = [
     "Carrier",
     "CarrierCounts",
     "CarrierGroup",
+    "Channel",
     "ClosedError",
+    "Condition",
     "DomainStatistics",
     "ForkedError",
     "GuardStatistics",
@@ -48,10 +54,12 @@ __all__ = [
     "LinuxTopology",
     "MpscQueue",
     "MpscStatistics",
+    "Mutex",
     "Parker",
     "RendezvousGuard",
     "Scope",
     "ScopedValue",
+    "Semaphore",
     "Subtask",
     "ThreadInterruptedError",
     "Topology",
@@ -72,6 +80,10 @@ __all__ = [
 ]
 
 _HOME = {
+    "Semaphore": "semaphore",
+    "Mutex": "mutex",
+    "Condition": "condition",
+    "Channel": "channel",
     "Carrier": "carrier",
     "CarrierCounts": "counts",
     "CarrierGroup": "group",

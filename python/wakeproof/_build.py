@@ -38,11 +38,14 @@ HEADERS = (
             "topology",
         )
     ),
+    PACKAGE / "_sync.h",
+    *(KERNEL / f"{name}.h" for name in ("mutex", "condition", "semaphore", "channel")),
 )
 SOURCES = (
     PACKAGE / "_binding.c",
     PACKAGE / "_default.c",
     PACKAGE / "_jobs.c",
+    PACKAGE / "_sync.c",
     PACKAGE / "_vthreads.c",
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
     *(
@@ -60,7 +63,7 @@ FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
 LIBRARY = "libwakeproof.so"
 CDEF = "libwakeproof.cdef"  # beside the library: what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.
-INLINES = '#define WP_INLINE\n#include "_binding.h"\n'
+INLINES = '#define WP_INLINE\n#include "_binding.h"\n#include "_sync.h"\n'
 
 _REGION = re.compile(r"/\* cdef: begin \*/(.*?)/\* cdef: end \*/", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -116,7 +119,7 @@ def _builder() -> FFI:
     ffi.cdef(declarations())
     ffi.set_source(
         "wakeproof._native",
-        '#include "_binding.h"\n',
+        '#include "_binding.h"\n#include "_sync.h"\n',
         sources=[os.path.relpath(path) for path in SOURCES],
         include_dirs=[os.path.relpath(path) for path in (KERNEL, PACKAGE)],
         extra_compile_args=list(FLAGS),

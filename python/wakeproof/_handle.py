@@ -25,6 +25,7 @@ from wakeproof.group import CarrierGroup
 
 if TYPE_CHECKING:
     from wakeproof._ffi import CVThread
+    from wakeproof._wait import Wait
 
 T = TypeVar("T")
 State = Literal["new", "queued", "running", "parked", "pinned", "terminated", "closed"]
@@ -62,7 +63,7 @@ class Handle:
     __slots__ = (
         "__weakref__", "_call", "_context", "_coroutine", "_done", "_error", "_greenlet", "_group",
         "_hub", "_is_closed", "_is_coroutine", "_is_started", "_name", "_native", "_number",
-        "_pins", "_resume", "_runs", "_scope", "_scopes", "_value",
+        "_pins", "_resume", "_runs", "_scope", "_scopes", "_value", "_wait",
     )  # fmt: skip
     _context: contextvars.Context
     _greenlet: Any
@@ -94,6 +95,7 @@ class Handle:
         self._is_started = self._is_closed = self._runs = False
         self._pins = 0
         self._value: Any = None
+        self._wait: Wait | None = None  # in the line of a mutex, condition, semaphore or channel
         self._error: BaseException | None = None
         self._scope: Any = None  # that forked it
         self._scopes: list[Any] = []  # that it has open
@@ -152,6 +154,8 @@ class Handle:
         the group.
         """
         self._is_closed = True
+        if self._wait is not None:
+            self._wait.abandon()
         _mount.forget(self)
         self._native = None
         self._group = None

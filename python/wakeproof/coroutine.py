@@ -11,16 +11,23 @@ from __future__ import annotations
 
 import types
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from wakeproof import _mount
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import lib
 from wakeproof._signal import interrupted
+from wakeproof._wait import Turns, told
+from wakeproof.channel import Channel, _Receive, _Send
+from wakeproof.condition import Condition
 from wakeproof.errors import WrongThreadError
+from wakeproof.mutex import Mutex, _Lock
+from wakeproof.semaphore import Semaphore, _Acquire
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
+
+T = TypeVar("T")
 
 
 @types.coroutine
@@ -88,3 +95,60 @@ async def join(other: VirtualThread, timeout_s: float | None = None) -> bool:
         except StopIteration as stop:
             return other._joined(bool(stop.value))
         code = await _park(thread, deadline)
+
+
+async def _parked(thread: VirtualThread, turns: Turns) -> int:
+    try:
+        deadline = next(turns)
+        while True:
+            deadline = turns.send(await _park(thread, deadline))
+    except StopIteration as stop:
+        return int(stop.value)
+
+
+async def lock(mutex: Mutex, timeout_s: float | None = None) -> bool:
+    """As `Mutex.acquire`."""
+    thread = _caller("lock")
+    deadline = deadline_ns(timeout_s)
+    if mutex._has_now():
+        return True
+    return deadline != 0 and mutex._has(await _parked(thread, _Lock(thread, mutex).turns(deadline)))
+
+
+async def wait(condition: Condition, timeout_s: float | None = None) -> bool:
+    """As `Condition.wait`."""
+    thread = _caller("wait")
+    turns = condition._begin("wait", timeout_s)
+    assert turns is not None
+    return condition._end(await _parked(thread, turns))
+
+
+async def acquire(semaphore: Semaphore, permits: int = 1, timeout_s: float | None = None) -> bool:
+    """As `Semaphore.acquire`."""
+    thread = _caller("acquire")
+    deadline = deadline_ns(timeout_s)
+    if semaphore._has_now(permits):
+        return True
+    turns = _Acquire(thread, semaphore, permits).turns(deadline)
+    return deadline != 0 and told(await _parked(thread, turns), "acquire")
+
+
+async def send(channel: Channel[T], item: T, timeout_s: float | None = None) -> bool:
+    """As `Channel.send`."""
+    thread = _caller("send")
+    deadline = deadline_ns(timeout_s)
+    number, token, code = channel._try_send(item)
+    if code == lib.WP_TIMEOUT and deadline:
+        code = await _parked(thread, _Send(thread, channel, token).turns(deadline))
+    return channel._sent(number, code)
+
+
+async def receive(channel: Channel[T], timeout_s: float | None = None) -> T:
+    """As `Channel.receive`."""
+    thread = _caller("receive")
+    deadline = deadline_ns(timeout_s)
+    code, cell = channel._try_receive()
+    if code == lib.WP_TIMEOUT and deadline:
+        receive = _Receive(thread, channel)
+        code, cell = await _parked(thread, receive.turns(deadline)), receive.cell
+    return channel._received(code, cell, timeout_s)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One wait of one virtual thread in the line of a mutex, condition, semaphore or channel.
+
+Spec: ``specs/Waitq.tla``.  Source: ``kernel/waitq.h``, ``_sync.h``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, TypeVar
+
+from wakeproof import _mount
+from wakeproof._ffi import ffi, lib
+from wakeproof._mount import here
+from wakeproof._signal import interrupted
+from wakeproof.errors import ClosedError
+
+if TYPE_CHECKING:
+    from wakeproof._ffi import CWaiter
+    from wakeproof.vthread import VirtualThread
+
+T = TypeVar("T")
+Turns = Generator[int, int, int]
+"""Parks until the deadline at each yield, and is sent what the park said; returns the code."""
+
+
+def made(cdata: T, free: Callable[[T], None], what: str) -> T:
+    """Own what a new returned.
+
+    Raises:
+        MemoryError: it is NULL.
+    """
+    if not cdata:
+        raise MemoryError(f"{what}: no memory")
+    return ffi.gc(cdata, free)
+
+
+class Wait:
+    """Begun by the thread; checked after each park, or cancelled."""
+
+    __slots__ = ("thread", "waiter")
+
+    def __init__(self, thread: VirtualThread) -> None:
+        assert thread._native is not None
+        self.thread = thread
+        self.waiter: CWaiter = made(
+            lib.wp__waiter_new(thread._native), lib.wp__waiter_free, thread.name
+        )
+
+    def begin(self) -> int:
+        """Get in line, WP_AGAIN, unless there is no need to."""
+        raise NotImplementedError
+
+    def check(self) -> bool:
+        raise NotImplementedError
+
+    def cancel(self) -> bool:
+        """Get out of the line; False: it was granted."""
+        raise NotImplementedError
+
+    def granted(self) -> int:
+        return lib.WP_OK
+
+    def give_back(self) -> None:
+        """Undo a grant: its thread never goes on."""
+
+    def abandon(self) -> None:
+        """Get out for a thread that a close has handed back."""
+        if not self.cancel():
+            self.give_back()
+
+    def turns(self, deadline: int) -> Turns:
+        code = self.begin()
+        if code != lib.WP_AGAIN:
+            return code
+        self.thread._wait = self
+        try:
+            while True:
+                code = yield deadline
+                if code != lib.WP_OK:
+                    lib.wp__waiter_unparked(self.waiter)
+                    return code if self.cancel() else self.granted()
+                if self.check():
+                    return self.granted()
+        finally:
+            self.thread._wait = None
+
+
+def parked(turns: Turns) -> int:
+    """Take those turns, as a callable does."""
+    thread = here.thread
+    assert thread is not None
+    try:
+        deadline = next(turns)
+        while True:
+            deadline = turns.send(_mount.park(thread, deadline))
+    except StopIteration as stop:
+        return int(stop.value)
+
+
+def asleep(wait_until: Callable[[int], int], deadline: int) -> int:
+    """Wait as an OS thread; signal handlers run at each interruption."""
+    while (code := wait_until(deadline)) == lib.WP_INTERRUPTED:
+        pass
+    return code
+
+
+def told(code: int, what: str) -> bool:
+    """Return whether it was granted; False: the time ran out.
+
+    Raises:
+        ClosedError, ThreadInterruptedError.
+    """
+    if code == lib.WP_INTERRUPTED:
+        assert here.thread is not None
+        raise interrupted(here.thread)
+    if code == lib.WP_CLOSED:
+        raise ClosedError(f"{what}: the channel is closed")
+    return code == lib.WP_OK

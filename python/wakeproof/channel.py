@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bounded FIFO of objects between virtual threads and OS threads.
+
+Spec: ``specs/Channel.tla``.  Source: ``kernel/channel.h``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from wakeproof._deadline import deadline_ns
+from wakeproof._ffi import ffi, lib
+from wakeproof._mount import here
+from wakeproof._wait import Wait, asleep, made, parked, told
+from wakeproof.errors import ClosedError, DeadlineError, UsageError
+
+if TYPE_CHECKING:
+    from wakeproof._ffi import CPointer
+    from wakeproof.vthread import VirtualThread
+
+T = TypeVar("T")
+MOST = 2**20
+"""Slots of one channel."""
+
+
+class _Exchange(Wait):
+    __slots__ = ("cell", "channel", "token")
+
+    def __init__(self, thread: VirtualThread, channel: Channel[T]) -> None:
+        super().__init__(thread)
+        self.channel = channel._native
+
+    def check(self) -> bool:
+        return lib.wp__channel_check(self.channel, self.waiter)
+
+    def cancel(self) -> bool:
+        return lib.wp__channel_cancel(self.channel, self.waiter)
+
+    def granted(self) -> int:
+        return lib.wp__waiter_result(self.waiter)
+
+
+class _Send(_Exchange):
+    def __init__(self, thread: VirtualThread, channel: Channel[T], token: CPointer) -> None:
+        super().__init__(thread, channel)
+        self.token = token
+
+    def begin(self) -> int:
+        return lib.wp__channel_begin_send(self.channel, self.token, self.waiter)
+
+
+class _Receive(_Exchange):
+    def __init__(self, thread: VirtualThread, channel: Channel[T]) -> None:
+        super().__init__(thread, channel)
+        self.cell = ffi.new("void **")
+
+    def begin(self) -> int:
+        return lib.wp__channel_begin_receive(self.channel, self.cell, self.waiter)
+
+    def granted(self) -> int:
+        self.cell[0] = lib.wp__waiter_value(self.waiter)
+        return super().granted()
+
+
+class Channel(Generic[T]):
+    """Objects in the order in which they were sent; each is received once.
+
+    Senders wait while all slots are taken, receivers while nothing is there, both in line.
+    Iterating receives until it is closed and empty.
+
+    Args:
+        capacity: slots, 0 to `MOST`; 0: a sender waits until its object is received.
+
+    Threads: any.
+    Spec: ``specs/Channel.tla`` (NothingLost, Fifo, NobodyWaitsForNothing).
+    Source: ``kernel/channel.h``.
+
+    Raises:
+        UsageError: `capacity` is out of range.
+    """
+
+    __slots__ = ("_items", "_native", "_tokens", "capacity")
+
+    def __init__(self, capacity: int = 0) -> None:
+        if not isinstance(capacity, int) or not 0 <= capacity <= MOST:
+            raise UsageError(f"capacity is {capacity!r}; allowed: 0 to {MOST}")
+        self.capacity = capacity
+        self._native = made(lib.wp__channel_new(capacity), lib.wp__channel_free, "Channel")
+        self._items: dict[int, T] = {}  # by the pointer that the kernel has for it
+        self._tokens = itertools.count(1)
+
+    def send(self, item: T, timeout_s: float | None = None) -> bool:
+        """Hand it over, or put it in a slot, within `timeout_s` seconds; False: the time ran out.
+
+        Raises:
+            ClosedError: the channel is closed; the item is not sent.
+            UsageError: `timeout_s` is negative or not a number.
+            ThreadInterruptedError: a virtual thread was interrupted; the item is not sent.
+        """
+        deadline = deadline_ns(timeout_s)
+        number, token, code = self._try_send(item)
+        if code == lib.WP_TIMEOUT and deadline:
+            code = self._send(token, deadline)
+        return self._sent(number, code)
+
+    def _try_send(self, item: T) -> tuple[int, CPointer, int]:
+        number = next(self._tokens)
+        token = ffi.cast("void *", number)
+        self._items[number] = item
+        return number, token, lib.wp_channel_try_send(self._native, token)
+
+    def _sent(self, number: int, code: int) -> bool:
+        if code != lib.WP_OK:
+            del self._items[number]
+        return told(code, "send")
+
+    def _send(self, token: CPointer, deadline: int) -> int:
+        thread = here.thread
+        if thread is not None:
+            return parked(_Send(thread, self, token).turns(deadline))
+        return asleep(lambda until: lib.wp_channel_send_until(self._native, token, until), deadline)
+
+    def receive(self, timeout_s: float | None = None) -> T:
+        """Return the oldest one, waiting at most `timeout_s` seconds.
+
+        Raises:
+            DeadlineError: the time ran out (a TimeoutError as well).
+            ClosedError: the channel is closed, and nothing is left.
+            UsageError: `timeout_s` is negative or not a number.
+            ThreadInterruptedError: a virtual thread was interrupted; nothing was received.
+        """
+        deadline = deadline_ns(timeout_s)
+        code, cell = self._try_receive()
+        if code == lib.WP_TIMEOUT and deadline:
+            thread = here.thread
+            if thread is None:
+                code = asleep(
+                    lambda until: lib.wp_channel_receive_until(self._native, cell, until), deadline
+                )
+            else:
+                wait = _Receive(thread, self)
+                code, cell = parked(wait.turns(deadline)), wait.cell
+        return self._received(code, cell, timeout_s)
+
+    def _try_receive(self) -> tuple[int, list[CPointer]]:
+        cell = ffi.new("void **")
+        return lib.wp_channel_try_receive(self._native, cell), cell
+
+    def _received(self, code: int, cell: list[CPointer], timeout_s: float | None) -> T:
+        if not told(code, "receive"):
+            raise DeadlineError(f"receive: nothing within {timeout_s} s")
+        return self._items.pop(int(ffi.cast("uintptr_t", cell[0])))
+
+    def close(self) -> None:
+        """Refuse what is sent from now on; what is in slots can be received.  Again: harmless.
+
+        Senders that wait raise ClosedError, and receivers too.
+        """
+        lib.wp_channel_close(self._native)
+
+    @property
+    def count(self) -> int:
+        """How many objects are in slots."""
+        return lib.wp_channel_count(self._native)
+
+    def __iter__(self) -> Iterator[T]:
+        while True:
+            try:
+                item = self.receive()
+            except ClosedError:
+                return
+            yield item

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for a change of what a mutex guards.
+
+Spec: ``specs/Condition.tla``.  Source: ``kernel/condition.h``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+
+from wakeproof._deadline import deadline_ns
+from wakeproof._ffi import lib
+from wakeproof._mount import here
+from wakeproof._wait import Turns, Wait, made, parked, told
+from wakeproof.errors import UsageError
+from wakeproof.mutex import Mutex
+
+if TYPE_CHECKING:
+    from wakeproof.vthread import VirtualThread
+
+T = TypeVar("T")
+
+
+class _Change(Wait):
+    """First in the condition's line, then in the mutex's."""
+
+    __slots__ = ("condition", "is_out", "mutex")
+
+    def __init__(self, thread: VirtualThread, condition: Condition) -> None:
+        super().__init__(thread)
+        self.condition, self.mutex = condition._native, condition.mutex._native
+        self.is_out = False
+
+    def check(self) -> bool:
+        return lib.wp__condition_check(self.condition, self.mutex, self.waiter)
+
+    def cancel(self) -> bool:
+        self.is_out = self.is_out or lib.wp__condition_cancel(self.condition, self.waiter)
+        return self.is_out
+
+    def abandon(self) -> None:
+        was_out = self.is_out
+        if (was_out or not self.cancel()) and not lib.wp__mutex_cancel(self.mutex, self.waiter):
+            lib.wp_mutex_unlock(self.mutex)
+
+    def turns(self, deadline: int) -> Turns:
+        lib.wp__condition_begin(self.condition, self.mutex, self.waiter)
+        self.thread._wait = self
+        try:
+            while True:
+                code = yield deadline
+                if code != lib.WP_OK:
+                    lib.wp__waiter_unparked(self.waiter)
+                    break
+                if self.check():
+                    return lib.WP_OK
+            if not self.cancel():
+                yield from self._relock(is_over=True)
+                return lib.WP_OK
+            if not lib.wp__mutex_begin(self.mutex, self.waiter):
+                yield from self._relock(is_over=False)
+            return code
+        finally:
+            self.thread._wait = None
+
+    def _relock(self, *, is_over: bool) -> Generator[int, int, None]:
+        """Wait for the mutex whatever happens; `is_over`: its last park ended already."""
+        was_interrupted = not is_over and (yield from self._through())
+        while not lib.wp__mutex_check(self.mutex, self.waiter):
+            was_interrupted |= yield from self._through()
+        if was_interrupted:
+            self.thread._tell(lib.wp_vthread_interrupt)
+
+    def _through(self) -> Generator[int, int, bool]:
+        code = yield lib.WP_FOREVER
+        if code == lib.WP_OK:
+            return False
+        lib.wp__waiter_unparked(self.waiter)
+        return lib.wp_vthread_clear_interrupt()
+
+
+class Condition:
+    """Threads that wait for a change of what `mutex` guards.  A context manager: the mutex.
+
+    A `notify` wakes who waits longest, and moves it to the mutex's line: nobody is woken only to
+    sleep again.
+
+    Args:
+        mutex: default: one of its own.
+
+    Threads: the mutex's holder, but for `acquire`.
+    Spec: ``specs/Condition.tla`` (NoLostSignal, SignalsNotSwallowed, HoldsMutex).
+    Source: ``kernel/condition.h``.
+
+    Raises:
+        UsageError: `mutex` is no Mutex.
+    """
+
+    __slots__ = ("_native", "mutex")
+
+    def __init__(self, mutex: Mutex | None = None) -> None:
+        if not isinstance(mutex, Mutex | None):
+            raise UsageError(f"mutex is {mutex!r}; allowed: a Mutex, or None")
+        self.mutex = mutex or Mutex()
+        self._native = made(lib.wp__condition_new(), lib.wp__condition_free, "Condition")
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Free the mutex until a notify, and take it again; False: the time ran out.
+
+        It may return True for nothing, so look again at what you wait for; or use `wait_for`.
+
+        Raises:
+            WrongThreadError: the caller does not have the mutex.
+            UsageError: `timeout_s` is negative or not a number.
+            ThreadInterruptedError: a virtual thread was interrupted; it has the mutex again.
+        """
+        turns = self._begin("wait", timeout_s)
+        if turns is not None:
+            return self._end(parked(turns))
+        code = lib.WP_TIMEOUT
+        try:
+            code = self._wait_below(deadline_ns(timeout_s))
+        finally:
+            self._end(code)
+        return code == lib.WP_OK
+
+    def _begin(self, what: str, timeout_s: float | None) -> Turns | None:
+        self.mutex._check_holder(what)
+        deadline = deadline_ns(timeout_s)
+        turns = _Change(here.thread, self).turns(deadline) if here.thread else None
+        self.mutex._holder = None
+        return turns
+
+    def _wait_below(self, deadline: int) -> int:
+        """Wait as an OS thread; a signal handler ends it: what it waits for may have come."""
+        code = lib.wp_condition_wait_until(self._native, self.mutex._native, deadline)
+        return lib.WP_OK if code == lib.WP_INTERRUPTED else code
+
+    def _end(self, code: int) -> bool:
+        self.mutex._has(lib.WP_OK)
+        return told(code, "wait")
+
+    def wait_for(self, predicate: Callable[[], T], timeout_s: float | None = None) -> T:
+        """Wait until the predicate is true, at most `timeout_s` seconds; return its last value.
+
+        Raises:
+            WrongThreadError, UsageError, ThreadInterruptedError: as `wait`.
+        """
+        deadline_ns(timeout_s)  # refuse what makes no sense
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        while not (value := predicate()):
+            left = None if end is None else max(0.0, end - time.monotonic())
+            if not self.wait(left):
+                return predicate()
+        return value
+
+    def notify(self, n: int = 1) -> None:
+        """Wake those who wait longest.
+
+        Raises:
+            WrongThreadError: the caller does not have the mutex.
+        """
+        self.mutex._check_holder("notify")
+        for _ in range(n):
+            lib.wp_condition_signal(self._native)
+
+    def notify_all(self) -> None:
+        """Wake all who wait.
+
+        Raises:
+            WrongThreadError: the caller does not have the mutex.
+        """
+        self.mutex._check_holder("notify_all")
+        lib.wp_condition_broadcast(self._native)
+
+    def __enter__(self) -> Condition:
+        self.mutex.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.mutex.release()

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mutual exclusion among virtual threads and OS threads alike.
+
+Spec: ``specs/Mutex.tla``.  Source: ``kernel/mutex.h``.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from wakeproof._deadline import deadline_ns
+from wakeproof._ffi import lib
+from wakeproof._mount import here
+from wakeproof._wait import Wait, asleep, made, parked, told
+from wakeproof.errors import StateError, WrongThreadError
+
+if TYPE_CHECKING:
+    from wakeproof.vthread import VirtualThread
+
+
+def _caller() -> VirtualThread | int:
+    return here.thread or threading.get_ident()
+
+
+class _Lock(Wait):
+    __slots__ = ("mutex",)
+
+    def __init__(self, thread: VirtualThread, mutex: Mutex) -> None:
+        super().__init__(thread)
+        self.mutex = mutex._native
+
+    def begin(self) -> int:
+        return lib.WP_OK if lib.wp__mutex_begin(self.mutex, self.waiter) else lib.WP_AGAIN
+
+    def check(self) -> bool:
+        return lib.wp__mutex_check(self.mutex, self.waiter)
+
+    def cancel(self) -> bool:
+        return lib.wp__mutex_cancel(self.mutex, self.waiter)
+
+    def give_back(self) -> None:
+        lib.wp_mutex_unlock(self.mutex)
+
+
+class Mutex:
+    """One holder at a time; a virtual thread that waits leaves its carrier.  A context manager.
+
+    Its line is served in order, and passed a bounded number of times by those that come while it is
+    free.  It is not reentrant.
+
+    Threads: any; `release` is its holder's.
+    Spec: ``specs/Mutex.tla`` (MutualExclusion, NoLostSignal, BoundedBypass).
+    Source: ``kernel/mutex.h``.
+    """
+
+    __slots__ = ("_holder", "_native")
+
+    def __init__(self) -> None:
+        self._native = made(lib.wp__mutex_new(), lib.wp__mutex_free, "Mutex")
+        self._holder: VirtualThread | int | None = None
+
+    def acquire(self, timeout_s: float | None = None) -> bool:
+        """Take it, waiting at most `timeout_s` seconds; False: the time ran out.
+
+        Raises:
+            StateError: the caller has it.
+            UsageError: `timeout_s` is negative or not a number.
+            ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+        """
+        deadline = deadline_ns(timeout_s)
+        if self._has_now():
+            return True
+        if deadline == 0:
+            return False
+        thread = here.thread
+        if thread is None:
+            code = asleep(lambda until: lib.wp_mutex_lock_until(self._native, until), deadline)
+        else:
+            code = parked(_Lock(thread, self).turns(deadline))
+        return self._has(code)
+
+    def _has_now(self) -> bool:
+        """Take it if it is free.
+
+        Raises:
+            StateError: the caller has it.
+        """
+        caller = _caller()
+        if self._holder == caller:
+            raise StateError("acquire: the caller has this Mutex; it is not reentrant")
+        if not lib.wp_mutex_try_lock(self._native):
+            return False
+        self._holder = caller
+        return True
+
+    def _has(self, code: int) -> bool:
+        if code == lib.WP_OK:
+            self._holder = _caller()
+        return told(code, "acquire")
+
+    def release(self) -> None:
+        """Let the next one have it.
+
+        Raises:
+            WrongThreadError: the caller does not have it.
+        """
+        self._check_holder("release")
+        self._holder = None
+        lib.wp_mutex_unlock(self._native)
+
+    def _check_holder(self, what: str) -> None:
+        if self._holder != _caller():
+            holder = getattr(self._holder, "name", self._holder)
+            raise WrongThreadError(f"{what}: the caller does not have this Mutex: {holder} does")
+
+    def locked(self) -> bool:
+        """Whether somebody has it."""
+        return self._holder is not None
+
+    def __enter__(self) -> Mutex:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Permits that virtual threads and OS threads take and give.
+
+Spec: ``specs/Semaphore.tla``.  Source: ``kernel/semaphore.h``.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from wakeproof._deadline import deadline_ns
+from wakeproof._ffi import lib
+from wakeproof._mount import here
+from wakeproof._wait import Wait, asleep, made, parked, told
+from wakeproof.errors import StateError, UsageError
+
+if TYPE_CHECKING:
+    from wakeproof.vthread import VirtualThread
+
+MOST = 2**31 - 1
+"""WP_SEMAPHORE_PERMITS_MAX."""
+
+
+class _Acquire(Wait):
+    __slots__ = ("permits", "semaphore")
+
+    def __init__(self, thread: VirtualThread, semaphore: Semaphore, permits: int) -> None:
+        super().__init__(thread)
+        self.semaphore, self.permits = semaphore._native, permits
+
+    def begin(self) -> int:
+        is_taken = lib.wp__semaphore_begin(self.semaphore, self.permits, self.waiter)
+        return lib.WP_OK if is_taken else lib.WP_AGAIN
+
+    def check(self) -> bool:
+        return lib.wp__semaphore_check(self.semaphore, self.waiter)
+
+    def cancel(self) -> bool:
+        return lib.wp__semaphore_cancel(self.semaphore, self.waiter)
+
+    def give_back(self) -> None:
+        lib.wp_semaphore_release(self.semaphore, self.permits)
+
+
+class Semaphore:
+    """A number of permits, taken in the order in which threads came.  A context manager of one.
+
+    Who needs many permits is served before who came later and needs few.
+
+    Args:
+        permits: at first, 0 to `MOST`.
+
+    Threads: any.
+    Spec: ``specs/Semaphore.tla`` (PermitBalance, NoIdlePermit).  Source: ``kernel/semaphore.h``.
+
+    Raises:
+        UsageError: `permits` is out of range.
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(self, permits: int = 1) -> None:
+        native = lib.wp__semaphore_new(_counted(permits, 0))
+        self._native = made(native, lib.wp__semaphore_free, "Semaphore")
+
+    def acquire(self, permits: int = 1, timeout_s: float | None = None) -> bool:
+        """Take so many at once, waiting at most `timeout_s` seconds; False: the time ran out.
+
+        Raises:
+            UsageError: `permits` is less than 1 or too many; `timeout_s` is negative or no number.
+            ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+        """
+        deadline = deadline_ns(timeout_s)
+        if self._has_now(permits):
+            return True
+        if deadline == 0:
+            return False
+        thread = here.thread
+        if thread is not None:
+            return told(parked(_Acquire(thread, self, permits).turns(deadline)), "acquire")
+        code = asleep(
+            lambda until: lib.wp_semaphore_acquire_until(self._native, permits, until), deadline
+        )
+        return told(code, "acquire")
+
+    def _has_now(self, permits: int) -> bool:
+        return lib.wp_semaphore_try_acquire(self._native, _counted(permits, 1))
+
+    def release(self, permits: int = 1) -> None:
+        """Give so many.
+
+        Raises:
+            UsageError: `permits` is less than 1 or too many.
+            StateError: there would be more than `MOST`; none is given.
+        """
+        if lib.wp_semaphore_release(self._native, _counted(permits, 1)) != lib.WP_OK:
+            raise StateError(f"release {permits}: a Semaphore has at most {MOST} permits")
+
+    @property
+    def permits(self) -> int:
+        """What is free; those that wait have a claim on it."""
+        return lib.wp_semaphore_permits(self._native)
+
+    def __enter__(self) -> Semaphore:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def _counted(permits: int, least: int) -> int:
+    if not isinstance(permits, int) or not least <= permits <= MOST:
+        raise UsageError(f"permits is {permits!r}; allowed: {least} to {MOST}")
+    return permits
