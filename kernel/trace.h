@@ -9,12 +9,14 @@
  *   STEAL     a task taken elsewhere   its home         runnable there  enum wp_trace_steal
  *   PARK      a sleep                  -                -               -
  *   WAKE      its end                  1: there is work -               -
+ *   PINNED    a park that blocks its   home             -               -
+ *             carrier
  *
  * Why it works  A ring is written by one thread (ring.h): each carrier has one, and all other
  *               threads share one more, under a lock. Without rings nothing is done but to see
  *               that there are none.
  * Not promised  That every event is kept: a ring holds the newest.
- * Spec          specs/Ring.tla; kinds are actions of specs/Group.tla (wakeproof.trace.ACTIONS).
+ * Spec          specs/Ring.tla; kinds are actions of specs (wakeproof.trace.ACTIONS).
  * Evidence      tests/test_trace.py. */
 #ifndef WP_TRACE_H
 #define WP_TRACE_H
@@ -30,6 +32,7 @@ enum wp_trace_kind {
 	WP_TRACE_STEAL = 4,
 	WP_TRACE_PARK = 5,
 	WP_TRACE_WAKE = 6,
+	WP_TRACE_PINNED = 7,
 };
 
 enum wp_trace_steal {

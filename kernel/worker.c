@@ -254,12 +254,24 @@ __attribute__((noinline)) wp_worker *wp__worker_self(void)
 	return self;
 }
 
-void wp__worker_pinned(void)
+int64_t wp__worker_pin(void)
 {
 	wp_worker *mine = wp__worker_self();
 
-	if (mine != NULL)
-		wp__count(&mine->pinned);
+	if (mine == NULL)
+		return 0;
+	wp__count(&mine->pinned);
+	return now_ns(mine);
+}
+
+void wp__worker_unpin(wp_task *task, int64_t begin_ns)
+{
+	wp_worker *mine = wp__worker_self();
+
+	if (mine != NULL && is_traced(mine))
+		trace(mine, (wp_trace_event){.begin_ns = begin_ns, .task = (uintptr_t)task,
+					     .name = task->name, .kind = WP_TRACE_PINNED,
+					     .a = home_of(task)});
 }
 
 #endif

@@ -61,8 +61,10 @@ void *wp__worker_begin(void *arg);
 /* The carrier that this thread is, or NULL. [any thread | wait-free] */
 wp_worker *wp__worker_self(void);
 
-/* The calling carrier is about to sleep with its thread. [a carrier | wait-free] */
-void wp__worker_pinned(void);
+/* The calling carrier is about to sleep with its thread: since when, if events are kept; and has
+ * slept. [a carrier | wait-free] */
+int64_t wp__worker_pin(void);
+void wp__worker_unpin(wp_task *task, int64_t begin_ns);
 
 /* A carrier of a group, in turn. [any thread | wait-free] */
 uint32_t wp__group_next(wp_group *group);

@@ -7,13 +7,14 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 from tests.topologies import Halves, nowhere
 
-from wakeproof import CarrierGroup
+from wakeproof import CarrierGroup, VirtualThread, park, pinned
 from wakeproof.trace import ACTIONS, Event, chrome, size, summary
 
 PATIENCE_S = 60
@@ -121,7 +122,9 @@ def test_a_ring_keeps_the_newest_events() -> None:
 
 def test_every_action_of_an_event_is_one_of_the_specs() -> None:
     specs = Path(__file__).parents[1] / "specs"
-    text = "".join((specs / f"{name}.tla").read_text() for name in ("GroupCore", "Carrier"))
+    text = "".join(
+        (specs / f"{name}.tla").read_text() for name in ("GroupCore", "Carrier", "VThreadCore")
+    )
     for actions in ACTIONS.values():
         for action in actions:
             assert f"\n{action}(" in text or f"\n{action} ==" in text, action
@@ -150,6 +153,7 @@ def test_the_summary_counts_what_the_events_say() -> None:
             event("WorkSteal", 30, kind="probed"),
             event("Park", 40),
             event("Wake", 50, useful=False),
+            event("PinnedPark", 60),
             event("Wake", 1_000_000_000 - 100, useful=True),
         ]
     )
@@ -157,7 +161,21 @@ def test_the_summary_counts_what_the_events_say() -> None:
     assert (found.depth, found.depth_p99) == (2.0, 4)
     assert found.steals == {"directed": 0, "probed": 1, "recheck": 0}
     assert (found.wakes_per_s, found.useless_wakes, found.parks) == (2.0, 1, 1)
+    assert (found.pinned_parks, found.pinned_s) == (1, 100e-9)
     assert found.overhead_ns > 0
+
+
+def test_a_park_that_blocks_its_carrier_is_an_event() -> None:
+    def body() -> None:
+        for section in (pinned(), nullcontext()):
+            with section:
+                park(0.01)
+
+    with CarrierGroup(1, trace_events=256) as group:
+        VirtualThread(body, group=group, name="stays").start().join()
+    (event,) = named(group.events(), "PinnedPark")
+    assert (event.task_name, event.carrier, event.details) == ("stays", 0, {"home": 0})
+    assert event.duration_ns >= 10_000_000
 
 
 def test_the_file_for_perfetto_has_a_track_for_each_carrier() -> None:

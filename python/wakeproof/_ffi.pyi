@@ -124,6 +124,7 @@ class _Lib:
     WP_TRACE_STEAL: Final[int]
     WP_TRACE_PARK: Final[int]
     WP_TRACE_WAKE: Final[int]
+    WP_TRACE_PINNED: Final[int]
     WP_STEAL_DIRECTED: Final[int]
     WP_STEAL_PROBED: Final[int]
     WP_STEAL_RECHECK: Final[int]

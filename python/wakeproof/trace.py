@@ -40,6 +40,7 @@ NAMES = {
     lib.WP_TRACE_STEAL: "WorkSteal",
     lib.WP_TRACE_PARK: "Park",
     lib.WP_TRACE_WAKE: "Wake",
+    lib.WP_TRACE_PINNED: "PinnedPark",
 }
 ACTIONS = {
     "TaskSubmit": ("Start", "Unpark"),
@@ -48,8 +49,12 @@ ACTIONS = {
     "WorkSteal": ("Pop",),
     "Park": ("Advertise",),
     "Wake": ("Leave",),
+    "PinnedPark": ("Sleep",),
 }
-"""The actions of ``specs/GroupCore.tla`` (of Carrier.tla: Park, Wake) that an event stands for."""
+"""The actions of the specs that an event stands for.
+
+``GroupCore.tla``; Park and Wake: ``Carrier.tla``; PinnedPark: ``VThreadCore.tla``.
+"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,8 @@ class Event:
     """Something that a carrier, or a thread outside, did.
 
     Attributes:
-        name: "TaskSubmit", "TaskRun", "TaskRuns", "WorkSteal", "Park", "Wake".
+        name: "TaskSubmit", "TaskRun", "TaskRuns", "WorkSteal", "Park", "Wake",
+            "PinnedPark".
         action: the action of the specs that it stands for.
         carrier: who did it; None: a thread that is no carrier of the group.
         begin_ns: CLOCK_MONOTONIC.
@@ -91,6 +97,7 @@ class Summary:
         steals: steps of stolen tasks, by kind: directed, probed, recheck.
         parks, wakes_per_s: sleeps, and how many ended in a second.
         useless_wakes: sleeps that ended with nothing to do.
+        pinned_parks, pinned_s: parks that blocked their carrier, and how long they took in all.
         overhead_ns: what it costs here to keep so many events, measured by keeping others.
     """
 
@@ -105,6 +112,8 @@ class Summary:
     parks: int
     wakes_per_s: float
     useless_wakes: int
+    pinned_parks: int
+    pinned_s: float
     overhead_ns: int
 
 
@@ -139,7 +148,7 @@ def _event(carrier: int | None, carrier_name: str, raw: CEvent) -> Event:
     if name == "TaskSubmit":
         details = {"home": raw.a, "depth": raw.b}
         action = ACTIONS[name][raw.c]
-    elif name == "TaskRun":
+    elif name in ("TaskRun", "PinnedPark"):
         details = {"home": raw.a}
     elif name == "TaskRuns":
         details = {"executed": raw.a, "depth_before": raw.b, "depth_after": raw.c}
@@ -193,6 +202,8 @@ def summary(found: Iterable[Event]) -> Summary:
         steals=steals, parks=len(of["Park"]),
         wakes_per_s=len(of["Wake"]) / seconds if seconds else 0.0,
         useless_wakes=sum(not event.details["useful"] for event in of["Wake"]),
+        pinned_parks=len(of["PinnedPark"]),
+        pinned_s=sum(event.duration_ns for event in of["PinnedPark"]) / 1e9,
         overhead_ns=lib.wp_trace_cost_ns(len(every)),
     )  # fmt: skip
 
@@ -226,7 +237,7 @@ def chrome(groups: Sequence[Sequence[Event]]) -> dict[str, Any]:
 
 def _shown(event: Event) -> dict[str, Any]:
     """Return an event as Chrome's format has it, without its track."""
-    is_span = event.name in ("TaskRun", "TaskRuns", "Park")
+    is_span = event.name in ("TaskRun", "TaskRuns", "Park", "PinnedPark")
     when = {"ph": "X", "dur": event.duration_ns / 1000} if is_span else {"ph": "i", "s": "t"}
     what = {"action": event.action, "task": f"{event.task:#x}", "task_name": event.task_name}
     return {

@@ -89,6 +89,7 @@ def _show(out: Path, summaries: Sequence[Summary], *, as_json: bool) -> None:
             ("steals", ", ".join(f"{count:,} {kind}" for kind, count in found.steals.items())),
             ("sleeps", f"{found.parks:,}; {found.wakes_per_s:,.0f} wakes a second, "
                        f"{found.useless_wakes:,} for nothing"),
+            ("pinned parks", f"{found.pinned_parks:,}, of {found.pinned_s:.3f} s in all"),
             ("cost of tracing", f"about {found.overhead_ns / 1000:,.0f} us in all"),
         ]  # fmt: skip
         screen.print(report.table(f"carrier group {number}", ("", ""), rows))
