@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * sync.c SECONDS SEED - mutex, condition, semaphore, channel and latch between virtual threads and OS
- * threads, with timeouts, interrupts and strangers' unparks. Prints what is lost, else what it did. */
+ * threads, in pinned sections too, with timeouts, interrupts and strangers' unparks. Prints what is lost, else what it did. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static struct {
 	uint64_t holds, batons; /* plain: under mutex, baton_lock */
 	wp_atomic(uint32_t) inside, sent, received;
 	wp_atomic(uint64_t) did;
-	wp_atomic(uint32_t) lost;
+	wp_atomic(uint32_t) lost, pinned;
 } all;
 
 struct one {
@@ -80,6 +80,8 @@ static void hold(struct one *one)
 	if (rc != WP_OK)
 		return;
 	all.holds++;
+	if (draw(&one->random, 4) == 0)
+		wp_vthread_yield(); /* behind one that is pinned, and wants the mutex */
 	one->holds++;
 	check(wp_mutex_unlock(&all.mutex) == WP_OK, "a mutex");
 }
@@ -139,6 +141,24 @@ static void pass_baton(struct one *one)
 	check(wp_mutex_unlock(&all.baton_lock) == WP_OK, "the mutex of a condition");
 }
 
+static void plain(struct one *one, void (*kind)(struct one *))
+{
+	kind(one);
+}
+
+/* With its carrier: one at a time, so that the other carrier is left to who must come first. */
+static void pinned(struct one *one, void (*kind)(struct one *))
+{
+	if (wp_exchange_acq_rel(&all.pinned, 1) != 0) {
+		kind(one);
+		return;
+	}
+	wp_vthread_pin();
+	kind(one);
+	wp_vthread_unpin();
+	wp_exchange_acq_rel(&all.pinned, 0);
+}
+
 static int work(void *arg)
 {
 	static void (*const kinds[KINDS])(struct one *) = {hold, use_permits, send, receive,
@@ -148,7 +168,7 @@ static int work(void *arg)
 	while (wp_latch_wait_until(&all.start, WP_FOREVER) == WP_INTERRUPTED)
 		wp_vthread_clear_interrupt();
 	for (int turn = 0; turn < TURNS; turn++)
-		kinds[draw(&one->random, KINDS)](one);
+		(draw(&one->random, 8) == 0 ? pinned : plain)(one, kinds[draw(&one->random, KINDS)]);
 	wp_fetch_add_relaxed(&all.did, TURNS);
 	wp_latch_open(&one->done);
 	return 0;
