@@ -2,7 +2,8 @@
 (***************************************************************************)
 (* Carriers from start to close: a task that was accepted runs, at home    *)
 (* unless it is stolen, and ends, or the close hands it back.              *)
-(* Code       kernel/home.h, group.h, worker.h; task.h ([K1]..[K6]).       *)
+(* Code       kernel/home.h, group.h, worker.h; task.h ([K1]..[K6]);       *)
+(*            vthreads.h (Settle).                                         *)
 (* Abstracts  who sleeps and is woken (Search: a published task is taken); *)
 (*            the ticket (Ticket); a pop to one step (Mpsc), a push is two.*)
 (*            A list is under its home's lock: one step each.  One thread  *)
@@ -11,7 +12,7 @@
 (*            nothing leads on, but the intended ones, is a deadlock to TLC.*)
 (* Memory     sequential consistency; the word's orders are Task's.        *)
 (* Promises   EachRunsOnce (it refines Tasks), OneCarrier, HomeReturn,     *)
-(*            UnparkNotLost, NoTaskLost, BackIsLeftAlone, WaitsForAll,     *)
+(*            StaysSettled, UnparkNotLost, NoTaskLost, BackIsLeftAlone, WaitsForAll,     *)
 (*            NothingRunsAfterClose, StopsItself, CloserIsWoken (safety).  *)
 (***************************************************************************)
 EXTENDS GroupCore
@@ -21,61 +22,64 @@ Shut(c) ==                    \* under the list's lock
   /\ at[Closer].pc = "idle" /\ c \in open
   /\ open' = open \ {c}
   /\ at' = [at EXCEPT ![Closer].pc = IF open = {c} THEN "wait" ELSE "idle"]
-  /\ UNCHANGED <<word, notified, home, live, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, queue, stop, budget, told, back>>
 NoneLeft == IF Twin = "first_list" THEN \E c \in Carriers : live[c] = {}
             ELSE \A c \in Carriers : live[c] = {}
 Sleep ==                      \* under the lock of the first list that is not empty
   /\ at[Closer].pc = "wait" /\ \E c \in Carriers : live[c] # {}
   /\ at' = [at EXCEPT ![Closer].pc = "asleep"]
-  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
 Enough ==                     \* all lists are empty; the deadline passes; or it cancels
   /\ at[Closer].pc \in {"wait", "asleep"}
   /\ IF Patient THEN at[Closer].pc = "wait" /\ NoneLeft ELSE TRUE
   /\ at' = [at EXCEPT ![Closer].pc = "stop"]
-  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
 SendStop(c) ==                \* wp_carrier_submit_pinned
   /\ at[Closer].pc = "stop" /\ stop[c] = "no"
   /\ stop' = [stop EXCEPT ![c] = "sent"]
-  /\ UNCHANGED <<word, notified, home, live, open, queue, at, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, at, budget, told, back>>
 Join ==                       \* [J2]
   /\ at[Closer].pc = "stop" /\ \A c \in Carriers : stop[c] # "no"
   /\ IF Twin = "drain_unjoined" THEN TRUE ELSE \A c \in Carriers : at[c].pc = "exited"
   /\ at' = [at EXCEPT ![Closer].pc = "drain"]
-  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
 HandBack(t) ==                \* nobody's any more, but its user's: an unpark may come all the same
-  /\ live' = [live EXCEPT ![home[t]] = @ \ {t}]
+  /\ live' = [live EXCEPT ![list[t]] = @ \ {t}]
   /\ back' = back \cup {t}
-DrainQueue(c) ==              \* its word stays: BUSY, or PARKED and notified
-  /\ at[Closer].pc = "drain" /\ CanPop(c)
-  /\ LET t == queue[c][1].task IN
+DrainQueue(q) ==              \* its word stays: BUSY, or PARKED and notified
+  /\ at[Closer].pc = "drain" /\ CanPop(q)
+  /\ LET t == queue[q][1].task IN
      /\ HandBack(t)
      /\ IF Twin # "drain_reset" THEN UNCHANGED <<word, notified>>
         ELSE word' = [word EXCEPT ![t] = "PARKED"] /\ notified' = notified \ {t}
-  /\ queue' = [queue EXCEPT ![c] = Tail(@)]
-  /\ UNCHANGED <<home, open, stop, at, budget, told>>
+  /\ queue' = [queue EXCEPT ![q] = Tail(@)]
+  /\ UNCHANGED <<Where, open, stop, at, budget, told>>
 DrainParked(t) ==             \* [K6]
-  /\ at[Closer].pc = "drain" /\ word[t] = "PARKED" /\ t \in live[home[t]]
+  /\ at[Closer].pc = "drain" /\ word[t] = "PARKED" /\ t \in live[list[t]]
   /\ IF Twin = "drain_notified" THEN TRUE ELSE t \notin notified
   /\ HandBack(t)
   /\ word' = [word EXCEPT ![t] = "CANCELLED"]
-  /\ UNCHANGED <<notified, home, open, queue, stop, at, budget, told>>
+  /\ UNCHANGED <<notified, Where, open, queue, stop, at, budget, told>>
 Closed ==                     \* every list is empty: an unparker that owes a push has made it
   /\ at[Closer].pc = "drain"
-  /\ IF Twin = "drain_once" THEN \A c \in Carriers : ~CanPop(c) ELSE \A c \in Carriers : live[c] = {}
+  /\ IF Twin = "drain_once" THEN \A q \in Queues : ~CanPop(q) ELSE \A c \in Carriers : live[c] = {}
   /\ at' = [at EXCEPT ![Closer].pc = "closed"]
-  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
 
 Carrier(c) ==
-  \/ (\E v \in Carriers : Pop(c, v)) \/ Begin(c) \/ Yield(c) \/ Park(c) \/ Done(c) \/ (\E v \in Carriers : Stop(c, v))
+  \/ (\E q \in Queues : Pop(c, q)) \/ Begin(c) \/ Settle(c) \/ Yield(c) \/ Park(c) \/ Done(c)
+  \/ (\E v \in Carriers : Stop(c, v))
   \/ \E t \in Tasks : Spawn(c, t)
 Close ==
   \/ Sleep \/ Enough \/ Join \/ Closed
-  \/ \E c \in Carriers : Shut(c) \/ SendStop(c) \/ DrainQueue(c)
+  \/ \E c \in Carriers : Shut(c) \/ SendStop(c)
+  \/ \E q \in Queues : DrainQueue(q)
   \/ \E t \in Tasks : DrainParked(t)
 \* Nobody will unpark what is parked, and the close waits for it.
 WaitsForEver ==
   /\ Patient /\ at[Closer].pc = "asleep" /\ budget.unpark = 0
-  /\ \A c \in Carriers : at[c].pc = "poll" /\ queue[c] = <<>>
+  /\ \A c \in Carriers : at[c].pc = "poll"
+  /\ \A q \in Queues : queue[q] = <<>>
   /\ \A s \in Starters : at[s].pc = "done"
   /\ at[Unparker].pc = "idle"
 Finished == (at[Closer].pc = "closed" \/ WaitsForEver) /\ UNCHANGED vars
@@ -89,10 +93,12 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 Hands(t) == {c \in Carriers : at[c].task = t /\ at[c].pc \in {"begin", "run"}}
-Cells(t) == {x \in Carriers \X (1 .. 4) :
+Cells(t) == {x \in Queues \X (1 .. 4) :
                IF x[2] \in DOMAIN queue[x[1]] THEN queue[x[1]][x[2]].task = t ELSE FALSE}
 OneCarrier == \A t \in Tasks : Cardinality(Hands(t)) + Cardinality(Cells(t)) <= 1
-HomeReturn == \A c \in Carriers : \A i \in DOMAIN queue[c] : home[queue[c][i].task] = c
+HomeReturn ==
+  \A c \in Carriers : \A q \in {c, Inbox(c)} : \A i \in DOMAIN queue[q] : home[queue[q][i].task] = c
+StaysSettled == \A t \in settled : Hands(t) \subseteq {home[t]}
 IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"push", "again", "publish"}
 UnparkNotLost ==
   \A t \in told \ back :
@@ -101,14 +107,15 @@ UnparkNotLost ==
 \* Accepted and not ended: it is in one list, and somewhere from where it will be run or handed back.
 NoTaskLost ==
   \A t \in Tasks \ back : word[t] \in {"BUSY", "PARKED"} =>
-    /\ t \in live[home[t]]
+    /\ t \in live[list[t]]
     /\ Cells(t) # {} \/ IsOwed(t) \/ Hands(t) # {} \/ word[t] = "PARKED"
     /\ at[Closer].pc # "closed"
 \* Whoever gets it has it alone, though others may still unpark it.
 BackIsLeftAlone == \A t \in back : Cells(t) = {} /\ Hands(t) = {} /\ ~IsOwed(t)
 NothingRunsAfterClose ==
   at[Closer].pc = "closed" =>
-    /\ \A c \in Carriers : at[c].pc = "exited" /\ queue[c] = <<>>
+    /\ \A c \in Carriers : at[c].pc = "exited"
+    /\ \A q \in Queues : queue[q] = <<>>
     /\ \A t \in Tasks : ~IsOwed(t)
 StopsItself == \A c \in Carriers : at[c].pc = "exited" => stop[c] = "read"
 WaitsForAll == Patient => back = {}
@@ -121,4 +128,5 @@ Place == [t \in Tasks |->
 Abstract == INSTANCE Tasks WITH place <- Place
 EachRunsOnce == Abstract!Spec
 =============================================================================
-Results: MCGroup 28,831 states, depth 35; MCGroupPatient 12,449 (29); MCGroupRefines 29,943 (30).
+Results: MCGroup 28,831 states, depth 35; MCGroupPatient 12,449 (29); MCGroupRefines 29,943 (30);
+         MCGroupSettled 38,727 (33).

@@ -12,138 +12,155 @@ CONSTANTS
   Children,   \* how many tasks running tasks may start
   Unparks,    \* how many times somebody unparks some task
   Yields,     \* how many times tasks yield
+  Settling,   \* how many tasks may settle on the carrier that runs them
   Stealing,   \* siblings may take tasks
   Patient,    \* the close waits for all tasks, without a deadline
   Twin        \* "none", or the one defect of this model
 
-ASSUME SomebodyRuns == Carriers # {} /\ {Children, Unparks, Yields} \subseteq Nat
+ASSUME SomebodyRuns == Carriers # {} /\ {Children, Unparks, Yields, Settling} \subseteq Nat
 
 VARIABLES
   word,     \* task -> "NEW", "PARKED", "BUSY", "DONE", "CANCELLED"
   notified, \* tasks whose bit is set
   home,     \* task -> its carrier
+  list,     \* task -> whose list it is on: where it was started
+  settled,  \* tasks that run at home alone
   live,     \* carrier -> its list: tasks that are accepted and have not ended
   open,     \* carriers whose list still takes tasks
-  queue,    \* carrier -> cells: a task, and the thread that has yet to publish it
+  queue,    \* carrier, inbox of one -> cells: a task, and the thread that has yet to publish it
   stop,     \* carrier -> its inbox holds the stop: "no", "sent"; "read"
   at,       \* thread -> what it does next, and the task it has in its hands
-  budget,   \* what is left of Children, Unparks, Yields
+  budget,   \* what is left of Children, Unparks, Yields, Settling
   told,     \* ghost: tasks that were unparked, and no run has begun since
   back      \* tasks that the close hands back
-vars == <<word, notified, home, live, open, queue, stop, at, budget, told, back>>
+Where == <<home, list, settled>>
+vars == <<word, notified, Where, live, open, queue, stop, at, budget, told, back>>
 
 None == "none"
 Closer == "closer"
 Unparker == "unparker"
 Threads == Carriers \cup Starters \cup {Unparker, Closer}
+Inbox(c) == <<"inbox", c>>    \* its carrier's alone
+Queues == Carriers \cup {Inbox(c) : c \in Carriers}
 Cell == [task : Tasks, by : Threads \cup {None}]
 
 TypeOK ==
   /\ word \in [Tasks -> {"NEW", "PARKED", "BUSY", "DONE", "CANCELLED"}]
   /\ notified \subseteq Tasks /\ told \subseteq Tasks /\ back \subseteq Tasks
-  /\ home \in [Tasks -> Carriers \cup {None}]
+  /\ {home, list} \subseteq [Tasks -> Carriers \cup {None}] /\ settled \subseteq Tasks
   /\ live \in [Carriers -> SUBSET Tasks] /\ open \subseteq Carriers
-  /\ \A c \in Carriers : \A i \in DOMAIN queue[c] : queue[c][i] \in Cell
+  /\ \A q \in Queues : \A i \in DOMAIN queue[q] : queue[q][i] \in Cell
   /\ stop \in [Carriers -> {"no", "sent", "read"}]
   /\ \A t \in Threads : at[t].task \in Tasks \cup {None}
 
 Init ==
   /\ word = [t \in Tasks |-> "NEW"] /\ notified = {} /\ told = {} /\ back = {}
-  /\ home = [t \in Tasks |-> None]
+  /\ home = [t \in Tasks |-> None] /\ list = home /\ settled = {}
   /\ live = [c \in Carriers |-> {}] /\ open = Carriers
-  /\ queue = [c \in Carriers |-> <<>>]
+  /\ queue = [q \in Queues |-> <<>>]
   /\ stop = [c \in Carriers |-> "no"]
   /\ at = [t \in Threads |-> [pc |-> IF t \in Carriers THEN "poll" ELSE "idle", task |-> None]]
-  /\ budget = [child |-> Children, unpark |-> Unparks, yield |-> Yields]
+  /\ budget = [child |-> Children, unpark |-> Unparks, yield |-> Yields, settle |-> Settling]
 
 Goto(t, pc, task) == at' = [at EXCEPT ![t] = [pc |-> pc, task |-> task]]
 
 (* A push, by whoever owes the task; then back to what the thread does otherwise. *)
-Target(t) == IF Twin = "home_forgotten" /\ t \in Carriers /\ at[t].pc = "again" THEN t ELSE home[at[t].task]
+Target(t) ==
+  LET task == at[t].task IN
+  IF Twin = "home_forgotten" /\ t \in Carriers /\ at[t].pc = "again" THEN t
+  ELSE IF task \in settled /\ Twin # "settled_shared" THEN Inbox(home[task]) ELSE home[task]
 Reserve(t) ==                 \* [Q2] wp_carrier_submit, submit_internal, reenqueue
   /\ at[t].pc \in {"push", "again"}
   /\ queue' = [queue EXCEPT ![Target(t)] = Append(@, [task |-> at[t].task, by |-> t])]
   /\ Goto(t, "publish", at[t].task)
-  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back>>
 Publish(t) ==                 \* [Q3]
   /\ at[t].pc = "publish"
-  /\ queue' = [c \in Carriers |-> [i \in DOMAIN queue[c] |->
-                 IF queue[c][i].by = t THEN [queue[c][i] EXCEPT !.by = None] ELSE queue[c][i]]]
+  /\ queue' = [q \in Queues |-> [i \in DOMAIN queue[q] |->
+                 IF queue[q][i].by = t THEN [queue[q][i] EXCEPT !.by = None] ELSE queue[q][i]]]
   /\ Goto(t, IF t \in Carriers THEN "poll" ELSE IF t \in Starters THEN "done" ELSE "idle", None)
-  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back>>
 
 (* Starting a task: under the lock of its home. *)
 Accept(t, c) ==
   /\ word' = [word EXCEPT ![t] = "BUSY"]
-  /\ home' = [home EXCEPT ![t] = c]
+  /\ home' = [home EXCEPT ![t] = c] /\ list' = [list EXCEPT ![t] = c]
   /\ live' = [live EXCEPT ![c] = @ \cup {t}]
 New(t) == word[t] = "NEW" /\ \A s \in Threads : at[s].task # t
 Start(s, t, c) ==             \* wp_group_start
   /\ s \in Starters /\ at[s].pc = "idle" /\ New(t)
-  /\ IF c \notin open THEN Goto(s, "done", None) /\ UNCHANGED <<word, home, live>>
+  /\ IF c \notin open THEN Goto(s, "done", None) /\ UNCHANGED <<word, home, list, live>>
      ELSE IF Twin = "start_unlocked"
-     THEN Goto(s, "accept", t) /\ home' = [home EXCEPT ![t] = c] /\ UNCHANGED <<word, live>>
+     THEN Goto(s, "accept", t) /\ home' = [home EXCEPT ![t] = c] /\ UNCHANGED <<word, list, live>>
      ELSE Accept(t, c) /\ Goto(s, "push", t)
-  /\ UNCHANGED <<notified, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back>>
 StartLate(s) ==               \* twin start_unlocked: the look at the gate, and then the list
   /\ at[s].pc = "accept"
   /\ Accept(at[s].task, home[at[s].task])
   /\ Goto(s, "push", at[s].task)
-  /\ UNCHANGED <<notified, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back>>
 
 (* A carrier. *)
 \* [J3] [J4] [J5] [J6] count: they choose the sibling; [J7] [J8] are statistics alone.
 \* [J9] chooses a home for whoever does not say which.
-CanPop(c) ==
-  IF queue[c] = <<>> THEN FALSE
-  ELSE queue[c][1].by = None /\ IF Len(queue[c]) = 1 THEN TRUE ELSE queue[c][2].by = None
-Pop(c, v) ==                  \* wp_carrier_poll, wp_carrier_steal
-  /\ at[c].pc = "poll" /\ (v = c \/ Stealing) /\ CanPop(v)
-  /\ queue' = [queue EXCEPT ![v] = Tail(@)]
-  /\ Goto(c, "begin", queue[v][1].task)
-  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back>>
+CanPop(q) ==
+  IF queue[q] = <<>> THEN FALSE
+  ELSE queue[q][1].by = None /\ IF Len(queue[q]) = 1 THEN TRUE ELSE queue[q][2].by = None
+Pop(c, q) ==                  \* wp_carrier_poll, wp_carrier_steal
+  /\ at[c].pc = "poll" /\ CanPop(q)
+  /\ q \in {c, Inbox(c)} \/ (Stealing /\ q \in Carriers)
+  /\ queue' = [queue EXCEPT ![q] = Tail(@)]
+  /\ Goto(c, "begin", queue[q][1].task)
+  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back>>
 Begin(c) ==                   \* [K2]
   /\ at[c].pc = "begin"
   /\ word' = [word EXCEPT ![at[c].task] = "BUSY"]
   /\ notified' = notified \ {at[c].task}
   /\ told' = told \ {at[c].task}
   /\ Goto(c, "run", at[c].task)
-  /\ UNCHANGED <<home, live, open, queue, stop, budget, back>>
+  /\ UNCHANGED <<Where, live, open, queue, stop, budget, back>>
 Spawn(c, t) ==                \* the running task starts one, on the carrier that runs it
   /\ at[c].pc = "run" /\ budget.child > 0 /\ New(t) /\ c \in open
   /\ Accept(t, c)
   /\ queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])]
   /\ budget' = [budget EXCEPT !.child = @ - 1]
-  /\ UNCHANGED <<notified, open, stop, at, told, back>>
+  /\ UNCHANGED <<notified, settled, open, stop, at, told, back>>
+Settle(c) ==                  \* wp_vthread_settle: it stays on the list that it is on
+  /\ at[c].pc = "run" /\ budget.settle > 0 /\ at[c].task \notin settled
+  /\ settled' = settled \cup {at[c].task}
+  /\ home' = [home EXCEPT ![at[c].task] = c]
+  /\ IF Twin = "settled_listed" THEN list' = home' ELSE UNCHANGED list
+  /\ budget' = [budget EXCEPT !.settle = @ - 1]
+  /\ UNCHANGED <<word, notified, live, open, queue, stop, at, told, back>>
 Yield(c) ==
   /\ at[c].pc = "run" /\ budget.yield > 0
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ Goto(c, "again", at[c].task)
-  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, told, back>>
 Park(c) ==                    \* [K3]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task IN
      IF t \in notified /\ Twin # "park_deaf" THEN Goto(c, "again", t) /\ UNCHANGED word
      ELSE Goto(c, "poll", None) /\ word' = [word EXCEPT ![t] = "PARKED"]
-  /\ UNCHANGED <<notified, home, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<notified, Where, live, open, queue, stop, budget, told, back>>
 Done(c) ==                    \* [K4], off the list first, under its lock
   /\ at[c].pc = "run"
   /\ LET t == at[c].task
-         rest == [live EXCEPT ![home[t]] = @ \ {t}]
+         rest == [live EXCEPT ![list[t]] = @ \ {t}]
      IN /\ live' = rest
         /\ word' = [word EXCEPT ![t] = "DONE"]
         /\ at' = [at EXCEPT ![c] = IF Twin = "done_again" THEN [pc |-> "again", task |-> t]
                                   ELSE [pc |-> "poll", task |-> None],
-                            ![Closer].pc = IF @ = "asleep" /\ rest[home[t]] = {} /\ home[t] \notin open
+                            ![Closer].pc = IF @ = "asleep" /\ rest[list[t]] = {} /\ list[t] \notin open
                                               /\ Twin # "finish_silent"
                                            THEN "wait" ELSE @]
         /\ notified' = notified \ {t} /\ told' = told \ {t}
-  /\ UNCHANGED <<home, open, queue, stop, budget, back>>
+  /\ UNCHANGED <<Where, open, queue, stop, budget, back>>
 Stop(c, v) ==                 \* [J1] the stop is in the inbox, which is the owner's alone
   /\ at[c].pc = "poll" /\ stop[v] = "sent" /\ (c = v \/ Twin = "stop_shared")
   /\ stop' = [stop EXCEPT ![v] = "read"]
   /\ Goto(c, "exited", None)
-  /\ UNCHANGED <<word, notified, home, live, open, queue, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, budget, told, back>>
 
 (* Somebody unparks. *)
 Unpark(t) ==                  \* [K1]
@@ -153,5 +170,5 @@ Unpark(t) ==                  \* [K1]
      ELSE /\ notified' = notified \cup {t} /\ told' = told \cup {t}
           /\ IF (word[t] = "PARKED" /\ t \notin notified) \/ Twin = "unpark_busy" THEN Goto(Unparker, "push", t)
              ELSE UNCHANGED at
-  /\ UNCHANGED <<word, home, live, open, queue, stop, back>>
+  /\ UNCHANGED <<word, Where, live, open, queue, stop, back>>
 =============================================================================
