@@ -191,21 +191,31 @@ static int wait_all(wp_group *group, int64_t deadline_ns)
 	return code;
 }
 
-/* When no carrier runs any more. [the close | waits for pushes that are on their way] */
-static void hand_back(wp_worker *one, told *each, void *arg)
+/* What is there now. Says how many are listed there still. [the close | blocks shortly] */
+static uint64_t hand_back_of(wp_home *home, told *each, void *arg)
 {
-	while (wp_home_count(&one->home) != 0) {
-		bool was_parked;
-		wp_task *task = wp__home_hand_back(&one->home, &was_parked);
+	bool was_parked;
+	wp_task *task;
 
-		if (task == NULL) {
-			wp_yield();
-			continue;
-		}
+	while ((task = wp__home_hand_back(home, &was_parked)) != NULL) {
 		if (task->is_virtual)
 			wp__vthread_abandon((wp_vthread *)(void *)task);
 		if (each != NULL)
 			each(arg, task, was_parked);
+	}
+	return wp_home_count(home);
+}
+
+/* When no carrier runs any more. In turns: what is on one's list may be queued at another. [the close
+ * | waits for pushes that are on their way] */
+static void hand_back(wp_group *group, told *each, void *arg)
+{
+	for (uint64_t left = 1; left != 0;) {
+		left = 0;
+		for (uint32_t index = 0; index < group->config.carriers; index++)
+			left += hand_back_of(&group->workers[index].home, each, arg);
+		if (left != 0)
+			wp_yield();
 	}
 }
 
@@ -236,8 +246,7 @@ static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *e
 		return code;
 	for (uint32_t index = 0; index < group->config.carriers; index++)
 		wp_timers_clear(&group->workers[index].home.timers);
-	for (uint32_t index = 0; index < group->config.carriers; index++)
-		hand_back(&group->workers[index], each, arg);
+	hand_back(group, each, arg);
 	group->is_closed = true;
 	return WP_OK;
 }

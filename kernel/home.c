@@ -41,6 +41,12 @@ static void list_remove(wp_home *home, wp_task *task)
 	home->count--;
 }
 
+/* Whose list it is on. [who starts it, runs it, or hands it back | wait-free] */
+static wp_home *list_of(wp_task *task)
+{
+	return task->is_virtual ? ((wp_vthread *)(void *)task)->listed : task->home;
+}
+
 /* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
  * wp_carrier_submit] */
 static void push(wp_home *self, wp_task *task, bool again)
@@ -67,6 +73,8 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
 	bool is_shut;
 
 	task->home = home;
+	if (task->is_virtual)
+		((wp_vthread *)(void *)task)->listed = home;
 	wp_lock_acquire(&home->lock);
 	is_shut = home->is_shut;
 	if (wp_twin(home_start_unlocked)) {
@@ -114,7 +122,7 @@ static bool park(wp_task *task)
 /* Off the list, then ended: after that the task may be gone. [who ran it | blocks shortly] */
 static void end(wp_task *task)
 {
-	wp_home *home = task->home;
+	wp_home *home = list_of(task);
 
 	wp_lock_acquire(&home->lock);
 	list_remove(home, task);
@@ -191,20 +199,35 @@ static bool cancel(wp_task *task)
 				: wp__task_cancel(task);
 }
 
-wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
+/* One that is parked, and that nobody is about to push. [the close] */
+static wp_task *cancel_parked(wp_home *home)
 {
-	wp_task *task = pop(home);
+	wp_task *task;
 
-	*was_parked = false;
 	wp_lock_acquire(&home->lock);
-	if (task == NULL) {
-		task = home->tasks;
-		while (task != NULL && !cancel(task) && !wp_twin(home_drain_notified))
-			task = task->next;
-		*was_parked = task != NULL;
-	}
+	task = home->tasks;
+	while (task != NULL && !cancel(task) && !wp_twin(home_drain_notified))
+		task = task->next;
 	if (task != NULL)
 		list_remove(home, task);
 	wp_lock_release(&home->lock);
+	return task;
+}
+
+wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
+{
+	wp_task *task = pop(home);
+	wp_home *listed;
+
+	*was_parked = false;
+	if (task == NULL) {
+		task = cancel_parked(home);
+		*was_parked = task != NULL;
+		return task;
+	}
+	listed = list_of(task);
+	wp_lock_acquire(&listed->lock);
+	list_remove(listed, task);
+	wp_lock_release(&listed->lock);
 	return task;
 }

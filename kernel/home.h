@@ -10,9 +10,10 @@
  * Why it works  The list and its gate change under one lock: a start that the close does not see is
  *               refused, and one that it sees is listed. A task leaves the list when nothing runs
  *               it any more. Whoever owes a task (task.h) pushes it to its home, so a stolen one runs
- *               elsewhere for one step.
+ *               elsewhere for one step. A virtual thread may settle where it runs: home is then
+ *               that carrier, alone; it stays on the list that it is on, so no close misses it.
  * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
- * Spec          specs/Group.tla: OneCarrier, HomeReturn, NoTaskLost, BackIsLeftAlone, WaitsForAll,
+ * Spec          specs/Group.tla: OneCarrier, HomeReturn, StaysSettled, NoTaskLost, BackIsLeftAlone, WaitsForAll,
  *               CloserIsWoken.
  * Evidence      make check-specs T=Group, make stress T=home. */
 #ifndef WP_HOME_H
@@ -90,6 +91,13 @@ WP_INLINE void wp_home_run(wp_home *self, wp_task *task)
 	wp__home_after(self, task, task->step(task));
 }
 
+/* From now on `self` alone runs it, which does so now. [its runner | wait-free] */
+WP_INLINE void wp__home_settle(wp_home *self, wp_vthread *thread)
+{
+	thread->task.home = self;
+	thread->task.is_pinned = !wp_twin(home_settled_shared);
+}
+
 /* Tasks that are queued here, about: some may be on their way. [any thread | wait-free] */
 uint64_t wp_home_runnable(wp_home *home);
 
@@ -103,9 +111,10 @@ void wp__home_shut(wp_home *home);
  * [who shut it | blocks] */
 int wp__home_wait(wp_home *home, int64_t deadline_ns);
 
-/* Takes an unfinished task off the list, when no carrier of the group runs: the next one that is
- * queued, or parked and not unparked. One that was queued keeps its word, so nobody who unparks it
- * owes a push. NULL: there is none now; if the list is not empty, somebody is about to queue one.
+/* Takes an unfinished task off its list, when no carrier of the group runs: the next one that is
+ * queued here, or listed here, parked and not unparked. One that was queued keeps its word, so nobody
+ * who unparks it owes a push. NULL: there is none now; if a list is not empty, somebody is about to
+ * queue one, or has done so at another home.
  * [the close | blocks shortly] */
 wp_task *wp__home_hand_back(wp_home *home, bool *was_parked);
 

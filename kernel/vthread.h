@@ -62,7 +62,8 @@ enum wp_owed {
 struct wp_scheduler;
 
 /* task.word: V1..V9 in place of K1..K6. interrupted: V12. given: V14, V15. let_go: V16.
- * was_unparked: its runner. scheduler: who makes it. */
+ * was_unparked: its runner. scheduler: who makes it. listed: who starts it. task.home, task.is_pinned:
+ * its runner, too. */
 typedef struct wp_vthread {
 	wp_task task;
 	wp_atomic(uint32_t) interrupted;
@@ -70,6 +71,7 @@ typedef struct wp_vthread {
 	wp_atomic(uint32_t) let_go; /* its runner has, or who made it */
 	bool was_unparked; /* the park that returned last; or: its time was over */
 	const struct wp_scheduler *scheduler; /* NULL: its home's carrier */
+	struct wp_home *listed; /* whose list it is on, wherever it has settled */
 } wp_vthread;
 
 /* [any thread, while its memory is there | wait-free] */

@@ -97,6 +97,19 @@ void wp_vthread_yield(void)
 		leave(body, WP_STEP_YIELD);
 }
 
+int wp_vthread_settle(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+	wp_worker *self = wp__worker_self();
+
+	if (thread == NULL || thread->scheduler != NULL || self == NULL ||
+	    self->group != wp__body_of(thread)->group)
+		return WP_FORBIDDEN;
+	wp__home_settle(&self->home, thread);
+	self->runs_for = &self->home;
+	return (int)self->index;
+}
+
 void wp_vthread_pin(void)
 {
 	wp_vthread *thread = wp_vthread_current();

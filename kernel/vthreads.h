@@ -104,6 +104,11 @@ void wp_vthread_yield(void);
 void wp_vthread_pin(void);
 void wp_vthread_unpin(void);
 
+/* From now on the carrier that runs it now does, alone, and is its home: whose number this gives.
+ * WP_FORBIDDEN: no carrier of its group does, or the caller is no virtual thread. [a virtual thread |
+ * wait-free] */
+int wp_vthread_settle(void);
+
 /* For threads without a stack, the two halves of a park. The first: WP_AGAIN: say WP_STEP_PARK, and
  * call the second when it goes on; else as wp_vthread_park_until, which is then over. [the thread |
  * wait-free] */
