@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * home_settle.c - a virtual thread settles with whoever runs it first, and parks there.
+ *
+ *   first_home        settles_away     settled_unparker      `home_settle`: "runs, by another than
+ *   poll, run         steal, run       unpark, push           the first"
+ *
+ * Why it works  Whoever owes it reads its home after the park that a run before it ended with.
+ * Spec          specs/Group.tla. */
+#include "home.h"
+#include "stress.h"
+
+struct settled {
+	wp_home homes[2];
+	wp_vthread thread;
+	uint32_t runs, by, first, moved; /* plain: a run hands them to the next */
+};
+
+static enum wp_step settle(wp_task *task)
+{
+	struct settled *state =
+		(struct settled *)(void *)((char *)task - offsetof(struct settled, thread));
+
+	if (state->runs++ > 0) {
+		state->moved = state->by != state->first;
+		return WP_STEP_DONE;
+	}
+	state->first = state->by;
+	wp__home_settle(&state->homes[state->by], &state->thread);
+	return WP_STEP_PARK;
+}
+
+static void finish(wp_task *task)
+{
+	wp__vthread_finish((wp_vthread *)(void *)task);
+}
+
+static void init_settled(void *at)
+{
+	struct settled *state = at;
+
+	for (uint32_t index = 0; index < 2; index++)
+		wp_home_init(&state->homes[index], NULL, index, false);
+	wp__vthread_init(&state->thread, settle);
+	state->thread.task.ended = finish;
+	wp_home_start(&state->homes[0], NULL, &state->thread.task);
+}
+
+static void run_settled(struct settled *state, uint32_t by, wp_mpsc_node *node)
+{
+	if (node == NULL)
+		return;
+	state->by = by;
+	wp_home_run(&state->homes[by], (wp_task *)(void *)node);
+}
+
+static void first_home(void *at, stress_result *result)
+{
+	struct settled *state = at;
+
+	(void)result;
+	run_settled(state, 0, wp_carrier_poll(&state->homes[0].carrier));
+}
+
+static void settles_away(void *at, stress_result *result)
+{
+	struct settled *state = at;
+
+	(void)result;
+	run_settled(state, 1, wp_carrier_steal(&state->homes[0].carrier));
+}
+
+static void settled_unparker(void *at, stress_result *result)
+{
+	struct settled *state = at;
+
+	(void)result;
+	if (wp__vthread_notify(&state->thread) == WP_OWES_PUSH)
+		wp__home_push(NULL, &state->thread.task);
+}
+
+static void run_settled_rest(void *at, stress_result *result)
+{
+	struct settled *state = at;
+
+	for (uint32_t turn = 0; turn < 4; turn++)
+		run_settled(state, turn % 2, wp_carrier_poll(&state->homes[turn % 2].carrier));
+	result->r[0] = state->runs;
+	result->r[1] = state->moved;
+}
+
+STRESS_TEST(home_settle, .claim = "Who has settled is run by that carrier alone.",
+	.upholds = "Group!StaysSettled", .state_size = sizeof(struct settled), .init = init_settled,
+	.actors = {first_home, settles_away, settled_unparker}, .arbiter = run_settled_rest,
+	.results = 2,
+	.outcomes = {
+		{"2,0", ACCEPTABLE, "it runs twice, where it ran first"},
+		{"*,*", FORBIDDEN, "it is lost, or runs elsewhere"},
+	});
+
+STRESS_TWIN(home_settled_shared, .of = "home_settle",
+	.defect = "who has settled is queued where siblings steal", .shows = "2,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
