@@ -62,8 +62,8 @@ class Handle:
 
     __slots__ = (
         "__weakref__", "_call", "_context", "_coroutine", "_done", "_error", "_greenlet", "_group",
-        "_hub", "_is_closed", "_is_coroutine", "_is_started", "_name", "_native", "_number",
-        "_pins", "_resume", "_runs", "_scope", "_scopes", "_value", "_wait",
+        "_home", "_hub", "_is_closed", "_is_coroutine", "_is_started", "_name", "_native",
+        "_number", "_pins", "_resume", "_runs", "_scope", "_scopes", "_value", "_wait",
     )  # fmt: skip
     _context: contextvars.Context
     _greenlet: Any
@@ -101,10 +101,12 @@ class Handle:
         self._scopes: list[Any] = []  # that it has open
         is_named = name is not None or of._trace_events != 0
         text = self.name.encode(errors="replace") if is_named else ffi.NULL
-        made = lib.wp__vthread_new(of._native, self._number, text, home, not self._is_coroutine)
+        stays = not self._is_coroutine and home != lib.WP_VTHREAD_HERE
+        made = lib.wp__vthread_new(of._native, self._number, text, home, stays)
         if not made:
             raise MemoryError(f"{self.name}: no memory")
         self._native = made
+        self._home = lib.wp__vthread_home(made)
 
     def __del__(self, _free: Any = lib.wp_vthread_free, _getpid: Any = os.getpid) -> None:
         if self._native and self._group and self._group._life[0] and self._group._pid == _getpid():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a carrier does with a Python virtual thread: one step of it, on the carrier's own stack.
 
-A callable runs in a greenlet, which belongs to the OS thread that ran it first: such a thread is
-pinned to its home.  A coroutine has no stack, and goes on wherever its next step is.
+A callable runs in a greenlet, which belongs to the OS thread that ran it first: such a thread
+settles there.  A coroutine has no stack, and goes on wherever its next step is.
 
 Spec: ``specs/VThread.tla``.  Source: ``_vthreads.c``, ``kernel/vthreads.h``.
 """
@@ -66,6 +66,7 @@ def forget(thread: Handle) -> None:
 
 def first_of_call(thread: VirtualThread) -> int:
     """Begin a callable, in a greenlet of its own."""
+    thread._home = lib.wp_vthread_settle()
     body = greenlet(_body)
     body.gr_context = thread._context
     thread._hub, thread._greenlet, thread._resume = getcurrent(), body, _next_of_call

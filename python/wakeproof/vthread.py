@@ -27,13 +27,14 @@ class VirtualThread(Handle):
     """A thread of a group: it parks, and its carrier runs others meanwhile.
 
     ``VirtualThread(fn, *args).start().result()``.  Its `contextvars` are the starter's, copied.  A
-    callable stays on its home carrier; a coroutine function's steps run on any that may steal.
+    callable stays on the carrier that runs it first; a coroutine function's steps run on any that
+    may steal.
 
     Args:
         fn: what it runs; other positional and keyword arguments are passed to it.
         name: in tracebacks, events and what a close returns; default: "virtual-" and a number.
-        group: or one of its carriers, as home; default: the group of the calling virtual thread,
-            else `default_group`.
+        group: or one of its carriers, where a callable stays from the start; default: the group of
+            the calling virtual thread, else `default_group`.
 
     Threads: `start` belongs to who made it; all else may be called from any thread.
     A thread that was parked when its group was closed never goes on, not even to clean up; what is
@@ -50,15 +51,14 @@ class VirtualThread(Handle):
 
     @property
     def home(self) -> Carrier:
-        """The carrier that it starts on; a callable stays there.
+        """The carrier that it is queued on; of a callable, once it runs, the one that runs it.
 
         Raises:
             ClosedError: its group was closed before it had ended.
         """
-        group, index = self._group, self._tell(lib.wp__vthread_home)
-        if group is None or index is None:
+        if self._group is None:
             raise ClosedError(f"home of {self.name}: its group was closed")
-        return group[index]
+        return self._group[self._home]
 
     def is_alive(self) -> bool:
         """Whether it was started and has not ended."""
