@@ -254,7 +254,7 @@ def test_threads_that_yield_take_turns(group: CarrierGroup) -> None:
             wakeproof.yield_now()
 
     begin = VirtualThread(
-        lambda: [VirtualThread(body, n).start() for n in range(3)], group=group
+        lambda: [VirtualThread(body, n, group=group[0]).start() for n in range(3)], group=group
     ).start()
     for thread in begin.result(PATIENCE_S):
         assert thread.join(PATIENCE_S)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import weakref
 from collections.abc import Iterator
@@ -91,6 +92,51 @@ def test_it_stays_on_its_home(group: CarrierGroup) -> None:
         assert thread.home is carrier
     inner = VirtualThread(lambda: VirtualThread(body).home, group=group[1]).start()
     assert inner.result(PATIENCE_S) is group[1]
+
+
+def test_one_that_was_not_begun_is_stolen_and_settles() -> None:
+    # StaysSettled: its first carrier is blocked; it goes on where it began, when that is free too.
+    group = CarrierGroup(2, work_stealing=True)
+
+    def child() -> list[object]:
+        where = [group.running(), group.home()]
+        park()
+        return [*where, group.running()]
+
+    def parent() -> VirtualThread:
+        thread = VirtualThread(child)
+        assert thread.home is group[0]
+        thread.start()
+        deadline = time.monotonic() + PATIENCE_S
+        while thread.state != "parked" and time.monotonic() < deadline:
+            time.sleep(0.001)  # keeps its carrier
+        return thread
+
+    thread = VirtualThread(parent, group=group[0]).start().result(PATIENCE_S)
+    assert thread.home is group[1]
+    thread.unpark()
+    assert thread.result(PATIENCE_S) == [group[1]] * 3
+    assert group.close(10) == []
+
+
+@pytest.mark.parametrize("state", ["parked", "queued"])
+def test_a_close_hands_back_one_that_has_settled_elsewhere(state: str) -> None:
+    # BackIsLeftAlone: it is on the list of one carrier, and queued at the other.
+    group, leaves = CarrierGroup(2, work_stealing=True), threading.Event()
+
+    def parent() -> VirtualThread:
+        thread = VirtualThread(park, group=group, name="settled").start()
+        while thread.state != "parked":
+            time.sleep(0.001)
+        return thread
+
+    thread = VirtualThread(parent, group=group[0]).start().result(PATIENCE_S)
+    assert thread.home is group[1]
+    if state == "queued":  # behind the stop
+        VirtualThread(leaves.wait, group=group[1]).start()
+        threading.Timer(0.3, thread.unpark).start()
+        threading.Timer(0.6, leaves.set).start()
+    assert group.close(30, cancel=True) == [Unfinished("settled", state)]
 
 
 def test_threads_of_a_group_take_its_carriers_in_turn(group: CarrierGroup) -> None:
