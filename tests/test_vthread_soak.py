@@ -51,7 +51,8 @@ def test_no_virtual_thread_is_lost(build: str, compiled: Compiled) -> None:
 
 
 @pytest.mark.parametrize(
-    "twin", ["vthread_park_split", "vthread_yield_takes", "vthread_unpark_busy"]
+    "twin",
+    ["vthread_park_split", "vthread_yield_takes", "vthread_unpark_busy", "home_settled_shared"],
 )
 def test_the_soak_sees_a_defect(twin: str, compiled: Compiled) -> None:
     soak = compiled("vsoak", "plain", f"-DWP_TWIN_{twin}=1")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vsoak.c SECONDS SEED PATIENCE_S THREADS - virtual threads that send one another mail, park until
- * some comes, sleep, time out, are interrupted, stolen, pinned, replaced, all at random.
+ * some comes, sleep, time out, are interrupted, stolen, pinned, settle, all at random.
  *
  *   sender                     receiver
  *   mail + 1; unpark           no mail: park, for ever or not
@@ -23,6 +23,7 @@ enum { CARRIERS = 4, PINNED_MOST = 2, LOST_S = 5 };
 typedef struct peer {
 	wp_vthread *thread;
 	wp_atomic(uint64_t) mail;
+	int settled_at; /* -1: nowhere yet */
 	uint32_t suspect; /* the park in which it had mail, when last looked at; 0: none */
 	bool is_over;
 } peer;
@@ -78,6 +79,8 @@ static void park(peer *self, int64_t deadline_ns)
 	}
 	if (wp_vthread_current() != self->thread)
 		fail("a thread is another one after its park");
+	if (self->settled_at >= 0 && self->settled_at != wp_group_running(group))
+		fail("a thread that has settled runs elsewhere");
 }
 
 /* With its carrier; a few at once, or nobody would be left to unpark them. */
@@ -120,6 +123,7 @@ static int live(void *arg)
 	peer *self = arg;
 	uint64_t random = seed + (uint64_t)(self - peers) * 0x9e3779b97f4a7c15u + 1;
 
+	self->settled_at = (self - peers) % 8 == 1 ? wp_vthread_settle() : -1;
 	while (wp_load_relaxed(&over) == 0) {
 		switch (draw(&random, 16)) {
 		case 0:
