@@ -20,6 +20,7 @@ static void free_all(wp_group *group)
 	wp__bodies_free(&group->bodies);
 	wp__traces_free(group->traces);
 	free(group->workers);
+	free(group->spares.threads);
 	free(group->members);
 	free(group->domains);
 	free(group);
@@ -89,12 +90,15 @@ static wp_group *make(const wp_group_config *config)
 	if (group == NULL)
 		return NULL;
 	group->config = *config;
+	group->spares.most = config->spares;
 	group->domains = room_for(config->carriers, sizeof(wp_domain));
 	group->members = room_for(config->carriers, sizeof(wp_carrier *));
 	group->workers = room_for(config->carriers, sizeof(wp_worker));
 	if (config->trace_events != 0)
 		group->traces = wp__traces_new(config->carriers, config->trace_events);
+	group->spares.threads = calloc(config->spares + 1, sizeof(pthread_t));
 	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
+	    group->spares.threads == NULL ||
 	    (config->trace_events != 0 && group->traces == NULL)) {
 		free_all(group);
 		return NULL;
@@ -113,10 +117,10 @@ static void stop(wp_worker *one)
 	one->is_stopped = true;
 }
 
-/* WP_OK: its thread has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
-static int join(wp_worker *one, int64_t deadline_ns)
+/* WP_OK: it has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
+static int await_exit(wp_worker *one, int64_t deadline_ns)
 {
-	/* [J2] relaxed: ordered by the join below, which gives the close all that this carrier did;
+	/* [J2] relaxed: ordered by the join of its thread, which gives the close all that this carrier did;
 	 * pairs J1; upholds Group!NothingRunsAfterClose. */
 	while (one->has_thread && wp_load_relaxed(&one->exited) == 0) {
 		int code = wp_futex_wait(&one->exited, 0, deadline_ns);
@@ -124,9 +128,6 @@ static int join(wp_worker *one, int64_t deadline_ns)
 		if (code == WP_TIMEOUT || code == WP_INTERRUPTED)
 			return code;
 	}
-	if (one->has_thread)
-		pthread_join(one->thread, NULL);
-	one->has_thread = false;
 	return WP_OK;
 }
 
@@ -134,18 +135,25 @@ static int join(wp_worker *one, int64_t deadline_ns)
  * ended. WP_TIMEOUT, WP_INTERRUPTED: call it again. [the close | blocks] */
 static int workers_join(wp_group *group, int64_t deadline_ns)
 {
-	int all = WP_OK;
+	int code, all = WP_OK;
 
 	for (uint32_t index = 0; index < group->config.carriers; index++)
 		stop(&group->workers[index]);
 	for (uint32_t index = 0; index < group->config.carriers; index++) {
-		int code = join(&group->workers[index], deadline_ns);
-
+		code = await_exit(&group->workers[index], deadline_ns);
 		if (code == WP_INTERRUPTED)
 			return code;
 		all = code == WP_OK ? all : code;
 	}
-	return all;
+	if (all != WP_OK)
+		return all;
+	wp__spares_end(&group->spares);
+	for (uint32_t index = 0; index < group->config.carriers; index++) {
+		if (group->workers[index].has_thread)
+			pthread_join(group->workers[index].thread, NULL);
+		group->workers[index].has_thread = false;
+	}
+	return WP_OK;
 }
 
 int wp_group_new(wp_group **group, const wp_group_config *config)

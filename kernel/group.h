@@ -43,6 +43,7 @@ typedef struct wp_group_config {
 	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 50 */
 	bool work_stealing;    /* false: no path takes ticket, token or idle bit */
 	uint32_t max_stacks;   /* of each size, for virtual threads; 0: WP_GROUP_STACKS */
+	uint32_t spares;       /* OS threads, at most, that carry on while pinned parks block carriers; 0 */
 	uint32_t trace_events; /* of each carrier (trace.h), a power of two; 0: none */
 	/* By carrier, each below `carriers`: who may steal from one another; NULL: all. */
 	const uint32_t *domain_of;

@@ -53,10 +53,11 @@ int wp__vthread_park_begin(int64_t deadline_ns)
 static int park_mounted(wp_vthread *thread, int64_t deadline_ns)
 {
 	if (!wp__vthread_take(thread) && !wp_vthread_is_interrupted(thread)) {
-		int64_t begin_ns = wp__worker_pin();
+		wp_loan loan;
 
+		wp__spare_lend(&loan);
 		wp__vthread_park_pinned(thread, deadline_ns);
-		wp__worker_unpin(&thread->task, begin_ns);
+		wp__spare_return(&loan, &thread->task);
 	}
 	return wp__vthread_park_end();
 }

@@ -89,7 +89,7 @@ bool wp_vthread_clear_interrupt(void);
 
 /* Takes the permit, or leaves its carrier until it comes: WP_OK; or WP_TIMEOUT, and no permit is
  * taken; or WP_INTERRUPTED, as long as the flag is set: one may be taken. In a pinned section, or
- * without a stack, its carrier sleeps as well. WP_FORBIDDEN: the caller is no virtual thread.
+ * without a stack, its carrier sleeps as well, unless a spare carries on (spare.h). WP_FORBIDDEN: the caller is no virtual thread.
  * [a virtual thread | parks] */
 int wp_vthread_park_until(int64_t deadline_ns);
 

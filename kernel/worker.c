@@ -53,14 +53,14 @@ static void run_traced(wp_worker *mine, wp_task *task)
 /* Overflows are reported from now on; without it they are not, and nothing else. */
 static void watch(wp_worker *mine)
 {
-	mine->is_watching = wp_stack_watch_begin(&mine->watch) == WP_OK;
+	mine->watching->is_on = wp_stack_watch_begin(&mine->watching->watch) == WP_OK;
 }
 
 static inline void run(wp_worker *mine, wp_mpsc_node *node)
 {
 	wp_task *task = (wp_task *)(void *)node;
 
-	if (task->is_virtual == WP_VTHREAD_STACK && !mine->is_watching)
+	if (task->is_virtual == WP_VTHREAD_STACK && !mine->watching->is_on)
 		watch(mine);
 	wp__count(&mine->runs);
 	mine->runs_for = task->home;
@@ -206,12 +206,22 @@ static bool is_useless(wp_worker *mine)
 	       wp_timers_earliest(&mine->home.timers) >= mine->until_ns;
 }
 
-static void carry(wp_worker *mine)
+/* Until its role is given up, or it has ended: true. [who has the role | blocks] */
+static bool carry(wp_worker *mine)
 {
 	wp_mpsc_node *node;
 	bool did, woke = false; /* from a park that brought nothing; and nothing ran since */
 
-	for (fire(mine); !drain(mine, &did); fire(mine)) {
+	for (;;) {
+		fire(mine);
+		if (mine->role.is_wanted) {
+			wp__spare_give(mine);
+			return false;
+		}
+		if (drain(mine, &did))
+			mine->has_stop = true;
+		if (mine->has_stop) /* or another thread has read it, while this one had lent the role */
+			return wp__spare_stop(mine);
 		woke = woke && !did;
 		if (did)
 			continue;
@@ -227,24 +237,47 @@ static void carry(wp_worker *mine)
 	}
 }
 
-void *wp__worker_begin(void *arg)
+/* Its last step: whoever waits for all of a group's may then end their threads. [who had the role] */
+static void say_exited(wp_worker *mine)
 {
-	wp_worker *mine = arg;
-	wp_group_config *config = &mine->group->config;
-	char name[16];
-
-	snprintf(name, sizeof(name), "carrier-%u", mine->index);
-	pthread_setname_np(pthread_self(), name);
-	self = mine;
-	if (config->bind != NULL)
-		config->bind(config->arg, mine->index);
-	carry(mine);
-	if (mine->is_watching)
-		wp_stack_watch_end(&mine->watch);
 	/* [J1] relaxed: ordered by the join, which follows; pairs J2; upholds
 	 * Group!NothingRunsAfterClose. */
 	wp_store_relaxed(&mine->exited, 1);
 	wp_futex_wake(&mine->exited, 1);
+}
+
+void wp__worker_mount(wp_worker *mine, wp_watching *watching)
+{
+	wp_group_config *config = &mine->group->config;
+	char name[16];
+
+	self = mine;
+	mine->watching = watching;
+	snprintf(name, sizeof(name), "carrier-%u", mine->index);
+	pthread_setname_np(pthread_self(), name);
+	if (config->bind != NULL)
+		config->bind(config->arg, mine->index);
+}
+
+void wp__worker_carry(wp_group *group, wp_worker *mine)
+{
+	wp_watching watching = {.is_on = false};
+
+	for (; mine != NULL; mine = wp__spare_next(group)) {
+		wp__worker_mount(mine, &watching);
+		if (carry(mine))
+			say_exited(mine);
+		self = NULL;
+	}
+	if (watching.is_on)
+		wp_stack_watch_end(&watching.watch);
+}
+
+void *wp__worker_begin(void *arg)
+{
+	wp_worker *mine = arg;
+
+	wp__worker_carry(mine->group, mine);
 	return NULL;
 }
 
@@ -252,26 +285,6 @@ __attribute__((noinline)) wp_worker *wp__worker_self(void)
 {
 	__asm__ __volatile__("" ::: "memory"); /* a virtual thread goes on in another one */
 	return self;
-}
-
-int64_t wp__worker_pin(void)
-{
-	wp_worker *mine = wp__worker_self();
-
-	if (mine == NULL)
-		return 0;
-	wp__count(&mine->pinned);
-	return now_ns(mine);
-}
-
-void wp__worker_unpin(wp_task *task, int64_t begin_ns)
-{
-	wp_worker *mine = wp__worker_self();
-
-	if (mine != NULL && is_traced(mine))
-		trace(mine, (wp_trace_event){.begin_ns = begin_ns, .task = (uintptr_t)task,
-					     .name = task->name, .kind = WP_TRACE_PINNED,
-					     .a = home_of(task)});
 }
 
 #endif

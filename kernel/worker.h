@@ -16,11 +16,11 @@
 #include <pthread.h>
 
 #include "body.h"
-#include "overflow.h"
 #include "group.h"
+#include "spare.h"
 #include "trace.h"
 
-/* One carrier's thread. home: see there. exited: J1. The last line: the owner. */
+/* One carrier. home: see there. exited: J1. The last line: the owner. */
 typedef struct wp_worker {
 	wp_home home;
 	wp_group *group;
@@ -29,8 +29,9 @@ typedef struct wp_worker {
 	bool has_thread, is_stopped;
 	uint32_t index;
 	wp_atomic(uint32_t) exited;
-	bool is_watching;
-	wp_stack_watch watch; /* since a thread with a stack ran here */
+	wp_role role;
+	wp_watching *watching; /* of the thread that carries */
+	bool has_stop;         /* it was read */
 	wp_stacks *usual; /* those of WP_STACK_BYTES */
 	wp_stack_cache stacks; /* of these */
 	_Alignas(WP_LINE) uint64_t random;
@@ -52,6 +53,7 @@ struct wp_group {
 	wp_carrier **members; /* of all domains, one after the other */
 	wp_worker *workers;
 	wp_bodies bodies;
+	wp_spares spares;
 	wp_atomic(uint32_t) next; /* J9 */
 };
 
@@ -61,10 +63,12 @@ void *wp__worker_begin(void *arg);
 /* The carrier that this thread is, or NULL. [any thread | wait-free] */
 wp_worker *wp__worker_self(void);
 
-/* The calling carrier is about to sleep with its thread: since when, if events are kept; and has
- * slept. [a carrier | wait-free] */
-int64_t wp__worker_pin(void);
-void wp__worker_unpin(wp_task *task, int64_t begin_ns);
+/* The calling thread carries that one, and the next ones, until it is to end. NULL: none.
+ * [an OS thread of the group | blocks] */
+void wp__worker_carry(wp_group *group, wp_worker *mine);
+/* The calling thread carries that one from now on. [who has its role | system calls] */
+void wp__worker_mount(wp_worker *mine, wp_watching *watching);
+
 
 /* A carrier of a group, in turn. [any thread | wait-free] */
 uint32_t wp__group_next(wp_group *group);

@@ -52,7 +52,7 @@ SOURCES = (
         KERNEL / f"{name}.c"
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
-            *("body", "timer", "vthread_park", "vthreads", "worker"),
+            *("body", "spare", "timer", "vthread_park", "vthreads", "worker"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq"),
         )
     ),
