@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthreads_case.h - a group of virtual threads, and what must hold of it; for vthreads.c, vthreads_end.c.
- */
+ * vthreads_case.h - a group of virtual threads, and what must hold of it; for vthreads.c,
+ * vthreads_end.c, spares.c. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #endif
 enum { MANY = 300, SLEEPERS = 1000 };
 #define MS 1000000ll
+#define NOT_BY_ALL __attribute__((unused))
 
 static wp_group *group;
 static int failures;
@@ -32,7 +33,7 @@ static int64_t in_ms(int64_t ms)
 	return wp_clock_ns() + ms * MS;
 }
 
-static void open_group(uint32_t carriers, bool stealing, uint32_t max_stacks)
+static NOT_BY_ALL void open_group(uint32_t carriers, bool stealing, uint32_t max_stacks)
 {
 	wp_group_config config = {.carriers = carriers, .yield_us = 50, .work_stealing = stealing,
 				  .max_stacks = max_stacks};
@@ -86,20 +87,20 @@ static void await(wp_atomic(uint32_t) *word, uint32_t least)
 		wp_yield();
 }
 
-static int nothing(void *arg)
+static NOT_BY_ALL int nothing(void *arg)
 {
 	(void)arg;
 	return 0;
 }
 
-static int parked(void *arg)
+static NOT_BY_ALL int parked(void *arg)
 {
 	wp_store_release(&ready, 1);
 	return wp_vthread_park_until(in_ms(*(int64_t *)arg));
 }
 
 /* What a scheduler was given. */
-static wp_vthread *given;
+static wp_vthread *given NOT_BY_ALL;
 
 typedef struct one_case {
 	const char *name;

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spare OS threads that carry on while a pinned park blocks a carrier: specs/Spare.tla.
+
+programs/spares.c runs one case and prints what is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = ("compensated", "alone", "many", "stopped")
+TWINS = {
+    "spare_goes_on": "many",
+    "spare_keeps": "compensated",
+    "spare_unasked": "compensated",
+    "spare_exits_first": "stopped",
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_a_carrier_goes_on_while_its_thread_is_blocked(build: str, compiled: Compiled) -> None:
+    command = compiled("spares", build)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+def test_an_overflow_on_a_spare_is_reported(compiled: Compiled) -> None:
+    ended = run(compiled("spares", "plain"), "overflow")
+    assert ended.returncode == -signal.SIGSEGV, ended
+    assert 'stack overflow in virtual thread "one"' in ended.stderr
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
+    build = "thread" if twin == "spare_goes_on" else "plain"
+    command = compiled("spares", build, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
+    with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
+        assert run(command, TWINS[twin], 20).returncode != 0
