@@ -24,7 +24,6 @@ TWIN_S, TWIN_PATIENCE_S = 30, 1
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.alone,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 

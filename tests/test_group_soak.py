@@ -22,7 +22,6 @@ TWIN_S, TWIN_PATIENCE_S = 30, 2
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.alone,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 
@@ -42,6 +41,7 @@ def test_every_task_has_one_fate_and_nothing_is_left(build: str, compiled: Compi
     assert did["ended"] > 100 * SECONDS, ended.stdout
 
 
+@pytest.mark.alone  # some of these races need both cores
 @pytest.mark.parametrize(
     ("twin", "build", "says"),
     [
