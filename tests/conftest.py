@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by all tests: the command line as a user starts it, C programs, the oracle's z3.
+"""Shared by all tests: the command line as a user starts it, C programs, carriers, z3.
 
 `make test` runs them in two processes; a test that is marked `alone` runs while the other waits.
 """
@@ -13,14 +13,15 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests import compiling
+from tests.virtual import PATIENCE_S, Owner
 
-from wakeproof import paths
+from wakeproof import CarrierGroup, VirtualThread, paths
 
 # A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -78,6 +79,22 @@ def compiled(tmp_path: Path) -> Callable[..., list[str]]:
         return [*no_aslr, target] if build == "thread" else [target]
 
     return compiled
+
+
+@pytest.fixture
+def group() -> Iterator[CarrierGroup]:
+    """Two carriers, to which nothing is left in the end."""
+    group = CarrierGroup(2)
+    yield group
+    assert group.close(10) == []
+
+
+@pytest.fixture(params=["main", "virtual"])
+def owner(request: pytest.FixtureRequest, group: CarrierGroup) -> Owner:
+    """Run the test's body in the main thread, or in a virtual one."""
+    if request.param == "main":
+        return lambda body: body()
+    return lambda body: VirtualThread(body, group=group[0]).start().result(PATIENCE_S)
 
 
 @pytest.fixture(scope="session")
