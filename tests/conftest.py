@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by all tests: the command line as a user starts it, C programs, the oracle's z3.
+"""Shared by all tests: the command line as a user starts it, C programs, carriers, z3.
 
 `make test` runs them in two processes; a test that is marked `alone` runs while the other waits.
 """
@@ -13,26 +13,20 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import compiling
+from tests.virtual import PATIENCE_S, Owner
 
-from wakeproof import _build, paths
+from wakeproof import CarrierGroup, VirtualThread, paths
 
 # A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
-
-BUILDS = {
-    "plain": ("-O2",),
-    "delayed": ("-O2", "-DWP_STRESS_DELAYED"),
-    "thread": ("-O1", "-fsanitize=thread"),
-    "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
-}
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 
 
 def pytest_configure() -> None:
@@ -78,23 +72,29 @@ def wakeproof() -> Command:
 @pytest.fixture
 def compiled(tmp_path: Path) -> Callable[..., list[str]]:
     """Compile programs/NAME.c with the kernel, in a build, with more flags; say how to run it."""
-    kernel = paths.sources() / "kernel"
-    sources = [str(path) for path in _build.SOURCES if path.parent == kernel]
 
     def compiled(name: str, build: str, *more: str) -> list[str]:
-        target = str(tmp_path / f"{name}-{build}")
-        compiler = os.environ.get("CC", "cc").split()
-        program = str(Path(__file__).parent / "programs" / f"{name}.c")
-        flags = ["-std=c11", "-g", *WARNINGS, *BUILDS[build], "-pthread", f"-I{kernel}", *more]
-        command = [*compiler, *flags, program, *sources, "-o", target]
-        built = subprocess.run(command, capture_output=True, text=True, check=False)
-        if "libclang_rt" in built.stderr:
-            pytest.skip(f"not run: install the sanitizers of {compiler[0]} (libclang-rt-dev)")
-        assert built.returncode == 0, built.stderr
+        target = str(compiling.build(tmp_path, name, build, *more))
         no_aslr = ["setarch", "-R"] if shutil.which("setarch") else []  # ThreadSanitizer's map
         return [*no_aslr, target] if build == "thread" else [target]
 
     return compiled
+
+
+@pytest.fixture
+def group() -> Iterator[CarrierGroup]:
+    """Two carriers, to which nothing is left in the end."""
+    group = CarrierGroup(2)
+    yield group
+    assert group.close(10) == []
+
+
+@pytest.fixture(params=["main", "virtual"])
+def owner(request: pytest.FixtureRequest, group: CarrierGroup) -> Owner:
+    """Run the test's body in the main thread, or in a virtual one."""
+    if request.param == "main":
+        return lambda body: body()
+    return lambda body: VirtualThread(body, group=group[0]).start().result(PATIENCE_S)
 
 
 @pytest.fixture(scope="session")

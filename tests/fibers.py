@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.conftest import BUILDS, WARNINGS
+from tests.compiling import BUILDS, WARNINGS
 
 from wakeproof import paths
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from wakeproof import CarrierGroup, VirtualThread
+from tests.virtual import PATIENCE_S
 
-PATIENCE_S = 60  # a lost wake fails the test instead of hanging it
+from wakeproof import CarrierGroup, VirtualThread
 
 
 class Worker:
@@ -28,9 +28,3 @@ class Worker:
 
 
 KINDS = ("virtual", "os", "coroutine")
-
-
-def parked(thread: VirtualThread) -> VirtualThread:
-    while thread.state != "parked":
-        assert thread.is_alive()
-    return thread

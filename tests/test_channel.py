@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
-from tests.syncing import PATIENCE_S, parked
+from tests.virtual import PATIENCE_S, parked
 
 from wakeproof import (
     CarrierGroup,
@@ -20,13 +19,6 @@ from wakeproof import (
 )
 from wakeproof.channel import MOST
 from wakeproof.errors import DeadlineError, UsageError
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    group = CarrierGroup(2)
-    yield group
-    assert group.close(10) == []
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 7])

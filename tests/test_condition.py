@@ -3,20 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from tests.syncing import PATIENCE_S, Worker, parked
+from tests.syncing import Worker
+from tests.virtual import PATIENCE_S, parked
 
 from wakeproof import CarrierGroup, Condition, VirtualThread, coroutine
 from wakeproof.errors import UsageError, WrongThreadError
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    group = CarrierGroup(2)
-    yield group
-    assert group.close(10) == []
 
 
 def test_a_notify_reaches_who_waits_longest(group: CarrierGroup) -> None:

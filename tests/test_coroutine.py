@@ -10,12 +10,11 @@ import traceback
 from collections.abc import Iterator
 
 import pytest
+from tests.virtual import PATIENCE_S, parked
 
 import wakeproof
 from wakeproof import CarrierGroup, ThreadInterruptedError, Unfinished, VirtualThread, coroutine
 from wakeproof.errors import WrongThreadError
-
-PATIENCE_S = 60  # a lost wake fails the test instead of hanging it
 
 
 @pytest.fixture
@@ -23,13 +22,6 @@ def group() -> Iterator[CarrierGroup]:
     group = CarrierGroup(2, work_stealing=True)
     yield group
     assert group.close(10) == []
-
-
-def parked(thread: VirtualThread) -> VirtualThread:
-    thread.start()
-    while thread.state != "parked":
-        assert thread.is_alive()
-    return thread
 
 
 def test_permits_times_and_turns(group: CarrierGroup) -> None:
@@ -71,7 +63,7 @@ def test_one_that_waits_in_a_blocked_queue_is_stolen_between_steps(group: Carrie
         await coroutine.park()
         return before, group.running()
 
-    thread = parked(VirtualThread(body, group=group[0]))
+    thread = parked(VirtualThread(body, group=group[0]).start())
     blocker = VirtualThread(lambda: (thread.unpark(), _spin_until(thread)), group=group[0]).start()
     assert thread.result(PATIENCE_S) == (group[0], group[1])
     assert blocker.join(PATIENCE_S)
@@ -94,7 +86,7 @@ def test_what_it_raises_has_the_threads_name(group: CarrierGroup) -> None:
 
 
 def test_an_interrupt_ends_what_it_awaits(group: CarrierGroup) -> None:
-    other = parked(VirtualThread(coroutine.park, group=group))
+    other = parked(VirtualThread(coroutine.park, group=group).start())
 
     async def body(kind: str) -> bool:
         waits = {
@@ -107,14 +99,14 @@ def test_an_interrupt_ends_what_it_awaits(group: CarrierGroup) -> None:
         return wakeproof.interrupted()
 
     for kind in ("park", "sleep", "join"):
-        thread = parked(VirtualThread(body, kind, group=group))
+        thread = parked(VirtualThread(body, kind, group=group).start())
         thread.interrupt()
         assert thread.result(PATIENCE_S) is False
     other.unpark()
 
 
 def test_a_join_parks_and_leaves_no_permit(group: CarrierGroup) -> None:
-    other = parked(VirtualThread(coroutine.park, group=group))
+    other = parked(VirtualThread(coroutine.park, group=group).start())
 
     async def body() -> tuple[bool, ...]:
         early = await coroutine.join(other, 0), await coroutine.join(other, 0.001)
@@ -167,7 +159,7 @@ def test_its_context_is_one_through_all_steps(group: CarrierGroup) -> None:
 
 def test_a_close_hands_back_what_is_parked() -> None:
     group = CarrierGroup(1)
-    thread = parked(VirtualThread(coroutine.park, name="stays", group=group))
+    thread = parked(VirtualThread(coroutine.park, name="stays", group=group).start())
     assert group.close(cancel=True) == [Unfinished("stays", "parked")]
     assert thread.state == "closed"
 

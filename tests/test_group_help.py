@@ -24,7 +24,6 @@ TWIN_S, TWIN_PATIENCE_S = 30, 1
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.alone,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 
@@ -56,7 +55,7 @@ def test_whoever_is_idle_helps(build: str, compiled: Compiled) -> None:
 def test_a_sleeper_that_is_not_woken_is_reported_with_the_seed(
     twin: str, build: str, compiled: Compiled
 ) -> None:
-    command = compiled("help", build, f"-DWP_TWIN_{twin}=1", "-Wno-error")
+    command = compiled("help", build, f"-DWP_TWIN_{twin}=1")
     command += [str(TWIN_S), SEED, str(TWIN_PATIENCE_S)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=2 * TWIN_S)
     says = rf"seed {SEED}, round \d+ .*: nobody runs the task that all wait for\n"

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 
 import pytest
-from tests.syncing import KINDS, PATIENCE_S, Worker, parked
+from tests.syncing import KINDS, Worker
+from tests.virtual import PATIENCE_S, parked
 
 import wakeproof
 from wakeproof import (
@@ -21,13 +21,6 @@ from wakeproof import (
     coroutine,
 )
 from wakeproof.errors import StateError, UsageError, WrongThreadError
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    group = CarrierGroup(2)
-    yield group
-    assert group.close(10) == []
 
 
 def test_many_of_all_kinds_exclude_one_another(group: CarrierGroup) -> None:

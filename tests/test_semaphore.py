@@ -4,23 +4,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import pytest
-from tests.syncing import KINDS, PATIENCE_S, Worker, parked
+from tests.syncing import KINDS, Worker
+from tests.virtual import PATIENCE_S, parked
 
 import wakeproof
 from wakeproof import CarrierGroup, Semaphore, VirtualThread, _mount, _wait, coroutine
 from wakeproof._ffi import lib
 from wakeproof.errors import StateError, UsageError
 from wakeproof.semaphore import MOST
-
-
-@pytest.fixture
-def group() -> Iterator[CarrierGroup]:
-    group = CarrierGroup(2)
-    yield group
-    assert group.close(10) == []
 
 
 def test_permits_are_balanced_and_served_in_order(group: CarrierGroup) -> None:

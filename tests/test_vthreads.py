@@ -6,7 +6,6 @@ programs/vthreads.c and vthreads_end.c run one case and print what is lost.
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import subprocess
 from collections.abc import Callable
@@ -59,5 +58,4 @@ def test_an_overflow_is_reported_with_the_name_of_its_thread(
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_is_seen(compiled: Callable[..., list[str]], twin: str) -> None:
     command = compiled("vthreads", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
-    with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
-        assert run(command, TWINS[twin], 20).returncode != 0
+    assert run(command, TWINS[twin], 20).returncode != 0

@@ -64,8 +64,12 @@ static int pinned(void *arg)
 	check(wp_vthread_park_until(WP_FOREVER) == WP_INTERRUPTED, "a pinned interrupt");
 	check(wp_vthread_park_until(WP_FOREVER) == WP_INTERRUPTED, "one from long ago");
 	wp_vthread_clear_interrupt();
-	for (int turn = 0; turn < MANY; turn++)
+	for (int turn = 0; turn < MANY; turn++) {
+		begun_ns = wp_clock_ns();
 		check(parked(arg) == WP_OK, "the unpark");
+		if (wp_clock_ns() - begun_ns >= *(int64_t *)arg * MS)
+			lost("the wake of a pinned thread"); /* its permit was there in time */
+	}
 	wp_vthread_unpin();
 	return 0;
 }

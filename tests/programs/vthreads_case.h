@@ -28,6 +28,12 @@ static void check(bool holds, const char *what)
 	failures++;
 }
 
+static void lost(const char *what)
+{
+	printf("lost %s\n", what);
+	exit(1);
+}
+
 static int64_t in_ms(int64_t ms)
 {
 	return wp_clock_ns() + ms * MS;
@@ -53,10 +59,8 @@ static wp_vthread *start_as(const wp_vthread_config *config)
 	wp_vthread *thread = NULL;
 
 	if (wp_vthread_new(group, config, &thread) != WP_OK ||
-	    wp_vthread_start(thread) != WP_OK) {
-		printf("lost a thread\n");
-		exit(1);
-	}
+	    wp_vthread_start(thread) != WP_OK)
+		lost("a thread");
 	return thread;
 }
 
@@ -73,18 +77,21 @@ static int join(wp_vthread *thread, const char *what)
 {
 	int failure = -1;
 
-	if (wp_vthread_join(thread, in_ms(PATIENCE_S * 1000), &failure) != WP_OK) {
-		printf("lost %s\n", what);
-		exit(1);
-	}
+	if (wp_vthread_join(thread, in_ms(PATIENCE_S * 1000), &failure) != WP_OK)
+		lost(what);
 	wp_vthread_free(thread);
 	return failure;
 }
 
 static void await(wp_atomic(uint32_t) *word, uint32_t least)
 {
-	while (wp_load_acquire(word) < least)
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while (wp_load_acquire(word) < least) {
+		if (wp_clock_ns() > deadline_ns)
+			lost("what is awaited");
 		wp_yield();
+	}
 }
 
 static NOT_BY_ALL int nothing(void *arg)

@@ -5,28 +5,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wakeproof.bench.reasons import (
+    ASLEEP,
+    AWAKE,
+    CROWDED,
+    FENCED,
+    LAST_NODE,
+    LOCKED,
+    SECOND_PROCESS,
+    SWITCH,
+    UNEQUAL,
+)
+
 NS, US, MOPS, KOPS = "ns", "us", "Mops/s", "k/s"
 CALLS, STEPS, PERCENT, BYTES, WAKES = "calls", "steps", "%", "bytes", "wakes"
-
-LOCKED = (
-    "the one locked instruction of a push (Q2): 'ring + one exchange' is the floor of any queue "
-    "into which others may push meanwhile; without the lock the same code meets the goal, and "
-    "loses tasks (twin mpsc_split_reserve)"
-)
-ASLEEP = "the machine's wake of a sleeping CPU; the kernel's part is the wakes and waits counted"
-AWAKE = "lines that travel: about six times as often as between the two spinning threads below"
-CROWDED = "another process on these CPUs: a slice that none disturbs takes 34 to 36 ns each"
-UNEQUAL = "another process on one of these CPUs: undisturbed slices steal less than 0.1 %"
-FENCED = "its two locked instructions: the push ([Q2]) and fence [S]"
-LAST_NODE = (
-    "pushes are the same instructions; what differs is how a consumer that has caught up takes the "
-    "last node ([Q7] and what comes with it in kernel/mpsc.h)"
-)
-SWITCH = (
-    "the switch is a call that saves what calls preserve; only code without functions (the limit) "
-    "saves less, and pays where a function around it returns (the row below)"
-)
-SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
 CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress",
             "pingpong": "carrier", "recheck": "search", "load": "search", "burst": "search",
             "hot": "search", "balanced": "search", "stack": "stack"}  # fmt: skip

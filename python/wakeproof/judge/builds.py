@@ -21,7 +21,7 @@ from wakeproof import paths
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge import explored
 from wakeproof.judge.process import Children
-from wakeproof.judge.source_texts import closure, digest, uses_twin
+from wakeproof.judge.source_texts import Sources, digest, uses_twin
 
 COMPILE_TIMEOUT_S = 300.0
 JOBS = 2  # compilers at once
@@ -53,15 +53,6 @@ class Build:
         return "delayed" if self.delayed else "stress"
 
 
-def _is_unexplored(path: Path) -> bool:
-    """Say whether scenarios have nothing of a kernel file: it is empty for the explorer.
-
-    They are linked with it, for others name what it has; one compilation of it does for all.
-    """
-    text = path.read_text(encoding="utf-8")
-    return "\n#ifndef WP_EXPLORE\n" in text and text.endswith("\n#endif\n")
-
-
 def compiler() -> list[str]:
     """Return $CC, else cc, as a command.
 
@@ -84,7 +75,8 @@ class Builder:
         self._pool = ThreadPoolExecutor(JOBS)
         self._compiler = compiler()
         self._version = children.run([*self._compiler, "--version"], timeout_s=60).output
-        self._sources = paths.sources()
+        self._sources = Sources(paths.sources())
+        self._checked: set[str] = set()  # objects of scenarios
         self._folder = paths.cache() / "stress"
         prune(self._folder)
         self._guard = threading.Lock()
@@ -103,12 +95,11 @@ class Builder:
         """
         if build.kind == "explored":
             return self.explorer(scenario, build.twin)
-        stress = self._sources / "stress"
-        engine = Build(sanitizer=build.sanitizer)
-        runner = stress / ("recorder" if build.kind == "recorded" else "engine")
+        sources, engine = self._sources, Build(sanitizer=build.sanitizer)
+        runner = sources.stress / ("recorder" if build.kind == "recorded" else "engine")
         jobs = [(path, engine) for path in sorted(runner.glob("*.c"))]
-        jobs += [(path, engine if _is_unexplored(path) else build)
-                 for path in self._kernel(scenario)]  # fmt: skip
+        jobs += [(path, engine if sources.is_unexplored(path) else build)
+                 for path in sources.kernel_of(scenario)]  # fmt: skip
         jobs.append((scenario, build))
         return self._program(scenario, jobs, build, [*_sanitizer_flags(build), "-pthread"])
 
@@ -118,57 +109,31 @@ class Builder:
         Raises:
             UsageError: it does not compile, or nothing in it depends on `twin`.
         """
-        build = Build(twin=twin, kind="explored")
-        jobs = [(path, Build(kind="explorer")) for path in self._explorer_files()]
+        sources, build = self._sources, Build(twin=twin, kind="explored")
+        jobs = [(path, Build(kind="explorer")) for path in sources.explorer()]
         if scenario is None:
             jobs = [job for job in jobs if not job[0].stem.startswith("compiled")]
             return self._program(jobs[0][0].with_name("explorer"), jobs, build, explored.LINKED)
-        jobs += [(path, build) for path in self._kernel(scenario) if not _is_unexplored(path)]
+        kernel = sources.kernel_of(scenario)
+        jobs += [(path, build) for path in kernel if not sources.is_unexplored(path)]
         jobs.append((scenario, build))
         return self._program(scenario, jobs, build, explored.LINKED)
 
     def explorer_sources(self, scenario: Path | None) -> str:
         """Return a hash of every text that is compiled into `explorer(scenario)`, by file name."""
-        files = self._explorer_files()
+        files = self._sources.explorer()
         if scenario is not None:
-            files += [*sorted((self._sources / "kernel").glob("*.c")), scenario]
+            files += [*sorted(self._sources.kernel.glob("*.c")), scenario]
         texts: dict[str, str] = {}
         for file in files:
-            texts |= closure(file.resolve(), self._folders)
+            texts |= self._sources.closure(file.resolve())
         return digest(*sorted(f"{Path(name).name}\0{text}" for name, text in texts.items()))
-
-    def _kernel(self, scenario: Path) -> list[Path]:
-        """Return the kernel's files for a scenario: of each header that it includes, and on.
-
-        With one that is not explored come all: these are named by more than their own header.
-        """
-        kernel = self._sources / "kernel"
-        found = {kernel / f"{name}.c" for name in ("error", "futex", "order")}  # the engines'
-        todo = [scenario, *found]
-        while todo:
-            stems = {Path(name).stem for name in closure(todo.pop(), self._folders)}
-            more = {kernel / f"{stem}.c" for stem in stems if (kernel / f"{stem}.c").exists()}
-            todo += more - found
-            found |= more
-        if any(_is_unexplored(path) for path in found):
-            return sorted(kernel.glob("*.[cS]"))
-        return sorted(found)
-
-    def _explorer_files(self) -> list[Path]:
-        """Return the explorer's sources; and of the native engine what a scenario file needs."""
-        stress = self._sources / "stress"
-        engine = [stress / "engine" / name for name in ("json.c", "registry.c", "tally.c")]
-        return [*sorted((stress / "explorer").glob("*.c")), *engine]
-
-    @property
-    def _folders(self) -> tuple[Path, ...]:
-        return (self._sources / "kernel", self._sources / "stress")
 
     def _program(
         self, named: Path, jobs: list[tuple[Path, Build]], build: Build, link_flags: list[str]
     ) -> Path:
         """Compile `jobs` and link them to a program with the name of `named`."""
-        commands = [self._compile_command(source, self._folders, which) for source, which in jobs]
+        commands = [self._compile_command(source, which) for source, which in jobs]
         if build.twin and not any(_twin_flag(build.twin) in command for command, _ in commands):
             raise UsageError(
                 f"{named}: twin {build.twin} changes nothing: no wp_twin({build.twin}) is in "
@@ -179,17 +144,16 @@ class Builder:
             for (source, which), command in zip(jobs, commands, strict=True)
         ]
         objects = [str(future.result()) for future in made]
-        if build.kind == "explored" and jobs[-1][0] == named:
+        if build.kind == "explored" and jobs[-1][0] == named and objects[-1] not in self._checked:
             explored.check(named, objects[-1], self._children)
+            self._checked.add(objects[-1])
         link = [*self._compiler, *link_flags, *objects, "-lm"]
         target = self._folder / f"{named.stem}-{digest(self._version, *link)}"
         return self._pool.submit(self._make, named, link, target).result()
 
-    def _compile_command(
-        self, source: Path, dirs: tuple[Path, ...], build: Build
-    ) -> tuple[list[str], Path]:
+    def _compile_command(self, source: Path, build: Build) -> tuple[list[str], Path]:
         """Return the command that compiles `source`, and the object it makes."""
-        texts = closure(source, dirs)
+        texts, dirs = self._sources.closure(source), self._sources.folders
         is_explored = build.kind == "explored"
         kind = explored.flags(source, self._version) if is_explored else _kind_flags(build)
         flags = ["-std=c11", "-pthread", "-Wall", "-Wextra", *kind, *(f"-I{d}" for d in dirs)]

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from wakeproof.errors import JudgeError
 from wakeproof.judge import explore_grading, explore_run
@@ -82,7 +83,7 @@ class Tasks:
                 raise
         return results
 
-    def _run_models(self, tasks: Iterable[Task]) -> dict[Task, list[Result]]:
+    def _run_models(self, tasks: list[Task]) -> dict[Task, list[Result]]:
         """Run one scenario or twin under each model.
 
         An execution under SC is one under TSO and RC11 too: what betrays a twin that is too large
@@ -90,20 +91,22 @@ class Tasks:
         """
         found: dict[Task, list[Result]] = {}
         betrayed: Result | None = None
+        self._progress(tasks[0].name, self._done, self._total)
+        build = Build(twin=tasks[0].twin, kind="explored")
+        program = self._builder.program(tasks[0].scenario.file, build)
         for task in tasks:
             if betrayed:
                 found[task] = [replace(betrayed, model=task.model, stopped="inclusion")]
             else:
-                found[task] = self._run(task)
+                found[task] = self._run(task, program)
                 if task.model is Model.SC:
                     betrayed = next((r for r in found[task] if task.is_betrayed(r)), None)
             with self._lock:
                 self._done += 1
         return found
 
-    def _run(self, task: Task) -> list[Result]:
+    def _run(self, task: Task, program: Path) -> list[Result]:
         self._progress(task.name, self._done, self._total)
-        program = self._builder.program(task.scenario.file, Build(twin=task.twin, kind="explored"))
 
         def tick(at: dict[str, float]) -> None:
             self._progress(f"{task.name}: {size_of(at)}", self._done, self._total)

@@ -112,6 +112,7 @@ class _Job:
         self._announce = announce or (lambda _text: None)
         self._progress = progress or (lambda _next, _done, _total: None)
         self._builder = Builder(children)
+        self._programs: dict[tuple[Path, Build], Path] = {}
         self._cpus = places.allowed()
         self._places = places.choose(options.affinity, self._cpus)
         random = int.from_bytes(os.urandom(4), "little")
@@ -175,7 +176,8 @@ class _Job:
             f"{','.join(map(str, self._cpus))}, seed {self._seed}"
         )
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda job: self._builder.program(*job), dict.fromkeys(jobs)))
+            made = pool.map(lambda job: (job, self._builder.program(*job)), dict.fromkeys(jobs))
+            self._programs = dict(made)
 
     def _sets(self, selection: Selection) -> Sets:
         """Return what the models allow; nothing where it is not asked for, as in sanity mode."""
@@ -220,11 +222,10 @@ class _Job:
         self, scenario: Scenario, build: Build, chance: int = 0, seconds: float | None = None
     ) -> Run:
         """Run one build at all places, and add the histograms up."""
-        name = f"{build.twin or scenario.name} {build.name}"
-        self._progress(name, self._done, self._total)
+        self._progress(f"{build.twin or scenario.name} {build.name}", self._done, self._total)
         self._done += 0 if chance else 1
         budget = self._options.budget_s if seconds is None else seconds
-        program = str(self._builder.program(scenario.file, build))
+        program = str(self._programs[scenario.file, build])
         parts = []
         for place in self._places:
             identity = f"{self._seed}:{scenario.name}:{build}:{place.name}:{chance}"

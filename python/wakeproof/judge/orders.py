@@ -114,6 +114,7 @@ class _Audit:
         self._children, self._options, self._jobs, self._save = children, options, jobs, save
         self._progress = progress or (lambda _what, _done, _total: None)
         self._builder = Builder(children)
+        self._programs: dict[Path, Path] = {}  # by scenario file
         self._lock = threading.Lock()
         self._done = self._total = self._runs = 0
         self._labels = explore_labels.Labels()
@@ -144,6 +145,7 @@ class _Audit:
 
         def listed(file: Path) -> list[Scenario]:
             build = Build(kind="explored")
+            self._programs[file] = self._builder.program(file, build)
             return scenarios.declared(file, self._builder, self._children, build)[0]
 
         every = [scenario for listing in self._each(listed, files) for scenario in listing]
@@ -191,7 +193,7 @@ class _Audit:
     ) -> tuple[Judged | None, str]:
         """Explore a scenario with other orders.  None: no verdict, and why."""
         options = replace(self._options, models=(model,), engine=_ENGINES[model], orders=overrides)
-        program = self._builder.explorer(scenario.file)
+        program = self._programs[scenario.file]
         with self._lock:
             self._runs += 1
         try:

@@ -55,12 +55,12 @@ class FollowBuilder(Builder):
         Raises:
             UsageError: it does not compile, or nothing in it depends on `twin`.
         """
-        stress, build = self._sources / "stress", Build(twin=twin, kind="explored")
+        stress, build = self._sources.stress, Build(twin=twin, kind="explored")
         own = [*sorted((stress / "follow").glob("*.c")), stress / "explorer" / "coroutine.c",
                stress / "engine" / "registry.c", stress / "engine" / "json.c",
                stress / "engine" / "tally.c"]  # fmt: skip
         jobs = [(path, Build(kind="explorer")) for path in own]
-        jobs += [(path, build) for path in sorted((self._sources / "kernel").glob("*.c"))]
+        jobs += [(path, build) for path in sorted(self._sources.kernel.glob("*.c"))]
         jobs.append((scenario, build))
         named = scenario.with_name(f"follow_{scenario.name}")
         return self._program(named, jobs, build, explored.LINKED)

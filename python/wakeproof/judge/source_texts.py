@@ -1,31 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The texts that go into one compilation, and a hash of them."""
+"""The files that go into a program, their texts, and a hash of them."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
-def closure(source: Path, dirs: tuple[Path, ...]) -> dict[str, str]:
-    """Return the text of `source` and of every file it includes in quotes, by path."""
-    texts: dict[str, str] = {}
-    pending = [source]
-    while pending:
-        path = pending.pop()
-        if str(path) in texts:
-            continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        texts[str(path)] = text
+class Sources:
+    """The files that programs are made of.  One is read again only when it has changed.
+
+    Threads: any.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.kernel, self.stress = root / "kernel", root / "stress"
+        self.folders = (self.kernel, self.stress)
+        self._files: dict[Path, tuple[tuple[int, int], str, list[Path]]] = {}
+
+    def closure(self, source: Path) -> dict[str, str]:
+        """Return the text of `source` and of every file it includes in quotes, by path."""
+        texts: dict[Path, str] = {}
+        pending = [source]
+        while pending:
+            path = pending.pop()
+            if path not in texts:
+                texts[path], included = self._file(path)
+                pending += included
+        return {str(path): text for path, text in texts.items()}
+
+    def kernel_of(self, scenario: Path) -> list[Path]:
+        """Return the kernel's files for a scenario: of each header that it includes, and on.
+
+        With one that is not explored come all: these are named by more than their own header.
+        """
+        found = {self.kernel / f"{name}.c" for name in ("error", "futex", "order")}  # the engines'
+        todo = [scenario, *found]
+        while todo:
+            stems = {Path(name).stem for name in self.closure(todo.pop())}
+            files = {self.kernel / f"{stem}.c" for stem in stems}
+            more = {file for file in files - found if file.exists()}
+            todo += more
+            found |= more
+        if any(self.is_unexplored(path) for path in found):
+            return sorted(self.kernel.glob("*.[cS]"))
+        return sorted(found)
+
+    def is_unexplored(self, path: Path) -> bool:
+        """Say whether scenarios have nothing of a kernel file: it is empty for the explorer.
+
+        They are linked with it, for others name what it has; one compilation of it does for all.
+        """
+        text, _ = self._file(path)
+        return "\n#ifndef WP_EXPLORE\n" in text and text.endswith("\n#endif\n")
+
+    def explorer(self) -> list[Path]:
+        """Return the explorer's sources; and of the native engine what a scenario file needs."""
+        engine = [self.stress / "engine" / name for name in ("json.c", "registry.c", "tally.c")]
+        return [*sorted((self.stress / "explorer").glob("*.c")), *engine]
+
+    def _file(self, path: Path) -> tuple[str, list[Path]]:
+        """Return the text of a file, and what it includes in quotes."""
+        status = path.stat()
+        version = status.st_mtime_ns, status.st_size
+        if path not in self._files or self._files[path][0] != version:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            self._files[path] = version, text, [*self._included(path, text)]
+        return self._files[path][1:]
+
+    def _included(self, path: Path, text: str) -> Iterator[Path]:
         for name in _INCLUDE.findall(text):
-            candidates = (folder / name for folder in (path.parent, *dirs))
-            included = next((file for file in candidates if file.is_file()), None)
-            if included:
-                pending.append(included.resolve())
-    return texts
+            candidates = (folder / name for folder in (path.parent, *self.folders))
+            if found := next((file for file in candidates if file.is_file()), None):
+                yield found.resolve()
 
 
 def uses_twin(text: str, twin: str) -> bool:
