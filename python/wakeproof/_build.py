@@ -50,7 +50,7 @@ SOURCES = (
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("body", "timer", "vthread_park", "vthreads", "worker"),
-            *("channel", "condition", "latch", "mutex", "semaphore", "waitq"),
+            *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )
     ),
     *(KERNEL / f"{name}.c" for name in ("fiber", "overflow", "stack", "stack_guard")),
