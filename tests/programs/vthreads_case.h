@@ -59,7 +59,7 @@ static wp_vthread *start_as(const wp_vthread_config *config)
 	return thread;
 }
 
-static wp_vthread *start(int (*run)(void *), void *arg)
+static inline wp_vthread *start(int (*run)(void *), void *arg)
 {
 	wp_vthread_config config = {.name = "one", .run = run, .arg = arg,
 				    .carrier = WP_VTHREAD_HERE};
@@ -80,26 +80,26 @@ static int join(wp_vthread *thread, const char *what)
 	return failure;
 }
 
-static void await(wp_atomic(uint32_t) *word, uint32_t least)
+static inline void await(wp_atomic(uint32_t) *word, uint32_t least)
 {
 	while (wp_load_acquire(word) < least)
 		wp_yield();
 }
 
-static int nothing(void *arg)
+static inline int nothing(void *arg)
 {
 	(void)arg;
 	return 0;
 }
 
-static int parked(void *arg)
+static inline int parked(void *arg)
 {
 	wp_store_release(&ready, 1);
 	return wp_vthread_park_until(in_ms(*(int64_t *)arg));
 }
 
 /* What a scheduler was given. */
-static wp_vthread *given;
+static __attribute__((unused)) wp_vthread *given;
 
 typedef struct one_case {
 	const char *name;
