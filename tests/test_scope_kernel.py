@@ -29,6 +29,7 @@ CASES = {
     "interrupt": "JoinWakes",
     "owner": "OwnerConfinement",
     "nested": "LifoClose",
+    "reuse": "UntouchedAfterEnd",
     "meets": "CancelReachesAll",
     "group": "JoinWakes",
 }

@@ -205,8 +205,8 @@ int main(int argc, char **argv)
 		{"ends", case_ends}, {"failure", case_failure}, {"any", case_any},
 		{"cancel", case_cancel}, {"deadline", case_deadline},
 		{"close", case_close}, {"interrupt", case_interrupt}, {"owner", case_owner},
-		{"nested", case_nested},
-		{"meets", case_meets}, {"group", case_group}};
+		{"nested", case_nested}, {"reuse", case_reuse}, {"meets", case_meets},
+		{"group", case_group}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

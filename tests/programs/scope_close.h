@@ -156,3 +156,25 @@ static void case_close(void)
 {
 	by_both(close_waits);
 }
+
+/* An open scope gives back what has ended: more are forked than there are stacks. */
+static void case_reuse(void)
+{
+	static wp_subtask subtasks[4 * FORKS];
+	int64_t until_ns = in_ms(PATIENCE_S * 1000);
+	wp_scope scope;
+
+	open_group(1, false, 4);
+	open_scope(&scope, &all);
+	for (int at = 0; at < 4 * FORKS; at++) {
+		int code = WP_SYSTEM;
+
+		while (code == WP_SYSTEM && wp_clock_ns() < until_ns)
+			code = wp_scope_fork(&scope, &subtasks[at], counts, NULL);
+		check(code == WP_OK, "a stack");
+	}
+	check(wp_scope_join(&scope, NULL) == WP_OK, "a join");
+	check(wp_load_relaxed(&count) == 4 * FORKS, "a subtask");
+	check(wp_scope_close(&scope) == WP_OK, "a close");
+	close_group();
+}
