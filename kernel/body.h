@@ -41,6 +41,8 @@ typedef struct wp_body {
 	bool is_started, has_no_locals, has_stack;
 	uint32_t locals_room, locals_count;
 	wp_local_value *locals;
+	void (*left)(wp_vthread *thread);
+	struct wp_scope *scope; /* the innermost that it has open, or the one that has forked it */
 	struct wp_body *next; /* among the idle blocks */
 	char name[WP_VTHREAD_NAME];
 } wp_body;

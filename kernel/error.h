@@ -17,7 +17,10 @@
 	X(WP_AGAIN, -4, "the value had changed already: look again")          \
 	X(WP_UNSUPPORTED, -5, "the system lacks or forbids this operation")   \
 	X(WP_SYSTEM, -6, "a system call failed; errno says why")              \
-	X(WP_FORBIDDEN, -7, "not from this thread")
+	X(WP_FORBIDDEN, -7, "not from this thread")                           \
+	X(WP_MISUSED, -8, "too late, too early, or out of order")             \
+	X(WP_FAILED, -9, "a subtask failed, or none succeeded")               \
+	X(WP_CANCELLED, -10, "it was cancelled before")
 
 /* cdef: begin */
 enum wp_error {
@@ -29,6 +32,9 @@ enum wp_error {
 	WP_UNSUPPORTED = -5,
 	WP_SYSTEM = -6,
 	WP_FORBIDDEN = -7,
+	WP_MISUSED = -8,
+	WP_FAILED = -9,
+	WP_CANCELLED = -10,
 };
 
 /* The meaning of a code, never NULL. [any thread | wait-free] */

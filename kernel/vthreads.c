@@ -96,6 +96,8 @@ static void ended(wp_task *task)
 		wp__body_forget(body);
 	wp__vthread_finish(&body->thread);
 	wp_latch_open(&body->done);
+	if (body->left != NULL)
+		body->left(&body->thread);
 	let_go(body);
 }
 
@@ -144,6 +146,8 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	body->is_started = false;
 	body->has_no_locals = config->has_no_locals;
 	body->has_stack = config->step == NULL;
+	body->left = config->left;
+	body->scope = NULL;
 	body->name[0] = '\0';
 	if (config->name != NULL) {
 		strncpy(body->name, config->name, WP_VTHREAD_NAME - 1);
@@ -168,7 +172,8 @@ int wp_vthread_start(wp_vthread *thread)
 		return WP_FORBIDDEN;
 	body->is_started = true;
 	code = wp__group_start(thread->task.home, &thread->task);
-	body->is_started = code == WP_OK;
+	if (code != WP_OK) /* else it may have ended, and been let go of */
+		body->is_started = false;
 	return code;
 }
 
@@ -203,7 +208,11 @@ int wp_vthread_join(wp_vthread *thread, int64_t deadline_ns, int *failure)
 
 void wp__vthread_abandon(wp_vthread *thread)
 {
-	wp_latch_open(&wp__body_of(thread)->done);
+	wp_body *body = wp__body_of(thread);
+
+	wp_latch_open(&body->done);
+	if (body->left != NULL)
+		body->left(thread);
 }
 
 /* To its home, or its scheduler. While that is given it, the caller is no virtual thread: what it

@@ -54,6 +54,9 @@ typedef struct wp_vthread_config {
 	bool is_pinned;       /* only its home may run it */
 	bool has_no_locals;
 	const wp_scheduler *scheduler; /* outlives it; NULL: its home's carrier */
+	/* When it has ended, or a close hands it back: by its runner, or the close; must not park.
+	 * NULL: nothing. */
+	void (*left)(wp_vthread *thread);
 } wp_vthread_config;
 
 /* WP_OK; WP_SYSTEM and errno: no memory, or WP_VTHREAD_SIZES are there; nothing is left then.
@@ -66,7 +69,7 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 int wp_vthread_start(wp_vthread *thread);
 
 /* Its maker's last call: its memory is reused when it has ended, or at once, if it was not started.
- * [who made it | wait-free] */
+ * [who made it, or in its name | wait-free] */
 void wp_vthread_free(wp_vthread *thread);
 
 /* Waits until it has ended: WP_OK, and how it failed, or 0. WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED:

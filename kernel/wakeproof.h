@@ -29,5 +29,7 @@
 #include "fiber.h"
 #include "stack.h"
 #include "overflow.h"
+#include "vthreads.h"
+#include "scope.h"
 
 #endif

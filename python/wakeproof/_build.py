@@ -53,7 +53,7 @@ SOURCES = (
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("body", "spare", "timer", "vthread_park", "vthreads", "worker"),
-            *("channel", "condition", "latch", "mutex", "semaphore", "waitq"),
+            *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )
     ),
     *(KERNEL / f"{name}.c" for name in ("fiber", "overflow", "stack", "stack_guard")),

@@ -4,8 +4,9 @@
 Count, gate and outcomes change under one lock: a fork that a cancellation does not see is refused,
 and a subtask that ends after it records nothing.
 
-Spec: ``specs/Scope.tla``, to come (CancelOnce, NoForkRunsAfterCancel, JoinWakes).  Source: this
-file.
+Spec: ``specs/Scope.tla``: Fork is `enter`, Look is `wait`, EndJoin is `end`; Cancel, Walk and
+Interrupt are `cancel` (CancelOnce, NoForkRunsAfterCancel, CancelReachesAll, JoinWakes).  Source:
+this file; ``kernel/flock.h`` is the same for C.
 """
 
 from __future__ import annotations

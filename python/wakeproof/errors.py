@@ -52,7 +52,7 @@ class ThreadInterruptedError(WakeproofError, InterruptedError):
 
 
 class StateError(WakeproofError, RuntimeError):
-    """Too late or too early: a thread that was started, a scope that is not joined."""
+    """WP_MISUSED: too late or too early: a thread that was started, a scope that is not joined."""
 
 
 class StructureError(WakeproofError, RuntimeError):
@@ -60,7 +60,11 @@ class StructureError(WakeproofError, RuntimeError):
 
 
 class SubtaskError(WakeproofError):
-    """A subtask failed; its exception is the cause."""
+    """WP_FAILED: a subtask failed; its exception is the cause."""
+
+
+class CancelledScopeError(WakeproofError):
+    """WP_CANCELLED: it was cancelled before."""
 
 
 class ChangedError(WakeproofError):
@@ -101,6 +105,9 @@ BY_CODE: dict[int, type[WakeproofError]] = {
     -5: UnsupportedError,
     -6: SystemCallError,
     -7: WrongThreadError,
+    -8: StateError,
+    -9: SubtaskError,
+    -10: CancelledScopeError,
 }
 """Exception class of each negative code in ``kernel/error.h``."""
 

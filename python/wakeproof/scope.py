@@ -12,8 +12,10 @@
 
 The count, the gate and the outcomes are under the lock of ``_flock.py``.
 
-Spec: ``specs/Scope.tla``, to come (ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel,
-JoinWakes, FirstFailureWins).  Source: this file.
+Spec: ``specs/Scope.tla``: Fork, Join, Close, Begin, Record, Tell, Leave, Cancel
+(ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel, NoResultAfterCancel, FirstFailureWins,
+JoinWakes, TimerCancelled); ``specs/Nesting.tla``.  Source: this file; ``kernel/scope.h`` is the
+same for C.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class Scope:
         group: as of `VirtualThread`, for its subtasks.
 
     Threads: the owner, but for `cancel` and what only reads.
-    Spec: ``specs/Scope.tla``, to come.  Source: this file.
+    Spec: ``specs/Scope.tla``.  Source: this file.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scope has forked, and what came of it.
 
-Spec: ``specs/Scope.tla``, to come (NoForkRunsAfterCancel).  Source: ``scope.py``.
+Spec: ``specs/Scope.tla``: Begin, Record (NoForkRunsAfterCancel, NoResultAfterCancel).  Source:
+``scope.py``.
 """
 
 from __future__ import annotations

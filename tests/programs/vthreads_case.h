@@ -14,7 +14,6 @@
 #endif
 enum { MANY = 300, SLEEPERS = 1000 };
 #define MS 1000000ll
-#define NOT_BY_ALL __attribute__((unused))
 
 static wp_group *group;
 static int failures;
@@ -39,7 +38,7 @@ static int64_t in_ms(int64_t ms)
 	return wp_clock_ns() + ms * MS;
 }
 
-static NOT_BY_ALL void open_group(uint32_t carriers, bool stealing, uint32_t max_stacks)
+static inline void open_group(uint32_t carriers, bool stealing, uint32_t max_stacks)
 {
 	wp_group_config config = {.carriers = carriers, .yield_us = 50, .work_stealing = stealing,
 				  .max_stacks = max_stacks};
@@ -64,7 +63,7 @@ static wp_vthread *start_as(const wp_vthread_config *config)
 	return thread;
 }
 
-static wp_vthread *start(int (*run)(void *), void *arg)
+static inline wp_vthread *start(int (*run)(void *), void *arg)
 {
 	wp_vthread_config config = {.name = "one", .run = run, .arg = arg,
 				    .carrier = WP_VTHREAD_HERE};
@@ -83,7 +82,7 @@ static int join(wp_vthread *thread, const char *what)
 	return failure;
 }
 
-static void await(wp_atomic(uint32_t) *word, uint32_t least)
+static inline void await(wp_atomic(uint32_t) *word, uint32_t least)
 {
 	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
 
@@ -94,20 +93,20 @@ static void await(wp_atomic(uint32_t) *word, uint32_t least)
 	}
 }
 
-static NOT_BY_ALL int nothing(void *arg)
+static inline int nothing(void *arg)
 {
 	(void)arg;
 	return 0;
 }
 
-static NOT_BY_ALL int parked(void *arg)
+static inline int parked(void *arg)
 {
 	wp_store_release(&ready, 1);
 	return wp_vthread_park_until(in_ms(*(int64_t *)arg));
 }
 
 /* What a scheduler was given. */
-static wp_vthread *given NOT_BY_ALL;
+static __attribute__((unused)) wp_vthread *given;
 
 typedef struct one_case {
 	const char *name;

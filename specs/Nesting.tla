@@ -1,0 +1,118 @@
+------------------------------- MODULE Nesting ------------------------------
+(***************************************************************************)
+(* Scopes within scopes: a thread's open ones are a stack; a subtask opens *)
+(* its own within the one that has forked it.                              *)
+(* Code       kernel/scope.c: innermost, end, end_within, run_subtask;     *)
+(*            python/wakeproof/scope.py, _nesting.py, scoped.py.           *)
+(* Abstracts  a wait for subtasks to one step (Scope says how); a cancel   *)
+(*            away: subtasks end when they like.                           *)
+(* Memory     sequential consistency.                                      *)
+(* Promises   LifoClose, ChildrenWithinScope, OwnerConfinement,            *)
+(*            BindingsInherited (safety). The last one in Python alone.    *)
+(***************************************************************************)
+EXTENDS Naturals
+
+CONSTANTS
+  Root,    \* a thread that no scope has forked
+  Forked,  \* threads that some scope may fork
+  Scopes,
+  Twin     \* "none", or the one defect of this model
+
+VARIABLES
+  pc,       \* thread -> "new", "runs", "closes", "ends", "ended"
+  inner,    \* thread -> its innermost open scope, else the one that has forked it; NoScope
+  target,   \* thread -> the scope that it closes; NoScope
+  from,     \* thread -> the scope that has forked it; NoScope
+  state,    \* scope -> "new", "open", "closed"
+  owner,    \* scope -> the thread that has opened it; Root at first
+  outer,    \* scope -> the one around it; NoScope
+  bound,    \* thread -> its bindings
+  captured, \* scope -> the bindings of its opening
+  given     \* thread -> the bindings that it began with
+vars == <<pc, inner, target, from, state, owner, outer, bound, captured, given>>
+
+NoScope == "no scope"
+Threads == Forked \cup {Root}
+Maybe == Scopes \cup {NoScope}
+Bindings == {1, 2}
+
+TypeOK ==
+  /\ pc \in [Threads -> {"new", "runs", "closes", "ends", "ended"}]
+  /\ {inner[t] : t \in Threads} \cup {target[t] : t \in Threads} \subseteq Maybe
+  /\ from \in [Threads -> Maybe] /\ outer \in [Scopes -> Maybe] /\ owner \in [Scopes -> Threads]
+  /\ state \in [Scopes -> {"new", "open", "closed"}]
+  /\ bound \in [Threads -> Bindings] /\ given \in [Threads -> Bindings]
+  /\ captured \in [Scopes -> Bindings]
+
+Init ==
+  /\ pc = [t \in Threads |-> IF t = Root THEN "runs" ELSE "new"]
+  /\ inner = [t \in Threads |-> NoScope] /\ target = inner /\ from = inner
+  /\ state = [s \in Scopes |-> "new"] /\ owner = [s \in Scopes |-> Root]
+  /\ outer = [s \in Scopes |-> NoScope]
+  /\ bound = [t \in Threads |-> 1] /\ given = bound /\ captured = [s \in Scopes |-> 1]
+
+Owns(t, s) == state[s] = "open" /\ owner[s] = t
+Open(t, s) ==                 \* wp_scope_open, Scope.__enter__
+  /\ pc[t] = "runs" /\ state[s] = "new"
+  /\ state' = [state EXCEPT ![s] = "open"] /\ owner' = [owner EXCEPT ![s] = t]
+  /\ outer' = [outer EXCEPT ![s] = inner[t]] /\ inner' = [inner EXCEPT ![t] = s]
+  /\ captured' = [captured EXCEPT ![s] = bound[t]]
+  /\ UNCHANGED <<pc, target, from, bound, given>>
+Fork(t, s, u) ==              \* wp_scope_fork, Scope.fork: refused under other bindings
+  /\ pc[t] = "runs" /\ Owns(t, s) /\ pc[u] = "new"
+  /\ bound[t] = captured[s] \/ Twin = "forks_rebound"
+  /\ pc' = [pc EXCEPT ![u] = "runs"] /\ from' = [from EXCEPT ![u] = s]
+  /\ inner' = [inner EXCEPT ![u] = s]
+  /\ bound' = [bound EXCEPT ![u] = bound[t]] /\ given' = [given EXCEPT ![u] = bound[t]]
+  /\ UNCHANGED <<target, state, owner, outer, captured>>
+Bind(t) ==                    \* ScopedValue.bind, and its end
+  /\ pc[t] = "runs" /\ bound' = [bound EXCEPT ![t] = 3 - @]
+  /\ UNCHANGED <<pc, inner, target, from, state, owner, outer, captured, given>>
+Close(t, s) ==                \* wp_scope_close, Scope.close: the owner's alone
+  /\ pc[t] = "runs" /\ (Owns(t, s) \/ (Twin = "any_closes" /\ from[t] = s))
+  /\ pc' = [pc EXCEPT ![t] = "closes"] /\ target' = [target EXCEPT ![t] = s]
+  /\ UNCHANGED <<inner, from, state, owner, outer, bound, captured, given>>
+End(t) ==                     \* a subtask's body returns
+  /\ pc[t] = "runs" /\ t # Root
+  /\ pc' = [pc EXCEPT ![t] = IF Twin = "ends_open" THEN "ended" ELSE "ends"]
+  /\ bound' = [bound EXCEPT ![t] = 1] /\ given' = [given EXCEPT ![t] = 1] \* dead from now on
+  /\ UNCHANGED <<inner, target, from, state, owner, outer, captured>>
+IsEmpty(s, t) == \A u \in Threads : from[u] = s => pc[u] = "ended" \/ (Twin = "any_closes" /\ u = t)
+Goes(t) == IF Twin = "outer_first" /\ pc[t] = "closes" THEN target[t] ELSE inner[t]
+Unwind(t) ==                  \* end: the innermost first, when all that it has forked have ended
+  LET s == Goes(t) IN
+  /\ pc[t] = "closes" \/ (pc[t] = "ends" /\ inner[t] # from[t])
+  /\ IsEmpty(s, t) \/ Twin = "unwinds_unwaited"
+  /\ state' = [state EXCEPT ![s] = "closed"] /\ inner' = [inner EXCEPT ![t] = outer[s]]
+  /\ IF s = target[t] THEN pc' = [pc EXCEPT ![t] = "runs"] /\ target' = [target EXCEPT ![t] = NoScope]
+     ELSE UNCHANGED <<pc, target>>
+  /\ captured' = [captured EXCEPT ![s] = 1] \* dead
+  /\ UNCHANGED <<from, owner, outer, bound, given>>
+Ended(t) ==                   \* what it had open is closed
+  /\ pc[t] = "ends" /\ inner[t] = from[t]
+  /\ pc' = [pc EXCEPT ![t] = "ended"]
+  /\ UNCHANGED <<inner, target, from, state, owner, outer, bound, captured, given>>
+Finished == (\A s \in Scopes : state[s] = "closed") /\ UNCHANGED vars
+Next ==
+  \/ Finished
+  \/ \E t \in Threads :
+       \/ Bind(t) \/ End(t) \/ Unwind(t) \/ Ended(t)
+       \/ \E s \in Scopes : Open(t, s) \/ Close(t, s) \/ \E u \in Forked : Fork(t, s, u)
+Spec == Init /\ [][Next]_vars
+
+(* What must hold. *)
+RECURSIVE Within(_, _)
+Within(x, s) == x # NoScope /\ (x = s \/ Within(outer[x], s))
+\* Closed with all that was opened in it, by its owner or by a subtask.
+LifoClose ==
+  \A s, x \in Scopes : state[s] = "closed" /\ state[x] = "open" => ~Within(x, s)
+\* Closed: ended are its subtasks, and theirs.
+ChildrenWithinScope ==
+  \A s \in Scopes, u \in Forked : state[s] = "closed" /\ pc[u] # "new" /\ Within(from[u], s) =>
+    pc[u] = "ended"
+\* Who has opened a scope has taken it off its stack, if it is closed.
+OwnerConfinement == \A s \in Scopes : state[s] = "closed" => ~Within(inner[owner[s]], s)
+\* A subtask begins with the bindings of its scope's opening.
+BindingsInherited == \A u \in Forked : pc[u] = "runs" => given[u] = captured[from[u]]
+=============================================================================
+Results: MCNesting 30,634 states, depth 17.

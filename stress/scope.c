@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * scope.c - an owner that waits: its subtasks end, or somebody cancels; nobody sleeps past it.
+ *
+ *   subtask          subtask           owner             result of `scope`: "data seen" of both
+ *   data := 1        data := 1         wait
+ *   leave            leave             data?
+ *
+ * Why it works  The data is plain, so an owner that is back too early is a race. Owners really sleep.
+ * Spec          specs/Scope.tla. */
+#include "scopes.h"
+
+static void end(struct state *state, int one)
+{
+	state->data[one] = 1;
+	leave(state, one);
+}
+
+static void first(void *at, stress_result *result)
+{
+	(void)result;
+	end(at, 0);
+}
+
+static void second(void *at, stress_result *result)
+{
+	(void)result;
+	end(at, 1);
+}
+
+static void join(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__flock_wait(&state->flock, &state->waiters[0], true);
+	result->r[0] = state->data[0];
+	result->r[1] = state->data[1];
+}
+
+STRESS_TEST(scope, .claim = "The last subtask wakes the owner, which sees what all did.",
+	.upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init,
+	.actors = {first, second, join}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "awake, with the data"},
+		{"asleep", FORBIDDEN, "all have left, and the owner sleeps"},
+		{"*,*", FORBIDDEN, "awake too early"},
+	});
+
+STRESS_TWIN(scope_leaves_silent, .of = "scope",
+	.defect = "the last subtask does not wake the owner", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* One is in. Result: "data seen". */
+static void join_one(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__flock_wait(&state->flock, &state->waiters[0], true);
+	result->r[0] = state->data[0];
+}
+
+STRESS_TEST(scope_line, .claim = "Who gets in line has looked in the same step.",
+	.upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init_one,
+	.actors = {first, join_one}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "awake, with the data"},
+		{"asleep", FORBIDDEN, "it has left, and the owner sleeps"},
+		{"*", FORBIDDEN, "awake too early"},
+	});
+
+STRESS_TWIN(scope_lines_unlooked, .of = "scope_line",
+	.defect = "the owner looks, and gets in line in a second step", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Somebody cancels; its subtasks go on. Result: "the owner is awake". */
+static void join_virtual(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_waiter *waiter = &state->waiters[1];
+
+	while (!wp__flock_begin(&state->flock, waiter, true))
+		do
+			virtual_park(&state->owner);
+		while (!wp__waiter_check(&state->flock.lock, waiter));
+	result->r[0] = 1;
+}
+
+STRESS_TEST(scope_cancel, .claim = "Who cancels wakes the owner's join.",
+	.upholds = "Scope!JoinWakes", .state_size = sizeof(struct state), .init = init,
+	.actors = {cancel, join_virtual}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it is"},
+		{"asleep", FORBIDDEN, "it is cancelled, and the owner sleeps"},
+	});
+
+STRESS_TWIN(scope_cancel_silent, .of = "scope_cancel",
+	.defect = "who cancels does not wake the owner", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+STRESS_TWIN(scope_wakes_first, .of = "scope_cancel",
+	.defect = "who cancels wakes the owner, and sets the flag then", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* One is in, it is cancelled, and the owner closes it. Result: "it has ended". */
+static void init_cancelled(void *at)
+{
+	init_one(at);
+	cancel(at, NULL);
+}
+
+static void end_and_tell(void *at, stress_result *result)
+{
+	wp_store_relaxed(&((struct state *)at)->is_told, 1);
+	first(at, result);
+}
+
+static void close(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__flock_wait(&state->flock, &state->waiters[0], false);
+	result->r[0] = wp_load_relaxed(&state->is_told);
+}
+
+STRESS_TEST(scope_close, .claim = "A close waits for subtasks of a cancelled scope.",
+	.upholds = "Scope!ChildrenWithinScope", .state_size = sizeof(struct state),
+	.init = init_cancelled, .actors = {end_and_tell, close}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it has"},
+		{"asleep", FORBIDDEN, "it has, and the owner sleeps"},
+		{"*", FORBIDDEN, "closed before it has"},
+	});
+
+STRESS_TWIN(scope_close_as_join, .of = "scope_close",
+	.defect = "a close waits until the scope is cancelled", .shows = "0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * scope_cancel.c - a cancel and what meets it: a fork, an outcome, an end, a deadline, another one.
+ *
+ *   whoever cancels        owner             result of `scope_fork`: "counted in, not interrupted"
+ *   cancel                 fork
+ *
+ * Why it works  The arbiter looks at the word of the thread that was forked.
+ * Spec          specs/Scope.tla. */
+#include "scopes.h"
+
+/* One more is counted in while it is cancelled. Result: "counted in, not interrupted". */
+static void enter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	state->is_in = wp__flock_enter(&state->flock, &state->members[1]);
+}
+
+static bool is_interrupted(struct state *state, int one)
+{
+	return wp_vthread_is_interrupted(&state->threads[one].thread);
+}
+
+static void look_second(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = state->is_in && !is_interrupted(state, 1);
+}
+
+STRESS_TEST(scope_fork, .claim = "Who is counted in is interrupted by a cancel that comes later.",
+	.upholds = "Scope!NoForkRunsAfterCancel", .state_size = sizeof(struct state),
+	.init = init_one, .actors = {cancel, enter}, .arbiter = look_second, .results = 1,
+	.blocking = 1, .outcomes = {
+		{"0", ACCEPTABLE, "shut out, or interrupted"},
+		{"1", FORBIDDEN, "counted in after the cancel"},
+	});
+
+STRESS_TWIN(scope_gate_unlocked, .of = "scope_fork",
+	.defect = "a fork looks at the flag, and counts in a second step", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* It was started and has not begun. Result: "it runs after the cancel". */
+static void cancel_and_tell(void *at, stress_result *result)
+{
+	cancel(at, result);
+	wp_store_release(&((struct state *)at)->is_told, 1);
+}
+
+static void begin(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (wp_load_acquire(&state->is_told))
+		result->r[0] = wp__flock_may_begin(&state->flock);
+}
+
+STRESS_TEST(scope_begin, .claim = "Who begins after the cancel runs nothing.",
+	.upholds = "Scope!NoForkRunsAfterCancel", .state_size = sizeof(struct state), .init = init,
+	.actors = {cancel_and_tell, begin}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "it ends at once, or the cancel was not over"},
+		{"1", FORBIDDEN, "it runs"},
+	});
+
+STRESS_TWIN(scope_begins_unlooked, .of = "scope_begin",
+	.defect = "a subtask that was started begins without a look at the flag", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Nobody is in, and two cancel it. Result: "who did". */
+static void init_none(void *at)
+{
+	init_one(at);
+	leave(at, 0);
+}
+
+static void try_cancel(void *at, stress_result *result)
+{
+	result->r[0] = wp__flock_cancel(&((struct state *)at)->flock, NULL, false);
+}
+
+STRESS_TEST(scope_once, .claim = "It is cancelled once.", .upholds = "Scope!CancelOnce",
+	.state_size = sizeof(struct state), .init = init_none, .actors = {try_cancel, try_cancel},
+	.results = 1, .blocking = 1, .outcomes = {
+		{"1", ACCEPTABLE, "one of them"},
+		{"*", FORBIDDEN, "both, or none"},
+	});
+
+STRESS_TWIN(scope_cancel_split, .of = "scope_once",
+	.defect = "who cancels looks at the flag, and sets it in a second step", .shows = "2",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A member ends while it is in the hand of who cancels. Result: "touched after it was let go of, the
+ * other one was interrupted". */
+static void leave_second(void *at, stress_result *result)
+{
+	(void)result;
+	leave(at, 1);
+}
+
+static void look_both(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_load_relaxed(&state->threads[1].thread.interrupted) != LET_GO;
+	result->r[1] = is_interrupted(state, 0);
+}
+
+STRESS_TEST(scope_hand, .claim = "Whoever ends while it is interrupted is let go of later.",
+	.upholds = "Scope!UntouchedAfterEnd", .state_size = sizeof(struct state), .init = init,
+	.actors = {cancel, leave_second}, .arbiter = look_both, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"0,1", ACCEPTABLE, "by who cancels, or before"},
+		{"1,*", FORBIDDEN, "interrupted after it was let go of, or never let go of"},
+		{"*,*", FORBIDDEN, "the other one was forgotten"},
+	});
+
+STRESS_TWIN(scope_leaves_hand, .of = "scope_hand",
+	.defect = "a subtask that is being interrupted ends, and lets go of its thread",
+	.shows = "1,*", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+STRESS_TWIN(scope_walk_lost, .of = "scope_hand",
+	.defect = "who interrupts stops when the subtask in its hand has ended", .shows = "0,0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Two fail at once. Result: "who is to cancel". */
+static void fail_first(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp__flock_record(&state->flock, &state->members[0], WP_FAILURE);
+}
+
+static void fail_second(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp__flock_record(&state->flock, &state->members[1], WP_FAILURE);
+}
+
+STRESS_TEST(scope_first, .claim = "One failure is the first.", .upholds = "Scope!FirstFailureWins",
+	.state_size = sizeof(struct state), .init = init, .actors = {fail_first, fail_second},
+	.results = 1, .blocking = 1, .outcomes = {
+		{"1", ACCEPTABLE, "one of them"},
+		{"*", FORBIDDEN, "both, or none"},
+	});
+
+STRESS_TWIN(scope_first_split, .of = "scope_first",
+	.defect = "a failure looks for another one, and is written in a second step", .shows = "2",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Its outcome comes with the cancel. Result: "it came after it". */
+static void cancel_and_look(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	cancel(state, result);
+	wp_lock_acquire(&state->flock.lock);
+	state->outcome = state->members[0].outcome;
+	wp_lock_release(&state->flock.lock);
+}
+
+static void record(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__flock_record(&state->flock, &state->members[0], WP_SUCCESS);
+}
+
+static void compare_outcomes(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = state->outcome != state->members[0].outcome;
+}
+
+STRESS_TEST(scope_late, .claim = "What ends after the cancel records nothing.",
+	.upholds = "Scope!NoResultAfterCancel", .state_size = sizeof(struct state), .init = init,
+	.actors = {cancel_and_look, record}, .arbiter = compare_outcomes, .results = 1,
+	.blocking = 1, .outcomes = {
+		{"0", ACCEPTABLE, "before it, or not at all"},
+		{"1", FORBIDDEN, "after it"},
+	});
+
+STRESS_TWIN(scope_records_late, .of = "scope_late",
+	.defect = "a subtask looks at the flag, and records its outcome in a second step",
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The deadline comes with the end of a join. Result: "it came after it". */
+static void time_out(void *at, stress_result *result)
+{
+	(void)result;
+	wp__flock_cancel(&((struct state *)at)->flock, NULL, true);
+}
+
+static void end_join(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	state->is_late = wp__flock_end(&state->flock);
+}
+
+static void compare_ends(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = state->is_late != wp__flock_end(&state->flock);
+}
+
+STRESS_TEST(scope_deadline, .claim = "The deadline of a joined scope cancels nothing.",
+	.upholds = "Scope!TimerCancelled", .state_size = sizeof(struct state), .init = init,
+	.actors = {time_out, end_join}, .arbiter = compare_ends, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "before it, or not at all"},
+		{"1", FORBIDDEN, "after it"},
+	});
+
+STRESS_TWIN(scope_timer_unasked, .of = "scope_deadline",
+	.defect = "the deadline cancels a scope that is joined", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
