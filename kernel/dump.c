@@ -111,12 +111,12 @@ UNWATCHED static void describe(wp_group *group, const wp_body *body, uint32_t wo
 	const wp_stack *stack = (const wp_stack *)(const void *)body - 1;
 	bool is_busy = (word & WP_TASK_CANCELLED) == WP_TASK_BUSY; /* pinned or not */
 
+	read_name(shown, body); /* first: who is being made is shown as new */
 	shown->home = (int)((wp_worker *)(void *)now->thread.task.home)->index;
 	shown->carrier = is_busy ? carrier_of(group, &body->thread) : -1;
 	shown->state = state_of(body, word, shown->carrier);
 	shown->depth = 0;
 	shown->stack_bytes = shown->stack_used = 0;
-	read_name(shown, body);
 	if (!now->has_stack)
 		return;
 	shown->stack_bytes = wp_stack_bytes(stack);

@@ -25,7 +25,7 @@
 
 /* cdef: begin */
 /* The word, for wp__dump_is_still. [any thread, while its memory is there | wait-free] */
-WP_INLINE uint32_t wp__dump_look(struct wp_vthread *thread)
+WP_INLINE uint32_t wp__dump_look(wp_vthread *thread)
 {
 	/* [D1] acquire; pairs V3; upholds Dump!StackIsWhole: what it wrote before it parked. */
 	return wp_load_acquire(&thread->task.word);
@@ -33,7 +33,7 @@ WP_INLINE uint32_t wp__dump_look(struct wp_vthread *thread)
 
 /* True: it is where it was at that look, but for permits. [as above | lock-free: retries when it was
  * unparked] */
-WP_INLINE bool wp__dump_is_still(struct wp_vthread *thread, uint32_t seen)
+WP_INLINE bool wp__dump_is_still(wp_vthread *thread, uint32_t seen)
 {
 	uint32_t word = seen;
 

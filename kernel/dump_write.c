@@ -114,26 +114,19 @@ static void print_thread_text(listing *list, const wp_dump_thread *thread)
 	print_frames(list, thread->frames, thread->depth);
 }
 
-/* -1: null */
-static void print_or_null(wp_dump_out *out, int64_t number)
-{
-	if (number < 0)
-		wp__dump_print(out, "null");
-	else
-		wp__dump_print(out, "%" PRId64, number);
-}
-
 static void print_thread_json(listing *list, const wp_dump_thread *thread)
 {
 	wp__dump_print(&list->out, "%s\n  {\"tid\":\"%" PRIu64 "\",\"name\":",
 		       list->listed == 0 ? "" : ",", thread->id);
 	wp__dump_quote(&list->out, thread->name);
-	wp__dump_print(&list->out, ",\"state\":\"%s\",\"home\":%d,\"carrier\":",
+	wp__dump_print(&list->out, ",\"state\":\"%s\",\"home\":\"carrier-%d\",\"carrier\":",
 		       states[thread->state], thread->home);
-	print_or_null(&list->out, thread->carrier);
-	wp__dump_print(&list->out, ",\"stackUsed\":");
-	print_or_null(&list->out, thread->stack_used == 0 ? -1 : (int64_t)thread->stack_used);
-	wp__dump_print(&list->out, ",\"stackSize\":%" PRIu64 ",\"stack\":[", thread->stack_bytes);
+	if (thread->carrier < 0)
+		wp__dump_print(&list->out, "null");
+	else
+		wp__dump_print(&list->out, "\"carrier-%d\"", thread->carrier);
+	wp__dump_print(&list->out, ",\"stackUsed\":%" PRIu64 ",\"stackSize\":%" PRIu64
+		       ",\"stack\":[", thread->stack_used, thread->stack_bytes);
 	print_frames(list, thread->frames, thread->depth);
 	wp__dump_print(&list->out, "]}");
 }
@@ -227,7 +220,7 @@ static void print_carrier(listing *list, uint32_t index)
 	wp_dump_out *out = &list->out;
 
 	if (list->is_json) {
-		wp__dump_print(out, "%s{\"carrier\":%" PRIu32 ",\"thread\":",
+		wp__dump_print(out, "%s{\"carrier\":\"carrier-%" PRIu32 "\",\"thread\":",
 			       index == 0 ? "" : ",", index);
 		if (runs < 0)
 			wp__dump_print(out, "null}");
