@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthreads_case.h - a group of virtual threads, and what must hold of it; for vthreads.c, vthreads_end.c.
- */
+ * vthreads_case.h - a group of virtual threads, and what must hold of it; for vthreads.c, vthreads_end.c,
+ * dump.c. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static wp_vthread *start_as(const wp_vthread_config *config)
 	return thread;
 }
 
-static wp_vthread *start(int (*run)(void *), void *arg)
+WP_INLINE wp_vthread *start(int (*run)(void *), void *arg)
 {
 	wp_vthread_config config = {.name = "one", .run = run, .arg = arg,
 				    .carrier = WP_VTHREAD_HERE};
@@ -91,15 +91,6 @@ static int nothing(void *arg)
 	(void)arg;
 	return 0;
 }
-
-static int parked(void *arg)
-{
-	wp_store_release(&ready, 1);
-	return wp_vthread_park_until(in_ms(*(int64_t *)arg));
-}
-
-/* What a scheduler was given. */
-static wp_vthread *given;
 
 typedef struct one_case {
 	const char *name;
