@@ -5,58 +5,23 @@
 
 #include "body.h"
 #include "dump_look.h"
+#include "unwind.h"
 #include "worker.h"
 
 #ifndef WP_EXPLORE
 
 enum { LOOKS = 4 }; /* at one that parks and goes on; then it is shown as running */
 
-/* Where a switch leaves frame pointer and program counter, and how many bytes: fiber_*.S. */
-#if defined(__x86_64__)
-enum { SAVED_FP = 48, SAVED_PC = 56, SAVED = 64 };
-#elif defined(__aarch64__)
-enum { SAVED_FP = 80, SAVED_PC = 88, SAVED = 176 };
-#endif
-
 /* What is read here may be written meanwhile, and other frames' poison lies in it: sanitizers are not
  * asked. */
 #define UNWATCHED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 struct walk {
+	wp_unwind_rows rows;
 	wp_group *group;
 	bool (*each)(void *arg, const wp_dump_thread *thread);
 	void *arg;
 };
-
-UNWATCHED static uintptr_t word_at(uintptr_t place)
-{
-	return *(const volatile uintptr_t *)place;
-}
-
-/* Those of a switch at sp, all of them below `top`. */
-UNWATCHED static void read_frames(wp_dump_thread *shown, uintptr_t sp, uintptr_t low, uintptr_t top)
-{
-	enum { WORD = sizeof(uintptr_t) };
-	uintptr_t below = sp + SAVED, fp;
-
-	shown->depth = 0;
-	shown->stack_used = 0;
-	if (sp % WORD != 0 || sp < low || sp > top - SAVED)
-		return;
-	shown->stack_used = top - sp;
-	shown->frames[shown->depth++] = word_at(sp + SAVED_PC);
-	fp = word_at(sp + SAVED_FP);
-	while (shown->depth < WP_DUMP_FRAMES && fp % WORD == 0 && fp >= below &&
-	       fp <= top - 2 * WORD) {
-		uintptr_t pc = word_at(fp + WORD);
-
-		if (pc == 0)
-			return;
-		shown->frames[shown->depth++] = pc;
-		below = fp + 2 * WORD;
-		fp = word_at(fp);
-	}
-}
 
 UNWATCHED static void read_name(wp_dump_thread *shown, const wp_body *body)
 {
@@ -104,7 +69,16 @@ UNWATCHED static enum wp_dump_state state_of(const wp_body *body, uint32_t word,
 	return carrier >= 0 ? WP_DUMP_RUNNING : WP_DUMP_QUEUED;
 }
 
-UNWATCHED static void describe(wp_group *group, const wp_body *body, uint32_t word,
+static void read_stack(wp_unwind_rows *rows, const wp_stack *stack, uintptr_t sp,
+		       wp_dump_thread *shown)
+{
+	uintptr_t low = (uintptr_t)stack->low, top = (uintptr_t)stack;
+
+	shown->depth = wp__unwind(rows, sp, low, top, shown->frames, WP_DUMP_FRAMES);
+	shown->stack_used = shown->depth == 0 ? 0 : top - sp;
+}
+
+UNWATCHED static void describe(struct walk *walk, const wp_body *body, uint32_t word,
 			       wp_dump_thread *shown)
 {
 	const volatile wp_body *now = body;
@@ -113,7 +87,7 @@ UNWATCHED static void describe(wp_group *group, const wp_body *body, uint32_t wo
 
 	read_name(shown, body); /* first: who is being made is shown as new */
 	shown->home = (int)((wp_worker *)(void *)now->thread.task.home)->index;
-	shown->carrier = is_busy ? carrier_of(group, &body->thread) : -1;
+	shown->carrier = is_busy ? carrier_of(walk->group, &body->thread) : -1;
 	shown->state = state_of(body, word, shown->carrier);
 	shown->depth = 0;
 	shown->stack_bytes = shown->stack_used = 0;
@@ -121,8 +95,7 @@ UNWATCHED static void describe(wp_group *group, const wp_body *body, uint32_t wo
 		return;
 	shown->stack_bytes = wp_stack_bytes(stack);
 	if ((word & WP_VTHREAD_STATE) == WP_TASK_PARKED)
-		read_frames(shown, (uintptr_t)now->fiber.sp, (uintptr_t)stack->low,
-			    (uintptr_t)stack);
+		read_stack(&walk->rows, stack, (uintptr_t)now->fiber.sp, shown);
 }
 
 /* Made, and not ended: its home is set last, and the end is in the word. */
@@ -134,14 +107,14 @@ UNWATCHED static bool is_there(const wp_body *body, uint32_t word)
 }
 
 /* True: it is one. */
-static bool read_one(wp_group *group, wp_body *body, wp_dump_thread *shown)
+static bool read_one(struct walk *walk, wp_body *body, wp_dump_thread *shown)
 {
 	for (int look = 0; look < LOOKS; look++) {
 		uint32_t word = wp__dump_look(&body->thread);
 
 		if (!is_there(body, word))
 			return false;
-		describe(group, body, word, shown);
+		describe(walk, body, word, shown);
 		if (wp__dump_is_still(&body->thread, word))
 			return true;
 	}
@@ -152,17 +125,17 @@ static bool read_one(wp_group *group, wp_body *body, wp_dump_thread *shown)
 }
 
 /* False: whoever wants them has enough. */
-static bool show(const struct walk *walk, wp_body *body, uint64_t id)
+static bool show(struct walk *walk, wp_body *body, uint64_t id)
 {
 	wp_dump_thread shown;
 
-	if (!read_one(walk->group, body, &shown))
+	if (!read_one(walk, body, &shown))
 		return true;
 	shown.id = id;
 	return walk->each(walk->arg, &shown);
 }
 
-static bool show_stacks(const struct walk *walk, wp_stacks *pool, uint64_t first)
+static bool show_stacks(struct walk *walk, wp_stacks *pool, uint64_t first)
 {
 	uint32_t made = wp_stacks_count(pool);
 
@@ -173,7 +146,7 @@ static bool show_stacks(const struct walk *walk, wp_stacks *pool, uint64_t first
 }
 
 /* The newest comes first, and has the highest numbers. */
-static bool show_blocks(const struct walk *walk, void **chunks, uint64_t first)
+static bool show_blocks(struct walk *walk, void **chunks, uint64_t first)
 {
 	uint64_t left = 0;
 

@@ -8,13 +8,10 @@
  *   list it, and count it among those whose stack is the same
  *
  * Why it works  Slots and blocks enumerate without a lock, and stay memory until the group is freed
- *               (stack.h, body.h). A parked one's stack is read between two looks (dump_look.h). Frames
- *               are found by frame pointers, inside the slot, each above the one before, so the walk
- *               ends and reads nothing else. Text goes out as it is made; stacks are counted in a
- *               table of a fixed size, and those that do not fit, together.
- * Frames        of functions without frame pointers are left out (compile with
- *               -fno-omit-frame-pointer; the kernel is). The first one, where it goes on, is always
- *               right. Names are those that dladdr knows (link with -rdynamic); else it is file and
+ *               (stack.h, body.h). A parked one's stack is read between two looks (dump_look.h), by
+ *               the compiler's tables (unwind.h). Text goes out as it is made; stacks are counted in
+ *               a table of a fixed size, and those that do not fit, together.
+ * Names         of functions are those that dladdr knows (link with -rdynamic); else it is file and
  *               offset, for addr2line.
  * Not promised  One moment for all: each is shown as it was when it was looked at. The stack of a
  *               thread that runs, or is queued after a yield or its start; name and home of one that
@@ -85,7 +82,7 @@ typedef struct wp_dump_config {
 } wp_dump_config;
 
 /* Writes a dump. WP_OK; WP_SYSTEM and errno: no memory, or a write failed: what was written is no
- * whole dump. Takes half a megabyte. [any thread, before wp_group_free | blocks, as writes do] */
+ * whole dump. Takes less than a megabyte. [any thread, before wp_group_free | blocks, as writes do] */
 int wp_dump(wp_group *group, const wp_dump_config *config);
 
 #endif

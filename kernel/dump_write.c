@@ -39,6 +39,8 @@ typedef struct listing {
 	same buckets[BUCKETS];
 } listing;
 
+_Static_assert(sizeof(listing) <= 1 << 20, "a dump's memory does not grow with the threads");
+
 const char *wp_dump_state_name(enum wp_dump_state state)
 {
 	return states[state];

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 PARKED = 1000
-MORE = ("-rdynamic", "-fno-omit-frame-pointer")
+MORE = ("-rdynamic",)
 
 
 def output(command: list[str], case: str) -> str:
@@ -102,3 +102,8 @@ def test_a_dump_says_what_each_thread_does_and_where(
     names_are_escaped_and_what_is_no_text_is_replaced(command)
     assert output(command, "full") == "", "a write that fails ends it"
     assert output(command, "churn") == "", "no stack is made of two while threads come and go"
+
+
+def test_the_twin_that_forgets_registers_loses_frames(compiled: Callable[..., list[str]]) -> None:
+    with pytest.raises(AssertionError, match="parks_deep"):
+        each_state_is_shown(compiled("dump", "plain", *MORE, "-DWP_TWIN_unwind_forgets"))

@@ -52,15 +52,14 @@ SOURCES = (
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("body", "timer", "vthread_park", "vthreads", "worker"),
-            *("dump", "dump_text", "dump_write"),
+            *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq"),
         )
     ),
     *(KERNEL / f"{name}.c" for name in ("fiber", "overflow", "stack", "stack_guard")),
     *(KERNEL / f"fiber_{machine}.S" for machine in ("aarch64", "x86_64")),  # empty elsewhere
 )
-# Frame pointers: a dump follows them through the kernel to whoever parks.
-FLAGS = ("-std=c11", "-O2", "-fno-omit-frame-pointer", "-Wall", "-Wextra", "-pthread")
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
 LIBRARY = "libwakeproof.so"
 CDEF = "libwakeproof.cdef"  # beside the library: what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.

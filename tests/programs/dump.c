@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dump.c CASE - dumps of a group, for test_dump.py to read: what is said of threads that park, run, end,
- * come and go. Functions have frame pointers and are exported, so that frames have names. */
+ * come and go. Functions are exported, so that frames have names. */
 #include "dump.h"
 #include "vthreads_case.h"
 
@@ -25,10 +25,14 @@ FRAME int parks_here(void *arg)
 	return arg == NULL ? code : 0;
 }
 
+/* The room that it takes is not known when it is compiled: a register says where its frame ends. */
 FRAME int parks_deep(int depth)
 {
-	int code = depth == 0 ? parks_here(&code) : parks_deep(depth - 1);
+	volatile char room[16 + depth];
+	int code;
 
+	room[depth] = 1;
+	code = depth == 0 ? parks_here(&code) : parks_deep(depth - room[depth]);
 	STAY();
 	return code;
 }

@@ -25,11 +25,11 @@ KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "
           "home.c", "group_counts.c", "worker.c", "trace.c", "group.c", "fiber.c", "fiber_x86_64.S",
           "fiber_aarch64.S", "stack.c", "stack_guard.c", "overflow.c", "submit.c", "timer.c",
           "body.c", "vthreads.c", "vthread_park.c", "waitq.c", "latch.c", "dump.c", "dump_text.c",
-          "dump_write.c")  # fmt: skip
+          "dump_write.c", "unwind.c", "unwind_table.c")  # fmt: skip
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
 # prefetcher its loads share, which moved one side of a flow by a third and left the other alone.
-FLAGS = ["-O2", "-fno-omit-frame-pointer", "-falign-functions=256", "-pthread"]
+FLAGS = ["-O2", "-falign-functions=256", "-pthread"]
 LINK = ["-pthread", "-Wl,--wrap=syscall", "-Wl,--wrap=sched_yield"]  # bench/calls.c counts
 
 
