@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 STATES = {"new", "queued", "given", "running", "parked", "pinned", "closed"}
@@ -49,3 +50,15 @@ def _check_thread(thread: dict[str, Any]) -> None:
 
 def _check_stack(stack: list[str]) -> None:
     assert all(isinstance(frame, str) and frame for frame in stack)
+
+
+def said_of(dump: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return what is said of the one thread of that name."""
+    listed = [one for container in dump["threadContainers"] for one in container["threads"]]
+    (said,) = [one for one in listed if one["name"] == name]
+    return dict(said)
+
+
+def functions(stack: list[str]) -> list[str]:
+    """Return the names of the frames."""
+    return [re.split(r"[+ ]", frame)[0] for frame in stack]

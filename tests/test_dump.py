@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.dumps import checked
+from tests.dumps import checked, functions
 
 from wakeproof import paths
 
@@ -40,10 +40,6 @@ def dumps(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def functions(stack: list[str]) -> list[str]:
-    return [frame.partition("+")[0] for frame in stack]
-
-
 def each_state_is_shown(command: list[str]) -> None:
     (dump,) = dumps(output(command, "states"))
     (root,) = dump["threadContainers"]
@@ -53,6 +49,7 @@ def each_state_is_shown(command: list[str]) -> None:
         "parked": ("parked", "carrier-0", None),
         "pinned": ("pinned", "carrier-0", "carrier-0"),
         "running": ("running", "carrier-1", "carrier-1"),
+        "given": ("given", "carrier-0", None),
         "unstarted": ("new", "carrier-0", None),
     }  # neither the one that ended nor the one that was given back unstarted
     stack = functions(said["parked"]["stack"])
@@ -67,7 +64,7 @@ def text_says_the_same(command: list[str]) -> None:
     text = output(command, "text")
     assert re.search(r'^#\d+ "running" virtual, running on carrier-1, home carrier-1$', text, re.M)
     assert re.search(r"^    parks_deep\+0x[0-9a-f]+ \(dump-\w+\)$", text, re.M)
-    assert "4 threads, 4 listed; by stack:" in text
+    assert "5 threads, 5 listed; by stack:" in text
 
 
 def they_are_grouped_by_stack_and_listed_up_to_a_limit(command: list[str]) -> None:
@@ -82,6 +79,13 @@ def they_are_grouped_by_stack_and_listed_up_to_a_limit(command: list[str]) -> No
     assert len(by_threads["threadContainers"][0]["threads"]) == 10
     assert 0 < len(by_bytes["threadContainers"][0]["threads"]) < 20
     assert by_bytes["threadContainers"][0]["container"] == 'a "b"'
+
+
+def stacks_beyond_the_table_are_counted_together(command: list[str]) -> None:
+    (dump,) = dumps(output(command, "stacks"))
+    assert len(dump["stacks"]) == 1024
+    assert dump["others"] == "76"
+    assert dump["threadContainers"][0]["threadCount"] == "1100"
 
 
 def names_are_escaped_and_what_is_no_text_is_replaced(command: list[str]) -> None:
@@ -99,6 +103,7 @@ def test_a_dump_says_what_each_thread_does_and_where(
     each_state_is_shown(command)
     text_says_the_same(command)
     they_are_grouped_by_stack_and_listed_up_to_a_limit(command)
+    stacks_beyond_the_table_are_counted_together(command)
     names_are_escaped_and_what_is_no_text_is_replaced(command)
     assert output(command, "full") == "", "a write that fails ends it"
     assert output(command, "churn") == "", "no stack is made of two while threads come and go"

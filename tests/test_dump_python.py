@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.dumps import checked
+from tests.dumps import checked, functions, said_of
 
 import wakeproof
 from wakeproof import CarrierGroup, Scope, VirtualThread, _jobs, coroutine
@@ -70,27 +70,12 @@ def dumped(limit: int = 1000) -> dict[str, Any]:
     return checked(json.loads(out.getvalue()))
 
 
-def said_of(dump: dict[str, Any], thread: VirtualThread) -> dict[str, Any]:
-    found = [
-        one
-        for container in dump["threadContainers"]
-        for one in container["threads"]
-        if one["name"] == thread.name
-    ]
-    (one,) = found
-    return dict(one)
-
-
-def functions(said: dict[str, Any]) -> list[str]:
-    return [frame.partition(" ")[0] for frame in said["stack"]]
-
-
 def test_a_parked_callable_is_shown_with_its_python_frames(group: CarrierGroup) -> None:
     threads = parked(group, name='a "b"\n')
-    said = said_of(dumped(), threads[0])
+    said = said_of(dumped(), threads[0].name)
     assert (said["state"], said["carrier"]) == ("parked", None)
     assert said["home"] == threads[0].home.name
-    assert functions(said) == ["park", "parks", "parks", "parks"]
+    assert functions(said["stack"]) == ["park", "parks", "parks", "parks"]
     assert re.search(r"test_dump_python\.py:\d+\)$", said["stack"][1])
     end(threads)
 
@@ -98,7 +83,11 @@ def test_a_parked_callable_is_shown_with_its_python_frames(group: CarrierGroup) 
 def test_a_parked_coroutine_is_shown_with_what_it_awaits(group: CarrierGroup) -> None:
     thread = VirtualThread(awaits_more, group=group).start()
     await_state(thread, "parked")
-    assert functions(said_of(dumped(), thread))[-3:] == ["park", "awaits", "awaits_more"]
+    assert functions(said_of(dumped(), thread.name)["stack"])[-3:] == [
+        "park",
+        "awaits",
+        "awaits_more",
+    ]
     end([thread])
 
 
@@ -120,12 +109,12 @@ def test_one_that_runs_is_shown_with_its_carrier_and_its_frames(group: CarrierGr
     dump = dumped()
     go.set()
     end([stuck, busy])
-    said = said_of(dump, busy)
+    said = said_of(dump, busy.name)
     assert (said["state"], said["carrier"]) == ("running", group[0].name)
-    assert functions(said)[-1].endswith("works")
-    said = said_of(dump, stuck)
+    assert functions(said["stack"])[-1].endswith("works")
+    said = said_of(dump, stuck.name)
     assert (said["state"], said["carrier"]) == ("pinned", group[1].name)
-    assert functions(said)[-1].endswith("sticks")
+    assert functions(said["stack"])[-1].endswith("sticks")
     runs = {one["thread"]: one["carrier"] for one in dump["carriers"]}
     assert runs[str(busy._number)] == group[0].name
 
@@ -141,6 +130,18 @@ def test_threads_that_share_a_stack_are_one_group_and_a_limit_lists_some(
     assert len(dump["threadContainers"][0]["threads"]) == 3
     end(threads)
     assert dumped()["stacks"] == []
+
+
+def test_stacks_beyond_the_table_are_counted_together(
+    group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wakeproof._listing.STACKS", 2)
+    threads = [VirtualThread(parks, depth, group=group).start() for depth in range(5)]
+    for thread in threads:
+        await_state(thread, "parked")
+    dump = dumped()
+    assert (len(dump["stacks"]), dump["others"]) == (2, "3")
+    end(threads)
 
 
 def test_scopes_are_a_tree_with_owners(group: CarrierGroup) -> None:
@@ -186,7 +187,7 @@ def test_a_dump_while_threads_come_and_go_is_whole(group: CarrierGroup) -> None:
         over.set()
         for other in others:
             other.join()
-    seen = {tuple(functions(same)) for same in stacks if same["state"] == "parked"}
+    seen = {tuple(functions(same["stack"])) for same in stacks if same["state"] == "parked"}
     assert seen == {("park", "parks", "parks")}
 
 

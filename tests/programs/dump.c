@@ -1,86 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dump.c CASE - dumps of a group, for test_dump.py to read: what is said of threads that park, run, end,
- * come and go. Functions are exported, so that frames have names. */
-#include "dump.h"
-#include "vthreads_case.h"
+ * come and go. */
+#include "dump_case.h"
 
-#define FRAME __attribute__((noinline))
-/* Not the last thing that a function does: its frame is there. */
-#define STAY() __asm__ __volatile__("" ::: "memory")
+enum { PARKED = 1000, STACKS = 1100, ROUNDS = 5000, COMING = 64 };
 
-enum { PARKED = 1000, ROUNDS = 5000, COMING = 64 };
-
-int parks_here(void *arg);
-int parks_deep(int depth);
-int parks_below(void *arg);
 int comes_and_goes(void *arg);
-
-FRAME int parks_here(void *arg)
-{
-	int code;
-
-	wp_fetch_add_relaxed(&count, 1);
-	code = wp_vthread_park_until(WP_FOREVER);
-	STAY();
-	return arg == NULL ? code : 0;
-}
-
-/* The room that it takes is not known when it is compiled: a register says where its frame ends. */
-FRAME int parks_deep(int depth)
-{
-	volatile char room[16 + depth];
-	int code;
-
-	room[depth] = 1;
-	code = depth == 0 ? parks_here(&code) : parks_deep(depth - room[depth]);
-	STAY();
-	return code;
-}
-
-FRAME int parks_below(void *arg)
-{
-	int code = parks_deep(2);
-
-	STAY();
-	return arg == NULL ? code : 0;
-}
-
-static int parks_pinned(void *arg)
-{
-	wp_vthread_pin();
-	parks_here(arg);
-	wp_vthread_unpin();
-	return 0;
-}
-
-static int spins(void *arg)
-{
-	(void)arg;
-	wp_fetch_add_relaxed(&count, 1);
-	while (wp_load_acquire(&ready) == 0)
-		continue;
-	return 0;
-}
-
-static wp_vthread *named(const char *name, int (*run)(void *), int carrier)
-{
-	wp_vthread_config config = {.name = name, .run = run, .carrier = carrier};
-
-	return start_as(&config);
-}
-
-/* The counter is raised before the park: it may be on its way still. */
-static void await_parked(wp_vthread *thread)
-{
-	while ((wp__vthread_look(thread) & WP_VTHREAD_STATE) != WP_TASK_PARKED)
-		wp_yield();
-}
-
-static void end(wp_vthread *thread)
-{
-	wp_vthread_unpark(thread);
-	join(thread, "one that was dumped");
-}
 
 static void dump(wp_dump_config config)
 {
@@ -111,8 +36,10 @@ static void end_many(void)
 /* Of each state one; ended ones beside them, and one that was never started. */
 static void states(enum wp_dump_format format)
 {
+	const wp_scheduler scheduler = {.submit = keep};
 	wp_vthread_config config = {.name = "unstarted", .run = parks_here};
-	wp_vthread *fresh, *gone, *here, *pinned, *running;
+	wp_vthread_config other = {.name = "given", .run = nothing, .scheduler = &scheduler};
+	wp_vthread *fresh, *gone, *here, *lent, *pinned, *running;
 
 	open_group(2, false, 0);
 	check(wp_vthread_new(group, &config, &gone) == WP_OK, "a thread");
@@ -124,11 +51,14 @@ static void states(enum wp_dump_format format)
 	pinned = named("pinned", parks_pinned, 0);
 	running = named("running", spins, 1);
 	check(wp_vthread_new(group, &config, &fresh) == WP_OK, "a thread");
+	lent = start_as(&other);
 	await(&count, 3);
 	while ((wp__vthread_look(pinned) & WP_VTHREAD_PINNED) == 0)
 		wp_yield();
 	dump((wp_dump_config){.format = format});
 	wp_store_release(&ready, 1);
+	check(wp_vthread_run(given) == WP_OK, "a run by a scheduler");
+	join(lent, "one that was given to a scheduler");
 	join(running, "one that runs");
 	end(pinned);
 	end(here);
@@ -154,6 +84,23 @@ static void case_same(void)
 	dump((wp_dump_config){.format = WP_DUMP_JSON, .max_threads = 10});
 	dump((wp_dump_config){.format = WP_DUMP_JSON, .max_bytes = 2000, .container = "a \"b\""});
 	end_many();
+	close_group();
+}
+
+/* More stacks than a dump counts apart. */
+static void case_stacks(void)
+{
+	static wp_vthread *threads[STACKS];
+
+	open_group(1, false, 0);
+	for (int at = 0; at < STACKS; at++) {
+		wp_vthread_config config = {.run = goes_its_way, .arg = (void *)(intptr_t)at};
+
+		await_parked(threads[at] = start_as(&config));
+	}
+	dump((wp_dump_config){.format = WP_DUMP_JSON, .max_threads = 1});
+	for (int at = 0; at < STACKS; at++)
+		end(threads[at]);
 	close_group();
 }
 
@@ -299,7 +246,8 @@ int main(int argc, char **argv)
 {
 	const one_case cases[] = {{"states", case_states}, {"text", case_text},
 				  {"same", case_same},	   {"names", case_names},
-				  {"full", case_full},	   {"churn", case_churn}};
+				  {"full", case_full},	   {"churn", case_churn},
+				  {"stacks", case_stacks}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -2,14 +2,6 @@
  * vthreads.c CASE - virtual threads with stacks: permits, pins, sleeps, schedulers. */
 #include "vthreads_case.h"
 
-static wp_vthread *given; /* to a scheduler */
-
-static int parked(void *arg)
-{
-	wp_store_release(&ready, 1);
-	return wp_vthread_park_until(in_ms(*(int64_t *)arg));
-}
-
 /* What a permit does for the thread that has it. */
 static int permits(void *arg)
 {

@@ -92,6 +92,15 @@ static int nothing(void *arg)
 	return 0;
 }
 
+WP_INLINE int parked(void *arg)
+{
+	wp_store_release(&ready, 1);
+	return wp_vthread_park_until(in_ms(*(int64_t *)arg));
+}
+
+/* What a scheduler was given. */
+static wp_vthread *given;
+
 typedef struct one_case {
 	const char *name;
 	void (*run)(void);

@@ -2,8 +2,6 @@
  * vthreads_end.c CASE - virtual threads with stacks: joins, locals, closes, what runs out. */
 #include "vthreads_case.h"
 
-static wp_vthread *given; /* to a scheduler */
-
 /* Joined by virtual and OS threads. */
 static wp_vthread *target;
 
