@@ -74,15 +74,15 @@ static wp_body *take_stack(wp_group *group, uint64_t bytes)
 static bool grow(wp_bodies *bodies)
 {
 	size_t head = WP_LINE; /* the link */
-	char *chunk = aligned_alloc(WP_LINE, head + WP_BODY_CHUNK * sizeof(wp_body));
+	void **chunk = aligned_alloc(WP_LINE, head + WP_BODY_CHUNK * sizeof(wp_body));
 
 	if (chunk == NULL)
 		return false;
 	memset(chunk, 0, head + WP_BODY_CHUNK * sizeof(wp_body));
-	*(void **)(void *)chunk = bodies->chunks;
-	bodies->chunks = (void **)(void *)chunk;
+	*chunk = bodies->chunks;
+	bodies->chunks = chunk;
 	for (int at = 0; at < WP_BODY_CHUNK; at++) {
-		wp_body *body = (wp_body *)(void *)(chunk + head) + at;
+		wp_body *body = wp__body_chunk(chunk) + at;
 
 		body->next = bodies->idle;
 		bodies->idle = body;

@@ -62,6 +62,12 @@ typedef struct wp_bodies {
 	void **chunks; /* each links to the next by its first word */
 } wp_bodies;
 
+/* The WP_BODY_CHUNK blocks of a chunk, behind its link. [any thread | wait-free] */
+WP_INLINE wp_body *wp__body_chunk(void **chunk)
+{
+	return (wp_body *)(void *)((char *)(void *)chunk + WP_LINE);
+}
+
 /* Zeroed at first, then as it was given. NULL and errno. [any thread | blocks shortly] */
 wp_body *wp__body_take(wp_group *group, const wp_vthread_config *config);
 /* [who owns it | blocks shortly] */

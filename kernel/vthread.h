@@ -197,7 +197,7 @@ WP_INLINE void wp__vthread_begin(wp_vthread *thread)
 
 	if ((word & WP_VTHREAD_STATE) != WP_TASK_PARKED && !wp_twin(vthread_yield_takes))
 		return; /* it was started, or yielded, or its park was refused */
-	/* [V2] acquire; pairs V1, V3, V5; upholds VThread!HappensBeforeRun: what the last run and all
+	/* [V2] acquire; pairs V1, V3, V5, D2; upholds VThread!HappensBeforeRun: what the last run and all
 	 * unparkers before this one wrote is seen. An exchange, not a store: an unparker whose
 	 * permit was there already is one of them. */
 	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
@@ -230,7 +230,7 @@ WP_INLINE bool wp__vthread_park(wp_vthread *thread)
 		wp_store_release(&thread->task.word, parked); /* twin writes V3 */
 		return true;
 	}
-	/* [V3] release; pairs V1, V2, V5, V8; upholds VThread!UnparkNotLost: whoever takes it on sees
+	/* [V3] release; pairs V1, V2, V5, V8, D1; upholds VThread!UnparkNotLost: whoever takes it on sees
 	 * what this run wrote. */
 	if (wp_cas_release(&thread->task.word, &word, parked))
 		return true;

@@ -182,6 +182,7 @@ void wp_vthread_free(wp_vthread *thread)
 	wp_body *body = wp__body_of(thread);
 
 	if (!body->is_started) {
+		wp__vthread_finish(thread);
 		if (body->has_stack)
 			wp_fiber_fini(&body->fiber);
 		wp__body_give(body);

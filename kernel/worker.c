@@ -63,6 +63,9 @@ static inline void run(wp_worker *mine, wp_mpsc_node *node)
 	if (task->is_virtual == WP_VTHREAD_STACK && !mine->watching->is_on)
 		watch(mine);
 	wp__count(&mine->runs);
+	/* [D3] relaxed: stale costs a dump a name, never a task; pairs D4; upholds
+	 * Dump!RunnerIsNamed. */
+	wp_store_relaxed(&mine->mounted, task);
 	mine->runs_for = task->home;
 	if (is_traced(mine))
 		run_traced(mine, task);
@@ -185,6 +188,9 @@ static bool park(wp_worker *mine)
 	wp_mpsc_node *stolen;
 	bool is_helper;
 
+	/* [D5] relaxed: stale costs a dump a name, never a task; pairs D4; upholds
+	 * Dump!RunnerIsNamed. */
+	wp_store_relaxed(&mine->mounted, NULL);
 	wp__count(&mine->parks);
 	mine->until_ns = 0;
 	if (wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))

@@ -35,6 +35,7 @@ typedef struct wp_worker {
 	wp_stacks *usual; /* those of WP_STACK_BYTES */
 	wp_stack_cache stacks; /* of these */
 	_Alignas(WP_LINE) uint64_t random;
+	wp_atomic(wp_task *) mounted; /* D3, D5: what it runs, or has run last; NULL: it sleeps */
 	wp_home *runs_for; /* the home of the task that it runs */
 	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;

@@ -19,6 +19,7 @@ from wakeproof.errors import (
 )
 
 if TYPE_CHECKING:
+    from wakeproof._dump import dump, dump_on_signal
     from wakeproof._jobs import Unfinished
     from wakeproof.carrier import Carrier
     from wakeproof.channel import Channel
@@ -72,6 +73,8 @@ __all__ = [
     "WakeupGuard",
     "current",
     "default_group",
+    "dump",
+    "dump_on_signal",
     "interrupted",
     "park",
     "pinned",
@@ -104,6 +107,7 @@ _HOME = {
     "VirtualThreadExecutor": "executor",
     "WakeupGuard": "guard",
     "default_group": "default",
+    **dict.fromkeys(("dump", "dump_on_signal"), "_dump"),
     **dict.fromkeys(("current", "interrupted", "park", "pinned", "sleep", "yield_now"), "parking"),
 }
 

@@ -20,6 +20,8 @@
 #ifndef WP_BINDING_H
 #define WP_BINDING_H
 
+#include "dump.h"
+#include "dump_look.h"
 #include "error.h"
 #include "trace.h"
 #include "guard.h"

@@ -34,6 +34,8 @@ HEADERS = (
             "task",
             "group",
             "vthreads",
+            "dump_look",
+            "dump",
             "trace",
             "topology",
         )
@@ -53,6 +55,7 @@ SOURCES = (
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("body", "spare", "timer", "vthread_park", "vthreads", "worker"),
+            *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )
     ),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthreads_case.h - a group of virtual threads, and what must hold of it; for vthreads.c,
- * vthreads_end.c, spares.c. */
+ * vthreads_end.c, spares.c, dump.c. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,120 @@
+-------------------------------- MODULE Dump --------------------------------
+(***************************************************************************)
+(* A dump reads the stack of a thread that is not on it, while the thread  *)
+(* may go on at any moment: what it shows is of one park, whole.           *)
+(* Code       kernel/dump_look.h, dump.c, worker.c; [D1]..[D5] name sites  *)
+(*            there. The thread's word: VThread.                           *)
+(* Abstracts  the stack to two words that a run writes, one after the      *)
+(*            other; the queue to the permit that somebody gave.           *)
+(* Memory     sequential consistency (what a look sees of a run, and a run *)
+(*            of a look: stress/dump.c).                                   *)
+(* Promises   StackIsWhole, UnparkIsKept, RunnerIsNamed (safety).          *)
+(***************************************************************************)
+EXTENDS Naturals
+
+CONSTANTS
+  Parks,    \* how often the thread parks
+  Unparks,  \* how many permits others give
+  Looks,    \* how many stacks the dump reads
+  Twin      \* "none", or the one defect of this model
+
+VARIABLES
+  state,    \* the thread's word: "BUSY", "PARKED"
+  permit,   \* its bit
+  number,   \* how many parks have returned
+  low, high, \* its stack: the number of the run that wrote each
+  mounted,  \* the carrier's word: it says that it runs the thread
+  pc,       \* "carrier", "dump" -> what it does next
+  seen,     \* the dump's first look: number and permit
+  got,      \* what it has read
+  shown,    \* what it shows: the number, and both words; <<>>: nothing yet
+  left,     \* permits and looks that are still to come
+  told      \* ghost: an unpark that no park has answered
+vars == <<state, permit, number, low, high, mounted, pc, seen, got, shown, left, told>>
+thread == <<state, permit, number, low, high>>
+reads == <<seen, got, shown>>
+
+Numbers == 0 .. Parks
+TypeOK ==
+  /\ state \in {"BUSY", "PARKED"} /\ permit \in BOOLEAN /\ number \in Numbers
+  /\ low \in Numbers /\ high \in Numbers /\ mounted \in BOOLEAN /\ told \in BOOLEAN
+  /\ pc \in [{"carrier", "dump"} -> {"idle", "begin", "low", "high", "park", "again"}]
+  /\ seen \in Numbers \X BOOLEAN /\ got \in Numbers \X Numbers
+  /\ shown \in {<<>>} \cup Numbers \X Numbers \X Numbers
+  /\ left \in [{"unparks", "looks"} -> 0 .. Unparks + Looks]
+
+Init ==
+  /\ state = "PARKED" /\ permit = FALSE /\ number = 0 /\ low = 0 /\ high = 0
+  /\ mounted = FALSE /\ pc = [t \in {"carrier", "dump"} |-> "idle"]
+  /\ seen = <<0, FALSE>> /\ got = <<0, 0>> /\ shown = <<>> /\ told = FALSE
+  /\ left = [unparks |-> Unparks, looks |-> Looks]
+
+Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+Once(what) == left[what] > 0 /\ left' = [left EXCEPT ![what] = @ - 1]
+
+(* The carrier, and others. *)
+Mount ==                      \* [D3] it says whom it runs, then does
+  /\ pc["carrier"] = "idle" /\ state = "PARKED" /\ permit /\ number < Parks
+  /\ mounted' = (Twin # "named_late") /\ Goto("carrier", "begin")
+  /\ UNCHANGED <<thread, reads, left, told>>
+Begin ==                      \* [V2] the end of the park
+  /\ pc["carrier"] = "begin" /\ Goto("carrier", "low")
+  /\ state' = "BUSY" /\ permit' = FALSE /\ number' = number + 1 /\ told' = FALSE
+  /\ UNCHANGED <<low, high, mounted, reads, left>>
+Low ==
+  /\ pc["carrier"] = "low" /\ low' = number /\ Goto("carrier", "high")
+  /\ UNCHANGED <<state, permit, number, high, mounted, reads, left, told>>
+High ==
+  /\ pc["carrier"] = "high" /\ high' = number /\ Goto("carrier", "park")
+  /\ UNCHANGED <<state, permit, number, low, mounted, reads, left, told>>
+Park ==                       \* [V3] or it is refused: the permit is another run's
+  /\ pc["carrier"] = "park" /\ state' = "PARKED" /\ Goto("carrier", "idle")
+  /\ mounted' = (mounted \/ Twin = "named_late")
+  /\ UNCHANGED <<permit, number, low, high, reads, left, told>>
+Rest ==                       \* [D5] it is about to sleep
+  /\ pc["carrier"] = "idle" /\ mounted /\ mounted' = FALSE
+  /\ UNCHANGED <<thread, pc, reads, left, told>>
+Unpark ==                     \* [V1]
+  /\ Once("unparks") /\ permit' = TRUE /\ told' = TRUE
+  /\ UNCHANGED <<state, number, low, high, mounted, pc, reads>>
+
+(* The dump. *)
+Look ==                       \* [D1] wp__dump_look
+  /\ pc["dump"] = "idle" /\ state = "PARKED" /\ Once("looks")
+  /\ seen' = <<number, permit>> /\ Goto("dump", "low")
+  /\ UNCHANGED <<thread, mounted, got, shown, told>>
+ReadLow ==
+  /\ pc["dump"] = "low" /\ got' = <<low, got[2]>> /\ Goto("dump", "high")
+  /\ UNCHANGED <<thread, mounted, seen, shown, left, told>>
+ReadHigh ==
+  /\ pc["dump"] = "high" /\ got' = <<got[1], high>> /\ Goto("dump", "again")
+  /\ UNCHANGED <<thread, mounted, seen, shown, left, told>>
+IsStill ==
+  \/ Twin = "one_look"
+  \/ state = "PARKED" /\ (number = seen[1] \/ Twin = "number_unread")
+LookAgain ==                  \* [D2] wp__dump_is_still: the word as it is, or nothing is shown
+  /\ pc["dump"] = "again" /\ Goto("dump", "idle")
+  /\ shown' = IF IsStill THEN <<seen[1], got[1], got[2]>> ELSE shown
+  /\ permit' = IF Twin = "look_stores" /\ IsStill THEN seen[2] ELSE permit
+  /\ UNCHANGED <<state, number, low, high, mounted, seen, got, left, told>>
+Ask ==                        \* [D1] [D4] it is not parked: who runs it?
+  /\ pc["dump"] = "idle" /\ state = "BUSY" /\ Once("looks")
+  /\ UNCHANGED <<thread, mounted, pc, reads, told>>
+
+Finished ==
+  /\ pc = [t \in {"carrier", "dump"} |-> "idle"] /\ (~permit \/ number = Parks)
+  /\ UNCHANGED vars
+Next ==
+  \/ Mount \/ Begin \/ Low \/ High \/ Park \/ Rest \/ Unpark
+  \/ Look \/ ReadLow \/ ReadHigh \/ LookAgain \/ Ask \/ Finished
+Spec == Init /\ [][Next]_vars
+
+(* What must hold. *)
+\* Both words that are shown are of the park that is shown.
+StackIsWhole == shown # <<>> => shown[2] = shown[1] /\ shown[3] = shown[1]
+\* A look takes no permit away.
+UnparkIsKept == told => permit
+\* While a carrier runs a thread, its word says so.
+RunnerIsNamed == pc["carrier"] # "idle" => mounted
+=============================================================================
+Results: MCDump 1,858 states, depth 22.

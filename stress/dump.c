@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * dump.c - a stack that a dump shows is of one park, and its looks take no permit.
+ *
+ *   dump                          carrier                      `dump`: what it shows
+ *   look; low, high; look again   unpark; run: low, high := 1; park
+ *
+ * Why it works  The stack is two words, each the number of the run that wrote it.
+ * Spec          specs/Dump.tla. */
+#include "dump_look.h"
+#include "stress.h"
+#include "vthread_run.h"
+
+enum { NOTHING = 0, TORN = 9 }; /* else 1 + the park */
+
+struct stack {
+	struct state state;
+	wp_atomic(uint32_t) low, high;
+};
+
+/* In park 0. */
+static void init_parked(void *at)
+{
+	struct stack *stack = at;
+
+	init(&stack->state);
+	wp_init(&stack->low, 0);
+	wp_init(&stack->high, 0);
+	run(&stack->state);
+	park(&stack->state);
+}
+
+static void carrier(void *at, stress_result *result)
+{
+	struct stack *stack = at;
+
+	(void)result;
+	wp__vthread_notify(&stack->state.thread);
+	run(&stack->state);
+	wp_store_relaxed(&stack->low, stack->state.returned);
+	wp_store_relaxed(&stack->high, stack->state.returned);
+	park(&stack->state);
+}
+
+static void dump(void *at, stress_result *result)
+{
+	struct stack *stack = at;
+	uint32_t word = wp__dump_look(&stack->state.thread), low, high;
+
+	result->r[0] = NOTHING;
+	if ((word & WP_VTHREAD_STATE) != WP_TASK_PARKED)
+		return;
+	low = wp_load_relaxed(&stack->low);
+	high = wp_load_relaxed(&stack->high);
+	word = wp__dump_is_still(&stack->state.thread, word) ? word / WP_VTHREAD_NUMBER : UINT32_MAX;
+	if (word != UINT32_MAX)
+		result->r[0] = low == word && high == word ? 1 + word : TORN;
+}
+
+STRESS_TEST(dump, .claim = "What is shown was read in one park.", .upholds = "Dump!StackIsWhole",
+	.state_size = sizeof(struct stack), .init = init_parked, .actors = {carrier, dump},
+	.results = 1, .min_samples = 200000, .outcomes = {
+		{"1", REQUIRED, "the stack before the run"},
+		{"2", REQUIRED, "the stack after it"},
+		{"0", ACCEPTABLE, "it ran meanwhile: nothing is shown"},
+		{"*", FORBIDDEN, "half of each"},
+	});
+
+STRESS_TWIN(dump_one_look, .of = "dump", .defect = "it does not look a second time", .shows = "9",
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS);
+
+STRESS_TWIN(dump_number_unread, .of = "dump",
+	.defect = "the second look asks whether it is parked, not in which park", .shows = "9",
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS);
+
+/* Parked; an unpark. Result: "it runs". */
+static void unparker(void *at, stress_result *result)
+{
+	struct stack *stack = at;
+
+	(void)result;
+	pay(&stack->state, wp__vthread_notify(&stack->state.thread));
+}
+
+static void looks(void *at, stress_result *result)
+{
+	struct stack *stack = at;
+	uint32_t word = wp__dump_look(&stack->state.thread);
+
+	(void)result;
+	wp__dump_is_still(&stack->state.thread, word);
+}
+
+static void run_rest(void *at, stress_result *result)
+{
+	struct stack *stack = at;
+
+	if (wp_mpsc_pop(&stack->state.queue) == NULL)
+		return;
+	run(&stack->state);
+	result->r[0] = stack->state.thread.was_unparked;
+}
+
+STRESS_TEST(dump_unpark, .claim = "A look takes no permit away.", .upholds = "Dump!UnparkIsKept",
+	.state_size = sizeof(struct stack), .init = init_parked, .actors = {unparker, looks},
+	.arbiter = run_rest, .results = 1, .min_samples = 200000, .outcomes = {
+		{"1", REQUIRED, "unparked: it runs, and is told so"},
+		{"*", FORBIDDEN, "the permit is gone"},
+	});
+
+STRESS_TWIN(dump_look_stores, .of = "dump_unpark",
+	.defect = "the second look writes back what the first one saw", .shows = "0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

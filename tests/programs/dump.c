@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * dump.c CASE - dumps of a group, for test_dump.py to read: what is said of threads that park, run, end,
+ * come and go. */
+#include "dump_case.h"
+
+enum { PARKED = 1000, STACKS = 1100, ROUNDS = 5000, COMING = 64 };
+
+int comes_and_goes(void *arg);
+
+static void dump(wp_dump_config config)
+{
+	config.fd = 1;
+	check(wp_dump(group, &config) == WP_OK, "a dump");
+}
+
+static wp_vthread *many[PARKED];
+
+static void park_many(const char *prefix)
+{
+	for (int at = 0; at < PARKED; at++) {
+		char name[WP_VTHREAD_NAME];
+
+		snprintf(name, sizeof(name), "%s-%d", prefix, at);
+		many[at] = named(name, parks_below, 0);
+	}
+	for (int at = 0; at < PARKED; at++)
+		await_parked(many[at]);
+}
+
+static void end_many(void)
+{
+	for (int at = 0; at < PARKED; at++)
+		end(many[at]);
+}
+
+/* Of each state one; ended ones beside them, and one that was never started. */
+static void states(enum wp_dump_format format)
+{
+	const wp_scheduler scheduler = {.submit = keep};
+	wp_vthread_config config = {.name = "unstarted", .run = parks_here};
+	wp_vthread_config other = {.name = "given", .run = nothing, .scheduler = &scheduler};
+	wp_vthread *fresh, *gone, *here, *lent, *pinned, *running;
+
+	open_group(2, false, 0);
+	check(wp_vthread_new(group, &config, &gone) == WP_OK, "a thread");
+	wp_vthread_free(gone);
+	gone = named("gone", nothing, 0);
+	check(wp_vthread_join(gone, in_ms(PATIENCE_S * 1000), &failures) == WP_OK, "a join");
+	here = named("parked", parks_below, 0);
+	await_parked(here);
+	pinned = named("pinned", parks_pinned, 0);
+	running = named("running", spins, 1);
+	check(wp_vthread_new(group, &config, &fresh) == WP_OK, "a thread");
+	lent = start_as(&other);
+	await(&count, 3);
+	while ((wp__vthread_look(pinned) & WP_VTHREAD_PINNED) == 0)
+		wp_yield();
+	dump((wp_dump_config){.format = format});
+	wp_store_release(&ready, 1);
+	check(wp_vthread_run(given) == WP_OK, "a run by a scheduler");
+	join(lent, "one that was given to a scheduler");
+	join(running, "one that runs");
+	end(pinned);
+	end(here);
+	wp_vthread_free(fresh);
+	wp_vthread_free(gone);
+	close_group();
+}
+
+static void case_states(void)
+{
+	states(WP_DUMP_JSON);
+}
+
+static void case_text(void)
+{
+	states(WP_DUMP_TEXT);
+}
+
+static void case_same(void)
+{
+	open_group(1, false, 0);
+	park_many("same");
+	dump((wp_dump_config){.format = WP_DUMP_JSON, .max_threads = 10});
+	dump((wp_dump_config){.format = WP_DUMP_JSON, .max_bytes = 2000, .container = "a \"b\""});
+	end_many();
+	close_group();
+}
+
+/* More stacks than a dump counts apart. */
+static void case_stacks(void)
+{
+	static wp_vthread *threads[STACKS];
+
+	open_group(1, false, 0);
+	for (int at = 0; at < STACKS; at++) {
+		wp_vthread_config config = {.run = goes_its_way, .arg = (void *)(intptr_t)at};
+
+		await_parked(threads[at] = start_as(&config));
+	}
+	dump((wp_dump_config){.format = WP_DUMP_JSON, .max_threads = 1});
+	for (int at = 0; at < STACKS; at++)
+		end(threads[at]);
+	close_group();
+}
+
+static void case_names(void)
+{
+	const char *names[] = {"say \"hi\"\\", "tab\tbell\a\x7f", "h\xc3\xa9",
+			       "cut \xe2\x82", "\xff\xfe", ""};
+	wp_vthread *threads[6];
+
+	open_group(1, false, 0);
+	for (int at = 0; at < 6; at++)
+		await_parked(threads[at] = named(names[at], parks_here, 0));
+	dump((wp_dump_config){.format = WP_DUMP_JSON});
+	for (int at = 0; at < 6; at++)
+		end(threads[at]);
+	close_group();
+}
+
+/* A write that fails ends it. */
+static int full(void *arg, const char *text, size_t bytes)
+{
+	(void)text;
+	*(size_t *)arg += bytes;
+	return -1;
+}
+
+static void case_full(void)
+{
+	size_t written = 0;
+	wp_dump_config config = {.write = full, .arg = &written};
+
+	open_group(1, false, 0);
+	park_many("full");
+	check(wp_dump(group, &config) == WP_SYSTEM, "an error of the writer");
+	check(written > 0 && written <= 8192, "the end after it");
+	end_many();
+	close_group();
+}
+
+/* Parks here, and below, in turn; ends, and another takes its stack. */
+FRAME int comes_and_goes(void *arg)
+{
+	wp_vthread_yield();
+	parks_here(arg);
+	STAY();
+	parks_below(arg);
+	STAY();
+	return 0;
+}
+
+static void *keeps_coming(void *arg)
+{
+	wp_vthread *threads[COMING];
+
+	while (wp_load_acquire(&ready) == 0) {
+		for (int at = 0; at < COMING; at++)
+			threads[at] = named("comer", comes_and_goes, at % 2);
+		for (int turn = 0; turn < 2; turn++)
+			for (int at = 0; at < COMING; at++)
+				wp_vthread_unpark(threads[at]);
+		for (int at = 0; at < COMING; at++) {
+			while (!wp_vthread_is_done(threads[at])) {
+				wp_vthread_unpark(threads[at]);
+				wp_yield();
+			}
+			join(threads[at], "a comer");
+		}
+	}
+	return arg;
+}
+
+static int swallow(void *arg, const char *text, size_t bytes)
+{
+	(void)text;
+	*(size_t *)arg += bytes;
+	return 0;
+}
+
+static int dumps_inside(void *arg)
+{
+	wp_dump_config config = {.write = swallow, .arg = arg};
+
+	for (int round = 0; round < ROUNDS / 50; round++) {
+		check(wp_dump(group, &config) == WP_OK, "a dump from inside");
+		wp_vthread_yield();
+	}
+	return 0;
+}
+
+/* Each stack that is seen of a parked one, once. */
+typedef struct seen {
+	uint32_t depth;
+	uintptr_t frames[WP_DUMP_FRAMES];
+} seen;
+static seen stacks[64];
+static int stacks_seen;
+
+static bool note(void *arg, const wp_dump_thread *thread)
+{
+	(*(uint64_t *)arg)++;
+	check(thread->state == WP_DUMP_NEW || strcmp(thread->name, "comer") == 0 ||
+		      strcmp(thread->name, "inside") == 0,
+	      "a name");
+	check(thread->home >= 0 && thread->home < 2 && thread->carrier < 2, "a carrier");
+	if (thread->depth == 0)
+		return true;
+	for (int at = 0; at < stacks_seen; at++)
+		if (stacks[at].depth == thread->depth &&
+		    memcmp(stacks[at].frames, thread->frames,
+			   thread->depth * sizeof(uintptr_t)) == 0)
+			return true;
+	if (stacks_seen < 64) {
+		stacks[stacks_seen].depth = thread->depth;
+		memcpy(stacks[stacks_seen].frames, thread->frames, sizeof(thread->frames));
+		stacks_seen++;
+	}
+	return true;
+}
+
+/* Two ways to park, so two stacks: any third one is made of both. */
+static void case_churn(void)
+{
+	size_t bytes = 0;
+	uint64_t shown = 0;
+	pthread_t comers;
+	wp_vthread_config config = {.name = "inside", .run = dumps_inside, .arg = &bytes};
+	wp_vthread *inside;
+
+	open_group(2, false, 0);
+	pthread_create(&comers, NULL, keeps_coming, NULL);
+	inside = start_as(&config);
+	for (int round = 0; round < ROUNDS || stacks_seen < 2; round++)
+		check(wp_dump_each(group, note, &shown), "a whole dump");
+	join(inside, "a dump from inside");
+	wp_store_release(&ready, 1);
+	pthread_join(comers, NULL);
+	check(stacks_seen == 2, "one of two stacks");
+	check(shown > 0 && bytes > 0, "any thread");
+	close_group();
+}
+
+int main(int argc, char **argv)
+{
+	const one_case cases[] = {{"states", case_states}, {"text", case_text},
+				  {"same", case_same},	   {"names", case_names},
+				  {"full", case_full},	   {"churn", case_churn},
+				  {"stacks", case_stacks}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
