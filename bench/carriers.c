@@ -16,6 +16,16 @@ static void bind(void *arg, uint32_t index)
 	bench_pin((int)index); /* or they would share the CPU of who made them */
 }
 
+wp_group *carriers_of_one(void)
+{
+	static wp_group *made;
+	wp_group_config config = {.carriers = 1, .yield_us = 50};
+
+	if (made == NULL && wp_group_new(&made, &config) != WP_OK)
+		bench_fail("no memory, or no threads");
+	return made;
+}
+
 wp_group *carriers_of_two(bool stealing)
 {
 	static wp_group *made[2];

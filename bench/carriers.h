@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * carriers.h - groups of two carriers, a CPU each, for the rows that run real ones. */
+ * carriers.h - groups of one carrier, and of two with a CPU each, for the rows that run real ones. */
 #ifndef WP_BENCH_CARRIERS_H
 #define WP_BENCH_CARRIERS_H
 
 #include "bench.h"
 #include "group.h"
 
-/* Two carriers that sleep while no row uses them; made at the first call. */
+/* Carriers that sleep while no row uses them; made at the first call. */
+wp_group *carriers_of_one(void);
 wp_group *carriers_of_two(bool stealing);
 
 /* How often somebody else took their CPUs, so far: asked from each of them. [carriers sleep] */

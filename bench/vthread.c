@@ -4,54 +4,17 @@
  *
  * CPU time of the process: one carrier does it all, but for `vthread_many`, where two halve it. The
  * ring is the same switch between two fibers and a private array, with nothing around it. */
-#include "carriers.h"
-#include "error.h"
 #include "fiber.h"
 #include "memory.h"
-#include "vthreads.h"
+#include "threads.h"
 
 enum { MILLION = 1000000, MANY = 250000, PARKED = 4096, RING = 64, RING_STACK = 65536 };
 
-static wp_group *one;
 static wp_vthread *threads[MILLION];
 static wp_vthread *left, *right;
 static uint64_t turns;
 static double bytes_each;
 static wp_atomic(uint32_t) parked;
-
-static wp_group *group_of_one(void)
-{
-	wp_group_config config = {.carriers = 1, .yield_us = 50};
-
-	if (one == NULL && wp_group_new(&one, &config) != WP_OK)
-		bench_fail("no group");
-	return one;
-}
-
-static wp_vthread *made(wp_group *group, int carrier, int (*run)(void *), void *arg)
-{
-	wp_vthread_config config = {.run = run, .arg = arg, .carrier = carrier};
-	wp_vthread *thread;
-
-	if (wp_vthread_new(group, &config, &thread) != WP_OK)
-		bench_fail("no virtual thread");
-	return thread;
-}
-
-static void start(wp_vthread *thread)
-{
-	if (wp_vthread_start(thread) != WP_OK)
-		bench_fail("no virtual thread starts");
-}
-
-static void join(wp_vthread *thread)
-{
-	int failure;
-
-	if (wp_vthread_join(thread, WP_FOREVER, &failure) != WP_OK)
-		bench_fail("a join failed");
-	wp_vthread_free(thread);
-}
 
 /* Both on one carrier, from start to end. */
 static double both(uint64_t ops, int (*first)(void *), int (*second)(void *))
@@ -59,12 +22,12 @@ static double both(uint64_t ops, int (*first)(void *), int (*second)(void *))
 	double begun = carriers_process_ns();
 
 	turns = ops;
-	left = made(group_of_one(), 0, first, NULL);
-	right = made(one, 0, second, NULL);
-	start(left);
-	start(right);
-	join(left);
-	join(right);
+	left = threads_new(carriers_of_one(), 0, first, NULL);
+	right = threads_new(carriers_of_one(), 0, second, NULL);
+	threads_start(left);
+	threads_start(right);
+	threads_join(left);
+	threads_join(right);
 	return carriers_process_ns() - begun;
 }
 
@@ -141,10 +104,10 @@ static int ends(void *arg)
 static int joins_each(void *arg)
 {
 	for (uint64_t k = 0; k < turns; k++) {
-		wp_vthread *child = made(one, 0, ends, NULL);
+		wp_vthread *child = threads_new(carriers_of_one(), 0, ends, NULL);
 
-		start(child);
-		join(child);
+		threads_start(child);
+		threads_join(child);
 	}
 	return arg != NULL;
 }
@@ -161,11 +124,11 @@ static int joins_all(void *arg)
 	wp_vthread **mine = arg;
 
 	for (uint64_t k = 0; k < turns; k++) {
-		mine[k] = made(carriers_of_two(false), carrier, ends, NULL);
-		start(mine[k]);
+		mine[k] = threads_new(carriers_of_two(false), carrier, ends, NULL);
+		threads_start(mine[k]);
 	}
 	for (uint64_t k = 0; k < turns; k++)
-		join(mine[k]);
+		threads_join(mine[k]);
 	return 0;
 }
 
@@ -176,12 +139,12 @@ static double at_once(uint64_t ops)
 	double begun = carriers_process_ns();
 
 	turns = many / 2;
-	left = made(two, 0, joins_all, &threads[0]);
-	right = made(two, 1, joins_all, &threads[turns]);
-	start(left);
-	start(right);
-	join(left);
-	join(right);
+	left = threads_new(two, 0, joins_all, &threads[0]);
+	right = threads_new(two, 1, joins_all, &threads[turns]);
+	threads_start(left);
+	threads_start(right);
+	threads_join(left);
+	threads_join(right);
 	return (carriers_process_ns() - begun) / 2 * (double)ops / (double)many;
 }
 
@@ -207,8 +170,8 @@ static double start_and_park(uint64_t ops)
 	wp_init(&parked, 0);
 	wp_init(&carriers_ended, 0);
 	for (uint32_t k = 0; k < many; k++) {
-		threads[k] = made(group, 0, parks, &many);
-		start(threads[k]);
+		threads[k] = threads_new(group, 0, parks, &many);
+		threads_start(threads[k]);
 	}
 	carriers_await(&carriers_ended, 1);
 	ns = carriers_process_ns() - begun;
@@ -216,7 +179,7 @@ static double start_and_park(uint64_t ops)
 	for (uint32_t k = 0; k < many; k++)
 		wp_vthread_unpark(threads[k]);
 	for (uint32_t k = 0; k < many; k++)
-		join(threads[k]);
+		threads_join(threads[k]);
 	wp_group_close(group, WP_FOREVER, false, NULL, NULL);
 	wp_group_free(group);
 	return ns * (double)ops / many;
@@ -246,8 +209,8 @@ static double broadcast(uint64_t ops)
 	wp_init(&parked, 0);
 	wp_init(&carriers_ended, 0);
 	for (uint32_t k = 0; k < PARKED; k++) {
-		threads[k] = made(group_of_one(), 0, parks_for_ever, &rounds);
-		start(threads[k]);
+		threads[k] = threads_new(carriers_of_one(), 0, parks_for_ever, &rounds);
+		threads_start(threads[k]);
 	}
 	carriers_await(&carriers_ended, 1);
 	begun = carriers_process_ns();
@@ -260,7 +223,7 @@ static double broadcast(uint64_t ops)
 	for (uint32_t k = 0; k < PARKED; k++)
 		wp_vthread_unpark(threads[k]);
 	for (uint32_t k = 0; k < PARKED; k++)
-		join(threads[k]);
+		threads_join(threads[k]);
 	return ns * (double)ops / ((double)(rounds - 1) * PARKED);
 }
 

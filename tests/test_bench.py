@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,8 +27,8 @@ from wakeproof.bench import (
     Samples,
     grade,
     measure,
-    peers,
     program,
+    python,
 )
 from wakeproof.bench.rows import KOPS
 from wakeproof.cli.bench import cells, show
@@ -40,8 +39,8 @@ TIMES = Row("a queue", "toy", "ours", "ring", "private ring", at_most=1.8, why="
 RATES = Row("a flow", "toy", "ours", "peer", "a peer", "Mops/s", at_least=2.0, needs="libpeer-dev")
 
 
-OWN = ("harness", "explore")  # rows of programs other than bench/main.c
-ELSEWHERE = ("go", "tokio")  # sides of other programs
+OWN = ("harness", "explore", *python.OPERATIONS)  # rows of programs other than bench/main.c
+ELSEWHERE = ("go", "tokio", "boost", "jdk")  # sides of other programs
 
 
 def run_row(built: program.Program, name: str, rounds: int = 1) -> dict[str, Any]:
@@ -105,23 +104,6 @@ def test_a_missing_peer_is_reported_and_fails_nothing() -> None:
     assert str(cells(found)[-1]) == "not run: install libpeer-dev"
     why = Samples({"ours": [1.0]}, missing={"peer": "not run: it does not compile"})
     assert measure.judge(RATES, why).not_run == "not run: it does not compile"
-
-
-def test_schedulers_without_their_tools_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    with Children() as children:
-        built, missing = peers.build(children)
-    assert not built
-    assert missing == {"go": "not run: install Go", "tokio": "not run: install cargo"}
-
-
-def test_a_scheduler_that_cannot_be_built_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "GO_PATH", "/bin/false")
-    monkeypatch.setattr(shutil, "which", {"/bin/false": "/bin/false"}.get)
-    with Children() as children:
-        built, missing = peers.build(children)
-    assert not built
-    assert missing["go"] == "not run: false cannot build bench/peers"
 
 
 def test_a_missing_header_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The rows of bench/peers.c in Go: `peers ROW OPERATIONS CPU..` prints nanoseconds per
-// operation.
+// The rows of bench/peers.c and bench/vthread.c in Go: `peers ROW OPERATIONS CPU..` prints
+// nanoseconds per operation, or an object with what else it counted.
 package main
 
 import (
@@ -175,7 +175,19 @@ func main() {
 		"vthread_join":  func() float64 { return one(ops, func() { joins(ops) }) },
 		"vthread_many":  func() float64 { return tasks(ops) / 2 },
 		"vthread_wake":  func() float64 { runtime.GOMAXPROCS(1); return wake(ops) },
+
+		"channel_hand":  func() float64 { return one(ops, func() { pass(ops, 0) }) },
+		"channel_slots": func() float64 { return one(ops, func() { pass(ops, many) }) },
+		"channel_far":   func() float64 { return far(ops, many) },
+		"mutex_free":    func() float64 { return one(ops, func() { contend(ops, 1, func() {}) }) },
+		"mutex_one":     func() float64 { return one(ops, func() { contend(ops, many, runtime.Gosched) }) },
+		"mutex_two":     func() float64 { return contendFar(ops) },
 	}[os.Args[1]]
+	if os.Args[1] == "vthread_memory" {
+		ns, bytes := memory(ops)
+		fmt.Printf("{\"ns\": %g, \"bytes\": %g}\n", ns, bytes)
+		return
+	}
 	long := map[string]bool{"peers_tasks": true, "peers_timers": true, "vthread_many": true}
 	if !long[os.Args[1]] { // once to warm up; these last long enough
 		ns()

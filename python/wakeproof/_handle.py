@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextvars
 import inspect
-import os
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from wakeproof import _mount
+from wakeproof import _mount, _process
 from wakeproof._ffi import ffi, lib
 from wakeproof._jobs import numbers
 from wakeproof._mount import here
@@ -108,8 +107,8 @@ class Handle:
         self._native = made
         self._home = lib.wp__vthread_home(made)
 
-    def __del__(self, _free: Any = lib.wp_vthread_free, _getpid: Any = os.getpid) -> None:
-        if self._native and self._group and self._group._life[0] and self._group._pid == _getpid():
+    def __del__(self, _free: Any = lib.wp_vthread_free, _process: Any = _process) -> None:
+        if self._native and (of := self._group) and of._life[0] and of._pid == _process.pid:
             _free(self._native)
 
     def __repr__(self) -> str:

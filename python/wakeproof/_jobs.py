@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 
+from wakeproof import _process
 from wakeproof._ffi import ffi, lib
 
 if TYPE_CHECKING:
@@ -82,11 +83,11 @@ def _in_parent(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
     The child has this carrier's queues, but no other thread: who locks the future may be gone.
     """
-    parent = os.getpid()
+    parent = _process.pid
     try:
         return call(*args, **kwargs)
     finally:
-        if os.getpid() != parent:
+        if _process.pid != parent:
             _end(sys.exception())
 
 

@@ -25,13 +25,27 @@ if TYPE_CHECKING:
 
 DONE, YIELD, PARK = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK
 _AGAIN = lib.WP_AGAIN
+IDLE_MOST = 64  # greenlets that wait, of each OS thread; each takes some 10 KB
 _OURS = (__name__, _in_parent.__module__, "wakeproof.subtask")
+
+
+class _Pool:
+    """Greenlets of one OS thread: a new one costs a mapping and more, one that waits a switch."""
+
+    __slots__ = ("alive", "idle")
+
+    def __init__(self) -> None:
+        self.alive = 0  # callables that have begun, and not ended
+        self.idle: list[greenlet] = []  # whose callables have ended; none once nobody is alive
 
 
 class _Here(threading.local):
     """What this OS thread runs."""
 
     thread: VirtualThread | None = None
+
+    def __init__(self) -> None:
+        self.pool = _Pool()
 
 
 here = _Here()
@@ -67,8 +81,9 @@ def forget(thread: Handle) -> None:
 def first_of_call(thread: VirtualThread) -> int:
     """Begin a callable, in a greenlet of its own."""
     thread._home = lib.wp_vthread_settle()
-    body = greenlet(_body)
-    body.gr_context = thread._context
+    pool = here.pool
+    pool.alive += 1
+    body = pool.idle.pop() if pool.idle else greenlet(_bodies)
     thread._hub, thread._greenlet, thread._resume = getcurrent(), body, _next_of_call
     said: int = body.switch(thread)
     return said
@@ -79,9 +94,24 @@ def _next_of_call(thread: VirtualThread) -> int:
     return said
 
 
+def _bodies(thread: VirtualThread) -> int:
+    """Run one callable after the other, as long as more are alive and not too many wait."""
+    pool, hub = here.pool, thread._hub
+    while True:
+        _body(thread)
+        del thread
+        pool.alive -= 1
+        if not pool.alive:
+            pool.idle.clear()  # each ends: nothing of them outlives the OS thread
+        if not pool.alive or len(pool.idle) >= IDLE_MOST:
+            return DONE
+        pool.idle.append(getcurrent())
+        thread = hub.switch(DONE)
+
+
 def _body(thread: VirtualThread) -> int:
     try:
-        thread._value = _in_parent(thread._call)
+        thread._value = _in_parent(thread._context.run, thread._call)
     except BaseException as error:
         _failed(thread, error)
     finally:

@@ -85,7 +85,7 @@ async def join(other: VirtualThread, timeout_s: float | None = None) -> bool:
     thread = _caller("join")
     deadline = deadline_ns(timeout_s)
     other._check_join()
-    if deadline == 0:
+    if other._done.is_set or deadline == 0:
         return other._joined(other._done.is_set)
     turns = other._done.turns(thread)
     code = None

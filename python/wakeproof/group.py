@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, overload
 
-from wakeproof import _open, counts, trace
+from wakeproof import _open, _process, counts, trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
 from wakeproof._jobs import Unfinished, Work, hand_back, start, unfinished
@@ -82,7 +82,7 @@ class CarrierGroup:
         self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)
         self._trace_events = trace.size(trace_events)
         self._texts: dict[str, CPath] = {}  # names of tasks, as long as there are events
-        self._pid = os.getpid()
+        self._pid = _process.pid
         self._closed, self._life = False, [True]  # until it is freed
         made = lib.wp__group_new(
             count,
@@ -221,7 +221,7 @@ class CarrierGroup:
         return unfinished(self)
 
     def _check_process(self) -> None:
-        if self._pid != os.getpid():
+        if self._pid != _process.pid:
             raise ForkedError(f"this group belongs to process {self._pid}: make one of your own")
 
     def _carrier(self, asked: Callable[[CGroup], int]) -> Carrier | None:

@@ -7,7 +7,8 @@ Source: PERFORMANCE.md (goals), ``bench/`` (what is measured), ``docs/performanc
 
 from wakeproof.bench.grading import MET, SHORT, SHOWN, TIE, Result, Samples, grade
 from wakeproof.bench.measure import BenchReport, bench
-from wakeproof.bench.rows import ROWS, Row
+from wakeproof.bench.rows import Row
+from wakeproof.bench.table import ROWS
 
 __all__ = [
     "MET", "ROWS", "SHORT", "SHOWN", "TIE", "BenchReport", "Result", "Row", "Samples", "bench",

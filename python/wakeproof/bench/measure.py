@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from wakeproof import paths, report
-from wakeproof.bench import peers
+from wakeproof.bench import peers, python
 from wakeproof.bench import program as building
 from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
 from wakeproof.bench.program import Program
-from wakeproof.bench.rows import ROWS, Row
+from wakeproof.bench.rows import Row
+from wakeproof.bench.table import ROWS
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import explore_results, explore_run
 from wakeproof.judge.builds import Build, Builder
@@ -32,7 +33,8 @@ TRIES = 8  # of a preempted slice
 SLICE_MS = {  # blocking: a round trip takes microseconds; many tasks at once
     "parker": 10.0, "pingpong_asleep": 10.0, "group_tasks": 60.0, "group_unpark": 10.0,
     "memory": 160.0, "balanced": 5.0, "hot_carrier": 100.0, "stack_made": 20.0,
-    "vthread_many": 100.0, "vthread_memory": 500.0, "dump": 50.0,
+    "vthread_many": 100.0, "vthread_memory": 500.0, "scale_yield": 200.0, "scale_turn": 400.0,
+    "dump": 50.0,
 }  # fmt: skip
 SLICE_MS_ELSE = 2.0
 PEERS_SLICE_MS, PEERS_ROUNDS = 20.0, 4  # of ours; the others do peers.OPERATIONS
@@ -130,6 +132,8 @@ def _measure(
         return _measure_explore(children, seconds)
     if name in peers.OPERATIONS:
         return _measure_peers(children, program, name, cpus)
+    if name in python.OPERATIONS:
+        return _measure_python(children, name)
     slice_ms = SLICE_MS.get(name, SLICE_MS_ELSE)
     rounds = _rounds(seconds * 1e3 / slice_ms / SIDES)
     samples = _run(children, program.path, name, rounds, slice_ms, TRIES, cpus)
@@ -172,15 +176,38 @@ def _measure_peers(
     children: Children, program: Program, name: str, cpus: tuple[int, ...]
 ) -> Samples:
     """Let our program's row and the other schedulers take turns, a process each."""
-    built, missing = peers.build(children)
+    built, missing = peers.build(children, {row.peer for row in ROWS if row.program == name})
+    slice_ms, ops = SLICE_MS.get(name, PEERS_SLICE_MS), str(peers.OPERATIONS[name])
     ns: dict[str, list[float]] = {}
+    counts: dict[str, dict[str, list[float]]] = {}
     for _ in range(PEERS_ROUNDS):
-        ours = _run(children, program.path, name, 1, PEERS_SLICE_MS, TRIES, cpus).ns
-        for side, path in built.items():
-            command = [str(path), name, str(peers.OPERATIONS[name]), *map(str, cpus)]
-            ours[side] = [float(_json(children, command))]
-        for side, found in ours.items():
-            ns.setdefault(side, []).extend(found)
+        ours = _run(children, program.path, name, 1, slice_ms, TRIES, cpus)
+        found = dict(ours.ns)
+        counted = {count: dict(of) for count, of in ours.counts.items()}
+        for side, command in built.items():
+            said = _json(children, [*command, name, ops, *map(str, cpus)])
+            own = dict(said) if isinstance(said, dict) else {"ns": said}
+            found[side] = [float(own.pop("ns"))]
+            for count, value in own.items():
+                counted[count][side] = [float(value)]
+        _extend(ns, found)
+        for count, of in counted.items():
+            _extend(counts.setdefault(count, {}), of)
+    return Samples(ns, counts, missing=missing)
+
+
+def _extend(samples: dict[str, list[float]], found: dict[str, list[float]]) -> None:
+    for side, more in found.items():
+        samples.setdefault(side, []).extend(more)
+
+
+def _measure_python(children: Children, name: str) -> Samples:
+    """Let the ways to have many threads in Python take turns, a process each."""
+    sides, missing = python.sides()
+    ns: dict[str, list[float]] = {side: [] for side in sides}
+    for _ in range(PEERS_ROUNDS):
+        for side in sides:
+            ns[side].append(float(_json(children, python.command(name, side))))
     return Samples(ns, missing=missing)
 
 

@@ -3,62 +3,126 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from wakeproof import paths
 from wakeproof.bench import program
-from wakeproof.errors import JudgeError
+from wakeproof.errors import JudgeError, MissingToolError
+from wakeproof.judge import toolchain
 from wakeproof.judge.process import Children
 
 OPERATIONS = {
     "peers_near": 50_000, "peers_far": 300, "peers_tasks": 1_000_000, "peers_wake": 65_536,
     "vthread_yield": 1_000_000, "vthread_turns": 300_000, "vthread_join": 300_000,
-    "vthread_many": 1_000_000, "vthread_wake": 65_536,
+    "vthread_many": 1_000_000, "vthread_wake": 65_536, "vthread_memory": 250_000,
+    "channel_hand": 300_000, "channel_slots": 1_000_000, "channel_far": 1_000_000,
+    "mutex_free": 3_000_000, "mutex_one": 100_000, "mutex_two": 1_000_000,
     "peers_timers": 1_000_000,
 }  # fmt: skip
 """By row: what a peer does per sample."""
 
 GO, GO_PATH = "Go", "/usr/local/go/bin/go"  # where its own installer puts it
 TOKIO = "cargo"
+BOOST = "libboost-fiber-dev"
+BOOST_LIBRARIES = ["-l:libboost_fiber.a", "-l:libboost_context.a"]
+JDK, JDK_RELEASE, JDKS = "a JDK (21 or newer: javac)", 21, Path("/usr/lib/jvm")
+
+Command = list[str]
 
 
-def build(children: Children) -> tuple[dict[str, Path], dict[str, str]]:
-    """Return the programs by side, and for each side that is missing why."""
-    here, made = program.folder() / "peers", paths.cache() / "bench"
-    built: dict[str, Path] = {}
+def build(children: Children, sides: Iterable[str]) -> tuple[dict[str, Command], dict[str, str]]:
+    """Return what to run by side, and for each side that is missing why.
+
+    Sides that are not other schedulers' are left out.
+    """
+    built: dict[str, Command] = {}
     missing: dict[str, str] = {}
-    go = shutil.which("go") or shutil.which(GO_PATH)
-    source = here / "peers.go"
-    if go is None:
-        missing["go"] = f"not run: install {GO}"
-    else:
-        target = made / f"go-{program.digest([go], [source])}"
-        _try(children, "go", target, [go, "build", "-o", str(target), str(source)], built, missing)
-    cargo = shutil.which("cargo")
-    crate = here / "tokio"
-    if cargo is None:
-        missing["tokio"] = f"not run: install {TOKIO}"
-    else:
-        files = [crate / "Cargo.toml", crate / "Cargo.lock", crate / "src" / "main.rs"]
-        folder = made / f"tokio-{program.digest([cargo], files)}"
-        command = [cargo, "build", "--release", "--locked", "--quiet", "--manifest-path",
-                   str(files[0]), "--target-dir", str(folder)]  # fmt: skip
-        _try(children, "tokio", folder / "release" / "peers", command, built, missing)
+    for side, make in _MAKERS.items():
+        if side in sides:
+            try:
+                built[side] = make(children)
+            except (MissingToolError, JudgeError) as error:
+                missing[side] = f"not run: {error}"
     return built, missing
 
 
-def _try(
-    children: Children, side: str, target: Path, command: list[str],
-    built: dict[str, Path], missing: dict[str, str],
-) -> None:  # fmt: skip
+def _go(children: Children) -> Command:
+    go = shutil.which("go") or shutil.which(GO_PATH)
+    if go is None:
+        raise MissingToolError(f"install {GO}")
+    sources = [_here() / "peers.go", _here() / "sync.go"]
+    target = _made() / f"go-{program.digest([go], sources)}"
+    _make(children, target, [go, "build", "-o", str(target), *map(str, sources)])
+    return [str(target)]
+
+
+def _tokio(children: Children) -> Command:
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        raise MissingToolError(f"install {TOKIO}")
+    crate = _here() / "tokio"
+    files = [crate / "Cargo.toml", crate / "Cargo.lock", *(crate / "src").glob("*.rs")]
+    folder = _made() / f"tokio-{program.digest([cargo], files)}"
+    _make(children, folder / "release" / "peers",
+          [cargo, "build", "--release", "--locked", "--quiet", "--manifest-path", str(files[0]),
+           "--target-dir", str(folder)])  # fmt: skip
+    return [str(folder / "release" / "peers")]
+
+
+def _boost(children: Children) -> Command:
+    cxx = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+    if shutil.which(cxx[0]) is None:
+        raise MissingToolError(f"install g++ and {BOOST}")
+    source = _here() / "fibers.cpp"
+    target = _made() / f"fibers-{program.digest(cxx, [source])}"
+    _make(children, target, [*cxx, "-std=c++17", "-O2", str(source), "-o", str(target),
+                             *BOOST_LIBRARIES, "-pthread"], f"install {BOOST}")  # fmt: skip
+    return [str(target)]
+
+
+def _jdk(children: Children) -> Command:
+    """Run by the Java that runs TLC; compiled by any javac that is new enough."""
+    java = toolchain.find().java
+    source = _here() / "Peers.java"
+    folder = _made() / f"jdk-{program.digest([], [source])}"
+    target = folder / "Peers.class"
     if not target.exists():
-        try:
-            ended = children.run(command, timeout_s=program.COMPILE_TIMEOUT_S)
-        except JudgeError as error:
-            missing[side] = f"not run: {error}"
-            return
-        if ended.code != 0 or not target.exists():
-            missing[side] = f"not run: {Path(command[0]).name} cannot build bench/peers"
-            return
-    built[side] = target
+        for javac in _javacs():
+            command = [javac, "--release", str(JDK_RELEASE), "-d", str(folder), str(source)]
+            if children.run(command, timeout_s=program.COMPILE_TIMEOUT_S).code == 0:
+                break
+    if not target.exists():
+        raise MissingToolError(f"install {JDK}")
+    return [str(java), "-cp", str(folder), "Peers"]
+
+
+def _javacs() -> list[str]:
+    named = Path(os.environ.get("JAVA_HOME", "")) / "bin" / "javac"
+    found = [shutil.which(named), shutil.which("javac"),
+             *map(str, sorted(JDKS.glob("*/bin/javac"), reverse=True))]  # fmt: skip
+    return [javac for javac in found if javac is not None]
+
+
+_MAKERS: dict[str, Callable[[Children], Command]] = {
+    "boost": _boost, "go": _go, "jdk": _jdk, "tokio": _tokio,
+}  # fmt: skip
+
+
+def _here() -> Path:
+    return program.folder() / "peers"
+
+
+def _made() -> Path:
+    return paths.cache() / "bench"
+
+
+def _make(children: Children, target: Path, command: Command, why: str = "") -> None:
+    if target.exists():
+        return
+    ended = children.run(command, timeout_s=program.COMPILE_TIMEOUT_S)
+    if ended.code != 0 or not target.exists():
+        raise MissingToolError(why or f"{Path(command[0]).name} cannot build bench/peers")

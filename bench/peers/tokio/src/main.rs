@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The rows of bench/peers.c with tokio: `peers ROW OPERATIONS CPU..` prints nanoseconds
-//! per operation.
+//! The rows of bench/peers.c and bench/vthread.c with tokio: `peers ROW OPERATIONS CPU..` prints
+//! nanoseconds per operation, or an object with what else it counted.
+
+mod sync;
 
 use std::future::{poll_fn, Future};
 use std::pin::pin;
@@ -222,6 +224,11 @@ fn main() {
         .nth(2)
         .and_then(|n| n.parse().ok())
         .expect("OPERATIONS");
+    if row == "vthread_memory" {
+        let (ns, bytes) = sync::memory(ops);
+        println!("{{\"ns\": {ns}, \"bytes\": {bytes}}}");
+        return;
+    }
     let run: fn(usize) -> f64 = match row.as_str() {
         "peers_near" => near,
         "peers_far" => far,
@@ -233,6 +240,12 @@ fn main() {
         "vthread_many" => |ops| tasks(ops) / 2.0,
         "vthread_wake" => |ops| wake(ops, one_worker()),
         "peers_timers" => timers,
+        "channel_hand" => sync::hand,
+        "channel_slots" => sync::slots,
+        "channel_far" => sync::far,
+        "mutex_free" => sync::free,
+        "mutex_one" => sync::on_one,
+        "mutex_two" => sync::on_two,
         _ => panic!("there is no row {row}"),
     };
     if !["peers_tasks", "peers_timers", "vthread_many"].contains(&row.as_str()) {

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of Python's virtual threads, beside asyncio's tasks and gevent's greenlets.
+
+Source: issue 5 (Speed), ``bench/peers/threads.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+from wakeproof.bench import program
+from wakeproof.bench.rows import US, Row
+
+GEVENT = "gevent==26.9.0"
+SIDES = ("ours", "coroutines", "asyncio", "gevent")
+OPERATIONS = {
+    "python_yield": 200_000, "python_join": 20_000,
+    "python_many_10k": 10_000, "python_many_100k": 100_000,
+    "python_turns_10k": 10_000, "python_turns_100k": 100_000,
+}  # fmt: skip
+"""By row: what a side does per sample."""
+
+
+def sides() -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return what can be run, and for each side that is missing why."""
+    if find_spec("gevent"):
+        return SIDES, {}
+    return SIDES[:-1], {"gevent": f"not run: {sys.executable} -m pip install {GEVENT}"}
+
+
+def command(name: str, side: str) -> list[str]:
+    """Return what prints a sample of that side."""
+    source = program.folder() / "peers" / "threads.py"
+    return [sys.executable, str(source), name, side, str(OPERATIONS[name])]
+
+
+def _beside(name: str, row: str) -> list[Row]:
+    return [
+        Row(name, row, "ours", "gevent", "gevent", US, at_most=1.0, needs=GEVENT),
+        Row("- the same", row, "ours", "asyncio", "asyncio", US),
+        Row("- coroutine functions", row, "coroutines", "asyncio", "asyncio", US, at_most=1.0),
+    ]
+
+
+ROWS = (
+    *_beside("Python: yield", "python_yield"),
+    *_beside("Python: start and join, one by one", "python_join"),
+    *_beside("Python: start and join, 10,000 at once", "python_many_10k"),
+    *_beside("Python: the same, 100,000", "python_many_100k"),
+    *_beside("Python: start, yield, join, 10,000 at once", "python_turns_10k"),
+    *_beside("Python: the same, 100,000", "python_turns_100k"),
+)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual threads beside other schedulers'.  Source: PERFORMANCE.md, issue 5 (Speed)."""
+
+from __future__ import annotations
+
+from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
+from wakeproof.bench.rows import BYTES, Row
+
+SCHEDULERS = {
+    "go": ("Go", GO), "tokio": ("tokio", TOKIO), "boost": ("Boost.Fiber", BOOST),
+    "jdk": ("JDK 25", JDK),
+}  # fmt: skip
+"""By side: its name, and what to install."""
+
+COLD = (
+    "memory: a switch touches three or four lines, of a page that has not been touched since the "
+    "last round; the limit's row says what one such line takes"
+)
+LOCKED = (
+    "two locked instructions for the channel's lock, which OS threads may want as well, and a "
+    "waiter that is made whether it is needed or not"
+)
+LOOKING = (
+    "who is first in line is told to look on its own carrier, and finds the mutex passed; in Go "
+    "and the JDK it comes back where it was woken, when the other has stopped"
+)
+
+
+def beside(
+    name: str, program: str, *peers: str, at_most: float | None = 1.0, why: str = "",
+    count: str = "", unit: str = "ns",
+) -> list[Row]:  # fmt: skip
+    """Return a row per peer."""
+    return [
+        Row(name if at == 0 else "- the same", program, "ours", peer, SCHEDULERS[peer][0], unit,
+            at_most=None if count else at_most, needs=SCHEDULERS[peer][1], why=why, count=count)
+        for at, peer in enumerate(peers)
+    ]  # fmt: skip
+
+
+def _scale(name: str, program: str) -> list[Row]:
+    return [
+        Row(f"{name} 1,000 virtual threads", program, "1k", "1", "one", at_most=1.25),
+        Row("- 100,000", program, "100k", "1", "one", at_most=1.25, why=COLD),
+        Row("- a million", program, "1m", "1", "one", at_most=1.25, why=COLD),
+    ]
+
+
+ROWS = (
+    *beside("- the same", "vthread_yield", "boost", "jdk"),
+    *beside("- the same", "vthread_turns", "boost", "jdk"),
+    *beside("- the same", "vthread_join", "boost", "jdk"),
+    *beside("- the same", "vthread_many", "jdk"),
+    *beside("- the same", "vthread_wake", "jdk"),
+    *beside("- time of start and park", "vthread_memory", "go", "tokio", "jdk", at_most=None),
+    *beside("- memory", "vthread_memory", "go", "tokio", "jdk", count="bytes", unit=BYTES),
+    *beside("channel without slots, one carrier", "channel_hand", "go", "tokio", "boost", "jdk"),
+    *beside("channel of 64 slots, one carrier", "channel_slots", "go", "tokio", "boost", "jdk",
+            why=LOCKED),
+    *beside("- two carriers, wherever they run", "channel_far", "go", "tokio", "jdk"),
+    Row("- each on its own", "channel_far", "apart", "ours", "wherever they run"),
+    *beside("mutex that nobody else wants", "mutex_free", "go", "tokio", "boost", "jdk"),
+    *beside("mutex of 64 threads that yield with it", "mutex_one", "go", "tokio", "boost", "jdk"),
+    *beside("mutex of 64 threads, two carriers", "mutex_two", "go", "tokio", "jdk",
+            why=LOOKING),
+    Row("- each on its own", "mutex_two", "apart", "ours", "wherever they run"),
+    *_scale("yield among", "scale_yield"),
+    Row("- limit: a line of each of a million", "scale_yield", "1m", "line", "one cold line"),
+    *_scale("hand-over in a ring of", "scale_turn"),
+)  # fmt: skip

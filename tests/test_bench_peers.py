@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bench's peers: what is absent says so and fails nothing; what is there prints its numbers.
+
+Serves no spec: PERFORMANCE.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wakeproof.bench import ROWS, Samples, measure, peers, program, python
+from wakeproof.judge.process import Children
+
+ALL = ("go", "tokio", "boost", "jdk")
+
+
+def build(*sides: str) -> tuple[dict[str, list[str]], dict[str, str]]:
+    with Children() as children:
+        return peers.build(children, sides)
+
+
+@pytest.fixture
+def no_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(peers, "JDKS", tmp_path)
+    monkeypatch.setattr(peers.paths, "cache", lambda: tmp_path)
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_schedulers_without_their_tools_are_named() -> None:
+    built, missing = build(*ALL)
+    assert not built
+    assert missing == {
+        "go": "not run: install Go", "tokio": "not run: install cargo",
+        "boost": "not run: install g++ and libboost-fiber-dev",
+        "jdk": "not run: install a JDK (21 or newer: javac)",
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_only_the_sides_of_the_row_are_looked_for() -> None:
+    assert build("ours", "ring", "go") == ({}, {"go": "not run: install Go"})
+
+
+def test_a_scheduler_that_cannot_be_built_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "GO_PATH", "/bin/false")
+    monkeypatch.setattr(shutil, "which", {"/bin/false": "/bin/false"}.get)
+    built, missing = build("go")
+    assert not built
+    assert missing["go"] == "not run: false cannot build bench/peers"
+
+
+def test_a_missing_library_of_fibers_names_its_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(peers.paths, "cache", lambda: tmp_path)
+    monkeypatch.setenv("CXX", "/bin/false")
+    assert build("boost") == ({}, {"boost": "not run: install libboost-fiber-dev"})
+
+
+def test_a_javac_that_is_too_old_is_as_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(peers.paths, "cache", lambda: tmp_path)
+    monkeypatch.setattr(peers, "_javacs", lambda: ["/bin/false"])
+    assert build("jdk") == ({}, {"jdk": "not run: install a JDK (21 or newer: javac)"})
+
+
+def test_without_gevent_its_rows_say_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python, "find_spec", lambda _: None)
+    sides, missing = python.sides()
+    assert sides == ("ours", "coroutines", "asyncio")
+    row = next(row for row in ROWS if row.peer == "gevent")
+    found = measure.judge(row, Samples({"ours": [1.0]}, missing=missing))
+    assert found.not_run.endswith(f"-m pip install {python.GEVENT}")
+    assert found.not_run.startswith("not run: ")
+
+
+def test_what_a_peer_counts_stands_beside_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = Samples({"ours": [8.0]}, {"bytes": {"ours": [4224.0]}})
+    said = {"go": {"ns": 4.0, "bytes": 2736}, "tokio": 2}
+    monkeypatch.setattr(measure, "_run", lambda *_: ours)
+    monkeypatch.setattr(measure, "_json", lambda _, command: said[command[0]])
+    monkeypatch.setattr(peers, "build", lambda *_: ({"go": ["go"], "tokio": ["tokio"]}, {}))
+    any_program = program.Program(Path("bench"), "", "")
+    with Children() as children:
+        found = measure._measure_peers(children, any_program, "vthread_memory", (0, 1))
+    rounds = measure.PEERS_ROUNDS
+    assert found.ns == {"ours": [8.0] * rounds, "go": [4.0] * rounds, "tokio": [2.0] * rounds}
+    assert found.counts == {"bytes": {"ours": [4224.0] * rounds, "go": [2736.0] * rounds}}
+
+
+def test_every_goal_of_virtual_threads_has_a_row() -> None:
+    goals = {(row.program, row.ours, row.peer): row.goal for row in ROWS if row.goal != "-"}
+    for name in ("yield", "turns", "join", "many", "wake"):
+        assert goals[f"vthread_{name}", "ours", "jdk"] == "<= 1x"
+    for name in ("channel_hand", "channel_slots", "channel_far",
+                 "mutex_free", "mutex_one", "mutex_two"):  # fmt: skip
+        assert goals[name, "ours", "go"] == goals[name, "ours", "tokio"] == "<= 1x"
+    for name in ("vthread_yield", "vthread_turns", "vthread_join", "channel_hand", "mutex_one"):
+        assert goals[name, "ours", "boost"] == "<= 1x"
+    for size in ("1k", "100k", "1m"):
+        assert goals["scale_yield", size, "1"] == goals["scale_turn", size, "1"] == "<= 1.25x"
+    for name in python.OPERATIONS:
+        assert goals[name, "ours", "gevent"] == goals[name, "coroutines", "asyncio"] == "<= 1x"
+
+
+def test_every_row_beside_a_peer_says_how_often_it_is_done() -> None:
+    for row in ROWS:
+        if row.peer in ALL:
+            assert row.program in peers.OPERATIONS, row.name
+            assert row.needs, row.name
+
+
+@pytest.mark.parametrize("row", ["yield", "join", "many", "turns"])
+@pytest.mark.parametrize("side", python.SIDES)
+def test_every_way_to_have_threads_in_python_does_every_row(row: str, side: str) -> None:
+    if side not in python.sides()[0]:
+        pytest.skip(python.sides()[1][side])
+    runpy.run_path(str(program.folder() / "peers" / "threads.py"))[side](row, 10)
+
+
+def test_a_row_of_python_prints_nanoseconds() -> None:
+    command = [*python.command("python_join", "coroutines")[:-1], "100"]
+    ended = subprocess.run(command, capture_output=True, check=True)
+    assert float(ended.stdout) > 0
+
+
+def run(command: list[str], row: str, operations: int) -> Any:
+    ended = subprocess.run([*command, row, str(operations), "0"], capture_output=True, check=True)
+    return json.loads(ended.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", ["boost", "jdk"])  # a process per row; Go and tokio build too long
+def test_a_scheduler_prints_nanoseconds_for_each_of_its_rows(side: str) -> None:
+    built, missing = build(side)
+    if side in missing:
+        assert side != "boost" or "WAKEPROOF_CI" not in os.environ, missing
+        pytest.skip(missing[side])
+    for name in {row.program for row in ROWS if row.peer == side}:
+        said = run(built[side], name, 8192)
+        assert (said["bytes"] if isinstance(said, dict) else said) > 0, name

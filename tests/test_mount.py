@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Greenlets of a carrier: callables use them one after the other, and leave nothing in them.
+
+Serves specs/VThread.tla: what a step of a Python thread is.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import gc
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from greenlet import getcurrent
+
+from wakeproof import CarrierGroup, VirtualThread, _process, yield_now
+from wakeproof._mount import IDLE_MOST, here
+
+PATIENCE_S = 20.0
+word: contextvars.ContextVar[object] = contextvars.ContextVar("word")
+
+
+class Value:
+    """Can be referred to weakly."""
+
+
+@pytest.fixture
+def group() -> Iterator[CarrierGroup]:
+    with CarrierGroup(1) as made:
+        yield made
+
+
+def inside(group: CarrierGroup, fn: Callable[[], Any]) -> Any:
+    """Do it in a callable, so that one is alive meanwhile."""
+    return VirtualThread(fn, group=group).start().result(PATIENCE_S)
+
+
+def test_callables_one_after_the_other_take_one_greenlet(group: CarrierGroup) -> None:
+    def each() -> set[int]:
+        return {id(VirtualThread(getcurrent).start().result()) for _ in range(10)}
+
+    assert len(inside(group, each)) == 1
+
+
+def test_no_more_greenlets_wait_than_stated(group: CarrierGroup) -> None:
+    def many() -> tuple[int, int]:
+        for thread in [VirtualThread(yields).start() for _ in range(2 * IDLE_MOST)]:
+            thread.join()
+        return here.pool.alive, len(here.pool.idle)
+
+    def yields() -> None:
+        all_there.append(1)
+        while len(all_there) < 2 * IDLE_MOST:
+            yield_now()
+
+    all_there: list[int] = []
+    assert inside(group, many) == (1, IDLE_MOST)
+
+
+def test_no_greenlet_waits_when_no_callable_is_alive(group: CarrierGroup) -> None:
+    inside(group, lambda: VirtualThread(yield_now).start().join())
+    waiting = group.submit(lambda: (here.pool.alive, len(here.pool.idle)))
+    assert waiting.result(PATIENCE_S) == (0, 0)
+
+
+def test_a_greenlet_that_waits_keeps_nothing_of_the_last_callable(group: CarrierGroup) -> None:
+    def body() -> weakref.ref[Value]:
+        mine = Value()
+        word.set(mine)
+        return weakref.ref(mine)
+
+    def both() -> object:
+        ref = VirtualThread(body).start().result()
+        gc.collect()
+        return ref(), VirtualThread(lambda: word.get(None)).start().result()
+
+    assert inside(group, both) == (None, None)
+
+
+def test_a_callable_that_failed_leaves_a_greenlet_that_works(group: CarrierGroup) -> None:
+    def fails() -> None:
+        raise SystemExit(3)
+
+    def both() -> int:
+        with pytest.raises(SystemExit):
+            VirtualThread(fails).start().result()
+        return int(VirtualThread(int, "7").start().result())
+
+    assert inside(group, both) == 7
+
+
+def test_a_forked_child_knows_that_it_is_another_process() -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if _process.pid == os.getpid() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert _process.pid == os.getpid()
