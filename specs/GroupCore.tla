@@ -25,12 +25,13 @@ VARIABLES
   live,     \* carrier -> its list: tasks that are accepted and have not ended
   open,     \* carriers whose list still takes tasks
   queue,    \* carrier -> cells: a task, and the thread that has yet to publish it
+  lane,     \* carrier -> what it queued for itself: where nobody steals
   stop,     \* carrier -> its inbox holds the stop: "no", "sent"; "read"
   at,       \* thread -> what it does next, and the task it has in its hands
   budget,   \* what is left of Children, Unparks, Yields
   told,     \* ghost: tasks that were unparked, and no run has begun since
   back      \* tasks that the close hands back
-vars == <<word, notified, home, live, open, queue, stop, at, budget, told, back>>
+vars == <<word, notified, home, live, open, queue, stop, at, budget, told, back, lane>>
 
 None == "none"
 Closer == "closer"
@@ -44,6 +45,7 @@ TypeOK ==
   /\ home \in [Tasks -> Carriers \cup {None}]
   /\ live \in [Carriers -> SUBSET Tasks] /\ open \subseteq Carriers
   /\ \A c \in Carriers : \A i \in DOMAIN queue[c] : queue[c][i] \in Cell
+  /\ lane \in [Carriers -> Seq(Tasks)]
   /\ stop \in [Carriers -> {"no", "sent", "read"}]
   /\ \A t \in Threads : at[t].task \in Tasks \cup {None}
 
@@ -51,7 +53,7 @@ Init ==
   /\ word = [t \in Tasks |-> "NEW"] /\ notified = {} /\ told = {} /\ back = {}
   /\ home = [t \in Tasks |-> None]
   /\ live = [c \in Carriers |-> {}] /\ open = Carriers
-  /\ queue = [c \in Carriers |-> <<>>]
+  /\ queue = [c \in Carriers |-> <<>>] /\ lane = [c \in Carriers |-> <<>>]
   /\ stop = [c \in Carriers |-> "no"]
   /\ at = [t \in Threads |-> [pc |-> IF t \in Carriers THEN "poll" ELSE "idle", task |-> None]]
   /\ budget = [child |-> Children, unpark |-> Unparks, yield |-> Yields]
@@ -60,17 +62,23 @@ Goto(t, pc, task) == at' = [at EXCEPT ![t] = [pc |-> pc, task |-> task]]
 
 (* A push, by whoever owes the task; then back to what the thread does otherwise. *)
 Target(t) == IF Twin = "home_forgotten" /\ t \in Carriers /\ at[t].pc = "again" THEN t ELSE home[at[t].task]
+HasLane == ~Stealing \/ Twin = "lane_shared"
+Keep(c) ==                    \* [D1] to itself
+  /\ at[c].pc \in {"push", "again"} /\ HasLane /\ Target(c) = c
+  /\ lane' = [lane EXCEPT ![c] = Append(@, at[c].task)]
+  /\ Goto(c, "poll", None)
+  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
 Reserve(t) ==                 \* [Q2] wp_carrier_submit, submit_internal, reenqueue
-  /\ at[t].pc \in {"push", "again"}
+  /\ at[t].pc \in {"push", "again"} /\ ~(t \in Carriers /\ HasLane /\ Target(t) = t)
   /\ queue' = [queue EXCEPT ![Target(t)] = Append(@, [task |-> at[t].task, by |-> t])]
   /\ Goto(t, "publish", at[t].task)
-  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back, lane>>
 Publish(t) ==                 \* [Q3]
   /\ at[t].pc = "publish"
   /\ queue' = [c \in Carriers |-> [i \in DOMAIN queue[c] |->
                  IF queue[c][i].by = t THEN [queue[c][i] EXCEPT !.by = None] ELSE queue[c][i]]]
   /\ Goto(t, IF t \in Carriers THEN "poll" ELSE IF t \in Starters THEN "done" ELSE "idle", None)
-  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back, lane>>
 
 (* Starting a task: under the lock of its home. *)
 Accept(t, c) ==
@@ -84,12 +92,12 @@ Start(s, t, c) ==             \* wp_group_start
      ELSE IF Twin = "start_unlocked"
      THEN Goto(s, "accept", t) /\ home' = [home EXCEPT ![t] = c] /\ UNCHANGED <<word, live>>
      ELSE Accept(t, c) /\ Goto(s, "push", t)
-  /\ UNCHANGED <<notified, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<notified, open, queue, stop, budget, told, back, lane>>
 StartLate(s) ==               \* twin start_unlocked: the look at the gate, and then the list
   /\ at[s].pc = "accept"
   /\ Accept(at[s].task, home[at[s].task])
   /\ Goto(s, "push", at[s].task)
-  /\ UNCHANGED <<notified, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<notified, open, queue, stop, budget, told, back, lane>>
 
 (* A carrier. *)
 \* [J3] [J4] [J5] [J6] count: they choose the sibling; [J7] [J8] are statistics alone.
@@ -101,31 +109,42 @@ Pop(c, v) ==                  \* wp_carrier_poll, wp_carrier_steal
   /\ at[c].pc = "poll" /\ (v = c \/ Stealing) /\ CanPop(v)
   /\ queue' = [queue EXCEPT ![v] = Tail(@)]
   /\ Goto(c, "begin", queue[v][1].task)
-  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, home, live, open, stop, budget, told, back, lane>>
+PopLane(c, v) ==              \* [D2] wp__home_poll: one thread, so one step; of several, two
+  /\ at[c].pc = "poll" /\ lane[v] # <<>> /\ (v = c \/ Twin = "lane_shared")
+  /\ IF Twin = "lane_shared" THEN Goto(c, "take", Head(lane[v])) /\ UNCHANGED lane
+     ELSE Goto(c, "begin", Head(lane[v])) /\ lane' = [lane EXCEPT ![v] = Tail(@)]
+  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
+TakeLane(c) ==                \* twin lane_shared: the second step
+  /\ at[c].pc = "take"
+  /\ lane' = [lane EXCEPT ![home[at[c].task]] = SelectSeq(@, LAMBDA t : t # at[c].task)]
+  /\ Goto(c, "begin", at[c].task)
+  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, budget, told, back>>
 Begin(c) ==                   \* [K2]
   /\ at[c].pc = "begin"
   /\ word' = [word EXCEPT ![at[c].task] = "BUSY"]
   /\ notified' = notified \ {at[c].task}
   /\ told' = told \ {at[c].task}
   /\ Goto(c, "run", at[c].task)
-  /\ UNCHANGED <<home, live, open, queue, stop, budget, back>>
+  /\ UNCHANGED <<home, live, open, queue, stop, budget, back, lane>>
 Spawn(c, t) ==                \* the running task starts one, on the carrier that runs it
   /\ at[c].pc = "run" /\ budget.child > 0 /\ New(t) /\ c \in open
   /\ Accept(t, c)
-  /\ queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])]
+  /\ IF HasLane THEN lane' = [lane EXCEPT ![c] = Append(@, t)] /\ UNCHANGED queue
+     ELSE queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])] /\ UNCHANGED lane
   /\ budget' = [budget EXCEPT !.child = @ - 1]
   /\ UNCHANGED <<notified, open, stop, at, told, back>>
 Yield(c) ==
   /\ at[c].pc = "run" /\ budget.yield > 0
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ Goto(c, "again", at[c].task)
-  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, told, back>>
+  /\ UNCHANGED <<word, notified, home, live, open, queue, stop, told, back, lane>>
 Park(c) ==                    \* [K3]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task IN
      IF t \in notified /\ Twin # "park_deaf" THEN Goto(c, "again", t) /\ UNCHANGED word
      ELSE Goto(c, "poll", None) /\ word' = [word EXCEPT ![t] = "PARKED"]
-  /\ UNCHANGED <<notified, home, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<notified, home, live, open, queue, stop, budget, told, back, lane>>
 Done(c) ==                    \* [K4], off the list first, under its lock
   /\ at[c].pc = "run"
   /\ LET t == at[c].task
@@ -138,12 +157,12 @@ Done(c) ==                    \* [K4], off the list first, under its lock
                                               /\ Twin # "finish_silent"
                                            THEN "wait" ELSE @]
         /\ notified' = notified \ {t} /\ told' = told \ {t}
-  /\ UNCHANGED <<home, open, queue, stop, budget, back>>
+  /\ UNCHANGED <<home, open, queue, stop, budget, back, lane>>
 Stop(c, v) ==                 \* [J1] the stop is in the inbox, which is the owner's alone
   /\ at[c].pc = "poll" /\ stop[v] = "sent" /\ (c = v \/ Twin = "stop_shared")
   /\ stop' = [stop EXCEPT ![v] = "read"]
   /\ Goto(c, "exited", None)
-  /\ UNCHANGED <<word, notified, home, live, open, queue, budget, told, back>>
+  /\ UNCHANGED <<word, notified, home, live, open, queue, budget, told, back, lane>>
 
 (* Somebody unparks. *)
 Unpark(t) ==                  \* [K1]
@@ -153,5 +172,5 @@ Unpark(t) ==                  \* [K1]
      ELSE /\ notified' = notified \cup {t} /\ told' = told \cup {t}
           /\ IF (word[t] = "PARKED" /\ t \notin notified) \/ Twin = "unpark_busy" THEN Goto(Unparker, "push", t)
              ELSE UNCHANGED at
-  /\ UNCHANGED <<word, home, live, open, queue, stop, back>>
+  /\ UNCHANGED <<word, home, live, open, queue, stop, back, lane>>
 =============================================================================
