@@ -50,6 +50,13 @@ WP_INLINE wp_body *wp__body_of(wp_vthread *thread)
 	return (wp_body *)(void *)thread;
 }
 
+/* What the park that has ended says. [its runner | as wp_timer_cancel] */
+int wp__vthread_why(wp_body *body);
+
+/* The caller yields: the thread to which it is to switch, itself perhaps. NULL: it leaves by way of the
+ * loop. [a virtual thread that may leave its carrier | wait-free] */
+wp_body *wp__vthread_pass(wp_body *body);
+
 /* Of one group: stacks by size, blocks. Zeroed is empty. Under the lock. */
 typedef struct wp_bodies {
 	wp_lock lock;

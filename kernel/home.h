@@ -4,13 +4,15 @@
  *   whoever starts a task          whoever runs it               the close
  *   lock; shut? refused            [K2] run a step               lock; shut
  *         else on the list         yield, unparked: push home    until the list is empty:
- *   push                           done: lock; off the list;          sleep on it
- *                                        shut and empty: wake the close
+ *   push; on the own carrier,      done: lock; off the list;          sleep on it
+ *   without a domain: lane               shut and empty: wake the close
  *
  * Why it works  The list and its gate change under one lock: a start that the close does not see is
  *               refused, and one that it sees is listed. A task leaves the list when nothing runs
  *               it any more. Whoever owes a task (task.h) pushes it to its home, so a stolen one runs
  *               elsewhere for one step.
+ *               Of a carrier without a domain nobody steals. What it pushes to itself goes to its
+ *               lane, which nobody else reads; the polls of lane and queues take turns.
  * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
  * Spec          specs/Group.tla: OneCarrier, HomeReturn, NoTaskLost, BackIsLeftAlone, WaitsForAll,
  *               CloserIsWoken.
@@ -20,6 +22,7 @@
 
 #include "carrier.h"
 #include "futex.h"
+#include "lane.h"
 #include "task.h"
 #include "timer.h"
 #include "vthread_life.h"
@@ -29,12 +32,14 @@ typedef struct wp_tally {
 	wp_atomic(uint64_t) pushed, begun;
 } wp_tally;
 
-/* carrier, timers: as carrier.h and timer.h say. own: its carrier; others: whoever else pushes or
- * runs its tasks. The rest: under the lock. */
+/* carrier, timers: as carrier.h and timer.h say. own, lane, lane_next: its carrier; others: whoever
+ * else pushes or runs its tasks. The rest: under the lock. */
 typedef struct wp_home {
 	wp_carrier carrier;
 	_Alignas(WP_LINE) wp_tally others;
 	_Alignas(WP_LINE) wp_tally own;
+	wp_lane lane;   /* what its carrier has queued for itself */
+	bool lane_next; /* it has a turn, and then the queues */
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_cond ended; /* shut, and the list is empty */
 	bool is_shut;  /* no start is accepted */
@@ -52,16 +57,24 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
 
 #ifdef WP_EXPLORE /* scenarios have neither schedulers nor stacks */
 #define wp__vthread_submit(thread) ((void)(thread))
-#define wp__vthread_left(thread) ((void)(thread))
+#define wp__vthread_left(task) (task)
 #else
 /* Gives it to its scheduler. [who owes it | as that does] */
 void wp__vthread_submit(wp_vthread *thread);
-/* It has left its stack. [who ran it | wait-free] */
-void wp__vthread_left(wp_vthread *thread);
+/* `task` was mounted: who has left its stack, itself or whom it has passed to. [who ran it |
+ * wait-free] */
+wp_task *wp__vthread_left(wp_task *task);
 #endif
 
 /* Pushes it home: who was told to by wp__task_notify. [any thread | as wp_carrier_submit] */
 void wp__home_push(wp_home *self, wp_task *task);
+
+/* The next own task, or NULL. [its carrier, RUNNING | as wp_carrier_poll] */
+wp_mpsc_node *wp__home_poll(wp_home *self);
+
+/* For a task that `self` runs and that is to yield: it is queued, and who goes on is given, itself
+ * perhaps. NULL: nothing was done, a poll has to say it. [its carrier | wait-free] */
+wp_task *wp__home_pass(wp_home *self, wp_task *task);
 
 /* Arms a timer here, and shortens the sleep of its carrier where it is another's. `self`: the
  * calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */

@@ -89,10 +89,15 @@ int wp_vthread_sleep_until(int64_t deadline_ns)
 void wp_vthread_yield(void)
 {
 	wp_vthread *thread = wp_vthread_current();
-	wp_body *body = wp__body_of(thread);
+	wp_body *body = wp__body_of(thread), *next;
 
-	if (thread != NULL && body->pins == 0 && body->has_stack)
+	if (thread == NULL || body->pins != 0 || !body->has_stack)
+		return;
+	next = wp__vthread_pass(body);
+	if (next == NULL)
 		leave(body, WP_STEP_YIELD);
+	else if (next != body)
+		wp_fiber_switch(&body->fiber, &next->fiber, (uintptr_t)wp__vthread_why(next));
 }
 
 void wp_vthread_pin(void)

@@ -30,7 +30,7 @@ static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
 }
 
 /* What the park that has ended says. [its runner] */
-static int why(wp_body *body)
+int wp__vthread_why(wp_body *body)
 {
 	if (body->is_timed)
 		wp_timer_cancel(&body->timer);
@@ -47,7 +47,8 @@ static enum wp_step mount(wp_task *task)
 
 	wp_fiber_thread(&body->under);
 	current = &body->thread;
-	return (enum wp_step)wp_fiber_switch(&body->under, &body->fiber, (uintptr_t)why(body));
+	return (enum wp_step)wp_fiber_switch(&body->under, &body->fiber,
+					     (uintptr_t)wp__vthread_why(body));
 }
 
 /* One without a stack. [as mount] */
@@ -59,13 +60,29 @@ static enum wp_step call(wp_task *task)
 	return body->step(task);
 }
 
-void wp__vthread_left(wp_vthread *thread)
+wp_task *wp__vthread_left(wp_task *task)
 {
-	wp_body *body = wp__body_of(thread);
-
+	if (task->is_virtual == WP_VTHREAD_STACK) {
+		task = &current->task;
+		wp_stack_check(wp_stack_of(task));
+	}
 	current = NULL;
-	if (thread->task.is_virtual == WP_VTHREAD_STACK)
-		wp_stack_check(wp_stack_of(body));
+	return task;
+}
+
+OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body)
+{
+	wp_body *next = NULL;
+
+	if (body->thread.scheduler == NULL)
+		next = (wp_body *)(void *)wp__worker_pass(&body->thread.task);
+	if (next == NULL || next == body)
+		return next;
+	wp_stack_check(wp_stack_of(body));
+	wp__vthread_begin(&next->thread);
+	next->under = body->under;
+	current = &next->thread;
+	return next;
 }
 
 /* What runs on a stack. */
@@ -238,7 +255,7 @@ void wp_vthread_interrupt(wp_vthread *thread)
 
 int wp__vthread_park_end(void)
 {
-	return why(wp__body_of(wp_vthread_current()));
+	return wp__vthread_why(wp__body_of(wp_vthread_current()));
 }
 
 int wp_vthread_run(wp_vthread *thread)

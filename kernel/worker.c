@@ -93,14 +93,16 @@ static bool drain(wp_worker *mine, bool *did)
 	int64_t until_ns = 0;
 	wp_mpsc_node *node;
 
-	while ((node = wp_carrier_poll(&mine->home.carrier)) != NULL) {
+	while ((node = wp__home_poll(&mine->home)) != NULL) {
 		int64_t look_ns;
 
 		if (node == &mine->stop)
 			return true;
 		run(mine, node);
-		if (++event.a % RUNS_PER_LOOK != 0)
+		event.a++;
+		if (--mine->turns != 0)
 			continue;
+		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
 		wp__home_fire(&mine->home, look_ns);
 		if (until_ns == 0)
@@ -236,6 +238,7 @@ void *wp__worker_begin(void *arg)
 	snprintf(name, sizeof(name), "carrier-%u", mine->index);
 	pthread_setname_np(pthread_self(), name);
 	self = mine;
+	mine->turns = RUNS_PER_LOOK;
 	if (config->bind != NULL)
 		config->bind(config->arg, mine->index);
 	carry(mine);
@@ -252,6 +255,21 @@ __attribute__((noinline)) wp_worker *wp__worker_self(void)
 {
 	__asm__ __volatile__("" ::: "memory"); /* a virtual thread goes on in another one */
 	return self;
+}
+
+__attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task)
+{
+	wp_worker *mine = self;
+	wp_task *next;
+
+	if (mine == NULL || mine->turns == 1 || is_traced(mine))
+		return NULL;
+	next = wp__home_pass(&mine->home, task);
+	if (next == NULL)
+		return NULL;
+	mine->turns--;
+	wp__count(&mine->runs);
+	return next;
 }
 
 void wp__worker_pinned(void)

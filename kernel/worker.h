@@ -2,7 +2,8 @@
  * worker.h - the thread of one carrier: its loop, its exit, its counts. For group.c alone.
  *
  *   fire the timers that are due; in a long drain every 16 runs
- *   drain the own queues, for yield_us; the stop was among it: [J1] exited
+ *   drain the own queues, for yield_us; the stop was among it: [J1] exited; between two looks at
+ *            the clock threads that yield pass to one another
  *   nothing: steal from the longer queue of two siblings, drawn at random
  *   nothing: park, until a timer is due at the latest; run what the wake brought; that is nothing:
  *            fire, drain, and park at once
@@ -35,6 +36,7 @@ typedef struct wp_worker {
 	wp_stack_cache stacks; /* of these */
 	_Alignas(WP_LINE) uint64_t random;
 	wp_home *runs_for; /* the home of the task that it runs */
+	uint32_t turns;    /* runs until it looks at the clock, this one among them */
 	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
 	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes, pinned;
@@ -60,6 +62,10 @@ void *wp__worker_begin(void *arg);
 
 /* The carrier that this thread is, or NULL. [any thread | wait-free] */
 wp_worker *wp__worker_self(void);
+
+/* As wp__home_pass, for the calling carrier; NULL also: it is the loop's turn. [any thread |
+ * wait-free] */
+wp_task *wp__worker_pass(wp_task *task);
 
 /* The calling carrier is about to sleep with its thread. [a carrier | wait-free] */
 void wp__worker_pinned(void);
