@@ -118,17 +118,19 @@ wp_mpsc_node *wp__home_poll(wp_home *self)
 	return node != NULL ? node : wp_lane_pop(&self->lane);
 }
 
-wp_task *wp__home_pass(wp_home *self, wp_task *task)
+wp_task *wp__home_pass(wp_home *self, wp_task *task, bool yields)
 {
 	wp_task *next = (wp_task *)(void *)self->lane.first;
 
+	if (next == NULL ? !yields : next->is_virtual != WP_VTHREAD_STACK)
+		return NULL;
 	if (task->home != self || !has_lane(self) || !is_left_alone(self))
 		return NULL;
-	if (next != NULL && next->is_virtual != WP_VTHREAD_STACK)
-		return NULL;
-	wp__counted(wp__count(&self->own.pushed));
 	wp__counted(wp__count(&self->own.begun));
-	wp_lane_push(&self->lane, &task->node);
+	if (yields) {
+		wp__counted(wp__count(&self->own.pushed));
+		wp_lane_push(&self->lane, &task->node);
+	}
 	return (wp_task *)(void *)wp_lane_pop(&self->lane);
 }
 
@@ -156,8 +158,7 @@ static bool park(wp_task *task)
 				: wp__task_park(task);
 }
 
-/* Off the list, then ended: after that the task may be gone. [who ran it | blocks shortly] */
-static void end(wp_task *task)
+void wp__home_end(wp_task *task)
 {
 	wp_home *home = task->home;
 
@@ -174,10 +175,8 @@ static void end(wp_task *task)
 
 void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 {
-	if (task->is_virtual)
-		task = wp__vthread_left(task);
 	if (said == WP_STEP_DONE)
-		end(task);
+		wp__home_end(task);
 	else if (said == WP_STEP_YIELD || !park(task))
 		push(self, task, true);
 }

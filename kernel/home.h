@@ -57,13 +57,13 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
 
 #ifdef WP_EXPLORE /* scenarios have neither schedulers nor stacks */
 #define wp__vthread_submit(thread) ((void)(thread))
-#define wp__vthread_left(task) (task)
+#define wp__vthread_left() (__builtin_unreachable(), (wp_task *)NULL)
 #else
 /* Gives it to its scheduler. [who owes it | as that does] */
 void wp__vthread_submit(wp_vthread *thread);
-/* `task` was mounted: who has left its stack, itself or whom it has passed to. [who ran it |
- * wait-free] */
-wp_task *wp__vthread_left(wp_task *task);
+/* Who has left its stack: who was mounted, or the last of those who were passed to; the first may be
+ * gone. [who ran it | wait-free] */
+wp_task *wp__vthread_left(void);
 #endif
 
 /* Pushes it home: who was told to by wp__task_notify. [any thread | as wp_carrier_submit] */
@@ -72,9 +72,13 @@ void wp__home_push(wp_home *self, wp_task *task);
 /* The next own task, or NULL. [its carrier, RUNNING | as wp_carrier_poll] */
 wp_mpsc_node *wp__home_poll(wp_home *self);
 
-/* For a task that `self` runs and that is to yield: it is queued, and who goes on is given, itself
- * perhaps. NULL: nothing was done, a poll has to say it. [its carrier | wait-free] */
-wp_task *wp__home_pass(wp_home *self, wp_task *task);
+/* For a task that `self` runs, and that leaves its stack: who goes on is given. If it yields it is
+ * queued, and may be that itself. NULL: nothing was done, a poll has to say it. [its carrier |
+ * wait-free] */
+wp_task *wp__home_pass(wp_home *self, wp_task *task, bool yields);
+
+/* It is done: off the list, then ended: after that it may be gone. [who ran it | blocks shortly] */
+void wp__home_end(wp_task *task);
 
 /* Arms a timer here, and shortens the sleep of its carrier where it is another's. `self`: the
  * calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
@@ -94,13 +98,17 @@ void wp__home_after(wp_home *self, wp_task *task, enum wp_step said);
  * shortly at its end] */
 WP_INLINE void wp_home_run(wp_home *self, wp_task *task)
 {
+	bool is_virtual = task->is_virtual;
+	enum wp_step said;
+
 	wp__counted(wp__count_by(task->home == self, &task->home->own.begun,
 				 &task->home->others.begun));
-	if (task->is_virtual)
+	if (is_virtual)
 		wp__vthread_begin((wp_vthread *)(void *)task);
 	else
 		wp__task_begin(task);
-	wp__home_after(self, task, task->step(task));
+	said = task->step(task);
+	wp__home_after(self, is_virtual ? wp__vthread_left() : task, said);
 }
 
 /* Tasks that are queued here, about: some may be on their way. [any thread | wait-free] */

@@ -239,6 +239,8 @@ void *wp__worker_begin(void *arg)
 	pthread_setname_np(pthread_self(), name);
 	self = mine;
 	mine->turns = RUNS_PER_LOOK;
+	wp_fiber_thread(&mine->under);
+	wp__vthread_mount_from(&mine->under);
 	if (config->bind != NULL)
 		config->bind(config->arg, mine->index);
 	carry(mine);
@@ -257,14 +259,14 @@ __attribute__((noinline)) wp_worker *wp__worker_self(void)
 	return self;
 }
 
-__attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task)
+__attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
 {
 	wp_worker *mine = self;
 	wp_task *next;
 
 	if (mine == NULL || mine->turns == 1 || is_traced(mine))
 		return NULL;
-	next = wp__home_pass(&mine->home, task);
+	next = wp__home_pass(&mine->home, task, yields);
 	if (next == NULL)
 		return NULL;
 	mine->turns--;

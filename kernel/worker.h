@@ -31,6 +31,7 @@ typedef struct wp_worker {
 	uint32_t index;
 	wp_atomic(uint32_t) exited;
 	bool is_watching;
+	wp_fiber under; /* its loop, while a virtual thread runs */
 	wp_stack_watch watch; /* since a thread with a stack ran here */
 	wp_stacks *usual; /* those of WP_STACK_BYTES */
 	wp_stack_cache stacks; /* of these */
@@ -65,7 +66,7 @@ wp_worker *wp__worker_self(void);
 
 /* As wp__home_pass, for the calling carrier; NULL also: it is the loop's turn. [any thread |
  * wait-free] */
-wp_task *wp__worker_pass(wp_task *task);
+wp_task *wp__worker_pass(wp_task *task, bool yields);
 
 /* The calling carrier is about to sleep with its thread. [a carrier | wait-free] */
 void wp__worker_pinned(void);
