@@ -12,7 +12,8 @@
 
 enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
 
-static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec"))); /* the carrier that this thread is, or NULL */
+/* The carrier that this thread is, or NULL. */
+static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec")));
 
 static void run_traced(wp_worker *mine, wp_task *task)
 {
