@@ -74,6 +74,24 @@ void wp__vthread_push(wp_vthread *thread)
 	wp__home_push(calling(), &thread->task);
 }
 
+void wp__vthread_pay(wp_vthread *thread, enum wp_owed owed)
+{
+	if (owed == WP_OWES_PUSH)
+		wp__vthread_push(thread);
+	else if (owed == WP_OWES_WAKE)
+		wp_futex_wake(&thread->task.word, 1);
+}
+
+void wp_vthread_unpark(wp_vthread *thread)
+{
+	wp__vthread_pay(thread, wp__vthread_notify(thread));
+}
+
+void wp_vthread_interrupt(wp_vthread *thread)
+{
+	wp__vthread_pay(thread, wp__vthread_interrupt(thread));
+}
+
 int wp_group_running(const wp_group *group)
 {
 	wp_worker *self = wp__worker_self();

@@ -266,24 +266,6 @@ void wp__vthread_submit(wp_vthread *thread)
 	set_current(caller);
 }
 
-void wp__vthread_pay(wp_vthread *thread, enum wp_owed owed)
-{
-	if (owed == WP_OWES_PUSH)
-		wp__vthread_push(thread);
-	else if (owed == WP_OWES_WAKE)
-		wp_futex_wake(&thread->task.word, 1);
-}
-
-void wp_vthread_unpark(wp_vthread *thread)
-{
-	wp__vthread_pay(thread, wp__vthread_notify(thread));
-}
-
-void wp_vthread_interrupt(wp_vthread *thread)
-{
-	wp__vthread_pay(thread, wp__vthread_interrupt(thread));
-}
-
 int wp__vthread_park_end(void)
 {
 	return wp__vthread_why(wp__body_of(wp_vthread_current()));
