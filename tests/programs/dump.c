@@ -198,6 +198,18 @@ typedef struct seen {
 static seen stacks[64];
 static int stacks_seen;
 
+/* But for the innermost two or three, the kernel's: a park leaves by way of the loop, or passes. */
+static bool is_alike(const seen *one, const wp_dump_thread *thread)
+{
+	uint32_t least = one->depth < thread->depth ? one->depth : thread->depth;
+	uint32_t most = one->depth < thread->depth ? thread->depth : one->depth;
+
+	return least > 2 && most - least <= 1 &&
+	       memcmp(&one->frames[one->depth - (least - 2)],
+		      &thread->frames[thread->depth - (least - 2)],
+		      (least - 2) * sizeof(uintptr_t)) == 0;
+}
+
 static bool note(void *arg, const wp_dump_thread *thread)
 {
 	(*(uint64_t *)arg)++;
@@ -208,9 +220,7 @@ static bool note(void *arg, const wp_dump_thread *thread)
 	if (thread->depth == 0)
 		return true;
 	for (int at = 0; at < stacks_seen; at++)
-		if (stacks[at].depth == thread->depth &&
-		    memcmp(stacks[at].frames, thread->frames,
-			   thread->depth * sizeof(uintptr_t)) == 0)
+		if (is_alike(&stacks[at], thread))
 			return true;
 	if (stacks_seen < 64) {
 		stacks[stacks_seen].depth = thread->depth;
