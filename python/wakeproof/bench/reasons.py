@@ -21,7 +21,7 @@ SWITCH = (
 )
 SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
 COLD = (
-    "memory: a switch touches three or four lines, of a page that has not been touched since the "
+    "memory: a switch touches three lines or more, of a page that has not been touched since the "
     "last round; the limit's row says what one such line takes"
 )
 WITH_OS = (

@@ -28,7 +28,7 @@ def beside(
 
 def _scale(name: str, program: str) -> list[Row]:
     return [
-        Row(f"{name} 1,000 virtual threads", program, "1k", "1", "one", at_most=1.25),
+        Row(f"{name} 1,000 virtual threads", program, "1k", "1", "one", at_most=1.25, why=COLD),
         Row("- 100,000", program, "100k", "1", "one", at_most=1.25, why=COLD),
         Row("- a million", program, "1m", "1", "one", at_most=1.25, why=COLD),
     ]
