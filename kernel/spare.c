@@ -142,7 +142,7 @@ void wp__spare_return(wp_loan *loan, wp_task *task)
 		return;
 	if (loan->is_lent && !wp_twin(spare_goes_on))
 		take_back(loan);
-	mine->runs_for = task->home;
+	wp__worker_runs(mine, task);
 	if (mine->group->traces != NULL)
 		wp__traces_add(mine->group->traces, mine->index,
 			       (wp_trace_event){.begin_ns = loan->begin_ns,

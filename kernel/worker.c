@@ -63,10 +63,7 @@ static inline void run(wp_worker *mine, wp_mpsc_node *node)
 	if (task->is_virtual == WP_VTHREAD_STACK && !mine->watching->is_on)
 		watch(mine);
 	wp__count(&mine->runs);
-	/* [D3] relaxed: stale costs a dump a name, never a task; pairs D4; upholds
-	 * Dump!RunnerIsNamed. */
-	wp_store_relaxed(&mine->mounted, task);
-	mine->runs_for = task->home;
+	wp__worker_runs(mine, task);
 	if (is_traced(mine))
 		run_traced(mine, task);
 	else

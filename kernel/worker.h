@@ -58,6 +58,15 @@ struct wp_group {
 	wp_atomic(uint32_t) next; /* J9 */
 };
 
+/* It runs that task now, or again, after a spare ran others. [who has the role | wait-free] */
+WP_INLINE void wp__worker_runs(wp_worker *mine, wp_task *task)
+{
+	/* [D3] relaxed: stale costs a dump a name, never a task; pairs D4; upholds
+	 * Dump!RunnerIsNamed. */
+	wp_store_relaxed(&mine->mounted, task);
+	mine->runs_for = task->home;
+}
+
 /* The thread's function; its argument is the worker. */
 void *wp__worker_begin(void *arg);
 

@@ -87,6 +87,38 @@ static void case_same(void)
 	close_group();
 }
 
+static int sticks(void *arg)
+{
+	parks_pinned(arg);
+	wp_fetch_add_relaxed(&count, 1);
+	while (wp_load_acquire(&ready) < 2)
+		continue;
+	return 0;
+}
+
+/* A spare runs another thread while one blocks its carrier; then that one goes on there. */
+static void case_spare(void)
+{
+	wp_group_config config = {.carriers = 1, .yield_us = 50, .spares = 1};
+	wp_vthread *stuck, *busy;
+
+	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	stuck = named("stuck", sticks, 0);
+	while ((wp__vthread_look(stuck) & WP_VTHREAD_PINNED) == 0)
+		wp_yield();
+	busy = named("busy", spins, 0);
+	await(&count, 2);
+	dump((wp_dump_config){.format = WP_DUMP_JSON});
+	wp_store_release(&ready, 1);
+	join(busy, "one that a spare runs");
+	wp_vthread_unpark(stuck);
+	await(&count, 3);
+	dump((wp_dump_config){.format = WP_DUMP_JSON});
+	wp_store_release(&ready, 2);
+	join(stuck, "one that was pinned");
+	close_group();
+}
+
 /* More stacks than a dump counts apart. */
 static void case_stacks(void)
 {
@@ -247,7 +279,7 @@ int main(int argc, char **argv)
 	const one_case cases[] = {{"states", case_states}, {"text", case_text},
 				  {"same", case_same},	   {"names", case_names},
 				  {"full", case_full},	   {"churn", case_churn},
-				  {"stacks", case_stacks}};
+				  {"stacks", case_stacks}, {"spare", case_spare}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
