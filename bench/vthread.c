@@ -16,16 +16,24 @@ static uint64_t turns;
 static double bytes_each;
 static wp_atomic(uint32_t) parked;
 
-/* Both on one carrier, from start to end. */
+static int starts_both(void *arg)
+{
+	threads_start(left);
+	threads_start(right);
+	return arg != NULL;
+}
+
+/* Both on one carrier, from start to end; neither runs before both are queued. */
 static double both(uint64_t ops, int (*first)(void *), int (*second)(void *))
 {
 	double begun = carriers_process_ns();
+	wp_vthread *starter = threads_new(carriers_of_one(), 0, starts_both, NULL);
 
 	turns = ops;
 	left = threads_new(carriers_of_one(), 0, first, NULL);
 	right = threads_new(carriers_of_one(), 0, second, NULL);
-	threads_start(left);
-	threads_start(right);
+	threads_start(starter);
+	threads_join(starter);
 	threads_join(left);
 	threads_join(right);
 	return carriers_process_ns() - begun;

@@ -178,6 +178,16 @@ int wp_local_set(const wp_local *key, void *value)
 	return WP_OK;
 }
 
+const char *wp_vthread_name(wp_vthread *thread)
+{
+	return thread->task.name;
+}
+
+void *wp_vthread_arg(wp_vthread *thread)
+{
+	return wp__body_of(thread)->arg;
+}
+
 void wp__body_forget(wp_body *body)
 {
 	for (uint32_t at = 0; at < body->locals_count; at++) {

@@ -27,7 +27,7 @@ typedef struct wp_local_value {
 typedef struct wp_body {
 	wp_vthread thread;
 	wp_fiber fiber;
-	wp_fiber under;     /* who mounted it */
+	wp_fiber *under;    /* who mounted it, or whoever passed to it */
 	wp_latch done;
 	wp_timer timer;
 	uint32_t armed_for; /* the park that the timer is to end */
@@ -51,6 +51,16 @@ WP_INLINE wp_body *wp__body_of(wp_vthread *thread)
 {
 	return (wp_body *)(void *)thread;
 }
+
+/* What the park that has ended says. [its runner | as wp_timer_cancel] */
+int wp__vthread_why(wp_body *body);
+
+/* The calling OS thread mounts from there; where it did before. [an OS thread | wait-free] */
+wp_fiber *wp__vthread_mount_from(wp_fiber *fiber);
+
+/* The caller is to leave its stack: the thread to which it is to switch; if it yields, itself perhaps.
+ * NULL: it leaves by way of the loop. [a virtual thread that may leave its carrier | wait-free] */
+wp_body *wp__vthread_pass(wp_body *body, bool yields);
 
 /* Of one group: stacks by size, blocks. Zeroed is empty. Under the lock. */
 typedef struct wp_bodies {

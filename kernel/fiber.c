@@ -86,7 +86,7 @@ static void begin_told(void *arg)
 {
 	wp_fiber *fiber = arg;
 
-	__sanitizer_finish_switch_fiber(NULL, NULL, NULL);
+	__sanitizer_finish_switch_fiber(fiber->fake, NULL, NULL);
 	fiber->entry(fiber->arg);
 }
 
@@ -123,16 +123,55 @@ uintptr_t wp_fiber_switch(wp_fiber *from, wp_fiber *to, uintptr_t value)
 {
 	__sanitizer_start_switch_fiber(&from->fake, to->low, to->bytes);
 	__tsan_switch_to_fiber(to->shadow, 0);
-	value = wp__fiber_jump(from, to, value);
+	value = wp__fiber_jump(from, to, value, NULL, NULL);
 	__sanitizer_finish_switch_fiber(from->fake, NULL, NULL);
 	return value;
+}
+
+typedef struct call {
+	wp_fiber *to;
+	void (*then)(void *arg);
+	void *arg;
+} call;
+
+/* Inside `to` for so long: it comes back to itself. */
+__attribute__((no_sanitize("address"))) static void call_told(void *arg)
+{
+	call now = *(const call *)arg; /* it lies on the stack that was left */
+
+	__sanitizer_finish_switch_fiber(now.to->fake, NULL, NULL);
+	now.then(now.arg);
+	__sanitizer_start_switch_fiber(&now.to->fake, now.to->low, now.to->bytes);
+}
+
+uintptr_t wp_fiber_switch_then(wp_fiber *from, wp_fiber *to, uintptr_t value,
+			       void (*then)(void *arg), void *arg)
+{
+	call now = {to, then, arg};
+
+	__sanitizer_start_switch_fiber(&from->fake, to->low, to->bytes);
+	__tsan_switch_to_fiber(to->shadow, 0);
+	value = wp__fiber_jump(from, to, value, call_told, &now);
+	__sanitizer_finish_switch_fiber(from->fake, NULL, NULL);
+	return value;
+}
+
+void wp_fiber_leave_then(wp_fiber *from, wp_fiber *to, uintptr_t value, void (*then)(void *arg),
+			 void *arg)
+{
+	call now = {to, then, arg};
+
+	__sanitizer_start_switch_fiber(NULL, to->low, to->bytes);
+	__tsan_switch_to_fiber(to->shadow, 0);
+	wp__fiber_jump(from, to, value, call_told, &now);
+	__builtin_unreachable();
 }
 
 void wp_fiber_leave(wp_fiber *from, wp_fiber *to, uintptr_t value)
 {
 	__sanitizer_start_switch_fiber(NULL, to->low, to->bytes);
 	__tsan_switch_to_fiber(to->shadow, 0);
-	wp__fiber_jump(from, to, value);
+	wp__fiber_jump(from, to, value, NULL, NULL);
 	__builtin_unreachable();
 }
 

@@ -4,7 +4,8 @@
  *
  *   from                                        to
  *   registers that a call preserves onto its    sp := to->sp
- *   stack; from->sp := sp                       the registers from there
+ *   stack; from->sp := sp                       what may be done when `from` is left, if anything
+ *                                               the registers from there
  *                                               jump to where it stopped, or to its entry
  *
  * Why it works  To the compiler a switch is a call: what a call may change it has saved already.
@@ -85,24 +86,44 @@ WP_INLINE void wp_fiber_fini(wp_fiber *fiber)
 }
 #endif
 
-uintptr_t wp__fiber_jump(wp_fiber *from, wp_fiber *to, uintptr_t value);
+uintptr_t wp__fiber_jump(wp_fiber *from, wp_fiber *to, uintptr_t value, void (*then)(void *arg),
+			 void *arg);
 
 #ifdef WP__FIBER_TOLD
 uintptr_t wp_fiber_switch(wp_fiber *from, wp_fiber *to, uintptr_t value);
 _Noreturn void wp_fiber_leave(wp_fiber *from, wp_fiber *to, uintptr_t value);
+uintptr_t wp_fiber_switch_then(wp_fiber *from, wp_fiber *to, uintptr_t value,
+			       void (*then)(void *arg), void *arg);
+_Noreturn void wp_fiber_leave_then(wp_fiber *from, wp_fiber *to, uintptr_t value,
+				   void (*then)(void *arg), void *arg);
 #else
 /* Stops `from`, which is running, and goes on with `to`, whose own switch gives `value`, unless it
  * is its first. Gives the value of whoever switches back.
  * [who runs from and owns to | wait-free] */
 WP_INLINE uintptr_t wp_fiber_switch(wp_fiber *from, wp_fiber *to, uintptr_t value)
 {
-	return wp__fiber_jump(from, to, value);
+	return wp__fiber_jump(from, to, value, NULL, NULL);
 }
 
 /* The same, for ever: `from` may be given up when `to` runs. [as above] */
 WP_INLINE _Noreturn void wp_fiber_leave(wp_fiber *from, wp_fiber *to, uintptr_t value)
 {
-	wp__fiber_jump(from, to, value);
+	wp__fiber_jump(from, to, value, NULL, NULL);
+	__builtin_unreachable();
+}
+
+/* The same two, and then(arg) is called first, on the stack of `to`, when `from` is left: another
+ * thread may go on with it, or reuse its stack, from then on. [as above, and as `then`] */
+WP_INLINE uintptr_t wp_fiber_switch_then(wp_fiber *from, wp_fiber *to, uintptr_t value,
+					 void (*then)(void *arg), void *arg)
+{
+	return wp__fiber_jump(from, to, value, then, arg);
+}
+
+WP_INLINE _Noreturn void wp_fiber_leave_then(wp_fiber *from, wp_fiber *to, uintptr_t value,
+					     void (*then)(void *arg), void *arg)
+{
+	wp__fiber_jump(from, to, value, then, arg);
 	__builtin_unreachable();
 }
 #endif

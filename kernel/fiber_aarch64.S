@@ -15,7 +15,8 @@
 	.hidden wp__fiber_jump
 	.type wp__fiber_jump, %function
 	.p2align 5
-/* x0: from, x1: to, x2: value; what is first in both is sp */
+/* x0: from, x1: to, x2: value, x3: what to call then, or NULL, x4: its argument; what is first in from
+ * and to is sp */
 wp__fiber_jump:
 	.cfi_startproc
 	hint	#34 /* bti c */
@@ -56,6 +57,14 @@ wp__fiber_jump:
 	msr	fpcr, x10
 #endif
 1:
+#ifndef WP_TWIN_fiber_no_then
+	cbz	x3, 2f
+	mov	x19, x2
+	mov	x0, x4
+	blr	x3
+	mov	x2, x19
+2:
+#endif
 #ifndef WP_TWIN_fiber_no_x19
 	ldp	x19, x20, [sp]
 #endif

@@ -24,12 +24,14 @@
 	.hidden wp__fiber_jump
 	.type wp__fiber_jump, @function
 	.p2align 5
-/* rdi: from, rsi: to, rdx: value; what is first in both is sp */
+/* rdi: from, rsi: to, rdx: value, rcx: what to call then, or NULL, r8: its argument; what is first in
+ * from and to is sp */
 wp__fiber_jump:
 	.cfi_startproc
 	LANDING
 	leaq	-FRAME(%rsp), %rsp
 	.cfi_adjust_cfa_offset FRAME
+	movq	%rcx, %r9
 	stmxcsr	(%rsp)
 	fnstcw	4(%rsp)
 	movq	%r12, 8(%rsp)
@@ -56,6 +58,11 @@ wp__fiber_jump:
 	jne	2f
 #endif
 1:
+#ifndef WP_TWIN_fiber_no_then
+	testq	%r9, %r9
+	jne	4f
+#endif
+3:
 #ifndef WP_TWIN_fiber_no_r12
 	movq	8(%rsp), %r12
 #endif
@@ -92,6 +99,12 @@ wp__fiber_jump:
 	ldmxcsr	(%rsp)
 	fldcw	4(%rsp)
 	jmp	1b
+4:
+	movq	%rdx, %rbx
+	movq	%r8, %rdi
+	call	*%r9
+	movq	%rbx, %rdx
+	jmp	3b
 	.cfi_endproc
 	.size wp__fiber_jump, . - wp__fiber_jump
 

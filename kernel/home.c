@@ -13,6 +13,8 @@ int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poll
 	wp_init(&home->others.begun, 0);
 	wp_init(&home->own.pushed, 0);
 	wp_init(&home->own.begun, 0);
+	home->lane = (wp_lane){0};
+	home->lane_next = false;
 	home->lock = (wp_lock){0};
 	home->ended = (wp_cond){0};
 	home->is_shut = false;
@@ -47,22 +49,31 @@ static wp_home *list_of(wp_task *task)
 	return task->is_virtual ? ((wp_vthread *)(void *)task)->listed : task->home;
 }
 
+/* What it pushes to itself it alone takes. [any thread | wait-free] */
+static bool has_lane(const wp_home *home)
+{
+	return home->carrier.domain == NULL;
+}
+
 /* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
  * wp_carrier_submit] */
 static void push(wp_home *self, wp_task *task, bool again)
 {
 	wp_home *home = wp_twin(home_forgotten) && self != NULL ? self : task->home;
+	bool is_own = self != NULL && home == self;
 
 	if (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL) {
 		wp__vthread_submit((wp_vthread *)(void *)task);
 		return;
 	}
-	wp__counted(wp__count_by(home == self, &home->own.pushed, &home->others.pushed));
-	if (task->is_pinned)
+	wp__counted(wp__count_by(is_own, &home->own.pushed, &home->others.pushed));
+	if (is_own && has_lane(home))
+		wp_lane_push(&home->lane, &task->node);
+	else if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
-	else if (home == self && again)
+	else if (is_own && again)
 		wp_carrier_reenqueue(&home->carrier, &task->node);
-	else if (home == self)
+	else if (is_own)
 		wp_carrier_submit_internal(&home->carrier, &task->node);
 	else
 		wp_carrier_submit(&home->carrier, &task->node);
@@ -95,6 +106,42 @@ void wp__home_push(wp_home *self, wp_task *task)
 	push(self, task, false);
 }
 
+/* Nobody else has pushed anything that is not taken. [its carrier | wait-free] */
+static bool is_left_alone(wp_home *self)
+{
+	return !wp_mpsc_has_published(&self->carrier.queue) &&
+	       !wp_mpsc_has_published(&self->carrier.inbox);
+}
+
+wp_mpsc_node *wp__home_poll(wp_home *self)
+{
+	bool lane_first = self->lane_next;
+	wp_mpsc_node *node = NULL;
+
+	if (wp_lane_is_empty(&self->lane) || wp_twin(home_lane_unpolled))
+		return wp_carrier_poll(&self->carrier);
+	self->lane_next = !lane_first;
+	if (!lane_first && !is_left_alone(self))
+		node = wp_carrier_poll(&self->carrier);
+	return node != NULL ? node : wp_lane_pop(&self->lane);
+}
+
+wp_task *wp__home_pass(wp_home *self, wp_task *task, bool yields)
+{
+	wp_task *next = (wp_task *)(void *)self->lane.first;
+
+	if (next == NULL ? !yields : next->is_virtual != WP_VTHREAD_STACK)
+		return NULL;
+	if (task->home != self || !has_lane(self) || !is_left_alone(self))
+		return NULL;
+	wp__counted(wp__count(&self->own.begun));
+	if (yields) {
+		wp__counted(wp__count(&self->own.pushed));
+		wp_lane_push(&self->lane, &task->node);
+	}
+	return (wp_task *)(void *)wp_lane_pop(&self->lane);
+}
+
 void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns)
 {
 	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self)
@@ -119,8 +166,7 @@ static bool park(wp_task *task)
 				: wp__task_park(task);
 }
 
-/* Off the list, then ended: after that the task may be gone. [who ran it | blocks shortly] */
-static void end(wp_task *task)
+void wp__home_end(wp_task *task)
 {
 	wp_home *home = list_of(task);
 
@@ -137,10 +183,8 @@ static void end(wp_task *task)
 
 void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 {
-	if (task->is_virtual)
-		wp__vthread_left((wp_vthread *)(void *)task);
 	if (said == WP_STEP_DONE)
-		end(task);
+		wp__home_end(task);
 	else if (said == WP_STEP_YIELD || !park(task))
 		push(self, task, true);
 }
@@ -186,8 +230,10 @@ int wp__home_wait(wp_home *home, int64_t deadline_ns)
 static wp_task *pop(wp_home *home)
 {
 	/* Its carrier has left, and so have all who steal: the close is the consumer. */
-	wp_mpsc_node *node = wp_mpsc_pop(&home->carrier.queue);
+	wp_mpsc_node *node = wp_twin(home_lane_left) ? NULL : wp_lane_pop(&home->lane);
 
+	if (node == NULL)
+		node = wp_mpsc_pop(&home->carrier.queue);
 	if (node == NULL)
 		node = wp_mpsc_pop(&home->carrier.inbox);
 	return (wp_task *)(void *)node;

@@ -4,23 +4,26 @@
  *   whoever starts a task          whoever runs it               the close
  *   lock; shut? refused            [K2] run a step               lock; shut
  *         else on the list         yield, unparked: push home    until the list is empty:
- *   push                           done: lock; off the list;          sleep on it
- *                                        shut and empty: wake the close
+ *   push; on the own carrier,      done: lock; off the list;          sleep on it
+ *   without a domain: lane               shut and empty: wake the close
  *
  * Why it works  The list and its gate change under one lock: a start that the close does not see is
  *               refused, and one that it sees is listed. A task leaves the list when nothing runs
  *               it any more. Whoever owes a task (task.h) pushes it to its home, so a stolen one runs
  *               elsewhere for one step. A virtual thread may settle where it runs: home is then
  *               that carrier, alone; it stays on the list that it is on, so no close misses it.
+ *               Of a carrier without a domain nobody steals. What it pushes to itself goes to its
+ *               lane, which nobody else reads; the polls of lane and queues take turns.
  * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
- * Spec          specs/Group.tla: OneCarrier, HomeReturn, StaysSettled, NoTaskLost, BackIsLeftAlone, WaitsForAll,
- *               CloserIsWoken.
+ * Spec          specs/Group.tla: OneCarrier, HomeReturn, StaysSettled, NoTaskLost, BackIsLeftAlone,
+ *               WaitsForAll, CloserIsWoken.
  * Evidence      make check-specs T=Group, make stress T=home. */
 #ifndef WP_HOME_H
 #define WP_HOME_H
 
 #include "carrier.h"
 #include "futex.h"
+#include "lane.h"
 #include "task.h"
 #include "timer.h"
 #include "vthread_life.h"
@@ -30,12 +33,14 @@ typedef struct wp_tally {
 	wp_atomic(uint64_t) pushed, begun;
 } wp_tally;
 
-/* carrier, timers: as carrier.h and timer.h say. own: its carrier; others: whoever else pushes or
- * runs its tasks. The rest: under the lock. */
+/* carrier, timers: as carrier.h and timer.h say. own, lane, lane_next: its carrier; others: whoever
+ * else pushes or runs its tasks. The rest: under the lock. */
 typedef struct wp_home {
 	wp_carrier carrier;
 	_Alignas(WP_LINE) wp_tally others;
 	_Alignas(WP_LINE) wp_tally own;
+	wp_lane lane;   /* what its carrier has queued for itself */
+	bool lane_next; /* it has a turn, and then the queues */
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_cond ended; /* shut, and the list is empty */
 	bool is_shut;  /* no start is accepted */
@@ -53,16 +58,28 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
 
 #ifdef WP_EXPLORE /* scenarios have neither schedulers nor stacks */
 #define wp__vthread_submit(thread) ((void)(thread))
-#define wp__vthread_left(thread) ((void)(thread))
+#define wp__vthread_left() (__builtin_unreachable(), (wp_task *)NULL)
 #else
 /* Gives it to its scheduler. [who owes it | as that does] */
 void wp__vthread_submit(wp_vthread *thread);
-/* It has left its stack. [who ran it | wait-free] */
-void wp__vthread_left(wp_vthread *thread);
+/* Who has left its stack: who was mounted, or the last of those who were passed to; the first may be
+ * gone. [who ran it | wait-free] */
+wp_task *wp__vthread_left(void);
 #endif
 
 /* Pushes it home: who was told to by wp__task_notify. [any thread | as wp_carrier_submit] */
 void wp__home_push(wp_home *self, wp_task *task);
+
+/* The next own task, or NULL. [its carrier, RUNNING | as wp_carrier_poll] */
+wp_mpsc_node *wp__home_poll(wp_home *self);
+
+/* For a task that `self` runs, and that leaves its stack: who goes on is given. If it yields it is
+ * queued, and may be that itself. NULL: nothing was done, a poll has to say it. [its carrier |
+ * wait-free] */
+wp_task *wp__home_pass(wp_home *self, wp_task *task, bool yields);
+
+/* It is done: off the list, then ended: after that it may be gone. [who ran it | blocks shortly] */
+void wp__home_end(wp_task *task);
 
 /* Arms a timer here, and shortens the sleep of its carrier where it is another's. `self`: the
  * calling carrier, or NULL. [the timer's user, any thread | blocks shortly] */
@@ -82,13 +99,17 @@ void wp__home_after(wp_home *self, wp_task *task, enum wp_step said);
  * shortly at its end] */
 WP_INLINE void wp_home_run(wp_home *self, wp_task *task)
 {
+	bool is_virtual = task->is_virtual;
+	enum wp_step said;
+
 	wp__counted(wp__count_by(task->home == self, &task->home->own.begun,
 				 &task->home->others.begun));
-	if (task->is_virtual)
+	if (is_virtual)
 		wp__vthread_begin((wp_vthread *)(void *)task);
 	else
 		wp__task_begin(task);
-	wp__home_after(self, task, task->step(task));
+	said = task->step(task);
+	wp__home_after(self, is_virtual ? wp__vthread_left() : task, said);
 }
 
 /* From now on `self` alone runs it, which does so now. [its runner | wait-free] */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "worker.h"
+#include "worker_trace.h"
 
 #ifndef WP_EXPLORE
 
@@ -74,7 +74,7 @@ void wp__spare_lend(wp_loan *loan)
 		return;
 	wp__count(&mine->pinned);
 	loan->watching = mine->watching;
-	loan->begin_ns = mine->group->traces != NULL ? wp_clock_ns() : 0;
+	loan->begin_ns = wp__worker_now_ns(mine);
 	if (mine->group->spares.most != 0)
 		lend(mine, loan);
 }
@@ -142,15 +142,14 @@ void wp__spare_return(wp_loan *loan, wp_task *task)
 		return;
 	if (loan->is_lent && !wp_twin(spare_goes_on))
 		take_back(loan);
+	mine->runs_for = task->home;
 	wp__worker_runs(mine, task);
-	if (mine->group->traces != NULL)
-		wp__traces_add(mine->group->traces, mine->index,
-			       (wp_trace_event){.begin_ns = loan->begin_ns,
-						.duration_ns = wp_clock_ns() - loan->begin_ns,
-						.task = (uintptr_t)task,
-						.name = task->name,
-						.kind = WP_TRACE_PINNED,
-						.a = ((wp_worker *)(void *)task->home)->index});
+	if (wp__worker_is_traced(mine))
+		wp__worker_trace(mine, (wp_trace_event){.begin_ns = loan->begin_ns,
+							.task = (uintptr_t)task,
+							.name = task->name,
+							.kind = WP_TRACE_PINNED,
+							.a = wp__worker_home_of(task)});
 }
 
 void wp__spare_give(wp_worker *mine)

@@ -22,6 +22,7 @@
 
 #include <pthread.h>
 
+#include "fiber.h"
 #include "futex.h"
 #include "overflow.h"
 #include "timer.h"
@@ -29,8 +30,10 @@
 struct wp_worker;
 struct wp_group;
 
-/* Of one OS thread: overflows of stacks are reported there. */
+/* Of one OS thread: where virtual threads leave to, and whether overflows of their stacks are
+ * reported. */
 typedef struct wp_watching {
+	wp_fiber under;
 	wp_stack_watch watch;
 	bool is_on; /* since a thread with a stack ran there */
 } wp_watching;

@@ -59,7 +59,7 @@ typedef struct wp_stacks_config {
 /* 32 bytes, right below its control block. next: whoever holds the pool's lock. The rest: whoever
  * makes it. */
 typedef struct wp_stack {
-	struct wp_stack *next; /* among the idle */
+	struct wp_stack *next; /* among the trimmed */
 	struct wp_stacks *pool;
 	char *low;             /* the lowest byte of its frames, above the guard page */
 	uint32_t number;
@@ -85,8 +85,9 @@ typedef struct wp_stacks {
 	struct wp_stacks *next, **back; /* among all pools, under their lock: overflow.c */
 	_Alignas(WP_LINE) wp_lock lock;
 	enum wp_stack_guard guard;      /* the best that still works */
-	uint32_t made, committed, idle;
-	wp_stack *used, *trimmed;       /* idle */
+	uint32_t made, committed, used_count, trimmed_count;
+	wp_stack **used;                /* idle: room for all, and so addresses are read at once */
+	wp_stack *trimmed;              /* idle */
 	wp_stacks_counts counts;
 } wp_stacks;
 

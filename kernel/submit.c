@@ -15,14 +15,11 @@ static wp_home *calling(void)
 	return self == NULL ? NULL : &self->home;
 }
 
-/* Told before it is done: afterwards the task may be gone. [any thread] */
-static void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
+static void add_submit(wp_worker *home, wp_task *task, bool is_unpark)
 {
 	wp_worker *self = wp__worker_self();
 	wp_group *group = home->group;
 
-	if (group->traces == NULL)
-		return;
 	wp__traces_add(group->traces,
 		       self != NULL && self->group == group ? self->index : group->config.carriers,
 		       (wp_trace_event){.begin_ns = wp_clock_ns(),
@@ -32,6 +29,13 @@ static void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
 					.a = home->index,
 					.b = (uint32_t)wp_home_runnable(&home->home),
 					.c = is_unpark});
+}
+
+/* Told before it is done: afterwards the task may be gone. [any thread] */
+static inline void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
+{
+	if (home->group->traces != NULL)
+		add_submit(home, task, is_unpark);
 }
 
 int wp__group_start(wp_home *home, wp_task *task)
@@ -68,6 +72,24 @@ void wp__vthread_push(wp_vthread *thread)
 {
 	trace_submit((wp_worker *)(void *)thread->task.home, &thread->task, true);
 	wp__home_push(calling(), &thread->task);
+}
+
+void wp__vthread_pay(wp_vthread *thread, enum wp_owed owed)
+{
+	if (owed == WP_OWES_PUSH)
+		wp__vthread_push(thread);
+	else if (owed == WP_OWES_WAKE)
+		wp_futex_wake(&thread->task.word, 1);
+}
+
+void wp_vthread_unpark(wp_vthread *thread)
+{
+	wp__vthread_pay(thread, wp__vthread_notify(thread));
+}
+
+void wp_vthread_interrupt(wp_vthread *thread)
+{
+	wp__vthread_pay(thread, wp__vthread_interrupt(thread));
 }
 
 int wp_group_running(const wp_group *group)

@@ -9,7 +9,27 @@
 /* Gives what its next run passes. Let it be the last call, see fiber.h. */
 static int leave(wp_body *body, enum wp_step said)
 {
-	return (int)wp_fiber_switch(&body->fiber, &body->under, said);
+	return (int)wp_fiber_switch(&body->fiber, body->under, said);
+}
+
+/* [its carrier, on the stack of who goes on | wait-free] */
+static void left_to_park(void *arg)
+{
+	wp_body *body = arg;
+
+	wp_stack_check(wp_stack_of(body));
+	if (!wp__vthread_park(&body->thread))
+		wp__vthread_push(&body->thread);
+}
+
+static int leave_parking(wp_body *body)
+{
+	wp_body *next = wp__vthread_pass(body, false);
+
+	if (next == NULL)
+		return leave(body, WP_STEP_PARK);
+	return (int)wp_fiber_switch_then(&body->fiber, &next->fiber,
+					 (uintptr_t)wp__vthread_why(next), left_to_park, body);
 }
 
 bool wp_vthread_clear_interrupt(void)
@@ -73,7 +93,7 @@ int wp_vthread_park_until(int64_t deadline_ns)
 	code = wp__vthread_park_begin(deadline_ns);
 	if (code != WP_AGAIN)
 		return code;
-	return leave(body, WP_STEP_PARK);
+	return leave_parking(body);
 }
 
 int wp_vthread_sleep_until(int64_t deadline_ns)
@@ -92,10 +112,15 @@ int wp_vthread_sleep_until(int64_t deadline_ns)
 void wp_vthread_yield(void)
 {
 	wp_vthread *thread = wp_vthread_current();
-	wp_body *body = wp__body_of(thread);
+	wp_body *body = wp__body_of(thread), *next;
 
-	if (thread != NULL && body->pins == 0 && body->has_stack)
+	if (thread == NULL || body->pins != 0 || !body->has_stack)
+		return;
+	next = wp__vthread_pass(body, true);
+	if (next == NULL)
 		leave(body, WP_STEP_YIELD);
+	else if (next != body)
+		wp_fiber_switch(&body->fiber, &next->fiber, (uintptr_t)wp__vthread_why(next));
 }
 
 int wp_vthread_settle(void)

@@ -17,6 +17,17 @@
 /* Its place in the OS thread's block is fixed: no call finds it. */
 static _Thread_local wp_vthread *current __attribute__((tls_model("initial-exec")));
 
+/* Where it mounts from. */
+static _Thread_local wp_fiber *under __attribute__((tls_model("initial-exec")));
+
+wp_fiber *wp__vthread_mount_from(wp_fiber *fiber)
+{
+	wp_fiber *before = under;
+
+	under = fiber;
+	return before;
+}
+
 OF_THIS_OS_THREAD wp_vthread *wp_vthread_current(void)
 {
 	__asm__ __volatile__("" ::: "memory");
@@ -30,7 +41,7 @@ static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
 }
 
 /* What the park that has ended says. [its runner] */
-static int why(wp_body *body)
+int wp__vthread_why(wp_body *body)
 {
 	if (body->is_timed)
 		wp_timer_cancel(&body->timer);
@@ -45,9 +56,10 @@ static enum wp_step mount(wp_task *task)
 {
 	wp_body *body = (wp_body *)(void *)task;
 
-	wp_fiber_thread(&body->under);
 	current = &body->thread;
-	return (enum wp_step)wp_fiber_switch(&body->under, &body->fiber, (uintptr_t)why(body));
+	body->under = under;
+	return (enum wp_step)wp_fiber_switch(under, &body->fiber,
+					     (uintptr_t)wp__vthread_why(body));
 }
 
 /* One without a stack. [as mount] */
@@ -59,23 +71,49 @@ static enum wp_step call(wp_task *task)
 	return body->step(task);
 }
 
-void wp__vthread_left(wp_vthread *thread)
+wp_task *wp__vthread_left(void)
 {
-	wp_body *body = wp__body_of(thread);
+	wp_task *task = &current->task;
 
 	current = NULL;
-	if (thread->task.is_virtual == WP_VTHREAD_STACK)
-		wp_stack_check(wp_stack_of(body));
+	if (task->is_virtual == WP_VTHREAD_STACK)
+		wp_stack_check(wp_stack_of(task));
+	return task;
+}
+
+OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
+{
+	wp_body *next = NULL;
+
+	if (body->thread.scheduler == NULL)
+		next = (wp_body *)(void *)wp__worker_pass(&body->thread.task, yields);
+	if (next == NULL || next == body)
+		return next;
+	wp__vthread_begin(&next->thread);
+	next->under = body->under;
+	current = &next->thread;
+	return next;
+}
+
+/* [its carrier, on the stack of who goes on | as wp__home_end] */
+static void left_for_good(void *arg)
+{
+	wp_stack_check(wp_stack_of(arg));
+	wp__home_end(arg);
 }
 
 /* What runs on a stack. */
 static void begin(void *arg)
 {
-	wp_body *body = arg;
+	wp_body *body = arg, *next;
 
 	body->failure = body->run(body->arg);
 	wp__body_forget(body);
-	wp_fiber_leave(&body->fiber, &body->under, WP_STEP_DONE);
+	next = wp__vthread_pass(body, false);
+	if (next != NULL)
+		wp_fiber_leave_then(&body->fiber, &next->fiber, (uintptr_t)wp__vthread_why(next),
+				    left_for_good, body);
+	wp_fiber_leave(&body->fiber, body->under, WP_STEP_DONE);
 }
 
 /* [the second of runner and maker] */
@@ -228,47 +266,23 @@ void wp__vthread_submit(wp_vthread *thread)
 	set_current(caller);
 }
 
-void wp__vthread_pay(wp_vthread *thread, enum wp_owed owed)
-{
-	if (owed == WP_OWES_PUSH)
-		wp__vthread_push(thread);
-	else if (owed == WP_OWES_WAKE)
-		wp_futex_wake(&thread->task.word, 1);
-}
-
-void wp_vthread_unpark(wp_vthread *thread)
-{
-	wp__vthread_pay(thread, wp__vthread_notify(thread));
-}
-
-void wp_vthread_interrupt(wp_vthread *thread)
-{
-	wp__vthread_pay(thread, wp__vthread_interrupt(thread));
-}
-
 int wp__vthread_park_end(void)
 {
-	return why(wp__body_of(wp_vthread_current()));
+	return wp__vthread_why(wp__body_of(wp_vthread_current()));
 }
 
 int wp_vthread_run(wp_vthread *thread)
 {
 	wp_worker *self = wp__worker_self();
+	wp_fiber here, *before;
 
 	if (wp_vthread_current() != NULL || !wp__vthread_claim(thread))
 		return WP_FORBIDDEN;
+	wp_fiber_thread(&here);
+	before = wp__vthread_mount_from(&here);
 	wp_home_run(self == NULL ? NULL : &self->home, &thread->task);
+	wp__vthread_mount_from(before);
 	return WP_OK;
-}
-
-const char *wp_vthread_name(wp_vthread *thread)
-{
-	return thread->task.name;
-}
-
-void *wp_vthread_arg(wp_vthread *thread)
-{
-	return wp__body_of(thread)->arg;
 }
 
 #endif

@@ -99,7 +99,8 @@ int wp_vthread_park_until(int64_t deadline_ns);
 /* WP_OK: it is time; WP_INTERRUPTED. Takes no permit. [a virtual thread | parks] */
 int wp_vthread_sleep_until(int64_t deadline_ns);
 
-/* After all that are queued at its home. In a pinned section: nothing. [a virtual thread] */
+/* After all that its home's carrier has queued there; what others queue takes turns with these. In a
+ * pinned section: nothing. [a virtual thread] */
 void wp_vthread_yield(void);
 
 /* Pinned sections nest: in one, the thread does not leave its carrier. [a virtual thread |

@@ -6,48 +6,22 @@
 #include <stdio.h>
 
 #include "error.h"
+#include "worker_trace.h"
 
 #ifndef WP_EXPLORE
 
 enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
 
-static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec"))); /* the carrier that this thread is, or NULL */
-
-/* Does somebody want events? If not, nothing is done for them. */
-static bool is_traced(wp_worker *mine)
-{
-	return mine->group->traces != NULL;
-}
-
-static int64_t now_ns(wp_worker *mine)
-{
-	return is_traced(mine) ? wp_clock_ns() : 0;
-}
-
-static void trace(wp_worker *mine, wp_trace_event event)
-{
-	event.duration_ns = wp_clock_ns() - event.begin_ns;
-	wp__traces_add(mine->group->traces, mine->index, event);
-}
-
-/* Tasks queued there, for an event. */
-static uint32_t depth(wp_worker *mine, wp_home *home)
-{
-	return is_traced(mine) ? (uint32_t)wp_home_runnable(home) : 0;
-}
-
-static uint32_t home_of(wp_task *task)
-{
-	return ((wp_worker *)(void *)task->home)->index;
-}
+/* The carrier that this thread is, or NULL. */
+static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec")));
 
 static void run_traced(wp_worker *mine, wp_task *task)
 {
 	wp_trace_event event = {.begin_ns = wp_clock_ns(), .task = (uintptr_t)task,
-				.name = task->name, .kind = WP_TRACE_RUN, .a = home_of(task)};
+				.name = task->name, .kind = WP_TRACE_RUN, .a = wp__worker_home_of(task)};
 
 	wp_home_run(&mine->home, task);
-	trace(mine, event);
+	wp__worker_trace(mine, event);
 }
 
 /* Overflows are reported from now on; without it they are not, and nothing else. */
@@ -64,7 +38,8 @@ static inline void run(wp_worker *mine, wp_mpsc_node *node)
 		watch(mine);
 	wp__count(&mine->runs);
 	wp__worker_runs(mine, task);
-	if (is_traced(mine))
+	mine->runs_for = task->home;
+	if (wp__worker_is_traced(mine))
 		run_traced(mine, task);
 	else
 		wp_home_run(&mine->home, task);
@@ -77,10 +52,10 @@ static void run_stolen(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_steal 
 	wp__count(how == WP_STEAL_PROBED     ? &mine->probed
 		  : how == WP_STEAL_DIRECTED ? &mine->directed
 					     : &mine->recheck);
-	if (is_traced(mine))
-		trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .task = (uintptr_t)task,
+	if (wp__worker_is_traced(mine))
+		wp__worker_trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .task = (uintptr_t)task,
 					     .name = task->name, .kind = WP_TRACE_STEAL,
-					     .a = home_of(task), .b = depth(mine, task->home),
+					     .a = wp__worker_home_of(task), .b = wp__worker_depth(mine, task->home),
 					     .c = how});
 	run(mine, node);
 }
@@ -88,19 +63,21 @@ static void run_stolen(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_steal 
 /* Runs what is in the own queues, for about yield_us. True: the stop was among it. [the owner] */
 static bool drain(wp_worker *mine, bool *did)
 {
-	wp_trace_event event = {.begin_ns = now_ns(mine), .kind = WP_TRACE_RUNS,
-				.b = depth(mine, &mine->home)};
+	wp_trace_event event = {.begin_ns = wp__worker_now_ns(mine), .kind = WP_TRACE_RUNS,
+				.b = wp__worker_depth(mine, &mine->home)};
 	int64_t until_ns = 0;
 	wp_mpsc_node *node;
 
-	while ((node = wp_carrier_poll(&mine->home.carrier)) != NULL) {
+	while ((node = wp__home_poll(&mine->home)) != NULL) {
 		int64_t look_ns;
 
 		if (node == &mine->stop)
 			return true;
 		run(mine, node);
-		if (++event.a % RUNS_PER_LOOK != 0)
+		event.a++;
+		if (--mine->turns != 0)
 			continue;
+		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
 		wp__home_fire(&mine->home, look_ns);
 		if (until_ns == 0)
@@ -112,9 +89,9 @@ static bool drain(wp_worker *mine, bool *did)
 	if (!*did)
 		return false;
 	wp__count(&mine->drains);
-	event.c = depth(mine, &mine->home);
-	if (is_traced(mine))
-		trace(mine, event);
+	event.c = wp__worker_depth(mine, &mine->home);
+	if (wp__worker_is_traced(mine))
+		wp__worker_trace(mine, event);
 	return false;
 }
 
@@ -161,16 +138,16 @@ static void fire(wp_worker *mine)
 static wp_mpsc_node *sleep_and_leave(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
-	wp_trace_event event = {.begin_ns = now_ns(mine), .kind = WP_TRACE_PARK};
+	wp_trace_event event = {.begin_ns = wp__worker_now_ns(mine), .kind = WP_TRACE_PARK};
 	wp_mpsc_node *stolen;
 
 	mine->until_ns = wp_timers_earliest(&mine->home.timers);
 	wp_carrier_sleep_until(carrier, mine->until_ns);
 	stolen = wp_carrier_leave(carrier);
-	if (!is_traced(mine))
+	if (!wp__worker_is_traced(mine))
 		return stolen;
-	trace(mine, event);
-	trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .kind = WP_TRACE_WAKE,
+	wp__worker_trace(mine, event);
+	wp__worker_trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .kind = WP_TRACE_WAKE,
 				     .a = stolen != NULL ||
 					  wp_mpsc_has_published(&carrier->queue) ||
 					  wp_mpsc_has_published(&carrier->inbox)});
@@ -256,6 +233,7 @@ void wp__worker_mount(wp_worker *mine, wp_watching *watching)
 
 	self = mine;
 	mine->watching = watching;
+	mine->turns = RUNS_PER_LOOK;
 	snprintf(name, sizeof(name), "carrier-%u", mine->index);
 	pthread_setname_np(pthread_self(), name);
 	if (config->bind != NULL)
@@ -266,6 +244,8 @@ void wp__worker_carry(wp_group *group, wp_worker *mine)
 {
 	wp_watching watching = {.is_on = false};
 
+	wp_fiber_thread(&watching.under);
+	wp__vthread_mount_from(&watching.under);
 	for (; mine != NULL; mine = wp__spare_next(group)) {
 		wp__worker_mount(mine, &watching);
 		if (carry(mine))
@@ -288,6 +268,22 @@ __attribute__((noinline)) wp_worker *wp__worker_self(void)
 {
 	__asm__ __volatile__("" ::: "memory"); /* a virtual thread goes on in another one */
 	return self;
+}
+
+__attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
+{
+	wp_worker *mine = self;
+	wp_task *next;
+
+	if (mine == NULL || mine->turns == 1 || wp__worker_is_traced(mine))
+		return NULL;
+	next = wp__home_pass(&mine->home, task, yields);
+	if (next == NULL)
+		return NULL;
+	mine->turns--;
+	wp__count(&mine->runs);
+	wp__worker_runs(mine, next);
+	return next;
 }
 
 #endif

@@ -2,7 +2,8 @@
  * worker.h - the thread of one carrier: its loop, its exit, its counts. For group.c alone.
  *
  *   fire the timers that are due; in a long drain every 16 runs
- *   drain the own queues, for yield_us; the stop was among it: [J1] exited
+ *   drain the own queues, for yield_us; the stop was among it: [J1] exited; between two looks at
+ *            the clock threads that yield pass to one another
  *   nothing: steal from the longer queue of two siblings, drawn at random
  *   nothing: park, until a timer is due at the latest; run what the wake brought; that is nothing:
  *            fire, drain, and park at once
@@ -37,6 +38,7 @@ typedef struct wp_worker {
 	_Alignas(WP_LINE) uint64_t random;
 	wp_atomic(wp_task *) mounted; /* D3, D5: what it runs, or has run last; NULL: it sleeps */
 	wp_home *runs_for; /* the home of the task that it runs */
+	uint32_t turns;    /* runs until it looks at the clock, this one among them */
 	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
 	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes, pinned;
@@ -58,13 +60,12 @@ struct wp_group {
 	wp_atomic(uint32_t) next; /* J9 */
 };
 
-/* It runs that task now, or again, after a spare ran others. [who has the role | wait-free] */
+/* For a dump. [who has its role | wait-free] */
 WP_INLINE void wp__worker_runs(wp_worker *mine, wp_task *task)
 {
 	/* [D3] relaxed: stale costs a dump a name, never a task; pairs D4; upholds
 	 * Dump!RunnerIsNamed. */
 	wp_store_relaxed(&mine->mounted, task);
-	mine->runs_for = task->home;
 }
 
 /* The thread's function; its argument is the worker. */
@@ -79,6 +80,9 @@ void wp__worker_carry(wp_group *group, wp_worker *mine);
 /* The calling thread carries that one from now on. [who has its role | system calls] */
 void wp__worker_mount(wp_worker *mine, wp_watching *watching);
 
+/* As wp__home_pass, for the calling carrier; NULL also: it is the loop's turn. [any thread |
+ * wait-free] */
+wp_task *wp__worker_pass(wp_task *task, bool yields);
 
 /* A carrier of a group, in turn. [any thread | wait-free] */
 uint32_t wp__group_next(wp_group *group);

@@ -7,7 +7,8 @@
 (* Abstracts  who sleeps and is woken (Search: a published task is taken); *)
 (*            the ticket (Ticket); a pop to one step (Mpsc), a push is two.*)
 (*            A list is under its home's lock: one step each.  One thread  *)
-(*            closes (Close has several).                                  *)
+(*            closes (Close has several).  A thread that yields and passes *)
+(*            to the next one: Yield, Keep, PopLane.                       *)
 (* Ends       every behaviour is finite, so a close ends: a state from which*)
 (*            nothing leads on, but the intended ones, is a deadlock to TLC.*)
 (* Memory     sequential consistency; the word's orders are Task's.        *)
@@ -22,27 +23,27 @@ Shut(c) ==                    \* under the list's lock
   /\ at[Closer].pc = "idle" /\ c \in open
   /\ open' = open \ {c}
   /\ at' = [at EXCEPT ![Closer].pc = IF open = {c} THEN "wait" ELSE "idle"]
-  /\ UNCHANGED <<word, notified, Where, live, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, queue, stop, budget, told, back, lane>>
 NoneLeft == IF Twin = "first_list" THEN \E c \in Carriers : live[c] = {}
             ELSE \A c \in Carriers : live[c] = {}
 Sleep ==                      \* under the lock of the first list that is not empty
   /\ at[Closer].pc = "wait" /\ \E c \in Carriers : live[c] # {}
   /\ at' = [at EXCEPT ![Closer].pc = "asleep"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
 Enough ==                     \* all lists are empty; the deadline passes; or it cancels
   /\ at[Closer].pc \in {"wait", "asleep"}
   /\ IF Patient THEN at[Closer].pc = "wait" /\ NoneLeft ELSE TRUE
   /\ at' = [at EXCEPT ![Closer].pc = "stop"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
 SendStop(c) ==                \* wp_carrier_submit_pinned
   /\ at[Closer].pc = "stop" /\ stop[c] = "no"
   /\ stop' = [stop EXCEPT ![c] = "sent"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, at, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, at, budget, told, back, lane>>
 Join ==                       \* [J2]
   /\ at[Closer].pc = "stop" /\ \A c \in Carriers : stop[c] # "no"
   /\ IF Twin = "drain_unjoined" THEN TRUE ELSE \A c \in Carriers : at[c].pc = "exited"
   /\ at' = [at EXCEPT ![Closer].pc = "drain"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
 HandBack(t) ==                \* nobody's any more, but its user's: an unpark may come all the same
   /\ live' = [live EXCEPT ![list[t]] = @ \ {t}]
   /\ back' = back \cup {t}
@@ -53,32 +54,37 @@ DrainQueue(q) ==              \* its word stays: BUSY, or PARKED and notified
      /\ IF Twin # "drain_reset" THEN UNCHANGED <<word, notified>>
         ELSE word' = [word EXCEPT ![t] = "PARKED"] /\ notified' = notified \ {t}
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
-  /\ UNCHANGED <<Where, open, stop, at, budget, told>>
+  /\ UNCHANGED <<Where, open, stop, at, budget, told, lane>>
+DrainLane(c) ==
+  /\ at[Closer].pc = "drain" /\ lane[c] # <<>>
+  /\ HandBack(Head(lane[c]))
+  /\ lane' = [lane EXCEPT ![c] = Tail(@)]
+  /\ UNCHANGED <<word, notified, Where, open, queue, stop, at, budget, told>>
 DrainParked(t) ==             \* [K6]
   /\ at[Closer].pc = "drain" /\ word[t] = "PARKED" /\ t \in live[list[t]]
   /\ IF Twin = "drain_notified" THEN TRUE ELSE t \notin notified
   /\ HandBack(t)
   /\ word' = [word EXCEPT ![t] = "CANCELLED"]
-  /\ UNCHANGED <<notified, Where, open, queue, stop, at, budget, told>>
+  /\ UNCHANGED <<notified, Where, open, queue, stop, at, budget, told, lane>>
 Closed ==                     \* every list is empty: an unparker that owes a push has made it
   /\ at[Closer].pc = "drain"
   /\ IF Twin = "drain_once" THEN \A q \in Queues : ~CanPop(q) ELSE \A c \in Carriers : live[c] = {}
   /\ at' = [at EXCEPT ![Closer].pc = "closed"]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
 
 Carrier(c) ==
   \/ (\E q \in Queues : Pop(c, q)) \/ Begin(c) \/ Settle(c) \/ Yield(c) \/ Park(c) \/ Done(c)
-  \/ (\E v \in Carriers : Stop(c, v))
+  \/ (\E v \in Carriers : Stop(c, v) \/ PopLane(c, v)) \/ TakeLane(c) \/ Keep(c)
   \/ \E t \in Tasks : Spawn(c, t)
 Close ==
   \/ Sleep \/ Enough \/ Join \/ Closed
-  \/ \E c \in Carriers : Shut(c) \/ SendStop(c)
+  \/ \E c \in Carriers : Shut(c) \/ SendStop(c) \/ DrainLane(c)
   \/ \E q \in Queues : DrainQueue(q)
   \/ \E t \in Tasks : DrainParked(t)
 \* Nobody will unpark what is parked, and the close waits for it.
 WaitsForEver ==
   /\ Patient /\ at[Closer].pc = "asleep" /\ budget.unpark = 0
-  /\ \A c \in Carriers : at[c].pc = "poll"
+  /\ \A c \in Carriers : at[c].pc = "poll" /\ lane[c] = <<>>
   /\ \A q \in Queues : queue[q] = <<>>
   /\ \A s \in Starters : at[s].pc = "done"
   /\ at[Unparker].pc = "idle"
@@ -95,9 +101,12 @@ Spec == Init /\ [][Next]_vars
 Hands(t) == {c \in Carriers : at[c].task = t /\ at[c].pc \in {"begin", "run"}}
 Cells(t) == {x \in Queues \X (1 .. 4) :
                IF x[2] \in DOMAIN queue[x[1]] THEN queue[x[1]][x[2]].task = t ELSE FALSE}
+  \cup {x \in Carriers \X {0} : t \in {lane[x[1]][i] : i \in DOMAIN lane[x[1]]}}
 OneCarrier == \A t \in Tasks : Cardinality(Hands(t)) + Cardinality(Cells(t)) <= 1
 HomeReturn ==
-  \A c \in Carriers : \A q \in {c, Inbox(c)} : \A i \in DOMAIN queue[q] : home[queue[q][i].task] = c
+  \A c \in Carriers :
+    /\ \A q \in {c, Inbox(c)} : \A i \in DOMAIN queue[q] : home[queue[q][i].task] = c
+    /\ \A i \in DOMAIN lane[c] : home[lane[c][i]] = c
 StaysSettled == \A t \in settled : Hands(t) \subseteq {home[t]}
 IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"push", "again", "publish"}
 UnparkNotLost ==
@@ -114,7 +123,7 @@ NoTaskLost ==
 BackIsLeftAlone == \A t \in back : Cells(t) = {} /\ Hands(t) = {} /\ ~IsOwed(t)
 NothingRunsAfterClose ==
   at[Closer].pc = "closed" =>
-    /\ \A c \in Carriers : at[c].pc = "exited"
+    /\ \A c \in Carriers : at[c].pc = "exited" /\ lane[c] = <<>>
     /\ \A q \in Queues : queue[q] = <<>>
     /\ \A t \in Tasks : ~IsOwed(t)
 StopsItself == \A c \in Carriers : at[c].pc = "exited" => stop[c] = "read"
@@ -129,4 +138,4 @@ Abstract == INSTANCE Tasks WITH place <- Place
 EachRunsOnce == Abstract!Spec
 =============================================================================
 Results: MCGroup 28,831 states, depth 35; MCGroupPatient 12,449 (29); MCGroupRefines 29,943 (30);
-         MCGroupSettled 38,727 (33).
+         MCGroupSettled 38,727 (33); MCGroupLane 17,583.

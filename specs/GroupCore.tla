@@ -28,13 +28,14 @@ VARIABLES
   live,     \* carrier -> its list: tasks that are accepted and have not ended
   open,     \* carriers whose list still takes tasks
   queue,    \* carrier, inbox of one -> cells: a task, and the thread that has yet to publish it
+  lane,     \* carrier -> what it queued for itself: where nobody steals
   stop,     \* carrier -> its inbox holds the stop: "no", "sent"; "read"
   at,       \* thread -> what it does next, and the task it has in its hands
   budget,   \* what is left of Children, Unparks, Yields, Settling
   told,     \* ghost: tasks that were unparked, and no run has begun since
   back      \* tasks that the close hands back
 Where == <<home, list, settled>>
-vars == <<word, notified, Where, live, open, queue, stop, at, budget, told, back>>
+vars == <<word, notified, Where, live, open, queue, stop, at, budget, told, back, lane>>
 
 None == "none"
 Closer == "closer"
@@ -50,6 +51,7 @@ TypeOK ==
   /\ {home, list} \subseteq [Tasks -> Carriers \cup {None}] /\ settled \subseteq Tasks
   /\ live \in [Carriers -> SUBSET Tasks] /\ open \subseteq Carriers
   /\ \A q \in Queues : \A i \in DOMAIN queue[q] : queue[q][i] \in Cell
+  /\ lane \in [Carriers -> Seq(Tasks)]
   /\ stop \in [Carriers -> {"no", "sent", "read"}]
   /\ \A t \in Threads : at[t].task \in Tasks \cup {None}
 
@@ -57,7 +59,7 @@ Init ==
   /\ word = [t \in Tasks |-> "NEW"] /\ notified = {} /\ told = {} /\ back = {}
   /\ home = [t \in Tasks |-> None] /\ list = home /\ settled = {}
   /\ live = [c \in Carriers |-> {}] /\ open = Carriers
-  /\ queue = [q \in Queues |-> <<>>]
+  /\ queue = [q \in Queues |-> <<>>] /\ lane = [c \in Carriers |-> <<>>]
   /\ stop = [c \in Carriers |-> "no"]
   /\ at = [t \in Threads |-> [pc |-> IF t \in Carriers THEN "poll" ELSE "idle", task |-> None]]
   /\ budget = [child |-> Children, unpark |-> Unparks, yield |-> Yields, settle |-> Settling]
@@ -69,17 +71,24 @@ Target(t) ==
   LET task == at[t].task IN
   IF Twin = "home_forgotten" /\ t \in Carriers /\ at[t].pc = "again" THEN t
   ELSE IF task \in settled /\ Twin # "settled_shared" THEN Inbox(home[task]) ELSE home[task]
+HasLane == ~Stealing \/ Twin = "lane_shared"
+IsOwn(t) == t \in Carriers /\ HasLane /\ Target(t) \in {t, Inbox(t)}
+Keep(c) ==                    \* [LN1] to itself
+  /\ at[c].pc \in {"push", "again"} /\ IsOwn(c)
+  /\ lane' = [lane EXCEPT ![c] = Append(@, at[c].task)]
+  /\ Goto(c, "poll", None)
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
 Reserve(t) ==                 \* [Q2] wp_carrier_submit, submit_internal, reenqueue
-  /\ at[t].pc \in {"push", "again"}
+  /\ at[t].pc \in {"push", "again"} /\ ~IsOwn(t)
   /\ queue' = [queue EXCEPT ![Target(t)] = Append(@, [task |-> at[t].task, by |-> t])]
   /\ Goto(t, "publish", at[t].task)
-  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
 Publish(t) ==                 \* [Q3]
   /\ at[t].pc = "publish"
   /\ queue' = [q \in Queues |-> [i \in DOMAIN queue[q] |->
                  IF queue[q][i].by = t THEN [queue[q][i] EXCEPT !.by = None] ELSE queue[q][i]]]
   /\ Goto(t, IF t \in Carriers THEN "poll" ELSE IF t \in Starters THEN "done" ELSE "idle", None)
-  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
 
 (* Starting a task: under the lock of its home. *)
 Accept(t, c) ==
@@ -93,12 +102,12 @@ Start(s, t, c) ==             \* wp_group_start
      ELSE IF Twin = "start_unlocked"
      THEN Goto(s, "accept", t) /\ home' = [home EXCEPT ![t] = c] /\ UNCHANGED <<word, list, live>>
      ELSE Accept(t, c) /\ Goto(s, "push", t)
-  /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back, lane>>
 StartLate(s) ==               \* twin start_unlocked: the look at the gate, and then the list
   /\ at[s].pc = "accept"
   /\ Accept(at[s].task, home[at[s].task])
   /\ Goto(s, "push", at[s].task)
-  /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back, lane>>
 
 (* A carrier. *)
 \* [J3] [J4] [J5] [J6] count: they choose the sibling; [J7] [J8] are statistics alone.
@@ -111,18 +120,29 @@ Pop(c, q) ==                  \* wp_carrier_poll, wp_carrier_steal
   /\ q \in {c, Inbox(c)} \/ (Stealing /\ q \in Carriers)
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
   /\ Goto(c, "begin", queue[q][1].task)
-  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
+PopLane(c, v) ==              \* [LN2] wp__home_poll: one thread, so one step; of several, two
+  /\ at[c].pc = "poll" /\ lane[v] # <<>> /\ (v = c \/ Twin = "lane_shared")
+  /\ IF Twin = "lane_shared" THEN Goto(c, "take", Head(lane[v])) /\ UNCHANGED lane
+     ELSE Goto(c, "begin", Head(lane[v])) /\ lane' = [lane EXCEPT ![v] = Tail(@)]
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
+TakeLane(c) ==                \* twin lane_shared: the second step
+  /\ at[c].pc = "take"
+  /\ lane' = [lane EXCEPT ![home[at[c].task]] = SelectSeq(@, LAMBDA t : t # at[c].task)]
+  /\ Goto(c, "begin", at[c].task)
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
 Begin(c) ==                   \* [K2]
   /\ at[c].pc = "begin"
   /\ word' = [word EXCEPT ![at[c].task] = "BUSY"]
   /\ notified' = notified \ {at[c].task}
   /\ told' = told \ {at[c].task}
   /\ Goto(c, "run", at[c].task)
-  /\ UNCHANGED <<Where, live, open, queue, stop, budget, back>>
+  /\ UNCHANGED <<Where, live, open, queue, stop, budget, back, lane>>
 Spawn(c, t) ==                \* the running task starts one, on the carrier that runs it
   /\ at[c].pc = "run" /\ budget.child > 0 /\ New(t) /\ c \in open
   /\ Accept(t, c)
-  /\ queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])]
+  /\ IF HasLane THEN lane' = [lane EXCEPT ![c] = Append(@, t)] /\ UNCHANGED queue
+     ELSE queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])] /\ UNCHANGED lane
   /\ budget' = [budget EXCEPT !.child = @ - 1]
   /\ UNCHANGED <<notified, settled, open, stop, at, told, back>>
 Settle(c) ==                  \* wp_vthread_settle: it stays on the list that it is on
@@ -131,18 +151,18 @@ Settle(c) ==                  \* wp_vthread_settle: it stays on the list that it
   /\ home' = [home EXCEPT ![at[c].task] = c]
   /\ IF Twin = "settled_listed" THEN list' = home' ELSE UNCHANGED list
   /\ budget' = [budget EXCEPT !.settle = @ - 1]
-  /\ UNCHANGED <<word, notified, live, open, queue, stop, at, told, back>>
+  /\ UNCHANGED <<word, notified, live, open, queue, stop, at, told, back, lane>>
 Yield(c) ==
   /\ at[c].pc = "run" /\ budget.yield > 0
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ Goto(c, "again", at[c].task)
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, told, back, lane>>
 Park(c) ==                    \* [K3]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task IN
      IF t \in notified /\ Twin # "park_deaf" THEN Goto(c, "again", t) /\ UNCHANGED word
      ELSE Goto(c, "poll", None) /\ word' = [word EXCEPT ![t] = "PARKED"]
-  /\ UNCHANGED <<notified, Where, live, open, queue, stop, budget, told, back>>
+  /\ UNCHANGED <<notified, Where, live, open, queue, stop, budget, told, back, lane>>
 Done(c) ==                    \* [K4], off the list first, under its lock
   /\ at[c].pc = "run"
   /\ LET t == at[c].task
@@ -155,12 +175,12 @@ Done(c) ==                    \* [K4], off the list first, under its lock
                                               /\ Twin # "finish_silent"
                                            THEN "wait" ELSE @]
         /\ notified' = notified \ {t} /\ told' = told \ {t}
-  /\ UNCHANGED <<Where, open, queue, stop, budget, back>>
+  /\ UNCHANGED <<Where, open, queue, stop, budget, back, lane>>
 Stop(c, v) ==                 \* [J1] the stop is in the inbox, which is the owner's alone
   /\ at[c].pc = "poll" /\ stop[v] = "sent" /\ (c = v \/ Twin = "stop_shared")
   /\ stop' = [stop EXCEPT ![v] = "read"]
   /\ Goto(c, "exited", None)
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, budget, told, back>>
+  /\ UNCHANGED <<word, notified, Where, live, open, queue, budget, told, back, lane>>
 
 (* Somebody unparks. *)
 Unpark(t) ==                  \* [K1]
@@ -170,5 +190,5 @@ Unpark(t) ==                  \* [K1]
      ELSE /\ notified' = notified \cup {t} /\ told' = told \cup {t}
           /\ IF (word[t] = "PARKED" /\ t \notin notified) \/ Twin = "unpark_busy" THEN Goto(Unparker, "push", t)
              ELSE UNCHANGED at
-  /\ UNCHANGED <<word, Where, live, open, queue, stop, back>>
+  /\ UNCHANGED <<word, Where, live, open, queue, stop, back, lane>>
 =============================================================================

@@ -5,10 +5,10 @@
 (* Code       kernel/scope.c: innermost, end, end_within, run_subtask;     *)
 (*            python/wakeproof/scope.py, _nesting.py, scoped.py.           *)
 (* Abstracts  a wait for subtasks to one step (Scope says how); a cancel   *)
-(*            away: subtasks end when they like.                           *)
+(*            away: subtasks end when they like. C has no bindings.        *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   LifoClose, ChildrenWithinScope, OwnerConfinement,            *)
-(*            BindingsInherited (safety). The last one in Python alone.    *)
+(*            BindingsInherited (safety).                                  *)
 (***************************************************************************)
 EXTENDS Naturals
 

@@ -41,7 +41,7 @@ static void init(void *at)
 
 static void poll_and_run(wp_home *home)
 {
-	wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
+	wp_mpsc_node *node = wp__home_poll(home);
 
 	if (node != NULL)
 		wp_home_run(home, (wp_task *)(void *)node);
@@ -140,11 +140,71 @@ STRESS_TWIN(home_forgotten, .of = "home_return",
 	.defect = "a stolen task goes on in the thief's queue", .shows = "2,1",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* The carrier has left two parked tasks behind. Somebody unparks one, somebody starts a third,
- * while the close hands back. Result: "accepted, handed back, of these too late, still listed". */
+/* What a carrier without siblings starts itself is in its lane; it runs that, and what comes from
+ * outside, before it sleeps. Result: "ran". */
+struct both {
+	wp_home home;
+	wp_task own, other;
+};
+
+static enum wp_step end_at_once(wp_task *task)
+{
+	(void)task;
+	return WP_STEP_DONE;
+}
+
+static void init_both(void *at)
+{
+	struct both *both = at;
+
+	wp_home_init(&both->home, NULL, 0, false);
+	wp_task_init(&both->own, end_at_once, "own");
+	wp_task_init(&both->other, end_at_once, "other");
+}
+
+static void lone_carrier(void *at, stress_result *result)
+{
+	wp_home *home = &((struct both *)at)->home;
+
+	wp_home_start(home, home, &((struct both *)at)->own);
+	while (result->r[0] < 2) {
+		wp_mpsc_node *node = wp__home_poll(home);
+
+		if (node == NULL) {
+			wp_carrier_park(&home->carrier);
+			continue;
+		}
+		wp_home_run(home, (wp_task *)(void *)node);
+		result->r[0]++;
+	}
+}
+
+static void outsider(void *at, stress_result *result)
+{
+	struct both *both = at;
+
+	(void)result;
+	wp_home_start(&both->home, NULL, &both->other);
+}
+
+STRESS_TEST(home_lane, .claim = "A carrier sleeps when its lane is empty, and its queues.",
+	.upholds = "Group!NoTaskLost", .state_size = sizeof(struct both), .init = init_both,
+	.actors = {lone_carrier, outsider}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"2", ACCEPTABLE, "its own, and the other one"},
+		{"asleep", FORBIDDEN, "it sleeps beside what it has queued for itself"},
+		{"*", FORBIDDEN, "one ran twice"},
+	});
+
+STRESS_TWIN(home_lane_unpolled, .of = "home_lane",
+	.defect = "a poll does not look at the lane", .shows = "asleep",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The carrier has left two parked tasks behind, and one in its lane. Somebody unparks one, somebody
+ * starts a fourth, while the close hands back. Result: "accepted, handed back, of these too late, still listed". */
 struct rest {
 	wp_home home;
-	wp_task parked, unparked, started;
+	wp_task parked, unparked, queued, started;
 	bool is_over; /* plain: the close, then the arbiter */
 };
 
@@ -161,11 +221,13 @@ static void init_rest(void *at)
 	wp_home_init(&rest->home, NULL, 0, false);
 	wp_task_init(&rest->parked, park_at_once, "parked");
 	wp_task_init(&rest->unparked, park_at_once, "unparked");
+	wp_task_init(&rest->queued, park_at_once, "queued");
 	wp_task_init(&rest->started, park_at_once, "started");
 	wp_home_start(&rest->home, &rest->home, &rest->parked);
 	wp_home_start(&rest->home, &rest->home, &rest->unparked);
 	poll_and_run(&rest->home);
 	poll_and_run(&rest->home);
+	wp_home_start(&rest->home, &rest->home, &rest->queued);
 }
 
 static void outside_starter(void *at, stress_result *result)
@@ -201,7 +263,7 @@ static void hander(void *at, stress_result *result)
 	struct rest *rest = at;
 
 	wp__home_shut(&rest->home);
-	result->r[1] = hand_back(rest, 2);
+	result->r[1] = hand_back(rest, 3);
 	rest->is_over = wp_home_count(&rest->home) == 0;
 }
 
@@ -220,15 +282,18 @@ STRESS_TEST(home_closed, .claim = "A close hands back each task that was accepte
 	.actors = {hander, outside_starter, outside_unparker}, .arbiter = hand_back_rest,
 	.results = 4, .blocking = 1,
 	.outcomes = {
-		{"0,2,0,0", ACCEPTABLE, "shut first: the parked ones alone"},
-		{"1,3,0,0", ACCEPTABLE, "all three"},
+		{"0,3,0,0", ACCEPTABLE, "shut first: those that were there"},
+		{"1,4,0,0", ACCEPTABLE, "all four"},
 		{"asleep", FORBIDDEN, "the lock is not given back"},
 		{"*,*,*,*", FORBIDDEN, "one is lost, handed back twice, or after the close"},
 	});
 
 STRESS_TWIN(home_drain_notified, .of = "home_closed",
-	.defect = "the close takes a listed task that somebody is about to queue", .shows = "0,3,*,*",
+	.defect = "the close takes a listed task that somebody is about to queue", .shows = "0,4,*,*",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 STRESS_TWIN(home_stays_open, .of = "home_closed",
-	.defect = "a close does not shut the gate", .shows = "1,3,1,0",
+	.defect = "a close does not shut the gate", .shows = "1,4,1,0",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(home_lane_left, .of = "home_closed",
+	.defect = "the close does not look into the lane", .shows = "0,2,0,1",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -38,11 +38,13 @@ def ran(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s)
 
 
+@pytest.mark.parametrize("way", ["stealing", "lanes"])
 @pytest.mark.parametrize("build", THREADS)
-def test_no_virtual_thread_is_lost(build: str, compiled: Compiled) -> None:
-    seconds = SECONDS if build == "plain" or IS_LONG else SHORT_S
-    soak = [*compiled("vsoak", build), str(seconds), SEED, str(PATIENCE_S), str(THREADS[build])]
-    ended = ran(soak, seconds + STARTS_S + 5 * PATIENCE_S)
+def test_no_virtual_thread_is_lost(build: str, way: str, compiled: Compiled) -> None:
+    is_long = IS_LONG or (build == "plain" and way == "stealing")
+    seconds = SECONDS if is_long else SHORT_S
+    limits = (str(seconds), SEED, str(PATIENCE_S), str(THREADS[build]))
+    ended = ran([*compiled("vsoak", build), *limits, way], seconds + STARTS_S + 5 * PATIENCE_S)
     assert ended.returncode == 0, f"seed {SEED}: {ended.stdout}{ended.stderr}"
     assert ended.stderr == ""
     sys.stdout.write(f"{build}, seed {SEED}: {ended.stdout}")
@@ -56,5 +58,5 @@ def test_no_virtual_thread_is_lost(build: str, compiled: Compiled) -> None:
 )
 def test_the_soak_sees_a_defect(twin: str, compiled: Compiled) -> None:
     soak = compiled("vsoak", "plain", f"-DWP_TWIN_{twin}=1")
-    ended = ran([*soak, "20", SEED, "5", "1000"], 5 * PATIENCE_S)
+    ended = ran([*soak, "20", SEED, "5", "1000", "stealing"], 5 * PATIENCE_S)
     assert ended.returncode != 0, ended.stdout

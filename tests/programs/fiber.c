@@ -225,6 +225,46 @@ static void jumps(void)
 		go(0);
 }
 
+/* What is called between the two: on the stack of whoever goes on, the other one is left. */
+static void note(void *arg)
+{
+	char here;
+
+	*(bool *)arg = thread.sp != NULL && (void *)&here > (void *)memory &&
+		       (void *)&here < (void *)(memory + BYTES);
+}
+
+static void note_here(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+static void leave_then(void *arg)
+{
+	for (int k = 0; k < 2; k++)
+		go(0);
+	is_inside = false;
+	wp_fiber_leave_then(&fiber, &thread, 9, note_here, arg);
+}
+
+static void then(void)
+{
+	bool is_noted = false;
+
+	wp_fiber_init(&fiber, memory, BYTES, leave_then, &is_noted);
+	for (int k = 0; k < 2; k++) { /* at its entry, and in the middle */
+		is_noted = is_inside = false;
+		wp_fiber_thread(&thread);
+		is_inside = true;
+		wp_fiber_switch_then(&thread, &fiber, 0, note, &is_noted);
+		expect(is_noted, "the call on the other stack");
+	}
+	is_noted = false;
+	expect(go(0) == 9, "the last value");
+	expect(is_noted, "the call of who left for good");
+	wp_fiber_fini(&fiber);
+}
+
 static void *run_here(void *unused)
 {
 	wp_fiber_thread(&thread);
@@ -288,7 +328,7 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} cases[] = {{"registers", registers}, {"rounding", rounding}, {"many", many},
-		     {"lives", lives}, {"jumps", jumps}, {"moved", moved}, {"frames", frames}};
+		     {"lives", lives}, {"jumps", jumps}, {"moved", moved}, {"then", then}, {"frames", frames}};
 
 	wp_fiber_thread(&thread);
 	for (size_t k = 0; argc > 1 && k < sizeof(cases) / sizeof(cases[0]); k++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vsoak.c SECONDS SEED PATIENCE_S THREADS - virtual threads that send one another mail, park until
- * some comes, sleep, time out, are interrupted, stolen, pinned, settle, all at random.
+ * vsoak.c SECONDS SEED PATIENCE_S THREADS stealing/lanes - virtual threads that send one another
+ * mail, park until some comes, sleep, time out, are interrupted, stolen, pinned, settle, all at random.
  *
  *   sender                     receiver
  *   mail + 1; unpark           no mail: park, for ever or not
@@ -11,6 +11,7 @@
  * Spec          specs/VThread.tla. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "chance.h"
@@ -203,16 +204,17 @@ static void end_all(int64_t patience_ns)
 
 int main(int argc, char **argv)
 {
-	wp_group_config config = {.carriers = CARRIERS, .yield_us = 50, .work_stealing = true};
+	wp_group_config config = {.carriers = CARRIERS, .yield_us = 50};
 	uint64_t left = 0;
 	int64_t until_ns, patience_ns, next_ns;
 
-	if (argc != 5)
+	if (argc != 6)
 		return 2;
 	until_ns = wp_clock_ns() + atoll(argv[1]) * 1000000000;
 	seed = strtoull(argv[2], NULL, 10);
 	patience_ns = atoll(argv[3]) * 1000000000;
 	count = (uint32_t)atoll(argv[4]);
+	config.work_stealing = strcmp(argv[5], "stealing") == 0; /* else lanes */
 	config.max_stacks = count + count / 8 + 64;
 	peers = calloc(count, sizeof(*peers));
 	if (peers == NULL || wp_group_new(&group, &config) != WP_OK)

@@ -28,12 +28,13 @@ static int permits(void *arg)
 	return 7;
 }
 
-static void case_permit(void)
+/* By way of the lane, or of the queue. */
+static void permits_where(bool stealing)
 {
 	int64_t long_ms = PATIENCE_S * 1000;
 	wp_vthread *thread;
 
-	open_group(1, false, 0);
+	open_group(1, stealing, 0);
 	check(join(start(permits, NULL), "the thread") == 7, "its failure");
 	for (int turn = 0; turn < MANY; turn++) {
 		wp_store_release(&ready, 0);
@@ -47,6 +48,12 @@ static void case_permit(void)
 			      (turn % 2 ? WP_OK : WP_INTERRUPTED), "how it ended");
 	}
 	close_group();
+}
+
+static void case_permit(void)
+{
+	permits_where(false);
+	permits_where(true);
 }
 
 /* Parked in a pinned section, with its carrier. */

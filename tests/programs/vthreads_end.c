@@ -54,7 +54,7 @@ static void case_join(void)
 	close_group();
 }
 
-/* A thread that yields for ever, and others on its carrier. */
+/* Threads that yield for ever, and others on their carrier: from outside, and due. */
 static int spins(void *arg)
 {
 	while (wp_load_acquire(&ready) == 0)
@@ -62,16 +62,25 @@ static int spins(void *arg)
 	return arg != NULL;
 }
 
+static int naps(void *arg)
+{
+	(void)arg;
+	return wp_vthread_sleep_until(in_ms(2));
+}
+
 static void case_fair(void)
 {
-	wp_vthread *spinning;
+	wp_vthread *spinning[2];
 
 	open_group(1, false, 0);
-	spinning = start(spins, NULL);
+	for (int at = 0; at < 2; at++)
+		spinning[at] = start(spins, NULL);
 	for (int at = 0; at < MANY; at++)
-		join(start(nothing, NULL), "a turn beside one that yields");
+		join(start(nothing, NULL), "a turn beside two that yield");
+	check(join(start(naps, NULL), "a timer beside two that yield") == WP_OK, "a sleep");
 	wp_store_release(&ready, 1);
-	join(spinning, "the one that yields");
+	for (int at = 0; at < 2; at++)
+		join(spinning[at], "one that yields");
 	close_group();
 }
 
