@@ -3,7 +3,7 @@
  * come and go. */
 #include "dump_case.h"
 
-enum { PARKED = 1000, STACKS = 1100, ROUNDS = 5000, COMING = 64 };
+enum { PARKED = 1000, STACKS = 1100, ROUNDS = 5000, COMING = 64, FUNCTION = 512 /* bytes at most */ };
 
 int comes_and_goes(void *arg);
 
@@ -222,16 +222,30 @@ static int dumps_inside(void *arg)
 	return 0;
 }
 
-/* Each stack that is seen of a parked one, once. */
+/* Each stack that is seen of a parked one, once. No padding: compared by bytes. */
 typedef struct seen {
-	uint32_t depth;
+	uintptr_t depth;
 	uintptr_t frames[WP_DUMP_FRAMES];
 } seen;
 static seen stacks[64];
 static int stacks_seen;
 
+/* How many of its frames are the kernel's: a park has more ways than one to leave. */
+static uint32_t skipped(const wp_dump_thread *thread)
+{
+	uint32_t at = 0;
+
+	while (at < thread->depth && thread->frames[at] - (uintptr_t)parks_here >= FUNCTION)
+		at++;
+	check(at < thread->depth, "the function that parks");
+	return at;
+}
+
 static bool note(void *arg, const wp_dump_thread *thread)
 {
+	seen now = {.depth = 0};
+	uint32_t from;
+
 	(*(uint64_t *)arg)++;
 	check(thread->state == WP_DUMP_NEW || strcmp(thread->name, "comer") == 0 ||
 		      strcmp(thread->name, "inside") == 0,
@@ -239,16 +253,14 @@ static bool note(void *arg, const wp_dump_thread *thread)
 	check(thread->home >= 0 && thread->home < 2 && thread->carrier < 2, "a carrier");
 	if (thread->depth == 0)
 		return true;
+	from = skipped(thread);
+	now.depth = thread->depth - from;
+	memcpy(now.frames, &thread->frames[from], now.depth * sizeof(uintptr_t));
 	for (int at = 0; at < stacks_seen; at++)
-		if (stacks[at].depth == thread->depth &&
-		    memcmp(stacks[at].frames, thread->frames,
-			   thread->depth * sizeof(uintptr_t)) == 0)
+		if (memcmp(&stacks[at], &now, sizeof(now)) == 0)
 			return true;
-	if (stacks_seen < 64) {
-		stacks[stacks_seen].depth = thread->depth;
-		memcpy(stacks[stacks_seen].frames, thread->frames, sizeof(thread->frames));
-		stacks_seen++;
-	}
+	if (stacks_seen < 64)
+		stacks[stacks_seen++] = now;
 	return true;
 }
 
