@@ -275,7 +275,9 @@ __attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
 	wp_worker *mine = self;
 	wp_task *next;
 
-	if (mine == NULL || mine->turns == 1 || wp__worker_is_traced(mine))
+	if (mine == NULL || (!yields && wp_lane_is_empty(&mine->home.lane)))
+		return NULL; /* as most parks that others end */
+	if (mine->turns == 1 || wp__worker_is_traced(mine))
 		return NULL;
 	next = wp__home_pass(&mine->home, task, yields);
 	if (next == NULL)

@@ -34,11 +34,16 @@ def gdb(command: list[str], *asked: str) -> str:
 def test_threads_are_listed_and_a_parked_one_is_shown_where_it_is(
     compiled: Callable[..., list[str]],
 ) -> None:
-    command = compiled("vthreads_end", "plain", "-O1")
+    command = compiled("vthreads_shown", "plain", "-O1")
     told = gdb(command, "vthreads", "vthread 1", "vthread 99")
-    listed = re.findall(r"^ +(\d+) link-(\d) +parked, home carrier-0, park 1$", told, re.MULTILINE)
-    assert [name for _, name in listed] == ["0", "1", "2"], told
-    assert re.search(r"#\d+ .* in? ?parks_deep \(", told), told
-    assert re.search(r"#\d+ .* in? ?links \(", told), told
+    listed = re.findall(r"^ +(\d+) (\S+) +(\w+), home carrier-0, park \d+$", told, re.MULTILINE)
+    links = [("0", "link-0", "parked"), ("1", "link-1", "parked"), ("2", "link-2", "parked")]
+    assert listed[:3] == links, told
+    [(pinned, *rest)] = listed[3:]  # and neither who has ended nor who was not started
+    assert rest == ["one", "pinned"]
+    frames = re.findall(r"^#\d+ +(?:0x\w+ in )?(\w+) \(", told, re.MULTILINE)
+    below = ["parks_deep", "links", "begin", "wp__fiber_begin"]
+    outer = frames[frames.index("wp_vthread_park_until") + 1 :]  # it may have calls inlined
+    assert outer == [*below, "await_link"], told  # the last: the registers are back
     assert "vthread 99: no such thread; `vthreads` lists them" in told
-    assert re.search(r"^#0 +await_link", told, re.MULTILINE), told  # the registers are back
+    assert f"vthread {pinned}: not parked" in gdb(command, f"vthread {pinned}")

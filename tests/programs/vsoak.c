@@ -210,7 +210,6 @@ int main(int argc, char **argv)
 
 	if (argc != 6)
 		return 2;
-	until_ns = wp_clock_ns() + atoll(argv[1]) * 1000000000;
 	seed = strtoull(argv[2], NULL, 10);
 	patience_ns = atoll(argv[3]) * 1000000000;
 	count = (uint32_t)atoll(argv[4]);
@@ -221,6 +220,7 @@ int main(int argc, char **argv)
 		fail("no memory");
 	start_all();
 	next_ns = wp_clock_ns();
+	until_ns = next_ns + atoll(argv[1]) * 1000000000;
 	while (wp_clock_ns() < until_ns) {
 		if (wp_clock_ns() >= next_ns) {
 			look_for_the_lost();

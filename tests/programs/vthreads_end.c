@@ -228,47 +228,6 @@ static void case_lent(void)
 	close_group();
 }
 
-/* For a debugger: three threads are parked, two calls deep. */
-static __attribute__((noinline)) void await_link(void)
-{
-	__asm__ __volatile__("");
-}
-
-static __attribute__((noinline)) int parks_deep(void)
-{
-	int code = wp_vthread_park_until(WP_FOREVER);
-
-	wp_fetch_add_relaxed(&count, 1);
-	return code;
-}
-
-static int links(void *arg)
-{
-	wp_fetch_add_relaxed(&ready, 1);
-	return parks_deep() + (arg != NULL);
-}
-
-static void case_parked(void)
-{
-	static const char *const names[] = {"link-0", "link-1", "link-2"};
-	wp_vthread *threads[3];
-
-	open_group(1, false, 0);
-	for (int at = 0; at < 3; at++) {
-		wp_vthread_config config = {.name = names[at], .run = links};
-
-		threads[at] = start_as(&config);
-	}
-	await(&ready, 3);
-	join(start(nothing, NULL), "a thread behind them");
-	await_link();
-	for (int at = 0; at < 3; at++) {
-		wp_vthread_unpark(threads[at]);
-		join(threads[at], "a thread that was shown");
-	}
-	close_group();
-}
-
 /* Its stack is not enough. */
 static int overflows(void *arg)
 {
@@ -291,7 +250,7 @@ int main(int argc, char **argv)
 	static const one_case cases[] = {
 		{"join", case_join}, {"fair", case_fair}, {"locals", case_locals},
 		{"close", case_close}, {"exhausted", case_exhausted},
-		{"overflow", case_overflow}, {"lent", case_lent}, {"parked", case_parked}};
+		{"overflow", case_overflow}, {"lent", case_lent}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

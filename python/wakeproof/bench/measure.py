@@ -181,8 +181,7 @@ def _measure_peers(
     counts: dict[str, dict[str, list[float]]] = {}
     for _ in range(PEERS_ROUNDS):
         ours = _run(children, program.path, name, 1, slice_ms, TRIES, cpus)
-        found = dict(ours.ns)
-        counted = {count: dict(of) for count, of in ours.counts.items()}
+        found, counted = dict(ours.ns), {count: dict(of) for count, of in ours.counts.items()}
         for side, command in built.items():
             said = _json(children, [*command, name, ops, *map(str, cpus)])
             own = dict(said) if isinstance(said, dict) else {"ns": said}

@@ -10,6 +10,7 @@ import sys
 from importlib.util import find_spec
 
 from wakeproof.bench import program
+from wakeproof.bench.reasons import CALLED, IN_C
 from wakeproof.bench.rows import US, Row
 
 GEVENT = "gevent==26.9.0"
@@ -37,9 +38,18 @@ def command(name: str, side: str) -> list[str]:
 
 def _beside(name: str, row: str) -> list[Row]:
     return [
-        Row(name, row, "ours", "gevent", "gevent", US, at_most=1.0, needs=GEVENT),
+        Row(name, row, "ours", "gevent", "gevent", US, at_most=1.0, needs=GEVENT, why=CALLED),
         Row("- the same", row, "ours", "asyncio", "asyncio", US),
-        Row("- coroutine functions", row, "coroutines", "asyncio", "asyncio", US, at_most=1.0),
+        Row(
+            "- coroutine functions",
+            row,
+            "coroutines",
+            "asyncio",
+            "asyncio",
+            US,
+            at_most=1.0,
+            why=IN_C,
+        ),
     ]
 
 

@@ -20,3 +20,17 @@ SWITCH = (
     "saves less, and pays where a function around it returns (the row below)"
 )
 SECOND_PROCESS = "the first tenth of a second is one process's, and what it found is not kept"
+COLD = (
+    "memory: a switch touches three lines or more, of a page that has not been touched since the "
+    "last round; the limit's row says what one such line takes"
+)
+WITH_OS = (
+    "two locked instructions for the channel's lock, which OS threads may want as well, and a "
+    "waiter that is made whether it is needed or not"
+)
+LOOKING = (
+    "who is first in line is told to look on its own carrier, and finds the mutex passed; in Go "
+    "and the JDK it comes back where it was woken, when the other has stopped"
+)
+CALLED = "each step is a call from the kernel into Python; gevent's loop stays in C and greenlet"
+IN_C = "asyncio's tasks and its loop are C; ours are Python over the kernel's thread"

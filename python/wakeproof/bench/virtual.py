@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
+from wakeproof.bench.reasons import COLD, LOOKING, WITH_OS
 from wakeproof.bench.rows import BYTES, Row
 
 SCHEDULERS = {
@@ -11,19 +12,6 @@ SCHEDULERS = {
     "jdk": ("JDK 25", JDK),
 }  # fmt: skip
 """By side: its name, and what to install."""
-
-COLD = (
-    "memory: a switch touches three or four lines, of a page that has not been touched since the "
-    "last round; the limit's row says what one such line takes"
-)
-LOCKED = (
-    "two locked instructions for the channel's lock, which OS threads may want as well, and a "
-    "waiter that is made whether it is needed or not"
-)
-LOOKING = (
-    "who is first in line is told to look on its own carrier, and finds the mutex passed; in Go "
-    "and the JDK it comes back where it was woken, when the other has stopped"
-)
 
 
 def beside(
@@ -40,7 +28,7 @@ def beside(
 
 def _scale(name: str, program: str) -> list[Row]:
     return [
-        Row(f"{name} 1,000 virtual threads", program, "1k", "1", "one", at_most=1.25),
+        Row(f"{name} 1,000 virtual threads", program, "1k", "1", "one", at_most=1.25, why=COLD),
         Row("- 100,000", program, "100k", "1", "one", at_most=1.25, why=COLD),
         Row("- a million", program, "1m", "1", "one", at_most=1.25, why=COLD),
     ]
@@ -56,7 +44,7 @@ ROWS = (
     *beside("- memory", "vthread_memory", "go", "tokio", "jdk", count="bytes", unit=BYTES),
     *beside("channel without slots, one carrier", "channel_hand", "go", "tokio", "boost", "jdk"),
     *beside("channel of 64 slots, one carrier", "channel_slots", "go", "tokio", "boost", "jdk",
-            why=LOCKED),
+            why=WITH_OS),
     *beside("- two carriers, wherever they run", "channel_far", "go", "tokio", "jdk"),
     Row("- each on its own", "channel_far", "apart", "ours", "wherever they run"),
     *beside("mutex that nobody else wants", "mutex_free", "go", "tokio", "boost", "jdk"),
