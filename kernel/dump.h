@@ -33,7 +33,8 @@ enum {
 };
 
 /* new: not started. queued: to run, by its carrier. given: its scheduler has it, queued or run.
- * parked: on no carrier. pinned: asleep on its carrier. closed: parked when its group was closed. */
+ * parked: on no carrier. pinned: asleep on its carrier, unless a spare carries on there. closed: parked
+ * when its group was closed. */
 enum wp_dump_state {
 	WP_DUMP_NEW,
 	WP_DUMP_QUEUED,

@@ -81,6 +81,18 @@ def they_are_grouped_by_stack_and_listed_up_to_a_limit(command: list[str]) -> No
     assert by_bytes["threadContainers"][0]["container"] == 'a "b"'
 
 
+def a_carrier_runs_what_its_spare_runs(command: list[str]) -> None:
+    shown = [
+        {one["name"]: (one["state"], one["carrier"])
+         for one in dump["threadContainers"][0]["threads"]}
+        for dump in dumps(output(command, "spare"))
+    ]  # fmt: skip
+    assert shown == [
+        {"stuck": ("pinned", None), "busy": ("running", "carrier-0")},
+        {"stuck": ("running", "carrier-0")},
+    ]
+
+
 def stacks_beyond_the_table_are_counted_together(command: list[str]) -> None:
     (dump,) = dumps(output(command, "stacks"))
     assert len(dump["stacks"]) == 1024
@@ -103,6 +115,7 @@ def test_a_dump_says_what_each_thread_does_and_where(
     each_state_is_shown(command)
     text_says_the_same(command)
     they_are_grouped_by_stack_and_listed_up_to_a_limit(command)
+    a_carrier_runs_what_its_spare_runs(command)
     stacks_beyond_the_table_are_counted_together(command)
     names_are_escaped_and_what_is_no_text_is_replaced(command)
     assert output(command, "full") == "", "a write that fails ends it"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Stack = tuple[tuple["CodeType", int], ...]
 DEPTH = 64  # frames of one stack, from where it is
-_STATE, _ENDS, _LOOKS = 11, 20, 4  # kernel/vthread.h: masks; looks at one that parks and goes on
+_STATE, _LOOKS = 11, 4  # kernel/vthread.h: a mask; looks at one that parks and goes on
 _alone = threading.RLock()  # whoever has switched collection off; a signal handler may dump
 _OUTER = (_mount._body.__code__, _mount._step.__code__)
 

@@ -3,7 +3,7 @@
  * come and go. */
 #include "dump_case.h"
 
-enum { PARKED = 1000, STACKS = 1100, ROUNDS = 5000, COMING = 64 };
+enum { PARKED = 1000, STACKS = 1100, ROUNDS = 5000, COMING = 64, FUNCTION = 512 /* bytes at most */ };
 
 int comes_and_goes(void *arg);
 
@@ -84,6 +84,38 @@ static void case_same(void)
 	dump((wp_dump_config){.format = WP_DUMP_JSON, .max_threads = 10});
 	dump((wp_dump_config){.format = WP_DUMP_JSON, .max_bytes = 2000, .container = "a \"b\""});
 	end_many();
+	close_group();
+}
+
+static int sticks(void *arg)
+{
+	parks_pinned(arg);
+	wp_fetch_add_relaxed(&count, 1);
+	while (wp_load_acquire(&ready) < 2)
+		continue;
+	return 0;
+}
+
+/* A spare runs another thread while one blocks its carrier; then that one goes on there. */
+static void case_spare(void)
+{
+	wp_group_config config = {.carriers = 1, .yield_us = 50, .spares = 1};
+	wp_vthread *stuck, *busy;
+
+	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	stuck = named("stuck", sticks, 0);
+	while ((wp__vthread_look(stuck) & WP_VTHREAD_PINNED) == 0)
+		wp_yield();
+	busy = named("busy", spins, 0);
+	await(&count, 2);
+	dump((wp_dump_config){.format = WP_DUMP_JSON});
+	wp_store_release(&ready, 1);
+	join(busy, "one that a spare runs");
+	wp_vthread_unpark(stuck);
+	await(&count, 3);
+	dump((wp_dump_config){.format = WP_DUMP_JSON});
+	wp_store_release(&ready, 2);
+	join(stuck, "one that was pinned");
 	close_group();
 }
 
@@ -190,28 +222,30 @@ static int dumps_inside(void *arg)
 	return 0;
 }
 
-/* Each stack that is seen of a parked one, once. */
+/* Each stack that is seen of a parked one, once. No padding: compared by bytes. */
 typedef struct seen {
-	uint32_t depth;
+	uintptr_t depth;
 	uintptr_t frames[WP_DUMP_FRAMES];
 } seen;
 static seen stacks[64];
 static int stacks_seen;
 
-/* But for the innermost two or three, the kernel's: a park leaves by way of the loop, or passes. */
-static bool is_alike(const seen *one, const wp_dump_thread *thread)
+/* How many of its frames are the kernel's: a park has more ways than one to leave. */
+static uint32_t skipped(const wp_dump_thread *thread)
 {
-	uint32_t least = one->depth < thread->depth ? one->depth : thread->depth;
-	uint32_t most = one->depth < thread->depth ? thread->depth : one->depth;
+	uint32_t at = 0;
 
-	return least > 2 && most - least <= 1 &&
-	       memcmp(&one->frames[one->depth - (least - 2)],
-		      &thread->frames[thread->depth - (least - 2)],
-		      (least - 2) * sizeof(uintptr_t)) == 0;
+	while (at < thread->depth && thread->frames[at] - (uintptr_t)parks_here >= FUNCTION)
+		at++;
+	check(at < thread->depth, "the function that parks");
+	return at;
 }
 
 static bool note(void *arg, const wp_dump_thread *thread)
 {
+	seen now = {.depth = 0};
+	uint32_t from;
+
 	(*(uint64_t *)arg)++;
 	check(thread->state == WP_DUMP_NEW || strcmp(thread->name, "comer") == 0 ||
 		      strcmp(thread->name, "inside") == 0,
@@ -219,14 +253,14 @@ static bool note(void *arg, const wp_dump_thread *thread)
 	check(thread->home >= 0 && thread->home < 2 && thread->carrier < 2, "a carrier");
 	if (thread->depth == 0)
 		return true;
+	from = skipped(thread);
+	now.depth = thread->depth - from;
+	memcpy(now.frames, &thread->frames[from], now.depth * sizeof(uintptr_t));
 	for (int at = 0; at < stacks_seen; at++)
-		if (is_alike(&stacks[at], thread))
+		if (memcmp(&stacks[at], &now, sizeof(now)) == 0)
 			return true;
-	if (stacks_seen < 64) {
-		stacks[stacks_seen].depth = thread->depth;
-		memcpy(stacks[stacks_seen].frames, thread->frames, sizeof(thread->frames));
-		stacks_seen++;
-	}
+	if (stacks_seen < 64)
+		stacks[stacks_seen++] = now;
 	return true;
 }
 
@@ -257,7 +291,7 @@ int main(int argc, char **argv)
 	const one_case cases[] = {{"states", case_states}, {"text", case_text},
 				  {"same", case_same},	   {"names", case_names},
 				  {"full", case_full},	   {"churn", case_churn},
-				  {"stacks", case_stacks}};
+				  {"stacks", case_stacks}, {"spare", case_spare}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
