@@ -7,9 +7,11 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import fibers
 from tests.dumps import checked, functions
 
 from wakeproof import paths
@@ -125,3 +127,21 @@ def test_a_dump_says_what_each_thread_does_and_where(
 def test_the_twin_that_forgets_registers_loses_frames(compiled: Callable[..., list[str]]) -> None:
     with pytest.raises(AssertionError, match="parks_deep"):
         each_state_is_shown(compiled("dump", "plain", *MORE, "-DWP_TWIN_unwind_forgets"))
+
+
+def test_frames_are_found_on_aarch64(tmp_path: Path) -> None:
+    fibers.needs_aarch64()
+    program, sources = tmp_path / "dump-aarch64", paths.sources()
+    kernel = [*sources.glob("kernel/*.c"), *sources.glob("kernel/*.S")]
+    flags = ("-std=c11", "-O1", "-pthread", f"-I{sources / 'kernel'}", "-o", program)
+    fibers.cc(fibers.AARCH64, sources / "tests/programs/dump.c", *kernel, *flags, cwd=tmp_path)
+    (dump,) = dumps(output(["qemu-aarch64", str(program)], "states"))
+    (stack,) = (
+        one["stack"] for one in dump["threadContainers"][0]["threads"] if one["name"] == "parked"
+    )
+    found = subprocess.run(
+        ["aarch64-linux-gnu-addr2line", "-f", "-e", str(program), *stack],
+        check=True, capture_output=True, text=True,
+    ).stdout.split()[::2]  # fmt: skip
+    at = found.index("parks_here")
+    assert found[at : at + 5] == ["parks_here", *["parks_deep"] * 3, "parks_below"]
