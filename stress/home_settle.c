@@ -49,8 +49,9 @@ static void run_settled(struct settled *state, uint32_t by, wp_mpsc_node *node)
 {
 	if (node == NULL)
 		return;
+	wp__vthread_begin(&state->thread); /* as wp_home_run, which asks who left its stack */
 	state->by = by;
-	wp_home_run(&state->homes[by], (wp_task *)(void *)node);
+	wp__home_after(&state->homes[by], &state->thread.task, settle(&state->thread.task));
 }
 
 static void first_home(void *at, stress_result *result)
@@ -58,7 +59,7 @@ static void first_home(void *at, stress_result *result)
 	struct settled *state = at;
 
 	(void)result;
-	run_settled(state, 0, wp_carrier_poll(&state->homes[0].carrier));
+	run_settled(state, 0, wp__home_poll(&state->homes[0]));
 }
 
 static void settles_away(void *at, stress_result *result)
@@ -83,7 +84,7 @@ static void run_settled_rest(void *at, stress_result *result)
 	struct settled *state = at;
 
 	for (uint32_t turn = 0; turn < 4; turn++)
-		run_settled(state, turn % 2, wp_carrier_poll(&state->homes[turn % 2].carrier));
+		run_settled(state, turn % 2, wp__home_poll(&state->homes[turn % 2]));
 	result->r[0] = state->runs;
 	result->r[1] = state->moved;
 }
