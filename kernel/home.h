@@ -116,7 +116,7 @@ WP_INLINE void wp_home_run(wp_home *self, wp_task *task)
 WP_INLINE void wp__home_settle(wp_home *self, wp_vthread *thread)
 {
 	thread->task.home = self;
-	thread->task.is_pinned = !wp_twin(home_settled_shared);
+	thread->task.is_pinned = !wp_twin(group_settled_shared);
 }
 
 /* Tasks that are queued here, about: some may be on their way. [any thread | wait-free] */

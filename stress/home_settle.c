@@ -98,6 +98,6 @@ STRESS_TEST(home_settle, .claim = "Who has settled is run by that carrier alone.
 		{"*,*", FORBIDDEN, "it is lost, or runs elsewhere"},
 	});
 
-STRESS_TWIN(home_settled_shared, .of = "home_settle",
+STRESS_TWIN(group_settled_shared, .of = "home_settle",
 	.defect = "who has settled is queued where siblings steal", .shows = "2,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

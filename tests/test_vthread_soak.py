@@ -54,7 +54,7 @@ def test_no_virtual_thread_is_lost(build: str, way: str, compiled: Compiled) -> 
 
 @pytest.mark.parametrize(
     "twin",
-    ["vthread_park_split", "vthread_yield_takes", "vthread_unpark_busy", "home_settled_shared"],
+    ["vthread_park_split", "vthread_yield_takes", "vthread_unpark_busy", "group_settled_shared"],
 )
 def test_the_soak_sees_a_defect(twin: str, compiled: Compiled) -> None:
     soak = compiled("vsoak", "plain", f"-DWP_TWIN_{twin}=1")

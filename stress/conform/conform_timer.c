@@ -30,6 +30,16 @@ struct state {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) now;
 };
 
+/* python/wakeproof/judge/conform_maps/timer.py reads the state at these places. */
+_Static_assert(offsetof(struct state, carrier.word) == 0, "WORD");
+_Static_assert(offsetof(struct state, timers.earliest_ns) == 896, "EARLIEST");
+_Static_assert(offsetof(struct state, timers.lock) == 904, "LOCK");
+_Static_assert(offsetof(struct state, armers) == 1280, "ARMERS");
+_Static_assert(offsetof(struct state, now) == 1664, "NOW");
+_Static_assert(sizeof(struct armer) == 152, "ARMER");
+_Static_assert(offsetof(struct armer, thread.task.word) == 8, "THREAD");
+_Static_assert(offsetof(struct armer, timer.armed) == 128, "ARMED");
+
 /* Ends the park that it was armed for: the first. */
 static wp_task *due(wp_timer *timer)
 {
