@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import contextvars
+import copy
+import pickle
 import re
 import threading
 import time
 import traceback
+from collections.abc import Callable
 
 import pytest
 from tests.virtual import PATIENCE_S, parked
@@ -15,6 +18,10 @@ from tests.virtual import PATIENCE_S, parked
 import wakeproof
 from wakeproof import (
     CarrierGroup,
+    Channel,
+    Condition,
+    Mutex,
+    Semaphore,
     VirtualThread,
     _jobs,
     _mount,
@@ -175,6 +182,26 @@ def test_what_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
         VirtualThread(int, **bad)
     with pytest.raises(UsageError, match="fn is 3; allowed"):
         VirtualThread(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_one_without_a_callable_says_so_once() -> None:
+    with pytest.raises(TypeError, match="fn"):
+        VirtualThread()  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("copies", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_what_the_kernel_has_once_is_not_copied(
+    group: CarrierGroup, copies: Callable[[object], object]
+) -> None:
+    # A copied thread was freed twice: two new ones had one handle then.
+    one = VirtualThread(int, group=group)
+    for unique in (one, group, Mutex(), Condition(), Semaphore(), Channel[int]()):
+        with pytest.raises(TypeError, match="cannot be copied or pickled: there is one"):
+            copies(unique)
+    del one
+    made = [VirtualThread(int, group=group) for _ in range(2)]
+    assert made[0]._native != made[1]._native
 
 
 def test_the_twin_that_forgets_its_joiners_is_seen(

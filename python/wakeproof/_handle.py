@@ -17,6 +17,7 @@ from wakeproof._ffi import ffi, lib
 from wakeproof._jobs import numbers
 from wakeproof._mount import here
 from wakeproof._signal import Signal
+from wakeproof._unique import Unique
 from wakeproof.carrier import Carrier, checked
 from wakeproof.default import default_group
 from wakeproof.errors import ClosedError, UsageError
@@ -56,7 +57,7 @@ def _place(group: CarrierGroup | Carrier | None) -> tuple[CarrierGroup, int]:
     return group, lib.WP_VTHREAD_HERE
 
 
-class Handle:
+class Handle(Unique):
     """One thread of the kernel, from its making to its end; `VirtualThread` has the rest."""
 
     __slots__ = (
@@ -108,8 +109,9 @@ class Handle:
         self._home = lib.wp__vthread_home(made)
 
     def __del__(self, _free: Any = lib.wp_vthread_free, _process: Any = _process) -> None:
-        if self._native and (of := self._group) and of._life[0] and of._pid == _process.pid:
-            _free(self._native)
+        native = getattr(self, "_native", None)  # None: its arguments were no such
+        if native and (of := self._group) and of._life[0] and of._pid == _process.pid:
+            _free(native)
 
     def __repr__(self) -> str:
         return f"<VirtualThread {self.name} {self.state}>"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
 from wakeproof._mount import here
+from wakeproof._unique import Unique
 from wakeproof._wait import Wait, asleep, made, parked, told
 from wakeproof.errors import ClosedError, DeadlineError, UsageError
 
@@ -64,7 +65,7 @@ class _Receive(_Exchange):
         return super().granted()
 
 
-class Channel(Generic[T]):
+class Channel(Unique, Generic[T]):
     """Objects in the order in which they were sent; each is received once.
 
     Senders wait while all slots are taken, receivers while nothing is there, both in line.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import lib
 from wakeproof._mount import here
+from wakeproof._unique import Unique
 from wakeproof._wait import Turns, Wait, made, parked, told
 from wakeproof.errors import UsageError
 from wakeproof.mutex import Mutex
@@ -82,7 +83,7 @@ class _Change(Wait):
         return lib.wp_vthread_clear_interrupt()
 
 
-class Condition:
+class Condition(Unique):
     """Threads that wait for a change of what `mutex` guards.  A context manager: the mutex.
 
     A `notify` wakes who waits longest, and moves it to the mutex's line: nobody is woken only to

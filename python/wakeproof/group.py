@@ -16,6 +16,7 @@ from wakeproof import _open, _process, counts, trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
 from wakeproof._jobs import Unfinished, Work, hand_back, start, unfinished
+from wakeproof._unique import Unique
 from wakeproof.carrier import Carrier, checked
 from wakeproof.config import settle
 from wakeproof.errors import ClosedError, ForkedError, error_for
@@ -32,7 +33,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class CarrierGroup:
+class CarrierGroup(Unique):
     """Carriers: permanent threads, each with its own run queue.
 
     ``with CarrierGroup(2) as group: group.submit(fn).result()``.  A task runs on its home carrier:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import lib
 from wakeproof._mount import here
+from wakeproof._unique import Unique
 from wakeproof._wait import Wait, asleep, made, parked, told
 from wakeproof.errors import StateError, WrongThreadError
 
@@ -44,7 +45,7 @@ class _Lock(Wait):
         lib.wp_mutex_unlock(self.mutex)
 
 
-class Mutex:
+class Mutex(Unique):
     """One holder at a time; a virtual thread that waits leaves its carrier.  A context manager.
 
     Its line is served in order, and passed a bounded number of times by those that come while it is

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import lib
 from wakeproof._mount import here
+from wakeproof._unique import Unique
 from wakeproof._wait import Wait, asleep, made, parked, told
 from wakeproof.errors import StateError, UsageError
 
@@ -43,7 +44,7 @@ class _Acquire(Wait):
         lib.wp_semaphore_release(self.semaphore, self.permits)
 
 
-class Semaphore:
+class Semaphore(Unique):
     """A number of permits, taken in the order in which threads came.  A context manager of one.
 
     Who needs many permits is served before who came later and needs few.
