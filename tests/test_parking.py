@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from greenlet import greenlet
@@ -15,6 +17,7 @@ from wakeproof import (
     ThreadInterruptedError,
     VirtualThread,
     _signal,
+    coroutine,
     park,
     pinned,
 )
@@ -165,12 +168,45 @@ def test_a_park_in_a_pinned_section_blocks_its_carrier_and_is_counted(group: Car
     assert group[0].counts.pinned == 1
 
 
-@pytest.mark.parametrize("bad", [-1, float("nan")])
-def test_a_time_that_makes_no_sense_is_refused(group: CarrierGroup, bad: float) -> None:
-    for wait in (park, wakeproof.sleep):
+@pytest.mark.parametrize("bad", [-1, float("nan"), "1", True, 1j, None])
+def test_a_time_that_makes_no_sense_is_refused(group: CarrierGroup, bad: Any) -> None:
+    for wait in (wakeproof.sleep, coroutine.sleep):
         thread = VirtualThread(wait, bad, group=group).start()
-        with pytest.raises(UsageError, match="timeout_s is"):
+        with pytest.raises(UsageError, match=f"seconds is {bad!r}; allowed: 0 or more"):
             thread.result(PATIENCE_S)
+    with pytest.raises(UsageError, match=f"seconds is {bad!r}; allowed: 0 or more"):
+        wakeproof.sleep(bad)
+    if bad is not None:
+        thread = VirtualThread(park, bad, group=group).start()
+        with pytest.raises(UsageError, match=f"timeout_s is {bad!r}; allowed: 0 or more"):
+            thread.result(PATIENCE_S)
+
+
+def test_a_sleep_of_no_time_lets_others_run(group: CarrierGroup) -> None:
+    # It hung: who slept for 0 s until another thread of its carrier had run, ran for ever.
+    seen: list[int] = []
+
+    def waits() -> None:
+        VirtualThread(seen.append, 1).start()
+        while not seen:
+            wakeproof.sleep(0)
+
+    async def awaits() -> None:
+        VirtualThread(seen.append, 1).start()
+        while not seen:
+            await coroutine.sleep(0)
+
+    for body in (waits, awaits):
+        seen.clear()
+        VirtualThread(body, group=group).start().result(PATIENCE_S)
+
+
+def test_a_sleep_of_an_os_thread_may_be_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    for seconds in (0.5, float("inf"), 10**400):
+        wakeproof.sleep(seconds)
+    assert slept == [0.5, 1e9, 1e9]
 
 
 def test_an_os_thread_sleeps_and_yields_but_has_no_permit() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, TypeVar
 
 from wakeproof import _mount
-from wakeproof._deadline import deadline_ns
+from wakeproof._deadline import deadline_ns, sleep_ns
 from wakeproof._ffi import lib
 from wakeproof._signal import interrupted
 from wakeproof._wait import Turns, told
@@ -64,7 +64,7 @@ async def park(timeout_s: float | None = None) -> bool:
 async def sleep(seconds: float) -> None:
     """As `wakeproof.sleep`."""
     thread = _caller("sleep")
-    deadline = deadline_ns(seconds)
+    deadline = sleep_ns(seconds)
     had_permit = False
     while (code := await _park(thread, deadline)) == lib.WP_OK:
         had_permit = True
@@ -72,6 +72,8 @@ async def sleep(seconds: float) -> None:
         thread._tell(lib.wp_vthread_unpark)
     if code == lib.WP_INTERRUPTED:
         raise interrupted(thread)
+    if deadline == 0:
+        await yield_now()
 
 
 async def yield_now() -> None:

@@ -15,13 +15,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from wakeproof import _mount
-from wakeproof._deadline import deadline_ns
+from wakeproof._deadline import deadline_ns, sleep_ns
 from wakeproof._ffi import lib
 from wakeproof._mount import here
 from wakeproof._signal import interrupted as _interrupted
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
+
+_LONGEST_S = 1e9  # of an OS thread's sleep, some 31 years: time.sleep refuses much longer ones
 
 
 def current() -> VirtualThread | None:
@@ -47,16 +49,18 @@ def park(timeout_s: float | None = None) -> bool:
 
 
 def sleep(seconds: float) -> None:
-    """Leave the carrier for so long; takes no permit.  An OS thread blocks, as in `time.sleep`.
+    """Leave the carrier for so long; takes no permit.  0: as `yield_now`.
+
+    An OS thread blocks, as in `time.sleep`.
 
     Raises:
         UsageError: `seconds` is negative or not a number.
         ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
     """
-    deadline = deadline_ns(seconds)
+    deadline = sleep_ns(seconds)
     thread = here.thread
     if thread is None:
-        time.sleep(seconds)
+        time.sleep(min(seconds, _LONGEST_S))
         return
     had_permit = False
     while (code := _mount.park(thread, deadline)) == lib.WP_OK:
@@ -65,10 +69,12 @@ def sleep(seconds: float) -> None:
         thread._tell(lib.wp_vthread_unpark)
     if code == lib.WP_INTERRUPTED:
         raise _interrupted(thread)
+    if deadline == 0:
+        yield_now()
 
 
 def yield_now() -> None:
-    """Let run what is queued on the carrier; in a `pinned` section, nothing.
+    """Let run what is queued on the carrier; nothing in a `pinned` section or a coroutine function.
 
     In an OS thread, let another one run.
     """
