@@ -15,6 +15,7 @@ from wakeproof import (
     VirtualThreadExecutor,
     coroutine,
 )
+from wakeproof.errors import UsageError
 
 PATIENCE_S = 60  # a lost call fails the test instead of hanging it
 
@@ -26,6 +27,20 @@ def test_each_call_has_a_thread_of_its_own() -> None:
         threads = [future.result() for future in futures]
         assert len(set(threads)) == 100
         assert list(executor.map(abs, (-1, -2))) == [1, 2]
+
+
+def test_keywords_are_the_callables_own() -> None:
+    # It kept `name` for the thread, and refused `group`.
+    async def waits(*given: int, **more: str) -> object:
+        await coroutine.yield_now()
+        return given, more
+
+    with CarrierGroup(1) as group, VirtualThreadExecutor(group) as executor:
+        more = {"name": "ada", "group": "users"}
+        assert executor.submit(dict, **more).result(PATIENCE_S) == more
+        assert executor.submit(waits, 1, **more).result(PATIENCE_S) == ((1,), more)
+        with pytest.raises(UsageError, match="fn is 3"):
+            executor.submit(3, **more)  # type: ignore[arg-type]
 
 
 def test_calls_may_be_coroutine_functions_and_may_fail() -> None:

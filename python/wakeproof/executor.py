@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from functools import partial
 from typing import Any
 
 from wakeproof.carrier import Carrier
@@ -40,7 +41,9 @@ class VirtualThreadExecutor(Executor):
             ClosedError: it was shut down, or its group is closed.
         """
         future: Future[Any] = Future()
-        thread = VirtualThread(fn, *args, group=self._group, **kwargs)
+        thread = VirtualThread(fn, *args, group=self._group)
+        if kwargs:  # not to its maker: `name` and `group` may be among them
+            thread._call = partial(thread._call, **kwargs)
         thread._done.call(lambda: self._ended(thread, future))
         with self._lock:
             if self._is_shut:
