@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from concurrent.futures import wait
+from threading import Thread
 
 import pytest
 
@@ -70,6 +73,23 @@ def test_a_shutdown_that_cancels_interrupts() -> None:
         future = executor.submit(wakeproof.park)
         executor.shutdown(cancel_futures=True)
         assert isinstance(future.exception(PATIENCE_S), ThreadInterruptedError)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_callback_that_exits_leaves_nobody_waiting() -> None:
+    # A shutdown that had come behind the callback waited for ever.
+    with CarrierGroup(1) as group:
+        executor = VirtualThreadExecutor(group)
+        future = executor.submit(wakeproof.park)
+        future.add_done_callback(lambda _: sys.exit("callback"))
+        (thread,) = executor._threads
+        shutdown = Thread(target=executor.shutdown, daemon=True)
+        shutdown.start()
+        while len(thread._done._waiters) < 2:
+            time.sleep(0.001)
+        thread.unpark()
+        shutdown.join(PATIENCE_S)
+        assert not shutdown.is_alive()
 
 
 def test_a_close_of_the_group_fails_what_had_not_ended() -> None:

@@ -56,14 +56,18 @@ class Signal:
         self._waiters: list[Callable[[], object]] = []
 
     def set(self) -> None:
-        """Set it, and wake all who wait."""
+        """Set it, and wake all who wait, whatever a callback raises."""
         self.is_set = True
         while self._waiters:
             try:
                 wake = self._waiters.pop(0)
             except IndexError:  # it has left the list
                 return
-            wake()
+            try:
+                wake()
+            except BaseException:
+                self.set()
+                raise
 
     def call(self, callback: Callable[[], object]) -> None:
         """Have it called by whoever sets it; before others can."""
