@@ -98,3 +98,32 @@ def test_a_forked_child_knows_that_it_is_another_process() -> None:
         os._exit(0 if _process.pid == os.getpid() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert _process.pid == os.getpid()
+
+
+@pytest.mark.parametrize("is_coroutine", [False, True])
+def test_an_exception_is_named_once_and_may_take_no_name(
+    group: CarrierGroup, is_coroutine: bool
+) -> None:
+    # One that took none came out as another, and its greenlet counted as alive for ever.
+    class BareError(Exception):
+        def add_note(self, _: str) -> None:
+            raise TypeError
+
+    def failure_of(error: BaseException) -> BaseException | None:
+        def fails() -> None:
+            raise error
+
+        async def fails_as_well() -> None:
+            raise error
+
+        fn = fails_as_well if is_coroutine else fails
+        thread = VirtualThread(fn, group=group, name="same").start()
+        thread.join(PATIENCE_S)
+        return thread._error
+
+    bare, shared = BareError(), KeyError()
+    assert failure_of(bare) is bare
+    for _ in range(3):
+        assert failure_of(shared) is shared
+    assert shared.__notes__ == ["in virtual thread 'same'"]
+    assert inside(group, lambda: here.pool.alive) == 1

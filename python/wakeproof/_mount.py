@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from greenlet import getcurrent, greenlet
@@ -158,7 +159,12 @@ def _failed(thread: VirtualThread, error: BaseException) -> None:
 
 def named(error: BaseException, name: str) -> BaseException:
     """Say in its traceback where it comes from; and drop from that our frames, which hold it."""
-    error.add_note(f"in virtual thread {name}")
+    note = f"in virtual thread {name}"
+    with suppress(Exception):  # a class of theirs may take none
+        if note not in getattr(
+            error, "__notes__", ()
+        ):  # one exception may be raised again and again
+            error.add_note(note)
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__") in _OURS:
         trace = trace.tb_next
