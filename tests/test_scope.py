@@ -19,6 +19,7 @@ from wakeproof.errors import (
     StateError,
     StructureError,
     SubtaskError,
+    UsageError,
     WrongThreadError,
 )
 
@@ -86,6 +87,20 @@ def test_who_forks_must_join(owner: Owner, group: CarrierGroup) -> None:
             pass
 
     owner(body)
+
+
+def test_what_makes_no_sense_is_refused_where_it_is_given(group: CarrierGroup) -> None:
+    for bad in (3, joiner.any_successful):
+        with pytest.raises(UsageError, match=r"joiner is .*; allowed: what wakeproof.joiner"):
+            Scope(bad)  # type: ignore[arg-type]
+    mine = joiner.all_successful_or_raise()
+    with Scope(mine, group=group) as scope:
+        with pytest.raises(UsageError, match="fn is 3; allowed"):
+            scope.fork(3)  # type: ignore[arg-type]
+        scope.fork(int)
+        assert scope.join() == [0]
+    with pytest.raises(StateError, match="another scope's: make one for each"):
+        Scope(mine)
 
 
 def test_the_owner_alone_forks_joins_and_closes(group: CarrierGroup) -> None:

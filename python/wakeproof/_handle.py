@@ -40,6 +40,12 @@ def is_coroutine(fn: Callable[..., object]) -> bool:
     return bool(code.co_flags & inspect.CO_COROUTINE)
 
 
+def check_callable(fn: object) -> None:
+    """Raise UsageError, unless it can be called."""
+    if not callable(fn):
+        raise UsageError(f"fn is {fn!r}; allowed: what can be called")
+
+
 def _nothing() -> None:
     """Stand in for the callable of a thread that has ended."""
 
@@ -79,8 +85,7 @@ class Handle(Unique):
         **kwargs: Any,
     ) -> None:
         self._native: CVThread | None = None
-        if not callable(fn):
-            raise UsageError(f"fn is {fn!r}; allowed: what can be called")
+        check_callable(fn)
         self._name = checked(name)
         of, home = _place(group)
         of._check_process()

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from wakeproof.errors import DeadlineError
+from wakeproof.errors import DeadlineError, StateError, UsageError
 
 if TYPE_CHECKING:
     from wakeproof.subtask import Subtask
@@ -22,6 +22,8 @@ class Joiner:
     Threads: `on_fork`, `on_timeout` and `result` belong to the scope's owner; `on_complete` is
     called by the subtasks, several at once.
     """
+
+    _is_taken = False
 
     def on_fork(self, subtask: Subtask) -> bool:  # noqa: ARG002 - for those that derive
         """Before a subtask starts.  True: cancel the scope."""
@@ -38,6 +40,21 @@ class Joiner:
     def result(self) -> Any:
         """Return what `join` returns; what this raises is the cause of its SubtaskError."""
         return None
+
+
+def taken(joiner: Joiner) -> Joiner:
+    """Return it, for a scope of its own.
+
+    Raises:
+        UsageError: it is no Joiner.
+        StateError: it was taken before.
+    """
+    if not isinstance(joiner, Joiner):
+        raise UsageError(f"joiner is {joiner!r}; allowed: what wakeproof.joiner's functions return")
+    if joiner._is_taken:
+        raise StateError(f"joiner is {joiner!r}, another scope's: make one for each")
+    joiner._is_taken = True
+    return joiner
 
 
 class _Forks(Joiner):

@@ -10,12 +10,10 @@
   Close    Cancel, unless joined; waits     Cancel    once: no more forks; interrupt each
            until count is 0                           subtask but the caller; wake the owner
 
-The count, the gate and the outcomes are under the lock of ``_flock.py``.
-
 Spec: ``specs/Scope.tla``: Fork, Join, Close, Begin, Record, Tell, Leave, Cancel
 (ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel, NoResultAfterCancel, FirstFailureWins,
-JoinWakes, TimerCancelled); ``specs/Nesting.tla``.  Source: this file; ``kernel/scope.h`` is the
-same for C.
+JoinWakes, TimerCancelled); ``specs/Nesting.tla``.  Source: this file, and ``_flock.py``, whose lock
+count, gate and outcomes are under; ``kernel/scope.h`` is the same for C.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from wakeproof import joiner as joiners
 from wakeproof._deadline import deadline_ns
 from wakeproof._flock import Flock, cancel_in
-from wakeproof._handle import is_coroutine
+from wakeproof._handle import check_callable, is_coroutine
 from wakeproof._mount import here
 from wakeproof._nesting import me, parent, stack
 from wakeproof.errors import (
@@ -67,6 +65,9 @@ class Scope:
 
     Threads: the owner, but for `cancel` and what only reads.
     Spec: ``specs/Scope.tla``.  Source: this file.
+
+    Raises:
+        UsageError, StateError: `joiner` is none, or another scope's; `timeout_s` is no time.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Scope:
         deadline_ns(timeout_s)  # is it one?
         self.name = name or "scope"
         self.parent: Scope | None = None
-        self._joiner = joiner or joiners.await_all_successful_or_raise()
+        self._joiner = joiners.taken(joiner or joiners.await_all_successful_or_raise())
         self._timeout_s, self._group = timeout_s, group
         self._flock = Flock()
         self._broken: BaseException | None = None
@@ -104,8 +105,7 @@ class Scope:
     def __enter__(self) -> Scope:
         if self._state != NEW:
             raise StateError(f"{self.name}: entered before")
-        thread = here.thread
-        if thread is not None and thread._is_coroutine:
+        if here.thread is not None and here.thread._is_coroutine:
             raise WrongThreadError(f"{self.name}: join would block the carrier of a coroutine")
         self.parent = parent()
         self._owner = me()
@@ -123,13 +123,14 @@ class Scope:
             WrongThreadError: the caller is not the owner.
             StateError: the block is not entered, or `join` was called.
             StructureError: scoped values are bound that were not when it was entered, or not so.
-            ClosedError: the group is closed.
+            ClosedError, UsageError: the group is closed; `fn` cannot be called.
         """
         self._check("fork")
         if self._state not in (OPEN, FORKED):
             raise StateError(f"{self.name}: fork after join")
         if bindings() is not self._bindings:
             raise StructureError(f"{self.name}: fork under other bindings than its opening's")
+        check_callable(fn)
         subtask = Subtask(self, partial(fn, *args, **kwargs))
         body = subtask._run_coroutine if is_coroutine(fn) else subtask._run
         thread = subtask._thread = VirtualThread(body, group=self._group)
@@ -138,13 +139,12 @@ class Scope:
         self._state = FORKED
         if self._joiner.on_fork(subtask):
             self.cancel()
-        if not self._flock.enter(thread):
-            return subtask
-        try:
-            thread._start(contextvars.copy_context())
-        except BaseException:
-            self._flock.leave(thread)
-            raise
+        if self._flock.enter(thread):
+            try:
+                thread._start(contextvars.copy_context())
+            except BaseException:
+                self._flock.leave(thread)
+                raise
         return subtask
 
     def _complete(self, subtask: Subtask, value: Any, error: BaseException | None) -> None:
