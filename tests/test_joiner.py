@@ -32,6 +32,22 @@ def test_all_successful_gives_results_in_the_order_of_forks(
     assert owner(body) == ["slow", "quick"]
 
 
+def test_results_of_a_cancelled_scope_are_not_made_up(owner: Owner, group: CarrierGroup) -> None:
+    # NoResultAfterCancel: who had not ended seemed to have returned None.
+    def body() -> None:
+        with Scope(joiner.all_successful_or_raise(), group=group) as scope:
+            scope.fork(ends_when_interrupted, [])
+            scope.cancel()
+            with pytest.raises(SubtaskError, match="cancelled before it ended"):
+                scope.join()
+        with Scope(group=group) as scope:
+            scope.fork(ends_when_interrupted, [])
+            scope.cancel()
+            assert scope.join() is None
+
+    owner(body)
+
+
 @pytest.mark.parametrize(
     "policy", [joiner.all_successful_or_raise, joiner.await_all_successful_or_raise]
 )

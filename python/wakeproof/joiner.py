@@ -134,12 +134,15 @@ class _Until(_Forks):
 
 
 def all_successful_or_raise() -> Joiner:
-    """Return all results, in the order of the forks; the first failure cancels, and is raised."""
-    return _FirstFailure(lambda forked: [one._value for one in forked])
+    """Return all results, in the order of the forks; the first failure cancels, and is raised.
+
+    If somebody else cancels the scope, what had not ended by then fails the join.
+    """
+    return _FirstFailure(lambda forked: [one.result() for one in forked])
 
 
 def await_all_successful_or_raise() -> Joiner:
-    """Return None; the first failure cancels, and is raised."""
+    """Return None, also of a scope that somebody cancels; the first failure does, and is raised."""
     return _FirstFailure(lambda _: None)
 
 
