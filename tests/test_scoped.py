@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import wakeproof
-from wakeproof import CarrierGroup, Scope, ScopedValue, VirtualThread, joiner
+from wakeproof import CarrierGroup, Scope, ScopedValue, VirtualThread, joiner, scoped
 from wakeproof.errors import StructureError
 
 PATIENCE_S = 60
@@ -37,6 +37,30 @@ def test_a_value_is_bound_for_a_block_and_bindings_nest() -> None:
 def test_a_binding_ends_with_its_block_whatever_it_raises() -> None:
     with pytest.raises(KeyError), user.bind("ada"):
         raise KeyError
+    assert not user.is_bound()
+
+
+def test_bindings_that_end_out_of_order_are_told_and_leave_nothing() -> None:
+    # The outer one came back when the inner one ended, and stayed for ever.
+    outer, inner = user.bind("ada"), user.bind("bob")
+    outer.__enter__()
+    inner.__enter__()
+    for one in (outer, inner):
+        with pytest.raises(StructureError, match="user: its binding ended out of order"):
+            one.__exit__(None, None, None)
+        assert not user.is_bound()
+
+
+def test_a_binding_does_not_end_in_another_thread(group: CarrierGroup) -> None:
+    binding = user.bind("ada")
+    binding.__enter__()
+    ends = VirtualThread(lambda: binding.__exit__(None, None, None), group=group).start()
+    with pytest.raises(StructureError, match="or in another thread"):
+        ends.result(PATIENCE_S)
+    assert user.get() == "ada"
+    mine = scoped.bindings()
+    assert mine is not None
+    scoped._unwind(mine, "user")
     assert not user.is_bound()
 
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
 
+from wakeproof.errors import StructureError
+
 T = TypeVar("T")
 
 
@@ -30,6 +32,17 @@ bindings = _bindings.get
 def unbind() -> None:
     """Begin without any: in the context of a thread that no scope has forked."""
     _bindings.set(None)
+
+
+def _unwind(one: Bindings, name: str) -> None:
+    """End a binding, and those in it.  Who is not in its context ends none."""
+    at = innermost = _bindings.get()
+    while at is not None and at is not one:
+        at = at.around
+    if at is one:
+        _bindings.set(one.around)
+    if innermost is not one:
+        raise StructureError(f"{name}: its binding ended out of order, or in another thread")
 
 
 class ScopedValue(Generic[T]):
@@ -72,9 +85,14 @@ class ScopedValue(Generic[T]):
 
     @contextmanager
     def bind(self, value: T) -> Iterator[None]:
-        """Bind it in this block, whatever it is around it."""
-        token = _bindings.set(Bindings(self, value, _bindings.get()))
+        """Bind it in this block, whatever it is around it.
+
+        Raises:
+            StructureError: bindings made in the block had not ended; they have now, as it has.
+        """
+        mine = Bindings(self, value, _bindings.get())
+        _bindings.set(mine)
         try:
             yield
         finally:
-            _bindings.reset(token)
+            _unwind(mine, self.name)
