@@ -19,6 +19,8 @@ from wakeproof.errors import (
 )
 
 if TYPE_CHECKING:
+    from wakeproof import coroutine as coroutine
+    from wakeproof import joiner as joiner
     from wakeproof._dump import dump, dump_on_signal
     from wakeproof._jobs import Unfinished
     from wakeproof.carrier import Carrier
@@ -112,9 +114,18 @@ _HOME = {
 }
 
 
+_MODULES = ("coroutine", "joiner")  # to be named without an import of their own
+
+
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"wakeproof.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'wakeproof' has no attribute {name!r}")
     value: object = getattr(import_module(f"wakeproof.{_HOME[name]}"), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})
