@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from tests.syncing import Worker
 from tests.virtual import PATIENCE_S, parked
@@ -74,8 +76,13 @@ def test_virtual_and_os_threads_take_turns_by_one_condition(group: CarrierGroup)
 def test_a_condition_needs_its_mutex_and_gives_up_in_time(group: CarrierGroup) -> None:
     condition = Condition()
     for call in (condition.wait, condition.notify, condition.notify_all):
-        with pytest.raises(WrongThreadError):
+        with pytest.raises(WrongThreadError, match="Mutex: nobody does"):
             call()
+    with condition:
+        for bad in (-1, 1.5, "1", sys.maxsize):  # the last one took as long as it is large
+            with pytest.raises(UsageError, match="allowed: 0 to 1048576, or notify_all"):
+                condition.notify(bad)  # type: ignore[arg-type]
+        assert condition.wait_for(lambda: True, 10**400) is True
     with pytest.raises(UsageError, match="allowed: a Mutex"):
         Condition(7)  # type: ignore[arg-type]
 

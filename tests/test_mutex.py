@@ -79,7 +79,7 @@ def test_the_line_is_served_in_order(group: CarrierGroup) -> None:
 
 def test_a_mutex_is_its_holders_and_not_reentrant(group: CarrierGroup) -> None:
     mutex = Mutex()
-    with pytest.raises(WrongThreadError, match="None does"):
+    with pytest.raises(WrongThreadError, match="nobody does"):
         mutex.release()
     with mutex:
         with pytest.raises(StateError, match="reentrant"):

@@ -6,12 +6,11 @@ Spec: ``specs/Condition.tla``.  Source: ``kernel/condition.h``.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-from wakeproof._deadline import deadline_ns
+from wakeproof._deadline import NS_PER_S, deadline_ns
 from wakeproof._ffi import lib
 from wakeproof._mount import here
 from wakeproof._unique import Unique
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 T = TypeVar("T")
+MOST = 2**20
+"""Threads that one notify wakes."""
 
 
 class _Change(Wait):
@@ -150,21 +151,23 @@ class Condition(Unique):
         Raises:
             WrongThreadError, UsageError, ThreadInterruptedError: as `wait`.
         """
-        deadline_ns(timeout_s)  # refuse what makes no sense
-        end = None if timeout_s is None else time.monotonic() + timeout_s
+        end = deadline_ns(timeout_s)
         while not (value := predicate()):
-            left = None if end is None else max(0.0, end - time.monotonic())
-            if not self.wait(left):
+            left_ns = max(0, end - lib.wp_clock_ns())
+            if not self.wait(None if end == lib.WP_FOREVER else left_ns / NS_PER_S):
                 return predicate()
         return value
 
     def notify(self, n: int = 1) -> None:
-        """Wake those who wait longest.
+        """Wake those who wait longest, `n` at most, 0 to `MOST`.
 
         Raises:
             WrongThreadError: the caller does not have the mutex.
+            UsageError: `n` is out of range.
         """
         self.mutex._check_holder("notify")
+        if not isinstance(n, int) or not 0 <= n <= MOST:
+            raise UsageError(f"n is {n!r}; allowed: 0 to {MOST}, or notify_all")
         for _ in range(n):
             lib.wp_condition_signal(self._native)
 

@@ -112,9 +112,14 @@ class Mutex(Unique):
         lib.wp_mutex_unlock(self._native)
 
     def _check_holder(self, what: str) -> None:
-        if self._holder != _caller():
-            holder = getattr(self._holder, "name", self._holder)
-            raise WrongThreadError(f"{what}: the caller does not have this Mutex: {holder} does")
+        holder = self._holder
+        if holder != _caller():
+            who = (
+                f"OS thread {holder}"
+                if isinstance(holder, int)
+                else getattr(holder, "name", "nobody")
+            )
+            raise WrongThreadError(f"{what}: the caller does not have this Mutex: {who} does")
 
     def locked(self) -> bool:
         """Whether somebody has it."""
