@@ -2,7 +2,8 @@
 """The subtasks of one scope: counted in, until they have ended, or shut out.
 
 Count, gate and outcomes change under one lock: a fork that a cancellation does not see is refused,
-and a subtask that ends after it records nothing.
+and a subtask that ends after it records nothing.  Python runs signal handlers behind calls, so none
+is under the lock: a handler may cancel.
 
 Spec: ``specs/Scope.tla``: Fork is `enter`, Look is `wait`, EndJoin is `end`; Cancel, Walk and
 Interrupt are `cancel` (CancelOnce, NoForkRunsAfterCancel, CancelReachesAll, JoinWakes).  Source:
@@ -21,10 +22,9 @@ from wakeproof.errors import ThreadInterruptedError
 from wakeproof.vthread import VirtualThread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from wakeproof.carrier import Carrier
     from wakeproof.group import CarrierGroup
+    from wakeproof.subtask import Subtask
 
 
 class Flock:
@@ -32,7 +32,7 @@ class Flock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # of all that follows
-        self._threads: set[VirtualThread] = set()
+        self._threads: dict[VirtualThread, None] = {}
         self._waiter: Signal | None = None
         self.is_cancelled = self.is_late = False
         self.is_over = False  # joined: its time cannot cancel it any more
@@ -41,22 +41,24 @@ class Flock:
         """Count it in, before it starts; False: cancelled, it must not start."""
         with self._lock:
             if not self.is_cancelled:
-                self._threads.add(thread)
+                self._threads[thread] = None
             return not self.is_cancelled
 
     def leave(self, thread: VirtualThread) -> None:
         """Count it out: it has ended; the last one wakes who waits."""
         with self._lock:
-            self._threads.discard(thread)
+            if thread in self._threads:
+                del self._threads[thread]
             waiter = None if self._threads else self._waiter
         if waiter is not None:
             waiter.set()
 
-    def record(self, outcome: Callable[[], None]) -> bool:
-        """Have an outcome written, unless cancelled; False: it is."""
+    def record(self, subtask: Subtask, value: object, error: BaseException | None) -> bool:
+        """Write what came of it, unless cancelled; False: it is."""
         with self._lock:
             if not self.is_cancelled:
-                outcome()
+                subtask._value, subtask._error = value, error
+                subtask.state = "success" if error is None else "failed"
             return not self.is_cancelled
 
     def cancel(self, *, late: bool = False) -> None:
@@ -65,7 +67,7 @@ class Flock:
             if self.is_cancelled or (late and self.is_over):
                 return
             self.is_cancelled, self.is_late = True, late
-            threads, waiter = list(self._threads), self._waiter
+            threads, waiter = [*self._threads], self._waiter
         for thread in threads:
             if thread is not here.thread:
                 thread.interrupt()
@@ -79,10 +81,11 @@ class Flock:
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
         """
         while True:
+            waiter = Signal()
             with self._lock:
                 if not self._threads or (or_cancelled and self.is_cancelled):
                     return
-                waiter = self._waiter = Signal()
+                self._waiter = waiter
             waiter.wait()
 
     def end(self) -> None:

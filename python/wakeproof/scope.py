@@ -63,7 +63,7 @@ class Scope:
         timeout_s: how long after the block is entered the scope is cancelled, unless it is joined.
         group: as of `VirtualThread`, for its subtasks.
 
-    Threads: the owner, but for `cancel` and what only reads.
+    Threads: the owner, but for `cancel`, also in a signal handler, and what only reads.
     Spec: ``specs/Scope.tla``.  Source: this file.
 
     Raises:
@@ -149,7 +149,7 @@ class Scope:
 
     def _complete(self, subtask: Subtask, value: Any, error: BaseException | None) -> None:
         """Record an outcome, and tell the joiner; after a cancellation, nothing."""
-        if not self._flock.record(partial(subtask._set, value, error)):
+        if not self._flock.record(subtask, value, error):
             return
         try:
             cancels = self._joiner.on_complete(subtask)

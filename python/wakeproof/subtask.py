@@ -57,10 +57,6 @@ class Subtask:
         self._check()
         return self._error
 
-    def _set(self, value: Any, error: BaseException | None) -> None:
-        self._value, self._error = value, error
-        self.state = "success" if error is None else "failed"
-
     def _check(self) -> None:
         if not self._scope.is_joined and here.thread is not self._thread:
             raise StateError(f"{self._thread.name}: ask it after the join")
