@@ -123,11 +123,14 @@ def tree(alive: list[VirtualThread]) -> Iterator[tuple[Scope | None, list[Virtua
     inside: dict[Scope | None, list[Scope]] = {}
 
     def enter(scope: Scope | None) -> None:
-        if scope not in members:
+        path: list[Scope] = []
+        while scope not in members:
             assert scope is not None
             members[scope] = []
-            enter(scope.parent)
-            inside.setdefault(scope.parent, []).append(scope)
+            path.append(scope)
+            scope = scope.parent
+        for one in reversed(path):
+            inside.setdefault(one.parent, []).append(one)
 
     for thread in alive:
         enter(thread._scope)
