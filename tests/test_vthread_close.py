@@ -22,6 +22,7 @@ from wakeproof import (
     ForkedError,
     Unfinished,
     VirtualThread,
+    coroutine,
     park,
 )
 
@@ -103,6 +104,29 @@ def test_a_close_returns_the_names_of_those_that_are_parked() -> None:
         thread.unpark()  # does nothing
     with pytest.raises(ClosedError, match=r"start .*: the group is closed"):
         VirtualThread(int, group=group).start()
+
+
+def test_a_close_cleans_up_after_a_coroutine_and_not_after_a_callable() -> None:
+    log: list[object] = []
+
+    def parks() -> None:
+        try:
+            park()
+        finally:
+            log.append("callable")
+
+    async def awaits() -> None:
+        try:
+            await coroutine.park()
+        finally:
+            log.append((threading.get_ident(), wakeproof.current()))
+
+    group = CarrierGroup(1)
+    for fn in (parks, awaits):
+        parked(VirtualThread(fn, group=group).start())
+    assert len(group.close(cancel=True)) == 2
+    gc.collect()
+    assert log == [(threading.get_ident(), None)]
 
 
 def test_a_close_waits_for_threads_and_tells_those_of_other_groups(group: CarrierGroup) -> None:

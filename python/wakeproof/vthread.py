@@ -2,9 +2,13 @@
 """Virtual threads: callables and coroutine functions that park without blocking their carrier.
 
 A carrier is blocked, with all that is queued there, by what blocks an OS thread: ``time.sleep``,
-``threading`` locks and events, ``Future.result``, plain sockets and files, a long computation.
-wakeproof sees none of these.  It sees, and counts as pinned (``Carrier.counts.pinned``), parks in a
-`pinned` section, and parks of a coroutine that are not awaited (`wakeproof.coroutine` has those).
+``threading`` locks and events, ``Future.result``, plain sockets and files, a long computation; of
+wakeproof `Parker`, `MpscQueue` and ``CarrierGroup.close``.  None of these is seen.  Seen, and
+counted as pinned (``Carrier.counts.pinned``), are parks in a `pinned` section, and parks of a
+coroutine that are not awaited (`wakeproof.coroutine` has those).
+
+What Python keeps by OS thread, all virtual threads of a carrier share: ``threading.local``,
+``get_ident``, whose an ``RLock`` is: it keeps none of them out.  `contextvars` are each one's own.
 
 Spec: ``specs/VThread.tla``.  Source: ``kernel/vthreads.h``.
 """
@@ -28,7 +32,8 @@ class VirtualThread(Handle):
 
     ``VirtualThread(fn, *args).start().result()``.  Its `contextvars` are the starter's, copied.  A
     callable stays on the carrier that runs it first; a coroutine function's steps run on any that
-    may steal.
+    may steal.  What it raises, `result` raises; nobody else is told.  The interpreter's end does
+    not wait for it.
 
     Args:
         fn: what it runs; other positional and keyword arguments are passed to it.
@@ -37,8 +42,9 @@ class VirtualThread(Handle):
             the calling virtual thread, else `default_group`.
 
     Threads: `start` belongs to who made it; all else may be called from any thread.
-    A thread that was parked when its group was closed never goes on, not even to clean up; what is
-    on the stack of a callable stays in memory.
+    A thread that was parked when its group was closed never goes on; what it has locked stays so.
+    A callable does not even clean up, and what is on its stack stays in memory.  A coroutine is
+    closed, as Python does: its ``finally`` blocks run in who closes the group, and cannot await.
     Spec: ``specs/VThread.tla``.  Source: ``kernel/vthreads.h``.
 
     Raises:
