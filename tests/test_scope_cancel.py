@@ -121,35 +121,6 @@ def test_a_close_ignores_interrupts_and_restores_them(group: CarrierGroup) -> No
     assert VirtualThread(body, group=group[0]).start().result(PATIENCE_S) == (0, True)
 
 
-@pytest.mark.slow
-def test_a_signal_handler_may_cancel() -> None:
-    # It hung within 0.1 s: the handler ran in a fork or a join that held the flock's lock.
-    script = """
-import signal, time
-from wakeproof import CarrierGroup, Scope
-group, scope, inside = CarrierGroup(1), None, []
-def cancel(*_):
-    if scope is not None and not inside:
-        inside.append(1)
-        scope.cancel()
-        inside.clear()
-signal.signal(signal.SIGALRM, cancel)
-signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
-end, cancelled = time.monotonic() + 1, 0
-while time.monotonic() < end or cancelled < 10:
-    with Scope(group=group) as scope:
-        for _ in range(10):
-            scope.fork(int)
-        scope.join()
-    cancelled += scope.is_cancelled
-signal.setitimer(signal.ITIMER_REAL, 0)
-print("done")
-"""
-    command = [sys.executable, "-c", script]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert (ran.stdout, ran.stderr) == ("done\n", "")
-
-
 def test_a_group_that_is_closed_under_a_scope_fails_its_subtasks() -> None:
     group = CarrierGroup(1)
     with Scope(group=group) as scope:

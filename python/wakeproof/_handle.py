@@ -115,7 +115,7 @@ class Handle(Unique):
 
     def __del__(self, _free: Any = lib.wp_vthread_free, _process: Any = _process) -> None:
         native = getattr(self, "_native", None)  # None: its arguments were no such
-        if native and (of := self._group) and of._life[0] and of._pid == _process.pid:
+        if native and (of := self._group) is not None and of._life[0] and of._pid == _process.pid:
             _free(native)
 
     def __repr__(self) -> str:

@@ -45,15 +45,16 @@ class VirtualThreadExecutor(Executor):
         if kwargs:  # not to its maker: `name` and `group` may be among them
             thread._call = partial(thread._call, **kwargs)
         thread._done.call(lambda: self._ended(thread, future))
-        with self._lock:
-            if self._is_shut:
-                raise ClosedError("submit: the executor is shut down")
-            self._threads.add(thread)
-        future.set_running_or_notify_cancel()
         try:
+            with self._lock:
+                if self._is_shut:
+                    raise ClosedError("submit: the executor is shut down")
+                self._threads.add(thread)
+            future.set_running_or_notify_cancel()
             thread.start()
-        except ClosedError:
-            self._threads.discard(thread)
+        except BaseException:  # Ctrl-C, too
+            if not thread._is_started:
+                self._threads.discard(thread)
             raise
         return future
 

@@ -12,8 +12,7 @@
 
 Spec: ``specs/Scope.tla``: Fork, Join, Close, Begin, Record, Tell, Leave, Cancel
 (ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel, NoResultAfterCancel, FirstFailureWins,
-JoinWakes, TimerCancelled); ``specs/Nesting.tla``.  Source: this file, and ``_flock.py``, whose lock
-count, gate and outcomes are under; ``kernel/scope.h`` is the same for C.
+JoinWakes, TimerCancelled); ``specs/Nesting.tla``.  Source: this file, ``_flock.py``; in C scope.h.
 """
 
 from __future__ import annotations
@@ -64,7 +63,6 @@ class Scope:
         group: as of `VirtualThread`, for its subtasks.
 
     Threads: the owner, but for `cancel`, also in a signal handler, and what only reads.
-    Spec: ``specs/Scope.tla``.  Source: this file.
 
     Raises:
         UsageError, StateError: `joiner` is none, or another scope's; `timeout_s` is no time.
@@ -83,9 +81,8 @@ class Scope:
         self.parent: Scope | None = None
         self._joiner = joiners.taken(joiner or joiners.await_all_successful_or_raise())
         self._timeout_s, self._group = timeout_s, group
-        self._flock = Flock()
         self._broken: BaseException | None = None
-        self._state = NEW
+        self._flock, self._state = Flock(), NEW
         self._owner: object = None
         self._timer: VirtualThread | None = None
 
@@ -107,8 +104,7 @@ class Scope:
             raise StateError(f"{self.name}: entered before")
         if here.thread is not None and here.thread._is_coroutine:
             raise WrongThreadError(f"{self.name}: join would block the carrier of a coroutine")
-        self.parent = parent()
-        self._owner = me()
+        self.parent, self._owner = parent(), me()
         self._bindings, self._pid = bindings(), os.getpid()
         if self._timeout_s is not None:
             self._timer = cancel_in(self._flock, self._timeout_s, self._group)
@@ -139,12 +135,13 @@ class Scope:
         self._state = FORKED
         if self._joiner.on_fork(subtask):
             self.cancel()
-        if self._flock.enter(thread):
-            try:
+        try:
+            if self._flock.enter(thread):
                 thread._start(contextvars.copy_context())
-            except BaseException:
+        except BaseException:  # Ctrl-C, too
+            if not thread._is_started:
                 self._flock.leave(thread)
-                raise
+            raise
         return subtask
 
     def _complete(self, subtask: Subtask, value: Any, error: BaseException | None) -> None:
@@ -215,7 +212,7 @@ class Scope:
     def _end(self) -> None:
         if self._state < JOIN_COMPLETED:
             self.cancel()
-        was_interrupted, raised = False, None
+        scopes, was_interrupted, raised = stack(), False, None
         while True:
             try:
                 self._flock.wait(or_cancelled=False)
@@ -229,7 +226,7 @@ class Scope:
                 raised = error
                 self.cancel()
         self._state = CLOSED
-        stack().remove(self)
+        scopes.remove(self)
         if was_interrupted and here.thread is not None:
             here.thread.interrupt()
         if raised is not None:
@@ -237,7 +234,10 @@ class Scope:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         is_unjoined = self._state == FORKED
-        self.close()
+        try:
+            self.close()
+        finally:
+            self.close()  # Ctrl-C may come before it waits
         if kind is None and is_unjoined:
             raise StateError(f"{self.name}: forked, but not joined")
 

@@ -86,11 +86,22 @@ class VirtualThread(Handle):
         self._check_process()
         if self._is_started:
             raise StateError(f"start {self.name}: it was started before")
+        group, native = self._group, self._native  # the group lives meanwhile
+        assert group is not None
+        assert native is not None
         self._context, self._is_started = context, True
         threads[self._number] = self
-        if self._tell(lib.wp_vthread_start) != lib.WP_OK:
-            del threads[self._number]
-            self._is_started = False
+        try:
+            code = lib.wp_vthread_start(native)
+        except BaseException:  # Ctrl-C, behind the call: once more says how that went
+            self._is_started = lib.wp_vthread_start(native) != lib.WP_CLOSED
+            raise
+        else:
+            self._is_started = code == lib.WP_OK
+        finally:
+            if not self._is_started:
+                del threads[self._number]
+        if not self._is_started:
             raise ClosedError(f"start {self.name}: the group is closed")
         return self
 
