@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow  # each test starts Python
 
 BEGIN = """
 import random, signal, time
-from wakeproof import CarrierGroup, Scope, VirtualThreadExecutor
+from wakeproof import CarrierGroup, ClosedError, Scope, VirtualThreadExecutor
 group, scope, armed = CarrierGroup(1), None, True
 end, came = time.monotonic() + 1, 0
 """
@@ -35,6 +35,22 @@ while time.monotonic() < end or came < 10:
             scope.fork(int)
         scope.join()
     came += scope.is_cancelled
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+SHUTS_DOWN = """
+def shut_down(*_):
+    if executor is not None:
+        executor.shutdown(wait=False)
+executor = None
+signal.signal(signal.SIGALRM, shut_down)
+while time.monotonic() < end or came < 10:
+    with VirtualThreadExecutor(group) as executor:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0001, 0.001))
+        try:
+            for _ in range(30):
+                executor.submit(int)
+        except ClosedError:
+            came += 1
 signal.setitimer(signal.ITIMER_REAL, 0)
 """
 INTERRUPTS = """
@@ -77,6 +93,11 @@ def run(script: str) -> str:
 def test_a_signal_handler_may_cancel() -> None:
     # It hung within 0.1 s: the handler ran in a fork or a join that held the flock's lock.
     assert run(CANCELS) == "done\n"
+
+
+def test_a_signal_handler_may_shut_an_executor_down() -> None:
+    # It hung within 0.5 s: the handler ran in a submit that held the executor's lock.
+    assert run(SHUTS_DOWN) == "done\n"
 
 
 def test_ctrl_c_while_threads_are_started_leaves_nobody_to_wait_for() -> None:

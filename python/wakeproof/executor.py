@@ -31,7 +31,7 @@ class VirtualThreadExecutor(Executor):
     def __init__(self, group: CarrierGroup | Carrier | None = None) -> None:
         self._group = group
         self._lock = threading.Lock()
-        self._threads: set[VirtualThread] = set()
+        self._threads: dict[VirtualThread, None] = {}
         self._is_shut = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -46,15 +46,17 @@ class VirtualThreadExecutor(Executor):
             thread._call = partial(thread._call, **kwargs)
         thread._done.call(lambda: self._ended(thread, future))
         try:
-            with self._lock:
-                if self._is_shut:
-                    raise ClosedError("submit: the executor is shut down")
-                self._threads.add(thread)
+            with self._lock:  # no call, behind which a signal handler might shut it down
+                is_shut = self._is_shut
+                if not is_shut:
+                    self._threads[thread] = None
+            if is_shut:
+                raise ClosedError("submit: the executor is shut down")
             future.set_running_or_notify_cancel()
             thread.start()
         except BaseException:  # Ctrl-C, too
             if not thread._is_started:
-                self._threads.discard(thread)
+                self._threads.pop(thread, None)
             raise
         return future
 
@@ -67,7 +69,7 @@ class VirtualThreadExecutor(Executor):
             else:
                 future.set_result(thread._value)
         finally:  # a callback of the future may raise SystemExit
-            self._threads.discard(thread)
+            self._threads.pop(thread, None)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept nothing any more; wait until all have ended.  `cancel_futures`: interrupt them.
