@@ -1,0 +1,183 @@
+------------------------------- MODULE Poller -------------------------------
+(***************************************************************************)
+(* A carrier's poller is a virtual thread of it that may block in the      *)
+(* system for all of them.  It parks the carrier first, asks right before  *)
+(* its call whether that still holds, and says when it is back.            *)
+(* Code       kernel/poller.h, poller.c; worker.c; carrier.c: [C1]..[C8].  *)
+(* Abstracts  one carrier.  Its queues to a counter and to where the poller*)
+(*            stands, with pushes of one step (Mpsc); idle bit, token and  *)
+(*            siblings' queues to a searcher and to thefts at any time     *)
+(*            (Search); the futex compares and queues in one step          *)
+(*            (Carrier).  The wakeup is sticky, as an eventfd is.          *)
+(* Memory     sequential consistency, which [S] and [P] earn.              *)
+(* Promises   BlockOnlyIfParked, PollerParkPaired, RunsOnlyWhenRunning,    *)
+(*            NoMissedSubmission, WakeReachesSleeper, PinnedPollerUnique,  *)
+(*            PollerStaysHome, StolenIsKept, WakeupIsOver (safety);        *)
+(*            PollerRuns, CloseEnds (liveness).                            *)
+(***************************************************************************)
+EXTENDS PollerCore
+
+(* The carrier's loop: worker.c. *)
+IsClosing == stop = "read" /\ Twin # "close_unseen"
+HasOwn == work > 0 \/ stop = "sent" \/ poller = "inbox"
+RunNext ==
+  /\ Is("loop") /\ next > 0
+  /\ next' = next - 1
+  /\ To("run")
+  /\ UNCHANGED <<word, work, Whose, Wakes, stop, place, left>>
+RunTask ==                    \* [Q4]
+  /\ Is("loop") /\ next = 0 /\ work > 0
+  /\ work' = work - 1
+  /\ To("run")
+  /\ UNCHANGED <<word, next, Whose, Wakes, stop, place, left>>
+ReadStop ==
+  /\ Is("loop") /\ next = 0 /\ stop = "sent"
+  /\ stop' = "read"
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, pc, place, left>>
+Mount ==                      \* from the inbox; or from its slot, once a turn, after the drain
+  /\ Is("loop") /\ next = 0
+  /\ poller \in {"inbox"} \cup (IF Twin = "slot_forgotten" THEN {} ELSE {"slot"})
+  /\ poller' = "on"
+  /\ To(resume)
+  /\ UNCHANGED <<word, Queues, registered, alive, resume, Wakes, stop, place, left>>
+EndRun ==
+  /\ Is("run")
+  /\ To("loop")
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+Over ==                       \* the stop was read, and no poller is left
+  /\ Is("loop") /\ next + work = 0 /\ stop = "read" /\ registered = None
+  /\ To("over")
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+ParkLoop ==                   \* [C1] nothing to run, and no poller here
+  /\ Is("loop") /\ next = 0 /\ ~HasOwn /\ (poller # "slot" \/ Twin = "slot_forgotten")
+  /\ stop = "read" => registered # None
+  /\ word' = "PARKED_FUTEX" /\ place' = [place EXCEPT !["owner"] = "PARKED_FUTEX"]
+  /\ To("recheck")
+  /\ UNCHANGED <<Queues, Whose, Wakes, stop, left>>
+Leave ==                      \* [C2] one exchange; who was sent to a victim may bring a task
+  /\ word' = "RUNNING"
+  /\ owed' = IF place["owner"] = "PARKED_POLLER" /\ word \notin Parked THEN owed + 1 ELSE owed
+  /\ place' = [place EXCEPT !["owner"] = None]
+  /\ \/ UNCHANGED <<next, left>>
+     \/ /\ word \in Victims /\ left.steals > 0
+        /\ next' = next + 1 /\ left' = [left EXCEPT !.steals = @ - 1]
+  /\ UNCHANGED <<work, Whose, event, whom, stop>>
+IsForPoller == place["owner"] = "PARKED_POLLER"
+GiveUp ==                     \* [P] its own queues have work
+  /\ Is("recheck") /\ HasOwn
+  /\ To(IF IsForPoller THEN "poll" ELSE "loop")
+  /\ Leave
+StealInstead ==               \* [P] a sibling has; a waker may have come between
+  /\ Is("recheck") /\ ~HasOwn /\ left.steals > 0 /\ word \in Parked
+  /\ word' = "RUNNING" /\ place' = [place EXCEPT !["owner"] = None]
+  /\ next' = next + 1 /\ left' = [left EXCEPT !.steals = @ - 1]
+  /\ To(IF IsForPoller THEN "poll" ELSE "loop")
+  /\ UNCHANGED <<work, Whose, Wakes, stop>>
+Recheck ==                    \* [P] nothing
+  /\ Is("recheck") /\ (~HasOwn \/ Twin = "no_recheck")
+  /\ To(IF IsForPoller THEN "parked" ELSE IF word = "PARKED_FUTEX" THEN "queued" ELSE "back")
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+Back ==                       \* woken, or: the poller went away, and had parked the carrier
+  /\ Is("back")
+  /\ To("loop")
+  /\ Leave
+
+(* The poller, on its carrier. *)
+Yield(steals) ==              \* maybe_yield(had_io): without input or output it may steal one
+  /\ Is("poll")
+  /\ steals => left.steals > 0 /\ next = 0 /\ work = 0
+  /\ poller' = "slot" /\ resume' = "poll"
+  /\ next' = IF steals THEN next + 1 ELSE next
+  /\ left' = IF steals THEN [left EXCEPT !.steals = @ - 1] ELSE left
+  /\ To("loop")
+  /\ UNCHANGED <<word, work, registered, alive, Wakes, stop, place>>
+ParkItself ==                 \* as any virtual thread, wherever it is
+  /\ pc["owner"] \in {"poll", "parked"} /\ left.parks > 0
+  /\ poller' = "away" /\ resume' = IF Is("poll") THEN "poll" ELSE "ask"
+  /\ left' = [left EXCEPT !.parks = @ - 1]
+  /\ To(IF Is("poll") \/ Twin = "runs_parked" THEN "loop" ELSE "back")
+  /\ UNCHANGED <<word, Queues, registered, alive, Wakes, stop, place>>
+TryPark ==                    \* try_park, [C1]
+  /\ Is("poll") /\ (next = 0 \/ Twin = "parks_full") /\ ~IsClosing
+  /\ word' = "PARKED_POLLER" /\ place' = [place EXCEPT !["owner"] = "PARKED_POLLER"]
+  /\ To("recheck")
+  /\ UNCHANGED <<Queues, Whose, Wakes, stop, left>>
+Deschedule ==                 \* between try_park and its system call
+  /\ Is("parked")
+  /\ poller' = "slot" /\ resume' = "ask"
+  /\ To(IF Twin = "runs_parked" THEN "loop" ELSE "back")
+  /\ UNCHANGED <<word, Queues, registered, alive, Wakes, stop, place, left>>
+GoOn ==
+  /\ Is("parked")
+  /\ To("ask")
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+Ask ==                        \* [PO3] can_park, right before the system call
+  /\ Is("ask")
+  /\ To(IF word = "PARKED_POLLER" \/ Twin = "block_unasked" THEN "selecting" ELSE "unpark")
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+Selected ==                   \* the wakeup; or input or output; or the deadline
+  /\ Is("selecting")
+  /\ event' = FALSE
+  /\ To(IF Twin = "unpark_forgotten" THEN "poll" ELSE "unpark")
+  /\ UNCHANGED <<word, Queues, Whose, owed, whom, stop, place, left>>
+UnparkCarrier ==              \* unpark: [C2], unless the loop has left for it
+  /\ Is("unpark")
+  /\ To("poll")
+  /\ IF place["owner"] = None THEN UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+     ELSE Leave
+Return ==                     \* its body returns
+  /\ Is("poll") /\ (Ends \/ IsClosing)
+  /\ To("end")
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+Free ==                       \* [PO1] [PO2] who has claimed a wakeup is back from it, or it yields
+  /\ Is("end")
+  /\ IF owed = 0 \/ Twin = "free_early"
+     THEN /\ registered' = None /\ alive' = alive \ {registered} /\ poller' = None
+          /\ resume' = "poll" /\ event' = FALSE
+     ELSE poller' = "slot" /\ resume' = "end" /\ UNCHANGED <<registered, alive, event>>
+  /\ To("loop")
+  /\ UNCHANGED <<word, Queues, owed, whom, stop, place, left>>
+Thief ==                      \* twin slot_shared: the slot is a queue that siblings read
+  /\ Twin = "slot_shared" /\ poller = "slot"
+  /\ poller' = "thief"
+  /\ UNCHANGED <<word, Queues, registered, alive, resume, Wakes, stop, pc, place, left>>
+
+IsAsleep == Is("queued") \/ Is("selecting")
+Finished ==
+  /\ \A w \in Submitters \cup Registrars \cup {"searcher"} : pc[w] \in {"done", "refused", "start"}
+  /\ pc["friend"] = "start" /\ (Is("over") \/ IsAsleep) /\ ~(Is("queued") /\ poller = "away")
+  /\ UNCHANGED vars
+Loop ==
+  \/ RunNext \/ RunTask \/ ReadStop \/ Mount \/ EndRun \/ Over \/ ParkLoop \/ GiveUp \/ StealInstead
+  \/ Recheck \/ Back
+OfPoller ==
+  \/ Yield(FALSE) \/ Yield(TRUE) \/ ParkItself \/ TryPark \/ Deschedule \/ GoOn \/ Ask
+  \/ (Selected /\ event) \/ UnparkCarrier \/ Return \/ Free
+Next ==
+  \/ (\E s \in Submitters : Push(s)) \/ (\E r \in Registrars : Register(r) \/ Check(r)) \/ Unpark
+  \/ Search \/ (\E w \in Wakers : Waker(w)) \/ Loop \/ OfPoller \/ Selected \/ Thief \/ Finished
+Spec == Init /\ [][Next]_vars
+FairSpec ==
+  /\ Spec /\ WF_vars(Loop \/ OfPoller) /\ WF_vars(Unpark) /\ \A w \in Wakers : WF_vars(Waker(w))
+  /\ SF_vars(Return)
+
+(* What must hold. *)
+BlockOnlyIfParked == Is("selecting") => place["owner"] = "PARKED_POLLER" /\ word # "RUNNING"
+PollerParkPaired == Is("poll") => word = "RUNNING"
+RunsOnlyWhenRunning == Is("loop") \/ Is("run") => word = "RUNNING"
+IsComing == \E w \in Wakers : pc[w] \in {"word", "cas"}
+NoMissedSubmission == HasOwn /\ IsAsleep /\ word \in Parked => IsComing
+IsOnItsWay(p) == \E w \in Wakers : pc[w] = "call" /\ place[w] = p
+WakeReachesSleeper ==
+  word \notin Parked => /\ Is("queued") => IsOnItsWay("PARKED_FUTEX")
+                        /\ Is("selecting") => event \/ IsOnItsWay("PARKED_POLLER")
+PinnedPollerUnique == Cardinality(alive) <= 1
+PollerStaysHome == poller # "thief"
+StolenIsKept == next <= 1 /\ (IsAsleep => next = 0)
+WakeupIsOver ==               \* whose poller is woken may not be gone
+  \A w \in Wakers : pc[w] = "call" /\ place[w] = "PARKED_POLLER" => whom[w] = registered
+PollerRuns == poller = "slot" ~> poller # "slot"
+CloseEnds == stop = "read" ~> registered = None
+=============================================================================
+Results: MCPoller 38,513 states, depth 32; MCPollerHelps 69,818 (34); MCPollerTwo 85,502 (35);
+         MCPollerLive 25,231 (33); MCPollerFull 852,116 (40).
