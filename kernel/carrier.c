@@ -4,13 +4,14 @@
 
 #include "error.h"
 #include "futex.h"
+#include "poller.h"
 
 /* As the locality-first scheduler shipped it: its holder never looks again for a refused search.
  * specs/Search.tla's `shipped` is closer to it in three points that play no part in its failure: no
  * signal on a re-enqueue, one random probe before a park, the token taken with nobody idle. */
 #define SHIPPED wp_twin(search_shipped)
 
-int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool has_poller)
+void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 {
 	wp_init(&carrier->word, WP_RUNNING);
 	wp_mpsc_init(&carrier->queue);
@@ -21,17 +22,9 @@ int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool
 	carrier->near_first = 0;
 	carrier->near_end = domain == NULL ? 0 : domain->count;
 	carrier->inbox_next = false;
-	carrier->poller_fd = has_poller ? wp_event_open() : -1;
+	carrier->poller = NULL;
 	if (domain != NULL)
 		domain->carriers[index] = carrier;
-	return has_poller && carrier->poller_fd < 0 ? WP_SYSTEM : WP_OK;
-}
-
-void wp_carrier_fini(wp_carrier *carrier)
-{
-	if (carrier->poller_fd >= 0)
-		wp_event_close(carrier->poller_fd);
-	carrier->poller_fd = -1;
 }
 
 static void search_if_idle(wp_carrier *victim)
@@ -71,11 +64,11 @@ static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 	/* Before the wake: alone then means that the carrier takes this task next. Afterwards it may
 	 * have taken another one, for long, and this one is alone behind it. */
 	alone = !wp_twin(search_late_alone) && is_alone(carrier, queue, task);
-	/* [C3] release; pairs C2, C6, C8; upholds Carrier!WakeReachesSleeper: one waker, who knows
-	 * the place; the look above comes before. kept: [S] hands over what was pushed, but only
-	 * release keeps the look's loads before the wake on machines that let a load wait for a
-	 * later store, which RC11 does not have. */
-	if (!wp_cas_release(&carrier->word, &word, WP_WAKING))
+	/* [C3] acq_rel; pairs C1, C2, C6, C8; upholds Carrier!WakeReachesSleeper: one waker, who
+	 * knows the place, and whose poller it is; the look above comes before. kept: [S] hands
+	 * over what was pushed, but only release keeps the look's loads before the wake on machines
+	 * that let a load wait for a later store, which RC11 does not have. */
+	if (!wp_cas_acq_rel(&carrier->word, &word, WP_WAKING))
 		return false;
 	wp__carrier_wake(carrier, place);
 	if (wp_twin(search_late_alone))
@@ -204,10 +197,12 @@ static uint32_t end_park(wp_carrier *carrier)
 		wp_idleset_remove(&carrier->domain->idle, carrier->index);
 	if (wp_twin(carrier_split_exit))
 		return split_exit(carrier);
-	/* [C2] acquire; pairs C3, C5, M11; upholds Carrier!NoSignalLostOnExit: reads and resets in
+	/* [C2] acquire; pairs C3, C5, M11, PO3; upholds Carrier!NoSignalLostOnExit: reads and resets in
 	 * one step. */
 	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);
 	wp__counted(carrier->left = old);
+	if (carrier->poller != NULL)
+		wp__poller_left(carrier->poller, old);
 	return old;
 }
 
@@ -258,9 +253,9 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 	wp_carrier *sibling = NULL;
 
 	*stolen = NULL;
-	/* [C1] relaxed: ordered by I1 and [P]; pairs C4, C7, C9, M10; upholds
-	 * Carrier!NoMissedSubmission. */
-	wp_store_relaxed(&carrier->word, place);
+	/* [C1] release; pairs C3, C4, C5, C7, C9, M10, M11; upholds Poller!WakeupIsOver: who wakes
+	 * it knows its poller. What else it orders, I1 and [P] do. */
+	wp_store_release(&carrier->word, place);
 	if (carrier->domain != NULL)
 		wp_idleset_add(&carrier->domain->idle, carrier->index);
 	/* [P] seq_cst fence; pairs S, R, M9; upholds Search!WorkConservation: word and bit before

@@ -50,8 +50,7 @@ enum {
 
 /* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, the rest 1. Writers: word as in the table;
  * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index, near_*:
- * init, near_* also who makes it, before it is shared; poller_fd: init; inbox_next, left: the
- * owner. */
+ * init, near_* and poller also who makes it, before it is shared; inbox_next, left: the owner. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
 	wp_mpsc queue;    /* what siblings may steal; consumers hold the ticket */
@@ -60,7 +59,7 @@ typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_domain *domain;
 	uint32_t index;
 	uint32_t near_first, near_end; /* its cluster in the domain: siblings to be preferred */
-	int poller_fd;   /* eventfd that ends a PARKED_POLLER sleep; -1: park at the futex only */
+	struct wp_poller *poller; /* ends a PARKED_POLLER sleep; NULL: it parks at the futex only */
 	bool inbox_next; /* the owner's turns alternate */
 #ifndef WP_EXPLORE
 	uint32_t left; /* what the word was when its last park ended; for counts */
@@ -71,13 +70,9 @@ _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LI
 	       "word shares a line");
 
 /* Enters carrier `index` into the domain; NULL: nobody steals from it, nor it from others, and no
- * path takes ticket, token or idle bit. With a poller: opens its eventfd. WP_OK or WP_SYSTEM.
- * [before it is shared | a system call] */
-int wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index, bool has_poller);
-
-/* Closes the eventfd. Only when every submit, search and park in the domain has returned: each may
- * hold this carrier for its wake. [the owner | a system call] */
-void wp_carrier_fini(wp_carrier *carrier);
+ * path takes ticket, token or idle bit. It lives until every submit, search and park in the domain
+ * has returned: each may hold this carrier for its wake. [before it is shared | wait-free] */
+void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index);
 
 /* Submits from outside this carrier's thread.
  * [any thread | a system call per thread woken, two at the most] */

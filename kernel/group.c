@@ -57,7 +57,8 @@ static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uin
 		one->group = group;
 		one->index = index;
 		one->random = index + 1;
-		wp_home_init(&one->home, domain, end++, false);
+		wp_home_init(&one->home, domain, end++);
+		one->home.carrier.poller = &one->poller;
 	}
 	for (uint32_t inside = first; domain != NULL && inside < end; inside++) {
 		domain->carriers[inside]->near_first = first;

@@ -7,7 +7,7 @@
 #include "vthreads.h" /* it has what home.h asks of stacks and schedulers */
 #endif
 
-int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poller)
+void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index)
 {
 	wp_init(&home->others.pushed, 0);
 	wp_init(&home->others.begun, 0);
@@ -15,13 +15,15 @@ int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poll
 	wp_init(&home->own.begun, 0);
 	home->lane = (wp_lane){0};
 	home->lane_next = false;
+	home->next = NULL;
+	home->slot = NULL;
 	home->lock = (wp_lock){0};
 	home->ended = (wp_cond){0};
 	home->is_shut = false;
 	home->tasks = NULL;
 	home->count = 0;
 	wp_timers_init(&home->timers);
-	return wp_carrier_init(&home->carrier, domain, index, has_poller);
+	wp_carrier_init(&home->carrier, domain, index);
 }
 
 /* [the lock's holder | wait-free] */
@@ -43,7 +45,7 @@ static void list_remove(wp_home *home, wp_task *task)
 	home->count--;
 }
 
-/* Whose list it is on. [who starts it, runs it, or hands it back | wait-free] */
+/* Whose list it is on; NULL: it is a poller. [who starts it, runs it, or hands it back | wait-free] */
 static wp_home *list_of(wp_task *task)
 {
 	return task->is_virtual ? ((wp_vthread *)(void *)task)->listed : task->home;
@@ -118,6 +120,11 @@ wp_mpsc_node *wp__home_poll(wp_home *self)
 	bool lane_first = self->lane_next;
 	wp_mpsc_node *node = NULL;
 
+	if (self->next != NULL) {
+		node = self->next;
+		self->next = NULL;
+		return node;
+	}
 	if (wp_lane_is_empty(&self->lane) || wp_twin(home_lane_unpolled))
 		return wp_carrier_poll(&self->carrier);
 	self->lane_next = !lane_first;
@@ -170,11 +177,13 @@ void wp__home_end(wp_task *task)
 {
 	wp_home *home = list_of(task);
 
-	wp_lock_acquire(&home->lock);
-	list_remove(home, task);
-	if (home->is_shut && home->tasks == NULL && !wp_twin(home_finish_silent))
-		wp_cond_signal(&home->ended);
-	wp_lock_release(&home->lock);
+	if (home != NULL) {
+		wp_lock_acquire(&home->lock);
+		list_remove(home, task);
+		if (home->is_shut && home->tasks == NULL && !wp_twin(home_finish_silent))
+			wp_cond_signal(&home->ended);
+		wp_lock_release(&home->lock);
+	}
 	if (task->ended != NULL)
 		task->ended(task);
 	else
@@ -185,6 +194,8 @@ void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 {
 	if (said == WP_STEP_DONE)
 		wp__home_end(task);
+	else if (said == WP_STEP_POLL)
+		self->slot = task;
 	else if (said == WP_STEP_YIELD || !park(task))
 		push(self, task, true);
 }
@@ -232,6 +243,10 @@ static wp_task *pop(wp_home *home)
 	/* Its carrier has left, and so have all who steal: the close is the consumer. */
 	wp_mpsc_node *node = wp_twin(home_lane_left) ? NULL : wp_lane_pop(&home->lane);
 
+	if (node == NULL) {
+		node = home->next;
+		home->next = NULL;
+	}
 	if (node == NULL)
 		node = wp_mpsc_pop(&home->carrier.queue);
 	if (node == NULL)

@@ -41,6 +41,8 @@ typedef struct wp_home {
 	_Alignas(WP_LINE) wp_tally own;
 	wp_lane lane;   /* what its carrier has queued for itself */
 	bool lane_next; /* it has a turn, and then the queues */
+	wp_mpsc_node *next; /* what its poller has stolen: before all that */
+	wp_task *slot;      /* its poller, when it has yielded */
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_cond ended; /* shut, and the list is empty */
 	bool is_shut;  /* no start is accepted */
@@ -49,8 +51,8 @@ typedef struct wp_home {
 	wp_timers timers;
 } wp_home;
 
-/* [before it is shared | a system call with a poller] As wp_carrier_init. */
-int wp_home_init(wp_home *home, wp_domain *domain, uint32_t index, bool has_poller);
+/* [before it is shared | wait-free] As wp_carrier_init. */
+void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index);
 
 /* Starts a task that is made (wp_task_init) and has no home: WP_OK, or WP_CLOSED: it was not
  * accepted. `self`: the calling carrier, or NULL. [any thread | blocks shortly] */

@@ -5,6 +5,7 @@
 
 #include "carrier.h"
 #include "futex.h"
+#include "poller.h"
 
 void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
 {
@@ -13,7 +14,7 @@ void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
 	if (wp_twin(carrier_wake_forgotten))
 		return;
 	if (place == WP_PARKED_POLLER)
-		wp_event_signal(carrier->poller_fd);
+		wp__poller_wake(carrier->poller);
 	else
 		wp_futex_wake(&carrier->word, 1);
 }
@@ -25,9 +26,9 @@ static bool recruit(wp_carrier *helper, uint32_t victim)
 	/* [C7] relaxed: ordered by I3, [S] or [R]; pairs C1; upholds Search!WorkConservation. */
 	uint32_t word = wp_load_relaxed(&helper->word), place = word;
 
-	/* [C5] release; pairs C2, C6; upholds Search!SearchingImpliesToken: who exits with the
-	 * victim holds the token. */
-	if (!wp__is_parked(word) || !wp_cas_release(&helper->word, &word, WP_SEARCHING + victim))
+	/* [C5] acq_rel; pairs C1, C2, C6; upholds Search!SearchingImpliesToken: who exits with the
+	 * victim holds the token; and as C3. */
+	if (!wp__is_parked(word) || !wp_cas_acq_rel(&helper->word, &word, WP_SEARCHING + victim))
 		return false;
 	wp__carrier_wake(helper, place);
 	return true;

@@ -72,6 +72,7 @@ void wp__spare_lend(wp_loan *loan)
 	*loan = (wp_loan){.of = mine};
 	if (mine == NULL)
 		return;
+	wp__poller_unpark(mine); /* who has the role next finds it RUNNING */
 	wp__count(&mine->pinned);
 	loan->watching = mine->watching;
 	loan->begin_ns = wp__worker_now_ns(mine);

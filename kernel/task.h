@@ -40,6 +40,7 @@ enum wp_step {
 	WP_STEP_DONE = 0,
 	WP_STEP_YIELD = 1, /* run me again, after the others */
 	WP_STEP_PARK = 2,  /* run me again when somebody unparks me */
+	WP_STEP_POLL = 3,  /* a poller's: run me again at the next turn of its carrier */
 };
 /* cdef: end */
 

@@ -247,9 +247,9 @@ void wp_timers_nudge(wp_carrier *carrier)
 		wp_fence_seq_cst();
 	/* [M10] relaxed: ordered by [M9]; pairs C1; upholds Timer!NoOversleep. */
 	word = place = wp_load_relaxed(&carrier->word);
-	/* [M11] relaxed: atomicity is enough: M9 hands the deadline over; pairs C2, C6, C8; upholds
-	 * Timer!NoOversleep: one waker, who knows the place. */
-	if (wp__is_parked(word) && wp_cas_relaxed(&carrier->word, &word, WP_WAKING) &&
+	/* [M11] acquire; pairs C1, C2, C6, C8; upholds Timer!NoOversleep: one waker, who knows the
+	 * place, and whose poller it is. M9 hands the deadline over. */
+	if (wp__is_parked(word) && wp_cas_acquire(&carrier->word, &word, WP_WAKING) &&
 	    !wp_twin(timer_nudge_silent))
 		wp__carrier_wake(carrier, place);
 }

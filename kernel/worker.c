@@ -43,21 +43,8 @@ static inline void run(wp_worker *mine, wp_mpsc_node *node)
 		run_traced(mine, task);
 	else
 		wp_home_run(&mine->home, task);
-}
-
-static void run_stolen(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_steal how)
-{
-	wp_task *task = (wp_task *)(void *)node;
-
-	wp__count(how == WP_STEAL_PROBED     ? &mine->probed
-		  : how == WP_STEAL_DIRECTED ? &mine->directed
-					     : &mine->recheck);
-	if (wp__worker_is_traced(mine))
-		wp__worker_trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .task = (uintptr_t)task,
-					     .name = task->name, .kind = WP_TRACE_STEAL,
-					     .a = wp__worker_home_of(task), .b = wp__worker_depth(mine, task->home),
-					     .c = how});
-	run(mine, node);
+	if (mine->poller.is_parked && !wp_twin(poller_runs_parked)) /* it was descheduled */
+		wp__poller_unpark(mine);
 }
 
 /* Runs what is in the own queues, for about yield_us. True: the stop was among it. [the owner] */
@@ -95,37 +82,6 @@ static bool drain(wp_worker *mine, bool *did)
 	return false;
 }
 
-/* xorshift64 [the owner | wait-free] */
-static uint32_t draw(wp_worker *mine, uint32_t below)
-{
-	mine->random ^= mine->random << 13;
-	mine->random ^= mine->random >> 7;
-	mine->random ^= mine->random << 17;
-	return (uint32_t)(mine->random >> 32) % below;
-}
-
-/* A task from the longer queue of two siblings, drawn at random. [the owner] */
-static wp_mpsc_node *probe(wp_worker *mine)
-{
-	wp_carrier *carrier = &mine->home.carrier, *longer;
-	wp_domain *domain = carrier->domain;
-	uint32_t first, second;
-
-	if (domain == NULL || domain->count < 2)
-		return NULL;
-	first = (carrier->index + 1 + draw(mine, domain->count - 1)) % domain->count;
-	longer = domain->carriers[first];
-	if (domain->count > 2) {
-		second = (carrier->index + 1 + draw(mine, domain->count - 2)) % domain->count;
-		if (second == first)
-			second = (carrier->index + domain->count - 1) % domain->count;
-		if (wp_home_runnable((wp_home *)(void *)domain->carriers[second]) >
-		    wp_home_runnable((wp_home *)(void *)longer))
-			longer = domain->carriers[second];
-	}
-	return wp_carrier_steal(longer);
-}
-
 /* What is due. [the owner | as wp__home_fire; reads no clock where no timer is armed] */
 static void fire(wp_worker *mine)
 {
@@ -133,57 +89,23 @@ static void fire(wp_worker *mine)
 		wp__home_fire(&mine->home, wp_clock_ns());
 }
 
-/* Asleep until it was woken, or a timer is due: the task that it was sent for, or NULL.
- * [the owner | blocks] */
-static wp_mpsc_node *sleep_and_leave(wp_worker *mine)
-{
-	wp_carrier *carrier = &mine->home.carrier;
-	wp_trace_event event = {.begin_ns = wp__worker_now_ns(mine), .kind = WP_TRACE_PARK};
-	wp_mpsc_node *stolen;
-
-	mine->until_ns = wp_timers_earliest(&mine->home.timers);
-	wp_carrier_sleep_until(carrier, mine->until_ns);
-	stolen = wp_carrier_leave(carrier);
-	if (!wp__worker_is_traced(mine))
-		return stolen;
-	wp__worker_trace(mine, event);
-	wp__worker_trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .kind = WP_TRACE_WAKE,
-				     .a = stolen != NULL ||
-					  wp_mpsc_has_published(&carrier->queue) ||
-					  wp_mpsc_has_published(&carrier->inbox)});
-	return stolen;
-}
-
-/* Sleeps, unless there is something to do. True: it brought a task, which has run. [the owner |
- * blocks] */
-static bool park(wp_worker *mine)
-{
-	wp_carrier *carrier = &mine->home.carrier;
-	wp_mpsc_node *stolen;
-	bool is_helper;
-
-	/* [D5] relaxed: stale costs a dump a name, never a task; pairs D4; upholds
-	 * Dump!RunnerIsNamed. */
-	wp_store_relaxed(&mine->mounted, NULL);
-	wp__count(&mine->parks);
-	mine->until_ns = 0;
-	if (wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))
-		stolen = sleep_and_leave(mine);
-	is_helper = carrier->left >= WP_SEARCHING;
-	if (carrier->left >= WP_WAKING)
-		wp__count(&mine->wakes);
-	if (is_helper && stolen == NULL)
-		wp__count(&mine->fruitless);
-	if (stolen != NULL)
-		run_stolen(mine, stolen, is_helper ? WP_STEAL_DIRECTED : WP_STEAL_RECHECK);
-	return stolen != NULL;
-}
-
 /* After a wake that brought nothing: not because of a timer that came meanwhile. [the owner] */
 static bool is_useless(wp_worker *mine)
 {
 	return mine->home.carrier.left >= WP_WAKING &&
 	       wp_timers_earliest(&mine->home.timers) >= mine->until_ns;
+}
+
+/* Its poller's, if that is there. True: it has had it. [the owner] */
+static bool take_turn(wp_worker *mine)
+{
+	wp_task *poller = mine->home.slot;
+
+	if (poller == NULL)
+		return false;
+	mine->home.slot = NULL;
+	run(mine, &poller->node);
+	return true;
 }
 
 /* Until its role is given up, or it has ended: true. [who has the role | blocks] */
@@ -198,10 +120,14 @@ static bool carry(wp_worker *mine)
 			wp__spare_give(mine);
 			return false;
 		}
-		if (drain(mine, &did))
-			mine->has_stop = true;
-		if (mine->has_stop) /* or another thread has read it, while this one had lent the role */
+		/* It may have been read by another thread, while this one had lent the role. */
+		if (mine->has_stop && !wp__poller_stays(mine))
 			return wp__spare_stop(mine);
+		if (drain(mine, &did)) {
+			mine->has_stop = true;
+			continue;
+		}
+		did = take_turn(mine) || did;
 		woke = woke && !did;
 		if (did)
 			continue;
@@ -209,11 +135,12 @@ static bool carry(wp_worker *mine)
 			wp__count(&mine->useless_wakes);
 		if (woke)
 			wp_yield(); /* what woke it is hostage, or gone: let its producer run */
-		node = woke ? NULL : probe(mine);
+		node = woke ? NULL : wp__worker_probe(mine);
+		if (node == NULL)
+			node = wp__worker_park(mine);
+		woke = node == NULL;
 		if (node != NULL)
-			run_stolen(mine, node, WP_STEAL_PROBED);
-		else
-			woke = !park(mine);
+			run(mine, node);
 	}
 }
 

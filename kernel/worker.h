@@ -18,6 +18,7 @@
 
 #include "body.h"
 #include "group.h"
+#include "poller.h"
 #include "spare.h"
 #include "trace.h"
 
@@ -31,6 +32,7 @@ typedef struct wp_worker {
 	uint32_t index;
 	wp_atomic(uint32_t) exited;
 	wp_role role;
+	wp_poller poller;
 	wp_watching *watching; /* of the thread that carries */
 	bool has_stop;         /* it was read */
 	wp_stacks *usual; /* those of WP_STACK_BYTES */
@@ -57,6 +59,7 @@ struct wp_group {
 	wp_worker *workers;
 	wp_bodies bodies;
 	wp_spares spares;
+	uint32_t blocking;    /* pollers that block without parking; under `closing` */
 	wp_atomic(uint32_t) next; /* J9 */
 };
 
@@ -79,6 +82,21 @@ wp_worker *wp__worker_self(void);
 void wp__worker_carry(wp_group *group, wp_worker *mine);
 /* The calling thread carries that one from now on. [who has its role | system calls] */
 void wp__worker_mount(wp_worker *mine, wp_watching *watching);
+
+/* A task from a sibling, or NULL. [the carrier | as wp_carrier_steal] */
+wp_mpsc_node *wp__worker_probe(wp_worker *mine);
+/* Sleeps, unless there is something to do: a task that it was sent for, or NULL. [the carrier |
+ * blocks] */
+wp_mpsc_node *wp__worker_park(wp_worker *mine);
+/* It has left a park with that task, which it gives, or NULL: counted. [the carrier | wait-free] */
+wp_mpsc_node *wp__worker_left(wp_worker *mine, wp_mpsc_node *stolen);
+/* It slept: an event. [the carrier | wait-free] */
+void wp__worker_slept(wp_worker *mine, int64_t since_ns, wp_mpsc_node *stolen);
+
+/* Its poller has parked it, and is descheduled, or back. [the carrier | wakes somebody at the most] */
+void wp__poller_unpark(wp_worker *mine);
+/* The stop was read. True: it has a poller, which is told to end. [the carrier] */
+bool wp__poller_stays(wp_worker *mine);
 
 /* As wp__home_pass, for the calling carrier; NULL also: it is the loop's turn. [any thread |
  * wait-free] */

@@ -12,6 +12,7 @@
 
 #include "error.h"
 #include "futex.h"
+#include "poller.h"
 #include "stress.h"
 
 enum { CARRIERS = 2 };
@@ -21,13 +22,15 @@ struct state {
 	wp_carrier *by_index[CARRIERS];
 	wp_carrier carriers[CARRIERS];
 	wp_mpsc_node task;
+	wp_poller poller; /* of carrier 0 */
+	int event;
 };
 
-static void init_domain(struct state *state, uint32_t count, bool has_poller)
+static void init_domain(struct state *state, uint32_t count)
 {
 	wp_domain_init(&state->domain, state->by_index, count);
 	for (uint32_t index = 0; index < count; index++)
-		wp_carrier_init(&state->carriers[index], &state->domain, index, has_poller);
+		wp_carrier_init(&state->carriers[index], &state->domain, index);
 }
 
 /* Carrier 0 sleeps, carrier 1 has a task. */
@@ -36,7 +39,7 @@ static void init_exit(void *at)
 	struct state *state = at;
 	wp_mpsc_node *stolen;
 
-	init_domain(state, 2, false);
+	init_domain(state, 2);
 	wp_carrier_advertise(&state->carriers[0], WP_PARKED_FUTEX, &stolen);
 	wp_mpsc_push(&state->carriers[1].queue, &state->task);
 }
@@ -116,7 +119,7 @@ STRESS_TEST(carrier_token, .claim = "Who gets the token finds nobody who still s
 /* Result: "would sleep, was woken". */
 static void init_alone(void *at)
 {
-	init_domain(at, 1, false);
+	init_domain(at, 1);
 }
 
 static void advertise(void *at, stress_result *result)
@@ -162,7 +165,7 @@ STRESS_TWIN(search_no_park_fence, .of = "carrier_submission",
 /* Carrier 1 puts back its only task. Result: "carrier 0 would sleep, was sent for". */
 static void init_pair(void *at)
 {
-	init_domain(at, 2, false);
+	init_domain(at, 2);
 }
 
 static void yield_alone(void *at, stress_result *result)
@@ -219,14 +222,24 @@ STRESS_TWIN(carrier_wake_forgotten, .of = "carrier_wake", .defect = "claims the 
 	.chance = SEEN_STRESS);
 
 /* The sleep is in a poller. Result: "would block, was woken, eventfd readable". */
+static void signal_event(void *arg)
+{
+	wp_event_signal(*(int *)arg);
+}
+
 static void init_poller(void *at)
 {
-	init_domain(at, 1, true);
+	struct state *state = at;
+
+	init_domain(at, 1);
+	state->event = wp_event_open();
+	state->poller = (wp_poller){.config = {.wakeup = signal_event, .arg = &state->event}};
+	state->carriers[0].poller = &state->poller;
 }
 
 static void fini_poller(void *at)
 {
-	wp_carrier_fini(&((struct state *)at)->carriers[0]);
+	wp_event_close(((struct state *)at)->event);
 }
 
 static void advertise_poller(void *at, stress_result *result)
@@ -240,7 +253,7 @@ static void advertise_poller(void *at, stress_result *result)
 static void read_eventfd(void *at, stress_result *result)
 {
 	read_word(at, result);
-	result->r[2] = wp_event_take(((struct state *)at)->carriers[0].poller_fd);
+	result->r[2] = wp_event_take(((struct state *)at)->event);
 }
 
 STRESS_TEST(carrier_poller, .claim = "The wake goes to the place where the carrier sleeps.",

@@ -10,21 +10,23 @@
 #ifndef WP_CLUSTER_H
 #define WP_CLUSTER_H
 
-#include "carrier.h"
+#include "poller.h"
 
 struct state {
 	wp_carrier carriers[CARRIERS];
 	wp_mpsc_node tasks[TASKS];
 	_Alignas(WP_LINE) wp_domain domain;
 	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
+	_Alignas(WP_LINE) wp_poller poller; /* of carrier 0, where there is one */
+	int event;                          /* its wakeup */
 };
 
-/* The domain has the first `count` carriers; the first `pollers` of these sleep in a poller. */
-WP_INLINE void cluster_init(struct state *state, uint32_t count, uint32_t pollers)
+/* The domain has the first `count` carriers. */
+WP_INLINE void cluster_init(struct state *state, uint32_t count)
 {
 	wp_domain_init(&state->domain, state->by_index, count);
 	for (uint32_t index = 0; index < count; index++)
-		wp_carrier_init(&state->carriers[index], &state->domain, index, index < pollers);
+		wp_carrier_init(&state->carriers[index], &state->domain, index);
 }
 
 WP_INLINE void cluster_submit(struct state *state, uint32_t carrier, uint32_t task)

@@ -18,7 +18,7 @@ enum { CARRIERS = 4, TASKS = 3 };
 
 static void init(void *at)
 {
-	cluster_init(at, CARRIERS, 0);
+	cluster_init(at, CARRIERS);
 }
 
 /* Carrier 1 was woken as SEARCHING for carrier 3. */

@@ -35,7 +35,7 @@ static void init(void *at)
 {
 	struct state *state = at;
 
-	wp_home_init(&state->homes[0], NULL, 0, false);
+	wp_home_init(&state->homes[0], NULL, 0);
 	wp_task_init(&state->task, run_once, "task");
 }
 
@@ -96,7 +96,7 @@ static void init_two(void *at)
 
 	wp_domain_init(&state->domain, state->carriers, 2);
 	for (uint32_t index = 0; index < 2; index++)
-		wp_home_init(&state->homes[index], &state->domain, index, false);
+		wp_home_init(&state->homes[index], &state->domain, index);
 	wp_task_init(&state->task, yield_once, "task");
 	wp_home_start(&state->homes[0], NULL, &state->task);
 }
@@ -157,7 +157,7 @@ static void init_both(void *at)
 {
 	struct both *both = at;
 
-	wp_home_init(&both->home, NULL, 0, false);
+	wp_home_init(&both->home, NULL, 0);
 	wp_task_init(&both->own, end_at_once, "own");
 	wp_task_init(&both->other, end_at_once, "other");
 }
@@ -218,7 +218,7 @@ static void init_rest(void *at)
 {
 	struct rest *rest = at;
 
-	wp_home_init(&rest->home, NULL, 0, false);
+	wp_home_init(&rest->home, NULL, 0);
 	wp_task_init(&rest->parked, park_at_once, "parked");
 	wp_task_init(&rest->unparked, park_at_once, "unparked");
 	wp_task_init(&rest->queued, park_at_once, "queued");

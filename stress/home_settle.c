@@ -39,7 +39,7 @@ static void init_settled(void *at)
 	struct settled *state = at;
 
 	for (uint32_t index = 0; index < 2; index++)
-		wp_home_init(&state->homes[index], NULL, index, false);
+		wp_home_init(&state->homes[index], NULL, index);
 	wp__vthread_init(&state->thread, settle);
 	state->thread.task.ended = finish;
 	wp_home_start(&state->homes[0], NULL, &state->thread.task);

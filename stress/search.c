@@ -16,7 +16,7 @@ enum { CARRIERS = 3, TASKS = 3 };
 
 static void init(void *at)
 {
-	cluster_init(at, CARRIERS, 0);
+	cluster_init(at, CARRIERS);
 }
 
 /* One task, from the own queue, a sibling's, or wherever a wake says. */
@@ -79,7 +79,7 @@ STRESS_TWIN(search_no_recheck_release, .of = "search", .defect = "nobody looks a
 /* Carrier 0 alone; carrier 1 is in a long task, and both submit to it. Result: "carrier 0 got one". */
 static void init_two(void *at)
 {
-	cluster_init(at, 2, 0);
+	cluster_init(at, 2);
 }
 
 static void long_a(void *at, stress_result *result)

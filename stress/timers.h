@@ -51,7 +51,7 @@ WP_INLINE void timers_init(void *at)
 {
 	struct state *state = at;
 
-	wp_carrier_init(&state->carrier, NULL, 0, false);
+	wp_carrier_init(&state->carrier, NULL, 0);
 	wp_timers_init(&state->timers);
 	wp_timer_init(&state->soon, timers_fire_soon);
 	wp_timer_init(&state->late, timers_fire_late);

@@ -54,7 +54,8 @@ SOURCES = (
         KERNEL / f"{name}.c"
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
-            *("body", "spare", "timer", "vthread_park", "vthreads", "worker"),
+            *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
+            "worker_park",
             *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )

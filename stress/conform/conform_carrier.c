@@ -17,14 +17,24 @@
 enum { CARRIERS = 3, TASKS = 2 };
 #include "cluster.h"
 
+static void signal_event(void *arg)
+{
+	wp_event_signal(*(int *)arg);
+}
+
 static void init(void *at)
 {
-	cluster_init(at, CARRIERS, 1);
+	struct state *state = at;
+
+	cluster_init(at, CARRIERS);
+	state->event = wp_event_open();
+	state->poller = (wp_poller){.config = {.wakeup = signal_event, .arg = &state->event}};
+	state->carriers[0].poller = &state->poller;
 }
 
 static void fini(void *at)
 {
-	wp_carrier_fini(&((struct state *)at)->carriers[0]);
+	wp_event_close(((struct state *)at)->event);
 }
 
 /* What a poller sees of the eventfd without reading it. Explored: the first event of this scenario,
@@ -38,19 +48,20 @@ static void fini(void *at)
 	(WP__SYSTEM("", 0, event, poll(&(struct pollfd){event, POLLIN, 0}, 1, 0)) == 1)
 #endif
 
-static void poller_sleep(wp_carrier *carrier)
+static void poller_sleep(int event)
 {
 	if (litmus_choose(2) == 1) /* [Select] */
 		return; /* descheduled */
 	while (litmus_choose(2) == 0) /* [Selecting] */
-		if (IS_READABLE(carrier->poller_fd)) { /* [Readable] */
-			wp_event_take(carrier->poller_fd);
+		if (IS_READABLE(event)) { /* [Readable] */
+			wp_event_take(event);
 			return;
 		}
 }
 
-static void park(wp_carrier *carrier)
+static void park(struct state *state)
 {
+	wp_carrier *carrier = &state->carriers[0];
 	uint32_t place = litmus_choose(2) == 0 ? WP_PARKED_FUTEX : WP_PARKED_POLLER; /* [Place] */
 	wp_mpsc_node *stolen;
 
@@ -59,7 +70,7 @@ static void park(wp_carrier *carrier)
 	if (place == WP_PARKED_FUTEX)
 		wp_carrier_sleep_until(carrier, WP_FOREVER);
 	else
-		poller_sleep(carrier);
+		poller_sleep(state->event);
 	wp_carrier_leave(carrier);
 }
 
@@ -71,7 +82,7 @@ _Noreturn static void owner(void *at, stress_result *result)
 	for (;;) {
 		litmus_step(); /* [End] */
 		while (wp_carrier_poll(carrier) == NULL)
-			park(carrier);
+			park(at);
 	}
 }
 
@@ -96,7 +107,7 @@ static bool send(wp_carrier *carrier, unsigned victims)
 	if (!wp__is_parked(word))
 		return false;
 	victim = WP_SEARCHING + 1 + litmus_choose(victims); /* [Victim] */
-	if (!wp_cas_release(&carrier->word, &word, victim)) /* [Signal] */
+	if (!wp_cas_acq_rel(&carrier->word, &word, victim)) /* [Signal] */
 		return false;
 	wp__carrier_wake(carrier, place);
 	return true;

@@ -17,7 +17,7 @@ enum { CARRIERS = 2, TASKS = 2 };
 
 static void init(void *at)
 {
-	cluster_init(at, CARRIERS, 0);
+	cluster_init(at, CARRIERS);
 }
 
 /* Woken, or not: it may leave for no reason. */

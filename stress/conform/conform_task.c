@@ -37,7 +37,7 @@ static void init(void *at)
 
 	wp_domain_init(&state->domain, state->carriers, 2);
 	for (uint32_t index = 0; index < 2; index++)
-		wp_home_init(&state->homes[index], &state->domain, index, false);
+		wp_home_init(&state->homes[index], &state->domain, index);
 	wp_task_init(&state->task, step, NULL);
 	wp_home_start(&state->homes[0], NULL, &state->task);
 }

@@ -54,7 +54,7 @@ static void init(void *at)
 {
 	struct state *state = at;
 
-	wp_carrier_init(&state->carrier, NULL, 0, false);
+	wp_carrier_init(&state->carrier, NULL, 0);
 	wp_timers_init(&state->timers);
 	for (int index = 0; index < ARMERS; index++) {
 		wp_task_init(&state->armers[index].thread.task, NULL, NULL);

@@ -22,7 +22,7 @@ TASKS, EVENT = 3 * CARRIER, (1 << 20) - 4096
 WORDS = ("RUNNING", "PARKED_FUTEX", "PARKED_POLLER", "WAKING", "v0", "v1", "v2")
 HIDDEN_SITES = {
     "S", "P", "R", "I1", "I2", "I3", "N2", "C8", "C9", "Q4", "Q7", "Q10", "Q11", "Q12", "Q14",
-    "Q15", "Q16", "T3", "T4", "T5",
+    "Q15", "Q16", "PO1", "T3", "T4", "T5",
 }  # fmt: skip
 
 

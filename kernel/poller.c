@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * poller.c - see poller.h. Not explored, for it asks which carrier calls: stress/poller.c has what it
+ * calls. */
+#include "poller.h"
+
+#include "error.h"
+#include "worker_trace.h"
+
+#ifndef WP_EXPLORE
+
+/* The carrier whose poller the calling thread is, or NULL. [any thread | wait-free] */
+static wp_worker *calling(void)
+{
+	wp_worker *mine = wp__worker_self();
+
+	return mine != NULL && mine->poller.thread != NULL &&
+			       mine->poller.thread == wp_vthread_current()
+		       ? mine
+		       : NULL;
+}
+
+/* Something is queued, or the loop has something to see to. [the carrier | wait-free] */
+static bool is_wanted(wp_worker *mine)
+{
+	wp_home *home = &mine->home;
+
+	return home->next != NULL || !wp_lane_is_empty(&home->lane) ||
+	       wp_mpsc_has_published(&home->carrier.queue) ||
+	       wp_mpsc_has_published(&home->carrier.inbox) ||
+	       wp_timers_earliest(&home->timers) != WP_FOREVER || mine->role.is_wanted;
+}
+
+/* The last call of whoever asks for a turn, see fiber.h. */
+static int leave(wp_body *body)
+{
+	return (int)wp_fiber_switch(&body->fiber, body->under, WP_STEP_POLL);
+}
+
+int wp_poller_maybe_yield(bool had_io)
+{
+	wp_worker *mine = calling();
+	uint64_t before;
+
+	if (mine == NULL)
+		return WP_FORBIDDEN;
+	wp__poller_unpark(mine);
+	if (!had_io && !is_wanted(mine))
+		mine->home.next = wp__worker_probe(mine);
+	if (mine->poller.is_closing)
+		return WP_CLOSED;
+	if (!is_wanted(mine) || wp__body_of(mine->poller.thread)->pins != 0)
+		return WP_AGAIN;
+	before = wp__count_read(&mine->runs);
+	leave(wp__body_of(mine->poller.thread));
+	if (mine->poller.is_closing)
+		return WP_CLOSED;
+	return wp__count_read(&mine->runs) - before > 1 ? WP_OK : WP_AGAIN; /* one is its own */
+}
+
+int wp_poller_try_park(void)
+{
+	wp_worker *mine = calling();
+	wp_mpsc_node *stolen;
+
+	if (mine == NULL)
+		return WP_FORBIDDEN;
+	if (mine->poller.is_closing)
+		return WP_CLOSED;
+	if (mine->poller.is_parked)
+		return WP_OK;
+	if (mine->home.next != NULL || !wp_lane_is_empty(&mine->home.lane) || mine->role.is_wanted)
+		return WP_AGAIN;
+	wp__count(&mine->parks);
+	mine->poller.since_ns = wp__worker_now_ns(mine);
+	if (wp__poller_park(&mine->poller, &mine->home.carrier, &stolen)) {
+		mine->turns = 1; /* who is descheduled now goes to the loop, and passes to nobody */
+		return WP_OK;
+	}
+	mine->home.next = wp__worker_left(mine, stolen);
+	return WP_AGAIN;
+}
+
+bool wp_poller_can_park(void)
+{
+	wp_worker *mine = calling();
+
+	return mine != NULL && wp__poller_may_block(&mine->poller, &mine->home.carrier);
+}
+
+int64_t wp_poller_until(void)
+{
+	wp_worker *mine = calling();
+
+	return mine == NULL ? WP_FOREVER : wp_timers_earliest(&mine->home.timers);
+}
+
+void wp__poller_unpark(wp_worker *mine)
+{
+	wp_mpsc_node *stolen;
+
+	if (!mine->poller.is_parked)
+		return;
+	stolen = wp_carrier_leave(&mine->home.carrier);
+	wp__worker_slept(mine, mine->poller.since_ns, stolen);
+	mine->home.next = wp__worker_left(mine, stolen);
+}
+
+int wp_poller_unpark(void)
+{
+	wp_worker *mine = calling();
+
+	if (mine == NULL)
+		return WP_FORBIDDEN;
+	wp__poller_unpark(mine);
+	return WP_OK;
+}
+
+/* The body of its thread. */
+static int run(void *arg)
+{
+	wp_worker *mine = arg;
+	int failure;
+
+	mine->poller.thread = wp_vthread_current();
+	failure = mine->poller.config.run(mine->poller.config.arg);
+	wp__poller_unpark(mine);
+	while (!wp__poller_is_over(&mine->poller))
+		leave(wp__body_of(mine->poller.thread));
+	mine->poller.thread = NULL;
+	wp_lock_acquire(&mine->group->closing);
+	mine->group->blocking -= mine->poller.config.blocks;
+	mine->poller.is_taken = false;
+	wp_lock_release(&mine->group->closing);
+	return failure;
+}
+
+bool wp__poller_stays(wp_worker *mine)
+{
+	if (!mine->poller.is_taken)
+		return false;
+	if (!mine->poller.is_closing && mine->poller.thread != NULL)
+		wp_vthread_interrupt(mine->poller.thread); /* wherever it waits */
+	mine->poller.is_closing = !wp_twin(poller_close_unseen);
+	return true;
+}
+
+/* Why it may not be, or WP_OK. [under the locks of group and home] */
+static int is_refused(wp_worker *one, bool blocks)
+{
+	if (one->home.is_shut)
+		return WP_CLOSED;
+	if (one->poller.is_taken)
+		return WP_AGAIN;
+	return blocks && one->group->blocking + 1 >= one->group->config.carriers ? WP_FORBIDDEN
+										 : WP_OK;
+}
+
+/* [any thread | blocks shortly] */
+static int take(wp_worker *one, const wp_poller_config *config)
+{
+	wp_group *group = one->group;
+	int code;
+
+	wp_lock_acquire(&group->closing);
+	wp_lock_acquire(&one->home.lock);
+	code = is_refused(one, config->blocks);
+	if (code == WP_OK) {
+		one->poller.config = *config;
+		one->poller.is_taken = true;
+		group->blocking += config->blocks;
+	}
+	wp_lock_release(&one->home.lock);
+	wp_lock_release(&group->closing);
+	return code;
+}
+
+int wp_poller_register(wp_group *group, uint32_t carrier, const wp_poller_config *config,
+		       wp_vthread **thread)
+{
+	wp_worker *one = &group->workers[carrier];
+	int code = wp_vthread_new(group,
+				  &(wp_vthread_config){.name = config->name,
+						       .run = run,
+						       .arg = one,
+						       .stack_bytes = config->stack_bytes,
+						       .carrier = (int)carrier,
+						       .is_pinned = true},
+				  thread);
+
+	if (code != WP_OK)
+		return code;
+	code = take(one, config);
+	if (code != WP_OK) {
+		wp_vthread_free(*thread);
+		return code;
+	}
+	/* On no list: a close waits for the others first, who may need it. */
+	(*thread)->listed = NULL;
+	wp__body_of(*thread)->is_started = true;
+	wp__vthread_push(*thread);
+	return WP_OK;
+}
+
+#endif

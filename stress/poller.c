@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * poller.c - a carrier's poller parks it, asks, blocks; it ends, and what its wakeup uses is freed.
+ *
+ *   poller                          submitter              `poller_parks`: "would block, word, wakeups"
+ *   try_park; can_park?             submit
+ *   descheduled: its loop leaves    wake: wakeup(arg)
+ *   goes on: can_park?
+ *
+ * Why it works  Nobody blocks: that it would is the result. `poller_ends` frees what the wakeup uses
+ *               with a plain write, as soon as it may: a waker that is still inside is a race.
+ * Spec          specs/Poller.tla. */
+#include "poller.h"
+
+#include "stress.h"
+#include "timer.h"
+
+struct state {
+	wp_domain domain;
+	wp_carrier *by_index[2];
+	wp_carrier carrier, victim;
+	wp_poller poller;
+	wp_mpsc_node tasks[2];
+	wp_atomic(uint32_t) wakeups;
+	uint32_t used; /* plain: by the wakeup; then by who has freed it */
+};
+
+static void wakeup(void *arg)
+{
+	struct state *state = arg;
+
+	state->used++;
+	wp_fetch_add_relaxed(&state->wakeups, 1);
+}
+
+/* By the carrier's own thread, too: who wakes it must learn of it. */
+static void registers(struct state *state)
+{
+	state->poller.config.wakeup = wakeup;
+	state->poller.config.arg = state;
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->by_index, 2);
+	wp_carrier_init(&state->carrier, &state->domain, 0);
+	wp_carrier_init(&state->victim, &state->domain, 1);
+	state->carrier.poller = &state->poller;
+	registers(state);
+}
+
+static void submitter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carrier, &state->tasks[0]);
+}
+
+static bool parks(struct state *state)
+{
+	wp_mpsc_node *stolen;
+
+	return wp__poller_park(&state->poller, &state->carrier, &stolen);
+}
+
+/* Descheduled between try_park and its call: the loop leaves for it, and runs the others. */
+static void descheduled(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	registers(state);
+	if (!parks(state)) {
+		result->r[0] = 0;
+		return;
+	}
+	wp_carrier_leave(&state->carrier);
+	while (wp_carrier_poll(&state->carrier) != NULL)
+		continue;
+	result->r[0] = wp__poller_may_block(&state->poller, &state->carrier);
+}
+
+static void read_word(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = wp_load_relaxed(&state->carrier.word);
+	result->r[2] = !wp_mpsc_is_quiescent(&state->carrier.queue);
+}
+
+STRESS_TEST(poller_descheduled, .claim = "Who was descheduled before its system call does not block.",
+	.upholds = "Poller!BlockOnlyIfParked", .state_size = sizeof(struct state), .init = init,
+	.actors = {descheduled, submitter}, .arbiter = read_word, .results = 3,
+	.outcomes = {
+		{"0,0,*", ACCEPTABLE, "it asks, and goes round: it sees the task, if it is there"},
+		{"1,*,*", FORBIDDEN, "it blocks with a carrier that is not parked: nobody wakes it"},
+		{"*,*,*", FORBIDDEN, "parked, and nobody sleeps"},
+	});
+
+STRESS_TWIN(poller_block_unasked, .of = "poller_descheduled",
+	.defect = "blocks without asking whether its park still holds", .shows = "1,0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Would block; was woken. Result: "would block, word, wakeups". */
+static void parks_and_asks(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	registers(state);
+	result->r[0] = parks(state) && wp__poller_may_block(&state->poller, &state->carrier);
+}
+
+static void read_wakeups(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = wp_load_relaxed(&state->carrier.word);
+	result->r[2] = wp_load_relaxed(&state->wakeups);
+}
+
+STRESS_TEST(poller_wakeup, .claim = "Who claims the wake of a poller calls its wakeup, once.",
+	.upholds = "Poller!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
+	.actors = {parks_and_asks, submitter}, .arbiter = read_wakeups, .results = 3,
+	.outcomes = {
+		{"1,3,1", ACCEPTABLE, "it blocks, the wakeup ends that"},
+		{"0,3,1", ACCEPTABLE, "it was woken before it asked"},
+		{"0,0,0", ACCEPTABLE, "it saw the task"},
+		{"0,0,1", ACCEPTABLE, "woken while it looked"},
+		{"1,3,0", FORBIDDEN, "claimed, and nobody calls: it blocks for ever"},
+		{"*,*,*", FORBIDDEN, "missed"},
+	});
+
+STRESS_TWIN(poller_wakeup_forgotten, .of = "poller_wakeup",
+	.defect = "claims the wake, and does not call the wakeup", .shows = "1,3,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* One park; then it ends. Result: "freed while it was used". */
+static void parks_and_ends(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	registers(state);
+	if (parks(state))
+		wp_carrier_leave(&state->carrier);
+	result->r[0] = 0;
+	if (!wp__poller_is_over(&state->poller))
+		return; /* it would yield, and ask again */
+	result->r[0] = wp_load_relaxed(&state->wakeups) != state->poller.claimed;
+	state->used = 0;
+}
+
+STRESS_TEST(poller_ends, .claim = "When a poller has ended, nobody is in its wakeup.",
+	.upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
+	.actors = {parks_and_ends, submitter}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "it waits, or none is to come"},
+		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+	});
+
+/* So it is when a searcher wakes it, who has seen the idle bit of an earlier park; or whoever has
+ * armed a timer. */
+static void parks_before(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	if (wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen))
+		wp_carrier_leave(&state->carrier);
+	parks_and_ends(at, result);
+}
+
+static void searcher(void *at, stress_result *result)
+{
+	(void)result;
+	wp_search(&((struct state *)at)->domain, 1);
+}
+
+static void armer(void *at, stress_result *result)
+{
+	(void)result;
+	wp_timers_nudge(&((struct state *)at)->carrier);
+}
+
+STRESS_TEST(poller_ends_searched, .claim = "So it is when it was sent to help a sibling.",
+	.upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
+	.actors = {parks_before, searcher}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "it waits, or none is to come"},
+		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+	});
+
+STRESS_TEST(poller_ends_nudged, .claim = "So it is when it was woken for a timer.",
+	.upholds = "Poller!WakeupIsOver", .state_size = sizeof(struct state), .init = init,
+	.actors = {parks_and_ends, armer}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "it waits, or none is to come"},
+		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+	});
+
+STRESS_TWIN(poller_free_early, .of = "poller_ends",
+	.defect = "does not wait for wakeups that were claimed", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
