@@ -48,13 +48,13 @@ BENCH_INLINE void submit_one(wp_home *home, wp_task *task)
 
 static double fenced(uint64_t ops)
 {
-	wp_home_init(&alone, NULL, 0, false);
+	wp_home_init(&alone, NULL, 0);
 	return submissions(&alone, fence_after, ops);
 }
 
 static double submit(uint64_t ops)
 {
-	wp_home_init(&alone, NULL, 0, false);
+	wp_home_init(&alone, NULL, 0);
 	return submissions(&alone, submit_one, ops);
 }
 
@@ -62,7 +62,7 @@ static double stealing(uint64_t ops)
 {
 	wp_domain_init(&domain, members, 2);
 	for (uint32_t index = 0; index < 2; index++)
-		wp_home_init(&homes[index], &domain, index, false);
+		wp_home_init(&homes[index], &domain, index);
 	return submissions(&homes[0], submit_one, ops);
 }
 

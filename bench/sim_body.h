@@ -56,7 +56,7 @@ static void make_carriers(uint32_t count)
 		bench_fail("no memory");
 	wp_domain_init(&domain, members, count);
 	for (uint32_t index = 0; index < count; index++)
-		wp_carrier_init(&carriers[index].home.carrier, &domain, index, false);
+		wp_carrier_init(&carriers[index].home.carrier, &domain, index);
 }
 
 BENCH_INLINE double parks(uint32_t count, uint64_t ops)

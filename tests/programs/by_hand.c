@@ -17,7 +17,7 @@ static void begin(void)
 	memset(carriers, 0, sizeof(carriers));
 	wp_domain_init(&domain, by_index, CARRIERS);
 	for (uint32_t index = 0; index < CARRIERS; index++)
-		wp_carrier_init(&carriers[index], &domain, index, false);
+		wp_carrier_init(&carriers[index], &domain, index);
 }
 
 /* Taken once, refused, given back, taken again. */

@@ -58,7 +58,7 @@ int main(void)
 {
 	wp_domain_init(&domain, by_index, CARRIERS);
 	for (uint32_t index = 0; index < CARRIERS; index++)
-		wp_carrier_init(&carriers[index], &domain, index, false);
+		wp_carrier_init(&carriers[index], &domain, index);
 	wp_carrier_submit(&carriers[0], &tasks[0]);
 	print("nobody is idle");
 	wp_carrier_poll(&carriers[0]);

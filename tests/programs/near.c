@@ -16,7 +16,7 @@ static void begin(void)
 {
 	wp_domain_init(&domain, by_index, CARRIERS);
 	for (uint32_t index = 0; index < CARRIERS; index++) {
-		wp_carrier_init(&carriers[index], &domain, index, false);
+		wp_carrier_init(&carriers[index], &domain, index);
 		carriers[index].near_first = index / 2 * 2;
 		carriers[index].near_end = index / 2 * 2 + 2;
 	}

@@ -17,7 +17,7 @@ enum { MANY = 300, SLEEPERS = 1000 };
 
 static wp_group *group;
 static int failures;
-static wp_atomic(uint32_t) count, ready;
+static __attribute__((unused)) wp_atomic(uint32_t) count, ready;
 
 static void check(bool holds, const char *what)
 {

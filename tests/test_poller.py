@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pollers of carriers: specs/Poller.tla, and what PROTOCOLS section 6 asks of them.
+
+programs/pollers.c runs one case and prints what is lost.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = (
+    *("blocking", "descheduled", "forgets", "helps", "spinning", "parking", "saves_wakeups"),
+    *("timers", "unique", "blockers"),
+)
+TWINS = {
+    "poller_wakeup_forgotten": "blocking",
+    "poller_block_unasked": "descheduled",
+    "poller_runs_parked": "descheduled",
+    "poller_close_unseen": "timers",
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_pollers_run_the_others_and_end(build: str, compiled: Compiled) -> None:
+    command = compiled("pollers", build)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
+    ended = run(compiled("pollers", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2"), TWINS[twin])
+    assert ended.returncode != 0
+    assert "lost" in ended.stdout
