@@ -165,13 +165,13 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 
 	if (body == NULL)
 		return WP_SYSTEM;
+	body->is_started = false; /* before it is one, for a dump */
 	wp__vthread_init(&body->thread, config->step != NULL ? call : mount);
 	if (config->step == NULL)
 		body->thread.task.is_virtual = WP_VTHREAD_STACK;
 	body->thread.scheduler = config->scheduler;
 	body->thread.task.ended = ended;
 	body->thread.task.is_pinned = config->is_pinned;
-	body->thread.task.home = wp__group_home(group, choose(group, config->carrier));
 	wp_latch_init(&body->done);
 	wp_timer_init(&body->timer, due);
 	body->group = group;
@@ -181,7 +181,6 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	body->failure = 0;
 	body->pins = 0;
 	body->is_timed = false;
-	body->is_started = false;
 	body->has_no_locals = config->has_no_locals;
 	body->has_stack = config->step == NULL;
 	body->left = config->left;
@@ -197,6 +196,7 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 
 		wp_fiber_init(&body->fiber, stack->low, wp_stack_bytes(stack), begin, body);
 	}
+	body->thread.task.home = wp__group_home(group, choose(group, config->carrier));
 	*thread = &body->thread;
 	return WP_OK;
 }
