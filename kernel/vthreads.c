@@ -123,6 +123,16 @@ static void let_go(wp_body *body)
 		wp__body_give(body);
 }
 
+/* Whoever was passed to is mounted already: what it is told of is not its doing. [who ran it] */
+static void tell_left(wp_body *body)
+{
+	wp_vthread *next = wp_vthread_current();
+
+	set_current(NULL);
+	body->left(&body->thread);
+	set_current(next);
+}
+
 /* It is off its home's list. [who ran it] */
 static void ended(wp_task *task)
 {
@@ -135,7 +145,7 @@ static void ended(wp_task *task)
 	wp__vthread_finish(&body->thread);
 	wp_latch_open(&body->done);
 	if (body->left != NULL)
-		body->left(&body->thread);
+		tell_left(body);
 	let_go(body);
 }
 

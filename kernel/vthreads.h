@@ -54,8 +54,8 @@ typedef struct wp_vthread_config {
 	bool is_pinned;       /* only its home may run it */
 	bool has_no_locals;
 	const wp_scheduler *scheduler; /* outlives it; NULL: its home's carrier */
-	/* When it has ended, or a close hands it back: by its runner, or the close; must not park.
-	 * NULL: nothing. */
+	/* When it has ended, or a close hands it back: by its runner, or the close, and no virtual
+	 * thread then; must not park. NULL: nothing. */
 	void (*left)(wp_vthread *thread);
 } wp_vthread_config;
 
