@@ -89,6 +89,8 @@ OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
 		next = (wp_body *)(void *)wp__worker_pass(&body->thread.task, yields);
 	if (next == NULL || next == body)
 		return next;
+	if (yields) /* others are looked at when they are left */
+		wp_stack_check(wp_stack_of(body));
 	wp__vthread_begin(&next->thread);
 	next->under = body->under;
 	current = &next->thread;

@@ -57,6 +57,14 @@ def test_an_overflow_is_reported_with_the_name_of_its_thread(
     assert 'stack overflow in virtual thread "one"' in ended.stderr
 
 
+def test_a_broken_canary_is_reported_when_its_thread_yields_to_another(
+    compiled: Callable[..., list[str]],
+) -> None:
+    ended = run(compiled("passed", "plain"), "canary")
+    assert (ended.stdout, ended.returncode) == ("", -signal.SIGABRT), ended
+    assert 'stack overflow in virtual thread "one"' in ended.stderr
+
+
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_is_seen(compiled: Callable[..., list[str]], twin: str) -> None:
     command = compiled("vthreads", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")

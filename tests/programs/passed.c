@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * passed.c CASE - what follows when a thread leaves its stack by passing to the next one: the same as
  * by way of the loop. Prints what is lost. */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "body.h"
 #include "vthreads_case.h"
+
+enum { GUARD_REMOVE = 103 }; /* of madvise, Linux 6.13 */
 
 /* Two on one carrier: the first passes to the second. */
 static wp_vthread *first, *second;
@@ -55,9 +62,31 @@ static void case_left(void)
 	check(wp_load_acquire(&ready) == 1, "that it is told");
 }
 
+/* A broken canary is seen when its thread leaves, before anybody goes on. */
+static int breaks(void *arg)
+{
+	*(volatile char *)(wp_stack_of(first)->low - 1) = 1;
+	wp_vthread_yield();
+	lost("a report");
+	return arg != NULL;
+}
+
+static void case_canary(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	wp_stack *stack;
+
+	make_two(breaks, NULL);
+	stack = wp_stack_of(first);
+	madvise(stack->low - page, page, GUARD_REMOVE);
+	mprotect(stack->low - page, page, PROT_READ | PROT_WRITE);
+	stack->guard = WP_STACK_CANARY;
+	run_two();
+}
+
 int main(int argc, char **argv)
 {
-	static const one_case cases[] = {{"left", case_left}};
+	static const one_case cases[] = {{"left", case_left}, {"canary", case_canary}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
