@@ -182,6 +182,7 @@ Results (seconds: manifest.json)    states  depth
   MCSearchInternal  2 x 1           180,832    71    one internal submission, one yield
   MCSearchPinned    2 x 2           554,328    71    one of the two tasks is pinned
   MCSearchThree     3 x 1            48,680    62    waking_ignored needs a third carrier
+  MCSearchGiven     2 x 1            29,603    58    carriers give their role away; nudges
   MCSearchLive      2 x 2            24,188    51    PublishedIsTaken
   MCSearchSubmit    2 x 2            24,188    51    SubmitTerminates
   MCSearchPark      2 x 2            17,063    56    ParkTerminates
