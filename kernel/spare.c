@@ -155,7 +155,11 @@ void wp__spare_return(wp_loan *loan, wp_task *task)
 void wp__spare_give(wp_worker *mine)
 {
 	wp_spares *spares = &mine->group->spares;
+	wp_carrier *carrier = &mine->home.carrier;
 
+	/* Who gets the role polls nothing before it goes on. */
+	if (wp_mpsc_has_published(&carrier->queue) && !wp_twin(spare_gives_silent))
+		wp_carrier_get_help(carrier);
 	wp_lock_acquire(&spares->lock);
 	set_free(&mine->role);
 	spares->waiting++; /* now: who has the role next may need this thread before it waits */

@@ -19,12 +19,13 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("compensated", "alone", "many", "stopped")
+CASES = ("compensated", "alone", "many", "stopped", "handed")
 TWINS = {
     "spare_goes_on": "many",
     "spare_keeps": "compensated",
     "spare_unasked": "compensated",
     "spare_exits_first": "stopped",
+    "spare_gives_silent": "handed",
 }
 Compiled = Callable[..., list[str]]
 
