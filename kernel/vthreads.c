@@ -125,14 +125,17 @@ static void let_go(wp_body *body)
 		wp__body_give(body);
 }
 
-/* Whoever was passed to is mounted already: what it is told of is not its doing. [who ran it] */
-static void tell_left(wp_body *body)
+/* Its end; if it has passed to another one, that is mounted already. [who ran it, or the close] */
+static void tell(wp_body *body)
 {
-	wp_vthread *next = wp_vthread_current();
+	wp_latch_open(&body->done);
+	if (body->left != NULL) {
+		wp_vthread *next = wp_vthread_current();
 
-	set_current(NULL);
-	body->left(&body->thread);
-	set_current(next);
+		set_current(NULL);
+		body->left(&body->thread);
+		set_current(next);
+	}
 }
 
 /* It is off its home's list. [who ran it] */
@@ -145,9 +148,7 @@ static void ended(wp_task *task)
 	else
 		wp__body_forget(body);
 	wp__vthread_finish(&body->thread);
-	wp_latch_open(&body->done);
-	if (body->left != NULL)
-		tell_left(body);
+	tell(body);
 	let_go(body);
 }
 
@@ -261,9 +262,8 @@ void wp__vthread_abandon(wp_vthread *thread)
 {
 	wp_body *body = wp__body_of(thread);
 
-	wp_latch_open(&body->done);
-	if (body->left != NULL)
-		body->left(thread);
+	tell(body);
+	wp__body_drop(body);
 }
 
 /* To its home, or its scheduler. While that is given it, the caller is no virtual thread: what it

@@ -130,7 +130,8 @@ int wp_vthread_run(wp_vthread *thread);
 
 /* What a thread keeps by key, the address of one of these; NULL at first. */
 typedef struct wp_local {
-	void (*fini)(void *value); /* of each thread that ends with one; NULL: nothing */
+	/* Of each thread that ends with one, and so of none that a close hands back; NULL: nothing. */
+	void (*fini)(void *value);
 } wp_local;
 
 /* [a virtual thread | wait-free] */
