@@ -188,4 +188,4 @@ Results (seconds: manifest.json)    states  depth
   MCSearchPark      2 x 2            17,063    56    ParkTerminates
   full set: MCSearchFull 36,969,892, MCSearchThreeFull 2,116,416 (82), MCSearchPinnedFull
   15,632,205 (134), MCSearchInternalFull 8,739,202 (95), MCSearchLiveFull 1,368,936 (67),
-  MCSearchNudged 692,029 (68)
+  MCSearchNudged 692,029 (68), MCSearchGivenFull 1,599,070 (83)
