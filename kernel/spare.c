@@ -74,6 +74,8 @@ void wp__spare_lend(wp_loan *loan)
 		return;
 	wp__count(&mine->pinned);
 	loan->watching = mine->watching;
+	loan->mounted = wp__worker_mounted(mine);
+	loan->runs_for = mine->runs_for;
 	loan->begin_ns = wp__worker_now_ns(mine);
 	if (mine->group->spares.most != 0)
 		lend(mine, loan);
@@ -142,8 +144,8 @@ void wp__spare_return(wp_loan *loan, wp_task *task)
 		return;
 	if (loan->is_lent && !wp_twin(spare_goes_on))
 		take_back(loan);
-	mine->runs_for = task->home;
-	wp__worker_runs(mine, task);
+	mine->runs_for = loan->runs_for;
+	wp__worker_runs(mine, loan->mounted);
 	if (wp__worker_is_traced(mine))
 		wp__worker_trace(mine, (wp_trace_event){.begin_ns = loan->begin_ns,
 							.task = (uintptr_t)task,

@@ -36,7 +36,7 @@ typedef struct wp_worker {
 	wp_stacks *usual; /* those of WP_STACK_BYTES */
 	wp_stack_cache stacks; /* of these */
 	_Alignas(WP_LINE) uint64_t random;
-	wp_atomic(wp_task *) mounted; /* D3, D5: what it runs, or has run last; NULL: it sleeps */
+	wp_atomic(wp_task *) mounted; /* D3, D5, D6: what it runs, or has run last; NULL: it sleeps */
 	wp_home *runs_for; /* the home of the task that it runs */
 	uint32_t turns;    /* runs until it looks at the clock, this one among them */
 	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
@@ -63,9 +63,17 @@ struct wp_group {
 /* For a dump. [who has its role | wait-free] */
 WP_INLINE void wp__worker_runs(wp_worker *mine, wp_task *task)
 {
-	/* [D3] relaxed: stale costs a dump a name, never a task; pairs D4; upholds
+	/* [D3] relaxed: stale costs a dump a name, never a task; pairs D4, D6; upholds
 	 * Dump!RunnerIsNamed. */
 	wp_store_relaxed(&mine->mounted, task);
+}
+
+/* [who has its role | wait-free] */
+WP_INLINE wp_task *wp__worker_mounted(wp_worker *mine)
+{
+	/* [D6] relaxed: ordered by the program, and the role by its lock; pairs D3; upholds
+	 * Dump!RunnerIsNamed. */
+	return wp_load_relaxed(&mine->mounted);
 }
 
 /* The thread's function; its argument is the worker. */

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("compensated", "alone", "many", "stopped", "handed")
+CASES = ("compensated", "alone", "many", "stopped", "handed", "mounted")
 TWINS = {
     "spare_goes_on": "many",
     "spare_keeps": "compensated",

@@ -207,6 +207,43 @@ static void case_handed(void)
 	close_group();
 }
 
+/* What a task mounts, by a scheduler, is pinned and parks: the carrier runs that task still. */
+static void keep(void *arg, wp_vthread *thread)
+{
+	(void)arg;
+	given = thread;
+}
+
+static enum wp_step mounts(wp_task *task)
+{
+	int carrier = wp_group_running(group);
+
+	check(wp_vthread_run(given) == WP_OK, "a run by a scheduler");
+	check(wp_group_home(group) == 0, "whose task it runs");
+	check(wp__worker_mounted(&group->workers[carrier]) == task, "what it runs");
+	wp_store_release(&ready, 1);
+	return WP_STEP_DONE;
+}
+
+static void case_mounted(void)
+{
+	static const wp_scheduler scheduler = {.submit = keep};
+	static int64_t some_ms = 5;
+	static wp_task task;
+	wp_vthread_config config = {.run = pins, .arg = &some_ms, .carrier = 1,
+				    .scheduler = &scheduler};
+	wp_vthread *thread;
+
+	open_with(2, 1);
+	thread = start_as(&config);
+	wp_task_init(&task, mounts, NULL);
+	wp_group_start(group, 0, &task);
+	await(&count, 1);
+	await(&ready, 1);
+	check(join(thread, "what was mounted") == WP_TIMEOUT, "its park");
+	close_group();
+}
+
 /* Overflows are reported on spares as well. */
 static __attribute__((noinline)) uint64_t deep(uint64_t n)
 {
@@ -235,7 +272,8 @@ int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
 		{"compensated", case_compensated}, {"alone", case_alone}, {"many", case_many},
-		{"stopped", case_stopped}, {"handed", case_handed}, {"overflow", case_overflow}};
+		{"stopped", case_stopped}, {"handed", case_handed}, {"mounted", case_mounted},
+		{"overflow", case_overflow}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
