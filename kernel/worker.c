@@ -68,7 +68,9 @@ static bool drain(wp_worker *mine, bool *did)
 	int64_t until_ns = 0;
 	wp_mpsc_node *node;
 
-	while ((node = wp__home_poll(&mine->home)) != NULL) {
+	/* The stop was read, if a spare carried meanwhile: who pins in turn would never let it end. */
+	while ((!mine->has_stop || wp_twin(spare_runs_on)) &&
+	       (node = wp__home_poll(&mine->home)) != NULL) {
 		int64_t look_ns;
 
 		if (node == &mine->stop)
@@ -80,6 +82,8 @@ static bool drain(wp_worker *mine, bool *did)
 		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
 		wp__home_fire(&mine->home, look_ns);
+		if (mine->role.is_wanted)
+			break;
 		if (until_ns == 0)
 			until_ns = look_ns + (int64_t)mine->group->config.yield_us * 1000;
 		else if (look_ns >= until_ns)
@@ -233,7 +237,7 @@ void wp__worker_mount(wp_worker *mine, wp_watching *watching)
 
 	self = mine;
 	mine->watching = watching;
-	mine->turns = RUNS_PER_LOOK;
+	mine->turns = 1; /* who goes on now passes to nobody, but by way of the loop */
 	snprintf(name, sizeof(name), "carrier-%u", mine->index);
 	pthread_setname_np(pthread_self(), name);
 	if (config->bind != NULL)

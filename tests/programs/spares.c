@@ -4,10 +4,7 @@
  *
  * Why it works  `turns` is plain: threads of one carrier take turns at it, whichever OS thread runs
  *               them, so two that carry at once are a race, and lose an increment. */
-#include <signal.h>
-
 #include "vthreads_case.h"
-#include "worker.h"
 
 enum { PINNERS = 6, TURNS = 200 };
 
@@ -137,113 +134,6 @@ static void case_stopped(void)
 	wp_group_free(group);
 }
 
-/* A spare is asked for the role before it takes what it was woken for: somebody else takes that. */
-static pthread_t carries; /* carrier 0 */
-static wp_atomic(uint32_t) is_stuck, goes_on;
-
-static void note_carrier(void *arg, uint32_t index)
-{
-	(void)arg;
-	if (index != 0)
-		return;
-	carries = pthread_self();
-	wp_fetch_add_release(&count, 1);
-}
-
-static void stick(int signal)
-{
-	(void)signal;
-	wp_store_release(&is_stuck, 1);
-	while (wp_load_acquire(&goes_on) == 0)
-		continue;
-}
-
-static int does_not_end(void *arg)
-{
-	(void)arg;
-	wp_vthread_pin();
-	wp_vthread_park_until(WP_FOREVER);
-	wp_vthread_unpin();
-	await(&ready, 1);
-	return 0;
-}
-
-static int is_taken(void *arg)
-{
-	(void)arg;
-	wp_store_release(&ready, 1);
-	return 0;
-}
-
-static void await_asleep(uint32_t index)
-{
-	while (wp_load_acquire(&group->workers[index].home.carrier.word) != WP_PARKED_FUTEX)
-		wp_yield();
-}
-
-static void case_handed(void)
-{
-	wp_group_config config = {.carriers = 2, .yield_us = 50, .spares = 1,
-				  .work_stealing = true, .bind = note_carrier};
-	wp_vthread_config pinned = {.run = does_not_end, .is_pinned = true};
-	wp_vthread_config queued = {.run = is_taken};
-	wp_vthread *holder, *one;
-
-	check(wp_group_new(&group, &config) == WP_OK, "a group");
-	holder = start_as(&pinned);
-	await(&count, 2); /* the spare carries */
-	await_asleep(0);
-	await_asleep(1);
-	signal(SIGUSR1, stick);
-	pthread_kill(carries, SIGUSR1);
-	await(&is_stuck, 1);
-	one = start_as(&queued); /* wakes the spare, and leaves */
-	wp_vthread_unpark(holder);
-	while (wp_timers_earliest(&group->workers[0].home.timers) == WP_FOREVER)
-		wp_yield(); /* until it asks for its role */
-	wp_store_release(&goes_on, 1);
-	join(one, "what a carrier was woken for, and left");
-	join(holder, "who got the role");
-	close_group();
-}
-
-/* What a task mounts, by a scheduler, is pinned and parks: the carrier runs that task still. */
-static void keep(void *arg, wp_vthread *thread)
-{
-	(void)arg;
-	given = thread;
-}
-
-static enum wp_step mounts(wp_task *task)
-{
-	int carrier = wp_group_running(group);
-
-	check(wp_vthread_run(given) == WP_OK, "a run by a scheduler");
-	check(wp_group_home(group) == 0, "whose task it runs");
-	check(wp__worker_mounted(&group->workers[carrier]) == task, "what it runs");
-	wp_store_release(&ready, 1);
-	return WP_STEP_DONE;
-}
-
-static void case_mounted(void)
-{
-	static const wp_scheduler scheduler = {.submit = keep};
-	static int64_t some_ms = 5;
-	static wp_task task;
-	wp_vthread_config config = {.run = pins, .arg = &some_ms, .carrier = 1,
-				    .scheduler = &scheduler};
-	wp_vthread *thread;
-
-	open_with(2, 1);
-	thread = start_as(&config);
-	wp_task_init(&task, mounts, NULL);
-	wp_group_start(group, 0, &task);
-	await(&count, 1);
-	await(&ready, 1);
-	check(join(thread, "what was mounted") == WP_TIMEOUT, "its park");
-	close_group();
-}
-
 /* Overflows are reported on spares as well. */
 static __attribute__((noinline)) uint64_t deep(uint64_t n)
 {
@@ -272,8 +162,7 @@ int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
 		{"compensated", case_compensated}, {"alone", case_alone}, {"many", case_many},
-		{"stopped", case_stopped}, {"handed", case_handed}, {"mounted", case_mounted},
-		{"overflow", case_overflow}};
+		{"stopped", case_stopped}, {"overflow", case_overflow}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
