@@ -53,7 +53,7 @@ orders: venv ## Each memory order one step weaker must break a scenario  [T=REGE
 soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS] [SEED=N]
 	$(Q)WAKEPROOF_SOAK_S=$(or $(S),60) WAKEPROOF_SOAK_SEED=$(SEED) \
 	  $(BIN)/python -m pytest -q -rP tests/test_group_soak.py tests/test_group_help.py tests/test_vthread_soak.py \
-	  -k 'one_fate or helps or lost'
+	  tests/test_mixed.py -k 'one_fate or helps or lost or together'
 
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]

@@ -188,6 +188,13 @@ void *wp_vthread_arg(wp_vthread *thread)
 	return wp__body_of(thread)->arg;
 }
 
+void wp__body_drop(wp_body *body)
+{
+	free(body->locals);
+	body->locals = NULL;
+	body->locals_room = body->locals_count = 0;
+}
+
 void wp__body_forget(wp_body *body)
 {
 	for (uint32_t at = 0; at < body->locals_count; at++) {
@@ -196,9 +203,7 @@ void wp__body_forget(wp_body *body)
 		if (one->key->fini != NULL && one->value != NULL)
 			one->key->fini(one->value);
 	}
-	free(body->locals);
-	body->locals = NULL;
-	body->locals_room = body->locals_count = 0;
+	wp__body_drop(body);
 }
 
 #endif

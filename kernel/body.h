@@ -84,6 +84,8 @@ wp_body *wp__body_take(wp_group *group, const wp_vthread_config *config);
 void wp__body_give(wp_body *body);
 /* The locals end. [its runner | what they do] */
 void wp__body_forget(wp_body *body);
+/* Their memory goes. [who has it | frees] */
+void wp__body_drop(wp_body *body);
 void wp__bodies_free(wp_bodies *bodies);
 
 #endif

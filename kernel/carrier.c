@@ -95,14 +95,20 @@ void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task)
 		search_if_idle(carrier);
 }
 
-void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
+void wp_carrier_get_help(wp_carrier *carrier)
 {
-	wp_mpsc_push(&carrier->queue, task);
 	/* Without a domain nobody but the owner looks, and the owner is awake. */
-	if (carrier->domain == NULL || wp_twin(search_silent_internal))
+	if (carrier->domain == NULL)
 		return;
 	submit_fence();
 	search_if_idle(carrier);
+}
+
+void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	wp_mpsc_push(&carrier->queue, task);
+	if (!wp_twin(search_silent_internal))
+		wp_carrier_get_help(carrier);
 }
 
 void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
@@ -179,15 +185,6 @@ static wp_mpsc_node *serve(wp_domain *domain, uint32_t victim)
 	return task;
 }
 
-/* Twin only: exit by load and store; a signal that lands between is lost. */
-static uint32_t split_exit(wp_carrier *carrier)
-{
-	uint32_t old = wp_load_acquire(&carrier->word); /* twin reads C2 */
-
-	wp_store_release(&carrier->word, WP_RUNNING); /* twin writes C2 */
-	return old;
-}
-
 /* Not parked and not idle any more: what the word was. [the owner | wait-free] */
 static uint32_t end_park(wp_carrier *carrier)
 {
@@ -195,8 +192,11 @@ static uint32_t end_park(wp_carrier *carrier)
 
 	if (carrier->domain != NULL)
 		wp_idleset_remove(&carrier->domain->idle, carrier->index);
-	if (wp_twin(carrier_split_exit))
-		return split_exit(carrier);
+	if (wp_twin(carrier_split_exit)) { /* a signal that lands between is lost */
+		old = wp_load_acquire(&carrier->word); /* twin reads C2 */
+		wp_store_release(&carrier->word, WP_RUNNING); /* twin writes C2 */
+		return old;
+	}
 	/* [C2] acquire; pairs C3, C5, M11, PO3; upholds Carrier!NoSignalLostOnExit: reads and resets in
 	 * one step. */
 	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);

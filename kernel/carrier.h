@@ -85,6 +85,10 @@ void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task);
 /* Puts back a task that yielded; the carrier goes on to poll. [the owner | as submit_internal] */
 void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task);
 
+/* There is something in its queue, and it goes into what may take long instead of polling: whoever
+ * woke it for that may have left. [the owner, RUNNING | a system call if somebody is woken] */
+void wp_carrier_get_help(wp_carrier *carrier);
+
 /* The next own task, or NULL. [the owner, RUNNING | waits for at most one stealer] */
 wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier);
 
@@ -96,7 +100,7 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 
 /* After a sleep: RUNNING again. A task, if the wake was to help a sibling and it still had one.
  * NULL: poll; if that is NULL too, advertise again before anything that may take long: a waker may
- * have left relying on it. [the owner | wakes somebody at the most] */
+ * have left relying on it. Or do not poll, and get help. [the owner | wakes somebody at the most] */
 wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier);
 
 /* Sleeps at the futex while parked there, or until the deadline; then leave.

@@ -78,15 +78,15 @@ static void read_stack(wp_unwind_rows *rows, const wp_stack *stack, uintptr_t sp
 	shown->stack_used = shown->depth == 0 ? 0 : top - sp;
 }
 
-UNWATCHED static void describe(struct walk *walk, const wp_body *body, uint32_t word,
-			       wp_dump_thread *shown)
+UNWATCHED static void describe(struct walk *walk, const wp_body *body, const wp_home *home,
+			       uint32_t word, wp_dump_thread *shown)
 {
 	const volatile wp_body *now = body;
 	const wp_stack *stack = (const wp_stack *)(const void *)body - 1;
 	bool is_busy = (word & WP_TASK_CANCELLED) == WP_TASK_BUSY; /* pinned or not */
 
 	read_name(shown, body); /* first: who is being made is shown as new */
-	shown->home = (int)((wp_worker *)(void *)now->thread.task.home)->index;
+	shown->home = (int)((const wp_worker *)(const void *)home)->index;
 	shown->carrier = is_busy ? carrier_of(walk->group, &body->thread) : -1;
 	shown->state = state_of(body, word, shown->carrier);
 	shown->depth = 0;
@@ -98,12 +98,13 @@ UNWATCHED static void describe(struct walk *walk, const wp_body *body, uint32_t 
 		read_stack(&walk->rows, stack, (uintptr_t)now->fiber.sp, shown);
 }
 
-/* Made, and not ended: its home is set last, and the end is in the word. */
-UNWATCHED static bool is_there(const wp_body *body, uint32_t word)
+/* NULL: it is not made, or has ended: its home is set last, and the end is in the word. Read once: its
+ * memory may be another's by now, which is being made. */
+UNWATCHED static const wp_home *home_of(const wp_body *body, uint32_t word)
 {
 	const volatile wp_body *now = body;
 
-	return (word & WP_VTHREAD_STATE) != WP_TASK_DONE && now->thread.task.home != NULL;
+	return (word & WP_VTHREAD_STATE) == WP_TASK_DONE ? NULL : now->thread.task.home;
 }
 
 /* True: it is one. */
@@ -111,10 +112,11 @@ static bool read_one(struct walk *walk, wp_body *body, wp_dump_thread *shown)
 {
 	for (int look = 0; look < LOOKS; look++) {
 		uint32_t word = wp__dump_look(&body->thread);
+		const wp_home *home = home_of(body, word);
 
-		if (!is_there(body, word))
+		if (home == NULL)
 			return false;
-		describe(walk, body, word, shown);
+		describe(walk, body, home, word, shown);
 		if (wp__dump_is_still(&body->thread, word))
 			return true;
 	}

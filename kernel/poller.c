@@ -129,14 +129,39 @@ static int run(void *arg)
 	mine->poller.thread = NULL;
 	wp_lock_acquire(&mine->group->closing);
 	mine->group->blocking -= mine->poller.config.blocks;
-	mine->poller.is_taken = false;
+	mine->poller.registered = NULL;
 	wp_lock_release(&mine->group->closing);
 	return failure;
 }
 
+wp_task *wp__poller_turn(wp_worker *mine)
+{
+	wp_task *task = mine->home.slot;
+	wp_mpsc_node *node;
+
+	mine->home.slot = NULL;
+	if (task != NULL || !mine->has_stop || mine->poller.registered == NULL)
+		return task;
+	/* Nobody else runs now; a close hands the others back. */
+	while ((node = wp__home_poll(&mine->home)) != NULL) {
+		if (node == &mine->poller.registered->task.node)
+			return &mine->poller.registered->task;
+		wp_lane_push(&mine->behind, node);
+	}
+	return NULL;
+}
+
+void wp__poller_leave_behind(wp_worker *mine)
+{
+	wp_mpsc_node *node;
+
+	while ((node = wp_lane_pop(&mine->behind)) != NULL)
+		wp_lane_push(&mine->home.lane, node);
+}
+
 bool wp__poller_stays(wp_worker *mine)
 {
-	if (!mine->poller.is_taken)
+	if (mine->poller.registered == NULL)
 		return false;
 	if (!mine->poller.is_closing && mine->poller.thread != NULL)
 		wp_vthread_interrupt(mine->poller.thread); /* wherever it waits */
@@ -149,14 +174,14 @@ static int is_refused(wp_worker *one, bool blocks)
 {
 	if (one->home.is_shut)
 		return WP_CLOSED;
-	if (one->poller.is_taken)
+	if (one->poller.registered != NULL)
 		return WP_AGAIN;
 	return blocks && one->group->blocking + 1 >= one->group->config.carriers ? WP_FORBIDDEN
 										 : WP_OK;
 }
 
 /* [any thread | blocks shortly] */
-static int take(wp_worker *one, const wp_poller_config *config)
+static int take(wp_worker *one, const wp_poller_config *config, wp_vthread *thread)
 {
 	wp_group *group = one->group;
 	int code;
@@ -166,7 +191,7 @@ static int take(wp_worker *one, const wp_poller_config *config)
 	code = is_refused(one, config->blocks);
 	if (code == WP_OK) {
 		one->poller.config = *config;
-		one->poller.is_taken = true;
+		one->poller.registered = thread;
 		group->blocking += config->blocks;
 	}
 	wp_lock_release(&one->home.lock);
@@ -189,7 +214,7 @@ int wp_poller_register(wp_group *group, uint32_t carrier, const wp_poller_config
 
 	if (code != WP_OK)
 		return code;
-	code = take(one, config);
+	code = take(one, config, *thread);
 	if (code != WP_OK) {
 		wp_vthread_free(*thread);
 		return code;

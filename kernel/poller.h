@@ -51,7 +51,7 @@ typedef struct wp_poller_config {
 	bool blocks;          /* also without wp_poller_try_park: nothing else runs there meanwhile */
 } wp_poller_config;
 
-/* Of one carrier. woken: PO1, PO2; config: who registers, then who wakes; is_taken: under the
+/* Of one carrier. woken: PO1, PO2; config: who registers, then who wakes; registered: under the
  * group's lock and its home's; the rest: the carrier. */
 typedef struct wp_poller {
 	wp_poller_config config;
@@ -59,8 +59,8 @@ typedef struct wp_poller {
 	uint32_t claimed;          /* that its parks have seen */
 	bool is_parked;            /* try_park has said WP_OK, and nobody has left since */
 	bool is_closing;           /* the carrier is to stop: it is to end */
-	bool is_taken;
-	struct wp_vthread *thread; /* from its first run to its end */
+	struct wp_vthread *registered; /* NULL: none */
+	struct wp_vthread *thread;     /* from its first run to its end */
 	int64_t since_ns;          /* its last park, if events are kept */
 } wp_poller;
 

@@ -75,6 +75,8 @@ void wp__spare_lend(wp_loan *loan)
 	wp__poller_unpark(mine); /* who has the role next finds it RUNNING */
 	wp__count(&mine->pinned);
 	loan->watching = mine->watching;
+	loan->mounted = wp__worker_mounted(mine);
+	loan->runs_for = mine->runs_for;
 	loan->begin_ns = wp__worker_now_ns(mine);
 	if (mine->group->spares.most != 0)
 		lend(mine, loan);
@@ -143,8 +145,8 @@ void wp__spare_return(wp_loan *loan, wp_task *task)
 		return;
 	if (loan->is_lent && !wp_twin(spare_goes_on))
 		take_back(loan);
-	mine->runs_for = task->home;
-	wp__worker_runs(mine, task);
+	mine->runs_for = loan->runs_for;
+	wp__worker_runs(mine, loan->mounted);
 	if (wp__worker_is_traced(mine))
 		wp__worker_trace(mine, (wp_trace_event){.begin_ns = loan->begin_ns,
 							.task = (uintptr_t)task,
@@ -156,7 +158,11 @@ void wp__spare_return(wp_loan *loan, wp_task *task)
 void wp__spare_give(wp_worker *mine)
 {
 	wp_spares *spares = &mine->group->spares;
+	wp_carrier *carrier = &mine->home.carrier;
 
+	/* Who gets the role polls nothing before it goes on. */
+	if (wp_mpsc_has_published(&carrier->queue) && !wp_twin(spare_gives_silent))
+		wp_carrier_get_help(carrier);
 	wp_lock_acquire(&spares->lock);
 	set_free(&mine->role);
 	spares->waiting++; /* now: who has the role next may need this thread before it waits */

@@ -13,10 +13,13 @@
  *               under one lock, so all that is the carrier's own passes with it. A carrier that
  *               sleeps notices a timer (timer.h), so it notices who asks. A stop leaves the role to
  *               whoever has lent it: the carrier ends with the last of them.
+ *               Who gets the role goes on, perhaps for long, and polls nothing; but whoever woke the
+ *               carrier for a task may have left. So who gives it up has a sibling look for that.
  * Not promised  A spare for each: where none is left, the carrier sleeps. That a thread goes on at
  *               once: it waits for the step that runs.
- * Spec          specs/Spare.tla: OneHolder, ExitsAlone, OthersRun.
- * Evidence      make check-specs T=Spare, tests/test_spare.py. */
+ * Spec          specs/Spare.tla: OneHolder, ExitsAlone, StopIsLast, OthersRun;
+ *               specs/MCSearchGiven.tla: Search with roles that are given up.
+ * Evidence      make check-specs T='Spare|SearchGiven', tests/test_spare.py. */
 #ifndef WP_SPARE_H
 #define WP_SPARE_H
 
@@ -65,6 +68,8 @@ typedef struct wp_loan {
 	wp_timer timer;
 	struct wp_worker *of; /* NULL: no carrier parks */
 	wp_watching *watching;
+	struct wp_task *mounted;  /* what the carrier runs: another one, if that has mounted who parks */
+	struct wp_home *runs_for;
 	int64_t begin_ns; /* if events are kept */
 	bool is_lent;
 } wp_loan;

@@ -89,6 +89,8 @@ OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
 		next = (wp_body *)(void *)wp__worker_pass(&body->thread.task, yields);
 	if (next == NULL || next == body)
 		return next;
+	if (yields) /* others are looked at when they are left */
+		wp_stack_check(wp_stack_of(body));
 	wp__vthread_begin(&next->thread);
 	next->under = body->under;
 	current = &next->thread;
@@ -123,6 +125,19 @@ static void let_go(wp_body *body)
 		wp__body_give(body);
 }
 
+/* Its end; if it has passed to another one, that is mounted already. [who ran it, or the close] */
+static void tell(wp_body *body)
+{
+	wp_latch_open(&body->done);
+	if (body->left != NULL) {
+		wp_vthread *next = wp_vthread_current();
+
+		set_current(NULL);
+		body->left(&body->thread);
+		set_current(next);
+	}
+}
+
 /* It is off its home's list. [who ran it] */
 static void ended(wp_task *task)
 {
@@ -133,9 +148,7 @@ static void ended(wp_task *task)
 	else
 		wp__body_forget(body);
 	wp__vthread_finish(&body->thread);
-	wp_latch_open(&body->done);
-	if (body->left != NULL)
-		body->left(&body->thread);
+	tell(body);
 	let_go(body);
 }
 
@@ -165,13 +178,13 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 
 	if (body == NULL)
 		return WP_SYSTEM;
+	body->is_started = false; /* before it is one, for a dump */
 	wp__vthread_init(&body->thread, config->step != NULL ? call : mount);
 	if (config->step == NULL)
 		body->thread.task.is_virtual = WP_VTHREAD_STACK;
 	body->thread.scheduler = config->scheduler;
 	body->thread.task.ended = ended;
 	body->thread.task.is_pinned = config->is_pinned;
-	body->thread.task.home = wp__group_home(group, choose(group, config->carrier));
 	wp_latch_init(&body->done);
 	wp_timer_init(&body->timer, due);
 	body->group = group;
@@ -181,7 +194,6 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	body->failure = 0;
 	body->pins = 0;
 	body->is_timed = false;
-	body->is_started = false;
 	body->has_no_locals = config->has_no_locals;
 	body->has_stack = config->step == NULL;
 	body->left = config->left;
@@ -197,6 +209,7 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 
 		wp_fiber_init(&body->fiber, stack->low, wp_stack_bytes(stack), begin, body);
 	}
+	body->thread.task.home = wp__group_home(group, choose(group, config->carrier));
 	*thread = &body->thread;
 	return WP_OK;
 }
@@ -249,9 +262,8 @@ void wp__vthread_abandon(wp_vthread *thread)
 {
 	wp_body *body = wp__body_of(thread);
 
-	wp_latch_open(&body->done);
-	if (body->left != NULL)
-		body->left(thread);
+	tell(body);
+	wp__body_drop(body);
 }
 
 /* To its home, or its scheduler. While that is given it, the caller is no virtual thread: what it

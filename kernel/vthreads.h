@@ -54,8 +54,8 @@ typedef struct wp_vthread_config {
 	bool is_pinned;       /* only its home may run it */
 	bool has_no_locals;
 	const wp_scheduler *scheduler; /* outlives it; NULL: its home's carrier */
-	/* When it has ended, or a close hands it back: by its runner, or the close; must not park.
-	 * NULL: nothing. */
+	/* When it has ended, or a close hands it back: by its runner, or the close, and no virtual
+	 * thread then; must not park. NULL: nothing. */
 	void (*left)(wp_vthread *thread);
 } wp_vthread_config;
 
@@ -130,7 +130,8 @@ int wp_vthread_run(wp_vthread *thread);
 
 /* What a thread keeps by key, the address of one of these; NULL at first. */
 typedef struct wp_local {
-	void (*fini)(void *value); /* of each thread that ends with one; NULL: nothing */
+	/* Of each thread that ends with one, and so of none that a close hands back; NULL: nothing. */
+	void (*fini)(void *value);
 } wp_local;
 
 /* [a virtual thread | wait-free] */

@@ -55,7 +55,9 @@ static bool drain(wp_worker *mine, bool *did)
 	int64_t until_ns = 0;
 	wp_mpsc_node *node;
 
-	while ((node = wp__home_poll(&mine->home)) != NULL) {
+	/* The stop was read, if a spare carried meanwhile: who pins in turn would never let it end. */
+	while ((!mine->has_stop || wp_twin(spare_runs_on)) &&
+	       (node = wp__home_poll(&mine->home)) != NULL) {
 		int64_t look_ns;
 
 		if (node == &mine->stop)
@@ -67,6 +69,8 @@ static bool drain(wp_worker *mine, bool *did)
 		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
 		wp__home_fire(&mine->home, look_ns);
+		if (mine->role.is_wanted)
+			break;
 		if (until_ns == 0)
 			until_ns = look_ns + (int64_t)mine->group->config.yield_us * 1000;
 		else if (look_ns >= until_ns)
@@ -99,13 +103,11 @@ static bool is_useless(wp_worker *mine)
 /* Its poller's, if that is there. True: it has had it. [the owner] */
 static bool take_turn(wp_worker *mine)
 {
-	wp_task *poller = mine->home.slot;
+	wp_task *poller = wp__poller_turn(mine);
 
-	if (poller == NULL)
-		return false;
-	mine->home.slot = NULL;
-	run(mine, &poller->node);
-	return true;
+	if (poller != NULL)
+		run(mine, &poller->node);
+	return poller != NULL;
 }
 
 /* Until its role is given up, or it has ended: true. [who has the role | blocks] */
@@ -121,8 +123,10 @@ static bool carry(wp_worker *mine)
 			return false;
 		}
 		/* It may have been read by another thread, while this one had lent the role. */
-		if (mine->has_stop && !wp__poller_stays(mine))
+		if (mine->has_stop && !wp__poller_stays(mine)) {
+			wp__poller_leave_behind(mine);
 			return wp__spare_stop(mine);
+		}
 		if (drain(mine, &did)) {
 			mine->has_stop = true;
 			continue;
@@ -135,7 +139,7 @@ static bool carry(wp_worker *mine)
 			wp__count(&mine->useless_wakes);
 		if (woke)
 			wp_yield(); /* what woke it is hostage, or gone: let its producer run */
-		node = woke ? NULL : wp__worker_probe(mine);
+		node = woke || mine->has_stop ? NULL : wp__worker_probe(mine);
 		if (node == NULL)
 			node = wp__worker_park(mine);
 		woke = node == NULL;
@@ -160,7 +164,7 @@ void wp__worker_mount(wp_worker *mine, wp_watching *watching)
 
 	self = mine;
 	mine->watching = watching;
-	mine->turns = RUNS_PER_LOOK;
+	mine->turns = 1; /* who goes on now passes to nobody, but by way of the loop */
 	snprintf(name, sizeof(name), "carrier-%u", mine->index);
 	pthread_setname_np(pthread_self(), name);
 	if (config->bind != NULL)

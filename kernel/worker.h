@@ -35,10 +35,11 @@ typedef struct wp_worker {
 	wp_poller poller;
 	wp_watching *watching; /* of the thread that carries */
 	bool has_stop;         /* it was read */
+	wp_lane behind;        /* since then: what is not to run */
 	wp_stacks *usual; /* those of WP_STACK_BYTES */
 	wp_stack_cache stacks; /* of these */
 	_Alignas(WP_LINE) uint64_t random;
-	wp_atomic(wp_task *) mounted; /* D3, D5: what it runs, or has run last; NULL: it sleeps */
+	wp_atomic(wp_task *) mounted; /* D3, D5, D6: what it runs, or has run last; NULL: it sleeps */
 	wp_home *runs_for; /* the home of the task that it runs */
 	uint32_t turns;    /* runs until it looks at the clock, this one among them */
 	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
@@ -66,9 +67,17 @@ struct wp_group {
 /* For a dump. [who has its role | wait-free] */
 WP_INLINE void wp__worker_runs(wp_worker *mine, wp_task *task)
 {
-	/* [D3] relaxed: stale costs a dump a name, never a task; pairs D4; upholds
+	/* [D3] relaxed: stale costs a dump a name, never a task; pairs D4, D6; upholds
 	 * Dump!RunnerIsNamed. */
 	wp_store_relaxed(&mine->mounted, task);
+}
+
+/* [who has its role | wait-free] */
+WP_INLINE wp_task *wp__worker_mounted(wp_worker *mine)
+{
+	/* [D6] relaxed: ordered by the program, and the role by its lock; pairs D3; upholds
+	 * Dump!RunnerIsNamed. */
+	return wp_load_relaxed(&mine->mounted);
 }
 
 /* The thread's function; its argument is the worker. */
@@ -97,6 +106,10 @@ void wp__worker_slept(wp_worker *mine, int64_t since_ns, wp_mpsc_node *stolen);
 void wp__poller_unpark(wp_worker *mine);
 /* The stop was read. True: it has a poller, which is told to end. [the carrier] */
 bool wp__poller_stays(wp_worker *mine);
+/* It runs now; or NULL: it is not here. [the carrier] */
+wp_task *wp__poller_turn(wp_worker *mine);
+/* The last: what its poller's end has kept from the close. [the carrier] */
+void wp__poller_leave_behind(wp_worker *mine);
 
 /* As wp__home_pass, for the calling carrier; NULL also: it is the loop's turn. [any thread |
  * wait-free] */

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* A dump reads the stack of a thread that is not on it, while the thread  *)
 (* may go on at any moment: what it shows is of one park, whole.           *)
-(* Code       kernel/dump_look.h, dump.c, worker.*; [D1]..[D5] name sites  *)
+(* Code       kernel/dump_look.h, dump.c, worker.*; [D1]..[D6] name sites  *)
 (*            there. The thread's word: VThread.                           *)
 (* Abstracts  the stack to two words that a run writes, one after the      *)
 (*            other; the queue to the permit that somebody gave.           *)
@@ -53,7 +53,7 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Once(what) == left[what] > 0 /\ left' = [left EXCEPT ![what] = @ - 1]
 
 (* The carrier, and others. *)
-Mount ==                      \* [D3] it says whom it runs, then does; again after a spare
+Mount ==                      \* [D3] it says whom it runs, then does; after a spare, [D6] again
   /\ pc["carrier"] = "idle" /\ state = "PARKED" /\ permit /\ number < Parks
   /\ mounted' = (Twin # "named_late") /\ Goto("carrier", "begin")
   /\ UNCHANGED <<thread, reads, left, told>>

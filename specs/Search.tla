@@ -182,9 +182,10 @@ Results (seconds: manifest.json)    states  depth
   MCSearchInternal  2 x 1           180,832    71    one internal submission, one yield
   MCSearchPinned    2 x 2           554,328    71    one of the two tasks is pinned
   MCSearchThree     3 x 1            48,680    62    waking_ignored needs a third carrier
+  MCSearchGiven     2 x 1            29,603    58    carriers give their role away; nudges
   MCSearchLive      2 x 2            24,188    51    PublishedIsTaken
   MCSearchSubmit    2 x 2            24,188    51    SubmitTerminates
   MCSearchPark      2 x 2            17,063    56    ParkTerminates
   full set: MCSearchFull 36,969,892, MCSearchThreeFull 2,116,416 (82), MCSearchPinnedFull
   15,632,205 (134), MCSearchInternalFull 8,739,202 (95), MCSearchLiveFull 1,368,936 (67),
-  MCSearchNudged 692,029 (68)
+  MCSearchNudged 692,029 (68), MCSearchGivenFull 1,599,070 (83)

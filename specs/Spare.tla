@@ -6,10 +6,11 @@
 (* Abstracts  one carrier: its role is who runs its loop; what is under the*)
 (*            lock of the spares to one step; the timer by which the role  *)
 (*            is asked for to a set (Timer: Fires); the pinned park        *)
-(*            (VThread: PinnedUnparkReachesCarrier).                       *)
+(*            (VThread: PinnedUnparkReachesCarrier); siblings, and what    *)
+(*            they may take when the role is given up (MCSearchGiven).     *)
 (* Memory     sequential consistency, which the lock earns.                *)
-(* Promises   OneHolder, ExitsAlone, KeepsIfAlone (safety); OthersRun      *)
-(*            (liveness).                                                  *)
+(* Promises   OneHolder, ExitsAlone, KeepsIfAlone, StopIsLast (safety);    *)
+(*            OthersRun (liveness).                                        *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 
@@ -55,7 +56,7 @@ Init ==
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
 (* Who carries: the loop of worker.c. *)
-Carries(t) == pc[t] = "loop" /\ ~wanted /\ stop # "read"
+Carries(t) == pc[t] = "loop" /\ ~wanted /\ (stop # "read" \/ Twin = "runs_on")
 Fire(t) ==                    \* the timers of those who ask
   /\ pc[t] = "loop" /\ armed # {} /\ role = t
   /\ armed' = {} /\ wanted' = TRUE
@@ -147,6 +148,8 @@ OneHolder == \A t \in Threads : Holds(t) => role = t
 ExitsAlone == role = "ended" => \A t \in Threads : pc[t] \in {"pool", "leave"}
 KeepsIfAlone ==               \* nobody is idle while the role sleeps
   \A t \in Threads : pc[t] = "asleep" /\ t \notin lent => Threads \ {t} \subseteq lent
+StopIsLast ==                 \* or they may pin in turn for ever, and it never ends
+  [][stop = "read" => queue' = queue]_vars
 OthersRun == \A v \in Virtuals \ Stuck : <>(v \in done)
 =============================================================================
 Results: MCSpare 1,484 states, depth 24; MCSpareLive 4,731 (22).

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps of virtual threads in C: specs/Dump.tla; programs/dump.c runs one case and prints it."""
+"""Dumps of virtual threads in C: specs/Dump.tla.
+
+programs/dump.c and dump_made.c run one case and print it.
+"""
 
 from __future__ import annotations
 
@@ -122,6 +125,13 @@ def test_a_dump_says_what_each_thread_does_and_where(
     names_are_escaped_and_what_is_no_text_is_replaced(command)
     assert output(command, "full") == "", "a write that fails ends it"
     assert output(command, "churn") == "", "no stack is made of two while threads come and go"
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_a_dump_may_be_made_while_threads_are(
+    compiled: Callable[..., list[str]], build: str
+) -> None:
+    assert output(compiled("dump_made", build), "made") == ""
 
 
 def test_the_twin_that_forgets_registers_loses_frames(compiled: Callable[..., list[str]]) -> None:

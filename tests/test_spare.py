@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spare OS threads that carry on while a pinned park blocks a carrier: specs/Spare.tla.
 
-programs/spares.c runs one case and prints what is lost.
+programs/spares.c and roles.c run one case and print what is lost.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = ("compensated", "alone", "many", "stopped")
+ROLES = ("handed", "mounted", "asked", "stop")
 TWINS = {
     "spare_goes_on": "many",
     "spare_keeps": "compensated",
     "spare_unasked": "compensated",
     "spare_exits_first": "stopped",
 }
+TWINS_OF_ROLES = {"spare_gives_silent": "handed", "spare_runs_on": "stop"}
 Compiled = Callable[..., list[str]]
 
 
@@ -43,15 +45,24 @@ def test_a_carrier_goes_on_while_its_thread_is_blocked(build: str, compiled: Com
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
 
 
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_a_role_comes_back_as_it_was_lent(build: str, compiled: Compiled) -> None:
+    command = compiled("roles", build)
+    for case in ROLES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
 def test_an_overflow_on_a_spare_is_reported(compiled: Compiled) -> None:
     ended = run(compiled("spares", "plain"), "overflow")
     assert ended.returncode == -signal.SIGSEGV, ended
     assert 'stack overflow in virtual thread "one"' in ended.stderr
 
 
-@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("twin", [*TWINS, *TWINS_OF_ROLES])
 def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     build = "thread" if twin == "spare_goes_on" else "plain"
-    command = compiled("spares", build, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
+    program = "spares" if twin in TWINS else "roles"
+    command = compiled(program, build, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
     with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
-        assert run(command, TWINS[twin], 20).returncode != 0
+        assert run(command, {**TWINS, **TWINS_OF_ROLES}[twin], 20).returncode != 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual threads with stacks, in C: specs/VThread.tla; the tests that the design names.
 
-programs/vthreads.c, vthreads_end.c and vthreads_shown.c run one case and print what is lost.
+programs/vthreads.c, vthreads_end.c, vthreads_shown.c, passed.c run one case and print what is lost.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ PROGRAMS = {
     "vthreads": ("permit", "pinned", "sleep", "chain", "scheduler", "contract"),
     "vthreads_end": ("join", "fair", "locals", "close", "exhausted", "lent"),
     "vthreads_shown": ("parked",),
+    "passed": ("left",),
 }
 TWINS = {
     "vthread_yield_takes": "permit",
@@ -53,6 +54,14 @@ def test_an_overflow_is_reported_with_the_name_of_its_thread(
 ) -> None:
     ended = run(compiled("vthreads_end", "plain"), "overflow")
     assert ended.returncode == -signal.SIGSEGV, ended
+    assert 'stack overflow in virtual thread "one"' in ended.stderr
+
+
+def test_a_broken_canary_is_reported_when_its_thread_yields_to_another(
+    compiled: Callable[..., list[str]],
+) -> None:
+    ended = run(compiled("passed", "plain"), "canary")
+    assert (ended.stdout, ended.returncode) == ("", -signal.SIGABRT), ended
     assert 'stack overflow in virtual thread "one"' in ended.stderr
 
 

@@ -18,7 +18,9 @@ static int joins(void *arg)
 
 static int waits_for_go(void *arg)
 {
-	(void)arg;
+	static const wp_local key = {NULL};
+
+	check(wp_local_set(&key, arg) == WP_OK, "a local");
 	while (wp_vthread_park_until(WP_FOREVER) != WP_OK)
 		continue;
 	return 5;

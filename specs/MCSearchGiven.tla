@@ -1,0 +1,14 @@
+---------------------------- MODULE MCSearchGiven ----------------------------
+(* Search with spares (Spare.tla): at a turn of its loop a carrier may give its role to a thread   *)
+(* that was pinned and goes on at once, perhaps for ever, and polls nothing before.  Whoever asked *)
+(* for the role has nudged the carrier (MCSearchNudged).                                           *)
+EXTENDS MCSearchNudged
+
+Give(c) ==                    \* [S] wp__spare_give, wp_carrier_get_help
+  /\ at[c].pc = "poll"
+  /\ held' = [held EXCEPT ![c] = TRUE]
+  /\ IF HasPublished(queue[c], IsHole) /\ Keeps("silent") THEN Move(c, "idle", c)
+                                                            ELSE Move(c, "run", None)
+  /\ UNCHANGED <<word, idle, token, queue, inbox, budget>>
+GivenSpec == Init /\ [][Next \/ \E c \in Carriers : Nudge(c) \/ Give(c)]_vars
+=============================================================================
