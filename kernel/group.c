@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "poller_epoll.h"
 #include "worker.h"
 
 #ifndef WP_EXPLORE
@@ -17,6 +18,7 @@ typedef void told(void *arg, wp_task *task, bool was_parked);
 
 static void free_all(wp_group *group)
 {
+	wp__epolls_free(group);
 	wp__bodies_free(&group->bodies);
 	wp__traces_free(group->traces);
 	free(group->workers);
@@ -183,11 +185,6 @@ int wp_group_new(wp_group **group, const wp_group_config *config)
 void wp_group_free(wp_group *group)
 {
 	free_all(group);
-}
-
-uint32_t wp_group_size(const wp_group *group)
-{
-	return group->config.carriers;
 }
 
 /* WP_OK: no list has a task. [the close | blocks] */

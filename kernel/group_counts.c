@@ -4,6 +4,11 @@
 
 #ifndef WP_EXPLORE
 
+uint32_t wp_group_size(const wp_group *group)
+{
+	return group->config.carriers;
+}
+
 wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
 {
 	wp_worker *one = &group->workers[index];

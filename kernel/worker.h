@@ -33,6 +33,7 @@ typedef struct wp_worker {
 	wp_atomic(uint32_t) exited;
 	wp_role role;
 	wp_poller poller;
+	struct wp_epoll *epoll; /* its poller waits there; NULL: it has none of the kernel's */
 	wp_watching *watching; /* of the thread that carries */
 	bool has_stop;         /* it was read */
 	wp_lane behind;        /* since then: what is not to run */

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * io.c - calls on descriptors; see io.h. */
+#define _GNU_SOURCE
+#include "io.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "poller_epoll.h"
+
+#ifndef WP_EXPLORE
+
+static void end(wp_io *io)
+{
+	if (!wp__io_end(io))
+		return;
+	if (io->fd >= 0)
+		wp__epoll_remove(io->epoll, io->fd);
+	io->fd = -1;
+	if (wp__io_leave(io))
+		wp__epoll_retire(io->epoll, io);
+}
+
+int wp_io_close(wp_io *io)
+{
+	if (!wp__io_begin(io, WP_IO_CLOSING))
+		return WP_CLOSED;
+	wp_ready_shut(&io->ready[WP_IO_READ]);
+	wp_ready_shut(&io->ready[WP_IO_WRITE]);
+	end(io);
+	return WP_OK;
+}
+
+void wp_io_free(wp_io *io)
+{
+	wp_io_close(io);
+	wp__io_begin(io, WP_IO_CLOSING | WP_IO_FREED);
+	end(io);
+}
+
+/* Under way. */
+static int call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
+		int64_t deadline_ns, int64_t *result)
+{
+	wp_ready *ready = &io->ready[side];
+	bool is_told = false;
+
+	for (;;) {
+		uint32_t seen = wp_ready_look(ready);
+		int code;
+
+		*result = attempt(io->fd, arg);
+		if (*result < 0 && errno == EINTR)
+			continue;
+		if (*result >= 0 || errno != EAGAIN) {
+			int failed = errno;
+
+			if (is_told)
+				wp_ready_pass(ready);
+			errno = failed;
+			return *result >= 0 ? WP_OK : WP_SYSTEM;
+		}
+		code = wp_ready_wait(ready, seen, deadline_ns, &is_told);
+		if (code != WP_OK)
+			return code;
+	}
+}
+
+int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
+	       int64_t deadline_ns, int64_t *result)
+{
+	int code, failed;
+
+	if (!wp__io_begin(io, 0))
+		return WP_CLOSED;
+	code = call(io, side, attempt, arg, deadline_ns, result);
+	failed = errno;
+	end(io);
+	errno = failed;
+	return code;
+}
+
+struct bytes {
+	char *at;
+	size_t size;
+};
+
+static int64_t read_some(int fd, void *arg)
+{
+	struct bytes *bytes = arg;
+
+	return read(fd, bytes->at, bytes->size);
+}
+
+int wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t *done)
+{
+	struct bytes some = {bytes, size};
+	int64_t result = 0;
+	int code = wp_io_call(io, WP_IO_READ, read_some, &some, deadline_ns, &result);
+
+	*done = code == WP_OK ? (size_t)result : 0;
+	return code;
+}
+
+static int64_t write_some(int fd, void *arg)
+{
+	struct bytes *bytes = arg;
+	ssize_t result = send(fd, bytes->at, bytes->size, MSG_NOSIGNAL);
+
+	return result < 0 && errno == ENOTSOCK ? write(fd, bytes->at, bytes->size) : result;
+}
+
+int wp_io_write(wp_io *io, const void *bytes, size_t size, int64_t deadline_ns, size_t *done)
+{
+	struct bytes rest = {(char *)(uintptr_t)bytes, size};
+	int code = WP_OK;
+
+	while (code == WP_OK && rest.size != 0) {
+		int64_t result = 0;
+
+		code = wp_io_call(io, WP_IO_WRITE, write_some, &rest, deadline_ns, &result);
+		if (code == WP_OK) {
+			rest.at += result;
+			rest.size -= (size_t)result;
+		}
+	}
+	*done = size - rest.size;
+	return code;
+}
+
+static int64_t accept_one(int fd, void *arg)
+{
+	(void)arg;
+	return accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+int wp_io_accept(wp_io *io, int64_t deadline_ns, int *fd)
+{
+	int64_t result = -1;
+	int code = wp_io_call(io, WP_IO_READ, accept_one, NULL, deadline_ns, &result);
+
+	*fd = code == WP_OK ? (int)result : -1;
+	return code;
+}
+
+struct target {
+	const struct sockaddr *address;
+	socklen_t length;
+	bool has_begun;
+};
+
+/* The first begins it; the next ones ask what has become of it. */
+static int64_t connect_once(int fd, void *arg)
+{
+	struct target *target = arg;
+	socklen_t length = sizeof(int);
+	int failure = 0;
+
+	if (!target->has_begun) {
+		target->has_begun = true;
+		if (connect(fd, target->address, target->length) == 0)
+			return 0;
+		errno = errno == EINPROGRESS || errno == EINTR ? EAGAIN : errno;
+		return -1;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &length) != 0)
+		return -1;
+	if (failure == 0 && getpeername(fd, &(struct sockaddr){0}, &(socklen_t){0}) != 0)
+		failure = errno == ENOTCONN ? EAGAIN : errno; /* not yet: it was another edge */
+	errno = failure;
+	return failure == 0 ? 0 : -1;
+}
+
+int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, int64_t deadline_ns)
+{
+	struct target target = {address, length, false};
+	int64_t result;
+
+	return wp_io_call(io, WP_IO_WRITE, connect_once, &target, deadline_ns, &result);
+}
+
+#endif

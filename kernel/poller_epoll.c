@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * poller_epoll.c - see poller_epoll.h. Not explored, for it blocks in the system. */
+#define _GNU_SOURCE
+#include "poller_epoll.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "worker.h"
+
+#ifndef WP_EXPLORE
+
+enum { EVENTS = 128 }; /* of one round */
+
+/* The system hands over what was written before a descriptor was added to whoever has its event;
+ * ThreadSanitizer knows that of epoll_wait alone. */
+#ifdef WP__FIBER_TSAN
+#include <sanitizer/tsan_interface.h>
+#define BEFORE_ADD(epoll) __tsan_release(epoll)
+#define AFTER_WAIT(epoll) __tsan_acquire(epoll)
+#else
+#define BEFORE_ADD(epoll) ((void)0)
+#define AFTER_WAIT(epoll) ((void)0)
+#endif
+
+wp_epoll *wp__epoll_new(uint32_t spins)
+{
+	wp_epoll *epoll = aligned_alloc(WP_LINE, (sizeof(*epoll) + WP_LINE - 1) / WP_LINE * WP_LINE);
+	struct epoll_event edge = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
+
+	if (epoll == NULL)
+		return NULL;
+	wp_init(&epoll->retired, NULL);
+	epoll->spins = spins;
+	epoll->fd = epoll_create1(EPOLL_CLOEXEC);
+	epoll->event = wp_event_open();
+	if (epoll->fd >= 0 && epoll->event >= 0 &&
+	    epoll_ctl(epoll->fd, EPOLL_CTL_ADD, epoll->event, &edge) == 0)
+		return epoll;
+	wp__epoll_free(epoll);
+	return NULL;
+}
+
+static void free_retired(wp_epoll *epoll)
+{
+	wp_io *io = wp__epoll_retired(epoll);
+
+	while (io != NULL) {
+		wp_io *next = io->next;
+
+		free(io);
+		io = next;
+	}
+}
+
+void wp__epoll_free(wp_epoll *epoll)
+{
+	int failed = errno;
+
+	if (epoll == NULL)
+		return;
+	free_retired(epoll);
+	if (epoll->fd >= 0)
+		close(epoll->fd);
+	if (epoll->event >= 0)
+		wp_event_close(epoll->event);
+	free(epoll);
+	errno = failed;
+}
+
+void wp__epolls_free(wp_group *group)
+{
+	for (uint32_t index = 0; group->workers != NULL && index < group->config.carriers; index++)
+		wp__epoll_free(group->workers[index].epoll);
+}
+
+int wp__epoll_add(wp_epoll *epoll, wp_io *io)
+{
+	struct epoll_event both = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+				   .data.ptr = io};
+
+	BEFORE_ADD(epoll);
+	if (epoll_ctl(epoll->fd, EPOLL_CTL_ADD, io->fd, &both) == 0)
+		return WP_OK;
+	return errno == EPERM ? WP_UNSUPPORTED : WP_SYSTEM;
+}
+
+void wp__epoll_remove(wp_epoll *epoll, int fd)
+{
+	epoll_ctl(epoll->fd, EPOLL_CTL_DEL, fd, NULL); /* another process may have it, too */
+	close(fd);
+}
+
+/* [the poller, its carrier RUNNING | pushes] */
+static void tell(const struct epoll_event *events, int count)
+{
+	for (int at = 0; at < count; at++) {
+		wp_io *io = events[at].data.ptr;
+		uint32_t what = events[at].events;
+
+		if (io != NULL && what & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+			wp_ready_tell(&io->ready[WP_IO_READ]);
+		if (io != NULL && what & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+			wp_ready_tell(&io->ready[WP_IO_WRITE]);
+	}
+}
+
+/* True: there was something. */
+static bool look(wp_epoll *epoll)
+{
+	struct epoll_event events[EVENTS];
+	int count = epoll_wait(epoll->fd, events, EVENTS, 0);
+
+	tell(events, count);
+	free_retired(epoll);
+	return count > 0;
+}
+
+/* So long; NULL: for ever. */
+static struct timespec *until(struct timespec *time)
+{
+	int64_t until_ns = wp_poller_until(), left_ns;
+
+	if (until_ns == WP_FOREVER)
+		return NULL;
+	left_ns = until_ns - wp_clock_ns();
+	if (left_ns < 0)
+		left_ns = 0;
+	time->tv_sec = left_ns / 1000000000;
+	time->tv_nsec = left_ns % 1000000000;
+	return time;
+}
+
+/* Blocks, if nothing is to be run: what that said. */
+static int block(wp_epoll *epoll)
+{
+	struct epoll_event events[EVENTS];
+	struct timespec time;
+	int code = wp_poller_try_park(), count = 0;
+
+	if (code != WP_OK)
+		return code;
+	if (wp_poller_can_park())
+		count = epoll_pwait2(epoll->fd, events, EVENTS, until(&time), NULL);
+	AFTER_WAIT(epoll);
+	wp_poller_unpark();
+	tell(events, count);
+	free_retired(epoll);
+	return WP_OK;
+}
+
+static int run(void *arg)
+{
+	wp_epoll *epoll = arg;
+	uint32_t idle = 0; /* looks in a row that found nothing */
+	int code = WP_OK;
+
+	while (code != WP_CLOSED) {
+		bool had_io = look(epoll);
+
+		code = wp_poller_maybe_yield(had_io);
+		idle = had_io || code == WP_OK ? 0 : idle + 1;
+		if (idle > epoll->spins)
+			code = block(epoll);
+	}
+	return 0;
+}
+
+static void wake(void *arg)
+{
+	wp_event_signal(((wp_epoll *)arg)->event);
+}
+
+static int start(wp_worker *one, uint32_t spins)
+{
+	wp_epoll *epoll = wp__epoll_new(spins);
+	wp_poller_config config = {.name = "epoll", .run = run, .wakeup = wake, .arg = epoll};
+	wp_vthread *thread;
+	int code;
+
+	if (epoll == NULL)
+		return WP_SYSTEM;
+	code = wp_poller_register(one->group, one->index, &config, &thread);
+	if (code != WP_OK) {
+		wp__epoll_free(epoll);
+		return code;
+	}
+	one->epoll = epoll;
+	wp_vthread_free(thread);
+	return WP_OK;
+}
+
+int wp_io_start(wp_group *group, uint32_t spins)
+{
+	int code = WP_OK;
+
+	for (uint32_t index = 0; index < group->config.carriers && code == WP_OK; index++)
+		code = start(&group->workers[index], spins);
+	return code;
+}
+
+int wp_io_new(wp_group *group, int fd, wp_io **io)
+{
+	wp_vthread *self = wp_vthread_current();
+	wp_home *home = self == NULL || wp__body_of(self)->group != group
+				? wp__group_home(group, wp__group_next(group))
+				: self->task.home;
+	wp_epoll *epoll = ((wp_worker *)(void *)home)->epoll;
+	int flags = fcntl(fd, F_GETFL), code;
+
+	if (epoll == NULL)
+		return WP_MISUSED;
+	if (flags < 0 || (!(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0))
+		return WP_SYSTEM;
+	*io = malloc(sizeof(**io));
+	if (*io == NULL)
+		return WP_SYSTEM;
+	wp__io_init(*io, fd, epoll);
+	code = wp__epoll_add(epoll, *io);
+	if (code != WP_OK)
+		free(*io);
+	return code;
+}
+
+#endif

@@ -1,0 +1,200 @@
+--------------------------------- MODULE Io ---------------------------------
+(***************************************************************************)
+(* Threads read from a descriptor that is not ready: each parks until the  *)
+(* poller of its home says so, or a deadline passes, or somebody closes    *)
+(* it.  What is ready is told to one, who passes it on.                    *)
+(* Code       kernel/io.h, io.c: [X1]..[X8]; poller_epoll.c.               *)
+(* Abstracts  one direction; a grant and the park that it ends to one step *)
+(*            (Waitq); what is under the lock of the direction to one step;*)
+(*            the way of a thread to its home (Group: HomeReturn); the     *)
+(*            system's list of what is ready: each arrival enters an edge. *)
+(* Memory     sequential consistency, which the lock, [X1] and [X2] earn;  *)
+(*            the system calls order data and edge.                        *)
+(* Promises   ReadinessNotLost, CloseWakesWaiter, FdIsOurs, EventIsAlive,  *)
+(*            IoIsAlive, IoCompletionAtHome (safety); ReadsAll (liveness). *)
+(***************************************************************************)
+EXTENDS Naturals, Sequences, FiniteSets
+
+CONSTANTS
+  Readers,   \* each reads once
+  Closes,    \* somebody closes it, at any time
+  Timeouts,  \* how many waits may end by their deadline
+  Twin       \* "none", or the one defect of this model
+
+VARIABLES
+  data,      \* what can be read
+  coming,    \* what has yet to come
+  edge,      \* poller -> the system has an event for it
+  edges,     \* how many events it was told of
+  line,      \* readers that wait
+  shut,      \* the direction is closed
+  users,     \* calls under way, close and free among them
+  closing,   \* the same word: no more calls
+  freed,     \* the same word: its memory goes with the last
+  open,      \* the descriptor is this one's
+  memory,    \* "used"; "retired": its poller frees it after this round; "freed"
+  pc, seen,  \* seen: reader -> what it read of edges before its attempt
+  told,      \* readers that were told that it is ready
+  left       \* timeouts
+vars == <<data, coming, edge, edges, line, shut, users, closing, freed, open, memory, pc, seen,
+          told, left>>
+
+Pollers == {"home", "other"}
+Threads == Readers \cup {"closer"} \cup Pollers
+At == IF Twin = "registers_here" THEN "other" ELSE "home"  \* who opens it was stolen
+All == Cardinality(Readers)
+
+TypeOK ==
+  /\ {data, coming} \subseteq 0 .. All /\ edge \in [Pollers -> BOOLEAN] /\ edges \in 0 .. All
+  /\ \A i \in 1 .. Len(line) : line[i] \in Readers
+  /\ {shut, closing, freed, open} \subseteq BOOLEAN /\ users \in 0 .. All + 1
+  /\ memory \in {"used", "retired", "freed"}
+  /\ pc \in [Threads -> {"begin", "look", "read", "wait", "parked", "pass", "end", "final", "leave",
+                         "done", "start", "shut", "closed", "poll", "event"}]
+  /\ seen \in [Readers -> 0 .. All] /\ told \subseteq Readers /\ left \in 0 .. Timeouts
+
+Init ==
+  /\ data = 0 /\ coming = All /\ edge = [p \in Pollers |-> FALSE] /\ edges = 0
+  /\ line = <<>> /\ shut = FALSE /\ users = 0 /\ closing = FALSE /\ freed = FALSE
+  /\ open = TRUE /\ memory = "used"
+  /\ pc = [t \in Threads |->
+             IF t \in Readers THEN "begin" ELSE IF t = "closer" THEN "start" ELSE "poll"]
+  /\ seen = [r \in Readers |-> 0] /\ told = {} /\ left = Timeouts
+
+System == <<data, coming, edge>>
+Life   == <<users, closing, freed, open, memory>>
+Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+Without(r) == SelectSeq(line, LAMBDA x : x # r)
+InLine == {line[i] : i \in 1 .. Len(line)}
+
+Arrive ==                     \* edge-triggered: each arrival is an event
+  /\ coming > 0 /\ open /\ coming' = coming - 1 /\ data' = data + 1
+  /\ edge' = [edge EXCEPT ![At] = TRUE]
+  /\ UNCHANGED <<edges, line, shut, Life, pc, seen, told, left>>
+
+(* A reader, on any carrier. *)
+Begin(r) ==                   \* [X3] one more call, unless it is closing
+  /\ pc[r] = "begin"
+  /\ IF closing /\ Twin # "begins_late" THEN Goto(r, "done") /\ UNCHANGED users
+     ELSE Goto(r, "look") /\ users' = users + 1
+  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left>>
+Look(r) ==                    \* [X1] before the attempt
+  /\ pc[r] = "look"
+  /\ seen' = [seen EXCEPT ![r] = edges]
+  /\ Goto(r, "read")
+  /\ UNCHANGED <<System, edges, line, shut, Life, told, left>>
+Read(r) ==                    \* the system call
+  /\ pc[r] = "read"
+  /\ data' = IF data > 0 THEN data - 1 ELSE data
+  /\ Goto(r, IF data = 0 THEN "wait" ELSE IF r \in told /\ Twin # "kept" THEN "pass" ELSE "end")
+  /\ UNCHANGED <<coming, edge, edges, line, shut, Life, seen, told, left>>
+Wait(r) ==                    \* under the lock
+  /\ pc[r] = "wait"
+  /\ told' = told \ {r}
+  /\ IF shut THEN Goto(r, "end") /\ UNCHANGED line
+     ELSE IF seen[r] # edges /\ Twin # "edge_unseen" THEN Goto(r, "look") /\ UNCHANGED line
+     ELSE line' = Append(line, r) /\ Goto(r, "parked")
+  /\ UNCHANGED <<System, edges, shut, Life, seen, left>>
+Timeout(r) ==                 \* out of the line; who was granted is not there
+  /\ pc[r] = "parked" /\ r \in InLine /\ left > 0
+  /\ left' = left - 1 /\ line' = Without(r)
+  /\ Goto(r, "end")
+  /\ UNCHANGED <<System, edges, shut, Life, seen, told>>
+Tell ==                       \* the first in line
+  /\ IF line = <<>> THEN UNCHANGED <<line, told>>
+     ELSE line' = Tail(line) /\ told' = told \cup {Head(line)}
+  /\ UNCHANGED seen
+Granted(where, t) ==          \* pc, when t goes there and the first in line goes on
+  pc' = [r \in Threads |->
+           IF r = t THEN where ELSE IF line # <<>> /\ r = Head(line) THEN "look" ELSE pc[r]]
+Pass(r) ==                    \* under the lock: there may be more
+  /\ pc[r] = "pass"
+  /\ Tell /\ Granted("end", r)
+  /\ UNCHANGED <<System, edges, shut, Life, left>>
+After(t) == IF t = "closer" /\ ~freed THEN "closed" ELSE "done"
+End(t) ==                     \* [X7] the last, of one that is closing? [X4] else one less
+  /\ pc[t] = "end"
+  /\ IF (users = 1 /\ closing) \/ (t = "closer" /\ Twin = "closes_now")
+     THEN Goto(t, "final") /\ UNCHANGED users
+     ELSE Goto(t, After(t)) /\ users' = users - 1
+  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left>>
+Final(t) ==                   \* off the poller's list; closed
+  /\ pc[t] = "final"
+  /\ open' = FALSE /\ edge' = [p \in Pollers |-> FALSE]
+  /\ Goto(t, "leave")
+  /\ UNCHANGED <<data, coming, edges, line, shut, users, closing, freed, memory, seen, told, left>>
+Leave(t) ==                   \* [X8] the last of all: [X5] its memory goes to its poller
+  /\ pc[t] = "leave"
+  /\ users' = users - 1
+  /\ memory' = IF users = 1 /\ freed THEN IF Twin = "frees_at_once" THEN "freed" ELSE "retired"
+               ELSE memory
+  /\ Goto(t, After(t))
+  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, seen, told, left>>
+
+(* Who closes it, and then frees it. *)
+Close ==                      \* [X3] the last call that begins
+  /\ Closes /\ pc["closer"] = "start"
+  /\ users' = users + 1 /\ closing' = TRUE
+  /\ Goto("closer", "shut")
+  /\ UNCHANGED <<System, edges, line, shut, freed, open, memory, seen, told, left>>
+Free ==                       \* [X3] calls may be under way
+  /\ pc["closer"] = "closed"
+  /\ users' = users + 1 /\ freed' = TRUE
+  /\ memory' = IF Twin = "frees_in_use" THEN "retired" ELSE memory
+  /\ Goto("closer", "end")
+  /\ UNCHANGED <<System, edges, line, shut, closing, open, seen, told, left>>
+Shut ==                       \* under the lock
+  /\ pc["closer"] = "shut"
+  /\ shut' = TRUE
+  /\ IF Twin = "close_silent" THEN Goto("closer", "end") /\ UNCHANGED line
+     ELSE /\ line' = <<>>
+          /\ pc' = [r \in Threads |-> IF r = "closer" \/ r \in InLine THEN "end" ELSE pc[r]]
+  /\ UNCHANGED <<System, edges, Life, seen, told, left>>
+
+(* The pollers. *)
+Take(p) ==                    \* a round: its events lie in an array, with pointers
+  /\ pc[p] = "poll" /\ edge[p]
+  /\ edge' = [edge EXCEPT ![p] = FALSE]
+  /\ Goto(p, "event")
+  /\ UNCHANGED <<data, coming, edges, line, shut, Life, seen, told, left>>
+Event(p) ==                   \* under the lock, [X2]
+  /\ pc[p] = "event"
+  /\ edges' = edges + 1
+  /\ IF Twin = "poller_silent" THEN Goto(p, "poll") /\ UNCHANGED <<line, told, seen>>
+     ELSE Tell /\ Granted("poll", p)
+  /\ UNCHANGED <<System, shut, Life, left>>
+Reclaim(p) ==                 \* [X6] between two rounds
+  /\ pc[p] = "poll" /\ memory = "retired" /\ p = At
+  /\ memory' = "freed"
+  /\ UNCHANGED <<System, edges, line, shut, users, closing, freed, open, pc, seen, told, left>>
+
+Finished ==
+  /\ \A r \in Readers : pc[r] = "done" \/ (pc[r] = "parked" /\ (coming + data = 0 \/ Twin # "none"))
+  /\ UNCHANGED vars
+Reader(r) ==
+  \/ Begin(r) \/ Look(r) \/ Read(r) \/ Wait(r) \/ Timeout(r) \/ Pass(r)
+  \/ End(r) \/ Final(r) \/ Leave(r)
+Closer == Close \/ Shut \/ Free \/ End("closer") \/ Final("closer") \/ Leave("closer")
+Poller(p) == Take(p) \/ Event(p) \/ Reclaim(p)
+Next ==
+  Arrive \/ (\E r \in Readers : Reader(r)) \/ Closer \/ (\E p \in Pollers : Poller(p)) \/ Finished
+Spec == Init /\ [][Next]_vars
+FairSpec ==
+  /\ Spec /\ WF_vars(Arrive) /\ (\A p \in Pollers : WF_vars(Poller(p)))
+  /\ \A r \in Readers : WF_vars(Reader(r))
+
+(* What must hold. *)
+IsActive(r) == r \in told /\ pc[r] \in {"look", "read", "pass"}
+ReadinessNotLost ==           \* who waits though it is ready: somebody is about to be told, or was
+  line # <<>> /\ data > 0 =>
+    \/ \E p \in Pollers : edge[p] \/ pc[p] = "event"
+    \/ \E r \in Readers : IsActive(r)
+CloseWakesWaiter == shut => line = <<>>
+FdIsOurs == \A r \in Readers : pc[r] = "read" => open
+EventIsAlive == \A p \in Pollers : pc[p] = "event" => memory # "freed"
+IsInside(t) == pc[t] \notin {"begin", "start", "closed", "done"}
+IoIsAlive == memory # "used" => \A t \in Readers \cup {"closer"} : ~IsInside(t)
+IoCompletionAtHome == pc["other"] # "event"
+ReadsAll == \A r \in Readers : <>(pc[r] = "done")
+=============================================================================
+Results: MCIo 217,593 states, depth 42; MCIoLive 1,615 (23).

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ready.c - a thread waits until a descriptor is ready; its poller tells it, or who closes it does.
+ *
+ *   reader                     system and poller         `ready`: "read"
+ *   look; try: no data:        data++
+ *   wait                       edge: tell
+ *
+ * Why it works  `data` stands for what the system has: relaxed, as a system call orders nothing that
+ *               the program could see. All really sleep.
+ * Spec          specs/Io.tla. */
+#include "ready.h"
+#include "stress.h"
+
+struct state {
+	wp_ready ready;
+	wp_atomic(uint32_t) data;
+	wp_waiter waiters[2];
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_ready_init(&state->ready);
+	wp_init(&state->data, 0);
+}
+
+static bool try_read(struct state *state)
+{
+	uint32_t data = wp_load_relaxed(&state->data);
+
+	while (data > 0)
+		if (wp_cas_relaxed(&state->data, &data, data - 1))
+			return true;
+	return false;
+}
+
+/* How it ended: 1: it has read. */
+static uint32_t read_one(struct state *state, wp_waiter *waiter)
+{
+	bool is_told = false;
+
+	for (;;) {
+		uint32_t seen = wp_ready_look(&state->ready);
+		int code;
+
+		if (try_read(state)) {
+			if (is_told)
+				wp_ready_pass(&state->ready);
+			return 1;
+		}
+		wp__waiter_init(waiter, NULL, NULL);
+		code = wp__ready_wait(&state->ready, waiter, seen, WP_FOREVER, &is_told);
+		if (code != WP_OK)
+			return code == WP_CLOSED ? 2 : 3;
+	}
+}
+
+static void reader(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = read_one(state, &state->waiters[0]);
+}
+
+static void other_reader(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = read_one(state, &state->waiters[1]);
+}
+
+static void poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_fetch_add_relaxed(&state->data, 1);
+	wp_ready_tell(&state->ready);
+}
+
+STRESS_TEST(ready, .claim = "Who waits until it is ready is told when it is.",
+	.upholds = "Io!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {reader, poller}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it has read"},
+		{"asleep", FORBIDDEN, "it is ready, and who waits is not told"},
+		{"*", FORBIDDEN, "nobody has closed it"},
+	});
+
+STRESS_TWIN(io_edge_unseen, .of = "ready",
+	.defect = "gets in line without a look whether there was an edge", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(io_poller_silent, .of = "ready", .defect = "counts the edge, and tells nobody",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Two wait, two come, and there is one edge for both. */
+static void poller_of_two(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_fetch_add_relaxed(&state->data, 2);
+	wp_ready_tell(&state->ready);
+}
+
+STRESS_TEST(ready_pass, .claim = "Who was told passes it on: all read what has come.",
+	.upholds = "Io!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {reader, other_reader, poller_of_two}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "both have read"},
+		{"asleep", FORBIDDEN, "one has read, and the other sleeps beside the rest"},
+		{"*,*", FORBIDDEN, "nobody has closed it"},
+	});
+
+STRESS_TWIN(io_kept, .of = "ready_pass", .defect = "who was told does not pass it on",
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+static void closer(void *at, stress_result *result)
+{
+	(void)result;
+	wp_ready_shut(&((struct state *)at)->ready);
+}
+
+STRESS_TEST(ready_close, .claim = "A close wakes whoever waits.",
+	.upholds = "Io!CloseWakesWaiter", .state_size = sizeof(struct state), .init = init,
+	.actors = {reader, closer}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"2", ACCEPTABLE, "it is told that it is closed"},
+		{"asleep", FORBIDDEN, "it waits for what is closed"},
+		{"*", FORBIDDEN, "there was nothing to read"},
+	});
+
+STRESS_TWIN(io_close_silent, .of = "ready_close", .defect = "the close leaves the line as it is",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptors of virtual threads: specs/Io.tla, kernel/io.h.
+
+programs/io.c runs one case and prints what is lost.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = ("pair", "os_thread", "server", "ends", "stolen", "churn", "refused", "exhausted")
+TWINS = {
+    "io_poller_silent": "pair",
+    "io_close_silent": "ends",
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_threads_park_where_a_call_would_block(build: str, compiled: Compiled) -> None:
+    command = compiled("io", build)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
+    command = compiled("io", "address", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
+    assert run(command, TWINS[twin]).returncode != 0
+
+
+SLEEPS = {  # function of the kernel or the system: which argument says how long
+    "wp_futex_wait": -1, "wp_cond_wait": -1, "wp_carrier_sleep_until": -1,
+    "wp_parker_park_until": -1, "wp_vthread_park_until": -1, "wp__vthread_park_pinned": -1,
+    "epoll_wait": 3, "epoll_pwait": 3, "epoll_pwait2": 3, "poll": 2, "ppoll": 2, "select": 4,
+    "nanosleep": 0, "usleep": 0, "clock_nanosleep": 2, "pthread_cond_timedwait": 2,
+}  # fmt: skip
+CALL = re.compile(rf"\b({'|'.join(SLEEPS)})\s*\(([^;{{]*)\)\s*[;)&|=!<>]")
+OWN = re.compile(r"(?<![\w.])(?!0\b)\d+|wp_deadline_in|wp_clock_ns|_MS\b|_NS\b")
+
+
+def arguments(text: str) -> list[str]:
+    """Split at the commas outside parentheses."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if depth < 0:
+            break
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts
+
+
+def safety_timeouts(text: str) -> list[str]:
+    """Return the sleeps that end at a time of their own."""
+    plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return [
+        call.group(0)
+        for call in CALL.finditer(plain)
+        if OWN.search(arguments(call.group(2))[SLEEPS[call.group(1)]])
+    ]
+
+
+def test_no_sleep_in_the_kernel_has_a_safety_timeout() -> None:
+    """A sleep ends for a wake or for a deadline that somebody gave."""
+    files = sorted((paths.sources() / "kernel").glob("*.[ch]"))
+    texts = {file.name: file.read_text() for file in files}
+    assert {name: found for name, text in texts.items() if (found := safety_timeouts(text))} == {}
+    calls = [call.group(1) for text in texts.values() for call in CALL.finditer(text)]
+    assert {"wp_futex_wait", "wp_cond_wait", "epoll_pwait2"} <= set(calls)
+
+
+@pytest.mark.parametrize(
+    "sleep",
+    [
+        "epoll_wait(fd, events, 64, 50);",
+        "wp_futex_wait(&word, 1, wp_clock_ns() + slice);",
+        "while (wp_cond_wait(&cond, &lock, wp_deadline_in(1)) != 0)",
+    ],
+)
+def test_a_safety_timeout_is_seen(sleep: str) -> None:
+    assert len(safety_timeouts(sleep)) == 1
