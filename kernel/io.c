@@ -11,15 +11,24 @@
 
 #ifndef WP_EXPLORE
 
-static void end(wp_io *io)
+bool wp_io_enter(wp_io *io)
 {
+	return wp__io_begin(io, 0);
+}
+
+void wp_io_exit(wp_io *io)
+{
+	wp_epoll *epoll = io->epoll;
+
 	if (!wp__io_end(io))
 		return;
 	if (io->fd >= 0)
-		wp__epoll_remove(io->epoll, io->fd);
+		wp__epoll_remove(epoll, io->fd);
 	io->fd = -1;
-	if (wp__io_leave(io))
-		wp__epoll_retire(io->epoll, io);
+	if (!wp__io_leave(io))
+		return;
+	wp__epoll_retire(epoll, io);
+	wp__epoll_free(epoll);
 }
 
 int wp_io_close(wp_io *io)
@@ -28,7 +37,7 @@ int wp_io_close(wp_io *io)
 		return WP_CLOSED;
 	wp_ready_shut(&io->ready[WP_IO_READ]);
 	wp_ready_shut(&io->ready[WP_IO_WRITE]);
-	end(io);
+	wp_io_exit(io);
 	return WP_OK;
 }
 
@@ -36,7 +45,7 @@ void wp_io_free(wp_io *io)
 {
 	wp_io_close(io);
 	wp__io_begin(io, WP_IO_CLOSING | WP_IO_FREED);
-	end(io);
+	wp_io_exit(io);
 }
 
 /* Under way. */
@@ -72,11 +81,11 @@ int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void 
 {
 	int code, failed;
 
-	if (!wp__io_begin(io, 0))
+	if (!wp_io_enter(io))
 		return WP_CLOSED;
 	code = call(io, side, attempt, arg, deadline_ns, result);
 	failed = errno;
-	end(io);
+	wp_io_exit(io);
 	errno = failed;
 	return code;
 }

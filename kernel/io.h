@@ -27,7 +27,7 @@
 
 #include "ready.h"
 
-struct wp_group;
+typedef struct wp_group wp_group;
 struct wp_epoll;
 
 enum { WP_IO_CLOSING = 1, WP_IO_FREED = 2, WP_IO_USER = 4 };
@@ -44,16 +44,19 @@ typedef struct wp_io {
 	struct wp_io *next;
 } wp_io;
 
+/* cdef: begin */
 /* Starts an epoll poller on each carrier of the group; they end with its close. WP_OK; WP_SYSTEM and
  * errno; else as wp_poller_register. `spins`: looks that it takes before it blocks; 0. [any thread |
  * system calls] */
-int wp_io_start(struct wp_group *group, uint32_t spins);
+int wp_io_start(wp_group *group, uint32_t spins);
+/* cdef: end */
 
 /* Takes over a descriptor, and makes it non-blocking. WP_OK; WP_UNSUPPORTED: epoll refuses such;
  * WP_SYSTEM and errno; WP_MISUSED: wp_io_start has not been called. Where it is not WP_OK the caller
  * keeps it. [any thread | system calls] */
-int wp_io_new(struct wp_group *group, int fd, wp_io **io);
+int wp_io_new(wp_group *group, int fd, wp_io **io);
 
+/* cdef: begin */
 /* No call begins any more, and those under way end with WP_CLOSED; the last one closes it. WP_OK;
  * WP_CLOSED: it was before. [any thread | system calls] */
 int wp_io_close(wp_io *io);
@@ -61,6 +64,12 @@ int wp_io_close(wp_io *io);
 /* Closes it, if it is not; its memory goes with the last call that is under way. None begins after this
  * one has. [any thread | system calls] */
 void wp_io_free(wp_io *io);
+
+/* A call of yours: false: it is closed; else the descriptor stays open until you exit. [any thread |
+ * lock-free; the exit may make system calls] */
+bool wp_io_enter(wp_io *io);
+void wp_io_exit(wp_io *io);
+/* cdef: end */
 
 /* Calls `attempt` until it does not fail with EAGAIN, and waits in between until the direction is
  * ready. WP_OK and its result; WP_SYSTEM and errno; WP_TIMEOUT, WP_INTERRUPTED, WP_CLOSED. The

@@ -34,6 +34,7 @@ wp_epoll *wp__epoll_new(uint32_t spins)
 	if (epoll == NULL)
 		return NULL;
 	wp_init(&epoll->retired, NULL);
+	wp_init(&epoll->holders, 1);
 	epoll->spins = spins;
 	epoll->fd = epoll_create1(EPOLL_CLOEXEC);
 	epoll->event = wp_event_open();
@@ -60,7 +61,7 @@ void wp__epoll_free(wp_epoll *epoll)
 {
 	int failed = errno;
 
-	if (epoll == NULL)
+	if (epoll == NULL || !wp__epoll_drop(epoll))
 		return;
 	free_retired(epoll);
 	if (epoll->fd >= 0)
@@ -219,9 +220,12 @@ int wp_io_new(wp_group *group, int fd, wp_io **io)
 	if (*io == NULL)
 		return WP_SYSTEM;
 	wp__io_init(*io, fd, epoll);
+	wp__epoll_hold(epoll);
 	code = wp__epoll_add(epoll, *io);
-	if (code != WP_OK)
+	if (code != WP_OK) {
+		wp__epoll_free(epoll);
 		free(*io);
+	}
 	return code;
 }
 

@@ -9,9 +9,10 @@
  *
  * Why it works  Its wakeup is an eventfd in the epoll, edge-triggered too: each write is an edge, so
  *               nobody has to read it. Who waits is told when the carrier is RUNNING again, for that
- *               pushes. The epoll lives until the group is freed: a descriptor may be closed later
- *               than its carrier. What was retired is taken when the events of a round were told
- *               and before the next one is asked for, so no event of it lies in the array.
+ *               pushes. What was retired is taken when the events of a round were told
+ *               and before the next one is asked for, so no event of it lies in the array. What is
+ *               retired later goes with the epoll, and that with the last that has it: its group and
+ *               each descriptor [X9] [X10].
  * Spec          specs/Io.tla, specs/Poller.tla.
  * Evidence      make stress T=io, tests/test_io.py. */
 #ifndef WP_POLLER_EPOLL_H
@@ -19,19 +20,20 @@
 
 #include "io.h"
 
-/* retired: X5, X6; the rest: who makes it. */
+/* retired: X5, X6; holders: X9, X10; the rest: who makes it. */
 typedef struct wp_epoll {
 	int fd, event; /* event: its wakeup */
 	uint32_t spins;
 	_Alignas(WP_LINE) wp_atomic(wp_io *) retired;
+	wp_atomic(uint32_t) holders; /* its group, and what is not retired */
 } wp_epoll;
 
 /* NULL and errno. [any thread | system calls] */
 wp_epoll *wp__epoll_new(uint32_t spins);
-/* With what was retired since. NULL: nothing. [when its poller has ended, or never began] */
+/* One holds it less; the last frees it, with what was retired. NULL: nothing. [a holder] */
 void wp__epoll_free(wp_epoll *epoll);
 
-/* Those of all carriers. [the last that is done with the group] */
+/* Those of all carriers, which have ended. [the last that is done with the group] */
 void wp__epolls_free(struct wp_group *group);
 
 /* WP_OK, WP_UNSUPPORTED, WP_SYSTEM and errno. [any thread | a system call] */
@@ -39,7 +41,23 @@ int wp__epoll_add(wp_epoll *epoll, wp_io *io);
 /* Closes that descriptor, too. [any thread | system calls] */
 void wp__epoll_remove(wp_epoll *epoll, int fd);
 
-/* Frees it when no event of it can be told any more. [any thread | lock-free] */
+/* [a holder | wait-free] */
+WP_INLINE void wp__epoll_hold(wp_epoll *epoll)
+{
+	/* [X9] relaxed: atomicity is enough: the caller has one that holds it; pairs X10; upholds
+	 * Io!EventIsAlive. */
+	wp_fetch_add_relaxed(&epoll->holders, 1);
+}
+
+/* True: the last: free it. [a holder | wait-free] */
+WP_INLINE bool wp__epoll_drop(wp_epoll *epoll)
+{
+	/* [X10] acq_rel; pairs X9, X10; upholds Io!EventIsAlive: all that its holders did with it
+	 * comes before it is freed. */
+	return wp_fetch_add_acq_rel(&epoll->holders, (uint32_t)-1) == 1;
+}
+
+/* It is freed when no event of it can be told any more. [any thread | lock-free] */
 WP_INLINE void wp__epoll_retire(wp_epoll *epoll, wp_io *io)
 {
 	wp_io *first = NULL;

@@ -123,7 +123,7 @@ Final(t) ==                   \* off the poller's list; closed
   /\ open' = FALSE /\ edge' = [p \in Pollers |-> FALSE]
   /\ Goto(t, "leave")
   /\ UNCHANGED <<data, coming, edges, line, shut, users, closing, freed, memory, seen, told, left>>
-Leave(t) ==                   \* [X8] the last of all: [X5] its memory goes to its poller
+Leave(t) ==                   \* [X8] the last of all: [X5] its memory goes to the poller [X9] [X10]
   /\ pc[t] = "leave"
   /\ users' = users - 1
   /\ memory' = IF users = 1 /\ freed THEN IF Twin = "frees_at_once" THEN "freed" ELSE "retired"

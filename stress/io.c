@@ -28,6 +28,7 @@ static void init(void *at)
 
 	wp__io_init(&state->io, 0, &state->epoll);
 	wp_init(&state->epoll.retired, NULL);
+	wp_init(&state->epoll.holders, 2);
 	wp_init(&state->open, 1);
 	state->used = 1;
 	wp_init(&state->freed, 0);
@@ -167,4 +168,38 @@ STRESS_TEST(io_retire, .claim = "Its poller frees it after all that was done wit
 		{"1,1", ACCEPTABLE, "it is the poller's"},
 		{"0,1", ACCEPTABLE, "in a later round"},
 		{"*,*", FORBIDDEN, "freed before the last use of it"},
+	});
+
+/* Its group and a descriptor hold the epoll. Result: "the group is the last, the other one is". */
+static uint32_t drop(struct state *state)
+{
+	if (!wp__epoll_drop(&state->epoll))
+		return 0;
+	state->used = state->memory = 0; /* both are done with it */
+	return 1;
+}
+
+static void holding_group(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	state->used++;
+	result->r[0] = drop(state);
+}
+
+static void holding_io(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	state->memory++;
+	result->r[1] = drop(state);
+}
+
+STRESS_TEST(io_epoll, .claim = "The last that holds an epoll frees it, after all others.",
+	.upholds = "Io!EventIsAlive", .state_size = sizeof(struct state), .init = init,
+	.actors = {holding_group, holding_io}, .results = 2,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "the group is the last"},
+		{"0,1", ACCEPTABLE, "the descriptor is"},
+		{"*,*", FORBIDDEN, "both, or nobody"},
 	});
