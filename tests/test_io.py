@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("pair", "os_thread", "server", "ends", "stolen", "churn", "refused", "exhausted")
+CASES = ("pair", "os_thread", "server", "ends", "stolen", "churn", "refused", "exhausted", "late")
 TWINS = {
     "io_poller_silent": "pair",
     "io_close_silent": "ends",

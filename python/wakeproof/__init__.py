@@ -20,6 +20,7 @@ from wakeproof.errors import (
 
 if TYPE_CHECKING:
     from wakeproof import coroutine as coroutine
+    from wakeproof import io as io
     from wakeproof import joiner as joiner
     from wakeproof._dump import dump, dump_on_signal
     from wakeproof._jobs import Unfinished
@@ -114,7 +115,7 @@ _HOME = {
 }
 
 
-_MODULES = ("coroutine", "joiner")  # to be named without an import of their own
+_MODULES = ("coroutine", "io", "joiner")  # to be named without an import of their own
 
 
 def __getattr__(name: str) -> object:

@@ -41,11 +41,14 @@ HEADERS = (
         )
     ),
     PACKAGE / "_sync.h",
+    PACKAGE / "_io.h",
+    KERNEL / "io.h",
     *(KERNEL / f"{name}.h" for name in ("mutex", "condition", "semaphore", "channel")),
 )
 SOURCES = (
     PACKAGE / "_binding.c",
     PACKAGE / "_default.c",
+    PACKAGE / "_io.c",
     PACKAGE / "_jobs.c",
     PACKAGE / "_sync.c",
     PACKAGE / "_vthreads.c",
@@ -67,7 +70,7 @@ FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
 LIBRARY = "libwakeproof.so"
 CDEF = "libwakeproof.cdef"  # beside the library: what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.
-INLINES = '#define WP_INLINE\n#include "_binding.h"\n#include "_sync.h"\n'
+INLINES = '#define WP_INLINE\n#include "_binding.h"\n#include "_io.h"\n'
 
 _REGION = re.compile(r"/\* cdef: begin \*/(.*?)/\* cdef: end \*/", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -123,7 +126,7 @@ def _builder() -> FFI:
     ffi.cdef(declarations())
     ffi.set_source(
         "wakeproof._native",
-        '#include "_binding.h"\n#include "_sync.h"\n',
+        '#include "_binding.h"\n#include "_io.h"\n',
         sources=[os.path.relpath(path) for path in SOURCES],
         include_dirs=[os.path.relpath(path) for path in (KERNEL, PACKAGE)],
         extra_compile_args=list(FLAGS),

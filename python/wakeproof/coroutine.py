@@ -9,25 +9,33 @@ Spec: ``specs/VThread.tla``.  Source: ``kernel/vthreads.h``.
 
 from __future__ import annotations
 
+import socket
 import types
-from collections.abc import Generator
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from wakeproof import _mount
 from wakeproof._deadline import deadline_ns, sleep_ns
+from wakeproof._descriptor import READ, WRITE, closed
 from wakeproof._ffi import lib
+from wakeproof._offload import begin
 from wakeproof._signal import interrupted
 from wakeproof._wait import Turns, told
 from wakeproof.channel import Channel, _Receive, _Send
 from wakeproof.condition import Condition
 from wakeproof.errors import WrongThreadError
+from wakeproof.io import connecting
 from wakeproof.mutex import Mutex, _Lock
 from wakeproof.semaphore import Semaphore, _Acquire
 
 if TYPE_CHECKING:
+    from wakeproof.io import Socket
     from wakeproof.vthread import VirtualThread
 
+P = ParamSpec("P")
 T = TypeVar("T")
+_Base = socket.socket
 
 
 @types.coroutine
@@ -154,3 +162,47 @@ async def receive(channel: Channel[T], timeout_s: float | None = None) -> T:
         receive = _Receive(thread, channel)
         code, cell = await _parked(thread, receive.turns(deadline)), receive.cell
     return channel._received(code, cell, timeout_s)
+
+
+async def _call(sock: Socket, side: int, attempt: Callable[[], T], what: str, deadline: int) -> T:
+    thread = _caller(what)
+    descriptor = sock._descriptor
+    if descriptor is None:
+        raise closed(what)
+    found: list[T] = []
+    turns = descriptor.turns(thread, side, attempt, deadline, found)
+    return descriptor.said(await _parked(thread, turns), found, what)
+
+
+async def recv(sock: Socket, bufsize: int) -> bytes:
+    """As `wakeproof.io.Socket.recv`."""
+    attempt = partial(_Base.recv, sock, bufsize)
+    return await _call(sock, READ, attempt, "recv", deadline_ns(sock.gettimeout()))
+
+
+async def sendall(sock: Socket, data: bytes) -> None:
+    """As `wakeproof.io.Socket.sendall`."""
+    deadline = deadline_ns(sock.gettimeout())
+    rest = memoryview(data).cast("B")
+    while len(rest):
+        done = await _call(sock, WRITE, partial(_Base.send, sock, rest), "sendall", deadline)
+        rest = rest[done:]
+
+
+async def accept(sock: Socket) -> tuple[Socket, Any]:
+    """As `wakeproof.io.Socket.accept`."""
+    deadline = deadline_ns(sock.gettimeout())
+    return sock._accepted(*await _call(sock, READ, sock._accept, "accept", deadline))
+
+
+async def connect(sock: Socket, address: Any) -> None:
+    """As `wakeproof.io.Socket.connect`."""
+    deadline = deadline_ns(sock.gettimeout())
+    await _call(sock, WRITE, connecting(sock, address), "connect", deadline)
+
+
+async def offload(fn: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """As `wakeproof.io.offload`."""
+    future, done = begin(lambda: fn(*arguments, **named))
+    await acquire(done)
+    return future.result()

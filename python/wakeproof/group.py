@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, overload
+from weakref import WeakSet
 
 from wakeproof import _open, _process, counts, trace
 from wakeproof._deadline import deadline_ns
@@ -23,6 +24,7 @@ from wakeproof.errors import ClosedError, ForkedError, error_for
 from wakeproof.topology import Seats
 
 if TYPE_CHECKING:
+    from wakeproof._descriptor import Descriptor
     from wakeproof._ffi import CGroup, CPath, Null
     from wakeproof.carrier import Submit
     from wakeproof.counts import DomainStatistics
@@ -85,6 +87,8 @@ class CarrierGroup(Unique):
         self._texts: dict[str, CPath] = {}  # names of tasks, as long as there are events
         self._pid = _process.pid
         self._closed, self._life = False, [True]  # until it is freed
+        self._descriptors: WeakSet[Descriptor] = WeakSet()  # open ones, and
+        self._has_pollers = False  # for them
         made = lib.wp__group_new(
             count,
             chosen.yield_us,
@@ -217,6 +221,8 @@ class CarrierGroup(Unique):
         if code == lib.WP_OK:
             if self in _open.groups:
                 trace.save(self.events())
+            for descriptor in list(self._descriptors):
+                descriptor.close()  # nobody would tell who waits
             _open.release(self, self._native)
             return hand_back(back[0])
         return unfinished(self)

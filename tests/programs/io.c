@@ -370,12 +370,28 @@ static void case_exhausted(void)
 	close_group();
 }
 
+/* Closed and freed when its group is gone. */
+static void case_late(void)
+{
+	wp_io *ends[2];
+
+	open_io(1, false);
+	pair_of(ends);
+	put(ends[0], "x", 1);
+	close_group();
+	check(get(ends[1], &(char[1]){0}, 1) == 1, "what came before");
+	wp_io_free(ends[0]);
+	check(wp_io_close(ends[1]) == WP_OK, "a close without a group");
+	wp_io_free(ends[1]);
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
 		{"pair", case_pair}, {"os_thread", case_os_thread}, {"server", case_server},
 		{"ends", case_ends}, {"stolen", case_stolen}, {"churn", case_churn},
-		{"refused", case_refused}, {"exhausted", case_exhausted}};
+		{"refused", case_refused}, {"exhausted", case_exhausted},
+		{"late", case_late}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

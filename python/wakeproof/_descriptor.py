@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A descriptor of the kernel: calls that park a virtual thread where they would block.
+
+Spec: ``specs/Io.tla``.  Source: ``_io.h``, ``kernel/io.h``, ``kernel/ready.h``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from wakeproof import _process
+from wakeproof._ffi import ffi, lib
+from wakeproof._mount import here
+from wakeproof._signal import interrupted
+from wakeproof._unique import Unique
+from wakeproof._wait import Turns, Wait, parked
+from wakeproof.default import default_group
+from wakeproof.errors import ClosedError, SystemCallError, error_for
+
+if TYPE_CHECKING:
+    from wakeproof._ffi import CIo
+    from wakeproof.group import CarrierGroup
+    from wakeproof.vthread import VirtualThread
+
+T = TypeVar("T")
+READ, WRITE = 0, 1
+_starting = threading.Lock()
+
+
+class _Ready(Wait):
+    """One wait until a direction is ready."""
+
+    __slots__ = ("call", "seen")
+
+    def __init__(self, thread: VirtualThread, call: Call, seen: int) -> None:
+        super().__init__(thread)
+        self.call, self.seen = call, seen
+
+    def begin(self) -> int:
+        return lib.wp__io_wait_begin(self.call.io, self.call.side, self.seen, self.waiter)
+
+    def check(self) -> bool:
+        return lib.wp__io_check(self.call.io, self.call.side, self.waiter)
+
+    def cancel(self) -> bool:
+        return lib.wp__io_cancel(self.call.io, self.call.side, self.waiter)
+
+    def granted(self) -> int:
+        return lib.wp__waiter_result(self.waiter)
+
+    def abandon(self) -> None:
+        super().abandon()
+        self.call.leave()
+
+
+class Call:
+    """One call under way: its descriptor stays open until it leaves."""
+
+    __slots__ = ("has_left", "has_waited", "io", "side")
+
+    def __init__(self, io: CIo, side: int) -> None:
+        self.io, self.side, self.has_waited, self.has_left = io, side, False, False
+
+    def leave(self) -> None:
+        if self.has_left:
+            return
+        self.has_left = True
+        if self.has_waited:
+            lib.wp__io_pass(self.io, self.side)  # it may have been told, and there may be more
+        lib.wp_io_exit(self.io)
+
+
+class Descriptor(Unique):
+    """Owns the descriptor of a socket, which it makes non-blocking, until it is closed.
+
+    Raises:
+        OSError: epoll refuses such a file (EPERM), or the number is no descriptor.
+        ClosedError: the group is closed.
+    """
+
+    __slots__ = ("__weakref__", "_io", "_of", "_pid", "group")
+
+    def __init__(self, of: socket.socket, group: CarrierGroup | None = None) -> None:
+        fd = of.fileno()
+        self._io: CIo | None = None
+        self.group = group or _group_here()
+        self._pid, self._of = _process.pid, weakref.ref(of)
+        start(self.group)
+        made = lib.wp__io_take(self.group._native, fd)
+        if not made:
+            raise OSError(ffi.errno, f"descriptor {fd}: {os.strerror(ffi.errno)}")
+        self._io = made
+        self.group._descriptors.add(self)
+
+    @property
+    def is_parents(self) -> bool:
+        """Whether it was made before a fork: the epoll is the parent's."""
+        return self._pid != _process.pid
+
+    def call(self, side: int, attempt: Callable[[], T], deadline: int, what: str) -> T:
+        """Call `attempt` until it does not raise BlockingIOError, and park in between.
+
+        Raises:
+            TimeoutError: the deadline has passed.
+            OSError: it is closed (EBADF), or what `attempt` raises.
+            ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+        """
+        found: list[T] = []
+        thread = here.thread
+        if thread is None:
+            code = self._asleep(side, attempt, deadline, found)
+        else:
+            code = parked(self.turns(thread, side, attempt, deadline, found))
+        return self.said(code, found, what)
+
+    def said(self, code: int, found: list[T], what: str) -> T:
+        """Return what was found, or raise what the code says."""
+        if code == lib.WP_OK:
+            return found[0]
+        if code == lib.WP_TIMEOUT:
+            raise TimeoutError(errno.ETIMEDOUT, f"{what}: timed out")
+        if code == lib.WP_INTERRUPTED and here.thread is not None:
+            raise interrupted(here.thread)
+        raise closed(what)
+
+    def turns(
+        self,
+        thread: VirtualThread,
+        side: int,
+        attempt: Callable[[], T],
+        deadline: int,
+        found: list[T],
+    ) -> Turns:
+        call = self._enter(side)
+        try:
+            while True:
+                seen = lib.wp__io_look(call.io, side)
+                try:
+                    found.append(attempt())
+                except BlockingIOError:
+                    pass
+                else:
+                    return lib.WP_OK
+                if deadline == 0:
+                    return lib.WP_TIMEOUT
+                code = yield from _Ready(thread, call, seen).turns(deadline)
+                call.has_waited = True
+                if code != lib.WP_OK:
+                    return code
+        finally:
+            call.leave()
+
+    def _asleep(self, side: int, attempt: Callable[[], T], deadline: int, found: list[T]) -> int:
+        call = self._enter(side)
+        try:
+            while True:
+                seen = lib.wp__io_look(call.io, side)
+                try:
+                    found.append(attempt())
+                except BlockingIOError:
+                    pass
+                else:
+                    return lib.WP_OK
+                if deadline == 0:
+                    return lib.WP_TIMEOUT
+                code = lib.wp__io_wait(call.io, side, seen, deadline)
+                call.has_waited = True
+                if code not in (lib.WP_OK, lib.WP_INTERRUPTED):  # signal handlers have run
+                    return code
+        finally:
+            call.leave()
+
+    def _enter(self, side: int) -> Call:
+        io = self._io
+        if io is None or self.is_parents or not lib.wp_io_enter(io):
+            raise closed("call")
+        return Call(io, side)
+
+    def close(self) -> None:
+        """Close it when the calls under way have ended, which are told; again is harmless."""
+        io, self._io = self._io, None
+        if io is None or self.is_parents:
+            return
+        of = self._of()
+        if of is not None:
+            socket.socket.detach(of)  # its number is soon another's
+        self.group._descriptors.discard(self)
+        lib.wp_io_free(io)
+
+
+def _group_here() -> CarrierGroup:
+    return here.thread._group if here.thread and here.thread._group else default_group()
+
+
+def closed(what: str) -> OSError:
+    return OSError(errno.EBADF, f"{what}: {os.strerror(errno.EBADF)}: it is closed")
+
+
+def start(group: CarrierGroup) -> None:
+    """Start the pollers of a group, once.
+
+    Raises:
+        SystemCallError: no descriptor or no memory for them.
+        ClosedError: it is closed.
+    """
+    group._check_process()
+    with _starting:
+        if group.closed:
+            raise ClosedError("pollers: the group is closed")
+        if group._has_pollers:
+            return
+        code = lib.wp_io_start(group._native, 0)
+        if code == lib.WP_SYSTEM:
+            raise SystemCallError(f"pollers of {len(group)} carriers: {os.strerror(ffi.errno)}")
+        if code != lib.WP_OK:
+            raise error_for(code, "pollers")
+        group._has_pollers = True
