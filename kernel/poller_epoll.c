@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -120,32 +121,39 @@ static bool look(wp_epoll *epoll)
 	return count > 0;
 }
 
-/* So long; NULL: for ever. */
-static struct timespec *until(struct timespec *time)
-{
-	int64_t until_ns = wp_poller_until(), left_ns;
+enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
-	if (until_ns == WP_FOREVER)
-		return NULL;
-	left_ns = until_ns - wp_clock_ns();
+/* Until the carrier's next timer. Where the system has milliseconds only, up to one longer. [parked |
+ * blocks] */
+static int wait_parked(wp_epoll *epoll, struct epoll_event *events)
+{
+	int64_t until_ns = wp_poller_until(), left_ns = until_ns - wp_clock_ns();
+	bool is_ever = until_ns == WP_FOREVER;
+	struct timespec left;
+	int count, ms;
+
 	if (left_ns < 0)
 		left_ns = 0;
-	time->tv_sec = left_ns / 1000000000;
-	time->tv_nsec = left_ns % 1000000000;
-	return time;
+	left = (struct timespec){.tv_sec = left_ns / NS_PER_S, .tv_nsec = left_ns % NS_PER_S};
+	count = epoll_pwait2(epoll->fd, events, EVENTS, is_ever ? NULL : &left, NULL);
+	if (count >= 0 || errno != ENOSYS)
+		return count;
+	ms = left_ns / NS_PER_MS < INT_MAX ? (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS) : INT_MAX;
+	if (is_ever)
+		ms = -1;
+	return epoll_wait(epoll->fd, events, EVENTS, ms);
 }
 
 /* Blocks, if nothing is to be run: what that said. */
 static int block(wp_epoll *epoll)
 {
 	struct epoll_event events[EVENTS];
-	struct timespec time;
 	int code = wp_poller_try_park(), count = 0;
 
 	if (code != WP_OK)
 		return code;
 	if (wp_poller_can_park())
-		count = epoll_pwait2(epoll->fd, events, EVENTS, until(&time), NULL);
+		count = wait_parked(epoll, events);
 	AFTER_WAIT(epoll);
 	wp_poller_unpark();
 	tell(events, count);
@@ -196,10 +204,15 @@ static int start(wp_worker *one, uint32_t spins)
 
 int wp_io_start(wp_group *group, uint32_t spins)
 {
-	int code = WP_OK;
+	int code = WP_AGAIN; /* all have one */
 
-	for (uint32_t index = 0; index < group->config.carriers && code == WP_OK; index++)
+	for (uint32_t index = 0; index < group->config.carriers; index++) {
+		if (group->workers[index].epoll != NULL)
+			continue;
 		code = start(&group->workers[index], spins);
+		if (code != WP_OK)
+			break;
+	}
 	return code;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Descriptors of virtual threads: specs/Io.tla, kernel/io.h.
 
-programs/io.c runs one case and prints what is lost.
+programs/io.c and io_server.c run one case and print what is lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("pair", "os_thread", "server", "ends", "stolen", "churn", "refused", "exhausted", "late")
+CASES = ("pair", "os_thread", "ends", "stolen", "churn", "refused", "late", "timers")
+SERVER = ("server", "exhausted")
 TWINS = {
     "io_poller_silent": "pair",
     "io_close_silent": "ends",
@@ -33,9 +34,19 @@ def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
-def test_threads_park_where_a_call_would_block(build: str, compiled: Compiled) -> None:
-    command = compiled("io", build)
-    for case in CASES:
+@pytest.mark.parametrize(("program", "cases"), [("io", CASES), ("io_server", SERVER)])
+def test_threads_park_where_a_call_would_block(
+    program: str, cases: tuple[str, ...], build: str, compiled: Compiled
+) -> None:
+    command = compiled(program, build)
+    for case in cases:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+def test_an_older_system_has_milliseconds(compiled: Compiled) -> None:
+    command = compiled("io", "plain", "-Wl,--wrap=epoll_pwait2", "-DNO_PWAIT2")
+    for case in ("pair", "ends", "timers"):
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
 

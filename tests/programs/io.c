@@ -1,95 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io.c CASE - virtual threads that read, write, accept and connect. Prints what is lost. */
+ * io.c CASE - virtual threads that read and write, and how that ends. Prints what is lost. */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "io.h"
-#include "vthreads_case.h"
-#include "worker.h"
+#include "io_case.h"
 
-enum { MESSAGES = 100, CLIENTS = 200, ACCEPTORS = 4, ROUNDS = 3000 };
-
-static void open_io(uint32_t carriers, bool stealing)
-{
-	open_group(carriers, stealing, 0);
-	check(wp_io_start(group, 0) == WP_OK, "the pollers");
-}
-
-static wp_io *take(int fd)
-{
-	wp_io *io = NULL;
-
-	if (fd < 0 || wp_io_new(group, fd, &io) != WP_OK)
-		lost("a descriptor");
-	return io;
-}
-
-static void pair_of(wp_io *ends[2])
-{
-	int fds[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
-		lost("a pair of sockets");
-	ends[0] = take(fds[0]);
-	ends[1] = take(fds[1]);
-}
-
-static int64_t patience(void)
-{
-	return in_ms(PATIENCE_S * 1000);
-}
-
-/* Gives what it reads, at most. */
-static size_t get(wp_io *io, void *bytes, size_t size)
-{
-	size_t done;
-
-	check(wp_io_read(io, bytes, size, patience(), &done) == WP_OK, "a read");
-	return done;
-}
-
-static void put(wp_io *io, const void *bytes, size_t size)
-{
-	size_t done;
-
-	check(wp_io_write(io, bytes, size, patience(), &done) == WP_OK && done == size, "a write");
-}
-
-/* Sends back what comes, until the end. */
-static int echoes(void *arg)
-{
-	wp_io *io = arg;
-	char bytes[256];
-	size_t size;
-
-	while ((size = get(io, bytes, sizeof(bytes))) != 0)
-		put(io, bytes, size);
-	wp_io_free(io);
-	return 0;
-}
-
-static void talk(wp_io *io)
-{
-	for (uint32_t message = 0; message < MESSAGES; message++) {
-		uint32_t answer = ~message;
-
-		put(io, &message, sizeof(message));
-		for (size_t at = 0; at < sizeof(answer);) {
-			size_t size = get(io, (char *)&answer + at, sizeof(answer) - at);
-
-			if (size == 0)
-				lost("an answer");
-			at += size;
-		}
-		check(answer == message, "what was sent");
-	}
-	wp_io_free(io);
-}
+enum { ROUNDS = 3000 };
 
 static int talks(void *arg)
 {
@@ -123,76 +40,6 @@ static void case_os_thread(void)
 	talk(ends[1]);
 	join(echo, "who answers an OS thread");
 	close_group();
-}
-
-static struct sockaddr_in address;
-static wp_io *listener;
-
-static void listen_here(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t length = sizeof(address);
-
-	address = (struct sockaddr_in){.sin_family = AF_INET,
-				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0 ||
-	    listen(fd, CLIENTS) != 0 || getsockname(fd, (struct sockaddr *)&address, &length) != 0)
-		lost("a socket that listens");
-	listener = take(fd);
-}
-
-static wp_io *connect_there(void)
-{
-	wp_io *io = take(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-
-	if (wp_io_connect(io, (struct sockaddr *)&address, sizeof(address), patience()) != WP_OK)
-		lost("a connection");
-	return io;
-}
-
-static int connects(void *arg)
-{
-	(void)arg;
-	talk(connect_there());
-	return 0;
-}
-
-/* Until the listener is closed. */
-static int accepts(void *arg)
-{
-	int fd;
-
-	(void)arg;
-	while (wp_io_accept(listener, patience(), &fd) == WP_OK)
-		wp_vthread_free(start(echoes, take(fd)));
-	return 0;
-}
-
-static void serve(uint32_t carriers, bool stealing)
-{
-	wp_vthread *acceptors[ACCEPTORS], *clients[CLIENTS];
-
-	open_io(carriers, stealing);
-	listen_here();
-	for (int at = 0; at < ACCEPTORS; at++)
-		acceptors[at] = start(accepts, NULL);
-	for (int at = 0; at < CLIENTS; at++)
-		clients[at] = start(connects, NULL);
-	for (int at = 0; at < CLIENTS; at++)
-		join(clients[at], "a client");
-	check(wp_io_close(listener) == WP_OK, "the first close");
-	check(wp_io_close(listener) == WP_CLOSED, "that the second one is told");
-	for (int at = 0; at < ACCEPTORS; at++)
-		join(acceptors[at], "who accepts, when it is closed");
-	wp_io_free(listener);
-	close_group();
-}
-
-static void case_server(void)
-{
-	serve(1, false);
-	serve(2, false);
-	serve(2, true);
 }
 
 static int reads_one(void *arg)
@@ -339,34 +186,26 @@ static void case_refused(void)
 	close_group();
 }
 
-/* No descriptor is left: accept says so, and goes on when there is one. */
-static int accepts_one(void *arg)
+/* Who sleeps beside the poller wakes in time; nobody polls meanwhile. */
+static int sleeps(void *arg)
 {
-	int fd = -1, code = wp_io_accept(listener, patience(), &fd);
+	int64_t begin_ns = wp_clock_ns();
 
 	(void)arg;
-	if (code == WP_OK)
-		wp_io_free(take(fd));
-	return code == WP_SYSTEM ? errno : code;
+	check(wp_vthread_sleep_until(begin_ns + 20 * MS + 500000) == WP_OK, "a sleep");
+	check(wp_clock_ns() >= begin_ns + 20 * MS + 500000, "that it sleeps so long");
+	return 0;
 }
 
-static void case_exhausted(void)
+static void case_timers(void)
 {
-	struct rlimit before, few;
-	wp_io *client;
+	uint64_t parks;
 
 	open_io(1, false);
-	listen_here();
-	getrlimit(RLIMIT_NOFILE, &before);
-	client = connect_there();
-	few = before;
-	few.rlim_cur = (rlim_t)client->fd + 1;
-	setrlimit(RLIMIT_NOFILE, &few);
-	check(join(start(accepts_one, NULL), "an accept") == EMFILE, "that none is left");
-	setrlimit(RLIMIT_NOFILE, &before);
-	check(join(start(accepts_one, NULL), "an accept") == WP_OK, "the next one");
-	wp_io_free(client);
-	wp_io_free(listener);
+	for (int turn = 0; turn < 10; turn++)
+		join(start(sleeps, NULL), "who sleeps");
+	parks = wp_group_counts(group, 0).parks;
+	check(parks < 200, "that nobody polls while all sleep");
 	close_group();
 }
 
@@ -388,10 +227,9 @@ static void case_late(void)
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
-		{"pair", case_pair}, {"os_thread", case_os_thread}, {"server", case_server},
-		{"ends", case_ends}, {"stolen", case_stolen}, {"churn", case_churn},
-		{"refused", case_refused}, {"exhausted", case_exhausted},
-		{"late", case_late}};
+		{"pair", case_pair}, {"os_thread", case_os_thread}, {"ends", case_ends},
+		{"stolen", case_stolen}, {"churn", case_churn}, {"refused", case_refused},
+		{"late", case_late}, {"timers", case_timers}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * io_case.h - who reads and writes, for io.c and io_server.c. */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "io.h"
+#include "vthreads_case.h"
+#include "worker.h"
+
+#ifdef NO_PWAIT2 /* an older system */
+int __wrap_epoll_pwait2(void);
+
+int __wrap_epoll_pwait2(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+#endif
+
+enum { MESSAGES = 100 };
+
+static void open_io(uint32_t carriers, bool stealing)
+{
+	open_group(carriers, stealing, 0);
+	check(wp_io_start(group, 0) == WP_OK, "the pollers");
+}
+
+static wp_io *take(int fd)
+{
+	wp_io *io = NULL;
+
+	if (fd < 0 || wp_io_new(group, fd, &io) != WP_OK)
+		lost("a descriptor");
+	return io;
+}
+
+static inline void pair_of(wp_io *ends[2])
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+		lost("a pair of sockets");
+	ends[0] = take(fds[0]);
+	ends[1] = take(fds[1]);
+}
+
+static int64_t patience(void)
+{
+	return in_ms(PATIENCE_S * 1000);
+}
+
+/* Gives what it reads, at most. */
+static size_t get(wp_io *io, void *bytes, size_t size)
+{
+	size_t done;
+
+	check(wp_io_read(io, bytes, size, patience(), &done) == WP_OK, "a read");
+	return done;
+}
+
+static void put(wp_io *io, const void *bytes, size_t size)
+{
+	size_t done;
+
+	check(wp_io_write(io, bytes, size, patience(), &done) == WP_OK && done == size, "a write");
+}
+
+/* Sends back what comes, until the end. */
+static int echoes(void *arg)
+{
+	wp_io *io = arg;
+	char bytes[256];
+	size_t size;
+
+	while ((size = get(io, bytes, sizeof(bytes))) != 0)
+		put(io, bytes, size);
+	wp_io_free(io);
+	return 0;
+}
+
+static void talk(wp_io *io)
+{
+	for (uint32_t message = 0; message < MESSAGES; message++) {
+		uint32_t answer = ~message;
+
+		put(io, &message, sizeof(message));
+		for (size_t at = 0; at < sizeof(answer);) {
+			size_t size = get(io, (char *)&answer + at, sizeof(answer) - at);
+
+			if (size == 0)
+				lost("an answer");
+			at += size;
+		}
+		check(answer == message, "what was sent");
+	}
+	wp_io_free(io);
+}
