@@ -197,4 +197,4 @@ IoIsAlive == memory # "used" => \A t \in Readers \cup {"closer"} : ~IsInside(t)
 IoCompletionAtHome == pc["other"] # "event"
 ReadsAll == \A r \in Readers : <>(pc[r] = "done")
 =============================================================================
-Results: MCIo 217,593 states, depth 42; MCIoLive 1,615 (23).
+Results: MCIo 9,853 states, depth 31; MCIoLive 1,615 (23); MCIoFull 217,593 (42).

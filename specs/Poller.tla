@@ -180,4 +180,4 @@ PollerRuns == poller = "slot" ~> poller # "slot"
 CloseEnds == stop = "read" ~> registered = None
 =============================================================================
 Results: MCPoller 38,513 states, depth 32; MCPollerHelps 69,818 (34); MCPollerTwo 85,502 (35);
-         MCPollerLive 25,231 (33); MCPollerFull 852,116 (40).
+         MCPollerLive 1,921 (23); MCPollerFull 852,116 (40).
