@@ -10,9 +10,9 @@
  *        yes: off the poller; close(2); [X8] users - 1; the last of all, and FREED: retire
  *
  * Why it works  A descriptor's number is another file's as soon as it is closed, so the last call
- *               under way closes it, while it is still counted, and its memory goes with the last that is. It is registered once, edge-triggered, with the poller of one
- *               carrier: the home of whoever made it, also if that was stolen; there, threads go on
- *               at home. An event may lie in the poller's array when its memory is freed, so that
+ *               under way closes it, while it is still counted, and its memory goes with the last
+ *               that is. It is registered once, edge-triggered, with the poller of one carrier: the
+ *               home of whoever made it, also if that was stolen; there, threads go on at home. An event may lie in the poller's array when its memory is freed, so that
  *               goes to the poller [X5], which frees it between two rounds [X6].
  *               OS threads may call as well: they sleep in a futex.
  * What parks    read, write, accept, connect, and any call of yours by wp_io_call: on sockets, pipes,

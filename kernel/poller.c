@@ -19,15 +19,19 @@ static wp_worker *calling(void)
 		       : NULL;
 }
 
+/* [the carrier | wait-free] */
+static bool has_queued(wp_home *home)
+{
+	return home->next != NULL || !wp_lane_is_empty(&home->lane) ||
+	       wp_mpsc_has_published(&home->carrier.queue) ||
+	       wp_mpsc_has_published(&home->carrier.inbox);
+}
+
 /* Something is queued, or the loop has something to see to. [the carrier | wait-free] */
 static bool is_wanted(wp_worker *mine)
 {
-	wp_home *home = &mine->home;
-
-	return home->next != NULL || !wp_lane_is_empty(&home->lane) ||
-	       wp_mpsc_has_published(&home->carrier.queue) ||
-	       wp_mpsc_has_published(&home->carrier.inbox) ||
-	       wp_timers_earliest(&home->timers) != WP_FOREVER || mine->role.is_wanted;
+	return has_queued(&mine->home) || wp_timers_earliest(&mine->home.timers) != WP_FOREVER ||
+	       mine->role.is_wanted;
 }
 
 /* The last call of whoever asks for a turn, see fiber.h. */
@@ -84,7 +88,8 @@ bool wp_poller_can_park(void)
 {
 	wp_worker *mine = calling();
 
-	return mine != NULL && wp__poller_may_block(&mine->poller, &mine->home.carrier);
+	return mine != NULL && wp__poller_may_block(&mine->poller, &mine->home.carrier) &&
+	       (!has_queued(&mine->home) || wp_twin(poller_own_unseen));
 }
 
 int64_t wp_poller_until(void)

@@ -17,6 +17,8 @@
  *               park for it, for a carrier that runs something is RUNNING; so can_park must be asked
  *               right before the call. A wakeup that comes after the question finds the word still
  *               parked, and must end a call that has yet to begin: let it be sticky, as an eventfd.
+ *               What the poller itself resumes while it has parked its carrier tells nobody, for
+ *               whoever runs there is awake: so can_park looks at its queues, too.
  *               What it steals lies in the carrier's `next` until the loop runs it, and it parks for
  *               nothing while it lies there, or two carriers could hand one task to and fro.
  *               It has a slot of its own: it runs once per turn of the loop, after the others, and

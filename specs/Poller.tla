@@ -107,13 +107,18 @@ Deschedule ==                 \* between try_park and its system call
   /\ poller' = "slot" /\ resume' = "ask"
   /\ To(IF Twin = "runs_parked" THEN "loop" ELSE "back")
   /\ UNCHANGED <<word, Queues, registered, alive, Wakes, stop, place, left>>
+PushItself ==                 \* its own carrier is awake, so no push tells it
+  /\ Is("parked") /\ left.pushes > 0
+  /\ work' = work + 1 /\ left' = [left EXCEPT !.pushes = @ - 1]
+  /\ UNCHANGED <<word, next, Whose, Wakes, stop, pc, place>>
 GoOn ==
   /\ Is("parked")
   /\ To("ask")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
-Ask ==                        \* [PO3] can_park, right before the system call
+Ask ==                        \* [PO3] can_park, right before the system call; and its queues
   /\ Is("ask")
-  /\ To(IF word = "PARKED_POLLER" \/ Twin = "block_unasked" THEN "selecting" ELSE "unpark")
+  /\ To(IF /\ word = "PARKED_POLLER" \/ Twin = "block_unasked"
+           /\ ~HasOwn \/ Twin \in {"own_unseen", "no_recheck"} THEN "selecting" ELSE "unpark")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 Selected ==                   \* the wakeup; or input or output; or the deadline
   /\ Is("selecting")
@@ -151,7 +156,7 @@ Loop ==
   \/ RunNext \/ RunTask \/ ReadStop \/ Mount \/ EndRun \/ Over \/ ParkLoop \/ GiveUp \/ StealInstead
   \/ Recheck \/ Back
 OfPoller ==
-  \/ Yield(FALSE) \/ Yield(TRUE) \/ ParkItself \/ TryPark \/ Deschedule \/ GoOn \/ Ask
+  \/ Yield(FALSE) \/ Yield(TRUE) \/ ParkItself \/ TryPark \/ Deschedule \/ PushItself \/ GoOn \/ Ask
   \/ (Selected /\ event) \/ UnparkCarrier \/ Return \/ Free
 Next ==
   \/ (\E s \in Submitters : Push(s)) \/ (\E r \in Registrars : Register(r) \/ Check(r)) \/ Unpark
@@ -179,5 +184,5 @@ WakeupIsOver ==               \* whose poller is woken may not be gone
 PollerRuns == poller = "slot" ~> poller # "slot"
 CloseEnds == stop = "read" ~> registered = None
 =============================================================================
-Results: MCPoller 38,513 states, depth 32; MCPollerHelps 69,818 (34); MCPollerTwo 85,502 (35);
+Results: MCPoller 94,852 states, depth 35; MCPollerHelps 69,818 (34); MCPollerTwo 85,502 (35);
          MCPollerLive 1,921 (23); MCPollerFull 852,116 (40).

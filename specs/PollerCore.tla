@@ -13,6 +13,7 @@ CONSTANTS
   Victims,     \* siblings that the carrier may be sent to help; {}: no searcher comes
   Steals,      \* how many tasks may come from siblings
   Parks,       \* how often a poller parks as a virtual thread, for another thread to unpark it
+  Pushes,      \* how often it resumes somebody of its carrier when it has parked that
   Ends,        \* a poller may end by itself
   Twin         \* "none", or the one defect of this model
 
@@ -30,7 +31,7 @@ VARIABLES
   pc,          \* thread -> what it does next
   place,       \* waker -> where the carrier sleeps, as it read; owner -> where it means to
   whom,        \* waker -> whose poller it wakes
-  left         \* budgets: steals, parks
+  left         \* budgets: steals, parks, pushes
 Wakers == Submitters \cup Registrars \cup {"searcher", "friend"}
 vars == <<word, work, next, registered, alive, poller, resume, event, owed, stop, pc, place, whom,
           left>>
@@ -40,7 +41,7 @@ Parked == {"PARKED_FUTEX", "PARKED_POLLER"}
 
 TypeOK ==
   /\ word \in {"RUNNING", "WAKING"} \cup Parked \cup Victims
-  /\ work \in 0 .. Cardinality(Submitters) /\ next \in 0 .. 2
+  /\ work \in 0 .. Cardinality(Submitters) + Pushes /\ next \in 0 .. 2
   /\ registered \in Registrars \cup {None} /\ alive \subseteq Registrars
   /\ poller \in {None, "inbox", "slot", "on", "away", "thief"}
   /\ resume \in {"poll", "ask", "end"} /\ event \in BOOLEAN
@@ -52,6 +53,7 @@ TypeOK ==
   /\ place \in [Wakers \cup {"owner"} -> Parked \cup {None}]
   /\ whom \in [Wakers -> Registrars \cup {None}]
   /\ left.steals \in 0 .. Steals /\ left.parks \in 0 .. Parks
+  /\ left.pushes \in 0 .. Pushes
 
 Init ==
   /\ word = "RUNNING" /\ work = 0 /\ next = 0
@@ -60,7 +62,7 @@ Init ==
   /\ pc = [t \in Wakers \cup {"owner"} |-> IF t = "owner" THEN "loop" ELSE "start"]
   /\ place = [t \in Wakers \cup {"owner"} |-> None]
   /\ whom = [t \in Wakers |-> None]
-  /\ left = [steals |-> Steals, parks |-> Parks]
+  /\ left = [steals |-> Steals, parks |-> Parks, pushes |-> Pushes]
 
 Queues == <<work, next>>
 Whose  == <<registered, alive, poller, resume>>

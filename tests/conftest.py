@@ -101,3 +101,11 @@ def owner(request: pytest.FixtureRequest, group: CarrierGroup) -> Owner:
 def smt() -> Any:
     """Return the oracle that needs z3: without z3 only its own tests fail."""
     return importlib.import_module("wakeproof.judge.oracle_smt")
+
+
+@pytest.fixture(params=[(1, False), (2, True)], ids=["one carrier", "two that steal"])
+def either_group(request: pytest.FixtureRequest) -> Iterator[CarrierGroup]:
+    """One carrier, and two that steal from one another."""
+    carriers, stealing = request.param
+    with CarrierGroup(carriers, work_stealing=stealing) as made:
+        yield made

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pollers of carriers: specs/Poller.tla, and what PROTOCOLS section 6 asks of them.
 
-programs/pollers.c runs one case and prints what is lost.
+programs/pollers.c and pollers_two.c run one case and print what is lost.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = (
-    *("blocking", "descheduled", "forgets", "helps", "spinning", "parking", "saves_wakeups"),
-    *("timers", "unique", "blockers"),
-)
+CASES = (*("blocking", "descheduled", "forgets", "parking", "saves_wakeups", "timers", "resumes"),)
+TWO = ("helps", "spinning", "unique", "blockers")
 TWINS = {
     "poller_wakeup_forgotten": "blocking",
     "poller_block_unasked": "descheduled",
     "poller_runs_parked": "descheduled",
     "poller_close_unseen": "timers",
+    "poller_own_unseen": "resumes",
 }
 Compiled = Callable[..., list[str]]
 
@@ -37,9 +36,12 @@ def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
-def test_pollers_run_the_others_and_end(build: str, compiled: Compiled) -> None:
-    command = compiled("pollers", build)
-    for case in CASES:
+@pytest.mark.parametrize(("program", "cases"), [("pollers", CASES), ("pollers_two", TWO)])
+def test_pollers_run_the_others_and_end(
+    program: str, cases: tuple[str, ...], build: str, compiled: Compiled
+) -> None:
+    command = compiled(program, build)
+    for case in cases:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
 

@@ -67,6 +67,18 @@ class Call:
     def __init__(self, io: CIo, side: int) -> None:
         self.io, self.side, self.has_waited, self.has_left = io, side, False, False
 
+    def seen_before(self, attempt: Callable[[], T], deadline: int, found: list[T]) -> int | None:
+        """Try once: None: found; else what to wait from, for it would block."""
+        seen = lib.wp__io_look(self.io, self.side)
+        try:
+            found.append(attempt())
+        except BlockingIOError:
+            if deadline == 0:
+                raise
+            self.has_waited = True
+            return seen
+        return None
+
     def leave(self) -> None:
         if self.has_left:
             return
@@ -108,6 +120,7 @@ class Descriptor(Unique):
 
         Raises:
             TimeoutError: the deadline has passed.
+            BlockingIOError: it would block, and the deadline is 0.
             OSError: it is closed (EBADF), or what `attempt` raises.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
         """
@@ -139,40 +152,22 @@ class Descriptor(Unique):
     ) -> Turns:
         call = self._enter(side)
         try:
-            while True:
-                seen = lib.wp__io_look(call.io, side)
-                try:
-                    found.append(attempt())
-                except BlockingIOError:
-                    pass
-                else:
-                    return lib.WP_OK
-                if deadline == 0:
-                    return lib.WP_TIMEOUT
+            while (seen := call.seen_before(attempt, deadline, found)) is not None:
                 code = yield from _Ready(thread, call, seen).turns(deadline)
-                call.has_waited = True
                 if code != lib.WP_OK:
                     return code
+            return lib.WP_OK
         finally:
             call.leave()
 
     def _asleep(self, side: int, attempt: Callable[[], T], deadline: int, found: list[T]) -> int:
         call = self._enter(side)
         try:
-            while True:
-                seen = lib.wp__io_look(call.io, side)
-                try:
-                    found.append(attempt())
-                except BlockingIOError:
-                    pass
-                else:
-                    return lib.WP_OK
-                if deadline == 0:
-                    return lib.WP_TIMEOUT
+            while (seen := call.seen_before(attempt, deadline, found)) is not None:
                 code = lib.wp__io_wait(call.io, side, seen, deadline)
-                call.has_waited = True
                 if code not in (lib.WP_OK, lib.WP_INTERRUPTED):  # signal handlers have run
                     return code
+            return lib.WP_OK
         finally:
             call.leave()
 

@@ -21,16 +21,16 @@ from wakeproof._descriptor import READ, WRITE, closed
 from wakeproof._ffi import lib
 from wakeproof._offload import begin
 from wakeproof._signal import interrupted
+from wakeproof._socket import connecting
 from wakeproof._wait import Turns, told
 from wakeproof.channel import Channel, _Receive, _Send
 from wakeproof.condition import Condition
 from wakeproof.errors import WrongThreadError
-from wakeproof.io import connecting
 from wakeproof.mutex import Mutex, _Lock
 from wakeproof.semaphore import Semaphore, _Acquire
 
 if TYPE_CHECKING:
-    from wakeproof.io import Socket
+    from wakeproof._socket import Socket
     from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")

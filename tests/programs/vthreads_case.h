@@ -46,7 +46,7 @@ static inline void open_group(uint32_t carriers, bool stealing, uint32_t max_sta
 	check(wp_group_new(&group, &config) == WP_OK, "a group");
 }
 
-static void close_group(void)
+static inline void close_group(void)
 {
 	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
 	      "the close");
