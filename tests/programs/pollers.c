@@ -135,11 +135,13 @@ static int resumed(void *arg)
 
 static void resumes(uint32_t carriers, bool stealing)
 {
+	/* Pinned: elsewhere it might run while the poller blocks, and wait for it in vain. */
+	wp_vthread_config config = {.name = "resumed", .run = resumed, .is_pinned = true};
 	struct one one = {.has_io = true};
 	int failure;
 
 	open_group(carriers, stealing, 0);
-	one.resumes = start_on(0, resumed, NULL);
+	one.resumes = start_as(&config);
 	open_poller(&one, 0);
 	check(wp_vthread_join(one.resumes, in_ms(PATIENCE_S * 1000), &failure) == WP_OK,
 	      "the end of whom the poller resumes");
