@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from wakeproof.errors import UsageError
-from wakeproof.judge import ConfigResult, check
+from wakeproof.judge import ConfigResult, check, specs
 from wakeproof.judge.tlc import Outcome
 
 pytestmark = pytest.mark.slow  # each test starts TLC, about a second
@@ -196,3 +199,20 @@ def test_a_pattern_without_match_names_what_exists(tmp_path: Path) -> None:
     judge(tmp_path, "none", PASSING)
     with pytest.raises(UsageError, match="no configuration matches; specs: Toy"):
         check("Nothing", specs=tmp_path)
+
+
+def test_an_interrupt_between_two_starts_waits_for_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, fn: Callable[..., object], /, *arguments: object) -> Future[object]:  # type: ignore[override]
+            super().submit(fn, *arguments)
+            time.sleep(0.5)  # it has begun
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(specs, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(
+        specs._Runner, "judge", lambda runner, _: runner.children.run(["sleep", "60"])
+    )
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        specs.check("MCGuard")
+    assert time.monotonic() - begin < 30

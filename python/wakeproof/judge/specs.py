@@ -118,8 +118,8 @@ def _run_all(
     large = [entry for entry in order if entry.workers > 1]
     for batch, width in ((small, jobs), (large, 1)):
         with ThreadPoolExecutor(width) as pool:
-            futures: list[Future[ConfigResult]] = [pool.submit(runner.judge, e) for e in batch]
-            try:
+            try:  # around the submits, too: the first has a TLC before the last has begun
+                futures: list[Future[ConfigResult]] = [pool.submit(runner.judge, e) for e in batch]
                 for future in as_completed(futures):
                     result = future.result()
                     done[result.entry.config] = result

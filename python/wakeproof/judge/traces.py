@@ -65,8 +65,8 @@ def traces(
     begin = time.monotonic()
     with Children() as children, ThreadPoolExecutor(JOBS) as pool:
         judge = _Judge(children, seed)
-        work = [pool.submit(judge.table, t, count, progress, twins=twins) for t in chosen]
         try:
+            work = [pool.submit(judge.table, t, count, progress, twins=twins) for t in chosen]
             results = [result for done in work for result in done.result()]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
