@@ -1,0 +1,40 @@
+# Builds the examples in C into build/examples, or with SAN=address, SAN=thread into
+# build/examples-SAN: each kernel source, llhttp's and the example's own become objects there.
+
+EXAMPLES     := backend
+EXAMPLES_OUT := build/examples$(if $(SAN),-$(SAN))
+LLHTTP       := build/llhttp
+SAN_address  := -fsanitize=address,undefined -fno-sanitize-recover=all
+SAN_thread   := -fsanitize=thread
+EXAMPLES_FLAGS = -std=c11 -O2 -g -pthread $(SAN_$(SAN))
+EXAMPLES_WARN  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+EXAMPLES_INC   = -Ikernel -Iexamples -isystem $(LLHTTP)/include
+
+EXAMPLES_KERNEL := $(patsubst kernel/%,$(EXAMPLES_OUT)/kernel/%.o,$(wildcard kernel/*.c kernel/*.S))
+EXAMPLES_LLHTTP := $(addprefix $(EXAMPLES_OUT)/llhttp/,api.o http.o llhttp.o)
+EXAMPLES_SHARED := $(addprefix $(EXAMPLES_OUT)/,http.o options.o serve.o connection.o)
+
+examples: $(addprefix $(EXAMPLES_OUT)/,$(EXAMPLES)) ## Build the HTTP examples in C  [SAN=address|thread]
+
+$(LLHTTP)/pin.txt: requirements.txt | venv
+	$(Q)$(BIN)/python tools/llhttp.py
+	@touch $@
+
+$(LLHTTP)/src/%.c: $(LLHTTP)/pin.txt ;
+
+$(EXAMPLES_OUT)/llhttp/%.o: $(LLHTTP)/src/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(EXAMPLES_FLAGS) -I$(LLHTTP)/include -c $< -o $@
+
+$(EXAMPLES_OUT)/kernel/%.o: kernel/%
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(EXAMPLES_FLAGS) $(CFLAGS) -Ikernel -MMD -MP -c $< -o $@
+
+$(EXAMPLES_OUT)/%.o: examples/%.c $(LLHTTP)/pin.txt
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(EXAMPLES_FLAGS) $(EXAMPLES_WARN) $(CFLAGS) $(EXAMPLES_INC) -MMD -MP -c $< -o $@
+
+$(addprefix $(EXAMPLES_OUT)/,$(EXAMPLES)): %: %.o $(EXAMPLES_SHARED) $(EXAMPLES_LLHTTP) $(EXAMPLES_KERNEL)
+	$(Q)$(CC) $(EXAMPLES_FLAGS) $^ -o $@
+
+-include $(wildcard $(EXAMPLES_OUT)/*.d $(EXAMPLES_OUT)/kernel/*.d)
