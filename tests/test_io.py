@@ -23,6 +23,7 @@ SERVER = ("server", "exhausted")
 TWINS = {
     "io_poller_silent": "pair",
     "io_close_silent": "ends",
+    "io_registers_here": "stolen",
 }
 Compiled = Callable[..., list[str]]
 
