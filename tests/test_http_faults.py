@@ -6,6 +6,8 @@ Each fault has a twin: the same server with one defect, which the same test must
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
 import subprocess
 import time
@@ -142,7 +144,10 @@ def test_an_acceptor_that_spins_is_seen(folder: Path, backend: Server) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_many_connections_are_served(folder: Path, variant: str, backend: Server) -> None:
-    many = 200 if variant == "unified-thread" else 1000
+    default = 200 if variant == "unified-thread" else 1000
+    many = int(os.environ.get("WAKEPROOF_CONNECTIONS", default))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with ExitStack() as stack:
         server = stack.enter_context(serving.echo(folder, variant, backend.port))
         socks = [stack.enter_context(server.connect()) for _ in range(many)]
