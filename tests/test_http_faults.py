@@ -144,8 +144,9 @@ def test_an_acceptor_that_spins_is_seen(folder: Path, backend: Server) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_many_connections_are_served(folder: Path, variant: str, backend: Server) -> None:
-    default = 200 if variant == "unified-thread" else 1000
-    many = int(os.environ.get("WAKEPROOF_CONNECTIONS", default))
+    is_traced = variant == "unified-thread"
+    many = int(os.environ.get("WAKEPROOF_CONNECTIONS", 200 if is_traced else 1000))
+    many = min(many, TSAN_MOST) if is_traced else many
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with ExitStack() as stack:
