@@ -8,7 +8,7 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean
+.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
@@ -64,6 +64,8 @@ lint: venv ## ruff, mypy --strict, and labels of code and specs against each oth
 	$(Q)$(BIN)/ruff format --check
 	$(Q)$(BIN)/mypy
 	$(Q)$(BIN)/python tools/pairs.py
+
+include examples/rules.mk
 
 tools: ## Put TLC into your own tlaplus-cli cache, so that `tla tlc Spec.tla` works
 	$(Q)$(PYTHON) tools/bootstrap.py --user-tools
