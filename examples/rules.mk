@@ -1,7 +1,7 @@
 # Builds the examples in C into build/examples, or with SAN=address, SAN=thread into
 # build/examples-SAN: each kernel source, llhttp's and the example's own become objects there.
 
-EXAMPLES     := backend
+EXAMPLES     := backend echo_server
 EXAMPLES_OUT := build/examples$(if $(SAN),-$(SAN))
 LLHTTP       := build/llhttp
 SAN_address  := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -13,6 +13,8 @@ EXAMPLES_INC   = -Ikernel -Iexamples -isystem $(LLHTTP)/include
 EXAMPLES_KERNEL := $(patsubst kernel/%,$(EXAMPLES_OUT)/kernel/%.o,$(wildcard kernel/*.c kernel/*.S))
 EXAMPLES_LLHTTP := $(addprefix $(EXAMPLES_OUT)/llhttp/,api.o http.o llhttp.o)
 EXAMPLES_SHARED := $(addprefix $(EXAMPLES_OUT)/,http.o options.o serve.o connection.o)
+
+EXAMPLES_ECHO   := $(addprefix $(EXAMPLES_OUT)/,upstream.o echo_handlers.o echo_modes.o echo_reactive.o)
 
 examples: $(addprefix $(EXAMPLES_OUT)/,$(EXAMPLES)) ## Build the HTTP examples in C  [SAN=address|thread]
 
@@ -33,6 +35,8 @@ $(EXAMPLES_OUT)/kernel/%.o: kernel/%
 $(EXAMPLES_OUT)/%.o: examples/%.c $(LLHTTP)/pin.txt
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(EXAMPLES_FLAGS) $(EXAMPLES_WARN) $(CFLAGS) $(EXAMPLES_INC) -MMD -MP -c $< -o $@
+
+$(EXAMPLES_OUT)/echo_server: $(EXAMPLES_ECHO)
 
 $(addprefix $(EXAMPLES_OUT)/,$(EXAMPLES)): %: %.o $(EXAMPLES_SHARED) $(EXAMPLES_LLHTTP) $(EXAMPLES_KERNEL)
 	$(Q)$(CC) $(EXAMPLES_FLAGS) $^ -o $@

@@ -28,8 +28,8 @@ typedef struct wp_search_counts {
 	wp_atomic(uint32_t) victim;
 } wp_search_counts;
 
-/* One more. [its only writer now | wait-free] */
-WP_INLINE void wp__count(wp_atomic(uint64_t) *counter)
+/* So many more. [its only writer now | wait-free] */
+WP_INLINE void wp__count_many(wp_atomic(uint64_t) *counter, uint64_t more)
 {
 	/* [J3] relaxed: stale costs a number, never a task; pairs J4; upholds
 	 * Group!EachRunsOnce. */
@@ -37,7 +37,13 @@ WP_INLINE void wp__count(wp_atomic(uint64_t) *counter)
 
 	/* [J4] relaxed: stale costs a number, never a task; pairs J3, J5; upholds
 	 * Group!EachRunsOnce. */
-	wp_store_relaxed(counter, now + 1);
+	wp_store_relaxed(counter, now + more);
+}
+
+/* One more. [its only writer now | wait-free] */
+WP_INLINE void wp__count(wp_atomic(uint64_t) *counter)
+{
+	wp__count_many(counter, 1);
 }
 
 /* One more. [any thread | wait-free] */

@@ -49,6 +49,18 @@ typedef struct wp_io {
  * were there; WP_SYSTEM and errno: call it again for those that lack one; else as wp_poller_register.
  * `spins`: looks that each takes before it blocks; 0. [one thread at a time | system calls] */
 int wp_io_start(wp_group *group, uint32_t spins);
+
+/* Of the poller of one carrier; all ever grow. When nothing goes on, wakeups <= sleeps. */
+typedef struct wp_poll_counts {
+	uint64_t looks;   /* system calls that asked for events, whether they blocked or not */
+	uint64_t events;  /* of descriptors, that they brought */
+	uint64_t sleeps;  /* times that it parked its carrier to block */
+	uint64_t wakeups; /* of these ended by another thread: writes to its eventfd */
+} wp_poll_counts;
+
+/* All are 0 where wp_io_start has not been. [any thread, not meanwhile | wait-free, reads what others
+ * write] */
+wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier);
 /* cdef: end */
 
 /* Takes over a descriptor, and makes it non-blocking. WP_OK; WP_UNSUPPORTED: epoll refuses such;

@@ -36,6 +36,10 @@ wp_epoll *wp__epoll_new(uint32_t spins)
 		return NULL;
 	wp_init(&epoll->retired, NULL);
 	wp_init(&epoll->holders, 1);
+	wp_init(&epoll->looks, 0);
+	wp_init(&epoll->events, 0);
+	wp_init(&epoll->sleeps, 0);
+	wp_init(&epoll->wakeups, 0);
 	epoll->spins = spins;
 	epoll->fd = epoll_create1(EPOLL_CLOEXEC);
 	epoll->event = wp_event_open();
@@ -97,17 +101,21 @@ void wp__epoll_remove(wp_epoll *epoll, int fd)
 }
 
 /* [the poller, its carrier RUNNING | pushes] */
-static void tell(const struct epoll_event *events, int count)
+static void tell(wp_epoll *epoll, const struct epoll_event *events, int count)
 {
+	uint64_t told = 0;
+
 	for (int at = 0; at < count; at++) {
 		wp_io *io = events[at].data.ptr;
 		uint32_t what = events[at].events;
 
+		told += io != NULL; /* else it is the wakeup */
 		if (io != NULL && what & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			wp_ready_tell(&io->ready[WP_IO_READ]);
 		if (io != NULL && what & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 			wp_ready_tell(&io->ready[WP_IO_WRITE]);
 	}
+	wp__count_many(&epoll->events, told);
 }
 
 /* True: there was something. */
@@ -116,7 +124,8 @@ static bool look(wp_epoll *epoll)
 	struct epoll_event events[EVENTS];
 	int count = epoll_wait(epoll->fd, events, EVENTS, 0);
 
-	tell(events, count);
+	wp__count(&epoll->looks);
+	tell(epoll, events, count);
 	free_retired(epoll);
 	return count > 0;
 }
@@ -152,11 +161,14 @@ static int block(wp_epoll *epoll)
 
 	if (code != WP_OK)
 		return code;
-	if (wp_poller_can_park())
+	wp__count(&epoll->sleeps);
+	if (wp_poller_can_park()) {
+		wp__count(&epoll->looks);
 		count = wait_parked(epoll, events);
+	}
 	AFTER_WAIT(epoll);
 	wp_poller_unpark();
-	tell(events, count);
+	tell(epoll, events, count);
 	free_retired(epoll);
 	return WP_OK;
 }
@@ -180,7 +192,10 @@ static int run(void *arg)
 
 static void wake(void *arg)
 {
-	wp_event_signal(((wp_epoll *)arg)->event);
+	wp_epoll *epoll = arg;
+
+	wp__count_shared(&epoll->wakeups);
+	wp_event_signal(epoll->event);
 }
 
 static int start(wp_worker *one, uint32_t spins)
@@ -214,6 +229,20 @@ int wp_io_start(wp_group *group, uint32_t spins)
 			break;
 	}
 	return code;
+}
+
+wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier)
+{
+	wp_epoll *epoll = group->workers[carrier].epoll;
+
+	if (epoll == NULL)
+		return (wp_poll_counts){0};
+	return (wp_poll_counts){
+		.looks = wp__count_read(&epoll->looks),
+		.events = wp__count_read(&epoll->events),
+		.sleeps = wp__count_read(&epoll->sleeps),
+		.wakeups = wp__count_read(&epoll->wakeups),
+	};
 }
 
 int wp_io_new(wp_group *group, int fd, wp_io **io)

@@ -20,12 +20,15 @@
 
 #include "io.h"
 
-/* retired: X5, X6; holders: X9, X10; the rest: who makes it. */
+/* retired: X5, X6; holders: X9, X10; looks, events, sleeps: its poller; wakeups: whoever wakes it; the
+ * rest: who makes it. */
 typedef struct wp_epoll {
 	int fd, event; /* event: its wakeup */
 	uint32_t spins;
+	wp_atomic(uint64_t) looks, events, sleeps; /* counts.h; see wp_poll_counts */
 	_Alignas(WP_LINE) wp_atomic(wp_io *) retired;
 	wp_atomic(uint32_t) holders; /* its group, and what is not retired */
+	wp_atomic(uint64_t) wakeups;
 } wp_epoll;
 
 /* NULL and errno. [any thread | system calls] */

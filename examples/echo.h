@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * echo.h - the parts of echo_server: its settings, what it answers, and the modes. */
+#ifndef ECHO_H
+#define ECHO_H
+
+#include "serve.h"
+#include "upstream.h"
+
+enum echo_mode { ECHO_UNIFIED, ECHO_SPLIT, ECHO_REACTIVE };
+enum echo_pin { ECHO_FLOATING, ECHO_EACH, ECHO_SPARE };
+
+typedef struct echo_config {
+	uint32_t port, mode, carriers, stealing, pin;
+	const char *backend;
+	struct sockaddr_in address; /* the backend's */
+	bool has_stats, traces_depth;
+	uint32_t cpus[WP_GROUP_CARRIERS]; /* that are allowed, in order */
+	uint32_t cpu_count;
+} echo_config;
+
+/* At the end, of the process. */
+typedef struct echo_counts {
+	server_counts served;
+	wp_poll_counts polled;
+	uint64_t parks; /* of carriers */
+} echo_counts;
+
+/* Where handlers run: `arg` of echo_answer. */
+typedef struct echo_handlers {
+	wp_group *group;
+	upstream backend;
+} echo_handlers;
+
+/* "/": the backend's reply. "/parallel": two calls at once, of two forks of a scope. Else 404.
+ * [a virtual thread of the group | parks] */
+void echo_answer(void *handlers, const http_parser *request, uint32_t number, http_reply *reply);
+
+/* Each serves until a signal, and ends. False: it could not begin; errno. */
+bool echo_run(const echo_config *config, int fd, echo_counts *counts); /* unified, split */
+bool echo_react(const echo_config *config, int fd, echo_counts *counts);
+
+/* On each of its threads, with `config` and its number: as --pin says. */
+void echo_bind(void *config, uint32_t index);
+
+/* Once, when it listens. */
+void echo_is_ready(const echo_config *config);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * upstream.h - calls to a backend, over connections that are kept: those of a carrier's threads are
+ * taken again by its threads, so that its poller is told of them.
+ *
+ * A kept connection may have been closed by the backend meanwhile: whoever finds that drops it and
+ * takes another one. What fails on a new one is the backend's failure: 502. */
+#ifndef UPSTREAM_H
+#define UPSTREAM_H
+
+#include <netinet/in.h>
+
+#include "http.h"
+#include "io.h"
+#include "vthreads.h"
+
+enum { UPSTREAM_PATIENCE_MS = 60000 };
+
+struct upstream_line;
+
+/* Under the lock. */
+typedef struct upstream_pool {
+	_Alignas(WP_LINE) wp_lock lock;
+	struct upstream_line *idle; /* the one used last comes first */
+} upstream_pool;
+
+typedef struct upstream {
+	wp_group *group;
+	struct sockaddr_in address;
+	upstream_pool *pools; /* by home */
+} upstream;
+
+/* WP_OK, or WP_SYSTEM. */
+int upstream_init(upstream *to, wp_group *group, const struct sockaddr_in *address);
+/* [when nobody calls | system calls] */
+void upstream_fini(upstream *to);
+
+/* The reply is the backend's, or 502 and why. [a virtual thread of the group | parks] */
+void upstream_call(upstream *to, http_reply *reply);
+
+#endif
