@@ -156,7 +156,7 @@ static void send_one(client *self, int64_t due, int64_t now)
 	conn->busy = true;
 	conn->due_ns = due;
 	self->out++;
-	if (!self->starved && is_counted(self, due))
+	if (self->period_ns > 0 && !self->starved && is_counted(self, due))
 		histogram_add(&self->lag, now - due);
 	const ssize_t size = sizeof REQUEST - 1;
 	if (send(conn->fd, REQUEST, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT) != size)

@@ -29,7 +29,7 @@ MATRIX = (
 
 SWITCHES, WRITES = "switches", "writes"
 REQUESTS, SLEEPS, WAKEUPS, LOOKS, EVENTS, DEPTH = (
-    "requests", "sleeps", "wakeups", "looks", "events", "max_queue_depth",
+    "requests", "sleeps", "wakeups", "looks", "events", "depth_most",
 )  # fmt: skip
 """What ours count."""
 
