@@ -114,18 +114,23 @@ static void linger(connection *client)
 		;
 }
 
+static void look_at_queues(connection *client, wp_group *group)
+{
+	for (uint32_t index = 0; index < wp_group_size(group); index++) {
+		uint64_t depth = wp_group_counts(group, index).runnable;
+
+		client->depth_most = depth > client->depth_most ? depth : client->depth_most;
+	}
+}
+
 static bool answer(connection *client)
 {
 	server_config *config = &client->server->config;
 	int status = http_refusal(&client->parser);
 	http_reply reply;
 
-	if (config->traces_depth) {
-		uint32_t here = (uint32_t)wp_group_running(config->group);
-		uint64_t depth = wp_group_counts(config->group, here).runnable;
-
-		client->depth_most = depth > client->depth_most ? depth : client->depth_most;
-	}
+	if (config->traced != NULL)
+		look_at_queues(client, config->traced);
 	client->requests++;
 	if (status != 0)
 		http_say(&reply, status, "GET, HEAD and POST only\n");

@@ -83,7 +83,7 @@ bool echo_run(const echo_config *config, int fd, echo_counts *counts)
 				.fd = fd,
 				.answer = is_split ? answer_by_worker : echo_answer,
 				.arg = &handlers,
-				.traces_depth = config->traces_depth};
+				.traced = config->traces_depth ? handlers.group : NULL};
 	http_server server;
 
 	if (group == NULL || handlers.group == NULL ||

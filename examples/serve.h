@@ -23,7 +23,7 @@ typedef struct server_config {
 	/* Fills the reply. number: of the connection. [its virtual thread | may park] */
 	void (*answer)(void *arg, const http_parser *request, uint32_t number, http_reply *reply);
 	void *arg;
-	bool traces_depth; /* look at the queue's length before each answer */
+	wp_group *traced; /* look at its queues' lengths before each answer; NULL: do not */
 } server_config;
 
 /* Of all connections that have ended. */
