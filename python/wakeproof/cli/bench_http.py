@@ -36,9 +36,9 @@ def bench_http(
     regex: Annotated[
         str | None, typer.Option("-t", metavar="REGEX", help="Only these servers.")
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Measuring time per phase.")] = 2.0,
+    seconds: Annotated[float, typer.Option(help="Measuring time per phase.")] = 1.0,
     rounds: Annotated[int, typer.Option(help="In which the servers take turns.")] = 3,
-    rate: Annotated[float, typer.Option(help="Requests a second at the fixed rate.")] = 2000.0,
+    rate: Annotated[float, typer.Option(help="Requests a second at the fixed rate.")] = 4000.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure an HTTP proxy: rate, latency, CPU and switches per request, beside other servers.
@@ -47,7 +47,7 @@ def bench_http(
 
     Examples:
 
-      wakeproof bench-http                     every server under both loads: half an hour
+      wakeproof bench-http                     every server under both loads: 20 minutes
 
       wakeproof bench-http -t ' off none 1$'   those on one CPU
 

@@ -28,12 +28,15 @@ OTHER_DESCRIPTORS = 200  # of a server: its program's, its pollers'
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is measured: per phase `seconds`, `rounds` in which the servers take turns."""
+    """How much is measured: per phase `seconds`, `rounds` in which the servers take turns.
+
+    Those that goals are about have two turns in each.
+    """
 
     regex: str | None = None
-    seconds: float = 2.0
+    seconds: float = 1.0
     rounds: int = 3
-    rate: float = 2000.0
+    rate: float = 4000.0
     loads: tuple[Load, ...] = LOADS
     setups: tuple[Setup, ...] = (*ONE, *MATRIX)
 
@@ -56,12 +59,15 @@ def bench_http(settings: Settings, progress: Progress = lambda _: None) -> WebRe
                  not_run=programs.missing.get(setup.side, "") or _too_few_descriptors(load))
             for load in settings.loads for setup in chosen
         ]  # fmt: skip
+        judged = [line for line in lines if line.setup in ONE]
         for turn in range(settings.rounds):
-            for at, line in enumerate(lines):
-                progress(f"round {turn + 1} of {settings.rounds}, {at + 1} of {len(lines)}: "
-                         f"{line.setup.name}, {line.load.name}")  # fmt: skip
+            for at, line in enumerate([*lines, *judged]):
+                progress(
+                    f"round {turn + 1} of {settings.rounds}, {at + 1} of "
+                    f"{len(lines) + len(judged)}: {line.setup.name}, {line.load.name}"
+                )
                 if not line.not_run:
-                    _measure(children, programs, line, settings, is_first=turn == 0)
+                    _measure(children, programs, line, settings)
             found = _report(lines, settings, cpus)
             paths.write_atomically(paths.cache() / "bench" / "http.json", report.to_json(found))
     return found
@@ -95,14 +101,12 @@ def _too_few_descriptors(load: Load, limit: int = RLIMIT_NOFILE) -> str:
     return f"not run: {needed:,} descriptors needed, {allowed:,} allowed (ulimit -Hn)"
 
 
-def _measure(
-    children: Children, programs: Programs, line: Line, settings: Settings, *, is_first: bool
-) -> None:
+def _measure(children: Children, programs: Programs, line: Line, settings: Settings) -> None:
     """Add a sample of each phase; queues are looked at once, in a run of its own.
 
     A server that fails is out, and the others go on.
     """
-    phases = [FIXED, MOST, *([TRACED] if is_first and line.setup.is_ours else [])]
+    phases = [FIXED, MOST, *([TRACED] if line.setup.is_ours and not line.samples else [])]
     try:
         for phase in phases:
             with _backend(children, programs, line.load, line.place) as backend:

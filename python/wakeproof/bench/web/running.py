@@ -89,8 +89,9 @@ class Running:
             self._children.kill(self._child)
 
         watch = threading.Timer(timeout_s, expire)
-        watch.start()
+        watch.daemon = True  # Ctrl-C may come while it is started: nobody cancels it then
         try:
+            watch.start()
             line = self._child.stdout.readline()
         finally:
             watch.cancel()

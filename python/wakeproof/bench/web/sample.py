@@ -9,7 +9,7 @@ from importlib import import_module
 
 from wakeproof.bench.web import servers
 from wakeproof.bench.web.placement import Placement
-from wakeproof.bench.web.running import Running, usage
+from wakeproof.bench.web.running import STARTS_S, Running, usage
 from wakeproof.bench.web.servers import Programs, Setup
 from wakeproof.errors import JudgeError
 from wakeproof.judge.process import Children
@@ -19,6 +19,7 @@ FIXED, MOST, TRACED = "fixed rate", "most", "traced"
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 100.0)
 DRAIN_S = 5.0
+WARMUP_S = 0.5  # and until each connection was used once: first uses make stacks, and calls
 LONGEST_NS = 3_600 * 10**9
 Pairs = list[list[int]]  # nanoseconds, how often
 
@@ -87,9 +88,9 @@ def measure(
     with Running(children, command, place.server) as server:
         asked = _ask(programs, setup, place, load, server.address(), phase, rate, seconds)
         with Running(children, asked, place.load) as clients:
-            _await(clients, "measuring")
+            _await(clients, "measuring", seconds)
             before = usage(server.pid)
-            _await(clients, "measured")
+            _await(clients, "measured", seconds)
             used = usage(server.pid).since(before)
             said = clients.rest()
             if clients.code != 0 or len(said) != 1:
@@ -118,7 +119,7 @@ def _ask(
     programs: Programs, setup: Setup, place: Placement, load: Load, address: str, phase: str,
     rate: float, seconds: float,
 ) -> list[str]:  # fmt: skip
-    warmup_s = servers.WARMUP_S.get(setup.side, servers.WARMUP_ELSE_S)
+    warmup_s = max(servers.WARMUP_S.get(setup.side, 0), WARMUP_S + load.connections / rate)
     options = {
         "connections": load.connections, "inflight": load.inflight, "threads": len(place.load),
         "warmup": warmup_s, "seconds": seconds, "drain": DRAIN_S,
@@ -129,8 +130,8 @@ def _ask(
     return [str(programs.load), address, *words]
 
 
-def _await(clients: Running, line: str) -> None:
-    found = clients.line()
+def _await(clients: Running, line: str, seconds: float) -> None:
+    found = clients.line(seconds + STARTS_S)
     if found != line:
         raise JudgeError(f"load: {' '.join([found or '', *clients.rest()])[-500:]}")
 

@@ -19,8 +19,7 @@ UNIFIED, SPLIT, REACTIVE = OURS = ("unified", "split", "reactive")
 GO, UVLOOP, JDK = PEERS = ("Go net/http", "uvloop", "JDK virtual threads")
 UVLOOP_NEEDS = ("uvloop==0.23.0", "httptools==0.9.0")
 HISTOGRAM_NEEDS = "hdrhistogram==0.10.8"
-WARMUP_S = {JDK: 4.0, GO: 1.0, UVLOOP: 1.0}  # the JDK compiles what it has run often enough
-WARMUP_ELSE_S = 0.5
+WARMUP_S = {JDK: 4.0}  # at least: it compiles what it has run often enough
 
 Command = list[str]
 
