@@ -20,6 +20,7 @@ BUILDS = {
 }
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 TWIN = "-DWP_TWIN_"
+OTHERS = "llhttp"  # a folder
 
 
 def build(folder: Path, name: str, kind: str, *more: str) -> Path:
@@ -27,20 +28,30 @@ def build(folder: Path, name: str, kind: str, *more: str) -> Path:
 
     A twin's flag is for the files that have the twin, a definition for NAME.c.
     """
+    program = Path(__file__).parent / "programs" / f"{name}.c"
+    return link(folder, name, kind, [program], *more)
+
+
+def link(
+    folder: Path, name: str, kind: str, programs: list[Path], *more: str, kernel: bool = True
+) -> Path:
+    """Do so with these files in place of NAME.c; what others wrote may have warnings."""
     sources = Sources(paths.sources())
     compiler = os.environ.get("CC", "cc").split()
-    program = Path(__file__).parent / "programs" / f"{name}.c"
     flags = ["-std=c11", "-g", *BUILDS[kind], "-pthread"]
-    flags += [flag for flag in more if not flag.startswith(("-D", "-W"))]
-    defined = [flag for flag in more if flag.startswith("-D") and not flag.startswith(TWIN)]
+    flags += [flag for flag in more if not flag.startswith(("-D", "-W", "-I"))]
+    defined = [flag for flag in more if flag.startswith(("-D", "-I")) and TWIN not in flag]
     twins = [flag for flag in more if flag.startswith(TWIN)]
     common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}"]
     objects = []
-    for file in [*(path for path in _build.SOURCES if path.parent == sources.kernel), program]:
+    of_kernel = [path for path in _build.SOURCES if path.parent == sources.kernel and kernel]
+    for file in [*of_kernel, *programs]:
         texts = sources.closure(file)
         own = [f for f in twins if uses_twin("".join(texts.values()), f[len(TWIN) :].split("=")[0])]
         own += ["-Wno-error"] if own else []  # of what a defect leaves unused
-        command = [*common, *own, *(defined if file == program else ()), "-c", str(file)]
+        own += defined if file in programs else []
+        own += ["-w"] if OTHERS in file.parts else []
+        command = [*common, *own, "-c", str(file)]
         objects.append(_object(command, file.stem, digest(*command, *texts.values())))
     target = folder / f"{name}-{kind}"
     wrapped = [flag for flag in more if flag.startswith("-Wl,")]

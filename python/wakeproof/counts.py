@@ -89,6 +89,25 @@ class DomainStatistics:
     useless_wakes: int
 
 
+@dataclass(frozen=True)
+class PollerStatistics:
+    """What one carrier's poller for descriptors has done since its group was made.
+
+    When nothing goes on, ``wakeups <= sleeps``: a poller that is awake is sent none.
+
+    Attributes:
+        looks: system calls that asked for events, whether they blocked or not.
+        events: of descriptors, that they brought.
+        sleeps: times it parked its carrier to block.
+        wakeups: of these ended by another thread, by a write to an eventfd.
+    """
+
+    looks: int
+    events: int
+    sleeps: int
+    wakeups: int
+
+
 def counts(group: CGroup, index: int) -> CarrierCounts:
     """Return what the kernel has counted of one carrier."""
     raw = lib.wp_group_counts(group, index)
@@ -116,3 +135,9 @@ def statistics(group: CGroup, carriers: Sequence[int]) -> DomainStatistics:
         wakes=sum(one.wakes for one in of),
         useless_wakes=sum(one.useless_wakes for one in of),
     )
+
+
+def poller(group: CGroup, index: int) -> PollerStatistics:
+    """Return what the kernel has counted of one carrier's poller."""
+    raw = lib.wp_io_counts(group, index)
+    return PollerStatistics(raw.looks, raw.events, raw.sleeps, raw.wakeups)

@@ -19,13 +19,16 @@ import errno
 import socket
 from typing import TYPE_CHECKING, Any
 
+from wakeproof import counts
 from wakeproof._offload import offload
 from wakeproof._socket import Socket
+from wakeproof.counts import PollerStatistics
 
 if TYPE_CHECKING:
     from wakeproof.group import CarrierGroup
 
 __all__ = [
+    "PollerStatistics",
     "Socket",
     "create_connection",
     "create_server",
@@ -33,6 +36,7 @@ __all__ = [
     "gethostbyname",
     "offload",
     "socketpair",
+    "statistics",
 ]
 
 
@@ -90,6 +94,14 @@ def socketpair(*arguments: int, group: CarrierGroup | None = None) -> tuple[Sock
     one, other = socket.socketpair(*arguments)
     with one, other:
         return _taken(one, group), _taken(other, group)
+
+
+def statistics(group: CarrierGroup) -> tuple[PollerStatistics, ...]:
+    """Return what the pollers of its carriers have done: zeros before its first descriptor."""
+    group._check_process()
+    if not group._has_pollers:
+        return (PollerStatistics(0, 0, 0, 0),) * len(group)
+    return tuple(counts.poller(group._native, index) for index in range(len(group)))
 
 
 def _taken(made: socket.socket, group: CarrierGroup | None) -> Socket:
