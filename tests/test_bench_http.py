@@ -37,7 +37,8 @@ SHORT_RUN = run.Settings(None, 0.2, 1, 200, (LOAD,), (Setup(UNIFIED), Setup(REAC
 
 def a_sample(cpu_s: float = 0.5, switches: int = 100, **more: object) -> Sample:
     stats = {"sleeps": 50, "wakeups": 20, "requests": 1000, "looks": 100, "events": 300}
-    return replace(Sample(1000, 1.0, cpu_s, switches, 0, 0, stats=stats), **more)  # type: ignore[arg-type]
+    used = running.Usage(cpu_s, 0.25, switches)
+    return replace(Sample(0, 1000, 1.0, used, 0, 0, stats=stats), **more)  # type: ignore[arg-type]
 
 
 def a_line(side: str, one: Sample, place: Placement = HERE) -> Line:
@@ -80,11 +81,12 @@ def test_a_process_has_the_switches_and_the_time_of_all_its_threads(tmp_path: Pa
         (folder / "status").write_text(
             "Name: a\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t2\n"
         )
+        (folder / "schedstat").write_text("9 3000000000 4\n")
     fields = " ".join(["S", *["0"] * 10, "30", "20", *["0"] * 30])
     (tmp_path / "7" / "stat").write_text(f"7 (a) b) {fields}")
     found = running.usage(7, tmp_path)
-    assert found == running.Usage(50 / os.sysconf("SC_CLK_TCK"), 14)
-    assert found.since(running.Usage(0, 4)).switches == 10
+    assert found == running.Usage(50 / os.sysconf("SC_CLK_TCK"), 6.0, 14)
+    assert found.since(running.Usage(0, 1, 4)) == running.Usage(found.cpu_s, 5.0, 10)
     assert running.usage(os.getpid()).cpu_s > 0
 
 
@@ -126,10 +128,22 @@ def test_a_server_that_was_not_run_takes_only_its_own_goals_along() -> None:
     assert all(r.verdict for r in found if r.row.peer != GO)
 
 
+def test_who_fell_behind_the_rate_had_no_time_to_sleep_and_is_not_compared() -> None:
+    slow = replace(a_sample(switches=1), asked=1100.0)
+    quick = replace(a_sample(switches=300), asked=1000.0)
+    mixed = Line(Setup(GO), LOADS[0], HERE, {FIXED: [slow, quick], MOST: [quick, quick]})
+    calm = [r for _, r in goals([a_line(UNIFIED, a_sample()), mixed]) if r.row.unit == "switches"]
+    assert [(r.verdict, r.rounds) for r in calm] == [(MET, 1)]
+    mixed.samples[FIXED] = [slow, slow]
+    found = [r for _, r in goals([a_line(UNIFIED, a_sample()), mixed]) if r.row.unit == "switches"]
+    assert [r.not_run for r in found] == [results.BEHIND]
+
+
 def test_on_two_cpus_the_latency_is_not_told_and_the_counts_are() -> None:
     line = a_line(UNIFIED, a_sample(percentiles_ms=[1.0, 2.0, 3.0, 4.0, 5.0]))
     assert str(latency(line)[-1]) == "not measurable here: 2 CPUs"
-    assert [str(cell) for cell in counts(line)[3:8]] == ["500.0", "0.50", "0.10", "0.02", "3.00"]
+    assert [str(cell) for cell in counts(line)[3:8]] == ["1000", "500.0", "0.50", "0.25", "0.10"]
+    assert [str(cell) for cell in counts(line)[8:10]] == ["0.02", "3.00"]
     apart = replace(line, place=place((0, 1, 2), 1, FLOATING))
     assert latency(apart)[-1] == "1.00 / 2.00 / 3.00 / 4.00 / 5.00"
     untold = a_line(UNIFIED, a_sample(), apart.place)
@@ -216,7 +230,7 @@ def test_a_whole_run_tells_what_was_counted_what_failed_and_what_is_missing(
     assert json.loads(toys.read_text())["lines"][0]["samples"]["most"][0]["stats"]["sleeps"] == 8
     show(report.console(), found)
     out = capsys.readouterr().out
-    for said in ("4 connections; fixed rate 200/s", "reactive: failed:", "Go net/http: not run: ",
+    for said in ("4 connections; fixed rate 200/s", "reactive: failed:", "Go: not run: ",
                  "eventfd writes per sleep", "2 goals: 2 met"):  # fmt: skip
         assert said in out
 

@@ -13,23 +13,33 @@ from rich.text import Text
 from wakeproof import errors, paths, report
 from wakeproof.bench import SHORT, web
 from wakeproof.bench.web.placement import PINNED, SPARE
-from wakeproof.bench.web.results import DEPTH, EVENTS, LOOKS, REQUESTS, WAKEUPS, Line, quartiles
+from wakeproof.bench.web.results import (
+    BEHIND,
+    DEPTH,
+    EVENTS,
+    LOOKS,
+    REQUESTS,
+    WAKEUPS,
+    Line,
+    quartiles,
+)
 from wakeproof.bench.web.sample import FIXED, MOST, TRACED, Sample
 from wakeproof.bench.web.servers import HISTOGRAM_NEEDS, can_sort
 from wakeproof.cli.bench import cells
 
 COLUMNS = (
-    "server", "stealing", "where", ">CPU us", ">CPUs", ">switches", ">wakes", ">events", ">depth",
-    ">errors", ">most k/s", ">CPUs", ">k/s per CPU", ">quartiles",
+    "server", "stealing", "where", ">rate", ">CPU us", ">CPUs", ">waited", ">switches", ">wakes",
+    ">events", ">depth", ">errors", ">most k/s", ">CPUs", ">k/s per CPU", ">quartiles",
 )  # fmt: skip
 LATENCY = ("server", "stealing", "where", "ms: p50 / p90 / p99 / p99.9 / most")
 GOALS = ("load", "row", ">ours", "against", ">peer", "unit", ">ratio", "quartiles", ">goal", "")
 LEGEND = """\
-At the fixed rate: CPU us and context switches of the server per request, CPUs it used, wakes that
-are system calls per request, events per look at the poller; depth: longest run queue, in a run of
-its own. As fast as it answers: requests a second, CPUs, requests per second of the server's CPU
-time. where: carriers and the server's CPUs; "shared": load and backend take time of them as well.
-errors: failed or not answered in time, of all phases. Medians of the rounds."""
+At the fixed rate: answers a second, CPU us and context switches of the server per request, CPUs it
+used, CPUs it waited for (others had them), wakes that are system calls per request, events per look
+at the poller; depth: longest run queue, in a run of its own. As fast as it answers: requests a
+second, CPUs, requests per second of the server's CPU time (in thousands). where: carriers, and the
+server's CPUs; "shared": load and backend take time of them as well. errors: failed or not answered
+in time, of all phases. Medians. Switches are judged by rounds in which both sides kept up."""
 
 
 def bench_http(
@@ -86,11 +96,13 @@ def show(screen: Console, found: web.WebReport) -> None:
         screen.print()
     screen.print(report.table(
         "goals, on one server CPU", GOALS,
-        ([f"{load.think_ms} ms", *cells(replace(result, not_run=result.not_run and "not run"))]
+        ([f"{load.think_ms} ms", *cells(replace(result, not_run=result.not_run.partition(":")[0]))]
          for load, result in found.goals),
     ))  # fmt: skip
     screen.print()
-    for line in dict.fromkeys(f"{o.setup.side}: {o.not_run}" for o in found.lines if o.not_run):
+    said = [f"{line.setup.side}: {line.not_run}" for line in found.lines if line.not_run]
+    said += [f"{r.row.name}, {r.row.peer}: {BEHIND}" for _, r in found.goals if r.not_run == BEHIND]
+    for line in dict.fromkeys(said):
         screen.print(line, markup=False, soft_wrap=True)
     for _, result in found.goals:
         if result.verdict == SHORT and result.row.why:
@@ -116,13 +128,15 @@ def counts(line: Line) -> list[object]:
     if line.not_run:
         return [*named(line), Text("failed" if line.has_failed else "not run", style="yellow")]
     fixed, most = line.of(FIXED), line.of(MOST)
-    each = [s.completed / s.cpu_s / 1e3 for s in most if s.cpu_s > 0]
+    each = [s.completed / s.used.cpu_s / 1e3 for s in most if s.used.cpu_s > 0]
     low, middle, high = quartiles(each) if each else (0.0, 0.0, 0.0)
     failed = sum(s.errors + s.unanswered for phase in line.samples.values() for s in phase)
     return [
-        *named(line), f"{_middle([s.each(s.cpu_s) * 1e6 for s in fixed]):.1f}",
+        *named(line), f"{_middle([s.rate for s in fixed]):.0f}",
+        f"{_middle([s.each(s.used.cpu_s) * 1e6 for s in fixed]):.1f}",
         f"{_middle([s.cpus for s in fixed]):.2f}",
-        f"{_middle([s.each(s.switches) for s in fixed]):.2f}",
+        f"{_middle([s.used.waited_s / s.seconds for s in fixed]):.2f}",
+        f"{_middle([s.each(s.used.switches) for s in fixed]):.2f}",
         _counted(fixed, WAKEUPS, REQUESTS), _counted(fixed, EVENTS, LOOKS),
         "".join(str(s.stats.get(DEPTH, "")) for s in line.of(TRACED)), str(failed),
         f"{_middle([s.rate for s in most]) / 1e3:.1f}", f"{_middle([s.cpus for s in most]):.2f}",

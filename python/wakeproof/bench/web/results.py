@@ -34,6 +34,7 @@ REQUESTS, SLEEPS, WAKEUPS, LOOKS, EVENTS, DEPTH = (
 """What ours count."""
 
 NEVER = 1e-6  # of a count that another is divided by
+BEHIND = "not measurable: not both kept up with the rate"
 
 
 @dataclass
@@ -102,29 +103,33 @@ def goals(lines: list[Line]) -> list[tuple[Load, Result]]:
 
 
 def judge(row: Row, one: dict[str, Line]) -> Result:
-    """Grade a row, or say why it was not run."""
-    for side in (row.ours, row.peer):
+    """Grade a row, or say why it was not run; switches by rounds in which both kept up."""
+    sides = list(dict.fromkeys((row.ours, row.peer)))
+    for side in sides:
         if one[side].not_run:
             return Result(row, not_run=one[side].not_run)
-    return grade(row, _samples(row, one))
+    rounds = [of for of in zip(*(one[side].of(row.program) for side in sides), strict=True)
+              if row.unit != SWITCHES or all(sample.keeps_up for sample in of)]  # fmt: skip
+    if not rounds:
+        return Result(row, not_run=BEHIND)
+    return grade(row, _samples(row, sides, list(zip(*rounds, strict=True))))
 
 
-def _samples(row: Row, one: dict[str, Line]) -> Samples:
-    sides = {row.ours, row.peer}
+def _samples(row: Row, sides: list[str], found: list[tuple[Sample, ...]]) -> Samples:
     if row.count:
-        return Samples({}, {row.count: {side: [_writes(row, s) for s in one[side].of(row.program)]
-                                        for side in sides}})  # fmt: skip
+        writes = [[_writes(row, sample) for sample in of] for of in found]
+        return Samples({}, {row.count: dict(zip(sides, writes, strict=True))})
     each = _switches_each if row.unit == SWITCHES else _cpu_ns_each
-    return Samples({side: [max(each(s), NEVER) for s in one[side].of(row.program)]
-                    for side in sides})  # fmt: skip
+    values = [[max(each(sample), NEVER) for sample in of] for of in found]
+    return Samples(dict(zip(sides, values, strict=True)))
 
 
 def _cpu_ns_each(sample: Sample) -> float:
-    return sample.each(sample.cpu_s) * 1e9
+    return sample.each(sample.used.cpu_s) * 1e9
 
 
 def _switches_each(sample: Sample) -> float:
-    return sample.each(sample.switches)
+    return sample.each(sample.used.switches)
 
 
 def _writes(row: Row, sample: Sample) -> float:

@@ -30,29 +30,38 @@ os.execvp(sys.argv[2], sys.argv[2:])"""
 
 @dataclass(frozen=True)
 class Usage:
-    """CPU seconds and context switches of a process so far, of all its threads."""
+    """What the threads of a process have used so far.
+
+    CPU seconds, seconds in which they could have run and had no CPU, context switches.
+    """
 
     cpu_s: float
+    waited_s: float
     switches: int
 
     def since(self, before: Usage) -> Usage:
         """Return what was used in between."""
-        return Usage(self.cpu_s - before.cpu_s, self.switches - before.switches)
+        return Usage(
+            self.cpu_s - before.cpu_s,
+            self.waited_s - before.waited_s,
+            self.switches - before.switches,
+        )
 
 
 def usage(pid: int, proc: Path = Path("/proc")) -> Usage:
-    """Return what the process has used; switches are those of the threads that it has now."""
+    """Return what the process has used; all but the CPU time is of the threads that it has now."""
     here = proc / str(pid)
     fields = (here / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     cpu_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    switches = 0
-    for status in here.glob("task/*/status"):
+    waited_ns, switches = 0, 0
+    for task in here.glob("task/*"):
         try:
-            lines = status.read_text(encoding="utf-8").splitlines()
+            lines = (task / "status").read_text(encoding="utf-8").splitlines()
+            waited_ns += int((task / "schedstat").read_text(encoding="utf-8").split()[1])
         except (FileNotFoundError, ProcessLookupError):  # the thread has ended
             continue
         switches += sum(int(line.split()[1]) for line in lines if "_ctxt_switches:" in line)
-    return Usage(cpu_s, switches)
+    return Usage(cpu_s, waited_ns / 1e9, switches)
 
 
 class Running:

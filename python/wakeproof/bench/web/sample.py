@@ -9,7 +9,7 @@ from importlib import import_module
 
 from wakeproof.bench.web import servers
 from wakeproof.bench.web.placement import Placement
-from wakeproof.bench.web.running import STARTS_S, Running, usage
+from wakeproof.bench.web.running import STARTS_S, Running, Usage, usage
 from wakeproof.bench.web.servers import Programs, Setup
 from wakeproof.errors import JudgeError
 from wakeproof.judge.process import Children
@@ -19,6 +19,7 @@ FIXED, MOST, TRACED = "fixed rate", "most", "traced"
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 100.0)
 DRAIN_S = 5.0
+KEEPS_UP = 0.95
 WARMUP_S = 0.5  # and until each connection was used once: first uses make stacks, and calls
 LONGEST_NS = 3_600 * 10**9
 Pairs = list[list[int]]  # nanoseconds, how often
@@ -40,12 +41,15 @@ class Load:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a phase gave: requests, of the server CPU seconds and switches, its own counters."""
+    """What a phase gave: answers, what the server used for them, its own counters.
 
+    `asked`: requests a second, 0 if as many as it answers.
+    """
+
+    asked: float
     completed: int
     seconds: float
-    cpu_s: float
-    switches: int
+    used: Usage
     errors: int
     unanswered: int
     percentiles_ms: list[float] = field(default_factory=list)
@@ -60,7 +64,12 @@ class Sample:
     @property
     def cpus(self) -> float:
         """Return how many CPUs the server used."""
-        return self.cpu_s / self.seconds
+        return self.used.cpu_s / self.seconds
+
+    @property
+    def keeps_up(self) -> bool:
+        """Say whether answers came as fast as requests: else it had always something to do."""
+        return self.rate >= KEEPS_UP * self.asked
 
     def each(self, amount: float) -> float:
         """Return `amount` per request."""
@@ -100,8 +109,9 @@ def measure(
         stats = _stats(setup, server.end())
     found = json.loads(said[0])
     return Sample(
-        found["completed"], found["seconds"], used.cpu_s, used.switches, found["errors"],
-        found["unanswered"], percentiles_ms(found["latency"]), percentiles_ms(found["lag"]), stats,
+        0.0 if phase == MOST else rate, found["completed"], found["seconds"], used,
+        found["errors"], found["unanswered"], percentiles_ms(found["latency"]),
+        percentiles_ms(found["lag"]), stats,
     )  # fmt: skip
 
 

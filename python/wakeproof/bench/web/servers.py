@@ -16,7 +16,7 @@ from wakeproof.judge.builds import compiler
 from wakeproof.judge.process import Children
 
 UNIFIED, SPLIT, REACTIVE = OURS = ("unified", "split", "reactive")
-GO, UVLOOP, JDK = PEERS = ("Go net/http", "uvloop", "JDK virtual threads")
+GO, UVLOOP, JDK = PEERS = ("Go", "uvloop", "JDK")
 UVLOOP_NEEDS = ("uvloop==0.23.0", "httptools==0.9.0")
 HISTOGRAM_NEEDS = "hdrhistogram==0.10.8"
 WARMUP_S = {JDK: 4.0}  # at least: it compiles what it has run often enough
