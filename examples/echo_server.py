@@ -23,8 +23,8 @@ from http import HTTPStatus
 
 from echo_http import Backend, Request, Requests
 
-import wakeproof
-from wakeproof import io
+# All now: without a descriptor left nothing could be imported.
+from wakeproof import CarrierGroup, Scope, VirtualThread, io, sleep
 
 PATIENCE_S = 30.0  # for the rest of a request, and to send a reply
 RETRY_S = 0.02  # no descriptor is left: how long to wait before the next accept
@@ -35,14 +35,12 @@ NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 class Server:
     """Accepts on every carrier; what a carrier accepts stays there."""
 
-    def __init__(self, group: wakeproof.CarrierGroup, port: int, backend: Backend) -> None:
+    def __init__(self, group: CarrierGroup, port: int, backend: Backend) -> None:
         self.group, self.backend, self.is_stopping = group, backend, False
         self.listener = io.create_server(("127.0.0.1", port), group=group, backlog=1024)
         self.port = self.listener.getsockname()[1]
-        self.open: dict[io.Socket, wakeproof.VirtualThread] = {}
-        self.acceptors = [
-            wakeproof.VirtualThread(self.accept, group=home).start() for home in group
-        ]
+        self.open: dict[io.Socket, VirtualThread] = {}
+        self.acceptors = [VirtualThread(self.accept, group=home).start() for home in group]
 
     def accept(self) -> None:
         """Accept until the listener is closed."""
@@ -53,9 +51,9 @@ class Server:
                 if error.errno == errno.EBADF:
                     return
                 if error.errno in NO_DESCRIPTOR:
-                    wakeproof.sleep(RETRY_S)
+                    sleep(RETRY_S)
                 continue
-            thread = wakeproof.VirtualThread(self.converse, sock, group=self.group.home())
+            thread = VirtualThread(self.converse, sock, group=self.group.home())
             self.open[sock] = thread
             thread.start()
 
@@ -107,7 +105,7 @@ class Server:
         def half() -> tuple[int, int, bytes]:
             return self.index(), *self.backend.get()
 
-        with wakeproof.Scope(group=self.group.home()) as scope:
+        with Scope(group=self.group.home()) as scope:
             halves = [scope.fork(half), scope.fork(half)]
             scope.join()
         status, text = HTTPStatus.OK, b"handler on carrier %d\n" % self.index()
@@ -173,7 +171,7 @@ def main() -> None:
     chosen = arguments()
     ends = signal.SIGINT, signal.SIGTERM
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
-    with wakeproof.CarrierGroup(chosen.carriers) as group:
+    with CarrierGroup(chosen.carriers) as group:
         try:
             server = Server(group, chosen.port, Backend(chosen.address, group))
         except OSError as error:

@@ -41,8 +41,8 @@ def compiled(folder: Path, name: str, kind: str, *more: str) -> list[str]:
     parts = [EXAMPLES / f"{part}.c" for part in (name, *PARTS)]
     parts += [EXAMPLES / f"{part}.c" for part in ECHO if name == "echo_server"]
     include = f"-I{paths.cache() / 'llhttp' / 'include'}"
-    target = folder / "-".join([name, kind, *more])
-    compiling.link(folder, name, kind, [*llhttp(), *parts], include, *more).rename(target)
+    full = "".join([name, *more])
+    target = compiling.link(folder, full, kind, [*llhttp(), *parts], include, *more)
     no_aslr = ["setarch", "-R"] if kind == "thread" and shutil.which("setarch") else []
     return [*no_aslr, str(target)]
 
