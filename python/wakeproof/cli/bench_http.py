@@ -23,7 +23,7 @@ from wakeproof.bench.web.results import (
     Line,
     quartiles,
 )
-from wakeproof.bench.web.sample import FIXED, MOST, TRACED, Sample
+from wakeproof.bench.web.sample import FIXED, MOST, PERCENTILES, TRACED, Sample
 from wakeproof.bench.web.servers import HISTOGRAM_NEEDS, can_sort
 from wakeproof.cli.bench import cells
 
@@ -31,7 +31,8 @@ COLUMNS = (
     "server", "stealing", "where", ">rate", ">CPU us", ">CPUs", ">waited", ">switches", ">wakes",
     ">events", ">depth", ">errors", ">most k/s", ">CPUs", ">k/s per CPU", ">quartiles",
 )  # fmt: skip
-LATENCY = ("server", "stealing", "where", "ms: p50 / p90 / p99 / p99.9 / most")
+LATENCY = ("server", "stealing", "where", "ms: p50 / p90 / p99 / p99.9 / most", ">lag p99")
+P99 = PERCENTILES.index(99.0)
 GOALS = ("load", "row", ">ours", "against", ">peer", "unit", ">ratio", "quartiles", ">goal", "")
 LEGEND = """\
 At the fixed rate: answers a second, CPU us and context switches of the server per request, CPUs it
@@ -39,7 +40,8 @@ used, CPUs it waited for (others had them), wakes that are system calls per requ
 at the poller; depth: longest run queue, in a run of its own. As fast as it answers: requests a
 second, CPUs, requests per second of the server's CPU time (in thousands). where: carriers, and the
 server's CPUs; "shared": load and backend take time of them as well. errors: failed or not answered
-in time, of all phases. Medians. Switches are judged by rounds in which both sides kept up."""
+in time, of all phases. lag: how late the load itself was. Medians; switches are judged by rounds in
+which both sides kept up with the rate."""
 
 
 def bench_http(
@@ -153,7 +155,8 @@ def latency(line: Line) -> list[object]:
     if not told:
         why = "no answers" if can_sort() else f"not run: pip install {HISTOGRAM_NEEDS}"
         return [*named(line), Text(why, style="yellow")]
-    return [*named(line), " / ".join(f"{ms:.2f}" for ms in told)]
+    lag = [sample.lag_ms[P99] for sample in line.of(FIXED) if sample.lag_ms]
+    return [*named(line), " / ".join(f"{ms:.2f}" for ms in told), f"{_middle(lag or [0.0]):.2f}"]
 
 
 def _middle(values: list[float]) -> float:
