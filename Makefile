@@ -8,7 +8,7 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http
+.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
@@ -58,6 +58,9 @@ soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS]
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench $(if $(T),-t '$(T)')
+
+bench-http: examples ## An HTTP proxy beside Go, uvloop, the JDK: 20 minutes  [T=REGEX]
+	$(Q)$(BIN)/wakeproof bench-http $(if $(T),-t '$(T)')
 
 lint: venv ## ruff, mypy --strict, and labels of code and specs against each other
 	$(Q)$(BIN)/ruff check

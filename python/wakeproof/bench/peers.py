@@ -51,10 +51,18 @@ def build(children: Children, sides: Iterable[str]) -> tuple[dict[str, Command],
 
 
 def _go(children: Children) -> Command:
+    return go_program(children, [_here() / "peers.go", _here() / "sync.go"])
+
+
+def go_program(children: Children, sources: list[Path]) -> Command:
+    """Return what runs the Go program of these files.
+
+    Raises:
+        MissingToolError: no Go, or it cannot build them.
+    """
     go = shutil.which("go") or shutil.which(GO_PATH)
     if go is None:
         raise MissingToolError(f"install {GO}")
-    sources = [_here() / "peers.go", _here() / "sync.go"]
     target = _made() / f"go-{program.digest([go], sources)}"
     _make(children, target, [go, "build", "-o", str(target), *map(str, sources)])
     return [str(target)]
@@ -85,11 +93,18 @@ def _boost(children: Children) -> Command:
 
 
 def _jdk(children: Children) -> Command:
-    """Run by the Java that runs TLC; compiled by any javac that is new enough."""
+    return jdk_program(children, _here() / "Peers.java")
+
+
+def jdk_program(children: Children, source: Path) -> Command:
+    """Return what runs that class: the Java that runs TLC; any javac that is new enough made it.
+
+    Raises:
+        MissingToolError: no such javac.
+    """
     java = toolchain.find().java
-    source = _here() / "Peers.java"
     folder = _made() / f"jdk-{program.digest([], [source])}"
-    target = folder / "Peers.class"
+    target = folder / f"{source.stem}.class"
     if not target.exists():
         for javac in _javacs():
             command = [javac, "--release", str(JDK_RELEASE), "-d", str(folder), str(source)]
@@ -97,7 +112,7 @@ def _jdk(children: Children) -> Command:
                 break
     if not target.exists():
         raise MissingToolError(f"install {JDK}")
-    return [str(java), "-cp", str(folder), "Peers"]
+    return [str(java), "-cp", str(folder), source.stem]
 
 
 def _javacs() -> list[str]:

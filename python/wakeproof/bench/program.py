@@ -84,12 +84,12 @@ def build(children: Children) -> Program:
     )
     made = paths.cache() / "bench" / f"program-{key}"
     if no_peer:
-        _make(children, made, [*cc, *map(str, files), *link])
+        make(children, made, [*cc, *map(str, files), *link])
         return Program(made, no_peer, no_boost)
     peer = made.with_suffix(".o")
-    _make(children, peer, [*cxx, "-std=c++17", *flags, "-c", str(here / "flow_moodycamel.cpp")])
+    make(children, peer, [*cxx, "-std=c++17", *flags, "-c", str(here / "flow_moodycamel.cpp")])
     # The C++ library alone and not the C++ driver: that would take C files for C++.
-    _make(children, made, [*cc, "-DBENCH_MOODYCAMEL", *map(str, files), str(peer), *link,
+    make(children, made, [*cc, "-DBENCH_MOODYCAMEL", *map(str, files), str(peer), *link,
                            "-lstdc++", "-lm"])  # fmt: skip
     return Program(made, no_peer, no_boost)
 
@@ -120,8 +120,12 @@ def digest(words: list[str], files: list[Path]) -> str:
     return digest.hexdigest()[:20]
 
 
-def _make(children: Children, target: Path, command: list[str]) -> None:
-    """Run `command` so that `target` appears whole, unless it is there already."""
+def make(children: Children, target: Path, command: list[str]) -> None:
+    """Run `command` so that `target` appears whole, unless it is there already.
+
+    Raises:
+        JudgeError: it does not compile.
+    """
     if target.exists():
         return
     target.parent.mkdir(parents=True, exist_ok=True)

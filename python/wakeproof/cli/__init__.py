@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 from wakeproof import errors
 from wakeproof.cli.audit import audit
 from wakeproof.cli.bench import bench
+from wakeproof.cli.bench_http import bench_http
 from wakeproof.cli.check import check
 from wakeproof.cli.conform import conform
 from wakeproof.cli.doctor import doctor
@@ -35,7 +36,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS = (check, explore, conform, linear, orders, stress, audit, replay, trace, bench, doctor)
+COMMANDS = (
+    check, explore, conform, linear, orders, stress, audit, replay, trace, bench, bench_http,
+    doctor,
+)  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 
@@ -69,7 +73,7 @@ def _say(message: str) -> None:
 def _one_line(message: str) -> str:
     line = " ".join(message.split())
     if line.startswith("No such command"):
-        line += f" Commands: {', '.join(sorted(command.__name__ for command in COMMANDS))}."
+        line += f" Commands: {', '.join(sorted(c.__name__.replace('_', '-') for c in COMMANDS))}."
     return line
 
 

@@ -87,6 +87,29 @@ class Children:
             with self._lock:
                 self._live.discard(child)
 
+    def start(self, command: list[str]) -> subprocess.Popen[str]:
+        """Start `command`, whose output the caller reads; stderr joins stdout.
+
+        It runs until it ends, or is killed, or the `with` block is left; call `forget` then.
+
+        Raises:
+            JudgeError: the job was ended meanwhile, or the program cannot be started.
+        """
+        return self._starter.submit(self._start, command, None, None).result()
+
+    def kill(self, child: subprocess.Popen[str]) -> None:
+        """Kill a started child with all its descendants."""
+        _kill_group(child)
+
+    def forget(self, child: subprocess.Popen[str]) -> None:
+        """End with a started child: kill it if it still runs, and wait for it."""
+        _kill_group(child)
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
+        with self._lock:
+            self._live.discard(child)
+
     def kill_all(self) -> None:
         """Kill every child with all its descendants, and let none start any more."""
         with self._lock:

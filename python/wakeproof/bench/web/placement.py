@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which CPUs server, backend and load get, and whether a latency can be measured on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FLOATING, PINNED, SPARE = "none", "each", "spare"
+"""Carriers on any of the server's CPUs, each on one, and with one CPU more than carriers."""
+
+OTHERS = 2  # load and backend: a CPU each, or the one's work is in the other's latency
+
+
+@dataclass(frozen=True)
+class Placement:
+    """CPUs of the server, of what is around it, and the number of carriers.
+
+    `reason` says why a latency means nothing here; empty: it does mean something.
+    """
+
+    server: tuple[int, ...]
+    backend: tuple[int, ...]
+    load: tuple[int, ...]
+    carriers: int
+    reason: str
+
+    @property
+    def is_shared(self) -> bool:
+        """Say whether load and backend take time from the server."""
+        return bool({*self.server} & {*self.backend, *self.load})
+
+
+def place(cpus: tuple[int, ...], carriers: int, pin: str) -> Placement:
+    """Give the server a CPU per carrier (SPARE: one more), the rest to load and backend.
+
+    With too few CPUs all of them are shared, and with fewer CPUs than carriers there are fewer
+    carriers: counts say something all the same.
+    """
+    extra = 1 if pin == SPARE else 0
+    wanted = carriers + extra
+    rest = cpus[wanted:]
+    if len(rest) >= OTHERS:
+        return Placement(cpus[:wanted], rest[:1], rest[1:], carriers, "")
+    reason = f"not measurable here: {len(cpus)} CPUs"
+    if rest:
+        return Placement(cpus[:wanted], rest, rest, carriers, reason)
+    server = cpus[:wanted]
+    return Placement(server, cpus, cpus, max(1, len(server) - extra), reason)

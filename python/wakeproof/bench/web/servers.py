@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers: ours in three modes, others' if their tools are there; load generator, backend."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from wakeproof import paths
+from wakeproof.bench import peers, program
+from wakeproof.bench.web.placement import FLOATING
+from wakeproof.errors import MissingToolError
+from wakeproof.judge.builds import compiler
+from wakeproof.judge.process import Children
+
+UNIFIED, SPLIT, REACTIVE = OURS = ("unified", "split", "reactive")
+GO, UVLOOP, JDK = PEERS = ("Go", "uvloop", "JDK")
+UVLOOP_NEEDS = ("uvloop==0.23.0", "httptools==0.9.0")
+HISTOGRAM_NEEDS = "hdrhistogram==0.10.8"
+WARMUP_S = {JDK: 4.0}  # at least: it compiles what it has run often enough
+
+Command = list[str]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A server as a row has it."""
+
+    side: str
+    stealing: bool = False
+    pin: str = FLOATING
+    carriers: int = 1
+
+    @property
+    def name(self) -> str:
+        """Return what finds it: ``unified on each 2``."""
+        return f"{self.side} {'on' if self.stealing else 'off'} {self.pin} {self.carriers}"
+
+    @property
+    def is_ours(self) -> bool:
+        """Say whether it counts for itself."""
+        return self.side in OURS
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What was built: by side the command without its options; by missing side why."""
+
+    load: Path
+    backend: Path
+    servers: dict[str, Command]
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def build(children: Children) -> Programs:
+    """Return the programs, built now where that has not been done.
+
+    Raises:
+        MissingToolError: no C compiler, or the examples have not been made.
+        JudgeError: the load generator does not compile.
+    """
+    examples = paths.cache() / "examples"
+    ours, backend = examples / "echo_server", examples / "backend"
+    for needed in (ours, backend):
+        if not needed.is_file():
+            raise MissingToolError(f"no {needed}: run `make examples`, or `make bench-http`")
+    servers = {mode: [str(ours), "--mode", mode, "--stats"] for mode in OURS}
+    missing = {}
+    for side, make in ((GO, _go), (UVLOOP, _uvloop), (JDK, _jdk)):
+        try:
+            servers[side] = make(children)
+        except MissingToolError as error:
+            missing[side] = f"not run: {error}"
+    return Programs(load(children), backend, servers, missing)
+
+
+def load(children: Children) -> Path:
+    """Return the load generator.
+
+    Raises:
+        MissingToolError: no C compiler, or no sources.
+        JudgeError: it does not compile.
+    """
+    cc = [*compiler(), "-std=c11", "-O2", "-Wall", "-Wextra", "-pthread"]
+    files = sorted(_here().glob("*.c"))
+    made = paths.cache() / "bench" / f"load-{program.digest(cc, sorted(_here().glob('*.[ch]')))}"
+    program.make(children, made, [*cc, *map(str, files)])
+    return made
+
+
+def command(programs: Programs, setup: Setup, backend: str, carriers: int) -> Command:
+    """Return what starts the server beside that backend."""
+    common = [*programs.servers[setup.side], "--port", "0", "--backend", backend]
+    if not setup.is_ours:
+        return common
+    return [*common, "--carriers", str(carriers), "--stealing", "on" if setup.stealing else "off",
+            "--pin", setup.pin]  # fmt: skip
+
+
+def can_sort() -> bool:
+    """Say whether latencies can be told: HdrHistogram is there."""
+    return find_spec("hdrh") is not None
+
+
+def _here() -> Path:
+    return program.folder() / "http"
+
+
+def _go(children: Children) -> Command:
+    return peers.go_program(children, [_here() / "proxy.go"])
+
+
+def _uvloop(_children: Children) -> Command:
+    if not (find_spec("uvloop") and find_spec("httptools")):
+        raise MissingToolError(f"{sys.executable} -m pip install {' '.join(UVLOOP_NEEDS)}")
+    return [sys.executable, str(_here() / "proxy.py")]
+
+
+def _jdk(children: Children) -> Command:
+    return peers.jdk_program(children, _here() / "Proxy.java")
