@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pollers_two.c CASE - two carriers with pollers, and two pollers of a carrier. Prints what is lost. */
+ * pollers_two.c CASE [step] - two carriers with pollers, and two pollers of a carrier. Prints what is lost. */
 #include "pollers_case.h"
 
 static int long_task(void *arg)
@@ -109,5 +109,5 @@ int main(int argc, char **argv)
 		{"helps", case_helps}, {"spinning", case_spinning}, {"unique", case_unique},
 		{"blockers", case_blockers}};
 
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+	return run_pollers(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
