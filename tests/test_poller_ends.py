@@ -4,33 +4,29 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
+import subprocess
 import sys
 import threading
-import time
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.polling import Make, One, await_that, run_on
-from tests.virtual import PATIENCE_S
+from tests.polling import One, await_that
+from tests.virtual import PATIENCE_S, myself
 
 import wakeproof
 from wakeproof import (
     CarrierGroup,
     ClosedError,
-    ForkedError,
     Poller,
     PollerClosedError,
     Unfinished,
     VirtualThread,
-    io,
     park,
 )
 from wakeproof._mount import here
-from wakeproof.errors import StateError, UsageError, WrongThreadError
+from wakeproof.errors import StateError
 
 
 def test_the_slot_is_free_when_the_poller_has_ended(one: One, either_group: CarrierGroup) -> None:
@@ -127,188 +123,60 @@ def test_an_exception_in_the_main_thread_closes_and_leaves_nothing(one: One) -> 
     assert threads[0].state == "terminated"
 
 
-def test_those_that_block_must_leave_a_carrier_free() -> None:
-    over = threading.Event()
+class Big:
+    """What a poller works with."""
 
-    def blocks(_: Poller) -> bool:
-        return over.wait(PATIENCE_S)
+    def wakeup(self) -> None: ...
 
-    with CarrierGroup(1) as group:
-        told = r"register p: it blocks; 0 of 1 carriers have pollers that do, and one more would"
-        with pytest.raises(StateError, match=told):
-            group[0].register_poller(int, blocks, name="p", blocks=True)
-        assert group[0].poller is None
-    with CarrierGroup(3) as group:
-        for carrier in group[:2]:
-            carrier.register_poller(int, blocks, blocks=True)
-        told = r"register poller-2: it blocks; 2 of 3 carriers have pollers that do, and one more"
-        with pytest.raises(StateError, match=told):
-            group[2].register_poller(int, blocks, blocks=True)
-        assert VirtualThread(int, group=group[2]).start().result(PATIENCE_S) == 0
-        over.set()
-        await_that(lambda: group[1].poller is None)
-        group[2].register_poller(int, blocks, blocks=True).result(PATIENCE_S)
+    def body(self, poller: Poller) -> None:
+        assert not poller.maybe_yield(True)
 
 
-@pytest.mark.parametrize(
-    ("wakeup", "body", "name", "told"),
-    [
-        (None, print, None, "wakeup is None"),
-        (int, 3, None, "body is 3"),
-        (int, test_an_exception_in_the_main_thread_closes_and_leaves_nothing, 7, "name is 7"),
-        (int, print, "a\0b", "name is 'a"),
-    ],
-)
-def test_what_makes_no_poller_is_refused(wakeup: Any, body: Any, name: Any, told: str) -> None:
-    async def coroutine(_: Poller) -> None: ...
-
-    with CarrierGroup(1) as group:
-        with pytest.raises(UsageError, match=told):
-            group[0].register_poller(wakeup, body, name=name)
-        with pytest.raises(UsageError, match="no coroutine function"):
-            group[0].register_poller(int, coroutine)
-        with pytest.raises(StateError, match="start poller-0: it was started before"):
-            group[0].register_poller(int, lambda _: park()).start()
-
-
-def test_other_threads_may_not_use_a_poller(one: One, either_group: CarrierGroup) -> None:
-    given: list[Poller] = []
-
-    def body(poller: Poller) -> object:
-        given.append(poller)
-        return one.body(poller)
-
-    either_group[0].register_poller(one.wakeup, body)
-    await_that(lambda: bool(given))
-    (poller,) = given
-    assert poller.carrier is either_group[0]
-
-    def uses() -> int:
-        refused = 0
-        calls: list[Callable[[], object]] = [poller.try_park, poller.can_park, poller.until]
-        for call in [*calls, poller.unpark, lambda: poller.maybe_yield(True)]:
-            with pytest.raises(WrongThreadError, match="not poller-0, the poller of carrier-0"):
-                call()
-            refused += 1
-        return refused
-
-    assert uses() == 5
-    assert run_on(either_group, uses) == 5
-
-
-def test_sockets_and_a_poller_of_ones_own_refuse_one_another(make: Make) -> None:
-    with CarrierGroup(2) as group:
-        for sock in io.socketpair(group=group):
-            sock.close()
-        with pytest.raises(StateError, match=r"carrier-1 has a poller: that of wakeproof\.io"):
-            make().register(group[1])
-    with CarrierGroup(2) as group:
-        make().register(group[1], name="mine")
-        with pytest.raises(StateError, match=r"there is another on carrier-1 \('mine'\)"):
-            io.socketpair(group=group)
-        make().register(group[0])  # its slot is free
-
-
-def test_a_forked_child_may_register_none(group: CarrierGroup) -> None:
-    child = os.fork()
-    if child == 0:
-        try:
-            group[0].register_poller(int, print)
-        except ForkedError:
-            os._exit(0)
-        os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-@pytest.mark.parametrize("wakes_first", [True, False])
-def test_a_wakeup_that_raises_is_reported_and_called_again(
-    make: Make, wakes_first: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda args: told.append(args.exc_value))
-    one, failures = make(), iter([KeyError("once")])
-
-    def wakeup() -> None:
-        if wakes_first:
-            one.wakeup()
-        for failure in failures:
-            raise failure
-        one.wakeup()
-
-    with CarrierGroup(1) as group:
-        thread = group[0].register_poller(wakeup, one.body)
-        await_that(lambda: one.blocks > 0)
-        for call in range(5):
-            assert run_on(group, lambda call=call: call) == call
-    assert thread.result(0) is None
-    assert {repr(error) for error in told} == {"KeyError('once')"}
-    assert told[0].__notes__ == ["in the wakeup of poller-0"]
-
-
-def test_ctrl_c_in_a_wakeup_is_raised_and_the_wakeup_not_lost(make: Make) -> None:
-    one, first = make(), iter([1])
-
-    def wakeup() -> None:
-        for _ in first:
-            signal.raise_signal(signal.SIGINT)  # the handler raises here, before it has woken
-        one.wakeup()
-
-    def wakes_until_interrupted() -> None:
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
-            VirtualThread(int, group=group).start().result(PATIENCE_S)
-
-    with CarrierGroup(1) as group:
-        thread = group[0].register_poller(wakeup, one.body)
-        await_that(lambda: one.blocks > 0)
-        with pytest.raises(KeyboardInterrupt):
-            wakes_until_interrupted()
-        assert run_on(group, lambda: "runs") == "runs"
-    assert thread.result(0) is None
-
-
-def test_a_wakeup_is_no_virtual_thread_whoever_wakes(make: Make) -> None:
-    one, callers = make(), []
-
-    def wakeup() -> None:
-        callers.append((wakeproof.current(), threading.get_ident()))
-        one.wakeup()
-
-    def wakes(carrier: wakeproof.Carrier) -> tuple[bool, int]:
-        for _ in range(20):
-            VirtualThread(int, group=carrier).start().join()
-        return wakeproof.current() is not None, threading.get_ident()
-
-    with CarrierGroup(2) as group:
-        group[0].register_poller(wakeup, one.body)
-        await_that(lambda: one.blocks > 0)
-        thread = VirtualThread(wakes, group[0], group=group[1]).start()
-        is_virtual, carrier = thread.result(PATIENCE_S)
-    assert is_virtual
-    assert carrier in {ident for _, ident in callers}
-    assert {current for current, _ in callers} == {None}
-
-
-def test_what_has_ended_is_let_go_of(make: Make) -> None:
-    class Big:
-        """What the body worked with."""
-
-    def ends(group: CarrierGroup) -> list[weakref.ref[Any]]:
-        one, big = make(told=True), Big()
-        thread = group[0].register_poller(one.wakeup, lambda poller: (big, one.body(poller)))
-        assert thread.join(PATIENCE_S)
-        return [weakref.ref(thread), weakref.ref(big)]
-
+def test_what_has_ended_is_let_go_of() -> None:
     gc.disable()
     try:
         with CarrierGroup(1) as group:
-            for _ in range(3):
-                gone = ends(group)
-                pool = group.submit(lambda: (here.pool.alive, len(here.pool.idle)))
-                assert pool.result(PATIENCE_S) == (0, 0)
-                assert [ref() for ref in gone] == [None, None]
+            big = Big()
+            thread = group[0].register_poller(big.wakeup, big.body)
+            gone: list[weakref.ref[Any]] = [weakref.ref(big)]
+            del big
+            assert thread.join(PATIENCE_S)
+            pool = group.submit(lambda: (here.pool.alive, len(here.pool.idle)))
+            assert pool.result(PATIENCE_S) == (0, 0)  # and its carrier has left it
+            assert gone[0]() is None
+            gone.append(weakref.ref(thread))
+            del thread
+            assert gone[1]() is None
     finally:
         gc.enable()
+
+
+def test_a_body_that_begins_before_its_registration_returns_is_whole() -> None:
+    with CarrierGroup(1) as group:
+        for _ in range(200):
+            thread = group[0].register_poller(int, lambda _: myself().state)
+            assert thread.result(PATIENCE_S) == "running"
+
+
+@pytest.mark.slow
+def test_the_end_of_the_interpreter_ends_pollers() -> None:
+    script = """
+import os
+from wakeproof import CarrierGroup
+one, other = os.pipe()
+def body(poller):
+    while True:
+        poller.maybe_yield(False)
+        with poller.try_park() as parked:
+            if parked and poller.can_park():
+                os.read(one, 1)
+group = CarrierGroup(1)
+group[0].register_poller(lambda: os.write(other, b"."), body)
+print("over")
+"""
+    command = [sys.executable, "-c", script]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("over\n", "", 0)
 
 
 def test_groups_that_had_pollers_are_freed() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DONE, YIELD, PARK, POLL = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK, lib.WP_STEP_POLL
 _AGAIN = lib.WP_AGAIN
 IDLE_MOST = 64  # greenlets that wait, of each OS thread; each takes some 10 KB
-_OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof.poller")
+_OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof._poller")
 
 
 class _Pool:

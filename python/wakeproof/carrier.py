@@ -125,7 +125,7 @@ class Carrier:
             UsageError: `wakeup` or `body` cannot be called, or `name` is no name.
             ForkedError: the group is of the parent of this process.
         """
-        from wakeproof.poller import register  # which needs this module
+        from wakeproof._poller import register  # which needs this module
 
         return register(self, wakeup, body, name, blocks)
 
