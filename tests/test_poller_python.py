@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import wakeproof
 from wakeproof import CarrierGroup, Poller, VirtualThread, park
 
 CALLS = 300
+word = contextvars.ContextVar[str]("word")
 
 
 def work_from_outside(group: CarrierGroup, one: One, calls: int = CALLS) -> None:
@@ -150,6 +152,17 @@ def test_one_that_spins_is_never_woken_and_steals_unless_it_had_input(make: Make
         assert ones[0].wakeups + ones[1].wakeups == 0
 
 
+def test_one_that_spins_with_input_leaves_siblings_their_work(make: Make) -> None:
+    one, over = make(spins=True), threading.Event()
+    with CarrierGroup(2, work_stealing=True) as group:
+        one.register(group[0])
+        first, second = group[1].submit(long_task, over), group[1].submit(int)
+        await_that(lambda seen=one.looks: one.looks > seen + 500)
+        assert (second.done(), group[0].counts.probed) == (False, 0)
+        over.set()
+        assert (first.result(PATIENCE_S), second.result(PATIENCE_S)) == (None, 0)
+
+
 def test_a_carrier_asleep_in_its_poller_is_sent_to_help(one: One) -> None:
     with CarrierGroup(2, work_stealing=True) as group:
         one.register(group[1])
@@ -172,9 +185,10 @@ def test_maybe_yield_says_whether_others_ran_and_stays_in_a_pinned_section() -> 
         VirtualThread(ran.append, 1, group=poller.carrier).start()
         with wakeproof.pinned():
             said += [poller.maybe_yield(True), len(ran)]
+        said.append(bool(poller.try_park()))  # there is work
         return [*said, poller.maybe_yield(True), len(ran), poller.maybe_yield(True)]
 
-    assert in_poller(body) == [False, False, 0, True, 1, False]
+    assert in_poller(body) == [False, False, 0, False, True, 1, False]
 
 
 def test_an_exception_inside_the_park_ends_it() -> None:
@@ -193,14 +207,19 @@ def test_an_exception_inside_the_park_ends_it() -> None:
 
 
 def test_until_is_the_next_timer_of_the_carrier() -> None:
-    def body(poller: Poller) -> tuple[float | None, float | None]:
+    def body(poller: Poller) -> list[float | None]:
         before = poller.until()
         sleeper = VirtualThread(wakeproof.sleep, PATIENCE_S, group=poller.carrier).start()
-        poller.maybe_yield(True)
+        said = poller.maybe_yield(True), poller.maybe_yield(True)  # the timer is no work
         after = poller.until()
         sleeper.interrupt()
-        return before, after
+        return [before, *said, after]
 
-    before, after = in_poller(body)  # type: ignore[misc]
-    assert before is None
+    before, first, second, after = in_poller(body)  # type: ignore[misc]
+    assert (before, first, second) == (None, True, False)
     assert 0 < after <= PATIENCE_S
+
+
+def test_a_body_has_the_context_of_who_registers_it() -> None:
+    word.set("said before")
+    assert in_poller(lambda _: word.get()) == "said before"

@@ -13,6 +13,7 @@ from tests.polling import Make, One, await_that, run_on
 from tests.virtual import PATIENCE_S
 
 from wakeproof import CarrierGroup, ForkedError, Poller, VirtualThread, io, park
+from wakeproof._jobs import threads
 from wakeproof.errors import StateError, UsageError, WrongThreadError
 
 
@@ -27,6 +28,7 @@ def test_those_that_block_must_leave_a_carrier_free() -> None:
         with pytest.raises(StateError, match=told):
             group[0].register_poller(int, blocks, name="p", blocks=True)
         assert group[0].poller is None
+        assert all(thread._group is not group for thread in threads.values())
     with CarrierGroup(3) as group:
         for carrier in group[:2]:
             carrier.register_poller(int, blocks, blocks=True)
