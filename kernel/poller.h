@@ -35,7 +35,7 @@
  * Spec          specs/Poller.tla: BlockOnlyIfParked, PollerParkPaired, PinnedPollerUnique,
  *               WakeReachesSleeper, WakeupIsOver, StolenIsKept, PollerStaysHome, PollerRuns,
  *               CloseEnds.
- * Evidence      make check-specs T=Poller, make stress T=poller, tests/test_poller.py. */
+ * Evidence      make check-specs T=Poller, make stress T=poller, tests/test_poller*.py. */
 #ifndef WP_POLLER_H
 #define WP_POLLER_H
 

@@ -67,9 +67,9 @@ class Poller:
         self._thread, self.carrier = thread, carrier
 
     def maybe_yield(self, had_io: bool) -> bool:
-        """Have the others run once; False: there was nothing to run.
+        """Have the others run; False: there was nothing to run.
 
-        Also whoever comes back from its park is unparked here.
+        A park of the carrier that was not ended ends here.
 
         Args:
             had_io: whether it has found anything since the last call; if not, it may steal one
@@ -88,9 +88,10 @@ class Poller:
         return self._told(code)
 
     def try_park(self) -> Park:
-        """Park the carrier, so that who brings work calls the wakeup; false: there is some.
+        """Park the carrier, so that who brings work calls the wakeup; false: there is work.
 
-        ``with poller.try_park() as parked:`` unparks it, whatever is raised inside.
+        ``with poller.try_park() as parked:`` unparks it, whatever is raised inside; without that,
+        call `unpark`.
 
         Raises:
             PollerClosedError: the group is being closed.
@@ -104,7 +105,10 @@ class Poller:
         return lib.wp_poller_can_park()
 
     def until(self) -> float | None:
-        """Return how many seconds it may block: until the carrier's next timer; None: no limit."""
+        """Return how many seconds to block at most: to the carrier's next timer; None: no limit.
+
+        Ask when it is parked: one that is armed later ends the sleep by a wakeup.
+        """
         self._check("until")
         until = lib.wp_poller_until()
         return None if until == lib.WP_FOREVER else max(0.0, (until - lib.wp_clock_ns()) / _NS)
