@@ -69,7 +69,7 @@ class One:
     def __init__(self, at: Eventfd | Pair | None = None, **how: Any) -> None:
         self.at = Eventfd() if at is None else at
         self.told: bool = how.pop("told", False)  # to end
-        self.looks = self.parks = self.blocks = self.wakeups = self.aside = self.unasked = 0
+        self.looks = self.tries = self.blocks = self.wakeups = self.aside = self.unasked = 0
         self.had_io: bool = how.pop("had_io", True)
         self.spins: bool = how.pop("spins", False)
         self.leaves: bool = how.pop("leaves", False)  # never says that it is back
@@ -90,6 +90,7 @@ class One:
             self.looks += 1
             if self.spins:
                 continue
+            self.tries += 1  # also one that finds work may have been seen by who brought it
             if self.leaves:
                 self.parked(poller, bool(poller.try_park()))
                 continue
@@ -98,12 +99,12 @@ class One:
         return self.looks
 
     def parked(self, poller: Poller, parked: bool) -> None:
-        self.parks += parked
         if not parked:
             return
         if self.steps_aside:  # descheduled: the others run
             self.aside += 1
             wakeproof.sleep(0.001)
+            wakeproof.yield_now()  # the time may be over before it is asleep
             self.unasked += poller.can_park()
             return
         if self.resumes is not None:

@@ -21,7 +21,7 @@ word = contextvars.ContextVar[str]("word")
 def work_from_outside(group: CarrierGroup, one: One, calls: int = CALLS) -> None:
     for call in range(calls):
         assert run_on(group, lambda call=call: call) == call
-    assert one.wakeups <= one.parks
+    assert one.wakeups <= one.tries
 
 
 def test_work_ends_a_sleep_in_the_system_with_one_wakeup(

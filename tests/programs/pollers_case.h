@@ -92,6 +92,7 @@ static int polls(void *arg)
 		next = look(one, wp_poller_maybe_yield(one->has_io));
 		if (next == NEXT_ASIDE) {
 			wp_vthread_park_until(in_ms(1));
+			wp_vthread_yield(); /* the time may be over before it parks */
 			come_back(one);
 		}
 	}
@@ -115,10 +116,10 @@ static enum wp_step polls_by_steps(wp_task *task)
 		int code;
 
 		if (next == NEXT_ASIDE) {
-			one->is_aside = wp__vthread_park_begin(in_ms(1)) == WP_AGAIN;
-			if (one->is_aside)
-				return WP_STEP_PARK;
-			come_back(one);
+			bool parks = wp__vthread_park_begin(in_ms(1)) == WP_AGAIN;
+
+			one->is_aside = true;
+			return parks ? WP_STEP_PARK : WP_STEP_YIELD;
 		}
 		code = wp__poller_yield_begin(one->has_io);
 		one->has_yielded = code == WP_OK;
