@@ -23,8 +23,11 @@ from wakeproof import (
     PollerClosedError,
     Unfinished,
     VirtualThread,
+    _poller,
     park,
 )
+from wakeproof._ffi import lib
+from wakeproof._jobs import threads
 from wakeproof._mount import here
 from wakeproof.errors import StateError
 
@@ -121,6 +124,38 @@ def test_an_exception_in_the_main_thread_closes_and_leaves_nothing(one: One) -> 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert threads[0].state == "terminated"
+
+
+class Interrupted:
+    """The library, with Ctrl-C before or behind a registration."""
+
+    def __init__(self, is_behind: bool) -> None:
+        self.is_behind = is_behind
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(lib, name)
+
+    def wp__poller_register(self, *arguments: Any) -> None:
+        if self.is_behind:
+            lib.wp__poller_register(*arguments)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_ctrl_c_in_a_registration_leaves_none_or_one_that_its_carrier_names(
+    one: One, is_behind: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with CarrierGroup(1) as group:
+        with monkeypatch.context() as patch:
+            patch.setattr(_poller, "lib", Interrupted(is_behind))
+            with pytest.raises(KeyboardInterrupt):
+                one.register(group[0], name="there")
+        there = group[0].poller
+        assert [thread.name for thread in threads.values() if thread._group is group] == (
+            ["there"] if is_behind else []
+        )
+        assert (there.name if there else None) == ("there" if is_behind else None)
+    assert there is None or there.result(0) is None
 
 
 class Big:
