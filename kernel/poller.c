@@ -40,10 +40,9 @@ static int leave(wp_body *body)
 	return (int)wp_fiber_switch(&body->fiber, body->under, WP_STEP_POLL);
 }
 
-int wp_poller_maybe_yield(bool had_io)
+int wp__poller_yield_begin(bool had_io)
 {
 	wp_worker *mine = calling();
-	uint64_t before;
 
 	if (mine == NULL)
 		return WP_FORBIDDEN;
@@ -54,11 +53,29 @@ int wp_poller_maybe_yield(bool had_io)
 		return WP_CLOSED;
 	if (!is_wanted(mine) || wp__body_of(mine->poller.thread)->pins != 0)
 		return WP_AGAIN;
-	before = wp__count_read(&mine->runs);
-	leave(wp__body_of(mine->poller.thread));
+	mine->poller.runs = wp__count_read(&mine->runs);
+	return WP_OK;
+}
+
+int wp__poller_yield_end(void)
+{
+	wp_worker *mine = calling();
+
+	if (mine == NULL)
+		return WP_FORBIDDEN;
 	if (mine->poller.is_closing)
 		return WP_CLOSED;
-	return wp__count_read(&mine->runs) - before > 1 ? WP_OK : WP_AGAIN; /* one is its own */
+	return wp__count_read(&mine->runs) - mine->poller.runs > 1 ? WP_OK : WP_AGAIN; /* one is its own */
+}
+
+int wp_poller_maybe_yield(bool had_io)
+{
+	int code = wp__poller_yield_begin(had_io);
+
+	if (code != WP_OK)
+		return code;
+	leave(wp__body_of(wp_vthread_current()));
+	return wp__poller_yield_end();
 }
 
 int wp_poller_try_park(void)
@@ -120,23 +137,49 @@ int wp_poller_unpark(void)
 	return WP_OK;
 }
 
-/* The body of its thread. */
-static int run(void *arg)
+/* Its body has returned. True: nobody is in its wakeup, and its carrier has none now. [the poller] */
+static bool has_left(wp_worker *mine)
 {
-	wp_worker *mine = arg;
-	int failure;
-
-	mine->poller.thread = wp_vthread_current();
-	failure = mine->poller.config.run(mine->poller.config.arg);
 	wp__poller_unpark(mine);
-	while (!wp__poller_is_over(&mine->poller))
-		leave(wp__body_of(mine->poller.thread));
+	if (!wp__poller_is_over(&mine->poller))
+		return false;
 	mine->poller.thread = NULL;
+	mine->poller.has_returned = false;
 	wp_lock_acquire(&mine->group->closing);
 	mine->group->blocking -= mine->poller.config.blocks;
-	mine->poller.registered = NULL;
+	if (!wp_twin(poller_slot_kept))
+		mine->poller.registered = NULL;
 	wp_lock_release(&mine->group->closing);
+	return true;
+}
+
+/* The body of its thread, with a stack. */
+static int run(void *arg)
+{
+	wp_worker *mine = wp__worker_self();
+	wp_body *body = wp__body_of(wp_vthread_current());
+	int failure;
+
+	mine->poller.thread = &body->thread;
+	failure = mine->poller.config.run(arg);
+	while (!has_left(mine))
+		leave(body);
 	return failure;
+}
+
+/* Without one. */
+static enum wp_step step(wp_task *task)
+{
+	wp_worker *mine = wp__worker_self();
+	enum wp_step said = WP_STEP_DONE;
+
+	mine->poller.thread = (wp_vthread *)(void *)task;
+	if (!mine->poller.has_returned)
+		said = mine->poller.config.step(task);
+	if (said != WP_STEP_DONE)
+		return said;
+	mine->poller.has_returned = true;
+	return has_left(mine) ? WP_STEP_DONE : WP_STEP_POLL;
 }
 
 wp_task *wp__poller_turn(wp_worker *mine)
@@ -211,10 +254,12 @@ int wp_poller_register(wp_group *group, uint32_t carrier, const wp_poller_config
 	int code = wp_vthread_new(group,
 				  &(wp_vthread_config){.name = config->name,
 						       .run = run,
-						       .arg = one,
+						       .step = config->step != NULL ? step : NULL,
+						       .arg = config->arg,
 						       .stack_bytes = config->stack_bytes,
 						       .carrier = (int)carrier,
-						       .is_pinned = true},
+						       .is_pinned = true,
+						       .left = config->left},
 				  thread);
 
 	if (code != WP_OK)
@@ -229,6 +274,16 @@ int wp_poller_register(wp_group *group, uint32_t carrier, const wp_poller_config
 	wp__body_of(*thread)->is_started = true;
 	wp__vthread_push(*thread);
 	return WP_OK;
+}
+
+uint32_t wp_poller_blocking(wp_group *group)
+{
+	uint32_t blocking;
+
+	wp_lock_acquire(&group->closing);
+	blocking = group->blocking;
+	wp_lock_release(&group->closing);
+	return blocking;
 }
 
 #endif

@@ -25,32 +25,40 @@
  *               nobody steals it.
  *               Each wakeup was claimed by one compare-and-swap, and each claim is read by one exit
  *               (C2): when as many wakeups have returned, none will touch what they use.
+ * Its body      run has a stack of its own, and calls wp_poller_maybe_yield. step has none: it says
+ *               WP_STEP_POLL between wp__poller_yield_begin and _end, the two halves of that call,
+ *               and parks as other threads without a stack do. No step of the protocol is new: who
+ *               yields is in the slot, where its stack is does not matter.
  * Three forms   blocking: as above. Spinning: it never parks, its wakeup does nothing, nobody counts
  *               on it; a carrier that spins steals and is stolen from. Parking: it waits as any
  *               virtual thread does (wp_vthread_park_until), and its carrier sleeps by itself.
  * Spec          specs/Poller.tla: BlockOnlyIfParked, PollerParkPaired, PinnedPollerUnique,
  *               WakeReachesSleeper, WakeupIsOver, StolenIsKept, PollerStaysHome, PollerRuns,
  *               CloseEnds.
- * Evidence      make check-specs T=Poller, make stress T=poller, tests/test_poller.py. */
+ * Evidence      make check-specs T=Poller, make stress T=poller, tests/test_poller*.py. */
 #ifndef WP_POLLER_H
 #define WP_POLLER_H
 
 #include "carrier.h"
+#include "task.h"
 
 struct wp_group;
 struct wp_vthread;
 
-/* Zeroed but for run and wakeup, it is what to use. */
+/* Zeroed but for wakeup and run, or step, it is what to use. */
 typedef struct wp_poller_config {
 	const char *name; /* of its thread; is copied; NULL: none */
 	/* Returns soon after a call below has said WP_CLOSED. Gives 0, or how it failed, for the join. */
 	int (*run)(void *arg);
+	enum wp_step (*step)(wp_task *task); /* instead: no stack, as wp_vthread_config says */
 	/* Ends its system call, also one that is about to begin. [any thread, when it has claimed this
 	 * wake | must not park] */
 	void (*wakeup)(void *arg);
 	void *arg;
 	uint64_t stack_bytes; /* 0: WP_STACK_BYTES */
 	bool blocks;          /* also without wp_poller_try_park: nothing else runs there meanwhile */
+	/* When its carrier has none again, as wp_vthread_config says; NULL: nothing. */
+	void (*left)(struct wp_vthread *thread);
 } wp_poller_config;
 
 /* Of one carrier. woken: PO1, PO2; config: who registers, then who wakes; registered: under the
@@ -61,17 +69,25 @@ typedef struct wp_poller {
 	uint32_t claimed;          /* that its parks have seen */
 	bool is_parked;            /* try_park has said WP_OK, and nobody has left since */
 	bool is_closing;           /* the carrier is to stop: it is to end */
+	bool has_returned;         /* its step has said WP_STEP_DONE */
+	uint64_t runs;             /* of the carrier, when it yielded last */
 	struct wp_vthread *registered; /* NULL: none */
 	struct wp_vthread *thread;     /* from its first run to its end */
 	int64_t since_ns;          /* its last park, if events are kept */
 } wp_poller;
 
-/* cdef: begin */
-/* For the poller of the calling carrier; on any other thread they give WP_FORBIDDEN. */
+/* For the poller of the calling carrier; on any other thread these give WP_FORBIDDEN. */
 
 /* Has the others run: WP_OK; WP_AGAIN: there was nothing to run. If it had no input or output, it may
- * steal one task for its carrier. WP_CLOSED: return from your body. [the poller | runs others] */
+ * steal one task for its carrier. WP_CLOSED: return from your body. [a poller with a stack | runs
+ * others] */
 int wp_poller_maybe_yield(bool had_io);
+
+/* cdef: begin */
+/* The same, in two halves. The first: WP_OK: say WP_STEP_POLL, and call the second when it goes on; else
+ * as wp_poller_maybe_yield, which is then over. [a poller without a stack | may steal a task] */
+int wp__poller_yield_begin(bool had_io);
+int wp__poller_yield_end(void);
 
 /* WP_OK: the carrier is parked: ask can_park and block; then unpark. WP_AGAIN: there is work, yield.
  * WP_CLOSED: return from your body. [the poller | wakes somebody at the most] */
@@ -86,6 +102,9 @@ int64_t wp_poller_until(void);
 
 /* After the system call, or in its place. [the poller | wakes somebody at the most] */
 int wp_poller_unpark(void);
+
+/* How many pollers of the group block without wp_poller_try_park. [any thread | blocks shortly] */
+uint32_t wp_poller_blocking(struct wp_group *group);
 /* cdef: end */
 
 /* Starts a poller of that carrier. WP_OK and its thread: join it to wait until the carrier has none

@@ -225,6 +225,8 @@ int wp_io_start(wp_group *group, uint32_t spins)
 		if (group->workers[index].epoll != NULL)
 			continue;
 		code = start(&group->workers[index], spins);
+		if (code == WP_AGAIN)
+			code = WP_FORBIDDEN;
 		if (code != WP_OK)
 			break;
 	}

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from tests import compiling
+from tests.polling import Eventfd, Make, One, Pair
 from tests.virtual import PATIENCE_S, Owner
 
 from wakeproof import CarrierGroup, VirtualThread, paths
@@ -109,3 +110,23 @@ def either_group(request: pytest.FixtureRequest) -> Iterator[CarrierGroup]:
     carriers, stealing = request.param
     with CarrierGroup(carriers, work_stealing=stealing) as made:
         yield made
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    """Make pollers that are closed after what a test names behind it: its group."""
+    made: list[One] = []
+
+    def make(*at: Eventfd | Pair, **how: object) -> One:
+        made.append(One(*at, **how))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture(params=[Eventfd, Pair], ids=["eventfd", "socketpair"])
+def one(request: pytest.FixtureRequest, make: Make) -> One:
+    """Make a poller that is woken in one of two ways."""
+    return make(request.param())

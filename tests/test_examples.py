@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples run as they stand, with smaller numbers: specs/VThread.tla."""
+"""The examples run as they stand, with smaller numbers: specs/VThread.tla, Poller.tla."""
 
 from __future__ import annotations
 
@@ -21,4 +21,13 @@ def test_many_threads_start_park_wake_and_end() -> None:
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     said = f"2,000 virtual threads: started and parked in {SECONDS}, woken and joined in {SECONDS}"
     assert re.fullmatch(said + "\n", ran.stdout), ran.stderr
+    assert (ran.stderr, ran.returncode) == ("", 0)
+
+
+@pytest.mark.slow
+def test_a_poller_of_ones_own_serves_many_pipes() -> None:
+    command = [sys.executable, str(paths.sources() / "examples" / "own_poller.py"), "100"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    said = r"100 pipes, one carrier: each message was read\n\d+ sleeps in the system, \d+ wakeups\n"
+    assert re.fullmatch(said, ran.stdout), ran.stderr
     assert (ran.stderr, ran.returncode) == ("", 0)

@@ -154,9 +154,23 @@ guard = WakeupGuard(parker.unpark)
 queue.put("x")
 print(_ffi.MODE, guard.enter(lambda: True), guard.wakeup(), parker.park(0), guard.exit())
 print(queue.get(), queue.is_quiescent(), RendezvousGuard().wait(lambda: True, 0))
+import os
+from wakeproof import CarrierGroup, VirtualThread
+one, other = os.pipe()
+def body(poller):
+    while True:
+        poller.maybe_yield(False)
+        with poller.try_park() as parked:
+            if parked and poller.can_park():
+                os.read(one, 1)
+with CarrierGroup(1) as group:
+    thread = group[0].register_poller(lambda: os.write(other, b"."), body)
+    print([VirtualThread(str, n, group=group).start().result(60) for n in range(3)])
+print(thread.result())
 """
     ran = python(script, WAKEPROOF_LIBRARY=str(tmp_path))
-    assert ran.stdout.split() == ["abi", *["True"] * 4, "x", "True", "False"], ran.stderr
+    said = "abi True True True True\nx True False\n['0', '1', '2']\nNone\n"
+    assert (ran.stdout, ran.stderr) == (said, "")
 
 
 def test_a_library_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pollers of carriers: specs/Poller.tla, and what PROTOCOLS section 6 asks of them.
 
-programs/pollers.c and pollers_two.c run one case and print what is lost.
+programs/pollers.c and pollers_two.c run one case, with pollers that have a stack or have none, and
+print what is lost.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ pytestmark = [
 CASES = (*("blocking", "descheduled", "forgets", "parking", "saves_wakeups", "timers", "resumes"),)
 TWO = ("helps", "spinning", "unique", "blockers")
 TWINS = {
-    "poller_wakeup_forgotten": "blocking",
-    "poller_block_unasked": "descheduled",
-    "poller_runs_parked": "descheduled",
-    "poller_close_unseen": "timers",
-    "poller_own_unseen": "resumes",
+    "poller_wakeup_forgotten": ("pollers", "blocking"),
+    "poller_block_unasked": ("pollers", "descheduled"),
+    "poller_runs_parked": ("pollers", "descheduled"),
+    "poller_close_unseen": ("pollers", "timers"),
+    "poller_own_unseen": ("pollers", "resumes"),
+    "poller_slot_kept": ("pollers_two", "unique", "step"),
 }
 Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
+        [*command, *case], capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -42,12 +44,14 @@ def test_pollers_run_the_others_and_end(
 ) -> None:
     command = compiled(program, build)
     for case in cases:
-        ended = run(command, case)
-        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+        for form in ((case,), (case, "step")):
+            ended = run(command, *form)
+            assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), form
 
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
-    ended = run(compiled("pollers", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2"), TWINS[twin])
+    program, *case = TWINS[twin]
+    ended = run(compiled(program, "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2"), *case)
     assert ended.returncode != 0
     assert "lost" in ended.stdout

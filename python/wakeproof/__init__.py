@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wakeproof.errors import (
     ClosedError,
     ForkedError,
+    PollerClosedError,
     ThreadInterruptedError,
     TopologyWarning,
     TwoCopiesError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from wakeproof.mutex import Mutex
     from wakeproof.parker import Parker
     from wakeproof.parking import current, interrupted, park, pinned, sleep, yield_now
+    from wakeproof.poller import Poller
     from wakeproof.scope import Scope
     from wakeproof.scoped import ScopedValue
     from wakeproof.semaphore import Semaphore
@@ -60,6 +62,8 @@ __all__ = [
     "MpscStatistics",
     "Mutex",
     "Parker",
+    "Poller",
+    "PollerClosedError",
     "RendezvousGuard",
     "Scope",
     "ScopedValue",
@@ -99,6 +103,7 @@ _HOME = {
     "MpscQueue": "mpsc",
     "MpscStatistics": "mpsc",
     "Parker": "parker",
+    "Poller": "poller",
     "RendezvousGuard": "guard",
     "LinuxTopology": "topology",
     "Topology": "topology",

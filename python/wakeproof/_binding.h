@@ -27,6 +27,7 @@
 #include "guard.h"
 #include "mpsc.h"
 #include "parker.h"
+#include "poller.h"
 #include "topology.h"
 #include "vthreads.h"
 
@@ -123,6 +124,18 @@ int wp__vthread_state(wp_vthread *thread);
  * later one, leaves no permit behind. [any thread | wait-free; as wp_carrier_submit] */
 int64_t wp__vthread_park_number(void);
 void wp__vthread_unpark_if(wp_vthread *thread, uint32_t number);
+
+/* Of a poller, by its number: its wakeup; its carrier has none again, as wp_poller_config says. [once,
+ * before the first is made] */
+void wp__poller_hooks(void (*wakeup)(uint64_t number), void (*left)(uint64_t number));
+
+/* As wp_poller_register, without a stack. *thread: untouched unless it is WP_OK; it may have ended by
+ * then. [any thread | as wp_vthread_start] */
+int wp__poller_register(wp_group *group, uint32_t carrier, uint64_t number, const char *name,
+			bool blocks, wp_vthread **thread);
+
+/* Whose poller that carrier has; 0: none, or one of the kernel's. [any thread | blocks shortly] */
+uint64_t wp__poller_number(wp_group *group, uint32_t carrier);
 
 void wp__thread_name(const char *name); /* the caller's, 15 bytes at most */
 

@@ -34,6 +34,7 @@ HEADERS = (
             "task",
             "group",
             "vthreads",
+            "poller",
             "dump_look",
             "dump",
             "trace",

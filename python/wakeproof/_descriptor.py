@@ -21,7 +21,7 @@ from wakeproof._signal import interrupted
 from wakeproof._unique import Unique
 from wakeproof._wait import Turns, Wait, parked
 from wakeproof.default import default_group
-from wakeproof.errors import ClosedError, SystemCallError, error_for
+from wakeproof.errors import ClosedError, StateError, SystemCallError, error_for
 
 if TYPE_CHECKING:
     from wakeproof._ffi import CIo
@@ -202,6 +202,7 @@ def start(group: CarrierGroup) -> None:
 
     Raises:
         SystemCallError: no descriptor or no memory for them.
+        StateError: a carrier has a poller of your own.
         ClosedError: it is closed.
     """
     group._check_process()
@@ -210,9 +211,12 @@ def start(group: CarrierGroup) -> None:
             raise ClosedError("pollers: the group is closed")
         if group._has_pollers:
             return
-        code = lib.wp_io_start(group._native, 0)
+        own = [f"{one.name} ({one.poller.name!r})" for one in group if one.poller]
+        code = lib.WP_FORBIDDEN if own else lib.wp_io_start(group._native, 0)
         if code == lib.WP_SYSTEM:
             raise SystemCallError(f"pollers of {len(group)} carriers: {os.strerror(ffi.errno)}")
-        if code != lib.WP_OK:
+        if code == lib.WP_FORBIDDEN:
+            raise StateError(f"pollers of wakeproof.io: there is another on {', '.join(own)}")
+        if code not in (lib.WP_OK, lib.WP_AGAIN):  # Ctrl-C came when they had been started
             raise error_for(code, "pollers")
         group._has_pollers = True

@@ -24,7 +24,7 @@ from wakeproof.errors import ClosedError, UsageError
 from wakeproof.group import CarrierGroup
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CVThread
+    from wakeproof._ffi import CVThread, Null
     from wakeproof._wait import Wait
 
 T = TypeVar("T")
@@ -74,6 +74,7 @@ class Handle(Unique):
     _context: contextvars.Context
     _greenlet: Any
     _hub: Any
+    _is_poller = False
 
     def __init__(
         self,
@@ -105,9 +106,16 @@ class Handle(Unique):
         self._scope: Any = None  # that forked it
         self._scopes: list[Any] = []  # that it has open
         is_named = name is not None or of._trace_events != 0
-        text = self.name.encode(errors="replace") if is_named else ffi.NULL
+        self._make(of, self.name.encode(errors="replace") if is_named else ffi.NULL, home)
+
+    def _make(self, group: CarrierGroup, text: bytes | Null, home: int) -> None:
+        """Have the kernel make it.
+
+        Raises:
+            MemoryError: it has none.
+        """
         stays = not self._is_coroutine and home != lib.WP_VTHREAD_HERE
-        made = lib.wp__vthread_new(of._native, self._number, text, home, stays)
+        made = lib.wp__vthread_new(group._native, self._number, text, home, stays)
         if not made:
             raise MemoryError(f"{self.name}: no memory")
         self._native = made

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from wakeproof._handle import Handle
     from wakeproof.vthread import VirtualThread
 
-DONE, YIELD, PARK = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK
+DONE, YIELD, PARK, POLL = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK, lib.WP_STEP_POLL
 _AGAIN = lib.WP_AGAIN
 IDLE_MOST = 64  # greenlets that wait, of each OS thread; each takes some 10 KB
-_OURS = (__name__, _in_parent.__module__, "wakeproof.subtask")
+_OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof._poller")
 
 
 class _Pool:
@@ -63,7 +63,7 @@ def _step(number: int) -> int:
         said = DONE
     finally:
         here.thread, thread._runs = None, False
-    if said == DONE:
+    if said == DONE and not thread._is_poller:  # a poller: when its carrier has none again
         forget(thread)
     return said
 

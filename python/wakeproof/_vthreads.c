@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * _vthreads.c - virtual threads whose step is a Python callable; see _binding.h. */
+ * _vthreads.c - virtual threads, and pollers, whose step is a Python callable; see _binding.h. */
 #include "_binding.h"
 
 #include "vthreads.h"
@@ -7,6 +7,7 @@
 
 /* Written at import, before there is a thread. */
 static int (*step_of)(uint64_t number);
+static void (*wakeup_of)(uint64_t number), (*left_of)(uint64_t number);
 
 void wp__vthread_steps(int (*step)(uint64_t number))
 {
@@ -56,4 +57,45 @@ int64_t wp__vthread_park_number(void)
 void wp__vthread_unpark_if(wp_vthread *thread, uint32_t number)
 {
 	wp__vthread_pay(thread, wp__vthread_notify_park(thread, number));
+}
+
+void wp__poller_hooks(void (*wakeup)(uint64_t number), void (*left)(uint64_t number))
+{
+	wakeup_of = wakeup;
+	left_of = left;
+}
+
+static void wake(void *arg)
+{
+	wakeup_of((uintptr_t)arg);
+}
+
+static void left(wp_vthread *thread)
+{
+	left_of(wp__vthread_id(thread));
+}
+
+int wp__poller_register(wp_group *group, uint32_t carrier, uint64_t number, const char *name,
+			bool blocks, wp_vthread **thread)
+{
+	wp_poller_config config = {.name = name, .step = call, .wakeup = wake, .left = left,
+				   .arg = (void *)(uintptr_t)number, .blocks = blocks};
+	wp_vthread *made = NULL;
+	int code = wp_poller_register(group, carrier, &config, &made);
+
+	if (code == WP_OK)
+		*thread = made;
+	return code;
+}
+
+uint64_t wp__poller_number(wp_group *group, uint32_t carrier)
+{
+	wp_poller *poller = &group->workers[carrier].poller;
+	uint64_t number = 0;
+
+	wp_lock_acquire(&group->closing);
+	if (poller->registered != NULL && poller->config.step == call)
+		number = wp__vthread_id(poller->registered);
+	wp_lock_release(&group->closing);
+	return number;
 }

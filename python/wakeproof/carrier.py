@@ -12,11 +12,15 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from wakeproof import counts
+from wakeproof._ffi import lib
+from wakeproof._jobs import threads
 from wakeproof.errors import UsageError
 
 if TYPE_CHECKING:
     from wakeproof.counts import CarrierCounts
     from wakeproof.group import CarrierGroup
+    from wakeproof.poller import Poller
+    from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -90,6 +94,46 @@ class Carrier:
             return future
 
         return submit
+
+    def register_poller(
+        self,
+        wakeup: Callable[[], object],
+        body: Callable[[Poller], T],
+        *,
+        name: str | None = None,
+        blocks: bool = False,
+    ) -> VirtualThread:
+        """Start the poller of this carrier, which has one at the most (`wakeproof.poller`).
+
+        Its `join` and `result` wait until the carrier has none again; the result is the body's,
+        also if it failed.  A close of the group waits for all others first, and then ends it.
+
+        Args:
+            wakeup: ends its system call, also one that is about to begin: write to an eventfd or a
+                socket.  Any thread calls it, without arguments, when it has found the carrier
+                asleep in its poller; it must not park.  What it raises ``sys.unraisablehook`` is
+                told, and it is called once more.
+            body: runs as a virtual thread of this carrier, with a `Poller`.
+            name: default: "poller-" and the number of the carrier.
+            blocks: it blocks in the system without `try_park`: meanwhile nothing else runs here.
+                It must come back by itself for a close to end.
+
+        Raises:
+            StateError: there is one, of `wakeproof.io` perhaps; or it blocks, and no other carrier
+                of the group would be free of such.
+            ClosedError: the group is closed, or being closed.
+            UsageError: `wakeup` or `body` cannot be called, or `name` is no name.
+            ForkedError: the group is of the parent of this process.
+        """
+        from wakeproof._poller import register  # which needs this module
+
+        return register(self, wakeup, body, name, blocks)
+
+    @property
+    def poller(self) -> VirtualThread | None:
+        """Whom `register_poller` has started here; None: nobody, or it has ended."""
+        self._group._check_process()
+        return threads.get(lib.wp__poller_number(self._group._native, self.index))
 
     @property
     def counts(self) -> CarrierCounts:

@@ -43,6 +43,10 @@ class ClosedError(WakeproofError):
     """WP_CLOSED: the object is closed."""
 
 
+class PollerClosedError(ClosedError):
+    """The group of the calling poller is being closed: let it out of the body, which it ends."""
+
+
 class InterruptedWaitError(WakeproofError, InterruptedError):
     """WP_INTERRUPTED: a signal handler ran while the thread waited."""
 

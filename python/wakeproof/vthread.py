@@ -27,6 +27,14 @@ from wakeproof.errors import ClosedError, DeadlineError, StateError, WrongThread
 from wakeproof.scoped import bindings, unbind
 
 
+def context_to_start() -> contextvars.Context:
+    """Return the caller's, copied, without what a scope has bound."""
+    context = contextvars.copy_context()
+    if bindings() is not None:
+        context.run(unbind)
+    return context
+
+
 class VirtualThread(Handle):
     """A thread of a group: it parks, and its carrier runs others meanwhile.
 
@@ -77,10 +85,7 @@ class VirtualThread(Handle):
             StateError: it was started before.
             ClosedError: the group is closed, or being closed.
         """
-        context = contextvars.copy_context()
-        if bindings() is not None:
-            context.run(unbind)
-        return self._start(context)
+        return self._start(context_to_start())
 
     def _start(self, context: contextvars.Context) -> VirtualThread:
         self._check_process()

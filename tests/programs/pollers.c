@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pollers.c CASE - what runs on a carrier with a poller. Prints what is lost. */
+ * pollers.c CASE [step] - what runs on a carrier with a poller. Prints what is lost. */
 #include "pollers_case.h"
 
 enum { CALLS = 2000 };
@@ -168,5 +168,5 @@ int main(int argc, char **argv)
 		{"saves_wakeups", case_saves_wakeups}, {"timers", case_timers},
 		{"resumes", case_resumes}};
 
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+	return run_pollers(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

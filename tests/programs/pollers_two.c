@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pollers_two.c CASE - two carriers with pollers, and two pollers of a carrier. Prints what is lost. */
+ * pollers_two.c CASE [step] - two carriers with pollers, and two pollers of a carrier. Prints what is lost. */
+#include "io.h"
 #include "pollers_case.h"
 
 static int long_task(void *arg)
@@ -72,6 +73,7 @@ static void case_unique(void)
 		open_poller(&one, 0);
 		if (wp_poller_register(group, 0, &config, &two.thread) == WP_OK)
 			lost("that a carrier has one poller");
+		check(wp_io_start(group, 0) == WP_FORBIDDEN, "that it is told apart from io's");
 		wp_store_release(&one.told, 1);
 		close_poller(&one);
 		wp_store_release(&one.told, 0);
@@ -99,6 +101,7 @@ static void case_blockers(void)
 	check(wp_poller_register(group, 0, &config, &ones[0].thread) == WP_OK, "a blocker");
 	check(wp_poller_register(group, 1, &config, &ones[1].thread) == WP_FORBIDDEN,
 	      "the last carrier");
+	check(wp_poller_blocking(group) == 1, "how many block");
 	open_poller(&ones[1], 1);
 	close_all(ones, 2);
 }
@@ -109,5 +112,5 @@ int main(int argc, char **argv)
 		{"helps", case_helps}, {"spinning", case_spinning}, {"unique", case_unique},
 		{"blockers", case_blockers}};
 
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+	return run_pollers(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
