@@ -34,17 +34,20 @@ def build(folder: Path, name: str, kind: str, *more: str) -> Path:
     flags += [flag for flag in more if not flag.startswith(("-D", "-W"))]
     defined = [flag for flag in more if flag.startswith("-D") and not flag.startswith(TWIN)]
     twins = [flag for flag in more if flag.startswith(TWIN)]
+    uring = _build.has_uring(*compiler)
     common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}"]
     objects = []
     for file in [*(path for path in _build.SOURCES if path.parent == sources.kernel), program]:
         texts = sources.closure(file)
         own = [f for f in twins if uses_twin("".join(texts.values()), f[len(TWIN) :].split("=")[0])]
         own += ["-Wno-error"] if own else []  # of what a defect leaves unused
+        own += _build.URING_COMPILED if uring and file.stem == "poller_uring" else ()
         command = [*common, *own, *(defined if file == program else ()), "-c", str(file)]
         objects.append(_object(command, file.stem, digest(*command, *texts.values())))
     target = folder / f"{name}-{kind}"
     wrapped = [flag for flag in more if flag.startswith("-Wl,")]
-    _run([*compiler, *flags, *wrapped, *map(str, objects), "-o", str(target)])
+    linked = _build.URING_LINKED if uring else ()
+    _run([*compiler, *flags, *wrapped, *map(str, objects), *linked, "-o", str(target)])
     return target
 
 
