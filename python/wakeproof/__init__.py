@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wakeproof.errors import (
     ClosedError,
     ForkedError,
+    NoFilesWarning,
     ThreadInterruptedError,
     TopologyWarning,
     TwoCopiesError,
@@ -59,6 +60,7 @@ __all__ = [
     "MpscQueue",
     "MpscStatistics",
     "Mutex",
+    "NoFilesWarning",
     "Parker",
     "RendezvousGuard",
     "Scope",

@@ -44,6 +44,7 @@ HEADERS = (
     PACKAGE / "_sync.h",
     PACKAGE / "_io.h",
     KERNEL / "io.h",
+    KERNEL / "file.h",
     *(KERNEL / f"{name}.h" for name in ("mutex", "condition", "semaphore", "channel")),
 )
 SOURCES = (
@@ -101,11 +102,13 @@ def declarations() -> str:
     return "".join(cut(path.read_text(encoding="utf-8")) for path in HEADERS)
 
 
-@functools.cache
 def has_uring(*compiler: str) -> bool:
     """Whether that compiler finds liburing, to compile and to link; files need it."""
-    if "WAKEPROOF_NO_URING" in os.environ:
-        return False
+    return "WAKEPROOF_NO_URING" not in os.environ and _links_uring(*compiler)
+
+
+@functools.cache
+def _links_uring(*compiler: str) -> bool:
     command = [*compiler, "-x", "c", "-", *URING_LINKED, "-o", os.devnull]
     try:
         made = subprocess.run(command, input=_URING, text=True, capture_output=True, check=False)
