@@ -41,13 +41,16 @@ wp_epoll *wp__epoll_new(uint32_t spins)
 	wp_init(&epoll->sleeps, 0);
 	wp_init(&epoll->wakeups, 0);
 	epoll->spins = spins;
+	epoll->uring = NULL;
 	epoll->fd = epoll_create1(EPOLL_CLOEXEC);
 	epoll->event = wp_event_open();
-	if (epoll->fd >= 0 && epoll->event >= 0 &&
-	    epoll_ctl(epoll->fd, EPOLL_CTL_ADD, epoll->event, &edge) == 0)
-		return epoll;
-	wp__epoll_free(epoll);
-	return NULL;
+	if (epoll->fd < 0 || epoll->event < 0 ||
+	    epoll_ctl(epoll->fd, EPOLL_CTL_ADD, epoll->event, &edge) != 0) {
+		wp__epoll_free(epoll);
+		return NULL;
+	}
+	epoll->uring = wp__uring_new(epoll->event, &epoll->no_uring);
+	return epoll;
 }
 
 static void free_retired(wp_epoll *epoll)
@@ -69,6 +72,7 @@ void wp__epoll_free(wp_epoll *epoll)
 	if (epoll == NULL || !wp__epoll_drop(epoll))
 		return;
 	free_retired(epoll);
+	wp__uring_free(epoll->uring);
 	if (epoll->fd >= 0)
 		close(epoll->fd);
 	if (epoll->event >= 0)
@@ -100,15 +104,17 @@ void wp__epoll_remove(wp_epoll *epoll, int fd)
 	close(fd);
 }
 
-/* [the poller, its carrier RUNNING | pushes] */
-static void tell(wp_epoll *epoll, const struct epoll_event *events, int count)
+/* True: there was something. [the poller, its carrier RUNNING | pushes] */
+static bool tell(wp_epoll *epoll, const struct epoll_event *events, int count)
 {
+	bool is_told = false;
 	uint64_t told = 0;
 
 	for (int at = 0; at < count; at++) {
 		wp_io *io = events[at].data.ptr;
 		uint32_t what = events[at].events;
 
+		is_told = is_told || io == NULL;
 		told += io != NULL; /* else it is the wakeup */
 		if (io != NULL && what & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			wp_ready_tell(&io->ready[WP_IO_READ]);
@@ -116,18 +122,17 @@ static void tell(wp_epoll *epoll, const struct epoll_event *events, int count)
 			wp_ready_tell(&io->ready[WP_IO_WRITE]);
 	}
 	wp__count_many(&epoll->events, told);
+	free_retired(epoll);
+	return (epoll->uring != NULL && wp__uring_turn(epoll->uring, is_told)) || count > 0;
 }
 
 /* True: there was something. */
 static bool look(wp_epoll *epoll)
 {
 	struct epoll_event events[EVENTS];
-	int count = epoll_wait(epoll->fd, events, EVENTS, 0);
 
 	wp__count(&epoll->looks);
-	tell(epoll, events, count);
-	free_retired(epoll);
-	return count > 0;
+	return tell(epoll, events, epoll_wait(epoll->fd, events, EVENTS, 0));
 }
 
 enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
@@ -162,14 +167,13 @@ static int block(wp_epoll *epoll)
 	if (code != WP_OK)
 		return code;
 	wp__count(&epoll->sleeps);
-	if (wp_poller_can_park()) {
+	if (wp_poller_can_park() && (epoll->uring == NULL || !wp__uring_is_wanted(epoll->uring))) {
 		wp__count(&epoll->looks);
 		count = wait_parked(epoll, events);
 	}
 	AFTER_WAIT(epoll);
 	wp_poller_unpark();
 	tell(epoll, events, count);
-	free_retired(epoll);
 	return WP_OK;
 }
 
@@ -187,6 +191,8 @@ static int run(void *arg)
 		if (idle > epoll->spins)
 			code = block(epoll);
 	}
+	if (epoll->uring != NULL)
+		wp__uring_end(epoll->uring);
 	return 0;
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller_epoll.h - the poller of a carrier that waits for descriptors: one epoll, edge-triggered.
+ * poller_epoll.h - the poller of a carrier that waits for descriptors: one epoll, edge-triggered; and
+ * for operations on files, where there is io_uring (poller_uring.h).
  *
  *   its body                                 who frees a descriptor
  *   look at once; tell who waits (ready.h)   off the epoll; [X5] onto `retired`
  *   [X6] all of `retired`: free
+ *   a turn of the ring (poller_uring.h)
  *   the others run; nothing did: park, ask,
  *     block until the carrier's timer or its wakeup; back; tell
  *
@@ -19,12 +21,15 @@
 #define WP_POLLER_EPOLL_H
 
 #include "io.h"
+#include "poller_uring.h"
 
 /* retired: X5, X6; holders: X9, X10; looks, events, sleeps: its poller; wakeups: whoever wakes it; the
  * rest: who makes it. */
 typedef struct wp_epoll {
 	int fd, event; /* event: its wakeup */
 	uint32_t spins;
+	wp_uring *uring; /* NULL: there is none, for: */
+	const char *no_uring;
 	wp_atomic(uint64_t) looks, events, sleeps; /* counts.h; see wp_poll_counts */
 	_Alignas(WP_LINE) wp_atomic(wp_io *) retired;
 	wp_atomic(uint32_t) holders; /* its group, and what is not retired */

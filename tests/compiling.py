@@ -42,6 +42,7 @@ def link(
     flags += [flag for flag in more if not flag.startswith(("-D", "-W", "-I"))]
     defined = [flag for flag in more if flag.startswith(("-D", "-I")) and TWIN not in flag]
     twins = [flag for flag in more if flag.startswith(TWIN)]
+    uring = _build.has_uring(*compiler)
     common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}"]
     objects = []
     of_kernel = [path for path in _build.SOURCES if path.parent == sources.kernel and kernel]
@@ -51,11 +52,13 @@ def link(
         own += ["-Wno-error"] if own else []  # of what a defect leaves unused
         own += defined if file in programs else []
         own += ["-w"] if OTHERS in file.parts else []
+        own += _build.URING_COMPILED if uring and file.stem == "poller_uring" else ()
         command = [*common, *own, "-c", str(file)]
         objects.append(_object(command, file.stem, digest(*command, *texts.values())))
     target = folder / f"{name}-{kind}"
     wrapped = [flag for flag in more if flag.startswith("-Wl,")]
-    _run([*compiler, *flags, *wrapped, *map(str, objects), "-o", str(target)])
+    linked = _build.URING_LINKED if uring else ()
+    _run([*compiler, *flags, *wrapped, *map(str, objects), *linked, "-o", str(target)])
     return target
 
 

@@ -154,7 +154,9 @@ def install_package():
     for folder in (ROOT / "kernel", ROOT / "python/wakeproof"):
         inputs += folder.glob("*.[chS]")
     inputs = [path for path in inputs if not path.name.startswith("_native")]
-    options = [os.environ.get(name, "") for name in ("CC", "CFLAGS", "WAKEPROOF_ABI")]
+    names = ("CC", "CFLAGS", "WAKEPROOF_ABI", "WAKEPROOF_NO_URING")
+    options = [os.environ.get(name, "") for name in names]
+    options.append(str(Path("/usr/include/liburing.h").exists()))
     key = digest(inputs, *options)
     if is_done(stamp, key):
         return

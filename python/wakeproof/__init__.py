@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wakeproof.errors import (
     ClosedError,
     ForkedError,
+    NoFilesWarning,
     PollerClosedError,
     ThreadInterruptedError,
     TopologyWarning,
@@ -61,6 +62,7 @@ __all__ = [
     "MpscQueue",
     "MpscStatistics",
     "Mutex",
+    "NoFilesWarning",
     "Parker",
     "Poller",
     "PollerClosedError",

@@ -9,6 +9,7 @@ Nothing is imported from wakeproof here: this runs before the package exists.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -44,6 +45,7 @@ HEADERS = (
     PACKAGE / "_sync.h",
     PACKAGE / "_io.h",
     KERNEL / "io.h",
+    KERNEL / "file.h",
     *(KERNEL / f"{name}.h" for name in ("mutex", "condition", "semaphore", "channel")),
 )
 SOURCES = (
@@ -59,7 +61,8 @@ SOURCES = (
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
-            *("invoke", "io", "poller_epoll", "ready", "strategy", "worker_park"),
+            *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready", "strategy"),
+            *("worker_park",),
             *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )
@@ -72,6 +75,9 @@ LIBRARY = "libwakeproof.so"
 CDEF = "libwakeproof.cdef"  # beside the library: what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.
 INLINES = '#define WP_INLINE\n#include "_binding.h"\n#include "_io.h"\n'
+
+URING_COMPILED, URING_LINKED = ("-DWP_URING",), ("-luring",)
+_URING = "#include <liburing.h>\nint main(void) { return io_uring_submit(0); }\n"
 
 _REGION = re.compile(r"/\* cdef: begin \*/(.*?)/\* cdef: end \*/", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -98,6 +104,26 @@ def declarations() -> str:
     return "".join(cut(path.read_text(encoding="utf-8")) for path in HEADERS)
 
 
+def has_uring(*compiler: str) -> bool:
+    """Whether that compiler finds liburing, to compile and to link; files need it."""
+    return "WAKEPROOF_NO_URING" not in os.environ and _links_uring(*compiler)
+
+
+@functools.cache
+def _links_uring(*compiler: str) -> bool:
+    command = [*compiler, "-x", "c", "-", *URING_LINKED, "-o", os.devnull]
+    try:
+        made = subprocess.run(command, input=_URING, text=True, capture_output=True, check=False)
+    except OSError:  # no such compiler: whoever compiles says so
+        return False
+    return made.returncode == 0
+
+
+def compiler() -> list[str]:
+    """Return $CC (default cc) as a command."""
+    return shlex.split(os.environ.get("CC", "")) or ["cc"]
+
+
 def build_library(out_dir: Path) -> Path:
     """Compile ``libwakeproof.so`` for ABI mode with $CC (default cc), $CFLAGS; return its path.
 
@@ -108,29 +134,33 @@ def build_library(out_dir: Path) -> Path:
         subprocess.CalledProcessError: it failed; its messages are on stderr.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
-    compiler = shlex.split(os.environ.get("CC", "cc"))
     flags = [*FLAGS, "-fPIC", "-shared", *shlex.split(os.environ.get("CFLAGS", ""))]
+    linked: tuple[str, ...] = ()
+    if has_uring(*compiler()):
+        flags, linked = [*flags, *URING_COMPILED], URING_LINKED
     with tempfile.TemporaryDirectory(dir=out_dir, prefix=".wakeproof-") as folder:
         inlines, library, cdef = (Path(folder) / n for n in ("inlines.c", LIBRARY, CDEF))
         inlines.write_text(INLINES, encoding="utf-8")
         cdef.write_text(declarations(), encoding="utf-8")
         include = [f"-I{KERNEL}", f"-I{PACKAGE}"]
         files = [str(path) for path in (inlines, *SOURCES)]
-        subprocess.run([*compiler, *flags, *include, *files, "-o", str(library)], check=True)
+        command = [*compiler(), *flags, *include, *files, *linked, "-o", str(library)]
+        subprocess.run(command, check=True)
         cdef.replace(out_dir / CDEF)
         return library.replace(out_dir / LIBRARY)
 
 
 def _builder() -> FFI:
     """Describe the extension; paths relative to the working folder, as setuptools wants them."""
-    ffi = FFI()
+    ffi, uring = FFI(), has_uring(*compiler())
     ffi.cdef(declarations())
     ffi.set_source(
         "wakeproof._native",
         '#include "_binding.h"\n#include "_io.h"\n',
         sources=[os.path.relpath(path) for path in SOURCES],
         include_dirs=[os.path.relpath(path) for path in (KERNEL, PACKAGE)],
-        extra_compile_args=list(FLAGS),
+        extra_compile_args=[*FLAGS, *(URING_COMPILED if uring else ())],
+        extra_link_args=list(URING_LINKED) if uring else [],
     )
     return ffi
 

@@ -3,6 +3,12 @@
 #include "_io.h"
 
 #include <errno.h>
+#include <stdlib.h>
+
+_Static_assert((int)WP_OP_OPEN == (int)WP_URING_OPEN && (int)WP_OP_READ == (int)WP_URING_READ &&
+		       (int)WP_OP_WRITE == (int)WP_URING_WRITE &&
+		       (int)WP_OP_SYNC == (int)WP_URING_SYNC,
+	       "as the kernel's");
 
 wp_io *wp__io_take(wp_group *group, int fd)
 {
@@ -46,4 +52,63 @@ bool wp__io_check(wp_io *io, int side, wp_waiter *waiter)
 bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter)
 {
 	return wp__waiter_cancel(&io->ready[side].lock, waiter);
+}
+
+wp_uring_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_t flags)
+{
+	wp_uring_op *op = calloc(1, sizeof *op);
+
+	if (op == NULL)
+		return NULL;
+	op->what = (uint8_t)what;
+	op->fd = fd;
+	op->at = at;
+	op->size = size;
+	op->flags = flags;
+	if (what == WP_OP_READ || what == WP_OP_WRITE)
+		op->offset = (uint64_t)WP_FILE_HERE;
+	return op;
+}
+
+void wp__op_free(wp_uring_op *op)
+{
+	free(op);
+}
+
+static int wait_for(wp_uring_op *op, wp_waiter *waiter)
+{
+	return wp__latch_begin(&op->done, waiter) ? WP_OK : WP_AGAIN;
+}
+
+int wp__op_begin(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)
+{
+	int code = wp__file_ask(thread->task.home, op);
+
+	return code == WP_OK ? wait_for(op, waiter) : code;
+}
+
+int wp__op_end(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)
+{
+	wp__file_cancel(thread->task.home, op);
+	return wait_for(op, waiter);
+}
+
+bool wp__op_check(wp_uring_op *op, wp_waiter *waiter)
+{
+	return wp__latch_check(&op->done, waiter);
+}
+
+bool wp__op_cancel(wp_uring_op *op, wp_waiter *waiter)
+{
+	return wp__latch_cancel(&op->done, waiter);
+}
+
+int wp__op_result(const wp_uring_op *op)
+{
+	return op->result;
+}
+
+bool wp__op_is_cancelled(const wp_uring_op *op)
+{
+	return wp__file_is_cancelled(op);
 }

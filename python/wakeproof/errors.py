@@ -101,6 +101,10 @@ class TopologyWarning(RuntimeWarning):
     """Carriers float that were to be pinned: affinity was refused, or there are too few CPUs."""
 
 
+class NoFilesWarning(RuntimeWarning):
+    """There is no io_uring: a pool of OS threads reads and writes files.  Once per process."""
+
+
 BY_CODE: dict[int, type[WakeproofError]] = {
     -1: DeadlineError,
     -2: ClosedError,

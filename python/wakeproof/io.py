@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sockets whose calls park a virtual thread where they would block.
+"""Sockets and files whose calls park a virtual thread where they would block.
 
-Names, arguments and errors are the socket module's: ``from wakeproof import io`` where there was
-``import socket``.  OS threads may use the same object: they sleep.  A coroutine function awaits
-what `wakeproof.coroutine` has instead: here it would block its carrier.
+Names, arguments and errors are those of the socket module and of the builtin ``open``:
+``from wakeproof import io`` where there was ``import socket``, and `io.open`.  OS threads may use
+the same object: they sleep.  A coroutine function awaits what `wakeproof.coroutine` has instead:
+here it would block its carrier.
 
 What parks: recv, recv_into, recvfrom, recvmsg, send, sendall, sendto, sendmsg, accept, connect, and
-files made of a socket.  What is given to OS threads of a pool, while the caller parks: `offload`,
-getaddrinfo and gethostbyname here.  What blocks the carrier: a name (not an address) in
-`Socket.connect`, as in ``bind``: look it up first, or use `create_connection`.
+files made of a socket; `open`, `fsync`, and what reads or writes a file, by io_uring.  What goes to
+OS threads of a pool, while the caller parks: `offload`, getaddrinfo and gethostbyname here; files,
+where the system has no io_uring (one `NoFilesWarning`).  What blocks the carrier: a name (not an
+address) in `Socket.connect`, as in ``bind``: look it up first, or use `create_connection`.
 
-Spec: ``specs/Io.tla``, ``Poller.tla``.  Source: ``kernel/io.h``, ``kernel/poller_epoll.h``.
+Spec: ``specs/Io.tla``, ``Poller.tla``, ``Uring.tla``.  Source: ``kernel/io.h``, ``kernel/file.h``,
+``kernel/poller_epoll.h``, ``kernel/poller_uring.h``.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from wakeproof import counts
+from wakeproof._file import fsync
+from wakeproof._file import open_file as open  # noqa: A004 - the builtin's name
 from wakeproof._offload import offload
 from wakeproof._socket import Socket
 from wakeproof.counts import PollerStatistics
@@ -32,9 +37,11 @@ __all__ = [
     "Socket",
     "create_connection",
     "create_server",
+    "fsync",
     "getaddrinfo",
     "gethostbyname",
     "offload",
+    "open",
     "socketpair",
     "statistics",
 ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from wakeproof import cgroup
+from wakeproof import _build, cgroup
 from wakeproof.errors import MissingToolError, WakeproofError
 from wakeproof.judge import toolchain
 
@@ -102,11 +102,19 @@ def _membarrier() -> Finding:
     return Finding("membarrier", present, value)
 
 
+def has_io_uring() -> bool:
+    """Whether the system lets this process make a ring."""
+    return _syscall(_IO_URING_SETUP, 1, 0)[1] in (_EFAULT, _EINVAL)
+
+
 def _io_uring() -> Finding:
     _, error = _syscall(_IO_URING_SETUP, 1, 0)
-    present = error in (_EFAULT, _EINVAL)
-    value = "available" if present else f"not offered ({os.strerror(error)})"
-    return Finding("io_uring", present, value)
+    if not has_io_uring():
+        why = f"not offered ({os.strerror(error)}): threads of a pool read and write files"
+        return Finding("io_uring", False, why)
+    if not _build.has_uring(*_build.compiler()):
+        return Finding("io_uring", False, "no liburing to build with: apt install liburing-dev")
+    return Finding("io_uring", True, "available, with liburing")
 
 
 def _compiler() -> Finding:

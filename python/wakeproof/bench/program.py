@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import _build, paths
 from wakeproof.errors import JudgeError, MissingToolError
 from wakeproof.judge.builds import compiler
 from wakeproof.judge.process import Children
@@ -25,8 +25,8 @@ KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "
           "home.c", "group_counts.c", "worker.c", "trace.c", "group.c", "fiber.c", "fiber_x86_64.S",
           "fiber_aarch64.S", "stack.c", "stack_guard.c", "overflow.c", "submit.c", "timer.c",
           "body.c", "vthreads.c", "vthread_park.c", "spare.c", "poller.c", "worker_park.c",
-          "io.c", "ready.c", "poller_epoll.c", "waitq.c", "latch.c", "channel.c", "mutex.c",
-          "strategy.c", "invoke.c",
+          "io.c", "ready.c", "poller_epoll.c", "poller_uring.c", "file.c", "waitq.c", "latch.c",
+          "channel.c", "mutex.c", "strategy.c", "invoke.c",
           "dump.c", "dump_text.c", "dump_write.c", "unwind.c", "unwind_table.c")  # fmt: skip
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
@@ -74,7 +74,9 @@ def build(children: Children) -> Program:
     no_peer = _why_no_peer(children, cxx)
     no_boost = _why_no_boost(children)
     link = LINK if no_boost else [*LINK, "-DBENCH_FCONTEXT", BOOST_LIBRARY]
-    flags = [*FLAGS, f"-I{kernel}", f"-I{here}"]
+    uring = _build.has_uring(*compiler())
+    link = [*link, *_build.URING_LINKED] if uring else link
+    flags = [*FLAGS, *(_build.URING_COMPILED if uring else ()), f"-I{kernel}", f"-I{here}"]
     cc = [*compiler(), "-std=c11", "-Wall", "-Wextra", *flags]
     files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
     files += [kernel / name for name in KERNEL]

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import _build, paths
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge import explored
 from wakeproof.judge.process import Children
@@ -147,9 +147,13 @@ class Builder:
         if build.kind == "explored" and jobs[-1][0] == named and objects[-1] not in self._checked:
             explored.check(named, objects[-1], self._children)
             self._checked.add(objects[-1])
-        link = [*self._compiler, *link_flags, *objects, "-lm"]
+        uring = _build.URING_LINKED if self._has_uring(build) else ()
+        link = [*self._compiler, *link_flags, *objects, *uring, "-lm"]
         target = self._folder / f"{named.stem}-{digest(self._version, *link)}"
         return self._pool.submit(self._make, named, link, target).result()
+
+    def _has_uring(self, build: Build) -> bool:
+        return not build.kind.startswith("explore") and _build.has_uring(*self._compiler)
 
     def _compile_command(self, source: Path, build: Build) -> tuple[list[str], Path]:
         """Return the command that compiles `source`, and the object it makes."""
@@ -159,6 +163,8 @@ class Builder:
         flags = ["-std=c11", "-pthread", "-Wall", "-Wextra", *kind, *(f"-I{d}" for d in dirs)]
         if os.environ.get("WAKEPROOF_CI") == "1":
             flags.append("-Werror")
+        if source.stem == "poller_uring" and self._has_uring(build):
+            flags += _build.URING_COMPILED
         if build.twin and any(uses_twin(text, build.twin) for text in texts.values()):
             flags.append(_twin_flag(build.twin))
         command = [*self._compiler, *flags, "-c", str(source)]

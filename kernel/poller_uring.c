@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * poller_uring.c - see poller_uring.h. Not explored, for it talks to the system; without WP_URING,
+ * which says that liburing is there to be linked, no ring can be made. */
+#define _GNU_SOURCE
+#include "poller_uring.h"
+
+#include <stdlib.h>
+
+#ifndef WP_EXPLORE
+#ifdef WP_URING
+
+#include <liburing.h>
+
+enum { ENTRIES = 64 }; /* of a submission: more go in several */
+
+/* What has ended interrupts nobody who runs. Linux 5.19. Not IORING_SETUP_DEFER_TASKRUN: its ends are
+ * not there until somebody asks, and their event was lost now and then (Linux 6.18; decisions.md). */
+enum { MANNERS = IORING_SETUP_COOP_TASKRUN };
+
+static const char *text(int failed)
+{
+	switch (failed) {
+	case EPERM:
+	case EACCES:
+		return "the system forbids io_uring (seccomp, or sysctl kernel.io_uring_disabled)";
+	case ENOSYS:
+	case EINVAL:
+		return "the system has no io_uring, or too old a one (Linux 5.6)";
+	case EMFILE:
+	case ENFILE:
+		return "no descriptor was left for io_uring";
+	default:
+		return "the system had no memory for io_uring";
+	}
+}
+
+/* 0, or -errno: nothing is left. */
+static int make(struct io_uring *ring, int event)
+{
+	int code = io_uring_queue_init(ENTRIES, ring, MANNERS);
+
+	if (code == -EINVAL) /* an older system */
+		code = io_uring_queue_init(ENTRIES, ring, 0);
+	if (code != 0)
+		return code;
+	code = ring->features & IORING_FEAT_RW_CUR_POS ? io_uring_register_eventfd(ring, event)
+						       : -EINVAL;
+	if (code != 0)
+		io_uring_queue_exit(ring);
+	return code;
+}
+
+wp_uring *wp__uring_new(int event, const char **why)
+{
+	wp_uring *uring = aligned_alloc(WP_LINE, (sizeof(*uring) + WP_LINE - 1) / WP_LINE * WP_LINE);
+	struct io_uring *ring = malloc(sizeof(*ring));
+	int code = -ENOMEM;
+
+	*why = NULL;
+	if (getenv("WAKEPROOF_NO_URING") != NULL)
+		*why = "WAKEPROOF_NO_URING is set";
+	else if (uring != NULL && ring != NULL)
+		code = make(ring, event);
+	if (code == 0) {
+		wp__uring_init(uring);
+		uring->ring = ring;
+		return uring;
+	}
+	if (*why == NULL)
+		*why = text(-code);
+	free(ring);
+	free(uring);
+	return NULL;
+}
+
+void wp__uring_free(wp_uring *uring)
+{
+	if (uring == NULL)
+		return;
+	io_uring_queue_exit(uring->ring);
+	free(uring->ring);
+	free(uring);
+}
+
+static const uint8_t codes[] = {
+	[WP_URING_OPEN] = IORING_OP_OPENAT,
+	[WP_URING_READ] = IORING_OP_READ,
+	[WP_URING_WRITE] = IORING_OP_WRITE,
+	[WP_URING_SYNC] = IORING_OP_FSYNC,
+};
+
+/* There is room for it. */
+static void prepare(wp_uring *uring, wp_uring_op *op, bool is_begun)
+{
+	struct io_uring_sqe *entry = io_uring_get_sqe(uring->ring);
+
+	uring->inside++;
+	if (is_begun) {
+		io_uring_prep_cancel(entry, op, 0);
+		io_uring_sqe_set_data(entry, NULL);
+		return;
+	}
+	wp__count(&uring->begun);
+	io_uring_prep_rw(codes[op->what], entry, op->fd, op->at, op->size, op->offset);
+	entry->rw_flags = (int)op->flags; /* one place for the flags of all */
+	io_uring_sqe_set_data(entry, op);
+}
+
+/* True: something had ended. */
+static bool reap(wp_uring *uring)
+{
+	struct io_uring_cqe *entry;
+	bool did = false;
+
+	while (io_uring_peek_cqe(uring->ring, &entry) == 0) {
+		wp_uring_op *op = io_uring_cqe_get_data(entry);
+		int32_t result = entry->res;
+
+		io_uring_cqe_seen(uring->ring, entry);
+		uring->inside--;
+		did = true;
+		if (op != NULL)
+			wp__uring_finish(uring, op, result);
+	}
+	return did;
+}
+
+bool wp__uring_is_wanted(wp_uring *uring)
+{
+	return wp__uring_is_asked(uring) || io_uring_sq_ready(uring->ring) != 0;
+}
+
+bool wp__uring_turn(wp_uring *uring, bool is_told)
+{
+	bool did = false, is_begun;
+
+	if (is_told)
+		did = reap(uring);
+	while (wp__uring_is_wanted(uring)) {
+		wp_uring_op *op;
+
+		while (io_uring_sq_space_left(uring->ring) != 0 &&
+		       (op = wp__uring_take(uring, &is_begun)) != NULL)
+			prepare(uring, op, is_begun);
+		if (io_uring_submit(uring->ring) < 0)
+			break; /* the system has no room: in the next turn */
+		reap(uring);
+		did = true;
+	}
+	return did;
+}
+
+/* The system has all that was prepared. */
+static void submit_all(wp_uring *uring)
+{
+	while (io_uring_sq_ready(uring->ring) != 0) {
+		io_uring_submit(uring->ring);
+		reap(uring);
+	}
+}
+
+void wp__uring_end(wp_uring *uring)
+{
+	struct io_uring_sqe *entry;
+
+	wp__uring_shut(uring);
+	submit_all(uring);
+	if (uring->inside == 0 || wp_twin(uring_ends_early))
+		return;
+	entry = io_uring_get_sqe(uring->ring);
+	io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY);
+	io_uring_sqe_set_data(entry, NULL);
+	uring->inside++;
+	submit_all(uring);
+	while (uring->inside != 0) {
+		io_uring_submit_and_wait(uring->ring, 1);
+		reap(uring);
+	}
+}
+
+#else
+
+wp_uring *wp__uring_new(int event, const char **why)
+{
+	(void)event;
+	*why = "this was built without liburing (Debian: apt install liburing-dev)";
+	return NULL;
+}
+
+void wp__uring_free(wp_uring *uring)
+{
+	(void)uring;
+}
+
+bool wp__uring_is_wanted(wp_uring *uring)
+{
+	return wp__uring_is_asked(uring);
+}
+
+bool wp__uring_turn(wp_uring *uring, bool is_told)
+{
+	(void)uring;
+	return is_told;
+}
+
+void wp__uring_end(wp_uring *uring)
+{
+	(void)uring;
+}
+
+#endif
+#endif

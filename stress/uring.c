@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * uring.c - threads ask a poller for operations on files, and cancel them; it is over.
+ *
+ *   asker                           poller                     `uring`: "would block, word, wakeups"
+ *   ask; nudge                      try_park; can_park? asked?
+ *
+ * Why it works  Nobody blocks in the poller: that it would is the result. The system is the poller's
+ *               actor, too: what it was given ends at once, or when it is told.
+ * Spec          specs/Uring.tla. */
+#include "poller_uring.h"
+
+#include "poller.h"
+#include "stress.h"
+
+struct state {
+	wp_domain domain;
+	wp_carrier *by_index[1];
+	wp_carrier carrier;
+	wp_poller poller;
+	wp_uring uring;
+	wp_uring_op op;
+	wp_waiter waiter;
+	wp_atomic(uint32_t) wakeups;
+	bool has_begun, was_told; /* plain: the system's */
+};
+
+static void wakeup(void *arg)
+{
+	struct state *state = arg;
+
+	wp_fetch_add_relaxed(&state->wakeups, 1);
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->by_index, 1);
+	wp_carrier_init(&state->carrier, &state->domain, 0);
+	state->carrier.poller = &state->poller;
+	state->poller.config.wakeup = wakeup;
+	state->poller.config.arg = state;
+	wp__uring_init(&state->uring);
+	wp_init(&state->wakeups, 0);
+}
+
+static void asker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__uring_ask(&state->uring, &state->op, &state->carrier);
+}
+
+static void poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	result->r[0] = wp__poller_park(&state->poller, &state->carrier, &stolen) &&
+		       wp__poller_may_block(&state->poller, &state->carrier) &&
+		       !wp__uring_is_asked(&state->uring);
+}
+
+static void read_wakeups(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = wp_load_relaxed(&state->carrier.word);
+	result->r[2] = wp_load_relaxed(&state->wakeups);
+}
+
+STRESS_TEST(uring, .claim = "A poller does not block beside what is asked.",
+	.upholds = "Uring!OpNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {poller, asker}, .arbiter = read_wakeups, .results = 3,
+	.outcomes = {
+		{"1,3,1", ACCEPTABLE, "it blocks, and the wakeup ends that"},
+		{"0,*,*", ACCEPTABLE, "it has seen it, or was woken before it asked"},
+		{"1,*,*", FORBIDDEN, "it blocks, and nobody wakes it"},
+	});
+
+STRESS_TWIN(uring_unseen, .of = "uring", .defect = "blocks without a look at what is asked",
+	.shows = "1,2,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(uring_unnudged, .of = "uring", .defect = "asks, and wakes nobody", .shows = "1,2,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Its caller does not want it any more, and reuses its memory when it is told that it has ended.
+ * Result: "given to the system, and again". */
+static void init_asked(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_latch_init(&state->op.done);
+	state->op.is_begun = state->op.is_cancelled = state->op.has_ended = false;
+	wp__uring_list(&state->uring, &state->op);
+}
+
+static void canceller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__uring_cancel(&state->uring, &state->op, NULL);
+	wp__waiter_init(&state->waiter, NULL, NULL);
+	wp__latch_wait(&state->op.done, &state->waiter, WP_FOREVER);
+	wp_lock_acquire(&state->uring.lock);
+	state->op.is_begun = state->op.is_cancelled = state->op.has_ended = false;
+	wp_lock_release(&state->uring.lock);
+}
+
+/* What it was given ends at once. */
+static void system_and_poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+	bool is_begun = false;
+	wp_uring_op *op = wp__uring_take(&state->uring, &is_begun);
+
+	result->r[0] = op != NULL;
+	if (op != NULL)
+		wp__uring_finish(&state->uring, op, 0);
+	result->r[1] = wp__uring_take(&state->uring, &is_begun) != NULL;
+}
+
+STRESS_TEST(uring_cancel, .claim = "Who is told that an operation has ended may reuse its memory.",
+	.upholds = "Uring!OpIsAlive", .state_size = sizeof(struct state), .init = init_asked,
+	.actors = {canceller, system_and_poller}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "it was cancelled before it began"},
+		{"1,0", ACCEPTABLE, "it has ended"},
+		{"asleep", FORBIDDEN, "it has ended, and its caller is not told"},
+		{"*,*", FORBIDDEN, "what is another's is given to the system"},
+	});
+
+STRESS_TWIN(uring_frees_listed, .of = "uring_cancel",
+	.defect = "lets go of what has ended while it is listed", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The system ends it when it is told. Result: "begun, told, cancelled and nobody will tell". */
+static void canceller_alone(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__uring_cancel(&state->uring, &state->op, NULL);
+}
+
+static void patient_system(void *at, stress_result *result)
+{
+	struct state *state = at;
+	bool is_begun = false;
+	wp_uring_op *op = wp__uring_take(&state->uring, &is_begun);
+
+	state->has_begun = op != NULL;
+	state->was_told = wp__uring_take(&state->uring, &is_begun) != NULL && is_begun;
+	result->r[0] = state->has_begun;
+	result->r[1] = state->was_told;
+}
+
+static void read_told(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[2] = state->has_begun && !state->was_told && !state->op.is_listed;
+}
+
+STRESS_TEST(uring_told, .claim = "The system is told to end what is cancelled.",
+	.upholds = "Uring!CancelNotLost", .state_size = sizeof(struct state), .init = init_asked,
+	.actors = {canceller_alone, patient_system}, .arbiter = read_told, .results = 3,
+	.outcomes = {
+		{"0,0,0", ACCEPTABLE, "it does not begin"},
+		{"1,*,0", ACCEPTABLE, "it is told, or will be: it is listed"},
+		{"*,*,*", FORBIDDEN, "it may take for ever, and its caller waits"},
+	});
+
+STRESS_TWIN(uring_begins_cancelled, .of = "uring_told",
+	.defect = "begins what was cancelled before", .shows = "1,0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Its poller ends. Result: "accepted, left in the list". */
+static void late_asker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp__uring_ask(&state->uring, &state->op, NULL);
+}
+
+static void ending_poller(void *at, stress_result *result)
+{
+	(void)result;
+	wp__uring_shut(&((struct state *)at)->uring);
+}
+
+static void read_list(void *at, stress_result *result)
+{
+	result->r[1] = ((struct state *)at)->uring.first != NULL;
+}
+
+STRESS_TEST(uring_over, .claim = "What a ring accepts ends, also when its poller ends.",
+	.upholds = "Uring!OpNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {late_asker, ending_poller}, .arbiter = read_list, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "refused"},
+		{"1,0", ACCEPTABLE, "accepted, and ended"},
+		{"*,*", FORBIDDEN, "accepted, and nobody is there to take it"},
+	});
+
+STRESS_TWIN(uring_asks_late, .of = "uring_over", .defect = "accepts when the poller has ended",
+	.shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * file.c CASE - virtual threads that read and write files, and how that ends. Prints what is lost. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "io_case.h"
+#include "poller_epoll.h"
+
+enum { BLOCK = 4096, BLOCKS = 64, THREADS = 8 };
+
+static const char *folder; /* for files of this run */
+
+static int open_file(const char *name, int flags)
+{
+	char path[512];
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (wp_file_open(path, flags, 0600, patience(), &fd) != WP_OK)
+		lost(name);
+	return fd;
+}
+
+static void fill(char *block, uint32_t seed)
+{
+	for (uint32_t at = 0; at < BLOCK; at++)
+		block[at] = (char)(seed + at * 7);
+}
+
+static void write_block(int fd, uint32_t number, int64_t place)
+{
+	char block[BLOCK];
+	size_t done;
+
+	fill(block, number);
+	check(wp_file_write(fd, block, BLOCK, place, patience(), &done) == WP_OK && done == BLOCK,
+	      "a write");
+}
+
+static void read_block(int fd, uint32_t number, int64_t place)
+{
+	char block[BLOCK], wanted[BLOCK];
+	size_t done = 0, all = 0;
+
+	fill(wanted, number);
+	do {
+		check(wp_file_read(fd, block + all, BLOCK - all,
+				   place < 0 ? place : place + (int64_t)all, patience(),
+				   &done) == WP_OK && done != 0,
+		      "a read");
+		all += done;
+	} while (all < BLOCK);
+	check(memcmp(block, wanted, BLOCK) == 0, "what was written");
+}
+
+/* Its own blocks of a file that all share, by place; then a file of its own, in order. */
+static wp_atomic(uint32_t) numbers;
+
+static int reads_and_writes(void *arg)
+{
+	uint32_t number = wp_fetch_add_relaxed(&numbers, 1);
+	int fd = open_file("shared", O_RDWR | O_CREAT), own;
+	char name[32];
+	size_t done;
+
+	(void)arg;
+	for (uint32_t at = number; at < BLOCKS; at += THREADS)
+		write_block(fd, at, (int64_t)at * BLOCK);
+	check(wp_file_sync(fd, number % 2 == 0, patience()) == WP_OK, "a sync");
+	for (uint32_t at = number; at < BLOCKS; at += THREADS)
+		read_block(fd, at, (int64_t)at * BLOCK);
+	close(fd);
+	snprintf(name, sizeof(name), "own-%u", number);
+	own = open_file(name, O_RDWR | O_CREAT | O_TRUNC);
+	for (uint32_t at = 0; at < 4; at++)
+		write_block(own, at, WP_FILE_HERE);
+	lseek(own, 0, SEEK_SET);
+	for (uint32_t at = 0; at < 4; at++)
+		read_block(own, at, WP_FILE_HERE);
+	check(wp_file_read(own, &(char[1]){0}, 1, WP_FILE_HERE, patience(), &done) == WP_OK &&
+		      done == 0,
+	      "the end of a file");
+	close(own);
+	return 0;
+}
+
+static void all_of(uint32_t carriers, bool stealing)
+{
+	wp_vthread *threads[THREADS];
+
+	open_io(carriers, stealing);
+	wp_store_relaxed(&numbers, 0);
+	for (int at = 0; at < THREADS; at++)
+		threads[at] = start(reads_and_writes, NULL);
+	for (int at = 0; at < THREADS; at++)
+		join(threads[at], "who reads and writes");
+	close_group();
+}
+
+static void case_files(void)
+{
+	all_of(1, false);
+	all_of(2, false);
+	all_of(2, true);
+}
+
+/* A spare carries while one sleeps pinned: the ring has another thread then, and the first again. */
+static int sleeps_pinned(void *arg)
+{
+	(void)arg;
+	wp_vthread_pin();
+	wp_store_release(&ready, 1);
+	check(wp_vthread_park_until(patience()) == WP_OK, "who is pinned");
+	wp_vthread_unpin();
+	return 0;
+}
+
+static void case_lent(void)
+{
+	wp_group_config config = {.carriers = 1, .yield_us = 50, .spares = 1};
+	wp_vthread *sleeper;
+
+	check(wp_group_new(&group, &config) == WP_OK && wp_io_start(group, 0) == WP_OK, "a group");
+	wp_store_relaxed(&numbers, 0);
+	join(start(reads_and_writes, NULL), "who is there before");
+	sleeper = start(sleeps_pinned, NULL);
+	await(&ready, 1);
+	for (int at = 0; at < 4; at++)
+		join(start(reads_and_writes, NULL), "who runs on a spare");
+	wp_vthread_unpark(sleeper);
+	join(sleeper, "who was pinned");
+	join(start(reads_and_writes, NULL), "who is there after");
+	close_group();
+}
+
+/* Pinned, it blocks its carrier; so does an OS thread, itself. */
+static int pinned(void *arg)
+{
+	wp_vthread_pin();
+	reads_and_writes(arg);
+	wp_vthread_unpin();
+	return 0;
+}
+
+static void case_direct(void)
+{
+	open_io(1, false);
+	wp_store_relaxed(&numbers, 0);
+	join(start(pinned, NULL), "who is pinned");
+	reads_and_writes(NULL);
+	close_group();
+}
+
+/* While one waits for the system, the others of its carrier run: a pipe's read takes until there is
+ * something. */
+static int pipe_ends[2];
+
+/* Who is back has its memory for itself. */
+static __attribute__((noinline)) void scribble(void)
+{
+	volatile char bytes[2048];
+
+	for (size_t at = 0; at < sizeof(bytes); at++)
+		bytes[at] = -1;
+}
+
+static int reads_pipe(void *arg)
+{
+	size_t done;
+	char byte;
+	int64_t deadline_ns = arg == NULL ? patience() : *(int64_t *)arg;
+	int code = wp_file_read(pipe_ends[0], &byte, 1, WP_FILE_HERE, deadline_ns, &done);
+
+	scribble();
+	check(code != WP_OK || (done == 1 && byte == 'x'), "what came through a pipe");
+	return code;
+}
+
+static int writes_pipe(void *arg)
+{
+	size_t done;
+
+	(void)arg;
+	return wp_file_write(pipe_ends[1], "x", 1, WP_FILE_HERE, patience(), &done);
+}
+
+static void open_pipe(void)
+{
+	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
+		lost("a pipe");
+}
+
+static void close_pipe(void)
+{
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+}
+
+static void case_others_run(void)
+{
+	wp_vthread *reader;
+
+	open_io(1, false);
+	open_pipe();
+	reader = start(reads_pipe, NULL);
+	check(join(start(writes_pipe, NULL), "who writes") == WP_OK, "a write");
+	check(join(reader, "who reads") == WP_OK, "a read");
+	close_pipe();
+	close_group();
+}
+
+/* Its system has been given so many. */
+static void await_begun(uint32_t carrier, uint64_t least)
+{
+	int64_t deadline_ns = patience();
+
+	while (wp__count_read(&group->workers[carrier].epoll->uring->begun) < least) {
+		if (wp_clock_ns() > deadline_ns)
+			lost("what is asked");
+		wp_yield();
+	}
+}
+
+/* A deadline, and an interrupt, of a call that would take for ever; the next one works. */
+static void case_ends(void)
+{
+	int64_t soon_ns;
+	wp_vthread *reader;
+	uint64_t before;
+
+	open_io(1, false);
+	open_pipe();
+	soon_ns = in_ms(10);
+	check(join(start(reads_pipe, &soon_ns), "a deadline") == WP_TIMEOUT, "a deadline");
+	soon_ns = 0;
+	check(join(start(reads_pipe, &soon_ns), "no time") == WP_TIMEOUT, "no time at all");
+	before = wp__count_read(&group->workers[0].epoll->uring->begun);
+	reader = start(reads_pipe, NULL);
+	await_begun(0, before + 1);
+	wp_vthread_interrupt(reader);
+	check(join(reader, "an interrupt") == WP_INTERRUPTED, "an interrupt");
+	reader = start(reads_pipe, NULL);
+	check(join(start(writes_pipe, NULL), "who writes") == WP_OK, "a write");
+	check(join(reader, "a read after these") == WP_OK, "a read after these");
+	close_pipe();
+	close_group();
+}
+
+/* Who is stolen asks at home. */
+static wp_atomic(uint32_t) over;
+
+static int waits_for_it(void *arg)
+{
+	(void)arg;
+	while (wp_load_acquire(&over) == 0)
+		wp_yield();
+	return 0;
+}
+
+static int asks_from_there(void *arg)
+{
+	bool was_away = wp_group_running(group) != wp_group_home(group);
+	int fd;
+
+	(void)arg;
+	wp_store_release(&over, 1);
+	fd = open_file("stolen", O_RDWR | O_CREAT);
+	write_block(fd, 3, 0);
+	read_block(fd, 3, 0);
+	close(fd);
+	return was_away;
+}
+
+static void case_stolen(void)
+{
+	int64_t until_ns = patience();
+	int stolen = 0;
+
+	open_io(2, true);
+	for (int turn = 0; turn < 30 || (stolen == 0 && wp_clock_ns() < until_ns); turn++) {
+		wp_vthread_config config = {.run = waits_for_it, .name = "long"};
+		wp_vthread *first, *second;
+
+		wp_store_release(&over, 0);
+		first = start_as(&config);
+		config.run = asks_from_there;
+		second = start_as(&config);
+		stolen += join(second, "who is behind a long one");
+		join(first, "a long one");
+	}
+	check(stolen > 0, "that one was stolen");
+	check(wp__count_read(&group->workers[1].epoll->uring->begun) == 0, "that it asks at home");
+	close_group();
+}
+
+/* The group is closed while the system has reads, into memory that is freed then. */
+static void case_closed(void)
+{
+	open_io(2, false);
+	open_pipe();
+	for (int at = 0; at < 4; at++)
+		wp_vthread_free(start(reads_pipe, NULL));
+	await_begun(0, 2);
+	await_begun(1, 2);
+	check(wp_group_close(group, 0, true, NULL, NULL) == WP_OK, "a close");
+	for (uint32_t at = 0; at < 2; at++)
+		check(group->workers[at].epoll->uring->inside == 0, "that the system has nothing");
+	wp_group_free(group);
+	check(write(pipe_ends[1], "x", 1) == 1 && read(pipe_ends[0], &(char[1]){0}, 1) == 1,
+	      "that nobody reads any more");
+	close_pipe();
+}
+
+static int wants_missing(void *arg)
+{
+	size_t done;
+	int fd;
+
+	(void)arg;
+	check(wp_file_open("/nowhere/at/all", O_RDONLY, 0, patience(), &fd) == WP_SYSTEM &&
+		      errno == ENOENT && fd == -1,
+	      "a file that is not there");
+	check(wp_file_read(-1, &(char[1]){0}, 1, 0, patience(), &done) == WP_SYSTEM &&
+		      errno == EBADF && done == 0,
+	      "what is no descriptor");
+	return 0;
+}
+
+static void case_refused(void)
+{
+	open_io(1, false);
+	check(wp_file_lacks(group) == NULL, "io_uring");
+	join(start(wants_missing, NULL), "who opens");
+	wants_missing(NULL);
+	close_group();
+}
+
+/* WAKEPROOF_NO_URING is set: one warning, and sockets as ever. */
+static int is_unsupported(void *arg)
+{
+	int fd, code = wp_file_open("/dev/null", O_RDONLY, 0, patience(), &fd);
+
+	(void)arg;
+	return code == WP_UNSUPPORTED ? 0 : 1;
+}
+
+static int talks(void *arg)
+{
+	talk(arg);
+	return 0;
+}
+
+static void case_lacking(void)
+{
+	wp_io *ends[2];
+	wp_vthread *echo;
+
+	open_io(2, false);
+	check(wp_file_lacks(group) != NULL, "that there is no io_uring");
+	for (int turn = 0; turn < 3; turn++)
+		check(join(start(is_unsupported, NULL), "who opens") == 0, "that it is refused");
+	pair_of(ends);
+	echo = start(echoes, ends[0]);
+	join(start(talks, ends[1]), "who talks");
+	join(echo, "who answers");
+	close_group();
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {
+		{"files", case_files},   {"lent", case_lent},     {"direct", case_direct},
+		{"others_run", case_others_run},
+		{"ends", case_ends},     {"stolen", case_stolen}, {"closed", case_closed},
+		{"refused", case_refused}, {"lacking", case_lacking}};
+
+	folder = getenv("FOLDER") != NULL ? getenv("FOLDER") : ".";
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}
