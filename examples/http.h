@@ -53,7 +53,7 @@ bool http_parse_end(http_parser *parser);
 /* Is that the path of the request's target? */
 bool http_is_path(const http_parser *request, const char *path);
 
-/* WP_OK-like: 0, or the status to refuse the request with, whatever its path is. */
+/* 0, or the status to refuse the request with, whatever its path is. */
 int http_refusal(const http_parser *request);
 
 /* Sets status and body, which is cut to HTTP_BODY. */

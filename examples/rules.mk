@@ -42,4 +42,18 @@ $(EXAMPLES_OUT)/echo_server: $(EXAMPLES_ECHO)
 $(addprefix $(EXAMPLES_OUT)/,$(EXAMPLES)): %: %.o $(EXAMPLES_SHARED) $(EXAMPLES_LLHTTP) $(EXAMPLES_KERNEL)
 	$(Q)$(CC) $(EXAMPLES_FLAGS) $^ -o $@
 
+FUZZ_WRAPS := wp_io_new wp_io_free wp_io_read wp_io_write http_write
+
+fuzz-http: $(LLHTTP)/pin.txt ## Any bytes to the examples' HTTP for a minute, by libFuzzer (clang)  [S=SECONDS]
+	@mkdir -p build/fuzz-http/corpus
+	$(Q)clang -std=gnu11 -g -O1 -w -DLIBFUZZER -fsanitize=fuzzer,address,undefined \
+	  -fno-sanitize-recover=all -pthread -Ikernel -Iexamples -I$(LLHTTP)/include \
+	  $(FUZZ_WRAPS:%=-Wl,--wrap=%) tests/programs/http_fuzz.c examples/http.c examples/connection.c \
+	  $(LLHTTP)/src/*.c kernel/*.c kernel/*.S -o build/fuzz-http/fuzz
+	$(Q)build/fuzz-http/fuzz -max_total_time=$(or $(S),60) -max_len=16384 -print_final_stats=1 \
+	  -artifact_prefix=build/fuzz-http/ build/fuzz-http/corpus tests/http_seeds
+
+soak-http: venv ## 10,000 connections to each HTTP example, in each of its builds
+	$(Q)WAKEPROOF_CONNECTIONS=10000 $(BIN)/python -m pytest -q -rP tests/test_http_faults.py -k many
+
 -include $(wildcard $(EXAMPLES_OUT)/*.d $(EXAMPLES_OUT)/kernel/*.d)

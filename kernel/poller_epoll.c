@@ -194,8 +194,10 @@ static void wake(void *arg)
 {
 	wp_epoll *epoll = arg;
 
-	wp__count_shared(&epoll->wakeups);
-	wp_event_signal(epoll->event);
+	for (int times = 0; times <= wp_twin(io_wakes_twice); times++) {
+		wp__count_shared(&epoll->wakeups);
+		wp_event_signal(epoll->event);
+	}
 }
 
 static int start(wp_worker *one, uint32_t spins)

@@ -18,12 +18,13 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("pair", "os_thread", "ends", "stolen", "churn", "refused", "late", "timers")
+CASES = ("pair", "os_thread", "ends", "stolen", "churn", "refused", "late", "timers", "counts")
 SERVER = ("server", "exhausted")
 TWINS = {
     "io_poller_silent": "pair",
     "io_close_silent": "ends",
     "io_registers_here": "stolen",
+    "io_wakes_twice": "counts",
 }
 Compiled = Callable[..., list[str]]
 

@@ -134,3 +134,15 @@ def test_what_is_offloaded_blocks_no_carrier() -> None:
         assert found[0][4] == ("127.0.0.1", 80)
         with pytest.raises(ZeroDivisionError):
             start(group, io.offload, divmod, 1, 0).result(PATIENCE_S)
+
+
+def test_pollers_count_what_they_do() -> None:
+    with CarrierGroup(2) as group:
+        assert io.statistics(group) == (io.PollerStatistics(0, 0, 0, 0),) * 2
+        one, other = io.socketpair(group=group)
+        thread = start(group, echo, one)
+        assert talk(other) == 20
+        thread.result(PATIENCE_S)
+        found = io.statistics(group)
+    assert sum(poller.looks for poller in found) > 0
+    assert sum(poller.events for poller in found) >= 20

@@ -240,12 +240,43 @@ static void case_late(void)
 	wp_io_free(ends[1]);
 }
 
+/* What its poller counts: each wakeup ends a sleep. */
+static int comes(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static void case_counts(void)
+{
+	wp_io *ends[2];
+	wp_poll_counts now;
+	int64_t deadline_ns = patience();
+
+	open_io(1, false);
+	pair_of(ends);
+	do {
+		join(start(comes, NULL), "one that comes");
+		now = wp_io_counts(group, 0);
+		check(now.wakeups <= now.sleeps, "a sleep for each wakeup");
+		if (wp_clock_ns() > deadline_ns)
+			lost("wakeups");
+	} while (now.wakeups < ROUNDS && failures == 0);
+	put(ends[0], "x", 1);
+	check(join(start(reads_one, ends[1]), "a read") == WP_OK, "a read");
+	now = wp_io_counts(group, 0);
+	check(now.looks > 0 && now.events > 0, "looks and events");
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	close_group();
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
 		{"pair", case_pair}, {"os_thread", case_os_thread}, {"ends", case_ends},
 		{"stolen", case_stolen}, {"churn", case_churn}, {"refused", case_refused},
-		{"late", case_late}, {"timers", case_timers}};
+		{"late", case_late}, {"timers", case_timers}, {"counts", case_counts}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
