@@ -100,6 +100,8 @@ static options parse(int argc, char **argv)
 		chosen.inflight = chosen.connections;
 	if (chosen.threads > chosen.connections)
 		chosen.threads = chosen.connections;
+	if (chosen.threads > chosen.inflight)
+		chosen.threads = chosen.inflight; /* or one could never send */
 	return chosen;
 }
 

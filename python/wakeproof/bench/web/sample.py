@@ -19,6 +19,7 @@ FIXED, MOST, TRACED = "fixed rate", "most", "traced"
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 100.0)
 DRAIN_S = 5.0
+THREADS_MOST = 8  # of the load, with 100 connections
 KEEPS_UP = 0.95
 WARMUP_S = 0.5  # and until each connection was used once: first uses make stacks, and calls
 LONGEST_NS = 3_600 * 10**9
@@ -131,7 +132,8 @@ def _ask(
 ) -> list[str]:  # fmt: skip
     warmup_s = max(servers.WARMUP_S.get(setup.side, 0), WARMUP_S + load.connections / rate)
     options = {
-        "connections": load.connections, "inflight": load.inflight, "threads": len(place.load),
+        "connections": load.connections, "inflight": load.inflight,
+        "threads": min(len(place.load), THREADS_MOST),
         "warmup": warmup_s, "seconds": seconds, "drain": DRAIN_S,
     }  # fmt: skip
     if phase != MOST:
