@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.ringed import needs_uring
 
-from wakeproof import _build, machine, paths
+from wakeproof import _build, paths
 
 CASES = ("files", "lent", "direct", "stolen", "refused")
 ENDS = ("others_run", "ends", "closed")
@@ -28,10 +29,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-needs_uring = pytest.mark.skipif(
-    not machine.has_io_uring() or not _build.has_uring(*_build.compiler()),
-    reason="not run: needs io_uring and liburing-dev",
-)
 
 
 def run(command: list[str], case: str, folder: Path, **more: str) -> tuple[str, str, int]:
@@ -57,12 +54,15 @@ def test_threads_park_while_the_system_reads_and_writes(
         assert run(command, case, tmp_path) == ("", "", 0), case
 
 
+@needs_uring
 def test_without_io_uring_there_are_sockets_and_one_warning(
     compiled: Compiled, tmp_path: Path
 ) -> None:
-    warned = WARNED.format("WAKEPROOF_NO_URING is set")
     command = compiled("file", "plain")
+    warned = WARNED.format("WAKEPROOF_NO_URING is set")
     assert run(command, "lacking", tmp_path, WAKEPROOF_NO_URING="1") == ("", warned, 0)
+    why = "the system forbids io_uring (seccomp, or sysctl kernel.io_uring_disabled)"
+    assert run(command, "forbidden", tmp_path) == ("", WARNED.format(why), 0)
 
 
 def test_without_liburing_too(

@@ -2,7 +2,10 @@
  * file.c CASE - virtual threads that read and write files, and how that ends. Prints what is lost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -225,7 +228,7 @@ static void case_refused(void)
 	close_group();
 }
 
-/* WAKEPROOF_NO_URING is set: one warning, and sockets as ever. */
+/* There is no io_uring, for one reason or another: one warning, and sockets as ever. */
 static int is_unsupported(void *arg)
 {
 	int fd, code = wp_file_open("/dev/null", O_RDONLY, 0, patience(), &fd);
@@ -256,11 +259,29 @@ static void case_lacking(void)
 	close_group();
 }
 
+/* As in many containers. */
+static void case_forbidden(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {sizeof(code) / sizeof(*code), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+		lost("a filter of system calls");
+	case_lacking();
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
 		{"files", case_files},   {"lent", case_lent},       {"direct", case_direct},
-		{"stolen", case_stolen}, {"refused", case_refused}, {"lacking", case_lacking}};
+		{"stolen", case_stolen}, {"refused", case_refused}, {"lacking", case_lacking},
+		{"forbidden", case_forbidden}};
 
 	folder = getenv("FOLDER") != NULL ? getenv("FOLDER") : ".";
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
