@@ -13,8 +13,8 @@
 
 enum { ENTRIES = 64 }; /* of a submission: more go in several */
 
-/* What has ended interrupts nobody who runs. Linux 5.19. Not IORING_SETUP_DEFER_TASKRUN: its ends are
- * not there until somebody asks, and their event was lost now and then (Linux 6.18; decisions.md). */
+/* What has ended interrupts nobody who runs; Linux 5.19. Each event comes with a result. Why not
+ * IORING_SETUP_DEFER_TASKRUN: docs/decisions.md. */
 enum { MANNERS = IORING_SETUP_COOP_TASKRUN };
 
 static const char *text(int failed)
