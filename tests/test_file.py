@@ -17,7 +17,7 @@ from tests.ringed import needs_uring
 from wakeproof import _build, paths
 
 CASES = ("files", "lent", "direct", "stolen", "refused")
-ENDS = ("others_run", "ends", "closed")
+ENDS = ("others_run", "ends", "crowd", "closed")
 TWINS = {
     "uring_cancel_returns": "ends",
     "uring_ends_early": "closed",

@@ -10,6 +10,8 @@
 #include "vthreads_case.h"
 #include "worker.h"
 
+enum { CROWD = 1000 };
+
 static void open_io(uint32_t carriers)
 {
 	open_group(carriers, false, 0);
@@ -115,6 +117,25 @@ static void case_ends(void)
 	close_group();
 }
 
+/* More than the ring has room for, and all end at once. */
+static void case_crowd(void)
+{
+	static wp_vthread *readers[CROWD];
+	static char bytes[CROWD];
+
+	open_io(1);
+	open_pipe();
+	memset(bytes, 'x', sizeof(bytes));
+	for (int at = 0; at < CROWD; at++)
+		readers[at] = start(reads_pipe, NULL);
+	await_begun(0, CROWD);
+	check(write(pipe_ends[1], bytes, sizeof(bytes)) == CROWD, "a write");
+	for (int at = 0; at < CROWD; at++)
+		check(join(readers[at], "one of a crowd") == WP_OK, "a read");
+	close_pipe();
+	close_group();
+}
+
 /* The group is closed while the system has reads, into memory that is freed then. */
 static void case_closed(void)
 {
@@ -136,7 +157,8 @@ static void case_closed(void)
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
-		{"others_run", case_others_run}, {"ends", case_ends}, {"closed", case_closed}};
+		{"others_run", case_others_run}, {"ends", case_ends}, {"crowd", case_crowd},
+		{"closed", case_closed}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
