@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of virtual threads: specs/Uring.tla, kernel/file.h.
 
-programs/file.c runs one case and prints what is lost.
+programs/file.c and file_ends.c run one case and print what is lost.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.ringed import needs_uring
 
-from wakeproof import _build, machine, paths
+from wakeproof import _build, paths
 
-CASES = ("files", "lent", "direct", "others_run", "ends", "stolen", "closed", "refused")
+CASES = ("files", "lent", "direct", "stolen", "refused")
+ENDS = ("others_run", "ends", "crowd", "closed")
 TWINS = {
     "uring_cancel_returns": "ends",
     "uring_ends_early": "closed",
@@ -27,10 +29,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-needs_uring = pytest.mark.skipif(
-    not machine.has_io_uring() or not _build.has_uring(*_build.compiler()),
-    reason="not run: needs io_uring and liburing-dev",
-)
 
 
 def run(command: list[str], case: str, folder: Path, **more: str) -> tuple[str, str, int]:
@@ -47,20 +45,24 @@ def run(command: list[str], case: str, folder: Path, **more: str) -> tuple[str, 
 
 @needs_uring
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@pytest.mark.parametrize(("program", "cases"), [("file", CASES), ("file_ends", ENDS)])
 def test_threads_park_while_the_system_reads_and_writes(
-    build: str, compiled: Compiled, tmp_path: Path
+    program: str, cases: tuple[str, ...], build: str, compiled: Compiled, tmp_path: Path
 ) -> None:
-    command = compiled("file", build)
-    for case in CASES:
+    command = compiled(program, build)
+    for case in cases:
         assert run(command, case, tmp_path) == ("", "", 0), case
 
 
+@needs_uring
 def test_without_io_uring_there_are_sockets_and_one_warning(
     compiled: Compiled, tmp_path: Path
 ) -> None:
-    warned = WARNED.format("WAKEPROOF_NO_URING is set")
     command = compiled("file", "plain")
+    warned = WARNED.format("WAKEPROOF_NO_URING is set")
     assert run(command, "lacking", tmp_path, WAKEPROOF_NO_URING="1") == ("", warned, 0)
+    why = "the system forbids io_uring (seccomp, or sysctl kernel.io_uring_disabled)"
+    assert run(command, "forbidden", tmp_path) == ("", WARNED.format(why), 0)
 
 
 def test_without_liburing_too(
@@ -74,5 +76,5 @@ def test_without_liburing_too(
 @needs_uring
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_is_seen(twin: str, compiled: Compiled, tmp_path: Path) -> None:
-    command = compiled("file", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
+    command = compiled("file_ends", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
     assert run(command, TWINS[twin], tmp_path)[2] != 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Descriptors of virtual threads: specs/Io.tla, kernel/io.h.
 
-programs/io.c and io_server.c run one case and print what is lost.
+programs/io.c, io_server.c and io_kinds.c run one case and print what is lost.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ pytestmark = [
 ]
 CASES = ("pair", "os_thread", "ends", "stolen", "churn", "refused", "late", "timers", "counts")
 SERVER = ("server", "exhausted")
+KINDS = ("udp", "child")
 TWINS = {
     "io_poller_silent": "pair",
     "io_close_silent": "ends",
@@ -36,7 +37,9 @@ def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
-@pytest.mark.parametrize(("program", "cases"), [("io", CASES), ("io_server", SERVER)])
+@pytest.mark.parametrize(
+    ("program", "cases"), [("io", CASES), ("io_server", SERVER), ("io_kinds", KINDS)]
+)
 def test_threads_park_where_a_call_would_block(
     program: str, cases: tuple[str, ...], build: str, compiled: Compiled
 ) -> None:

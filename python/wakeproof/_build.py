@@ -77,7 +77,15 @@ CDEF = "libwakeproof.cdef"  # beside the library: what it exports
 INLINES = '#define WP_INLINE\n#include "_binding.h"\n#include "_io.h"\n'
 
 URING_COMPILED, URING_LINKED = ("-DWP_URING",), ("-luring",)
-_URING = "#include <liburing.h>\nint main(void) { return io_uring_submit(0); }\n"
+_URING = """
+#include <liburing.h>
+int main(void)
+{
+    struct io_uring_sqe entry;
+    io_uring_prep_cancel64(&entry, 0, IORING_ASYNC_CANCEL_ANY);
+    return io_uring_queue_init(1, 0, IORING_SETUP_COOP_TASKRUN);
+}
+"""
 
 _REGION = re.compile(r"/\* cdef: begin \*/(.*?)/\* cdef: end \*/", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

@@ -2,7 +2,10 @@
  * file.c CASE - virtual threads that read and write files, and how that ends. Prints what is lost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -154,101 +157,6 @@ static void case_direct(void)
 	close_group();
 }
 
-/* While one waits for the system, the others of its carrier run: a pipe's read takes until there is
- * something. */
-static int pipe_ends[2];
-
-/* Who is back has its memory for itself. */
-static __attribute__((noinline)) void scribble(void)
-{
-	volatile char bytes[2048];
-
-	for (size_t at = 0; at < sizeof(bytes); at++)
-		bytes[at] = -1;
-}
-
-static int reads_pipe(void *arg)
-{
-	size_t done;
-	char byte;
-	int64_t deadline_ns = arg == NULL ? patience() : *(int64_t *)arg;
-	int code = wp_file_read(pipe_ends[0], &byte, 1, WP_FILE_HERE, deadline_ns, &done);
-
-	scribble();
-	check(code != WP_OK || (done == 1 && byte == 'x'), "what came through a pipe");
-	return code;
-}
-
-static int writes_pipe(void *arg)
-{
-	size_t done;
-
-	(void)arg;
-	return wp_file_write(pipe_ends[1], "x", 1, WP_FILE_HERE, patience(), &done);
-}
-
-static void open_pipe(void)
-{
-	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
-		lost("a pipe");
-}
-
-static void close_pipe(void)
-{
-	close(pipe_ends[0]);
-	close(pipe_ends[1]);
-}
-
-static void case_others_run(void)
-{
-	wp_vthread *reader;
-
-	open_io(1, false);
-	open_pipe();
-	reader = start(reads_pipe, NULL);
-	check(join(start(writes_pipe, NULL), "who writes") == WP_OK, "a write");
-	check(join(reader, "who reads") == WP_OK, "a read");
-	close_pipe();
-	close_group();
-}
-
-/* Its system has been given so many. */
-static void await_begun(uint32_t carrier, uint64_t least)
-{
-	int64_t deadline_ns = patience();
-
-	while (wp__count_read(&group->workers[carrier].epoll->uring->begun) < least) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("what is asked");
-		wp_yield();
-	}
-}
-
-/* A deadline, and an interrupt, of a call that would take for ever; the next one works. */
-static void case_ends(void)
-{
-	int64_t soon_ns;
-	wp_vthread *reader;
-	uint64_t before;
-
-	open_io(1, false);
-	open_pipe();
-	soon_ns = in_ms(10);
-	check(join(start(reads_pipe, &soon_ns), "a deadline") == WP_TIMEOUT, "a deadline");
-	soon_ns = 0;
-	check(join(start(reads_pipe, &soon_ns), "no time") == WP_TIMEOUT, "no time at all");
-	before = wp__count_read(&group->workers[0].epoll->uring->begun);
-	reader = start(reads_pipe, NULL);
-	await_begun(0, before + 1);
-	wp_vthread_interrupt(reader);
-	check(join(reader, "an interrupt") == WP_INTERRUPTED, "an interrupt");
-	reader = start(reads_pipe, NULL);
-	check(join(start(writes_pipe, NULL), "who writes") == WP_OK, "a write");
-	check(join(reader, "a read after these") == WP_OK, "a read after these");
-	close_pipe();
-	close_group();
-}
-
 /* Who is stolen asks at home. */
 static wp_atomic(uint32_t) over;
 
@@ -296,24 +204,6 @@ static void case_stolen(void)
 	close_group();
 }
 
-/* The group is closed while the system has reads, into memory that is freed then. */
-static void case_closed(void)
-{
-	open_io(2, false);
-	open_pipe();
-	for (int at = 0; at < 4; at++)
-		wp_vthread_free(start(reads_pipe, NULL));
-	await_begun(0, 2);
-	await_begun(1, 2);
-	check(wp_group_close(group, 0, true, NULL, NULL) == WP_OK, "a close");
-	for (uint32_t at = 0; at < 2; at++)
-		check(group->workers[at].epoll->uring->inside == 0, "that the system has nothing");
-	wp_group_free(group);
-	check(write(pipe_ends[1], "x", 1) == 1 && read(pipe_ends[0], &(char[1]){0}, 1) == 1,
-	      "that nobody reads any more");
-	close_pipe();
-}
-
 static int wants_missing(void *arg)
 {
 	size_t done;
@@ -338,7 +228,7 @@ static void case_refused(void)
 	close_group();
 }
 
-/* WAKEPROOF_NO_URING is set: one warning, and sockets as ever. */
+/* There is no io_uring, for one reason or another: one warning, and sockets as ever. */
 static int is_unsupported(void *arg)
 {
 	int fd, code = wp_file_open("/dev/null", O_RDONLY, 0, patience(), &fd);
@@ -369,13 +259,29 @@ static void case_lacking(void)
 	close_group();
 }
 
+/* As in many containers. */
+static void case_forbidden(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {sizeof(code) / sizeof(*code), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+		lost("a filter of system calls");
+	case_lacking();
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
-		{"files", case_files},   {"lent", case_lent},     {"direct", case_direct},
-		{"others_run", case_others_run},
-		{"ends", case_ends},     {"stolen", case_stolen}, {"closed", case_closed},
-		{"refused", case_refused}, {"lacking", case_lacking}};
+		{"files", case_files},   {"lent", case_lent},       {"direct", case_direct},
+		{"stolen", case_stolen}, {"refused", case_refused}, {"lacking", case_lacking},
+		{"forbidden", case_forbidden}};
 
 	folder = getenv("FOLDER") != NULL ? getenv("FOLDER") : ".";
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));

@@ -50,7 +50,7 @@ static int64_t patience(void)
 }
 
 /* Gives what it reads, at most. */
-static size_t get(wp_io *io, void *bytes, size_t size)
+static inline size_t get(wp_io *io, void *bytes, size_t size)
 {
 	size_t done;
 
@@ -58,7 +58,7 @@ static size_t get(wp_io *io, void *bytes, size_t size)
 	return done;
 }
 
-static void put(wp_io *io, const void *bytes, size_t size)
+static inline void put(wp_io *io, const void *bytes, size_t size)
 {
 	size_t done;
 
@@ -66,7 +66,7 @@ static void put(wp_io *io, const void *bytes, size_t size)
 }
 
 /* Sends back what comes, until the end. */
-static int echoes(void *arg)
+static inline int echoes(void *arg)
 {
 	wp_io *io = arg;
 	char bytes[256];
@@ -78,7 +78,7 @@ static int echoes(void *arg)
 	return 0;
 }
 
-static void talk(wp_io *io)
+static inline void talk(wp_io *io)
 {
 	for (uint32_t message = 0; message < MESSAGES; message++) {
 		uint32_t answer = ~message;

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tests need io_uring; in CI liburing has to be there."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from wakeproof import _build, machine
+
+needs_uring = pytest.mark.skipif(
+    not machine.has_io_uring()
+    or not (_build.has_uring(*_build.compiler()) or os.environ.get("WAKEPROOF_CI") == "1"),
+    reason="not run: needs io_uring, and liburing-dev to build with",
+)
