@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reserve.c - a reserved thread is taken once, by who has a task, by the stop, or by itself.
+ *
+ *   thread                      trier                     stopper       `reserve`: "handed, run"
+ *   offer; wait; run            try: hand it the task     stop
+ *
+ * Why it works  The task is a plain word: who runs it before it is handed over is a race. All really
+ *               sleep. `starts` is the pool: nobody comes for them.
+ * Spec          specs/Reserve.tla. */
+#include "reserve.h"
+#include "stress.h"
+
+struct state {
+	wp_reserve reserve;
+	wp_reserve_slot slots[1];
+	wp_reserved self;
+	uint32_t slot;
+	uint32_t task, other; /* plain */
+	wp_atomic(uint32_t) starts, refusals;
+};
+
+static int start(void *arg)
+{
+	struct state *state = arg;
+	uint32_t refusals = wp_load_relaxed(&state->refusals);
+
+	while (refusals > 0)
+		if (wp_cas_relaxed(&state->refusals, &refusals, refusals - 1))
+			return WP_CLOSED;
+	wp_fetch_add_relaxed(&state->starts, 1);
+	return WP_OK;
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_reserve_init(&state->reserve,
+			&(wp_reserve_config){.capacity = 1, .idle_ns = WP_FOREVER, .start = start,
+					     .arg = state},
+			state->slots);
+	wp_parker_init(&state->self.parker);
+}
+
+/* 1: it has run the task; 0: it was sent away, or left. */
+static uint32_t waits(struct state *state)
+{
+	uint32_t *task = wp__reserve_wait(&state->reserve, &state->self, state->slot);
+
+	return task == NULL ? 0 : *task;
+}
+
+static void thread(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = wp__reserve_offer(&state->reserve, &state->self, &state->slot)
+			       ? waits(state)
+			       : 0;
+}
+
+static uint32_t try(struct state *state, uint32_t *task)
+{
+	*task = 1;
+	return wp_reserve_try(&state->reserve, task);
+}
+
+static void trier(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = try(state, &state->task);
+}
+
+static void stopper(void *at, stress_result *result)
+{
+	(void)result;
+	wp_reserve_stop(&((struct state *)at)->reserve);
+}
+
+STRESS_TEST(reserve, .claim = "Who is offered is handed a task, or sent away.",
+	.upholds = "Reserve!StopTerminates", .state_size = sizeof(struct state), .init = init,
+	.actors = {thread, trier, stopper}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "the task was handed over, and run"},
+		{"0,0", ACCEPTABLE, "nobody was there; the stop sent it away"},
+		{"asleep", FORBIDDEN, "it waits, and the stop has been there"},
+		{"*,*", FORBIDDEN, "handed over, and not run"},
+	});
+
+STRESS_TWIN(reserve_stop_unseen, .of = "reserve",
+	.defect = "is offered without a look whether there was a stop", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(reserve_given_unseen, .of = "reserve",
+	.defect = "takes whatever wakes it for the stop", .shows = "1,0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* It is offered, and leaves when it likes. Result: "handed, run". */
+static void init_offered(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp__reserve_offer(&state->reserve, &state->self, &state->slot);
+}
+
+static void leaves(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = wp__reserve_leave(&state->reserve, &state->self, state->slot)
+			       ? 0
+			       : waits(state);
+}
+
+STRESS_TEST(reserve_leave, .claim = "Who was taken while it left waits for the task.",
+	.upholds = "Reserve!TakenImpliesRun", .state_size = sizeof(struct state),
+	.init = init_offered, .actors = {leaves, trier}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "taken, and run"},
+		{"0,0", ACCEPTABLE, "it has left"},
+		{"asleep", FORBIDDEN, "it waits for what nobody hands it"},
+		{"*,*", FORBIDDEN, "handed over, and not run"},
+	});
+
+STRESS_TWIN(reserve_exits_taken, .of = "reserve_leave",
+	.defect = "exits although it was taken", .shows = "1,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Two tasks, one thread. Result: "handed, handed". */
+static void other_trier(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = try(state, &state->other);
+}
+
+STRESS_TEST(reserve_take, .claim = "One of two tasks gets the thread.",
+	.upholds = "Reserve!ReservedThreadExclusive", .state_size = sizeof(struct state),
+	.init = init_offered, .actors = {trier, other_trier}, .results = 2,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "the first"},
+		{"0,1", ACCEPTABLE, "the second"},
+		{"*,*", FORBIDDEN, "both, or nobody"},
+	});
+
+STRESS_TWIN(reserve_takes_split, .of = "reserve_take", .defect = "takes it by a load and a store",
+	.shows = "1,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Nobody is there: two misses, and one start at the most. Result: "handed, handed, starts, pending". */
+static void read_starts(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[2] = wp_load_relaxed(&state->starts);
+	result->r[3] = wp_load_relaxed(&state->reserve.pending);
+}
+
+STRESS_TEST(reserve_start, .claim = "No more starts are under way than admitted.",
+	.upholds = "Reserve!PendingBound", .state_size = sizeof(struct state), .init = init,
+	.actors = {trier, other_trier}, .arbiter = read_starts, .results = 4,
+	.outcomes = {
+		{"0,0,1,1", REQUIRED, "one starts one"},
+		{"*,*,*,*", FORBIDDEN, "two starts, or none"},
+	});
+
+STRESS_TWIN(reserve_admits_all, .of = "reserve_start", .defect = "each miss starts one",
+	.shows = "0,0,2,2",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The pool refuses one. */
+static void init_refusing(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_init(&state->refusals, 1);
+}
+
+STRESS_TEST(reserve_refused, .claim = "A refused start is not under way.",
+	.upholds = "Reserve!PendingBound", .state_size = sizeof(struct state),
+	.init = init_refusing, .actors = {trier, other_trier}, .arbiter = read_starts,
+	.results = 4,
+	.outcomes = {
+		{"0,0,1,1", ACCEPTABLE, "one was refused, then one started"},
+		{"0,0,0,0", ACCEPTABLE, "the second came while the first was being refused"},
+		{"*,*,*,*", FORBIDDEN, "what was refused is counted"},
+	});
+
+STRESS_TWIN(reserve_refused_kept, .of = "reserve_refused",
+	.defect = "a start that the pool refused stays counted", .shows = "0,0,0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
