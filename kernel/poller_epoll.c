@@ -228,7 +228,8 @@ int wp_io_new(wp_group *group, int fd, wp_io **io)
 	wp_vthread *self = wp_vthread_current();
 	wp_home *home = self == NULL || wp__body_of(self)->group != group
 				? wp__group_home(group, wp__group_next(group))
-				: self->task.home;
+			: wp_twin(io_registers_here) ? &wp__worker_self()->home
+						     : self->task.home;
 	wp_epoll *epoll = ((wp_worker *)(void *)home)->epoll;
 	int flags = fcntl(fd, F_GETFL), code;
 

@@ -62,10 +62,13 @@ void wp_ready_tell(wp_ready *ready)
 	wp_waiter *first;
 
 	wp_lock_acquire(&ready->lock);
+	first = wp_twin(io_poller_silent) ? NULL : take(ready);
+	if (wp_twin(io_edge_late))
+		wp_lock_release(&ready->lock);
 	/* [X2] release; pairs X1; upholds Io!ReadinessNotLost: who sees the edge sees what came. */
 	wp_store_release(&ready->edges, wp_ready_look(ready) + 1);
-	first = wp_twin(io_poller_silent) ? NULL : take(ready);
-	wp_lock_release(&ready->lock);
+	if (!wp_twin(io_edge_late))
+		wp_lock_release(&ready->lock);
 	if (first != NULL)
 		wp__waiter_grant(first);
 }

@@ -50,7 +50,7 @@ TypeOK ==
   /\ {shut, closing, freed, open} \subseteq BOOLEAN /\ users \in 0 .. All + 1
   /\ memory \in {"used", "retired", "freed"}
   /\ pc \in [Threads -> {"begin", "look", "read", "wait", "parked", "pass", "end", "final", "leave",
-                         "done", "start", "shut", "closed", "poll", "event"}]
+                         "done", "start", "shut", "closed", "poll", "event", "count"}]
   /\ seen \in [Readers -> 0 .. All] /\ told \subseteq Readers /\ left \in 0 .. Timeouts
 
 Init ==
@@ -159,10 +159,15 @@ Take(p) ==                    \* a round: its events lie in an array, with point
   /\ UNCHANGED <<data, coming, edges, line, shut, Life, seen, told, left>>
 Event(p) ==                   \* under the lock, [X2]
   /\ pc[p] = "event"
-  /\ edges' = edges + 1
+  /\ edges' = IF Twin = "edge_late" THEN edges ELSE edges + 1
   /\ IF Twin = "poller_silent" THEN Goto(p, "poll") /\ UNCHANGED <<line, told, seen>>
-     ELSE Tell /\ Granted("poll", p)
+     ELSE Tell /\ Granted(IF Twin = "edge_late" THEN "count" ELSE "poll", p)
   /\ UNCHANGED <<System, shut, Life, left>>
+Count(p) ==                   \* twin edge_late: after the lock
+  /\ pc[p] = "count"
+  /\ edges' = edges + 1
+  /\ Goto(p, "poll")
+  /\ UNCHANGED <<System, line, shut, Life, seen, told, left>>
 Reclaim(p) ==                 \* [X6] between two rounds
   /\ pc[p] = "poll" /\ memory = "retired" /\ p = At
   /\ memory' = "freed"
@@ -175,7 +180,7 @@ Reader(r) ==
   \/ Begin(r) \/ Look(r) \/ Read(r) \/ Wait(r) \/ Timeout(r) \/ Pass(r)
   \/ End(r) \/ Final(r) \/ Leave(r)
 Closer == Close \/ Shut \/ Free \/ End("closer") \/ Final("closer") \/ Leave("closer")
-Poller(p) == Take(p) \/ Event(p) \/ Reclaim(p)
+Poller(p) == Take(p) \/ Event(p) \/ Count(p) \/ Reclaim(p)
 Next ==
   Arrive \/ (\E r \in Readers : Reader(r)) \/ Closer \/ (\E p \in Pollers : Poller(p)) \/ Finished
 Spec == Init /\ [][Next]_vars

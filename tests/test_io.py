@@ -24,6 +24,7 @@ KINDS = ("udp", "child")
 TWINS = {
     "io_poller_silent": "pair",
     "io_close_silent": "ends",
+    "io_registers_here": "stolen",
 }
 Compiled = Callable[..., list[str]]
 

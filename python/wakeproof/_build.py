@@ -60,7 +60,8 @@ SOURCES = (
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
-            *("file", "io", "poller_epoll", "poller_uring", "ready", "worker_park"),
+            *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready", "strategy"),
+            "worker_park",
             *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )

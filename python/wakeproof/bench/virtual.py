@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
 from wakeproof.bench.reasons import COLD, LOOKING, WITH_OS
-from wakeproof.bench.rows import BYTES, Row
+from wakeproof.bench.rows import BYTES, US, Row
 
 SCHEDULERS = {
     "go": ("Go", GO), "tokio": ("tokio", TOKIO), "boost": ("Boost.Fiber", BOOST),
@@ -55,4 +55,9 @@ ROWS = (
     *_scale("yield among", "scale_yield"),
     Row("- limit: a line of each of a million", "scale_yield", "1m", "line", "one cold line"),
     *_scale("hand-over in a ring of", "scale_turn"),
+    Row("message and answer, a pair of sockets", "poller_pair", "ours", "epoll", "epoll by hand"),
+    Row("- the same", "poller_pair", "ours", "bare", "calls that never wait"),
+    Row("a poller's look, idle", "poller_look", "ours", "call", "the system call"),
+    Row("task to a carrier asleep in its poller", "poller_start", "ours", "futex",
+        "asleep in a futex", US),
 )  # fmt: skip

@@ -49,7 +49,8 @@ def stress(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all choices (default: drawn).")] = None,
     sanitizer: Annotated[
-        str | None, typer.Option(help="Build with address, undefined or thread sanitizer.")
+        str | None,
+        typer.Option(help="Sanitizer: address, undefined, both (address,undefined), thread."),
     ] = None,
     twins: Annotated[bool, typer.Option(help="Run the twins as well.")] = True,
     computed: Annotated[

@@ -11,7 +11,7 @@ from wakeproof.judge.builds import Build
 MODES = {"sanity": 0.0, "quick": 0.2, "default": 1.0, "tough": 10.0}
 """Seconds per scenario and build, over all places."""
 OPTS = ("O0", "O1", "O2", "O3")
-SANITIZERS = ("address", "undefined", "thread")
+SANITIZERS = ("address", "undefined", "thread", "address,undefined")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class StressOptions:
             raise UsageError(f"seed must be from 0 to 2**63 - 1, not {self.seed}")
         if self.sanitizer is not None and self.sanitizer not in SANITIZERS:
             raise UsageError(
-                f"unknown sanitizer {self.sanitizer!r}; there are {', '.join(SANITIZERS)}"
+                f"unknown sanitizer {self.sanitizer!r}; there are {'; '.join(SANITIZERS)}"
             )
         return self
 

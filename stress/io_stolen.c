@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * io_stolen.c - a stolen thread waits for a descriptor of its home, and goes on there.
+ *
+ *   a sibling, which runs it             its home                   `io_stolen`: "where, wakeups"
+ *   look; try: no data                   data++, and an edge: tell:
+ *   wait: in line                          granted: submit
+ *   park; refused: submit to its home    park for its poller; block?
+ *
+ * Why it works  The home's poller really parks its carrier, and nobody blocks: that it would is seen
+ *               in its word. Where it goes on: 1: it has read where it was stolen; 2: at home, which
+ *               is awake or was woken.
+ * Spec          specs/Io.tla, Poller.tla. */
+#include "poller.h"
+#include "ready.h"
+#include "stress.h"
+#include "vthread_life.h"
+
+struct state {
+	wp_domain domain;
+	wp_carrier *by_index[1];
+	wp_carrier home;
+	wp_poller poller;
+	wp_atomic(uint32_t) wakeups;
+	wp_ready ready;
+	wp_atomic(uint32_t) data;
+	wp_waiter waiter;
+	wp_vthread thread;
+	uint32_t steps; /* plain: by whoever has the thread */
+};
+
+static void wakeup(void *arg)
+{
+	wp_fetch_add_relaxed(&((struct state *)arg)->wakeups, 1);
+}
+
+static void registers(struct state *state)
+{
+	state->poller.config.wakeup = wakeup;
+	state->poller.config.arg = state;
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->by_index, 1);
+	wp_carrier_init(&state->home, &state->domain, 0);
+	state->home.poller = &state->poller;
+	registers(state);
+	wp_init(&state->wakeups, 0);
+	wp_ready_init(&state->ready);
+	wp_init(&state->data, 0);
+	wp_task_init(&state->thread.task, NULL, NULL);
+	wp_init(&state->thread.interrupted, 0);
+	wp_init(&state->thread.given, 0);
+	wp_init(&state->thread.let_go, 0);
+	state->steps = 0;
+}
+
+/* As wp__vthread_push: onto its home, wherever it ran. */
+static void push(wp_vthread *thread)
+{
+	struct state *state = (struct state *)((char *)thread - offsetof(struct state, thread));
+
+	wp_carrier_submit(&state->home, &thread->task.node);
+}
+
+/* True: it goes on at once. */
+static bool waits(struct state *state)
+{
+	uint32_t seen = wp_ready_look(&state->ready);
+
+	if (wp_load_relaxed(&state->data) != 0)
+		return true;
+	wp__waiter_init(&state->waiter, &state->thread, push);
+	return wp__ready_begin(&state->ready, seen, &state->waiter) != WP_AGAIN;
+}
+
+static void thief(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__vthread_begin(&state->thread);
+	state->steps++;
+	result->r[0] = waits(state);
+	if (result->r[0] == 0 && !wp__vthread_park(&state->thread))
+		push(&state->thread);
+}
+
+static void home(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	(void)result;
+	registers(state); /* by the carrier's own thread: who wakes it must learn of it */
+	wp_store_relaxed(&state->data, 1);
+	wp_ready_tell(&state->ready);
+	while (wp_carrier_poll(&state->home) != NULL) {
+		wp__vthread_begin(&state->thread);
+		state->steps++;
+	}
+	if (wp__poller_park(&state->poller, &state->home, &stolen) &&
+	    !wp__poller_may_block(&state->poller, &state->home))
+		wp_carrier_leave(&state->home);
+}
+
+/* 2: at home, which has run it, or is awake and has it. */
+static void where(void *at, stress_result *result)
+{
+	struct state *state = at;
+	bool is_home = state->steps == 2, is_asleep = wp__is_parked(wp_load_relaxed(&state->home.word));
+
+	if (result->r[0] == 0 &&
+	    (is_home || (!wp_mpsc_is_quiescent(&state->home.queue) && !is_asleep)))
+		result->r[0] = 2;
+	result->r[1] = wp_load_relaxed(&state->wakeups);
+}
+
+STRESS_TEST(io_stolen, .claim = "A stolen thread that waits goes on at home, whose poller is woken.",
+	.upholds = "Io!IoCompletionAtHome", .state_size = sizeof(struct state), .init = init,
+	.actors = {thief, home}, .arbiter = where, .results = 2,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "it has read where it was stolen"},
+		{"2,0", ACCEPTABLE, "at home, which saw it before it slept"},
+		{"2,1", ACCEPTABLE, "at home, which its park has woken"},
+		{"*,*", FORBIDDEN, "it is ready, and its home sleeps; or woken for nothing"},
+	});
+
+STRESS_TWIN(io_edge_late, .of = "io_stolen",
+	.defect = "tells who is in line, and counts the edge after that", .shows = "0,0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
