@@ -192,3 +192,34 @@ def tla_environment(private: Path) -> dict[str, str]:
     caches = {"XDG_CACHE_HOME": str(private), "XDG_CONFIG_HOME": str(private)}
     options = f"-XX:+UseSerialGC -Djava.io.tmpdir={private}"
     return {**caches, "JAVA_OPTS": options, "PATH": path}
+
+
+SLEEPS = """
+import signal, sys, threading, time
+from wakeproof import cli
+if sys.argv[1] == "woken":
+    cli._wake_for_signals()
+over = threading.Event()
+def send():
+    time.sleep(0.5)  # the main thread sleeps; the handler is found by another one
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+    time.sleep(3)
+    over.set()
+threading.Thread(target=send, daemon=True).start()
+began = time.monotonic()
+try:
+    over.wait()
+except KeyboardInterrupt:
+    pass
+print(time.monotonic() - began < 2.5)
+"""
+
+
+@pytest.mark.parametrize(("how", "ends"), [("woken", "True"), ("as it is", "False")])
+def test_a_signal_that_the_main_thread_has_slept_through_ends_its_sleep(
+    how: str, ends: str
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", SLEEPS, how], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.stdout.strip(), ended.stderr) == (ends, "")

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from types import FrameType
 
 import typer
@@ -43,10 +45,14 @@ COMMANDS = (
 for command in COMMANDS:
     app.command()(command)
 
+WAKES = signal.SIGURG
+"""Interrupts a sleep, and means nothing else."""
+
 
 def main() -> None:
     """Run the command line; every expected error becomes one line on stderr and an exit code."""
     signal.signal(signal.SIGTERM, _terminate)
+    _wake_for_signals()
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False) or errors.EXIT_HOLDS
         if code == errors.EXIT_INTERRUPTED:
@@ -75,6 +81,27 @@ def _one_line(message: str) -> str:
     if line.startswith("No such command"):
         line += f" Commands: {', '.join(sorted(c.__name__.replace('_', '-') for c in COMMANDS))}."
     return line
+
+
+def _wake_for_signals() -> None:
+    """Have Ctrl-C end a sleep of the main thread that had all but begun when it came.
+
+    CPython runs handlers between two instructions. A signal after its last look and before the
+    system call leaves it asleep beside the handler, so a thread of ours wakes it once more.
+    """
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.signal(WAKES, lambda _signal, _frame: None)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    threading.Thread(target=_wake_main, args=(read,), daemon=True).start()
+
+
+def _wake_main(read: int) -> None:
+    main_thread = threading.main_thread().ident
+    while came := os.read(read, 64):  # the numbers of signals
+        if any(number != WAKES for number in came) and main_thread is not None:
+            time.sleep(0.1)
+            signal.pthread_kill(main_thread, WAKES)
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:
