@@ -72,7 +72,7 @@ static int accept_all(void *arg)
 	while ((code = wp_io_accept(server->listener, WP_FOREVER, &fd)) != WP_CLOSED) {
 		if (code == WP_OK)
 			serve(server, fd, number++);
-		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		else
 			wp_vthread_sleep_until(
 				wp_deadline_in(wp_twin(http_accept_spins)
 						       ? 0

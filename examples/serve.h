@@ -5,7 +5,8 @@
  * is told of it. A stop accepts no more, tells connections that wait for a request that there will be
  * none, and lets the others answer what they have read.
  *
- * No descriptor left: who accepts sleeps for a while, for an accept that failed brings no edge. */
+ * An accept that fails, for want of descriptors say: who accepts sleeps for a while, for that brings
+ * no edge. */
 #ifndef SERVE_H
 #define SERVE_H
 

@@ -190,3 +190,9 @@ def test_other_clients_agree(server: Server) -> None:
     if curl := shutil.which("curl"):
         command = [curl, "-s", f"{url}/", f"{url}/?2", "-d", "body", "-H", "Expect: 100-continue"]
         assert subprocess.check_output(command, timeout=serving.PATIENCE_S) == HELLO * 2
+
+
+def test_make_knows_how_to_build_the_examples() -> None:
+    command = ["make", "-n", "examples", "SAN=thread", "EXAMPLES_OUT=build/none"]
+    said = subprocess.check_output(command, cwd=paths.sources(), text=True)
+    assert all(f"-o build/none/{program}" in said for program in ("backend", "echo_server"))

@@ -1,0 +1,6 @@
+----------------------------- MODULE MCStrategy -----------------------------
+(* Bounds for Strategy. *)
+EXTENDS Strategy, TLC
+
+Symmetry == Permutations(Workers) \cup Permutations(Callers \ Tagged)
+=============================================================================
