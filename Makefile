@@ -59,7 +59,7 @@ soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS]
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench $(if $(T),-t '$(T)')
 
-bench-http: examples ## An HTTP proxy beside Go, uvloop, the JDK: 20 minutes  [T=REGEX]
+bench-http: examples ## An HTTP proxy beside Go, uvloop, the JDK: half an hour  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench-http $(if $(T),-t '$(T)')
 
 lint: venv ## ruff, mypy --strict, and labels of code and specs against each other

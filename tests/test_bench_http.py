@@ -169,6 +169,7 @@ def test_an_unknown_server_names_what_there_is() -> None:
         web.bench_http(run.Settings("nginx"))
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_listen_says_what_it_said() -> None:
     with Children() as children:
         broken = [sys.executable, "-c", "print('no such port')"]
@@ -312,6 +313,7 @@ def commands_with(tag: str, name: str = "") -> list[str]:
     return [text for _, text in found if name in text and mine]
 
 
+@pytest.mark.slow
 def test_the_command_is_there(wakeproof: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     ended = wakeproof("bench-http", "-t", "nginx")
     assert ended.returncode == 2

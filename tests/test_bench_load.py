@@ -23,6 +23,7 @@ from wakeproof.bench.web import sample, servers
 from wakeproof.bench.web.running import Running
 from wakeproof.judge.process import Children
 
+pytestmark = pytest.mark.slow
 TOY = Path(__file__).parent / "programs" / "toy_proxy.py"
 RATE, SECONDS, CONNECTIONS = 500, 0.6, 4
 COUNTED = int(RATE * SECONDS)

@@ -59,7 +59,7 @@ def bench_http(
 
     Examples:
 
-      wakeproof bench-http                     every server under both loads: 20 minutes
+      wakeproof bench-http                     every server under both loads: half an hour
 
       wakeproof bench-http -t ' off none 1$'   those on one CPU
 
