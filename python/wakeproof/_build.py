@@ -58,7 +58,7 @@ SOURCES = (
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
-            *("invoke", "io", "poller_epoll", "ready", "strategy", "worker_park"),
+            *("invoke", "io", "placement", "poller_epoll", "ready", "strategy", "worker_park"),
             *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )
