@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * placement.c - what a choice costs, by policy, among carriers as data.
  *
- * Each carrier has about four tasks, so that least_loaded reads all. Each task that is chosen for is
- * counted, and one ends, on the carriers in turn: that is in `none`, too, which chooses nothing. One
- * thread: no line is in another's cache.
+ * Each carrier has about four tasks, so that least_loaded reads all. Each task that is chosen for
+ * is counted, and one ends, on the carriers in turn: that is in `none`, too, which chooses nothing.
+ * One thread: no line is in another's cache.
  *
  *   sibling   what least_loaded takes longer than `none`, by the number of carriers */
 #include "placement.h"

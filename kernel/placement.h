@@ -19,8 +19,8 @@
  *               counted after the push, and taken off by whoever takes them, so a count is below
  *               what is there for a while; a load below 0 counts as 0.
  * Counted       is what is queued and what runs; `at_dequeue`: what is queued.
- * Ties          Equal loads are taken in turn, from a place that is drawn: the first of many
- *               would get all that come before its load is seen.
+ * Ties          The scan begins where a draw says: else the first of equals would get all that come
+ *               before its load is seen. It ends at a carrier that has nothing.
  * Not promised  That a chosen carrier has the least load: others choose, too. Anything about who is
  *               marked while no task runs there. Queues, and a wake, are the caller's.
  * Spec          specs/Placement.tla: CounterBalance, BlockingNeverTargeted, NoStrandedGlobal.

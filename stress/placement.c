@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * placement.c - tasks are counted once, and none is left where nobody looks.
  *
- *   submitter                    carrier 0                         `placement_mark`: "left in its queue,
- *   choose; push; count          mark; move the queue              load, global tasks not counted"
+ *   submitter                    carrier 0                    `placement_mark`: "left in its queue,
+ *   choose; push; count          mark; move the queue         load, global tasks not counted"
  *   marked: move the queue
  *
- * Why it works  Queues are numbers, and each access to them is relaxed: only the words order them. Who
- *               takes from one reads first: a read-modify-write would be ordered by itself.
+ * Why it works  Queues are numbers, and each access to them is relaxed: only the words order them.
+ *               Who takes from one reads first: a read-modify-write would be ordered by itself.
  * Spec          specs/Placement.tla. */
 #include "placement.h"
 #include "stress.h"
@@ -121,7 +121,7 @@ static void read_marked(void *at, stress_result *result)
 	result->r[2] = uncounted(state);
 }
 
-STRESS_TEST(placement_mark, .claim = "No task stays with a carrier that is marked, nor is counted there.",
+STRESS_TEST(placement_mark, .claim = "No task stays with a marked carrier, nor is counted there.",
 	.upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
 	.init = init, .actors = {submits, blocks}, .arbiter = read_marked, .results = 3,
 	.outcomes = {
@@ -141,8 +141,8 @@ STRESS_TWIN(placement_reset_to_zero, .of = "placement_mark",
 	.defect = "what moves a queue sets the load to zero", .shows = "0,1,0",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* It has blocked: what is left in its queue is its own to run. Result: "tasks lost, load less what is
- * queued, global tasks not counted". */
+/* It has blocked: what is left in its queue is its own to run. Result: "tasks lost, load less what
+ * is queued, global tasks not counted". */
 static void blocks_a_while(void *at, stress_result *result)
 {
 	blocks(at, result);
@@ -159,7 +159,7 @@ static void read_after(void *at, stress_result *result)
 	result->r[2] = uncounted(state);
 }
 
-STRESS_TEST(placement_unmark, .claim = "What was submitted while a carrier blocked is there, and counted once.",
+STRESS_TEST(placement_unmark, .claim = "A task that meets a block is there, and counted once.",
 	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state), .init = init,
 	.actors = {submits, submits, blocks_a_while}, .arbiter = read_after, .results = 3,
 	.outcomes = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * placement_global.c - tasks for which no carrier was to be had, and one with nothing to run.
  *
- *   submitter                    carrier                           result: "left there, wakes owed,
- *   push; count                  global tasks: take them           1: it is idle, 2: it was told of
- *   somebody is idle: a wake     none: idle                        a task and found none; not counted"
+ *   submitter                    carrier                      result: "left there, wakes owed,
+ *   push; count                  global tasks: take them      1: it is idle, 2: it was told of
+ *   somebody is idle: a wake     none: idle                   a task and found none; not counted"
  *
  * Why it works  As placement.c: the queues are numbers, and only the word orders them.
  * Spec          specs/Placement.tla. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * placement.c CASE - whom submitters choose, and what is counted. Prints what is lost.
  *
- *   placement.c cycles POLICY AT_DEQUEUE CARRIERS TASKS SEED   threads submit, run, steal, block at once
+ *   cycles POLICY AT_DEQUEUE CARRIERS TASKS SEED   threads submit, run, steal, block at once
  *
- * Why it works  Queues are numbers that are pushed to and popped from by read-modify-writes. In the end
- *               nothing is queued, and each count is to be 0. */
+ * Why it works  Queues are numbers that are pushed to and popped from by read-modify-writes. In the
+ *               end nothing is queued, and each count is to be 0. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
