@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
 from wakeproof.bench.reasons import COLD, LOOKING, WITH_OS
-from wakeproof.bench.rows import BYTES, US, Row
+from wakeproof.bench.rows import BYTES, NS, US, Row
 
 SCHEDULERS = {
     "go": ("Go", GO), "tokio": ("tokio", TOKIO), "boost": ("Boost.Fiber", BOOST),
@@ -34,6 +34,17 @@ def _scale(name: str, program: str) -> list[Row]:
     ]
 
 
+def _placement(carriers: int) -> list[Row]:
+    program = f"placement_{carriers}"
+    rows = [
+        Row(f"{name} {carriers} carriers, as data", program, side, "none", "no choice")
+        for name, side in (("least loaded of", "least"), ("- two choices of", "two"),
+                           ("- home of", "home"))
+    ]  # fmt: skip
+    return [*rows, Row("- least loaded, per carrier", program, "least", "least", "", NS,
+                       at_most=10.0, count="sibling")]  # fmt: skip
+
+
 ROWS = (
     *beside("- the same", "vthread_yield", "boost", "jdk"),
     *beside("- the same", "vthread_turns", "boost", "jdk"),
@@ -60,4 +71,5 @@ ROWS = (
     Row("a poller's look, idle", "poller_look", "ours", "call", "the system call"),
     Row("task to a carrier asleep in its poller", "poller_start", "ours", "futex",
         "asleep in a futex", US),
+    *_placement(2), *_placement(16), *_placement(64), *_placement(256),
 )  # fmt: skip

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * placement.c - see placement.h. */
+#include "placement.h"
+
+/* One in the high half of a word. */
+#define ONE ((uint64_t)1 << 32)
+#define MARK ((uint64_t)1)
+
+static uint32_t high_of(uint64_t word)
+{
+	int32_t high = (int32_t)(uint32_t)(word >> 32);
+
+	return high > 0 ? (uint32_t)high : 0;
+}
+
+void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32_t count,
+		       enum wp_placement_policy policy, bool at_dequeue)
+{
+	wp_init(&placement->global, 0);
+	placement->slots = slots;
+	placement->count = count;
+	placement->policy = policy;
+	placement->at_dequeue = at_dequeue;
+	for (uint32_t carrier = 0; carrier < count; carrier++)
+		wp_init(&slots[carrier].word, 0);
+}
+
+/* [any thread | wait-free] */
+static uint64_t look(const wp_placement *placement, uint32_t carrier)
+{
+	/* [PL1] relaxed: stale costs a worse choice, or a queue that is moved once more; pairs PL2,
+	 * PL3, PL4, PL5; upholds Placement!BlockingNeverTargeted: PL2 looks again. */
+	return wp_load_relaxed(&placement->slots[carrier].word);
+}
+
+uint32_t wp_placement_load(const wp_placement *placement, uint32_t carrier)
+{
+	return high_of(look(placement, carrier));
+}
+
+/* What a load is compared by: more than any, if marked. */
+static uint32_t weight(const wp_placement *placement, uint32_t carrier)
+{
+	uint64_t word = look(placement, carrier);
+
+	return word & MARK && !wp_twin(placement_marked_chosen) ? UINT32_MAX : high_of(word);
+}
+
+/* xorshift64 [the state's owner | wait-free] */
+static uint32_t draw(uint64_t *random, uint32_t below)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return (uint32_t)((*random >> 32) * below >> 32);
+}
+
+/* The least from `first` on, the first of equals; or the first that weighs no more than `enough`.
+ * [any thread | wait-free] */
+static uint32_t scan(const wp_placement *placement, uint32_t first, uint32_t enough)
+{
+	uint32_t least = UINT32_MAX, found = WP_PLACE_GLOBAL, carrier = first;
+
+	for (uint32_t seen = 0; seen < placement->count; seen++) {
+		uint32_t here = weight(placement, carrier);
+
+		if (here < least) {
+			least = here;
+			found = carrier;
+			if (here <= enough)
+				break;
+		}
+		if (++carrier == placement->count)
+			carrier = 0;
+	}
+	return found;
+}
+
+/* [any thread | wait-free] */
+static uint32_t choose_of_two(const wp_placement *placement, uint64_t *random)
+{
+	uint32_t count = placement->count, first = draw(random, count), second, of_first, of_second;
+
+	if (count == 1)
+		return scan(placement, 0, 0);
+	second = draw(random, wp_twin(placement_same_twice) ? count : count - 1);
+	if (second >= first && !wp_twin(placement_same_twice))
+		second++;
+	of_first = weight(placement, first);
+	of_second = weight(placement, second);
+	if (of_first == UINT32_MAX && of_second == UINT32_MAX)
+		return scan(placement, first, UINT32_MAX - 1);
+	return of_second < of_first ? second : first;
+}
+
+uint32_t wp_placement_choose(const wp_placement *placement, uint32_t home, uint64_t *random)
+{
+	if (placement->policy == WP_PLACE_HOME)
+		return scan(placement, home, UINT32_MAX - 1);
+	if (placement->policy == WP_PLACE_TWO_CHOICES)
+		return choose_of_two(placement, random);
+	return scan(placement, wp_twin(placement_herds) ? 0 : draw(random, placement->count), 0);
+}
+
+bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
+{
+	/* [PL2] release; pairs PL1, PL4; upholds Placement!BlockingNeverTargeted: who marks it after
+	 * this finds the push in the queue that it moves. */
+	uint64_t before = wp_fetch_add_release(&placement->slots[carrier].word, ONE);
+
+	return (before & MARK) == 0 || wp_twin(placement_choose_unchecked);
+}
+
+/* [any thread | wait-free] */
+static void add(wp_placement *placement, uint32_t carrier, uint64_t many)
+{
+	/* [PL3] relaxed: atomicity is enough: the queues hand over the tasks; pairs PL1; upholds
+	 * Placement!CounterBalance: each that is added is taken off once. */
+	wp_fetch_add_relaxed(&placement->slots[carrier].word, many * ONE);
+}
+
+void wp_placement_moved(wp_placement *placement, uint32_t carrier, uint32_t many)
+{
+	if (wp_twin(placement_reset_to_zero)) {
+		wp_store_release(&placement->slots[carrier].word, MARK); /* twin of PL3 */
+		return;
+	}
+	add(placement, carrier, -(uint64_t)many);
+}
+
+void wp_placement_stolen(wp_placement *placement, uint32_t victim, uint32_t thief)
+{
+	if (!wp_twin(placement_count_twice))
+		add(placement, victim, -(uint64_t)1);
+	if (!placement->at_dequeue)
+		add(placement, thief, 1);
+}
+
+void wp_placement_begins(wp_placement *placement, uint32_t carrier)
+{
+	if (placement->at_dequeue)
+		add(placement, carrier, -(uint64_t)1);
+}
+
+void wp_placement_ends(wp_placement *placement, uint32_t carrier)
+{
+	if (!placement->at_dequeue || wp_twin(placement_ends_twice))
+		add(placement, carrier, -(uint64_t)1);
+}
+
+bool wp_placement_mark(wp_placement *placement, uint32_t carrier)
+{
+	/* [PL4] acquire; pairs PL1, PL2; upholds Placement!BlockingNeverTargeted: whatever was
+	 * counted before is in the queue that is moved. */
+	uint64_t before = wp_fetch_or_acquire(&placement->slots[carrier].word, MARK);
+
+	return (before & MARK) == 0 && !wp_twin(placement_mark_keeps);
+}
+
+void wp_placement_unmark(wp_placement *placement, uint32_t carrier)
+{
+	/* [PL5] relaxed: atomicity is enough: the carrier itself looks at its queue after this; pairs
+	 * PL1; upholds Placement!CounterBalance: the load stays as it is. */
+	wp_fetch_and_relaxed(&placement->slots[carrier].word, ~MARK);
+}
+
+bool wp_placement_spilled(wp_placement *placement, uint32_t many)
+{
+	/* [PL6] release; pairs PL7, PL8, PL9; upholds Placement!NoStrandedGlobal: who looks after
+	 * this finds the push. */
+	uint64_t before = wp_fetch_add_release(&placement->global, many * ONE);
+
+	return (uint32_t)before > 0 && !wp_twin(placement_strand_global);
+}
+
+bool wp_placement_has_global(const wp_placement *placement)
+{
+	/* [PL7] acquire; pairs PL6; upholds Placement!NoStrandedGlobal: what is counted is in the
+	 * queue. */
+	return high_of(wp_load_acquire(&placement->global)) > 0;
+}
+
+void wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many)
+{
+	/* [PL10] relaxed: atomicity is enough: what is left was counted by others; pairs PL8; upholds
+	 * Placement!CounterBalance. */
+	if (!wp_twin(placement_drain_uncounted))
+		wp_fetch_add_relaxed(&placement->global, -(many * ONE));
+	add(placement, carrier, many);
+}
+
+bool wp_placement_rest(wp_placement *placement)
+{
+	uint64_t word = 0;
+
+	do {
+		if (high_of(word) > 0 && !wp_twin(placement_rest_unchecked))
+			return false;
+		/* [PL8] relaxed: atomicity is enough: either it sees what is counted, or who counts sees
+		 * that it is idle; pairs PL6, PL9, PL10; upholds Placement!NoStrandedGlobal. */
+	} while (!wp_cas_relaxed(&placement->global, &word, word + 1));
+	return true;
+}
+
+void wp_placement_woken(wp_placement *placement)
+{
+	/* [PL9] relaxed: atomicity is enough: PL7, which comes next, finds what was left to it; pairs
+	 * PL6, PL8; upholds Placement!NoStrandedGlobal. */
+	wp_fetch_add_relaxed(&placement->global, (uint64_t)-1);
+}

@@ -1,0 +1,200 @@
+----------------------------- MODULE Placement -----------------------------
+(***************************************************************************)
+(* Whoever submits a task reads the carriers' loads and chooses one. A     *)
+(* task that is to block marks its carrier: nobody chooses it, and its     *)
+(* queue moves to the global one, from which others take.                  *)
+(* Code       kernel/placement.h, placement.c: [PL1]..[PL10].              *)
+(* Abstracts  the policies to: any carrier that was not marked when it was *)
+(*            read. Queues to counts, each moved in one step. That a wake  *)
+(*            for a carrier's own queue reaches it is Search's claim.      *)
+(* Memory     sequential consistency, which read-modify-writes of one word *)
+(*            earn: a load is counted, and its mark read, by one of them;  *)
+(*            so are a global task and the idle carriers.                  *)
+(* Promises   CounterBalance, BlockingNeverTargeted, NoStrandedGlobal      *)
+(*            (safety); AllRun (liveness).                                 *)
+(***************************************************************************)
+EXTENDS Integers, FiniteSets
+
+CONSTANTS
+  Submitters, \* each submits one task
+  Carriers,   \* each runs one when it begins
+  Marks,      \* how often tasks block
+  AtDequeue,  \* TRUE: a load is what is queued; FALSE: with what runs
+  Twin        \* "none", or the one defect of this model
+
+VARIABLES
+  load,       \* of a carrier; may be below what is there, and below 0
+  blocking,   \* the same word: it is marked
+  queue,      \* of a carrier: how many
+  global,     \* in the group's queue
+  tasks,      \* of these, those that were counted
+  idle,       \* the same word: carriers that have nothing to do
+  pc, at,     \* at: the carrier it pushes to, or takes from
+  held,       \* tasks in its hands
+  todo,       \* of a submitter: carriers it has not read
+  left        \* marks
+vars == <<load, blocking, queue, global, tasks, idle, pc, at, held, todo, left>>
+
+Threads == Submitters \cup Carriers
+Nobody == "nobody"
+Runs == {"run", "blocked"}
+Moves == {"hand", "put", "subtract", "spill", "wake"}
+Numbers == -(2 * Cardinality(Threads)) .. 2 * Cardinality(Threads)
+TypeOK ==
+  /\ load \in [Carriers -> Numbers] /\ blocking \in [Carriers -> BOOLEAN]
+  /\ queue \in [Carriers -> Nat] /\ global \in Nat /\ tasks \in Numbers
+  /\ idle \in 0 .. Cardinality(Carriers)
+  /\ pc \in [Threads -> Runs \cup Moves \cup {"choose", "push", "count", "done", "look", "own",
+             "untask", "keep", "kept", "begin", "stolen", "thief", "rest", "idle", "woken"}]
+  /\ at \in [Threads -> Carriers \cup {Nobody}] /\ held \in [Threads -> Nat]
+  /\ todo \in [Submitters -> SUBSET Carriers] /\ left \in 0 .. Marks
+
+Init ==
+  /\ load = [c \in Carriers |-> IF AtDequeue THEN 0 ELSE 1]
+  /\ blocking = [c \in Carriers |-> FALSE]
+  /\ queue = [c \in Carriers |-> 0] /\ global = 0 /\ tasks = 0 /\ idle = 0
+  /\ pc = [t \in Threads |-> IF t \in Submitters THEN "choose" ELSE "run"]
+  /\ at = [t \in Threads |-> IF t \in Carriers THEN t ELSE Nobody]
+  /\ held = [t \in Threads |-> 0] /\ todo = [s \in Submitters |-> Carriers] /\ left = Marks
+
+Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+Add(counts, c, many) == [counts EXCEPT ![c] = @ + many]
+Loads == <<load, blocking>>
+Shared == <<global, tasks, idle>>
+Mine == <<at, held, todo, left>>
+
+(* Who submits. *)
+Choose(s) ==                  \* [PL1] one carrier after the other
+  /\ s \in Submitters /\ pc[s] = "choose"
+  /\ IF todo[s] = {} THEN held' = [held EXCEPT ![s] = 1] /\ Goto(s, "put") /\ UNCHANGED <<at, todo>>
+     ELSE \E c \in todo[s] :
+       IF blocking[c] THEN todo' = [todo EXCEPT ![s] = @ \ {c}] /\ UNCHANGED <<pc, at, held>>
+       ELSE Goto(s, "push") /\ at' = [at EXCEPT ![s] = c] /\ UNCHANGED <<held, todo>>
+  /\ UNCHANGED <<Loads, queue, Shared, left>>
+Push(s) ==
+  /\ pc[s] = "push" /\ queue' = Add(queue, at[s], 1)
+  /\ Goto(s, "count") /\ UNCHANGED <<Loads, Shared, Mine>>
+Count(s) ==                   \* [PL2] marked meanwhile: its queue is moved
+  /\ pc[s] = "count" /\ load' = Add(load, at[s], 1)
+  /\ Goto(s, IF blocking[at[s]] /\ Twin # "choose_unchecked" THEN "hand" ELSE "done")
+  /\ UNCHANGED <<blocking, queue, Shared, Mine>>
+
+(* The queue of a marked carrier moves to the global one, by it or by who pushed too late. *)
+AfterMove(t) == IF t \in Submitters THEN "done" ELSE "blocked"
+Hand(t) ==
+  /\ pc[t] = "hand"
+  /\ held' = [held EXCEPT ![t] = queue[at[t]]] /\ queue' = [queue EXCEPT ![at[t]] = 0]
+  /\ Goto(t, IF queue[at[t]] > 0 THEN "subtract" ELSE AfterMove(t))
+  /\ UNCHANGED <<Loads, Shared, at, todo, left>>
+Subtract(t) ==                \* [PL3] exactly what it moves, or has stolen
+  /\ pc[t] \in {"subtract", "stolen"}
+  /\ load' = IF Twin = "reset_to_zero" /\ pc[t] = "subtract" THEN [load EXCEPT ![at[t]] = 0]
+             ELSE IF Twin = "count_twice" /\ pc[t] = "stolen" THEN load
+             ELSE Add(load, at[t], -held[t])
+  /\ IF pc[t] = "subtract" THEN Goto(t, "put") /\ UNCHANGED <<at, held>>
+     ELSE /\ at' = [at EXCEPT ![t] = t]
+          /\ IF AtDequeue THEN held' = [held EXCEPT ![t] = 0] /\ Goto(t, "run")
+             ELSE Goto(t, "thief") /\ UNCHANGED held
+  /\ UNCHANGED <<blocking, queue, Shared, todo, left>>
+Put(t) ==
+  /\ pc[t] = "put" /\ global' = global + held[t]
+  /\ Goto(t, "spill") /\ UNCHANGED <<Loads, queue, tasks, idle, Mine>>
+Spill(t) ==                   \* [PL6] somebody is idle: wake one
+  /\ pc[t] = "spill" /\ tasks' = tasks + held[t] /\ held' = [held EXCEPT ![t] = 0]
+  /\ Goto(t, IF idle > 0 /\ Twin # "strand_global" THEN "wake" ELSE AfterMove(t))
+  /\ UNCHANGED <<Loads, queue, global, idle, at, todo, left>>
+Wake(t) ==
+  /\ pc[t] = "wake"
+  /\ \/ \E c \in Carriers : pc[c] = "idle" /\ pc' = [pc EXCEPT ![c] = "woken", ![t] = AfterMove(t)]
+     \/ (\A c \in Carriers : pc[c] # "idle") /\ Goto(t, AfterMove(t))
+  /\ UNCHANGED <<Loads, queue, Shared, Mine>>
+
+(* A carrier: the global queue first, its own, then another one's. *)
+WakeOwn(c) ==                 \* whoever pushed to it wakes it
+  /\ pc[c] = "idle" /\ queue[c] > 0
+  /\ Goto(c, "woken") /\ UNCHANGED <<Loads, queue, Shared, Mine>>
+Woken(c) ==                   \* [PL9]
+  /\ pc[c] = "woken" /\ idle' = idle - 1
+  /\ Goto(c, IF Twin = "own_first" /\ queue[c] > 0 THEN "own" ELSE "look")
+  /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
+Look(c) ==                    \* [PL7]
+  /\ pc[c] = "look"
+  /\ IF tasks > 0 /\ global > 0
+     THEN held' = [held EXCEPT ![c] = global] /\ global' = 0 /\ Goto(c, "untask")
+     ELSE Goto(c, "own") /\ UNCHANGED <<held, global>>
+  /\ UNCHANGED <<Loads, queue, tasks, idle, at, todo, left>>
+Untask(c) ==                  \* [PL10]
+  /\ pc[c] = "untask" /\ tasks' = IF Twin = "drain_uncounted" THEN tasks ELSE tasks - held[c]
+  /\ Goto(c, "keep") /\ UNCHANGED <<Loads, queue, global, idle, Mine>>
+Keep(c) ==
+  /\ pc[c] = "keep" /\ queue' = Add(queue, c, held[c])
+  /\ Goto(c, "kept") /\ UNCHANGED <<Loads, Shared, Mine>>
+Kept(c) ==                    \* [PL3]
+  /\ pc[c] \in {"kept", "thief"}
+  /\ load' = Add(load, c, held[c]) /\ held' = [held EXCEPT ![c] = 0]
+  /\ Goto(c, IF pc[c] = "kept" THEN "own" ELSE "run")
+  /\ UNCHANGED <<blocking, queue, Shared, at, todo, left>>
+Own(c) ==
+  /\ pc[c] = "own"
+  /\ IF queue[c] > 0
+     THEN queue' = Add(queue, c, -1) /\ Goto(c, IF AtDequeue THEN "begin" ELSE "run")
+          /\ UNCHANGED <<at, held>>
+     ELSE \/ \E v \in Carriers \ {c} :
+               /\ queue[v] > 0 /\ queue' = Add(queue, v, -1)
+               /\ at' = [at EXCEPT ![c] = v] /\ held' = [held EXCEPT ![c] = 1]
+               /\ Goto(c, "stolen")
+          \/ Goto(c, "rest") /\ UNCHANGED <<queue, at, held>>
+  /\ UNCHANGED <<Loads, Shared, todo, left>>
+Less(c) ==                    \* [PL3] a task begins, or ends
+  /\ pc[c] \in {"begin", "run"}
+  /\ load' = IF pc[c] = "run" /\ AtDequeue THEN load ELSE Add(load, c, -1)
+  /\ Goto(c, IF pc[c] = "begin" THEN "run" ELSE "look")
+  /\ UNCHANGED <<blocking, queue, Shared, Mine>>
+Rest(c) ==                    \* [PL8]
+  /\ pc[c] = "rest"
+  /\ IF tasks > 0 /\ Twin # "rest_unchecked" THEN Goto(c, "look") /\ UNCHANGED idle
+     ELSE Goto(c, "idle") /\ idle' = idle + 1
+  /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
+
+(* A task that is to block, and has blocked. *)
+Mark(c) ==                    \* [PL4]
+  /\ pc[c] = "run" /\ left > 0
+  /\ left' = left - 1 /\ blocking' = [blocking EXCEPT ![c] = TRUE]
+  /\ Goto(c, IF Twin = "mark_keeps" THEN "blocked" ELSE "hand")
+  /\ UNCHANGED <<load, queue, Shared, at, held, todo>>
+Unmark(c) ==                  \* [PL5]
+  /\ pc[c] = "blocked" /\ blocking' = [blocking EXCEPT ![c] = FALSE]
+  /\ Goto(c, "run") /\ UNCHANGED <<load, queue, Shared, Mine>>
+Finished ==
+  /\ (\A s \in Submitters : pc[s] = "done") /\ global = 0
+  /\ (\A c \in Carriers : pc[c] = "idle" /\ queue[c] = 0) /\ UNCHANGED vars
+Step(t) ==
+  \/ Choose(t) \/ Push(t) \/ Count(t) \/ Hand(t) \/ Subtract(t) \/ Put(t) \/ Spill(t) \/ Wake(t)
+  \/ /\ t \in Carriers
+     /\ \/ WakeOwn(t) \/ Woken(t) \/ Look(t) \/ Untask(t) \/ Keep(t) \/ Kept(t) \/ Own(t)
+        \/ Less(t) \/ Rest(t) \/ Mark(t) \/ Unmark(t)
+Next == (\E t \in Threads : Step(t)) \/ Finished
+Spec == Init /\ [][Next]_vars
+FairSpec == Spec /\ \A t \in Threads : WF_vars(Step(t))
+
+(* What must hold. *)
+RECURSIVE Sum(_)
+Sum(threads) == IF threads = {} THEN 0
+                ELSE LET t == CHOOSE t \in threads : TRUE IN held[t] + Sum(threads \ {t})
+In(where) == {t \in Threads : pc[t] \in where}
+Of(where, c) == {t \in In(where) : at[t] = c}
+CounterBalance ==
+  /\ \A c \in Carriers : load[c] =
+       queue[c] + (IF pc[c] \in Runs \cup Moves /\ ~AtDequeue THEN 1 ELSE 0)
+       - Cardinality(Of({"count"}, c)) - Sum(Of({"kept"}, c))
+       + Sum(Of({"subtract", "stolen"}, c)) + Cardinality(Of({"begin"}, c))
+  /\ tasks = global - Sum(In({"spill"})) + Sum(In({"untask"}))
+  /\ idle = Cardinality(In({"idle", "woken"}))
+BlockingNeverTargeted ==
+  \A c \in Carriers : blocking[c] /\ queue[c] > 0 => Of({"count", "hand"}, c) # {}
+NoStrandedGlobal ==
+  global > 0 /\ In({"idle"}) # {} => In({"spill", "wake", "woken", "look"}) # {}
+AllRun == <>[](queue = [c \in Carriers |-> 0] /\ global = 0 /\ In({"idle"}) = Carriers)
+=============================================================================
+Results: MCPlacement 25,620 states, depth 51; Dequeue 25,968 (51); All 3,947 (40); Live 2,810 (36);
+         Full 148,732 (56); FullDequeue 151,911 (56).

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * placement.c - tasks are counted once, and none is left where nobody looks.
+ *
+ *   submitter                    carrier 0                    `placement_mark`: "left in its queue,
+ *   choose; push; count          mark; move the queue         load, global tasks not counted"
+ *   marked: move the queue
+ *
+ * Why it works  Queues are numbers, and each access to them is relaxed: only the words order them.
+ *               Who takes from one reads first: a read-modify-write would be ordered by itself.
+ * Spec          specs/Placement.tla. */
+#include "placement.h"
+#include "stress.h"
+
+enum { CARRIERS = 2 };
+
+struct state {
+	wp_placement placement;
+	wp_placement_slot slots[CARRIERS];
+	wp_atomic(uint32_t) queues[CARRIERS], global, ran, is_marked;
+};
+
+static void init_as(struct state *state, uint32_t carriers, bool at_dequeue)
+{
+	wp_placement_init(&state->placement, state->slots, carriers, WP_PLACE_HOME, at_dequeue);
+}
+
+static void init(void *at)
+{
+	init_as(at, 1, false);
+}
+
+static void init_two(void *at)
+{
+	init_as(at, CARRIERS, false);
+}
+
+/* Carrier 0 has a task. */
+static void init_busy(void *at)
+{
+	struct state *state = at;
+
+	init_two(at);
+	wp_init(&state->slots[0].word, (uint64_t)1 << 32);
+	wp_init(&state->queues[0], 1);
+}
+
+static void init_busy_dequeue(void *at)
+{
+	init_busy(at);
+	((struct state *)at)->placement.at_dequeue = true;
+}
+
+static void spill(struct state *state, uint32_t many)
+{
+	wp_fetch_add_relaxed(&state->global, many);
+	wp_placement_spilled(&state->placement, many);
+}
+
+static void move(struct state *state, uint32_t carrier)
+{
+	uint32_t many;
+
+	if (wp_load_relaxed(&state->queues[carrier]) == 0)
+		return;
+	many = wp_fetch_and_relaxed(&state->queues[carrier], 0);
+	wp_placement_moved(&state->placement, carrier, many);
+	spill(state, many);
+}
+
+static bool pop(struct state *state, uint32_t carrier)
+{
+	uint32_t many = wp_load_relaxed(&state->queues[carrier]);
+
+	while (many > 0)
+		if (wp_cas_relaxed(&state->queues[carrier], &many, many - 1))
+			return true;
+	return false;
+}
+
+static void submits(void *at, stress_result *result)
+{
+	struct state *state = at;
+	uint64_t random = 1;
+	uint32_t carrier = wp_placement_choose(&state->placement, 0, &random);
+
+	(void)result;
+	if (carrier == WP_PLACE_GLOBAL) {
+		spill(state, 1);
+		return;
+	}
+	wp_fetch_add_relaxed(&state->queues[carrier], 1);
+	if (!wp_placement_submitted(&state->placement, carrier))
+		move(state, carrier);
+}
+
+static void blocks(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	if (wp_placement_mark(&state->placement, 0))
+		move(state, 0);
+}
+
+static int32_t high_of(wp_atomic(uint64_t) *word)
+{
+	return (int32_t)(uint32_t)(wp_load_relaxed(word) >> 32);
+}
+
+static int32_t uncounted(struct state *state)
+{
+	return (int32_t)wp_load_relaxed(&state->global) - high_of(&state->placement.global);
+}
+
+static void read_marked(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_load_relaxed(&state->queues[0]);
+	result->r[1] = high_of(&state->slots[0].word);
+	result->r[2] = uncounted(state);
+}
+
+STRESS_TEST(placement_mark, .claim = "No task stays with a marked carrier, nor is counted there.",
+	.upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
+	.init = init, .actors = {submits, blocks}, .arbiter = read_marked, .results = 3,
+	.outcomes = {
+		{"0,0,0", ACCEPTABLE, "the task is in the global queue"},
+		{"0,*,*", FORBIDDEN, "what was moved is not what was taken off"},
+		{"*", FORBIDDEN, "a task waits for a carrier that blocks"},
+	});
+
+STRESS_TWIN(placement_choose_unchecked, .of = "placement_mark",
+	.defect = "who pushed to a carrier that was marked meanwhile leaves its task there",
+	.shows = "1,1,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(placement_mark_keeps, .of = "placement_mark",
+	.defect = "a carrier is marked and keeps its queue", .shows = "1,1,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(placement_reset_to_zero, .of = "placement_mark",
+	.defect = "what moves a queue sets the load to zero", .shows = "0,1,0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* It has blocked: what is left in its queue is its own to run. Result: "tasks lost, load less what
+ * is queued, global tasks not counted". */
+static void blocks_a_while(void *at, stress_result *result)
+{
+	blocks(at, result);
+	wp_placement_unmark(&((struct state *)at)->placement, 0);
+}
+
+static void read_after(void *at, stress_result *result)
+{
+	struct state *state = at;
+	int32_t queued = (int32_t)wp_load_relaxed(&state->queues[0]);
+
+	result->r[0] = 2 - queued - (int32_t)wp_load_relaxed(&state->global);
+	result->r[1] = high_of(&state->slots[0].word) - queued;
+	result->r[2] = uncounted(state);
+}
+
+STRESS_TEST(placement_unmark, .claim = "A task that meets a block is there, and counted once.",
+	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state), .init = init,
+	.actors = {submits, submits, blocks_a_while}, .arbiter = read_after, .results = 3,
+	.outcomes = {
+		{"0,0,0", ACCEPTABLE, "both tasks are where they are counted"},
+		{"*", FORBIDDEN, "a task is lost, or is not counted once"},
+	});
+
+/* Carrier 0 runs what it has, carrier 1 steals it. Result: "load less what is queued" of both,
+ * "tasks that are neither queued nor have run". */
+static void runs(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	if (!pop(state, 0))
+		return;
+	wp_placement_begins(&state->placement, 0);
+	wp_fetch_add_relaxed(&state->ran, 1);
+	wp_placement_ends(&state->placement, 0);
+}
+
+static void steals(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	if (!pop(state, 0))
+		return;
+	wp_placement_stolen(&state->placement, 0, 1);
+	wp_fetch_add_relaxed(&state->ran, 1);
+	wp_placement_ends(&state->placement, 1);
+}
+
+static void read_counts(void *at, stress_result *result)
+{
+	struct state *state = at;
+	int32_t queued = (int32_t)wp_load_relaxed(&state->queues[0]);
+
+	result->r[0] = high_of(&state->slots[0].word) - queued;
+	result->r[1] = high_of(&state->slots[1].word);
+	result->r[2] = 2 - queued - (int32_t)wp_load_relaxed(&state->ran);
+}
+
+STRESS_TEST(placement_counts, .claim = "A load is what is queued and what runs.",
+	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
+	.init = init_busy, .actors = {submits, runs, steals}, .arbiter = read_counts, .results = 3,
+	.outcomes = {
+		{"0,0,0", ACCEPTABLE, "each task is counted once, where it is"},
+		{"*", FORBIDDEN, "a task is lost, or is not counted once"},
+	});
+
+STRESS_TWIN(placement_count_twice, .of = "placement_counts",
+	.defect = "a stolen task stays counted with its victim, too", .shows = "1,0,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+STRESS_TEST(placement_dequeue, .claim = "A load is what is queued, where that was asked for.",
+	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
+	.init = init_busy_dequeue, .actors = {submits, runs, steals}, .arbiter = read_counts,
+	.results = 3,
+	.outcomes = {
+		{"0,0,0", ACCEPTABLE, "each task is counted once, where it is"},
+		{"*", FORBIDDEN, "a task is lost, or is not counted once"},
+	});
+
+STRESS_TWIN(placement_ends_twice, .of = "placement_dequeue",
+	.defect = "a task is taken off when it begins and when it ends", .shows = "-1,*,0",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Who knows that a carrier is marked. Result: "chosen, it knew". */
+static void marks(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_placement_mark(&state->placement, 0);
+	wp_store_release(&state->is_marked, 1);
+}
+
+static void chooses(void *at, stress_result *result)
+{
+	struct state *state = at;
+	uint64_t random = 1;
+
+	result->r[1] = wp_load_acquire(&state->is_marked);
+	result->r[0] = wp_placement_choose(&state->placement, 0, &random);
+}
+
+STRESS_TEST(placement_choose, .claim = "Who is marked is not chosen while another is not.",
+	.upholds = "Placement!BlockingNeverTargeted", .state_size = sizeof(struct state),
+	.init = init_two, .actors = {marks, chooses}, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "it was not marked yet"},
+		{"1,*", ACCEPTABLE, "the other one"},
+		{"*", FORBIDDEN, "the marked one, or none"},
+	});
+
+STRESS_TWIN(placement_marked_chosen, .of = "placement_choose",
+	.defect = "chooses who is marked", .shows = "0,1",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
