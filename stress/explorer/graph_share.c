@@ -99,13 +99,15 @@ void explore_share_tell(explore_search *search)
 
 /* The processes. */
 
-static _Noreturn void work(const explore_search *parent, int number, int to)
+static _Noreturn void work(const explore_search *parent, pid_t parents, int number, int to)
 {
 	explore_report report;
 	explore_search search;
 	explore_options options = *parent->options;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parents) /* it died before that */
+		_exit(3);
 	if (dup2(to, STDOUT_FILENO) < 0 || !explore_after_fork())
 		_exit(3);
 	close(to);
@@ -127,6 +129,7 @@ static _Noreturn void work(const explore_search *parent, int number, int to)
 
 static bool start(explore_search *search, worker *worker, int number)
 {
+	pid_t own = getpid();
 	int ends[2];
 
 	fflush(stdout);
@@ -136,7 +139,7 @@ static bool start(explore_search *search, worker *worker, int number)
 	worker->pid = fork();
 	if (worker->pid == 0) {
 		close(ends[0]);
-		work(search, number, ends[1]);
+		work(search, own, number, ends[1]);
 	}
 	close(ends[1]);
 	worker->pipe = ends[0];
