@@ -14,7 +14,6 @@
 (*            (safety); AllRun (liveness).                                 *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets
-
 CONSTANTS
   Submitters, \* each submits one task
   Carriers,   \* each runs one when it begins
@@ -119,9 +118,10 @@ Woken(c) ==                   \* [PL9]
   /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
 Look(c) ==                    \* [PL7]
   /\ pc[c] = "look"
-  /\ IF tasks > 0 /\ global > 0
+  /\ IF tasks > 0 /\ global > 0 /\ Twin # "look_idles"
      THEN held' = [held EXCEPT ![c] = global] /\ global' = 0 /\ Goto(c, "untask")
-     ELSE Goto(c, "own") /\ UNCHANGED <<held, global>>
+     ELSE /\ Goto(c, IF Twin = "look_idles" /\ tasks > 0 THEN "look" ELSE "own")
+          /\ UNCHANGED <<held, global>>
   /\ UNCHANGED <<Loads, queue, tasks, idle, at, todo, left>>
 Untask(c) ==                  \* [PL10]
   /\ pc[c] = "untask" /\ tasks' = IF Twin = "drain_uncounted" THEN tasks ELSE tasks - held[c]

@@ -11,7 +11,7 @@
 (*            read-modify-writes, so who finds it empty after the stop has *)
 (*            been there sees the stop, too.                               *)
 (* Promises   ReservedThreadExclusive, TakenImpliesRun, PendingBound,      *)
-(*            StopTerminates (safety); StopEnds, OfferedIsTaken (liveness).*)
+(*            StopTerminates (safety); StopEnds (liveness).                *)
 (***************************************************************************)
 EXTENDS ReserveCore
 
@@ -74,7 +74,7 @@ Run(t) ==
 Finished ==
   /\ \A c \in Triers : pc[c] = "over"
   /\ pc["stopper"] = IF Stops THEN "over" ELSE "stop"
-  /\ \A t \in Threads : pc[t] = "out" \/ (~Stops /\ pc[t] = "wait")
+  /\ \A t \in Threads : pc[t] = "out" \/ (pc[t] = "wait" /\ (~Stops \/ Twin # "none"))
   /\ starts = 0 \/ ~Stops
   /\ UNCHANGED vars
 Trier(c) == Look(c) \/ Taking(c) \/ Give(c) \/ Miss(c) \/ Start(c) \/ Refused(c)
@@ -108,7 +108,6 @@ StopTerminates ==
   stopping /\ pc["stopper"] = "over" =>
     \A t \in Threads : pc[t] \in {"wait", "idle"} => permit[t] \/ Holders(t) # {}
 StopEnds == stopping ~> \A t \in Threads : pc[t] = "out"
-OfferedIsTaken == \A c \in Triers : pc[c] = "give" ~> pc[c] = "over"
 =============================================================================
 Results: MCReserve 16,008 states, depth 39; MCReserveSlots 14,356 (44); MCReserveLive 1,666 (31);
          MCReserveFull 386,014 (59).

@@ -123,6 +123,8 @@ Sweep ==                      \* [RV3]
   /\ UNCHANGED <<stopping, Pool, Given, left>>
 Dismiss ==
   /\ pc["stopper"] = "dismiss"
-  /\ Hand("stopper", "stop", "sweep")
+  /\ IF Twin # "dismisses_silently" THEN Hand("stopper", "stop", "sweep")
+     ELSE /\ whom' = [whom EXCEPT !["stopper"] = None]
+          /\ Goto("stopper", "sweep") /\ UNCHANGED <<task, permit>>
   /\ UNCHANGED <<slot, stopping, Pool, at, handed, ran, left>>
 =============================================================================

@@ -114,9 +114,10 @@ Produce(t) ==
   /\ UNCHANGED <<state, pending, starts, held, alone, left>>
 Null(t) ==                    \* once more [Z4], or leave [Z6]
   /\ pc[t] = "null"
-  /\ IF state = "REPRODUCING" /\ Twin # "null_leaves"
+  /\ IF state = "REPRODUCING" /\ Twin \notin {"null_leaves", "null_stops"}
      THEN state' = "PRODUCING" /\ Goto(t, "produce")
-     ELSE state' = (IF Twin = "null_keeps" THEN state ELSE "IDLE") /\ Goto(t, Home(t))
+     ELSE /\ state' = (IF Twin \in {"null_keeps", "null_stops"} THEN state ELSE "IDLE")
+          /\ Goto(t, Home(t))
   /\ UNCHANGED <<pending, items, starts, Mine, left>>
 Otherwise(t) ==               \* nobody else produces: a tagged thread must not block
   IF kind[t] = "BLOCKING" THEN "execute" ELSE "inline"
