@@ -41,4 +41,9 @@ enum wp_error {
 const char *wp_error_text(int code);
 /* cdef: end */
 
+/* errno of the OS thread that calls. Compilers take its address for a constant of a function, and a
+ * function that parks may go on on another OS thread. [any thread | wait-free] */
+int wp__errno(void);
+void wp__errno_set(int failed);
+
 #endif

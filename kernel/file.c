@@ -95,8 +95,8 @@ static int call_directly(wp_uring_op *op)
 
 	do
 		result = attempt(op);
-	while (result < 0 && errno == EINTR);
-	op->result = result < 0 ? -errno : (int32_t)result;
+	while (result < 0 && wp__errno() == EINTR);
+	op->result = result < 0 ? -wp__errno() : (int32_t)result;
 	return WP_OK;
 }
 
@@ -140,7 +140,7 @@ static int call(wp_uring_op *op, int64_t deadline_ns)
 		return code;
 	if (op->result == -ECANCELED) /* by its group's close */
 		return WP_CLOSED;
-	errno = -op->result;
+	wp__errno_set(-op->result);
 	return WP_SYSTEM;
 }
 

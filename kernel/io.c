@@ -57,17 +57,16 @@ static int call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void
 
 	for (;;) {
 		uint32_t seen = wp_ready_look(ready);
-		int code;
+		int code, failed;
 
 		*result = attempt(io->fd, arg);
-		if (*result < 0 && errno == EINTR)
+		failed = wp__errno();
+		if (*result < 0 && failed == EINTR)
 			continue;
-		if (*result >= 0 || errno != EAGAIN) {
-			int failed = errno;
-
+		if (*result >= 0 || failed != EAGAIN) {
 			if (is_told)
 				wp_ready_pass(ready);
-			errno = failed;
+			wp__errno_set(failed);
 			return *result >= 0 ? WP_OK : WP_SYSTEM;
 		}
 		code = wp_ready_wait(ready, seen, deadline_ns, &is_told);
@@ -84,9 +83,9 @@ int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void 
 	if (!wp_io_enter(io))
 		return WP_CLOSED;
 	code = call(io, side, attempt, arg, deadline_ns, result);
-	failed = errno;
+	failed = wp__errno();
 	wp_io_exit(io);
-	errno = failed;
+	wp__errno_set(failed);
 	return code;
 }
 

@@ -16,8 +16,9 @@ enum {
 	RESULTS = 128, /* that the system enters before they are read */
 };
 
-/* What has ended interrupts nobody who runs; Linux 5.19. Each event comes with a result. Why not
- * IORING_SETUP_DEFER_TASKRUN: docs/decisions.md. */
+/* What has ended interrupts nobody who runs. Each event comes with a result. Why not
+ * IORING_SETUP_DEFER_TASKRUN: docs/decisions.md. Linux 5.19: so is IORING_ASYNC_CANCEL_ANY, without
+ * which wp__uring_end would wait for what never ends. */
 enum { MANNERS = IORING_SETUP_COOP_TASKRUN };
 
 static const char *text(int failed)
@@ -28,7 +29,7 @@ static const char *text(int failed)
 		return "the system forbids io_uring (seccomp, or sysctl kernel.io_uring_disabled)";
 	case ENOSYS:
 	case EINVAL:
-		return "the system has no io_uring, or too old a one (Linux 5.6)";
+		return "the system has no io_uring, or too old a one (Linux 5.19)";
 	case EMFILE:
 	case ENFILE:
 		return "no descriptor was left for io_uring";
@@ -42,12 +43,9 @@ static int make(struct io_uring *ring, int event)
 {
 	int code = io_uring_queue_init(ENTRIES, ring, MANNERS);
 
-	if (code == -EINVAL) /* an older system */
-		code = io_uring_queue_init(ENTRIES, ring, 0);
 	if (code != 0)
 		return code;
-	code = ring->features & IORING_FEAT_RW_CUR_POS ? io_uring_register_eventfd(ring, event)
-						       : -EINVAL;
+	code = io_uring_register_eventfd(ring, event);
 	if (code != 0)
 		io_uring_queue_exit(ring);
 	return code;
