@@ -104,8 +104,10 @@ def test_who_cannot_park_blocks_its_carrier(tmp_path: Path, group: CarrierGroup)
     start(group, in_a_coroutine, tmp_path / "coroutine").result(PATIENCE_S)
 
 
-def reads_fifo(path: Path) -> bytes:
+def reads_fifo(path: Path, opened: list[int] | None = None) -> bytes:
     with io.open(path, "rb", 0) as file:
+        if opened is not None:
+            opened.append(1)
         data: bytes = file.read(1)
         return data
 
@@ -137,7 +139,12 @@ def test_a_close_hands_back_who_reads(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     group = CarrierGroup(2)
     writer = os.open(tmp_path / "fifo", os.O_RDWR)
-    readers = [parked(start(group, reads_fifo, tmp_path / "fifo")) for _ in range(4)]
+    opened: list[int] = []
+    readers = [start(group, reads_fifo, tmp_path / "fifo", opened) for _ in range(4)]
+    while len(opened) < 4:
+        assert all(reader.is_alive() for reader in readers)
+    for reader in readers:
+        parked(reader)  # an open may park, too
     left = group.close(0)
     assert sorted(one.name for one in left) == sorted(reader.name for reader in readers)
     os.write(writer, b"x")

@@ -47,8 +47,10 @@ static void steal_against_another(void)
 	uint64_t ticket;
 
 	if (!wp_ticket_try_acquire(&carriers[0].ticket, &ticket) ||
-	    pthread_create(&other, NULL, hold_ticket, &ticket) != 0)
+	    pthread_create(&other, NULL, hold_ticket, &ticket) != 0) {
 		printf("no ticket, or no thread\n");
+		return;
+	}
 	if (wp_carrier_steal(&carriers[0]) == NULL)
 		printf("nothing stolen\n");
 	pthread_join(other, NULL);

@@ -158,16 +158,6 @@ static void case_direct(void)
 }
 
 /* Who is stolen asks at home. */
-static wp_atomic(uint32_t) over;
-
-static int waits_for_it(void *arg)
-{
-	(void)arg;
-	while (wp_load_acquire(&over) == 0)
-		wp_yield();
-	return 0;
-}
-
 static int asks_from_there(void *arg)
 {
 	bool was_away = wp_group_running(group) != wp_group_home(group);

@@ -99,16 +99,6 @@ static void case_ends(void)
 }
 
 /* A stolen thread makes it: it is its home's. */
-static wp_atomic(uint32_t) over;
-
-static int waits_for_it(void *arg)
-{
-	(void)arg;
-	while (wp_load_acquire(&over) == 0)
-		wp_yield();
-	return 0;
-}
-
 static int makes_one(void *arg)
 {
 	wp_io **ends = arg;

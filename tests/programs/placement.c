@@ -5,17 +5,8 @@
  *
  * Why it works  Queues are numbers that are pushed to and popped from by read-modify-writes. In the
  *               end nothing is queued, and each count is to be 0. */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "futex.h"
+#include "case.h"
 #include "placement.h"
-
-#ifndef PATIENCE_S
-#define PATIENCE_S 60
-#endif
 
 enum { CARRIERS = 64, SUBMITTERS = 2, DRAWS = 64000 };
 
@@ -25,15 +16,6 @@ static wp_atomic(uint32_t) queues[CARRIERS], global, idle[CARRIERS], ran;
 static uint32_t carriers, tasks;
 static uint64_t seed;
 static int64_t deadline_ns;
-static int failures;
-
-static void check(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	printf("lost %s\n", what);
-	failures++;
-}
 
 static void init(enum wp_placement_policy policy, uint32_t count, bool at_dequeue)
 {
@@ -245,7 +227,7 @@ static void case_cycles(char **args)
 
 	tasks = (uint32_t)atoi(args[3]);
 	seed = strtoull(args[4], NULL, 10);
-	deadline_ns = wp_clock_ns() + PATIENCE_S * INT64_C(1000000000);
+	deadline_ns = in_ms(PATIENCE_S * 1000);
 	init((enum wp_placement_policy)atoi(args[0]), count, atoi(args[1]) != 0);
 	for (uint32_t at = 0; at < count + SUBMITTERS; at++)
 		if (pthread_create(&threads[at], NULL, at < count ? member : submitter,
@@ -261,21 +243,12 @@ static void case_cycles(char **args)
 
 int main(int argc, char **argv)
 {
-	const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {
+	static const one_case cases[] = {
 		{"ties", case_ties}, {"two", case_two}, {"least", case_least}, {"marked", case_marked}};
 
 	if (argc == 7 && strcmp(argv[1], "cycles") == 0) {
 		case_cycles(argv + 2);
 		return failures != 0;
 	}
-	for (size_t at = 0; argc == 2 && at < sizeof(cases) / sizeof(*cases); at++)
-		if (strcmp(argv[1], cases[at].name) == 0) {
-			cases[at].run();
-			return failures != 0;
-		}
-	fprintf(stderr, "no such case\n");
-	return 2;
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

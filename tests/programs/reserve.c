@@ -3,16 +3,8 @@
  *
  * Why it works  The pool is a thread per start. Each task is counted when it is handed over, and when
  *               it runs. */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "case.h"
 #include "reserve.h"
-
-#ifndef PATIENCE_S
-#define PATIENCE_S 60
-#endif
 
 enum { CAPACITY = 4, TRIERS = 3, TRIES = 4000 };
 
@@ -20,19 +12,10 @@ static wp_reserve reserve;
 static wp_reserve_slot slots[CAPACITY];
 static wp_atomic(uint32_t) alive, starts, handed, ran, held;
 static wp_atomic(bool) is_held, refuses;
-static int failures;
-
-static void check(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	printf("lost %s\n", what);
-	failures++;
-}
 
 static void await(wp_atomic(uint32_t) *word, uint32_t value, const char *what)
 {
-	int64_t deadline_ns = wp_clock_ns() + PATIENCE_S * INT64_C(1000000000);
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
 
 	while (wp_load_acquire(word) != value) {
 		if (wp_clock_ns() > deadline_ns) {
@@ -45,7 +28,7 @@ static void await(wp_atomic(uint32_t) *word, uint32_t value, const char *what)
 
 static void await_available(uint32_t many)
 {
-	int64_t deadline_ns = wp_clock_ns() + PATIENCE_S * INT64_C(1000000000);
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
 
 	while (wp_reserve_available(&reserve) != many) {
 		if (wp_clock_ns() > deadline_ns) {
@@ -207,17 +190,8 @@ static void case_storm(void)
 
 int main(int argc, char **argv)
 {
-	const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {{"lazy", case_lazy}, {"shrinks", case_shrinks}, {"refused", case_refused},
+	static const one_case cases[] = {{"lazy", case_lazy}, {"shrinks", case_shrinks}, {"refused", case_refused},
 		     {"storm", case_storm}};
 
-	for (size_t at = 0; argc > 1 && at < sizeof(cases) / sizeof(*cases); at++)
-		if (strcmp(argv[1], cases[at].name) == 0) {
-			cases[at].run();
-			return failures != 0;
-		}
-	fprintf(stderr, "no such case\n");
-	return 2;
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -4,17 +4,8 @@
  * Why it works  Tasks are numbers from 1; each is to be run once. `producing` is plain, and two
  *               producers at once are also a result. The pool hands a start to a thread that is idle
  *               at once, or queues it; it refuses what the case wants refused. */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "futex.h"
+#include "case.h"
 #include "strategy.h"
-
-#ifndef PATIENCE_S
-#define PATIENCE_S 60
-#endif
 
 enum { THREADS = 4, TASKS = 1000, QUEUE = 4 * TASKS };
 
@@ -31,15 +22,6 @@ static uintptr_t queue[QUEUE]; /* 0: a start; else a task */
 static uint32_t head, tail, idle;
 static bool is_over;
 static pthread_t threads[THREADS];
-static int failures;
-
-static void check(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	printf("lost %s\n", what);
-	failures++;
-}
 
 static void *produce(void *arg)
 {
@@ -173,7 +155,7 @@ static void open_pool(enum wp_strategy_mode mode, enum wp_kind even, enum wp_kin
 /* When all that was made has had its fate. */
 static void close_pool(uint32_t tasks)
 {
-	int64_t deadline_ns = wp_clock_ns() + PATIENCE_S * INT64_C(1000000000);
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
 
 	while (wp_load_acquire(&ran) < tasks || !wp_strategy_is_idle(&strategy)) {
 		if (wp_clock_ns() > deadline_ns) {
@@ -207,8 +189,8 @@ static void make(uint32_t many)
 /* Each mode, each pair of kinds: all run once, as the mode has them run. */
 static void case_modes(void)
 {
-	for (int mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++)
-		for (int kind = 0; kind < 9; kind++) {
+	for (enum wp_strategy_mode mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++)
+		for (unsigned kind = 0; kind < 9; kind++) {
 			open_pool(mode, kind % 3, kind / 3);
 			for (int each = 0; each < TASKS; each++) {
 				make(1);
@@ -269,16 +251,7 @@ static void case_refused(void)
 
 int main(int argc, char **argv)
 {
-	const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {{"modes", case_modes}, {"tagged", case_tagged}, {"refused", case_refused}};
+	static const one_case cases[] = {{"modes", case_modes}, {"tagged", case_tagged}, {"refused", case_refused}};
 
-	for (size_t at = 0; argc > 1 && at < sizeof(cases) / sizeof(*cases); at++)
-		if (strcmp(argv[1], cases[at].name) == 0) {
-			cases[at].run();
-			return failures != 0;
-		}
-	fprintf(stderr, "no such case\n");
-	return 2;
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -1,42 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthreads_case.h - a group of virtual threads, and what must hold of it; for vthreads.c,
  * vthreads_end.c, spares.c, dump.c. */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "error.h"
+#include "case.h"
 #include "vthreads.h"
 
-#ifndef PATIENCE_S
-#define PATIENCE_S 60
-#endif
 enum { MANY = 300, SLEEPERS = 1000 };
-#define MS 1000000ll
 
 static wp_group *group;
-static int failures;
 static __attribute__((unused)) wp_atomic(uint32_t) count, ready;
-
-static void check(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	printf("lost %s\n", what);
-	failures++;
-}
-
-static void lost(const char *what)
-{
-	printf("lost %s\n", what);
-	exit(1);
-}
-
-static int64_t in_ms(int64_t ms)
-{
-	return wp_clock_ns() + ms * MS;
-}
 
 static inline void open_group(uint32_t carriers, bool stealing, uint32_t max_stacks)
 {
@@ -107,19 +78,3 @@ static inline int parked(void *arg)
 
 /* What a scheduler was given. */
 static __attribute__((unused)) wp_vthread *given;
-
-typedef struct one_case {
-	const char *name;
-	void (*run)(void);
-} one_case;
-
-/* CASE: prints what is lost, one line each; nothing: all is well. */
-static int run_case(int argc, char **argv, const one_case *cases, size_t many)
-{
-	for (size_t at = 0; argc == 2 && at < many; at++)
-		if (strcmp(argv[1], cases[at].name) == 0) {
-			cases[at].run();
-			return failures != 0;
-		}
-	return 2;
-}
