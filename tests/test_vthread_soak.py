@@ -57,6 +57,6 @@ def test_no_virtual_thread_is_lost(build: str, way: str, compiled: Compiled) -> 
     ["vthread_park_split", "vthread_yield_takes", "vthread_unpark_busy", "group_settled_shared"],
 )
 def test_the_soak_sees_a_defect(twin: str, compiled: Compiled) -> None:
-    soak = compiled("vsoak", "plain", f"-DWP_TWIN_{twin}=1")
-    ended = ran([*soak, "20", SEED, "5", "1000", "stealing"], 5 * PATIENCE_S)
+    soak = compiled("vsoak", "delayed", f"-DWP_TWIN_{twin}=1")  # a window that is seldom hit else
+    ended = ran([*soak, "60", SEED, "5", "1000", "stealing"], 5 * PATIENCE_S)
     assert ended.returncode != 0, ended.stdout
