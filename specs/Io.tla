@@ -80,8 +80,7 @@ Begin(r) ==                   \* [X3] one more call, unless it is closing
   /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left>>
 Look(r) ==                    \* [X1] before the attempt
   /\ pc[r] = "look"
-  /\ seen' = [seen EXCEPT ![r] = edges]
-  /\ Goto(r, "read")
+  /\ seen' = [seen EXCEPT ![r] = edges] /\ Goto(r, "read")
   /\ UNCHANGED <<System, edges, line, shut, Life, told, left>>
 Read(r) ==                    \* the system call
   /\ pc[r] = "read"
@@ -97,8 +96,7 @@ Wait(r) ==                    \* under the lock
   /\ UNCHANGED <<System, edges, shut, Life, seen, left>>
 Timeout(r) ==                 \* out of the line; who was granted is not there
   /\ pc[r] = "parked" /\ r \in InLine /\ left > 0
-  /\ left' = left - 1 /\ line' = Without(r)
-  /\ Goto(r, "end")
+  /\ left' = left - 1 /\ line' = Without(r) /\ Goto(r, "end")
   /\ UNCHANGED <<System, edges, shut, Life, seen, told>>
 Tell ==                       \* the first in line
   /\ IF line = <<>> THEN UNCHANGED <<line, told>>
@@ -120,8 +118,7 @@ End(t) ==                     \* [X7] the last, of one that is closing? [X4] els
   /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left>>
 Final(t) ==                   \* off the poller's list; closed
   /\ pc[t] = "final"
-  /\ open' = FALSE /\ edge' = [p \in Pollers |-> FALSE]
-  /\ Goto(t, "leave")
+  /\ open' = FALSE /\ edge' = [p \in Pollers |-> FALSE] /\ Goto(t, "leave")
   /\ UNCHANGED <<data, coming, edges, line, shut, users, closing, freed, memory, seen, told, left>>
 Leave(t) ==                   \* [X8] the last of all: [X5] its memory goes to the poller [X9] [X10]
   /\ pc[t] = "leave"
@@ -134,8 +131,7 @@ Leave(t) ==                   \* [X8] the last of all: [X5] its memory goes to t
 (* Who closes it, and then frees it. *)
 Close ==                      \* [X3] the last call that begins
   /\ Closes /\ pc["closer"] = "start"
-  /\ users' = users + 1 /\ closing' = TRUE
-  /\ Goto("closer", "shut")
+  /\ users' = users + 1 /\ closing' = TRUE /\ Goto("closer", "shut")
   /\ UNCHANGED <<System, edges, line, shut, freed, open, memory, seen, told, left>>
 Free ==                       \* [X3] calls may be under way
   /\ pc["closer"] = "closed"
@@ -154,8 +150,7 @@ Shut ==                       \* under the lock
 (* The pollers. *)
 Take(p) ==                    \* a round: its events lie in an array, with pointers
   /\ pc[p] = "poll" /\ edge[p]
-  /\ edge' = [edge EXCEPT ![p] = FALSE]
-  /\ Goto(p, "event")
+  /\ edge' = [edge EXCEPT ![p] = FALSE] /\ Goto(p, "event")
   /\ UNCHANGED <<data, coming, edges, line, shut, Life, seen, told, left>>
 Event(p) ==                   \* under the lock, [X2]
   /\ pc[p] = "event"
@@ -165,8 +160,7 @@ Event(p) ==                   \* under the lock, [X2]
   /\ UNCHANGED <<System, shut, Life, left>>
 Count(p) ==                   \* twin edge_late: after the lock
   /\ pc[p] = "count"
-  /\ edges' = edges + 1
-  /\ Goto(p, "poll")
+  /\ edges' = edges + 1 /\ Goto(p, "poll")
   /\ UNCHANGED <<System, line, shut, Life, seen, told, left>>
 Reclaim(p) ==                 \* [X6] between two rounds
   /\ pc[p] = "poll" /\ memory = "retired" /\ p = At

@@ -12,6 +12,7 @@ from rich.text import Text
 from wakeproof import bench as benching
 from wakeproof import errors, paths, report
 from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result
+from wakeproof.cli.progress import status
 
 COLUMNS = ("row", ">ours", "against", ">peer", "unit", ">ratio", "quartiles", ">goal", "")
 STYLES = {MET: "green", TIE: "yellow", SHORT: "bold red", SHOWN: "dim"}
@@ -42,19 +43,8 @@ def bench(
       wakeproof bench --seconds 3 --json   more rounds, for a program
     """
     screen = report.console(stderr=True) if as_json else report.console()
-    status = screen.status("") if screen.is_terminal else None
-    if status:
-        status.start()
-
-    def progress(what: str) -> None:
-        if status:
-            status.update(what)
-
-    try:
+    with status(screen) as progress:
         found = benching.bench(regex, seconds, progress)
-    finally:
-        if status:
-            status.stop()
     if as_json:
         print(report.to_json({**vars(found), "stored": paths.cache() / "bench"}))
     else:

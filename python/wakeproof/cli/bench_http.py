@@ -26,6 +26,7 @@ from wakeproof.bench.web.results import (
 from wakeproof.bench.web.sample import FIXED, MOST, PERCENTILES, TRACED, Sample
 from wakeproof.bench.web.servers import HISTOGRAM_NEEDS, can_sort
 from wakeproof.cli.bench import cells
+from wakeproof.cli.progress import status
 
 COLUMNS = (
     "server", "stealing", "where", ">rate", ">CPU us", ">CPUs", ">waited", ">switches", ">wakes",
@@ -66,19 +67,8 @@ def bench_http(
       wakeproof bench-http --json              every sample, for a program
     """
     screen = report.console(stderr=True) if as_json else report.console()
-    status = screen.status("") if screen.is_terminal else None
-    if status:
-        status.start()
-
-    def progress(what: str) -> None:
-        if status:
-            status.update(what)
-
-    try:
+    with status(screen) as progress:
         found = web.bench_http(web.Settings(regex, seconds, rounds, rate), progress)
-    finally:
-        if status:
-            status.stop()
     if as_json:
         print(report.to_json({**vars(found), "stored": paths.cache() / "bench" / "http.json"}))
     else:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a long command prints while it runs: one line per configuration, one bar per stress job."""
+"""What a long command prints while it runs: lines of `check`, a bar of `stress`, a bench's row."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -72,3 +74,13 @@ class StressProgress:
         if not self._screen.is_terminal and time.monotonic() - self._printed >= QUIET_S:
             self._printed = time.monotonic()
             self.announce(f"[{done}/{total}] {what}")
+
+
+@contextmanager
+def status(screen: Console) -> Iterator[Callable[[str], None]]:
+    """Give what says what runs now: on a terminal, until the end of the block."""
+    if not screen.is_terminal:
+        yield lambda _: None
+        return
+    with screen.status("") as line:
+        yield line.update
