@@ -48,8 +48,8 @@ typedef struct wp_io {
 /* Starts an epoll poller on each carrier of the group; they end with its close. WP_OK; WP_AGAIN: they
  * were there; WP_SYSTEM and errno: call it again for those that lack one; WP_FORBIDDEN: a carrier has
  * another poller; else as wp_poller_register.
- * `spins`: looks that each takes before it blocks; 0. [one thread at a time | system calls] */
-int wp_io_start(wp_group *group, uint32_t spins);
+ * `idle_spins`: looks that each takes before it blocks; 0. [one thread at a time | system calls] */
+int wp_io_start(wp_group *group, uint32_t idle_spins);
 
 /* Of the poller of one carrier; all ever grow. When nothing goes on, wakeups <= sleeps. */
 typedef struct wp_poll_counts {

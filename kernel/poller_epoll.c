@@ -27,7 +27,7 @@ enum { EVENTS = 128 }; /* of one round */
 #define AFTER_WAIT(epoll) ((void)0)
 #endif
 
-wp_epoll *wp__epoll_new(uint32_t spins)
+wp_epoll *wp__epoll_new(uint32_t idle_spins)
 {
 	wp_epoll *epoll = aligned_alloc(WP_LINE, (sizeof(*epoll) + WP_LINE - 1) / WP_LINE * WP_LINE);
 	struct epoll_event edge = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
@@ -40,7 +40,7 @@ wp_epoll *wp__epoll_new(uint32_t spins)
 	wp_init(&epoll->events, 0);
 	wp_init(&epoll->sleeps, 0);
 	wp_init(&epoll->wakeups, 0);
-	epoll->spins = spins;
+	epoll->idle_spins = idle_spins;
 	epoll->uring = NULL;
 	epoll->fd = epoll_create1(EPOLL_CLOEXEC);
 	epoll->event = wp_event_open();
@@ -188,7 +188,7 @@ static int run(void *arg)
 
 		code = wp_poller_maybe_yield(had_io);
 		idle = had_io || code == WP_OK ? 0 : idle + 1;
-		if (idle > epoll->spins)
+		if (idle > epoll->idle_spins)
 			code = block(epoll);
 	}
 	if (epoll->uring != NULL)
@@ -206,9 +206,9 @@ static void wake(void *arg)
 	}
 }
 
-static int start(wp_worker *one, uint32_t spins)
+static int start(wp_worker *one, uint32_t idle_spins)
 {
-	wp_epoll *epoll = wp__epoll_new(spins);
+	wp_epoll *epoll = wp__epoll_new(idle_spins);
 	wp_poller_config config = {.name = "epoll", .run = run, .wakeup = wake, .arg = epoll};
 	wp_vthread *thread;
 	int code;
@@ -225,14 +225,14 @@ static int start(wp_worker *one, uint32_t spins)
 	return WP_OK;
 }
 
-int wp_io_start(wp_group *group, uint32_t spins)
+int wp_io_start(wp_group *group, uint32_t idle_spins)
 {
 	int code = WP_AGAIN; /* all have one */
 
 	for (uint32_t index = 0; index < group->config.carriers; index++) {
 		if (group->workers[index].epoll != NULL)
 			continue;
-		code = start(&group->workers[index], spins);
+		code = start(&group->workers[index], idle_spins);
 		if (code == WP_AGAIN)
 			code = WP_FORBIDDEN;
 		if (code != WP_OK)

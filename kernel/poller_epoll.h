@@ -27,7 +27,7 @@
  * rest: who makes it. */
 typedef struct wp_epoll {
 	int fd, event; /* event: its wakeup */
-	uint32_t spins;
+	uint32_t idle_spins;
 	wp_uring *uring; /* NULL: there is none, for: */
 	const char *no_uring;
 	wp_atomic(uint64_t) looks, events, sleeps; /* counts.h; see wp_poll_counts */
@@ -37,7 +37,7 @@ typedef struct wp_epoll {
 } wp_epoll;
 
 /* NULL and errno. [any thread | system calls] */
-wp_epoll *wp__epoll_new(uint32_t spins);
+wp_epoll *wp__epoll_new(uint32_t idle_spins);
 /* One holds it less; the last frees it, with what was retired. NULL: nothing. [a holder] */
 void wp__epoll_free(wp_epoll *epoll);
 

@@ -14,7 +14,7 @@ from wakeproof.topology import default_carriers
 
 
 def chosen(**arguments: object) -> Settings:
-    names = ("carriers", "work_stealing", "yield_us", "steal_scope", "topology")
+    names = ("carriers", "work_stealing", "yield_us", "steal_scope", "topology", "idle_spins")
     assert arguments.keys() <= set(names)
     return settle(*(arguments.get(name) for name in names))  # type: ignore[arg-type]
 
@@ -27,14 +27,15 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_defaults_are_those_of_the_design() -> None:
-    assert chosen() == Settings(default_carriers(), False, 50, "global", None)
+    assert chosen() == Settings(default_carriers(), False, 50, "global", None, 0)
 
 
 def test_variables_stand_for_arguments_that_are_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in (("CARRIERS", "3"), ("WORK_STEALING", "1"), ("YIELD_US", "200"),
-                       ("STEAL_SCOPE", "cluster"), ("TOPOLOGY", "none")):  # fmt: skip
+                       ("STEAL_SCOPE", "cluster"), ("TOPOLOGY", "none"),
+                       ("IDLE_SPINS", "9")):  # fmt: skip
         monkeypatch.setenv(f"WAKEPROOF_{name}", text)
-    assert chosen() == Settings(3, True, 200, "cluster", None)
+    assert chosen() == Settings(3, True, 200, "cluster", None, 9)
     monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "linux")
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "1")
     with CarrierGroup() as group:
@@ -66,7 +67,7 @@ def test_what_a_topology_says_itself_goes_before_the_variable(
 def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CARRIERS", "WORK_STEALING", "YIELD_US", "STEAL_SCOPE", "TOPOLOGY"):
         monkeypatch.setenv(f"WAKEPROOF_{name}", "")
-    assert chosen() == Settings(default_carriers(), False, 50, "global", None)
+    assert chosen() == Settings(default_carriers(), False, 50, "global", None, 0)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,7 @@ def test_a_switch_is_a_digit_or_a_word(
         *[("CARRIERS", bad, "1 to 1,024") for bad in ("0", "1025", "-1", "x", "1.0", " 1", "1_0")],
         *[("CARRIERS", bad, "1 to 1,024") for bad in ("9" * 5000, "\u0661")],
         *[("YIELD_US", bad, "1 to 1,000,000") for bad in ("0", "1000001", "50us")],
+        *[("IDLE_SPINS", bad, "0 to 1,000,000") for bad in ("-1", "1000001", "few")],
         *[("WORK_STEALING", bad, "0, 1, false, true") for bad in ("yes", "True", "2")],
         *[("STEAL_SCOPE", bad, "global, cluster") for bad in ("GLOBAL", "socket")],
         *[("TOPOLOGY", bad, "none, linux") for bad in ("Linux", "windows")],
@@ -104,6 +106,7 @@ def test_a_bad_variable_is_named_with_value_and_range(
     [
         ({"carriers": "2"}, "carriers is '2'; allowed: 1 to 1,024"),
         ({"yield_us": 1_000_001}, "yield_us is 1000001; allowed: 1 to 1,000,000"),
+        ({"idle_spins": -1}, "idle_spins is -1; allowed: 0 to 1,000,000"),
         ({"work_stealing": 1}, "work_stealing is 1; allowed: False, True"),
         ({"steal_scope": "socket"}, "steal_scope is 'socket'; allowed: global, cluster"),
         ({"topology": "windows"}, "topology is 'windows'; allowed: none, linux"),

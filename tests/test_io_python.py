@@ -146,3 +146,15 @@ def test_pollers_count_what_they_do() -> None:
         found = io.statistics(group)
     assert sum(poller.looks for poller in found) > 0
     assert sum(poller.events for poller in found) >= 20
+
+
+def test_a_poller_looks_as_often_as_it_is_told_before_it_sleeps() -> None:
+    spins = 1000
+    with CarrierGroup(1, idle_spins=spins) as group:
+        one, other = io.socketpair(group=group)
+        thread = start(group, one.recv, 1)
+        while io.statistics(group)[0].sleeps == 0:
+            assert thread.is_alive()
+        assert io.statistics(group)[0].looks > spins
+        other.sendall(b"x")
+        assert thread.result(PATIENCE_S) == b"x"

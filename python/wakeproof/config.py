@@ -16,6 +16,7 @@ from wakeproof.topology import LinuxTopology, Scope, Topology, default_carriers
 T = TypeVar("T")
 YIELD_US = 50
 MAX_YIELD_US = 1_000_000
+MAX_IDLE_SPINS = 1_000_000
 _SWITCH = {"0": False, "1": True, "false": False, "true": True}
 _SCOPES: dict[str, Scope] = {"global": "global", "cluster": "cluster"}
 _TOPOLOGIES = {"none": False, "linux": True}
@@ -30,6 +31,7 @@ class Settings:
     yield_us: int
     steal_scope: Scope
     topology: Topology | None
+    idle_spins: int
 
 
 def settle(
@@ -38,6 +40,7 @@ def settle(
     yield_us: int | None,
     steal_scope: Scope | None,
     topology: Topology | Literal["linux"] | None,
+    idle_spins: int | None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
 
@@ -52,6 +55,7 @@ def settle(
         raise UsageError(f"work_stealing is {work_stealing!r}; allowed: False, True")
     count = _number("carriers", carriers, lib.WP_GROUP_CARRIERS)
     us = _number("yield_us", yield_us, MAX_YIELD_US)
+    spins = _number("idle_spins", idle_spins, MAX_IDLE_SPINS, least=0) or 0
     switch = None if work_stealing is None else str(work_stealing).lower()
     stealing = _choice("work_stealing", switch, _SWITCH)
     chosen = steal_scope if own is None or steal_scope is not None else own.steal_scope
@@ -59,7 +63,8 @@ def settle(
     count = default_carriers() if count is None else count
     if own is None and _choice("topology", topology, _TOPOLOGIES):
         own = LinuxTopology(count, steal_scope=scope)
-    return Settings(count, stealing or False, YIELD_US if us is None else us, scope, own)
+    us = YIELD_US if us is None else us
+    return Settings(count, stealing or False, us, scope, own, spins)
 
 
 def _source(name: str, given: object) -> tuple[str, object]:
@@ -70,15 +75,15 @@ def _source(name: str, given: object) -> tuple[str, object]:
     return variable, os.environ.get(variable) or None
 
 
-def _number(name: str, given: int | None, most: int) -> int | None:
+def _number(name: str, given: int | None, most: int, least: int = 1) -> int | None:
     source, said = _source(name, given)
     value = said
     if given is None and isinstance(said, str) and re.fullmatch("[0-9]{1,9}", said):
         value = int(said)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise UsageError(f"{source} is {said!r}; allowed: 1 to {most:,}")
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise UsageError(f"{source} is {said!r}; allowed: {least} to {most:,}")
     return value
 
 

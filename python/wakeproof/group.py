@@ -50,11 +50,12 @@ class CarrierGroup(Unique):
             what an object given as `topology` says, else "global".
         topology: "linux": one carrier per CPU, see `LinuxTopology`; or a `Topology` of your own;
             default: carriers float, in one cluster.
+        idle_spins: looks in vain before a poller of `wakeproof.io` blocks, 0 to 1,000,000; default 0.
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
-    What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE and
-    _TOPOLOGY ("none" or "linux") in the environment, if they are set there.
+    What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE,
+    _TOPOLOGY ("none" or "linux") and _IDLE_SPINS in the environment, if they are set there.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.  A child that a
@@ -78,9 +79,10 @@ class CarrierGroup(Unique):
         yield_us: int | None = None,
         steal_scope: Scope | None = None,
         topology: Topology | Literal["linux"] | None = None,
+        idle_spins: int | None = None,
         trace_events: int | None = None,
     ) -> None:
-        chosen = settle(carriers, work_stealing, yield_us, steal_scope, topology)
+        chosen = settle(carriers, work_stealing, yield_us, steal_scope, topology, idle_spins)
         count, stealing = chosen.carriers, chosen.work_stealing
         self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)
         self._trace_events = trace.size(trace_events)
@@ -88,15 +90,9 @@ class CarrierGroup(Unique):
         self._pid = _process.pid
         self._closed, self._life = False, [True]  # until it is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # open ones, and
-        self._has_pollers = False  # for them
-        made = lib.wp__group_new(
-            count,
-            chosen.yield_us,
-            stealing,
-            self._trace_events,
-            *self._seats.numbers(),
-            self._seats.callback,
-        )
+        self._has_pollers, self._idle_spins = False, chosen.idle_spins  # for them
+        made = lib.wp__group_new(count, chosen.yield_us, stealing, self._trace_events,
+                                 *self._seats.numbers(), self._seats.callback)  # fmt: skip
         if not made:
             raise error_for(
                 lib.WP_SYSTEM, f"{count} carriers: {os.strerror(ffi.errno)} (memory, or threads)"
