@@ -50,7 +50,7 @@ class CarrierGroup(Unique):
             what an object given as `topology` says, else "global".
         topology: "linux": one carrier per CPU, see `LinuxTopology`; or a `Topology` of your own;
             default: carriers float, in one cluster.
-        idle_spins: looks in vain before a poller of `wakeproof.io` blocks, 0 to 1,000,000; default 0.
+        idle_spins: looks in vain before a poller of `wakeproof.io` blocks, at most 1,000,000; 0.
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
