@@ -14,9 +14,7 @@ from wakeproof.topology import default_carriers
 
 
 def chosen(**arguments: object) -> Settings:
-    names = ("carriers", "work_stealing", "yield_us", "steal_scope", "topology", "idle_spins")
-    assert arguments.keys() <= set(names)
-    return settle(*(arguments.get(name) for name in names))  # type: ignore[arg-type]
+    return settle(**arguments)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)

@@ -35,12 +35,12 @@ class Settings:
 
 
 def settle(
-    carriers: int | None,
-    work_stealing: bool | None,
-    yield_us: int | None,
-    steal_scope: Scope | None,
-    topology: Topology | Literal["linux"] | None,
-    idle_spins: int | None,
+    carriers: int | None = None,
+    work_stealing: bool | None = None,
+    yield_us: int | None = None,
+    steal_scope: Scope | None = None,
+    topology: Topology | Literal["linux"] | None = None,
+    idle_spins: int | None = None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
 

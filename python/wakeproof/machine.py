@@ -72,7 +72,7 @@ def carriers(topology: Literal["linux"] | None) -> Finding:
         from wakeproof.config import settle  # loads the bindings, which may not be built
         from wakeproof.topology import Seats
 
-        chosen = settle(None, None, None, None, topology)
+        chosen = settle(topology=topology)
         seats = Seats(
             chosen.topology,
             chosen.carriers,
