@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+import time
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Literal
@@ -66,14 +67,25 @@ def test_under_cluster_only_a_sibling_of_the_cluster_helps() -> None:
         assert behind.result(PATIENCE_S) in (busy, helper)
 
 
+def await_parks(since: dict[Carrier, int]) -> None:
+    """Return when each has slept, or is about to, once more than so often."""
+    while any(one.counts.parks <= parks for one, parks in since.items()):
+        time.sleep(0.001)
+
+
 def test_under_global_a_sibling_of_the_cluster_helps_first() -> None:
     go_on = threading.Event()
     with CarrierGroup(6, work_stealing=True, topology=Halves("global", nowhere)) as group:
         busy = hold(group, group[5], go_on)
-        ran = [busy.submit(lambda: group.running()).result(PATIENCE_S) for _ in range(50)]
-        near = [one for one in ran if one and one.cluster == busy.cluster]
-        assert len(near) > 25  # who has just helped may not be idle again yet
+        near = [one for one in group if one.cluster == busy.cluster and one is not busy]
+        helped = []
+        for _ in range(50):
+            await_parks(dict.fromkeys(near, 0))
+            parks = {one: one.counts.parks for one in near}
+            helped.append(busy.submit(lambda: group.running()).result(PATIENCE_S))
+            await_parks({one: parks[one] for one in near if one is helped[-1]})
         go_on.set()
+    assert len([one for one in helped if one in near]) > 40, helped  # of two of five
 
 
 @pytest.mark.slow

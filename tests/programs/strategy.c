@@ -219,10 +219,26 @@ static void produce_all(void *arg)
 	wp_strategy_produce(&strategy);
 }
 
+/* The pool has nothing to do, so whoever asks gets a thread at once. */
+static void await_idle(void)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	uint32_t many;
+
+	do {
+		pthread_mutex_lock(&lock);
+		many = idle;
+		pthread_mutex_unlock(&lock);
+		if (wp_clock_ns() > deadline_ns)
+			lost("an idle pool");
+	} while (many < THREADS);
+}
+
 /* A thread that must not block leaves to the pool what may. */
 static void case_tagged(void)
 {
 	open_pool(WP_ADAPTIVE, WP_EITHER, WP_BLOCKING);
+	await_idle();
 	make(TASKS);
 	wp_invoke_non_blocking(produce_all, NULL);
 	check(!wp_is_non_blocking(), "that the tag is gone");
