@@ -8,7 +8,7 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http
+.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
@@ -54,6 +54,9 @@ soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS]
 	$(Q)WAKEPROOF_SOAK_S=$(or $(S),60) WAKEPROOF_SOAK_SEED=$(SEED) \
 	  $(BIN)/python -m pytest -q -rP tests/test_group_soak.py tests/test_group_help.py tests/test_vthread_soak.py \
 	  tests/test_mixed.py -k 'one_fate or helps or lost or together'
+
+builds: venv ## Every scenario with each compiler and sanitizer, and as AArch64 under qemu
+	$(Q)WAKEPROOF_BUILDS=1 $(BIN)/python -m pytest -q -n 2 tests/test_scenarios.py
 
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]

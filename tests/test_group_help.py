@@ -20,7 +20,7 @@ from wakeproof import paths
 Compiled = Callable[..., list[str]]
 
 HELP_S = max(SECONDS // 2, 1)
-TWIN_S, TWIN_PATIENCE_S = 30, 1
+TWIN_S, TWIN_PATIENCE_S = 120, 1
 
 pytestmark = [
     pytest.mark.slow,

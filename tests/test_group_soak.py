@@ -18,7 +18,7 @@ from wakeproof import paths
 
 Compiled = Callable[..., list[str]]
 
-TWIN_S, TWIN_PATIENCE_S = 30, 2
+TWIN_S, TWIN_PATIENCE_S = 120, 2  # most are seen within 5
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,7 +50,7 @@ def test_every_task_has_one_fate_and_nothing_is_left(build: str, compiled: Compi
         ("task_unpark_busy", "plain", "two fates|two carriers|it hangs"),
         ("task_notified_kept", "plain", "it hangs"),
         ("task_park_split", "delayed", "it hangs"),
-        ("task_cancel_notified", "plain", "a queue is not empty|two fates|do not balance|it hangs"),
+        ("task_cancel_notified", "delayed", "a queue is not empty|two fates|balance|it hangs"),
         ("carrier_wake_forgotten", "plain", "it hangs"),
         ("mpsc_split_reserve", "plain", "it hangs|a queue is not empty|do not balance"),
         ("ticket_no_cas", "plain", "two carriers run a task at once|two fates|it hangs"),

@@ -48,6 +48,6 @@ def test_what_was_judged_alone_holds_together(build: str, compiled: Compiled) ->
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_a_defect_of_one_is_seen_among_all(twin: str, compiled: Compiled) -> None:
-    mixed = compiled("mixed", "plain", f"-DWP_TWIN_{twin}=1")
+    mixed = compiled("mixed", "delayed", f"-DWP_TWIN_{twin}=1")
     with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
-        assert ran([*mixed, "20", SEED, "5", "lanes"], PATIENCE_S).returncode != 0
+        assert ran([*mixed, "60", SEED, "5", "lanes"], 4 * PATIENCE_S).returncode != 0

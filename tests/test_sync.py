@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-SECONDS, TWIN_S = "2", "20"
+SECONDS, TWIN_S = "2", "60"
 Compiled = Callable[..., list[str]]
 
 
