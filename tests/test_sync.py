@@ -39,6 +39,6 @@ def test_nothing_is_lost_between_virtual_and_os_threads(build: str, compiled: Co
 )
 def test_a_defect_is_reported(twin: str, says: str, compiled: Compiled) -> None:
     command = [*compiled("sync", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2"), TWIN_S, SEED]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert says in ended.stdout, f"seed {SEED}: {ended.stdout}"
     assert ended.returncode != 0
