@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from wakeproof.semaphore import Semaphore
     from wakeproof.subtask import Subtask
     from wakeproof.topology import LinuxTopology, Topology
+    from wakeproof.virtual_pool import VirtualThreadPool, VirtualThreadPoolStatistics
     from wakeproof.vthread import VirtualThread
 
 __all__ = [
@@ -78,6 +79,8 @@ __all__ = [
     "Unfinished",
     "VirtualThread",
     "VirtualThreadExecutor",
+    "VirtualThreadPool",
+    "VirtualThreadPoolStatistics",
     "WakeproofError",
     "WakeupGuard",
     "current",
@@ -115,6 +118,8 @@ _HOME = {
     "Subtask": "subtask",
     "VirtualThread": "vthread",
     "VirtualThreadExecutor": "executor",
+    "VirtualThreadPool": "virtual_pool",
+    "VirtualThreadPoolStatistics": "virtual_pool",
     "WakeupGuard": "guard",
     "default_group": "default",
     **dict.fromkeys(("dump", "dump_on_signal"), "_dump"),
