@@ -55,6 +55,9 @@ soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS]
 	  $(BIN)/python -m pytest -q -rP tests/test_group_soak.py tests/test_group_help.py tests/test_vthread_soak.py \
 	  tests/test_mixed.py -k 'one_fate or helps or lost or together'
 
+test-stdlib: venv ## All of CPython's tests of its ThreadPoolExecutor, over our executors: two minutes
+	$(Q)WAKEPROOF_TIMED=1 $(BIN)/python -m pytest -q -n 2 tests/test_executors_stdlib.py
+
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench $(if $(T),-t '$(T)')
