@@ -8,7 +8,7 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http
+.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http test-stdlib
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]

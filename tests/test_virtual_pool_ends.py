@@ -77,10 +77,10 @@ def test_the_interpreters_end_waits_for_all_and_refuses_more() -> None:
         import wakeproof
         pool = wakeproof.VirtualThreadPool(1)
         for name in "abc":
-            pool.submit(lambda name: (wakeproof.sleep(0.01), print(name)), name)
+            pool.submit(lambda name: (wakeproof.sleep(0.01), print(f"{name}\\n", end="")), name)
         pool.shutdown(wait=False)
         pool = wakeproof.VirtualThreadPool(1)
-        pool.submit(print, "d")
+        pool.submit(print, "d\\n", end="")
     """)
     assert sorted(said.split("\n")[:4]) == ["a", "b", "c", "d"]
     assert said.endswith("cannot schedule new futures after interpreter shutdown\n")

@@ -46,7 +46,7 @@ class Permitted(Call):
 
 def admit(call: Permitted, permits: Semaphore | None, thread: VirtualThread) -> int:
     """Take the first step of its thread."""
-    if permits is None or permits._has_now(1):
+    if permits is None or call.has_permit or permits._has_now(1):
         return call.begin(thread)
     thread._coroutine = _wait_for_permit(thread, permits)  # dumps show it
     thread._resume = partial(_go_on, call)

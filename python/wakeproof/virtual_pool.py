@@ -106,35 +106,43 @@ class VirtualThreadPool(Executor):
         Raises:
             ClosedError: it was shut down, or its group is closed (a RuntimeError as well).
         """
+        return self._start(Permitted(fn, args, kwargs))
+
+    def try_execute(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any] | None:
+        """As `submit`, if it has a permit at once; None: there is none, or it was shut down."""
+        if self._permits is not None and not self._permits._has_now(1):
+            return None
         call = Permitted(fn, args, kwargs)
-        body = call.run_coroutine if is_coroutine(fn) else call.run
-        thread = call.thread = VirtualThread(body, name=self._name(fn), group=self._group)
+        call.has_permit = True
+        try:
+            return self._start(call)
+        except ClosedError:
+            return None
+
+    def _start(self, call: Permitted) -> Future[Any]:
+        body = call.run_coroutine if is_coroutine(call.fn) else call.run
+        thread = call.thread = VirtualThread(body, name=self._name(call.fn), group=self._group)
         thread._resume = partial(admit, call, self._permits)
         thread._done.call(partial(self._end, call))
         call.future.add_done_callback(partial(leave_line, thread))
+        refuses, is_counted = None, False
         try:
             with self._lock:  # no call, behind which a signal handler might shut it down
                 refuses = self._refuses
                 if refuses is None:
                     self._calls[call] = None
                     self._submitted += 1
+                    is_counted = True
             if refuses is not None:
                 raise ClosedError(f"cannot schedule new futures after {refuses}")
             thread.start()
         except BaseException:  # Ctrl-C, too
-            if not thread._is_started and call in self._calls:
-                self._forget(call)
+            if not thread._is_started:
+                self._leave(call, is_counted=is_counted)
             raise
         return call.future
-
-    def try_execute(
-        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Future[Any] | None:
-        """As `submit`; None: it was shut down."""
-        try:
-            return self.submit(fn, *args, **kwargs)
-        except ClosedError:
-            return None
 
     def _name(self, fn: Any) -> str | None:
         if self._prefix is None and not self._is_tracking:
@@ -148,16 +156,17 @@ class VirtualThreadPool(Executor):
         try:
             call.end()
         finally:  # a callback of the future may raise SystemExit
-            if call.has_permit and self._permits is not None:
-                self._permits.release()
-            self._forget(call)
+            self._leave(call, is_counted=True)
 
-    def _forget(self, call: Permitted) -> None:
-        with self._lock:
-            del self._calls[call]
-            self._ended += 1
-        if self._refuses is not None and not self._calls:
-            self._has_ended.set()
+    def _leave(self, call: Permitted, *, is_counted: bool) -> None:
+        if call.has_permit and self._permits is not None:
+            self._permits.release()
+        if is_counted:
+            with self._lock:
+                del self._calls[call]
+                self._ended += 1
+            if self._refuses is not None and not self._calls:
+                self._has_ended.set()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept nothing any more; wait until all calls have ended.
