@@ -8,7 +8,7 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds
+.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
@@ -57,6 +57,9 @@ soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS]
 
 builds: venv ## Every scenario with each compiler and sanitizer, and as AArch64 under qemu
 	$(Q)WAKEPROOF_BUILDS=1 $(BIN)/python -m pytest -q -n 2 tests/test_scenarios.py
+
+test-stdlib: venv ## All of CPython's tests of its ThreadPoolExecutor, over our executors: two minutes
+	$(Q)WAKEPROOF_TIMED=1 $(BIN)/python -m pytest -q -n 2 tests/test_executors_stdlib.py
 
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]

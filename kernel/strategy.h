@@ -47,6 +47,8 @@
 #include "twin.h"
 
 /* cdef: begin */
+typedef struct wp_strategy wp_strategy;
+
 enum wp_strategy_mode {
 	WP_PRODUCE_CONSUME,
 	WP_PRODUCE_EXECUTE_CONSUME,
@@ -83,15 +85,16 @@ typedef struct wp_strategy_config {
 enum { WP_STRATEGY_IDLE, WP_STRATEGY_PRODUCING, WP_STRATEGY_REPRODUCING };
 
 /* word: Z1..Z6; counts: who produces. */
-typedef struct wp_strategy {
+struct wp_strategy {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: pending; low half: state */
 	_Alignas(WP_LINE) wp_strategy_config config;
 	wp_atomic(uint64_t) counts[WP_CONSUMED_KINDS];
-} wp_strategy;
+};
 
 /* [before it is shared | wait-free] */
 void wp_strategy_init(wp_strategy *strategy, const wp_strategy_config *config);
 
+/* cdef: begin */
 /* There is something to produce: it produces, and runs tasks, unless somebody does already. [any
  * thread | runs tasks] */
 void wp_strategy_produce(wp_strategy *strategy);
@@ -105,5 +108,6 @@ void wp_strategy_run(wp_strategy *strategy);
 /* Nobody produces just now. [any thread | wait-free] */
 bool wp_strategy_is_idle(const wp_strategy *strategy);
 uint64_t wp_strategy_count(const wp_strategy *strategy, enum wp_consumed how);
+/* cdef: end */
 
 #endif

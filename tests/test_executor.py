@@ -85,7 +85,7 @@ def test_a_callback_that_exits_leaves_nobody_waiting() -> None:
         (thread,) = executor._threads
         shutdown = Thread(target=executor.shutdown, daemon=True)
         shutdown.start()
-        while len(thread._done._waiters) < 2:
+        while not executor._has_ended._waiters:
             time.sleep(0.001)
         thread.unpark()
         shutdown.join(PATIENCE_S)

@@ -43,8 +43,15 @@ if TYPE_CHECKING:
     from wakeproof.scope import Scope
     from wakeproof.scoped import ScopedValue
     from wakeproof.semaphore import Semaphore
+    from wakeproof.strategy import (
+        ExecutionStrategy,
+        StrategyStatistics,
+        invoke_non_blocking,
+        is_non_blocking,
+    )
     from wakeproof.subtask import Subtask
     from wakeproof.topology import LinuxTopology, Topology
+    from wakeproof.virtual_pool import VirtualThreadPool, VirtualThreadPoolStatistics
     from wakeproof.vthread import VirtualThread
 
 __all__ = [
@@ -55,6 +62,7 @@ __all__ = [
     "ClosedError",
     "Condition",
     "DomainStatistics",
+    "ExecutionStrategy",
     "ForkedError",
     "GuardStatistics",
     "Joiner",
@@ -70,6 +78,7 @@ __all__ = [
     "Scope",
     "ScopedValue",
     "Semaphore",
+    "StrategyStatistics",
     "Subtask",
     "ThreadInterruptedError",
     "Topology",
@@ -78,6 +87,8 @@ __all__ = [
     "Unfinished",
     "VirtualThread",
     "VirtualThreadExecutor",
+    "VirtualThreadPool",
+    "VirtualThreadPoolStatistics",
     "WakeproofError",
     "WakeupGuard",
     "current",
@@ -85,6 +96,8 @@ __all__ = [
     "dump",
     "dump_on_signal",
     "interrupted",
+    "invoke_non_blocking",
+    "is_non_blocking",
     "park",
     "pinned",
     "sleep",
@@ -113,8 +126,14 @@ _HOME = {
     "Scope": "scope",
     "ScopedValue": "scoped",
     "Subtask": "subtask",
+    "ExecutionStrategy": "strategy",
+    "StrategyStatistics": "strategy",
+    "invoke_non_blocking": "strategy",
+    "is_non_blocking": "strategy",
     "VirtualThread": "vthread",
     "VirtualThreadExecutor": "executor",
+    "VirtualThreadPool": "virtual_pool",
+    "VirtualThreadPoolStatistics": "virtual_pool",
     "WakeupGuard": "guard",
     "default_group": "default",
     **dict.fromkeys(("dump", "dump_on_signal"), "_dump"),

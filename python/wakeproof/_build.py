@@ -43,6 +43,8 @@ HEADERS = (
         )
     ),
     PACKAGE / "_sync.h",
+    *(KERNEL / f"{name}.h" for name in ("invoke", "strategy")),
+    PACKAGE / "_pools.h",
     PACKAGE / "_io.h",
     KERNEL / "io.h",
     KERNEL / "file.h",
@@ -53,6 +55,7 @@ SOURCES = (
     PACKAGE / "_default.c",
     PACKAGE / "_io.c",
     PACKAGE / "_jobs.c",
+    PACKAGE / "_pools.c",
     PACKAGE / "_sync.c",
     PACKAGE / "_vthreads.c",
     *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
@@ -63,6 +66,7 @@ SOURCES = (
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
             *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready"),
             *("placement", "reserve", "strategy", "worker_park"),
+            *("pool", "pool_dump", "pool_new", "pool_queue", "pool_threads"),
             *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )
@@ -74,7 +78,8 @@ FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
 LIBRARY = "libwakeproof.so"
 CDEF = "libwakeproof.cdef"  # beside the library: what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.
-INLINES = '#define WP_INLINE\n#include "_binding.h"\n#include "_io.h"\n'
+INCLUDES = "".join(f'#include "{name}"\n' for name in ("_binding.h", "_io.h", "_pools.h"))
+INLINES = f"#define WP_INLINE\n{INCLUDES}"
 
 URING_COMPILED, URING_LINKED = ("-DWP_URING",), ("-luring",)
 _URING = """
@@ -164,7 +169,7 @@ def _builder() -> FFI:
     ffi.cdef(declarations())
     ffi.set_source(
         "wakeproof._native",
-        '#include "_binding.h"\n#include "_io.h"\n',
+        INCLUDES,
         sources=[os.path.relpath(path) for path in SOURCES],
         include_dirs=[os.path.relpath(path) for path in (KERNEL, PACKAGE)],
         extra_compile_args=[*FLAGS, *(URING_COMPILED if uring else ())],

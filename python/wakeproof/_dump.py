@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 LISTED = 1000
 
 
-def _json(made: Listing, alive: list[VirtualThread]) -> Iterator[str]:
+def _json(made: Listing, alive: list[VirtualThread], about: dict[str, str]) -> Iterator[str]:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     head = {"processId": str(os.getpid()), "time": now,
-            "runtimeVersion": sys.version.split()[0]}  # fmt: skip
+            "runtimeVersion": sys.version.split()[0], **about}  # fmt: skip
     yield '{"threadDump": ' + json.dumps(head)[:-1] + ', "threadContainers": ['
     for at, (scope, members) in enumerate(tree(alive)):
         parent = None if scope is None else label(scope.parent)
@@ -47,9 +47,10 @@ def _json(made: Listing, alive: list[VirtualThread]) -> Iterator[str]:
     yield ',\n "carriers": ' + json.dumps(runs) + "}}\n"
 
 
-def _text(made: Listing, alive: list[VirtualThread]) -> Iterator[str]:
+def _text(made: Listing, alive: list[VirtualThread], about: dict[str, str]) -> Iterator[str]:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     yield f"{os.getpid()}\n{now}\nPython {sys.version.split()[0]}\n"
+    yield "".join(f"{name} {value}\n" for name, value in about.items())
     for scope, members in tree(alive):
         where = "" if scope is None else f" in {label(scope.parent)}, owner #{owner(scope)}"
         yield f"\n{json.dumps(label(scope))}{where}, {len(members)} threads\n"
@@ -90,12 +91,25 @@ def dump(
         UsageError: an unknown format, a negative limit, or a path that is there.
         OSError: it cannot be written.
     """
+    alive = [thread for thread in list(threads.values()) if _is_ours(thread)]
+    write(alive, file, format=format, limit=limit, overwrite=overwrite, about={})
+
+
+def write(
+    alive: list[VirtualThread],
+    file: str | os.PathLike[str] | TextIO | None,
+    *,
+    format: str,  # noqa: A002
+    limit: int,
+    overwrite: bool,
+    about: dict[str, str],
+) -> None:
+    """Write a dump of those threads, with what `about` says in its head."""
     if format not in _FORMATS:
         raise UsageError(f"format is {format!r}; allowed: 'text', 'json'")
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
         raise UsageError(f"limit is {limit!r}; allowed: 0 and more")
-    alive = [thread for thread in list(threads.values()) if _is_ours(thread)]
-    text = _FORMATS[format](Listing(_stacks.running(), limit), alive)
+    text = _FORMATS[format](Listing(_stacks.running(), limit), alive, about)
     if file is None or hasattr(file, "write"):
         to: Any = sys.stderr if file is None else file
         to.writelines(text)

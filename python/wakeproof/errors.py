@@ -39,8 +39,8 @@ class DeadlineError(WakeproofError, TimeoutError):
     """WP_TIMEOUT: the deadline passed.  Waits that take a timeout return False instead."""
 
 
-class ClosedError(WakeproofError):
-    """WP_CLOSED: the object is closed."""
+class ClosedError(WakeproofError, RuntimeError):
+    """WP_CLOSED: the object is closed; a RuntimeError, as executors of Python raise one."""
 
 
 class PollerClosedError(ClosedError):

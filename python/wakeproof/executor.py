@@ -12,6 +12,7 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any
 
+from wakeproof._signal import Signal
 from wakeproof.carrier import Carrier
 from wakeproof.errors import ClosedError
 from wakeproof.group import CarrierGroup
@@ -33,6 +34,7 @@ class VirtualThreadExecutor(Executor):
         self._lock = threading.Lock()
         self._threads: dict[VirtualThread, None] = {}
         self._is_shut = False
+        self._has_ended = Signal()  # all of them, of an executor that is shut down
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run ``fn(*args, **kwargs)``, which may be a coroutine function.
@@ -56,7 +58,7 @@ class VirtualThreadExecutor(Executor):
             thread.start()
         except BaseException:  # Ctrl-C, too
             if not thread._is_started:
-                self._threads.pop(thread, None)
+                self._forget(thread)
             raise
         return future
 
@@ -69,7 +71,12 @@ class VirtualThreadExecutor(Executor):
             else:
                 future.set_result(thread._value)
         finally:  # a callback of the future may raise SystemExit
-            self._threads.pop(thread, None)
+            self._forget(thread)
+
+    def _forget(self, thread: VirtualThread) -> None:
+        self._threads.pop(thread, None)
+        if self._is_shut and not self._threads:
+            self._has_ended.set()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept nothing any more; wait until all have ended.  `cancel_futures`: interrupt them.
@@ -82,5 +89,7 @@ class VirtualThreadExecutor(Executor):
         for thread in list(self._threads):
             if cancel_futures:
                 thread.interrupt()
-        for thread in list(self._threads) if wait else ():
-            thread._done.wait()
+        if not self._threads:
+            self._has_ended.set()
+        if wait:  # their futures are told by then
+            self._has_ended.wait()

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One call of an executor, and what its future is told.
+
+Source: ``virtual_pool.py``, ``queued_pool.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+
+class Call:
+    """One call, from its submission to its end."""
+
+    __slots__ = ("args", "fn", "future", "is_told", "kwargs")
+
+    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self.fn, self.args, self.kwargs, self.is_told = fn, args, kwargs, False
+        self.future: Future[Any] = Future()
+
+    def begins(self) -> bool:
+        """Whether it was not cancelled."""
+        self.is_told = True
+        return self.future.set_running_or_notify_cancel()
+
+    def run(self) -> None:
+        if self.begins():
+            try:
+                value = self.fn(*self.args, **self.kwargs)
+            except BaseException as error:
+                self.future.set_exception(error)
+                del self  # the error's traceback has this frame
+            else:
+                self.future.set_result(value)
+
+    async def run_coroutine(self) -> None:
+        if self.begins():
+            try:
+                value = await self.fn(*self.args, **self.kwargs)
+            except BaseException as error:
+                self.future.set_exception(error)
+                del self
+            else:
+                self.future.set_result(value)
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the future, if `run` never came to it."""
+        if not self.is_told and not self.begins():
+            return
+        if not self.future.done():
+            self.future.set_exception(error)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * _pools.h - what Python needs beside the kernel's strategies: them on the heap.
+ *
+ * Evidence      tests/test_strategy_python.py. */
+#ifndef WP_POOLS_H
+#define WP_POOLS_H
+
+#include "invoke.h"
+#include "strategy.h"
+
+/* cdef: begin */
+/* NULL and errno if there is no memory; *config is copied. Free: nobody may use it. [any thread] */
+wp_strategy *wp__strategy_new(const wp_strategy_config *config);
+void wp__strategy_free(wp_strategy *strategy);
+/* cdef: end */
+
+#endif
