@@ -4,13 +4,15 @@
 #define ECHO_H
 
 #include "serve.h"
+#include "strategy.h"
 #include "upstream.h"
 
-enum echo_mode { ECHO_UNIFIED, ECHO_SPLIT, ECHO_REACTIVE };
+enum echo_mode { ECHO_UNIFIED, ECHO_SPLIT, ECHO_REACTIVE, ECHO_STRATEGY };
 enum echo_pin { ECHO_FLOATING, ECHO_EACH, ECHO_SPARE };
 
 typedef struct echo_config {
 	uint32_t port, mode, carriers, stealing, pin;
+	uint32_t strategy, kind, threads; /* of the strategy mode */
 	const char *backend;
 	struct sockaddr_in address; /* the backend's */
 	bool has_stats, traces_depth;
@@ -23,6 +25,7 @@ typedef struct echo_counts {
 	server_counts served;
 	wp_poll_counts polled;
 	uint64_t parks; /* of carriers */
+	uint64_t threads, consumed[WP_CONSUMED_KINDS]; /* of the strategy mode */
 } echo_counts;
 
 /* Where handlers run: `arg` of echo_answer. */
@@ -38,6 +41,10 @@ void echo_answer(void *handlers, const http_parser *request, uint32_t number, ht
 /* Each serves until a signal, and ends. False: it could not begin; errno. */
 bool echo_run(const echo_config *config, int fd, echo_counts *counts); /* unified, split */
 bool echo_react(const echo_config *config, int fd, echo_counts *counts);
+bool echo_eat(const echo_config *config, int fd, echo_counts *counts);
+
+/* Hands over each connection, none of which blocks, until a signal; closes the listener. [blocks] */
+void echo_accept(int listener, void (*take)(void *arg, int fd, uint32_t number), void *arg);
 
 /* On each of its threads, with `config` and its number: as --pin says. */
 void echo_bind(void *config, uint32_t index);

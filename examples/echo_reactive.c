@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * echo_reactive.c - the reactive mode: its threads, who accepts for them, and their end; see reactive.h.
- */
+ * echo_reactive.c - the reactive mode: its threads, and their end; see reactive.h. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "futex.h"
@@ -173,15 +168,15 @@ static void close_reactor(reactor *of, echo_counts *counts)
 	counts->polled.events += of->polled.events;
 }
 
-static void add_client(reactor *of, int fd)
+static void add_client(void *all, int fd, uint32_t number)
 {
+	reactor *of = (reactor *)all + number % ((reactor *)all)->config->carriers;
 	client *one = calloc(1, sizeof(*one));
 
 	if (one == NULL) {
 		close(fd);
 		return;
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 	one->source = (source){.kind = SOURCE_CLIENT, .fd = fd};
 	one->reactor = of;
 	http_parser_init(&one->parser, HTTP_REQUEST);
@@ -201,30 +196,6 @@ static void add_client(reactor *of, int fd)
 	pthread_mutex_unlock(&of->lock);
 }
 
-/* Until a signal. While no descriptor is left it asks now and then. */
-static void accept_for(reactor *all, uint32_t count, int listener)
-{
-	struct pollfd either[2] = {{.fd = listener, .events = POLLIN}, {.events = POLLIN}};
-	uint32_t number = 0;
-	sigset_t ends;
-
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	either[1].fd = signalfd(-1, &ends, SFD_CLOEXEC);
-	while (either[1].revents == 0) {
-		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		bool is_full = fd < 0 && (errno == EMFILE || errno == ENFILE ||
-					  errno == ENOBUFS || errno == ENOMEM);
-
-		if (fd >= 0)
-			add_client(&all[number++ % count], fd);
-		else
-			poll(either + is_full, 2u - is_full, is_full ? SERVE_RETRY_MS : -1);
-	}
-	close(either[1].fd);
-}
-
 bool echo_react(const echo_config *config, int fd, echo_counts *counts)
 {
 	reactor *all = calloc(config->carriers, sizeof(*all));
@@ -233,8 +204,7 @@ bool echo_react(const echo_config *config, int fd, echo_counts *counts)
 		if (all == NULL || !open_reactor(&all[index], config, index))
 			return false;
 	echo_is_ready(config);
-	accept_for(all, config->carriers, fd);
-	close(fd);
+	echo_accept(fd, add_client, all);
 	for (uint32_t index = 0; index < config->carriers; index++)
 		close_reactor(&all[index], counts);
 	free(all);

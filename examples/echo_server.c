@@ -18,25 +18,35 @@
 #include "options.h"
 #include "topology.h"
 
-enum { US_PER_S = 1000000 };
+enum { US_PER_S = 1000000, ECHO_THREADS = 30000 };
 
-static const char *const modes[] = {"unified", "split", "reactive", NULL};
+static const char *const modes[] = {"unified", "split", "reactive", "strategy", NULL};
 static const char *const switches[] = {"off", "on", NULL};
+static const char *const strategies[] = {"produce-consume", "produce-execute-consume",
+					 "execute-produce-consume", "adaptive", NULL};
+static const char *const kinds[] = {"blocking", "non-blocking", "either", NULL};
 static const char *const pins[] = {"none", "each", "spare", NULL};
 
-static echo_config config = {.carriers = 1};
+static echo_config config = {.carriers = 1, .strategy = WP_ADAPTIVE, .threads = 200};
 
 static const cli_option options[] = {
 	{.name = "--port", .number = &config.port, .most = 65535, .help = "0: any that is free"},
 	{.name = "--backend", .text = &config.backend, .help = "ADDRESS:PORT of the backend"},
 	{.name = "--mode", .number = &config.mode, .words = modes,
-	 .help = "who runs handlers: who does the I/O; a group of their own; no virtual threads"},
+	 .help = "who runs handlers: who does the I/O; a group of their own; no virtual threads;"
+		 " a pool of threads"},
 	{.name = "--carriers", .number = &config.carriers, .least = 1, .most = WP_GROUP_CARRIERS,
-	 .help = "OS threads; split: of each of its two groups"},
+	 .help = "OS threads; split: of each of its two groups; strategy: selectors"},
 	{.name = "--stealing", .number = &config.stealing, .words = switches,
 	 .help = "may idle carriers help busy ones?"},
 	{.name = "--pin", .number = &config.pin, .words = pins,
 	 .help = "none; each carrier to a CPU; all to one CPU more than there are carriers"},
+	{.name = "--strategy", .number = &config.strategy, .words = strategies,
+	 .help = "who runs what a selector produces; adaptive"},
+	{.name = "--kind", .number = &config.kind, .words = kinds,
+	 .help = "what the strategy is told of handlers; blocking"},
+	{.name = "--threads", .number = &config.threads, .least = 2, .most = ECHO_THREADS,
+	 .help = "of the strategy's pool, selectors among them; 200"},
 	{.name = "--stats", .flag = &config.has_stats, .help = "print counts as JSON at the end"},
 	{.name = "--trace-depth", .flag = &config.traces_depth,
 	 .help = "with --stats: the longest queue before an answer; costs a little"},
@@ -119,6 +129,12 @@ static void print_counts(const echo_counts *counts)
 	       modes[config.mode], config.carriers, counts->served.requests,
 	       counts->served.accepted, counts->polled.looks, counts->polled.events,
 	       counts->polled.sleeps, counts->polled.wakeups, counts->parks);
+	if (config.mode == ECHO_STRATEGY)
+		printf(", \"threads\": %" PRIu64 ", \"consumed\": %" PRIu64 ", \"tagged\": %" PRIu64
+		       ", \"executed\": %" PRIu64 ", \"handed_over\": %" PRIu64,
+		       counts->threads, counts->consumed[WP_CONSUMED],
+		       counts->consumed[WP_CONSUMED_TAGGED], counts->consumed[WP_EXECUTED],
+		       counts->consumed[WP_HANDED_OVER]);
 	if (config.traces_depth)
 		printf(", \"depth_most\": %" PRIu64, counts->served.depth_most);
 	printf(", \"user_s\": %.6f, \"system_s\": %.6f, \"switches\": %ld, \"preempted\": %ld}\n",
@@ -127,17 +143,22 @@ static void print_counts(const echo_counts *counts)
 
 int main(int argc, char **argv)
 {
+	static bool (*const runs[])(const echo_config *, int, echo_counts *) = {
+		echo_run, echo_run, echo_react, echo_eat};
 	static echo_counts counts;
 	int fd;
 
 	options_read(argc, argv, options, sizeof(options) / sizeof(*options), usage, examples);
 	read_backend();
 	read_cpus();
+	if (config.mode == ECHO_STRATEGY && config.threads <= config.carriers)
+		options_refuse("--threads %u: --carriers %u wait, and one more is needed",
+			       config.threads, config.carriers);
 	server_block_signals();
 	fd = server_listen(&config.port);
 	if (fd < 0)
 		options_refuse("--port %u: %s", config.port, strerror(errno));
-	if (!(config.mode == ECHO_REACTIVE ? echo_react : echo_run)(&config, fd, &counts))
+	if (!runs[config.mode](&config, fd, &counts))
 		options_refuse("--carriers %u: %s", config.carriers, strerror(errno));
 	if (config.has_stats)
 		print_counts(&counts);

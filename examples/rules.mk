@@ -15,7 +15,8 @@ EXAMPLES_LLHTTP := $(addprefix $(EXAMPLES_OUT)/llhttp/,api.o http.o llhttp.o)
 EXAMPLES_SHARED := $(addprefix $(EXAMPLES_OUT)/,http.o options.o serve.o connection.o)
 
 EXAMPLES_ECHO   := $(addprefix $(EXAMPLES_OUT)/,upstream.o echo_handlers.o echo_modes.o \
-		echo_reactive.o reactive_client.o reactive_line.o)
+		echo_accept.o echo_reactive.o reactive_client.o reactive_line.o \
+		echo_eat.o eat_selector.o eat_client.o eat_line.o eat_pool.o)
 
 examples: $(addprefix $(EXAMPLES_OUT)/,$(EXAMPLES)) ## Build the HTTP examples in C  [SAN=address|thread]
 

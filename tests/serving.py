@@ -24,8 +24,9 @@ from wakeproof import paths
 PATIENCE_S = 120
 EXAMPLES = paths.sources() / "examples"
 PARTS = ("http", "options", "serve", "connection")
-ECHO = ("echo_handlers", "echo_modes", "echo_reactive", "reactive_client", "reactive_line",
-        "upstream")  # fmt: skip
+ECHO = ("echo_handlers", "echo_modes", "upstream",
+        "echo_accept", "echo_reactive", "reactive_client", "reactive_line",
+        "echo_eat", "eat_selector", "eat_client", "eat_line", "eat_pool")  # fmt: skip
 HELLO = b"the backend says hello\n"
 
 
@@ -111,11 +112,16 @@ def running(command: list[str], *options: object, files: int = 0) -> Iterator[Se
 
 
 PYTHON = [sys.executable, str(EXAMPLES / "echo_server.py")]
+EATER = ("--mode", "strategy", "--carriers", 2)
 VARIANTS = {
     "unified": ("plain", "--mode", "unified"),
     "unified-thread": ("thread", "--carriers", 2, "--stealing", "on"),
     "split-address": ("address", "--mode", "split", "--carriers", 2),
     "reactive-address": ("address", "--mode", "reactive", "--carriers", 2),
+    "produce-consume-address": ("address", *EATER, "--strategy", "produce-consume"),
+    "produce-execute-consume-thread": ("thread", *EATER, "--strategy", "produce-execute-consume"),
+    "execute-produce-consume-address": ("address", *EATER, "--strategy", "execute-produce-consume"),
+    "adaptive-thread": ("thread", *EATER, "--strategy", "adaptive", "--kind", "either"),
     "python": ("", "--carriers", 2),
 }
 

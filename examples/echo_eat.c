@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * echo_eat.c - the strategy mode: its pool, its selectors, and their end; see eat.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "eat.h"
+#include "error.h"
+#include "timer.h"
+
+static void add_client(void *arg, int fd, uint32_t number)
+{
+	eater *of = arg;
+	eat_client *client = calloc(1, sizeof(*client));
+
+	if (client == NULL) {
+		close(fd);
+		return;
+	}
+	client->selector = &of->selectors[number % of->config->carriers];
+	client->fd = fd;
+	client->until_ns = WP_FOREVER;
+	http_parser_init(&client->parser, HTTP_REQUEST);
+	eat_client_wants(client, EAT_JOIN);
+}
+
+static void bind_thread(void *arg, uint32_t index)
+{
+	const echo_config *config = ((eater *)arg)->config;
+
+	echo_bind((void *)(uintptr_t)config, index % config->carriers);
+}
+
+/* Each selector has a thread that waits; of the others every second may be reserved. */
+static bool open_all(eater *of)
+{
+	uint32_t many = of->config->carriers, threads = of->config->threads;
+	size_t size = many * sizeof(*of->selectors);
+
+	of->selectors = aligned_alloc(WP_LINE, size);
+	if (of->selectors == NULL ||
+	    !eat_pool_open(&of->pool, threads, (threads - many) / 2, bind_thread, of))
+		return false;
+	memset(of->selectors, 0, size);
+	eat_lines_init(&of->lines, &of->config->address);
+	for (uint32_t index = 0; index < many; index++)
+		if (!eat_selector_open(&of->selectors[index], of, index))
+			return false;
+	return true;
+}
+
+bool echo_eat(const echo_config *config, int fd, echo_counts *counts)
+{
+	eater all = {.config = config};
+
+	if (!open_all(&all))
+		return false;
+	echo_is_ready(config);
+	echo_accept(fd, add_client, &all);
+	wp_store_relaxed(&all.is_stopping, true);
+	for (uint32_t index = 0; index < config->carriers; index++)
+		eat_selector_stop(&all.selectors[index]);
+	for (uint32_t index = 0; index < config->carriers; index++)
+		wp_parker_park(&all.selectors[index].ended);
+	eat_pool_close(&all.pool);
+	for (uint32_t index = 0; index < config->carriers; index++)
+		eat_selector_close(&all.selectors[index], counts);
+	counts->threads = all.pool.started;
+	eat_lines_fini(&all.lines);
+	free(all.selectors);
+	return true;
+}
