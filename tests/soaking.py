@@ -22,7 +22,7 @@ def number(name: str, most: int, default: int) -> int:
     return int(text)
 
 
-SHORT_S = 10 if "WAKEPROOF_CI" in os.environ else 3
+SHORT_S = 5 if "WAKEPROOF_CI" in os.environ else 3
 SECONDS = number("WAKEPROOF_SOAK_S", 86_400, SHORT_S)
 SEED = str(number("WAKEPROOF_SOAK_SEED", (1 << 64) - 1, 1 + secrets.randbelow(1 << 32)))
 PATIENCE_S = 60  # for one round, which takes a fraction of a second

@@ -30,7 +30,7 @@ from wakeproof.judge.specs import CheckReport
 T = TypeVar("T")
 COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios", "explored",
            ">samples", "check", "sc", "tso", "rc11", "stress", "delayed", "verdict")  # fmt: skip
-TRACED_RUNS = 200  # of each concept
+TRACED_RUNS = 100  # of each concept
 LEGEND = """\
 check: TLC over every state of the passing configurations; states and depth as it printed them.
 conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to \
