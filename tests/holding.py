@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of a `VirtualThreadPool` that a test holds."""
+"""Calls that a test holds, and programs that end with a pool."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -32,3 +35,13 @@ def let_go(pool: VirtualThreadPool) -> None:
     for call in list(pool._calls):
         if call.has_permit:
             call.thread.unpark()
+
+
+def run(text: str) -> str:
+    """Run it as a program, which must say nothing on stderr and end with 0."""
+    made = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)],
+        capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+    )  # fmt: skip
+    assert (made.returncode, made.stderr) == (0, "")
+    return made.stdout

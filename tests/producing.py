@@ -8,11 +8,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import get_args
 
 import wakeproof
-from wakeproof import CarrierGroup, VirtualThreadPool
+from wakeproof import CarrierGroup, QueuedThreadPool, VirtualThreadPool
 from wakeproof.strategy import Kind, Mode
 
 PATIENCE_S = 60  # a lost task fails the test instead of hanging it
@@ -26,7 +26,11 @@ def virtual() -> Iterator[Executor]:
         yield pool
 
 
-POOLS = {"virtual": virtual, "of Python": lambda: ThreadPoolExecutor(4)}
+POOLS: dict[str, Callable[[], AbstractContextManager[Executor]]] = {
+    "virtual": virtual,
+    "queued": lambda: QueuedThreadPool(2, 4),
+    "of Python": lambda: ThreadPoolExecutor(4),
+}
 
 
 def until(is_so: Callable[[], object]) -> None:

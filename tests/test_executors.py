@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from wakeproof import CarrierGroup, VirtualThreadExecutor, VirtualThreadPool
+from wakeproof import CarrierGroup, QueuedThreadPool, VirtualThreadExecutor, VirtualThreadPool
 
 PATIENCE_S = 60  # a lost call fails the test instead of hanging it
 Make = Callable[[int], Executor]
@@ -36,11 +36,13 @@ def carriers() -> Iterator[CarrierGroup]:
         yield group
 
 
-@pytest.fixture(params=["thread per task", "virtual"])
+@pytest.fixture(params=["thread per task", "virtual", "queued"])
 def ours(request: pytest.FixtureRequest, carriers: CarrierGroup) -> Make:
     """Make one that runs so many at once."""
     if request.param == "virtual":
         return partial(VirtualThreadPool, group=carriers)
+    if request.param == "queued":
+        return partial(QueuedThreadPool, 0)
     return lambda _: VirtualThreadExecutor(carriers)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from wakeproof import CarrierGroup, VirtualThreadExecutor, VirtualThreadPool
+from wakeproof import CarrierGroup, QueuedThreadPool, VirtualThreadExecutor, VirtualThreadPool
 
 CARRIERS = 8  # more than a test blocks
 FOLDERS = (
@@ -33,7 +33,9 @@ HOMES = {  # where newer ones are
 }
 
 _THREADS = "looks at ThreadPoolExecutor._threads"
-_PROGRAM = "is a program that imports it by name; ours: test_virtual_pool_ends.py, _queued_pool"
+_PROGRAM = (
+    "is a program that imports it by name; ours: test_virtual_pool_ends.py, test_queued_pool.py"
+)
 NOT_OURS = {
     "test_threads_terminate": _THREADS,
     "test_context_manager_shutdown": _THREADS,
@@ -88,6 +90,10 @@ def virtual(max_workers: int = 5) -> Executor:
     return VirtualThreadPool(max_workers, group=_groups[0])
 
 
+def queued(max_workers: int = 5) -> Executor:
+    return QueuedThreadPool(0, max_workers)
+
+
 def thread_per_task(max_workers: int = 5) -> Executor:  # noqa: ARG001 - it has no bound
     return VirtualThreadExecutor(_groups[0])
 
@@ -119,7 +125,7 @@ def left_out(*more: dict[str, str]) -> set[str]:
 
 MISSING = [name for name in HOMES if found(name) is None]
 for name in [name for name in HOMES if name not in MISSING]:
-    for make, more in ((virtual, {}), (thread_per_task, UNBOUNDED)):
+    for make, more in ((virtual, {}), (queued, {}), (thread_per_task, UNBOUNDED)):
         made = adopted(found(name), make, left_out(more))
         globals()[made.__name__] = made
         del made

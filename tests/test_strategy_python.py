@@ -18,6 +18,7 @@ from tests.producing import KINDS, MODES, PATIENCE_S, POOLS, Task, Tasks, until
 from wakeproof import (
     CarrierGroup,
     ExecutionStrategy,
+    QueuedThreadPool,
     VirtualThreadPool,
     invoke_non_blocking,
     is_non_blocking,
@@ -123,6 +124,26 @@ def test_a_task_that_fails_leaves_the_role_as_it_is(pool: Executor) -> None:
     until(lambda: strategy.is_idle)
     first.join(PATIENCE_S)
     assert [type(error) for _, error in tasks.failed] == [KeyError]  # nobody produced beside it
+
+
+@pytest.mark.parametrize("kind", ["blocking", "either"])
+def test_what_may_block_goes_to_the_executor_of_virtual_threads(
+    kind: Kind, group: CarrierGroup
+) -> None:
+    # It has no reserved thread then, so nobody ever leaves production for a task.
+    tasks = Tasks(50)
+    with (
+        VirtualThreadPool(4, group=group) as virtual,
+        QueuedThreadPool(2, 4, virtual_threads_executor=virtual) as pool,
+    ):
+        strategy = ExecutionStrategy("adaptive", tasks.produce, pool, kind=kind, failed=tasks.told)
+        strategy.dispatch()
+        until(lambda: len(tasks.ran) == 50 and strategy.is_idle)
+        told = strategy.statistics()
+        count = told.executed if kind == "blocking" else told.consumed_tagged
+        assert (told.handed_over, count) == (0, 50)
+        assert virtual.statistics().submitted == told.executed
+        assert pool.statistics().max_leased == 0
 
 
 def test_a_kind_is_asked_of_each_task(pool: Executor) -> None:

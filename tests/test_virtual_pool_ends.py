@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import textwrap
 
 import pytest
-from tests.holding import PATIENCE_S, holds, let_go, until
+from tests.holding import holds, let_go, run, until
 
 import wakeproof
 from wakeproof import CarrierGroup, ClosedError, ForkedError, VirtualThreadPool
@@ -51,16 +48,6 @@ def test_a_close_of_the_group_fails_what_had_not_ended() -> None:
     assert pool._permits.permits == 2
     with pytest.raises(ClosedError):
         VirtualThreadPool(group=group).submit(int)
-
-
-def run(text: str) -> str:
-    """Run it as a program, which must say nothing on stderr and end with 0."""
-    made = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text)],
-        capture_output=True, text=True, check=False, timeout=PATIENCE_S,
-    )  # fmt: skip
-    assert (made.returncode, made.stderr) == (0, "")
-    return made.stdout
 
 
 def test_the_interpreters_end_waits_for_all_and_refuses_more() -> None:

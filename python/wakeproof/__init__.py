@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from wakeproof.parker import Parker
     from wakeproof.parking import current, interrupted, park, pinned, sleep, yield_now
     from wakeproof.poller import Poller
+    from wakeproof.queued_pool import QueuedThreadPool, QueuedThreadPoolStatistics
     from wakeproof.scope import Scope
     from wakeproof.scoped import ScopedValue
     from wakeproof.semaphore import Semaphore
@@ -74,6 +75,8 @@ __all__ = [
     "Parker",
     "Poller",
     "PollerClosedError",
+    "QueuedThreadPool",
+    "QueuedThreadPoolStatistics",
     "RendezvousGuard",
     "Scope",
     "ScopedValue",
@@ -119,6 +122,8 @@ _HOME = {
     "MpscStatistics": "mpsc",
     "Parker": "parker",
     "Poller": "poller",
+    "QueuedThreadPool": "queued_pool",
+    "QueuedThreadPoolStatistics": "queued_pool",
     "RendezvousGuard": "guard",
     "LinuxTopology": "topology",
     "Topology": "topology",

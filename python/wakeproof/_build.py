@@ -43,7 +43,7 @@ HEADERS = (
         )
     ),
     PACKAGE / "_sync.h",
-    *(KERNEL / f"{name}.h" for name in ("invoke", "strategy")),
+    *(KERNEL / f"{name}.h" for name in ("invoke", "strategy", "pool")),
     PACKAGE / "_pools.h",
     PACKAGE / "_io.h",
     KERNEL / "io.h",

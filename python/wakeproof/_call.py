@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from wakeproof._jobs import _in_parent
+
 
 class Call:
     """One call, from its submission to its end."""
@@ -28,7 +30,7 @@ class Call:
     def run(self) -> None:
         if self.begins():
             try:
-                value = self.fn(*self.args, **self.kwargs)
+                value = _in_parent(self.fn, *self.args, **self.kwargs)
             except BaseException as error:
                 self.future.set_exception(error)
                 del self  # the error's traceback has this frame

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * _pools.h - what Python needs beside the kernel's strategies: them on the heap.
+ * _pools.h - what Python needs beside the kernel's strategies, and pools: strategies on the heap.
  *
  * Evidence      tests/test_strategy_python.py. */
 #ifndef WP_POOLS_H
 #define WP_POOLS_H
 
 #include "invoke.h"
+#include "pool.h"
 #include "strategy.h"
 
 /* cdef: begin */
