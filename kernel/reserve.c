@@ -66,8 +66,8 @@ static void hand(wp_reserved *thread, void *task)
 	wp_parker_unpark(&thread->parker);
 }
 
-/* A start has begun, or was refused. [who has it | wait-free] */
-static void count_off(wp_reserve *reserve)
+/* So has one that has begun, or was refused. */
+void wp_reserve_drop(wp_reserve *reserve)
 {
 	/* [RV4] relaxed: atomicity is enough, a number; pairs RV1; upholds Reserve!PendingBound. */
 	wp_fetch_add_relaxed(&reserve->pending, (uint32_t)-1);
@@ -85,7 +85,7 @@ int wp__reserve_start(wp_reserve *reserve)
 	while (!wp_cas_relaxed(&reserve->pending, &pending, pending + 1));
 	code = reserve->config.start(reserve->config.arg);
 	if (code != WP_OK && !wp_twin(reserve_refused_kept))
-		count_off(reserve);
+		wp_reserve_drop(reserve);
 	return code;
 }
 
@@ -168,7 +168,7 @@ void wp_reserve_run(wp_reserve *reserve)
 	void *task;
 
 	wp_parker_init(&self.parker);
-	count_off(reserve);
+	wp_reserve_drop(reserve);
 	while (wp__reserve_offer(reserve, &self, &slot)) {
 		task = wp__reserve_wait(reserve, &self, slot);
 		if (task == NULL)

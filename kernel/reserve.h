@@ -76,6 +76,9 @@ bool wp_reserve_try(wp_reserve *reserve, void *task);
 /* What a started thread calls: it runs tasks until it is not needed. [a thread of the pool | blocks] */
 void wp_reserve_run(wp_reserve *reserve);
 
+/* A start that was taken will not come: the pool has dropped it. [who has it | wait-free] */
+void wp_reserve_drop(wp_reserve *reserve);
+
 /* Who waits is sent away, and who offers itself later. The reserve must outlive the threads: those that
  * run tasks and starts under way are the pool's to wait for. [one thread, once | system calls] */
 void wp_reserve_stop(wp_reserve *reserve);

@@ -63,6 +63,7 @@ SOURCES = (
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
             *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready"),
             *("placement", "reserve", "strategy", "worker_park"),
+            *("pool", "pool_dump", "pool_new", "pool_queue", "pool_threads"),
             *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )

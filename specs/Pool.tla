@@ -1,0 +1,112 @@
+-------------------------------- MODULE Pool --------------------------------
+(***************************************************************************)
+(* A pool of threads with one queue of jobs that has no end: it starts a   *)
+(* thread when nobody is idle, and idle ones leave.                        *)
+(* Code       kernel/pool.h, pool.c. What one action does is done under    *)
+(*            the lock, also the start of a thread, or is one unpark.      *)
+(* Abstracts  time: who rests may be late at any time, and its turn to     *)
+(*            leave may have come or not; unpark and park to a permit      *)
+(*            (Parker). A reserved thread is in a job here (Reserve).      *)
+(* Memory     sequential consistency, which the lock earns.                *)
+(* Promises   QtpCounterBalance, NoStrandedJob, NoSpuriousThread,          *)
+(*            StopDrainsOnce, MinThreadsKept (safety); JobsEnd, StopEnds   *)
+(*            (liveness).                                                  *)
+(***************************************************************************)
+EXTENDS PoolCore
+
+(* wp__pool_next: a thread that has run its job, or was started without one, or was chosen. *)
+Take(t, rested, came) ==      \* `rested`: who rests but for it
+  IF queue # <<>> /\ ~(Twin = "rests_first" /\ came)
+  THEN /\ queue' = Tail(queue)
+       /\ job' = [job EXCEPT ![t] = Head(queue)]
+       /\ Set(t, "run", "busy")
+       /\ resting' = rested /\ UNCHANGED threads
+  ELSE IF closed
+  THEN Leave(t, rested)
+  ELSE /\ resting' = <<t>> \o rested
+       /\ Set(t, "rest", "resting")
+       /\ UNCHANGED <<queue, job, threads>>
+Run(t) ==
+  /\ pc[t] = "run"
+  /\ IF Twin = "taken_dropped" /\ closed THEN UNCHANGED ran
+     ELSE ran' = [ran EXCEPT ![job[t]] = @ + 1]
+  /\ job' = [job EXCEPT ![t] = None]
+  /\ pc' = [pc EXCEPT ![t] = "look"]
+  /\ UNCHANGED <<queue, closed, Counts, Told, state, permit, whom, drained, shut, left>>
+Look(t) ==
+  /\ pc[t] = "look"
+  /\ Take(t, resting, state[t] = "coming")
+  /\ IF state[t] = "coming" THEN coming' = coming - 1 /\ UNCHANGED finished
+     ELSE finished' = finished + 1 /\ UNCHANGED coming
+  /\ UNCHANGED <<closed, accepted, refused, ended, permit, whom, drained, Fates, left>>
+Wake(t) ==                    \* also who was late, and chosen
+  /\ pc[t] \in {"rest", "await"} /\ permit[t]
+  /\ permit' = [permit EXCEPT ![t] = FALSE]
+  /\ pc' = [pc EXCEPT ![t] = "look"]
+  /\ UNCHANGED <<queue, closed, Counts, Told, state, job, whom, drained, Fates, left>>
+Timeout(t) ==
+  /\ pc[t] = "rest" /\ ~permit[t] /\ left.timeouts > 0
+  /\ left' = [left EXCEPT !.timeouts = @ - 1]
+  /\ pc' = [pc EXCEPT ![t] = "late"]
+  /\ UNCHANGED <<queue, closed, Counts, Told, state, permit, job, whom, drained, Fates>>
+MayLeave == threads > Min \/ Twin = "leaves_below"
+Late(t) ==                    \* its time is over: chosen meanwhile; or a job; or it may leave; or not
+  /\ pc[t] = "late"
+  /\ IF state[t] = "coming"
+     THEN IF Twin = "leaves_chosen"
+          THEN Leave(t, resting) /\ coming' = coming - 1
+          ELSE /\ pc' = [pc EXCEPT ![t] = "await"]
+               /\ UNCHANGED <<queue, Counts, state, job>>
+     ELSE LET rested == Without(resting, t)
+          IN /\ UNCHANGED coming
+             /\ \/ Take(t, rested, FALSE)
+                \/ queue = <<>> /\ ~closed /\ MayLeave /\ Leave(t, rested)
+  /\ UNCHANGED <<closed, Told, permit, whom, drained, Fates, left>>
+
+Finished ==                   \* a defect may end anywhere: liveness tells
+  /\ \/ Twin # "none"
+     \/ /\ left.jobs = 0 /\ \A u \in Users : pc[u] = "over"
+        /\ pc["stopper"] = IF Stops THEN "over" ELSE "stop"
+        /\ \A t \in Threads : pc[t] = "out" \/ (pc[t] = "rest" /\ ~Stops)
+  /\ UNCHANGED vars
+Thread(t) == Run(t) \/ Look(t) \/ Wake(t) \/ Late(t)
+Stopping == UnparkAll \/ Drain \/ CloseJob \/ Wait
+Next ==
+  \/ \E u \in Users : Execute(u) \/ Unpark(u)
+  \/ \E t \in Threads : Thread(t) \/ Timeout(t)
+  \/ Close \/ Stopping \/ Finished
+Spec == Init /\ [][Next]_vars
+FairSpec ==
+  /\ Spec /\ \A u \in Users : WF_vars(Unpark(u))
+  /\ \A t \in Threads : WF_vars(Thread(t))
+  /\ WF_vars(Stopping)
+
+(* What must hold. *)
+Alive == {t \in Threads : pc[t] # "out"}
+In(s) == {t \in Alive : state[t] = s}
+Owed == UNION {{whom[a][i] : i \in DOMAIN whom[a]} : a \in Users \cup {"stopper"}}
+QtpCounterBalance ==          \* which a dump shows, with tags: [QP3] [QP4]
+  /\ threads = Cardinality(Alive) /\ Len(resting) = Cardinality(In("resting"))
+  /\ coming = Cardinality(In("coming"))
+  /\ threads - Len(resting) - coming + Len(queue) = accepted - finished - ended
+NoStrandedJob ==
+  /\ queue # <<>> => Alive # {}
+  /\ resting # <<>> => Len(queue) <= Cardinality(In("coming"))
+  /\ \A t \in In("coming") : pc[t] \in {"look"} \/ permit[t] \/ t \in Owed
+NoSpuriousThread ==
+  [][Cardinality(Alive') > Cardinality(Alive) =>
+       /\ Cardinality(In("resting") \cup In("coming")) <= Len(queue)
+       /\ Cardinality(Alive) < Max]_vars
+Held(j) ==
+  Cardinality({t \in Threads : job[t] = j}) + Cardinality({i \in DOMAIN queue : queue[i] = j})
+    + (IF drained = j THEN 1 ELSE 0)
+StopDrainsOnce ==
+  /\ drained # Nothing
+  /\ \A j \in 1 .. Jobs - left.jobs : Held(j) + ran[j] + shut[j] = IF j \in refused THEN 0 ELSE 1
+MinThreadsKept == ~closed => threads >= Min
+JobsEnd ==
+  \A j \in 1 .. Jobs : (\E i \in DOMAIN queue : queue[i] = j) ~> (ran[j] + shut[j] = 1)
+StopEnds == closed ~> Alive = {}
+=============================================================================
+Results: MCPool 9,143 states, depth 20; MCPoolZero 8,150 (21); MCPoolLive 2,847 (19);
+         MCPoolFull 112,995 (26).
