@@ -3,7 +3,7 @@
  *
  *   strategy_told        tasks never block, and it is told
  *   strategy_never       they never do, and it is told that they may
- *   strategy_sometimes   one in ten sleeps for 100 us
+ *   strategy_some        one in ten sleeps for 100 us
  *   strategy_always      each does
  *   strategy_soon        one at a time, to a producer that waits in the system, as a selector does: from
  *                        the signal until the task begins; strategy_soon_told: it is told of it
@@ -116,6 +116,7 @@ static void open_all(enum wp_strategy_mode mode)
 	wp_pool_config config;
 
 	wp_pool_config_init(&config);
+	config.min = 0;
 	config.max = THREADS;
 	config.begin = float_thread;
 	if (wp_pool_new(&config, &pool) != WP_OK)
@@ -229,7 +230,7 @@ static double count_handed(void)
 
 ROW(told, flood, NEVER, WP_NON_BLOCKING)
 ROW(never, flood, NEVER, WP_BLOCKING)
-ROW(sometimes, flood, SOMETIMES, WP_BLOCKING)
+ROW(some, flood, SOMETIMES, WP_BLOCKING)
 ROW(always, flood, ALWAYS, WP_BLOCKING)
 ROW(soon, one_by_one, NEVER, WP_BLOCKING)
 ROW(soon_told, one_by_one, NEVER, WP_NON_BLOCKING)
@@ -245,6 +246,6 @@ ROW(soon_told, one_by_one, NEVER, WP_NON_BLOCKING)
 			   {"executed", count_executed}, {"handed", count_handed}}, \
 	}
 
-const bench_row bench_strategy[] = {SIDES(told),   SIDES(never), SIDES(sometimes),
+const bench_row bench_strategy[] = {SIDES(told),   SIDES(never), SIDES(some),
 				    SIDES(always), SIDES(soon),  SIDES(soon_told),
 				    {.name = NULL}};
