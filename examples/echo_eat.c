@@ -34,16 +34,18 @@ static void bind_thread(void *arg)
 		  wp_fetch_add_relaxed(&of->bound, 1) % config->carriers);
 }
 
-/* Each selector has a thread that waits; of the others every second may be reserved. */
+/* Each selector has a thread that waits, and two that are reserved; but no more than every second of
+ * the others is, for those run what is queued. */
 static int open_pool(eater *of)
 {
-	uint32_t threads = of->config->threads;
+	uint32_t threads = of->config->threads, selectors = of->config->carriers;
+	uint32_t enough = 2 * selectors, most = (threads - selectors) / 2;
 	wp_pool_config config;
 
 	wp_pool_config_init(&config);
 	config.min = 0;
 	config.max = threads;
-	config.reserved = (int32_t)((threads - of->config->carriers) / 2);
+	config.reserved = (int32_t)(enough < most ? enough : most);
 	config.name = "eater";
 	config.begin = bind_thread;
 	config.arg = of;
