@@ -13,7 +13,7 @@
  *   vthread.c   virtual threads              dump.c             what they all do
  *   sync.c      channel and mutex            scale.c            one to a million of them
  *   timer.c     deadlines                poller.c           descriptors
- *   placement.c choices among carriers
+ *   placement.c choices among carriers   strategy.c         who runs what is produced
  *
  * Why it works  A ratio of two sides measured within milliseconds of one another survives a noisy
  * machine; their nanoseconds do not. Goals, medians and verdicts are in python/wakeproof/bench/.
@@ -27,7 +27,7 @@
 
 #include "order.h"
 
-enum { BENCH_SIDES = 6, BENCH_COUNTS = 3, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
+enum { BENCH_SIDES = 6, BENCH_COUNTS = 4, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
 
 /* Does `ops` operations and says how many nanoseconds they took. */
 typedef double bench_side_run(uint64_t ops);
@@ -50,7 +50,7 @@ extern const bench_row bench_one[], bench_flow[], bench_submit[], bench_parker[]
 	bench_bare[], bench_group[], bench_pingpong[], bench_balance[], bench_recheck[],
 	bench_memory[], bench_peers[], bench_fiber[], bench_stack[], bench_timer[],
 	bench_vthread[], bench_sync[], bench_scale[], bench_dump[], bench_poller[],
-	bench_placement[]; /* each ends at a NULL name */
+	bench_placement[], bench_strategy[]; /* each ends at a NULL name */
 
 /* The round that is being measured; 0 while calibrating. */
 extern int bench_round;
@@ -61,6 +61,9 @@ double bench_clock_ns(void); /* CLOCK_MONOTONIC */
 
 /* The calling thread, where that is allowed: 0 on the first CPU, the others on those after it. */
 void bench_pin(int index);
+
+/* The calling thread may run on any of the CPUs again. */
+void bench_float(void);
 
 /* How often somebody else took this thread's CPU, so far; and: it happened in the run that is being
  * made. For threads that bench_together does not know. */

@@ -24,7 +24,7 @@ static const bench_row *const groups[] = {
 	bench_one,   bench_flow,     bench_submit,  bench_parker,  bench_layout, bench_bare,
 	bench_group, bench_pingpong, bench_balance, bench_recheck, bench_memory, bench_peers,
 	bench_fiber, bench_stack,    bench_timer,   bench_vthread, bench_sync,   bench_scale,
-	bench_dump,  bench_poller,   bench_placement};
+	bench_dump,  bench_poller,   bench_placement, bench_strategy};
 static int cpus[BENCH_CPUS], cpus_count;
 int bench_round;
 static wp_atomic(long) preempted; /* times in the run just made */
@@ -69,6 +69,17 @@ void bench_pin(int index)
 						       : cpus[1 + (index - 1) % (cpus_count - 1)]),
 		&set);
 	sched_setaffinity(0, sizeof(set), &set); /* refused: the run goes on where it may */
+}
+
+void bench_float(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (int k = 0; k < cpus_count; k++)
+		CPU_SET((size_t)cpus[k], &set);
+	if (cpus_count > 0)
+		sched_setaffinity(0, sizeof(set), &set);
 }
 
 typedef struct bench_crew {

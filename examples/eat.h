@@ -28,42 +28,10 @@
 #include "guard.h"
 #include "mpsc.h"
 #include "parker.h"
-#include "reserve.h"
+#include "pool.h"
 #include "strategy.h"
 
 enum { EAT_EVENTS = 128 };
-
-typedef struct eat_job {
-	struct eat_job *next;
-	void (*run)(void *arg);
-	void *arg;
-} eat_job;
-
-/* Threads: as many as have had work at once, up to `most`. first .. is_closing: under the lock; the
- * rest: who opens it. */
-typedef struct eat_pool {
-	wp_reserve reserve;
-	wp_reserve_slot *slots;
-	pthread_mutex_t lock;
-	pthread_cond_t work;
-	eat_job *first, **last;
-	uint32_t idle, queued, started, bound;
-	bool is_closing;
-	uint32_t most;
-	pthread_t *threads;
-	void (*bind)(void *arg, uint32_t index); /* on each thread */
-	void *arg;
-} eat_pool;
-
-/* `reserved` of `most` may wait for eat_pool_try. False: no memory. */
-bool eat_pool_open(eat_pool *pool, uint32_t most, uint32_t reserved,
-		   void (*bind)(void *arg, uint32_t index), void *arg);
-/* WP_OK: run(arg) once, when a thread is free; WP_CLOSED; WP_SYSTEM. [any thread | takes a lock] */
-int eat_pool_execute(eat_pool *pool, void (*run)(void *arg), void *arg);
-/* True: right now, by one that is reserved; `job` stays the caller's. [as wp_reserve_try] */
-bool eat_pool_try(eat_pool *pool, eat_job *job);
-/* Runs what is queued, and joins all. [one thread | blocks] */
-void eat_pool_close(eat_pool *pool);
 
 /* Connections to the backend that are kept. */
 typedef struct eat_lines {
@@ -80,7 +48,8 @@ void eat_call(eat_lines *lines, http_reply *replies, uint32_t many);
 /* Of all selectors. */
 typedef struct eater {
 	const echo_config *config;
-	eat_pool pool;
+	wp_pool *pool;
+	wp_atomic(uint32_t) bound; /* threads */
 	eat_lines lines;
 	wp_atomic(bool) is_stopping; /* stale costs a request more */
 	struct eat_selector *selectors;
@@ -97,7 +66,7 @@ typedef struct eat_selector {
 	int epoll, event;
 	wp_mpsc_node stop; /* an update, too */
 	wp_parker ended;
-	eat_job production; /* what a reserved thread is handed */
+	wp_job production; /* what a thread that is to produce runs */
 	struct epoll_event events[EAT_EVENTS];
 	int at, count;
 	struct eat_client *first;
@@ -139,5 +108,7 @@ void eat_selector_close(eat_selector *selector, echo_counts *counts);
 void eat_client_wants(eat_client *client, enum eat_next wants);
 /* A task: as far as it comes. [whose it is | blocks, if it may] */
 void eat_client_go(eat_client *client, bool may_block);
+/* The same, by the pool: WP_OK, or as wp_pool_execute. [whose it is | as that] */
+int eat_client_execute(eat_client *client);
 
 #endif

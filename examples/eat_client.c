@@ -146,6 +146,11 @@ static void go_in_pool(void *client)
 	eat_client_go(client, true);
 }
 
+int eat_client_execute(eat_client *one)
+{
+	return wp_pool_execute(one->selector->of->pool, &(wp_job){.run = go_in_pool, .arg = one});
+}
+
 void eat_client_go(eat_client *one, bool may_block)
 {
 	enum eat_next next;
@@ -153,7 +158,7 @@ void eat_client_go(eat_client *one, bool may_block)
 	while ((next = step(one, may_block)) == EAT_ON)
 		;
 	if (next == EAT_POOL) {
-		if (eat_pool_execute(&one->selector->of->pool, go_in_pool, one) == WP_OK)
+		if (eat_client_execute(one) == WP_OK)
 			return;
 		next = EAT_LEAVE;
 	}

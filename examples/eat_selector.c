@@ -178,14 +178,10 @@ static void run(void *arg, void *task)
 	eat_client_go(task, kind(arg, task) != WP_NON_BLOCKING && !wp_is_non_blocking());
 }
 
-static void run_in_pool(void *client)
-{
-	eat_client_go(client, true);
-}
-
 static int execute(void *arg, void *task)
 {
-	return eat_pool_execute(&((eat_selector *)arg)->of->pool, run_in_pool, task);
+	(void)arg;
+	return eat_client_execute(task);
 }
 
 static void reject(void *arg, void *task, int code)
@@ -202,14 +198,16 @@ static void run_strategy(void *arg)
 
 static int start(void *arg)
 {
-	return eat_pool_execute(&((eat_selector *)arg)->of->pool, run_strategy, arg);
+	eat_selector *of = arg;
+
+	return wp_pool_execute(of->of->pool, &of->production);
 }
 
 static bool try_start(void *arg)
 {
 	eat_selector *of = arg;
 
-	return eat_pool_try(&of->of->pool, &of->production);
+	return wp_pool_try_execute(of->of->pool, &of->production);
 }
 
 bool eat_selector_open(eat_selector *one, eater *of, uint32_t index)
@@ -225,7 +223,7 @@ bool eat_selector_open(eat_selector *one, eater *of, uint32_t index)
 	wp_parker_init(&one->ended);
 	one->of = of;
 	one->index = index;
-	one->production = (eat_job){.run = run_strategy, .arg = one};
+	one->production = (wp_job){.run = run_strategy, .arg = one};
 	one->epoll = epoll_create1(EPOLL_CLOEXEC);
 	one->event = wp_event_open();
 	if (one->epoll < 0 || one->event < 0 ||

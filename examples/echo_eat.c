@@ -25,22 +25,40 @@ static void add_client(void *arg, int fd, uint32_t number)
 	eat_client_wants(client, EAT_JOIN);
 }
 
-static void bind_thread(void *arg, uint32_t index)
+static void bind_thread(void *arg)
 {
-	const echo_config *config = ((eater *)arg)->config;
+	eater *of = arg;
+	const echo_config *config = of->config;
 
-	echo_bind((void *)(uintptr_t)config, index % config->carriers);
+	echo_bind((void *)(uintptr_t)config,
+		  wp_fetch_add_relaxed(&of->bound, 1) % config->carriers);
 }
 
-/* Each selector has a thread that waits; of the others every second may be reserved. */
+/* Each selector has a thread that waits, and two that are reserved; but no more than every second of
+ * the others is, for those run what is queued. */
+static int open_pool(eater *of)
+{
+	uint32_t threads = of->config->threads, selectors = of->config->carriers;
+	uint32_t enough = 2 * selectors, most = (threads - selectors) / 2;
+	wp_pool_config config;
+
+	wp_pool_config_init(&config);
+	config.min = 0;
+	config.max = threads;
+	config.reserved = (int32_t)(enough < most ? enough : most);
+	config.name = "eater";
+	config.begin = bind_thread;
+	config.arg = of;
+	return wp_pool_new(&config, &of->pool);
+}
+
 static bool open_all(eater *of)
 {
-	uint32_t many = of->config->carriers, threads = of->config->threads;
+	uint32_t many = of->config->carriers;
 	size_t size = many * sizeof(*of->selectors);
 
 	of->selectors = aligned_alloc(WP_LINE, size);
-	if (of->selectors == NULL ||
-	    !eat_pool_open(&of->pool, threads, (threads - many) / 2, bind_thread, of))
+	if (of->selectors == NULL || open_pool(of) != WP_OK)
 		return false;
 	memset(of->selectors, 0, size);
 	eat_lines_init(&of->lines, &of->config->address);
@@ -53,6 +71,7 @@ static bool open_all(eater *of)
 bool echo_eat(const echo_config *config, int fd, echo_counts *counts)
 {
 	eater all = {.config = config};
+	wp_pool_counts pool;
 
 	if (!open_all(&all))
 		return false;
@@ -63,10 +82,13 @@ bool echo_eat(const echo_config *config, int fd, echo_counts *counts)
 		eat_selector_stop(&all.selectors[index]);
 	for (uint32_t index = 0; index < config->carriers; index++)
 		wp_parker_park(&all.selectors[index].ended);
-	eat_pool_close(&all.pool);
+	wp_pool_close(all.pool);
+	wp_pool_wait(all.pool, WP_FOREVER);
 	for (uint32_t index = 0; index < config->carriers; index++)
 		eat_selector_close(&all.selectors[index], counts);
-	counts->threads = all.pool.started;
+	wp_pool_counts_read(all.pool, &pool);
+	counts->threads = pool.started;
+	wp_pool_free(all.pool);
 	eat_lines_fini(&all.lines);
 	free(all.selectors);
 	return true;

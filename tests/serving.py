@@ -26,7 +26,7 @@ EXAMPLES = paths.sources() / "examples"
 PARTS = ("http", "options", "serve", "connection")
 ECHO = ("echo_handlers", "echo_modes", "upstream",
         "echo_accept", "echo_reactive", "reactive_client", "reactive_line",
-        "echo_eat", "eat_selector", "eat_client", "eat_line", "eat_pool")  # fmt: skip
+        "echo_eat", "eat_selector", "eat_client", "eat_line")  # fmt: skip
 HELLO = b"the backend says hello\n"
 
 

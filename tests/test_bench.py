@@ -168,6 +168,9 @@ def test_every_goal_of_the_issue_has_a_row() -> None:
     for flow in ("flow_1", "flow_2", "flow_4"):
         assert goals[flow, "vyukov"] == ">= 1x"
         assert goals[flow, "moodycamel"] == ">= 2x"
+    for row in ("told", "some", "always"):
+        for other in ("pc", "pec", "epc"):
+            assert goals[f"strategy_{row}", other] == ">= 0.9x"
     assert (goals["fiber", "fcontext"], goals["stack", "3ns"]) == ("<= 0.5x", "<= 1x")
     assert {"submit", "layout_queue", "layout_ticket", "layout_token"} <= {p for p, _ in goals}
 
@@ -216,6 +219,17 @@ def test_simulated_victims_are_all_helped_but_by_the_twin() -> None:
         counts = run_row(program.build(children), "burst_16")["counts"]
     assert counts["lost"]["one"] == counts["lost"]["two"] == counts["lost"]["half"] == [0]
     assert counts["lost"]["shipped"][0] > 25
+
+
+@pytest.mark.slow
+def test_strategies_run_tasks_as_they_are_called() -> None:
+    with Children() as children:
+        counts = run_row(program.build(children), "strategy_never")["counts"]
+    executed, handed = counts["executed"], counts["handed"]
+    assert (executed["pc"], handed["pc"], counts["threads"]["pc"]) == ([0], [0], [1])
+    assert (executed["pec"], handed["pec"]) == ([100], [0])
+    for side in ("epc", "adaptive"):
+        assert executed[side][0] + handed[side][0] == pytest.approx(100, rel=1e-3)
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ SLICE_MS = {  # blocking: a round trip takes microseconds; many tasks at once
     "parker": 10.0, "pingpong_asleep": 10.0, "group_tasks": 60.0, "group_unpark": 10.0,
     "memory": 160.0, "balanced": 5.0, "hot_carrier": 100.0, "stack_made": 20.0, "dump": 50.0,
     "vthread_many": 100.0, "vthread_memory": 500.0, "scale_yield": 200.0, "scale_turn": 400.0,
+    **{f"strategy_{of}": 20.0 for of in ("told", "never", "some", "always", "soon", "soon_told")},
 }  # fmt: skip
 SLICE_MS_ELSE = 2.0
 PEERS_SLICE_MS, PEERS_ROUNDS = 20.0, 4  # of ours; the others do peers.OPERATIONS

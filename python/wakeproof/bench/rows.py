@@ -19,6 +19,7 @@ from wakeproof.bench.reasons import (
 
 NS, US, MOPS, KOPS = "ns", "us", "Mops/s", "k/s"
 CALLS, STEPS, PERCENT, BYTES, WAKES = "calls", "steps", "%", "bytes", "wakes"
+THREADS, SWITCHES = "threads", "switches"
 CONCEPTS = {"one": "mpsc", "flow": "mpsc", "submit": "guard", "harness": "stress",
             "pingpong": "carrier", "recheck": "search", "load": "search", "burst": "search",
             "hot": "search", "balanced": "search", "stack": "stack"}  # fmt: skip

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads beside other schedulers'.  Source: PERFORMANCE.md, issue 5 (Speed)."""
+"""Virtual threads, choices and strategies beside others.  Source: PERFORMANCE.md, issue 5."""
 
 from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
 from wakeproof.bench.reasons import COLD, LOOKING, WITH_OS
-from wakeproof.bench.rows import BYTES, NS, US, Row
+from wakeproof.bench.rows import BYTES, KOPS, NS, PERCENT, SWITCHES, THREADS, US, Row
 
 SCHEDULERS = {
     "go": ("Go", GO), "tokio": ("tokio", TOKIO), "boost": ("Boost.Fiber", BOOST),
@@ -45,6 +45,34 @@ def _placement(carriers: int) -> list[Row]:
                        at_most=10.0, count="sibling")]  # fmt: skip
 
 
+STRATEGIES = {
+    "pc": "produce-consume", "pec": "produce-execute-consume", "epc": "execute-produce-consume",
+}  # fmt: skip
+
+
+def _adaptive(
+    name: str, program: str, unit: str, at_least: float | None = None, at_most: float | None = None
+) -> list[Row]:
+    """Return adaptive beside the others; no design has a goal: it should cost little."""
+    return [
+        Row(name if at == 0 else "- the same", program, "adaptive", side, against, unit,
+            at_least=at_least, at_most=at_most)
+        for at, (side, against) in enumerate(STRATEGIES.items())
+    ]  # fmt: skip
+
+
+def _how(program: str) -> list[Row]:
+    return [
+        Row(f"- {name}", program, "adaptive", side, STRATEGIES[side], unit, count=count)
+        for name, count, unit, side in (
+            ("run by the pool", "executed", PERCENT, "epc"),
+            ("run by who handed over", "handed", PERCENT, "epc"),
+            ("context switches, each", "switches", SWITCHES, "epc"),
+            ("threads started", "threads", THREADS, "pec"),
+        )
+    ]  # fmt: skip
+
+
 ROWS = (
     *beside("- the same", "vthread_yield", "boost", "jdk"),
     *beside("- the same", "vthread_turns", "boost", "jdk"),
@@ -72,4 +100,14 @@ ROWS = (
     Row("task to a carrier asleep in its poller", "poller_start", "ours", "futex",
         "asleep in a futex", US),
     *_placement(2), *_placement(16), *_placement(64), *_placement(256),
+    *_adaptive("tasks that never block, as told: adaptive", "strategy_told", KOPS, at_least=0.9),
+    *_adaptive("tasks that might block, and never do", "strategy_never", KOPS),
+    *_how("strategy_never"),
+    *_adaptive("tasks of which one in ten blocks", "strategy_some", KOPS, at_least=0.9),
+    *_how("strategy_some"),
+    *_adaptive("tasks that all block", "strategy_always", KOPS, at_least=0.9),
+    *_how("strategy_always"),
+    *_adaptive("a task to a producer asleep, until it runs", "strategy_soon", US),
+    *_how("strategy_soon"),
+    *_adaptive("- that never blocks, as told", "strategy_soon_told", US, at_most=1.1),
 )  # fmt: skip
