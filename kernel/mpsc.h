@@ -144,7 +144,7 @@ WP_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
 		node = wp__mpsc_adopt(queue);
 	if (node == NULL)
 		return NULL;
-	/* [Q5] acquire; pairs Q3, Q1; upholds Mpsc!Fifo: the next consumer gets what the next node
+	/* [Q5] acquire; pairs Q3, Q1, B15; upholds Mpsc!Fifo: the next consumer gets what the next node
 	 * carries. */
 	next = wp_load_acquire(&node->next);
 	if (next == NULL && !wp__mpsc_unlink_last(queue, node))

@@ -1,0 +1,181 @@
+----------------------------- MODULE LocalCore -----------------------------
+(***************************************************************************)
+(* The state of Local, and its owner, who pushes and pops.                 *)
+(* Code       kernel/local.h: [B1]..[B6], [B11]..[B15].                    *)
+(* What is abstracted, and the claims, are in Local.tla.                   *)
+(***************************************************************************)
+EXTENDS Integers, Sequences, FiniteSets
+
+CONSTANTS
+  Capacity,  \* slots; even
+  Tasks,     \* the owner pushes 1, 2, ... Tasks
+  Others,    \* so many more come to the global queue from elsewhere
+  Keeps,     \* the owner may use the next slot
+  Loots,     \* the owner may steal from others: two tasks at a time
+  Turns,     \* each so manieth poll begins with the global queue
+  Thieves,
+  Helpers,   \* who hand the queue over, once each
+  Twin       \* "none", or the one defect of this model
+
+VARIABLES
+  head, tail,  \* of the ring: head counts what has left, tail what has come
+  slots,       \* what was last written in each
+  next,        \* the task in the next slot, or 0
+  global,      \* the global queue: a sequence
+  fresh,       \* the next task to be pushed
+  others,      \* so many have come from elsewhere
+  turn,        \* polls since the last one that began with the global queue
+  pc,
+  my,          \* thread -> what it has read: an index h, a number n, tasks; due: claimed unread
+  got,         \* ghost: task -> how often somebody got it to run it
+  ordered,     \* ghost: tasks have left ring, and slot and ring, in their order
+  last,        \* ghost: the newest that has left the ring; that the owner has popped
+  asked,       \* ghost: thread -> the ring was empty when it read the second index
+  before,      \* ghost: helper -> what was there when it began
+  waited       \* ghost: polls in a row that took no global task though there was one
+ring == <<head, tail, slots>>
+ghosts == <<got, ordered, last, asked, before>>
+vars == <<ring, next, global, fresh, others, turn, pc, my, ghosts, waited>>
+
+Owner == "owner"
+All == Thieves \cup Helpers \cup {Owner}
+Half == Capacity \div 2
+Numbers == 1 .. Tasks + Others
+Nothing == [h |-> 0, n |-> 0, tasks |-> <<>>, due |-> <<>>]
+Min(a, b) == IF a < b THEN a ELSE b
+\* 64-bit indices do not wrap; those of the twin do, after two rounds.
+Wraps == Twin = "indices_wrap"
+Plus(i, k) == IF Wraps THEN (i + k) % (2 * Capacity) ELSE i + k
+Between(i, k) == IF Wraps THEN (k - i) % (2 * Capacity) ELSE k - i
+At(i) == slots[i % Capacity]
+Range(s) == {s[i] : i \in DOMAIN s}
+Ring == [k \in 1 .. Between(head, tail) |-> At(Plus(head, k - 1))]
+
+Init ==
+  /\ head = 0 /\ tail = 0 /\ slots = [i \in 0 .. Capacity - 1 |-> 0]
+  /\ next = 0 /\ global = <<>> /\ fresh = 1 /\ others = 0 /\ turn = 0
+  /\ pc = [t \in All |-> "idle"] /\ my = [t \in All |-> Nothing]
+  /\ got = [x \in Numbers |-> 0] /\ ordered = TRUE /\ last = [ring |-> 0, own |-> 0]
+  /\ asked = [t \in All |-> TRUE] /\ before = [t \in Helpers |-> {}] /\ waited = 0
+
+Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+Reads(t, where, what) == Goto(t, where) /\ my' = [my EXCEPT ![t] = what]
+Gets(tasks) == got' = [x \in Numbers |-> IF x \in tasks THEN Min(got[x] + 1, 2) ELSE got[x]]
+\* Tasks leave the ring, from its front.
+Leave(tasks, own) ==
+  /\ last' = [ring |-> tasks[Len(tasks)], own |-> IF own THEN tasks[1] ELSE last.own]
+  /\ ordered' = (ordered /\ tasks[1] > last.ring /\ (own => tasks[1] > last.own))
+
+(* wp_local_push *)
+Push ==
+  /\ pc[Owner] = "idle" /\ fresh <= Tasks
+  /\ Goto(Owner, "room")
+  /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, ghosts, waited>>
+Room ==                     \* [B1]
+  /\ pc[Owner] = "room"
+  /\ IF Between(head, tail) < Capacity + (IF Twin = "full_by_one" THEN 1 ELSE 0)
+     THEN Reads(Owner, IF Twin = "publishes_first" THEN "show" ELSE "write", Nothing)
+     ELSE Reads(Owner, "overflow", [Nothing EXCEPT !.h = head])
+  /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
+Moved == IF Twin = "moves_one" THEN 1 ELSE Half
+Overflow ==                 \* [B4] the oldest half; [B6] the owner alone writes the slots
+  /\ pc[Owner] = "overflow"
+  /\ LET h == my[Owner].h
+         oldest == [k \in 1 .. Moved |-> At(h + k - 1)]
+     IN IF head = h
+        THEN /\ head' = Plus(h, Moved)
+             /\ Reads(Owner, "spill", [Nothing EXCEPT !.tasks = oldest]) /\ Leave(oldest, FALSE)
+        ELSE /\ UNCHANGED <<head, ordered, last>>
+             /\ IF Twin = "overflow_unread"
+                THEN Reads(Owner, "spill", [Nothing EXCEPT !.tasks = oldest])
+                ELSE Reads(Owner, "room", Nothing)
+  /\ UNCHANGED <<tail, slots, next, global, fresh, others, turn, got, asked, before, waited>>
+Spill ==                    \* [B15], and a push of Mpsc: one chain
+  /\ pc[Owner] = "spill"
+  /\ global' = global \o my[Owner].tasks
+  /\ IF Twin = "overflow_forgets"
+     THEN Reads(Owner, "idle", Nothing) /\ fresh' = fresh + 1
+     ELSE Reads(Owner, "room", Nothing) /\ UNCHANGED fresh
+  /\ UNCHANGED <<ring, next, others, turn, ghosts, waited>>
+Write ==                    \* [B2]
+  /\ pc[Owner] = "write"
+  /\ slots' = [slots EXCEPT ![tail % Capacity] = fresh]
+  /\ Goto(Owner, "show")
+  /\ UNCHANGED <<head, tail, next, global, fresh, others, turn, my, ghosts, waited>>
+Show ==                     \* [B14] [B3]; the twin shows it, and then writes it
+  /\ pc[Owner] = "show"
+  /\ tail' = Plus(tail, 1) /\ fresh' = fresh + 1
+  /\ Goto(Owner, IF Twin = "publishes_first" THEN "late" ELSE "idle")
+  /\ UNCHANGED <<head, slots, next, global, others, turn, my, ghosts, waited>>
+Late ==
+  /\ pc[Owner] = "late"
+  /\ slots' = [slots EXCEPT ![(tail - 1) % Capacity] = fresh - 1]
+  /\ Goto(Owner, "idle")
+  /\ UNCHANGED <<head, tail, next, global, fresh, others, turn, my, ghosts, waited>>
+
+(* wp_local_keep: one step, for the owner alone could make false what it has read. *)
+Keep ==                     \* [B12] [B5] [B11]
+  /\ pc[Owner] = "idle" /\ Keeps /\ fresh <= Tasks
+  /\ next = 0 /\ (head = tail \/ Twin = "slot_jumps")
+  /\ next' = fresh /\ fresh' = fresh + 1
+  /\ UNCHANGED <<ring, global, others, turn, pc, my, ghosts, waited>>
+
+(* A poll: wp_local_is_global_turn, wp_local_pop, and the global queue. *)
+Begin ==
+  /\ pc[Owner] = "idle"
+  /\ turn' = (turn + 1) % Turns
+  /\ Goto(Owner, IF turn' = 0 /\ Twin # "no_turn" THEN "first" ELSE "poll")
+  /\ waited' = IF global = <<>> THEN 0 ELSE waited + 1
+  /\ UNCHANGED <<ring, next, global, fresh, others, my, ghosts>>
+TakeGlobal(otherwise) ==
+  /\ IF global = <<>> THEN Goto(Owner, otherwise) /\ UNCHANGED <<global, got>>
+     ELSE Goto(Owner, "idle") /\ global' = Tail(global) /\ Gets({Head(global)})
+  /\ waited' = 0
+  /\ UNCHANGED <<ring, next, fresh, others, turn, my, ordered, last, asked, before>>
+First == pc[Owner] = "first" /\ TakeGlobal("poll")
+Poll ==                     \* [B12]
+  /\ pc[Owner] = "poll"
+  /\ Goto(Owner, IF next = 0 \/ Twin = "sleeps_on_slot" THEN "look" ELSE "take")
+  /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, ghosts, waited>>
+Take ==                     \* [B13]; the twin clears it later
+  /\ pc[Owner] = "take"
+  /\ IF Twin = "slot_split" THEN Reads(Owner, "clear", [Nothing EXCEPT !.n = next])
+     ELSE Goto(Owner, IF next = 0 THEN "look" ELSE "idle") /\ UNCHANGED my
+  /\ next' = IF Twin = "slot_split" THEN next ELSE 0
+  /\ Gets(IF next = 0 \/ Twin = "slot_split" THEN {} ELSE {next})
+  /\ ordered' = (ordered /\ (next # 0 => next > last.own))
+  /\ last' = IF next = 0 THEN last ELSE [last EXCEPT !.own = next]
+  /\ UNCHANGED <<ring, global, fresh, others, turn, asked, before, waited>>
+Clear ==
+  /\ pc[Owner] = "clear"
+  /\ next' = 0 /\ Gets({my[Owner].n} \ {0})
+  /\ Reads(Owner, "idle", Nothing)
+  /\ UNCHANGED <<ring, global, fresh, others, turn, ordered, last, asked, before, waited>>
+Look ==                     \* [B5]
+  /\ pc[Owner] = "look"
+  /\ Reads(Owner, IF head = tail THEN "none" ELSE "pop", [Nothing EXCEPT !.h = head])
+  /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
+Pop ==                      \* [B4] [B6]; the twin stores later
+  /\ pc[Owner] = "pop"
+  /\ LET h == my[Owner].h
+     IN IF head = h /\ Twin # "takes_split"
+        THEN /\ head' = Plus(h, 1) /\ Gets({At(h)}) /\ Leave(<<At(h)>>, TRUE)
+             /\ Reads(Owner, "idle", Nothing)
+        ELSE /\ Goto(Owner, IF head = h THEN "store" ELSE "look")
+             /\ UNCHANGED <<head, got, ordered, last, my>>
+  /\ UNCHANGED <<tail, slots, next, global, fresh, others, turn, asked, before, waited>>
+Store ==
+  /\ pc[Owner] = "store"
+  /\ head' = my[Owner].h + 1 /\ Gets({At(my[Owner].h)})
+  /\ Reads(Owner, "idle", Nothing)
+  /\ UNCHANGED <<tail, slots, next, global, fresh, others, turn, ordered, last, asked, before>>
+  /\ UNCHANGED waited
+None == pc[Owner] = "none" /\ TakeGlobal("sleep")
+Wake ==                     \* by whomever
+  /\ pc[Owner] = "sleep"
+  /\ Reads(Owner, "idle", Nothing)
+  /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
+OwnerSteps ==
+  \/ Push \/ Room \/ Overflow \/ Spill \/ Write \/ Show \/ Late \/ Keep
+  \/ Begin \/ First \/ Poll \/ Take \/ Clear \/ Look \/ Pop \/ Store \/ None \/ Wake
+=============================================================================

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * local.c - the bounded run queue, of two slots: each task is taken once, by whoever comes first.
+ *
+ *   owner                          thief          who hands over     "times each was taken, order"
+ *   push, pop, overflow, keep      steal          all to the global queue
+ *
+ * Why it works  The arbiter takes what is left, so every task that is lost is missed. The value of a
+ *               task is plain: written before its push, read by who has it. Of two slots each is
+ *               soon written again.
+ * Spec          specs/Local.tla. */
+#define WP_LOCAL_CAPACITY 2
+#include "local_steal.h"
+#include "stress.h"
+
+enum { TASKS = 5, ORDER = 5 };
+
+struct item {
+	wp_mpsc_node node;
+	uint32_t value;
+};
+
+struct state {
+	wp_local local, own;
+	wp_mpsc global;
+	struct item items[TASKS];
+	uint32_t last;
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_local_init(&state->local);
+	wp_local_init(&state->own);
+	wp_mpsc_init(&state->global);
+}
+
+static uint32_t push(struct state *state, uint32_t task)
+{
+	state->items[task - 1].value = task;
+	return wp_local_push(&state->local, &state->items[task - 1].node, &state->global);
+}
+
+/* Counts it: its value, for that is what its taker sees. */
+static uint32_t took(wp_mpsc_node *node, stress_result *result)
+{
+	uint32_t value = node == NULL ? 0 : ((struct item *)(void *)node)->value;
+
+	if (value > 0)
+		result->r[value - 1]++;
+	return value;
+}
+
+/* The owner takes one; what it takes from its ring is in order. */
+static void pop(struct state *state, stress_result *result)
+{
+	uint32_t value = took(wp_local_pop(&state->local), result);
+
+	if (value == 0)
+		return;
+	result->r[ORDER] += value < state->last;
+	state->last = value;
+}
+
+static void thief(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *first;
+
+	if (wp_local_steal(&state->local, &state->own, &first) > 0)
+		took(first, result);
+}
+
+static void take_rest(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	for (int most = 0; most < TASKS; most++)
+		pop(state, result);
+	for (int most = 0; most < TASKS; most++)
+		took(wp_mpsc_pop(&state->global), result);
+}
+
+static void owner(void *at, stress_result *result)
+{
+	push(at, 1);
+	push(at, 2);
+	pop(at, result);
+	push(at, 3);
+	pop(at, result);
+}
+
+#define ONCE "1,1,1,0,0,0"
+#define NOT_ONCE {"*,*,*,*,*,*", FORBIDDEN, "a task was lost, taken twice, or overtaken"}
+
+STRESS_TEST(local, .claim = "Each task is taken once, and seen as it was pushed.",
+	.upholds = "Local!NothingTwice", .state_size = sizeof(struct state), .init = init,
+	.actors = {owner, thief}, .arbiter = take_rest, .results = 6,
+	.outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
+
+STRESS_TWIN(local_takes_split, .of = "local", .defect = "B4 is a load and a store",
+	.shows = "*,*,*,*,*,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(local_publishes_first, .of = "local", .defect = "B3 comes before B2",
+	.shows = "*,*,*,*,*,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(local_claims_first, .of = "local", .defect = "B9 comes after B10",
+	.shows = "*,*,*,*,*,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Three into two slots. */
+static void overflows(void *at, stress_result *result)
+{
+	(void)result;
+	push(at, 1);
+	push(at, 2);
+	push(at, 3);
+}
+
+STRESS_TEST(local_overflow, .claim = "Half makes room, unless a thief did so.",
+	.upholds = "Local!NothingLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {overflows, thief}, .arbiter = take_rest, .results = 6,
+	.outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
+
+STRESS_TWIN(local_overflow_unread, .of = "local_overflow",
+	.defect = "moves half whether or not a thief was there first", .shows = "*,*,*,*,*,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(local_overflow_forgets, .of = "local_overflow",
+	.defect = "drops the task that did not fit", .shows = "*,*,*,*,*,*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(local_full_by_one, .of = "local_overflow", .defect = "a full ring takes one more",
+	.shows = "*,*,*,*,*,*",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Two rounds, while a thief holds an old head. */
+static void goes_round(void *at, stress_result *result)
+{
+	push(at, 1);
+	for (uint32_t task = 2; task <= TASKS; task++) {
+		push(at, task);
+		pop(at, result);
+	}
+}
+
+STRESS_TEST(local_round, .claim = "An old head is not taken for a new one.",
+	.upholds = "Local!NothingTwice", .state_size = sizeof(struct state), .init = init,
+	.actors = {goes_round, thief}, .arbiter = take_rest, .results = 6,
+	.outcomes = {{"1,1,1,1,1,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+
+STRESS_TWIN(local_indices_wrap, .of = "local_round", .defect = "indices wrap after two rounds",
+	.shows = "*,*,*,*,*,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A sibling asks a ring that is never empty. Result: "it said so". */
+static void init_one(void *at)
+{
+	init(at);
+	push(at, 1);
+}
+
+static void push_and_pop(void *at, stress_result *result)
+{
+	(void)result;
+	push(at, 2);
+	wp_local_pop(&((struct state *)at)->local);
+}
+
+static void asker(void *at, stress_result *result)
+{
+	result->r[0] = wp_local_stealable(&((struct state *)at)->local) == 0;
+}
+
+STRESS_TEST(local_asked, .claim = "A ring that is never empty is not said to be.",
+	.upholds = "Local!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_one,
+	.actors = {push_and_pop, asker}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "something is there"},
+		{"1", FORBIDDEN, "said to be empty"},
+	});
+
+STRESS_TWIN(local_asks_tail_first, .of = "local_asked", .defect = "B8 comes before B7",
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The same, where a thief takes one of two. */
+static void push_second(void *at, stress_result *result)
+{
+	(void)result;
+	push(at, 2);
+}
+
+static void takes_one_of_two(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_mpsc_node *first;
+
+	(void)result;
+	if (wp_local_stealable(&state->local) == 2)
+		wp_local_steal(&state->local, &state->own, &first);
+}
+
+STRESS_TEST(local_asked_stolen, .claim = "Nor where a thief takes one of two.",
+	.upholds = "Local!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_one,
+	.actors = {push_second, takes_one_of_two, asker}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "something is there"},
+		{"1", FORBIDDEN, "said to be empty"},
+	});
+
+/* The next slot: its owner takes it back, or who hands over does. */
+static void keeps(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	state->items[0].value = 1;
+	wp_local_keep(&state->local, &state->items[0].node);
+	push(state, 2);
+	pop(state, result);
+}
+
+static void helper(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_local_hand_over(&state->local, &state->global);
+}
+
+static void helper_takes(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_local_hand_over(&state->local, &state->global);
+	for (int most = 0; most < 2; most++)
+		took(wp_mpsc_pop(&state->global), result);
+}
+
+STRESS_TEST(local_next, .claim = "The task of the slot is run once, and handed over with the others.",
+	.upholds = "Local!HandedOver", .state_size = sizeof(struct state), .init = init,
+	.actors = {keeps, helper_takes}, .arbiter = take_rest, .results = 6,
+	.outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+
+STRESS_TWIN(local_slot_split, .of = "local_next", .defect = "B13 is a load and a store",
+	.shows = "*,*,*,*,*,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* One thief, one who hands over, two tasks. */
+static void init_two(void *at)
+{
+	init(at);
+	push(at, 1);
+	push(at, 2);
+}
+
+STRESS_TEST(local_takers, .claim = "Of those who take at once each takes others.",
+	.upholds = "Local!NothingTwice", .state_size = sizeof(struct state), .init = init_two,
+	.actors = {thief, helper, thief}, .arbiter = take_rest, .results = 6,
+	.outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});

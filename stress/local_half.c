@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * local_half.c - the bounded run queue, of four slots: two tasks are taken at a time.
+ *
+ *   owner                  thief                   thief of the thief       "times each was taken"
+ *   push, pop, overflow    steal two: one runs,    steal
+ *                          one is in its ring
+ *
+ * Why it works  As in local.c. What a chain brings to the global queue is popped from there meanwhile.
+ * Spec          specs/Local.tla. */
+#define WP_LOCAL_CAPACITY 4
+#include "local_steal.h"
+#include "stress.h"
+
+enum { TASKS = 5 };
+
+struct item {
+	wp_mpsc_node node;
+	uint32_t value;
+};
+
+struct state {
+	wp_local local, own, third;
+	wp_mpsc global;
+	struct item items[TASKS + 1];
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_local_init(&state->local);
+	wp_local_init(&state->own);
+	wp_local_init(&state->third);
+	wp_mpsc_init(&state->global);
+}
+
+static uint32_t push(struct state *state, uint32_t task)
+{
+	state->items[task - 1].value = task;
+	return wp_local_push(&state->local, &state->items[task - 1].node, &state->global);
+}
+
+static void took(wp_mpsc_node *node, stress_result *result)
+{
+	if (node != NULL)
+		result->r[((struct item *)(void *)node)->value - 1]++;
+}
+
+static void steal(wp_local *victim, wp_local *own, stress_result *result)
+{
+	wp_mpsc_node *first;
+
+	if (wp_local_steal(victim, own, &first) > 0)
+		took(first, result);
+}
+
+static void take_rest(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	for (int most = 0; most < TASKS; most++) {
+		took(wp_local_pop(&state->local), result);
+		took(wp_local_pop(&state->own), result);
+		took(wp_local_pop(&state->third), result);
+		took(wp_mpsc_pop(&state->global), result);
+	}
+}
+
+#define NOT_ONCE {"*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}
+
+/* Three tasks: the owner takes one, a thief two, or one; another thief from that one. */
+static void init_three(void *at)
+{
+	init(at);
+	for (uint32_t task = 1; task <= 3; task++)
+		push(at, task);
+}
+
+static void owner(void *at, stress_result *result)
+{
+	took(wp_local_pop(&((struct state *)at)->local), result);
+}
+
+static void thief(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	steal(&state->local, &state->own, result);
+}
+
+static void third(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	steal(&state->own, &state->third, result);
+}
+
+STRESS_TEST(local_loot, .claim = "What is stolen is had when the victim has lost it.",
+	.upholds = "Local!NothingTwice", .state_size = sizeof(struct state), .init = init_three,
+	.actors = {owner, thief, third}, .arbiter = take_rest, .results = 6,
+	.outcomes = {{"1,1,1,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
+
+STRESS_TWIN(local_loot_shown, .of = "local_loot", .defect = "B3 of the thief comes before B10",
+	.shows = "*,*,*,*,*,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Five into four slots, while a thief steals and somebody takes from the global queue. Result: times
+ * each was taken; all that were moved at once. */
+static void init_four(void *at)
+{
+	init_three(at);
+	push(at, 4);
+}
+
+static void overflows(void *at, stress_result *result)
+{
+	result->r[6] = push(at, 5);
+}
+
+static void consumer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	took(wp_mpsc_pop(&state->global), result);
+	took(wp_mpsc_pop(&state->global), result);
+}
+
+STRESS_TEST(local_chain, .claim = "Half is moved at once, in its order, or nothing.",
+	.upholds = "Local!OverflowMovesHalf", .state_size = sizeof(struct state), .init = init_four,
+	.actors = {overflows, thief, consumer}, .arbiter = take_rest, .results = 7,
+	.outcomes = {
+		{"1,1,1,1,1,0,2", ACCEPTABLE, "half"},
+		{"1,1,1,1,1,0,0", ACCEPTABLE, "a thief made room"},
+		{"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice; another number"},
+	});
+
+STRESS_TWIN(local_moves_one, .of = "local_chain", .defect = "makes room for one alone",
+	.shows = "1,1,1,1,1,0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The queue is handed over beside its owner. Result: times each was taken; left in the ring of what
+ * was there before. */
+static void pops_and_pushes(void *at, stress_result *result)
+{
+	took(wp_local_pop(&((struct state *)at)->local), result);
+	push(at, 5);
+}
+
+static void helper(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_local_hand_over(&state->local, &state->global);
+}
+
+static void take_handed(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *node = wp_local_pop(&state->local);
+
+	result->r[6] = node != NULL && ((struct item *)(void *)node)->value < 5;
+	took(node, result);
+	take_rest(at, result);
+}
+
+STRESS_TEST(local_handed, .claim = "What was there is handed over.",
+	.upholds = "Local!HandedOver", .state_size = sizeof(struct state), .init = init_four,
+	.actors = {pops_and_pushes, helper}, .arbiter = take_handed, .results = 7,
+	.outcomes = {
+		{"1,1,1,1,1,0,0", ACCEPTABLE, "each once"},
+		{"*,*,*,*,*,*,*", FORBIDDEN, "a task was left, lost or taken twice"},
+	});
+
+STRESS_TWIN(local_hand_over_once, .of = "local_handed", .defect = "hands half over, and leaves",
+	.shows = "*,*,*,*,*,*,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
