@@ -19,6 +19,12 @@ MAX_YIELD_US = 1_000_000
 _SWITCH = {"0": False, "1": True, "false": False, "true": True}
 _SCOPES: dict[str, Scope] = {"global": "global", "cluster": "cluster"}
 _TOPOLOGIES = {"none": False, "linux": True}
+Placement = Literal["home", "two_choices", "least_loaded"]
+_PLACEMENTS = {
+    "home": lib.WP_PLACE_HOME,
+    "two_choices": lib.WP_PLACE_TWO_CHOICES,
+    "least_loaded": lib.WP_PLACE_LEAST_LOADED,
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Settings:
     yield_us: int
     steal_scope: Scope
     topology: Topology | None
+    placement: int = lib.WP_PLACE_HOME
 
 
 def settle(
@@ -38,6 +45,7 @@ def settle(
     yield_us: int | None,
     steal_scope: Scope | None,
     topology: Topology | Literal["linux"] | None,
+    placement: Placement | None = None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
 
@@ -59,7 +67,8 @@ def settle(
     count = default_carriers() if count is None else count
     if own is None and _choice("topology", topology, _TOPOLOGIES):
         own = LinuxTopology(count, steal_scope=scope)
-    return Settings(count, stealing or False, YIELD_US if us is None else us, scope, own)
+    policy = _choice("placement", placement, _PLACEMENTS) or lib.WP_PLACE_HOME
+    return Settings(count, stealing or False, YIELD_US if us is None else us, scope, own, policy)
 
 
 def _source(name: str, given: object) -> tuple[str, object]:
