@@ -39,6 +39,7 @@ typedef struct wp_body {
 	void *arg;
 	int failure;
 	bool is_started, has_no_locals, has_stack;
+	bool is_placed; /* its group is to choose its home when it starts */
 	uint32_t locals_room, locals_count;
 	wp_local_value *locals;
 	void (*left)(wp_vthread *thread);

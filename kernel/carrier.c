@@ -23,6 +23,7 @@ void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 	carrier->near_end = domain == NULL ? 0 : domain->count;
 	carrier->inbox_next = false;
 	carrier->poller = NULL;
+	wp__counted(carrier->is_placed = false);
 	if (domain != NULL)
 		domain->carriers[index] = carrier;
 }

@@ -50,7 +50,7 @@ enum {
 
 /* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, the rest 1. Writers: word as in the table;
  * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index, near_*:
- * init, near_* and poller also who makes it, before it is shared; inbox_next, left: the owner. */
+ * init, near_*, poller, is_placed also who makes it, before it is shared; inbox_next, left: the owner. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
 	wp_mpsc queue;    /* what siblings may steal; consumers hold the ticket */
@@ -62,7 +62,8 @@ typedef struct wp_carrier {
 	struct wp_poller *poller; /* ends a PARKED_POLLER sleep; NULL: it parks at the futex only */
 	bool inbox_next; /* the owner's turns alternate */
 #ifndef WP_EXPLORE
-	uint32_t left; /* what the word was when its last park ended; for counts */
+	bool is_placed; /* what is pushed to it is counted (placed.h) */
+	uint32_t left;  /* what the word was when its last park ended; for counts */
 #endif
 } wp_carrier;
 

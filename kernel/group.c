@@ -1,116 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group.c - a group is made, and closed. Not explored, for it makes threads: stress/home.c has the
- * lists. */
+ * group.c - the threads of a group, and its close. Not explored, for it makes threads: stress/home.c
+ * has the lists. */
 #include "group.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "error.h"
-#include "poller_epoll.h"
+#include "placed.h"
 #include "worker.h"
 
 #ifndef WP_EXPLORE
 
 typedef void told(void *arg, wp_task *task, bool was_parked);
-
-static void free_all(wp_group *group)
-{
-	wp__epolls_free(group);
-	wp__bodies_free(&group->bodies);
-	wp__traces_free(group->traces);
-	free(group->workers);
-	free(group->spares.threads);
-	free(group->members);
-	free(group->domains);
-	free(group);
-}
-
-/* Zeroed, on lines of its own; NULL: no memory. */
-static void *room_for(size_t count, size_t size)
-{
-	size_t bytes = (count * size + WP_LINE - 1) / WP_LINE * WP_LINE;
-	void *room = aligned_alloc(WP_LINE, bytes);
-
-	return room == NULL ? NULL : memset(room, 0, bytes);
-}
-
-/* By domain_of or cluster_of. [before it is shared | wait-free] */
-static bool is_in(const uint32_t *number_of, uint32_t index, uint32_t number)
-{
-	return number_of == NULL ? number == 0 : number_of[index] == number;
-}
-
-/* One cluster of a domain, from its `first` member on; says where the next begins. */
-static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uint32_t number,
-			     uint32_t cluster, uint32_t first)
-{
-	wp_domain *domain = config->work_stealing ? &group->domains[number] : NULL;
-	uint32_t end = first;
-
-	for (uint32_t index = 0; index < config->carriers; index++) {
-		wp_worker *one = &group->workers[index];
-
-		if (!is_in(config->domain_of, index, number) ||
-		    !is_in(config->cluster_of, index, cluster))
-			continue;
-		one->group = group;
-		one->index = index;
-		one->random = index + 1;
-		wp_home_init(&one->home, domain, end++);
-		one->home.carrier.poller = &one->poller;
-	}
-	for (uint32_t inside = first; domain != NULL && inside < end; inside++) {
-		domain->carriers[inside]->near_first = first;
-		domain->carriers[inside]->near_end = end;
-	}
-	return end;
-}
-
-/* Its carriers, from `first` of the members on; says where the next domain's begin. */
-static uint32_t make_domain(wp_group *group, const wp_group_config *config, uint32_t number,
-			    uint32_t first)
-{
-	wp_domain *domain = &group->domains[number];
-	uint32_t next = 0, count = 0;
-
-	for (uint32_t index = 0; index < config->carriers; index++)
-		count += is_in(config->domain_of, index, number);
-	wp_domain_init(domain, group->members + first, count);
-	for (uint32_t cluster = 0; next < count && cluster < config->carriers; cluster++)
-		next = make_cluster(group, config, number, cluster, next);
-	return first + count;
-}
-
-/* [before it is shared | allocates] */
-static wp_group *make(const wp_group_config *config)
-{
-	wp_group *group = room_for(1, sizeof(wp_group));
-	uint32_t next = 0;
-
-	if (group == NULL)
-		return NULL;
-	group->config = *config;
-	group->spares.most = config->spares;
-	group->domains = room_for(config->carriers, sizeof(wp_domain));
-	group->members = room_for(config->carriers, sizeof(wp_carrier *));
-	group->workers = room_for(config->carriers, sizeof(wp_worker));
-	if (config->trace_events != 0)
-		group->traces = wp__traces_new(config->carriers, config->trace_events);
-	group->spares.threads = calloc(config->spares + 1, sizeof(pthread_t));
-	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
-	    group->spares.threads == NULL ||
-	    (config->trace_events != 0 && group->traces == NULL)) {
-		free_all(group);
-		return NULL;
-	}
-	for (uint32_t number = 0; number < config->carriers; number++)
-		next = make_domain(group, config, number, next);
-	group->config.domain_of = group->config.cluster_of = NULL; /* they were the caller's */
-	return group;
-}
 
 /* Once. [the close | a system call if it sleeps] */
 static void stop(wp_worker *one)
@@ -161,7 +63,7 @@ static int workers_join(wp_group *group, int64_t deadline_ns)
 
 int wp_group_new(wp_group **group, const wp_group_config *config)
 {
-	wp_group *made = make(config);
+	wp_group *made = wp__group_make(config);
 
 	if (made == NULL)
 		return WP_SYSTEM;
@@ -174,7 +76,7 @@ int wp_group_new(wp_group **group, const wp_group_config *config)
 			continue;
 		while (workers_join(made, WP_FOREVER) != WP_OK)
 			continue; /* a signal handler ran: they run on */
-		free_all(made);
+		wp__group_give(made);
 		errno = code;
 		return WP_SYSTEM;
 	}
@@ -184,7 +86,7 @@ int wp_group_new(wp_group **group, const wp_group_config *config)
 
 void wp_group_free(wp_group *group)
 {
-	free_all(group);
+	wp__group_give(group);
 }
 
 /* WP_OK: no list has a task. [the close | blocks] */
@@ -218,6 +120,8 @@ static void hand_back(wp_group *group, told *each, void *arg)
 {
 	for (uint64_t left = 1; left != 0;) {
 		left = 0;
+		if (group->placed != NULL)
+			wp__placed_give_back(group->placed);
 		for (uint32_t index = 0; index < group->config.carriers; index++)
 			left += hand_back_of(&group->workers[index].home, each, arg);
 		if (left != 0)

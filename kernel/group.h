@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "home.h"
+#include "placement.h"
 
 typedef struct wp_group wp_group;
 
@@ -45,6 +46,10 @@ typedef struct wp_group_config {
 	uint32_t max_stacks;   /* of each size, for virtual threads; 0: WP_GROUP_STACKS */
 	uint32_t spares;       /* OS threads, at most, that carry on while pinned parks block carriers; 0 */
 	uint32_t trace_events; /* of each carrier (trace.h), a power of two; 0: none */
+	/* Of a task for which nobody has a carrier (placed.h). Home: the calling one, or the next in
+	 * turn; then no load is counted. */
+	enum wp_placement_policy placement;
+	bool load_at_dequeue; /* a load is what is queued; false: with what runs */
 	/* By carrier, each below `carriers`: who may steal from one another; NULL: all. */
 	const uint32_t *domain_of;
 	const uint32_t *cluster_of; /* by carrier: whom to prefer; NULL: all are alike */
@@ -78,6 +83,15 @@ int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel,
  * shortly] */
 int wp_group_start(wp_group *group, uint32_t index, wp_task *task);
 
+/* The same, where the group places it. */
+int wp_group_submit(wp_group *group, wp_task *task);
+
+/* The task that calls is to block its carrier: until its unblock, or the end of its step, none is
+ * placed there, and what is queued there, and is not pinned, goes to the others. WP_FORBIDDEN: no
+ * carrier that counts loads runs it. [a task | blocks shortly, may wake others] */
+int wp_group_block(void);
+void wp_group_unblock(void);
+
 /* Has the task run once more, however late its park. [any thread, while the task lives | as
  * wp_carrier_submit] */
 void wp_task_unpark(wp_task *task);
@@ -90,7 +104,7 @@ int wp_group_running(const wp_group *group);
  * none. Another one than wp_group_running says: the task is stolen. [any thread | wait-free] */
 int wp_group_home(const wp_group *group);
 
-/* Of one carrier; all but runnable ever grow. */
+/* Of one carrier; all but runnable and load ever grow. */
 typedef struct wp_carrier_counts {
 	uint64_t runs;      /* steps */
 	uint64_t directed;  /* of these stolen: woken to help a sibling */
@@ -103,6 +117,7 @@ typedef struct wp_carrier_counts {
 	uint64_t useless_wakes; /* of these: there was nothing to run */
 	uint64_t pinned;        /* parks of virtual threads that it slept through */
 	uint64_t runnable;      /* tasks queued here, about */
+	uint64_t load;          /* by which it is chosen; 0, if nobody counts it */
 } wp_carrier_counts;
 
 /* [any thread | wait-free, reads what others write] */

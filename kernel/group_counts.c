@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * group_counts.c - what a group has counted, read by whoever asks. */
+#include "placed.h"
 #include "worker.h"
 
 #ifndef WP_EXPLORE
@@ -25,6 +26,7 @@ wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
 		.useless_wakes = wp__count_read(&one->useless_wakes),
 		.pinned = wp__count_read(&one->pinned),
 		.runnable = wp_home_runnable(&one->home),
+		.load = group->placed == NULL ? 0 : wp__placed_load(group->placed, index),
 	};
 }
 
@@ -32,7 +34,7 @@ wp_domain_counts wp_group_domain_counts(wp_group *group, uint32_t index)
 {
 	wp_domain *domain = group->workers[index].home.carrier.domain;
 
-	if (domain == NULL)
+	if (domain == NULL || !group->config.work_stealing)
 		return (wp_domain_counts){0};
 	return (wp_domain_counts){
 		.started = wp__count_read(&domain->counts.started),

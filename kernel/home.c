@@ -79,6 +79,8 @@ static void push(wp_home *self, wp_task *task, bool again)
 		wp_carrier_submit_internal(&home->carrier, &task->node);
 	else
 		wp_carrier_submit(&home->carrier, &task->node);
+	if (wp__home_is_placed(home))
+		wp__placed_pushed(home);
 }
 
 int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
@@ -247,8 +249,9 @@ static wp_task *pop(wp_home *home)
 		node = home->next;
 		home->next = NULL;
 	}
-	if (node == NULL)
-		node = wp_mpsc_pop(&home->carrier.queue);
+	if (node == NULL) /* who pushes to a marked carrier takes, too */
+		node = wp__home_is_placed(home) ? wp_carrier_steal(&home->carrier)
+						: wp_mpsc_pop(&home->carrier.queue);
 	if (node == NULL)
 		node = wp_mpsc_pop(&home->carrier.inbox);
 	return (wp_task *)(void *)node;

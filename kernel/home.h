@@ -61,7 +61,12 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
 #ifdef WP_EXPLORE /* scenarios have neither schedulers nor stacks */
 #define wp__vthread_submit(thread) ((void)(thread))
 #define wp__vthread_left() (__builtin_unreachable(), (wp_task *)NULL)
+#define wp__home_is_placed(home) ((void)(home), false)
+#define wp__placed_pushed(home) ((void)(home))
 #else
+#define wp__home_is_placed(home) ((home)->carrier.is_placed)
+/* Something was pushed there: placed.h. [who has pushed it | may move the queue] */
+void wp__placed_pushed(wp_home *home);
 /* Gives it to its scheduler. [who owes it | as that does] */
 void wp__vthread_submit(wp_vthread *thread);
 /* Who has left its stack: who was mounted, or the last of those who were passed to; the first may be

@@ -112,11 +112,11 @@ bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
 }
 
 /* [any thread | wait-free] */
-static void add(wp_placement *placement, uint32_t carrier, uint64_t many)
+static uint64_t add(wp_placement *placement, uint32_t carrier, uint64_t many)
 {
 	/* [PL3] relaxed: atomicity is enough: the queues hand over the tasks; pairs PL1; upholds
 	 * Placement!CounterBalance: each that is added is taken off once. */
-	wp_fetch_add_relaxed(&placement->slots[carrier].word, many * ONE);
+	return wp_fetch_add_relaxed(&placement->slots[carrier].word, many * ONE);
 }
 
 void wp_placement_moved(wp_placement *placement, uint32_t carrier, uint32_t many)
@@ -142,10 +142,13 @@ void wp_placement_begins(wp_placement *placement, uint32_t carrier)
 		add(placement, carrier, -(uint64_t)1);
 }
 
-void wp_placement_ends(wp_placement *placement, uint32_t carrier)
+bool wp_placement_ends(wp_placement *placement, uint32_t carrier)
 {
-	if (!placement->at_dequeue || wp_twin(placement_ends_twice))
-		add(placement, carrier, -(uint64_t)1);
+	bool is_counted = !placement->at_dequeue || wp_twin(placement_ends_twice);
+	uint64_t word = is_counted ? add(placement, carrier, -(uint64_t)1)
+				   : look(placement, carrier);
+
+	return (word & MARK) != 0;
 }
 
 bool wp_placement_mark(wp_placement *placement, uint32_t carrier)
@@ -180,13 +183,16 @@ bool wp_placement_has_global(const wp_placement *placement)
 	return high_of(wp_load_acquire(&placement->global)) > 0;
 }
 
-void wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many)
+bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many)
 {
+	uint64_t before = 0;
+
 	/* [PL10] relaxed: atomicity is enough: what is left was counted by others; pairs PL8; upholds
 	 * Placement!CounterBalance. */
 	if (!wp_twin(placement_drain_uncounted))
-		wp_fetch_add_relaxed(&placement->global, -(many * ONE));
+		before = wp_fetch_add_relaxed(&placement->global, -(many * ONE));
 	add(placement, carrier, many);
+	return high_of(before) > many && (uint32_t)before > 0 && !wp_twin(placement_drain_silent);
 }
 
 bool wp_placement_rest(wp_placement *placement)

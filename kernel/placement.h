@@ -10,8 +10,9 @@
  *
  *   carrier
  *   woken: [PL9] not idle                  a task ends: [PL3] load--
- *   [PL7] global tasks: take them,         stolen: [PL3] from the victim's to the own
- *         [PL10] count them off            nothing: [PL8] idle, unless there are global tasks
+ *   [PL7] global tasks: take some,         stolen: [PL3] from the victim's to the own
+ *         [PL10] count them off;           nothing: [PL8] idle, unless there are global tasks
+ *         there are more: wake who is idle
  *
  * Why it works  Load and mark are one word, so who counts its task sees whether the carrier was
  *               marked before; else who marked it sees the push. Global tasks and idle carriers are
@@ -34,8 +35,14 @@
 #include "order.h"
 #include "twin.h"
 
+/* cdef: begin */
 /* The home, or the next one that is not marked; the lesser of two that are drawn; the least. */
-enum wp_placement_policy { WP_PLACE_HOME, WP_PLACE_TWO_CHOICES, WP_PLACE_LEAST_LOADED };
+enum wp_placement_policy {
+	WP_PLACE_HOME = 0,
+	WP_PLACE_TWO_CHOICES = 1,
+	WP_PLACE_LEAST_LOADED = 2,
+};
+/* cdef: end */
 
 #define WP_PLACE_GLOBAL UINT32_MAX /* no carrier: each is marked */
 
@@ -78,9 +85,10 @@ bool wp_placement_spilled(wp_placement *placement, uint32_t many);
 /* A task goes from the victim's queue to the thief, who runs it. [the thief | wait-free] */
 void wp_placement_stolen(wp_placement *placement, uint32_t victim, uint32_t thief);
 
-/* A task of the own queue begins; one ends. [the carrier | wait-free] */
+/* A task of the own queue begins. [the carrier | wait-free] */
 void wp_placement_begins(wp_placement *placement, uint32_t carrier);
-void wp_placement_ends(wp_placement *placement, uint32_t carrier);
+/* One ends. True: it is marked, and the caller unmarks it. [the carrier | wait-free] */
+bool wp_placement_ends(wp_placement *placement, uint32_t carrier);
 
 /* Nobody is to choose it. True: the caller moves its queue; false: it was marked before. [a task
  * that runs there | wait-free] */
@@ -90,8 +98,9 @@ void wp_placement_unmark(wp_placement *placement, uint32_t carrier);
 
 /* There are global tasks, which come before its own. [the carrier | wait-free] */
 bool wp_placement_has_global(const wp_placement *placement);
-/* So many were taken from the global queue, and pushed to its own. [the carrier | wait-free] */
-void wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many);
+/* So many were taken from the global queue, and pushed to its own, or one is run. True: there are
+ * more, and the caller wakes one that is idle, if any still is. [the carrier | wait-free] */
+bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many);
 
 /* It has nothing to run. False: there are global tasks, and wp_placement_has_global comes before it
  * takes them. [the carrier | lock-free] */

@@ -4,6 +4,7 @@
 #include "poller.h"
 
 #include "error.h"
+#include "placed.h"
 #include "worker_trace.h"
 
 #ifndef WP_EXPLORE
@@ -31,7 +32,7 @@ static bool has_queued(wp_home *home)
 static bool is_wanted(wp_worker *mine)
 {
 	return has_queued(&mine->home) || wp_timers_earliest(&mine->home.timers) != WP_FOREVER ||
-	       mine->role.is_wanted;
+	       mine->role.is_wanted || wp__placed_is_wanted_at(mine);
 }
 
 /* The last call of whoever asks for a turn, see fiber.h. */
@@ -95,7 +96,10 @@ int wp_poller_try_park(void)
 	mine->poller.since_ns = wp__worker_now_ns(mine);
 	if (wp__poller_park(&mine->poller, &mine->home.carrier, &stolen)) {
 		mine->turns = 1; /* who is descheduled now goes to the loop, and passes to nobody */
-		return WP_OK;
+		if (wp__placed_rest(mine))
+			return WP_OK;
+		wp__poller_unpark(mine);
+		return WP_AGAIN;
 	}
 	mine->home.next = wp__worker_left(mine, stolen);
 	return WP_AGAIN;
@@ -123,6 +127,7 @@ void wp__poller_unpark(wp_worker *mine)
 	if (!mine->poller.is_parked)
 		return;
 	stolen = wp_carrier_leave(&mine->home.carrier);
+	wp__placed_woken(mine);
 	wp__worker_slept(mine, mine->poller.since_ns, stolen);
 	mine->home.next = wp__worker_left(mine, stolen);
 }

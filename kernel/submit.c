@@ -3,6 +3,7 @@
  * explored, for it asks which carrier calls: stress/home.c has what it calls. */
 #include "error.h"
 #include "group.h"
+#include "placed.h"
 #include "worker.h"
 
 #ifndef WP_EXPLORE
@@ -58,6 +59,19 @@ uint32_t wp__group_next(wp_group *group)
 {
 	/* [J9] relaxed: atomicity is enough; pairs J9; upholds Group!NoTaskLost: any will do. */
 	return wp_fetch_add_relaxed(&group->next, 1) % group->config.carriers;
+}
+
+uint32_t wp__group_choose(wp_group *group)
+{
+	int running = wp_group_running(group);
+	uint32_t here = running >= 0 ? (uint32_t)running : wp__group_next(group);
+
+	return group->placed == NULL ? here : wp__placed_choose(group->placed, here);
+}
+
+int wp_group_submit(wp_group *group, wp_task *task)
+{
+	return wp_group_start(group, wp__group_choose(group), task);
 }
 
 void wp_task_unpark(wp_task *task)

@@ -238,7 +238,7 @@ void wp_timers_clear(wp_timers *timers)
 	wp_lock_release(&timers->lock);
 }
 
-void wp_timers_nudge(wp_carrier *carrier)
+bool wp_timers_nudge(wp_carrier *carrier)
 {
 	uint32_t word, place;
 
@@ -249,7 +249,9 @@ void wp_timers_nudge(wp_carrier *carrier)
 	word = place = wp_load_relaxed(&carrier->word);
 	/* [M11] acquire; pairs C1, C2, C6, C8; upholds Timer!NoOversleep: one waker, who knows the
 	 * place, and whose poller it is. M9 hands the deadline over. */
-	if (wp__is_parked(word) && wp_cas_acquire(&carrier->word, &word, WP_WAKING) &&
-	    !wp_twin(timer_nudge_silent))
+	if (!wp__is_parked(word) || !wp_cas_acquire(&carrier->word, &word, WP_WAKING))
+		return false;
+	if (!wp_twin(timer_nudge_silent))
 		wp__carrier_wake(carrier, place);
+	return true;
 }

@@ -81,9 +81,9 @@ bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns);
  * [any thread, while it is there | blocks shortly; wait-free if it is not armed] */
 bool wp_timer_cancel(wp_timer *timer);
 
-/* Ends the sleep of a carrier that may have read `earliest` too soon.
+/* Ends the sleep of a carrier that may have read `earliest` too soon. True: it was parked.
  * [any thread, after an arm that said so | a system call if it sleeps] */
-void wp_timers_nudge(wp_carrier *carrier);
+bool wp_timers_nudge(wp_carrier *carrier);
 
 /* Fires what is due until one gives a task, which the caller must push to its home; NULL: no more
  * is due. [the carrier | blocks shortly; wait-free if none is due] */

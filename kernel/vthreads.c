@@ -161,15 +161,12 @@ static wp_task *due(wp_timer *timer)
 		       : NULL;
 }
 
-/* The calling carrier of that group, or the next in turn. */
-static uint32_t choose(wp_group *group, int carrier)
+/* One that is placed has its home when it starts: loads are then what they are. */
+static uint32_t first_home(bool is_placed, wp_group *group, const wp_vthread_config *config)
 {
-	int running;
-
-	if (carrier != WP_VTHREAD_HERE)
-		return (uint32_t)carrier;
-	running = wp_group_running(group);
-	return running >= 0 ? (uint32_t)running : wp__group_next(group);
+	if (config->carrier != WP_VTHREAD_HERE)
+		return (uint32_t)config->carrier;
+	return is_placed ? 0 : wp__group_choose(group);
 }
 
 int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread)
@@ -209,9 +206,19 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 
 		wp_fiber_init(&body->fiber, stack->low, wp_stack_bytes(stack), begin, body);
 	}
-	body->thread.task.home = wp__group_home(group, choose(group, config->carrier));
+	body->is_placed = config->carrier == WP_VTHREAD_HERE && group->placed != NULL;
+	body->thread.task.home = wp__group_home(group, first_home(body->is_placed, group, config));
 	*thread = &body->thread;
 	return WP_OK;
+}
+
+void wp__vthread_place(wp_vthread *thread)
+{
+	wp_body *body = wp__body_of(thread);
+
+	if (body->is_placed)
+		thread->task.home = wp__group_home(body->group, wp__group_choose(body->group));
+	body->is_placed = false;
 }
 
 int wp_vthread_start(wp_vthread *thread)
@@ -222,6 +229,7 @@ int wp_vthread_start(wp_vthread *thread)
 	if (body->is_started)
 		return WP_FORBIDDEN;
 	body->is_started = true;
+	wp__vthread_place(thread);
 	code = wp__group_start(thread->task.home, &thread->task);
 	if (code != WP_OK) /* else it may have ended, and been let go of */
 		body->is_started = false;

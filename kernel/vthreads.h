@@ -31,7 +31,7 @@ typedef struct wp_vthread wp_vthread;
 
 enum {
 	WP_VTHREAD_NAME = 32,    /* bytes of a name, with its end; longer ones are cut */
-	WP_VTHREAD_HERE = -1,    /* as carrier: the calling one, or the next in turn */
+	WP_VTHREAD_HERE = -1,    /* as carrier: where its group places it when it starts */
 	WP_VTHREAD_SIZES = 8,    /* of stacks, in one group */
 };
 /* cdef: end */
@@ -139,6 +139,9 @@ void *wp_local_get(const wp_local *key);
 /* WP_OK; WP_SYSTEM: no memory; WP_FORBIDDEN: it must have none. [a virtual thread | allocates] */
 int wp_local_set(const wp_local *key, void *value);
 
+/* It is about to start: its group chooses its home, if nobody has, nor did this before. [who made it |
+ * wait-free] */
+void wp__vthread_place(wp_vthread *thread);
 /* Pushes it: whom wp__vthread_notify told to. [any thread | as wp_carrier_submit] */
 void wp__vthread_push(wp_vthread *thread);
 /* Its flag is what an unpark owes. [any thread | as wp_carrier_submit] */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "error.h"
+#include "placed.h"
 #include "worker_trace.h"
 
 #ifndef WP_EXPLORE
@@ -30,7 +31,7 @@ static void watch(wp_worker *mine)
 	mine->watching->is_on = wp_stack_watch_begin(&mine->watching->watch) == WP_OK;
 }
 
-static inline void run(wp_worker *mine, wp_mpsc_node *node)
+static inline void run_uncounted(wp_worker *mine, wp_mpsc_node *node)
 {
 	wp_task *task = (wp_task *)(void *)node;
 
@@ -45,6 +46,26 @@ static inline void run(wp_worker *mine, wp_mpsc_node *node)
 		wp_home_run(&mine->home, task);
 	if (mine->poller.is_parked && !wp_twin(poller_runs_parked)) /* it was descheduled */
 		wp__poller_unpark(mine);
+}
+
+static inline void run(wp_worker *mine, wp_mpsc_node *node)
+{
+	run_uncounted(mine, node);
+	if (mine->home.carrier.is_placed)
+		wp__placed_ended(mine);
+}
+
+/* A task whose own carrier is marked, if there is one. Before its own: who woke it may rely on that.
+ * [the owner] */
+static bool run_moved(wp_worker *mine)
+{
+	wp_mpsc_node *node = NULL;
+
+	if (mine->home.carrier.is_placed && !mine->has_stop)
+		node = wp__placed_take(mine);
+	if (node != NULL)
+		run(mine, node);
+	return node != NULL;
 }
 
 /* Runs what is in the own queues, for about yield_us. True: the stop was among it. [the owner] */
@@ -62,6 +83,8 @@ static bool drain(wp_worker *mine, bool *did)
 
 		if (node == &mine->stop)
 			return true;
+		if (mine->home.carrier.is_placed)
+			wp__placed_polled(mine, node);
 		run(mine, node);
 		event.a++;
 		if (--mine->turns != 0)
@@ -69,7 +92,7 @@ static bool drain(wp_worker *mine, bool *did)
 		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
 		wp__home_fire(&mine->home, look_ns);
-		if (mine->role.is_wanted)
+		if (mine->role.is_wanted || wp__placed_is_wanted_at(mine))
 			break;
 		if (until_ns == 0)
 			until_ns = look_ns + (int64_t)mine->group->config.yield_us * 1000;
@@ -106,7 +129,7 @@ static bool take_turn(wp_worker *mine)
 	wp_task *poller = wp__poller_turn(mine);
 
 	if (poller != NULL)
-		run(mine, &poller->node);
+		run_uncounted(mine, &poller->node);
 	return poller != NULL;
 }
 
@@ -114,7 +137,7 @@ static bool take_turn(wp_worker *mine)
 static bool carry(wp_worker *mine)
 {
 	wp_mpsc_node *node;
-	bool did, woke = false; /* from a park that brought nothing; and nothing ran since */
+	bool did, ran, woke = false; /* from a park that brought nothing; and nothing ran since */
 
 	for (;;) {
 		fire(mine);
@@ -127,11 +150,14 @@ static bool carry(wp_worker *mine)
 			wp__poller_leave_behind(mine);
 			return wp__spare_stop(mine);
 		}
+		ran = !wp_twin(placed_own_first) && run_moved(mine);
 		if (drain(mine, &did)) {
 			mine->has_stop = true;
 			continue;
 		}
-		did = take_turn(mine) || did;
+		did = take_turn(mine) || did || ran;
+		if (wp_twin(placed_own_first))
+			did = run_moved(mine) || did;
 		woke = woke && !did;
 		if (did)
 			continue;

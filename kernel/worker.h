@@ -2,6 +2,7 @@
  * worker.h - the thread of one carrier: its loop, its exit, its counts. For group.c alone.
  *
  *   fire the timers that are due; in a long drain every 16 runs
+ *   placed: one task whose carrier is marked (placed.h)
  *   drain the own queues, for yield_us; the stop was among it: [J1] exited; between two looks at
  *            the clock threads that yield pass to one another
  *   nothing: steal from the longer queue of two siblings, drawn at random
@@ -44,6 +45,7 @@ typedef struct wp_worker {
 	wp_home *runs_for; /* the home of the task that it runs */
 	uint32_t turns;    /* runs until it looks at the clock, this one among them */
 	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
+	bool is_resting;   /* it is counted among the idle ones (placed.h) */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
 	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes, pinned;
 } wp_worker;
@@ -61,6 +63,7 @@ struct wp_group {
 	wp_worker *workers;
 	wp_bodies bodies;
 	wp_spares spares;
+	struct wp_placed *placed; /* NULL: nobody counts loads */
 	uint32_t blocking;    /* pollers that block without parking; under `closing` */
 	wp_atomic(uint32_t) next; /* J9 */
 };
@@ -116,8 +119,14 @@ void wp__poller_leave_behind(wp_worker *mine);
  * wait-free] */
 wp_task *wp__worker_pass(wp_task *task, bool yields);
 
+/* Its memory: no carrier runs. NULL: there is none. [before it is shared | allocates] */
+wp_group *wp__group_make(const wp_group_config *config);
+void wp__group_give(wp_group *group);
+
 /* A carrier of a group, in turn. [any thread | wait-free] */
 uint32_t wp__group_next(wp_group *group);
+/* Where a task goes that nobody has a carrier for. [any thread | wait-free] */
+uint32_t wp__group_choose(wp_group *group);
 wp_home *wp__group_home(wp_group *group, uint32_t index);
 /* As wp_group_start, at that home. [any thread | blocks shortly] */
 int wp__group_start(wp_home *home, wp_task *task);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * worker_park.c - how a carrier that has nothing to run comes by something: it steals, or sleeps. See
  * worker.c. */
+#include "placed.h"
 #include "worker_trace.h"
 
 #ifndef WP_EXPLORE
@@ -45,6 +46,8 @@ static wp_mpsc_node *stole(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_st
 	wp__count(how == WP_STEAL_PROBED     ? &mine->probed
 		  : how == WP_STEAL_DIRECTED ? &mine->directed
 					     : &mine->recheck);
+	if (mine->home.carrier.is_placed)
+		wp__placed_stole(mine, task);
 	if (wp__worker_is_traced(mine))
 		wp__worker_trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .task = (uintptr_t)task,
 					     .name = task->name, .kind = WP_TRACE_STEAL,
@@ -105,8 +108,13 @@ wp_mpsc_node *wp__worker_park(wp_worker *mine)
 	wp_store_relaxed(&mine->mounted, NULL);
 	wp__count(&mine->parks);
 	mine->until_ns = 0;
-	if (wp_carrier_advertise(&mine->home.carrier, WP_PARKED_FUTEX, &stolen))
+	if (!wp_carrier_advertise(&mine->home.carrier, WP_PARKED_FUTEX, &stolen))
+		return wp__worker_left(mine, stolen);
+	if (wp__placed_rest(mine))
 		stolen = sleep_and_leave(mine);
+	else
+		stolen = wp_carrier_leave(&mine->home.carrier);
+	wp__placed_woken(mine);
 	return wp__worker_left(mine, stolen);
 }
 

@@ -3,7 +3,7 @@
 (* Whoever submits a task reads the carriers' loads and chooses one. A     *)
 (* task that is to block marks its carrier: nobody chooses it, and its     *)
 (* queue moves to the global one, from which others take.                  *)
-(* Code       kernel/placement.h, placement.c: [PL1]..[PL10].              *)
+(* Code       kernel/placement.h, placement.c: [PL1]..[PL10]; placed.h.    *)
 (* Abstracts  the policies to: any carrier that was not marked when it was *)
 (*            read. Queues to counts, each moved in one step. That a wake  *)
 (*            for a carrier's own queue reaches it is Search's claim.      *)
@@ -22,16 +22,13 @@ CONSTANTS
   Twin        \* "none", or the one defect of this model
 
 VARIABLES
-  load,       \* of a carrier; may be below what is there, and below 0
-  blocking,   \* the same word: it is marked
+  load, blocking, \* of a carrier; may be below what is there, and below 0; the same word: its mark
   queue,      \* of a carrier: how many
-  global,     \* in the group's queue
-  tasks,      \* of these, those that were counted
+  global, tasks,  \* in the group's queue; of these, those that were counted
   idle,       \* the same word: carriers that have nothing to do
   pc, at,     \* at: the carrier it pushes to, or takes from
   held,       \* tasks in its hands
-  todo,       \* of a submitter: carriers it has not read
-  left        \* marks
+  todo, left  \* of a submitter: carriers it has not read; marks
 vars == <<load, blocking, queue, global, tasks, idle, pc, at, held, todo, left>>
 
 Threads == Submitters \cup Carriers
@@ -42,16 +39,16 @@ Numbers == -(2 * Cardinality(Threads)) .. 2 * Cardinality(Threads)
 TypeOK ==
   /\ load \in [Carriers -> Numbers] /\ blocking \in [Carriers -> BOOLEAN]
   /\ queue \in [Carriers -> Nat] /\ global \in Nat /\ tasks \in Numbers
-  /\ idle \in 0 .. Cardinality(Carriers)
+  /\ idle \in 0 .. Cardinality(Carriers) /\ left \in 0 .. Marks
   /\ pc \in [Threads -> Runs \cup Moves \cup {"choose", "push", "count", "done", "look", "own",
-             "untask", "keep", "kept", "begin", "stolen", "thief", "rest", "idle", "woken"}]
-  /\ at \in [Threads -> Carriers \cup {Nobody}] /\ held \in [Threads -> Nat]
-  /\ todo \in [Submitters -> SUBSET Carriers] /\ left \in 0 .. Marks
+             "untask", "more", "keep", "kept", "begin", "stolen", "thief", "rest", "idle", "woken"}]
+  /\ at \in [Threads -> Carriers \cup {Nobody}]
+  /\ held \in [Threads -> Nat] /\ todo \in [Submitters -> SUBSET Carriers]
 
 Init ==
   /\ load = [c \in Carriers |-> IF AtDequeue THEN 0 ELSE 1]
-  /\ blocking = [c \in Carriers |-> FALSE]
-  /\ queue = [c \in Carriers |-> 0] /\ global = 0 /\ tasks = 0 /\ idle = 0
+  /\ blocking = [c \in Carriers |-> FALSE] /\ queue = [c \in Carriers |-> 0]
+  /\ global = 0 /\ tasks = 0 /\ idle = 0
   /\ pc = [t \in Threads |-> IF t \in Submitters THEN "choose" ELSE "run"]
   /\ at = [t \in Threads |-> IF t \in Carriers THEN t ELSE Nobody]
   /\ held = [t \in Threads |-> 0] /\ todo = [s \in Submitters |-> Carriers] /\ left = Marks
@@ -71,8 +68,8 @@ Choose(s) ==                  \* [PL1] one carrier after the other
        ELSE Goto(s, "push") /\ at' = [at EXCEPT ![s] = c] /\ UNCHANGED <<held, todo>>
   /\ UNCHANGED <<Loads, queue, Shared, left>>
 Push(s) ==
-  /\ pc[s] = "push" /\ queue' = Add(queue, at[s], 1)
-  /\ Goto(s, "count") /\ UNCHANGED <<Loads, Shared, Mine>>
+  /\ pc[s] = "push" /\ queue' = Add(queue, at[s], 1) /\ Goto(s, "count")
+  /\ UNCHANGED <<Loads, Shared, Mine>>
 Count(s) ==                   \* [PL2] marked meanwhile: its queue is moved
   /\ pc[s] = "count" /\ load' = Add(load, at[s], 1)
   /\ Goto(s, IF blocking[at[s]] /\ Twin # "choose_unchecked" THEN "hand" ELSE "done")
@@ -102,30 +99,34 @@ Spill(t) ==                   \* [PL6] somebody is idle: wake one
   /\ pc[t] = "spill" /\ tasks' = tasks + held[t] /\ held' = [held EXCEPT ![t] = 0]
   /\ Goto(t, IF idle > 0 /\ Twin # "strand_global" THEN "wake" ELSE AfterMove(t))
   /\ UNCHANGED <<Loads, queue, global, idle, at, todo, left>>
-Wake(t) ==
-  /\ pc[t] = "wake"
-  /\ \/ \E c \in Carriers : pc[c] = "idle" /\ pc' = [pc EXCEPT ![c] = "woken", ![t] = AfterMove(t)]
-     \/ (\A c \in Carriers : pc[c] # "idle") /\ Goto(t, AfterMove(t))
+Wake(t) ==                    \* a nudge (Timer); who is about to be idle may get it
+  /\ pc[t] \in {"wake", "more"}
+  /\ LET next == IF pc[t] = "more" THEN "keep" ELSE AfterMove(t) IN
+     \/ \E c \in Carriers :
+          /\ pc[c] \in {"idle", "rest"}
+          /\ pc' = [pc EXCEPT ![c] = IF @ = "idle" THEN "woken" ELSE "look", ![t] = next]
+     \/ (\A c \in Carriers : pc[c] # "idle") /\ Goto(t, next)
   /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 
 (* A carrier: the global queue first, its own, then another one's. *)
 WakeOwn(c) ==                 \* whoever pushed to it wakes it
-  /\ pc[c] = "idle" /\ queue[c] > 0
-  /\ Goto(c, "woken") /\ UNCHANGED <<Loads, queue, Shared, Mine>>
+  /\ pc[c] = "idle" /\ queue[c] > 0 /\ Goto(c, "woken") /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 Woken(c) ==                   \* [PL9]
   /\ pc[c] = "woken" /\ idle' = idle - 1
   /\ Goto(c, IF Twin = "own_first" /\ queue[c] > 0 THEN "own" ELSE "look")
   /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
-Look(c) ==                    \* [PL7]
+Look(c) ==                    \* [PL7] takes one, or more
   /\ pc[c] = "look"
   /\ IF tasks > 0 /\ global > 0 /\ Twin # "look_idles"
-     THEN held' = [held EXCEPT ![c] = global] /\ global' = 0 /\ Goto(c, "untask")
+     THEN \E many \in 1 .. global :
+       held' = [held EXCEPT ![c] = many] /\ global' = global - many /\ Goto(c, "untask")
      ELSE /\ Goto(c, IF Twin = "look_idles" /\ tasks > 0 THEN "look" ELSE "own")
           /\ UNCHANGED <<held, global>>
   /\ UNCHANGED <<Loads, queue, tasks, idle, at, todo, left>>
-Untask(c) ==                  \* [PL10]
+Untask(c) ==                  \* [PL10] leaves some, and somebody is idle: wake one
   /\ pc[c] = "untask" /\ tasks' = IF Twin = "drain_uncounted" THEN tasks ELSE tasks - held[c]
-  /\ Goto(c, "keep") /\ UNCHANGED <<Loads, queue, global, idle, Mine>>
+  /\ Goto(c, IF tasks > held[c] /\ idle > 0 /\ Twin # "drain_silent" THEN "more" ELSE "keep")
+  /\ UNCHANGED <<Loads, queue, global, idle, Mine>>
 Keep(c) ==
   /\ pc[c] = "keep" /\ queue' = Add(queue, c, held[c])
   /\ Goto(c, "kept") /\ UNCHANGED <<Loads, Shared, Mine>>
@@ -158,8 +159,7 @@ Rest(c) ==                    \* [PL8]
 
 (* A task that is to block, and has blocked. *)
 Mark(c) ==                    \* [PL4]
-  /\ pc[c] = "run" /\ left > 0
-  /\ left' = left - 1 /\ blocking' = [blocking EXCEPT ![c] = TRUE]
+  /\ pc[c] = "run" /\ left > 0 /\ left' = left - 1 /\ blocking' = [blocking EXCEPT ![c] = TRUE]
   /\ Goto(c, IF Twin = "mark_keeps" THEN "blocked" ELSE "hand")
   /\ UNCHANGED <<load, queue, Shared, at, held, todo>>
 Unmark(c) ==                  \* [PL5]
@@ -192,9 +192,9 @@ CounterBalance ==
   /\ idle = Cardinality(In({"idle", "woken"}))
 BlockingNeverTargeted ==
   \A c \in Carriers : blocking[c] /\ queue[c] > 0 => Of({"count", "hand"}, c) # {}
-NoStrandedGlobal ==
-  global > 0 /\ In({"idle"}) # {} => In({"spill", "wake", "woken", "look"}) # {}
+NoStrandedGlobal == global > 0 /\ In({"idle"}) # {} =>
+  In({"spill", "wake", "woken", "look", "untask", "more"}) # {}
 AllRun == <>[](queue = [c \in Carriers |-> 0] /\ global = 0 /\ In({"idle"}) = Carriers)
 =============================================================================
-Results: MCPlacement 25,620 states, depth 51; Dequeue 25,968 (51); All 3,947 (40); Live 2,810 (36);
-         Full 148,732 (56); FullDequeue 151,911 (56).
+Results: MCPlacement 26,430 states, depth 48; Dequeue 26,849 (48); All 3,947 (40); Live 2,810 (36);
+         Full 154,649 (53); FullDequeue 158,303 (53).

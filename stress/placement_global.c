@@ -87,3 +87,49 @@ STRESS_TWIN(placement_rest_unchecked, .of = "placement_global",
 STRESS_TWIN(placement_drain_uncounted, .of = "placement_global",
 	.defect = "what is taken from the global queue stays counted there", .shows = "*,*,2,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* One takes one of two, and is the one whom the submitter wakes; another carrier is idle. Result:
+ * "left there, wakes owed by the submitter, and by who took one". */
+static void init_idle(void *at)
+{
+	init(at);
+	wp_init(&((struct state *)at)->placement.global, 2);
+}
+
+static void spills_two(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_fetch_add_relaxed(&state->global, 2);
+	result->r[1] = wp_placement_spilled(&state->placement, 2);
+}
+
+static void takes_one(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_placement_woken(&state->placement);
+	if (!wp_placement_has_global(&state->placement))
+		return;
+	wp_fetch_add_relaxed(&state->global, (uint32_t)-1);
+	result->r[2] = wp_placement_drained(&state->placement, 0, 1);
+}
+
+static void read_left(void *at, stress_result *result)
+{
+	result->r[0] = wp_load_relaxed(&((struct state *)at)->global);
+}
+
+STRESS_TEST(placement_share, .claim = "Who leaves a global task to others wakes one who is idle.",
+	.upholds = "Placement!NoStrandedGlobal", .state_size = sizeof(struct state),
+	.init = init_idle, .actors = {spills_two, takes_one}, .arbiter = read_left, .results = 3,
+	.outcomes = {
+		{"1,1,1", ACCEPTABLE, "it took one, and wakes the other carrier"},
+		{"2,1,0", ACCEPTABLE, "it came too soon: the submitter's wake is on its way"},
+		{"*", FORBIDDEN, "a carrier is idle, and nobody will wake it"},
+	});
+
+STRESS_TWIN(placement_drain_silent, .of = "placement_share",
+	.defect = "who takes one of many global tasks wakes nobody for the others",
+	.shows = "1,1,0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

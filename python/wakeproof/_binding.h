@@ -99,10 +99,10 @@ bool wp__job_was_parked(wp_task *job);
 /* As wp_group_close. *back: the list, untouched unless it is WP_OK. [any thread | blocks] */
 int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task **back);
 
-/* NULL and errno: no memory, or no thread. The last three: as wp_group_config says. [any
- * thread | starts threads] */
+/* NULL and errno: no memory, or no thread. placement: an enum wp_placement_policy; the last three: as
+ * wp_group_config says. [any thread | starts threads] */
 wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
-			uint32_t trace_events, const uint32_t *domain_of,
+			int placement, uint32_t trace_events, const uint32_t *domain_of,
 			const uint32_t *cluster_of, void (*bind)(void *arg, uint32_t index));
 
 /* What a virtual thread does on a carrier, by its number: gives an enum wp_step. [once, before the
@@ -115,6 +115,9 @@ wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, 
 			    bool is_pinned);
 uint64_t wp__vthread_id(wp_vthread *thread); /* its number [any thread | wait-free] */
 int wp__vthread_home(wp_vthread *thread); /* index of its carrier [any thread | wait-free] */
+/* The same, once its group has chosen it, where that is to: it is about to start. [who made it |
+ * wait-free] */
+int wp__vthread_placed(wp_vthread *thread);
 
 /* Of its word: 0 parked, 1 queued or run, 2 ended, 3 handed back parked, 9 asleep on its carrier.
  * [any thread, before wp_vthread_free | wait-free] */

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from wakeproof import _process
 from wakeproof._ffi import ffi, lib
+from wakeproof.errors import ClosedError
 
 if TYPE_CHECKING:
     from wakeproof._ffi import CGroup, CPath, CTask, Null
+    from wakeproof.group import CarrierGroup
     from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")
@@ -52,6 +54,7 @@ class Work:
     runs: bool = False
 
 
+ANYWHERE = -1  # the carrier that the group chooses
 works: dict[int, Work] = {}
 threads: dict[int, VirtualThread] = {}  # from start to end
 numbers = itertools.count(1)
@@ -120,13 +123,36 @@ def start(group: CGroup, index: int, work: Work, text: CPath | Null, *, pinned: 
     number = next(numbers)
     works[number] = work
     job = lib.wp__job_new(STEP, number, pinned, text)
-    if job and lib.wp_group_start(group, index, job) == lib.WP_OK:
-        return True
+    if job:
+        of_group = index == ANYWHERE
+        code = (
+            lib.wp_group_submit(group, job) if of_group else lib.wp_group_start(group, index, job)
+        )
+        if code == lib.WP_OK:
+            return True
     del works[number]
     if not job:
         raise MemoryError(f"submit {work.name}: no memory")
     lib.wp__job_free(job)
     return False
+
+
+def submit(
+    group: CarrierGroup, index: int, call: Callable[[], T], name: str, pinned: bool
+) -> Future[T]:
+    """Submit a callable to that carrier; its result comes through the future.
+
+    Raises:
+        ClosedError, ForkedError: as `CarrierGroup.submit`.
+    """
+    group._check_process()
+    work = Work(group, name, call, Future())
+    text: CPath | Null = ffi.NULL
+    if group._trace_events:
+        text = group._texts.setdefault(name, ffi.new("char[]", name.encode(errors="replace")))
+    if not start(group._native, index, work, text, pinned=pinned):
+        raise ClosedError(f"submit {name}: the group is closed")
+    return work.future
 
 
 def unfinished(group: object) -> list[Unfinished]:

@@ -34,6 +34,12 @@ uint64_t wp__vthread_id(wp_vthread *thread)
 	return (uintptr_t)wp_vthread_arg(thread);
 }
 
+int wp__vthread_placed(wp_vthread *thread)
+{
+	wp__vthread_place(thread);
+	return wp__vthread_home(thread);
+}
+
 int wp__vthread_home(wp_vthread *thread)
 {
 	return (int)((wp_worker *)(void *)thread->task.home)->index;

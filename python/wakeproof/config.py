@@ -20,6 +20,12 @@ MAX_IDLE_SPINS = 1_000_000
 _SWITCH = {"0": False, "1": True, "false": False, "true": True}
 _SCOPES: dict[str, Scope] = {"global": "global", "cluster": "cluster"}
 _TOPOLOGIES = {"none": False, "linux": True}
+Placement = Literal["home", "two_choices", "least_loaded"]
+_PLACEMENTS = {
+    "home": lib.WP_PLACE_HOME,
+    "two_choices": lib.WP_PLACE_TWO_CHOICES,
+    "least_loaded": lib.WP_PLACE_LEAST_LOADED,
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,7 @@ class Settings:
     steal_scope: Scope
     topology: Topology | None
     idle_spins: int
+    placement: int = lib.WP_PLACE_HOME
 
 
 def settle(
@@ -41,6 +48,7 @@ def settle(
     steal_scope: Scope | None = None,
     topology: Topology | Literal["linux"] | None = None,
     idle_spins: int | None = None,
+    placement: Placement | None = None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
 
@@ -64,7 +72,8 @@ def settle(
     if own is None and _choice("topology", topology, _TOPOLOGIES):
         own = LinuxTopology(count, steal_scope=scope)
     us = YIELD_US if us is None else us
-    return Settings(count, stealing or False, us, scope, own, spins)
+    policy = _choice("placement", placement, _PLACEMENTS) or lib.WP_PLACE_HOME
+    return Settings(count, stealing or False, us, scope, own, spins, policy)
 
 
 def _source(name: str, given: object) -> tuple[str, object]:

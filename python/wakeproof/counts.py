@@ -33,6 +33,7 @@ class CarrierCounts:
         useless_wakes: of these: there was nothing to run.
         pinned: parks of virtual threads that it slept through.
         runnable: tasks queued here now, about.
+        load: by which it is chosen (`placement`): these, and what runs; 0 where nobody counts.
     """
 
     runs: int
@@ -46,6 +47,7 @@ class CarrierCounts:
     useless_wakes: int
     pinned: int
     runnable: int
+    load: int
 
     @property
     def stolen(self) -> int:
@@ -114,6 +116,7 @@ def counts(group: CGroup, index: int) -> CarrierCounts:
     return CarrierCounts(
         raw.runs, raw.directed, raw.probed, raw.recheck, raw.fruitless,
         raw.drains, raw.parks, raw.wakes, raw.useless_wakes, raw.pinned, raw.runnable,
+        raw.load,
     )  # fmt: skip
 
 

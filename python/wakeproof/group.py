@@ -16,16 +16,16 @@ from weakref import WeakSet
 from wakeproof import _open, _process, counts, trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
-from wakeproof._jobs import Unfinished, Work, hand_back, start, unfinished
+from wakeproof._jobs import ANYWHERE, Unfinished, hand_back, submit, unfinished
 from wakeproof._unique import Unique
 from wakeproof.carrier import Carrier, checked
-from wakeproof.config import settle
-from wakeproof.errors import ClosedError, ForkedError, error_for
+from wakeproof.config import Placement, settle
+from wakeproof.errors import ForkedError, error_for
 from wakeproof.topology import Seats
 
 if TYPE_CHECKING:
     from wakeproof._descriptor import Descriptor
-    from wakeproof._ffi import CGroup, CPath, Null
+    from wakeproof._ffi import CGroup, CPath
     from wakeproof.carrier import Submit
     from wakeproof.counts import DomainStatistics
     from wakeproof.topology import Scope, Topology
@@ -51,11 +51,14 @@ class CarrierGroup(Unique):
         topology: "linux": one carrier per CPU, see `LinuxTopology`; or a `Topology` of your own;
             default: carriers float, in one cluster.
         idle_spins: looks in vain before a poller of `wakeproof.io` blocks, at most 1,000,000; 0.
+        placement: where a task or thread starts that is given no carrier: "home", see `submit`; or
+            by load, what is queued and what runs: "two_choices", the lesser of two that are drawn;
+            "least_loaded", the least of all.  Default "home".
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
     What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE,
-    _TOPOLOGY ("none" or "linux") and _IDLE_SPINS in the environment, if they are set there.
+    _PLACEMENT, _TOPOLOGY ("none" or "linux") and _IDLE_SPINS in the environment, if set there.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.  A child that a
@@ -80,9 +83,12 @@ class CarrierGroup(Unique):
         steal_scope: Scope | None = None,
         topology: Topology | Literal["linux"] | None = None,
         idle_spins: int | None = None,
+        placement: Placement | None = None,
         trace_events: int | None = None,
     ) -> None:
-        chosen = settle(carriers, work_stealing, yield_us, steal_scope, topology, idle_spins)
+        chosen = settle(
+            carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement
+        )
         count, stealing = chosen.carriers, chosen.work_stealing
         self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)
         self._trace_events = trace.size(trace_events)
@@ -91,14 +97,16 @@ class CarrierGroup(Unique):
         self._closed, self._life = False, [True]  # until it is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # open ones, and
         self._has_pollers, self._idle_spins = False, chosen.idle_spins  # for them
-        made = lib.wp__group_new(count, chosen.yield_us, stealing, self._trace_events,
-                                 *self._seats.numbers(), self._seats.callback)  # fmt: skip
+        made = lib.wp__group_new(count, chosen.yield_us, stealing, chosen.placement,
+                                 self._trace_events, *self._seats.numbers(),
+                                 self._seats.callback)  # fmt: skip
         if not made:
             raise error_for(
                 lib.WP_SYSTEM, f"{count} carriers: {os.strerror(ffi.errno)} (memory, or threads)"
             )
         self._native: CGroup = made
         self._carriers = tuple(Carrier(self, index) for index in range(count))
+        self._chosen = Carrier(self, ANYWHERE) if chosen.placement else None
         self.work_stealing = stealing
         _open.groups.add(self)
         try:
@@ -159,7 +167,8 @@ class CarrierGroup(Unique):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn(*args, **kwargs)``; result or exception come through the future.
 
-        On the carrier that runs the caller, else on one that the calling thread always gets.
+        On the carrier that runs the caller, else on one that the calling thread always gets; or
+        as `placement` says.
 
         Raises:
             ClosedError: the group is closed, or being closed.
@@ -233,14 +242,7 @@ class CarrierGroup(Unique):
         return self._carriers[index] if index >= 0 else None
 
     def _here(self) -> Carrier:
-        return self.running() or self[hash(threading.get_ident() >> 12) % len(self)]
+        return self._chosen or self.running() or self[hash(threading.get_ident() >> 12) % len(self)]
 
     def _start(self, index: int, call: Callable[[], T], name: str, pinned: bool) -> Future[T]:
-        self._check_process()
-        work = Work(self, name, call, Future())
-        text: CPath | Null = ffi.NULL
-        if self._trace_events:
-            text = self._texts.setdefault(name, ffi.new("char[]", name.encode(errors="replace")))
-        if not start(self._native, index, work, text, pinned=pinned):
-            raise ClosedError(f"submit {name}: the group is closed")
-        return work.future
+        return submit(self, index, call, name, pinned)

@@ -95,6 +95,8 @@ class VirtualThread(Handle):
         assert group is not None
         assert native is not None
         self._context, self._is_started = context, True
+        if group._chosen:
+            self._home = lib.wp__vthread_placed(native)
         threads[self._number] = self
         try:
             code = lib.wp_vthread_start(native)

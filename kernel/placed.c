@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * placed.c - see placed.h. Not explored: stress/placement.c, placement_global.c have what it calls. */
+#include "placed.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+
+#ifndef WP_EXPLORE
+
+wp_placed *wp__placed_new(wp_group *group)
+{
+	uint32_t count = group->config.carriers;
+	wp_placed *placed = aligned_alloc(WP_LINE, sizeof(wp_placed));
+	wp_placement_slot *slots = aligned_alloc(WP_LINE, count * sizeof(wp_placement_slot));
+
+	if (placed == NULL || slots == NULL) {
+		free(placed);
+		free(slots);
+		return NULL;
+	}
+	wp_placement_init(&placed->placement, slots, count, group->config.placement,
+			  group->config.load_at_dequeue);
+	placed->lock = (wp_lock){0};
+	placed->moved = (wp_lane){0};
+	placed->group = group;
+	return placed;
+}
+
+void wp__placed_free(wp_placed *placed)
+{
+	if (placed != NULL)
+		free(placed->placement.slots);
+	free(placed);
+}
+
+/* Of a thread that carries nothing. [any thread | wait-free] */
+static uint64_t *random_of_thread(void)
+{
+	static _Thread_local uint64_t random;
+
+	if (random == 0)
+		random = (uint64_t)wp_clock_ns() ^ (uintptr_t)&random;
+	return &random;
+}
+
+uint32_t wp__placed_choose(wp_placed *placed, uint32_t here)
+{
+	wp_worker *self = wp__worker_self();
+	uint32_t chosen = wp_placement_choose(&placed->placement, here,
+					      self == NULL ? random_of_thread() : &self->random);
+
+	return chosen == WP_PLACE_GLOBAL ? here : chosen; /* whose queue is then moved */
+}
+
+uint32_t wp__placed_load(wp_placed *placed, uint32_t index)
+{
+	return wp_placement_load(&placed->placement, index);
+}
+
+/* One that is idle, if any still is. [any thread | one system call at the most] */
+static void wake_one(wp_placed *placed, uint32_t after)
+{
+	uint32_t count = placed->placement.count;
+
+	if (wp_twin(placed_wakes_nobody))
+		return;
+	for (uint32_t step = 1; step <= count; step++)
+		if (wp_timers_nudge(&placed->group->workers[(after + step) % count].home.carrier))
+			return;
+}
+
+/* What is queued at a marked carrier. [any thread | blocks shortly, may wake somebody] */
+static void move(wp_placed *placed, wp_worker *from)
+{
+	wp_lane batch = {0};
+	wp_mpsc_node *node;
+	uint32_t many = 0;
+	bool owes;
+
+	for (; (node = wp_carrier_steal(&from->home.carrier)) != NULL; many++)
+		wp_lane_push(&batch, node);
+	if (many == 0)
+		return;
+	if (!wp_twin(placed_move_uncounted))
+		wp_placement_moved(&placed->placement, from->index, many);
+	wp_lock_acquire(&placed->lock);
+	while ((node = wp_lane_pop(&batch)) != NULL)
+		wp_lane_push(&placed->moved, node);
+	owes = wp_placement_spilled(&placed->placement, many);
+	wp_lock_release(&placed->lock);
+	if (owes)
+		wake_one(placed, from->index);
+}
+
+void wp__placed_pushed(wp_home *home)
+{
+	wp_worker *to = (wp_worker *)(void *)home;
+	wp_placed *placed = to->group->placed;
+
+	if (!wp_placement_submitted(&placed->placement, to->index) && !wp_twin(placed_left_there))
+		move(placed, to);
+}
+
+void wp__placed_polled(wp_worker *mine, wp_mpsc_node *node)
+{
+	wp_task *task = (wp_task *)(void *)node;
+
+	if (task->home == &mine->home) /* else its poller has stolen it */
+		wp_placement_begins(&mine->group->placed->placement, mine->index);
+}
+
+void wp__placed_stole(wp_worker *mine, wp_task *task)
+{
+	wp_worker *victim = (wp_worker *)(void *)task->home;
+
+	if (!wp_twin(placed_steal_uncounted))
+		wp_placement_stolen(&mine->group->placed->placement, victim->index, mine->index);
+}
+
+void wp__placed_ended(wp_worker *mine)
+{
+	wp_placement *placement = &mine->group->placed->placement;
+
+	if (wp_placement_ends(placement, mine->index) && !wp_twin(placed_mark_outlives))
+		wp_placement_unmark(placement, mine->index);
+}
+
+wp_mpsc_node *wp__placed_take(wp_worker *mine)
+{
+	wp_placed *placed = mine->group->placed;
+	wp_carrier *carrier = &mine->home.carrier;
+	wp_mpsc_node *node;
+	bool owes;
+
+	if (!wp_placement_has_global(&placed->placement))
+		return NULL;
+	wp_lock_acquire(&placed->lock);
+	node = wp_lane_pop(&placed->moved);
+	owes = node != NULL && wp_placement_drained(&placed->placement, mine->index, 1);
+	wp_lock_release(&placed->lock);
+	if (node == NULL)
+		return NULL;
+	wp_placement_begins(&placed->placement, mine->index);
+	if (owes && !wp_twin(placed_takes_silent))
+		wake_one(placed, mine->index);
+	if (wp_mpsc_has_published(&carrier->queue))
+		wp_carrier_get_help(carrier);
+	return node;
+}
+
+bool wp__placed_rest(wp_worker *mine)
+{
+	if (mine->home.carrier.is_placed)
+		mine->is_resting = wp_placement_rest(&mine->group->placed->placement);
+	return mine->is_resting || !mine->home.carrier.is_placed;
+}
+
+void wp__placed_woken(wp_worker *mine)
+{
+	if (mine->is_resting)
+		wp_placement_woken(&mine->group->placed->placement);
+	mine->is_resting = false;
+}
+
+void wp__placed_give_back(wp_placed *placed)
+{
+	wp_mpsc_node *node;
+
+	wp_lock_acquire(&placed->lock);
+	while ((node = wp_lane_pop(&placed->moved)) != NULL)
+		wp_mpsc_push(&((wp_task *)(void *)node)->home->carrier.queue, node);
+	wp_lock_release(&placed->lock);
+}
+
+int wp_group_block(void)
+{
+	wp_worker *mine = wp__worker_self();
+	wp_placed *placed = mine == NULL ? NULL : mine->group->placed;
+
+	if (placed == NULL)
+		return WP_FORBIDDEN;
+	wp_placement_mark(&placed->placement, mine->index);
+	move(placed, mine);
+	return WP_OK;
+}
+
+void wp_group_unblock(void)
+{
+	wp_worker *mine = wp__worker_self();
+
+	if (mine != NULL && mine->group->placed != NULL)
+		wp_placement_unmark(&mine->group->placed->placement, mine->index);
+}
+
+#endif

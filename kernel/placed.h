@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * placed.h - placement in a group: who counts what, and where tasks go whose carrier is marked. For
+ * the files of group.h alone.
+ *
+ *   whoever queues a task                  a carrier
+ *   push it to its home, wake (carrier.h)    each turn: moved tasks? takes one, runs it
+ *   count it                                   its own queue has something, too: gets help
+ *   the home is marked: move its queue,        more are left: nudges one that is idle
+ *     nudge one that is idle                 a step ends: off the count; unmark
+ *                                            parked (carrier.h): idle, unless some are moved
+ *
+ * Why it works  A task keeps its home: on whoever takes it from the moved ones it is as a stolen one.
+ *               A carrier is counted as idle when its word says parked, so who finds it counted finds
+ *               that word, or somebody woke it: [P] of its park and [M9] of the nudge order them.
+ *               Woken for a moved task, it takes that first; and if its own queue has something it
+ *               may have been woken for that as well, so it has a sibling look, as who gives up a
+ *               role (spare.h).
+ *               Queues are moved by their tickets: without work stealing each carrier of a group that
+ *               counts loads is alone in a domain.
+ * Not promised  That timers and pollers of a marked carrier go on. That a moved task stays in its
+ *               steal domain.
+ * Spec          specs/Placement.tla; specs/MCSearchNudged.tla, MCSearchGiven.tla: wakes, help.
+ * Evidence      tests/test_placed.py. */
+#ifndef WP_PLACED_H
+#define WP_PLACED_H
+
+#include "lane.h"
+#include "placement.h"
+#include "worker.h"
+
+/* Of a group. moved: under the lock, as its count. */
+typedef struct wp_placed {
+	wp_placement placement;
+	_Alignas(WP_LINE) wp_lock lock;
+	wp_lane moved;
+	wp_group *group;
+} wp_placed;
+
+WP_INLINE bool wp__placed_is_wanted(const wp_group_config *config)
+{
+	return config->placement != WP_PLACE_HOME;
+}
+
+/* NULL: no memory. [before the group is shared | allocates] */
+wp_placed *wp__placed_new(wp_group *group);
+void wp__placed_free(wp_placed *placed);
+
+/* Where a task is to start, which else would there. [any thread | wait-free] */
+uint32_t wp__placed_choose(wp_placed *placed, uint32_t here);
+/* [any thread | wait-free] */
+uint32_t wp__placed_load(wp_placed *placed, uint32_t index);
+
+/* It has polled that task. [the carrier | wait-free] */
+void wp__placed_polled(wp_worker *mine, wp_mpsc_node *node);
+/* It has stolen it. [the carrier | wait-free] */
+void wp__placed_stole(wp_worker *mine, wp_task *task);
+/* A step has ended. [the carrier | wait-free] */
+void wp__placed_ended(wp_worker *mine);
+
+/* A task whose home is marked, or NULL: none is there. [the carrier | blocks shortly, may wake others]
+ */
+wp_mpsc_node *wp__placed_take(wp_worker *mine);
+/* Tasks are there. [the carrier | wait-free] */
+WP_INLINE bool wp__placed_is_wanted_at(wp_worker *mine)
+{
+	return mine->home.carrier.is_placed &&
+	       wp_placement_has_global(&mine->group->placed->placement);
+}
+
+/* Its word says parked. False: it is to leave. [the carrier | lock-free] */
+bool wp__placed_rest(wp_worker *mine);
+/* It has left a park. [the carrier | wait-free] */
+void wp__placed_woken(wp_worker *mine);
+
+/* What was moved goes home, to be handed back. [the close | blocks shortly] */
+void wp__placed_give_back(wp_placed *placed);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * placement_nudge.c - a task for which no carrier was to be had, and one that goes to sleep.
+ *
+ *   submitter                    carrier                     result: "it sleeps, tasks it was not
+ *   push; count                  word := PARKED                told of, it was woken"
+ *   somebody is idle: nudge it   [P]; idle, if there are no tasks
+ *
+ * Why it works  The nudge is of timer.h, with its fence: who finds it counted finds the word.
+ * Spec          specs/Placement.tla. */
+#include "placement.h"
+#include "stress.h"
+#include "timer.h"
+
+struct state {
+	wp_carrier carrier;
+	wp_placement placement;
+	wp_placement_slot slot;
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_carrier_init(&state->carrier, NULL, 0);
+	wp_placement_init(&state->placement, &state->slot, 1, WP_PLACE_HOME, false);
+}
+
+static void spills(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	if (wp_placement_spilled(&state->placement, 1))
+		wp_timers_nudge(&state->carrier);
+}
+
+/* As a carrier's park: advertise, then rest. */
+static void parks(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	if (wp_twin(placement_idle_early))
+		result->r[0] = wp_placement_rest(&state->placement);
+	wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen);
+	if (!wp_twin(placement_idle_early))
+		result->r[0] = wp_placement_rest(&state->placement);
+}
+
+static void read_word(void *at, stress_result *result)
+{
+	result->r[1] = wp_load_relaxed(&((struct state *)at)->carrier.word) == WP_WAKING;
+}
+
+STRESS_TEST(placement_nudge, .claim = "Who is idle is woken for a global task.",
+	.upholds = "Placement!NoStrandedGlobal", .state_size = sizeof(struct state), .init = init,
+	.actors = {spills, parks}, .arbiter = read_word, .results = 2,
+	.outcomes = {
+		{"0,*", ACCEPTABLE, "it saw the task"},
+		{"1,1", ACCEPTABLE, "it was idle, and is woken"},
+		{"1,0", FORBIDDEN, "it sleeps, and nobody will wake it"},
+	});
+
+STRESS_TWIN(placement_idle_early, .of = "placement_nudge",
+	.defect = "counts itself among the idle ones before its word says that it is parked",
+	.shows = "1,0", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);

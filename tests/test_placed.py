@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups that place tasks by load: specs/Placement.tla, in the wiring.
+
+programs/placed.c runs one case, placed_storm.c threads that do all of it at once; both print what
+is lost: a load that is not 0 in the end is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = (
+    *("chosen", "task", "moved", "both", "poller", "late"),
+    *("stolen", "ends", "nobody", "first", "closed"),
+)
+STORMS = [
+    (*form, stealing, carriers)  # form: policy, what is counted
+    for form, stealing, carriers in itertools.product((("1", "0"), ("2", "1")), "01", "13")
+]
+TWINS = {
+    "placed_left_there": "late",
+    "placed_mark_outlives": "ends",
+    "placed_move_uncounted": "moved",
+    "placed_own_first": "first",
+    "placed_steal_uncounted": "stolen",
+    "placed_takes_silent": "both",
+    "placed_wakes_nobody": "moved",
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, *case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_tasks_start_where_less_is_and_leave_who_blocks(build: str, compiled: Compiled) -> None:
+    command = compiled("placed", build)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_nothing_is_counted_after_a_storm(build: str, compiled: Compiled) -> None:
+    command = compiled("placed_storm", build)
+    for storm in STORMS:
+        ended = run(command, *storm, "40", "1")
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), storm
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
+    ended = run(compiled("placed", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), TWINS[twin])
+    assert ended.returncode != 0
+    assert "lost" in ended.stdout

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`CarrierGroup(placement=...)`: where tasks and threads start that are given no carrier."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Literal, cast
+
+import pytest
+
+from wakeproof import Carrier, CarrierGroup, VirtualThread
+from wakeproof.errors import UsageError
+
+POLICIES = ("two_choices", "least_loaded")
+PATIENCE_S = 60
+Policy = Literal["two_choices", "least_loaded"]
+
+
+@pytest.fixture(params=POLICIES)
+def group(request: pytest.FixtureRequest) -> Iterator[CarrierGroup]:
+    """Two carriers, of which the first has one task that runs and two that wait."""
+    ran, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        ran.set()
+        end.wait(PATIENCE_S)
+
+    with CarrierGroup(2, placement=cast("Policy", request.param)) as group:
+        try:
+            group[0].factory(pinned=True)(hold)
+            assert ran.wait(PATIENCE_S)
+            for _ in range(2):
+                group[0].factory(pinned=True)(str)
+            yield group
+        finally:
+            end.set()
+
+
+def where(group: CarrierGroup) -> Carrier | None:
+    return group.running()
+
+
+def test_what_has_no_carrier_goes_where_less_is(group: CarrierGroup) -> None:
+    assert group[0].counts.load == 3
+    for _ in range(10):
+        assert group.submit(where, group).result(PATIENCE_S) is group[1]
+        assert group.factory(name="one")(where, group).result(PATIENCE_S) is group[1]
+
+
+def test_a_thread_has_its_home_when_it_starts(group: CarrierGroup) -> None:
+    async def coroutine() -> Carrier | None:
+        return where(group)
+
+    for fn in (lambda: where(group), coroutine):
+        thread = VirtualThread(fn, group=group).start()
+        assert thread.home is group[1]
+        assert thread.result(PATIENCE_S) is group[1]
+
+
+def test_a_carrier_that_is_given_is_taken() -> None:
+    with CarrierGroup(2, placement="least_loaded") as group:
+        for carrier in group:
+            assert carrier.submit(where, group).result(PATIENCE_S) is carrier
+            assert VirtualThread(lambda: where(group), group=carrier).start().result() is carrier
+
+
+def test_a_placement_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="placement is 'best'; allowed: home, two_choices, least"):
+        CarrierGroup(1, placement=cast("Policy", "best"))
+    monkeypatch.setenv("WAKEPROOF_PLACEMENT", "near")
+    with pytest.raises(UsageError, match="WAKEPROOF_PLACEMENT is 'near'"):
+        CarrierGroup(1)
+
+
+def test_a_group_that_places_nothing_counts_nothing() -> None:
+    with CarrierGroup(1) as group:
+        assert group.submit(lambda: group[0].counts.load).result(PATIENCE_S) == 0
