@@ -30,6 +30,8 @@ static wp_pool_thread *choose(wp_pool *pool)
 
 	if (one == NULL)
 		return NULL;
+	while (wp_twin(pool_chooses_oldest) && one->below != NULL)
+		one = one->below;
 	unlink_resting(pool, one);
 	one->state = WP_POOL_COMING;
 	pool->coming++;

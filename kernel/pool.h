@@ -40,6 +40,7 @@
 #include "error.h"
 #include "futex.h"
 #include "parker.h"
+#include "pool_queue.h"
 #include "reserve.h"
 #include "twin.h"
 
@@ -190,11 +191,7 @@ struct wp_pool {
 	_Alignas(WP_LINE) wp_atomic(bool) refuses;
 };
 
-/* The parts of it; `jobs` has room for `room`, a power of two. [before it is shared] */
-void wp__pool_init(wp_pool *pool, wp_job *jobs, uint64_t room);
-/* False: no memory, or no job. [under the lock] */
-bool wp__pool_push(wp_pool *pool, const wp_job *job);
-bool wp__pool_pop(wp_pool *pool, wp_job *job);
+/* The parts of it. [before it is shared] */
 void wp__pool_thread_init(wp_pool_thread *self, wp_pool *pool, const wp_job *first);
 /* Its last job, if it had one, is over. Its next job; false: it has left, and touches the pool no more. [a thread | blocks] */
 bool wp__pool_next(wp_pool_thread *self, wp_job *job);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool_queue.c - see pool.h: a ring that is doubled when it is full. */
+ * pool_queue.c - see pool_queue.h. */
+#include "pool_queue.h"
+
 #include <stdlib.h>
 
 #include "pool.h"
@@ -40,16 +42,16 @@ bool wp__pool_push(wp_pool *pool, const wp_job *job)
 	return true;
 }
 
-/* Twin only: sees that there is one, and takes it later. */
-static bool pop_seen(wp_pool *pool, wp_job *job)
+/* Twin only: in two steps. */
+static bool pop_split(wp_pool *pool, wp_job *job)
 {
 	bool has_job = pool->queued > 0;
 
-	wp_lock_release(&pool->lock);
-	wp_lock_acquire(&pool->lock);
 	if (has_job)
 		*job = *job_at(pool, 0);
-	pool->head++;
+	wp_lock_release(&pool->lock);
+	wp_lock_acquire(&pool->lock);
+	pool->head += pool->queued > 0;
 	pool->queued -= pool->queued > 0;
 	return has_job;
 }
@@ -57,7 +59,7 @@ static bool pop_seen(wp_pool *pool, wp_job *job)
 bool wp__pool_pop(wp_pool *pool, wp_job *job)
 {
 	if (wp_twin(pool_drain_unchecked))
-		return pop_seen(pool, job);
+		return pop_split(pool, job);
 	if (pool->queued == 0)
 		return false;
 	*job = *job_at(pool, 0);

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pool.c - a job finds a thread: one that rests, leaves, has begun, or is started.
+ *
+ *   thread                      who has jobs              result: "accepted, run, starts"
+ *   takes one job, or leaves    execute
+ *
+ * Why it works  As pools.h.
+ * Spec          specs/Pool.tla. */
+#include "pools.h"
+
+/* A thread that was just started, and one may be started still. Result: "accepted, run, starts". */
+static void init_begun(void *at)
+{
+	init_with(at, 1, 2);
+}
+
+static void takes_one(void *at, stress_result *result)
+{
+	result->r[1] = run_one(at, 0);
+}
+
+static void read_starts(void *at, stress_result *result)
+{
+	result->r[2] = ((struct state *)at)->starts;
+}
+
+STRESS_TEST(pool_begun, .claim = "A thread that has just begun has the job.",
+	.upholds = "Pool!NoSpuriousThread", .state_size = sizeof(struct state), .init = init_begun,
+	.actors = {takes_one, executes}, .arbiter = read_starts, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,1,0", REQUIRED, "it has run it"},
+		{"asleep", FORBIDDEN, "it rests, and the job waits, or another was started for it"},
+		{"*,*,*", FORBIDDEN, "another was started"},
+	});
+
+STRESS_TWIN(pool_coming_uncounted, .of = "pool_begun",
+	.defect = "does not count as idle who has not looked yet", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(pool_rests_first, .of = "pool_begun", .defect = "rests before it looks",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(pool_chooses_silently, .of = "pool_begun", .defect = "does not unpark who was chosen",
+	.shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Two threads, two jobs. Result: "accepted, run". */
+static void init_two(void *at)
+{
+	init_with(at, 2, 2);
+}
+
+static void other_takes_one(void *at, stress_result *result)
+{
+	result->r[1] = run_one(at, 1);
+}
+
+static void executes_two(void *at, stress_result *result)
+{
+	result->r[0] = execute(at, 0);
+	result->r[0] += execute(at, 1);
+}
+
+STRESS_TEST(pool_two, .claim = "No thread rests while a job waits.",
+	.upholds = "Pool!NoStrandedJob", .state_size = sizeof(struct state), .init = init_two,
+	.actors = {takes_one, other_takes_one, executes_two}, .results = 2, .blocking = 1,
+	.preemptions = 3,
+	.outcomes = {
+		{"2,2", REQUIRED, "each ran one"},
+		{"asleep", FORBIDDEN, "one rests, and a job waits"},
+		{"*,*", FORBIDDEN, "a job was refused"},
+	});
+
+STRESS_TWIN(pool_one_wake, .of = "pool_two", .defect = "wakes nobody while somebody is coming",
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A thread leaves when its time is over, unless a job comes. Result: "accepted, run, starts". */
+static void init_late(void *at)
+{
+	struct state *state = at;
+
+	init_with(state, 1, 1);
+	state->pool.config.min = 0;
+	state->pool.config.idle_ns = 1;
+}
+
+STRESS_TEST(pool_late, .claim = "Who leaves leaves no job behind.", .upholds = "Pool!NoStrandedJob",
+	.state_size = sizeof(struct state), .init = init_late, .actors = {takes_one, executes},
+	.arbiter = read_starts, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,1,0", ACCEPTABLE, "it has run it"},
+		{"1,0,1", ACCEPTABLE, "it has left, and another was started"},
+		{"*,*,*", FORBIDDEN, "the job waits, and nobody will look"},
+	});
+
+STRESS_TWIN(pool_leaves_chosen, .of = "pool_late", .defect = "leaves though it was chosen",
+	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The system refuses one thread. Result: "accepted, _, threads counted". */
+static void init_refusing(void *at)
+{
+	struct state *state = at;
+
+	init_with(state, 0, 2);
+	state->refusals = 1;
+}
+
+static void executes_other(void *at, stress_result *result)
+{
+	result->r[0] = execute(at, 1);
+}
+
+static void read_threads(void *at, stress_result *result)
+{
+	result->r[2] = ((struct state *)at)->pool.threads;
+}
+
+STRESS_TEST(pool_refused, .claim = "A start that was refused is not counted.",
+	.upholds = "Pool!QtpCounterBalance", .state_size = sizeof(struct state),
+	.init = init_refusing, .actors = {executes, executes_other}, .arbiter = read_threads,
+	.results = 3,
+	.outcomes = {
+		{"1,0,1", REQUIRED, "one was refused, and the other has a thread"},
+		{"*,*,*", FORBIDDEN, "what was refused is counted"},
+	});
+
+STRESS_TWIN(pool_refused_kept, .of = "pool_refused",
+	.defect = "a start that the system refused stays counted", .shows = "2,0,2",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * pools.h - a pool whose threads are the actors; the system starts threads that nobody sees.
+ *
+ * Why it works  What a job changes is plain: who runs it before it is handed over is a race. All
+ *               really sleep.
+ * Spec          specs/Pool.tla. */
+#ifndef STRESS_POOLS_H
+#define STRESS_POOLS_H
+
+#include "pool.h"
+#include "stress.h"
+
+struct state {
+	wp_pool pool;
+	wp_job jobs[4];
+	wp_pool_thread threads[2];
+	uint32_t runs[2], closes[2]; /* plain, of each job */
+	uint32_t starts, refusals;   /* under the lock */
+};
+
+static inline int start(wp_pool *pool, const wp_job *first)
+{
+	struct state *state = (struct state *)pool; /* its first member */
+
+	(void)first;
+	if (state->refusals > 0) {
+		state->refusals--;
+		return WP_SYSTEM;
+	}
+	state->starts++;
+	return WP_OK;
+}
+
+/* Threads that are about to look. */
+static inline void init_with(struct state *state, uint32_t threads, uint32_t max)
+{
+	wp_pool *pool = &state->pool;
+
+	wp__pool_init(pool, state->jobs, 4);
+	pool->config = (wp_pool_config){.min = threads, .max = max, .idle_ns = WP_FOREVER,
+					.evictions = 1};
+	pool->start = start;
+	pool->threads = pool->coming = threads;
+	for (uint32_t at = 0; at < threads; at++)
+		wp__pool_thread_init(&state->threads[at], pool, NULL);
+}
+
+static inline void run(void *arg)
+{
+	++*(uint32_t *)arg;
+}
+
+static inline void close_job(void *arg)
+{
+	++((uint32_t *)arg)[2]; /* of closes */
+}
+
+/* 1: accepted. */
+static inline uint32_t execute(struct state *state, uint32_t job)
+{
+	return wp_pool_execute(&state->pool,
+			       &(wp_job){run, close_job, &state->runs[job]}) == WP_OK;
+}
+
+static inline void executes(void *at, stress_result *result)
+{
+	result->r[0] = execute(at, 0);
+}
+
+/* 1: it has run one; 0: it has left. */
+static inline uint32_t run_one(struct state *state, uint32_t thread)
+{
+	wp_job job;
+
+	if (!wp__pool_next(&state->threads[thread], &job))
+		return 0;
+	job.run(job.arg);
+	return 1;
+}
+
+#endif
