@@ -6,7 +6,15 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests import test_file, test_io, test_placement, test_poller, test_spare, test_strategy
+from tests import (
+    test_file,
+    test_io,
+    test_placement,
+    test_poller,
+    test_pool,
+    test_spare,
+    test_strategy,
+)
 
 from wakeproof import paths
 
@@ -26,6 +34,7 @@ def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_
     # spare.c makes threads, and worker.c never ends: not explored.
     unexplored = {*test_spare.TWINS, *test_spare.TWINS_OF_ROLES, *test_poller.TWINS}
     unexplored |= {*test_file.TWINS, *test_io.TWINS, *test_strategy.TWINS, *test_placement.TWINS}
+    unexplored |= {*test_pool.TWINS}
     assert used == declared | unexplored
 
 
