@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
-from wakeproof.bench.reasons import COLD, LOOKING, WITH_OS
+from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING, WITH_OS
 from wakeproof.bench.rows import BYTES, NS, US, Row
 
 SCHEDULERS = {
@@ -45,6 +45,14 @@ def _placement(carriers: int) -> list[Row]:
                        at_most=10.0, count="sibling")]  # fmt: skip
 
 
+def _local(name: str, program: str) -> list[Row]:
+    return [
+        Row(name, program, "ours", "mpsc", "MPSC + ticket"),
+        Row("- the same", program, "ours", "ring", "unshared ring", at_most=2.0, why=CLAIMED),
+        Row("- the same", program, "ours", "vyukov", "Vyukov queue", at_most=1.1, why=CLAIMED),
+    ]
+
+
 ROWS = (
     *beside("- the same", "vthread_yield", "boost", "jdk"),
     *beside("- the same", "vthread_turns", "boost", "jdk"),
@@ -72,4 +80,11 @@ ROWS = (
     Row("task to a carrier asleep in its poller", "poller_start", "ours", "futex",
         "asleep in a futex", US),
     *_placement(2), *_placement(16), *_placement(64), *_placement(256),
+    *_local("bounded queue push+pop, batches of 64", "local_batch"),
+    *_local("- a turn of 64 that yield", "local_turn"),
+    *_local("- one at a time", "local_ping"),
+    Row("bounded queue, half of 128 is stolen, each", "local_steal", "ours", "mpsc",
+        "one by one"),
+    Row("bounded queue, 384 pushed, 128 spill, each", "local_spill", "ours", "mpsc",
+        "MPSC + ticket"),
 )  # fmt: skip
