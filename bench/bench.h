@@ -14,6 +14,7 @@
  *   sync.c      channel and mutex            scale.c            one to a million of them
  *   timer.c     deadlines                poller.c           descriptors
  *   placement.c choices among carriers   strategy.c         who runs what is produced
+ *   local.c     the bounded run queue
  *
  * Why it works  A ratio of two sides measured within milliseconds of one another survives a noisy
  * machine; their nanoseconds do not. Goals, medians and verdicts are in python/wakeproof/bench/.
@@ -50,7 +51,7 @@ extern const bench_row bench_one[], bench_flow[], bench_submit[], bench_parker[]
 	bench_bare[], bench_group[], bench_pingpong[], bench_balance[], bench_recheck[],
 	bench_memory[], bench_peers[], bench_fiber[], bench_stack[], bench_timer[],
 	bench_vthread[], bench_sync[], bench_scale[], bench_dump[], bench_poller[],
-	bench_placement[], bench_strategy[]; /* each ends at a NULL name */
+	bench_placement[], bench_strategy[], bench_local[]; /* each ends at a NULL name */
 
 /* The round that is being measured; 0 while calibrating. */
 extern int bench_round;

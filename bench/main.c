@@ -24,7 +24,8 @@ static const bench_row *const groups[] = {
 	bench_one,   bench_flow,     bench_submit,  bench_parker,  bench_layout, bench_bare,
 	bench_group, bench_pingpong, bench_balance, bench_recheck, bench_memory, bench_peers,
 	bench_fiber, bench_stack,    bench_timer,   bench_vthread, bench_sync,   bench_scale,
-	bench_dump,  bench_poller,   bench_placement, bench_strategy};
+	bench_dump,  bench_poller,   bench_placement, bench_strategy,
+	bench_local};
 static int cpus[BENCH_CPUS], cpus_count;
 int bench_round;
 static wp_atomic(long) preempted; /* times in the run just made */

@@ -42,6 +42,7 @@
 enum {
 	WP_LOCAL_HALF = WP_LOCAL_CAPACITY / 2,
 	WP_LOCAL_TURNS = 64, /* polls: one of them begins with the global queue */
+	WP_LOCAL_ROUNDS = wp_twin(local_indices_wrap) ? 2 : 0, /* then indices wrap; 0: never */
 };
 
 _Static_assert((WP_LOCAL_CAPACITY & (WP_LOCAL_CAPACITY - 1)) == 0 && WP_LOCAL_HALF > 0,
@@ -69,16 +70,14 @@ WP_INLINE void wp_local_init(wp_local *local) /* empty [before it is shared | wa
 
 WP_INLINE uint64_t wp__local_after(uint64_t index, uint64_t many)
 {
-	return wp_twin(local_indices_wrap) ? (index + many) % (2ul * WP_LOCAL_CAPACITY)
-					   : index + many;
+	return (index + many) & ((uint64_t)WP_LOCAL_ROUNDS * WP_LOCAL_CAPACITY - 1);
 }
 
-/* Tasks between two indices; more than there can be if one of them is outdated. */
+/* Tasks between two indices; more than there can be if the head is outdated. The tail never is: who
+ * sees a head sees the tail of its time. */
 WP_INLINE uint64_t wp__local_between(uint64_t head, uint64_t tail)
 {
-	if (wp_twin(local_indices_wrap))
-		return (tail - head) % (2ul * WP_LOCAL_CAPACITY);
-	return tail > head ? tail - head : 0;
+	return wp__local_after(tail - head, 0);
 }
 
 WP_INLINE uint64_t wp__local_tail(wp_local *local) /* [its owner | wait-free] */

@@ -17,7 +17,7 @@ from wakeproof.judge import linear
 from wakeproof.judge.conform_code import END, Dump, Position
 from wakeproof.judge.explore_results import why_no_graph
 from wakeproof.judge.linear_check import check
-from wakeproof.judge.linear_objects import FIFO, mpsc, ticket
+from wakeproof.judge.linear_objects import FIFO, local, mpsc, ticket
 from wakeproof.judge.linear_spec import CALL, RETURN, Automaton, Event, Spec
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -100,6 +100,26 @@ HELD = "0 acquire 0 | 0 acquire -> 0 | "
 )
 def test_ticket_histories_have_their_known_verdicts(text: str, verdict: bool, late: bool) -> None:
     assert [explains(spec, text) for spec in (ticket(), ticket(1))] == [verdict, late]
+
+
+KEPT_THEN_PUSHED = "0 keep 1 | 0 keep -> 1 | 0 push 2 | 0 push -> 0 | "
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (KEPT_THEN_PUSHED + "0 pop 0 | 0 pop -> 1", True),
+        (KEPT_THEN_PUSHED + "0 pop 0 | 0 pop -> 2", False),  # the slot comes first
+        (KEPT_THEN_PUSHED + "1 steal 0 | 1 steal -> 2", True),  # and is nothing for a thief
+        (KEPT_THEN_PUSHED + "1 steal 0 | 1 steal -> 1", False),
+        (KEPT_THEN_PUSHED + "1 steal 0 | 1 steal -> 0", False),
+        (KEPT_THEN_PUSHED + "0 keep 3 | 0 keep -> 1", False),  # it is in use
+        (KEPT_THEN_PUSHED + "1 has 0 | 1 has -> 0", False),
+        ("0 keep 1 | 0 keep -> 1 | 1 has 0 | 1 has -> 0", True),
+    ],
+)
+def test_bounded_queue_histories_have_their_known_verdicts(text: str, verdict: bool) -> None:
+    assert explains(local(), text) is verdict
 
 
 # Brute force: every order of the points of all operations, each kept within its operation.

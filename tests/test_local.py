@@ -30,7 +30,7 @@ SHOWN = {  # and by the explorer
     "local_overflow_forgets": "pppppoooogg",
     "local_hand_over_once": "ppphooo",
 }
-TASKS = {"plain": 30000, "delayed": 5000, "address": 10000, "thread": 3000}
+TASKS = {"plain": 100000, "delayed": 5000, "address": 10000, "thread": 3000}
 Compiled = Callable[..., list[str]]
 
 

@@ -6,6 +6,10 @@ LOCKED = (
     "into which others may push meanwhile; without the lock the same code meets the goal, and "
     "loses tasks (twin mpsc_split_reserve)"
 )
+CLAIMED = (
+    "the one locked instruction of a pop (B4): any queue from which others may take meanwhile "
+    "claims what it takes; from the ring and the Vyukov queue nobody else may take"
+)
 ASLEEP = "the machine's wake of a sleeping CPU; the kernel's part is the wakes and waits counted"
 AWAKE = "lines that travel: about six times as often as between the two spinning threads below"
 CROWDED = "another process on these CPUs: a slice that none disturbs takes 34 to 36 ns each"

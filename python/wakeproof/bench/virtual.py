@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
-from wakeproof.bench.reasons import COLD, LOOKING, WITH_OS
+from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING, WITH_OS
 from wakeproof.bench.rows import BYTES, KOPS, NS, PERCENT, SWITCHES, THREADS, US, Row
 
 SCHEDULERS = {
@@ -73,6 +73,14 @@ def _how(program: str) -> list[Row]:
     ]  # fmt: skip
 
 
+def _local(name: str, program: str) -> list[Row]:
+    return [
+        Row(name, program, "ours", "mpsc", "MPSC + ticket"),
+        Row("- the same", program, "ours", "ring", "unshared ring", at_most=2.0, why=CLAIMED),
+        Row("- the same", program, "ours", "vyukov", "Vyukov queue", at_most=1.1, why=CLAIMED),
+    ]
+
+
 ROWS = (
     *beside("- the same", "vthread_yield", "boost", "jdk"),
     *beside("- the same", "vthread_turns", "boost", "jdk"),
@@ -110,4 +118,11 @@ ROWS = (
     *_adaptive("a task to a producer asleep, until it runs", "strategy_soon", US),
     *_how("strategy_soon"),
     *_adaptive("- that never blocks, as told", "strategy_soon_told", US, at_most=1.1),
+    *_local("bounded queue push+pop, batches of 64", "local_batch"),
+    *_local("- a turn of 64 that yield", "local_turn"),
+    *_local("- one at a time", "local_ping"),
+    Row("bounded queue, half of 128 is stolen, each", "local_steal", "ours", "mpsc",
+        "one by one"),
+    Row("bounded queue, 384 pushed, 128 spill, each", "local_spill", "ours", "mpsc",
+        "MPSC + ticket"),
 )  # fmt: skip

@@ -28,7 +28,7 @@ def linear(
 
     Examples:
 
-      wakeproof linear               queue and ticket, with what must fail
+      wakeproof linear               queues and ticket, with what must fail
 
       wakeproof linear -t ticket     one of them
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from wakeproof.judge.linear_objects import FIFO, mpsc, ticket
+from wakeproof.judge.linear_objects import FIFO, local, mpsc, ticket
 from wakeproof.judge.linear_spec import Spec
 
 
@@ -43,6 +43,10 @@ FENCED = replace(MPSC, test="linear_mpsc_fenced", model="tso")
 QUESTIONS = replace(MPSC, test="linear_mpsc_asked", shows=(*SHOWS, *ASKED))
 TICKET = Case("ticket", "linear_ticket", "sc", "ticket", ticket(),
               ("acquire 0", "try 0", "try 1", "release 0"))  # fmt: skip
+LOCAL = Case("local", "linear_local", "sc", "bounded queue", local(),
+             ("push 0", "keep 0", "keep 1", "pop 0", "pop 1", "steal 0", "steal 1",
+              "steal 2"))  # fmt: skip
+LOCAL_ASKED = replace(LOCAL, test="linear_local_asked", shows=(*LOCAL.shows, "has 0", "has 1"))
 CASES: tuple[Case, ...] = (
     MPSC,
     replace(MPSC, against="FIFO", spec=FIFO, must_fail=True),
@@ -60,4 +64,10 @@ CASES: tuple[Case, ...] = (
     *_must_fail(TICKET, ("ticket_no_cas", "linear_skips_number")),
     replace(TICKET, model="tso", against="ticket, late", spec=ticket(1)),
     replace(TICKET, model="tso", must_fail=True),
+    LOCAL,
+    *_must_fail(LOCAL, ("local_takes_split", "local_publishes_first")),
+    replace(LOCAL, model="tso", must_fail=True),
+    replace(LOCAL, test="linear_local_fenced", model="tso"),
+    LOCAL_ASKED,
+    *_must_fail(LOCAL_ASKED, ("local_asks_tail_first",)),
 )  # fmt: skip

@@ -2,8 +2,9 @@
 """What a run queue and a ticket are, one operation after the other.
 
 A queue's state is its nodes, oldest first, each with whether it is published, and whether a node
-that was taken still shows at the front.  A ticket's is its holder (-1: none) and who has drawn.
-Source: ``kernel/mpsc.h``, ``kernel/ticket.h``: what they promise and what not.
+that was taken still shows at the front.  A ticket's is its holder (-1: none) and who has drawn.  A
+bounded queue's is its next slot (0: empty) and its ring, oldest first.
+Source: ``kernel/mpsc.h``, ``kernel/ticket.h``, ``kernel/local.h``: what they promise and what not.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from wakeproof.judge.linear_spec import Operation, Pending, Spec
 
 Queue = tuple[tuple[tuple[int, bool], ...], bool]
 Lock = tuple[int, tuple[int, ...]]
+Local = tuple[int, tuple[int, ...]]
 NOTHING = 0
 """What a pop returns that takes no node; nodes are 1, 2, ..."""
 
@@ -115,5 +117,51 @@ def ticket(late: int = 0) -> Spec:
             "acquire": Operation((_draw, _enter), drains=True),
             "try": Operation((_try,), drains=True),
             "release": Operation((_let_go, _free), late=late),
+        },
+    )
+
+
+def _show(local: Local, what: Pending) -> Iterable[tuple[Local, int]]:
+    kept, ring = local
+    yield (kept, (*ring, what.argument)), 0
+
+
+def _keep(local: Local, what: Pending) -> Iterable[tuple[Local, int]]:
+    """Put it into the slot, if nothing else is there."""
+    kept, ring = local
+    if kept or ring:
+        yield local, 0
+    else:
+        yield (what.argument, ring), 1
+
+
+def _pop(local: Local, _what: Pending) -> Iterable[tuple[Local, int]]:
+    kept, ring = local
+    if kept:
+        yield (0, ring), kept
+    else:
+        yield (0, ring[1:]), ring[0] if ring else NOTHING
+
+
+def _steal(local: Local, _what: Pending) -> Iterable[tuple[Local, int]]:
+    """Take the oldest of the ring: half of two, one of one."""
+    kept, ring = local
+    yield (kept, ring[1:]), ring[0] if ring else NOTHING
+
+
+def _has(local: Local, _what: Pending) -> Iterable[tuple[Local, int]]:
+    yield local, int(bool(local[1]))
+
+
+def local() -> Spec:
+    """Return the bounded queue, of which no push finds the ring full."""
+    return Spec(
+        (0, ()),
+        {
+            "push": Operation((_show,)),
+            "keep": Operation((_keep,)),
+            "pop": Operation((_pop,)),
+            "steal": Operation((_steal,)),
+            "has": Operation((_has,)),
         },
     )
