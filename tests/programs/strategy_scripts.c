@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * strategy_scripts.c CASE - execute-produce-consume, one script each. Prints what is lost.
+ *
+ * Why it works  Starts are only counted; the script lets a started thread come when it likes: inside a
+ *               task, as if that blocked, inside produce, or late. So one thread plays all. */
+#include "case.h"
+#include "strategy.h"
+
+static wp_strategy strategy;
+static uint32_t left, produced, starts, ran[4];
+static void (*in_task)(uint32_t task), (*in_produce)(void);
+static bool is_producing;
+
+static void *produce(void *arg)
+{
+	uintptr_t task;
+
+	(void)arg;
+	check(!is_producing, "that one produces at a time");
+	is_producing = true;
+	produced++;
+	if (in_produce != NULL)
+		in_produce();
+	task = left > 0 ? left-- : 0;
+	is_producing = false;
+	return (void *)task;
+}
+
+static enum wp_kind kind_of(void *arg, void *task)
+{
+	(void)task;
+	return *(enum wp_kind *)arg;
+}
+
+static void run(void *arg, void *task)
+{
+	(void)arg;
+	ran[(uintptr_t)task]++;
+	if (in_task != NULL)
+		in_task((uint32_t)(uintptr_t)task);
+}
+
+static int start(void *arg)
+{
+	(void)arg;
+	starts++;
+	return WP_OK;
+}
+
+static void make(uint32_t tasks, enum wp_kind kind)
+{
+	static enum wp_kind kept;
+
+	kept = kind;
+	left = tasks;
+	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = WP_EXECUTE_PRODUCE_CONSUME,
+							  .produce = produce, .kind = kind_of,
+							  .run = run, .start = start, .arg = &kept});
+}
+
+/* All have run once; nobody is to come, or produces. */
+static void is_over(uint32_t tasks, uint32_t started)
+{
+	for (uint32_t task = 1; task <= tasks; task++)
+		check(ran[task] == 1, "a task");
+	check(starts == started, "how many are started");
+	check(wp_strategy_is_idle(&strategy) && wp_load_relaxed(&strategy.word) >> 32 == 0,
+	      "that nobody produces, or is to come");
+}
+
+static void case_idle(void)
+{
+	make(0, WP_BLOCKING);
+	wp_strategy_produce(&strategy);
+	check(produced == 1, "that it looks once");
+	is_over(0, 0);
+}
+
+static void case_non_blocking(void)
+{
+	make(3, WP_NON_BLOCKING);
+	wp_strategy_produce(&strategy);
+	check(wp_strategy_count(&strategy, WP_CONSUMED) == 3, "who runs what does not block");
+	is_over(3, 0);
+}
+
+/* Tasks that do not block after all: one start serves all. It comes late: it looks, and goes. */
+static void case_late(void)
+{
+	make(3, WP_BLOCKING);
+	wp_strategy_produce(&strategy);
+	check(wp_strategy_count(&strategy, WP_HANDED_OVER) == 3 && starts == 1, "one start for all");
+	wp_strategy_run(&strategy);
+	check(produced == 5, "that who comes late looks once");
+	is_over(3, 1);
+}
+
+static void comes(uint32_t task)
+{
+	if (task == 3)
+		wp_strategy_run(&strategy);
+}
+
+/* The first task blocks: who was started runs the others, with one start more. */
+static void case_overtaken(void)
+{
+	make(3, WP_BLOCKING);
+	in_task = comes;
+	wp_strategy_produce(&strategy);
+	check(starts == 2, "one start more");
+	wp_strategy_run(&strategy);
+	is_over(3, 2);
+}
+
+/* Whoever asks while somebody produces goes at once, and that one looks once more. */
+static void asks(void)
+{
+	if (produced > 1)
+		return;
+	wp_strategy_produce(&strategy);
+	check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
+	check(produced == 1, "that it does not wait");
+}
+
+static void case_asked(void)
+{
+	make(0, WP_BLOCKING);
+	in_produce = asks;
+	wp_strategy_produce(&strategy);
+	check(produced == 2, "that it looks once more");
+	is_over(0, 0);
+}
+
+/* Dispatches while nobody produces start one thread. */
+static void case_dispatched(void)
+{
+	make(1, WP_BLOCKING);
+	for (int times = 0; times < 3; times++)
+		check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
+	check(starts == 1 && produced == 0, "one start");
+	wp_strategy_run(&strategy);
+	wp_strategy_run(&strategy); /* that it started for the task */
+	is_over(1, 2);
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {{"idle", case_idle}, {"non_blocking", case_non_blocking},
+					 {"late", case_late}, {"overtaken", case_overtaken},
+					 {"asked", case_asked}, {"dispatched", case_dispatched}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}
