@@ -61,27 +61,37 @@ static int workers_join(wp_group *group, int64_t deadline_ns)
 	return WP_OK;
 }
 
-int wp_group_new(wp_group **group, const wp_group_config *config)
+/* Its threads: 0, or why one does not start. [who makes it | system calls] */
+static int start_all(wp_group *group)
 {
-	wp_group *made = wp__group_make(config);
-
-	if (made == NULL)
-		return WP_SYSTEM;
-	for (uint32_t index = 0; index < config->carriers; index++) {
-		wp_worker *one = &made->workers[index];
+	for (uint32_t index = 0; index < group->config.carriers; index++) {
+		wp_worker *one = &group->workers[index];
 		int code = pthread_create(&one->thread, NULL, wp__worker_begin, one);
 
 		one->has_thread = code == 0;
-		if (code == 0)
-			continue;
-		while (workers_join(made, WP_FOREVER) != WP_OK)
-			continue; /* a signal handler ran: they run on */
-		wp__group_give(made);
-		errno = code;
-		return WP_SYSTEM;
+		if (code != 0)
+			return code;
 	}
-	*group = made;
-	return WP_OK;
+	return group->placed == NULL ? 0 : wp__supervise_begin(group->placed);
+}
+
+int wp_group_new(wp_group **group, const wp_group_config *config)
+{
+	wp_group *made = wp__group_make(config);
+	int code;
+
+	if (made == NULL)
+		return WP_SYSTEM;
+	code = start_all(made);
+	if (code == 0) {
+		*group = made;
+		return WP_OK;
+	}
+	while (workers_join(made, WP_FOREVER) != WP_OK)
+		continue; /* a signal handler ran: they run on */
+	wp__group_give(made);
+	errno = code;
+	return WP_SYSTEM;
 }
 
 void wp_group_free(wp_group *group)
@@ -154,6 +164,8 @@ static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *e
 	code = workers_join(group, with_grace(deadline_ns));
 	if (code != WP_OK)
 		return code;
+	if (group->placed != NULL)
+		wp__supervise_end(group->placed);
 	for (uint32_t index = 0; index < group->config.carriers; index++)
 		wp_timers_clear(&group->workers[index].home.timers);
 	hand_back(group, each, arg);

@@ -50,6 +50,9 @@ typedef struct wp_group_config {
 	 * turn; then no load is counted. */
 	enum wp_placement_policy placement;
 	bool load_at_dequeue; /* a load is what is queued; false: with what runs */
+	/* A carrier whose step takes longer, while something is queued there, is marked as by
+	 * wp_group_block, until the step ends; at the latest after twice as long. 0: none is. */
+	uint32_t supervise_ms;
 	/* By carrier, each below `carriers`: who may steal from one another; NULL: all. */
 	const uint32_t *domain_of;
 	const uint32_t *cluster_of; /* by carrier: whom to prefer; NULL: all are alike */

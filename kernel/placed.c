@@ -23,7 +23,11 @@ wp_placed *wp__placed_new(wp_group *group)
 			  group->config.load_at_dequeue);
 	placed->lock = (wp_lock){0};
 	placed->moved = (wp_lane){0};
+	placed->placement.is_watched = group->config.supervise_ms != 0;
 	placed->group = group;
+	placed->watching = (wp_lock){0};
+	placed->over = (wp_cond){0};
+	placed->has_supervisor = placed->is_over = false;
 	return placed;
 }
 
@@ -70,8 +74,7 @@ static void wake_one(wp_placed *placed, uint32_t after)
 			return;
 }
 
-/* What is queued at a marked carrier. [any thread | blocks shortly, may wake somebody] */
-static void move(wp_placed *placed, wp_worker *from)
+void wp__placed_move(wp_placed *placed, wp_worker *from)
 {
 	wp_lane batch = {0};
 	wp_mpsc_node *node;
@@ -99,7 +102,7 @@ void wp__placed_pushed(wp_home *home)
 	wp_placed *placed = to->group->placed;
 
 	if (!wp_placement_submitted(&placed->placement, to->index) && !wp_twin(placed_left_there))
-		move(placed, to);
+		wp__placed_move(placed, to);
 }
 
 void wp__placed_polled(wp_worker *mine, wp_mpsc_node *node)
@@ -118,10 +121,18 @@ void wp__placed_stole(wp_worker *mine, wp_task *task)
 		wp_placement_stolen(&mine->group->placed->placement, victim->index, mine->index);
 }
 
+void wp__placed_begins(wp_worker *mine)
+{
+	if (mine->group->placed->placement.is_watched)
+		wp_placement_step(&mine->progress);
+}
+
 void wp__placed_ended(wp_worker *mine)
 {
 	wp_placement *placement = &mine->group->placed->placement;
 
+	if (placement->is_watched)
+		wp_placement_step(&mine->progress);
 	if (wp_placement_ends(placement, mine->index) && !wp_twin(placed_mark_outlives))
 		wp_placement_unmark(placement, mine->index);
 }
@@ -181,7 +192,7 @@ int wp_group_block(void)
 	if (placed == NULL)
 		return WP_FORBIDDEN;
 	wp_placement_mark(&placed->placement, mine->index);
-	move(placed, mine);
+	wp__placed_move(placed, mine);
 	return WP_OK;
 }
 

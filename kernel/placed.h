@@ -17,9 +17,11 @@
  *               role (spare.h).
  *               Queues are moved by their tickets: without work stealing each carrier of a group that
  *               counts loads is alone in a domain.
+ *               A supervisor marks a carrier whose step makes no progress while something is queued
+ *               there; the end of that step unmarks it (placement.h).
  * Not promised  That timers and pollers of a marked carrier go on. That a moved task stays in its
  *               steal domain.
- * Spec          specs/Placement.tla; specs/MCSearchNudged.tla, MCSearchGiven.tla: wakes, help.
+ * Spec          specs/Placement.tla, Supervise.tla; specs/MCSearchNudged.tla, MCSearchGiven.tla: wakes, help.
  * Evidence      tests/test_placed.py. */
 #ifndef WP_PLACED_H
 #define WP_PLACED_H
@@ -34,11 +36,15 @@ typedef struct wp_placed {
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_lane moved;
 	wp_group *group;
+	wp_lock watching; /* the rest: under it */
+	wp_cond over;
+	bool has_supervisor, is_over;
+	pthread_t supervisor;
 } wp_placed;
 
 WP_INLINE bool wp__placed_is_wanted(const wp_group_config *config)
 {
-	return config->placement != WP_PLACE_HOME;
+	return config->placement != WP_PLACE_HOME || config->supervise_ms != 0;
 }
 
 /* NULL: no memory. [before the group is shared | allocates] */
@@ -54,18 +60,30 @@ uint32_t wp__placed_load(wp_placed *placed, uint32_t index);
 void wp__placed_polled(wp_worker *mine, wp_mpsc_node *node);
 /* It has stolen it. [the carrier | wait-free] */
 void wp__placed_stole(wp_worker *mine, wp_task *task);
-/* A step has ended. [the carrier | wait-free] */
+/* A step begins; it has ended. [the carrier | wait-free] */
+void wp__placed_begins(wp_worker *mine);
 void wp__placed_ended(wp_worker *mine);
+
+/* What is queued at a marked carrier. [any thread | blocks shortly, may wake somebody] */
+void wp__placed_move(wp_placed *placed, wp_worker *from);
+
+/* Starts the supervisor (supervise.c), if one is wanted: 0, or why there is no thread. [who makes the
+ * group | system calls] */
+int wp__supervise_begin(wp_placed *placed);
+/* It has ended. [the close | blocks shortly] */
+void wp__supervise_end(wp_placed *placed);
 
 /* A task whose home is marked, or NULL: none is there. [the carrier | blocks shortly, may wake others]
  */
 wp_mpsc_node *wp__placed_take(wp_worker *mine);
+#ifndef WP_EXPLORE
 /* Tasks are there. [the carrier | wait-free] */
 WP_INLINE bool wp__placed_is_wanted_at(wp_worker *mine)
 {
 	return mine->home.carrier.is_placed &&
 	       wp_placement_has_global(&mine->group->placed->placement);
 }
+#endif
 
 /* Its word says parked. False: it is to leave. [the carrier | lock-free] */
 bool wp__placed_rest(wp_worker *mine);

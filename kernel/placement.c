@@ -5,6 +5,8 @@
 /* One in the high half of a word. */
 #define ONE ((uint64_t)1 << 32)
 #define MARK ((uint64_t)1)
+#define SUSPECT ((uint64_t)2)
+#define MARKS (MARK | SUSPECT)
 
 static uint32_t high_of(uint64_t word)
 {
@@ -21,6 +23,7 @@ void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32
 	placement->count = count;
 	placement->policy = policy;
 	placement->at_dequeue = at_dequeue;
+	placement->is_watched = false;
 	for (uint32_t carrier = 0; carrier < count; carrier++)
 		wp_init(&slots[carrier].word, 0);
 }
@@ -29,7 +32,7 @@ void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32
 static uint64_t look(const wp_placement *placement, uint32_t carrier)
 {
 	/* [PL1] relaxed: stale costs a worse choice, or a queue that is moved once more; pairs PL2,
-	 * PL3, PL4, PL5; upholds Placement!BlockingNeverTargeted: PL2 looks again. */
+	 * PL3, PL4, PL5, PL14; upholds Placement!BlockingNeverTargeted: PL2 looks again. */
 	return wp_load_relaxed(&placement->slots[carrier].word);
 }
 
@@ -43,7 +46,7 @@ static uint32_t weight(const wp_placement *placement, uint32_t carrier)
 {
 	uint64_t word = look(placement, carrier);
 
-	return word & MARK && !wp_twin(placement_marked_chosen) ? UINT32_MAX : high_of(word);
+	return word & MARKS && !wp_twin(placement_marked_chosen) ? UINT32_MAX : high_of(word);
 }
 
 /* xorshift64 [the state's owner | wait-free] */
@@ -108,15 +111,16 @@ bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
 	 * this finds the push in the queue that it moves. */
 	uint64_t before = wp_fetch_add_release(&placement->slots[carrier].word, ONE);
 
-	return (before & MARK) == 0 || wp_twin(placement_choose_unchecked);
+	return (before & MARKS) == 0 || wp_twin(placement_choose_unchecked);
 }
 
 /* [any thread | wait-free] */
 static uint64_t add(wp_placement *placement, uint32_t carrier, uint64_t many)
 {
-	/* [PL3] relaxed: atomicity is enough: the queues hand over the tasks; pairs PL1; upholds
-	 * Placement!CounterBalance: each that is added is taken off once. */
-	return wp_fetch_add_relaxed(&placement->slots[carrier].word, many * ONE);
+	/* [PL3] release; pairs PL1, PL12; upholds Supervise!MarkIsOfWhoRuns: who marks it after a step
+	 * has ended sees that. For the rest atomicity is enough: each that is added is taken off
+	 * once. */
+	return wp_fetch_add_release(&placement->slots[carrier].word, many * ONE);
 }
 
 void wp_placement_moved(wp_placement *placement, uint32_t carrier, uint32_t many)
@@ -145,10 +149,11 @@ void wp_placement_begins(wp_placement *placement, uint32_t carrier)
 bool wp_placement_ends(wp_placement *placement, uint32_t carrier)
 {
 	bool is_counted = !placement->at_dequeue || wp_twin(placement_ends_twice);
-	uint64_t word = is_counted ? add(placement, carrier, -(uint64_t)1)
-				   : look(placement, carrier);
+	uint64_t word = is_counted || placement->is_watched
+				? add(placement, carrier, is_counted ? -(uint64_t)1 : 0)
+				: look(placement, carrier);
 
-	return (word & MARK) != 0;
+	return (word & MARKS) != 0 && !wp_twin(supervise_end_unseen);
 }
 
 bool wp_placement_mark(wp_placement *placement, uint32_t carrier)
@@ -164,7 +169,37 @@ void wp_placement_unmark(wp_placement *placement, uint32_t carrier)
 {
 	/* [PL5] relaxed: atomicity is enough: the carrier itself looks at its queue after this; pairs
 	 * PL1; upholds Placement!CounterBalance: the load stays as it is. */
-	wp_fetch_and_relaxed(&placement->slots[carrier].word, ~MARK);
+	wp_fetch_and_relaxed(&placement->slots[carrier].word, ~MARKS);
+}
+
+uint64_t wp_placement_progress(wp_progress *progress)
+{
+	/* [PL13] relaxed: ordered by PL12, which comes before the second look; pairs PL11; upholds
+	 * Supervise!MarkIsOfWhoRuns. */
+	return wp_load_relaxed(progress);
+}
+
+void wp_placement_step(wp_progress *progress)
+{
+	uint64_t steps = wp_placement_progress(progress);
+
+	/* [PL11] relaxed: ordered by PL3, which follows an end; pairs PL13; upholds
+	 * Supervise!MarkIsOfWhoRuns. */
+	wp_store_relaxed(progress, steps + 1);
+}
+
+bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
+			  uint64_t step)
+{
+	/* [PL12] acquire; pairs PL3; upholds Supervise!MarkIsOfWhoRuns: if the end has not read the
+	 * mark, it is seen. */
+	wp_fetch_or_acquire(&placement->slots[carrier].word, SUSPECT);
+	if (wp_placement_progress(progress) == step || wp_twin(supervise_unchecked))
+		return true;
+	/* [PL14] relaxed: atomicity is enough: a mark of its own task stays; pairs PL1; upholds
+	 * Supervise!MarkIsOfWhoRuns. */
+	wp_fetch_and_relaxed(&placement->slots[carrier].word, ~SUSPECT);
+	return false;
 }
 
 bool wp_placement_spilled(wp_placement *placement, uint32_t many)

@@ -19,13 +19,17 @@
  *               one word: who counts a task sees who is idle, or that one sees the task. Tasks are
  *               counted after the push, and taken off by whoever takes them, so a count is below
  *               what is there for a while; a load below 0 counts as 0.
+ *               A mark that another thread makes is for one step: either its end reads the mark, or
+ *               who made it reads that the step has ended ([PL11] .. [PL14]).
  * Counted       is what is queued and what runs; `at_dequeue`: what is queued.
  * Ties          The scan begins where a draw says: else the first of equals would get all that come
  *               before its load is seen. It ends at a carrier that has nothing.
  * Not promised  That a chosen carrier has the least load: others choose, too. Anything about who is
  *               marked while no task runs there. Queues, and a wake, are the caller's.
- * Spec          specs/Placement.tla: CounterBalance, BlockingNeverTargeted, NoStrandedGlobal.
- * Evidence      make check-specs T=Placement, make stress T=placement, tests/test_placement.py. */
+ * Spec          specs/Placement.tla: CounterBalance, BlockingNeverTargeted, NoStrandedGlobal;
+ *               specs/Supervise.tla: MarkIsOfWhoRuns.
+ * Evidence      make check-specs T='Placement|Supervise', make stress T='placement|supervise',
+ *               tests/test_placement.py. */
 #ifndef WP_PLACEMENT_H
 #define WP_PLACEMENT_H
 
@@ -48,7 +52,7 @@ enum wp_placement_policy {
 
 /* A line: submitters write to it, and read those of others. */
 typedef struct wp_placement_slot {
-	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: load; low half: 1, marked */
+	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: load; low half: 1, 2: marked, by its task, by others */
 } wp_placement_slot;
 
 _Static_assert(sizeof(wp_placement_slot) == WP_LINE, "a load shares its line");
@@ -59,7 +63,11 @@ typedef struct wp_placement {
 	uint32_t count;
 	enum wp_placement_policy policy;
 	bool at_dequeue;
+	bool is_watched; /* whose mark is another's needs to know of it at its end */
 } wp_placement;
+
+/* Steps of one carrier: one more when a step begins, and when it ends. Odd: it runs. */
+typedef wp_atomic(uint64_t) wp_progress;
 
 /* `slots` has room for `count` > 0 carriers: none has a load, is marked, or is idle. [before it is
  * shared | wait-free] */
@@ -93,8 +101,17 @@ bool wp_placement_ends(wp_placement *placement, uint32_t carrier);
 /* Nobody is to choose it. True: the caller moves its queue; false: it was marked before. [a task
  * that runs there | wait-free] */
 bool wp_placement_mark(wp_placement *placement, uint32_t carrier);
-/* [who marked it | wait-free] */
+/* No mark is left. [who marked it, or at the end of a step | wait-free] */
 void wp_placement_unmark(wp_placement *placement, uint32_t carrier);
+
+/* A step begins, or has ended, before wp_placement_ends. [the carrier | wait-free] */
+void wp_placement_step(wp_progress *progress);
+/* [any thread | wait-free] */
+uint64_t wp_placement_progress(wp_progress *progress);
+/* That step makes no progress: nobody is to choose its carrier until it ends. True: it runs still, and
+ * the caller moves the queue. [one thread, if is_watched | wait-free] */
+bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
+			  uint64_t step);
 
 /* There are global tasks, which come before its own. [the carrier | wait-free] */
 bool wp_placement_has_global(const wp_placement *placement);

@@ -50,6 +50,8 @@ static inline void run_uncounted(wp_worker *mine, wp_mpsc_node *node)
 
 static inline void run(wp_worker *mine, wp_mpsc_node *node)
 {
+	if (mine->home.carrier.is_placed)
+		wp__placed_begins(mine);
 	run_uncounted(mine, node);
 	if (mine->home.carrier.is_placed)
 		wp__placed_ended(mine);

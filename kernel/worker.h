@@ -46,6 +46,8 @@ typedef struct wp_worker {
 	uint32_t turns;    /* runs until it looks at the clock, this one among them */
 	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
 	bool is_resting;   /* it is counted among the idle ones (placed.h) */
+	wp_progress progress; /* if somebody watches */
+	uint64_t seen;        /* of that, by the supervisor, who alone has it */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
 	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes, pinned;
 } wp_worker;

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 CASES = (
     *("chosen", "task", "moved", "both", "poller", "late"),
-    *("stolen", "ends", "nobody", "first", "closed"),
+    *("stolen", "ends", "nobody", "first", "closed", "watched"),
 )
 STORMS = [
     (*form, stealing, carriers)  # form: policy, what is counted
@@ -33,6 +33,7 @@ TWINS = {
     "placed_move_uncounted": "moved",
     "placed_own_first": "first",
     "placed_steal_uncounted": "stolen",
+    "placed_suspect_keeps": "watched",
     "placed_takes_silent": "both",
     "placed_wakes_nobody": "moved",
 }

@@ -66,8 +66,9 @@ SOURCES = (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
             *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready"),
-            *("group_made", "placed", "placement", "reserve", "strategy", "worker_park"),
+            *("group_made", "placed", "placement", "reserve", "strategy", "supervise"),
             *("pool", "pool_dump", "pool_new", "pool_queue", "pool_threads"),
+            "worker_park",
             *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
             *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
         )

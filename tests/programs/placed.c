@@ -144,14 +144,27 @@ static void case_stolen(void)
 	}
 }
 
-/* A step that says that it blocks, and ends: its mark ends with it. */
-static int blocks_and_ends(void *arg)
+/* It says nothing, and does not end: somebody else sees that. */
+static void case_watched(void)
 {
-	(void)arg;
-	check(wp_group_block() == WP_OK, "a mark");
-	return 0;
+	for (int form = 0; form < 4; form++) {
+		wp_vthread_config config = {.run = meets};
+		wp_vthread *holder;
+
+		open_placed((wp_group_config){.carriers = 2, .load_at_dequeue = form % 2,
+					      .placement = form < 2 ? WP_PLACE_HOME
+								    : WP_PLACE_LEAST_LOADED,
+					      .supervise_ms = 1});
+		wp_store_relaxed(&to_meet, 1);
+		holder = hold(0, false);
+		join(start_as(&config), "who was moved");
+		wp_store_release(&lets_go, 1);
+		join(holder, "the holder");
+		close_placed();
+	}
 }
 
+/* A step that says that it blocks, and ends: its mark ends with it. */
 static void case_ends(void)
 {
 	for (int form = 0; form < 2; form++) {
@@ -240,20 +253,6 @@ static void case_first(void)
 }
 
 /* What was moved is run once or handed back, not both, nor neither. */
-static void count_back(void *arg, wp_task *task, bool was_parked)
-{
-	(void)task;
-	(void)was_parked;
-	(*(uint32_t *)arg)++;
-}
-
-static int counts_run(void *arg)
-{
-	(void)arg;
-	wp_fetch_add_relaxed(&met, 1);
-	return 0;
-}
-
 static void case_closed(void)
 {
 	wp_vthread_config config = {.run = counts_run};
@@ -282,6 +281,7 @@ int main(int argc, char **argv)
 		{"both", case_both},	 {"poller", case_poller}, {"late", case_late},
 		{"stolen", case_stolen}, {"ends", case_ends},	  {"nobody", case_nobody},
 		{"first", case_first},	 {"closed", case_closed},
+		{"watched", case_watched},
 	};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));

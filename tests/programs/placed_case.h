@@ -117,3 +117,24 @@ static inline int meets(void *arg)
 	await(&met, wp_load_relaxed(&to_meet));
 	return 0;
 }
+
+static inline void count_back(void *arg, wp_task *task, bool was_parked)
+{
+	(void)task;
+	(void)was_parked;
+	(*(uint32_t *)arg)++;
+}
+
+static inline int counts_run(void *arg)
+{
+	(void)arg;
+	wp_fetch_add_relaxed(&met, 1);
+	return 0;
+}
+
+static inline int blocks_and_ends(void *arg)
+{
+	(void)arg;
+	check(wp_group_block() == WP_OK, "a mark");
+	return 0;
+}

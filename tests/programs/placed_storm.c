@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * placed_storm.c POLICY AT_DEQUEUE STEALING CARRIERS ROUNDS SEED - threads start others, park, yield,
- * and block, at once. In the end nothing is counted. Prints what is lost. */
+ * and block, at once; a supervisor watches them, where AT_DEQUEUE is 1. In the end nothing is counted,
+ * nor marked. Prints what is lost. */
 #include "placed_case.h"
 
 enum { THREADS = 24 };
@@ -81,6 +82,7 @@ int main(int argc, char **argv)
 	open_placed((wp_group_config){.carriers = (uint32_t)atoi(argv[4]),
 				      .placement = (enum wp_placement_policy)atoi(argv[1]),
 				      .load_at_dequeue = atoi(argv[2]) != 0,
+				      .supervise_ms = (uint32_t)atoi(argv[2]),
 				      .work_stealing = atoi(argv[3]) != 0});
 	for (uintptr_t each = 0; each < THREADS; each++) {
 		wp_vthread_config config = {.run = acts, .arg = (void *)each,

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * supervise.c - a step that is taken for one that makes no progress ends.
+ *
+ *   carrier                      supervisor                  result: "a mark is left, it was to move
+ *   ends: progress; load--       mark                          the queue"
+ *   marked: unmark               it has ended: unmark
+ *
+ * Why it works  Both change one word; who comes second sees what the first has written before.
+ * Spec          specs/Supervise.tla. */
+#include "placement.h"
+#include "stress.h"
+
+struct state {
+	wp_placement placement;
+	wp_placement_slot slot;
+	wp_progress progress;
+};
+
+/* It runs its first step. */
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_placement_init(&state->placement, &state->slot, 1, WP_PLACE_HOME, false);
+	state->placement.is_watched = true;
+	wp_init(&state->slot.word, (uint64_t)1 << 32);
+	wp_init(&state->progress, 1);
+}
+
+static void init_dequeue(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	state->placement.at_dequeue = true;
+	wp_init(&state->slot.word, 0);
+}
+
+static void ends(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_placement_step(&state->progress);
+	if (wp_placement_ends(&state->placement, 0))
+		wp_placement_unmark(&state->placement, 0);
+}
+
+static void suspects(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = wp_placement_suspect(&state->placement, 0, &state->progress, 1);
+}
+
+static void read_word(void *at, stress_result *result)
+{
+	result->r[0] = wp_load_relaxed(&((struct state *)at)->slot.word) != 0;
+}
+
+STRESS_TEST(supervise, .claim = "A mark ends with the step that it was made for.",
+	.upholds = "Supervise!MarkIsOfWhoRuns", .state_size = sizeof(struct state), .init = init,
+	.actors = {ends, suspects}, .arbiter = read_word, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "the supervisor saw the end"},
+		{"0,1", ACCEPTABLE, "the end saw the mark"},
+		{"*", FORBIDDEN, "it runs nothing, and is marked"},
+	});
+
+STRESS_TWIN(supervise_unchecked, .of = "supervise",
+	.defect = "who has marked does not look again whether that step still runs",
+	.shows = "1,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+STRESS_TEST(supervise_dequeue, .claim = "So it does where a load is what is queued.",
+	.upholds = "Supervise!MarkIsOfWhoRuns", .state_size = sizeof(struct state),
+	.init = init_dequeue, .actors = {ends, suspects}, .arbiter = read_word, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "the supervisor saw the end"},
+		{"0,1", ACCEPTABLE, "the end saw the mark"},
+		{"*", FORBIDDEN, "it runs nothing, and is marked"},
+	});
+
+STRESS_TWIN(supervise_end_unseen, .of = "supervise_dequeue",
+	.defect = "a step ends, and leaves the mark", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
