@@ -27,7 +27,7 @@ def until(is_so: Callable[[], bool]) -> None:
 def holds(pool: VirtualThreadPool, count: int = 2) -> list[Future[Any]]:
     """Have so many calls run, which park."""
     futures = [pool.submit(wakeproof.park) for _ in range(count)]
-    until(lambda: pool.statistics().running == count)
+    until(lambda: sum(call.has_permit for call in list(pool._calls)) == count)
     return futures
 
 

@@ -194,9 +194,13 @@ class VirtualThreadPool(Executor):
     def statistics(self) -> VirtualThreadPoolStatistics:
         """Return how many calls are where."""
         calls = list(self._calls)
-        running = sum(call.has_permit for call in calls)
+        if self._max_tasks is None or self._permits is None:
+            running = sum(call.has_permit for call in calls)
+        else:  # of one moment
+            running = self._max_tasks - self._permits.permits
+        waiting = max(0, len(calls) - running)
         return VirtualThreadPoolStatistics(
-            self._max_tasks, self._submitted, self._ended, running, len(calls) - running
+            self._max_tasks, self._submitted, self._ended, running, waiting
         )
 
     def dump(
