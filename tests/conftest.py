@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from tests import compiling
 from tests.polling import Eventfd, Make, One, Pair
@@ -26,6 +27,11 @@ from wakeproof import CarrierGroup, VirtualThread, paths
 
 # A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A slow machine is no defect.
+SLOW = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("slow", deadline=None, suppress_health_check=SLOW)
+hypothesis.settings.load_profile("slow")
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
