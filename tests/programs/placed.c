@@ -54,6 +54,7 @@ static void case_task(void)
 	holder = hold(0, false);
 	for (int each = 0; each < 20; each++) {
 		wp_task_init(&task, note_step, NULL);
+		await_unloaded(1);
 		check(wp_group_submit(group, &task) == WP_OK, "a task");
 		await_done(&task);
 		check(wp_load_relaxed(&ran_on) == 1, "that the lesser is chosen");

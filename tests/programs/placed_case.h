@@ -58,6 +58,18 @@ static inline void await_parked(wp_vthread *thread)
 	}
 }
 
+/* Who has run there is off the count, which is after its end is known. */
+static inline void await_unloaded(uint32_t index)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while (load_of(index) != 0) {
+		if (wp_clock_ns() > deadline_ns)
+			lost("a carrier without a load");
+		wp_yield();
+	}
+}
+
 static inline void await_done(wp_task *task)
 {
 	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
