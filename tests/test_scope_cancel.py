@@ -6,14 +6,13 @@ Its claims are named in each test; owners are the main thread and a virtual one.
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import threading
 
 import pytest
 from tests.subtasks import ends_when_interrupted
-from tests.virtual import PATIENCE_S, Owner, parked
+from tests.virtual import PATIENCE_S, Owner, interrupt, parked
 
 import wakeproof
 from wakeproof import CarrierGroup, Scope, ThreadInterruptedError, VirtualThread, joiner
@@ -163,8 +162,7 @@ except KeyboardInterrupt:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "joins\n"
-        process.send_signal(signal.SIGINT)
-        told, _ = process.communicate(timeout=PATIENCE_S)
+        told = interrupt(process)
     assert (told, process.returncode) in [("told\nended\n", 0), ("ended\n", 0)]
 
 

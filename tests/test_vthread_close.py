@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,7 +12,7 @@ import time
 import weakref
 
 import pytest
-from tests.virtual import PATIENCE_S, parked
+from tests.virtual import PATIENCE_S, interrupt, parked
 
 import wakeproof
 from wakeproof import (
@@ -214,8 +213,7 @@ except KeyboardInterrupt:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "joins\n"
-        process.send_signal(signal.SIGINT)
-        told, _ = process.communicate(timeout=PATIENCE_S)
+        told = interrupt(process)
     assert (told, process.returncode) == ("stays\n", 0)
 
 

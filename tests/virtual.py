@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import subprocess
 from collections.abc import Callable
 
 import wakeproof
@@ -25,3 +28,16 @@ def myself() -> VirtualThread:
     thread = wakeproof.current()
     assert thread is not None
     return thread
+
+
+def interrupt(process: subprocess.Popen[str]) -> str:
+    """Send Ctrl-C until the process has ended, and return what it printed.
+
+    CPython may put its main thread to sleep beside a signal that has just come: the next wakes it.
+    """
+    for _ in range(6):
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=PATIENCE_S / 6)[0]
+    process.kill()
+    raise AssertionError("Ctrl-C does not end it")
