@@ -12,14 +12,11 @@
 #include "local_steal.h"
 #include "mpsc.h"
 #include "one.h"
-#include "ring.h"
+#include "sides.h"
 #include "ticket.h"
-#include "vyukov.h"
 
 enum { HALF = WP_LOCAL_HALF, MOST = WP_LOCAL_CAPACITY + HALF };
 
-static private_ring a_ring;
-static vyukov a_vyukov;
 static wp_local local, thiefs;
 static wp_mpsc queue, global;
 static wp_ticket ticket;
@@ -56,27 +53,6 @@ BENCH_INLINE bench_task *pop_locked(wp_mpsc *from)
 BENCH_INLINE bench_task *pop_mpsc(void)
 {
 	return pop_locked(&queue);
-}
-
-BENCH_INLINE void push_ring(bench_task *task)
-{
-	if (!ring_push(&a_ring, task))
-		bench_fail("the private ring is full");
-}
-
-BENCH_INLINE bench_task *pop_ring(void)
-{
-	return ring_pop(&a_ring);
-}
-
-BENCH_INLINE void push_vyukov(bench_task *task)
-{
-	vyukov_push(&a_vyukov, (vyukov_node *)(void *)task);
-}
-
-BENCH_INLINE bench_task *pop_vyukov(void)
-{
-	return (bench_task *)(void *)vyukov_pop(&a_vyukov);
 }
 
 __attribute__((constructor)) static void prepare_queues(void)

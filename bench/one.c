@@ -11,13 +11,11 @@
 #include "one.h"
 
 #include "mpsc.h"
-#include "ring.h"
-#include "vyukov.h"
+#include "sides.h"
 
-static private_ring a_ring, a_marked_ring;
+static private_ring a_marked_ring;
 static wp_atomic(bench_task *) mark;
 static wp_mpsc ours;
-static vyukov a_vyukov;
 
 BENCH_INLINE void push_ours(bench_task *task)
 {
@@ -27,17 +25,6 @@ BENCH_INLINE void push_ours(bench_task *task)
 BENCH_INLINE bench_task *pop_ours(void)
 {
 	return (bench_task *)(void *)wp_mpsc_pop(&ours);
-}
-
-BENCH_INLINE void push_ring(bench_task *task)
-{
-	if (!ring_push(&a_ring, task))
-		bench_fail("the private ring is full");
-}
-
-BENCH_INLINE bench_task *pop_ring(void)
-{
-	return ring_pop(&a_ring);
 }
 
 BENCH_INLINE void push_marked(bench_task *task)
@@ -50,16 +37,6 @@ BENCH_INLINE void push_marked(bench_task *task)
 BENCH_INLINE bench_task *pop_marked(void)
 {
 	return ring_pop(&a_marked_ring);
-}
-
-BENCH_INLINE void push_vyukov(bench_task *task)
-{
-	vyukov_push(&a_vyukov, (vyukov_node *)(void *)task);
-}
-
-BENCH_INLINE bench_task *pop_vyukov(void)
-{
-	return (bench_task *)(void *)vyukov_pop(&a_vyukov);
 }
 
 /* Before main: the queues are used by one thread, and every side may come first. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthreads.c - see vthreads.h. Not explored, for it switches stacks; stress/vthread.c has the word.
- */
+ * vthreads.c - see vthreads.h. Not explored, it switches stacks; stress/vthread.c has the word. */
 #include "vthreads.h"
 
 #include <string.h>
@@ -161,14 +160,6 @@ static wp_task *due(wp_timer *timer)
 		       : NULL;
 }
 
-/* One that is placed has its home when it starts: loads are then what they are. */
-static uint32_t first_home(bool is_placed, wp_group *group, const wp_vthread_config *config)
-{
-	if (config->carrier != WP_VTHREAD_HERE)
-		return (uint32_t)config->carrier;
-	return is_placed ? 0 : wp__group_choose(group);
-}
-
 int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread)
 {
 	wp_body *body = wp__body_take(group, config);
@@ -201,13 +192,14 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 		body->name[WP_VTHREAD_NAME - 1] = '\0';
 		body->thread.task.name = body->name;
 	}
-	if (body->has_stack) {
-		wp_stack *stack = wp_stack_of(body);
-
-		wp_fiber_init(&body->fiber, stack->low, wp_stack_bytes(stack), begin, body);
-	}
+	if (body->has_stack)
+		wp_fiber_init(&body->fiber, wp_stack_of(body)->low,
+			      wp_stack_bytes(wp_stack_of(body)), begin, body);
 	body->is_placed = config->carrier == WP_VTHREAD_HERE && group->placed != NULL;
-	body->thread.task.home = wp__group_home(group, first_home(body->is_placed, group, config));
+	body->thread.task.home = wp__group_home(
+		group, config->carrier != WP_VTHREAD_HERE ? (uint32_t)config->carrier
+		       : body->is_placed ? 0 /* until it starts: loads are then what they are */
+					 : wp__group_choose(group));
 	*thread = &body->thread;
 	return WP_OK;
 }

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof linear`: histories with known verdicts, a brute-force judge, and the kernel's own."""
+"""`wakeproof linear`: histories with known verdicts, and the kernel's own."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from wakeproof.errors import UsageError
 from wakeproof.judge import linear
@@ -120,87 +118,6 @@ KEPT_THEN_PUSHED = "0 keep 1 | 0 keep -> 1 | 0 push 2 | 0 push -> 0 | "
 )
 def test_bounded_queue_histories_have_their_known_verdicts(text: str, verdict: bool) -> None:
     assert explains(local(), text) is verdict
-
-
-# Brute force: every order of the points of all operations, each kept within its operation.
-
-Op = tuple[str, int, int | None, int, int]  # operation, argument, result, call, return
-
-
-def operations(events: list[Event]) -> list[Op]:
-    found: list[Op] = []
-    for at, event in enumerate(events):
-        if event.kind == CALL:
-            ends = (j for j in range(at, len(events))
-                    if events[j].thread == event.thread and events[j].kind == RETURN)  # fmt: skip
-            end = next(ends, None)
-            result = None if end is None else events[end].number
-            found.append((event.operation, event.number, result, at, end or 99))
-    return found
-
-
-def orders(ops: list[Op], per_push: int, done: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Yield orders of points (numbers of operations) that have every finished operation's."""
-    points = [per_push if op[0] == "push" else 1 for op in ops]
-    open_ = [n for n in range(len(ops)) if done.count(n) < points[n]]
-    if all(ops[n][2] is None for n in open_):
-        yield done
-    for n in open_:
-        if all(ops[n][3] < ops[m][4] for m in open_):
-            yield from orders(ops, per_push, (*done, n))
-
-
-def agrees(ops: list[Op], order: tuple[int, ...], per_push: int) -> bool:
-    queue: list[int] = []
-    published: set[int] = set()
-    for at, n in enumerate(order):
-        operation, argument, result, _, _ = ops[n]
-        if operation == "push":
-            if n not in order[:at]:
-                queue.append(argument)
-            if per_push == 1 or n in order[:at]:
-                published.add(argument)
-            continue
-        can = bool(queue) and set(queue[:2]) <= published
-        if result not in (None, queue[0] if can else 0):
-            return False
-        if can:
-            published.discard(queue.pop(0))
-    return True
-
-
-@st.composite
-def histories(draw: st.DrawFn) -> list[Event]:
-    """Draw up to five operations of three threads; every node is pushed once."""
-    events: list[Event] = []
-    busy: dict[int, str] = {}
-    node = calls = 0
-    for thread in draw(st.lists(st.integers(0, THREADS - 1), max_size=10)):
-        if thread in busy:
-            operation = busy.pop(thread)
-            value = draw(st.integers(0, 3)) if operation == "pop" else 0
-            events.append(Event(RETURN, thread, operation, value))
-        elif calls < 5:
-            calls += 1
-            operation = busy[thread] = draw(st.sampled_from(("push", "pop")))
-            node += operation == "push"
-            events.append(Event(CALL, thread, operation, node if operation == "push" else 0))
-    return events
-
-
-@pytest.mark.parametrize(("spec", "per_push"), [(FIFO, 1), (mpsc(), 2)])
-def test_the_automaton_agrees_with_brute_force(spec: Spec, per_push: int) -> None:
-    verdicts = set()
-
-    @given(histories())
-    def agree(events: list[Event]) -> None:
-        ops = operations(events)
-        expected = any(agrees(ops, order, per_push) for order in orders(ops, per_push))
-        assert Automaton(spec, THREADS).explains(events) is expected
-        verdicts.add(expected)
-
-    agree()
-    assert verdicts == {True, False}
 
 
 # The compiled code.
