@@ -175,7 +175,7 @@ def test_a_dump_shows_who_runs_and_who_waits(either_group: CarrierGroup) -> None
     assert "_wait_for_permit" not in stacks["web-0 park"]
 
 
-@pytest.mark.parametrize("given", [0, -1, 2**31, "many", 1.5])
+@pytest.mark.parametrize("given", [0, -1, 2**31, "many", 1.5, True])
 def test_a_bound_is_a_number(given: Any) -> None:
     with pytest.raises(UsageError, match="max_tasks is"):
         VirtualThreadPool(given)

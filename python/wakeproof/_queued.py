@@ -53,7 +53,9 @@ def enter(call: Call, tag: str | None) -> tuple[int, CJob]:
     job.run, job.close, job.arg = _RUN, _CLOSE, ffi.cast("void *", number)
     text = None
     if tag is not None:
-        text = _tags.get(tag) or _tags.setdefault(tag, ffi.new("char[]", tag.encode()))
+        text = _tags.get(tag)
+        if text is None:
+            text = _tags.setdefault(tag, ffi.new("char[]", tag.encode(errors="replace")))
     _calls[number] = call, job, text
     return number, job
 

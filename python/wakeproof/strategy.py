@@ -14,7 +14,6 @@ from typing import Literal, ParamSpec, TypeVar, get_args
 from wakeproof import _strategy
 from wakeproof._call import Call
 from wakeproof._ffi import lib
-from wakeproof._handle import check_callable
 from wakeproof._strategy import Driver, Kind, Task
 from wakeproof._unique import Unique
 from wakeproof._wait import made
@@ -88,7 +87,8 @@ class ExecutionStrategy(Unique):
             raise UsageError(f"kind is {kind!r}; allowed: {', '.join(_strategy.KINDS)}, a function")
         if not isinstance(pool, Executor):
             raise UsageError(f"pool is {pool!r}; allowed: an Executor")
-        check_callable(produce)
+        if not callable(produce):
+            raise UsageError(f"produce is {produce!r}; allowed: what can be called")
         self.mode = mode
         self._driver = Driver(self._come, produce, pool, kind)
         self._driver.failed = failed or _strategy.tell

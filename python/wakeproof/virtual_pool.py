@@ -86,7 +86,7 @@ class VirtualThreadPool(Executor):
         name_prefix: str | None = None,
         tracking: bool = False,
     ) -> None:
-        if max_tasks is not None and (not isinstance(max_tasks, int) or max_tasks not in _ALLOWED):
+        if max_tasks is not None and (type(max_tasks) is not int or max_tasks not in _ALLOWED):
             raise UsageError(f"max_tasks is {max_tasks!r}; allowed: 1 to {MOST}, or None")
         if checked(name_prefix) is not None and not str(name_prefix).strip():
             raise UsageError(f"name_prefix is {name_prefix!r}; allowed: a name, or None")
