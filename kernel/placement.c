@@ -7,6 +7,7 @@
 #define MARK ((uint64_t)1)
 #define SUSPECT ((uint64_t)2)
 #define MARKS (MARK | SUSPECT)
+#define UNWANTED (MARKS | WP_PLACE_DORMANT)
 
 static uint32_t high_of(uint64_t word)
 {
@@ -21,6 +22,7 @@ void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32
 	wp_init(&placement->global, 0);
 	placement->slots = slots;
 	placement->count = count;
+	wp_init(&placement->reach, count);
 	placement->policy = policy;
 	placement->at_dequeue = at_dequeue;
 	placement->is_watched = false;
@@ -46,7 +48,15 @@ static uint32_t weight(const wp_placement *placement, uint32_t carrier)
 {
 	uint64_t word = look(placement, carrier);
 
-	return word & MARKS && !wp_twin(placement_marked_chosen) ? UINT32_MAX : high_of(word);
+	return word & UNWANTED && !wp_twin(placement_marked_chosen) ? UINT32_MAX : high_of(word);
+}
+
+/* [any thread | wait-free] */
+static uint32_t reach_of(const wp_placement *placement)
+{
+	/* [RP7] relaxed: stale costs a worse choice; pairs RP6; upholds
+	 * Replacement!RetiredIsEmpty: PL2 looks again. */
+	return wp_load_relaxed(&placement->reach);
 }
 
 /* xorshift64 [the state's owner | wait-free] */
@@ -62,9 +72,10 @@ static uint32_t draw(uint64_t *random, uint32_t below)
  * [any thread | wait-free] */
 static uint32_t scan(const wp_placement *placement, uint32_t first, uint32_t enough)
 {
-	uint32_t least = UINT32_MAX, found = WP_PLACE_GLOBAL, carrier = first;
+	uint32_t least = UINT32_MAX, found = WP_PLACE_GLOBAL, reach = reach_of(placement);
+	uint32_t carrier = first < reach ? first : 0;
 
-	for (uint32_t seen = 0; seen < placement->count; seen++) {
+	for (uint32_t seen = 0; seen < reach; seen++) {
 		uint32_t here = weight(placement, carrier);
 
 		if (here < least) {
@@ -73,7 +84,7 @@ static uint32_t scan(const wp_placement *placement, uint32_t first, uint32_t eno
 			if (here <= enough)
 				break;
 		}
-		if (++carrier == placement->count)
+		if (++carrier == reach)
 			carrier = 0;
 	}
 	return found;
@@ -82,7 +93,7 @@ static uint32_t scan(const wp_placement *placement, uint32_t first, uint32_t eno
 /* [any thread | wait-free] */
 static uint32_t choose_of_two(const wp_placement *placement, uint64_t *random)
 {
-	uint32_t count = placement->count, first = draw(random, count), second, of_first, of_second;
+	uint32_t count = reach_of(placement), first = draw(random, count), second, of_first, of_second;
 
 	if (count == 1)
 		return scan(placement, 0, 0);
@@ -102,16 +113,16 @@ uint32_t wp_placement_choose(const wp_placement *placement, uint32_t home, uint6
 		return scan(placement, home, UINT32_MAX - 1);
 	if (placement->policy == WP_PLACE_TWO_CHOICES)
 		return choose_of_two(placement, random);
-	return scan(placement, wp_twin(placement_herds) ? 0 : draw(random, placement->count), 0);
+	return scan(placement, wp_twin(placement_herds) ? 0 : draw(random, reach_of(placement)), 0);
 }
 
 bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
 {
-	/* [PL2] release; pairs PL1, PL4; upholds Placement!BlockingNeverTargeted: who marks it after
+	/* [PL2] release; pairs PL1, PL4, RP4; upholds Placement!BlockingNeverTargeted: who marks it after
 	 * this finds the push in the queue that it moves. */
 	uint64_t before = wp_fetch_add_release(&placement->slots[carrier].word, ONE);
 
-	return (before & MARKS) == 0 || wp_twin(placement_choose_unchecked);
+	return (before & UNWANTED) == 0 || wp_twin(placement_choose_unchecked);
 }
 
 /* [any thread | wait-free] */
@@ -238,7 +249,7 @@ bool wp_placement_rest(wp_placement *placement)
 		if (high_of(word) > 0 && !wp_twin(placement_rest_unchecked))
 			return false;
 		/* [PL8] relaxed: atomicity is enough: either it sees what is counted, or who counts sees
-		 * that it is idle; pairs PL6, PL9, PL10; upholds Placement!NoStrandedGlobal. */
+		 * that it is idle; pairs PL6, PL9, PL10, RP8; upholds Placement!NoStrandedGlobal. */
 	} while (!wp_cas_relaxed(&placement->global, &word, word + 1));
 	return true;
 }
@@ -246,6 +257,6 @@ bool wp_placement_rest(wp_placement *placement)
 void wp_placement_woken(wp_placement *placement)
 {
 	/* [PL9] relaxed: atomicity is enough: PL7, which comes next, finds what was left to it; pairs
-	 * PL6, PL8; upholds Placement!NoStrandedGlobal. */
+	 * PL6, PL8, RP8; upholds Placement!NoStrandedGlobal. */
 	wp_fetch_add_relaxed(&placement->global, (uint64_t)-1);
 }

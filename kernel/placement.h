@@ -49,10 +49,11 @@ enum wp_placement_policy {
 /* cdef: end */
 
 #define WP_PLACE_GLOBAL UINT32_MAX /* no carrier: each is marked */
+#define WP_PLACE_DORMANT ((uint64_t)4) /* a replacement that is not needed: replacement.h */
 
 /* A line: submitters write to it, and read those of others. */
 typedef struct wp_placement_slot {
-	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: load; low half: 1, 2: marked, by its task, by others */
+	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: load; low half: 1, 2: marked, by its task, by others; 4: dormant */
 } wp_placement_slot;
 
 _Static_assert(sizeof(wp_placement_slot) == WP_LINE, "a load shares its line");
@@ -61,6 +62,7 @@ typedef struct wp_placement {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) global; /* high half: tasks; low half: idle carriers */
 	_Alignas(WP_LINE) wp_placement_slot *slots; /* by carrier */
 	uint32_t count;
+	wp_atomic(uint32_t) reach; /* nobody from here on is to be chosen: they are dormant */
 	enum wp_placement_policy policy;
 	bool at_dequeue;
 	bool is_watched; /* whose mark is another's needs to know of it at its end */
