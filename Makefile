@@ -14,7 +14,7 @@ T      ?=
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
 	$(Q)$(BIN)/wakeproof audit $(if $(MODE),--mode $(MODE))
 
-audit-full: audit check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer
+audit-full: audit stress check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer
 
 test: venv ## Run every test  [T=EXPRESSION]
 	$(Q)$(BIN)/python -m pytest -q -n 2 --dist worksteal $(if $(T),-k '$(T)')
