@@ -3,6 +3,7 @@
 #include "placed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 
@@ -19,6 +20,7 @@ wp_placed *wp__placed_new(wp_group *group)
 		free(slots);
 		return NULL;
 	}
+	memset(slots, 0, count * sizeof(wp_placement_slot));
 	wp_placement_init(&placed->placement, slots, count, group->config.placement,
 			  group->config.load_at_dequeue);
 	placed->lock = (wp_lock){0};
@@ -48,13 +50,24 @@ static uint64_t *random_of_thread(void)
 	return &random;
 }
 
+static wp_placement_tally *tally_of(wp_placed *placed, uint32_t index)
+{
+	return &placed->placement.slots[index].tally;
+}
+
 uint32_t wp__placed_choose(wp_placed *placed, uint32_t here)
 {
 	wp_worker *self = wp__worker_self();
 	uint32_t chosen = wp_placement_choose(&placed->placement, here,
 					      self == NULL ? random_of_thread() : &self->random);
 
-	return chosen == WP_PLACE_GLOBAL ? here : chosen; /* whose queue is then moved */
+	if (chosen == WP_PLACE_GLOBAL) {
+		wp__count_shared(&tally_of(placed, here)->nowhere);
+		return here; /* whose queue is then moved */
+	}
+	wp__count_shared(chosen == here ? &tally_of(placed, chosen)->home
+					: &tally_of(placed, chosen)->other);
+	return chosen;
 }
 
 uint32_t wp__placed_load(wp_placed *placed, uint32_t index)
@@ -85,6 +98,7 @@ void wp__placed_move(wp_placed *placed, wp_worker *from)
 		wp_lane_push(&batch, node);
 	if (many == 0)
 		return;
+	wp__count_shared_many(&tally_of(placed, from->index)->moved, many);
 	if (!wp_twin(placed_move_uncounted))
 		wp_placement_moved(&placed->placement, from->index, many);
 	wp_lock_acquire(&placed->lock);
@@ -152,6 +166,8 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 	wp_lock_release(&placed->lock);
 	if (node == NULL)
 		return NULL;
+	if (!wp_twin(placed_take_untold))
+		wp__count(&tally_of(placed, mine->index)->taken);
 	wp_placement_begins(&placed->placement, mine->index);
 	if (owes && !wp_twin(placed_takes_silent))
 		wake_one(placed, mine->index);
@@ -191,7 +207,9 @@ int wp_group_block(void)
 
 	if (placed == NULL)
 		return WP_FORBIDDEN;
-	wp_placement_mark(&placed->placement, mine->index);
+	if (!wp_placement_mark(&placed->placement, mine->index))
+		return WP_AGAIN;
+	wp__count_shared(&tally_of(placed, mine->index)->marks);
 	wp__placed_move(placed, mine);
 	return WP_OK;
 }

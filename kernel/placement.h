@@ -50,9 +50,15 @@ enum wp_placement_policy {
 
 #define WP_PLACE_GLOBAL UINT32_MAX /* no carrier: each is marked */
 
+/* What groups count (placed.h); zeroed by whoever counts. */
+typedef struct wp_placement_tally {
+	wp_atomic(uint64_t) home, other, nowhere, marks, suspects, moved, taken;
+} wp_placement_tally;
+
 /* A line: submitters write to it, and read those of others. */
 typedef struct wp_placement_slot {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: load; low half: 1, 2: marked, by its task, by others */
+	wp_placement_tally tally;
 } wp_placement_slot;
 
 _Static_assert(sizeof(wp_placement_slot) == WP_LINE, "a load shares its line");
