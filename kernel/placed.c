@@ -9,20 +9,50 @@
 
 #ifndef WP_EXPLORE
 
+static bool is_near(const wp_group_config *config, uint32_t one, uint32_t other)
+{
+	return (config->domain_of == NULL || config->domain_of[one] == config->domain_of[other]) &&
+	       (config->cluster_of == NULL || config->cluster_of[one] == config->cluster_of[other]);
+}
+
+/* Its clusters are those of its topology, also where nobody steals. `seats`: twice its carriers. */
+static void make_clusters(wp_placement *placement, const wp_group_config *config, uint32_t *seats)
+{
+	uint32_t *ends = seats + config->carriers, clusters = 0, end = 0;
+
+	for (uint32_t first = 0; first < config->carriers; first++) {
+		uint32_t nearest = 0;
+
+		while (!is_near(config, nearest, first))
+			nearest++;
+		if (nearest != first)
+			continue; /* it is in that one's */
+		for (uint32_t one = first; one < config->carriers; one++)
+			if (is_near(config, first, one))
+				seats[end++] = one;
+		ends[clusters++] = end;
+	}
+	wp_placement_clusters(placement, seats, ends, clusters);
+}
+
 wp_placed *wp__placed_new(wp_group *group)
 {
 	uint32_t count = group->config.carriers;
 	wp_placed *placed = aligned_alloc(WP_LINE, sizeof(wp_placed));
 	wp_placement_slot *slots = aligned_alloc(WP_LINE, count * sizeof(wp_placement_slot));
+	uint32_t *seats = calloc(count, 2 * sizeof(uint32_t));
 
-	if (placed == NULL || slots == NULL) {
+	if (placed == NULL || slots == NULL || seats == NULL) {
 		free(placed);
 		free(slots);
+		free(seats);
 		return NULL;
 	}
 	memset(slots, 0, count * sizeof(wp_placement_slot));
 	wp_placement_init(&placed->placement, slots, count, group->config.placement,
 			  group->config.load_at_dequeue);
+	placed->seats = seats;
+	make_clusters(&placed->placement, &group->config, seats);
 	placed->lock = (wp_lock){0};
 	placed->moved = (wp_lane){0};
 	placed->placement.is_watched = group->config.supervise_ms != 0;
@@ -35,8 +65,10 @@ wp_placed *wp__placed_new(wp_group *group)
 
 void wp__placed_free(wp_placed *placed)
 {
-	if (placed != NULL)
+	if (placed != NULL) {
 		free(placed->placement.slots);
+		free(placed->seats);
+	}
 	free(placed);
 }
 

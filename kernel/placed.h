@@ -40,6 +40,7 @@ typedef struct wp_placed {
 	wp_lock watching; /* the rest: under it */
 	wp_cond over;
 	bool has_supervisor, is_over;
+	uint32_t *seats; /* of the placement's clusters */
 	pthread_t supervisor;
 } wp_placed;
 

@@ -198,6 +198,7 @@ class _Lib:
     WP_PLACE_HOME: Final[int]
     WP_PLACE_TWO_CHOICES: Final[int]
     WP_PLACE_LEAST_LOADED: Final[int]
+    WP_PLACE_CLUSTER_TWO_CHOICES: Final[int]
     WP_CLOSE_GRACE_NS: Final[int]
     WP_GROUP_STACKS: Final[int]
     WP_VTHREAD_NAME: Final[int]

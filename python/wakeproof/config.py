@@ -21,11 +21,12 @@ MAX_SUPERVISE_MS = 3_600_000
 _SWITCH = {"0": False, "1": True, "false": False, "true": True}
 _SCOPES: dict[str, Scope] = {"global": "global", "cluster": "cluster"}
 _TOPOLOGIES = {"none": False, "linux": True}
-Placement = Literal["home", "two_choices", "least_loaded"]
+Placement = Literal["home", "two_choices", "least_loaded", "cluster_two_choices"]
 _PLACEMENTS = {
     "home": lib.WP_PLACE_HOME,
     "two_choices": lib.WP_PLACE_TWO_CHOICES,
     "least_loaded": lib.WP_PLACE_LEAST_LOADED,
+    "cluster_two_choices": lib.WP_PLACE_CLUSTER_TWO_CHOICES,
 }
 
 

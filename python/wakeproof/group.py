@@ -53,7 +53,8 @@ class CarrierGroup(Unique):
         idle_spins: looks in vain before a poller of `wakeproof.io` blocks, at most 1,000,000; 0.
         placement: where a task or thread starts that is given no carrier: "home", see `submit`; or
             by load, what is queued and what runs: "two_choices", the lesser of two that are drawn;
-            "least_loaded", the least of all.  Default "home".
+            "least_loaded", the least of all; "cluster_two_choices", the lesser of two
+            in that of two clusters which has less per carrier.  Default "home".
         supervise_ms: a carrier that something waits for is as one in `blocking` once a step takes
             longer, at the latest after twice as long, until it ends; 0, the default: never.
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
