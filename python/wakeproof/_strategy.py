@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
+from wakeproof._came import Came, here
 from wakeproof._ffi import ffi, lib
 from wakeproof.errors import UsageError
 
@@ -100,7 +101,7 @@ class Driver:
         self.failed(task, error)
 
     def next(self) -> int:
-        if _here.is_withdrawn or (self.interrupt is not None and _is_main()):
+        if here.is_withdrawn or (self.interrupt is not None and _is_main()):
             return 0
         try:
             task = self.produce()
@@ -138,7 +139,8 @@ class Driver:
 
     def start(self) -> int:
         came = Came(self.come)
-        return self.accepted(0, self.pool, came, came.withdraw)
+        code = self.accepted(0, self.pool, came, came.withdraw)
+        return code if came.is_elsewhere() else lib.WP_AGAIN
 
     def accepted(
         self,
@@ -173,7 +175,7 @@ class Driver:
         if future is None:
             return False
         future.add_done_callback(came.withdraw)
-        return True
+        return came.is_elsewhere()
 
     def refused(self, number: int) -> None:
         self.reject_now(self.tasks.pop(number), self.refusals.pop(number))
@@ -183,33 +185,6 @@ class Driver:
             self.rejected(task, error)
         except BaseException as another:
             self.tell(task, another)
-
-
-class Came:
-    """Somebody whom a pool has started: comes once, whatever the pool does."""
-
-    def __init__(self, come: Callable[[], None]) -> None:
-        self.come, self.has_come = come, False
-
-    def __call__(self) -> None:
-        self.has_come = True
-        self.come()
-
-    def withdraw(self, _: Future[Any]) -> None:
-        """Come, and produce nothing, unless it has come: the pool has cancelled it."""
-        if not self.has_come:
-            _here.is_withdrawn = True
-            try:
-                self()
-            finally:
-                _here.is_withdrawn = False
-
-
-class _Here(threading.local):
-    is_withdrawn = False
-
-
-_here = _Here()
 
 
 def _driver(arg: CPointer) -> Driver:

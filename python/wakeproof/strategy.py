@@ -111,12 +111,15 @@ class ExecutionStrategy(Unique):
         self._driver.raise_interrupt()
 
     def dispatch(self) -> None:
-        """Have another thread of the pool do so.
+        """Have another thread of the pool do so; an executor that has none does it here.
 
         Raises:
             RuntimeError: the pool refuses: nobody was told.
         """
-        if lib.wp_strategy_dispatch(self._native) != lib.WP_OK:
+        code = lib.wp_strategy_dispatch(self._native)
+        if code == lib.WP_AGAIN:
+            self.produce()
+        elif code != lib.WP_OK:
             raise self._driver.refusal()
 
     def _come(self) -> None:
