@@ -7,6 +7,13 @@
 #define wp_invoke_non_blocking(run, ...) run(__VA_ARGS__)
 #endif
 
+enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other)
+{
+	if (one == other)
+		return one;
+	return one == WP_BLOCKING || other == WP_BLOCKING ? WP_BLOCKING : WP_EITHER;
+}
+
 /* A pending one in the word; the rest of it is the state. */
 #define ONE ((uint64_t)1 << 32)
 
@@ -105,6 +112,8 @@ static bool look_again(wp_strategy *strategy)
 	uint64_t word = look(strategy);
 
 	for (;;) {
+		if (state_of(word) == WP_STRATEGY_REPRODUCING && wp_twin(strategy_null_stops))
+			return false;
 		if (state_of(word) == WP_STRATEGY_REPRODUCING && !wp_twin(strategy_null_leaves)) {
 			/* [Z4] acquire; pairs Z1, Z7; upholds Strategy!NoLostProduction. */
 			if (wp_cas_acquire(&strategy->word, &word,

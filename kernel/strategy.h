@@ -110,6 +110,10 @@ int wp_strategy_dispatch(wp_strategy *strategy);
 /* What a started thread calls, once. [who was started | runs tasks] */
 void wp_strategy_run(wp_strategy *strategy);
 
+/* Of a task that does what both do: EITHER may block where its thread is not tagged, so it is not
+ * NON_BLOCKING beside one that never does. [any thread | wait-free] */
+enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other);
+
 /* Nobody produces just now. [any thread | wait-free] */
 bool wp_strategy_is_idle(const wp_strategy *strategy);
 uint64_t wp_strategy_count(const wp_strategy *strategy, enum wp_consumed how);

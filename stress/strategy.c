@@ -52,8 +52,26 @@ STRESS_TWIN(strategy_demand_dropped, .of = "strategy_dispatch",
 STRESS_TWIN(strategy_demand_read, .of = "strategy_dispatch",
 	.defect = "asks by a read where somebody is to come", .shows = "1,*,0",
 	.seen_by = SEEN_RC11);
-STRESS_TWIN(strategy_run_uncounted, .of = "strategy_dispatch",
-	.defect = "who comes is still counted as to come", .shows = "*,0,0",
+
+/* Result: "counted as to come, but for whom the pool has". */
+static void read_pending(void *at, stress_result *result)
+{
+	struct state *state = at;
+	uint64_t word = wp_load_relaxed(&state->strategy.word);
+
+	result->r[0] = (int32_t)(uint32_t)(word >> 32) - (int32_t)wp_load_relaxed(&state->starts);
+}
+
+STRESS_TEST(strategy_pending, .claim = "Who was started is counted until it comes.",
+	.upholds = "Strategy!PendingAccounting", .state_size = sizeof(struct state), .init = init,
+	.actors = {dispatches, dispatches, pool}, .arbiter = read_pending, .results = 1,
+	.outcomes = {
+		{"0", REQUIRED, "as many as the pool has not begun"},
+		{"*", FORBIDDEN, "more, or less"},
+	});
+
+STRESS_TWIN(strategy_run_uncounted, .of = "strategy_pending",
+	.defect = "who comes is still counted as to come", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* The pool refuses the first. */
@@ -95,10 +113,14 @@ STRESS_TWIN(strategy_count_first, .of = "strategy_refused",
 	.defect = "counts the start before the pool has taken it", .shows = "1,0,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-STRESS_TEST(strategy_seen, .claim = "A producer sees what the one before it did.",
-	.upholds = "Strategy!SingleProducer", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(strategy_seen, .claim = "What was asked for is produced, by who sees what the last one did.",
+	.upholds = "Strategy!ProductionBegins", .state_size = sizeof(struct state), .init = init,
 	.actors = {asks, asks}, .arbiter = read_left, .results = 3,
 	.outcomes = {
 		{"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
 		{"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
 	});
+
+STRESS_TWIN(strategy_null_stops, .of = "strategy_seen",
+	.defect = "leaves when somebody has asked, and stays in the word", .shows = "1,0,0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -31,7 +31,7 @@ static void init_blocking_watched(void *at)
 }
 
 STRESS_TEST(strategy_after, .claim = "After its task it produces on, if nobody does.",
-	.upholds = "Strategy!NoLostProduction", .state_size = sizeof(struct state),
+	.upholds = "Strategy!ExceptionDoesNotChangeRole", .state_size = sizeof(struct state),
 	.init = init_blocking_watched, .actors = {asks, pool}, .arbiter = read_left,
 	.results = 3,
 	.outcomes = {

@@ -31,6 +31,17 @@ _drivers: WeakValueDictionary[int, Driver] = WeakValueDictionary()  # its strate
 _numbers = itertools.count(1)
 
 
+def number_of(kind: Kind) -> int:
+    """Return it as C has it.
+
+    Raises:
+        UsageError: an unknown one.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"kind is {kind!r}; allowed: {', '.join(KINDS)}")
+    return KINDS[kind]
+
+
 def tell(task: Task | None, error: BaseException) -> None:
     """Tell ``sys.unraisablehook``."""
     what = "in the produce of an ExecutionStrategy" if task is None else "in a task of a strategy"
@@ -119,9 +130,7 @@ class Driver:
             return KINDS[self.kind]
         try:
             said = self.kind(self.tasks[number])
-            if said in KINDS:
-                return KINDS[said]
-            raise UsageError(f"kind is {said!r}; allowed: {', '.join(KINDS)}")
+            return number_of(said)
         except BaseException as error:
             self.tell(None, error)
         return lib.WP_BLOCKING

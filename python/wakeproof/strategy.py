@@ -147,3 +147,17 @@ def invoke_non_blocking(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     _strategy.tagged(call.run)
     value: T = call.future.result(0)
     return value
+
+
+def combine_kinds(first: Kind, *others: Kind) -> Kind:
+    """Return the kind of a task that does what tasks of all these do.
+
+    "either" beside "non-blocking" is "either": it may block where not `is_non_blocking`.
+
+    Raises:
+        UsageError: an unknown kind.
+    """
+    combined = _strategy.number_of(first)
+    for other in others:
+        combined = lib.wp_kind_combine(combined, _strategy.number_of(other))
+    return next(kind for kind in get_args(Kind) if _strategy.KINDS[kind] == combined)
