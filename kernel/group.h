@@ -51,6 +51,9 @@ typedef struct wp_group_config {
 	 * turn; then no load is counted. */
 	enum wp_placement_policy placement;
 	bool load_at_dequeue; /* a load is what is queued; false: with what runs */
+	/* Who unparks a task has it placed anew, and the carrier that is chosen is its home from then on:
+	 * not if it is pinned, or has settled, nor where no load is counted. */
+	bool place_at_resume;
 	/* A carrier whose step takes longer, while something is queued there, is marked as by
 	 * wp_group_block, until the step ends; at the latest after twice as long. 0: none is. */
 	uint32_t supervise_ms;
@@ -130,7 +133,8 @@ wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index);
 /* Of one carrier of a group that counts loads; all ever grow. When nothing goes on, what was moved is
  * what was taken, in all. */
 typedef struct wp_placement_counts {
-	uint64_t home;     /* starts for which it was chosen: by itself, or next in turn */
+	/* Of starts, and of tasks that go on, where these are placed. */
+	uint64_t home;     /* for which it was chosen: by itself, as next in turn, or as the home */
 	uint64_t other;    /* instead of another one */
 	uint64_t nowhere;  /* as each was marked: then they are moved */
 	uint64_t marks;    /* by tasks */

@@ -82,6 +82,17 @@ static uint64_t *random_of_thread(void)
 	return &random;
 }
 
+void wp__placed_resumes(wp_task *task)
+{
+	wp_worker *home = (wp_worker *)(void *)task->home;
+	wp_group *group = home->group;
+
+	if (home->home.all == NULL || wp__home_stays(task) || wp_twin(placed_resumes_home) ||
+	    (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL))
+		return;
+	wp__home_resume(group->homes[wp__placed_choose(group->placed, home->index)], task);
+}
+
 static wp_placement_tally *tally_of(wp_placed *placed, uint32_t index)
 {
 	return &placed->placement.slots[index].tally;

@@ -9,6 +9,9 @@
  *     nudge one that is idle                 a step ends: off the count; unmark
  *                                            parked (carrier.h): idle, unless some are moved
  *
+ *   whoever resumes a parked task, if that is asked for (place_at_resume)
+ *   chooses; that is its home from now on (home.h); push, count
+ *
  * Why it works  A task keeps its home: on whoever takes it from the moved ones it is as a stolen one.
  *               A carrier is counted as idle when its word says parked, so who finds it counted finds
  *               that word, or somebody woke it: [P] of its park and [M9] of the nudge order them.

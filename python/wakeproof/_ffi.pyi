@@ -59,6 +59,7 @@ class CGroupConfig(_Pointer):
     work_stealing: bool
     trace_events: int
     placement: int
+    place_at_resume: bool
     supervise_ms: int
     domain_of: CNumbers | _Pointer
     cluster_of: CNumbers | _Pointer

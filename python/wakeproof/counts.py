@@ -100,9 +100,9 @@ class PlacementStatistics:
 
     Attributes:
         home: starts for which it was chosen, and which were to be here: it ran who started them,
-            or was the next in turn.
-        other: starts for which it was chosen instead of another one.
-        nowhere: starts that were to be here while each carrier was marked; they are moved.
+            or was the next in turn.  With `place_at_resume`, threads that go on, too.
+        other: those for which it was chosen instead of another one.
+        nowhere: those that were to be here while each carrier was marked; they are moved.
         marks: times a task said that it blocks (`wakeproof.blocking`).
         suspects: marks that the supervisor made (`supervise_ms`).
         moved: tasks queued here that went to the group's queue, since it was marked.

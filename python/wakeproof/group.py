@@ -55,13 +55,16 @@ class CarrierGroup(Unique):
             by load, what is queued and what runs: "two_choices", the lesser of two that are drawn;
             "least_loaded", the least of all; "cluster_two_choices", the lesser of two
             in that of two clusters which has less per carrier.  Default "home".
+        place_at_resume: a thread that was parked is placed anew where it goes on, by load, unless
+            it is pinned, or runs a callable, which stays where it began; default False.
         supervise_ms: a carrier that something waits for is as one in `blocking` once a step takes
             longer, at the latest after twice as long, until it ends; 0, the default: never.
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
     What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE,
-    _PLACEMENT, _SUPERVISE_MS, _TOPOLOGY ("none" or "linux") and _IDLE_SPINS in the environment.
+    _PLACEMENT, _PLACE_AT_RESUME, _SUPERVISE_MS, _TOPOLOGY ("none" or "linux") and _IDLE_SPINS in
+    the environment.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.  A child that a
@@ -87,12 +90,13 @@ class CarrierGroup(Unique):
         topology: Topology | Literal["linux"] | None = None,
         idle_spins: int | None = None,
         placement: Placement | None = None,
+        place_at_resume: bool | None = None,
         supervise_ms: int | None = None,
         trace_events: int | None = None,
     ) -> None:
         chosen = settle(
             carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement,
-            supervise_ms,
+            supervise_ms, place_at_resume,
         )  # fmt: skip
         count, stealing = chosen.carriers, chosen.work_stealing
         self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)
