@@ -259,7 +259,7 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 	wp_store_release(&carrier->word, place);
 	if (carrier->domain != NULL)
 		wp_idleset_add(&carrier->domain->idle, carrier->index);
-	/* [P] seq_cst fence; pairs S, R, M9; upholds Search!WorkConservation: word and bit before
+	/* [P] seq_cst fence; pairs S, R, M9, RP5; upholds Search!WorkConservation: word and bit before
 	 * the queues, and before the deadline of the sleep. */
 	if (!wp_twin(search_no_park_fence))
 		wp_fence_seq_cst();

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "home.h"
-#include "placement.h"
+#include "replacement.h"
 
 typedef struct wp_group wp_group;
 
@@ -57,6 +57,9 @@ typedef struct wp_group_config {
 	/* A carrier whose step takes longer, while something is queued there, is marked as by
 	 * wp_group_block, until the step ends; at the latest after twice as long. 0: none is. */
 	uint32_t supervise_ms;
+	/* Carriers, at most, that stand in for those that are marked (replacement.h), beside the others
+	 * and each alone in a steal domain; their indexes follow. `bind` is not called for them. 0. */
+	uint32_t replacements;
 	/* By carrier, each below `carriers`: who may steal from one another; NULL: all. */
 	const uint32_t *domain_of;
 	const uint32_t *cluster_of; /* by carrier: whom to prefer; NULL: all are alike */
@@ -73,7 +76,7 @@ int wp_group_new(wp_group **group, const wp_group_config *config);
  * wait-free] */
 void wp_group_free(wp_group *group);
 
-uint32_t wp_group_size(const wp_group *group); /* carriers [any thread | wait-free] */
+uint32_t wp_group_size(const wp_group *group); /* without replacements [any thread | wait-free] */
 
 /* Closes it: no start is accepted any more; waits until all tasks have ended, or until deadline_ns
  * (CLOCK_MONOTONIC), or, if it cancels, not at all; stops the carriers; hands back every task that
@@ -98,6 +101,9 @@ int wp_group_submit(wp_group *group, wp_task *task);
  * blocks shortly, may wake others] */
 int wp_group_block(void);
 void wp_group_unblock(void);
+
+/* What came of its replacements. [any thread | blocks shortly] */
+wp_replaced wp_group_replaced(wp_group *group);
 
 /* Has the task run once more, however late its park. [any thread, while the task lives | as
  * wp_carrier_submit] */

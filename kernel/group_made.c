@@ -32,17 +32,18 @@ static void *room_for(size_t count, size_t size)
 	return room == NULL ? NULL : memset(room, 0, bytes);
 }
 
-/* Without stealing each is in one of its own. [before it is shared | wait-free] */
+/* Without stealing each is in one of its own; so is a replacement. [before it is shared | wait-free] */
 static bool is_in_domain(const wp_group_config *config, uint32_t index, uint32_t number)
 {
-	if (!config->work_stealing)
+	if (!config->work_stealing || index >= config->carriers - config->replacements)
 		return index == number;
 	return config->domain_of == NULL ? number == 0 : config->domain_of[index] == number;
 }
 
 static bool is_in_cluster(const wp_group_config *config, uint32_t index, uint32_t number)
 {
-	if (config->cluster_of == NULL || !config->work_stealing)
+	if (config->cluster_of == NULL || !config->work_stealing ||
+	    index >= config->carriers - config->replacements)
 		return number == 0;
 	return config->cluster_of[index] == number;
 }
@@ -102,7 +103,10 @@ wp_group *wp__group_make(const wp_group_config *config)
 
 	if (group == NULL)
 		return NULL;
+	group->size = config->carriers;
 	group->config = *config;
+	group->config.carriers += config->replacements;
+	config = &group->config;
 	group->spares.most = config->spares;
 	group->domains = room_for(config->carriers, sizeof(wp_domain));
 	group->members = room_for(config->carriers, sizeof(wp_carrier *));

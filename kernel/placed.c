@@ -15,23 +15,29 @@ static bool is_near(const wp_group_config *config, uint32_t one, uint32_t other)
 	       (config->cluster_of == NULL || config->cluster_of[one] == config->cluster_of[other]);
 }
 
-/* Its clusters are those of its topology, also where nobody steals. `seats`: twice its carriers. */
-static void make_clusters(wp_placement *placement, const wp_group_config *config, uint32_t *seats)
+/* Its clusters are those of its topology, also where nobody steals; and one of its replacements.
+ * `seats`: twice the carriers of the placement. */
+static void make_clusters(wp_placement *placement, const wp_group_config *config, uint32_t carriers,
+			  uint32_t *seats)
 {
-	uint32_t *ends = seats + config->carriers, clusters = 0, end = 0;
+	uint32_t *ends = seats + placement->count, clusters = 0, end = 0;
 
-	for (uint32_t first = 0; first < config->carriers; first++) {
+	for (uint32_t first = 0; first < carriers; first++) {
 		uint32_t nearest = 0;
 
 		while (!is_near(config, nearest, first))
 			nearest++;
 		if (nearest != first)
 			continue; /* it is in that one's */
-		for (uint32_t one = first; one < config->carriers; one++)
+		for (uint32_t one = first; one < carriers; one++)
 			if (is_near(config, first, one))
 				seats[end++] = one;
 		ends[clusters++] = end;
 	}
+	for (uint32_t one = carriers; one < placement->count; one++)
+		seats[end++] = one;
+	if (end > carriers && clusters > 1)
+		ends[clusters++] = end;
 	wp_placement_clusters(placement, seats, ends, clusters);
 }
 
@@ -51,12 +57,13 @@ wp_placed *wp__placed_new(wp_group *group)
 	memset(slots, 0, count * sizeof(wp_placement_slot));
 	wp_placement_init(&placed->placement, slots, count, group->config.placement,
 			  group->config.load_at_dequeue);
+	placed->group = group;
 	placed->seats = seats;
-	make_clusters(&placed->placement, &group->config, seats);
+	make_clusters(&placed->placement, &group->config, group->size, seats);
 	placed->lock = (wp_lock){0};
 	placed->moved = (wp_lane){0};
+	wp__replaced_init(placed);
 	placed->placement.is_watched = group->config.supervise_ms != 0;
-	placed->group = group;
 	placed->watching = (wp_lock){0};
 	placed->over = (wp_cond){0};
 	placed->has_supervisor = placed->is_over = false;
@@ -118,16 +125,20 @@ uint32_t wp__placed_load(wp_placed *placed, uint32_t index)
 	return wp_placement_load(&placed->placement, index);
 }
 
-/* One that is idle, if any still is. [any thread | one system call at the most] */
-static void wake_one(wp_placed *placed, uint32_t after)
+void wp__placed_wake_one(wp_placed *placed, uint32_t after)
 {
 	uint32_t count = placed->placement.count;
 
 	if (wp_twin(placed_wakes_nobody))
 		return;
-	for (uint32_t step = 1; step <= count; step++)
-		if (wp_timers_nudge(&placed->group->workers[(after + step) % count].home.carrier))
+	wp_replacement_fence();
+	for (uint32_t step = 1; step <= count; step++) {
+		uint32_t index = (after + step) % count;
+
+		if (!wp_replacement_is_dormant(&placed->placement, index) &&
+		    wp_timers_nudge(&placed->group->workers[index].home.carrier))
 			return;
+	}
 }
 
 void wp__placed_move(wp_placed *placed, wp_worker *from)
@@ -150,7 +161,7 @@ void wp__placed_move(wp_placed *placed, wp_worker *from)
 	owes = wp_placement_spilled(&placed->placement, many);
 	wp_lock_release(&placed->lock);
 	if (owes)
-		wake_one(placed, from->index);
+		wp__placed_wake_one(placed, from->index);
 }
 
 void wp__placed_pushed(wp_home *home)
@@ -190,8 +201,11 @@ void wp__placed_ended(wp_worker *mine)
 
 	if (placement->is_watched)
 		wp_placement_step(&mine->progress);
-	if (wp_placement_ends(placement, mine->index) && !wp_twin(placed_mark_outlives))
+	if (wp_placement_ends(placement, mine->index) && !wp_twin(placed_mark_outlives)) {
 		wp_placement_unmark(placement, mine->index);
+		if (!wp_twin(replaced_ends_silent))
+			wp__replaced_settle(mine->group->placed, true);
+	}
 }
 
 wp_mpsc_node *wp__placed_take(wp_worker *mine)
@@ -203,6 +217,11 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 
 	if (!wp_placement_has_global(&placed->placement))
 		return NULL;
+	if (wp_replacement_is_dormant(&placed->placement, mine->index)) {
+		if (wp_replacement_passes_on(&placed->placement))
+			wp__placed_wake_one(placed, mine->index);
+		return NULL;
+	}
 	wp_lock_acquire(&placed->lock);
 	node = wp_lane_pop(&placed->moved);
 	owes = node != NULL && wp_placement_drained(&placed->placement, mine->index, 1);
@@ -213,7 +232,7 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 		wp__count(&tally_of(placed, mine->index)->taken);
 	wp_placement_begins(&placed->placement, mine->index);
 	if (owes && !wp_twin(placed_takes_silent))
-		wake_one(placed, mine->index);
+		wp__placed_wake_one(placed, mine->index);
 	if (wp_mpsc_has_published(&carrier->queue))
 		wp_carrier_get_help(carrier);
 	return node;
@@ -221,9 +240,12 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 
 bool wp__placed_rest(wp_worker *mine)
 {
-	if (mine->home.carrier.is_placed)
-		mine->is_resting = wp_placement_rest(&mine->group->placed->placement);
-	return mine->is_resting || !mine->home.carrier.is_placed;
+	wp_placed *placed = mine->group->placed;
+
+	if (placed == NULL || wp_replacement_is_dormant(&placed->placement, mine->index))
+		return true;
+	mine->is_resting = wp_placement_rest(&placed->placement);
+	return mine->is_resting;
 }
 
 void wp__placed_woken(wp_worker *mine)
@@ -254,6 +276,7 @@ int wp_group_block(void)
 		return WP_AGAIN;
 	wp__count_shared(&tally_of(placed, mine->index)->marks);
 	wp__placed_move(placed, mine);
+	wp__replaced_settle(placed, false);
 	return WP_OK;
 }
 
@@ -261,8 +284,10 @@ void wp_group_unblock(void)
 {
 	wp_worker *mine = wp__worker_self();
 
-	if (mine != NULL && mine->group->placed != NULL)
-		wp_placement_unmark(&mine->group->placed->placement, mine->index);
+	if (mine == NULL || mine->group->placed == NULL)
+		return;
+	wp_placement_unmark(&mine->group->placed->placement, mine->index);
+	wp__replaced_settle(mine->group->placed, true);
 }
 
 #endif

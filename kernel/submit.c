@@ -58,7 +58,7 @@ wp_home *wp__group_home(wp_group *group, uint32_t index)
 uint32_t wp__group_next(wp_group *group)
 {
 	/* [J9] relaxed: atomicity is enough; pairs J9; upholds Group!NoTaskLost: any will do. */
-	return wp_fetch_add_relaxed(&group->next, 1) % group->config.carriers;
+	return wp_fetch_add_relaxed(&group->next, 1) % group->size;
 }
 
 uint32_t wp__group_choose(wp_group *group)

@@ -53,7 +53,8 @@ typedef struct wp_worker {
 } wp_worker;
 
 struct wp_group {
-	wp_group_config config;
+	wp_group_config config; /* its carriers: with replacements */
+	uint32_t size;		/* without */
 	wp_traces *traces; /* NULL: no events are kept */
 	wp_lock closing;
 	wp_cond left;     /* a close has returned */
