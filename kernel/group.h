@@ -39,6 +39,7 @@ enum {
 };
 /* cdef: end */
 
+/* cdef: begin */
 typedef struct wp_group_config {
 	uint32_t carriers;     /* 1 .. WP_GROUP_CARRIERS */
 	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 50 */
@@ -50,6 +51,9 @@ typedef struct wp_group_config {
 	 * turn; then no load is counted. */
 	enum wp_placement_policy placement;
 	bool load_at_dequeue; /* a load is what is queued; false: with what runs */
+	/* Who unparks a task has it placed anew, and the carrier that is chosen is its home from then on:
+	 * not if it is pinned, or has settled, nor where no load is counted. */
+	bool place_at_resume;
 	/* A carrier whose step takes longer, while something is queued there, is marked as by
 	 * wp_group_block, until the step ends; at the latest after twice as long. 0: none is. */
 	uint32_t supervise_ms;
@@ -68,7 +72,6 @@ typedef struct wp_group_config {
  * [any thread | system calls] */
 int wp_group_new(wp_group **group, const wp_group_config *config);
 
-/* cdef: begin */
 /* After a close that said WP_OK, when nobody is inside a start or unpark any more. [any thread |
  * wait-free] */
 void wp_group_free(wp_group *group);
@@ -93,8 +96,9 @@ int wp_group_start(wp_group *group, uint32_t index, wp_task *task);
 int wp_group_submit(wp_group *group, wp_task *task);
 
 /* The task that calls is to block its carrier: until its unblock, or the end of its step, none is
- * placed there, and what is queued there, and is not pinned, goes to the others. WP_FORBIDDEN: no
- * carrier that counts loads runs it. [a task | blocks shortly, may wake others] */
+ * placed there, and what is queued there, and is not pinned, goes to the others. WP_AGAIN: it has said
+ * so before, and one unblock ends both. WP_FORBIDDEN: no carrier that counts loads runs it. [a task |
+ * blocks shortly, may wake others] */
 int wp_group_block(void);
 void wp_group_unblock(void);
 
@@ -131,6 +135,22 @@ typedef struct wp_carrier_counts {
 
 /* [any thread | wait-free, reads what others write] */
 wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index);
+
+/* Of one carrier of a group that counts loads; all ever grow. When nothing goes on, what was moved is
+ * what was taken, in all. */
+typedef struct wp_placement_counts {
+	/* Of starts, and of tasks that go on, where these are placed. */
+	uint64_t home;     /* for which it was chosen: by itself, as next in turn, or as the home */
+	uint64_t other;    /* instead of another one */
+	uint64_t nowhere;  /* as each was marked: then they are moved */
+	uint64_t marks;    /* by tasks */
+	uint64_t suspects; /* marks by the supervisor */
+	uint64_t moved;    /* tasks that went to the group's queue, for it was marked */
+	uint64_t taken;    /* tasks of that queue that it has run */
+} wp_placement_counts;
+
+/* All are 0 if nobody counts loads. [any thread | wait-free, reads what others write] */
+wp_placement_counts wp_group_placement_counts(wp_group *group, uint32_t index);
 
 /* Of the searches of one steal domain; all ever grow. When nobody searches, started = no_idle +
  * the directed and fruitless of its carriers. */

@@ -18,6 +18,7 @@ void wp__group_give(wp_group *group)
 	free(group->workers);
 	free(group->spares.threads);
 	free(group->members);
+	free(group->homes);
 	free(group->domains);
 	free(group);
 }
@@ -67,6 +68,11 @@ static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uin
 		wp_home_init(&one->home, domain, end++);
 		one->home.carrier.poller = &one->poller;
 		one->home.carrier.is_placed = group->placed != NULL;
+		if (group->homes != NULL) {
+			one->home.all = group->homes;
+			one->home.number = (uint16_t)index;
+			group->homes[index] = &one->home;
+		}
 	}
 	for (uint32_t inside = first; domain != NULL && inside < end; inside++) {
 		domain->carriers[inside]->near_first = first;
@@ -109,11 +115,14 @@ wp_group *wp__group_make(const wp_group_config *config)
 		group->traces = wp__traces_new(config->carriers, config->trace_events);
 	if (wp__placed_is_wanted(config))
 		group->placed = wp__placed_new(group);
+	if (group->placed != NULL && config->place_at_resume)
+		group->homes = room_for(config->carriers, sizeof(wp_home *));
 	group->spares.threads = calloc(config->spares + 1, sizeof(pthread_t));
 	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
 	    group->spares.threads == NULL ||
 	    (config->trace_events != 0 && group->traces == NULL) ||
-	    (wp__placed_is_wanted(config) && group->placed == NULL)) {
+	    (wp__placed_is_wanted(config) && group->placed == NULL) ||
+	    (group->placed != NULL && config->place_at_resume && group->homes == NULL)) {
 		wp__group_give(group);
 		return NULL;
 	}

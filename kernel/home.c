@@ -22,6 +22,8 @@ void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index)
 	home->is_shut = false;
 	home->tasks = NULL;
 	home->count = 0;
+	home->all = NULL;
+	home->number = 0;
 	wp_timers_init(&home->timers);
 	wp_carrier_init(&home->carrier, domain, index);
 }
@@ -43,12 +45,6 @@ static void list_remove(wp_home *home, wp_task *task)
 	if (task->next != NULL)
 		task->next->back = task->back;
 	home->count--;
-}
-
-/* Whose list it is on; NULL: it is a poller. [who starts it, runs it, or hands it back | wait-free] */
-static wp_home *list_of(wp_task *task)
-{
-	return task->is_virtual ? ((wp_vthread *)(void *)task)->listed : task->home;
 }
 
 /* What it pushes to itself it alone takes. [any thread | wait-free] */
@@ -88,6 +84,7 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
 	bool is_shut;
 
 	task->home = home;
+	task->listed = home->number;
 	if (task->is_virtual)
 		((wp_vthread *)(void *)task)->listed = home;
 	wp_lock_acquire(&home->lock);
@@ -164,6 +161,7 @@ void wp__home_fire(wp_home *self, int64_t now_ns)
 
 		if (task == NULL)
 			return;
+		wp__placed_resumes(task);
 		push(self, task, false);
 	}
 }
@@ -177,7 +175,7 @@ static bool park(wp_task *task)
 
 void wp__home_end(wp_task *task)
 {
-	wp_home *home = list_of(task);
+	wp_home *home = wp__home_listed(task);
 
 	if (home != NULL) {
 		wp_lock_acquire(&home->lock);
@@ -289,7 +287,7 @@ wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 		*was_parked = task != NULL;
 		return task;
 	}
-	listed = list_of(task);
+	listed = wp__home_listed(task);
 	wp_lock_acquire(&listed->lock);
 	list_remove(listed, task);
 	wp_lock_release(&listed->lock);

@@ -3,25 +3,63 @@
 #include "placed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 
 #ifndef WP_EXPLORE
+
+static bool is_near(const wp_group_config *config, uint32_t one, uint32_t other)
+{
+	return (config->domain_of == NULL || config->domain_of[one] == config->domain_of[other]) &&
+	       (config->cluster_of == NULL || config->cluster_of[one] == config->cluster_of[other]);
+}
+
+/* Its clusters are those of its topology, also where nobody steals; and one of its replacements.
+ * `seats`: twice the carriers of the placement. */
+static void make_clusters(wp_placement *placement, const wp_group_config *config, uint32_t carriers,
+			  uint32_t *seats)
+{
+	uint32_t *ends = seats + placement->count, clusters = 0, end = 0;
+
+	for (uint32_t first = 0; first < carriers; first++) {
+		uint32_t nearest = 0;
+
+		while (!is_near(config, nearest, first))
+			nearest++;
+		if (nearest != first)
+			continue; /* it is in that one's */
+		for (uint32_t one = first; one < carriers; one++)
+			if (is_near(config, first, one))
+				seats[end++] = one;
+		ends[clusters++] = end;
+	}
+	for (uint32_t one = carriers; one < placement->count; one++)
+		seats[end++] = one;
+	if (end > carriers && clusters > 1)
+		ends[clusters++] = end;
+	wp_placement_clusters(placement, seats, ends, clusters);
+}
 
 wp_placed *wp__placed_new(wp_group *group)
 {
 	uint32_t count = group->config.carriers;
 	wp_placed *placed = aligned_alloc(WP_LINE, sizeof(wp_placed));
 	wp_placement_slot *slots = aligned_alloc(WP_LINE, count * sizeof(wp_placement_slot));
+	uint32_t *seats = calloc(count, 2 * sizeof(uint32_t));
 
-	if (placed == NULL || slots == NULL) {
+	if (placed == NULL || slots == NULL || seats == NULL) {
 		free(placed);
 		free(slots);
+		free(seats);
 		return NULL;
 	}
+	memset(slots, 0, count * sizeof(wp_placement_slot));
 	wp_placement_init(&placed->placement, slots, count, group->config.placement,
 			  group->config.load_at_dequeue);
 	placed->group = group;
+	placed->seats = seats;
+	make_clusters(&placed->placement, &group->config, group->size, seats);
 	placed->lock = (wp_lock){0};
 	placed->moved = (wp_lane){0};
 	wp__replaced_init(placed);
@@ -34,8 +72,10 @@ wp_placed *wp__placed_new(wp_group *group)
 
 void wp__placed_free(wp_placed *placed)
 {
-	if (placed != NULL)
+	if (placed != NULL) {
 		free(placed->placement.slots);
+		free(placed->seats);
+	}
 	free(placed);
 }
 
@@ -49,13 +89,35 @@ static uint64_t *random_of_thread(void)
 	return &random;
 }
 
+void wp__placed_resumes(wp_task *task)
+{
+	wp_worker *home = (wp_worker *)(void *)task->home;
+	wp_group *group = home->group;
+
+	if (home->home.all == NULL || wp__home_stays(task) || wp_twin(placed_resumes_home) ||
+	    (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL))
+		return;
+	wp__home_resume(group->homes[wp__placed_choose(group->placed, home->index)], task);
+}
+
+static wp_placement_tally *tally_of(wp_placed *placed, uint32_t index)
+{
+	return &placed->placement.slots[index].tally;
+}
+
 uint32_t wp__placed_choose(wp_placed *placed, uint32_t here)
 {
 	wp_worker *self = wp__worker_self();
 	uint32_t chosen = wp_placement_choose(&placed->placement, here,
 					      self == NULL ? random_of_thread() : &self->random);
 
-	return chosen == WP_PLACE_GLOBAL ? here : chosen; /* whose queue is then moved */
+	if (chosen == WP_PLACE_GLOBAL) {
+		wp__count_shared(&tally_of(placed, here)->nowhere);
+		return here; /* whose queue is then moved */
+	}
+	wp__count_shared(chosen == here ? &tally_of(placed, chosen)->home
+					: &tally_of(placed, chosen)->other);
+	return chosen;
 }
 
 uint32_t wp__placed_load(wp_placed *placed, uint32_t index)
@@ -90,6 +152,7 @@ void wp__placed_move(wp_placed *placed, wp_worker *from)
 		wp_lane_push(&batch, node);
 	if (many == 0)
 		return;
+	wp__count_shared_many(&tally_of(placed, from->index)->moved, many);
 	if (!wp_twin(placed_move_uncounted))
 		wp_placement_moved(&placed->placement, from->index, many);
 	wp_lock_acquire(&placed->lock);
@@ -165,6 +228,8 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 	wp_lock_release(&placed->lock);
 	if (node == NULL)
 		return NULL;
+	if (!wp_twin(placed_take_untold))
+		wp__count(&tally_of(placed, mine->index)->taken);
 	wp_placement_begins(&placed->placement, mine->index);
 	if (owes && !wp_twin(placed_takes_silent))
 		wp__placed_wake_one(placed, mine->index);
@@ -207,7 +272,9 @@ int wp_group_block(void)
 
 	if (placed == NULL)
 		return WP_FORBIDDEN;
-	wp_placement_mark(&placed->placement, mine->index);
+	if (!wp_placement_mark(&placed->placement, mine->index))
+		return WP_AGAIN;
+	wp__count_shared(&tally_of(placed, mine->index)->marks);
 	wp__placed_move(placed, mine);
 	wp__replaced_settle(placed, false);
 	return WP_OK;

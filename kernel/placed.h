@@ -9,6 +9,9 @@
  *     nudge one that is idle                 a step ends: off the count; unmark
  *                                            parked (carrier.h): idle, unless some are moved
  *
+ *   whoever resumes a parked task, if that is asked for (place_at_resume)
+ *   chooses; that is its home from now on (home.h); push, count
+ *
  * Why it works  A task keeps its home: on whoever takes it from the moved ones it is as a stolen one.
  *               A carrier is counted as idle when its word says parked, so who finds it counted finds
  *               that word, or somebody woke it: [P] of its park and [M9] of the nudge order them.
@@ -20,6 +23,7 @@
  *               Who has marked a carrier, or taken a mark off, sees to replacements (replacement.h).
  *               A supervisor marks a carrier whose step makes no progress while something is queued
  *               there; the end of that step unmarks it (placement.h).
+ *               Decisions are counted on the line of who is chosen, which the push counts on next.
  * Not promised  That timers, pollers and pinned tasks of a marked carrier go on, with a replacement
  *               or without (spare.h does that for pinned parks). That a moved task stays in its
  *               steal domain.
@@ -45,6 +49,7 @@ typedef struct wp_placed {
 	wp_lock watching; /* the rest: under it */
 	wp_cond over;
 	bool has_supervisor, is_over;
+	uint32_t *seats; /* of the placement's clusters */
 	pthread_t supervisor;
 } wp_placed;
 

@@ -67,6 +67,7 @@ struct wp_group {
 	wp_bodies bodies;
 	wp_spares spares;
 	struct wp_placed *placed; /* NULL: nobody counts loads */
+	wp_home **homes; /* by number, if tasks are placed where they go on; or NULL */
 	uint32_t blocking;    /* pollers that block without parking; under `closing` */
 	wp_atomic(uint32_t) next; /* J9 */
 };

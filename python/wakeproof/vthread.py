@@ -67,6 +67,8 @@ class VirtualThread(Handle):
     def home(self) -> Carrier:
         """The carrier that it is queued on; of a callable, once it runs, the one that runs it.
 
+        With `place_at_resume` of its group, of a coroutine: the one where it began.
+
         Raises:
             ClosedError: its group was closed before it had ended.
         """
