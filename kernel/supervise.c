@@ -3,6 +3,7 @@
  * Not explored, for it is a thread: stress/supervise.c has what it calls. */
 #include "placed.h"
 
+#include "bounded.h"
 #include "error.h"
 
 #ifndef WP_EXPLORE
@@ -14,7 +15,7 @@ static void look(wp_placed *placed, wp_worker *one)
 	uint64_t step = wp_placement_progress(&one->progress), before = one->seen;
 
 	one->seen = step;
-	if (step != before || step % 2 == 0 || !wp_mpsc_has_published(&one->home.carrier.queue))
+	if (step != before || step % 2 == 0 || !wp__carrier_has_some(&one->home.carrier))
 		return;
 	if (wp_placement_suspect(&placed->placement, one->index, &one->progress, step) &&
 	    !wp_twin(placed_suspect_keeps))

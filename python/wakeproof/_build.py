@@ -63,7 +63,18 @@ SOURCES = (
     *(
         KERNEL / f"{name}.c"
         for name in (
-            *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
+            *(
+                "bounded",
+                "carrier",
+                "group_counts",
+                "home_back",
+                "group",
+                "home",
+                "search",
+                "submit",
+                "topology",
+                "trace",
+            ),
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
             *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready"),
             *("group_made", "placed", "placement", "reserve", "strategy", "supervise"),
