@@ -46,12 +46,18 @@ WP_INLINE void wp__count(wp_atomic(uint64_t) *counter)
 	wp__count_many(counter, 1);
 }
 
-/* One more. [any thread | wait-free] */
-WP_INLINE void wp__count_shared(wp_atomic(uint64_t) *counter)
+/* So many more. [any thread | wait-free] */
+WP_INLINE void wp__count_shared_many(wp_atomic(uint64_t) *counter, uint64_t more)
 {
 	/* [J6] relaxed: atomicity is enough, a number; pairs J5; upholds
 	 * Group!EachRunsOnce. */
-	wp_fetch_add_relaxed(counter, 1);
+	wp_fetch_add_relaxed(counter, more);
+}
+
+/* One more. [any thread | wait-free] */
+WP_INLINE void wp__count_shared(wp_atomic(uint64_t) *counter)
+{
+	wp__count_shared_many(counter, 1);
 }
 
 /* One more, in the owner's counter or in that of all others. [any thread | wait-free] */

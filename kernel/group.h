@@ -39,6 +39,7 @@ enum {
 };
 /* cdef: end */
 
+/* cdef: begin */
 typedef struct wp_group_config {
 	uint32_t carriers;     /* 1 .. WP_GROUP_CARRIERS */
 	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 50 */
@@ -69,7 +70,6 @@ typedef struct wp_group_config {
  * [any thread | system calls] */
 int wp_group_new(wp_group **group, const wp_group_config *config);
 
-/* cdef: begin */
 /* After a close that said WP_OK, when nobody is inside a start or unpark any more. [any thread |
  * wait-free] */
 void wp_group_free(wp_group *group);
@@ -94,8 +94,9 @@ int wp_group_start(wp_group *group, uint32_t index, wp_task *task);
 int wp_group_submit(wp_group *group, wp_task *task);
 
 /* The task that calls is to block its carrier: until its unblock, or the end of its step, none is
- * placed there, and what is queued there, and is not pinned, goes to the others. WP_FORBIDDEN: no
- * carrier that counts loads runs it. [a task | blocks shortly, may wake others] */
+ * placed there, and what is queued there, and is not pinned, goes to the others. WP_AGAIN: it has said
+ * so before, and one unblock ends both. WP_FORBIDDEN: no carrier that counts loads runs it. [a task |
+ * blocks shortly, may wake others] */
 int wp_group_block(void);
 void wp_group_unblock(void);
 
@@ -131,6 +132,21 @@ typedef struct wp_carrier_counts {
 
 /* [any thread | wait-free, reads what others write] */
 wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index);
+
+/* Of one carrier of a group that counts loads; all ever grow. When nothing goes on, what was moved is
+ * what was taken, in all. */
+typedef struct wp_placement_counts {
+	uint64_t home;     /* starts for which it was chosen: by itself, or next in turn */
+	uint64_t other;    /* instead of another one */
+	uint64_t nowhere;  /* as each was marked: then they are moved */
+	uint64_t marks;    /* by tasks */
+	uint64_t suspects; /* marks by the supervisor */
+	uint64_t moved;    /* tasks that went to the group's queue, for it was marked */
+	uint64_t taken;    /* tasks of that queue that it has run */
+} wp_placement_counts;
+
+/* All are 0 if nobody counts loads. [any thread | wait-free, reads what others write] */
+wp_placement_counts wp_group_placement_counts(wp_group *group, uint32_t index);
 
 /* Of the searches of one steal domain; all ever grow. When nobody searches, started = no_idle +
  * the directed and fruitless of its carriers. */

@@ -34,6 +34,24 @@ wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
 	};
 }
 
+wp_placement_counts wp_group_placement_counts(wp_group *group, uint32_t index)
+{
+	wp_placement_tally *tally;
+
+	if (group->placed == NULL)
+		return (wp_placement_counts){0};
+	tally = &group->placed->placement.slots[index].tally;
+	return (wp_placement_counts){
+		.home = wp__count_read(&tally->home),
+		.other = wp__count_read(&tally->other),
+		.nowhere = wp__count_read(&tally->nowhere),
+		.marks = wp__count_read(&tally->marks),
+		.suspects = wp__count_read(&tally->suspects),
+		.moved = wp__count_read(&tally->moved),
+		.taken = wp__count_read(&tally->taken),
+	};
+}
+
 wp_domain_counts wp_group_domain_counts(wp_group *group, uint32_t index)
 {
 	wp_domain *domain = group->workers[index].home.carrier.domain;

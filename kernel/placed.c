@@ -3,25 +3,57 @@
 #include "placed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "bounded.h"
 #include "error.h"
 
 #ifndef WP_EXPLORE
 
+static bool is_near(const wp_group_config *config, uint32_t one, uint32_t other)
+{
+	return (config->domain_of == NULL || config->domain_of[one] == config->domain_of[other]) &&
+	       (config->cluster_of == NULL || config->cluster_of[one] == config->cluster_of[other]);
+}
+
+/* Its clusters are those of its topology, also where nobody steals. `seats`: twice its carriers. */
+static void make_clusters(wp_placement *placement, const wp_group_config *config, uint32_t *seats)
+{
+	uint32_t *ends = seats + config->carriers, clusters = 0, end = 0;
+
+	for (uint32_t first = 0; first < config->carriers; first++) {
+		uint32_t nearest = 0;
+
+		while (!is_near(config, nearest, first))
+			nearest++;
+		if (nearest != first)
+			continue; /* it is in that one's */
+		for (uint32_t one = first; one < config->carriers; one++)
+			if (is_near(config, first, one))
+				seats[end++] = one;
+		ends[clusters++] = end;
+	}
+	wp_placement_clusters(placement, seats, ends, clusters);
+}
+
 wp_placed *wp__placed_new(wp_group *group)
 {
 	uint32_t count = group->config.carriers;
 	wp_placed *placed = aligned_alloc(WP_LINE, sizeof(wp_placed));
 	wp_placement_slot *slots = aligned_alloc(WP_LINE, count * sizeof(wp_placement_slot));
+	uint32_t *seats = calloc(count, 2 * sizeof(uint32_t));
 
-	if (placed == NULL || slots == NULL) {
+	if (placed == NULL || slots == NULL || seats == NULL) {
 		free(placed);
 		free(slots);
+		free(seats);
 		return NULL;
 	}
+	memset(slots, 0, count * sizeof(wp_placement_slot));
 	wp_placement_init(&placed->placement, slots, count, group->config.placement,
 			  group->config.load_at_dequeue);
+	placed->seats = seats;
+	make_clusters(&placed->placement, &group->config, seats);
 	placed->lock = (wp_lock){0};
 	placed->moved = (wp_lane){0};
 	placed->placement.is_watched = group->config.supervise_ms != 0;
@@ -34,8 +66,10 @@ wp_placed *wp__placed_new(wp_group *group)
 
 void wp__placed_free(wp_placed *placed)
 {
-	if (placed != NULL)
+	if (placed != NULL) {
 		free(placed->placement.slots);
+		free(placed->seats);
+	}
 	free(placed);
 }
 
@@ -49,13 +83,24 @@ static uint64_t *random_of_thread(void)
 	return &random;
 }
 
+static wp_placement_tally *tally_of(wp_placed *placed, uint32_t index)
+{
+	return &placed->placement.slots[index].tally;
+}
+
 uint32_t wp__placed_choose(wp_placed *placed, uint32_t here)
 {
 	wp_worker *self = wp__worker_self();
 	uint32_t chosen = wp_placement_choose(&placed->placement, here,
 					      self == NULL ? random_of_thread() : &self->random);
 
-	return chosen == WP_PLACE_GLOBAL ? here : chosen; /* whose queue is then moved */
+	if (chosen == WP_PLACE_GLOBAL) {
+		wp__count_shared(&tally_of(placed, here)->nowhere);
+		return here; /* whose queue is then moved */
+	}
+	wp__count_shared(chosen == here ? &tally_of(placed, chosen)->home
+					: &tally_of(placed, chosen)->other);
+	return chosen;
 }
 
 uint32_t wp__placed_load(wp_placed *placed, uint32_t index)
@@ -108,6 +153,7 @@ void wp__placed_move(wp_placed *placed, wp_worker *from)
 	more = move_ring(placed, from, &batch);
 	if (many + more == 0)
 		return;
+	wp__count_shared_many(&tally_of(placed, from->index)->moved, many);
 	if (!wp_twin(placed_move_uncounted))
 		wp_placement_moved(&placed->placement, from->index, many);
 	many += more;
@@ -178,6 +224,8 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 	wp_lock_release(&placed->lock);
 	if (node == NULL)
 		return NULL;
+	if (!wp_twin(placed_take_untold))
+		wp__count(&tally_of(placed, mine->index)->taken);
 	wp_placement_begins(&placed->placement, mine->index);
 	if (owes && !wp_twin(placed_takes_silent))
 		wake_one(placed, mine->index);
@@ -217,7 +265,9 @@ int wp_group_block(void)
 
 	if (placed == NULL)
 		return WP_FORBIDDEN;
-	wp_placement_mark(&placed->placement, mine->index);
+	if (!wp_placement_mark(&placed->placement, mine->index))
+		return WP_AGAIN;
+	wp__count_shared(&tally_of(placed, mine->index)->marks);
 	wp__placed_move(placed, mine);
 	return WP_OK;
 }

@@ -19,6 +19,7 @@
  *               counts loads is alone in a domain.
  *               A supervisor marks a carrier whose step makes no progress while something is queued
  *               there; the end of that step unmarks it (placement.h).
+ *               Decisions are counted on the line of who is chosen, which the push counts on next.
  * Not promised  That timers and pollers of a marked carrier go on. That a moved task stays in its
  *               steal domain.
  * Spec          specs/Placement.tla, Supervise.tla; specs/MCSearchNudged.tla, MCSearchGiven.tla: wakes, help.
@@ -39,6 +40,7 @@ typedef struct wp_placed {
 	wp_lock watching; /* the rest: under it */
 	wp_cond over;
 	bool has_supervisor, is_over;
+	uint32_t *seats; /* of the placement's clusters */
 	pthread_t supervisor;
 } wp_placed;
 

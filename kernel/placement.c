@@ -2,18 +2,13 @@
  * placement.c - see placement.h. */
 #include "placement.h"
 
+#include <stddef.h>
+
 /* One in the high half of a word. */
 #define ONE ((uint64_t)1 << 32)
 #define MARK ((uint64_t)1)
 #define SUSPECT ((uint64_t)2)
-#define MARKS (MARK | SUSPECT)
-
-static uint32_t high_of(uint64_t word)
-{
-	int32_t high = (int32_t)(uint32_t)(word >> 32);
-
-	return high > 0 ? (uint32_t)high : 0;
-}
+#define MARKS WP_PLACEMENT_MARKS
 
 void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32_t count,
 		       enum wp_placement_policy policy, bool at_dequeue)
@@ -22,87 +17,17 @@ void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32
 	placement->slots = slots;
 	placement->count = count;
 	placement->policy = policy;
+	placement->clusters = 1;
+	placement->members = placement->ends = NULL;
 	placement->at_dequeue = at_dequeue;
 	placement->is_watched = false;
 	for (uint32_t carrier = 0; carrier < count; carrier++)
 		wp_init(&slots[carrier].word, 0);
 }
 
-/* [any thread | wait-free] */
-static uint64_t look(const wp_placement *placement, uint32_t carrier)
-{
-	/* [PL1] relaxed: stale costs a worse choice, or a queue that is moved once more; pairs PL2,
-	 * PL3, PL4, PL5, PL14; upholds Placement!BlockingNeverTargeted: PL2 looks again. */
-	return wp_load_relaxed(&placement->slots[carrier].word);
-}
-
 uint32_t wp_placement_load(const wp_placement *placement, uint32_t carrier)
 {
-	return high_of(look(placement, carrier));
-}
-
-/* What a load is compared by: more than any, if marked. */
-static uint32_t weight(const wp_placement *placement, uint32_t carrier)
-{
-	uint64_t word = look(placement, carrier);
-
-	return word & MARKS && !wp_twin(placement_marked_chosen) ? UINT32_MAX : high_of(word);
-}
-
-/* xorshift64 [the state's owner | wait-free] */
-static uint32_t draw(uint64_t *random, uint32_t below)
-{
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	return (uint32_t)((*random >> 32) * below >> 32);
-}
-
-/* The least from `first` on, the first of equals; or the first that weighs no more than `enough`.
- * [any thread | wait-free] */
-static uint32_t scan(const wp_placement *placement, uint32_t first, uint32_t enough)
-{
-	uint32_t least = UINT32_MAX, found = WP_PLACE_GLOBAL, carrier = first;
-
-	for (uint32_t seen = 0; seen < placement->count; seen++) {
-		uint32_t here = weight(placement, carrier);
-
-		if (here < least) {
-			least = here;
-			found = carrier;
-			if (here <= enough)
-				break;
-		}
-		if (++carrier == placement->count)
-			carrier = 0;
-	}
-	return found;
-}
-
-/* [any thread | wait-free] */
-static uint32_t choose_of_two(const wp_placement *placement, uint64_t *random)
-{
-	uint32_t count = placement->count, first = draw(random, count), second, of_first, of_second;
-
-	if (count == 1)
-		return scan(placement, 0, 0);
-	second = draw(random, wp_twin(placement_same_twice) ? count : count - 1);
-	if (second >= first && !wp_twin(placement_same_twice))
-		second++;
-	of_first = weight(placement, first);
-	of_second = weight(placement, second);
-	if (of_first == UINT32_MAX && of_second == UINT32_MAX)
-		return scan(placement, first, UINT32_MAX - 1);
-	return of_second < of_first ? second : first;
-}
-
-uint32_t wp_placement_choose(const wp_placement *placement, uint32_t home, uint64_t *random)
-{
-	if (placement->policy == WP_PLACE_HOME)
-		return scan(placement, home, UINT32_MAX - 1);
-	if (placement->policy == WP_PLACE_TWO_CHOICES)
-		return choose_of_two(placement, random);
-	return scan(placement, wp_twin(placement_herds) ? 0 : draw(random, placement->count), 0);
+	return wp__placement_high(wp__placement_look(placement, carrier));
 }
 
 bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
@@ -151,7 +76,7 @@ bool wp_placement_ends(wp_placement *placement, uint32_t carrier)
 	bool is_counted = !placement->at_dequeue || wp_twin(placement_ends_twice);
 	uint64_t word = is_counted || placement->is_watched
 				? add(placement, carrier, is_counted ? -(uint64_t)1 : 0)
-				: look(placement, carrier);
+				: wp__placement_look(placement, carrier);
 
 	return (word & MARKS) != 0 && !wp_twin(supervise_end_unseen);
 }
@@ -215,7 +140,8 @@ bool wp_placement_has_global(const wp_placement *placement)
 {
 	/* [PL7] acquire; pairs PL6; upholds Placement!NoStrandedGlobal: what is counted is in the
 	 * queue. */
-	return high_of(wp_load_acquire(&placement->global)) > 0;
+	return wp__placement_high(wp_load_acquire(&placement->global)) > 0 &&
+	       !wp_twin(placement_look_idles);
 }
 
 bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many)
@@ -227,7 +153,9 @@ bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t ma
 	if (!wp_twin(placement_drain_uncounted))
 		before = wp_fetch_add_relaxed(&placement->global, -(many * ONE));
 	add(placement, carrier, many);
-	return high_of(before) > many && (uint32_t)before > 0 && !wp_twin(placement_drain_silent);
+	if (wp_twin(placement_drain_silent))
+		return false;
+	return wp__placement_high(before) > many && (uint32_t)before > 0;
 }
 
 bool wp_placement_rest(wp_placement *placement)
@@ -235,7 +163,7 @@ bool wp_placement_rest(wp_placement *placement)
 	uint64_t word = 0;
 
 	do {
-		if (high_of(word) > 0 && !wp_twin(placement_rest_unchecked))
+		if (wp__placement_high(word) > 0 && !wp_twin(placement_rest_unchecked))
 			return false;
 		/* [PL8] relaxed: atomicity is enough: either it sees what is counted, or who counts sees
 		 * that it is idle; pairs PL6, PL9, PL10; upholds Placement!NoStrandedGlobal. */

@@ -22,8 +22,6 @@
  *               A mark that another thread makes is for one step: either its end reads the mark, or
  *               who made it reads that the step has ended ([PL11] .. [PL14]).
  * Counted       is what is queued and what runs; `at_dequeue`: what is queued.
- * Ties          The scan begins where a draw says: else the first of equals would get all that come
- *               before its load is seen. It ends at a carrier that has nothing.
  * Not promised  That a chosen carrier has the least load: others choose, too. Anything about who is
  *               marked while no task runs there. Queues, and a wake, are the caller's.
  * Spec          specs/Placement.tla: CounterBalance, BlockingNeverTargeted, NoStrandedGlobal;
@@ -33,38 +31,7 @@
 #ifndef WP_PLACEMENT_H
 #define WP_PLACEMENT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "order.h"
-#include "twin.h"
-
-/* cdef: begin */
-/* The home, or the next one that is not marked; the lesser of two that are drawn; the least. */
-enum wp_placement_policy {
-	WP_PLACE_HOME = 0,
-	WP_PLACE_TWO_CHOICES = 1,
-	WP_PLACE_LEAST_LOADED = 2,
-};
-/* cdef: end */
-
-#define WP_PLACE_GLOBAL UINT32_MAX /* no carrier: each is marked */
-
-/* A line: submitters write to it, and read those of others. */
-typedef struct wp_placement_slot {
-	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: load; low half: 1, 2: marked, by its task, by others */
-} wp_placement_slot;
-
-_Static_assert(sizeof(wp_placement_slot) == WP_LINE, "a load shares its line");
-
-typedef struct wp_placement {
-	_Alignas(WP_LINE) wp_atomic(uint64_t) global; /* high half: tasks; low half: idle carriers */
-	_Alignas(WP_LINE) wp_placement_slot *slots; /* by carrier */
-	uint32_t count;
-	enum wp_placement_policy policy;
-	bool at_dequeue;
-	bool is_watched; /* whose mark is another's needs to know of it at its end */
-} wp_placement;
+#include "placement_choose.h"
 
 /* Steps of one carrier: one more when a step begins, and when it ends. Odd: it runs. */
 typedef wp_atomic(uint64_t) wp_progress;
@@ -73,10 +40,6 @@ typedef wp_atomic(uint64_t) wp_progress;
  * shared | wait-free] */
 void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32_t count,
 		       enum wp_placement_policy policy, bool at_dequeue);
-
-/* A carrier that was not marked when it was read; or WP_PLACE_GLOBAL. *random: xorshift64 of the
- * caller, not 0. [any thread | wait-free] */
-uint32_t wp_placement_choose(const wp_placement *placement, uint32_t home, uint64_t *random);
 
 /* After a push to that carrier. False: it is marked, and the caller moves its queue. [any thread |
  * wait-free] */

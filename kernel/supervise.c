@@ -17,8 +17,10 @@ static void look(wp_placed *placed, wp_worker *one)
 	one->seen = step;
 	if (step != before || step % 2 == 0 || !wp__carrier_has_some(&one->home.carrier))
 		return;
-	if (wp_placement_suspect(&placed->placement, one->index, &one->progress, step) &&
-	    !wp_twin(placed_suspect_keeps))
+	if (!wp_placement_suspect(&placed->placement, one->index, &one->progress, step))
+		return;
+	wp__count_shared(&placed->placement.slots[one->index].tally.suspects);
+	if (!wp_twin(placed_suspect_keeps))
 		wp__placed_move(placed, one);
 }
 

@@ -31,9 +31,9 @@ def test_the_defaults_are_those_of_the_design() -> None:
 def test_variables_stand_for_arguments_that_are_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in (("CARRIERS", "3"), ("WORK_STEALING", "1"), ("YIELD_US", "200"),
                        ("STEAL_SCOPE", "cluster"), ("TOPOLOGY", "none"),
-                       ("IDLE_SPINS", "9")):  # fmt: skip
+                       ("IDLE_SPINS", "9"), ("SUPERVISE_MS", "7")):  # fmt: skip
         monkeypatch.setenv(f"WAKEPROOF_{name}", text)
-    assert chosen() == Settings(3, True, 200, "cluster", None, 9)
+    assert chosen() == Settings(3, True, 200, "cluster", None, 9, supervise_ms=7)
     monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "linux")
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "1")
     with CarrierGroup() as group:
@@ -105,6 +105,7 @@ def test_a_bad_variable_is_named_with_value_and_range(
         ({"carriers": "2"}, "carriers is '2'; allowed: 1 to 1,024"),
         ({"yield_us": 1_000_001}, "yield_us is 1000001; allowed: 1 to 1,000,000"),
         ({"idle_spins": -1}, "idle_spins is -1; allowed: 0 to 1,000,000"),
+        ({"supervise_ms": -1}, "supervise_ms is -1; allowed: 0 to 3,600,000"),
         ({"work_stealing": 1}, "work_stealing is 1; allowed: False, True"),
         ({"steal_scope": "socket"}, "steal_scope is 'socket'; allowed: global, cluster"),
         ({"topology": "windows"}, "topology is 'windows'; allowed: none, linux"),

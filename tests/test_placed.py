@@ -33,6 +33,7 @@ TWINS = {
     "placed_move_uncounted": "moved",
     "placed_own_first": "first",
     "placed_steal_uncounted": "stolen",
+    "placed_take_untold": "moved",
     "placed_suspect_keeps": "watched",
     "placed_takes_silent": "both",
     "placed_wakes_nobody": "moved",

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from typing import Literal, cast
 
 import pytest
+from tests.topologies import Halves, nowhere
 
 from wakeproof import Carrier, CarrierGroup, VirtualThread
 from wakeproof.errors import UsageError
 
-POLICIES = ("two_choices", "least_loaded")
+POLICIES = ("two_choices", "least_loaded", "cluster_two_choices")
 PATIENCE_S = 60
-Policy = Literal["two_choices", "least_loaded"]
+Policy = Literal["two_choices", "least_loaded", "cluster_two_choices"]
 
 
 @pytest.fixture(params=POLICIES)
@@ -56,6 +57,30 @@ def test_a_thread_has_its_home_when_it_starts(group: CarrierGroup) -> None:
         thread = VirtualThread(fn, group=group).start()
         assert thread.home is group[1]
         assert thread.result(PATIENCE_S) is group[1]
+
+
+@pytest.mark.parametrize("scope", ["global", "cluster"])
+@pytest.mark.parametrize("stealing", [False, True])
+def test_the_lesser_cluster_has_it(scope: Literal["global", "cluster"], stealing: bool) -> None:
+    ran, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        ran.set()
+        end.wait(PATIENCE_S)
+
+    with CarrierGroup(
+        4, placement="cluster_two_choices", work_stealing=stealing, topology=Halves(scope, nowhere)
+    ) as group:
+        try:
+            group[0].factory(pinned=True)(hold)
+            assert ran.wait(PATIENCE_S)
+            for _ in range(2):
+                group[0].factory(pinned=True)(str)
+            submit = group.factory(pinned=True)
+            for _ in range(20):
+                assert submit(where, group).result(PATIENCE_S) in (group[1], group[3])
+        finally:
+            end.set()
 
 
 def test_a_carrier_that_is_given_is_taken() -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Placement: specs/Placement.tla, and what PROTOCOLS section 7 asks of it.
 
-programs/placement.c runs one case and prints what is lost.
+programs/placement.c runs one case, placement_clusters.c what its seed draws; both print what is
+lost.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = ("ties", "two", "least", "marked")
-POLICIES, FORMS = (0, 1, 2), (0, 1)
+POLICIES, FORMS = (0, 1, 2, 3), (0, 1)
 TWINS = {
     "placement_herds": ("ties",),
     "placement_same_twice": ("two",),
@@ -30,6 +31,7 @@ EXPLORED = {
     "placement_count_twice": ("cycles", "2", "0", "3", "20000", "1"),
     "placement_ends_twice": ("cycles", "2", "1", "3", "2000", "1"),
 }
+CLUSTERS = ("placement_cluster_marked", "placement_same_twice")
 Compiled = Callable[..., list[str]]
 
 
@@ -65,6 +67,21 @@ def test_counts_balance_after_any_cycles(compiled: Compiled) -> None:
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
 
     balance()
+
+
+@pytest.mark.parametrize("build", ["plain", "address"])
+def test_of_two_clusters_the_lesser_has_it(build: str, compiled: Compiled) -> None:
+    command = compiled("placement_clusters", build)
+    for seed in ("1", "2"):
+        ended = run(command, seed)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), seed
+
+
+@pytest.mark.parametrize("twin", CLUSTERS)
+def test_each_twin_of_clusters_is_seen(twin: str, compiled: Compiled) -> None:
+    ended = run(compiled("placement_clusters", "plain", f"-DWP_TWIN_{twin}=1"), "1")
+    assert ended.returncode != 0
+    assert "lost" in ended.stdout
 
 
 @pytest.mark.parametrize("twin", [*TWINS, *EXPLORED])

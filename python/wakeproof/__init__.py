@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wakeproof.carrier import Carrier
     from wakeproof.channel import Channel
     from wakeproof.condition import Condition
-    from wakeproof.counts import CarrierCounts, DomainStatistics
+    from wakeproof.counts import CarrierCounts, DomainStatistics, PlacementStatistics
     from wakeproof.default import default_group
     from wakeproof.executor import VirtualThreadExecutor
     from wakeproof.group import CarrierGroup
@@ -38,7 +38,15 @@ if TYPE_CHECKING:
     from wakeproof.mpsc import MpscQueue, MpscStatistics
     from wakeproof.mutex import Mutex
     from wakeproof.parker import Parker
-    from wakeproof.parking import current, interrupted, park, pinned, sleep, yield_now
+    from wakeproof.parking import (
+        blocking,
+        current,
+        interrupted,
+        park,
+        pinned,
+        sleep,
+        yield_now,
+    )
     from wakeproof.poller import Poller
     from wakeproof.queued_pool import QueuedThreadPool, QueuedThreadPoolStatistics
     from wakeproof.scope import Scope
@@ -47,6 +55,7 @@ if TYPE_CHECKING:
     from wakeproof.strategy import (
         ExecutionStrategy,
         StrategyStatistics,
+        combine_kinds,
         invoke_non_blocking,
         is_non_blocking,
     )
@@ -73,6 +82,7 @@ __all__ = [
     "Mutex",
     "NoFilesWarning",
     "Parker",
+    "PlacementStatistics",
     "Poller",
     "PollerClosedError",
     "QueuedThreadPool",
@@ -94,6 +104,8 @@ __all__ = [
     "VirtualThreadPoolStatistics",
     "WakeproofError",
     "WakeupGuard",
+    "blocking",
+    "combine_kinds",
     "current",
     "default_group",
     "dump",
@@ -116,6 +128,7 @@ _HOME = {
     "CarrierCounts": "counts",
     "CarrierGroup": "group",
     "DomainStatistics": "counts",
+    "PlacementStatistics": "counts",
     "Unfinished": "_jobs",
     "GuardStatistics": "guard",
     "MpscQueue": "mpsc",
@@ -133,6 +146,7 @@ _HOME = {
     "Subtask": "subtask",
     "ExecutionStrategy": "strategy",
     "StrategyStatistics": "strategy",
+    "combine_kinds": "strategy",
     "invoke_non_blocking": "strategy",
     "is_non_blocking": "strategy",
     "VirtualThread": "vthread",
@@ -142,7 +156,8 @@ _HOME = {
     "WakeupGuard": "guard",
     "default_group": "default",
     **dict.fromkeys(("dump", "dump_on_signal"), "_dump"),
-    **dict.fromkeys(("current", "interrupted", "park", "pinned", "sleep", "yield_now"), "parking"),
+    **dict.fromkeys(("blocking", "current", "interrupted", "park", "pinned"), "parking"),
+    **dict.fromkeys(("sleep", "yield_now"), "parking"),
 }
 
 

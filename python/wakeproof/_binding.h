@@ -99,12 +99,6 @@ bool wp__job_was_parked(wp_task *job);
 /* As wp_group_close. *back: the list, untouched unless it is WP_OK. [any thread | blocks] */
 int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task **back);
 
-/* NULL and errno: no memory, or no thread. placement: an enum wp_placement_policy; the last three: as
- * wp_group_config says. [any thread | starts threads] */
-wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
-			int placement, uint32_t trace_events, const uint32_t *domain_of,
-			const uint32_t *cluster_of, void (*bind)(void *arg, uint32_t index));
-
 /* What a virtual thread does on a carrier, by its number: gives an enum wp_step. [once, before the
  * first is made] */
 void wp__vthread_steps(int (*step)(uint64_t number));

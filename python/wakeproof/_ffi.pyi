@@ -53,6 +53,17 @@ class CJob(_Pointer):
     close: _Pointer
     arg: CPointer
 
+class CGroupConfig(_Pointer):
+    carriers: int
+    yield_us: int
+    work_stealing: bool
+    trace_events: int
+    placement: int
+    supervise_ms: int
+    domain_of: CNumbers | _Pointer
+    cluster_of: CNumbers | _Pointer
+    bind: _Pointer
+
 class CPoolConfig(_Pointer):
     min: int
     max: int
@@ -102,6 +113,15 @@ class CCounts:
     runnable: int
     load: int
 
+class CPlacements:
+    home: int
+    other: int
+    nowhere: int
+    marks: int
+    suspects: int
+    moved: int
+    taken: int
+
 class CPolls:
     looks: int
     events: int
@@ -142,6 +162,10 @@ class _FFI:
     @overload
     def new(self, cdecl: Literal["wp_pool_config *"]) -> CPoolConfig: ...
     @overload
+    def new(self, cdecl: Literal["wp_group_config *"]) -> CGroupConfig: ...
+    @overload
+    def new(self, cdecl: Literal["wp_group **"]) -> list[CGroup]: ...
+    @overload
     def new(self, cdecl: Literal["wp_pool **"]) -> list[CPool]: ...
     @overload
     def new(self, cdecl: Literal["wp_pool_counts *"]) -> CPoolCounts: ...
@@ -174,6 +198,7 @@ class _Lib:
     WP_PLACE_HOME: Final[int]
     WP_PLACE_TWO_CHOICES: Final[int]
     WP_PLACE_LEAST_LOADED: Final[int]
+    WP_PLACE_CLUSTER_TWO_CHOICES: Final[int]
     WP_CLOSE_GRACE_NS: Final[int]
     WP_GROUP_STACKS: Final[int]
     WP_VTHREAD_NAME: Final[int]
@@ -266,17 +291,7 @@ class _Lib:
     def wp__group_close(
         self, group: CGroup, deadline_ns: int, cancel: int, back: list[CTask]
     ) -> int: ...
-    def wp__group_new(
-        self,
-        carriers: int,
-        yield_us: int,
-        work_stealing: bool,
-        placement: int,
-        trace_events: int,
-        domain_of: CNumbers | _Pointer,
-        cluster_of: CNumbers | _Pointer,
-        bind: _Pointer,
-    ) -> CGroup: ...
+    def wp_group_new(self, group: list[CGroup], config: CGroupConfig) -> int: ...
     def wp__thread_name(self, name: bytes) -> None: ...
     def wp__default_claim(self, by: bytes) -> Text: ...
     def wp__default_unclaim(self) -> None: ...
@@ -294,6 +309,7 @@ class _Lib:
     def wp_group_running(self, group: CGroup) -> int: ...
     def wp_group_home(self, group: CGroup) -> int: ...
     def wp_group_counts(self, group: CGroup, index: int) -> CCounts: ...
+    def wp_group_placement_counts(self, group: CGroup, index: int) -> CPlacements: ...
     def wp_group_domain_counts(self, group: CGroup, index: int) -> CSearches: ...
 
     # vthreads
@@ -438,6 +454,7 @@ class _Lib:
     def wp_strategy_produce(self, strategy: CStrategy) -> None: ...
     def wp_strategy_dispatch(self, strategy: CStrategy) -> int: ...
     def wp_strategy_run(self, strategy: CStrategy) -> None: ...
+    def wp_kind_combine(self, one: int, other: int) -> int: ...
     def wp_strategy_is_idle(self, strategy: CStrategy) -> bool: ...
     def wp_strategy_count(self, strategy: CStrategy, how: int) -> int: ...
 

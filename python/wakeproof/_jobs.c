@@ -76,16 +76,3 @@ int wp__group_close(wp_group *group, int64_t deadline_ns, bool cancel, wp_task *
 {
 	return wp_group_close(group, deadline_ns, cancel, keep, back);
 }
-
-wp_group *wp__group_new(uint32_t carriers, uint32_t yield_us, bool work_stealing,
-			int placement, uint32_t trace_events, const uint32_t *domain_of,
-			const uint32_t *cluster_of, void (*bind)(void *arg, uint32_t index))
-{
-	wp_group_config config = {.carriers = carriers, .yield_us = yield_us,
-				  .work_stealing = work_stealing, .trace_events = trace_events,
-				  .placement = (enum wp_placement_policy)placement,
-				  .domain_of = domain_of, .cluster_of = cluster_of, .bind = bind};
-	wp_group *group = NULL;
-
-	return wp_group_new(&group, &config) == WP_OK ? group : NULL;
-}

@@ -17,7 +17,7 @@ from wakeproof._jobs import threads
 from wakeproof.errors import UsageError
 
 if TYPE_CHECKING:
-    from wakeproof.counts import CarrierCounts
+    from wakeproof.counts import CarrierCounts, PlacementStatistics
     from wakeproof.group import CarrierGroup
     from wakeproof.poller import Poller
     from wakeproof.vthread import VirtualThread
@@ -140,6 +140,12 @@ class Carrier:
         """What it has done so far."""
         self._group._check_process()
         return counts.counts(self._group._native, self.index)
+
+    @property
+    def placement(self) -> PlacementStatistics:
+        """What `placement` has decided about it so far."""
+        self._group._check_process()
+        return counts.placement(self._group._native, self.index)
 
     @property
     def runnable_count(self) -> int:

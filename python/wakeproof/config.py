@@ -17,14 +17,16 @@ T = TypeVar("T")
 YIELD_US = 50
 MAX_YIELD_US = 1_000_000
 MAX_IDLE_SPINS = 1_000_000
+MAX_SUPERVISE_MS = 3_600_000
 _SWITCH = {"0": False, "1": True, "false": False, "true": True}
 _SCOPES: dict[str, Scope] = {"global": "global", "cluster": "cluster"}
 _TOPOLOGIES = {"none": False, "linux": True}
-Placement = Literal["home", "two_choices", "least_loaded"]
+Placement = Literal["home", "two_choices", "least_loaded", "cluster_two_choices"]
 _PLACEMENTS = {
     "home": lib.WP_PLACE_HOME,
     "two_choices": lib.WP_PLACE_TWO_CHOICES,
     "least_loaded": lib.WP_PLACE_LEAST_LOADED,
+    "cluster_two_choices": lib.WP_PLACE_CLUSTER_TWO_CHOICES,
 }
 
 
@@ -39,6 +41,7 @@ class Settings:
     topology: Topology | None
     idle_spins: int
     placement: int = lib.WP_PLACE_HOME
+    supervise_ms: int = 0
 
 
 def settle(
@@ -49,6 +52,7 @@ def settle(
     topology: Topology | Literal["linux"] | None = None,
     idle_spins: int | None = None,
     placement: Placement | None = None,
+    supervise_ms: int | None = None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
 
@@ -73,7 +77,8 @@ def settle(
         own = LinuxTopology(count, steal_scope=scope)
     us = YIELD_US if us is None else us
     policy = _choice("placement", placement, _PLACEMENTS) or lib.WP_PLACE_HOME
-    return Settings(count, stealing or False, us, scope, own, spins, policy)
+    ms = _number("supervise_ms", supervise_ms, MAX_SUPERVISE_MS, least=0) or 0
+    return Settings(count, stealing or False, us, scope, own, spins, policy, ms)
 
 
 def _source(name: str, given: object) -> tuple[str, object]:

@@ -92,6 +92,33 @@ class DomainStatistics:
 
 
 @dataclass(frozen=True)
+class PlacementStatistics:
+    """What placement has decided about one carrier since its group was made.
+
+    All are 0 in a group that counts no loads: one with placement "home" that nobody supervises.
+    When nothing goes on, what all carriers have `moved` is what they have `taken`.
+
+    Attributes:
+        home: starts for which it was chosen, and which were to be here: it ran who started them,
+            or was the next in turn.
+        other: starts for which it was chosen instead of another one.
+        nowhere: starts that were to be here while each carrier was marked; they are moved.
+        marks: times a task said that it blocks (`wakeproof.blocking`).
+        suspects: marks that the supervisor made (`supervise_ms`).
+        moved: tasks queued here that went to the group's queue, since it was marked.
+        taken: tasks of that queue that it has run.
+    """
+
+    home: int
+    other: int
+    nowhere: int
+    marks: int
+    suspects: int
+    moved: int
+    taken: int
+
+
+@dataclass(frozen=True)
 class PollerStatistics:
     """What one carrier's poller for descriptors has done since its group was made.
 
@@ -137,6 +164,14 @@ def statistics(group: CGroup, carriers: Sequence[int]) -> DomainStatistics:
         lost_tickets=raw.lost_tickets,
         wakes=sum(one.wakes for one in of),
         useless_wakes=sum(one.useless_wakes for one in of),
+    )
+
+
+def placement(group: CGroup, index: int) -> PlacementStatistics:
+    """Return what the kernel has counted of what placement decides about one carrier."""
+    raw = lib.wp_group_placement_counts(group, index)
+    return PlacementStatistics(
+        raw.home, raw.other, raw.nowhere, raw.marks, raw.suspects, raw.moved, raw.taken
     )
 
 

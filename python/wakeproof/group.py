@@ -6,7 +6,6 @@ Spec: ``specs/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel/group
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -17,6 +16,7 @@ from wakeproof import _open, _process, counts, trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
 from wakeproof._jobs import ANYWHERE, Unfinished, hand_back, submit, unfinished
+from wakeproof._made import native
 from wakeproof._unique import Unique
 from wakeproof.carrier import Carrier, checked
 from wakeproof.config import Placement, settle
@@ -53,12 +53,15 @@ class CarrierGroup(Unique):
         idle_spins: looks in vain before a poller of `wakeproof.io` blocks, at most 1,000,000; 0.
         placement: where a task or thread starts that is given no carrier: "home", see `submit`; or
             by load, what is queued and what runs: "two_choices", the lesser of two that are drawn;
-            "least_loaded", the least of all.  Default "home".
+            "least_loaded", the least of all; "cluster_two_choices", the lesser of two
+            in that of two clusters which has less per carrier.  Default "home".
+        supervise_ms: a carrier that something waits for is as one in `blocking` once a step takes
+            longer, at the latest after twice as long, until it ends; 0, the default: never.
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
     What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE,
-    _PLACEMENT, _TOPOLOGY ("none" or "linux") and _IDLE_SPINS in the environment, if set there.
+    _PLACEMENT, _SUPERVISE_MS, _TOPOLOGY ("none" or "linux") and _IDLE_SPINS in the environment.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.  A child that a
@@ -84,11 +87,13 @@ class CarrierGroup(Unique):
         topology: Topology | Literal["linux"] | None = None,
         idle_spins: int | None = None,
         placement: Placement | None = None,
+        supervise_ms: int | None = None,
         trace_events: int | None = None,
     ) -> None:
         chosen = settle(
-            carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement
-        )
+            carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement,
+            supervise_ms,
+        )  # fmt: skip
         count, stealing = chosen.carriers, chosen.work_stealing
         self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)
         self._trace_events = trace.size(trace_events)
@@ -97,14 +102,7 @@ class CarrierGroup(Unique):
         self._closed, self._life = False, [True]  # until it is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # open ones, and
         self._has_pollers, self._idle_spins = False, chosen.idle_spins  # for them
-        made = lib.wp__group_new(count, chosen.yield_us, stealing, chosen.placement,
-                                 self._trace_events, *self._seats.numbers(),
-                                 self._seats.callback)  # fmt: skip
-        if not made:
-            raise error_for(
-                lib.WP_SYSTEM, f"{count} carriers: {os.strerror(ffi.errno)} (memory, or threads)"
-            )
-        self._native: CGroup = made
+        self._native = native(chosen, self._seats, self._trace_events)
         self._carriers = tuple(Carrier(self, index) for index in range(count))
         self._chosen = Carrier(self, ANYWHERE) if chosen.placement else None
         self.work_stealing = stealing

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a virtual thread does with itself: `park`, `sleep`, `yield_now`; `pinned` sections.
 
+And what any task may say of itself: that it is `blocking`.
+
 For callables.  In a coroutine function, await those of `wakeproof.coroutine`: these block its
 carrier, and are counted as pinned.
 
@@ -14,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from wakeproof import _mount
+from wakeproof import _mount, _process
 from wakeproof._deadline import deadline_ns, sleep_ns
 from wakeproof._ffi import lib
 from wakeproof._mount import here
@@ -105,3 +107,22 @@ def pinned() -> Iterator[None]:
         yield
     finally:
         thread._pins -= 1
+
+
+@contextmanager
+def blocking() -> Iterator[bool]:
+    """Say that the block may keep the carrier for long: no task is placed there meanwhile.
+
+    What is queued there, and is not pinned, goes to the others.  It ends with the task's step, if
+    not before: say so again behind an ``await``.  Sections nest; the outermost counts.
+
+    Gives True, or False: nothing was done, which is no error, for code that does not know who calls
+    it.  So it is in a section within another, and where no carrier of a group that counts loads
+    (`CarrierGroup`: a `placement`, or `supervise_ms`) runs the caller.
+    """
+    is_marked = not _process.has_forked() and lib.wp_group_block() == lib.WP_OK
+    try:
+        yield is_marked
+    finally:
+        if is_marked:
+            lib.wp_group_unblock()

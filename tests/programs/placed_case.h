@@ -18,16 +18,21 @@ static void open_placed(wp_group_config config)
 	wp_store_relaxed(&met, 0);
 }
 
-/* No task is counted anywhere, no carrier is marked, none is idle. */
+/* No task is counted anywhere, no carrier is marked, none is idle; what was moved was taken. */
 static void close_placed(void)
 {
 	wp_placement *placement = &group->placed->placement;
+	uint64_t moved = 0;
 
 	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
 	      "the close");
 	for (uint32_t index = 0; index < placement->count; index++)
 		check(wp_load_relaxed(&placement->slots[index].word) == 0, "a load, or a mark");
 	check(wp_load_relaxed(&placement->global) == 0, "what is moved, or idle");
+	for (uint32_t index = 0; index < placement->count; index++)
+		moved += wp_group_placement_counts(group, index).moved -
+			 wp_group_placement_counts(group, index).taken;
+	check(moved == 0, "that what is moved is taken, and counted");
 	wp_group_free(group);
 }
 

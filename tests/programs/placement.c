@@ -13,14 +13,24 @@ enum { CARRIERS = 64, SUBMITTERS = 2, DRAWS = 64000 };
 static wp_placement placement;
 static wp_placement_slot slots[CARRIERS];
 static wp_atomic(uint32_t) queues[CARRIERS], global, idle[CARRIERS], ran;
-static uint32_t carriers, tasks;
+static uint32_t carriers, tasks, members[CARRIERS], ends[2];
 static uint64_t seed;
 static int64_t deadline_ns;
 
+/* In two clusters, of every second carrier. */
 static void init(enum wp_placement_policy policy, uint32_t count, bool at_dequeue)
 {
+	uint32_t end = 0;
+
 	carriers = count;
 	wp_placement_init(&placement, slots, count, policy, at_dequeue);
+	for (uint32_t carrier = 0; carrier < count; carrier += 2)
+		members[end++] = carrier;
+	ends[0] = end;
+	for (uint32_t carrier = 1; carrier < count; carrier += 2)
+		members[end++] = carrier;
+	ends[1] = end;
+	wp_placement_clusters(&placement, members, ends, count > 1 ? 2 : 1);
 }
 
 static void load(uint32_t carrier, uint32_t many)
@@ -32,8 +42,8 @@ static void load(uint32_t carrier, uint32_t many)
 /* Equal loads: each carrier gets about as many as any other. */
 static void case_ties(void)
 {
-	for (enum wp_placement_policy policy = WP_PLACE_TWO_CHOICES; policy <= WP_PLACE_LEAST_LOADED;
-	     policy++) {
+	for (enum wp_placement_policy policy = WP_PLACE_TWO_CHOICES;
+	     policy <= WP_PLACE_CLUSTER_TWO_CHOICES; policy++) {
 		uint32_t chosen[8] = {0};
 		uint64_t random = 1;
 
@@ -81,7 +91,8 @@ static void case_least(void)
 /* Each but one is marked, then each. */
 static void case_marked(void)
 {
-	for (enum wp_placement_policy policy = WP_PLACE_HOME; policy <= WP_PLACE_LEAST_LOADED; policy++)
+	for (enum wp_placement_policy policy = WP_PLACE_HOME; policy <= WP_PLACE_CLUSTER_TWO_CHOICES;
+	     policy++)
 		for (uint32_t free = 0; free < 8; free++) {
 			uint64_t random = free + 1;
 

@@ -28,6 +28,7 @@ KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "
           "body.c", "vthreads.c", "vthread_park.c", "spare.c", "poller.c", "worker_park.c",
           "io.c", "ready.c", "poller_epoll.c", "poller_uring.c", "file.c", "waitq.c", "latch.c",
           "channel.c", "mutex.c", "strategy.c", "invoke.c", "reserve.c", "placement.c",
+          "placement_choose.c",
           "pool.c", "pool_dump.c", "pool_new.c", "pool_queue.c",
           "pool_threads.c", "placed.c", "group_made.c", "supervise.c",
           "dump.c", "dump_text.c", "dump_write.c", "unwind.c", "unwind_table.c")  # fmt: skip
