@@ -63,18 +63,8 @@ SOURCES = (
     *(
         KERNEL / f"{name}.c"
         for name in (
-            *(
-                "bounded",
-                "carrier",
-                "group_counts",
-                "home_back",
-                "group",
-                "home",
-                "search",
-                "submit",
-                "topology",
-                "trace",
-            ),
+            *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
+            *("bounded", "home_back"),
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
             *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready"),
             *("group_made", "placed", "placement", "placement_choose"),

@@ -57,6 +57,7 @@ class CGroupConfig(_Pointer):
     carriers: int
     yield_us: int
     work_stealing: bool
+    bounded: bool
     trace_events: int
     placement: int
     supervise_ms: int
@@ -112,6 +113,8 @@ class CCounts:
     pinned: int
     runnable: int
     load: int
+    spilled: int
+    looted: int
 
 class CPlacements:
     home: int

@@ -28,6 +28,8 @@ _PLACEMENTS = {
     "least_loaded": lib.WP_PLACE_LEAST_LOADED,
     "cluster_two_choices": lib.WP_PLACE_CLUSTER_TWO_CHOICES,
 }
+Queue = Literal["unbounded", "bounded"]
+_QUEUES = {"unbounded": False, "bounded": True}
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Settings:
     idle_spins: int
     placement: int = lib.WP_PLACE_HOME
     supervise_ms: int = 0
+    bounded: bool = False
 
 
 def settle(
@@ -53,6 +56,7 @@ def settle(
     idle_spins: int | None = None,
     placement: Placement | None = None,
     supervise_ms: int | None = None,
+    queue: Queue | None = None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
 
@@ -78,7 +82,8 @@ def settle(
     us = YIELD_US if us is None else us
     policy = _choice("placement", placement, _PLACEMENTS) or lib.WP_PLACE_HOME
     ms = _number("supervise_ms", supervise_ms, MAX_SUPERVISE_MS, least=0) or 0
-    return Settings(count, stealing or False, us, scope, own, spins, policy, ms)
+    bounded = _choice("queue", queue, _QUEUES) or False
+    return Settings(count, stealing or False, us, scope, own, spins, policy, ms, bounded)
 
 
 def _source(name: str, given: object) -> tuple[str, object]:
