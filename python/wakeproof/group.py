@@ -19,7 +19,7 @@ from wakeproof._jobs import ANYWHERE, Unfinished, hand_back, submit, unfinished
 from wakeproof._made import native
 from wakeproof._unique import Unique
 from wakeproof.carrier import Carrier, checked
-from wakeproof.config import Placement, settle
+from wakeproof.config import Placement, Queue, settle
 from wakeproof.errors import ForkedError, error_for
 from wakeproof.topology import Seats
 
@@ -59,12 +59,14 @@ class CarrierGroup(Unique):
             it is pinned, or runs a callable, which stays where it began; default False.
         supervise_ms: a carrier that something waits for is as one in `blocking` once a step takes
             longer, at the latest after twice as long, until it ends; 0, the default: never.
+        queue: "bounded": what a carrier queues for itself is in a ring of 256, half of which a
+            sibling steals at once, or goes to a queue of all when it is full; default "unbounded".
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
     What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE,
-    _PLACEMENT, _PLACE_AT_RESUME, _SUPERVISE_MS, _TOPOLOGY ("none" or "linux") and _IDLE_SPINS in
-    the environment.
+    _PLACEMENT, _PLACE_AT_RESUME, _SUPERVISE_MS, _QUEUE, _TOPOLOGY ("none" or "linux") and
+    _IDLE_SPINS in the environment.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.  A child that a
@@ -92,11 +94,12 @@ class CarrierGroup(Unique):
         placement: Placement | None = None,
         place_at_resume: bool | None = None,
         supervise_ms: int | None = None,
+        queue: Queue | None = None,
         trace_events: int | None = None,
     ) -> None:
         chosen = settle(
             carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement,
-            supervise_ms, place_at_resume,
+            supervise_ms, place_at_resume, queue,
         )  # fmt: skip
         count, stealing = chosen.carriers, chosen.work_stealing
         self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)

@@ -19,7 +19,7 @@
 enum { NODES = 2, ROUNDS = 2, STEALS = 1 };
 
 struct state {
-	wp_local local, own;
+	wp_local_queue local, own;
 	wp_mpsc global;
 	wp_mpsc_node nodes[NODES];
 };
