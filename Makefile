@@ -8,13 +8,13 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib
+.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib tables
 
 ##@ The two commands
 audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
 	$(Q)$(BIN)/wakeproof audit $(if $(MODE),--mode $(MODE))
 
-audit-full: audit check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer
+audit-full: audit stress check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer
 
 test: venv ## Run every test  [T=EXPRESSION]
 	$(Q)$(BIN)/python -m pytest -q -n 2 --dist worksteal $(if $(T),-k '$(T)')
@@ -64,6 +64,9 @@ test-stdlib: venv ## All of CPython's tests of its ThreadPoolExecutor, over our 
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench $(if $(T),-t '$(T)')
+
+tables: venv ## Bench tables of pages, run again: minutes, on a quiet machine  [D=docs/PAGE.md]
+	$(Q)$(BIN)/python tools/tables.py $(or $(D),docs/placement.md)
 
 bench-http: examples ## An HTTP proxy beside Go, uvloop, the JDK: half an hour  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench-http $(if $(T),-t '$(T)')

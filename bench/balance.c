@@ -21,22 +21,11 @@ typedef struct job {
 static job jobs[2 * EACH], burst[BURST];
 static double stolen;
 
-/* Multiplications, each of which waits for the last one: about 1.2 ns. */
-static void work(uint32_t many)
-{
-	uint64_t x = many;
-
-	for (uint32_t k = 0; k < many; k++) {
-		x = x * x + k;
-		__asm__ __volatile__("" : "+r"(x)); /* not to be computed beforehand */
-	}
-}
-
 static enum wp_step work_and_yield(wp_task *task)
 {
 	job *self = (job *)(void *)task;
 
-	work(SHORT_WORK);
+	bench_work(SHORT_WORK);
 	return --self->steps == 0 ? WP_STEP_DONE : WP_STEP_YIELD;
 }
 
@@ -86,7 +75,7 @@ static enum wp_step work_long(wp_task *task)
 {
 	job *self = (job *)(void *)task;
 
-	work(LONG_WORK);
+	bench_work(LONG_WORK);
 	self->latency_ns = bench_clock_ns() - self->started_ns;
 	return WP_STEP_DONE;
 }

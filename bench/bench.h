@@ -13,8 +13,8 @@
  *   vthread.c   virtual threads              dump.c             what they all do
  *   sync.c      channel and mutex            scale.c            one to a million of them
  *   timer.c     deadlines                poller.c           descriptors
- *   placement.c choices among carriers   strategy.c         who runs what is produced
- *   local.c     the bounded run queue
+ *   placement.c choices among carriers   placed.c, sim_placement.c   what they bring
+ *   strategy.c  who runs what is produced   local.c     the bounded run queue
  *
  * Why it works  A ratio of two sides measured within milliseconds of one another survives a noisy
  * machine; their nanoseconds do not. Goals, medians and verdicts are in python/wakeproof/bench/.
@@ -28,7 +28,7 @@
 
 #include "order.h"
 
-enum { BENCH_SIDES = 6, BENCH_COUNTS = 4, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
+enum { BENCH_SIDES = 12, BENCH_COUNTS = 4, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
 
 /* Does `ops` operations and says how many nanoseconds they took. */
 typedef double bench_side_run(uint64_t ops);
@@ -51,7 +51,8 @@ extern const bench_row bench_one[], bench_flow[], bench_submit[], bench_parker[]
 	bench_bare[], bench_group[], bench_pingpong[], bench_balance[], bench_recheck[],
 	bench_memory[], bench_peers[], bench_fiber[], bench_stack[], bench_timer[],
 	bench_vthread[], bench_sync[], bench_scale[], bench_dump[], bench_poller[],
-	bench_placement[], bench_strategy[], bench_local[]; /* each ends at a NULL name */
+	bench_placement[], bench_placed[], bench_sim_placement[], bench_strategy[],
+	bench_local[]; /* each ends at a NULL name */
 
 /* The round that is being measured; 0 while calibrating. */
 extern int bench_round;
@@ -89,6 +90,9 @@ static inline void bench_spin(unsigned *spins)
 }
 
 _Noreturn void bench_fail(const char *what);
+
+/* Multiplications, each of which waits for the last one: about 1.2 ns. */
+void bench_work(uint32_t many);
 
 /* What was measured is not moved across, and what is in memory stays in memory: operations of a run
  * queue are separate events. */

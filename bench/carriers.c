@@ -8,6 +8,8 @@
 #include "error.h"
 #include "futex.h"
 
+enum { POLICIES = 8 }; /* room for so many */
+
 wp_atomic(uint32_t) carriers_ended;
 
 static void bind(void *arg, uint32_t index)
@@ -26,15 +28,30 @@ wp_group *carriers_of_one(void)
 	return made;
 }
 
+static wp_group *of_two(wp_group **made, wp_group_config config)
+{
+	config.carriers = 2;
+	config.yield_us = 50;
+	config.bind = bind;
+	if (*made == NULL && wp_group_new(made, &config) != WP_OK)
+		bench_fail("no memory, or no threads");
+	return *made;
+}
+
 wp_group *carriers_of_two(bool stealing)
 {
 	static wp_group *made[2];
-	wp_group_config config = {
-		.carriers = 2, .yield_us = 50, .work_stealing = stealing, .bind = bind};
 
-	if (made[stealing] == NULL && wp_group_new(&made[stealing], &config) != WP_OK)
-		bench_fail("no memory, or no threads");
-	return made[stealing];
+	return of_two(&made[stealing], (wp_group_config){.work_stealing = stealing});
+}
+
+wp_group *carriers_placed(enum wp_placement_policy policy, bool at_dequeue, bool stealing)
+{
+	static wp_group *made[POLICIES][2][2];
+	wp_group_config config = {
+		.placement = policy, .load_at_dequeue = at_dequeue, .work_stealing = stealing};
+
+	return of_two(&made[policy][at_dequeue][stealing], config);
 }
 
 void carriers_count(wp_atomic(uint32_t) *count)

@@ -9,6 +9,7 @@
 /* Carriers that sleep while no row uses them; made at the first call. */
 wp_group *carriers_of_one(void);
 wp_group *carriers_of_two(bool stealing);
+wp_group *carriers_placed(enum wp_placement_policy policy, bool at_dequeue, bool stealing);
 
 /* How often somebody else took their CPUs, so far: asked from each of them. [carriers sleep] */
 long carriers_preemptions(wp_group *group);

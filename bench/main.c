@@ -24,8 +24,8 @@ static const bench_row *const groups[] = {
 	bench_one,   bench_flow,     bench_submit,  bench_parker,  bench_layout, bench_bare,
 	bench_group, bench_pingpong, bench_balance, bench_recheck, bench_memory, bench_peers,
 	bench_fiber, bench_stack,    bench_timer,   bench_vthread, bench_sync,   bench_scale,
-	bench_dump,  bench_poller,   bench_placement, bench_strategy,
-	bench_local};
+	bench_dump,  bench_poller,   bench_placement, bench_placed, bench_sim_placement,
+	bench_strategy, bench_local};
 static int cpus[BENCH_CPUS], cpus_count;
 int bench_round;
 static wp_atomic(long) preempted; /* times in the run just made */
@@ -51,6 +51,16 @@ double bench_clock_ns(void)
 void bench_yield(void)
 {
 	sched_yield();
+}
+
+void bench_work(uint32_t many)
+{
+	uint64_t x = many;
+
+	for (uint32_t k = 0; k < many; k++) {
+		x = x * x + k;
+		__asm__ __volatile__("" : "+r"(x)); /* not to be computed beforehand */
+	}
 }
 
 void bench_fail(const char *what)

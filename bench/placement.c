@@ -5,16 +5,14 @@
  * is counted, and one ends, on the carriers in turn: that is in `none`, too, which chooses nothing.
  * One thread: no line is in another's cache.
  *
- *   sibling   what least_loaded takes longer than `none`, by the number of carriers */
-#include "placement.h"
+ *   sibling   what a policy takes longer than `none`, by the number of carriers */
+#include "policies.h"
 
-#include "bench.h"
-
-enum { MOST = 256 };
+enum { MOST = 256, NONE = -1 };
 
 static wp_placement placement;
 static wp_placement_slot slots[MOST];
-static double least_ns, none_ns;
+static double took_ns, none_ns; /* each, of the run just made; of the last `none` */
 
 /* Nobody chooses: what is counted alone. */
 static uint32_t in_turn(uint64_t *random)
@@ -25,58 +23,46 @@ static uint32_t in_turn(uint64_t *random)
 static double choose(uint32_t carriers, int policy, uint64_t ops)
 {
 	uint64_t random = 1, turn = 1;
-	double begun;
+	double begun, ns;
 
 	wp_placement_init(&placement, slots, carriers,
-			  policy < 0 ? WP_PLACE_HOME : (enum wp_placement_policy)policy, false);
+			  policy == NONE ? WP_PLACE_HOME : (enum wp_placement_policy)policy, false);
 	for (uint32_t carrier = 0; carrier < carriers; carrier++)
 		for (int task = 0; task < 4; task++)
 			wp_placement_submitted(&placement, carrier);
 	begun = bench_cpu_ns();
 	for (uint64_t k = 0; k < ops; k++) {
-		uint32_t home = in_turn(&turn);
+		uint32_t home = in_turn(&turn), chosen = home;
 
-		if (policy >= 0)
-			wp_placement_submitted(&placement,
-					       wp_placement_choose(&placement, home, &random));
-		else
-			wp_placement_submitted(&placement, home);
+		if (policy != NONE)
+			chosen = wp_placement_choose(&placement, home, &random);
+		wp_placement_submitted(&placement, chosen);
 		wp_placement_ends(&placement, home);
 	}
-	return bench_cpu_ns() - begun;
+	ns = bench_cpu_ns() - begun;
+	took_ns = ns / (double)ops;
+	if (policy == NONE)
+		none_ns = took_ns;
+	return ns;
 }
 
-/* Of the run just made: what least_loaded took longer than no choice. */
+/* Of the run just made: what it took longer than no choice. */
 static double per_sibling(void)
 {
-	return (least_ns - none_ns) / placement.count;
+	return (took_ns - none_ns) / placement.count;
 }
 
 #define ROW(carriers)                                                               \
-	static double none_##carriers(uint64_t ops)                                 \
+	static double among_##carriers(int policy, bool at_dequeue, uint64_t ops)   \
 	{                                                                           \
-		double ns = choose(carriers, -1, ops);                              \
-                                                                                    \
-		none_ns = ns / (double)ops;                                         \
-		return ns;                                                          \
+		(void)at_dequeue;                                                   \
+		return choose(carriers, policy, ops);                               \
 	}                                                                           \
-	static double home_##carriers(uint64_t ops)                                 \
-	{                                                                           \
-		return choose(carriers, WP_PLACE_HOME, ops);                        \
-	}                                                                           \
-	static double two_##carriers(uint64_t ops)                                  \
-	{                                                                           \
-		return choose(carriers, WP_PLACE_TWO_CHOICES, ops);                 \
-	}                                                                           \
-	static double least_##carriers(uint64_t ops)                                \
-	{                                                                           \
-		double ns = choose(carriers, WP_PLACE_LEAST_LOADED, ops);           \
-                                                                                    \
-		least_ns = ns / (double)ops;                                        \
-		return ns;                                                          \
-	}
+	POLICY_RUN(among_##carriers, none, NONE, false)                             \
+	POLICIES(POLICY_AT_END, among_##carriers)
 
 ROW(2)
+ROW(4)
 ROW(16)
 ROW(64)
 ROW(256)
@@ -84,9 +70,10 @@ ROW(256)
 #define SIDES(carriers)                                                             \
 	{                                                                           \
 		.name = "placement_" #carriers,                                     \
-		.sides = {{"none", none_##carriers}, {"home", home_##carriers},     \
-			  {"two", two_##carriers}, {"least", least_##carriers}},    \
+		.sides = {{"none", among_##carriers##_none},                        \
+			  POLICIES(POLICY_SIDE, among_##carriers)},                 \
 		.counts = {{"sibling", per_sibling}},                               \
 	}
 
-const bench_row bench_placement[] = {SIDES(2), SIDES(16), SIDES(64), SIDES(256), {.name = NULL}};
+const bench_row bench_placement[] = {SIDES(2),  SIDES(4),   SIDES(16),
+				     SIDES(64), SIDES(256), {.name = NULL}};

@@ -27,6 +27,9 @@ static const char *const strategies[] = {"produce-consume", "produce-execute-con
 static const char *const kinds[] = {"blocking", "non-blocking", "either", NULL};
 static const char *const pins[] = {"none", "each", "spare", NULL};
 
+/* Modes of an option. */
+enum { GROUPS = 1 << ECHO_UNIFIED | 1 << ECHO_SPLIT, POOL = 1 << ECHO_STRATEGY };
+
 static echo_config config = {.carriers = 1, .strategy = WP_ADAPTIVE, .threads = 200};
 
 static const cli_option options[] = {
@@ -37,18 +40,23 @@ static const cli_option options[] = {
 		 " a pool of threads"},
 	{.name = "--carriers", .number = &config.carriers, .least = 1, .most = WP_GROUP_CARRIERS,
 	 .help = "OS threads; split: of each of its two groups; strategy: selectors"},
-	{.name = "--stealing", .number = &config.stealing, .words = switches,
+	{.name = "--stealing", .number = &config.stealing, .words = switches, .with = "--mode",
+	 .with_words = GROUPS,
 	 .help = "may idle carriers help busy ones?"},
 	{.name = "--pin", .number = &config.pin, .words = pins,
 	 .help = "none; each carrier to a CPU; all to one CPU more than there are carriers"},
-	{.name = "--strategy", .number = &config.strategy, .words = strategies,
+	{.name = "--strategy", .number = &config.strategy, .words = strategies, .with = "--mode",
+	 .with_words = POOL,
 	 .help = "who runs what a selector produces; adaptive"},
-	{.name = "--kind", .number = &config.kind, .words = kinds,
+	{.name = "--kind", .number = &config.kind, .words = kinds, .with = "--mode",
+	 .with_words = POOL,
 	 .help = "what the strategy is told of handlers; blocking"},
 	{.name = "--threads", .number = &config.threads, .least = 2, .most = ECHO_THREADS,
+	 .with = "--mode", .with_words = POOL,
 	 .help = "of the strategy's pool, selectors among them; 200"},
 	{.name = "--stats", .flag = &config.has_stats, .help = "print counts as JSON at the end"},
-	{.name = "--trace-depth", .flag = &config.traces_depth,
+	{.name = "--trace-depth", .flag = &config.traces_depth, .with = "--mode",
+	 .with_words = GROUPS,
 	 .help = "with --stats: the longest queue before an answer; costs a little"},
 };
 

@@ -32,6 +32,42 @@ static void print_allowed(FILE *file, const cli_option *option)
 		fprintf(file, "%u to %u", option->least, option->most);
 }
 
+static const cli_option *find(const cli_option *options, size_t count, const char *name)
+{
+	for (size_t one = 0; one < count; one++)
+		if (strcmp(options[one].name, name) == 0)
+			return &options[one];
+	return NULL;
+}
+
+/* "--mode unified, split" */
+static void print_with(FILE *file, const cli_option *option, const cli_option *with)
+{
+	const char *before = " ";
+
+	fprintf(file, "%s", with->name);
+	for (uint32_t at = 0; with->words[at] != NULL; at++) {
+		if ((option->with_words & 1u << at) == 0)
+			continue;
+		fprintf(file, "%s%s", before, with->words[at]);
+		before = ", ";
+	}
+}
+
+/* An option that was given would be ignored. */
+static void check_with(const cli_option *options, size_t count, const cli_option *given)
+{
+	const cli_option *with = given->with == NULL ? NULL : find(options, count, given->with);
+
+	if (with == NULL || (given->with_words & 1u << *with->number) != 0)
+		return;
+	fprintf(stderr, "%s: %s: not with %s %s: allowed with ", program, given->name, with->name,
+		with->words[*with->number]);
+	print_with(stderr, given, with);
+	fputc('\n', stderr);
+	exit(2);
+}
+
 static _Noreturn void refuse_value(const cli_option *option, const char *value)
 {
 	fprintf(stderr, "%s: %s %s: allowed is ", program, option->name, value);
@@ -75,6 +111,10 @@ static void print_help(const cli_option *options, size_t count, const char *usag
 			print_allowed(stdout, &options[at]);
 			putchar(')');
 		}
+		if (options[at].with != NULL) {
+			printf("; with ");
+			print_with(stdout, &options[at], find(options, count, options[at].with));
+		}
 		putchar('\n');
 	}
 	printf("  %-14s this\n\n%s\n", "--help", examples);
@@ -84,17 +124,17 @@ static void print_help(const cli_option *options, size_t count, const char *usag
 void options_read(int argc, char **argv, const cli_option *options, size_t count, const char *usage,
 		  const char *examples)
 {
+	uint32_t given = 0; /* a bit each: there are fewer than 32 */
+
 	program = strrchr(argv[0], '/') != NULL ? strrchr(argv[0], '/') + 1 : argv[0];
 	for (int at = 1; at < argc; at++) {
-		const cli_option *found = NULL;
+		const cli_option *found = find(options, count, argv[at]);
 
 		if (strcmp(argv[at], "--help") == 0)
 			print_help(options, count, usage, examples);
-		for (size_t one = 0; one < count; one++)
-			if (strcmp(options[one].name, argv[at]) == 0)
-				found = &options[one];
 		if (found == NULL)
 			options_refuse("%s: no such option; see --help", argv[at]);
+		given |= 1u << (found - options);
 		if (found->flag != NULL) {
 			*found->flag = true;
 			continue;
@@ -103,4 +143,7 @@ void options_read(int argc, char **argv, const cli_option *options, size_t count
 			options_refuse("%s: it takes a value; see --help", argv[at]);
 		take(found, argv[++at]);
 	}
+	for (size_t one = 0; one < count; one++)
+		if ((given & 1u << one) != 0)
+			check_with(options, count, &options[one]);
 }

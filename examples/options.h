@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * options.h - the command line of an example: a table, its help, and errors that say what is allowed. */
+ * options.h - the command line of an example: a table, its help, errors that say what is allowed. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 /* words: one of these, and *number is which; else least .. most, if most; else text; else a flag,
- * which takes no value. */
+ * which takes no value. with: it means something only with these words of that option, a bit each;
+ * elsewhere it is refused. */
 typedef struct cli_option {
 	const char *name, *help;
 	const char *const *words; /* NULL at its end */
@@ -16,6 +17,8 @@ typedef struct cli_option {
 	uint32_t least, most;
 	const char **text;
 	bool *flag;
+	const char *with; /* NULL: always */
+	uint32_t with_words;
 } cli_option;
 
 /* Reads them all, prints the help and exits with 0, or exits with 2 when one is wrong. `help`: what

@@ -140,7 +140,8 @@ bool wp_placement_has_global(const wp_placement *placement)
 {
 	/* [PL7] acquire; pairs PL6; upholds Placement!NoStrandedGlobal: what is counted is in the
 	 * queue. */
-	return wp__placement_high(wp_load_acquire(&placement->global)) > 0;
+	return wp__placement_high(wp_load_acquire(&placement->global)) > 0 &&
+	       !wp_twin(placement_look_idles);
 }
 
 bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many)

@@ -185,7 +185,7 @@ void wp_reserve_stop(wp_reserve *reserve)
 	for (uint32_t slot = 0; slot < reserve->config.capacity; slot++) {
 		wp_reserved *thread = take(reserve, slot);
 
-		if (thread != NULL)
+		if (thread != NULL && !wp_twin(reserve_dismisses_silently))
 			hand(thread, NULL);
 	}
 }

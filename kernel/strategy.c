@@ -7,6 +7,13 @@
 #define wp_invoke_non_blocking(run, ...) run(__VA_ARGS__)
 #endif
 
+enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other)
+{
+	if (one == other)
+		return one;
+	return one == WP_BLOCKING || other == WP_BLOCKING ? WP_BLOCKING : WP_EITHER;
+}
+
 /* A pending one in the word; the rest of it is the state. */
 #define ONE ((uint64_t)1 << 32)
 
@@ -37,7 +44,8 @@ void wp_strategy_init(wp_strategy *strategy, const wp_strategy_config *config)
 static uint64_t look(const wp_strategy *strategy)
 {
 	/* [Z7] relaxed: stale costs a failing step, or one thread that is started for nothing; pairs
-	 * Z1, Z2, Z3, Z4, Z5, Z6; upholds Strategy!NoLostProduction: who relies on it writes it. */
+	 * Z1, Z2, Z3, Z4, Z5, Z6, Z8, Z9; upholds Strategy!NoLostProduction: who relies on it
+	 * writes it. */
 	return wp_load_relaxed(&strategy->word);
 }
 
@@ -46,7 +54,7 @@ static uint64_t look(const wp_strategy *strategy)
 static bool take(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
 	next = with_state(next, WP_STRATEGY_PRODUCING);
-	/* [Z3] acquire; pairs Z1, Z5, Z6, Z7; upholds Strategy!SingleProducer: whatever others
+	/* [Z3] acquire; pairs Z1, Z5, Z6, Z7, Z9; upholds Strategy!SingleProducer: whatever others
 	 * produced, and what was asked for, comes before this. */
 	return wp_cas_acquire(&strategy->word, word, next);
 }
@@ -54,8 +62,8 @@ static bool take(wp_strategy *strategy, uint64_t *word, uint64_t next)
 /* To ask is to write. False: look again. [any thread | wait-free] */
 static bool ask(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
-	/* [Z1] release; pairs Z2, Z3, Z4, Z7; upholds Strategy!NoLostProduction: who produces next, or
-	 * once more, finds what this thread has made. */
+	/* [Z1] release; pairs Z2, Z3, Z4, Z7, Z8; upholds Strategy!NoLostProduction: who produces
+	 * next, or once more, finds what this thread has made. */
 	return wp_cas_release(&strategy->word, word, next);
 }
 
@@ -63,7 +71,7 @@ static bool ask(wp_strategy *strategy, uint64_t *word, uint64_t next)
 static void count_start(wp_strategy *strategy)
 {
 	/* [Z2] relaxed: atomicity is enough: the pool hands over what came before to whom it starts;
-	 * pairs Z1, Z5, Z7; upholds Strategy!RejectionIsReported: no refusal is counted. */
+	 * pairs Z1, Z7; upholds Strategy!RejectionIsReported: no refusal is counted. */
 	wp_fetch_add_relaxed(&strategy->word, ONE);
 }
 
@@ -104,6 +112,8 @@ static bool look_again(wp_strategy *strategy)
 	uint64_t word = look(strategy);
 
 	for (;;) {
+		if (state_of(word) == WP_STRATEGY_REPRODUCING && wp_twin(strategy_null_stops))
+			return false;
 		if (state_of(word) == WP_STRATEGY_REPRODUCING && !wp_twin(strategy_null_leaves)) {
 			/* [Z4] acquire; pairs Z1, Z7; upholds Strategy!NoLostProduction. */
 			if (wp_cas_acquire(&strategy->word, &word,
@@ -113,43 +123,70 @@ static bool look_again(wp_strategy *strategy)
 		}
 		if (wp_twin(strategy_null_keeps))
 			return false;
-		/* [Z6] release; pairs Z3, Z7; upholds Strategy!SingleProducer: what it has produced comes
-		 * before what the next one does. */
+		/* [Z6] release; pairs Z3, Z7, Z8; upholds Strategy!SingleProducer: what it has produced
+		 * comes before what the next one does. */
 		if (wp_cas_release(&strategy->word, &word, with_state(word, WP_STRATEGY_IDLE)))
 			return false;
 	}
 }
 
-/* `started`: it has started somebody just now, which is counted here. True: whoever comes is the
- * producer; false: those who were to come have been here. [the producer | lock-free] */
-static bool hand_over(wp_strategy *strategy, uint64_t started)
+/* Nobody produces now. True: who was started follows. False: nobody was, and the caller starts the one
+ * that is counted here. [the producer | lock-free] */
+static bool leave(wp_strategy *strategy)
 {
-	uint64_t word = look(strategy);
+	uint64_t word = look(strategy), one = wp_twin(strategy_leave_uncounted) ? 0 : ONE;
 
 	for (;;) {
-		uint64_t next = word + started;
-		bool is_to_come = pending_of(next) > 0 || wp_twin(strategy_hands_alone);
+		bool is_to_come = pending_of(word) > 0;
+		uint64_t next = with_state(is_to_come ? word : word + one, WP_STRATEGY_IDLE);
 
-		if (is_to_come)
-			next = with_state(next, WP_STRATEGY_IDLE);
-		/* [Z5] release; pairs Z2, Z3, Z7; upholds Strategy!SingleProducer: as Z6. */
-		if (next == word || wp_cas_release(&strategy->word, &word, next))
+		/* [Z5] release; pairs Z3, Z7, Z8; upholds Strategy!SingleProducer: as Z6. */
+		if (wp_cas_release(&strategy->word, &word, next))
 			return is_to_come;
 	}
 }
 
-/* Somebody else will produce, who may have been started for that. [the producer | as start] */
-static bool has_successor(wp_strategy *strategy)
+/* The one it has counted will not come. True: it is the producer again; false: somebody produces, or is
+ * to come. [who has left | lock-free] */
+static bool come_back(wp_strategy *strategy)
+{
+	uint64_t word = look(strategy), one = wp_twin(strategy_back_counted) ? 0 : ONE;
+
+	for (;;) {
+		bool is_free = state_of(word) == WP_STRATEGY_IDLE && pending_of(word) <= 1;
+
+		if ((is_free && !wp_twin(strategy_hands_alone)) || wp_twin(strategy_back_overwrites)) {
+			/* [Z8] acquire; pairs Z1, Z5, Z6, Z7; upholds Strategy!NoLostProduction: as
+			 * Z3; and who relied on the start is served. */
+			if (wp_cas_acquire(&strategy->word, &word,
+					   with_state(word - one, WP_STRATEGY_PRODUCING)))
+				return true;
+			/* [Z9] relaxed: atomicity is enough: who produces, or comes, reads the word;
+			 * pairs Z3, Z7; upholds Strategy!RejectionIsReported. */
+		} else if (wp_cas_relaxed(&strategy->word, &word, word - one)) {
+			return false;
+		}
+	}
+}
+
+/* True: it comes. [the producer, or who was | as start] */
+static bool start_one(const wp_strategy_config *config)
+{
+	return config->mode == WP_ADAPTIVE ? config->try_start(config->arg)
+					   : config->start(config->arg) == WP_OK;
+}
+
+/* It is not the producer any more: somebody else is, or will be. False: it is. [the producer | as
+ * start] */
+static bool hand_over(wp_strategy *strategy)
 {
 	const wp_strategy_config *config = &strategy->config;
-	bool is_started = false;
 
 	if (config->mode < WP_EXECUTE_PRODUCE_CONSUME)
 		return false;
-	if (pending_of(look(strategy)) <= 0)
-		is_started = config->mode == WP_ADAPTIVE ? config->try_start(config->arg)
-							 : config->start(config->arg) == WP_OK;
-	return hand_over(strategy, is_started ? ONE : 0);
+	if (wp_twin(strategy_start_first) && pending_of(look(strategy)) <= 0 && start_one(config))
+		count_start(strategy);
+	return leave(strategy) || start_one(config) || !come_back(strategy);
 }
 
 static void execute(wp_strategy *strategy, void *task)
@@ -186,7 +223,7 @@ static bool consume(wp_strategy *strategy, void *task, bool is_tagged)
 		config->run(config->arg, task);
 		return true;
 	}
-	if ((!is_tagged || wp_twin(strategy_tag_ignored)) && has_successor(strategy)) {
+	if ((!is_tagged || wp_twin(strategy_tag_ignored)) && hand_over(strategy)) {
 		wp__count_shared(&strategy->counts[WP_HANDED_OVER]);
 		config->run(config->arg, task);
 		return enter_again(strategy);

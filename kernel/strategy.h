@@ -6,32 +6,37 @@
  *   IDLE: [Z3] PRODUCING, it produces        nothing there: REPRODUCING: [Z4] PRODUCING, once more
  *   else: [Z1] REPRODUCING                                  PRODUCING: [Z6] IDLE, leave
  *                                            a task:
- *   asks: dispatch                             runs it; or the pool does
- *   IDLE, pending <= 0: start somebody;        or: pending > 0, or it starts somebody:
- *     [Z2] pending++                             [Z5] IDLE; runs it; IDLE: [Z3] produces on
- *   else: [Z1] REPRODUCING, if PRODUCING
+ *   asks: dispatch                             runs it; or the pool does; or: [Z5] IDLE, and
+ *   IDLE, pending <= 0: start somebody;          pending > 0: somebody is to come
+ *     [Z2] pending++                             else: pending++; starts somebody; refused: pending--,
+ *   else: [Z1] REPRODUCING, if PRODUCING           and [Z8] PRODUCING, or [Z9] somebody else is
+ *                                              runs it; IDLE: [Z3] produces on
  *
  *   state          means
  *   IDLE           nobody produces
  *   PRODUCING      somebody does
  *   REPRODUCING    and will look once more, for somebody has asked since
  *
- *   pending        started threads that were counted, less those that have come; never counts one that
- *                  the pool has refused, so whoever finds it positive may rely on it
+ *   pending        started threads that were counted, less those that have come; who finds it positive
+ *                  may rely on it: they come, or who could not start one produces on
  *
  * Why it works  State and pending are one word. To ask is to write it, also where nothing changes:
  *               a read could miss the thread that comes just then, and that thread what was asked
- *               for. A start is counted when the pool has taken it, so a refusal is the caller's to
+ *               for. A caller counts its start when the pool has taken it, so a refusal is its to
  *               know, and no later demand relies on it; the thread may have come by then, and pending
- *               is below 0 for a while. Who leaves for a task that may block has one on the way.
+ *               is below 0 for a while. Who leaves for a task that may block has one on the way; or it
+ *               counts one, leaves, and starts it then, so that one produces, however early it comes.
+ *               A refusal is its own to mend: it produces on, for whoever relied on that one, too,
+ *               unless somebody produces, or another is to come.
  * Modes         produce-consume: it runs all. Produce-execute-consume: the pool runs what may block.
  *               Execute-produce-consume: it starts somebody for what may block, and runs it. Adaptive:
  *               so it does if a thread is to be had at once; else EITHER is run where it is, tagged
  *               as one that must not block, and the pool has the rest.
  * Not promised  That a task that blocks is not run by the producer: in produce-consume it is. Progress,
- *               if each thread of the pool waits for what is still to be produced.
+ *               if each thread of the pool waits for what is still to be produced. Anything after a
+ *               callback that does not return: one that ends its thread, jumps out, or throws.
  * Spec          specs/Strategy.tla: SingleProducer, NoLostProduction, PendingAccounting,
- *               EpcRequiresSuccessor, RejectionIsReported, NonBlockingRespected,
+ *               EpcRequiresSuccessor, RejectionIsReported, StarterHasLeft, NonBlockingRespected,
  *               ExceptionDoesNotChangeRole.
  * Evidence      make check-specs T=Strategy, make stress T=strategy, tests/test_strategy.py. */
 #ifndef WP_STRATEGY_H
@@ -74,7 +79,7 @@ typedef struct wp_strategy_config {
 	/* WP_OK: the pool runs it once. Else `reject` is called. */
 	int (*execute)(void *arg, void *task);
 	void (*reject)(void *arg, void *task, int code);
-	/* WP_OK: a thread of the pool calls wp_strategy_run once. */
+	/* WP_OK: another thread calls wp_strategy_run once, however early. */
 	int (*start)(void *arg);
 	/* True: one that was idle does it right now; never queues, never waits. */
 	bool (*try_start)(void *arg);
@@ -84,7 +89,7 @@ typedef struct wp_strategy_config {
 
 enum { WP_STRATEGY_IDLE, WP_STRATEGY_PRODUCING, WP_STRATEGY_REPRODUCING };
 
-/* word: Z1..Z6; counts: who produces. */
+/* word: Z1..Z6, Z8, Z9; counts: who produces. */
 struct wp_strategy {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: pending; low half: state */
 	_Alignas(WP_LINE) wp_strategy_config config;
@@ -104,6 +109,10 @@ int wp_strategy_dispatch(wp_strategy *strategy);
 
 /* What a started thread calls, once. [who was started | runs tasks] */
 void wp_strategy_run(wp_strategy *strategy);
+
+/* Of a task that does what both do: EITHER may block where its thread is not tagged, so it is not
+ * NON_BLOCKING beside one that never does. [any thread | wait-free] */
+enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other);
 
 /* Nobody produces just now. [any thread | wait-free] */
 bool wp_strategy_is_idle(const wp_strategy *strategy);

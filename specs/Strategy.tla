@@ -3,7 +3,7 @@
 (* Something produces tasks, by one thread at a time, and a strategy       *)
 (* decides who runs each: the producer itself; another thread; or the      *)
 (* producer, when another thread has been started to produce meanwhile.    *)
-(* Code       kernel/strategy.h, strategy.c: [Z1]..[Z6].                   *)
+(* Code       kernel/strategy.h, strategy.c: [Z1]..[Z9].                   *)
 (* Abstracts  the pool to workers that take started runs in any order; what*)
 (*            is produced to a count; the modes to choices: produce-consume*)
 (*            never starts anybody, execute-produce-consume always does.   *)
@@ -11,7 +11,7 @@
 (* Memory     sequential consistency, which the word's read-modify-writes  *)
 (*            earn: a demand is one, too, where it changes nothing.        *)
 (* Promises   SingleProducer, NoLostProduction, PendingAccounting,         *)
-(*            EpcRequiresSuccessor, RejectionIsReported,                   *)
+(*            EpcRequiresSuccessor, RejectionIsReported, StarterHasLeft,   *)
 (*            NonBlockingRespected, ExceptionDoesNotChangeRole (safety);   *)
 (*            ProductionBegins (liveness).                                 *)
 (***************************************************************************)
@@ -22,41 +22,38 @@ CONSTANTS
   Tagged,    \* those of them that must not block
   Workers,   \* of the pool
   Kinds,     \* of the tasks
-  Refusals,  \* how many starts and tasks the pool may refuse
+  Refusals,  \* of the pool: dispatches and tasks; a producer's start it may always refuse
   Twin       \* "none", or the one defect of this model
 
 VARIABLES
   state,     \* "IDLE", "PRODUCING", "REPRODUCING": once more, somebody has asked
-  pending,   \* the same word: starts that were counted, less runs that have begun
+  pending,   \* the same word: starts that were counted, less runs that have begun, or were refused
   items,     \* what can be produced
   starts,    \* accepted by the pool, and nobody has taken them
   pc,
   kind,      \* of the task in its hands
-  held,      \* it has started somebody and has not counted that: 0 or 1
   alone,     \* ghost: somebody left production, and nobody was to follow
   left       \* refusals
-vars == <<state, pending, items, starts, pc, kind, held, alone, left>>
+vars == <<state, pending, items, starts, pc, kind, alone, left>>
 
 Threads == Callers \cup Workers
-Producing == {"produce", "null", "select", "hand", "inline", "execute"}
-States == {"IDLE", "PRODUCING", "REPRODUCING"}
+Producing == {"produce", "null", "select", "leave", "inline", "execute"}
 TypeOK ==
-  /\ state \in States /\ pending \in -Cardinality(Threads) .. 2 * Cardinality(Threads)
+  /\ state \in {"IDLE", "PRODUCING", "REPRODUCING"}
+  /\ pending \in -Cardinality(Threads) .. 2 * Cardinality(Threads)
   /\ items \in 0 .. Cardinality(Callers) /\ starts \in 0 .. 2 * Cardinality(Threads)
   /\ pc \in [Threads -> Producing \cup {"event", "dispatch", "starting", "count", "call", "done",
-                                        "free", "run", "blocking", "after"}]
-  /\ kind \in [Threads -> Kinds \cup {"none"}] /\ held \in [Threads -> {0, 1}]
-  /\ alone \in BOOLEAN /\ left \in 0 .. Refusals
+                                        "free", "run", "start", "back", "blocking", "after"}]
+  /\ kind \in [Threads -> Kinds \cup {"none"}] /\ alone \in BOOLEAN /\ left \in 0 .. Refusals
 
 Init ==
   /\ state = "IDLE" /\ pending = 0 /\ items = 0 /\ starts = 0
   /\ pc = [t \in Threads |-> IF t \in Callers THEN "event" ELSE "free"]
-  /\ kind = [t \in Threads |-> "none"] /\ held = [t \in Threads |-> 0]
-  /\ alone = FALSE /\ left = Refusals
+  /\ kind = [t \in Threads |-> "none"] /\ alone = FALSE /\ left = Refusals
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Home(t) == IF t \in Callers THEN "done" ELSE "free"
-Mine == <<kind, held, alone>>
+Mine == <<kind, alone>>
 
 Event(c) ==                   \* then it asks: in its own thread, or not
   /\ c \in Callers /\ pc[c] = "event"
@@ -80,9 +77,8 @@ Start(c) ==                   \* the pool takes it, or says no, and the caller c
      \/ left > 0 /\ left' = left - 1 /\ Goto(c, "dispatch") /\ UNCHANGED starts
   /\ UNCHANGED <<state, pending, items, Mine>>
 Count(c) ==                   \* [Z2] it may have run meanwhile
-  /\ pc[c] = "count"
+  /\ pc[c] = "count" /\ Goto(c, "done")
   /\ pending' = pending + 1
-  /\ Goto(c, "done")
   /\ UNCHANGED <<state, items, starts, Mine, left>>
 
 (* Whoever wants to produce: [Z3] it does, or [Z1] asks who does. *)
@@ -111,7 +107,7 @@ Produce(t) ==
      ELSE /\ items' = items - 1
           /\ \E k \in Kinds : kind' = [kind EXCEPT ![t] = k]
           /\ Goto(t, "select")
-  /\ UNCHANGED <<state, pending, starts, held, alone, left>>
+  /\ UNCHANGED <<state, pending, starts, alone, left>>
 Null(t) ==                    \* once more [Z4], or leave [Z6]
   /\ pc[t] = "null"
   /\ IF state = "REPRODUCING" /\ Twin \notin {"null_leaves", "null_stops"}
@@ -121,33 +117,42 @@ Null(t) ==                    \* once more [Z4], or leave [Z6]
   /\ UNCHANGED <<pending, items, starts, Mine, left>>
 Otherwise(t) ==               \* nobody else produces: a tagged thread must not block
   IF kind[t] = "BLOCKING" THEN "execute" ELSE "inline"
-Select(t) ==
+Select(t) ==                  \* Otherwise is also what other modes do
   /\ pc[t] = "select"
-  /\ \/ /\ kind[t] = "NON_BLOCKING" \/ (t \in Tagged /\ Twin # "tag_ignored")
-        /\ Goto(t, Otherwise(t)) /\ UNCHANGED <<starts, held>>
+  /\ \/ Goto(t, Otherwise(t)) /\ UNCHANGED <<pending, starts>>
      \/ /\ kind[t] # "NON_BLOCKING" /\ (t \notin Tagged \/ Twin = "tag_ignored")
-        /\ \/ Goto(t, Otherwise(t)) /\ UNCHANGED <<starts, held>>      \* nobody to be had
-           \/ pending > 0 /\ Goto(t, "hand") /\ UNCHANGED <<starts, held>>
-           \/ /\ starts' = starts + 1 /\ held' = [held EXCEPT ![t] = 1]
-              /\ Goto(t, "hand")
-           \/ Twin = "hands_alone" /\ Goto(t, "hand") /\ UNCHANGED <<starts, held>>
-  /\ UNCHANGED <<state, pending, items, kind, alone, left>>
-IsToCome == starts > 0 \/ \E w \in Workers : pc[w] = "run"
-Hand(t) ==                    \* [Z5] to whoever was started, unless that has come and gone
-  /\ pc[t] = "hand"
-  /\ pending' = pending + held[t] /\ held' = [held EXCEPT ![t] = 0]
-  /\ IF pending + held[t] > 0 \/ Twin = "hands_alone"
-     THEN state' = "IDLE" /\ Goto(t, "blocking") /\ alone' = (alone \/ ~IsToCome)
-     ELSE Goto(t, Otherwise(t)) /\ UNCHANGED <<state, alone>>
+        /\ Goto(t, "leave")
+        /\ IF Twin = "start_first" /\ pending <= 0
+           THEN starts' = starts + 1 /\ pending' = pending + 1 ELSE UNCHANGED <<pending, starts>>
+  /\ UNCHANGED <<state, items, kind, alone, left>>
+Starters == {t \in Threads : pc[t] \in {"start", "back"}}
+Runs == {w \in Workers : pc[w] = "run"}
+IsToCome == starts > 0 \/ Runs # {}
+Follows(t) == IsToCome \/ Starters \ {t} # {}
+Leave(t) ==                   \* [Z5] who was started follows; or it counts one, and starts it then
+  /\ pc[t] = "leave"
+  /\ state' = "IDLE"
+  /\ IF pending > 0
+     THEN Goto(t, "blocking") /\ UNCHANGED pending /\ alone' = (alone \/ ~Follows(t))
+     ELSE /\ Goto(t, "start") /\ UNCHANGED alone
+          /\ pending' = IF Twin = "leave_uncounted" THEN pending ELSE pending + 1
   /\ UNCHANGED <<items, starts, kind, left>>
-Inline(t) ==
-  /\ pc[t] = "inline"
-  /\ Goto(t, "produce")
-  /\ UNCHANGED <<state, pending, items, starts, Mine, left>>
-Execute(t) ==                 \* the pool runs it; or refuses it, and it is reported
-  /\ pc[t] = "execute"
-  /\ UNCHANGED left \/ (left > 0 /\ left' = left - 1)
-  /\ Goto(t, "produce")
+Successor(t) ==               \* the pool has a thread for it, or not
+  /\ pc[t] = "start"
+  /\ \/ starts' = starts + 1 /\ Goto(t, "blocking")
+     \/ Goto(t, "back") /\ UNCHANGED starts
+  /\ UNCHANGED <<state, pending, items, Mine, left>>
+Back(t) ==                    \* [Z8] it produces on; [Z9] unless somebody does, or is to come
+  /\ pc[t] = "back"
+  /\ pending' = IF Twin = "back_counted" THEN pending ELSE pending - 1
+  /\ IF (state = "IDLE" /\ pending <= 1 /\ Twin # "hands_alone") \/ Twin = "back_overwrites"
+     THEN state' = "PRODUCING" /\ Goto(t, Otherwise(t)) /\ UNCHANGED alone
+     ELSE /\ Goto(t, "blocking") /\ UNCHANGED state
+          /\ alone' = (alone \/ (state = "IDLE" /\ ~Follows(t)))
+  /\ UNCHANGED <<items, starts, kind, left>>
+Serve(t) ==                   \* it runs the task; or the pool does, or refuses it, which is reported
+  /\ pc[t] \in {"inline", "execute"} /\ Goto(t, "produce")
+  /\ UNCHANGED left \/ (pc[t] = "execute" /\ left > 0 /\ left' = left - 1)
   /\ UNCHANGED <<state, pending, items, starts, Mine>>
 Ends(t) ==                    \* the task that may have blocked
   /\ pc[t] = "blocking"
@@ -164,11 +169,11 @@ After(t) ==                   \* [Z3], unless somebody produces
 Finished ==
   /\ \A c \in Callers : pc[c] = "done"
   /\ \A w \in Workers : pc[w] = "free"
-  /\ starts = 0
-  /\ UNCHANGED vars
+  /\ starts = 0 /\ UNCHANGED vars
 Step(t) ==
   \/ Event(t) \/ Dispatch(t) \/ Start(t) \/ Count(t) \/ Call(t) \/ Take(t) \/ Run(t)
-  \/ Produce(t) \/ Null(t) \/ Select(t) \/ Hand(t) \/ Inline(t) \/ Execute(t) \/ Ends(t) \/ After(t)
+  \/ Produce(t) \/ Null(t) \/ Select(t) \/ Leave(t) \/ Successor(t) \/ Back(t)
+  \/ Serve(t) \/ Ends(t) \/ After(t)
 Next == (\E t \in Threads : Step(t)) \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec == Spec /\ \A t \in Threads : WF_vars(Step(t))
@@ -177,21 +182,19 @@ FairSpec == Spec /\ \A t \in Threads : WF_vars(Step(t))
 Producers == {t \in Threads : pc[t] \in Producing}
 SingleProducer == Cardinality(Producers) = IF state = "IDLE" THEN 0 ELSE 1
 HasAsked == \A c \in Callers : pc[c] \notin {"dispatch", "call", "starting"}
-NoLostProduction ==
-  items > 0 /\ HasAsked =>
-    state = "REPRODUCING" \/ IsToCome \/ \E t \in Producers : pc[t] # "null"
+NoLostProduction == items > 0 /\ HasAsked =>
+    \/ state = "REPRODUCING" \/ IsToCome \/ \E t \in Producers : pc[t] # "null"
+    \/ state = "IDLE" /\ Starters # {}            \* who was refused produces on
 Uncounted == {c \in Callers : pc[c] = "count"}
-Runs == {w \in Workers : pc[w] = "run"}
-Helds == {t \in Threads : held[t] = 1}
 PendingAccounting ==
-  pending = starts + Cardinality(Runs) - Cardinality(Uncounted) - Cardinality(Helds)
-RejectionIsReported == pending > 0 => IsToCome
+  pending = starts + Cardinality(Runs) + Cardinality(Starters) - Cardinality(Uncounted)
+RejectionIsReported == pending > 0 => IsToCome \/ Starters # {}
 EpcRequiresSuccessor == ~alone
+StarterHasLeft == [][starts' > starts => \A t \in Producers : pc'[t] = pc[t]]_vars
 NonBlockingRespected ==
   \A t \in Tagged : pc[t] \in {"inline", "blocking"} => kind[t] # "BLOCKING"
 ExceptionDoesNotChangeRole ==
   [][\A t \in Threads : pc[t] = "blocking" => pc'[t] \in {"blocking", "after"}]_vars
 ProductionBegins == items > 0 ~> items = 0
 =============================================================================
-Results: MCStrategy 32,507 states, depth 29; MCStrategyLive 18,876 (24);
-         MCStrategyFull 1,524,031 (41).
+Results: MCStrategy 39,375 states, depth 31; MCStrategyLive 22,220 (28); Full 1,871,883 (43).

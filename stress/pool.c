@@ -39,7 +39,23 @@ STRESS_TWIN(pool_coming_uncounted, .of = "pool_begun",
 STRESS_TWIN(pool_rests_first, .of = "pool_begun", .defect = "rests before it looks",
 	.shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(pool_chooses_silently, .of = "pool_begun", .defect = "does not unpark who was chosen",
+
+/* No other may be started. Result: "accepted, run". */
+static void init_alone(void *at)
+{
+	init_with(at, 1, 1);
+}
+
+STRESS_TEST(pool_job, .claim = "A job that was accepted is run.", .upholds = "Pool!JobsEnd",
+	.state_size = sizeof(struct state), .init = init_alone, .actors = {takes_one, executes},
+	.results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", REQUIRED, "it was run"},
+		{"asleep", FORBIDDEN, "the thread rests, and the job waits"},
+		{"*,*", FORBIDDEN, "it was refused"},
+	});
+
+STRESS_TWIN(pool_chooses_silently, .of = "pool_job", .defect = "does not unpark who was chosen",
 	.shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 

@@ -127,6 +127,25 @@ STRESS_TWIN(reserve_exits_taken, .of = "reserve_leave",
 	.defect = "exits although it was taken", .shows = "1,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
+/* Nobody has a task for it. Result: "run". */
+static void rests(void *at, stress_result *result)
+{
+	result->r[0] = waits(at);
+}
+
+STRESS_TEST(reserve_dismissed, .claim = "The stop sends away who rests.",
+	.upholds = "Reserve!StopEnds", .state_size = sizeof(struct state), .init = init_offered,
+	.actors = {rests, stopper}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"0", REQUIRED, "it was sent away"},
+		{"asleep", FORBIDDEN, "it rests, and nobody will come"},
+		{"*", FORBIDDEN, "it has run what nobody gave it"},
+	});
+
+STRESS_TWIN(reserve_dismisses_silently, .of = "reserve_dismissed",
+	.defect = "the stop takes who rests, and says nothing", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
 /* Two tasks, one thread. Result: "handed, handed". */
 static void other_trier(void *at, stress_result *result)
 {

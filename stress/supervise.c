@@ -72,8 +72,8 @@ STRESS_TWIN(supervise_unchecked, .of = "supervise",
 	.shows = "1,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-STRESS_TEST(supervise_dequeue, .claim = "So it does where a load is what is queued.",
-	.upholds = "Supervise!MarkIsOfWhoRuns", .state_size = sizeof(struct state),
+STRESS_TEST(supervise_dequeue, .claim = "So it does where a load is what is queued: none is left.",
+	.upholds = "Supervise!MarkEnds", .state_size = sizeof(struct state),
 	.init = init_dequeue, .actors = {ends, suspects}, .arbiter = read_word, .results = 2,
 	.outcomes = {
 		{"0,0", ACCEPTABLE, "the supervisor saw the end"},

@@ -26,7 +26,7 @@ OTHERS = "llhttp"  # a folder
 def build(folder: Path, name: str, kind: str, *more: str) -> Path:
     """Compile programs/NAME.c and the kernel in a build, with more flags; link them in `folder`.
 
-    A twin's flag is for the files that have the twin, a definition for NAME.c.
+    A twin's flag is for the files that have the twin, a definition or an optimisation for NAME.c.
     """
     program = Path(__file__).parent / "programs" / f"{name}.c"
     return link(folder, name, kind, [program], *more)
@@ -39,9 +39,10 @@ def link(
     sources = Sources(paths.sources())
     compiler = os.environ.get("CC", "cc").split()
     flags = ["-std=c11", "-g", *BUILDS[kind], "-pthread"]
-    flags += [flag for flag in more if not flag.startswith(("-D", "-W", "-I"))]
-    defined = [flag for flag in more if flag.startswith(("-D", "-I")) and TWIN not in flag]
+    defined = [flag for flag in more if flag.startswith(("-D", "-I", "-O")) and TWIN not in flag]
+    to_link = [flag for flag in more if flag.startswith("-Wl,") or flag == "-rdynamic"]
     twins = [flag for flag in more if flag.startswith(TWIN)]
+    assert not {*more} - {*defined, *to_link, *twins}, f"{more}: for whom?"
     uring = _build.has_uring(*compiler)
     common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}"]
     objects = []
@@ -56,9 +57,8 @@ def link(
         command = [*common, *own, "-c", str(file)]
         objects.append(_object(command, file.stem, digest(*command, *texts.values())))
     target = folder / f"{name}-{kind}"
-    wrapped = [flag for flag in more if flag.startswith("-Wl,")]
     linked = _build.URING_LINKED if uring else ()
-    _run([*compiler, *flags, *wrapped, *map(str, objects), *linked, "-o", str(target)])
+    _run([*compiler, *flags, *to_link, *map(str, objects), *linked, "-o", str(target)])
     return target
 
 

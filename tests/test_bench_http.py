@@ -13,12 +13,22 @@ from pathlib import Path
 import pytest
 
 from wakeproof import paths
-from wakeproof.bench import MET, SHORT, peers, web
+from wakeproof.bench import MET, SHORT, SHOWN, peers, web
 from wakeproof.bench.web import results, run, running, sample, servers
 from wakeproof.bench.web.placement import FLOATING, PINNED, SPARE, Placement, place
 from wakeproof.bench.web.results import LOADS, MATRIX, ONE, Line, goals
 from wakeproof.bench.web.sample import FIXED, MOST, Sample
-from wakeproof.bench.web.servers import GO, JDK, OURS, REACTIVE, SPLIT, UNIFIED, UVLOOP, Setup
+from wakeproof.bench.web.servers import (
+    GO,
+    JDK,
+    OURS,
+    REACTIVE,
+    SPLIT,
+    STRATEGY,
+    UNIFIED,
+    UVLOOP,
+    Setup,
+)
 from wakeproof.cli.bench_http import counts, latency
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.process import Children
@@ -60,7 +70,8 @@ def test_the_matrix_has_every_mode_with_every_choice_and_each_peer() -> None:
         (side, stealing, pin) for side in (UNIFIED, SPLIT) for stealing in (False, True)
         for pin in (FLOATING, PINNED, SPARE)
     }  # fmt: skip
-    assert {s.pin for s in MATRIX if s.side == REACTIVE} == {FLOATING, PINNED, SPARE}
+    for side in (REACTIVE, STRATEGY):
+        assert {s.pin for s in MATRIX if s.side == side} == {FLOATING, PINNED, SPARE}
     assert {s.side for s in ONE} == {*OURS, *servers.PEERS}
     assert len({s.name for s in (*ONE, *MATRIX)}) == len(ONE) + len(MATRIX)
 
@@ -95,7 +106,7 @@ def test_percentiles_are_hdr_histograms_and_none_without_it(
 
 def test_goals_compare_what_a_request_costs_the_server() -> None:
     sides = {UNIFIED: a_sample(0.5, 100), SPLIT: a_sample(0.6, 400), REACTIVE: a_sample(0.4, 90),
-             GO: a_sample(1.0, 90)}  # fmt: skip
+             GO: a_sample(1.0, 90), STRATEGY: a_sample(0.4, 800)}  # fmt: skip
     found = {(r.row.name, r.row.peer): r for _, r in
              goals([a_line(side, one) for side, one in sides.items()])}  # fmt: skip
     most, calm = "requests per CPU second", "switches per request"
@@ -103,6 +114,7 @@ def test_goals_compare_what_a_request_costs_the_server() -> None:
     assert [found[most, side].verdict for side in (REACTIVE, GO, SPLIT)] == [SHORT, MET, MET]
     assert found[most, UNIFIED if (most, UNIFIED) in found else GO].ours == pytest.approx(2.0)
     assert [found[calm, side].verdict for side in (GO, SPLIT)] == [SHORT, MET]
+    assert (found[most, STRATEGY].verdict, found[most, STRATEGY].ratio) == (SHOWN, 0.8)
     assert (most, JDK) not in found
 
 

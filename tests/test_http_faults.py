@@ -174,6 +174,7 @@ def test_a_poller_is_woken_once_per_sleep_at_most(folder: Path, mode: str, backe
     assert "depth_most" in counts
 
 
+POOL, GROUPS = "allowed with --mode strategy\n", "allowed with --mode unified, split\n"
 ALLOWED = {
     ("--backend", "here"): "--backend here: allowed is an IPv4 address and a port",
     ("--carriers", "0"): "--carriers 0: allowed is 1 to 1024",
@@ -181,6 +182,12 @@ ALLOWED = {
     ("--pin", "each", "--carriers", "1000"): "CPUs are needed for --carriers 1000",
     ("--port",): "--port: it takes a value",
     ("--fast",): "--fast: no such option; see --help",
+    ("--strategy", "adaptive"): f"--strategy: not with --mode unified: {POOL}",
+    ("--kind", "either", "--mode", "split"): f"--kind: not with --mode split: {POOL}",
+    ("--threads", "2", "--mode", "reactive"): f"--threads: not with --mode reactive: {POOL}",
+    ("--stealing", "off", "--mode", "reactive"): f"--stealing: not with --mode reactive: {GROUPS}",
+    ("--stealing", "on", "--mode", "strategy"): f"--stealing: not with --mode strategy: {GROUPS}",
+    ("--trace-depth", "--mode", "strategy"): f"--trace-depth: not with --mode strategy: {GROUPS}",
 }
 
 

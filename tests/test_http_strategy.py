@@ -19,6 +19,7 @@ from tests.serving import HELLO, PATIENCE_S, Server
 from tests.test_http import GET, replies
 
 from wakeproof import paths
+from wakeproof.bench.web.servers import OURS, Programs, Setup, command, modes
 
 pytestmark = [
     pytest.mark.slow,
@@ -211,3 +212,13 @@ def test_who_lingers_is_closed(folder: Path) -> None:
 def test_a_pool_with_no_thread_for_tasks_is_refused(folder: Path) -> None:
     with pytest.raises(AssertionError), asked(folder, "adaptive", "--carriers", 2, "--threads", 2):
         pass
+
+
+@pytest.mark.parametrize("mode", OURS)
+def test_the_bench_gives_each_mode_options_that_it_takes(folder: Path, mode: str) -> None:
+    ours = modes(Path(serving.compiled(folder, "echo_server", "plain")[-1]))
+    setup = Setup(mode, stealing=True)
+    given = command(Programs(folder, folder, ours), setup, "127.0.0.1:1", 2)
+    with serving.running(given + ["--trace-depth"] * setup.has_queues) as server:
+        assert server.get("/none")[0] == 404
+    assert (server.counts["mode"], server.counts["requests"]) == (mode, 1)

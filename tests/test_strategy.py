@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("modes", "tagged", "refused")
+CASES = ("modes", "tagged", "combined", "refused")
 TWINS = {
     "strategy_tag_ignored": "tagged",
 }

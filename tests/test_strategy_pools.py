@@ -19,10 +19,16 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 POOLS = ("modes", "offered", "blocked")
-SCRIPTS = ("idle", "non_blocking", "late", "overtaken", "asked", "dispatched")
+SCRIPTS = (
+    *("idle", "non_blocking", "late", "overtaken", "asked", "dispatched"),
+    *("early", "relied", "refused"),
+)
 # Declared in stress/: here each is seen by one thread.
 TWINS = {
-    "strategy_hands_alone": ("strategy_pools", "modes"),
+    "strategy_hands_alone": ("strategy_scripts", "refused"),
+    "strategy_start_first": ("strategy_scripts", "early"),
+    "strategy_leave_uncounted": ("strategy_scripts", "relied"),
+    "strategy_back_counted": ("strategy_scripts", "refused"),
     "strategy_null_leaves": ("strategy_scripts", "asked"),
     "strategy_run_uncounted": ("strategy_scripts", "late"),
     "strategy_null_keeps": ("strategy_scripts", "idle"),

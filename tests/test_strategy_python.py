@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.producing import KINDS, MODES, PATIENCE_S, POOLS, Task, Tasks, until
@@ -20,6 +20,7 @@ from wakeproof import (
     ExecutionStrategy,
     QueuedThreadPool,
     VirtualThreadPool,
+    combine_kinds,
     invoke_non_blocking,
     is_non_blocking,
 )
@@ -223,3 +224,11 @@ def test_what_makes_no_sense_is_refused(given: dict[str, Any]) -> None:
     }
     with pytest.raises(UsageError, match=f"^{next(iter(given))} is .*; allowed: "):
         ExecutionStrategy(**right | given)
+
+
+def test_a_task_that_does_what_others_do_has_the_kind_that_all_allow() -> None:
+    assert combine_kinds("non-blocking") == "non-blocking"
+    assert combine_kinds("either", "non-blocking", "either") == "either"
+    assert combine_kinds("non-blocking", "either", "blocking") == "blocking"
+    with pytest.raises(UsageError, match="kind is 'never'; allowed: blocking, non-blocking, ei"):
+        combine_kinds("either", cast(Kind, "never"))

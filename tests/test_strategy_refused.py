@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -88,3 +89,44 @@ def test_a_helper_that_comes_late_does_nothing() -> None:
     assert tasks.calls == calls + 1
     assert strategy.is_idle
     assert strategy.statistics().handed_over == 2
+
+
+class Here(Executor):
+    """Has no threads: runs a call where it is submitted, or cancels it."""
+
+    def __init__(self, cancels: bool) -> None:
+        self.cancels = cancels
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if self.cancels:
+            future.cancel()
+        else:
+            future.set_result(fn(*args))
+        return future
+
+    def try_execute(self, fn: Callable[..., Any]) -> Future[Any]:
+        return self.submit(fn)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_executor_without_threads_runs_one_task_after_the_other(mode: Mode) -> None:
+    ran: list[int] = []
+    numbers = iter(range(3000))  # inside one another they would be too deep
+    strategy = ExecutionStrategy(
+        mode, lambda: next((partial(ran.append, at) for at in numbers), None), Here(cancels=False)
+    )
+    strategy.dispatch()
+    assert ran == list(range(3000))
+    assert strategy.is_idle
+    assert strategy.statistics().handed_over == 0
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+def test_nobody_follows_who_was_cancelled_at_once(mode: Mode) -> None:
+    tasks = Tasks(3)
+    strategy = ExecutionStrategy(mode, tasks.produce, Here(cancels=True), failed=tasks.told)
+    strategy.produce()
+    assert strategy.is_idle
+    assert not tasks.ran
+    assert sorted(tasks.lost) == [0, 1, 2]

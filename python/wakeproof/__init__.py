@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from wakeproof.strategy import (
         ExecutionStrategy,
         StrategyStatistics,
+        combine_kinds,
         invoke_non_blocking,
         is_non_blocking,
     )
@@ -104,6 +105,7 @@ __all__ = [
     "WakeproofError",
     "WakeupGuard",
     "blocking",
+    "combine_kinds",
     "current",
     "default_group",
     "dump",
@@ -144,6 +146,7 @@ _HOME = {
     "Subtask": "subtask",
     "ExecutionStrategy": "strategy",
     "StrategyStatistics": "strategy",
+    "combine_kinds": "strategy",
     "invoke_non_blocking": "strategy",
     "is_non_blocking": "strategy",
     "VirtualThread": "vthread",

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
+from wakeproof._came import Came, here
 from wakeproof._ffi import ffi, lib
 from wakeproof.errors import UsageError
 
@@ -28,6 +29,17 @@ Task = Callable[[], object]
 KINDS = {"blocking": lib.WP_BLOCKING, "non-blocking": lib.WP_NON_BLOCKING, "either": lib.WP_EITHER}
 _drivers: WeakValueDictionary[int, Driver] = WeakValueDictionary()  # its strategy's caller has it
 _numbers = itertools.count(1)
+
+
+def number_of(kind: Kind) -> int:
+    """Return it as C has it.
+
+    Raises:
+        UsageError: an unknown one.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"kind is {kind!r}; allowed: {', '.join(KINDS)}")
+    return KINDS[kind]
 
 
 def tell(task: Task | None, error: BaseException) -> None:
@@ -100,7 +112,7 @@ class Driver:
         self.failed(task, error)
 
     def next(self) -> int:
-        if _here.is_withdrawn or (self.interrupt is not None and _is_main()):
+        if here.is_withdrawn or (self.interrupt is not None and _is_main()):
             return 0
         try:
             task = self.produce()
@@ -118,9 +130,7 @@ class Driver:
             return KINDS[self.kind]
         try:
             said = self.kind(self.tasks[number])
-            if said in KINDS:
-                return KINDS[said]
-            raise UsageError(f"kind is {said!r}; allowed: {', '.join(KINDS)}")
+            return number_of(said)
         except BaseException as error:
             self.tell(None, error)
         return lib.WP_BLOCKING
@@ -138,7 +148,8 @@ class Driver:
 
     def start(self) -> int:
         came = Came(self.come)
-        return self.accepted(0, self.pool, came, came.withdraw)
+        code = self.accepted(0, self.pool, came, came.withdraw)
+        return code if came.is_elsewhere() else lib.WP_AGAIN
 
     def accepted(
         self,
@@ -173,7 +184,7 @@ class Driver:
         if future is None:
             return False
         future.add_done_callback(came.withdraw)
-        return True
+        return came.is_elsewhere()
 
     def refused(self, number: int) -> None:
         self.reject_now(self.tasks.pop(number), self.refusals.pop(number))
@@ -183,33 +194,6 @@ class Driver:
             self.rejected(task, error)
         except BaseException as another:
             self.tell(task, another)
-
-
-class Came:
-    """Somebody whom a pool has started: comes once, whatever the pool does."""
-
-    def __init__(self, come: Callable[[], None]) -> None:
-        self.come, self.has_come = come, False
-
-    def __call__(self) -> None:
-        self.has_come = True
-        self.come()
-
-    def withdraw(self, _: Future[Any]) -> None:
-        """Come, and produce nothing, unless it has come: the pool has cancelled it."""
-        if not self.has_come:
-            _here.is_withdrawn = True
-            try:
-                self()
-            finally:
-                _here.is_withdrawn = False
-
-
-class _Here(threading.local):
-    is_withdrawn = False
-
-
-_here = _Here()
 
 
 def _driver(arg: CPointer) -> Driver:

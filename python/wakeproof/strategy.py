@@ -111,12 +111,15 @@ class ExecutionStrategy(Unique):
         self._driver.raise_interrupt()
 
     def dispatch(self) -> None:
-        """Have another thread of the pool do so.
+        """Have another thread of the pool do so; an executor that has none does it here.
 
         Raises:
             RuntimeError: the pool refuses: nobody was told.
         """
-        if lib.wp_strategy_dispatch(self._native) != lib.WP_OK:
+        code = lib.wp_strategy_dispatch(self._native)
+        if code == lib.WP_AGAIN:
+            self.produce()
+        elif code != lib.WP_OK:
             raise self._driver.refusal()
 
     def _come(self) -> None:
@@ -144,3 +147,17 @@ def invoke_non_blocking(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     _strategy.tagged(call.run)
     value: T = call.future.result(0)
     return value
+
+
+def combine_kinds(first: Kind, *others: Kind) -> Kind:
+    """Return the kind of a task that does what tasks of all these do.
+
+    "either" beside "non-blocking" is "either": it may block where not `is_non_blocking`.
+
+    Raises:
+        UsageError: an unknown kind.
+    """
+    combined = _strategy.number_of(first)
+    for other in others:
+        combined = lib.wp_kind_combine(combined, _strategy.number_of(other))
+    return next(kind for kind in get_args(Kind) if _strategy.KINDS[kind] == combined)

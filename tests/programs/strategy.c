@@ -247,6 +247,20 @@ static void case_tagged(void)
 	      "that it ran what may run there, and no more");
 }
 
+/* What two tasks do together: as the one of them that is harder to place. */
+static void case_combined(void)
+{
+	static const enum wp_kind combined[3][3] = {
+		[WP_BLOCKING] = {WP_BLOCKING, WP_BLOCKING, WP_BLOCKING},
+		[WP_NON_BLOCKING] = {WP_BLOCKING, WP_NON_BLOCKING, WP_EITHER},
+		[WP_EITHER] = {WP_BLOCKING, WP_EITHER, WP_EITHER},
+	};
+
+	for (enum wp_kind one = WP_BLOCKING; one <= WP_EITHER; one++)
+		for (enum wp_kind other = WP_BLOCKING; other <= WP_EITHER; other++)
+			check(wp_kind_combine(one, other) == combined[one][other], "a kind");
+}
+
 /* A pool that refuses: the caller knows, or the task is reported; nobody relies on it. */
 static void case_refused(void)
 {
@@ -267,7 +281,8 @@ static void case_refused(void)
 
 int main(int argc, char **argv)
 {
-	static const one_case cases[] = {{"modes", case_modes}, {"tagged", case_tagged}, {"refused", case_refused}};
+	static const one_case cases[] = {{"modes", case_modes}, {"tagged", case_tagged}, {"combined", case_combined},
+					 {"refused", case_refused}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -197,9 +197,9 @@ static void check_counts(enum wp_strategy_mode mode, enum pools kind)
 	check(mode != WP_ADAPTIVE || count(WP_CONSUMED) == 0, "that no producer runs what may block");
 	check(mode != WP_ADAPTIVE || kind == WITH_RESERVED || count(WP_EXECUTED) == TASKS,
 	      "that without reserved threads nobody executes, produces and consumes");
-	/* If one comes before it is counted, the pool has the task. */
 	check((wp_load_relaxed(&hits) > 0) == (mode == WP_ADAPTIVE && kind == WITH_RESERVED),
 	      "that with reserved threads one is taken");
+	check(wp_load_relaxed(&hits) <= count(WP_HANDED_OVER), "that who has one started runs its task");
 	check(kind != WITH_VIRTUAL || wp_load_relaxed(&virtual_ones) == count(WP_EXECUTED),
 	      "that virtual threads run what is executed");
 }

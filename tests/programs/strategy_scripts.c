@@ -2,14 +2,16 @@
  * strategy_scripts.c CASE - execute-produce-consume, one script each. Prints what is lost.
  *
  * Why it works  Starts are only counted; the script lets a started thread come when it likes: inside a
- *               task, as if that blocked, inside produce, or late. So one thread plays all. */
+ *               task, as if that blocked, inside produce, before the start returns, or late. So one
+ *               thread plays all. */
 #include "case.h"
 #include "strategy.h"
 
 static wp_strategy strategy;
 static uint32_t left, produced, starts, ran[4];
-static void (*in_task)(uint32_t task), (*in_produce)(void);
-static bool is_producing;
+static void (*in_task)(uint32_t task), (*in_produce)(void), (*in_start)(void);
+static bool is_producing, is_refused;
+static uint32_t executed;
 
 static void *produce(void *arg)
 {
@@ -40,11 +42,20 @@ static void run(void *arg, void *task)
 		in_task((uint32_t)(uintptr_t)task);
 }
 
+static int execute(void *arg, void *task)
+{
+	executed++;
+	run(arg, task);
+	return WP_OK;
+}
+
 static int start(void *arg)
 {
 	(void)arg;
 	starts++;
-	return WP_OK;
+	if (in_start != NULL)
+		in_start();
+	return is_refused ? WP_CLOSED : WP_OK;
 }
 
 static void make(uint32_t tasks, enum wp_kind kind)
@@ -55,7 +66,8 @@ static void make(uint32_t tasks, enum wp_kind kind)
 	left = tasks;
 	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = WP_EXECUTE_PRODUCE_CONSUME,
 							  .produce = produce, .kind = kind_of,
-							  .run = run, .start = start, .arg = &kept});
+							  .run = run, .execute = execute,
+							  .start = start, .arg = &kept});
 }
 
 /* All have run once; nobody is to come, or produces. */
@@ -143,11 +155,60 @@ static void case_dispatched(void)
 	is_over(1, 2);
 }
 
+/* The started thread comes before its starter goes on: it follows, and the starter runs its task. */
+static void follows(void)
+{
+	uint32_t before = produced;
+
+	wp_strategy_run(&strategy);
+	check(produced == before + 1 && wp_strategy_is_idle(&strategy), "that it looks at once");
+}
+
+static void case_early(void)
+{
+	make(1, WP_BLOCKING);
+	in_start = follows;
+	wp_strategy_produce(&strategy);
+	check(wp_strategy_count(&strategy, WP_HANDED_OVER) == 1 && executed == 0,
+	      "that the pool does not run the task");
+	is_over(1, 1);
+}
+
+/* Whoever asks before the start is through relies on it. */
+static void relies(void)
+{
+	if (starts == 1)
+		check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
+}
+
+static void case_relied(void)
+{
+	make(1, WP_BLOCKING);
+	in_start = relies;
+	wp_strategy_produce(&strategy);
+	wp_strategy_run(&strategy);
+	check(executed == 0, "that the pool does not run the task");
+	is_over(1, 1);
+}
+
+/* The start is refused: its starter produces on, also what the one who relied on it has made. */
+static void case_refused(void)
+{
+	make(2, WP_BLOCKING);
+	in_start = relies;
+	is_refused = true;
+	wp_strategy_produce(&strategy);
+	check(executed == 2 && wp_strategy_count(&strategy, WP_EXECUTED) == 2, "that the pool runs both");
+	is_over(2, 2);
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"idle", case_idle}, {"non_blocking", case_non_blocking},
 					 {"late", case_late}, {"overtaken", case_overtaken},
-					 {"asked", case_asked}, {"dispatched", case_dispatched}};
+					 {"asked", case_asked}, {"dispatched", case_dispatched},
+					 {"early", case_early}, {"relied", case_relied},
+					 {"refused", case_refused}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wakeproof import paths, report
-from wakeproof.bench import peers, python
+from wakeproof.bench import peers, placement, python
 from wakeproof.bench import program as building
 from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
 from wakeproof.bench.program import Program
@@ -28,13 +28,13 @@ from wakeproof.judge.process import Children
 Progress = Callable[[str], None]
 
 ROUNDS_LEAST, ROUNDS_MOST = 8, 96  # the program goes through 8 code placements (bench/task.h)
-SIDES = 4  # of a row, for the number of rounds
-TRIES = 8  # of a preempted slice
+SIDES, TRIES = 4, 8  # of a row, for the number of rounds; of a preempted slice
 SLICE_MS = {  # blocking: a round trip takes microseconds; many tasks at once
     "parker": 10.0, "pingpong_asleep": 10.0, "group_tasks": 60.0, "group_unpark": 10.0,
     "memory": 160.0, "balanced": 5.0, "hot_carrier": 100.0, "stack_made": 20.0, "dump": 50.0,
     "vthread_many": 100.0, "vthread_memory": 500.0, "scale_yield": 200.0, "scale_turn": 400.0,
     **{f"strategy_{of}": 20.0 for of in ("told", "never", "some", "always", "soon", "soon_told")},
+    **placement.SLICE_MS,
 }  # fmt: skip
 SLICE_MS_ELSE = 2.0
 PEERS_SLICE_MS, PEERS_ROUNDS = 20.0, 4  # of ours; the others do peers.OPERATIONS

@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from wakeproof.bench import python, rows, virtual
+from wakeproof.bench import placement, python, rows, virtual
 
-ROWS = (*rows.ROWS, *virtual.ROWS, *python.ROWS)
+ROWS = (*rows.ROWS, *virtual.ROWS, *placement.ROWS, *python.ROWS)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads, choices and strategies beside others.  Source: PERFORMANCE.md, issue 5."""
+"""Virtual threads and strategies beside others.  Source: PERFORMANCE.md, issue 5."""
 
 from __future__ import annotations
 
 from wakeproof.bench.peers import BOOST, GO, JDK, TOKIO
 from wakeproof.bench.reasons import CLAIMED, COLD, LOOKING, WITH_OS
-from wakeproof.bench.rows import BYTES, KOPS, NS, PERCENT, SWITCHES, THREADS, US, Row
+from wakeproof.bench.rows import BYTES, KOPS, PERCENT, SWITCHES, THREADS, US, Row
 
 SCHEDULERS = {
     "go": ("Go", GO), "tokio": ("tokio", TOKIO), "boost": ("Boost.Fiber", BOOST),
@@ -32,17 +32,6 @@ def _scale(name: str, program: str) -> list[Row]:
         Row("- 100,000", program, "100k", "1", "one", at_most=1.25, why=COLD),
         Row("- a million", program, "1m", "1", "one", at_most=1.25, why=COLD),
     ]
-
-
-def _placement(carriers: int) -> list[Row]:
-    program = f"placement_{carriers}"
-    rows = [
-        Row(f"{name} {carriers} carriers, as data", program, side, "none", "no choice")
-        for name, side in (("least loaded of", "least"), ("- two choices of", "two"),
-                           ("- home of", "home"))
-    ]  # fmt: skip
-    return [*rows, Row("- least loaded, per carrier", program, "least", "least", "", NS,
-                       at_most=10.0, count="sibling")]  # fmt: skip
 
 
 STRATEGIES = {
@@ -107,7 +96,6 @@ ROWS = (
     Row("a poller's look, idle", "poller_look", "ours", "call", "the system call"),
     Row("task to a carrier asleep in its poller", "poller_start", "ours", "futex",
         "asleep in a futex", US),
-    *_placement(2), *_placement(16), *_placement(64), *_placement(256),
     *_adaptive("tasks that never block, as told: adaptive", "strategy_told", KOPS, at_least=0.9),
     *_adaptive("tasks that might block, and never do", "strategy_never", KOPS),
     *_how("strategy_never"),

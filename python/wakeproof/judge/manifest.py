@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -201,8 +202,8 @@ def save_measured(specs: Path, measured: dict[str, dict[str, int | float]]) -> N
     paths.write_atomically(path, json.dumps(raw, indent=2, sort_keys=False) + "\n")
 
 
-def with_one_property(config: Path, name: str) -> str:
-    """Return the cfg's text with `name` as the only property, and without invariants."""
+def with_properties(config: Path, names: Iterable[str]) -> str:
+    """Return the cfg's text with these properties only, and without invariants."""
     kept: list[str] = []
     skipping = False
     for line in config.read_text(encoding="utf-8").splitlines():
@@ -211,4 +212,4 @@ def with_one_property(config: Path, name: str) -> str:
             skipping = word in _SECTIONS
         if not skipping:
             kept.append(line)
-    return "\n".join([*kept, "PROPERTY", name, ""])
+    return "\n".join([*kept, "PROPERTIES", *names, ""])

@@ -158,7 +158,7 @@ class _Runner:
         )
 
     def _violated(self, entry: Entry, result: TlcResult) -> tuple[str, ...]:
-        """Name what was violated; where TLC does not, check the properties one at a time.
+        """Name what was violated; where TLC does not, by the properties that hold without others.
 
         TLC 2.15 names no temporal property, and gives a place instead of a name for a part of one.
         """
@@ -167,16 +167,19 @@ class _Runner:
             return ()
         if result.violated in lists["INVARIANTS"] + lists["PROPERTIES"]:
             return (result.violated,)
-        if len(lists["PROPERTIES"]) == 1:
-            return tuple(lists["PROPERTIES"])
-        return tuple(name for name in lists["PROPERTIES"] if self._violates_alone(entry, name))
+        names = lists["PROPERTIES"]
+        claim = entry.claim.partition("!")[2]
+        others = [name for name in names if name != claim]
+        if claim in names and (not others or self._of(entry, others) is Outcome.OK):
+            return (claim,)
+        return tuple(name for name in names if self._of(entry, [name]).is_violation)
 
-    def _violates_alone(self, entry: Entry, name: str) -> bool:
-        text = manifest.with_one_property(self.specs / entry.config, name)
+    def _of(self, entry: Entry, properties: list[str]) -> Outcome:
+        text = manifest.with_properties(self.specs / entry.config, properties)
         with tempfile.NamedTemporaryFile("w", suffix=".cfg", prefix="wakeproof-") as config:
             config.write(text)
             config.flush()
-            return self._run(entry, Path(config.name)).outcome.is_violation
+            return self._run(entry, Path(config.name)).outcome
 
 
 def _is_large(entry: Entry) -> bool:

@@ -13,16 +13,28 @@ from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
 from wakeproof.bench.rows import KOPS, Row
 from wakeproof.bench.web.placement import FLOATING, PINNED, SPARE, Placement
 from wakeproof.bench.web.sample import FIXED, MOST, Load, Sample
-from wakeproof.bench.web.servers import GO, JDK, PEERS, REACTIVE, SPLIT, UNIFIED, UVLOOP, Setup
+from wakeproof.bench.web.servers import (
+    GO,
+    GROUPS,
+    JDK,
+    OURS,
+    PEERS,
+    REACTIVE,
+    SPLIT,
+    STRATEGY,
+    UNIFIED,
+    Setup,
+)
 
 LOADS = (Load(1, 100, 100), Load(30, 10_000, 4_000))
-ONE = tuple(Setup(side) for side in (UNIFIED, SPLIT, REACTIVE, GO, UVLOOP, JDK))
+ONE = tuple(Setup(side) for side in (*OURS, *PEERS))
 """On one server CPU, beside the others."""
 
 MATRIX = (
-    *(Setup(side, stealing, pin, 2) for side in (UNIFIED, SPLIT) for stealing in (False, True)
+    *(Setup(side, stealing, pin, 2) for side in GROUPS for stealing in (False, True)
       for pin in (FLOATING, PINNED, SPARE)),
-    *(Setup(REACTIVE, False, pin, 2) for pin in (FLOATING, PINNED, SPARE)),
+    *(Setup(side, False, pin, 2) for side in (REACTIVE, STRATEGY)
+      for pin in (FLOATING, PINNED, SPARE)),
     Setup(GO, False, FLOATING, 2), Setup(JDK, False, FLOATING, 2),
 )  # fmt: skip
 """Two carriers, where the machine has the CPUs."""
@@ -138,7 +150,7 @@ def _writes(row: Row, sample: Sample) -> float:
     return writes / max(sleeps, 1) if row.program == FIXED else float(max(writes - sleeps, 0))
 
 
-def _most(against: str, at_least: float = 1.0, why: str = "") -> Row:
+def _most(against: str, at_least: float | None = 1.0, why: str = "") -> Row:
     return Row("requests per CPU second", MOST, UNIFIED, against, against, KOPS, at_least=at_least,
                why=why)  # fmt: skip
 
@@ -157,7 +169,7 @@ def _written(side: str) -> list[Row]:
 
 
 ROWS = (
-    _most(REACTIVE, 0.85), *map(_most, PEERS), _most(SPLIT),
+    _most(REACTIVE, 0.85), *map(_most, PEERS), _most(SPLIT), _most(STRATEGY, None),
     *map(_calm, (GO, SPLIT)),
     *_written(UNIFIED), *_written(SPLIT),
 )  # fmt: skip

@@ -106,7 +106,7 @@ def _measure(children: Children, programs: Programs, line: Line, settings: Setti
 
     A server that fails is out, and the others go on.
     """
-    phases = [FIXED, MOST, *([TRACED] if line.setup.is_ours and not line.samples else [])]
+    phases = [FIXED, MOST, *([TRACED] if line.setup.has_queues and not line.samples else [])]
     try:
         for phase in phases:
             with _backend(children, programs, line.load, line.place) as backend:

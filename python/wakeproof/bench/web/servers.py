@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers: ours in three modes, others' if their tools are there; load generator, backend."""
+"""The servers: ours in four modes, others' if their tools are there; load generator, backend."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from wakeproof.errors import MissingToolError
 from wakeproof.judge.builds import compiler
 from wakeproof.judge.process import Children
 
-UNIFIED, SPLIT, REACTIVE = OURS = ("unified", "split", "reactive")
+UNIFIED, SPLIT, REACTIVE, STRATEGY = OURS = ("unified", "split", "reactive", "strategy")
+GROUPS = (UNIFIED, SPLIT)  # whose carriers have queues, and may steal
+HOW = {STRATEGY: ("--strategy", "adaptive", "--kind", "either")}
+"""Where the mode leaves a choice. Handlers may block; they can do without."""
 GO, UVLOOP, JDK = PEERS = ("Go", "uvloop", "JDK")
 UVLOOP_NEEDS = ("uvloop==0.23.0", "httptools==0.9.0")
 HISTOGRAM_NEEDS = "hdrhistogram==0.10.8"
@@ -43,6 +46,11 @@ class Setup:
         """Say whether it counts for itself."""
         return self.side in OURS
 
+    @property
+    def has_queues(self) -> bool:
+        """Say whether it can be looked how long its queues are."""
+        return self.side in GROUPS
+
 
 @dataclass(frozen=True)
 class Programs:
@@ -66,7 +74,7 @@ def build(children: Children) -> Programs:
     for needed in (ours, backend):
         if not needed.is_file():
             raise MissingToolError(f"no {needed}: run `make examples`, or `make bench-http`")
-    servers = {mode: [str(ours), "--mode", mode, "--stats"] for mode in OURS}
+    servers = modes(ours)
     missing = {}
     for side, make in ((GO, _go), (UVLOOP, _uvloop), (JDK, _jdk)):
         try:
@@ -74,6 +82,13 @@ def build(children: Children) -> Programs:
         except MissingToolError as error:
             missing[side] = f"not run: {error}"
     return Programs(load(children), backend, servers, missing)
+
+
+def modes(echo_server: Path) -> dict[str, Command]:
+    """Return by mode the command of ours without its options."""
+    return {
+        mode: [str(echo_server), "--mode", mode, *HOW.get(mode, ()), "--stats"] for mode in OURS
+    }
 
 
 def load(children: Children) -> Path:
@@ -95,8 +110,8 @@ def command(programs: Programs, setup: Setup, backend: str, carriers: int) -> Co
     common = [*programs.servers[setup.side], "--port", "0", "--backend", backend]
     if not setup.is_ours:
         return common
-    return [*common, "--carriers", str(carriers), "--stealing", "on" if setup.stealing else "off",
-            "--pin", setup.pin]  # fmt: skip
+    stealing = ["--stealing", "on" if setup.stealing else "off"] if setup.side in GROUPS else []
+    return [*common, "--carriers", str(carriers), *stealing, "--pin", setup.pin]
 
 
 def can_sort() -> bool:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a task is to queue: what a choice costs and brings.  Source: ``bench/policies.h``.
+
+The rows of a group (``placement_group``) run on two carriers; those of more carriers are simulated:
+the kernel's own choices and loads, with carriers, tasks and time as data, so that they are the same
+on every machine.
+"""
+
+from __future__ import annotations
+
+from wakeproof.bench.rows import NS, US, Row
+
+POLICIES = {"home": "home", "two": "two choices", "least": "least loaded"}
+"""By side of the program; all but home look at loads."""
+OF_LOADS = [side for side in POLICIES if side != "home"]
+
+SPREAD = "most/mean"
+COSTS, STEADY, BURSTS = (2, 4, 16, 64, 256), (2, 16, 64, 256), (16, 64)  # carriers
+
+SLICE_MS = {  # a round is a seed, or a number of bursts: 8 of them in half a second
+    **{f"placement_steady_{carriers}": 20.0 for carriers in STEADY},
+    **{f"placement_burst_{carriers}": 20.0 for carriers in BURSTS},
+    "placement_group_off": 20.0, "placement_group_on": 20.0,
+}  # fmt: skip
+
+
+def _cost(carriers: int) -> list[Row]:
+    program = f"placement_{carriers}"
+    rows = [
+        Row(f"{'' if at == 0 else '- '}{POLICIES[side]} of {carriers} carriers, as data", program,
+            side, "none", "no choice")
+        for at, side in enumerate(reversed(POLICIES))
+    ]  # fmt: skip
+    return [*rows, Row("- least loaded, per carrier", program, "least", "least", "", NS,
+                       at_most=10.0, count="sibling")]  # fmt: skip
+
+
+def _p99(program: str, name: str, at_most: float | None = 1.0) -> list[Row]:
+    """Return what tasks wait at the most, but for one in a hundred, beside home's.
+
+    No design has a goal for it; ours is that who looks at loads does not do worse where nobody
+    steals.
+    """
+    rows: list[Row] = []
+    for side in OF_LOADS:
+        rows += [
+            Row(f"{'- the same' if rows else name}, {POLICIES[side]}", program, side, "home",
+                "home", US, at_most=at_most),
+            Row("- load at dequeue", program, f"{side}_dequeue", side, "load at the end", US),
+        ]  # fmt: skip
+    return rows
+
+
+def _counted(program: str, name: str, count: str, unit: str, peer: str, against: str) -> list[Row]:
+    return [
+        Row(f"- {name}, {POLICIES[side]}", program, side, peer, against, unit, count=count)
+        for side in POLICIES if side != peer
+    ]  # fmt: skip
+
+
+def _tail(program: str) -> list[Row]:
+    return [
+        *_counted(program, "half of them", "p50", US, "home", "home"),
+        *_counted(program, "the longest", "most", US, "home", "home"),
+    ]
+
+
+def _steady(carriers: int) -> list[Row]:
+    program = f"placement_steady_{carriers}"
+    return [
+        *_p99(program, f"p99 wait of {carriers} carriers, simulated"),
+        Row("- one queue for all", program, "one", "home", "home", US),
+        *_counted(program, "longest queue", "queue", SPREAD, "zero", "all to one"),
+    ]
+
+
+def _burst(carriers: int) -> list[Row]:
+    program = f"placement_burst_{carriers}"
+    return [
+        *_p99(program, f"p99 in bursts to {carriers} carriers, simulated"),
+        Row("- one queue for all", program, "one", "home", "home", US),
+        *_tail(program),
+        *_counted(program, "work of a carrier", "work", SPREAD, "zero", "all to one"),
+    ]
+
+
+def _group(program: str, name: str, at_most: float | None = None) -> list[Row]:
+    return [
+        *_p99(program, name, at_most),
+        *_tail(program),
+        *_counted(program, "work of a carrier", "work", SPREAD, "home", "home"),
+        *_counted(program, "longest queue", "queue", SPREAD, "home", "home"),
+    ]
+
+
+ROWS = (
+    *(row for carriers in COSTS for row in _cost(carriers)),
+    *_group("placement_group_off", "p99 in bursts of 64 to 2 carriers", at_most=1.0),
+    *_group("placement_group_on", "p99 in bursts of 64, stealing"),
+    *(row for carriers in BURSTS for row in _burst(carriers)),
+    *(row for carriers in STEADY for row in _steady(carriers)),
+)

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * placement_runs.c - tasks for which no carrier was to be had, and a carrier that sleeps until it has
+ * run them.
+ *
+ *   submitter                    carrier                                    result: "run"
+ *   push; count                  global tasks: take one, run it
+ *   somebody is idle: nudge it   none: word := PARKED; [P]; idle; sleep
+ *
+ * Why it works  As placement_nudge.c, with the sleep: who finds nothing is woken for what comes.
+ * Spec          specs/Placement.tla. */
+#include "placement.h"
+#include "stress.h"
+#include "timer.h"
+
+struct state {
+	wp_carrier carrier;
+	wp_placement placement;
+	wp_placement_slot slot;
+	wp_atomic(uint32_t) global;
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_carrier_init(&state->carrier, NULL, 0);
+	wp_placement_init(&state->placement, &state->slot, 1, WP_PLACE_HOME, false);
+}
+
+static void spills(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_fetch_add_relaxed(&state->global, 1);
+	if (wp_placement_spilled(&state->placement, 1) && !wp_twin(placement_nudge_unsent))
+		wp_timers_nudge(&state->carrier);
+}
+
+/* As a carrier's park (worker_park.c). */
+static void sleeps(struct state *state)
+{
+	wp_mpsc_node *stolen;
+
+	if (!wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen))
+		return;
+	if (wp_placement_rest(&state->placement)) {
+		wp_carrier_sleep_until(&state->carrier, WP_FOREVER);
+		wp_placement_woken(&state->placement);
+	}
+	wp_carrier_leave(&state->carrier);
+}
+
+static void carries(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	while (result->r[0] == 0) {
+		if (!wp_placement_has_global(&state->placement)) {
+			sleeps(state);
+			continue;
+		}
+		wp_fetch_add_relaxed(&state->global, (uint32_t)-1);
+		wp_placement_drained(&state->placement, 0, 1);
+		result->r[0]++;
+	}
+}
+
+STRESS_TEST(placement_runs, .claim = "Who sleeps wakes for a global task, and runs it.",
+	.upholds = "Placement!AllRun", .state_size = sizeof(struct state), .init = init,
+	.actors = {spills, carries}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", REQUIRED, "it has run it"},
+		{"asleep", FORBIDDEN, "it sleeps, and a task waits"},
+		{"stuck", FORBIDDEN, "it looks for ever, and takes nothing"},
+	});
+
+STRESS_TWIN(placement_look_idles, .of = "placement_runs",
+	.defect = "finds no global tasks though some are counted", .shows = "stuck",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO, .chance = SEEN_RC11);
+STRESS_TWIN(placement_nudge_unsent, .of = "placement_runs",
+	.defect = "who puts into the global queue wakes nobody", .shows = "asleep",
+	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

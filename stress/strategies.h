@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * strategies.h - what is produced, and by whom; a pool of one actor, and of the arbiter.
+ *
+ * Why it works  `made` is plain: two producers at once, or one that does not see what another did, are
+ *               a race. `items` is relaxed, as what a poller would find: only the word orders it.
+ * Spec          specs/Strategy.tla. */
+#ifndef STRESS_STRATEGIES_H
+#define STRESS_STRATEGIES_H
+
+#include "strategy.h"
+#include "stress.h"
+
+struct state {
+	wp_strategy strategy;
+	wp_atomic(uint32_t) items, starts;
+	uint32_t made; /* plain: by whoever produces */
+	wp_atomic(uint32_t) inside, met;
+	enum wp_kind kind;
+	bool has_refused; /* plain: one actor starts */
+};
+
+static inline void *take(struct state *state)
+{
+	uint32_t items = wp_load_relaxed(&state->items);
+
+	while (items > 0)
+		if (wp_cas_relaxed(&state->items, &items, items - 1))
+			return state;
+	return NULL;
+}
+
+static inline void *produce(void *arg)
+{
+	((struct state *)arg)->made++;
+	return take(arg);
+}
+
+/* Two at once are a result instead of a race. */
+static inline void *produce_watched(void *arg)
+{
+	struct state *state = arg;
+	void *task;
+
+	if (wp_fetch_add_relaxed(&state->inside, 1) != 0)
+		wp_store_relaxed(&state->met, 1);
+	task = take(state);
+	wp_fetch_add_relaxed(&state->inside, (uint32_t)-1);
+	return task;
+}
+
+static inline enum wp_kind kind_of(void *arg, void *task)
+{
+	(void)task;
+	return ((struct state *)arg)->kind;
+}
+
+static inline void run(void *arg, void *task)
+{
+	(void)arg;
+	(void)task;
+}
+
+static inline int execute(void *arg, void *task)
+{
+	run(arg, task);
+	return WP_OK;
+}
+
+static inline int start(void *arg)
+{
+	wp_fetch_add_release(&((struct state *)arg)->starts, 1);
+	return WP_OK;
+}
+
+static inline bool try_start(void *arg)
+{
+	return start(arg) == WP_OK;
+}
+
+static inline void init_as(struct state *state, enum wp_kind kind, void *(*produces)(void *),
+			   int (*starts)(void *), bool (*tries)(void *))
+{
+	wp_strategy_init(&state->strategy,
+			 &(wp_strategy_config){.mode = WP_ADAPTIVE, .produce = produces,
+					       .kind = kind_of, .run = run, .execute = execute,
+					       .start = starts, .try_start = tries, .arg = state});
+	state->kind = kind;
+}
+
+static inline void asks(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_fetch_add_relaxed(&state->items, 1);
+	wp_strategy_produce(&state->strategy);
+}
+
+static inline void dispatches(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_fetch_add_relaxed(&state->items, 1);
+	wp_strategy_dispatch(&state->strategy);
+}
+
+/* What the pool has taken, one after the other. */
+static inline void run_starts(struct state *state)
+{
+	uint32_t starts = wp_load_acquire(&state->starts);
+
+	while (starts > 0)
+		if (wp_cas_acquire(&state->starts, &starts, starts - 1)) {
+			wp_strategy_run(&state->strategy);
+			starts = wp_load_acquire(&state->starts);
+		}
+}
+
+static inline void pool(void *at, stress_result *result)
+{
+	(void)result;
+	run_starts(at);
+}
+
+/* Result: "left to produce, nobody produces nor is to come, two did at once". */
+static inline void read_left(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	run_starts(state);
+	result->r[0] = wp_load_relaxed(&state->items);
+	result->r[1] = wp_load_relaxed(&state->strategy.word) == 0;
+	result->r[2] = wp_load_relaxed(&state->met);
+}
+
+#endif
