@@ -9,6 +9,14 @@ enum { OCTAVES = 8 };
 spread spread_found;
 static double half_ns, most_ns;
 
+void policy_init(wp_placement *placement, wp_placement_slot *slots, uint32_t carriers, int policy,
+		 bool at_dequeue)
+{
+	int known = policy < 0 ? WP_PLACE_HOME : policy;
+
+	wp_placement_init(placement, slots, carriers, (enum wp_placement_policy)known, at_dequeue);
+}
+
 uint64_t spread_random(uint64_t *random)
 {
 	*random ^= *random << 13;
