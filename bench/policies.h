@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policies.h - what the rows of placement compare: one line here adds a policy to all of them, and
- * one in python/wakeproof/bench/placement.py names it; what it needs to know goes to policy_init. */
+ * policies.h - what the rows of placement compare: one line here adds a policy to all of them, one
+ * in python/wakeproof/bench/placement.py names it, and what it needs goes to policy_init. */
 #ifndef WP_BENCH_POLICIES_H
 #define WP_BENCH_POLICIES_H
 
