@@ -10,7 +10,8 @@
 /* Those that look at loads; all. `of`: what each of them is to do. */
 #define POLICIES_OF_LOADS(each, of)           \
 	each(of, two, WP_PLACE_TWO_CHOICES)   \
-	each(of, least, WP_PLACE_LEAST_LOADED)
+	each(of, least, WP_PLACE_LEAST_LOADED) \
+	each(of, cluster, WP_PLACE_CLUSTER_TWO_CHOICES)
 #define POLICIES(each, of)                    \
 	each(of, home, WP_PLACE_HOME)         \
 	POLICIES_OF_LOADS(each, of)
