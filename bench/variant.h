@@ -2,7 +2,9 @@
  * variant.h - names for another copy of the kernel's carrier.c and search.c, with a twin set or
  * with another token. Who includes this has defined VARIANT(name), and includes both files next. */
 #define wp__carrier_wake VARIANT(wp__carrier_wake)
-#define wp__search_is_hit VARIANT(wp__search_is_hit)
+#define wp__carrier_poll_pushed VARIANT(wp__carrier_poll_pushed)
+#define wp__carrier_take VARIANT(wp__carrier_take)
+#define wp__search_around VARIANT(wp__search_around)
 #define wp__search_recheck VARIANT(wp__search_recheck)
 #define wp_search VARIANT(wp_search)
 #define wp_carrier_get_help VARIANT(wp_carrier_get_help)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * carrier.c - the submission and park paths of carrier.h. */
-#include "carrier.h"
+#include "bounded.h"
 
+#include "carrier.h"
 #include "error.h"
 #include "futex.h"
 #include "poller.h"
@@ -23,6 +24,7 @@ void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 	carrier->near_end = domain == NULL ? 0 : domain->count;
 	carrier->inbox_next = false;
 	carrier->poller = NULL;
+	carrier->bounded = NULL;
 	wp__counted(carrier->is_placed = false);
 	if (domain != NULL)
 		domain->carriers[index] = carrier;
@@ -105,20 +107,29 @@ void wp_carrier_get_help(wp_carrier *carrier)
 	search_if_idle(carrier);
 }
 
+/* True: somebody may have to be told. [the owner | wait-free] */
+static bool push_own(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	if (carrier->bounded != NULL)
+		return wp__bounded_push(carrier->bounded, task);
+	wp_mpsc_push(&carrier->queue, task);
+	return true;
+}
+
 void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
 {
-	wp_mpsc_push(&carrier->queue, task);
-	if (!wp_twin(search_silent_internal))
+	if (push_own(carrier, task) && !wp_twin(search_silent_internal))
 		wp_carrier_get_help(carrier);
 }
 
 void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 {
-	wp_mpsc_push(&carrier->queue, task);
-	if (carrier->domain == NULL || wp_twin(search_silent_reenqueue))
+	if (!push_own(carrier, task) || carrier->domain == NULL || wp_twin(search_silent_reenqueue))
 		return;
 	submit_fence();
-	if (!is_alone(carrier, &carrier->queue, task) || wp_twin(search_yield_wakes))
+	if (!(carrier->bounded == NULL ? is_alone(carrier, &carrier->queue, task)
+				       : wp__bounded_is_alone(carrier)) ||
+	    wp_twin(search_yield_wakes))
 		search_if_idle(carrier);
 }
 
@@ -139,7 +150,7 @@ static wp_mpsc_node *poll_queue(wp_carrier *carrier)
 	return task;
 }
 
-wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
+wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier)
 {
 	bool inbox_first = carrier->inbox_next;
 	wp_mpsc_node *task;
@@ -151,33 +162,44 @@ wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
 	return inbox_first ? poll_queue(carrier) : wp_mpsc_pop(&carrier->inbox);
 }
 
-wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
+wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
+{
+	return carrier->bounded ? wp__bounded_poll(carrier) : wp__carrier_poll_pushed(carrier);
+}
+
+wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_ticket *ticket)
 {
 	unsigned turns = 0;
+	uint64_t my;
 
-	while (wp_mpsc_has_published(&victim->queue)) {
-		uint64_t ticket;
+	while (wp_mpsc_has_published(queue)) {
+		if (wp_ticket_try_acquire(ticket, &my)) {
+			wp_mpsc_node *task = wp_mpsc_pop(queue);
 
-		if (wp_ticket_try_acquire(&victim->ticket, &ticket)) {
-			wp_mpsc_node *task = wp_mpsc_pop(&victim->queue);
-
-			wp_ticket_release(&victim->ticket, ticket - wp_twin(carrier_wrong_ticket));
+			wp_ticket_release(ticket, my - wp_twin(carrier_wrong_ticket));
 			if (task == NULL)
 				wp_yield(); /* as in poll_queue */
 			return task;
 		}
 		/* Lost to the owner or another stealer, who may leave more behind. */
-		wp__counted(wp__count_shared(&victim->domain->counts.lost_tickets));
+		wp__counted(wp__count_shared(&domain->counts.lost_tickets));
 		wp_wait_a_turn(&turns);
 	}
+	(void)domain;
 	return NULL;
+}
+
+wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
+{
+	return wp__carrier_take(victim->domain, &victim->queue, &victim->ticket);
 }
 
 /* The woken half of a search: takes one task, gives the token back, looks again. [the token's
  * holder] */
-static wp_mpsc_node *serve(wp_domain *domain, uint32_t victim)
+static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
 {
-	wp_mpsc_node *task = wp_carrier_steal(domain->carriers[victim]);
+	wp_domain *domain = carrier->domain;
+	wp_mpsc_node *task = wp__bounded_steal(carrier, victim);
 
 	wp_search_stop(domain);
 	if (SHIPPED ? wp_mpsc_has_published(&domain->carriers[victim]->queue) && task != NULL
@@ -198,8 +220,7 @@ static uint32_t end_park(wp_carrier *carrier)
 		wp_store_release(&carrier->word, WP_RUNNING); /* twin writes C2 */
 		return old;
 	}
-	/* [C2] acquire; pairs C3, C5, M11, PO3; upholds Carrier!NoSignalLostOnExit: reads and resets in
-	 * one step. */
+	/* [C2] acquire; pairs C3, C5, M11, PO3; upholds Carrier!NoSignalLostOnExit: in one step. */
 	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);
 	wp__counted(carrier->left = old);
 	if (carrier->poller != NULL)
@@ -211,47 +232,34 @@ wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
 {
 	uint32_t old = end_park(carrier);
 
-	return old >= WP_SEARCHING ? serve(carrier->domain, old - WP_SEARCHING) : NULL;
+	return old >= WP_SEARCHING ? serve(carrier, old - WP_SEARCHING) : NULL;
 }
 
-/* Its siblings in the order of distance, for step = 1, 2 ..: its cluster, from itself on; then the
- * others, from its cluster on. [any thread | wait-free] */
-static wp_carrier *sibling_at(wp_carrier *carrier, uint32_t step)
-{
-	wp_domain *domain = carrier->domain;
-	uint32_t first = carrier->near_first, near = carrier->near_end - first;
-
-	if (step < near)
-		return domain->carriers[first + (carrier->index - first + step) % near];
-	return domain->carriers[(first + step) % domain->count];
-}
-
-/* The sibling that has something to take, or NULL. [the owner | wait-free] */
-static wp_carrier *sibling_hit(wp_carrier *carrier)
-{
-	for (uint32_t step = 1; step < carrier->domain->count; step++)
-		if (wp__search_is_hit(sibling_at(carrier, step)))
-			return sibling_at(carrier, step);
-	return NULL;
-}
-
-/* Gives up a park that found something: with a task from `sibling` (NULL: the own queues have it),
- * unless a waker came in between. [the owner | wakes somebody at the most] */
-static wp_mpsc_node *give_up_park(wp_carrier *carrier, wp_carrier *sibling)
+/* Gives up a park that found something: with a victim's task (is_own: its own queues have it), unless
+ * a waker came in between. [the owner | wakes somebody at the most] */
+static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t victim)
 {
 	uint32_t old = end_park(carrier);
 
 	if (old >= WP_SEARCHING)
-		return serve(carrier->domain, old - WP_SEARCHING);
+		return serve(carrier, old - WP_SEARCHING);
 	/* WAKING: a submitter has left its task to this carrier, which must not go into another one. */
-	if (sibling != NULL && (wp__is_parked(old) || wp_twin(search_waking_ignored)))
-		return wp_carrier_steal(sibling);
+	if (!is_own && (wp__is_parked(old) || wp_twin(search_waking_ignored)))
+		return wp__bounded_steal_more(carrier, victim);
 	return NULL;
+}
+
+/* [the owner | wait-free] */
+static bool has_own(wp_carrier *carrier)
+{
+	return wp_mpsc_has_published(&carrier->queue) || wp_mpsc_has_published(&carrier->inbox) ||
+	       (carrier->bounded != NULL && !wp_local_is_empty(&carrier->bounded->local));
 }
 
 bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **stolen)
 {
-	wp_carrier *sibling = NULL;
+	uint32_t victim = 0;
+	bool is_own;
 
 	*stolen = NULL;
 	/* [C1] release; pairs C3, C4, C5, C7, C9, M10, M11; upholds Poller!WakeupIsOver: who wakes
@@ -265,14 +273,11 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 		wp_fence_seq_cst();
 	if (wp_twin(carrier_no_recheck))
 		return true;
-	if (!wp_mpsc_has_published(&carrier->queue) && !wp_mpsc_has_published(&carrier->inbox)) {
-		if (carrier->domain == NULL || SHIPPED || wp_twin(search_no_recheck_park))
-			return true;
-		sibling = sibling_hit(carrier);
-		if (sibling == NULL)
-			return true;
-	}
-	*stolen = give_up_park(carrier, sibling);
+	is_own = has_own(carrier);
+	if (!is_own && (carrier->domain == NULL || SHIPPED || wp_twin(search_no_recheck_park) ||
+			!wp__search_around(carrier, &victim)))
+		return true;
+	*stolen = give_up_park(carrier, is_own, victim);
 	return false;
 }
 

@@ -50,7 +50,8 @@ enum {
 
 /* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, the rest 1. Writers: word as in the table;
  * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index, near_*:
- * init, near_*, poller, is_placed also who makes it, before it is shared; inbox_next, left: the owner. */
+ * init, near_*, poller, bounded, is_placed also who makes it, before it is shared; inbox_next, left: the
+ * owner. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
 	wp_mpsc queue;    /* what siblings may steal; consumers hold the ticket */
@@ -60,6 +61,7 @@ typedef struct wp_carrier {
 	uint32_t index;
 	uint32_t near_first, near_end; /* its cluster in the domain: siblings to be preferred */
 	struct wp_poller *poller; /* ends a PARKED_POLLER sleep; NULL: it parks at the futex only */
+	struct wp_bounded *bounded; /* has what it pushes to itself (bounded.h); NULL: queue has it */
 	bool inbox_next; /* the owner's turns alternate */
 #ifndef WP_EXPLORE
 	bool is_placed; /* what is pushed to it is counted (placed.h) */
@@ -121,8 +123,12 @@ WP_INLINE bool wp__is_parked(uint32_t word)
  * call] */
 void wp__carrier_wake(wp_carrier *carrier, uint32_t place);
 
-/* Takes the oldest task of a sibling, or NULL: none can be taken. [any carrier's thread | retries a
- * lost ticket] */
+/* Takes the oldest task of a carrier's queue, or NULL: none can be taken. [any thread | retries a lost
+ * ticket] */
 wp_mpsc_node *wp_carrier_steal(wp_carrier *victim);
+/* The same of a queue that has that ticket. */
+wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_ticket *ticket);
+/* From what others pushed: queue and inbox in turn. [the owner | as wp_carrier_poll] */
+wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier);
 
 #endif

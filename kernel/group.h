@@ -44,6 +44,10 @@ typedef struct wp_group_config {
 	uint32_t carriers;     /* 1 .. WP_GROUP_CARRIERS */
 	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 50 */
 	bool work_stealing;    /* false: no path takes ticket, token or idle bit */
+	/* What a carrier queues for itself is in a ring, half of which is stolen at once, or goes to a
+	 * queue of its steal domain when it is full (bounded.h). Without siblings it makes no difference,
+	 * unless loads are counted. */
+	bool bounded;
 	uint32_t max_stacks;   /* of each size, for virtual threads; 0: WP_GROUP_STACKS */
 	uint32_t spares;       /* OS threads, at most, that carry on while pinned parks block carriers; 0 */
 	uint32_t trace_events; /* of each carrier (trace.h), a power of two; 0: none */
@@ -131,6 +135,8 @@ typedef struct wp_carrier_counts {
 	uint64_t pinned;        /* parks of virtual threads that it slept through */
 	uint64_t runnable;      /* tasks queued here, about */
 	uint64_t load;          /* by which it is chosen; 0, if nobody counts it */
+	uint64_t spilled;       /* tasks that left its full ring; 0, if it has none */
+	uint64_t looted;        /* tasks that came into its ring with one that it stole; as well */
 } wp_carrier_counts;
 
 /* [any thread | wait-free, reads what others write] */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * group_counts.c - what a group has counted, read by whoever asks. */
+#include "bounded.h"
 #include "placed.h"
 #include "worker.h"
 
@@ -13,6 +14,7 @@ uint32_t wp_group_size(const wp_group *group)
 wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
 {
 	wp_worker *one = &group->workers[index];
+	wp_bounded *bounded = one->home.carrier.bounded;
 
 	return (wp_carrier_counts){
 		.runs = wp__count_read(&one->runs),
@@ -27,6 +29,8 @@ wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
 		.pinned = wp__count_read(&one->pinned),
 		.runnable = wp_home_runnable(&one->home),
 		.load = group->placed == NULL ? 0 : wp__placed_load(group->placed, index),
+		.spilled = bounded == NULL ? 0 : wp__count_read(&bounded->spilled),
+		.looted = bounded == NULL ? 0 : wp__count_read(&bounded->looted),
 	};
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounded.h"
 #include "placed.h"
 #include "poller_epoll.h"
 #include "worker.h"
@@ -19,6 +20,8 @@ void wp__group_give(wp_group *group)
 	free(group->spares.threads);
 	free(group->members);
 	free(group->homes);
+	free(group->bounded);
+	free(group->globals);
 	free(group->domains);
 	free(group);
 }
@@ -73,6 +76,8 @@ static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uin
 			one->home.number = (uint16_t)index;
 			group->homes[index] = &one->home;
 		}
+		if (domain != NULL && group->bounded != NULL)
+			wp_bounded_init(&one->home.carrier, &group->bounded[index]);
 	}
 	for (uint32_t inside = first; domain != NULL && inside < end; inside++) {
 		domain->carriers[inside]->near_first = first;
@@ -91,6 +96,8 @@ static uint32_t make_domain(wp_group *group, const wp_group_config *config, uint
 	for (uint32_t index = 0; index < config->carriers; index++)
 		count += is_in_domain(config, index, number);
 	wp_domain_init(domain, group->members + first, count);
+	if (group->globals != NULL)
+		wp_global_init(domain, &group->globals[number]);
 	for (uint32_t cluster = 0; next < count && cluster < config->carriers; cluster++)
 		next = make_cluster(group, config, number, cluster, next);
 	return first + count;
@@ -111,6 +118,10 @@ wp_group *wp__group_make(const wp_group_config *config)
 	group->domains = room_for(config->carriers, sizeof(wp_domain));
 	group->members = room_for(config->carriers, sizeof(wp_carrier *));
 	group->workers = room_for(config->carriers, sizeof(wp_worker));
+	if (config->bounded) {
+		group->bounded = room_for(config->carriers, sizeof(wp_bounded));
+		group->globals = room_for(config->carriers, sizeof(wp_global));
+	}
 	if (config->trace_events != 0)
 		group->traces = wp__traces_new(config->carriers, config->trace_events);
 	if (wp__placed_is_wanted(config))
@@ -120,6 +131,7 @@ wp_group *wp__group_make(const wp_group_config *config)
 	group->spares.threads = calloc(config->spares + 1, sizeof(pthread_t));
 	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
 	    group->spares.threads == NULL ||
+	    (config->bounded && (group->bounded == NULL || group->globals == NULL)) ||
 	    (config->trace_events != 0 && group->traces == NULL) ||
 	    (wp__placed_is_wanted(config) && group->placed == NULL) ||
 	    (group->placed != NULL && config->place_at_resume && group->homes == NULL)) {

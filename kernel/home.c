@@ -2,6 +2,7 @@
  * home.c - start, run, unpark and end of tasks; the list that a close waits for. */
 #include "home.h"
 
+#include "bounded.h"
 #include "error.h"
 #ifndef WP_EXPLORE
 #include "vthreads.h" /* it has what home.h asks of stacks and schedulers */
@@ -17,6 +18,8 @@ void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index)
 	home->lane_next = false;
 	home->next = NULL;
 	home->slot = NULL;
+	home->keeps = false;
+	home->kept = NULL;
 	home->lock = (wp_lock){0};
 	home->ended = (wp_cond){0};
 	home->is_shut = false;
@@ -39,14 +42,6 @@ static void list_add(wp_home *home, wp_task *task)
 	home->count++;
 }
 
-static void list_remove(wp_home *home, wp_task *task)
-{
-	*task->back = task->next;
-	if (task->next != NULL)
-		task->next->back = task->back;
-	home->count--;
-}
-
 /* What it pushes to itself it alone takes. [any thread | wait-free] */
 static bool has_lane(const wp_home *home)
 {
@@ -65,7 +60,9 @@ static void push(wp_home *self, wp_task *task, bool again)
 		return;
 	}
 	wp__counted(wp__count_by(is_own, &home->own.pushed, &home->others.pushed));
-	if (is_own && has_lane(home))
+	if (is_own && home->keeps && !task->is_pinned && home->carrier.bounded != NULL)
+		home->kept = task;
+	else if (is_own && has_lane(home))
 		wp_lane_push(&home->lane, &task->node);
 	else if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
@@ -179,7 +176,7 @@ void wp__home_end(wp_task *task)
 
 	if (home != NULL) {
 		wp_lock_acquire(&home->lock);
-		list_remove(home, task);
+		wp__home_unlist(home, task);
 		if (home->is_shut && home->tasks == NULL && !wp_twin(home_finish_silent))
 			wp_cond_signal(&home->ended);
 		wp_lock_release(&home->lock);
@@ -190,8 +187,22 @@ void wp__home_end(wp_task *task)
 		wp__task_finish(task);
 }
 
+/* What the step has kept: it is next if the step yields to it. [its carrier | as push] */
+static void give_kept(wp_home *self, enum wp_step said)
+{
+	wp_mpsc_node *node = &self->kept->node;
+
+	self->kept = NULL;
+	if (said == WP_STEP_YIELD && !wp_twin(home_kept_queued))
+		wp__bounded_keep(&self->carrier, node);
+	else
+		wp_carrier_submit_internal(&self->carrier, node);
+}
+
 void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 {
+	if (self->kept != NULL)
+		give_kept(self, said);
 	if (said == WP_STEP_DONE)
 		wp__home_end(task);
 	else if (said == WP_STEP_POLL)
@@ -236,60 +247,4 @@ int wp__home_wait(wp_home *home, int64_t deadline_ns)
 		code = WP_OK;
 	wp_lock_release(&home->lock);
 	return code;
-}
-
-static wp_task *pop(wp_home *home)
-{
-	/* Its carrier has left, and so have all who steal: the close is the consumer. */
-	wp_mpsc_node *node = wp_twin(home_lane_left) ? NULL : wp_lane_pop(&home->lane);
-
-	if (node == NULL) {
-		node = home->next;
-		home->next = NULL;
-	}
-	if (node == NULL) /* who pushes to a marked carrier takes, too */
-		node = wp__home_is_placed(home) ? wp_carrier_steal(&home->carrier)
-						: wp_mpsc_pop(&home->carrier.queue);
-	if (node == NULL)
-		node = wp_mpsc_pop(&home->carrier.inbox);
-	return (wp_task *)(void *)node;
-}
-
-static bool cancel(wp_task *task)
-{
-	return task->is_virtual ? wp__vthread_cancel((wp_vthread *)(void *)task)
-				: wp__task_cancel(task);
-}
-
-/* One that is parked, and that nobody is about to push. [the close] */
-static wp_task *cancel_parked(wp_home *home)
-{
-	wp_task *task;
-
-	wp_lock_acquire(&home->lock);
-	task = home->tasks;
-	while (task != NULL && !cancel(task) && !wp_twin(home_drain_notified))
-		task = task->next;
-	if (task != NULL)
-		list_remove(home, task);
-	wp_lock_release(&home->lock);
-	return task;
-}
-
-wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
-{
-	wp_task *task = pop(home);
-	wp_home *listed;
-
-	*was_parked = false;
-	if (task == NULL) {
-		task = cancel_parked(home);
-		*was_parked = task != NULL;
-		return task;
-	}
-	listed = wp__home_listed(task);
-	wp_lock_acquire(&listed->lock);
-	list_remove(listed, task);
-	wp_lock_release(&listed->lock);
-	return task;
 }

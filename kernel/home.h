@@ -35,7 +35,7 @@ typedef struct wp_tally {
 	wp_atomic(uint64_t) pushed, begun;
 } wp_tally;
 
-/* carrier, timers: as carrier.h and timer.h say. own, lane, lane_next: its carrier; others: whoever
+/* carrier, timers: as carrier.h and timer.h say. own, lane to kept: its carrier; others: whoever
  * else pushes or runs its tasks. The rest: under the lock. */
 typedef struct wp_home {
 	wp_carrier carrier;
@@ -44,6 +44,8 @@ typedef struct wp_home {
 	wp_lane lane;   /* what its carrier has queued for itself */
 	bool lane_next; /* it has a turn, and then the queues */
 	wp_mpsc_node *next; /* what its poller has stolen: before all that */
+	bool keeps; /* the step that runs is to yield to what it starts or unparks now */
+	wp_task *kept; /* that task, until the step has ended */
 	wp_task *slot;      /* its poller, when it has yielded */
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_cond ended; /* shut, and the list is empty */
@@ -175,5 +177,14 @@ int wp__home_wait(wp_home *home, int64_t deadline_ns);
  * queue one, or has done so at another home.
  * [the close | blocks shortly] */
 wp_task *wp__home_hand_back(wp_home *home, bool *was_parked);
+
+/* Off its list. [the lock's holder | wait-free] */
+WP_INLINE void wp__home_unlist(wp_home *home, wp_task *task)
+{
+	*task->back = task->next;
+	if (task->next != NULL)
+		task->next->back = task->back;
+	home->count--;
+}
 
 #endif

@@ -36,7 +36,11 @@
 
 /* Tasks: a power of two. Scenarios have fewer. */
 #ifndef WP_LOCAL_CAPACITY
+#if defined(WP_STRESS) || defined(WP_EXPLORE)
+#define WP_LOCAL_CAPACITY 4
+#else
 #define WP_LOCAL_CAPACITY 256
+#endif
 #endif
 
 enum {
@@ -50,15 +54,15 @@ _Static_assert((WP_LOCAL_CAPACITY & (WP_LOCAL_CAPACITY - 1)) == 0 && WP_LOCAL_HA
 
 /* 2,304 bytes; ends on lines of their own. head: whoever takes (B4, B10). tail: its owner (B3).
  * next: its owner (B11), who takes it (B13). turn: its owner. slots: its owner (B2). */
-typedef struct wp_local {
+typedef struct wp_local_queue {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) head;
 	_Alignas(WP_LINE) wp_atomic(uint64_t) tail;
 	wp_atomic(wp_mpsc_node *) next;
 	uint32_t turn;
 	_Alignas(WP_LINE) wp_atomic(wp_mpsc_node *) slots[WP_LOCAL_CAPACITY];
-} wp_local;
+} wp_local_queue;
 
-WP_INLINE void wp_local_init(wp_local *local) /* empty [before it is shared | wait-free] */
+WP_INLINE void wp_local_init(wp_local_queue *local) /* empty [before it is shared | wait-free] */
 {
 	wp_init(&local->head, 0);
 	wp_init(&local->tail, 0);
@@ -80,27 +84,27 @@ WP_INLINE uint64_t wp__local_between(uint64_t head, uint64_t tail)
 	return wp__local_after(tail - head, 0);
 }
 
-WP_INLINE uint64_t wp__local_tail(wp_local *local) /* [its owner | wait-free] */
+WP_INLINE uint64_t wp__local_tail(wp_local_queue *local) /* [its owner | wait-free] */
 {
 	/* [B14] relaxed, atomicity is enough: its own; pairs B3; upholds Local!Bounded. */
 	return wp_load_relaxed(&local->tail);
 }
 
 /* [its owner | wait-free] */
-WP_INLINE void wp__local_put(wp_local *local, uint64_t index, wp_mpsc_node *node)
+WP_INLINE void wp__local_put(wp_local_queue *local, uint64_t index, wp_mpsc_node *node)
 {
 	/* [B2] relaxed: ordered by B3, which shows it; pairs B9; upholds Local!NothingTwice. */
 	wp_store_relaxed(&local->slots[index % WP_LOCAL_CAPACITY], node);
 }
 
-WP_INLINE void wp__local_show(wp_local *local, uint64_t tail) /* [its owner | wait-free] */
+WP_INLINE void wp__local_show(wp_local_queue *local, uint64_t tail) /* [its owner | wait-free] */
 {
 	/* [B3] release; pairs B8, B14; upholds Local!NothingLost: the slots, and what tasks carry,
 	 * are written before. */
 	wp_store_release(&local->tail, tail);
 }
 
-WP_INLINE wp_mpsc_node *wp__local_at(wp_local *local, uint64_t index)
+WP_INLINE wp_mpsc_node *wp__local_at(wp_local_queue *local, uint64_t index)
 {
 	/* [B6] relaxed, atomicity is enough: the owner alone writes slots; pairs B4; upholds
 	 * Local!NothingTwice. */
@@ -108,7 +112,7 @@ WP_INLINE wp_mpsc_node *wp__local_at(wp_local *local, uint64_t index)
 }
 
 /* The owner takes tasks from the front. False: *head is what it is now. [its owner | wait-free] */
-WP_INLINE bool wp__local_take(wp_local *local, uint64_t *head, uint64_t many)
+WP_INLINE bool wp__local_take(wp_local_queue *local, uint64_t *head, uint64_t many)
 {
 	if (wp_twin(local_takes_split)) {
 		if (wp_load_relaxed(&local->head) != *head) /* twin reads B4 */
@@ -136,7 +140,7 @@ WP_INLINE void wp__local_spill(wp_mpsc *global, wp_mpsc_node **nodes, uint64_t m
 
 /* Room is made: by whoever has taken tasks meanwhile, or by half of them, which go to the global
  * queue. [its owner | wait-free] */
-WP_INLINE uint32_t wp__local_overflow(wp_local *local, uint64_t head, wp_mpsc *global)
+WP_INLINE uint32_t wp__local_overflow(wp_local_queue *local, uint64_t head, wp_mpsc *global)
 {
 	wp_mpsc_node *oldest[WP_LOCAL_HALF];
 	uint32_t many = wp_twin(local_moves_one) ? 1 : WP_LOCAL_HALF;
@@ -149,7 +153,7 @@ WP_INLINE uint32_t wp__local_overflow(wp_local *local, uint64_t head, wp_mpsc *g
 	return many;
 }
 
-WP_INLINE bool wp__local_is_full(wp_local *local, uint64_t *head)
+WP_INLINE bool wp__local_is_full(wp_local_queue *local, uint64_t *head)
 {
 	uint64_t tail = wp__local_tail(local);
 
@@ -163,13 +167,13 @@ WP_INLINE bool wp__local_is_full(wp_local *local, uint64_t *head)
 
 /* Appends a task, which must be in no queue. So many were moved to the global queue to make room.
  * The caller then tells who sleeps. [its owner | wait-free] */
-WP_INLINE uint32_t wp_local_push(wp_local *local, wp_mpsc_node *node, wp_mpsc *global)
+WP_INLINE uint32_t wp_local_push(wp_local_queue *local, wp_mpsc_node *node, wp_mpsc *global)
 {
 	uint64_t tail = wp__local_tail(local), head;
 	uint32_t moved = 0;
 
-	while (wp__local_is_full(local, &head)) {
-		moved += wp__local_overflow(local, head, global);
+	while (moved == 0 && wp__local_is_full(local, &head)) {
+		moved = wp__local_overflow(local, head, global);
 		if (wp_twin(local_overflow_forgets))
 			return moved;
 	}
@@ -181,7 +185,7 @@ WP_INLINE uint32_t wp_local_push(wp_local *local, wp_mpsc_node *node, wp_mpsc *g
 }
 
 /* What the slot has, if anything; now it is empty. [its owner, or who hands over | wait-free] */
-WP_INLINE wp_mpsc_node *wp__local_take_next(wp_local *local)
+WP_INLINE wp_mpsc_node *wp__local_take_next(wp_local_queue *local)
 {
 	if (wp_twin(local_slot_split)) {
 		wp_mpsc_node *node = wp_load_acquire(&local->next); /* twin reads B13 */
@@ -194,14 +198,14 @@ WP_INLINE wp_mpsc_node *wp__local_take_next(wp_local *local)
 	return wp_exchange_acquire(&local->next, NULL);
 }
 
-WP_INLINE bool wp__local_has_next(wp_local *local) /* [its owner | wait-free] */
+WP_INLINE bool wp__local_has_next(wp_local_queue *local) /* [its owner | wait-free] */
 {
 	/* [B12] relaxed, atomicity is enough: its own, and B13 takes it; pairs B11, B13; upholds
 	 * Local!EmptyIsTrue. */
 	return wp_load_relaxed(&local->next) != NULL;
 }
 
-WP_INLINE uint64_t wp__local_head(wp_local *local) /* [its owner | wait-free] */
+WP_INLINE uint64_t wp__local_head(wp_local_queue *local) /* [its owner | wait-free] */
 {
 	/* [B5] relaxed: stale costs a lost B4, never a task; pairs B10; upholds
 	 * Local!EmptyIsTrue. */
@@ -209,7 +213,7 @@ WP_INLINE uint64_t wp__local_head(wp_local *local) /* [its owner | wait-free] */
 }
 
 /* The oldest task, or NULL: there is none, in the slot neither. [its owner | lock-free] */
-WP_INLINE wp_mpsc_node *wp_local_pop(wp_local *local)
+WP_INLINE wp_mpsc_node *wp_local_pop(wp_local_queue *local)
 {
 	uint64_t tail = wp__local_tail(local), head;
 	wp_mpsc_node *node;
@@ -227,7 +231,7 @@ WP_INLINE wp_mpsc_node *wp_local_pop(wp_local *local)
 
 /* Nothing to run, in the slot neither: it may sleep, if the global queue is empty. [its owner |
  * wait-free] */
-WP_INLINE bool wp_local_is_empty(wp_local *local)
+WP_INLINE bool wp_local_is_empty(wp_local_queue *local)
 {
 	return (!wp__local_has_next(local) || wp_twin(local_sleeps_on_slot)) &&
 	       wp__local_head(local) == wp__local_tail(local);
@@ -235,7 +239,7 @@ WP_INLINE bool wp_local_is_empty(wp_local *local)
 
 /* For a task that its owner is to run next, and that nobody need be told of. False: something else
  * is there; the caller pushes it. [its owner | wait-free] */
-WP_INLINE bool wp_local_keep(wp_local *local, wp_mpsc_node *node)
+WP_INLINE bool wp_local_keep(wp_local_queue *local, wp_mpsc_node *node)
 {
 	if (wp__local_has_next(local))
 		return false;
@@ -248,7 +252,7 @@ WP_INLINE bool wp_local_keep(wp_local *local, wp_mpsc_node *node)
 }
 
 /* Before each poll. True: this one begins with the global queue. [its owner | wait-free] */
-WP_INLINE bool wp_local_is_global_turn(wp_local *local)
+WP_INLINE bool wp_local_is_global_turn(wp_local_queue *local)
 {
 	return ++local->turn % WP_LOCAL_TURNS == 0 && !wp_twin(local_no_turn);
 }

@@ -10,7 +10,7 @@
 
 /* Tasks in the ring, and where it began. First head, then tail: the other way round, tasks may come
  * and go between the reads, and it would look empty. [any thread | wait-free] */
-WP_INLINE uint64_t wp__local_look(wp_local *local, uint64_t *head)
+WP_INLINE uint64_t wp__local_look(wp_local_queue *local, uint64_t *head)
 {
 	uint64_t tail = 0;
 
@@ -27,14 +27,14 @@ WP_INLINE uint64_t wp__local_look(wp_local *local, uint64_t *head)
 
 /* How many may be stolen; the next slot does not count. 0 is true for the moment of the second
  * read. [any thread | wait-free] */
-WP_INLINE uint32_t wp_local_stealable(wp_local *local)
+WP_INLINE uint32_t wp_local_stealable(wp_local_queue *local)
 {
 	uint64_t head, many = wp__local_look(local, &head);
 
 	return (uint32_t)(many < WP_LOCAL_CAPACITY ? many : WP_LOCAL_CAPACITY);
 }
 
-WP_INLINE wp_mpsc_node *wp__local_copy(wp_local *local, uint64_t index) /* [any thread | wait-free] */
+WP_INLINE wp_mpsc_node *wp__local_copy(wp_local_queue *local, uint64_t index) /* [any thread | wait-free] */
 {
 	/* [B9] relaxed: ordered by B8, and if it was written again B10 is lost; pairs B2; upholds
 	 * Local!NothingTwice. */
@@ -42,7 +42,7 @@ WP_INLINE wp_mpsc_node *wp__local_copy(wp_local *local, uint64_t index) /* [any 
 }
 
 /* Takes what was copied. False: *head is where the ring begins now. [any thread | wait-free] */
-WP_INLINE bool wp__local_claim(wp_local *local, uint64_t *head, uint64_t many)
+WP_INLINE bool wp__local_claim(wp_local_queue *local, uint64_t *head, uint64_t many)
 {
 	/* [B10] release; pairs B1, B4, B5, B7; upholds Local!NothingTwice: the copy comes before,
 	 * and its owner writes the slots after. */
@@ -50,8 +50,8 @@ WP_INLINE bool wp__local_claim(wp_local *local, uint64_t *head, uint64_t many)
 }
 
 /* The first goes to its thief, the others behind the tail of its own ring. [its thief | wait-free] */
-WP_INLINE wp_mpsc_node *wp__local_copy_half(wp_local *victim, uint64_t head, uint64_t many,
-					    wp_local *own, uint64_t tail)
+WP_INLINE wp_mpsc_node *wp__local_copy_half(wp_local_queue *victim, uint64_t head, uint64_t many,
+					    wp_local_queue *own, uint64_t tail)
 {
 	for (uint64_t at = 1; at < many; at++)
 		wp__local_put(own, tail + at - 1, wp__local_copy(victim, head + at));
@@ -70,7 +70,7 @@ WP_INLINE uint64_t wp__local_share(uint64_t many, uint64_t room)
 /* Takes the older half of the victim's tasks, and says how many: *first is to be run, the others are
  * in the thief's own ring, and who sleeps is told as after a push. 0: the ring was empty; *first is
  * as it was. [the owner of `own` | lock-free] */
-WP_INLINE uint32_t wp_local_steal(wp_local *victim, wp_local *own, wp_mpsc_node **first)
+WP_INLINE uint32_t wp_local_steal(wp_local_queue *victim, wp_local_queue *own, wp_mpsc_node **first)
 {
 	uint64_t tail = wp__local_tail(own), ours, theirs, many;
 	wp_mpsc_node *oldest = NULL;
@@ -97,7 +97,7 @@ WP_INLINE uint32_t wp_local_steal(wp_local *victim, wp_local *own, wp_mpsc_node 
 /* All that is there, the next slot too, goes to the global queue; it returns how many. For a carrier
  * that blocks; what comes after is its owner's, who looks whether it blocks. [any thread, several at
  * once | lock-free] */
-WP_INLINE uint32_t wp_local_hand_over(wp_local *local, wp_mpsc *global)
+WP_INLINE uint32_t wp_local_hand_over(wp_local_queue *local, wp_mpsc *global)
 {
 	wp_mpsc_node *oldest[WP_LOCAL_HALF], *next = wp__local_take_next(local);
 	uint32_t moved = next != NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounded.h"
 #include "error.h"
 
 #ifndef WP_EXPLORE
@@ -141,20 +142,43 @@ void wp__placed_wake_one(wp_placed *placed, uint32_t after)
 	}
 }
 
+/* What is in its ring, if it has one; some of it may be at home elsewhere, and is counted there. [any
+ * thread | lock-free] */
+static uint32_t move_ring(wp_placed *placed, wp_worker *from, wp_lane *batch)
+{
+	wp_mpsc ring;
+	wp_mpsc_node *node;
+	uint32_t many = 0;
+
+	wp_mpsc_init(&ring);
+	if (wp_twin(placed_ring_left) || wp__bounded_hand_over(&from->home.carrier, &ring) == 0)
+		return 0;
+	for (; (node = wp_mpsc_pop(&ring)) != NULL; many++) {
+		wp_home *home = ((wp_task *)(void *)node)->home;
+
+		if (!wp_twin(placed_ring_uncounted))
+			wp_placement_moved(&placed->placement, ((wp_worker *)(void *)home)->index, 1);
+		wp_lane_push(batch, node);
+	}
+	return many;
+}
+
 void wp__placed_move(wp_placed *placed, wp_worker *from)
 {
 	wp_lane batch = {0};
 	wp_mpsc_node *node;
-	uint32_t many = 0;
+	uint32_t many = 0, more;
 	bool owes;
 
 	for (; (node = wp_carrier_steal(&from->home.carrier)) != NULL; many++)
 		wp_lane_push(&batch, node);
-	if (many == 0)
+	more = move_ring(placed, from, &batch);
+	if (many + more == 0)
 		return;
 	wp__count_shared_many(&tally_of(placed, from->index)->moved, many);
 	if (!wp_twin(placed_move_uncounted))
 		wp_placement_moved(&placed->placement, from->index, many);
+	many += more;
 	wp_lock_acquire(&placed->lock);
 	while ((node = wp_lane_pop(&batch)) != NULL)
 		wp_lane_push(&placed->moved, node);
@@ -177,8 +201,10 @@ void wp__placed_polled(wp_worker *mine, wp_mpsc_node *node)
 {
 	wp_task *task = (wp_task *)(void *)node;
 
-	if (task->home == &mine->home) /* else its poller has stolen it */
+	if (task->home == &mine->home)
 		wp_placement_begins(&mine->group->placed->placement, mine->index);
+	else if (mine->home.carrier.bounded != NULL) /* it came with a stolen one, or was spilt */
+		wp__placed_stole(mine, task);
 }
 
 void wp__placed_stole(wp_worker *mine, wp_task *task)
@@ -233,7 +259,7 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 	wp_placement_begins(&placed->placement, mine->index);
 	if (owes && !wp_twin(placed_takes_silent))
 		wp__placed_wake_one(placed, mine->index);
-	if (wp_mpsc_has_published(&carrier->queue))
+	if (wp__carrier_has_some(carrier))
 		wp_carrier_get_help(carrier);
 	return node;
 }

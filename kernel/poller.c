@@ -3,6 +3,7 @@
  * calls. */
 #include "poller.h"
 
+#include "bounded.h"
 #include "error.h"
 #include "placed.h"
 #include "worker_trace.h"
@@ -24,7 +25,7 @@ static wp_worker *calling(void)
 static bool has_queued(wp_home *home)
 {
 	return home->next != NULL || !wp_lane_is_empty(&home->lane) ||
-	       wp_mpsc_has_published(&home->carrier.queue) ||
+	       wp__carrier_has_some(&home->carrier) ||
 	       wp_mpsc_has_published(&home->carrier.inbox);
 }
 

@@ -3,6 +3,7 @@
  * The essay on the three fences is in carrier.h. */
 #include "search.h"
 
+#include "bounded.h"
 #include "carrier.h"
 #include "futex.h"
 #include "poller.h"
@@ -56,16 +57,20 @@ static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uin
  * somebody is woken] */
 static bool recruit_any(wp_domain *domain, uint32_t victim)
 {
-	uint32_t nearest = domain->carriers[victim]->near_first;
+	uint32_t nearest = victim == domain->count ? 0 : domain->carriers[victim]->near_first;
 
 	return recruit_among(domain, victim, nearest, domain->count) ||
 	       recruit_among(domain, victim, 0, nearest);
 }
 
-bool wp__search_is_hit(wp_carrier *carrier)
+/* True: there is something in the carrier's queues that a sibling may take. [any thread | wait-free] */
+static bool is_hit(wp_carrier *carrier, bool looks_at_ring)
 {
 	int published;
 
+	/* A carrier that parks has an empty ring until it has left, so no waker relies on this one. */
+	if (looks_at_ring && wp__bounded_has_some(carrier))
+		return true;
 	if (wp_twin(search_count_pinned) && wp_mpsc_has_published(&carrier->inbox))
 		return true;
 	if (wp_twin(search_hit_word_first) &&
@@ -118,12 +123,37 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 	}
 	for (uint32_t index = 0; idle > 0 && index < domain->count; index++) {
 		if ((idle > 1 || index != last_idle) &&
-		    wp__search_is_hit(domain->carriers[index])) {
+		    is_hit(domain->carriers[index], !wp_twin(searchlocal_recheck_no_ring))) {
 			*victim = index;
 			return true;
 		}
 	}
-	return false;
+	*victim = domain->count;
+	return idle > 0 && wp__global_has_some(domain);
+}
+
+/* Its siblings in the order of distance, for step = 1, 2 ..: its cluster, from itself on; then the
+ * others, from its cluster on. [any thread | wait-free] */
+static uint32_t sibling_at(wp_carrier *carrier, uint32_t step)
+{
+	uint32_t first = carrier->near_first, near = carrier->near_end - first;
+
+	if (step < near)
+		return first + (carrier->index - first + step) % near;
+	return (first + step) % carrier->domain->count;
+}
+
+bool wp__search_around(wp_carrier *carrier, uint32_t *victim)
+{
+	wp_domain *domain = carrier->domain;
+
+	for (uint32_t step = 1; step < domain->count; step++) {
+		*victim = sibling_at(carrier, step);
+		if (is_hit(domain->carriers[*victim], !wp_twin(searchlocal_park_no_ring)))
+			return true;
+	}
+	*victim = domain->count;
+	return !wp_twin(searchlocal_park_no_global) && wp__global_has_some(domain);
 }
 
 void wp_search(wp_domain *domain, uint32_t victim)

@@ -24,13 +24,14 @@
 
 struct wp_carrier;
 
-/* Who may steal from whom. Token and idle set on lines of their own; carriers, count: written
+/* Who may steal from whom. Token and idle set on lines of their own; carriers, count, global: written
  * before it is shared. counts: counts.h. */
 typedef struct wp_domain {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) searching; /* 0 or 1. Writers: N1, N2. */
 	wp_idleset idle;
 	_Alignas(WP_LINE) struct wp_carrier **carriers; /* by index */
 	uint32_t count;
+	struct wp_global *global; /* where full rings spill (bounded.h); NULL: there are none */
 #ifndef WP_EXPLORE
 	wp_search_counts counts;
 #endif
@@ -47,6 +48,7 @@ WP_INLINE void wp_domain_init(wp_domain *domain, struct wp_carrier **carriers, u
 	wp_idleset_init(&domain->idle);
 	domain->carriers = carriers;
 	domain->count = count;
+	domain->global = NULL;
 #ifndef WP_EXPLORE
 	domain->counts = (wp_search_counts){0};
 #endif
@@ -70,16 +72,16 @@ WP_INLINE void wp_search_stop(wp_domain *domain)
 	wp_store_release(&domain->searching, 0);
 }
 
-/* Sends one idle carrier to the victim, unless a search is in flight. [any thread | one system call
- * at the most] */
+/* Sends one idle carrier to the victim, unless a search is in flight. A victim is a carrier's index;
+ * one more than the last is the global queue. [any thread | one system call at the most] */
 void wp_search(wp_domain *domain, uint32_t victim);
 
 /* After each release of the token. True: *victim has work and somebody else is idle: search for it.
  * [any thread | wait-free] */
 bool wp__search_recheck(wp_domain *domain, uint32_t *victim);
 
-/* True: there is something in the carrier's queue that a sibling may take. [any thread | wait-free]
- */
-bool wp__search_is_hit(struct wp_carrier *carrier);
+/* The nearest other than `carrier` that has something to take: an index as of wp_search. False: none
+ * has. [its owner | wait-free] */
+bool wp__search_around(struct wp_carrier *carrier, uint32_t *victim);
 
 #endif

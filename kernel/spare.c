@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "bounded.h"
 #include "worker_trace.h"
 
 #ifndef WP_EXPLORE
@@ -161,7 +162,7 @@ void wp__spare_give(wp_worker *mine)
 	wp_carrier *carrier = &mine->home.carrier;
 
 	/* Who gets the role polls nothing before it goes on. */
-	if (wp_mpsc_has_published(&carrier->queue) && !wp_twin(spare_gives_silent))
+	if (wp__carrier_has_some(carrier) && !wp_twin(spare_gives_silent))
 		wp_carrier_get_help(carrier);
 	wp_lock_acquire(&spares->lock);
 	set_free(&mine->role);

@@ -103,6 +103,32 @@ void wp_vthread_unpark(wp_vthread *thread)
 	wp__vthread_pay(thread, wp__vthread_notify(thread));
 }
 
+/* [any thread | as wp_vthread_start] */
+static int start_or_unpark(wp_vthread *thread)
+{
+	if (!wp__body_of(thread)->is_started)
+		return wp_vthread_start(thread);
+	wp_vthread_unpark(thread);
+	return WP_OK;
+}
+
+int wp_vthread_submit_and_yield(wp_vthread *thread)
+{
+	wp_vthread *own = wp_vthread_current();
+	wp_home *self = calling();
+	bool yields = own != NULL && wp__body_of(own)->pins == 0 && wp__body_of(own)->has_stack;
+	int code;
+
+	if (self == NULL || !yields)
+		return start_or_unpark(thread);
+	self->keeps = true;
+	code = start_or_unpark(thread);
+	self->keeps = false;
+	if (code == WP_OK)
+		wp_vthread_yield();
+	return code;
+}
+
 void wp_vthread_interrupt(wp_vthread *thread)
 {
 	wp__vthread_pay(thread, wp__vthread_interrupt(thread));

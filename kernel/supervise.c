@@ -3,6 +3,7 @@
  * Not explored, for it is a thread: stress/supervise.c has what it calls. */
 #include "placed.h"
 
+#include "bounded.h"
 #include "error.h"
 
 #ifndef WP_EXPLORE
@@ -15,7 +16,7 @@ static void look(wp_placed *placed, wp_worker *one)
 	bool still;
 
 	one->seen = step;
-	if (step != before || step % 2 == 0 || !wp_mpsc_has_published(&one->home.carrier.queue))
+	if (step != before || step % 2 == 0 || !wp__carrier_has_some(&one->home.carrier))
 		return;
 	still = wp_placement_suspect(&placed->placement, one->index, &one->progress, step);
 	if (still)

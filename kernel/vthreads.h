@@ -103,6 +103,13 @@ int wp_vthread_sleep_until(int64_t deadline_ns);
  * pinned section: nothing. [a virtual thread] */
 void wp_vthread_yield(void);
 
+/* Starts that thread, or unparks it if it was started, and yields. Where run queues are bounded (group.h)
+ * that thread is next, if this carrier is its home and has nothing else queued; else it is queued as any
+ * other. WP_OK, or as wp_vthread_start, and nothing was done. In a pinned section, and for who is no
+ * virtual thread, no more than the start or unpark. [any thread; of a start: who made it | as
+ * wp_group_start] */
+int wp_vthread_submit_and_yield(wp_vthread *thread);
+
 /* Pinned sections nest: in one, the thread does not leave its carrier. [a virtual thread |
  * wait-free] */
 void wp_vthread_pin(void);

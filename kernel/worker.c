@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "bounded.h"
 #include "error.h"
 #include "placed.h"
 #include "worker_trace.h"
@@ -48,13 +49,38 @@ static inline void run_uncounted(wp_worker *mine, wp_mpsc_node *node)
 		wp__poller_unpark(mine);
 }
 
-static inline void run(wp_worker *mine, wp_mpsc_node *node)
+static inline void run_one(wp_worker *mine, wp_mpsc_node *node)
 {
 	if (mine->home.carrier.is_placed)
 		wp__placed_begins(mine);
 	run_uncounted(mine, node);
 	if (mine->home.carrier.is_placed)
 		wp__placed_ended(mine);
+}
+
+/* What its step has yielded to, and so on: nothing comes before that. Not for ever: the loop has other
+ * things to see to. */
+static void run_next(wp_worker *mine)
+{
+	wp_carrier *carrier = &mine->home.carrier;
+	wp_mpsc_node *node;
+
+	for (int most = RUNS_PER_LOOK; (node = wp__bounded_next(carrier)) != NULL; most--) {
+		if (most == 0) {
+			wp_carrier_submit_internal(carrier, node);
+			return;
+		}
+		if (carrier->is_placed)
+			wp__placed_polled(mine, node);
+		run_one(mine, node);
+	}
+}
+
+static inline void run(wp_worker *mine, wp_mpsc_node *node)
+{
+	run_one(mine, node);
+	if (mine->home.carrier.bounded != NULL)
+		run_next(mine);
 }
 
 /* A task whose own carrier is marked, if there is one. Before its own: who woke it may rely on that.

@@ -63,6 +63,8 @@ struct wp_group {
 	bool is_closed;
 	wp_domain *domains;   /* by number */
 	wp_carrier **members; /* of all domains, one after the other */
+	struct wp_bounded *bounded; /* by carrier; NULL: none is */
+	struct wp_global *globals;  /* by domain */
 	wp_worker *workers;
 	wp_bodies bodies;
 	wp_spares spares;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * worker_park.c - how a carrier that has nothing to run comes by something: it steals, or sleeps. See
  * worker.c. */
+#include "bounded.h"
 #include "placed.h"
 #include "worker_trace.h"
 
@@ -34,7 +35,7 @@ static wp_mpsc_node *probe(wp_worker *mine)
 		    wp_home_runnable((wp_home *)(void *)longer))
 			longer = domain->carriers[second];
 	}
-	return wp_carrier_steal(longer);
+	return wp__bounded_steal_more(carrier, longer->index);
 }
 
 static wp_mpsc_node *stole(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_steal how)
@@ -81,7 +82,7 @@ void wp__worker_slept(wp_worker *mine, int64_t since_ns, wp_mpsc_node *stolen)
 	wp__worker_trace(mine, (wp_trace_event){.begin_ns = since_ns, .kind = WP_TRACE_PARK});
 	wp__worker_trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .kind = WP_TRACE_WAKE,
 				     .a = stolen != NULL ||
-					  wp_mpsc_has_published(&carrier->queue) ||
+					  wp__carrier_has_some(carrier) ||
 					  wp_mpsc_has_published(&carrier->inbox)});
 }
 

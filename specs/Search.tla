@@ -30,13 +30,13 @@ Places ==
    "leave", "serve", "serve_pop", "steal", "steal_pop"}
   \cup {ScanAt[what] : what \in DOMAIN ScanAt} \cup {LookAt[what] : what \in DOMAIN LookAt}
 TypeOK ==
-  /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Carriers]
+  /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Victims]
   /\ idle \subseteq Carriers /\ token \in {0, 1}
-  /\ queue \in [Carriers -> Seq(Threads \cup {Task})]
+  /\ queue \in [Carriers \cup Victims -> Seq(Threads \cup {Task})]
   /\ inbox \in [Carriers -> Seq(Threads \cup {Task})]
   /\ held \in [Carriers -> BOOLEAN]
-  /\ at \in [Threads -> [pc : Places, arg : Carriers \cup {None}, todo : SUBSET Carriers,
-                         seen : SUBSET Carriers]]
+  /\ at \in [Threads -> [pc : Places, arg : Victims \cup {None}, todo : SUBSET Victims,
+                         seen : SUBSET Victims]]
 
 (* A carrier: runs tasks, polls, parks, helps. *)
 End(c) ==                     \* the task ends; not fair, for any task may be long
@@ -74,7 +74,7 @@ SetIdle(c) ==                 \* [I1] wp_idleset_add
   /\ idle' = idle \cup {c}
   /\ Move(c, "own", None)
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
-LookAround(c) == IF Keeps("no_recheck_park") THEN Goto(c, "look", None, Carriers \ {c}, {})
+LookAround(c) == IF Keeps("no_recheck_park") THEN Goto(c, "look", None, Victims \ {c}, {})
                                              ELSE Move(c, "asleep", None)
 LookOwn(c) ==                 \* [P] [Q4]
   /\ at[c].pc = "own"
@@ -104,7 +104,7 @@ TakesHit(c) == /\ at[c].arg # None /\ Keeps("hit_not_taken")
 Leave(c) ==                   \* [C2] wp_carrier_leave; arg: the sibling that was a hit
   /\ at[c].pc = "leave"
   /\ word' = [word EXCEPT ![c] = "RUNNING"]
-  /\ IF word[c] \in Carriers THEN Move(c, "serve", word[c])
+  /\ IF word[c] \in Victims THEN Move(c, "serve", word[c])
      ELSE IF TakesHit(c) THEN Move(c, "steal", at[c].arg) ELSE Move(c, "poll", None)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
 TryAcquire(c) ==              \* [T3] [T4] wp_carrier_steal: a lost ticket is retried
@@ -151,10 +151,11 @@ LoneSpec == Spec /\ WF_vars(\E s \in Submitters : Submitter(s))   \* nobody else
 
 (* What must hold. *)
 \* Who may hold the token: a searcher, the helper that it woke, that helper until it stops.
-Holders == {t \in Threads : at[t].pc \in {"snapshot", "recruit", "serve", "serve_pop", "stop"}}
-           \cup {c \in Carriers : word[c] \in Carriers}
+Holders == {t \in Threads : at[t].pc \in {"snapshot", "recruit", "serve", "serve_pop",
+                                        "serve_loot", "stop"}}
+           \cup {c \in Carriers : word[c] \in Victims}
 EveryStartSearchMatchedByOneStop == Cardinality(Holders) = token
-SearchingImpliesToken == \A c \in Carriers : word[c] \in Carriers => token = 1
+SearchingImpliesToken == \A c \in Carriers : word[c] \in Victims => token = 1
 \* Neither a wake, nor a search, nor a look: not begun, in the bubble, in a task, asleep, or over.
 IsQuiet(t) == \/ at[t].pc \in {"start", "publish", "run", "done"}
               \/ IF t \in Carriers THEN Asleep(t) ELSE FALSE

@@ -30,6 +30,7 @@ vars == <<word, idle, token, queue, inbox, held, at, budget>>
 
 None == "none"
 Threads == Carriers \cup Submitters
+Victims == Carriers           \* for whom a search may be; SearchLocal has one more
 Drops == IF Twin = "shipped"  \* the seed's protocol lacks four clauses; two more are its own
          THEN {"no_recheck_release", "no_recheck_park", "wake_and_leave", "silent_reenqueue"}
          ELSE {Twin}
@@ -170,7 +171,7 @@ LoadParked(t) ==              \* [C9] a queue is worth a search if somebody else
        LET counts == IF Keeps("idle_bit_only") THEN word[m] = "PARKED" ELSE TRUE
            seen == at[t].seen \cup (IF counts THEN {m} ELSE {})
            rest == at[t].todo \ {m}
-           worth == IF Keeps("hit_itself") THEN {x \in Carriers : seen \ {x} # {}} ELSE Carriers
+           worth == IF Keeps("hit_itself") THEN {x \in Victims : seen \ {x} # {}} ELSE Victims
        IN IF rest # {} THEN Goto(t, "parked", None, rest, seen)
           ELSE IF seen = {} THEN Return(t) ELSE Goto(t, "scan", None, worth, {})
   /\ Looks

@@ -20,7 +20,7 @@ struct item {
 };
 
 struct state {
-	wp_local local, own;
+	wp_local_queue local, own;
 	wp_mpsc global;
 	struct item items[TASKS];
 	uint32_t last;

@@ -19,7 +19,7 @@ struct item {
 };
 
 struct state {
-	wp_local local, own, third;
+	wp_local_queue local, own, third;
 	wp_mpsc global;
 	struct item items[TASKS + 1];
 };
@@ -46,7 +46,7 @@ static void took(wp_mpsc_node *node, stress_result *result)
 		result->r[((struct item *)(void *)node)->value - 1]++;
 }
 
-static void steal(wp_local *victim, wp_local *own, stress_result *result)
+static void steal(wp_local_queue *victim, wp_local_queue *own, stress_result *result)
 {
 	wp_mpsc_node *first;
 

@@ -69,7 +69,7 @@ MOVES = [
 
 def moves(kernel: Path, program: Path) -> list[str]:
     """Compile programs/counts.c with that kernel; return what it prints."""
-    files = [kernel / f"{n}.c" for n in ("carrier", "error", "futex", "order", "search")]
+    files = [kernel / f"{n}.c" for n in ("bounded", "carrier", "error", "futex", "order", "search")]
     files.append(Path(__file__).parent / "programs" / "counts.c")
     flags = ["-std=c11", "-O1", f"-I{kernel}", "-pthread"]
     subprocess.run(["cc", *flags, *files, "-o", program], check=True)

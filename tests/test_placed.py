@@ -27,7 +27,7 @@ STORMS = [
     (*form, stealing, carriers)  # form: policy, what is counted, placed anew where it goes on?
     for form, stealing, carriers in itertools.product(("100", "211", "201"), "01", "13")
 ]
-RESUMES = ("resumed", "pinned", "timer", "task")
+RESUMES = ("resumed", "pinned", "timer", "task", "closed")
 TWINS_OF_RESUMES = {
     "group_resume_listed": "task",
     "group_resume_settled": "pinned",

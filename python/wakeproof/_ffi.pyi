@@ -57,6 +57,7 @@ class CGroupConfig(_Pointer):
     carriers: int
     yield_us: int
     work_stealing: bool
+    bounded: bool
     trace_events: int
     placement: int
     place_at_resume: bool
@@ -113,6 +114,8 @@ class CCounts:
     pinned: int
     runnable: int
     load: int
+    spilled: int
+    looted: int
 
 class CPlacements:
     home: int

@@ -28,6 +28,8 @@ _PLACEMENTS = {
     "least_loaded": lib.WP_PLACE_LEAST_LOADED,
     "cluster_two_choices": lib.WP_PLACE_CLUSTER_TWO_CHOICES,
 }
+Queue = Literal["unbounded", "bounded"]
+_QUEUES = {"unbounded": False, "bounded": True}
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Settings:
     placement: int = lib.WP_PLACE_HOME
     supervise_ms: int = 0
     place_at_resume: bool = False
+    bounded: bool = False
     replacements: int = 0
 
 
@@ -56,6 +59,7 @@ def settle(
     placement: Placement | None = None,
     supervise_ms: int | None = None,
     place_at_resume: bool | None = None,
+    queue: Queue | None = None,
     replacements: int | None = None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
@@ -80,8 +84,9 @@ def settle(
     policy = _choice("placement", placement, _PLACEMENTS) or lib.WP_PLACE_HOME
     ms = _number("supervise_ms", supervise_ms, MAX_SUPERVISE_MS, least=0) or 0
     resumes = _switch("place_at_resume", place_at_resume)
+    bounded = _choice("queue", queue, _QUEUES) or False
     more = _number("replacements", replacements, lib.WP_GROUP_CARRIERS - count, least=0) or 0
-    return Settings(count, stealing, us, scope, own, spins, policy, ms, resumes, more)
+    return Settings(count, stealing, us, scope, own, spins, policy, ms, resumes, bounded, more)
 
 
 def _source(name: str, given: object) -> tuple[str, object]:

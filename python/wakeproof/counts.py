@@ -34,6 +34,8 @@ class CarrierCounts:
         pinned: parks of virtual threads that it slept through.
         runnable: tasks queued here now, about.
         load: by which it is chosen (`placement`): these, and what runs; 0 where nobody counts.
+        spilled: tasks that left its full ring for the queue of all; 0 without rings (`queue`).
+        looted: tasks that came into its ring together with one that it stole; as well.
     """
 
     runs: int
@@ -48,6 +50,8 @@ class CarrierCounts:
     pinned: int
     runnable: int
     load: int
+    spilled: int
+    looted: int
 
     @property
     def stolen(self) -> int:
@@ -162,7 +166,7 @@ def counts(group: CGroup, index: int) -> CarrierCounts:
     return CarrierCounts(
         raw.runs, raw.directed, raw.probed, raw.recheck, raw.fruitless,
         raw.drains, raw.parks, raw.wakes, raw.useless_wakes, raw.pinned, raw.runnable,
-        raw.load,
+        raw.load, raw.spilled, raw.looted,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from wakeproof._jobs import ANYWHERE, Unfinished, hand_back, submit, unfinished
 from wakeproof._made import native
 from wakeproof._unique import Unique
 from wakeproof.carrier import Carrier, checked
-from wakeproof.config import Placement, settle
+from wakeproof.config import Placement, Queue, settle
 from wakeproof.errors import ForkedError, error_for
 from wakeproof.topology import Seats
 
@@ -39,12 +39,11 @@ class CarrierGroup(Unique):
     """Carriers: permanent threads, each with its own run queue.
 
     ``with CarrierGroup(2) as group: group.submit(fn).result()``.  A task runs on its home carrier:
-    the one it was submitted to, or that runs the task that submits it.  With `work_stealing` an
-    idle carrier may take one that is queued elsewhere.
+    the one it was submitted to, or that runs the task that submits it.
 
     Args:
         carriers: how many, 1 to 1,024; default: the smaller of allowed CPUs and cgroup quota.
-        work_stealing: idle carriers help their siblings; default False.
+        work_stealing: idle carriers take what is queued at their siblings; default False.
         yield_us: how long a carrier runs its queue before it looks up, 1 to 1,000,000; default 50.
         steal_scope: whom they help: "global", all; "cluster", those of their own cluster.  Default:
             what an object given as `topology` says, else "global".
@@ -60,12 +59,14 @@ class CarrierGroup(Unique):
         supervise_ms: a carrier that something waits for is as one in `blocking` once a step takes
             longer, at the latest after twice as long, until it ends; 0, the default: never.
         replacements: carriers, at most, that stand in for such, each in a domain of its own; 0.
+        queue: "bounded": what a carrier queues for itself is in a ring of 256, half of which a
+            sibling steals at once, or goes to a queue of all when it is full; default "unbounded".
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
     What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE,
-    _PLACEMENT, _PLACE_AT_RESUME, _SUPERVISE_MS, _REPLACEMENTS, _IDLE_SPINS and _TOPOLOGY ("none" or
-    "linux") in the environment.
+    _PLACEMENT, _PLACE_AT_RESUME, _SUPERVISE_MS, _REPLACEMENTS, _QUEUE, _IDLE_SPINS and _TOPOLOGY
+    ("none" or "linux") in the environment.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.  A child that a
@@ -93,11 +94,12 @@ class CarrierGroup(Unique):
         place_at_resume: bool | None = None,
         supervise_ms: int | None = None,
         replacements: int | None = None,
+        queue: Queue | None = None,
         trace_events: int | None = None,
     ) -> None:
         chosen = settle(
             carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement,
-            supervise_ms, place_at_resume, replacements,
+            supervise_ms, place_at_resume, queue, replacements,
         )  # fmt: skip
         count, self.work_stealing = chosen.carriers, chosen.work_stealing
         self._seats = Seats(chosen.topology, count, stealing=self.work_stealing,
@@ -208,10 +210,9 @@ class CarrierGroup(Unique):
             timeout_s: wait at most so long; then cancel what has not begun.
             cancel: do not wait at all for what has not begun.
 
-        Returns what had not ended; its futures are cancelled.  Once `timeout_s` is over, tasks
-        that run are given 0.1 s more.  If one still runs then, all that is unfinished is returned
-        and stays so until a second `close`, which waits for those that run and cancels the
-        others.  Closing again is harmless.
+        Returns what had not ended; its futures are cancelled.  Once `timeout_s` is over, tasks that
+        run are given 0.1 s.  If one still runs then, all that is unfinished is returned and stays so
+        until a second `close`, which waits for those and cancels the others.  It may be repeated.
 
         Raises:
             WrongThreadError: the caller is one of the group's own carriers.

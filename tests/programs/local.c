@@ -22,7 +22,7 @@ struct task {
 };
 
 static struct task tasks[MOST];
-static wp_local rings[MEMBERS];
+static wp_local_queue rings[MEMBERS];
 static wp_mpsc global;
 static wp_ticket turn;
 static wp_atomic(uint32_t) ran;

@@ -145,6 +145,47 @@ static void case_task(void)
 	close_placed();
 }
 
+/* Tasks that were queued elsewhere than they are listed: run once or handed back, not both. */
+static enum wp_step park_or_end(wp_task *task)
+{
+	if (task->name == NULL) {
+		wp_fetch_add_relaxed(&met, 1);
+		return WP_STEP_DONE;
+	}
+	task->name = NULL;
+	wp_fetch_add_release(&steps, 1);
+	return WP_STEP_PARK;
+}
+
+static void case_closed(void)
+{
+	static wp_task tasks[MANY];
+	wp_vthread *holders[2];
+	uint32_t back = 0;
+
+	open_resuming(false);
+	wp_store_relaxed(&steps, 0);
+	for (int each = 0; each < MANY; each++) {
+		wp_task_init(&tasks[each], park_or_end, "one");
+		check(wp_group_start(group, 0, &tasks[each]) == WP_OK, "a task");
+	}
+	await(&steps, MANY);
+	await_unloaded(0);
+	for (int each = 0; each < 2; each++)
+		holders[each] = hold(each, false);
+	for (int each = 0; each < MANY; each++)
+		wp_task_unpark(&tasks[each]);
+	check(load_of(0) == load_of(1), "that both carriers are chosen");
+	check(wp_group_close(group, 0, true, count_back, &back) == WP_TIMEOUT, "holders");
+	wp_store_release(&lets_go, 1);
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_back, &back) == WP_OK,
+	      "the close");
+	for (int each = 0; each < 2; each++)
+		wp_vthread_free(holders[each]);
+	wp_group_free(group);
+	check(back + wp_load_relaxed(&met) == MANY, "a task");
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
@@ -152,6 +193,7 @@ int main(int argc, char **argv)
 		{"pinned", case_pinned},
 		{"timer", case_timer},
 		{"task", case_task},
+		{"closed", case_closed},
 	};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * home_back.c - what a close hands back: tasks that are queued or parked. See home.h. */
+#include "bounded.h"
+#include "home.h"
+#ifndef WP_EXPLORE
+#include "vthreads.h"
+#endif
+
+static wp_task *pop(wp_home *home)
+{
+	/* Its carrier has left, and so have all who steal: the close is the consumer. */
+	wp_mpsc_node *node = wp_twin(home_lane_left) ? NULL : wp_lane_pop(&home->lane);
+
+	if (node == NULL) {
+		node = home->next;
+		home->next = NULL;
+	}
+	if (node == NULL) /* who pushes to a marked carrier takes, too */
+		node = wp__home_is_placed(home) ? wp_carrier_steal(&home->carrier)
+						: wp_mpsc_pop(&home->carrier.queue);
+	if (node == NULL)
+		node = wp_mpsc_pop(&home->carrier.inbox);
+	if (node == NULL && !wp_twin(home_ring_left))
+		node = wp__bounded_left(&home->carrier);
+	return (wp_task *)(void *)node;
+}
+
+static bool cancel(wp_task *task)
+{
+	return task->is_virtual ? wp__vthread_cancel((wp_vthread *)(void *)task)
+				: wp__task_cancel(task);
+}
+
+/* One that is parked, and that nobody is about to push. [the close] */
+static wp_task *cancel_parked(wp_home *home)
+{
+	wp_task *task;
+
+	wp_lock_acquire(&home->lock);
+	task = home->tasks;
+	while (task != NULL && !cancel(task) && !wp_twin(home_drain_notified))
+		task = task->next;
+	if (task != NULL)
+		wp__home_unlist(home, task);
+	wp_lock_release(&home->lock);
+	return task;
+}
+
+wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
+{
+	wp_task *task = pop(home);
+	wp_home *listed;
+
+	*was_parked = false;
+	if (task == NULL) {
+		task = cancel_parked(home);
+		*was_parked = task != NULL;
+		return task;
+	}
+	listed = wp__home_listed(task);
+	wp_lock_acquire(&listed->lock);
+	wp__home_unlist(listed, task);
+	wp_lock_release(&listed->lock);
+	return task;
+}

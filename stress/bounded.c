@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * bounded.c - carriers with rings of four: what is pushed, spilt, or stolen with another one reaches an
+ * idle sibling.
+ *
+ *   carrier 0, carrier 1           carrier 2                         result: "tasks that they got"
+ *   take some, end                 push to itself, be in a long task
+ *
+ * Why it works  As in search.c: a carrier that has its tasks is done, as one in a long task is. If one
+ *               sleeps on beside a task that is in a ring, or spilt, its actor never ends: "asleep".
+ * Spec          specs/SearchLocal.tla: NothingStrands, SlotIsNext. */
+#include "bounded.h"
+#include "stress.h"
+
+enum { CARRIERS = 3, TASKS = 6, LONG = 2 /* the carrier */ };
+
+struct state {
+	wp_carrier carriers[CARRIERS];
+	wp_bounded bounded[CARRIERS];
+	_Alignas(WP_LINE) wp_global global;
+	_Alignas(WP_LINE) wp_domain domain;
+	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
+	wp_mpsc_node tasks[TASKS];
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->by_index, CARRIERS);
+	wp_global_init(&state->domain, &state->global);
+	for (uint32_t index = 0; index < CARRIERS; index++) {
+		wp_carrier_init(&state->carriers[index], &state->domain, index);
+		wp_bounded_init(&state->carriers[index], &state->bounded[index]);
+	}
+}
+
+/* So many are in the ring of carrier 2, and everybody knows. */
+static void init_filled(struct state *state, uint32_t many)
+{
+	init(state);
+	for (uint32_t task = 0; task < many; task++)
+		wp_local_push(&state->bounded[LONG].local, &state->tasks[task], &state->global.queue);
+}
+
+static wp_mpsc_node *take_one(wp_carrier *carrier)
+{
+	wp_mpsc_node *task = wp_carrier_poll(carrier);
+
+	while (task == NULL) {
+		task = wp_carrier_park(carrier);
+		if (task == NULL)
+			task = wp_carrier_poll(carrier);
+	}
+	return task;
+}
+
+static void carrier_0(void *at, stress_result *result)
+{
+	take_one(&((struct state *)at)->carriers[0]);
+	result->r[0] = 1;
+}
+
+static void carrier_1(void *at, stress_result *result)
+{
+	take_one(&((struct state *)at)->carriers[1]);
+	result->r[0] = 1;
+}
+
+static void pusher(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit_internal(&state->carriers[LONG], &state->tasks[5]);
+}
+
+STRESS_TEST(bounded, .claim = "A carrier that pushes to its ring tells an idle sibling.",
+	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_0, pusher}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "the idle carrier took it"},
+		{"asleep", FORBIDDEN, "stranded in the ring"},
+	});
+
+STRESS_TWIN(searchlocal_park_no_ring, .of = "bounded",
+	.defect = "a park looks at queues, and at no rings", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Another task is submitted to carrier 2: the search for that one may hold the token. */
+static void submitter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->carriers[LONG], &state->tasks[0]);
+}
+
+STRESS_TEST(bounded_refused, .claim = "Who has released the token looks at rings, too.",
+	.preemptions = 2,
+	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_0, carrier_1, pusher, submitter}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"2", ACCEPTABLE, "both got one"},
+		{"asleep", FORBIDDEN, "stranded: its search was refused, and nobody looked"},
+	});
+
+STRESS_TWIN(searchlocal_recheck_no_ring, .of = "bounded_refused",
+	.defect = "who has released the token looks at queues, and at no rings", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A full ring spills while carrier 0 takes what is left of it. */
+static void init_full(void *at)
+{
+	init_filled(at, WP_LOCAL_CAPACITY);
+}
+
+static void takes_three(void *at, stress_result *result)
+{
+	for (int task = 0; task < 3; task++)
+		take_one(&((struct state *)at)->carriers[0]);
+	result->r[0] = 1;
+}
+
+STRESS_TEST(bounded_overflow, .claim = "A push that makes room tells as any other.",
+	.preemptions = 2,
+	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
+	.init = init_full, .actors = {takes_three, pusher}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it got three of five"},
+		{"asleep", FORBIDDEN, "stranded: they were on their way when it looked"},
+	});
+
+STRESS_TWIN(searchlocal_overflow_silent, .of = "bounded_overflow",
+	.defect = "a push that made room tells nobody", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The same, and carrier 2 takes what is left. */
+static void pushes_and_drains(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	pusher(at, result);
+	for (int task = 0; task < 3; task++)
+		wp_local_pop(&state->bounded[LONG].local);
+}
+
+static void takes_two(void *at, stress_result *result)
+{
+	for (int task = 0; task < 2; task++)
+		take_one(&((struct state *)at)->carriers[0]);
+	result->r[0] = 1;
+}
+
+STRESS_TEST(bounded_spilt, .claim = "What has spilt is found before a sleep.",
+	.preemptions = 2,
+	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
+	.init = init_full, .actors = {takes_two, pushes_and_drains}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it got two of five"},
+		{"asleep", FORBIDDEN, "stranded in the global queue"},
+	});
+
+STRESS_TWIN(searchlocal_park_no_global, .of = "bounded_spilt",
+	.defect = "a park does not look at the global queue", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Three tasks for three carriers: a thief may take two. */
+static void init_three(void *at)
+{
+	init_filled(at, 3);
+}
+
+static void polls_one(void *at, stress_result *result)
+{
+	(void)result;
+	wp_carrier_poll(&((struct state *)at)->carriers[LONG]);
+}
+
+STRESS_TEST(bounded_loot, .claim = "A thief offers what it has not run.",
+	.preemptions = 2,
+	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
+	.init = init_three, .actors = {carrier_0, carrier_1, polls_one}, .results = 1,
+	.blocking = 1,
+	.outcomes = {
+		{"2", ACCEPTABLE, "each got one"},
+		{"asleep", FORBIDDEN, "stranded in the ring of a thief"},
+	});
+
+STRESS_TWIN(searchlocal_loot_silent, .of = "bounded_loot",
+	.defect = "a thief that keeps some tells nobody", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* It is the turn of the global queue, and a task is to be next. Result: "it is next". */
+static void init_turn(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_mpsc_push(&state->global.queue, &state->tasks[0]);
+	state->bounded[LONG].local.turn = WP_LOCAL_TURNS - 1;
+}
+
+static void yields_to(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_carrier *carrier = &state->carriers[LONG];
+
+	wp__bounded_keep(carrier, &state->tasks[1]);
+	wp_carrier_reenqueue(carrier, &state->tasks[2]);
+	result->r[1] = wp_carrier_poll(carrier) == &state->tasks[1];
+}
+
+STRESS_TEST(bounded_next, .claim = "Nothing comes before the task of the next slot.",
+	.upholds = "SearchLocal!SlotIsNext", .state_size = sizeof(struct state),
+	.init = init_turn, .actors = {carrier_0, yields_to}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "it is next, and a sibling has another"},
+		{"1,0", FORBIDDEN, "another one was before it"},
+		{"asleep", FORBIDDEN, "stranded behind it"},
+	});
+
+STRESS_TWIN(searchlocal_slot_waits, .of = "bounded_next",
+	.defect = "a poll may begin with the global queue", .shows = "1,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

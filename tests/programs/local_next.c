@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * local_next.c CASE - groups with bounded run queues: who is yielded to is next; a storm of tasks that
+ * start one another. Prints what is lost. */
+#include "local_case.h"
+
+/* Who is yielded to is next, though another was pushed before; who yields comes after that one. */
+static wp_vthread *second;
+static char said[64];
+
+static int says(void *arg)
+{
+	strcat(said, arg);
+	return 0;
+}
+
+static int yields_to(void *arg)
+{
+	wp_fetch_add_relaxed(&held, 1);
+	await(&lets_go, 1, "who is held");
+	check(wp_vthread_submit_and_yield(second) == WP_OK, "a start");
+	return says(arg);
+}
+
+static void join(wp_vthread *thread)
+{
+	int failure;
+
+	check(wp_vthread_join(thread, in_ms(PATIENCE_S * 1000), &failure) == WP_OK, "a thread");
+	wp_vthread_free(thread);
+}
+
+static wp_vthread *made(int (*run)(void *), char *name)
+{
+	wp_vthread_config config = {.run = run, .arg = name};
+	wp_vthread *thread;
+
+	if (wp_vthread_new(group, &config, &thread) != WP_OK)
+		lost("a thread");
+	return thread;
+}
+
+static void case_next(void)
+{
+	for (int round = 0; round < 4; round++) {
+		wp_vthread *first, *third;
+
+		to_start = 0;
+		said[0] = 0;
+		open_group((wp_group_config){.carriers = 1});
+		first = made(yields_to, "a");
+		second = made(says, "b");
+		third = made(says, "c");
+		if (round % 2 == 1)
+			join((wp_vthread_start(third), third)); /* whose turn it is */
+		wp_vthread_start(first);
+		await(&held, 1, "who yields");
+		if (round % 2 == 0)
+			wp_vthread_start(third);
+		wp_store_release(&lets_go, 1);
+		join(first);
+		join(second);
+		if (round % 2 == 0)
+			join(third);
+		check(said[round % 2] == 'b', "that who is yielded to is next");
+		close_group(1);
+	}
+}
+
+/* A tree of tasks that start one another, yield, and are started from outside. */
+enum { LEAVES = 4096 };
+
+static item nodes[2 * LEAVES];
+
+static enum wp_step fork_step(wp_task *task)
+{
+	item *mine = (item *)(void *)task;
+	uint32_t run = wp_fetch_add_relaxed(&mine->runs, 1), at = mine->number;
+
+	if (run == 0)
+		return WP_STEP_YIELD;
+	for (uint32_t child = 2 * at; child < 2 * LEAVES && child < 2 * at + 2; child++)
+		if (wp_group_submit(group, &nodes[child].task) != WP_OK)
+			lost("a child");
+	wp_fetch_add_relaxed(&ran, 1);
+	return WP_STEP_DONE;
+}
+
+static void storm(wp_group_config config)
+{
+	to_start = FEW;
+	open_group(config);
+	for (uint32_t at = 1; at < 2 * LEAVES; at++) {
+		nodes[at].number = at;
+		wp_init(&nodes[at].runs, 0);
+		wp_task_init(&nodes[at].task, fork_step, "node");
+	}
+	check(wp_group_submit(group, &nodes[1].task) == WP_OK, "the root");
+	start_all(count_step);
+	await(&ran, 2 * LEAVES - 1 + FEW, "a task of the storm");
+	for (uint32_t at = 1; at < 2 * LEAVES; at++)
+		check(wp_load_relaxed(&nodes[at].runs) == 2, "that each yields once, and ends once");
+	close_group(1);
+}
+
+static void case_storm(void)
+{
+	for (uint32_t carriers = 1; carriers <= 4; carriers++) {
+		storm((wp_group_config){.carriers = carriers});
+		storm((wp_group_config){.carriers = carriers, .placement = WP_PLACE_TWO_CHOICES});
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {{"next", case_next}, {"storm", case_storm}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

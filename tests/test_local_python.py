@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups with bounded run queues, from Python: the option, and what its counts say."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import pytest
+
+from wakeproof import CarrierGroup
+from wakeproof.errors import UsageError
+
+PATIENCE_S = 60
+RING = 256  # kernel/local.h
+
+
+def submits(group: CarrierGroup, many: int) -> list[int]:
+    """Submit so many from within one task, to its own carrier; return what they give."""
+
+    def root() -> list[Future[int]]:
+        return [group.submit(int, number) for number in range(many)]
+
+    return [one.result(PATIENCE_S) for one in group[0].submit(root).result(PATIENCE_S)]
+
+
+@pytest.mark.parametrize("carriers", [1, 3])
+def test_tasks_run_once_though_they_do_not_fit(carriers: int) -> None:
+    with CarrierGroup(carriers, work_stealing=True, queue="bounded") as group:
+        assert submits(group, 4 * RING) == list(range(4 * RING))
+    assert all(one.counts.runnable == 0 for one in group)
+
+
+def test_half_of_a_full_ring_spills() -> None:
+    with CarrierGroup(1, work_stealing=True, queue="bounded") as group:
+        submits(group, RING)
+        assert group[0].counts.spilled == 0
+        submits(group, RING + 1)
+        assert group[0].counts.spilled == RING // 2
+
+
+def test_nothing_spills_where_there_is_no_ring() -> None:
+    with CarrierGroup(1, work_stealing=True) as group:
+        submits(group, 4 * RING)
+        assert (group[0].counts.spilled, group[0].counts.looted) == (0, 0)
+
+
+def test_the_environment_says_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAKEPROOF_QUEUE", "bounded")
+    with CarrierGroup(1, work_stealing=True) as group:
+        submits(group, RING + 1)
+        assert group[0].counts.spilled == RING // 2
+    monkeypatch.setenv("WAKEPROOF_QUEUE", "small")
+    with pytest.raises(UsageError, match="WAKEPROOF_QUEUE is 'small'"):
+        CarrierGroup(1)
