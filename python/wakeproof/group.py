@@ -211,8 +211,8 @@ class CarrierGroup(Unique):
             cancel: do not wait at all for what has not begun.
 
         Returns what had not ended; its futures are cancelled.  Once `timeout_s` is over, tasks that
-        run are given 0.1 s.  If one still runs then, all that is unfinished is returned and stays so
-        until a second `close`, which waits for those and cancels the others.  It may be repeated.
+        run are given 0.1 s.  If one still runs then, all that is unfinished is returned and stays
+        so until a second `close`, which waits for those and cancels the others.
 
         Raises:
             WrongThreadError: the caller is one of the group's own carriers.
