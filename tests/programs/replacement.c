@@ -73,13 +73,14 @@ static void run_others(void)
 /* All are marked, and the others run; twice, with the same threads. */
 static void case_all(void)
 {
-	for (int policy = WP_PLACE_HOME; policy <= WP_PLACE_LEAST_LOADED; policy++)
-		for (int form = 0; form < 4; form++) {
+	for (int policy = WP_PLACE_HOME; policy <= WP_PLACE_CLUSTER_TWO_CHOICES; policy++)
+		for (int form = 0; form < 8; form++) {
 			open_placed((wp_group_config){
 				.carriers = CARRIERS,
 				.placement = (enum wp_placement_policy)policy,
 				.load_at_dequeue = form % 2,
-				.work_stealing = form / 2,
+				.work_stealing = form / 2 % 2,
+				.bounded = form / 4,
 				.replacements = CARRIERS});
 			check(wp_group_size(group) == CARRIERS, "the size");
 			for (uint32_t episode = 0; episode < 2; episode++) {
@@ -155,7 +156,7 @@ static int parks_pinned(void *arg)
 	return parks_once(arg);
 }
 
-static void case_kept(void)
+static void kept(bool place_at_resume)
 {
 	wp_vthread_config config = {.run = parks_once, .carrier = WP_VTHREAD_HERE};
 	wp_vthread_config settled = {.run = parks_pinned, .carrier = WP_VTHREAD_HERE};
@@ -163,7 +164,7 @@ static void case_kept(void)
 
 	open_placed((wp_group_config){
 		.carriers = CARRIERS, .placement = WP_PLACE_LEAST_LOADED,
-		.replacements = CARRIERS});
+		.place_at_resume = place_at_resume, .replacements = CARRIERS});
 	hold_all(true);
 	sleeper = start_as(&config);
 	other = start_as(&settled);
@@ -178,6 +179,12 @@ static void case_kept(void)
 	join(other, "who is pinned to a replacement");
 	check(wp_load_relaxed(&ran_on) >= CARRIERS, "that it stays there");
 	close_placed();
+}
+
+static void case_kept(void)
+{
+	kept(false);
+	kept(true);
 }
 
 /* A close finds them active. */
