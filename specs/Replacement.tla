@@ -197,4 +197,4 @@ AllRun == <>[](queue = [c \in All |-> 0] /\ global = 0)
 OthersRun == AllRun           \* though no mark ends: HeldSpec
 =============================================================================
 Results: MCReplacement 13,002 states, depth 38; Watched 5,464 (34); Refused 24,038 (42);
-         Live 2,072 (34); Held 1,985 (34).
+         Live 2,072 (34); Held 1,985 (34); Full 389,007 (48); HeldFull 38,857 (51).
