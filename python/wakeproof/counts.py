@@ -123,6 +123,25 @@ class PlacementStatistics:
 
 
 @dataclass(frozen=True)
+class ReplacementCounts:
+    """What came of a group's replacements for marked carriers; the last three only grow.
+
+    Attributes:
+        most: how many there may be.
+        active: how many stand in now; the others sleep, or have no thread yet.
+        started: threads that were started.
+        reused: times one that had a thread stood in again.
+        refused: threads that the system did not start.
+    """
+
+    most: int
+    active: int
+    started: int
+    reused: int
+    refused: int
+
+
+@dataclass(frozen=True)
 class PollerStatistics:
     """What one carrier's poller for descriptors has done since its group was made.
 
@@ -177,6 +196,12 @@ def placement(group: CGroup, index: int) -> PlacementStatistics:
     return PlacementStatistics(
         raw.home, raw.other, raw.nowhere, raw.marks, raw.suspects, raw.moved, raw.taken
     )
+
+
+def replacements(group: CGroup) -> ReplacementCounts:
+    """Return what the kernel has counted of the group's replacements."""
+    raw = lib.wp_group_replaced(group)
+    return ReplacementCounts(raw.most, raw.active, raw.started, raw.reused, raw.refused)
 
 
 def poller(group: CGroup, index: int) -> PollerStatistics:

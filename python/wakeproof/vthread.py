@@ -74,7 +74,7 @@ class VirtualThread(Handle):
         """
         if self._group is None:
             raise ClosedError(f"home of {self.name}: its group was closed")
-        return self._group[self._home]
+        return self._group._all[self._home]
 
     def is_alive(self) -> bool:
         """Whether it was started and has not ended."""
