@@ -62,6 +62,7 @@ class CGroupConfig(_Pointer):
     placement: int
     place_at_resume: bool
     supervise_ms: int
+    replacements: int
     domain_of: CNumbers | _Pointer
     cluster_of: CNumbers | _Pointer
     bind: _Pointer
