@@ -43,8 +43,8 @@ TypeOK ==
   /\ marked \in [All -> BOOLEAN] /\ dormant \in [All -> BOOLEAN]
   /\ threads \in [All -> 0 .. 2] /\ queue \in [All -> Nat]
   /\ global \in Nat /\ idle \in 0 .. Cardinality(All) /\ held \in [Threads -> Nat]
-  /\ pc \in [Threads -> Deciding \cup {"choose", "push", "count", "hand", "put", "wake", "settle",
-       "done", "none", "watch", "run", "look", "own", "rest", "idle", "asleep", "woken"}]
+  /\ pc \in [Threads -> Deciding \cup {"choose", "push", "count", "hand", "put", "wake", "more",
+       "settle", "done", "none", "watch", "run", "look", "own", "rest", "idle", "asleep", "woken"}]
   /\ at \in [Threads -> All \cup {Nobody}] /\ lock \in Threads \cup {Nobody}
   /\ left \in 0 .. Marks /\ over \in BOOLEAN /\ stopped \in SUBSET All
 Init ==
@@ -74,16 +74,17 @@ Count(s) ==                   \* [PL2]
 (* The queue of who is marked, or dormant, moves; by who decides: under the lock. *)
 AfterMove(t) == IF t \in Submitters THEN "done" ELSE IF lock = t THEN "rouse" ELSE "settle"
 Hand(t) ==
-  /\ pc[t] = "hand" /\ held' = [held EXCEPT ![t] = queue[at[t]]]
-  /\ queue' = [queue EXCEPT ![at[t]] = 0]
-  /\ Goto(t, IF queue[at[t]] > 0 THEN "put" ELSE AfterMove(t))
+  /\ pc[t] = "hand"
+  /\ held' = [held EXCEPT ![t] = queue[at[t]]] /\ queue' = [queue EXCEPT ![at[t]] = 0]
   /\ UNCHANGED <<Word, global, idle, at, Rest>>
+  /\ Goto(t, IF queue[at[t]] > 0 THEN "put" ELSE AfterMove(t))
 Put(t) ==                     \* [PL6]
   /\ pc[t] = "put" /\ global' = global + held[t] /\ held' = [held EXCEPT ![t] = 0]
   /\ Goto(t, IF idle > 0 THEN "wake" ELSE AfterMove(t)) /\ UNCHANGED <<Word, queue, idle, at, Rest>>
 Wake(t) ==                    \* [RP5] [RP1] who looks dormant is left out; an old look may err
-  /\ pc[t] = "wake"
-  /\ LET next == IF t \in All /\ at[t] = Nobody THEN "own" ELSE AfterMove(t) IN
+  /\ pc[t] \in {"wake", "more"}
+  /\ LET next == IF pc[t] = "more" THEN "run"
+                 ELSE IF t \in All /\ at[t] = Nobody THEN "own" ELSE AfterMove(t) IN
      \/ \E c \in All :
           /\ pc[c] = "idle" \/ (pc[c] = "rest" /\ ~dormant[c])
           /\ pc' = [pc EXCEPT ![c] = IF @ = "idle" THEN "woken" ELSE "look", ![t] = next]
@@ -91,18 +92,18 @@ Wake(t) ==                    \* [RP5] [RP1] who looks dormant is left out; an o
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
 (* A carrier: the group's queue first, then its own. *)
 WakeOwn(c) ==                 \* whoever pushed to it wakes it
-  /\ queue[c] > 0 /\ pc[c] \in {"idle", "asleep"}
-  /\ Goto(c, IF pc[c] = "idle" THEN "woken" ELSE "look") /\ UNCHANGED <<Word, Tasks, at, Rest>>
-Woken(c) ==                   \* [PL9]
-  /\ pc[c] = "woken" /\ idle' = idle - 1
-  /\ Goto(c, "look") /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
+  /\ queue[c] > 0 /\ pc[c] \in {"idle", "asleep"} /\ UNCHANGED <<Word, Tasks, at, Rest>>
+  /\ Goto(c, IF pc[c] = "idle" THEN "woken" ELSE "look")
+Woken(c) == /\ pc[c] = "woken" /\ idle' = idle - 1 /\ Goto(c, "look")   \* [PL9]
+            /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
 Passes(c) == dormant[c] \/ (Twin = "looks_dormant" /\ c \in Others)
 Look(c) ==                    \* [PL7] [RP1] [RP8] who is dormant takes none, and passes the wake on
+  /\ UNCHANGED <<Word, queue, idle, held, Rest>>
   /\ pc[c] = "look" /\ at' = [at EXCEPT ![c] = Nobody]
-  /\ IF global > 0 /\ ~Passes(c) THEN global' = global - 1 /\ Goto(c, "run")
+  /\ IF global > 0 /\ ~Passes(c)
+     THEN global' = global - 1 /\ Goto(c, IF global > 1 /\ idle > 0 THEN "more" ELSE "run")
      ELSE /\ UNCHANGED global
           /\ Goto(c, IF global > 0 /\ idle > 0 /\ Twin # "wake_kept" THEN "wake" ELSE "own")
-  /\ UNCHANGED <<Word, queue, idle, held, Rest>>
 Own(c) ==
   /\ pc[c] = "own" /\ UNCHANGED <<Word, global, idle, held, at, Rest>>
   /\ IF queue[c] > 0 THEN queue' = [queue EXCEPT ![c] = @ - 1] /\ Goto(c, "run")
@@ -190,7 +191,7 @@ TargetHasThread == \A c \in All : ~dormant[c] => threads[c] > 0
 RetiredIsEmpty ==
   \A c \in All \ Eligible : queue[c] > 0 => \E t \in In({"count", "hand"}) : at[t] = c
 NoStrandedGlobal == global > 0 /\ (\E c \in In({"idle", "asleep"}) : ~dormant[c]) =>
-  In({"wake", "woken", "look", "rouse"}) # {}
+  In({"wake", "more", "woken", "look", "rouse"}) # {}
 StopReachesAll == over => \A c \in All : threads[c] > 0 => c \in stopped
 AllRun == <>[](queue = [c \in All |-> 0] /\ global = 0)
 OthersRun == AllRun           \* though no mark ends: HeldSpec

@@ -31,10 +31,10 @@ def test_the_defaults_are_those_of_the_design() -> None:
 def test_variables_stand_for_arguments_that_are_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in (("CARRIERS", "3"), ("WORK_STEALING", "1"), ("YIELD_US", "200"),
                        ("STEAL_SCOPE", "cluster"), ("TOPOLOGY", "none"),
-                       ("IDLE_SPINS", "9"), ("SUPERVISE_MS", "7"),
+                       ("IDLE_SPINS", "9"), ("SUPERVISE_MS", "7"), ("QUEUE", "bounded"),
                        ("PLACE_AT_RESUME", "true"), ("REPLACEMENTS", "4")):  # fmt: skip
         monkeypatch.setenv(f"WAKEPROOF_{name}", text)
-    assert chosen() == Settings(3, True, 200, "cluster", None, 9, 0, 7, True, 4)
+    assert chosen() == Settings(3, True, 200, "cluster", None, 9, 0, 7, True, True, 4)
     monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "linux")
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "1")
     with CarrierGroup() as group:

@@ -61,6 +61,7 @@ class CGroupConfig(_Pointer):
     trace_events: int
     placement: int
     place_at_resume: bool
+    replacements: int
     supervise_ms: int
     replacements: int
     domain_of: CNumbers | _Pointer

@@ -39,12 +39,11 @@ class CarrierGroup(Unique):
     """Carriers: permanent threads, each with its own run queue.
 
     ``with CarrierGroup(2) as group: group.submit(fn).result()``.  A task runs on its home carrier:
-    the one it was submitted to, or that runs the task that submits it.  With `work_stealing` an
-    idle carrier may take one that is queued elsewhere.
+    the one it was submitted to, or that runs the task that submits it.
 
     Args:
         carriers: how many, 1 to 1,024; default: the smaller of allowed CPUs and cgroup quota.
-        work_stealing: idle carriers help their siblings; default False.
+        work_stealing: idle carriers take what is queued at their siblings; default False.
         yield_us: how long a carrier runs its queue before it looks up, 1 to 1,000,000; default 50.
         steal_scope: whom they help: "global", all; "cluster", those of their own cluster.  Default:
             what an object given as `topology` says, else "global".
@@ -209,10 +208,9 @@ class CarrierGroup(Unique):
             timeout_s: wait at most so long; then cancel what has not begun.
             cancel: do not wait at all for what has not begun.
 
-        Returns what had not ended; its futures are cancelled.  Once `timeout_s` is over, tasks
-        that run are given 0.1 s more.  If one still runs then, all that is unfinished is returned
-        and stays so until a second `close`, which waits for those that run and cancels the
-        others.  Closing again is harmless.
+        Returns what had not ended; its futures are cancelled.  Once `timeout_s` is over, tasks that
+        run are given 0.1 s.  If one still runs then, all that is unfinished is returned and stays
+        so until a second `close`, which waits for those and cancels the others.
 
         Raises:
             WrongThreadError: the caller is one of the group's own carriers.
