@@ -63,7 +63,6 @@ class CGroupConfig(_Pointer):
     place_at_resume: bool
     replacements: int
     supervise_ms: int
-    replacements: int
     domain_of: CNumbers | _Pointer
     cluster_of: CNumbers | _Pointer
     bind: _Pointer
