@@ -15,6 +15,7 @@
  *   timer.c     deadlines                poller.c           descriptors
  *   placement.c choices among carriers   placed.c, sim_placement.c   what they bring
  *   strategy.c  who runs what is produced   local.c     the bounded run queue
+ *   local_group.c   the same in groups
  *
  * Why it works  A ratio of two sides measured within milliseconds of one another survives a noisy
  * machine; their nanoseconds do not. Goals, medians and verdicts are in python/wakeproof/bench/.
@@ -52,7 +53,7 @@ extern const bench_row bench_one[], bench_flow[], bench_submit[], bench_parker[]
 	bench_memory[], bench_peers[], bench_fiber[], bench_stack[], bench_timer[],
 	bench_vthread[], bench_sync[], bench_scale[], bench_dump[], bench_poller[],
 	bench_placement[], bench_placed[], bench_sim_placement[], bench_strategy[],
-	bench_local[]; /* each ends at a NULL name */
+	bench_local[], bench_local_group[]; /* each ends at a NULL name */
 
 /* The round that is being measured; 0 while calibrating. */
 extern int bench_round;

@@ -17,7 +17,7 @@
 
 enum { HALF = WP_LOCAL_HALF, MOST = WP_LOCAL_CAPACITY + HALF };
 
-static wp_local local, thiefs;
+static wp_local_queue local, thiefs;
 static wp_mpsc queue, global;
 static wp_ticket ticket;
 static bench_task many[MOST];

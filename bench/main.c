@@ -25,7 +25,7 @@ static const bench_row *const groups[] = {
 	bench_group, bench_pingpong, bench_balance, bench_recheck, bench_memory, bench_peers,
 	bench_fiber, bench_stack,    bench_timer,   bench_vthread, bench_sync,   bench_scale,
 	bench_dump,  bench_poller,   bench_placement, bench_placed, bench_sim_placement,
-	bench_strategy, bench_local};
+	bench_strategy, bench_local, bench_local_group};
 static int cpus[BENCH_CPUS], cpus_count;
 int bench_round;
 static wp_atomic(long) preempted; /* times in the run just made */

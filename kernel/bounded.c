@@ -53,20 +53,26 @@ static wp_mpsc_node *poll_global(wp_carrier *carrier)
 	return task;
 }
 
+/* Others may have pushed something. [the owner | wait-free] */
+static bool has_pushed(wp_carrier *carrier)
+{
+	return wp_mpsc_has_published(&carrier->queue) || wp_mpsc_has_published(&carrier->inbox);
+}
+
 wp_mpsc_node *wp__bounded_poll(wp_carrier *carrier)
 {
 	wp_bounded *bounded = carrier->bounded;
 	bool pushed_first = bounded->pushed_next;
 	wp_mpsc_node *task = NULL;
 
-	if (!wp_twin(searchlocal_slot_waits))
-		task = wp__bounded_next(carrier);
+	if (wp__local_has_next(&bounded->local) && !wp_twin(searchlocal_slot_waits))
+		task = wp__local_take_next(&bounded->local);
 	if (task == NULL && wp_local_is_global_turn(&bounded->local))
 		task = poll_global(carrier);
 	if (task != NULL)
 		return task;
 	bounded->pushed_next = !pushed_first;
-	if (pushed_first)
+	if (pushed_first && has_pushed(carrier))
 		task = wp__carrier_poll_pushed(carrier);
 	if (task == NULL)
 		task = wp_local_pop(&bounded->local);

@@ -54,8 +54,7 @@ static bool is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 	       wp_mpsc_is_quiescent(queue == &carrier->queue ? &carrier->inbox : &carrier->queue);
 }
 
-/* True: the carrier slept, the caller woke it, and the task is the first that it will take.
- * [any thread | one system call if it slept] */
+/* True: it slept, and was woken; the task is its next. [any thread | one system call if it slept] */
 static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
 	/* [C4] relaxed: ordered by [S]; pairs C1; upholds Carrier!NoMissedSubmission. */

@@ -68,7 +68,7 @@ SOURCES = (
             *("bounded", "home_back"),
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
             *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready"),
-            *("group_made", "placed", "placement", "placement_choose"),
+            *("group_made", "placed", "placed_made", "placement", "placement_choose"),
             *("reserve", "strategy", "supervise"),
             *("replaced", "replacement"),
             *("pool", "pool_dump", "pool_new", "pool_queue", "pool_threads"),

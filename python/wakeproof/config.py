@@ -45,8 +45,8 @@ class Settings:
     placement: int = lib.WP_PLACE_HOME
     supervise_ms: int = 0
     place_at_resume: bool = False
-    bounded: bool = False
     replacements: int = 0
+    bounded: bool = False
 
 
 def settle(
@@ -59,8 +59,8 @@ def settle(
     placement: Placement | None = None,
     supervise_ms: int | None = None,
     place_at_resume: bool | None = None,
-    queue: Queue | None = None,
     replacements: int | None = None,
+    queue: Queue | None = None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
 
@@ -84,9 +84,9 @@ def settle(
     policy = _choice("placement", placement, _PLACEMENTS) or lib.WP_PLACE_HOME
     ms = _number("supervise_ms", supervise_ms, MAX_SUPERVISE_MS, least=0) or 0
     resumes = _switch("place_at_resume", place_at_resume)
-    bounded = _choice("queue", queue, _QUEUES) or False
     more = _number("replacements", replacements, lib.WP_GROUP_CARRIERS - count, least=0) or 0
-    return Settings(count, stealing, us, scope, own, spins, policy, ms, resumes, bounded, more)
+    bounded = _choice("queue", queue, _QUEUES) or False
+    return Settings(count, stealing, us, scope, own, spins, policy, ms, resumes, more, bounded)
 
 
 def _source(name: str, given: object) -> tuple[str, object]:

@@ -52,21 +52,19 @@ class CarrierGroup(Unique):
         idle_spins: looks in vain before a poller of `wakeproof.io` blocks, at most 1,000,000; 0.
         placement: where a task or thread starts that is given no carrier: "home", see `submit`; or
             by load, what is queued and what runs: "two_choices", the lesser of two that are drawn;
-            "least_loaded", the least of all; "cluster_two_choices", the lesser of two
-            in that of two clusters which has less per carrier.  Default "home".
+            "least_loaded", the least; "cluster_two_choices", the lesser of two in that of two
+            clusters with less per carrier.  Default "home".
         place_at_resume: a thread that was parked is placed anew where it goes on, by load, unless
             it is pinned, or runs a callable, which stays where it began; default False.
         supervise_ms: a carrier that something waits for is as one in `blocking` once a step takes
             longer, at the latest after twice as long, until it ends; 0, the default: never.
         replacements: carriers, at most, that stand in for such, each in a domain of its own; 0.
-        queue: "bounded": what a carrier queues for itself is in a ring of 256, half of which a
-            sibling steals at once, or goes to a queue of all when it is full; default "unbounded".
+        queue: "bounded": what a carrier queues for itself is in a ring of 256; a sibling steals
+            half at once, and half of a full one goes to a queue of all; default "unbounded".
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
-    What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE,
-    _PLACEMENT, _PLACE_AT_RESUME, _SUPERVISE_MS, _REPLACEMENTS, _QUEUE, _IDLE_SPINS and _TOPOLOGY
-    ("none" or "linux") in the environment.
+    What is not given is taken from the environment: WAKEPROOF_CARRIERS and so on.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.  A child that a
@@ -99,18 +97,18 @@ class CarrierGroup(Unique):
     ) -> None:
         chosen = settle(
             carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement,
-            supervise_ms, place_at_resume, queue, replacements,
+            supervise_ms, place_at_resume, replacements, queue,
         )  # fmt: skip
-        count, self.work_stealing = chosen.carriers, chosen.work_stealing
+        count, self.work_stealing, more = chosen.carriers, chosen.work_stealing, chosen.replacements
         self._seats = Seats(chosen.topology, count, stealing=self.work_stealing,
-                            scope=chosen.steal_scope, more=chosen.replacements)  # fmt: skip
+                            scope=chosen.steal_scope, more=more)  # fmt: skip
         self._texts: dict[str, CPath] = {}  # names of tasks, as long as there are events
         self._pid, self._trace_events = _process.pid, trace.size(trace_events)
         self._closed, self._life = False, [True]  # until it is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # open ones, and
         self._has_pollers, self._idle_spins = False, chosen.idle_spins  # for them
         self._native = native(chosen, self._seats, self._trace_events)
-        self._all = tuple(Carrier(self, index) for index in range(count + chosen.replacements))
+        self._all = tuple(Carrier(self, index) for index in range(count + more))
         self._carriers = self._all[:count]
         self._chosen = Carrier(self, ANYWHERE) if chosen.placement else None
         _open.groups.add(self)

@@ -3,8 +3,11 @@
  * start one another. Prints what is lost. */
 #include "local_case.h"
 
-/* Who is yielded to is next, though another was pushed before; who yields comes after that one. */
-static wp_vthread *second;
+/* Who is yielded to is next, though others were pushed before: a says so, yields, and b follows. In
+ * turns of ring and queue one of the others would come first, in the second round at the latest. */
+enum { ROUNDS = 4, OTHERS = 2 * ROUNDS };
+
+static wp_vthread *followers[ROUNDS];
 static char said[64];
 
 static int says(void *arg)
@@ -17,8 +20,11 @@ static int yields_to(void *arg)
 {
 	wp_fetch_add_relaxed(&held, 1);
 	await(&lets_go, 1, "who is held");
-	check(wp_vthread_submit_and_yield(second) == WP_OK, "a start");
-	return says(arg);
+	for (int round = 0; round < ROUNDS; round++) {
+		says(arg);
+		check(wp_vthread_submit_and_yield(followers[round]) == WP_OK, "a start");
+	}
+	return 0;
 }
 
 static void join(wp_vthread *thread)
@@ -41,29 +47,29 @@ static wp_vthread *made(int (*run)(void *), char *name)
 
 static void case_next(void)
 {
-	for (int round = 0; round < 4; round++) {
-		wp_vthread *first, *third;
+	wp_vthread *first, *others[OTHERS];
 
-		to_start = 0;
-		said[0] = 0;
-		open_group((wp_group_config){.carriers = 1});
-		first = made(yields_to, "a");
-		second = made(says, "b");
-		third = made(says, "c");
-		if (round % 2 == 1)
-			join((wp_vthread_start(third), third)); /* whose turn it is */
-		wp_vthread_start(first);
-		await(&held, 1, "who yields");
-		if (round % 2 == 0)
-			wp_vthread_start(third);
-		wp_store_release(&lets_go, 1);
-		join(first);
-		join(second);
-		if (round % 2 == 0)
-			join(third);
-		check(said[round % 2] == 'b', "that who is yielded to is next");
-		close_group(1);
+	to_start = 0;
+	open_group((wp_group_config){.carriers = 1});
+	first = made(yields_to, "a");
+	for (int round = 0; round < ROUNDS; round++)
+		followers[round] = made(says, "b");
+	wp_vthread_start(first);
+	await(&held, 1, "who yields");
+	for (int each = 0; each < OTHERS; each++) {
+		others[each] = made(says, "c");
+		wp_vthread_start(others[each]);
 	}
+	wp_store_release(&lets_go, 1);
+	join(first);
+	for (int round = 0; round < ROUNDS; round++)
+		join(followers[round]);
+	for (int each = 0; each < OTHERS; each++)
+		join(others[each]);
+	for (const char *at = said; *at != 0; at++)
+		check(*at != 'a' || at[1] == 'b', "that who is yielded to is next");
+	check(strlen(said) == 2 * ROUNDS + OTHERS, "that each has run");
+	close_group(1);
 }
 
 /* A tree of tasks that start one another, yield, and are started from outside. */

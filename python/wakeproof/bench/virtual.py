@@ -113,4 +113,8 @@ ROWS = (
         "one by one"),
     Row("bounded queue, 384 pushed, 128 spill, each", "local_spill", "ours", "mpsc",
         "MPSC + ticket"),
+    Row("a tree of tasks, two carriers, bounded queues", "local_fork", "ours", "mpsc",
+        "MPSC + ticket"),
+    Row("64 tasks that yield, a carrier, bounded queue", "local_yield", "ours", "mpsc",
+        "MPSC + ticket"),
 )  # fmt: skip
