@@ -34,7 +34,7 @@ def test_variables_stand_for_arguments_that_are_not_given(monkeypatch: pytest.Mo
                        ("IDLE_SPINS", "9"), ("SUPERVISE_MS", "7"), ("QUEUE", "bounded"),
                        ("PLACE_AT_RESUME", "true"), ("REPLACEMENTS", "4")):  # fmt: skip
         monkeypatch.setenv(f"WAKEPROOF_{name}", text)
-    assert chosen() == Settings(3, True, 200, "cluster", None, 9, 0, 7, True, True, 4)
+    assert chosen() == Settings(3, True, 200, "cluster", None, 9, 0, 7, True, 4, True)
     monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "linux")
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "1")
     with CarrierGroup() as group:
