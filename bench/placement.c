@@ -25,8 +25,7 @@ static double choose(uint32_t carriers, int policy, uint64_t ops)
 	uint64_t random = 1, turn = 1;
 	double begun, ns;
 
-	wp_placement_init(&placement, slots, carriers,
-			  policy == NONE ? WP_PLACE_HOME : (enum wp_placement_policy)policy, false);
+	policy_init(&placement, slots, carriers, policy, false);
 	for (uint32_t carrier = 0; carrier < carriers; carrier++)
 		for (int task = 0; task < 4; task++)
 			wp_placement_submitted(&placement, carrier);

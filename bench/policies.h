@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policies.h - what the rows of placement compare: one line here adds a policy to all of them, and
- * one in python/wakeproof/bench/placement.py names it. */
+ * policies.h - what the rows of placement compare: one line here adds a policy to all of them, one
+ * in python/wakeproof/bench/placement.py names it, and what it needs goes to policy_init. */
 #ifndef WP_BENCH_POLICIES_H
 #define WP_BENCH_POLICIES_H
 
@@ -10,7 +10,8 @@
 /* Those that look at loads; all. `of`: what each of them is to do. */
 #define POLICIES_OF_LOADS(each, of)           \
 	each(of, two, WP_PLACE_TWO_CHOICES)   \
-	each(of, least, WP_PLACE_LEAST_LOADED)
+	each(of, least, WP_PLACE_LEAST_LOADED) \
+	each(of, cluster, WP_PLACE_CLUSTER_TWO_CHOICES)
 #define POLICIES(each, of)                    \
 	each(of, home, WP_PLACE_HOME)         \
 	POLICIES_OF_LOADS(each, of)
@@ -33,6 +34,10 @@
 #define POLICY_SIDES(of)              \
 	POLICIES(POLICY_SIDE, of)     \
 	POLICIES_OF_LOADS(POLICY_SIDE_AT_DEQUEUE, of)
+
+/* Carriers as data, which have nothing; below 0, a policy of the bench's own: then home. */
+void policy_init(wp_placement *placement, wp_placement_slot *slots, uint32_t carriers, int policy,
+		 bool at_dequeue);
 
 enum { SPREAD_CARRIERS = 256, SPREAD_TASKS = 16384, SPREAD_UNITS = 5 };
 

@@ -38,9 +38,7 @@ static double longest, queued;
 
 static void prepare(uint32_t carriers, int policy, bool at_dequeue)
 {
-	int asked = policy < 0 ? WP_PLACE_HOME : policy;
-
-	wp_placement_init(&placement, slots, carriers, (enum wp_placement_policy)asked, at_dequeue);
+	policy_init(&placement, slots, carriers, policy, at_dequeue);
 	for (uint32_t index = 0; index < carriers; index++) {
 		queues[index] = (queue){0};
 		work[index] = 0;

@@ -4,10 +4,27 @@
 
 #include "policies.h"
 
-enum { OCTAVES = 8 };
+enum { OCTAVES = 8, CLUSTER = 8 };
 
 spread spread_found;
 static double half_ns, most_ns;
+
+void policy_init(wp_placement *placement, wp_placement_slot *slots, uint32_t carriers, int policy,
+		 bool at_dequeue)
+{
+	int known = policy < 0 ? WP_PLACE_HOME : policy;
+
+	static uint32_t members[SPREAD_CARRIERS], ends[SPREAD_CARRIERS];
+	uint32_t clusters = 0;
+
+	wp_placement_init(placement, slots, carriers, (enum wp_placement_policy)known, at_dequeue);
+	for (uint32_t index = 0; index < carriers; index++)
+		members[index] = index;
+	for (uint32_t end = CLUSTER; end <= carriers; end += CLUSTER)
+		ends[clusters++] = end;
+	if (clusters > 1)
+		wp_placement_clusters(placement, members, ends, clusters);
+}
 
 uint64_t spread_random(uint64_t *random)
 {

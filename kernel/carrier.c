@@ -54,8 +54,7 @@ static bool is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 	       wp_mpsc_is_quiescent(queue == &carrier->queue ? &carrier->inbox : &carrier->queue);
 }
 
-/* True: the carrier slept, the caller woke it, and the task is the first that it will take.
- * [any thread | one system call if it slept] */
+/* True: it slept, and was woken; the task is its next. [any thread | one system call if it slept] */
 static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
 	/* [C4] relaxed: ordered by [S]; pairs C1; upholds Carrier!NoMissedSubmission. */
@@ -264,7 +263,7 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 	wp_store_release(&carrier->word, place);
 	if (carrier->domain != NULL)
 		wp_idleset_add(&carrier->domain->idle, carrier->index);
-	/* [P] seq_cst fence; pairs S, R, M9; upholds Search!WorkConservation: word and bit before
+	/* [P] seq_cst fence; pairs S, R, M9, RP5; upholds Search!WorkConservation: word and bit before
 	 * the queues, and before the deadline of the sleep. */
 	if (!wp_twin(search_no_park_fence))
 		wp_fence_seq_cst();

@@ -42,6 +42,8 @@ static int workers_join(wp_group *group, int64_t deadline_ns)
 {
 	int code, all = WP_OK;
 
+	if (group->placed != NULL)
+		wp__replaced_end(group->placed);
 	for (uint32_t index = 0; index < group->config.carriers; index++)
 		stop(&group->workers[index]);
 	for (uint32_t index = 0; index < group->config.carriers; index++) {
@@ -64,7 +66,7 @@ static int workers_join(wp_group *group, int64_t deadline_ns)
 /* Its threads: 0, or why one does not start. [who makes it | system calls] */
 static int start_all(wp_group *group)
 {
-	for (uint32_t index = 0; index < group->config.carriers; index++) {
+	for (uint32_t index = 0; index < group->size; index++) {
 		wp_worker *one = &group->workers[index];
 		int code = pthread_create(&one->thread, NULL, wp__worker_begin, one);
 

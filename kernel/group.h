@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "home.h"
-#include "placement.h"
+#include "replacement.h"
 
 typedef struct wp_group wp_group;
 
@@ -55,9 +55,15 @@ typedef struct wp_group_config {
 	 * turn; then no load is counted. */
 	enum wp_placement_policy placement;
 	bool load_at_dequeue; /* a load is what is queued; false: with what runs */
+	/* Who unparks a task has it placed anew, and the carrier that is chosen is its home from then on:
+	 * not if it is pinned, or has settled, nor where no load is counted. */
+	bool place_at_resume;
 	/* A carrier whose step takes longer, while something is queued there, is marked as by
 	 * wp_group_block, until the step ends; at the latest after twice as long. 0: none is. */
 	uint32_t supervise_ms;
+	/* Carriers, at most, that stand in for those that are marked (replacement.h), beside the others
+	 * and each alone in a steal domain; their indexes follow. `bind` is not called for them. 0. */
+	uint32_t replacements;
 	/* By carrier, each below `carriers`: who may steal from one another; NULL: all. */
 	const uint32_t *domain_of;
 	const uint32_t *cluster_of; /* by carrier: whom to prefer; NULL: all are alike */
@@ -74,7 +80,7 @@ int wp_group_new(wp_group **group, const wp_group_config *config);
  * wait-free] */
 void wp_group_free(wp_group *group);
 
-uint32_t wp_group_size(const wp_group *group); /* carriers [any thread | wait-free] */
+uint32_t wp_group_size(const wp_group *group); /* without replacements [any thread | wait-free] */
 
 /* Closes it: no start is accepted any more; waits until all tasks have ended, or until deadline_ns
  * (CLOCK_MONOTONIC), or, if it cancels, not at all; stops the carriers; hands back every task that
@@ -99,6 +105,9 @@ int wp_group_submit(wp_group *group, wp_task *task);
  * blocks shortly, may wake others] */
 int wp_group_block(void);
 void wp_group_unblock(void);
+
+/* What came of its replacements. [any thread | blocks shortly] */
+wp_replaced wp_group_replaced(wp_group *group);
 
 /* Has the task run once more, however late its park. [any thread, while the task lives | as
  * wp_carrier_submit] */
@@ -136,7 +145,8 @@ wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index);
 /* Of one carrier of a group that counts loads; all ever grow. When nothing goes on, what was moved is
  * what was taken, in all. */
 typedef struct wp_placement_counts {
-	uint64_t home;     /* starts for which it was chosen: by itself, or next in turn */
+	/* Of starts, and of tasks that go on, where these are placed. */
+	uint64_t home;     /* for which it was chosen: by itself, as next in turn, or as the home */
 	uint64_t other;    /* instead of another one */
 	uint64_t nowhere;  /* as each was marked: then they are moved */
 	uint64_t marks;    /* by tasks */

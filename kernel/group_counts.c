@@ -8,7 +8,7 @@
 
 uint32_t wp_group_size(const wp_group *group)
 {
-	return group->config.carriers;
+	return group->size;
 }
 
 wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)

@@ -19,6 +19,7 @@ void wp__group_give(wp_group *group)
 	free(group->workers);
 	free(group->spares.threads);
 	free(group->members);
+	free(group->homes);
 	free(group->bounded);
 	free(group->globals);
 	free(group->domains);
@@ -34,17 +35,18 @@ static void *room_for(size_t count, size_t size)
 	return room == NULL ? NULL : memset(room, 0, bytes);
 }
 
-/* Without stealing each is in one of its own. [before it is shared | wait-free] */
+/* Without stealing each is in one of its own; so is a replacement. [before it is shared | wait-free] */
 static bool is_in_domain(const wp_group_config *config, uint32_t index, uint32_t number)
 {
-	if (!config->work_stealing)
+	if (!config->work_stealing || index >= config->carriers - config->replacements)
 		return index == number;
 	return config->domain_of == NULL ? number == 0 : config->domain_of[index] == number;
 }
 
 static bool is_in_cluster(const wp_group_config *config, uint32_t index, uint32_t number)
 {
-	if (config->cluster_of == NULL || !config->work_stealing)
+	if (config->cluster_of == NULL || !config->work_stealing ||
+	    index >= config->carriers - config->replacements)
 		return number == 0;
 	return config->cluster_of[index] == number;
 }
@@ -69,6 +71,11 @@ static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uin
 		wp_home_init(&one->home, domain, end++);
 		one->home.carrier.poller = &one->poller;
 		one->home.carrier.is_placed = group->placed != NULL;
+		if (group->homes != NULL) {
+			one->home.all = group->homes;
+			one->home.number = (uint16_t)index;
+			group->homes[index] = &one->home;
+		}
 		if (domain != NULL && group->bounded != NULL)
 			wp_bounded_init(&one->home.carrier, &group->bounded[index]);
 	}
@@ -103,7 +110,10 @@ wp_group *wp__group_make(const wp_group_config *config)
 
 	if (group == NULL)
 		return NULL;
+	group->size = config->carriers;
 	group->config = *config;
+	group->config.carriers += config->replacements;
+	config = &group->config;
 	group->spares.most = config->spares;
 	group->domains = room_for(config->carriers, sizeof(wp_domain));
 	group->members = room_for(config->carriers, sizeof(wp_carrier *));
@@ -116,12 +126,15 @@ wp_group *wp__group_make(const wp_group_config *config)
 		group->traces = wp__traces_new(config->carriers, config->trace_events);
 	if (wp__placed_is_wanted(config))
 		group->placed = wp__placed_new(group);
+	if (group->placed != NULL && config->place_at_resume)
+		group->homes = room_for(config->carriers, sizeof(wp_home *));
 	group->spares.threads = calloc(config->spares + 1, sizeof(pthread_t));
 	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
 	    group->spares.threads == NULL ||
 	    (config->bounded && (group->bounded == NULL || group->globals == NULL)) ||
 	    (config->trace_events != 0 && group->traces == NULL) ||
-	    (wp__placed_is_wanted(config) && group->placed == NULL)) {
+	    (wp__placed_is_wanted(config) && group->placed == NULL) ||
+	    (group->placed != NULL && config->place_at_resume && group->homes == NULL)) {
 		wp__group_give(group);
 		return NULL;
 	}

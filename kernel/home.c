@@ -25,6 +25,8 @@ void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index)
 	home->is_shut = false;
 	home->tasks = NULL;
 	home->count = 0;
+	home->all = NULL;
+	home->number = 0;
 	wp_timers_init(&home->timers);
 	wp_carrier_init(&home->carrier, domain, index);
 }
@@ -79,6 +81,7 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
 	bool is_shut;
 
 	task->home = home;
+	task->listed = home->number;
 	if (task->is_virtual)
 		((wp_vthread *)(void *)task)->listed = home;
 	wp_lock_acquire(&home->lock);
@@ -155,6 +158,7 @@ void wp__home_fire(wp_home *self, int64_t now_ns)
 
 		if (task == NULL)
 			return;
+		wp__placed_resumes(task);
 		push(self, task, false);
 	}
 }

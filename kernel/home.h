@@ -12,10 +12,12 @@
  *               it any more. Whoever owes a task (task.h) pushes it to its home, so a stolen one runs
  *               elsewhere for one step. A virtual thread may settle where it runs: home is then
  *               that carrier, alone; it stays on the list that it is on, so no close misses it.
+ *               So may whoever owes a task that was parked choose where it goes on: nobody else
+ *               reads its home. A plain task has a number for the list that it stays on.
  *               Of a carrier without a domain nobody steals. What it pushes to itself goes to its
  *               lane, which nobody else reads; the polls of lane and queues take turns.
  * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
- * Spec          specs/Group.tla: OneCarrier, HomeReturn, StaysSettled, NoTaskLost, BackIsLeftAlone,
+ * Spec          specs/Group.tla: OneCarrier, HomeReturn, StaysSettled, HomeStaysSettled, NoTaskLost, BackIsLeftAlone,
  *               WaitsForAll, CloserIsWoken.
  * Evidence      make check-specs T=Group, make stress T=home. */
 #ifndef WP_HOME_H
@@ -50,6 +52,8 @@ typedef struct wp_home {
 	bool is_shut;  /* no start is accepted */
 	wp_task *tasks; /* accepted, and not ended */
 	uint64_t count; /* of those */
+	struct wp_home *const *all; /* where tasks go on is chosen: homes by number; or NULL */
+	uint16_t number;
 	wp_timers timers;
 } wp_home;
 
@@ -65,10 +69,13 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
 #define wp__vthread_left() (__builtin_unreachable(), (wp_task *)NULL)
 #define wp__home_is_placed(home) ((void)(home), false)
 #define wp__placed_pushed(home) ((void)(home))
+#define wp__placed_resumes(task) ((void)(task))
 #else
 #define wp__home_is_placed(home) ((home)->carrier.is_placed)
 /* Something was pushed there: placed.h. [who has pushed it | may move the queue] */
 void wp__placed_pushed(wp_home *home);
+/* It goes on where its group chooses, if that is to. [who owes it | wait-free] */
+void wp__placed_resumes(wp_task *task);
 /* Gives it to its scheduler. [who owes it | as that does] */
 void wp__vthread_submit(wp_vthread *thread);
 /* Who has left its stack: who was mounted, or the last of those who were passed to; the first may be
@@ -128,6 +135,29 @@ WP_INLINE void wp__home_settle(wp_home *self, wp_vthread *thread)
 	thread->task.is_pinned = !wp_twin(group_settled_shared);
 }
 
+/* Only its home runs it. [who owes it | wait-free] */
+WP_INLINE bool wp__home_stays(const wp_task *task)
+{
+	return task->is_pinned && !wp_twin(group_resume_settled);
+}
+
+/* That is its home from now on, where it is pushed next. [who owes it | wait-free] */
+WP_INLINE void wp__home_resume(wp_home *home, wp_task *task)
+{
+	if (!wp__home_stays(task))
+		task->home = home;
+}
+
+/* Whose list it is on; NULL: it is a poller. [who starts it, runs it, or hands it back | wait-free] */
+WP_INLINE wp_home *wp__home_listed(wp_task *task)
+{
+	wp_home *home = task->home;
+
+	if (task->is_virtual)
+		return ((wp_vthread *)(void *)task)->listed;
+	return home->all == NULL || wp_twin(group_resume_listed) ? home : home->all[task->listed];
+}
+
 /* Tasks that are queued here, about: some may be on their way. [any thread | wait-free] */
 uint64_t wp_home_runnable(wp_home *home);
 
@@ -155,12 +185,6 @@ WP_INLINE void wp__home_unlist(wp_home *home, wp_task *task)
 	if (task->next != NULL)
 		task->next->back = task->back;
 	home->count--;
-}
-
-/* Whose list it is on; NULL: it is a poller. [who starts it, runs it, or hands it back | wait-free] */
-WP_INLINE wp_home *wp__home_listed(wp_task *task)
-{
-	return task->is_virtual ? ((wp_vthread *)(void *)task)->listed : task->home;
 }
 
 #endif

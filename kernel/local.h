@@ -172,8 +172,8 @@ WP_INLINE uint32_t wp_local_push(wp_local_queue *local, wp_mpsc_node *node, wp_m
 	uint64_t tail = wp__local_tail(local), head;
 	uint32_t moved = 0;
 
-	while (wp__local_is_full(local, &head)) {
-		moved += wp__local_overflow(local, head, global);
+	while (moved == 0 && wp__local_is_full(local, &head)) {
+		moved = wp__local_overflow(local, head, global);
 		if (wp_twin(local_overflow_forgets))
 			return moved;
 	}

@@ -2,76 +2,10 @@
  * placed.c - see placed.h. Not explored: stress/placement.c, placement_global.c have what it calls. */
 #include "placed.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "bounded.h"
 #include "error.h"
 
 #ifndef WP_EXPLORE
-
-static bool is_near(const wp_group_config *config, uint32_t one, uint32_t other)
-{
-	return (config->domain_of == NULL || config->domain_of[one] == config->domain_of[other]) &&
-	       (config->cluster_of == NULL || config->cluster_of[one] == config->cluster_of[other]);
-}
-
-/* Its clusters are those of its topology, also where nobody steals. `seats`: twice its carriers. */
-static void make_clusters(wp_placement *placement, const wp_group_config *config, uint32_t *seats)
-{
-	uint32_t *ends = seats + config->carriers, clusters = 0, end = 0;
-
-	for (uint32_t first = 0; first < config->carriers; first++) {
-		uint32_t nearest = 0;
-
-		while (!is_near(config, nearest, first))
-			nearest++;
-		if (nearest != first)
-			continue; /* it is in that one's */
-		for (uint32_t one = first; one < config->carriers; one++)
-			if (is_near(config, first, one))
-				seats[end++] = one;
-		ends[clusters++] = end;
-	}
-	wp_placement_clusters(placement, seats, ends, clusters);
-}
-
-wp_placed *wp__placed_new(wp_group *group)
-{
-	uint32_t count = group->config.carriers;
-	wp_placed *placed = aligned_alloc(WP_LINE, sizeof(wp_placed));
-	wp_placement_slot *slots = aligned_alloc(WP_LINE, count * sizeof(wp_placement_slot));
-	uint32_t *seats = calloc(count, 2 * sizeof(uint32_t));
-
-	if (placed == NULL || slots == NULL || seats == NULL) {
-		free(placed);
-		free(slots);
-		free(seats);
-		return NULL;
-	}
-	memset(slots, 0, count * sizeof(wp_placement_slot));
-	wp_placement_init(&placed->placement, slots, count, group->config.placement,
-			  group->config.load_at_dequeue);
-	placed->seats = seats;
-	make_clusters(&placed->placement, &group->config, seats);
-	placed->lock = (wp_lock){0};
-	placed->moved = (wp_lane){0};
-	placed->placement.is_watched = group->config.supervise_ms != 0;
-	placed->group = group;
-	placed->watching = (wp_lock){0};
-	placed->over = (wp_cond){0};
-	placed->has_supervisor = placed->is_over = false;
-	return placed;
-}
-
-void wp__placed_free(wp_placed *placed)
-{
-	if (placed != NULL) {
-		free(placed->placement.slots);
-		free(placed->seats);
-	}
-	free(placed);
-}
 
 /* Of a thread that carries nothing. [any thread | wait-free] */
 static uint64_t *random_of_thread(void)
@@ -81,6 +15,17 @@ static uint64_t *random_of_thread(void)
 	if (random == 0)
 		random = (uint64_t)wp_clock_ns() ^ (uintptr_t)&random;
 	return &random;
+}
+
+void wp__placed_resumes(wp_task *task)
+{
+	wp_worker *home = (wp_worker *)(void *)task->home;
+	wp_group *group = home->group;
+
+	if (home->home.all == NULL || wp__home_stays(task) || wp_twin(placed_resumes_home) ||
+	    (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL))
+		return;
+	wp__home_resume(group->homes[wp__placed_choose(group->placed, home->index)], task);
 }
 
 static wp_placement_tally *tally_of(wp_placed *placed, uint32_t index)
@@ -108,16 +53,20 @@ uint32_t wp__placed_load(wp_placed *placed, uint32_t index)
 	return wp_placement_load(&placed->placement, index);
 }
 
-/* One that is idle, if any still is. [any thread | one system call at the most] */
-static void wake_one(wp_placed *placed, uint32_t after)
+void wp__placed_wake_one(wp_placed *placed, uint32_t after)
 {
 	uint32_t count = placed->placement.count;
 
 	if (wp_twin(placed_wakes_nobody))
 		return;
-	for (uint32_t step = 1; step <= count; step++)
-		if (wp_timers_nudge(&placed->group->workers[(after + step) % count].home.carrier))
+	wp_replacement_fence();
+	for (uint32_t step = 1; step <= count; step++) {
+		uint32_t index = (after + step) % count;
+
+		if (!wp_replacement_is_dormant(&placed->placement, index) &&
+		    wp_timers_nudge(&placed->group->workers[index].home.carrier))
 			return;
+	}
 }
 
 /* What is in its ring, if it has one; some of it may be at home elsewhere, and is counted there. [any
@@ -163,7 +112,7 @@ void wp__placed_move(wp_placed *placed, wp_worker *from)
 	owes = wp_placement_spilled(&placed->placement, many);
 	wp_lock_release(&placed->lock);
 	if (owes)
-		wake_one(placed, from->index);
+		wp__placed_wake_one(placed, from->index);
 }
 
 void wp__placed_pushed(wp_home *home)
@@ -205,8 +154,11 @@ void wp__placed_ended(wp_worker *mine)
 
 	if (placement->is_watched)
 		wp_placement_step(&mine->progress);
-	if (wp_placement_ends(placement, mine->index) && !wp_twin(placed_mark_outlives))
+	if (wp_placement_ends(placement, mine->index) && !wp_twin(placed_mark_outlives)) {
 		wp_placement_unmark(placement, mine->index);
+		if (!wp_twin(replaced_ends_silent))
+			wp__replaced_settle(mine->group->placed, true);
+	}
 }
 
 wp_mpsc_node *wp__placed_take(wp_worker *mine)
@@ -218,6 +170,11 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 
 	if (!wp_placement_has_global(&placed->placement))
 		return NULL;
+	if (wp_replacement_is_dormant(&placed->placement, mine->index)) {
+		if (wp_replacement_passes_on(&placed->placement))
+			wp__placed_wake_one(placed, mine->index);
+		return NULL;
+	}
 	wp_lock_acquire(&placed->lock);
 	node = wp_lane_pop(&placed->moved);
 	owes = node != NULL && wp_placement_drained(&placed->placement, mine->index, 1);
@@ -228,7 +185,7 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 		wp__count(&tally_of(placed, mine->index)->taken);
 	wp_placement_begins(&placed->placement, mine->index);
 	if (owes && !wp_twin(placed_takes_silent))
-		wake_one(placed, mine->index);
+		wp__placed_wake_one(placed, mine->index);
 	if (wp__carrier_has_some(carrier))
 		wp_carrier_get_help(carrier);
 	return node;
@@ -236,9 +193,12 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 
 bool wp__placed_rest(wp_worker *mine)
 {
-	if (mine->home.carrier.is_placed)
-		mine->is_resting = wp_placement_rest(&mine->group->placed->placement);
-	return mine->is_resting || !mine->home.carrier.is_placed;
+	wp_placed *placed = mine->group->placed;
+
+	if (placed == NULL || wp_replacement_is_dormant(&placed->placement, mine->index))
+		return true;
+	mine->is_resting = wp_placement_rest(&placed->placement);
+	return mine->is_resting;
 }
 
 void wp__placed_woken(wp_worker *mine)
@@ -269,6 +229,7 @@ int wp_group_block(void)
 		return WP_AGAIN;
 	wp__count_shared(&tally_of(placed, mine->index)->marks);
 	wp__placed_move(placed, mine);
+	wp__replaced_settle(placed, false);
 	return WP_OK;
 }
 
@@ -276,8 +237,10 @@ void wp_group_unblock(void)
 {
 	wp_worker *mine = wp__worker_self();
 
-	if (mine != NULL && mine->group->placed != NULL)
-		wp_placement_unmark(&mine->group->placed->placement, mine->index);
+	if (mine == NULL || mine->group->placed == NULL)
+		return;
+	wp_placement_unmark(&mine->group->placed->placement, mine->index);
+	wp__replaced_settle(mine->group->placed, true);
 }
 
 #endif

@@ -9,6 +9,9 @@
  *     nudge one that is idle                 a step ends: off the count; unmark
  *                                            parked (carrier.h): idle, unless some are moved
  *
+ *   whoever resumes a parked task, if that is asked for (place_at_resume)
+ *   chooses; that is its home from now on (home.h); push, count
+ *
  * Why it works  A task keeps its home: on whoever takes it from the moved ones it is as a stolen one.
  *               A carrier is counted as idle when its word says parked, so who finds it counted finds
  *               that word, or somebody woke it: [P] of its park and [M9] of the nudge order them.
@@ -17,15 +20,19 @@
  *               role (spare.h).
  *               Queues are moved by their tickets: without work stealing each carrier of a group that
  *               counts loads is alone in a domain.
+ *               Who has marked a carrier, or taken a mark off, sees to replacements (replacement.h).
  *               A supervisor marks a carrier whose step makes no progress while something is queued
  *               there; the end of that step unmarks it (placement.h).
  *               Decisions are counted on the line of who is chosen, which the push counts on next.
- * Not promised  That timers and pollers of a marked carrier go on. That a moved task stays in its
+ * Not promised  That timers, pollers and pinned tasks of a marked carrier go on, with a replacement
+ *               or without (spare.h does that for pinned parks). That a moved task stays in its
  *               steal domain.
- * Spec          specs/Placement.tla, Supervise.tla; specs/MCSearchNudged.tla, MCSearchGiven.tla: wakes, help.
+ * Spec          specs/Placement.tla, Supervise.tla, Replacement.tla; specs/MCSearchNudged.tla, MCSearchGiven.tla: wakes, help.
  * Evidence      tests/test_placed.py. */
 #ifndef WP_PLACED_H
 #define WP_PLACED_H
+
+#include <sched.h>
 
 #include "lane.h"
 #include "placement.h"
@@ -36,6 +43,8 @@ typedef struct wp_placed {
 	wp_placement placement;
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_lane moved;
+	wp_replacements replaced;
+	cpu_set_t cpus; /* of who made the group */
 	wp_group *group;
 	wp_lock watching; /* the rest: under it */
 	wp_cond over;
@@ -46,7 +55,8 @@ typedef struct wp_placed {
 
 WP_INLINE bool wp__placed_is_wanted(const wp_group_config *config)
 {
-	return config->placement != WP_PLACE_HOME || config->supervise_ms != 0;
+	return config->placement != WP_PLACE_HOME || config->supervise_ms != 0 ||
+	       config->replacements != 0;
 }
 
 /* NULL: no memory. [before the group is shared | allocates] */
@@ -68,6 +78,14 @@ void wp__placed_ended(wp_worker *mine);
 
 /* What is queued at a marked carrier. [any thread | blocks shortly, may wake somebody] */
 void wp__placed_move(wp_placed *placed, wp_worker *from);
+
+/* One that is idle, and not dormant, if any still is. [any thread | one system call at the most] */
+void wp__placed_wake_one(wp_placed *placed, uint32_t after);
+
+/* Replacements (replaced.c): the calls; after a mark, or its end; before the stops. */
+void wp__replaced_init(wp_placed *placed);
+void wp__replaced_settle(wp_placed *placed, bool is_end);
+void wp__replaced_end(wp_placed *placed);
 
 /* Starts the supervisor (supervise.c), if one is wanted: 0, or why there is no thread. [who makes the
  * group | system calls] */

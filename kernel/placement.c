@@ -16,6 +16,7 @@ void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32
 	wp_init(&placement->global, 0);
 	placement->slots = slots;
 	placement->count = count;
+	wp_init(&placement->reach, count);
 	placement->policy = policy;
 	placement->clusters = 1;
 	placement->members = placement->ends = NULL;
@@ -32,11 +33,11 @@ uint32_t wp_placement_load(const wp_placement *placement, uint32_t carrier)
 
 bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
 {
-	/* [PL2] release; pairs PL1, PL4; upholds Placement!BlockingNeverTargeted: who marks it after
+	/* [PL2] release; pairs PL1, PL4, RP4; upholds Placement!BlockingNeverTargeted: who marks it after
 	 * this finds the push in the queue that it moves. */
 	uint64_t before = wp_fetch_add_release(&placement->slots[carrier].word, ONE);
 
-	return (before & MARKS) == 0 || wp_twin(placement_choose_unchecked);
+	return (before & WP_PLACEMENT_UNWANTED) == 0 || wp_twin(placement_choose_unchecked);
 }
 
 /* [any thread | wait-free] */
@@ -166,7 +167,7 @@ bool wp_placement_rest(wp_placement *placement)
 		if (wp__placement_high(word) > 0 && !wp_twin(placement_rest_unchecked))
 			return false;
 		/* [PL8] relaxed: atomicity is enough: either it sees what is counted, or who counts sees
-		 * that it is idle; pairs PL6, PL9, PL10; upholds Placement!NoStrandedGlobal. */
+		 * that it is idle; pairs PL6, PL9, PL10, RP8; upholds Placement!NoStrandedGlobal. */
 	} while (!wp_cas_relaxed(&placement->global, &word, word + 1));
 	return true;
 }
@@ -174,6 +175,6 @@ bool wp_placement_rest(wp_placement *placement)
 void wp_placement_woken(wp_placement *placement)
 {
 	/* [PL9] relaxed: atomicity is enough: PL7, which comes next, finds what was left to it; pairs
-	 * PL6, PL8; upholds Placement!NoStrandedGlobal. */
+	 * PL6, PL8, RP8; upholds Placement!NoStrandedGlobal. */
 	wp_fetch_add_relaxed(&placement->global, (uint64_t)-1);
 }

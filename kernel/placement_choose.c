@@ -15,13 +15,22 @@ static uint32_t carrier_at(some among, uint32_t place)
 	return among.members == NULL ? place : among.members[place];
 }
 
-/* What a load is compared by: more than any, if marked. [any thread | wait-free] */
+/* What a load is compared by: more than any, if marked, or dormant. [any thread | wait-free] */
 static uint32_t weight(const wp_placement *placement, uint32_t carrier)
 {
 	uint64_t word = wp__placement_look(placement, carrier);
-	bool is_marked = (word & WP_PLACEMENT_MARKS) != 0 && !wp_twin(placement_marked_chosen);
+	bool is_unwanted = (word & WP_PLACEMENT_UNWANTED) != 0;
 
-	return is_marked ? UINT32_MAX : wp__placement_high(word);
+	return is_unwanted && !wp_twin(placement_marked_chosen) ? UINT32_MAX
+								: wp__placement_high(word);
+}
+
+/* [any thread | wait-free] */
+static some all_of(const wp_placement *placement)
+{
+	/* [RP7] relaxed: stale costs a worse choice; pairs RP6; upholds
+	 * Replacement!RetiredIsEmpty: PL2 looks again. */
+	return (some){NULL, wp_load_relaxed(&placement->reach)};
 }
 
 /* xorshift64 [the state's owner | wait-free] */
@@ -45,7 +54,8 @@ static uint32_t draw_other(uint64_t *random, uint32_t below, uint32_t first)
  * [any thread | wait-free] */
 static uint32_t scan(const wp_placement *placement, some among, uint32_t first, uint32_t enough)
 {
-	uint32_t least = UINT32_MAX, found = WP_PLACE_GLOBAL, place = first;
+	uint32_t least = UINT32_MAX, found = WP_PLACE_GLOBAL;
+	uint32_t place = first < among.count ? first : 0;
 
 	for (uint32_t seen = 0; seen < among.count; seen++) {
 		uint32_t carrier = carrier_at(among, place), here = weight(placement, carrier);
@@ -128,14 +138,14 @@ void wp_placement_clusters(wp_placement *placement, const uint32_t *members, con
 
 uint32_t wp_placement_choose(const wp_placement *placement, uint32_t home, uint64_t *random)
 {
-	some all = {NULL, placement->count};
+	some all = all_of(placement);
 
 	switch (placement->policy) {
 	case WP_PLACE_HOME:
 		return scan(placement, all, home, UINT32_MAX - 1);
 	case WP_PLACE_LEAST_LOADED:
 		return scan(placement, all,
-			    wp_twin(placement_herds) ? 0 : draw(random, placement->count), 0);
+			    wp_twin(placement_herds) ? 0 : draw(random, all.count), 0);
 	case WP_PLACE_CLUSTER_TWO_CHOICES:
 		if (placement->clusters > 1)
 			return choose_in_cluster(placement, all, random);

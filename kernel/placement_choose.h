@@ -31,6 +31,8 @@ enum wp_placement_policy {
 
 #define WP_PLACE_GLOBAL UINT32_MAX /* no carrier: each is marked */
 #define WP_PLACEMENT_MARKS ((uint64_t)3)
+#define WP_PLACE_DORMANT ((uint64_t)4) /* a replacement that is not needed: replacement.h */
+#define WP_PLACEMENT_UNWANTED (WP_PLACEMENT_MARKS | WP_PLACE_DORMANT)
 
 /* What groups count (placed.h); zeroed by whoever counts. */
 typedef struct wp_placement_tally {
@@ -39,7 +41,7 @@ typedef struct wp_placement_tally {
 
 /* A line: submitters write to it, and read those of others. */
 typedef struct wp_placement_slot {
-	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: load; low half: 1, 2: marked, by its task, by others */
+	_Alignas(WP_LINE) wp_atomic(uint64_t) word; /* high half: load; low half: 1, 2: marked, by its task, by others; 4: dormant */
 	wp_placement_tally tally;
 } wp_placement_slot;
 
@@ -49,6 +51,7 @@ typedef struct wp_placement {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) global; /* high half: tasks; low half: idle carriers */
 	_Alignas(WP_LINE) wp_placement_slot *slots; /* by carrier */
 	uint32_t count, clusters;
+	wp_atomic(uint32_t) reach; /* nobody from here on is to be chosen: they are dormant */
 	const uint32_t *members, *ends; /* cluster after cluster; of each: where the next begins */
 	enum wp_placement_policy policy;
 	bool at_dequeue;

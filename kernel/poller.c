@@ -230,8 +230,7 @@ static int is_refused(wp_worker *one, bool blocks)
 		return WP_CLOSED;
 	if (one->poller.registered != NULL)
 		return WP_AGAIN;
-	return blocks && one->group->blocking + 1 >= one->group->config.carriers ? WP_FORBIDDEN
-										 : WP_OK;
+	return blocks && one->group->blocking + 1 >= one->group->size ? WP_FORBIDDEN : WP_OK;
 }
 
 /* [any thread | blocks shortly] */

@@ -229,6 +229,8 @@ int wp_io_start(wp_group *group, uint32_t idle_spins)
 {
 	int code = WP_AGAIN; /* all have one */
 
+	if (group->config.replacements != 0)
+		return WP_UNSUPPORTED; /* these would have none */
 	for (uint32_t index = 0; index < group->config.carriers; index++) {
 		if (group->workers[index].epoll != NULL)
 			continue;

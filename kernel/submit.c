@@ -58,7 +58,7 @@ wp_home *wp__group_home(wp_group *group, uint32_t index)
 uint32_t wp__group_next(wp_group *group)
 {
 	/* [J9] relaxed: atomicity is enough; pairs J9; upholds Group!NoTaskLost: any will do. */
-	return wp_fetch_add_relaxed(&group->next, 1) % group->config.carriers;
+	return wp_fetch_add_relaxed(&group->next, 1) % group->size;
 }
 
 uint32_t wp__group_choose(wp_group *group)
@@ -78,12 +78,14 @@ void wp_task_unpark(wp_task *task)
 {
 	if (!wp__task_notify(task))
 		return; /* not the caller's: it may be on its way to its home only now */
+	wp__placed_resumes(task);
 	trace_submit((wp_worker *)(void *)task->home, task, true);
 	wp__home_push(calling(), task);
 }
 
 void wp__vthread_push(wp_vthread *thread)
 {
+	wp__placed_resumes(&thread->task);
 	trace_submit((wp_worker *)(void *)thread->task.home, &thread->task, true);
 	wp__home_push(calling(), &thread->task);
 }

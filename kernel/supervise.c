@@ -13,15 +13,18 @@
 static void look(wp_placed *placed, wp_worker *one)
 {
 	uint64_t step = wp_placement_progress(&one->progress), before = one->seen;
+	bool still;
 
 	one->seen = step;
 	if (step != before || step % 2 == 0 || !wp__carrier_has_some(&one->home.carrier))
 		return;
-	if (!wp_placement_suspect(&placed->placement, one->index, &one->progress, step))
-		return;
-	wp__count_shared(&placed->placement.slots[one->index].tally.suspects);
-	if (!wp_twin(placed_suspect_keeps))
+	still = wp_placement_suspect(&placed->placement, one->index, &one->progress, step);
+	if (still)
+		wp__count_shared(&placed->placement.slots[one->index].tally.suspects);
+	if (still && !wp_twin(placed_suspect_keeps))
 		wp__placed_move(placed, one);
+	if (!wp_twin(replaced_watched_silent))
+		wp__replaced_settle(placed, !still);
 }
 
 static void *watch(void *arg)

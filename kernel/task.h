@@ -54,12 +54,13 @@ enum {
 };
 
 /* 64 bytes, embedded in what it works on. node: its queue. word: K1..K6. next, back: its home's
- * list, under its lock. The rest: who makes it, before it starts. */
+ * list, under its lock. home: whoever owes it. The rest: who makes it, before it starts. */
 typedef struct wp_task {
 	wp_mpsc_node node;
 	wp_atomic(uint32_t) word;
-	uint16_t is_pinned;  /* only its home may run it */
-	uint16_t is_virtual; /* vthread.h: V1.. in place of K1.. */
+	uint8_t is_pinned;  /* only its home may run it */
+	uint8_t is_virtual; /* vthread.h: V1.. in place of K1.. */
+	uint16_t listed;    /* the number of the home where it started, if homes have numbers (home.h) */
 	enum wp_step (*step)(struct wp_task *task);
 	void (*ended)(struct wp_task *task); /* the last that is done with it; NULL: [K4] is */
 	struct wp_home *home;

@@ -242,7 +242,7 @@ bool wp_timers_nudge(wp_carrier *carrier)
 {
 	uint32_t word, place;
 
-	/* [M9] seq_cst fence; pairs P; upholds Timer!NoOversleep: the deadline before the word. */
+	/* [M9] seq_cst fence; pairs P, RP5; upholds Timer!NoOversleep: the deadline before the word. */
 	if (!wp_twin(timer_no_fence))
 		wp_fence_seq_cst();
 	/* [M10] relaxed: ordered by [M9]; pairs C1; upholds Timer!NoOversleep. */

@@ -221,7 +221,7 @@ void wp__worker_mount(wp_worker *mine, wp_watching *watching)
 	mine->turns = 1; /* who goes on now passes to nobody, but by way of the loop */
 	snprintf(name, sizeof(name), "carrier-%u", mine->index);
 	pthread_setname_np(pthread_self(), name);
-	if (config->bind != NULL)
+	if (config->bind != NULL && mine->index < mine->group->size)
 		config->bind(config->arg, mine->index);
 }
 

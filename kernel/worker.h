@@ -53,7 +53,8 @@ typedef struct wp_worker {
 } wp_worker;
 
 struct wp_group {
-	wp_group_config config;
+	wp_group_config config; /* its carriers: with replacements */
+	uint32_t size;		/* without */
 	wp_traces *traces; /* NULL: no events are kept */
 	wp_lock closing;
 	wp_cond left;     /* a close has returned */
@@ -68,6 +69,7 @@ struct wp_group {
 	wp_bodies bodies;
 	wp_spares spares;
 	struct wp_placed *placed; /* NULL: nobody counts loads */
+	wp_home **homes; /* by number, if tasks are placed where they go on; or NULL */
 	uint32_t blocking;    /* pollers that block without parking; under `closing` */
 	wp_atomic(uint32_t) next; /* J9 */
 };

@@ -13,10 +13,21 @@
 (*            nothing leads on, but the intended ones, is a deadlock to TLC.*)
 (* Memory     sequential consistency; the word's orders are Task's.        *)
 (* Promises   EachRunsOnce (it refines Tasks), OneCarrier, HomeReturn,     *)
-(*            StaysSettled, UnparkNotLost, NoTaskLost, BackIsLeftAlone, WaitsForAll,     *)
-(*            NothingRunsAfterClose, StopsItself, CloserIsWoken (safety).  *)
+(*            StaysSettled, HomeStaysSettled, UnparkNotLost, NoTaskLost,   *)
+(*            BackIsLeftAlone, WaitsForAll, NothingRunsAfterClose,         *)
+(*            StopsItself, CloserIsWoken (safety).                         *)
 (***************************************************************************)
 EXTENDS GroupCore
+
+(* Whoever unparks chooses the home; so does a carrier whose timer resumes a task. *)
+Resume(s) ==                  \* whoever owes the push has the task alone: it stays on its list
+  /\ at[s].pc = "place"
+  /\ LET t == at[s].task
+         stays == t \in settled /\ Twin # "resume_settled"
+     IN \E c \in Carriers : home' = [home EXCEPT ![t] = IF stays THEN @ ELSE c]
+  /\ list' = IF Twin = "resume_listed" THEN home' ELSE list
+  /\ Goto(s, "push", at[s].task)
+  /\ UNCHANGED <<word, notified, settled, live, open, queue, stop, budget, told, back, lane>>
 
 (* The close: shut every list; wait, or not any longer; stop every carrier; hand back. *)
 Shut(c) ==                    \* under the list's lock
@@ -94,7 +105,7 @@ Next ==
   \/ \E s \in Starters : StartLate(s)
   \/ \E t \in Threads : Reserve(t) \/ Publish(t)
   \/ \E c \in Carriers : Carrier(c)
-  \/ (\E t \in Tasks : Unpark(t)) \/ Close \/ Finished
+  \/ (\E t \in Tasks : Unpark(t)) \/ Resume(Unparker) \/ Close \/ Finished
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
@@ -108,7 +119,8 @@ HomeReturn ==
     /\ \A q \in {c, Inbox(c)} : \A i \in DOMAIN queue[q] : home[queue[q][i].task] = c
     /\ \A i \in DOMAIN lane[c] : home[lane[c][i]] = c
 StaysSettled == \A t \in settled : Hands(t) \subseteq {home[t]}
-IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"push", "again", "publish"}
+HomeStaysSettled == [][\A t \in settled : home'[t] = home[t]]_vars
+IsOwed(t) == \E s \in Threads : at[s].task = t /\ at[s].pc \in {"place", "push", "again", "publish"}
 UnparkNotLost ==
   \A t \in told \ back :
     \/ Cells(t) # {} \/ IsOwed(t) \/ \E c \in Hands(t) : at[c].pc = "begin"
@@ -138,4 +150,4 @@ Abstract == INSTANCE Tasks WITH place <- Place
 EachRunsOnce == Abstract!Spec
 =============================================================================
 Results: MCGroup 28,831 states, depth 35; MCGroupPatient 12,449 (29); MCGroupRefines 29,943 (30);
-         MCGroupSettled 38,727 (33); MCGroupLane 17,583.
+         MCGroupSettled 38,727 (33); MCGroupLane 17,583; MCGroupResume 18,952 (32).

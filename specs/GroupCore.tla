@@ -14,6 +14,7 @@ CONSTANTS
   Yields,     \* how many times tasks yield
   Settling,   \* how many tasks may settle on the carrier that runs them
   Stealing,   \* siblings may take tasks
+  Resuming,   \* who unparks a task chooses its home, unless it has settled
   Patient,    \* the close waits for all tasks, without a deadline
   Twin        \* "none", or the one defect of this model
 
@@ -186,9 +187,12 @@ Stop(c, v) ==                 \* [J1] the stop is in the inbox, which is the own
 Unpark(t) ==                  \* [K1]
   /\ at[Unparker].pc = "idle" /\ budget.unpark > 0 /\ word[t] # "NEW"
   /\ budget' = [budget EXCEPT !.unpark = @ - 1]
-  /\ IF word[t] \in {"DONE", "CANCELLED"} THEN UNCHANGED <<notified, told, at>>
+  /\ IF word[t] \in {"DONE", "CANCELLED"} THEN UNCHANGED <<notified, told, at, home>>
      ELSE /\ notified' = notified \cup {t} /\ told' = told \cup {t}
-          /\ IF (word[t] = "PARKED" /\ t \notin notified) \/ Twin = "unpark_busy" THEN Goto(Unparker, "push", t)
+          /\ IF (word[t] = "PARKED" /\ t \notin notified) \/ Twin = "unpark_busy"
+             THEN Goto(Unparker, IF Resuming THEN "place" ELSE "push", t)
              ELSE UNCHANGED at
-  /\ UNCHANGED <<word, Where, live, open, queue, stop, back, lane>>
+          /\ IF Twin = "resume_early" THEN \E c \in Carriers : home' = [home EXCEPT ![t] = c]
+             ELSE UNCHANGED home
+  /\ UNCHANGED <<word, list, settled, live, open, queue, stop, back, lane>>
 =============================================================================

@@ -139,5 +139,5 @@ EmptyIsTrue ==
 HandedOver == \A t \in Helpers : pc[t] = "handed" => before[t] \cap Range(Ring) = {}
 GlobalServed == waited <= Turns
 =============================================================================
-Results: MCLocal 23,321 states, depth 48; MCLocalFour 15,699 (52); MCLocalSlot 23,264 (43);
-         MCLocalTurn 4,027 (48); MCLocalFull 305,167 (46); MCLocalFullTwo 282,293 (56).
+Results: MCLocal 22,813 states, depth 47; MCLocalFour 15,632 (52); MCLocalSlot 23,227 (43);
+         MCLocalTurn 3,979 (46); MCLocalFull 304,736 (46); MCLocalFullTwo 281,318 (56).

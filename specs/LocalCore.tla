@@ -71,10 +71,11 @@ Push ==
   /\ pc[Owner] = "idle" /\ fresh <= Tasks
   /\ Goto(Owner, "room")
   /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, ghosts, waited>>
+Put == IF Twin = "publishes_first" THEN "show" ELSE "write"
 Room ==                     \* [B1]
   /\ pc[Owner] = "room"
   /\ IF Between(head, tail) < Capacity + (IF Twin = "full_by_one" THEN 1 ELSE 0)
-     THEN Reads(Owner, IF Twin = "publishes_first" THEN "show" ELSE "write", Nothing)
+     THEN Reads(Owner, Put, Nothing)
      ELSE Reads(Owner, "overflow", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
 Moved == IF Twin = "moves_one" THEN 1 ELSE Half
@@ -90,12 +91,12 @@ Overflow ==                 \* [B4] the oldest half; [B6] the owner alone writes
                 THEN Reads(Owner, "spill", [Nothing EXCEPT !.tasks = oldest])
                 ELSE Reads(Owner, "room", Nothing)
   /\ UNCHANGED <<tail, slots, next, global, fresh, others, turn, got, asked, before, waited>>
-Spill ==                    \* [B15], and a push of Mpsc: one chain
+Spill ==                    \* [B15], and a push of Mpsc: one chain; now there is room
   /\ pc[Owner] = "spill"
   /\ global' = global \o my[Owner].tasks
   /\ IF Twin = "overflow_forgets"
      THEN Reads(Owner, "idle", Nothing) /\ fresh' = fresh + 1
-     ELSE Reads(Owner, "room", Nothing) /\ UNCHANGED fresh
+     ELSE Reads(Owner, Put, Nothing) /\ UNCHANGED fresh
   /\ UNCHANGED <<ring, next, others, turn, ghosts, waited>>
 Write ==                    \* [B2]
   /\ pc[Owner] = "write"

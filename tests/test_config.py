@@ -31,9 +31,10 @@ def test_the_defaults_are_those_of_the_design() -> None:
 def test_variables_stand_for_arguments_that_are_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in (("CARRIERS", "3"), ("WORK_STEALING", "1"), ("YIELD_US", "200"),
                        ("STEAL_SCOPE", "cluster"), ("TOPOLOGY", "none"),
-                       ("IDLE_SPINS", "9"), ("SUPERVISE_MS", "7")):  # fmt: skip
+                       ("IDLE_SPINS", "9"), ("SUPERVISE_MS", "7"), ("QUEUE", "bounded"),
+                       ("PLACE_AT_RESUME", "true"), ("REPLACEMENTS", "4")):  # fmt: skip
         monkeypatch.setenv(f"WAKEPROOF_{name}", text)
-    assert chosen() == Settings(3, True, 200, "cluster", None, 9, supervise_ms=7)
+    assert chosen() == Settings(3, True, 200, "cluster", None, 9, 0, 7, True, True, 4)
     monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "linux")
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "1")
     with CarrierGroup() as group:
@@ -84,6 +85,7 @@ def test_a_switch_is_a_digit_or_a_word(
         *[("CARRIERS", bad, "1 to 1,024") for bad in ("0", "1025", "-1", "x", "1.0", " 1", "1_0")],
         *[("CARRIERS", bad, "1 to 1,024") for bad in ("9" * 5000, "\u0661")],
         *[("YIELD_US", bad, "1 to 1,000,000") for bad in ("0", "1000001", "50us")],
+        *[("REPLACEMENTS", bad, f"0 to {1024 - default_carriers():,}") for bad in ("-1", "1024")],
         *[("IDLE_SPINS", bad, "0 to 1,000,000") for bad in ("-1", "1000001", "few")],
         *[("WORK_STEALING", bad, "0, 1, false, true") for bad in ("yes", "True", "2")],
         *[("STEAL_SCOPE", bad, "global, cluster") for bad in ("GLOBAL", "socket")],
@@ -105,6 +107,7 @@ def test_a_bad_variable_is_named_with_value_and_range(
         ({"carriers": "2"}, "carriers is '2'; allowed: 1 to 1,024"),
         ({"yield_us": 1_000_001}, "yield_us is 1000001; allowed: 1 to 1,000,000"),
         ({"idle_spins": -1}, "idle_spins is -1; allowed: 0 to 1,000,000"),
+        ({"place_at_resume": 1}, "place_at_resume is 1; allowed: False, True"),
         ({"supervise_ms": -1}, "supervise_ms is -1; allowed: 0 to 3,600,000"),
         ({"work_stealing": 1}, "work_stealing is 1; allowed: False, True"),
         ({"steal_scope": "socket"}, "steal_scope is 'socket'; allowed: global, cluster"),

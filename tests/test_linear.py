@@ -15,7 +15,7 @@ from wakeproof.judge import linear
 from wakeproof.judge.conform_code import END, Dump, Position
 from wakeproof.judge.explore_results import why_no_graph
 from wakeproof.judge.linear_check import check
-from wakeproof.judge.linear_objects import FIFO, local, mpsc, ticket
+from wakeproof.judge.linear_objects import FIFO, local, mpsc, overflowing, ticket
 from wakeproof.judge.linear_spec import CALL, RETURN, Automaton, Event, Spec
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -120,11 +120,30 @@ def test_bounded_queue_histories_have_their_known_verdicts(text: str, verdict: b
     assert explains(local(), text) is verdict
 
 
+THREE = "".join(f"0 push {n} | 0 push -> {n // 3} | " for n in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (THREE + "2 take 0 | 2 take -> 1", True),
+        (THREE + "2 take 0 | 2 take -> 0", False),  # it has come
+        (THREE + "0 pop 0 | 0 pop -> 2", True),
+        (THREE + "1 steal 0 | 1 steal -> 1", False),  # it has left
+        (THREE.removesuffix("0 push -> 1 | ") + "2 take 0 | 2 take -> 0", True),
+        (THREE.replace("push -> 1", "push -> 0") + "0 pop 0 | 0 pop -> 2", False),
+        ("1 steal 0 | " + THREE.replace("push -> 1", "push -> 0") + "1 steal -> 1", True),
+    ],
+)
+def test_histories_of_an_overflow_have_their_known_verdicts(text: str, verdict: bool) -> None:
+    assert explains(overflowing(), text) is verdict
+
+
 # The compiled code.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", ["fenced", "asked"])  # the audit has all
+@pytest.mark.parametrize("scenario", ["fenced", "asked", "overflow"])  # the audit has all
 def test_the_kernel_is_linearizable_and_its_twins_are_not(scenario: str) -> None:
     found = linear.linear(scenario, slow=False)
     for result in found.results:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups that place tasks by load: specs/Placement.tla, in the wiring.
 
-programs/placed.c runs one case, placed_storm.c threads that do all of it at once; both print what
-is lost: a load that is not 0 in the end is.
+programs/placed.c and placed_resume.c run one case, placed_storm.c threads that do all of it at
+once; all print what is lost: a load that is not 0 in the end is.
 """
 
 from __future__ import annotations
@@ -24,9 +24,15 @@ CASES = (
     *("stolen", "ends", "nobody", "first", "closed", "watched"),
 )
 STORMS = [
-    (*form, stealing, carriers)  # form: policy, what is counted
-    for form, stealing, carriers in itertools.product((("1", "0"), ("2", "1")), "01", "13")
+    (*form, stealing, carriers)  # form: policy, what is counted, placed anew where it goes on?
+    for form, stealing, carriers in itertools.product(("100", "211", "201"), "01", "13")
 ]
+RESUMES = ("resumed", "pinned", "timer", "task", "closed")
+TWINS_OF_RESUMES = {
+    "group_resume_listed": "task",
+    "group_resume_settled": "pinned",
+    "placed_resumes_home": "resumed",
+}
 TWINS = {
     "placed_left_there": "late",
     "placed_mark_outlives": "ends",
@@ -53,6 +59,22 @@ def test_tasks_start_where_less_is_and_leave_who_blocks(build: str, compiled: Co
     for case in CASES:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("build", ["plain", "thread"])
+def test_tasks_go_on_where_less_is_if_that_is_asked_for(build: str, compiled: Compiled) -> None:
+    command = compiled("placed_resume", build)
+    for case in RESUMES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("twin", TWINS_OF_RESUMES)
+def test_each_twin_of_going_on_is_seen(twin: str, compiled: Compiled) -> None:
+    flags = (f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1")
+    ended = run(compiled("placed_resume", "plain", *flags), TWINS_OF_RESUMES[twin])
+    assert ended.returncode != 0
+    assert "lost" in ended.stdout
 
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Literal, cast
 
 import pytest
 from tests.topologies import Halves, nowhere
 
-from wakeproof import Carrier, CarrierGroup, VirtualThread
+from wakeproof import Carrier, CarrierGroup, VirtualThread, coroutine
 from wakeproof.errors import UsageError
 
 POLICIES = ("two_choices", "least_loaded", "cluster_two_choices")
@@ -79,6 +80,41 @@ def test_the_lesser_cluster_has_it(scope: Literal["global", "cluster"], stealing
             submit = group.factory(pinned=True)
             for _ in range(20):
                 assert submit(where, group).result(PATIENCE_S) in (group[1], group[3])
+        finally:
+            end.set()
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_a_coroutine_goes_on_where_less_is(resumes: bool) -> None:
+    ran, end, parks = threading.Event(), threading.Event(), threading.Event()
+
+    async def body() -> Carrier | None:
+        parks.set()
+        await coroutine.park()
+        return group.running()
+
+    def hold() -> None:
+        ran.set()
+        end.wait(PATIENCE_S)
+
+    with CarrierGroup(2, placement="least_loaded", place_at_resume=resumes) as group:
+        try:
+            thread = VirtualThread(body, group=group[0]).start()
+            assert parks.wait(PATIENCE_S)
+            deadline = time.monotonic() + PATIENCE_S
+            while thread.state != "parked":
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+            group[0].factory(pinned=True)(hold)
+            assert ran.wait(PATIENCE_S)
+            for _ in range(2):
+                group[0].factory(pinned=True)(str)
+            thread.unpark()
+            if not resumes:
+                assert not thread.join(0.01)
+                end.set()
+            assert thread.result(PATIENCE_S) is group[int(resumes)]
+            assert thread.home is group[0]
         finally:
             end.set()
 

@@ -2,7 +2,7 @@
 """Strategies over pools, and by script: what PROTOCOLS section 2.6 asks of them.
 
 programs/strategy_pools.c has each strategy over each pool, programs/strategy_scripts.c one thread
-that plays all.  Each runs one case and prints what is lost.
+that plays all, or two.  Each runs one case and prints what is lost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = [
 POOLS = ("modes", "offered", "blocked")
 SCRIPTS = (
     *("idle", "non_blocking", "late", "overtaken", "asked", "dispatched"),
-    *("early", "relied", "refused"),
+    *("early", "relied", "refused", "nothing", "ends"),
 )
 # Declared in stress/: here each is seen by one thread.
 TWINS = {
@@ -29,6 +29,7 @@ TWINS = {
     "strategy_start_first": ("strategy_scripts", "early"),
     "strategy_leave_uncounted": ("strategy_scripts", "relied"),
     "strategy_back_counted": ("strategy_scripts", "refused"),
+    "strategy_failure_keeps": ("strategy_scripts", "ends"),
     "strategy_null_leaves": ("strategy_scripts", "asked"),
     "strategy_run_uncounted": ("strategy_scripts", "late"),
     "strategy_null_keeps": ("strategy_scripts", "idle"),
@@ -44,8 +45,9 @@ def test_each_strategy_runs_all_over_each_pool(build: str, compiled: Compiled) -
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
 
 
-def test_who_comes_early_late_or_inside_has_its_part(compiled: Compiled) -> None:
-    command = compiled("strategy_scripts", "address")
+@pytest.mark.parametrize("build", ["address", "thread"])
+def test_who_comes_early_late_or_inside_has_its_part(build: str, compiled: Compiled) -> None:
+    command = compiled("strategy_scripts", build)
     for case in SCRIPTS:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from wakeproof.carrier import Carrier
     from wakeproof.channel import Channel
     from wakeproof.condition import Condition
-    from wakeproof.counts import CarrierCounts, DomainStatistics, PlacementStatistics
+    from wakeproof.counts import (
+        CarrierCounts,
+        DomainStatistics,
+        PlacementStatistics,
+        ReplacementCounts,
+    )
     from wakeproof.default import default_group
     from wakeproof.executor import VirtualThreadExecutor
     from wakeproof.group import CarrierGroup
@@ -88,6 +93,7 @@ __all__ = [
     "QueuedThreadPool",
     "QueuedThreadPoolStatistics",
     "RendezvousGuard",
+    "ReplacementCounts",
     "Scope",
     "ScopedValue",
     "Semaphore",
@@ -128,6 +134,7 @@ _HOME = {
     "CarrierCounts": "counts",
     "CarrierGroup": "group",
     "DomainStatistics": "counts",
+    "ReplacementCounts": "counts",
     "PlacementStatistics": "counts",
     "Unfinished": "_jobs",
     "GuardStatistics": "guard",

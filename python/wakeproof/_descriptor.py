@@ -212,6 +212,8 @@ def start(group: CarrierGroup) -> None:
         if group._has_pollers:
             return
         own = [f"{one.name} ({one.poller.name!r})" for one in group if one.poller]
+        if len(group._all) > len(group):
+            raise StateError("pollers: carriers that stand in for others (replacements) have none")
         code = lib.WP_FORBIDDEN if own else lib.wp_io_start(group._native, group._idle_spins)
         if code == lib.WP_SYSTEM:
             raise SystemCallError(f"pollers of {len(group)} carriers: {os.strerror(ffi.errno)}")

@@ -60,6 +60,8 @@ class CGroupConfig(_Pointer):
     bounded: bool
     trace_events: int
     placement: int
+    place_at_resume: bool
+    replacements: int
     supervise_ms: int
     domain_of: CNumbers | _Pointer
     cluster_of: CNumbers | _Pointer
@@ -130,6 +132,13 @@ class CPolls:
     events: int
     sleeps: int
     wakeups: int
+
+class CReplaced:
+    most: int
+    active: int
+    started: int
+    reused: int
+    refused: int
 
 class CSearches:
     started: int
@@ -307,6 +316,7 @@ class _Lib:
     def wp_group_start(self, group: CGroup, index: int, task: CTask) -> int: ...
     def wp_group_submit(self, group: CGroup, task: CTask) -> int: ...
     def wp_group_block(self) -> int: ...
+    def wp_group_replaced(self, group: CGroup) -> CReplaced: ...
     def wp_group_unblock(self) -> None: ...
     def wp_task_unpark(self, task: CTask) -> None: ...
     def wp_group_running(self, group: CGroup) -> int: ...

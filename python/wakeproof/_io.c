@@ -54,9 +54,15 @@ bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter)
 	return wp__waiter_cancel(&io->ready[side].lock, waiter);
 }
 
+/* home: whose ring has it; its thread may go on at another (place_at_resume). */
+struct asked {
+	wp_uring_op op;
+	struct wp_home *home;
+};
+
 wp_uring_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_t flags)
 {
-	wp_uring_op *op = calloc(1, sizeof *op);
+	wp_uring_op *op = calloc(1, sizeof(struct asked));
 
 	if (op == NULL)
 		return NULL;
@@ -82,14 +88,17 @@ static int wait_for(wp_uring_op *op, wp_waiter *waiter)
 
 int wp__op_begin(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)
 {
+	struct asked *asked = (struct asked *)(void *)op;
 	int code = wp__file_ask(thread->task.home, op);
 
+	asked->home = thread->task.home;
 	return code == WP_OK ? wait_for(op, waiter) : code;
 }
 
 int wp__op_end(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)
 {
-	wp__file_cancel(thread->task.home, op);
+	(void)thread;
+	wp__file_cancel(((struct asked *)(void *)op)->home, op);
 	return wait_for(op, waiter);
 }
 

@@ -101,7 +101,7 @@ def lines(stack: Stack) -> list[str]:
 def _name(thread: VirtualThread, asked: Callable[..., int]) -> str | None:
     """Return the name of the carrier that the kernel answers with."""
     group, index = thread._group, thread._tell(asked)
-    return None if group is None or index is None or index < 0 else group[index].name
+    return None if group is None or index is None or index < 0 else group._all[index].name
 
 
 def label(scope: Scope | None) -> str:

@@ -29,6 +29,7 @@ def native(chosen: Settings, seats: Seats, trace_events: int) -> CGroup:
     config.carriers, config.yield_us = chosen.carriers, chosen.yield_us
     config.work_stealing, config.trace_events = chosen.work_stealing, trace_events
     config.placement, config.supervise_ms = chosen.placement, chosen.supervise_ms
+    config.place_at_resume, config.replacements = chosen.place_at_resume, chosen.replacements
     config.bounded = chosen.bounded
     config.domain_of, config.cluster_of = numbers
     config.bind = seats.callback

@@ -42,7 +42,10 @@ int wp__vthread_placed(wp_vthread *thread)
 
 int wp__vthread_home(wp_vthread *thread)
 {
-	return (int)((wp_worker *)(void *)thread->task.home)->index;
+	/* Another thread may place it meanwhile: once, one or the other. */
+	wp_home *home = *(wp_home *volatile *)&thread->task.home;
+
+	return (int)((wp_worker *)(void *)home)->index;
 }
 
 int wp__vthread_state(wp_vthread *thread)

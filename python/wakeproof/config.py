@@ -44,6 +44,8 @@ class Settings:
     idle_spins: int
     placement: int = lib.WP_PLACE_HOME
     supervise_ms: int = 0
+    place_at_resume: bool = False
+    replacements: int = 0
     bounded: bool = False
 
 
@@ -56,6 +58,8 @@ def settle(
     idle_spins: int | None = None,
     placement: Placement | None = None,
     supervise_ms: int | None = None,
+    place_at_resume: bool | None = None,
+    replacements: int | None = None,
     queue: Queue | None = None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
@@ -67,13 +71,10 @@ def settle(
     own = None if topology is None or isinstance(topology, str) else topology
     if own is not None and not isinstance(own, Topology):
         raise UsageError(f"topology is {own!r}; allowed: 'linux', or bind, cluster, core and so on")
-    if work_stealing is not None and not isinstance(work_stealing, bool):
-        raise UsageError(f"work_stealing is {work_stealing!r}; allowed: False, True")
     count = _number("carriers", carriers, lib.WP_GROUP_CARRIERS)
     us = _number("yield_us", yield_us, MAX_YIELD_US)
     spins = _number("idle_spins", idle_spins, MAX_IDLE_SPINS, least=0) or 0
-    switch = None if work_stealing is None else str(work_stealing).lower()
-    stealing = _choice("work_stealing", switch, _SWITCH)
+    stealing = _switch("work_stealing", work_stealing)
     chosen = steal_scope if own is None or steal_scope is not None else own.steal_scope
     scope = _choice("steal_scope", chosen, _SCOPES) or "global"
     count = default_carriers() if count is None else count
@@ -82,8 +83,10 @@ def settle(
     us = YIELD_US if us is None else us
     policy = _choice("placement", placement, _PLACEMENTS) or lib.WP_PLACE_HOME
     ms = _number("supervise_ms", supervise_ms, MAX_SUPERVISE_MS, least=0) or 0
+    resumes = _switch("place_at_resume", place_at_resume)
+    more = _number("replacements", replacements, lib.WP_GROUP_CARRIERS - count, least=0) or 0
     bounded = _choice("queue", queue, _QUEUES) or False
-    return Settings(count, stealing or False, us, scope, own, spins, policy, ms, bounded)
+    return Settings(count, stealing, us, scope, own, spins, policy, ms, resumes, more, bounded)
 
 
 def _source(name: str, given: object) -> tuple[str, object]:
@@ -104,6 +107,12 @@ def _number(name: str, given: int | None, most: int, least: int = 1) -> int | No
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise UsageError(f"{source} is {said!r}; allowed: {least} to {most:,}")
     return value
+
+
+def _switch(name: str, given: bool | None) -> bool:
+    if given is not None and not isinstance(given, bool):
+        raise UsageError(f"{name} is {given!r}; allowed: False, True")
+    return _choice(name, None if given is None else str(given).lower(), _SWITCH) or False
 
 
 def _choice(name: str, given: object, choices: Mapping[str, T]) -> T | None:

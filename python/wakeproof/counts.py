@@ -104,9 +104,9 @@ class PlacementStatistics:
 
     Attributes:
         home: starts for which it was chosen, and which were to be here: it ran who started them,
-            or was the next in turn.
-        other: starts for which it was chosen instead of another one.
-        nowhere: starts that were to be here while each carrier was marked; they are moved.
+            or was the next in turn.  With `place_at_resume`, threads that go on, too.
+        other: those for which it was chosen instead of another one.
+        nowhere: those that were to be here while each carrier was marked; they are moved.
         marks: times a task said that it blocks (`wakeproof.blocking`).
         suspects: marks that the supervisor made (`supervise_ms`).
         moved: tasks queued here that went to the group's queue, since it was marked.
@@ -120,6 +120,25 @@ class PlacementStatistics:
     suspects: int
     moved: int
     taken: int
+
+
+@dataclass(frozen=True)
+class ReplacementCounts:
+    """What came of a group's replacements for marked carriers; the last three only grow.
+
+    Attributes:
+        most: how many there may be.
+        active: how many stand in now; the others sleep, or have no thread yet.
+        started: threads that were started.
+        reused: times one that had a thread stood in again.
+        refused: threads that the system did not start.
+    """
+
+    most: int
+    active: int
+    started: int
+    reused: int
+    refused: int
 
 
 @dataclass(frozen=True)
@@ -177,6 +196,12 @@ def placement(group: CGroup, index: int) -> PlacementStatistics:
     return PlacementStatistics(
         raw.home, raw.other, raw.nowhere, raw.marks, raw.suspects, raw.moved, raw.taken
     )
+
+
+def replacements(group: CGroup) -> ReplacementCounts:
+    """Return what the kernel has counted of the group's replacements."""
+    raw = lib.wp_group_replaced(group)
+    return ReplacementCounts(raw.most, raw.active, raw.started, raw.reused, raw.refused)
 
 
 def poller(group: CGroup, index: int) -> PollerStatistics:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wakeproof._descriptor import Descriptor
     from wakeproof._ffi import CGroup, CPath
     from wakeproof.carrier import Submit
-    from wakeproof.counts import DomainStatistics
+    from wakeproof.counts import DomainStatistics, ReplacementCounts
     from wakeproof.topology import Scope, Topology
     from wakeproof.trace import Event
 
@@ -39,12 +39,11 @@ class CarrierGroup(Unique):
     """Carriers: permanent threads, each with its own run queue.
 
     ``with CarrierGroup(2) as group: group.submit(fn).result()``.  A task runs on its home carrier:
-    the one it was submitted to, or that runs the task that submits it.  With `work_stealing` an
-    idle carrier may take one that is queued elsewhere.
+    the one it was submitted to, or that runs the task that submits it.
 
     Args:
         carriers: how many, 1 to 1,024; default: the smaller of allowed CPUs and cgroup quota.
-        work_stealing: idle carriers help their siblings; default False.
+        work_stealing: idle carriers take what is queued at their siblings; default False.
         yield_us: how long a carrier runs its queue before it looks up, 1 to 1,000,000; default 50.
         steal_scope: whom they help: "global", all; "cluster", those of their own cluster.  Default:
             what an object given as `topology` says, else "global".
@@ -53,24 +52,24 @@ class CarrierGroup(Unique):
         idle_spins: looks in vain before a poller of `wakeproof.io` blocks, at most 1,000,000; 0.
         placement: where a task or thread starts that is given no carrier: "home", see `submit`; or
             by load, what is queued and what runs: "two_choices", the lesser of two that are drawn;
-            "least_loaded", the least of all; "cluster_two_choices", the lesser of two
-            in that of two clusters which has less per carrier.  Default "home".
+            "least_loaded", the least; "cluster_two_choices", the lesser of two in that of two
+            clusters with less per carrier.  Default "home".
+        place_at_resume: a thread that was parked is placed anew where it goes on, by load, unless
+            it is pinned, or runs a callable, which stays where it began; default False.
         supervise_ms: a carrier that something waits for is as one in `blocking` once a step takes
             longer, at the latest after twice as long, until it ends; 0, the default: never.
-        queue: "bounded": what a carrier queues for itself is in a ring of 256, half of which a
-            sibling steals at once, or goes to a queue of all when it is full; default "unbounded".
+        replacements: carriers, at most, that stand in for such, each in a domain of its own; 0.
+        queue: "bounded": what a carrier queues for itself is in a ring of 256; a sibling steals
+            half at once, and half of a full one goes to a queue of all; default "unbounded".
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
 
-    What is not given is taken from WAKEPROOF_CARRIERS, _WORK_STEALING, _YIELD_US, _STEAL_SCOPE,
-    _PLACEMENT, _SUPERVISE_MS, _QUEUE, _TOPOLOGY ("none" or "linux") and _IDLE_SPINS in the
-    environment.
+    What is not given is taken from the environment: WAKEPROOF_CARRIERS and so on.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.  A child that a
     task forks ends where the task returns, with what it says to `sys.exit`, 1 after any other
     exception, else 0; exit handlers do not run.
-    Source: ``kernel/group.h``.
 
     Raises:
         UsageError: a value out of range (a ValueError as well).
@@ -90,26 +89,28 @@ class CarrierGroup(Unique):
         topology: Topology | Literal["linux"] | None = None,
         idle_spins: int | None = None,
         placement: Placement | None = None,
+        place_at_resume: bool | None = None,
         supervise_ms: int | None = None,
+        replacements: int | None = None,
         queue: Queue | None = None,
         trace_events: int | None = None,
     ) -> None:
         chosen = settle(
             carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement,
-            supervise_ms, queue,
+            supervise_ms, place_at_resume, replacements, queue,
         )  # fmt: skip
-        count, stealing = chosen.carriers, chosen.work_stealing
-        self._seats = Seats(chosen.topology, count, stealing=stealing, scope=chosen.steal_scope)
-        self._trace_events = trace.size(trace_events)
+        count, self.work_stealing, more = chosen.carriers, chosen.work_stealing, chosen.replacements
+        self._seats = Seats(chosen.topology, count, stealing=self.work_stealing,
+                            scope=chosen.steal_scope, more=more)  # fmt: skip
         self._texts: dict[str, CPath] = {}  # names of tasks, as long as there are events
-        self._pid = _process.pid
+        self._pid, self._trace_events = _process.pid, trace.size(trace_events)
         self._closed, self._life = False, [True]  # until it is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # open ones, and
         self._has_pollers, self._idle_spins = False, chosen.idle_spins  # for them
         self._native = native(chosen, self._seats, self._trace_events)
-        self._carriers = tuple(Carrier(self, index) for index in range(count))
+        self._all = tuple(Carrier(self, index) for index in range(count + more))
+        self._carriers = self._all[:count]
         self._chosen = Carrier(self, ANYWHERE) if chosen.placement else None
-        self.work_stealing = stealing
         _open.groups.add(self)
         try:
             self._seats.wait()
@@ -147,17 +148,13 @@ class CarrierGroup(Unique):
         return self._closed
 
     def running(self) -> Carrier | None:
-        """Return the carrier of this group that runs the caller; None: it is no task of this group.
-
-        Threads that a task starts are none.
-        """
+        """Return the carrier that runs the calling task; None: the caller is none of this group."""
         return self._carrier(lib.wp_group_running)
 
     def home(self) -> Carrier | None:
         """Return the carrier that the calling task was submitted to; None as in `running`.
 
-        Another one than `running`: the task is stolen.  Tasks that it submits go to `running`,
-        which is their home.
+        Another one than `running`: the task is stolen; `running` is home to what it submits.
         """
         return self._carrier(lib.wp_group_home)
 
@@ -166,11 +163,15 @@ class CarrierGroup(Unique):
         self._check_process()
         return tuple(counts.statistics(self._native, domain) for domain in self._seats.domains)
 
+    def replacements(self) -> ReplacementCounts:
+        """Return how many carriers stand in for marked ones, and what that took."""
+        self._check_process()
+        return counts.replacements(self._native)
+
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn(*args, **kwargs)``; result or exception come through the future.
 
-        On the carrier that runs the caller, else on one that the calling thread always gets; or
-        as `placement` says.
+        On the caller's carrier, else on one that its thread always gets; or as `placement` says.
 
         Raises:
             ClosedError: the group is closed, or being closed.
@@ -198,7 +199,7 @@ class CarrierGroup(Unique):
     def events(self) -> list[Event]:
         """Return the events that are kept, in the order of their beginnings (`trace_events`)."""
         self._check_process()
-        return trace.events(self._native, [one.name for one in self], self._trace_events)
+        return trace.events(self._native, [one.name for one in self._all], self._trace_events)
 
     def close(self, timeout_s: float | None = None, *, cancel: bool = False) -> list[Unfinished]:
         """Accept nothing any more, wait until all tasks have ended, stop the carriers.
@@ -207,20 +208,17 @@ class CarrierGroup(Unique):
             timeout_s: wait at most so long; then cancel what has not begun.
             cancel: do not wait at all for what has not begun.
 
-        Returns what had not ended; its futures are cancelled.  Once `timeout_s` is over, tasks
-        that run are given 0.1 s more.  If one still runs then, all that is unfinished is returned
-        and stays so until a second `close`, which waits for those that run and cancels the
-        others.  Closing again is harmless.
+        Returns what had not ended; its futures are cancelled.  Once `timeout_s` is over, tasks that
+        run are given 0.1 s.  If one still runs then, all that is unfinished is returned and stays
+        so until a second `close`, which waits for those and cancels the others.
 
         Raises:
             WrongThreadError: the caller is one of the group's own carriers.
             ForkedError: as in `submit`.
         """
         self._check_process()
-        until = deadline_ns(timeout_s)
-        self._closed = True
-        back = ffi.new("wp_task **")
-        code = lib.WP_INTERRUPTED
+        until, self._closed = deadline_ns(timeout_s), True
+        back, code = ffi.new("wp_task **"), lib.WP_INTERRUPTED
         while code == lib.WP_INTERRUPTED:  # a signal handler has run: if it raised, we are out
             code = lib.wp__group_close(self._native, until, cancel, back)
         if code == lib.WP_FORBIDDEN:
@@ -241,7 +239,7 @@ class CarrierGroup(Unique):
     def _carrier(self, asked: Callable[[CGroup], int]) -> Carrier | None:
         self._check_process()
         index = asked(self._native)
-        return self._carriers[index] if index >= 0 else None
+        return self._all[index] if index >= 0 else None
 
     def _here(self) -> Carrier:
         return self._chosen or self.running() or self[hash(threading.get_ident() >> 12) % len(self)]

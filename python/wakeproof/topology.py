@@ -170,7 +170,13 @@ class Seats:
     """Where the carriers of one group sit: planned before they start, final once they are bound."""
 
     def __init__(
-        self, topology: Topology | None, carriers: int, *, stealing: bool, scope: Scope
+        self,
+        topology: Topology | None,
+        carriers: int,
+        *,
+        stealing: bool,
+        scope: Scope,
+        more: int = 0,
     ) -> None:
         everyone = range(carriers)
         self._topology, self._scope = topology, scope
@@ -178,25 +184,30 @@ class Seats:
         self._refused: dict[int, str] = {}
         self.clusters = [0 if topology is None else topology.cluster(n) for n in everyone]
         self.cores = [None if topology is None else topology.core(n) for n in everyone]
-        self.cpus: list[int | None] = [None] * carriers
+        self.cpus: list[int | None] = [None] * (carriers + more)
         groups: dict[int, list[int]] = {}
         for number in everyone:
             shares = self.clusters[number] if scope == "cluster" else 0
             groups.setdefault(shares if stealing else number, []).append(number)
         self.domains = tuple(map(tuple, groups.values()))
+        self._size = carriers  # `more` are replacements, which float
+        self.clusters += [0] * more
+        self.cores += [None] * more
         self.callback = ffi.NULL
         if topology is not None:
             self.callback = ffi.callback("void(void *, uint32_t)", self._bind)
 
     def numbers(self) -> tuple[CNumbers | Null, CNumbers | Null]:
         """Return the kernel's domain_of and cluster_of; one of them at least is NULL."""
-        number_of = {cluster: n for n, cluster in enumerate(sorted(set(self.clusters)))}
-        numbers = ffi.new("uint32_t[]", [number_of[cluster] for cluster in self.clusters])
+        clusters = self.clusters[: self._size]
+        number_of = {cluster: n for n, cluster in enumerate(sorted(set(clusters)))}
+        numbers = ffi.new("uint32_t[]", [number_of[cluster] for cluster in clusters])
         return (numbers, ffi.NULL) if self._scope == "cluster" else (ffi.NULL, numbers)
 
     def name(self, carrier: int) -> str:
         """Return its full name: ``carrier-0-cluster0-core2``, as far as there is such a thing."""
-        cluster = "" if self._topology is None else f"-cluster{self.clusters[carrier]}"
+        floats = self._topology is None or carrier >= self._size
+        cluster = "" if floats else f"-cluster{self.clusters[carrier]}"
         core = self.cores[carrier]
         return f"carrier-{carrier}{cluster}" + ("" if core is None else f"-core{core}")
 
@@ -204,12 +215,12 @@ class Seats:
         """Wait until all carriers are bound; warn once if some float that should not."""
         if self._topology is None:
             return
-        for _ in self.cpus:
+        for _ in range(self._size):
             self._bound.acquire()
         if self._refused:
             first = min(self._refused)
             warnings.warn(
-                f"{len(self._refused)} of {len(self.cpus)} carriers float: {self._refused[first]}",
+                f"{len(self._refused)} of {self._size} carriers float: {self._refused[first]}",
                 TopologyWarning,
                 stacklevel=3,
             )

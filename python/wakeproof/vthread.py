@@ -67,12 +67,14 @@ class VirtualThread(Handle):
     def home(self) -> Carrier:
         """The carrier that it is queued on; of a callable, once it runs, the one that runs it.
 
+        With `place_at_resume` of its group, of a coroutine: the one where it began.
+
         Raises:
             ClosedError: its group was closed before it had ended.
         """
         if self._group is None:
             raise ClosedError(f"home of {self.name}: its group was closed")
-        return self._group[self._home]
+        return self._group._all[self._home]
 
     def is_alive(self) -> bool:
         """Whether it was started and has not ended."""

@@ -18,7 +18,8 @@ static void open_placed(wp_group_config config)
 	wp_store_relaxed(&met, 0);
 }
 
-/* No task is counted anywhere, no carrier is marked, none is idle; what was moved was taken. */
+/* No task is counted anywhere, no carrier is marked, none is idle, replacements are dormant; what was
+ * moved was taken. */
 static void close_placed(void)
 {
 	wp_placement *placement = &group->placed->placement;
@@ -27,7 +28,9 @@ static void close_placed(void)
 	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
 	      "the close");
 	for (uint32_t index = 0; index < placement->count; index++)
-		check(wp_load_relaxed(&placement->slots[index].word) == 0, "a load, or a mark");
+		check(wp_load_relaxed(&placement->slots[index].word) ==
+			      (index < wp_group_size(group) ? 0 : WP_PLACE_DORMANT),
+		      "a load, or a mark");
 	check(wp_load_relaxed(&placement->global) == 0, "what is moved, or idle");
 	for (uint32_t index = 0; index < placement->count; index++)
 		moved += wp_group_placement_counts(group, index).moved -

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placed_storm.c POLICY AT_DEQUEUE STEALING CARRIERS ROUNDS SEED - threads start others, park, yield,
- * and block, at once; a supervisor watches them, where AT_DEQUEUE is 1. In the end nothing is counted,
- * nor marked. Prints what is lost. */
+ * placed_storm.c POLICY AT_DEQUEUE RESUMES STEALING CARRIERS ROUNDS SEED - threads start others, park,
+ * yield, and block, at once; placed anew where they go on, if RESUMES; a supervisor watches them, where
+ * AT_DEQUEUE is 1. In the end nothing is counted, nor marked. Prints what is lost. */
 #include "placed_case.h"
 
 enum { THREADS = 24 };
@@ -75,15 +75,16 @@ static int acts(void *arg)
 
 int main(int argc, char **argv)
 {
-	if (argc != 7)
+	if (argc != 8)
 		return 2;
-	rounds = (uint32_t)atoi(argv[5]);
-	seed = strtoull(argv[6], NULL, 10);
-	open_placed((wp_group_config){.carriers = (uint32_t)atoi(argv[4]),
+	rounds = (uint32_t)atoi(argv[6]);
+	seed = strtoull(argv[7], NULL, 10);
+	open_placed((wp_group_config){.carriers = (uint32_t)atoi(argv[5]),
 				      .placement = (enum wp_placement_policy)atoi(argv[1]),
 				      .load_at_dequeue = atoi(argv[2]) != 0,
 				      .supervise_ms = (uint32_t)atoi(argv[2]),
-				      .work_stealing = atoi(argv[3]) != 0});
+				      .place_at_resume = atoi(argv[3]) != 0,
+				      .work_stealing = atoi(argv[4]) != 0});
 	for (uintptr_t each = 0; each < THREADS; each++) {
 		wp_vthread_config config = {.run = acts, .arg = (void *)each,
 					    .carrier = WP_VTHREAD_HERE};

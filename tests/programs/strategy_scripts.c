@@ -3,7 +3,7 @@
  *
  * Why it works  Starts are only counted; the script lets a started thread come when it likes: inside a
  *               task, as if that blocked, inside produce, before the start returns, or late. So one
- *               thread plays all. */
+ *               thread plays all, but for `ends`, where another is in produce meanwhile. */
 #include "case.h"
 #include "strategy.h"
 
@@ -12,6 +12,7 @@ static uint32_t left, produced, starts, ran[4];
 static void (*in_task)(uint32_t task), (*in_produce)(void), (*in_start)(void);
 static bool is_producing, is_refused;
 static uint32_t executed;
+static enum wp_strategy_mode mode = WP_EXECUTE_PRODUCE_CONSUME;
 
 static void *produce(void *arg)
 {
@@ -64,7 +65,8 @@ static void make(uint32_t tasks, enum wp_kind kind)
 
 	kept = kind;
 	left = tasks;
-	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = WP_EXECUTE_PRODUCE_CONSUME,
+	produced = starts = 0;
+	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = mode,
 							  .produce = produce, .kind = kind_of,
 							  .run = run, .execute = execute,
 							  .start = start, .arg = &kept});
@@ -202,13 +204,95 @@ static void case_refused(void)
 	is_over(2, 2);
 }
 
+/* In each mode: there is nothing, or nobody to look. */
+static void case_nothing(void)
+{
+	for (mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++) {
+		make(0, WP_BLOCKING);
+		wp_strategy_produce(&strategy);
+		check(produced == 1, "that it looks once");
+		is_refused = true;
+		check(wp_strategy_dispatch(&strategy) == WP_CLOSED, "why nobody is told");
+		check(produced == 1, "that nobody looks");
+		is_refused = false;
+		is_over(0, 1);
+	}
+}
+
+/* A task that ends early, while who was started is in produce: it goes, and disturbs nobody. */
+static wp_atomic(uint32_t) looks;
+static wp_atomic(bool) is_inside, has_left;
+static pthread_t successor;
+
+static void await(wp_atomic(bool) *flag, const char *what)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while (!wp_load_acquire(flag)) {
+		if (wp_clock_ns() > deadline_ns)
+			lost(what);
+		wp_yield();
+	}
+}
+
+static void *produce_and_wait(void *arg)
+{
+	uint32_t look = wp_fetch_add_relaxed(&looks, 1);
+
+	(void)arg;
+	if (look == 0)
+		return &strategy; /* a task */
+	if (wp_exchange_acquire(&is_inside, true))
+		lost("that one produces at a time");
+	if (look == 1)
+		await(&has_left, "that the first goes");
+	wp_store_release(&is_inside, false);
+	return NULL;
+}
+
+static void ends_early(void *arg, void *task)
+{
+	(void)arg;
+	(void)task;
+	check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
+	await(&is_inside, "that another produces");
+}
+
+static void *succeeds(void *arg)
+{
+	wp_strategy_run(arg);
+	return NULL;
+}
+
+static bool try_thread(void *arg)
+{
+	(void)arg;
+	starts++;
+	return pthread_create(&successor, NULL, succeeds, &strategy) == 0;
+}
+
+static void case_ends(void)
+{
+	mode = WP_ADAPTIVE;
+	make(0, WP_BLOCKING);
+	strategy.config.produce = produce_and_wait;
+	strategy.config.run = ends_early;
+	strategy.config.try_start = try_thread;
+	wp_strategy_produce(&strategy);
+	wp_store_release(&has_left, true);
+	pthread_join(successor, NULL);
+	check(wp_strategy_count(&strategy, WP_HANDED_OVER) == 1, "who runs the task");
+	is_over(0, 1);
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"idle", case_idle}, {"non_blocking", case_non_blocking},
 					 {"late", case_late}, {"overtaken", case_overtaken},
 					 {"asked", case_asked}, {"dispatched", case_dispatched},
 					 {"early", case_early}, {"relied", case_relied},
-					 {"refused", case_refused}};
+					 {"refused", case_refused}, {"nothing", case_nothing},
+					 {"ends", case_ends}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

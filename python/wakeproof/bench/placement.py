@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from wakeproof.bench.rows import NS, US, Row
 
-POLICIES = {"home": "home", "two": "two choices", "least": "least loaded"}
+POLICIES = {
+    "home": "home", "two": "two choices", "least": "least loaded",
+    "cluster": "two choices in two clusters",
+}  # fmt: skip
 """By side of the program; all but home look at loads."""
 OF_LOADS = [side for side in POLICIES if side != "home"]
 

@@ -30,7 +30,8 @@ KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "
           "channel.c", "mutex.c", "strategy.c", "invoke.c", "reserve.c", "placement.c",
           "placement_choose.c",
           "pool.c", "pool_dump.c", "pool_new.c", "pool_queue.c",
-          "pool_threads.c", "placed.c", "group_made.c", "supervise.c",
+          "pool_threads.c", "placed.c", "placed_made.c", "group_made.c", "supervise.c",
+          "replaced.c", "replacement.c",
           "dump.c", "dump_text.c", "dump_write.c", "unwind.c", "unwind_table.c")  # fmt: skip
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from wakeproof.judge.linear_objects import FIFO, local, mpsc, ticket
+from wakeproof.judge.linear_objects import FIFO, local, mpsc, overflowing, ticket
 from wakeproof.judge.linear_spec import Spec
 
 
@@ -47,6 +47,9 @@ LOCAL = Case("local", "linear_local", "sc", "bounded queue", local(),
              ("push 0", "keep 0", "keep 1", "pop 0", "pop 1", "steal 0", "steal 1",
               "steal 2"))  # fmt: skip
 LOCAL_ASKED = replace(LOCAL, test="linear_local_asked", shows=(*LOCAL.shows, "has 0", "has 1"))
+OVERFLOW = Case("overflow", "linear_overflow", "sc", "bounded queue, full", overflowing(),
+                ("push 0", "push 1", "pop 2", "pop 3", "steal 0", "steal 1", "steal 2", "take 0",
+                 "take 1"))  # fmt: skip
 CASES: tuple[Case, ...] = (
     MPSC,
     replace(MPSC, against="FIFO", spec=FIFO, must_fail=True),
@@ -70,4 +73,6 @@ CASES: tuple[Case, ...] = (
     replace(LOCAL, test="linear_local_fenced", model="tso"),
     LOCAL_ASKED,
     *_must_fail(LOCAL_ASKED, ("local_asks_tail_first",)),
+    OVERFLOW,
+    *_must_fail(OVERFLOW, ("local_overflow_unread", "local_overflow_forgets")),
 )  # fmt: skip

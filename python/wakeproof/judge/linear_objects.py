@@ -3,7 +3,8 @@
 
 A queue's state is its nodes, oldest first, each with whether it is published, and whether a node
 that was taken still shows at the front.  A ticket's is its holder (-1: none) and who has drawn.  A
-bounded queue's is its next slot (0: empty) and its ring, oldest first.
+bounded queue's is its next slot (0: empty) and its ring, oldest first; of one that overflows: its
+ring, the node that has left it (0: none), and those that have come to the global queue.
 Source: ``kernel/mpsc.h``, ``kernel/ticket.h``, ``kernel/local.h``: what they promise and what not.
 """
 
@@ -16,6 +17,7 @@ from wakeproof.judge.linear_spec import Operation, Pending, Spec
 Queue = tuple[tuple[tuple[int, bool], ...], bool]
 Lock = tuple[int, tuple[int, ...]]
 Local = tuple[int, tuple[int, ...]]
+Full = tuple[tuple[int, ...], int, tuple[int, ...]]
 NOTHING = 0
 """What a pop returns that takes no node; nodes are 1, 2, ..."""
 
@@ -163,5 +165,47 @@ def local() -> Spec:
             "pop": Operation((_pop,)),
             "steal": Operation((_steal,)),
             "has": Operation((_has,)),
+        },
+    )
+
+
+def _make_room(full: Full, _what: Pending) -> Iterable[tuple[Full, int]]:
+    """Let the older of two leave."""
+    ring, _, come = full
+    if len(ring) == 2:
+        yield (ring[1:], ring[0], come), 1
+    else:
+        yield full, 0
+
+
+def _come(full: Full, what: Pending) -> Iterable[tuple[Full, int]]:
+    ring, left, come = full
+    yield (ring, 0, (*come, left) if left else come), what.result
+
+
+def _put(full: Full, what: Pending) -> Iterable[tuple[Full, int]]:
+    ring, left, come = full
+    yield ((*ring, what.argument), left, come), what.result
+
+
+def _oldest(full: Full, _what: Pending) -> Iterable[tuple[Full, int]]:
+    ring, left, come = full
+    yield (ring[1:], left, come), ring[0] if ring else NOTHING
+
+
+def _serve(full: Full, _what: Pending) -> Iterable[tuple[Full, int]]:
+    ring, left, come = full
+    yield (ring, left, come[1:]), come[0] if come else NOTHING
+
+
+def overflowing() -> Spec:
+    """Return the bounded queue of two, without its next slot; a push returns how many have left."""
+    return Spec(
+        ((), 0, ()),
+        {
+            "push": Operation((_make_room, _come, _put)),
+            "pop": Operation((_oldest,)),
+            "steal": Operation((_oldest,)),
+            "take": Operation((_serve,)),
         },
     )

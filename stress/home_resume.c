@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * home_resume.c - whoever unparks a parked task chooses where it goes on.
+ *
+ *   first_carrier           other_carrier     chooser            `home_resume`: "runs, polled where it
+ *   poll, run: it parks     poll, run         unpark; owed:        is not at home, listed, its last
+ *                                             home 1; push         run's carrier"
+ *
+ * Why it works  Who owes a task alone reads and writes its home; it is on the list of home 0 until it
+ *               has ended.
+ * Spec          specs/Group.tla: Resume. */
+#include "home.h"
+#include "stress.h"
+
+struct resumed {
+	wp_home homes[2], *all[2];
+	wp_task task;
+	uint32_t runs, lost, by; /* plain: a run hands them to the next */
+};
+
+static enum wp_step park_once(wp_task *task)
+{
+	struct resumed *state =
+		(struct resumed *)(void *)((char *)task - offsetof(struct resumed, task));
+
+	return state->runs++ == 0 ? WP_STEP_PARK : WP_STEP_DONE;
+}
+
+static void init_free(void *at)
+{
+	struct resumed *state = at;
+
+	for (uint16_t index = 0; index < 2; index++) {
+		wp_home_init(&state->homes[index], NULL, index);
+		state->all[index] = &state->homes[index];
+		state->homes[index].all = state->all;
+		state->homes[index].number = index;
+	}
+	wp_task_init(&state->task, park_once, "task");
+	wp_home_start(&state->homes[0], NULL, &state->task);
+}
+
+/* As one that has settled. */
+static void init_pinned(void *at)
+{
+	init_free(at);
+	((struct resumed *)at)->task.is_pinned = 1;
+}
+
+static void poll_and_run(struct resumed *state, uint32_t by)
+{
+	wp_mpsc_node *node = wp__home_poll(&state->homes[by]);
+
+	if (node == NULL)
+		return;
+	state->lost += state->task.home != &state->homes[by];
+	state->by = by;
+	wp_home_run(&state->homes[by], &state->task);
+}
+
+static void first_carrier(void *at, stress_result *result)
+{
+	(void)result;
+	poll_and_run(at, 0);
+}
+
+static void other_carrier(void *at, stress_result *result)
+{
+	(void)result;
+	poll_and_run(at, 1);
+}
+
+/* As wp_task_unpark. */
+static void chooser(void *at, stress_result *result)
+{
+	struct resumed *state = at;
+
+	(void)result;
+	if (wp_twin(group_resume_early))
+		wp__home_resume(&state->homes[1], &state->task);
+	if (!wp__task_notify(&state->task))
+		return;
+	if (!wp_twin(group_resume_early))
+		wp__home_resume(&state->homes[1], &state->task);
+	wp__home_push(NULL, &state->task);
+}
+
+static void run_rest(void *at, stress_result *result)
+{
+	struct resumed *state = at;
+
+	for (uint32_t turn = 0; turn < 4; turn++)
+		poll_and_run(state, turn % 2);
+	result->r[0] = state->runs;
+	result->r[1] = state->lost;
+	result->r[2] = (int64_t)wp_home_count(&state->homes[0]);
+	result->r[3] = state->by;
+}
+
+STRESS_TEST(home_resume, .claim = "Who unparks a task has it go on where it says.",
+	.upholds = "Group!HomeReturn", .state_size = sizeof(struct resumed), .init = init_free,
+	.actors = {first_carrier, other_carrier, chooser}, .arbiter = run_rest, .results = 4,
+	.outcomes = {
+		{"1,0,1,0", ACCEPTABLE, "unparked before it ran: it is parked, and listed"},
+		{"2,0,0,0", ACCEPTABLE, "unparked while it ran: it stays where it is"},
+		{"2,0,0,1", ACCEPTABLE, "it goes on where it was told to"},
+		{"*,*,*,*", FORBIDDEN, "it is lost, run twice, or listed nowhere"},
+	});
+
+STRESS_TWIN(group_resume_early, .of = "home_resume",
+	.defect = "who unparks a task changes its home, though somebody else has it",
+	.shows = "*,1,*,*", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(group_resume_listed, .of = "home_resume",
+	.defect = "a task that goes on elsewhere is taken off a list on which it is not",
+	.shows = "2,0,1,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+STRESS_TEST(home_resume_settled, .claim = "Who has settled goes on at home, whoever unparks it.",
+	.upholds = "Group!HomeStaysSettled", .state_size = sizeof(struct resumed),
+	.init = init_pinned, .actors = {first_carrier, other_carrier, chooser},
+	.arbiter = run_rest, .results = 4,
+	.outcomes = {
+		{"1,0,1,0", ACCEPTABLE, "unparked before it ran: it is parked, and listed"},
+		{"2,0,0,0", ACCEPTABLE, "it goes on at home"},
+		{"*,*,*,*", FORBIDDEN, "it is lost, run twice, or runs elsewhere"},
+	});
+
+STRESS_TWIN(group_resume_settled, .of = "home_resume_settled",
+	.defect = "who unparks a task changes its home, though it has settled", .shows = "2,0,0,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * linear_overflow.c - histories of the bounded run queue where it overflows into the global one.
+ *
+ *   owner                  thief            who serves the global queue
+ *   push, three times      steal            take
+ *   pop
+ *
+ * Why it works  As linear_local.c. Of two slots: only the third push can find the ring full, and one
+ *               task makes room, so the global queue never has two.
+ * Spec          judge/linear_objects.py: overflowing. Checked by wakeproof linear -t overflow. */
+#define WP_LOCAL_CAPACITY 2
+#include "litmus.h"
+#include "local_steal.h"
+#include "stress.h"
+
+enum { NODES = 3 };
+
+struct state {
+	wp_local local, own;
+	wp_mpsc global;
+	wp_mpsc_node nodes[NODES];
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_local_init(&state->local);
+	wp_local_init(&state->own);
+	wp_mpsc_init(&state->global);
+}
+
+static unsigned number(struct state *state, wp_mpsc_node *node)
+{
+	return node == NULL ? 0 : (unsigned)(node - state->nodes) + 1;
+}
+
+static void owner(void *at, stress_result *result)
+{
+	struct state *state = at;
+	unsigned taken;
+
+	(void)result;
+	for (unsigned node = 1; node <= NODES; node++) {
+		uint32_t moved;
+
+		litmus_call(push, node);
+		moved = wp_local_push(&state->local, &state->nodes[node - 1], &state->global);
+		litmus_return(push, moved);
+	}
+	litmus_call(pop, 0);
+	taken = number(state, wp_local_pop(&state->local));
+	litmus_return(pop, taken);
+}
+
+static void thief(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *first = NULL;
+	unsigned taken;
+
+	(void)result;
+	litmus_call(steal, 0);
+	wp_local_steal(&state->local, &state->own, &first);
+	taken = number(state, first);
+	litmus_return(steal, taken);
+}
+
+static void server(void *at, stress_result *result)
+{
+	struct state *state = at;
+	unsigned taken;
+
+	(void)result;
+	litmus_call(take, 0);
+	taken = number(state, wp_mpsc_pop(&state->global));
+	litmus_return(take, taken);
+}
+
+STRESS_TEST(linear_overflow, .claim = "An overflow, too: the oldest leaves, is global, the new one comes.",
+	.upholds = "Local!OverflowMovesHalf", .state_size = sizeof(struct state), .init = init,
+	.actors = {owner, thief, server}, .results = 1,
+	.outcomes = {{"0", ACCEPTABLE, "all done"}});

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * replacement.c - carriers that are marked are replaced while others mark, submit, sleep, close.
+ *
+ *   marks 0                      marks 1, and unmarks it     `replacement`: "eligible, active,
+ *   lock; decide; unlock         lock; decide; unlock        threads that were started twice"
+ *
+ * Why it works  Queues are numbers, and each access to them is relaxed, as in placement.c.
+ * Spec          specs/Replacement.tla. */
+#include "replacements.h"
+
+static void init(void *at)
+{
+	init_as(at, 2, 4);
+}
+
+static void blocks_a_while(void *at, stress_result *result)
+{
+	(void)result;
+	mark(at, 1);
+	unmark(at, 1);
+}
+
+static void read_all(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	for (uint32_t carrier = 0; carrier < state->placement.count; carrier++) {
+		result->r[0] += (uint32_t)wp_load_relaxed(&state->slots[carrier].word) == 0;
+		result->r[1] += carrier >= state->all.carriers &&
+				!wp_replacement_is_dormant(&state->placement, carrier);
+		result->r[2] += wp_load_relaxed(&state->threads[carrier]) > 1;
+	}
+}
+
+STRESS_TEST(replacement, .claim = "As many may be given tasks as are configured.",
+	.upholds = "Replacement!EligibleKept", .state_size = sizeof(struct state), .init = init,
+	.actors = {blocks, blocks_a_while}, .arbiter = read_all, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"2,1,0", ACCEPTABLE, "one is marked, and one stands in for it"},
+		{"*", FORBIDDEN, "too few, too many, or two threads of one"},
+	});
+
+STRESS_TWIN(replacement_mark_silent, .of = "replacement",
+	.defect = "who has marked a carrier does not see to a replacement", .shows = "1,0,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(replacement_unmark_silent, .of = "replacement",
+	.defect = "the end of a mark retires nobody", .shows = "3,2,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Both are marked. */
+static void blocks_too(void *at, stress_result *result)
+{
+	(void)result;
+	mark(at, 1);
+}
+
+STRESS_TEST(replacement_both, .claim = "Each that is marked is replaced.",
+	.upholds = "Replacement!OneThread", .state_size = sizeof(struct state), .init = init,
+	.actors = {blocks, blocks_too}, .arbiter = read_all, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"2,2,0", ACCEPTABLE, "two stand in"},
+		{"*", FORBIDDEN, "too few, or two threads of one"},
+	});
+
+STRESS_TWIN(replacement_unlocked, .of = "replacement_both", .defect = "who decides takes no lock",
+	.shows = "*,*,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* No thread is to be had. Result: "tasks that are left with a replacement". */
+static void init_refusing(void *at)
+{
+	init_as(at, 1, 2);
+	((struct state *)at)->refuses = true;
+}
+
+static void submits(void *at, stress_result *result)
+{
+	struct state *state = at;
+	uint64_t random = 1;
+	uint32_t carrier = wp_placement_choose(&state->placement, 1, &random);
+
+	(void)result;
+	if (carrier == WP_PLACE_GLOBAL)
+		carrier = 0; /* whose queue is then moved */
+	wp_fetch_add_relaxed(&state->queues[carrier], 1);
+	if (!wp_placement_submitted(&state->placement, carrier))
+		move(state, carrier);
+}
+
+static void read_left(void *at, stress_result *result)
+{
+	result->r[0] = wp_load_relaxed(&((struct state *)at)->queues[1]);
+}
+
+STRESS_TEST(replacement_refused, .claim = "Nobody is given tasks who has no thread.",
+	.upholds = "Replacement!TargetHasThread", .state_size = sizeof(struct state),
+	.init = init_refusing, .actors = {blocks, submits}, .arbiter = read_left, .results = 1,
+	.blocking = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "its carrier runs it, or whoever is next"},
+		{"*", FORBIDDEN, "nobody will run it"},
+	});
+
+STRESS_TWIN(replacement_starts_late, .of = "replacement_refused",
+	.defect = "a replacement may be chosen before its thread is there", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Result: as above. */
+STRESS_TEST(replacement_retired, .claim = "Who is retired is left without tasks.",
+	.upholds = "Replacement!RetiredIsEmpty", .state_size = sizeof(struct state),
+	.init = init_marked, .actors = {goes_on, submits}, .arbiter = read_left, .results = 1,
+	.blocking = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "moved, or given to the other one"},
+		{"*", FORBIDDEN, "a task waits for a carrier that is dormant"},
+	});
+
+STRESS_TWIN(replacement_retire_keeps, .of = "replacement_retired",
+	.defect = "who is retired keeps its queue", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Result: "threads that get a stop, threads". */
+static void init_one(void *at)
+{
+	init_as(at, 1, 2);
+}
+
+static void closes(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (wp_twin(replacement_stops_first))
+		result->r[0] = wp_load_relaxed(&state->threads[1]);
+	wp_replacements_end(&state->all);
+	if (!wp_twin(replacement_stops_first))
+		result->r[0] = wp_load_relaxed(&state->threads[1]);
+}
+
+static void read_threads(void *at, stress_result *result)
+{
+	result->r[1] = wp_load_relaxed(&((struct state *)at)->threads[1]);
+}
+
+STRESS_TEST(replacement_close, .claim = "The close knows each thread.",
+	.upholds = "Replacement!StopReachesAll", .state_size = sizeof(struct state),
+	.init = init_one, .actors = {blocks, closes}, .arbiter = read_threads, .results = 2,
+	.blocking = 1,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "none was started"},
+		{"1,1", ACCEPTABLE, "it is stopped"},
+		{"*", FORBIDDEN, "a thread is left"},
+	});
+
+STRESS_TWIN(replacement_stops_first, .of = "replacement_close",
+	.defect = "the close sends its stops before it has the lock", .shows = "0,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

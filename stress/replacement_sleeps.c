@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * replacement_sleeps.c - replacements that sleep, are to stand in, or are retired, and tasks of the group.
+ *
+ *   marks 0                      1, which is dormant           submitter    `replacement_sleeps`
+ *   1 stands in; wake it         word := PARKED                push; count
+ *                                [P]; dormant: asleep          somebody is idle: nudge it,
+ *                                else idle, if there are none    unless it is dormant
+ *
+ * Why it works  Carriers that sleep are real, their wakes are nudges (timer.h).
+ * Spec          specs/Replacement.tla. */
+#include "replacements.h"
+
+/* Result: "it sleeps (1: counted, 2: dormant), it was woken". */
+static void init_cached(void *at)
+{
+	init_marked(at);
+	unmark(at, 0);
+}
+
+static void parks(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	wp_carrier_advertise(&state->carriers[1], WP_PARKED_FUTEX, &stolen);
+	if (wp_replacement_is_dormant(&state->placement, 1))
+		result->r[0] = 2;
+	else
+		result->r[0] = wp_placement_rest(&state->placement);
+}
+
+static void spill(struct state *state, uint32_t first)
+{
+	if (!wp_placement_spilled(&state->placement, 1))
+		return;
+	wp_replacement_fence();
+	for (uint32_t carrier = first; carrier > 0; carrier--)
+		if (!wp_replacement_is_dormant(&state->placement, carrier) &&
+		    wp_timers_nudge(&state->carriers[carrier]))
+			return;
+}
+
+static void spills(void *at, stress_result *result)
+{
+	(void)result;
+	spill(at, 1);
+}
+
+static void read_woken(void *at, stress_result *result)
+{
+	result->r[1] = wp_load_relaxed(&((struct state *)at)->carriers[1].word) == WP_WAKING;
+}
+
+STRESS_TEST(replacement_sleeps, .claim = "Who is to stand in is told so, and of tasks.",
+	.upholds = "Replacement!NoStrandedGlobal", .state_size = sizeof(struct state),
+	.init = init_cached, .actors = {blocks, parks, spills}, .arbiter = read_woken,
+	.results = 2, .blocking = 1,
+	.outcomes = {
+		{"0,*", ACCEPTABLE, "it saw the task"},
+		{"*,1", ACCEPTABLE, "it is woken"},
+		{"*", FORBIDDEN, "it sleeps, and nobody will wake it"},
+	});
+
+STRESS_TWIN(replacement_unwoken, .of = "replacement_sleeps",
+	.defect = "a replacement is not told that it is eligible", .shows = "2,0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* 0 is marked, 1 is idle, and so is 2, who stands in, is retired, and may be woken for a task. Result:
+ * "2 took the task, 1 was woken". */
+static void init_idle(void *at)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	init_as(state, 2, 3);
+	mark(state, 0);
+	for (uint32_t carrier = 1; carrier < 3; carrier++) {
+		wp_carrier_advertise(&state->carriers[carrier], WP_PARKED_FUTEX, &stolen);
+		wp_placement_rest(&state->placement);
+	}
+}
+
+static void is_woken(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_carrier_sleep_until(&state->carriers[2], WP_FOREVER);
+	wp_carrier_leave(&state->carriers[2]);
+	wp_placement_woken(&state->placement);
+	if (!wp_placement_has_global(&state->placement))
+		return;
+	if (!wp_replacement_is_dormant(&state->placement, 2))
+		result->r[0] = 1;
+	else if (wp_replacement_passes_on(&state->placement))
+		wp_timers_nudge(&state->carriers[1]);
+}
+
+static void spills_two(void *at, stress_result *result)
+{
+	(void)result;
+	spill(at, 2);
+}
+
+STRESS_TEST(replacement_passes, .claim = "Who is retired passes on what it was woken for.",
+	.upholds = "Replacement!NoStrandedGlobal", .state_size = sizeof(struct state),
+	.init = init_idle, .actors = {goes_on, spills_two, is_woken}, .arbiter = read_woken,
+	.results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,*", ACCEPTABLE, "it took the task"},
+		{"0,1", ACCEPTABLE, "the other one is woken"},
+		{"*", FORBIDDEN, "a carrier is idle, and nobody will wake it"},
+	});
+
+STRESS_TWIN(replacement_wake_kept, .of = "replacement_passes",
+	.defect = "a dormant one that is woken for a task of the group passes the wake on to nobody",
+	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups whose marked carriers are replaced: specs/Replacement.tla, in the wiring.
+
+programs/replacement.c runs one case and prints what is lost.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = ("all", "many", "watched", "kept", "closed", "refused", "ends")
+WRAPPED = "-Wl,--wrap=pthread_create"
+TWINS = {"replaced_ends_silent": "ends", "replaced_watched_silent": "watched"}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, *case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_who_blocks_is_replaced(build: str, compiled: Compiled) -> None:
+    command = compiled("replacement", build, WRAPPED)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
+    flags = (WRAPPED, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1")
+    ended = run(compiled("replacement", "plain", *flags), TWINS[twin])
+    assert ended.returncode != 0
+    assert "lost" in ended.stdout

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`CarrierGroup(replacements=...)`: marked carriers are replaced.  Serves specs/Replacement.tla."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import CarrierGroup, VirtualThread, blocking, io
+from wakeproof.errors import StateError, UsageError
+
+PATIENCE_S = 60
+
+
+def await_(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def test_others_run_while_each_carrier_blocks_and_threads_are_used_again() -> None:
+    with CarrierGroup(2, replacements=2) as group:
+        for episode in range(2):
+            end, marked = threading.Event(), threading.Barrier(3)
+
+            def hold(end: threading.Event = end, marked: threading.Barrier = marked) -> None:
+                with blocking() as is_marked:
+                    assert is_marked
+                    marked.wait(PATIENCE_S)
+                    end.wait(PATIENCE_S)
+
+            held = [one.factory(pinned=True)(hold) for one in group]
+            marked.wait(PATIENCE_S)
+            assert group.replacements().active == 2
+            ran = {group.submit(group.running).result(PATIENCE_S) for _ in range(4)}
+            thread = VirtualThread(lambda: None, group=group).start()
+            thread.join(PATIENCE_S)
+            assert ran.isdisjoint([*group, None])
+            assert thread.home not in group
+            end.set()
+            for one in held:
+                one.result(PATIENCE_S)
+            await_(lambda: group.replacements().active == 0)
+            assert group.replacements().started == 2
+            assert group.replacements().reused == 2 * episode
+
+
+def test_a_group_without_replacements_has_none() -> None:
+    with CarrierGroup(1) as group:
+        assert group.replacements().most == group.replacements().started == 0
+
+
+def test_replacements_have_no_pollers() -> None:
+    with (
+        CarrierGroup(1, replacements=1) as group,
+        pytest.raises(StateError, match="replacements"),
+    ):
+        io.socketpair(group=group)
+
+
+def test_too_many_carriers_are_refused() -> None:
+    with pytest.raises(UsageError, match="replacements is 1; allowed: 0 to 0"):
+        CarrierGroup(1024, replacements=1)
