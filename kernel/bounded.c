@@ -24,7 +24,7 @@ bool wp__bounded_push(wp_bounded *bounded, wp_mpsc_node *task)
 	uint32_t moved = wp_local_push(&bounded->local, task, &bounded->global->queue);
 
 	wp__counted(wp__count_many(&bounded->spilled, moved));
-	return moved == 0 || !wp_twin(searchlocal_overflow_silent);
+	return moved != 0;
 }
 
 bool wp__bounded_is_alone(wp_carrier *carrier)

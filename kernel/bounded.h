@@ -67,9 +67,16 @@ WP_INLINE bool wp__carrier_has_some(wp_carrier *carrier)
 	return wp_mpsc_has_published(&carrier->queue) || wp__bounded_has_some(carrier);
 }
 
-/* True: the caller then tells who sleeps. [the owner | wait-free] */
+/* Something is queued there. [the owner | wait-free] */
+WP_INLINE bool wp__carrier_has_own(wp_carrier *carrier)
+{
+	return wp_mpsc_has_published(&carrier->queue) || wp_mpsc_has_published(&carrier->inbox) ||
+	       (carrier->bounded != NULL && !wp_local_is_empty(&carrier->bounded->local));
+}
+
+/* True: others have spilt. The caller then tells who sleeps. [the owner | wait-free] */
 bool wp__bounded_push(wp_bounded *bounded, wp_mpsc_node *task);
-/* It has one task, which it takes next. [the owner | wait-free] */
+/* It has one task, which it takes next. What has just spilt is another. [the owner | wait-free] */
 bool wp__bounded_is_alone(wp_carrier *carrier);
 /* As wp_carrier_poll. */
 wp_mpsc_node *wp__bounded_poll(wp_carrier *carrier);

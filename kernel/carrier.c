@@ -106,27 +106,31 @@ void wp_carrier_get_help(wp_carrier *carrier)
 	search_if_idle(carrier);
 }
 
-/* True: somebody may have to be told. [the owner | wait-free] */
+/* True: others have spilt to make room. [the owner | wait-free] */
 static bool push_own(wp_carrier *carrier, wp_mpsc_node *task)
 {
 	if (carrier->bounded != NULL)
 		return wp__bounded_push(carrier->bounded, task);
 	wp_mpsc_push(&carrier->queue, task);
-	return true;
+	return false;
 }
 
 void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
 {
-	if (push_own(carrier, task) && !wp_twin(search_silent_internal))
+	bool spilt = push_own(carrier, task);
+
+	if (!wp_twin(search_silent_internal) && !(spilt && wp_twin(searchlocal_overflow_silent)))
 		wp_carrier_get_help(carrier);
 }
 
 void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 {
-	if (!push_own(carrier, task) || carrier->domain == NULL || wp_twin(search_silent_reenqueue))
+	bool spilt = push_own(carrier, task) && !wp_twin(searchlocal_overflow_alone);
+
+	if (carrier->domain == NULL || wp_twin(search_silent_reenqueue))
 		return;
 	submit_fence();
-	if (!(carrier->bounded == NULL ? is_alone(carrier, &carrier->queue, task)
+	if (spilt || !(carrier->bounded == NULL ? is_alone(carrier, &carrier->queue, task)
 				       : wp__bounded_is_alone(carrier)) ||
 	    wp_twin(search_yield_wakes))
 		search_if_idle(carrier);
@@ -234,8 +238,8 @@ wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
 	return old >= WP_SEARCHING ? serve(carrier, old - WP_SEARCHING) : NULL;
 }
 
-/* Gives up a park that found something: with a victim's task (is_own: its own queues have it), unless
- * a waker came in between. [the owner | wakes somebody at the most] */
+/* Gives up a park that found something: with a victim's task (is_own: it has some itself), unless a
+ * waker came in between. [the owner | wakes somebody at the most] */
 static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t victim)
 {
 	uint32_t old = end_park(carrier);
@@ -246,13 +250,6 @@ static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t vic
 	if (!is_own && (wp__is_parked(old) || wp_twin(search_waking_ignored)))
 		return wp__bounded_steal_more(carrier, victim);
 	return NULL;
-}
-
-/* [the owner | wait-free] */
-static bool has_own(wp_carrier *carrier)
-{
-	return wp_mpsc_has_published(&carrier->queue) || wp_mpsc_has_published(&carrier->inbox) ||
-	       (carrier->bounded != NULL && !wp_local_is_empty(&carrier->bounded->local));
 }
 
 bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **stolen)
@@ -272,7 +269,7 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 		wp_fence_seq_cst();
 	if (wp_twin(carrier_no_recheck))
 		return true;
-	is_own = has_own(carrier);
+	is_own = wp__carrier_has_own(carrier);
 	if (!is_own && (carrier->domain == NULL || SHIPPED || wp_twin(search_no_recheck_park) ||
 			!wp__search_around(carrier, &victim)))
 		return true;

@@ -72,7 +72,8 @@ Put(c) ==                     \* [B3]; then [S]
   /\ at[c].pc \in {"push", "push_spilt"} /\ ring[c] < Capacity
   /\ ring' = [ring EXCEPT ![c] = @ + 1]
   /\ IF at[c].pc = "push_spilt" /\ Twin = "overflow_silent" THEN Return(c)
-     ELSE Move(c, IF held[c] THEN "idle" ELSE "alone", c)
+     ELSE Move(c, IF held[c] \/ (at[c].pc = "push_spilt" /\ Twin # "overflow_alone")
+                  THEN "idle" ELSE "alone", c)
   /\ UNCHANGED <<held, slot>> /\ Rest
 Overflow(c) ==                \* [B4] half is claimed
   /\ at[c].pc = "push" /\ ring[c] = Capacity
@@ -87,9 +88,8 @@ Spill(c) ==                   \* [Q2] one chain
 Spilt(c) ==                   \* [Q3]
   /\ at[c].pc = "publish"
   /\ Unname(c, Global)
-  /\ Move(c, "push_spilt", None)
-  /\ UNCHANGED <<word, idle, token, held, budget>> /\ Stays
-IsLeftAlone(c) ==             \* [S] it has one task, which it takes next
+  /\ Move(c, "push_spilt", None) /\ UNCHANGED <<word, idle, token, held, budget>> /\ Stays
+IsLeftAlone(c) ==             \* [S] it has one task, which it takes next; what has spilt is another
   /\ at[c].pc = "alone"
   /\ IF ring[c] = 1 /\ ~slot[c] /\ queue[c] = <<>> /\ inbox[c] = <<>> THEN Return(c)
      ELSE Move(c, "idle", c)

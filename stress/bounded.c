@@ -134,6 +134,29 @@ STRESS_TWIN(searchlocal_overflow_silent, .of = "bounded_overflow",
 	.defect = "a push that made room tells nobody", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
+/* The same by a yield, after which carrier 2 takes one. */
+static void yields_and_polls(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_reenqueue(&state->carriers[LONG], &state->tasks[5]);
+	wp_carrier_poll(&state->carriers[LONG]);
+}
+
+STRESS_TEST(bounded_yield, .claim = "A yield that made room tells, though it is alone in its ring.",
+	.preemptions = 2,
+	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
+	.init = init_full, .actors = {takes_three, yields_and_polls}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it got three of five"},
+		{"asleep", FORBIDDEN, "stranded in the global queue"},
+	});
+
+STRESS_TWIN(searchlocal_overflow_alone, .of = "bounded_yield",
+	.defect = "a yield that made room looks only whether it is alone in its ring", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
 /* The same, and carrier 2 takes what is left. */
 static void pushes_and_drains(void *at, stress_result *result)
 {
