@@ -201,7 +201,7 @@ static void give_kept(wp_home *self, enum wp_step said)
 
 void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 {
-	if (self->kept != NULL)
+	if (self != NULL && self->kept != NULL) /* a scheduler runs it on any thread */
 		give_kept(self, said);
 	if (said == WP_STEP_DONE)
 		wp__home_end(task);

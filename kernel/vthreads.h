@@ -103,13 +103,6 @@ int wp_vthread_sleep_until(int64_t deadline_ns);
  * pinned section: nothing. [a virtual thread] */
 void wp_vthread_yield(void);
 
-/* Starts that thread, or unparks it if it was started, and yields. Where run queues are bounded (group.h)
- * that thread is next, if this carrier is its home and has nothing else queued; else it is queued as any
- * other. WP_OK, or as wp_vthread_start, and nothing was done. In a pinned section, and for who is no
- * virtual thread, no more than the start or unpark. [any thread; of a start: who made it | as
- * wp_group_start] */
-int wp_vthread_submit_and_yield(wp_vthread *thread);
-
 /* Pinned sections nest: in one, the thread does not leave its carrier. [a virtual thread |
  * wait-free] */
 void wp_vthread_pin(void);
@@ -129,6 +122,13 @@ int wp__vthread_park_end(void);
 const char *wp_vthread_name(wp_vthread *thread); /* or NULL [any thread | wait-free] */
 void *wp_vthread_arg(wp_vthread *thread);        /* [any thread | wait-free] */
 /* cdef: end */
+
+/* Starts that thread, or unparks it if it was started, and yields. Where run queues are bounded (group.h)
+ * that thread is next, if this carrier is its home and has nothing else queued; else it is queued as any
+ * other. WP_OK, or as wp_vthread_start, and nothing was done. In a pinned section, and for who is no
+ * virtual thread, no more than the start or unpark. [any thread; of a start: who made it | as
+ * wp_group_start] */
+int wp_vthread_submit_and_yield(wp_vthread *thread);
 
 /* Mounts a thread that a scheduler was given, until it parks, yields or ends. WP_FORBIDDEN: the
  * caller is a virtual thread itself, or the thread was not given out, or was run for it already.

@@ -16,7 +16,7 @@
 enum { NODES = 3 };
 
 struct state {
-	wp_local local, own;
+	wp_local_queue local, own;
 	wp_mpsc global;
 	wp_mpsc_node nodes[NODES];
 };
