@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from wakeproof.paths import write_atomically
+
 COMMAND = "build/venv/bin/wakeproof bench"
 HEAD, LEGEND = "row  ", "ratio: ours/peer"  # where a table starts; what follows its rows
 COLUMNS = "132"
@@ -59,4 +61,4 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     for name in map(Path, sys.argv[1:]):
-        name.write_text(renewed(name.read_text(), _run))
+        write_atomically(name, renewed(name.read_text(), _run))

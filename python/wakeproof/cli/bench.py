@@ -36,7 +36,7 @@ def bench(
 
     Examples:
 
-      wakeproof bench                      every row, about two minutes
+      wakeproof bench                      every row, about six minutes
 
       wakeproof bench -t parker            one of them
 
