@@ -3,7 +3,8 @@
 (* Two steal domains of one group: Search, twice.  They share no variable, *)
 (* for word, queues, idle set and token belong to a carrier or its domain. *)
 (* What joins them is a task that runs in one and submits to the other:    *)
-(* to that domain it is a submitter like any other.                        *)
+(* it searches for a helper in the domain of the carrier that it submits   *)
+(* to, as any submitter of that domain does.                               *)
 (* Code       wp_domain in kernel/search.h; kernel/carrier.c goes through  *)
 (*            the domain of the carrier that is submitted to.              *)
 (* Abstracts  what Search does; a domain to a carrier in a long task and   *)
@@ -40,19 +41,35 @@ InFar == INSTANCE Search WITH
   budget <- farBudget
 
 Init == InNear!Init /\ InFar!Init
-\* Twin looks_at_home: who submits to Far looks for a helper in its own domain.
-Stray(c) ==
-  /\ Twin = "looks_at_home"
-  /\ farAt[NearBusy].pc = "idle" /\ c \in nearIdle /\ nearWord[c] = "PARKED" /\ nearToken = 0
-  /\ nearToken' = 1
-  /\ nearWord' = [nearWord EXCEPT ![c] = farAt[NearBusy].arg]
-  /\ farAt' = [farAt EXCEPT ![NearBusy].pc = "done"]
-  /\ UNCHANGED <<nearIdle, nearQueue, nearInbox, nearHeld, nearAt, nearBudget>>
-  /\ UNCHANGED <<farWord, farIdle, farToken, farQueue, farInbox, farHeld, farBudget>>
-Next ==
-  \/ InNear!Next /\ UNCHANGED far
-  \/ InFar!Next /\ UNCHANGED near
-  \/ \E c \in Near : Stray(c)
+
+(* The task of NearBusy submits to Far, and searches there: wp_carrier.domain of its target. *)
+UnchangedBut == UNCHANGED <<farWord, farIdle, farQueue, farInbox, farHeld, farBudget>>
+Snapshot ==                   \* [I3] the idle set of that domain; the twin takes all idle sets
+  /\ farAt[NearBusy].pc = "snapshot"
+  /\ LET members == (farIdle \cup IF Twin = "looks_everywhere" THEN nearIdle ELSE {})
+                    \ {farAt[NearBusy].arg}
+     IN farAt' = [farAt EXCEPT ![NearBusy].pc = IF members = {} THEN "stop" ELSE "recruit",
+                               ![NearBusy].arg = IF members = {} THEN "none" ELSE @,
+                               ![NearBusy].todo = members]
+  /\ UNCHANGED <<near, farToken>> /\ UnchangedBut
+RecruitNear ==                \* [C5] [C7] a member that the snapshot should not have
+  /\ farAt[NearBusy].pc = "recruit"
+  /\ \E m \in farAt[NearBusy].todo \cap Near :
+       IF nearWord[m] = "PARKED"
+       THEN /\ nearWord' = [nearWord EXCEPT ![m] = farAt[NearBusy].arg]
+            /\ farAt' = [farAt EXCEPT ![NearBusy].pc = "done", ![NearBusy].todo = {}]
+       ELSE farAt' = [farAt EXCEPT ![NearBusy].todo = @ \ {m}] /\ UNCHANGED nearWord
+  /\ UNCHANGED <<nearIdle, nearToken, nearQueue, nearInbox, nearHeld, nearAt, nearBudget, farToken>>
+  /\ UnchangedBut
+Submitter ==
+  IF farAt[NearBusy].pc = "snapshot" THEN Snapshot
+  ELSE IF farAt[NearBusy].todo \cap Near # {} THEN RecruitNear
+  ELSE InFar!Submitter(NearBusy) /\ UNCHANGED near
+FarStep ==
+  \/ Submitter
+  \/ /\ InFar!Program \/ (\E c \in Far : InFar!Carrier(c)) \/ InFar!Finished
+     /\ UNCHANGED near
+Next == (InNear!Next /\ UNCHANGED far) \/ FarStep
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)

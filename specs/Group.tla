@@ -14,7 +14,8 @@
 (* Memory     sequential consistency; the word's orders are Task's.        *)
 (* Promises   EachRunsOnce (it refines Tasks), OneCarrier, HomeReturn,     *)
 (*            StaysSettled, HomeStaysSettled, UnparkNotLost, NoTaskLost,   *)
-(*            BackIsLeftAlone, WaitsForAll, NothingRunsAfterClose,         *)
+(*            BackIsLeftAlone, EndIsFinal, AcceptsWhileOpen, WaitsForAll,  *)
+(*            NothingRunsAfterClose,                                       *)
 (*            StopsItself, CloserIsWoken (safety).                         *)
 (***************************************************************************)
 EXTENDS GroupCore
@@ -131,6 +132,11 @@ NoTaskLost ==
     /\ t \in live[list[t]]
     /\ Cells(t) # {} \/ IsOwed(t) \/ Hands(t) # {} \/ word[t] = "PARKED"
     /\ at[Closer].pc # "closed"
+\* A task that has ended is in no list and no queue, and no thread is about to queue it.
+EndIsFinal == \A t \in Tasks : word[t] = "DONE" => Cells(t) = {} /\ ~IsOwed(t) /\ t \notin live[list[t]]
+\* A list that the close has shut takes no task any more: no start from outside, no spawn.
+AcceptsWhileOpen ==
+  [][\A t \in Tasks : word[t] = "NEW" /\ word'[t] # "NEW" => list'[t] \in open]_vars
 \* Whoever gets it has it alone, though others may still unpark it.
 BackIsLeftAlone == \A t \in back : Cells(t) = {} /\ Hands(t) = {} /\ ~IsOwed(t)
 NothingRunsAfterClose ==

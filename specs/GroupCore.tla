@@ -140,7 +140,8 @@ Begin(c) ==                   \* [K2]
   /\ Goto(c, "run", at[c].task)
   /\ UNCHANGED <<Where, live, open, queue, stop, budget, back, lane>>
 Spawn(c, t) ==                \* the running task starts one, on the carrier that runs it
-  /\ at[c].pc = "run" /\ budget.child > 0 /\ New(t) /\ c \in open
+  /\ at[c].pc = "run" /\ budget.child > 0 /\ New(t)
+  /\ c \in open \/ Twin = "spawn_unasked"
   /\ Accept(t, c)
   /\ IF HasLane THEN lane' = [lane EXCEPT ![c] = Append(@, t)] /\ UNCHANGED queue
      ELSE queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])] /\ UNCHANGED lane
@@ -167,7 +168,7 @@ Park(c) ==                    \* [K3]
 Done(c) ==                    \* [K4], off the list first, under its lock
   /\ at[c].pc = "run"
   /\ LET t == at[c].task
-         rest == [live EXCEPT ![list[t]] = @ \ {t}]
+         rest == IF Twin = "done_listed" THEN live ELSE [live EXCEPT ![list[t]] = @ \ {t}]
      IN /\ live' = rest
         /\ word' = [word EXCEPT ![t] = "DONE"]
         /\ at' = [at EXCEPT ![c] = IF Twin = "done_again" THEN [pc |-> "again", task |-> t]

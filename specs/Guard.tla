@@ -174,7 +174,7 @@ NoLostWakeup == Sleeps /\ Work /\ ~nap => InFlight
 \* One answer to an announcement, and the poller is told which: a claim, paid, or its own way out.
 WakeIsClaimed == answers <= 1 /\ (poller = "poll" => answers = 1)
 \* What was published is taken: each producer pushes once, so nothing new hides what is left.
-Served == Work ~> ~Work
+Served == Work ~> ~Work       \* with a rendezvous signal: if its lock is fair, see Fairness
 
 Finished ==                     \* the intended end: all work taken, the poller asleep for good
   /\ Sleeps /\ ~Work /\ \A p \in Producers : producer[p] = "done"
@@ -183,12 +183,19 @@ Poller ==
   \/ Poll \/ Announce \/ Fence \/ Check \/ Block \/ Confirm \/ Wait \/ NapEnds \/ Leave \/ LeaveLate
   \/ Unlock \/ Drain("poller") \/ \E p \in Producers : Reach(p)
 Drains == \E p \in Producers : Drain(p)
-Others == \E p \in Producers : Push(p) \/ SignalFence(p) \/ Look(p) \/ Claim(p) \/ Wake(p)
+Producer(p) == Push(p) \/ SignalFence(p) \/ Look(p) \/ Claim(p) \/ Wake(p)
+Others == \E p \in Producers : Producer(p)
 Next == Poller \/ Drains \/ Others \/ FenceFails \/ (\E why \in Ends : End(why)) \/ Finished
-\* Only the poller can go on for ever, so one fairness serves all others; it is strong because such
-\* a poller takes the lock again and again.  So is time: a deadline is absolute, handlers or not.
-NapOver  == NapEnds /\ Twin # "nap_restarts"
-Fairness == WF_vars(Poller) /\ WF_vars(Drains) /\ SF_vars(Others) /\ SF_vars(NapOver)
+\* Each thread goes on, and time passes: a deadline is absolute, handlers or not.  With a rendezvous
+\* signal that is not enough: a poller that goes on for ever takes and gives back the lock again and
+\* again, so the lock must let a producer in at last.  A lock that newcomers may barge into does not
+\* promise that (LockIsFair).  Sticky signals need no such lock.
+NapOver    == NapEnds /\ Twin # "nap_restarts"
+LockIsFair ==
+  Signals = "rendezvous" /\ Twin # "lock_barges" => SF_vars(Others) /\ SF_vars(NapOver)
+Fairness   ==
+  /\ WF_vars(Poller) /\ WF_vars(Drains) /\ WF_vars(NapOver) /\ \A p \in Producers : WF_vars(Producer(p))
+  /\ LockIsFair
 Spec == Init /\ [][Next]_vars /\ Fairness
 =============================================================================
 Results: distinct states, depth (seconds: manifest.json).  TLC 2.15.

@@ -2,15 +2,18 @@
 (***************************************************************************)
 (* Threads read from a descriptor that is not ready: each parks until the  *)
 (* poller of its home says so, or a deadline passes, or somebody closes    *)
-(* it.  What is ready is told to one, who passes it on.                    *)
-(* Code       kernel/io.h, io.c: [X1]..[X8]; poller_epoll.c.               *)
+(* it, or the poller itself ends, or its own group is closed.  What is     *)
+(* ready is told to one, who passes it on.                                 *)
+(* Code       kernel/io.h, io.c: [X1]..[X8]; poller_epoll.h, poller_epoll.c*)
 (* Abstracts  one direction; a grant and the park that it ends to one step *)
 (*            (Waitq); what is under the lock of the direction to one step;*)
 (*            the way of a thread to its home (Group: HomeReturn); the     *)
-(*            system's list of what is ready: each arrival enters an edge. *)
+(*            system's list of what is ready: each arrival enters an edge; *)
+(*            the poller's list of its descriptors to this one.            *)
 (* Memory     sequential consistency, which the lock, [X1] and [X2] earn;  *)
 (*            the system calls order data and edge.                        *)
-(* Promises   ReadinessNotLost, CloseWakesWaiter, FdIsOurs, EventIsAlive,  *)
+(* Promises   ReadinessNotLost, CloseWakesWaiter, EndWakesWaiter,          *)
+(*            EndWalksListed, ClosedInTheEnd, FdIsOurs, EventIsAlive,      *)
 (*            IoIsAlive, IoCompletionAtHome (safety); ReadsAll (liveness). *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
@@ -19,6 +22,8 @@ CONSTANTS
   Readers,   \* each reads once
   Closes,    \* somebody closes it, at any time
   Timeouts,  \* how many waits may end by their deadline
+  Ends,      \* the group is closed, at any time: its poller ends
+  Cancels,   \* the groups of readers are closed, at any time: they never run again
   Twin       \* "none", or the one defect of this model
 
 VARIABLES
@@ -35,9 +40,11 @@ VARIABLES
   memory,    \* "used"; "retired": its poller frees it after this round; "freed"
   pc, seen,  \* seen: reader -> what it read of edges before its attempt
   told,      \* readers that were told that it is ready
-  left       \* timeouts
+  left,      \* timeouts
+  listed,    \* by its poller: "not yet", "yes", "no more"; "refused"
+  dead       \* of twins: readers that never run again, and were left where they were
 vars == <<data, coming, edge, edges, line, shut, users, closing, freed, open, memory, pc, seen,
-          told, left>>
+          told, left, listed, dead>>
 
 Pollers == {"home", "other"}
 Threads == Readers \cup {"closer"} \cup Pollers
@@ -50,8 +57,10 @@ TypeOK ==
   /\ {shut, closing, freed, open} \subseteq BOOLEAN /\ users \in 0 .. All + 1
   /\ memory \in {"used", "retired", "freed"}
   /\ pc \in [Threads -> {"begin", "look", "read", "wait", "parked", "pass", "end", "final", "leave",
-                         "done", "start", "shut", "closed", "poll", "event", "count"}]
+                         "done", "start", "shut", "closed", "poll", "event", "count", "over",
+                         "gone"}]
   /\ seen \in [Readers -> 0 .. All] /\ told \subseteq Readers /\ left \in 0 .. Timeouts
+  /\ listed \in {"not yet", "yes", "no more", "refused"} /\ dead \subseteq Readers
 
 Init ==
   /\ data = 0 /\ coming = All /\ edge = [p \in Pollers |-> FALSE] /\ edges = 0
@@ -60,6 +69,7 @@ Init ==
   /\ pc = [t \in Threads |->
              IF t \in Readers THEN "begin" ELSE IF t = "closer" THEN "start" ELSE "poll"]
   /\ seen = [r \in Readers |-> 0] /\ told = {} /\ left = Timeouts
+  /\ listed = (IF Ends THEN "not yet" ELSE "yes") /\ dead = {}
 
 System == <<data, coming, edge>>
 Life   == <<users, closing, freed, open, memory>>
@@ -69,35 +79,46 @@ InLine == {line[i] : i \in 1 .. Len(line)}
 
 Arrive ==                     \* edge-triggered: each arrival is an event
   /\ coming > 0 /\ open /\ coming' = coming - 1 /\ data' = data + 1
-  /\ edge' = [edge EXCEPT ![At] = TRUE]
-  /\ UNCHANGED <<edges, line, shut, Life, pc, seen, told, left>>
+  /\ edge' = [edge EXCEPT ![At] = listed = "yes"]
+  /\ UNCHANGED <<edges, line, shut, Life, pc, seen, told, left, listed, dead>>
+
+(* Who makes it.  The poller's list is under a lock, which its end keeps while it walks. *)
+IsWalked == pc["home"] = "over"
+Register ==                   \* what has come before is an event, too
+  /\ listed = "not yet" /\ ~IsWalked
+  /\ IF pc["home"] = "gone" /\ Twin # "adds_late"
+     THEN listed' = "refused" /\ UNCHANGED edge
+     ELSE listed' = "yes" /\ edge' = [edge EXCEPT ![At] = data > 0]
+  /\ UNCHANGED <<data, coming, edges, line, shut, Life, pc, seen, told, left, dead>>
 
 (* A reader, on any carrier. *)
 Begin(r) ==                   \* [X3] one more call, unless it is closing
-  /\ pc[r] = "begin"
-  /\ IF closing /\ Twin # "begins_late" THEN Goto(r, "done") /\ UNCHANGED users
+  /\ pc[r] = "begin" /\ listed # "not yet"
+  /\ IF listed = "refused" \/ (closing /\ Twin # "begins_late")
+     THEN Goto(r, "done") /\ UNCHANGED users
      ELSE Goto(r, "look") /\ users' = users + 1
-  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left>>
+  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left, listed>>
+  /\ UNCHANGED dead
 Look(r) ==                    \* [X1] before the attempt
   /\ pc[r] = "look"
   /\ seen' = [seen EXCEPT ![r] = edges] /\ Goto(r, "read")
-  /\ UNCHANGED <<System, edges, line, shut, Life, told, left>>
+  /\ UNCHANGED <<System, edges, line, shut, Life, told, left, listed, dead>>
 Read(r) ==                    \* the system call
   /\ pc[r] = "read"
   /\ data' = IF data > 0 THEN data - 1 ELSE data
   /\ Goto(r, IF data = 0 THEN "wait" ELSE IF r \in told /\ Twin # "kept" THEN "pass" ELSE "end")
-  /\ UNCHANGED <<coming, edge, edges, line, shut, Life, seen, told, left>>
+  /\ UNCHANGED <<coming, edge, edges, line, shut, Life, seen, told, left, listed, dead>>
 Wait(r) ==                    \* under the lock
   /\ pc[r] = "wait"
   /\ told' = told \ {r}
   /\ IF shut THEN Goto(r, "end") /\ UNCHANGED line
      ELSE IF seen[r] # edges /\ Twin # "edge_unseen" THEN Goto(r, "look") /\ UNCHANGED line
      ELSE line' = Append(line, r) /\ Goto(r, "parked")
-  /\ UNCHANGED <<System, edges, shut, Life, seen, left>>
+  /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed, dead>>
 Timeout(r) ==                 \* out of the line; who was granted is not there
   /\ pc[r] = "parked" /\ r \in InLine /\ left > 0
   /\ left' = left - 1 /\ line' = Without(r) /\ Goto(r, "end")
-  /\ UNCHANGED <<System, edges, shut, Life, seen, told>>
+  /\ UNCHANGED <<System, edges, shut, Life, seen, told, listed, dead>>
 Tell ==                       \* the first in line
   /\ IF line = <<>> THEN UNCHANGED <<line, told>>
      ELSE line' = Tail(line) /\ told' = told \cup {Head(line)}
@@ -108,92 +129,120 @@ Granted(where, t) ==          \* pc, when t goes there and the first in line goe
 Pass(r) ==                    \* under the lock: there may be more
   /\ pc[r] = "pass"
   /\ Tell /\ Granted("end", r)
-  /\ UNCHANGED <<System, edges, shut, Life, left>>
+  /\ UNCHANGED <<System, edges, shut, Life, left, listed, dead>>
+Die(r) ==                     \* its group is closed: out of the line; or told: the next one is
+  /\ Cancels /\ r \notin dead
+  /\ \/ /\ pc[r] = "parked" /\ r \in InLine
+        /\ IF Twin = "dies_in_line" THEN dead' = dead \cup {r} /\ UNCHANGED <<line, pc>>
+           ELSE /\ line' = Without(r) /\ UNCHANGED dead
+                /\ Goto(r, IF Twin = "dies_inside" THEN "done" ELSE "end")
+     \/ /\ pc[r] = "look" /\ r \in told
+        /\ Goto(r, IF Twin = "dies_told" THEN "end" ELSE "pass") /\ UNCHANGED <<line, dead>>
+  /\ UNCHANGED <<System, edges, shut, Life, seen, told, left, listed>>
 After(t) == IF t = "closer" /\ ~freed THEN "closed" ELSE "done"
 End(t) ==                     \* [X7] the last, of one that is closing? [X4] else one less
   /\ pc[t] = "end"
   /\ IF (users = 1 /\ closing) \/ (t = "closer" /\ Twin = "closes_now")
      THEN Goto(t, "final") /\ UNCHANGED users
      ELSE Goto(t, After(t)) /\ users' = users - 1
-  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left>>
-Final(t) ==                   \* off the poller's list; closed
-  /\ pc[t] = "final"
+  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left, listed>>
+  /\ UNCHANGED dead
+Final(t) ==                   \* off the poller's list, under its lock; closed
+  /\ pc[t] = "final" /\ (~IsWalked \/ Twin = "leaves_unlocked")
+  /\ listed' = "no more"
   /\ open' = FALSE /\ edge' = [p \in Pollers |-> FALSE] /\ Goto(t, "leave")
   /\ UNCHANGED <<data, coming, edges, line, shut, users, closing, freed, memory, seen, told, left>>
+  /\ UNCHANGED dead
 Leave(t) ==                   \* [X8] the last of all: [X5] its memory goes to the poller [X9] [X10]
   /\ pc[t] = "leave"
   /\ users' = users - 1
   /\ memory' = IF users = 1 /\ freed THEN IF Twin = "frees_at_once" THEN "freed" ELSE "retired"
                ELSE memory
   /\ Goto(t, After(t))
-  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, seen, told, left>>
+  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, seen, told, left, listed, dead>>
 
 (* Who closes it, and then frees it. *)
 Close ==                      \* [X3] the last call that begins
-  /\ Closes /\ pc["closer"] = "start"
+  /\ Closes /\ pc["closer"] = "start" /\ listed = "yes"
   /\ users' = users + 1 /\ closing' = TRUE /\ Goto("closer", "shut")
-  /\ UNCHANGED <<System, edges, line, shut, freed, open, memory, seen, told, left>>
+  /\ UNCHANGED <<System, edges, line, shut, freed, open, memory, seen, told, left, listed, dead>>
 Free ==                       \* [X3] calls may be under way
   /\ pc["closer"] = "closed"
   /\ users' = users + 1 /\ freed' = TRUE
   /\ memory' = IF Twin = "frees_in_use" THEN "retired" ELSE memory
   /\ Goto("closer", "end")
-  /\ UNCHANGED <<System, edges, line, shut, closing, open, seen, told, left>>
+  /\ UNCHANGED <<System, edges, line, shut, closing, open, seen, told, left, listed, dead>>
 Shut ==                       \* under the lock
   /\ pc["closer"] = "shut"
   /\ shut' = TRUE
   /\ IF Twin = "close_silent" THEN Goto("closer", "end") /\ UNCHANGED line
      ELSE /\ line' = <<>>
           /\ pc' = [r \in Threads |-> IF r = "closer" \/ r \in InLine THEN "end" ELSE pc[r]]
-  /\ UNCHANGED <<System, edges, Life, seen, told, left>>
+  /\ UNCHANGED <<System, edges, Life, seen, told, left, listed, dead>>
 
 (* The pollers. *)
 Take(p) ==                    \* a round: its events lie in an array, with pointers
   /\ pc[p] = "poll" /\ edge[p]
   /\ edge' = [edge EXCEPT ![p] = FALSE] /\ Goto(p, "event")
-  /\ UNCHANGED <<data, coming, edges, line, shut, Life, seen, told, left>>
+  /\ UNCHANGED <<data, coming, edges, line, shut, Life, seen, told, left, listed, dead>>
 Event(p) ==                   \* under the lock, [X2]
   /\ pc[p] = "event"
   /\ edges' = IF Twin = "edge_late" THEN edges ELSE edges + 1
   /\ IF Twin = "poller_silent" THEN Goto(p, "poll") /\ UNCHANGED <<line, told, seen>>
      ELSE Tell /\ Granted(IF Twin = "edge_late" THEN "count" ELSE "poll", p)
-  /\ UNCHANGED <<System, shut, Life, left>>
+  /\ UNCHANGED <<System, shut, Life, left, listed, dead>>
 Count(p) ==                   \* twin edge_late: after the lock
   /\ pc[p] = "count"
   /\ edges' = edges + 1 /\ Goto(p, "poll")
-  /\ UNCHANGED <<System, line, shut, Life, seen, told, left>>
-Reclaim(p) ==                 \* [X6] between two rounds
-  /\ pc[p] = "poll" /\ memory = "retired" /\ p = At
+  /\ UNCHANGED <<System, line, shut, Life, seen, told, left, listed, dead>>
+Reclaim(p) ==                 \* [X6] between two rounds; or with the poller's own memory
+  /\ pc[p] \in {"poll", "gone"} /\ memory = "retired" /\ p = At
   /\ memory' = "freed"
   /\ UNCHANGED <<System, edges, line, shut, users, closing, freed, open, pc, seen, told, left>>
+  /\ UNCHANGED <<listed, dead>>
+Over ==                       \* under the lock of its list: nothing is added any more
+  /\ Ends /\ pc["home"] = "poll"
+  /\ Goto("home", IF listed = "yes" /\ Twin # "ends_silent" THEN "over" ELSE "gone")
+  /\ UNCHANGED <<System, edges, line, shut, Life, seen, told, left, listed, dead>>
+Walk ==                       \* each that is listed, under the lock of its direction: shut
+  /\ IsWalked
+  /\ shut' = TRUE /\ line' = <<>>
+  /\ pc' = [t \in Threads |-> IF t = "home" THEN "gone" ELSE IF t \in InLine THEN "end" ELSE pc[t]]
+  /\ UNCHANGED <<System, edges, Life, seen, told, left, listed, dead>>
 
 Finished ==
   /\ \A r \in Readers : pc[r] = "done" \/ (pc[r] = "parked" /\ (coming + data = 0 \/ Twin # "none"))
   /\ UNCHANGED vars
 Reader(r) ==
-  \/ Begin(r) \/ Look(r) \/ Read(r) \/ Wait(r) \/ Timeout(r) \/ Pass(r)
-  \/ End(r) \/ Final(r) \/ Leave(r)
+  /\ r \notin dead
+  /\ \/ Begin(r) \/ Look(r) \/ Read(r) \/ Wait(r) \/ Timeout(r) \/ Pass(r)
+     \/ End(r) \/ Final(r) \/ Leave(r)
 Closer == Close \/ Shut \/ Free \/ End("closer") \/ Final("closer") \/ Leave("closer")
-Poller(p) == Take(p) \/ Event(p) \/ Count(p) \/ Reclaim(p)
+Poller(p) == Take(p) \/ Event(p) \/ Count(p) \/ Reclaim(p) \/ (p = "home" /\ (Over \/ Walk))
 Next ==
-  Arrive \/ (\E r \in Readers : Reader(r)) \/ Closer \/ (\E p \in Pollers : Poller(p)) \/ Finished
+  \/ Arrive \/ Register \/ (\E r \in Readers : Reader(r) \/ Die(r)) \/ Closer
+  \/ (\E p \in Pollers : Poller(p)) \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec ==
   /\ Spec /\ WF_vars(Arrive) /\ (\A p \in Pollers : WF_vars(Poller(p)))
   /\ \A r \in Readers : WF_vars(Reader(r))
 
 (* What must hold. *)
-IsActive(r) == r \in told /\ pc[r] \in {"look", "read", "pass"}
+IsActive(r) == r \in told \ dead /\ pc[r] \in {"look", "read", "pass"}
 ReadinessNotLost ==           \* who waits though it is ready: somebody is about to be told, or was
-  line # <<>> /\ data > 0 =>
+  line # <<>> /\ data > 0 /\ pc["home"] \notin {"over", "gone"} =>
     \/ \E p \in Pollers : edge[p] \/ pc[p] = "event"
     \/ \E r \in Readers : IsActive(r)
 CloseWakesWaiter == shut => line = <<>>
+EndWakesWaiter == pc["home"] = "gone" => line = <<>>
+EndWalksListed == IsWalked => listed = "yes"
 FdIsOurs == \A r \in Readers : pc[r] = "read" => open
 EventIsAlive == \A p \in Pollers : pc[p] = "event" => memory # "freed"
 IsInside(t) == pc[t] \notin {"begin", "start", "closed", "done"}
+ClosedInTheEnd == closing /\ (\A t \in Readers \cup {"closer"} : ~IsInside(t)) => ~open
 IoIsAlive == memory # "used" => \A t \in Readers \cup {"closer"} : ~IsInside(t)
 IoCompletionAtHome == pc["other"] # "event"
 ReadsAll == \A r \in Readers : <>(pc[r] = "done")
 =============================================================================
-Results: MCIo 9,853 states, depth 31; MCIoLive 1,615 (23); MCIoFull 217,593 (42).
+Results: MCIo 9,853 states, depth 31; MCIoEnds 18,350 (33); MCIoCancel 10,277 (31);
+         MCIoLive 1,615 (23); MCIoFull 217,593 (42).

@@ -85,7 +85,7 @@ Waiter(w) == Take(w, "begin", "push") \/ Push(w) \/ Wake(w) \/ Take(w, "late", "
 Finished == \A t \in DOMAIN pc : pc[t] \in {"out", "in"} /\ UNCHANGED vars
 Opens == Work \/ Open \/ Publish \/ Grant
 Next == Opens \/ (\E w \in Waiters : Waiter(w) \/ TimeOut(w)) \/ Finished
-Fairness == SF_vars(Opens) /\ \A w \in Waiters : SF_vars(Waiter(w))
+Fairness == WF_vars(Opens) /\ \A w \in Waiters : WF_vars(Waiter(w))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)

@@ -17,15 +17,15 @@ EXTENDS LocalCore
 
 (* The owner steals two tasks: it copies them behind its tail, and then has them or not. *)
 Loot ==                     \* [B1]
-  /\ pc[Owner] = "idle" /\ Loots /\ fresh < Tasks /\ Capacity - Between(head, tail) >= 2
+  /\ pc[Owner] = "idle" /\ kept = 0 /\ Loots /\ fresh < Tasks /\ Capacity - Between(head, tail) >= 2
   /\ Goto(Owner, "loot")
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
 LootCopy ==                 \* [B2] of the ring in which they will be
   /\ pc[Owner] = "loot"
   /\ slots' = [slots EXCEPT ![(tail + my[Owner].n) % Capacity] = fresh + my[Owner].n]
   /\ Reads(Owner, IF my[Owner].n = 1 THEN "looted" ELSE "loot", [my[Owner] EXCEPT !.n = @ + 1])
   /\ tail' = IF Twin = "loot_shown" /\ my[Owner].n = 1 THEN Plus(tail, 2) ELSE tail
-  /\ UNCHANGED <<head, next, global, fresh, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<head, next, kept, global, fresh, others, turn, ghosts, waited>>
 LootEnds ==                 \* [B10] of the victim: won, and [B3]; or lost
   /\ pc[Owner] = "looted"
   /\ \/ /\ fresh' = fresh + 2
@@ -33,7 +33,7 @@ LootEnds ==                 \* [B10] of the victim: won, and [B3]; or lost
      \/ /\ UNCHANGED fresh
         /\ tail' = IF Twin = "loot_shown" THEN tail - 2 ELSE tail
   /\ Reads(Owner, "idle", Nothing)
-  /\ UNCHANGED <<head, slots, next, global, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<head, slots, next, kept, global, others, turn, ghosts, waited>>
 
 (* wp_local_steal, and the rounds of wp_local_hand_over. *)
 Asks(t) == (t \in Thieves /\ pc[t] = "idle") \/ pc[t] = "again"
@@ -41,7 +41,7 @@ LooksBack == Twin = "asks_tail_first"
 Aim(t) ==                   \* [B7]
   /\ Asks(t)
   /\ Reads(t, "aim", [Nothing EXCEPT !.h = IF LooksBack THEN tail ELSE head])
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 Share(t, many) ==
   Min(IF t \in Thieves THEN many - many \div 2 ELSE many, Half)
 Count(t) ==                 \* [B8]
@@ -52,7 +52,7 @@ Count(t) ==                 \* [B8]
                  ELSE IF Twin = "claims_first" THEN "claim" ELSE "copy",
               [Nothing EXCEPT !.h = h, !.n = IF many <= 0 THEN 0 ELSE Share(t, many)])
   /\ asked' = [asked EXCEPT ![t] = pc'[t] = "nothing" => head = tail]
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, got, ordered, last, before, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, got, ordered, last, before, waited>>
 Copied(t) == Len(my[t].tasks) = my[t].n
 Copy(t) ==                  \* [B9]
   /\ pc[t] = "copy" /\ ~Copied(t)
@@ -60,7 +60,7 @@ Copy(t) ==                  \* [B9]
      IN Reads(t, IF Len(tasks) < my[t].n THEN "copy"
                  ELSE IF Twin = "claims_first" THEN "has" ELSE "claim",
               [my[t] EXCEPT !.tasks = tasks])
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 Ends(t) ==
   IF t \in Thieves THEN "idle" ELSE IF Twin = "hand_over_once" THEN "handed" ELSE "again"
 Claim(t) ==                 \* [B10] a thief runs what it has claimed; lost: again
@@ -73,33 +73,34 @@ Claim(t) ==                 \* [B10] a thief runs what it has claimed; lost: aga
      ELSE /\ Leave(my[t].tasks, FALSE)
           /\ IF t \in Thieves THEN Reads(t, "idle", Nothing) /\ Gets(Range(my[t].tasks))
                               ELSE Goto(t, "has") /\ UNCHANGED <<my, got>>
-  /\ UNCHANGED <<tail, slots, next, global, fresh, others, turn, asked, before, waited>>
+  /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, asked, before, waited>>
 Has(t) ==                   \* a helper pushes them to the global queue; so late the twin's thief
   /\ pc[t] = "has"
   /\ Gets(IF t \in Thieves THEN Range(my[t].tasks) \ {0} ELSE {})
   /\ global' = IF t \in Thieves THEN global ELSE global \o my[t].tasks
   /\ Reads(t, IF my[t].n = 0 THEN "again" ELSE Ends(t), Nothing)
-  /\ UNCHANGED <<ring, next, fresh, others, turn, ordered, last, asked, before, waited>>
+  /\ UNCHANGED <<ring, next, kept, fresh, others, turn, ordered, last, asked, before, waited>>
 None_(t) ==
   /\ pc[t] = "nothing"
   /\ Reads(t, IF t \in Thieves THEN "idle" ELSE "handed", Nothing)
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 HandOver(t) ==              \* [B13] the slot first; a task of it is in hand as one of the ring
   /\ t \in Helpers /\ pc[t] = "idle"
   /\ before' = [before EXCEPT ![t] = (Range(Ring) \cup {next}) \ {0}]
   /\ Reads(t, IF next = 0 THEN "again" ELSE "has",
            [Nothing EXCEPT !.tasks = IF next = 0 THEN <<>> ELSE <<next>>])
   /\ next' = 0
-  /\ UNCHANGED <<ring, global, fresh, others, turn, got, ordered, last, asked, waited>>
+  /\ UNCHANGED <<ring, kept, global, fresh, others, turn, got, ordered, last, asked, waited>>
 Handed(t) ==
   /\ pc[t] = "handed"
   /\ Goto(t, "over") /\ before' = [before EXCEPT ![t] = {}]
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, got, ordered, last, asked, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, got, ordered, last, asked>>
+  /\ UNCHANGED waited
 
 Other ==                    \* somebody else pushes to the global queue
   /\ others < Others
   /\ others' = others + 1 /\ global' = Append(global, Tasks + others + 1)
-  /\ UNCHANGED <<ring, next, fresh, turn, pc, my, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, fresh, turn, pc, my, ghosts, waited>>
 
 Taker(t) ==
   \/ Aim(t) \/ Count(t) \/ Copy(t) \/ Claim(t) \/ Has(t) \/ None_(t) \/ HandOver(t) \/ Handed(t)
@@ -111,7 +112,7 @@ Spec == Init /\ [][Next]_vars           \* the owner polls for ever: no state is
 (* What must hold. *)
 TypeOK ==
   /\ {head, tail} \subseteq Nat /\ slots \in [0 .. Capacity - 1 -> Numbers \cup {0}]
-  /\ next \in 0 .. Tasks /\ global \in Seq(Numbers) /\ fresh \in 1 .. Tasks + 1
+  /\ next \in 0 .. Tasks /\ kept \in 0 .. 1 /\ global \in Seq(Numbers) /\ fresh \in 1 .. Tasks + 1
   /\ others \in 0 .. Others /\ turn \in 0 .. Turns - 1
   /\ pc \in [All -> {"idle", "room", "overflow", "spill", "write", "show", "late", "first", "poll",
                      "take", "clear", "look", "pop", "store", "none", "sleep", "loot", "looted",
@@ -139,5 +140,5 @@ EmptyIsTrue ==
 HandedOver == \A t \in Helpers : pc[t] = "handed" => before[t] \cap Range(Ring) = {}
 GlobalServed == waited <= Turns
 =============================================================================
-Results: MCLocal 22,813 states, depth 47; MCLocalFour 15,632 (52); MCLocalSlot 23,227 (43);
-         MCLocalTurn 3,979 (46); MCLocalFull 304,736 (46); MCLocalFullTwo 281,318 (56).
+Results: MCLocal 22,813 states, depth 47; MCLocalFour 15,632 (52); MCLocalSlot 24,187 (43);
+         MCLocalTurn 4,598 (46); MCLocalFull 312,926 (46); MCLocalFullTwo 281,318 (56).

@@ -1,7 +1,7 @@
 ----------------------------- MODULE LocalCore -----------------------------
 (***************************************************************************)
 (* The state of Local, and its owner, who pushes and pops.                 *)
-(* Code       kernel/local.h: [B1]..[B6], [B11]..[B15].                    *)
+(* Code       kernel/local.h: [B1]..[B6], [B11]..[B15]; home.c: `keeps`.   *)
 (* What is abstracted, and the claims, are in Local.tla.                   *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets
@@ -21,6 +21,7 @@ VARIABLES
   head, tail,  \* of the ring: head counts what has left, tail what has come
   slots,       \* what was last written in each
   next,        \* the task in the next slot, or 0
+  kept,        \* 1: what the step that runs is to yield to; it is queued when that has ended
   global,      \* the global queue: a sequence
   fresh,       \* the next task to be pushed
   others,      \* so many have come from elsewhere
@@ -35,7 +36,7 @@ VARIABLES
   waited       \* ghost: polls in a row that took no global task though there was one
 ring == <<head, tail, slots>>
 ghosts == <<got, ordered, last, asked, before>>
-vars == <<ring, next, global, fresh, others, turn, pc, my, ghosts, waited>>
+vars == <<ring, next, kept, global, fresh, others, turn, pc, my, ghosts, waited>>
 
 Owner == "owner"
 All == Thieves \cup Helpers \cup {Owner}
@@ -53,7 +54,7 @@ Ring == [k \in 1 .. Between(head, tail) |-> At(Plus(head, k - 1))]
 
 Init ==
   /\ head = 0 /\ tail = 0 /\ slots = [i \in 0 .. Capacity - 1 |-> 0]
-  /\ next = 0 /\ global = <<>> /\ fresh = 1 /\ others = 0 /\ turn = 0
+  /\ next = 0 /\ kept = 0 /\ global = <<>> /\ fresh = 1 /\ others = 0 /\ turn = 0
   /\ pc = [t \in All |-> "idle"] /\ my = [t \in All |-> Nothing]
   /\ got = [x \in Numbers |-> 0] /\ ordered = TRUE /\ last = [ring |-> 0, own |-> 0]
   /\ asked = [t \in All |-> TRUE] /\ before = [t \in Helpers |-> {}] /\ waited = 0
@@ -68,16 +69,16 @@ Leave(tasks, own) ==
 
 (* wp_local_push *)
 Push ==
-  /\ pc[Owner] = "idle" /\ fresh <= Tasks
+  /\ pc[Owner] = "idle" /\ fresh + kept <= Tasks
   /\ Goto(Owner, "room")
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
 Put == IF Twin = "publishes_first" THEN "show" ELSE "write"
 Room ==                     \* [B1]
   /\ pc[Owner] = "room"
   /\ IF Between(head, tail) < Capacity + (IF Twin = "full_by_one" THEN 1 ELSE 0)
      THEN Reads(Owner, Put, Nothing)
      ELSE Reads(Owner, "overflow", [Nothing EXCEPT !.h = head])
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 Moved == IF Twin = "moves_one" THEN 1 ELSE Half
 Overflow ==                 \* [B4] the oldest half; [B6] the owner alone writes the slots
   /\ pc[Owner] = "overflow"
@@ -90,54 +91,66 @@ Overflow ==                 \* [B4] the oldest half; [B6] the owner alone writes
              /\ IF Twin = "overflow_unread"
                 THEN Reads(Owner, "spill", [Nothing EXCEPT !.tasks = oldest])
                 ELSE Reads(Owner, "room", Nothing)
-  /\ UNCHANGED <<tail, slots, next, global, fresh, others, turn, got, asked, before, waited>>
+  /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, got, asked, before, waited>>
 Spill ==                    \* [B15], and a push of Mpsc: one chain; now there is room
   /\ pc[Owner] = "spill"
   /\ global' = global \o my[Owner].tasks
   /\ IF Twin = "overflow_forgets"
      THEN Reads(Owner, "idle", Nothing) /\ fresh' = fresh + 1
      ELSE Reads(Owner, Put, Nothing) /\ UNCHANGED fresh
-  /\ UNCHANGED <<ring, next, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, others, turn, ghosts, waited>>
 Write ==                    \* [B2]
   /\ pc[Owner] = "write"
   /\ slots' = [slots EXCEPT ![tail % Capacity] = fresh]
   /\ Goto(Owner, "show")
-  /\ UNCHANGED <<head, tail, next, global, fresh, others, turn, my, ghosts, waited>>
+  /\ UNCHANGED <<head, tail, next, kept, global, fresh, others, turn, my, ghosts, waited>>
 Show ==                     \* [B14] [B3]; the twin shows it, and then writes it
   /\ pc[Owner] = "show"
   /\ tail' = Plus(tail, 1) /\ fresh' = fresh + 1
   /\ Goto(Owner, IF Twin = "publishes_first" THEN "late" ELSE "idle")
-  /\ UNCHANGED <<head, slots, next, global, others, turn, my, ghosts, waited>>
+  /\ UNCHANGED <<head, slots, next, kept, global, others, turn, my, ghosts, waited>>
 Late ==
   /\ pc[Owner] = "late"
   /\ slots' = [slots EXCEPT ![(tail - 1) % Capacity] = fresh - 1]
   /\ Goto(Owner, "idle")
-  /\ UNCHANGED <<head, tail, next, global, fresh, others, turn, my, ghosts, waited>>
+  /\ UNCHANGED <<head, tail, next, kept, global, fresh, others, turn, my, ghosts, waited>>
 
+(* A step submits a task and yields to it: that one is in hand until the step has ended, and what
+   else the step starts, by a scheduler that it calls, is pushed.  A task has its number when it is
+   queued; what the twin overwrites is nowhere. *)
+Submit ==                   \* push in home.c
+  /\ pc[Owner] = "idle" /\ Keeps /\ fresh + kept <= Tasks
+  /\ kept = 0 \/ Twin = "keeps_all"
+  /\ kept' = 1 /\ fresh' = fresh + kept
+  /\ UNCHANGED <<ring, next, global, others, turn, pc, my, ghosts, waited>>
 (* wp_local_keep: one step, for the owner alone could make false what it has read. *)
+IsRoom == next = 0 /\ (head = tail \/ Twin = "slot_jumps")
 Keep ==                     \* [B12] [B5] [B11]
-  /\ pc[Owner] = "idle" /\ Keeps /\ fresh <= Tasks
-  /\ next = 0 /\ (head = tail \/ Twin = "slot_jumps")
-  /\ next' = fresh /\ fresh' = fresh + 1
+  /\ pc[Owner] = "idle" /\ kept = 1 /\ IsRoom
+  /\ next' = fresh /\ fresh' = fresh + 1 /\ kept' = 0
   /\ UNCHANGED <<ring, global, others, turn, pc, my, ghosts, waited>>
+Behind ==                   \* else as any other: wp_local_push
+  /\ pc[Owner] = "idle" /\ kept = 1 /\ ~IsRoom
+  /\ kept' = 0 /\ Goto(Owner, "room")
+  /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, ghosts, waited>>
 
 (* A poll: wp_local_is_global_turn, wp_local_pop, and the global queue. *)
 Begin ==
-  /\ pc[Owner] = "idle"
+  /\ pc[Owner] = "idle" /\ kept = 0
   /\ turn' = (turn + 1) % Turns
   /\ Goto(Owner, IF turn' = 0 /\ Twin # "no_turn" THEN "first" ELSE "poll")
   /\ waited' = IF global = <<>> THEN 0 ELSE waited + 1
-  /\ UNCHANGED <<ring, next, global, fresh, others, my, ghosts>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, my, ghosts>>
 TakeGlobal(otherwise) ==
   /\ IF global = <<>> THEN Goto(Owner, otherwise) /\ UNCHANGED <<global, got>>
      ELSE Goto(Owner, "idle") /\ global' = Tail(global) /\ Gets({Head(global)})
   /\ waited' = 0
-  /\ UNCHANGED <<ring, next, fresh, others, turn, my, ordered, last, asked, before>>
+  /\ UNCHANGED <<ring, next, kept, fresh, others, turn, my, ordered, last, asked, before>>
 First == pc[Owner] = "first" /\ TakeGlobal("poll")
 Poll ==                     \* [B12]
   /\ pc[Owner] = "poll"
   /\ Goto(Owner, IF next = 0 \/ Twin = "sleeps_on_slot" THEN "look" ELSE "take")
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
 Take ==                     \* [B13]; the twin clears it later
   /\ pc[Owner] = "take"
   /\ IF Twin = "slot_split" THEN Reads(Owner, "clear", [Nothing EXCEPT !.n = next])
@@ -146,16 +159,16 @@ Take ==                     \* [B13]; the twin clears it later
   /\ Gets(IF next = 0 \/ Twin = "slot_split" THEN {} ELSE {next})
   /\ ordered' = (ordered /\ (next # 0 => next > last.own))
   /\ last' = IF next = 0 THEN last ELSE [last EXCEPT !.own = next]
-  /\ UNCHANGED <<ring, global, fresh, others, turn, asked, before, waited>>
+  /\ UNCHANGED <<ring, kept, global, fresh, others, turn, asked, before, waited>>
 Clear ==
   /\ pc[Owner] = "clear"
   /\ next' = 0 /\ Gets({my[Owner].n} \ {0})
   /\ Reads(Owner, "idle", Nothing)
-  /\ UNCHANGED <<ring, global, fresh, others, turn, ordered, last, asked, before, waited>>
+  /\ UNCHANGED <<ring, kept, global, fresh, others, turn, ordered, last, asked, before, waited>>
 Look ==                     \* [B5]
   /\ pc[Owner] = "look"
   /\ Reads(Owner, IF head = tail THEN "none" ELSE "pop", [Nothing EXCEPT !.h = head])
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 Pop ==                      \* [B4] [B6]; the twin stores later
   /\ pc[Owner] = "pop"
   /\ LET h == my[Owner].h
@@ -164,19 +177,19 @@ Pop ==                      \* [B4] [B6]; the twin stores later
              /\ Reads(Owner, "idle", Nothing)
         ELSE /\ Goto(Owner, IF head = h THEN "store" ELSE "look")
              /\ UNCHANGED <<head, got, ordered, last, my>>
-  /\ UNCHANGED <<tail, slots, next, global, fresh, others, turn, asked, before, waited>>
+  /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, asked, before, waited>>
 Store ==
   /\ pc[Owner] = "store"
   /\ head' = my[Owner].h + 1 /\ Gets({At(my[Owner].h)})
   /\ Reads(Owner, "idle", Nothing)
-  /\ UNCHANGED <<tail, slots, next, global, fresh, others, turn, ordered, last, asked, before>>
+  /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, ordered, last, asked, before>>
   /\ UNCHANGED waited
 None == pc[Owner] = "none" /\ TakeGlobal("sleep")
 Wake ==                     \* by whomever
   /\ pc[Owner] = "sleep"
   /\ Reads(Owner, "idle", Nothing)
-  /\ UNCHANGED <<ring, next, global, fresh, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 OwnerSteps ==
-  \/ Push \/ Room \/ Overflow \/ Spill \/ Write \/ Show \/ Late \/ Keep
+  \/ Push \/ Room \/ Overflow \/ Spill \/ Write \/ Show \/ Late \/ Submit \/ Keep \/ Behind
   \/ Begin \/ First \/ Poll \/ Take \/ Clear \/ Look \/ Pop \/ Store \/ None \/ Wake
 =============================================================================

@@ -1,6 +1,6 @@
 ------------------------------ MODULE MCClose -------------------------------
-(* Bounds for Close.  Those who cancel are interchangeable, and those who do not. *)
+(* Bounds for Close.  Those who cancel are interchangeable; so are those who wait, by how long. *)
 EXTENDS Close, TLC
 
-Symmetry == Permutations(Cancellers) \cup Permutations(Closers \ Cancellers) \cup Permutations(Tasks)
+Symmetry == Permutations(Cancellers) \cup Permutations(Patient) \cup Permutations(Closers \ (Cancellers \cup Patient)) \cup Permutations(Tasks)
 =============================================================================

@@ -9,8 +9,8 @@
 (* Memory     the word is one location; what it carries from unpark to     *)
 (*            park is explicit: a release read-modify-write adds the       *)
 (*            unparker's data to it, an acquire takes all it carries.      *)
-(* Promises   PermitAtMostOne, UnparkNotLost, CloseNotLost, HappensBefore  *)
-(*            (safety); PermitTaken, CloseTold (liveness).                 *)
+(* Promises   PermitAtMostOne, UnparkNotLost, CloseNotLost, HappensBefore, *)
+(*            NeverSpurious (safety); PermitTaken, CloseTold (liveness).   *)
 (***************************************************************************)
 EXTENDS Integers
 
@@ -97,7 +97,8 @@ EndWait(isLate) ==       \* for no reason, or by deadline or signal handler
 Return(had) ==           \* the end of park_once, its local decisions
   /\ IF PERMIT \in had /\ ~(Twin = "lost_permit_on_timeout" /\ late)
      THEN Took /\ owner' = "run"
-     ELSE /\ owner' = IF CLOSED \in had THEN "end" ELSE IF late THEN "run" ELSE "try"
+     ELSE /\ owner' = IF CLOSED \in had THEN "end"
+                      ELSE IF late \/ Twin = "returns_spuriously" THEN "run" ELSE "try"
           /\ UNCHANGED <<credit, stale>>
   /\ late' = FALSE
 Leave ==                 \* [PK3] one fetch-and; the twin loads here and stores later
@@ -171,6 +172,10 @@ UnparkNotLost ==
 CloseNotLost == owner = "asleep" /\ CLOSED \in word => WakeComes
 \* A park that took the permit sees the data of every unpark that came before it.
 HappensBefore == ~stale
+\* A park ends for a cause: it took the permit, its time is over, or a signal handler ran (`late`).
+\* That the system woke the thread for no reason is none.  A peek has no time from the start.
+NeverSpurious ==
+  [][owner # "run" /\ owner' = "run" => credit' < credit \/ late \/ owner = "peek"]_vars
 \* A permit is taken, if the owner goes on parking.
 PermitTaken == PERMIT \in word ~> PERMIT \notin word \/ owner = "end"
 \* An owner that goes on parking is told of a close.

@@ -5,8 +5,9 @@
 (* queue moves to the global one, from which others take.                  *)
 (* Code       kernel/placement.h, placement.c: [PL1]..[PL10]; placed.h.    *)
 (* Abstracts  the policies, by clusters or not, to: any carrier that was   *)
-(*            not marked when it was last read. Queues to counts, each moved in one step. That a wake  *)
-(*            for a carrier's own queue reaches it is Search's claim.      *)
+(*            not marked when it was last read.  Queues to counts, each    *)
+(*            moved in one step.  A push and the look at its target's word *)
+(*            are two steps; how that wake reaches the carrier is Search's.*)
 (* Memory     sequential consistency, which read-modify-writes of one word *)
 (*            earn: a load is counted, and its mark read, by one of them;  *)
 (*            so are a global task and the idle carriers.                  *)
@@ -40,7 +41,7 @@ TypeOK ==
   /\ load \in [Carriers -> Numbers] /\ blocking \in [Carriers -> BOOLEAN]
   /\ queue \in [Carriers -> Nat] /\ global \in Nat /\ tasks \in Numbers
   /\ idle \in 0 .. Cardinality(Carriers) /\ left \in 0 .. Marks
-  /\ pc \in [Threads -> Runs \cup Moves \cup {"choose", "push", "count", "done", "look", "own",
+  /\ pc \in [Threads -> Runs \cup Moves \cup {"choose", "push", "tell", "count", "done", "look", "own",
              "untask", "more", "keep", "kept", "begin", "stolen", "thief", "rest", "idle", "woken"}]
   /\ at \in [Threads -> Carriers \cup {Nobody}]
   /\ held \in [Threads -> Nat] /\ todo \in [Submitters -> SUBSET Carriers]
@@ -68,8 +69,13 @@ Choose(s) ==                  \* [PL1] one carrier after the other
        ELSE Goto(s, "push") /\ at' = [at EXCEPT ![s] = c] /\ UNCHANGED <<held, todo>>
   /\ UNCHANGED <<Loads, queue, Shared, left>>
 Push(s) ==
-  /\ pc[s] = "push" /\ queue' = Add(queue, at[s], 1) /\ Goto(s, "count")
+  /\ pc[s] = "push" /\ queue' = Add(queue, at[s], 1) /\ Goto(s, "tell")
   /\ UNCHANGED <<Loads, Shared, Mine>>
+Tell(s) ==                    \* wp_carrier_submit: a target that sleeps is woken
+  /\ pc[s] = "tell"
+  /\ pc' = [pc EXCEPT ![s] = "count",
+                      ![at[s]] = IF @ = "idle" /\ Twin # "push_silent" THEN "woken" ELSE @]
+  /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 Count(s) ==                   \* [PL2] marked meanwhile: its queue is moved
   /\ pc[s] = "count" /\ load' = Add(load, at[s], 1)
   /\ Goto(s, IF blocking[at[s]] /\ Twin # "choose_unchecked" THEN "hand" ELSE "done")
@@ -109,8 +115,6 @@ Wake(t) ==                    \* a nudge (Timer); who is about to be idle may ge
   /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 
 (* A carrier: the global queue first, its own, then another one's. *)
-WakeOwn(c) ==                 \* whoever pushed to it wakes it
-  /\ pc[c] = "idle" /\ queue[c] > 0 /\ Goto(c, "woken") /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 Woken(c) ==                   \* [PL9]
   /\ pc[c] = "woken" /\ idle' = idle - 1
   /\ Goto(c, IF Twin = "own_first" /\ queue[c] > 0 THEN "own" ELSE "look")
@@ -151,9 +155,9 @@ Less(c) ==                    \* [PL3] a task begins, or ends
   /\ load' = IF pc[c] = "run" /\ AtDequeue THEN load ELSE Add(load, c, -1)
   /\ Goto(c, IF pc[c] = "begin" THEN "run" ELSE "look")
   /\ UNCHANGED <<blocking, queue, Shared, Mine>>
-Rest(c) ==                    \* [PL8]
+Rest(c) ==                    \* [PL8], and [P]: a carrier looks at both queues before it sleeps
   /\ pc[c] = "rest"
-  /\ IF tasks > 0 /\ Twin # "rest_unchecked" THEN Goto(c, "look") /\ UNCHANGED idle
+  /\ IF (tasks > 0 /\ Twin # "rest_unchecked") \/ (queue[c] > 0 /\ Twin # "rest_own_unchecked") THEN Goto(c, "look") /\ UNCHANGED idle
      ELSE Goto(c, "idle") /\ idle' = idle + 1
   /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
 
@@ -165,13 +169,14 @@ Mark(c) ==                    \* [PL4]
 Unmark(c) ==                  \* [PL5]
   /\ pc[c] = "blocked" /\ blocking' = [blocking EXCEPT ![c] = FALSE]
   /\ Goto(c, "run") /\ UNCHANGED <<load, queue, Shared, Mine>>
-Finished ==
-  /\ (\A s \in Submitters : pc[s] = "done") /\ global = 0
-  /\ (\A c \in Carriers : pc[c] = "idle" /\ queue[c] = 0) /\ UNCHANGED vars
+Finished ==                   \* the two twins that lose a wake end with a task in a queue
+  /\ (\A s \in Submitters : pc[s] = "done") /\ (\A c \in Carriers : pc[c] = "idle")
+  /\ (global = 0 /\ \A c \in Carriers : queue[c] = 0) \/ Twin \in {"push_silent", "rest_own_unchecked"}
+  /\ UNCHANGED vars
 Step(t) ==
-  \/ Choose(t) \/ Push(t) \/ Count(t) \/ Hand(t) \/ Subtract(t) \/ Put(t) \/ Spill(t) \/ Wake(t)
+  \/ Choose(t) \/ Push(t) \/ Tell(t) \/ Count(t) \/ Hand(t) \/ Subtract(t) \/ Put(t) \/ Spill(t) \/ Wake(t)
   \/ /\ t \in Carriers
-     /\ \/ WakeOwn(t) \/ Woken(t) \/ Look(t) \/ Untask(t) \/ Keep(t) \/ Kept(t) \/ Own(t)
+     /\ \/ Woken(t) \/ Look(t) \/ Untask(t) \/ Keep(t) \/ Kept(t) \/ Own(t)
         \/ Less(t) \/ Rest(t) \/ Mark(t) \/ Unmark(t)
 Next == (\E t \in Threads : Step(t)) \/ Finished
 Spec == Init /\ [][Next]_vars
@@ -186,15 +191,14 @@ Of(where, c) == {t \in In(where) : at[t] = c}
 CounterBalance ==
   /\ \A c \in Carriers : load[c] =
        queue[c] + (IF pc[c] \in Runs \cup Moves /\ ~AtDequeue THEN 1 ELSE 0)
-       - Cardinality(Of({"count"}, c)) - Sum(Of({"kept"}, c))
+       - Cardinality(Of({"tell", "count"}, c)) - Sum(Of({"kept"}, c))
        + Sum(Of({"subtract", "stolen"}, c)) + Cardinality(Of({"begin"}, c))
   /\ tasks = global - Sum(In({"spill"})) + Sum(In({"untask"}))
   /\ idle = Cardinality(In({"idle", "woken"}))
 BlockingNeverTargeted ==
-  \A c \in Carriers : blocking[c] /\ queue[c] > 0 => Of({"count", "hand"}, c) # {}
+  \A c \in Carriers : blocking[c] /\ queue[c] > 0 => Of({"tell", "count", "hand"}, c) # {}
 NoStrandedGlobal == global > 0 /\ In({"idle"}) # {} =>
   In({"spill", "wake", "woken", "look", "untask", "more"}) # {}
 AllRun == <>[](queue = [c \in Carriers |-> 0] /\ global = 0 /\ In({"idle"}) = Carriers)
 =============================================================================
-Results: MCPlacement 26,430 states, depth 48; Dequeue 26,849 (48); All 3,947 (40); Live 2,810 (36);
-         Full 154,649 (53); FullDequeue 158,303 (53).
+Results: MCPlacement 38,669 states, depth 49; Dequeue 39,326 (49); All 4,710 (41); Live 3,434 (37).

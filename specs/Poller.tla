@@ -17,9 +17,11 @@
 (***************************************************************************)
 EXTENDS PollerCore
 
+Slot == IF Twin = "slot_shared" THEN "shared" ELSE "slot"   \* where a poller that yields waits
+
 (* The carrier's loop: worker.c. *)
 IsClosing == stop = "read" /\ Twin # "close_unseen"
-HasOwn == work > 0 \/ stop = "sent" \/ poller = "inbox"
+HasOwn == work > 0 \/ stop = "sent" \/ poller \in {"inbox", "shared"}
 RunNext ==
   /\ Is("loop") /\ next > 0
   /\ next' = next - 1
@@ -36,7 +38,7 @@ ReadStop ==
   /\ UNCHANGED <<word, Queues, Whose, Wakes, pc, place, left>>
 Mount ==                      \* from the inbox; or from its slot, once a turn, after the drain
   /\ Is("loop") /\ next = 0
-  /\ poller \in {"inbox"} \cup (IF Twin = "slot_forgotten" THEN {} ELSE {"slot"})
+  /\ poller \in {"inbox", "shared"} \cup (IF Twin = "slot_forgotten" THEN {} ELSE {"slot"})
   /\ poller' = "on"
   /\ To(resume)
   /\ UNCHANGED <<word, Queues, registered, alive, resume, Wakes, stop, place, left>>
@@ -86,7 +88,7 @@ Back ==                       \* woken, or: the poller went away, and had parked
 Yield(steals) ==              \* maybe_yield(had_io): without input or output it may steal one
   /\ Is("poll")
   /\ steals => left.steals > 0 /\ next = 0 /\ work = 0
-  /\ poller' = "slot" /\ resume' = "poll"
+  /\ poller' = Slot /\ resume' = "poll"
   /\ next' = IF steals THEN next + 1 ELSE next
   /\ left' = IF steals THEN [left EXCEPT !.steals = @ - 1] ELSE left
   /\ To("loop")
@@ -104,7 +106,7 @@ TryPark ==                    \* try_park, [C1]
   /\ UNCHANGED <<Queues, Whose, Wakes, stop, left>>
 Deschedule ==                 \* between try_park and its system call
   /\ Is("parked")
-  /\ poller' = "slot" /\ resume' = "ask"
+  /\ poller' = Slot /\ resume' = "ask"
   /\ To(IF Twin = "runs_parked" THEN "loop" ELSE "back")
   /\ UNCHANGED <<word, Queues, registered, alive, Wakes, stop, place, left>>
 PushItself ==                 \* its own carrier is awake, so no push tells it
@@ -139,11 +141,11 @@ Free ==                       \* [PO1] [PO2] who has claimed a wakeup is back fr
   /\ IF owed = 0 \/ Twin = "free_early"
      THEN /\ registered' = None /\ alive' = alive \ {registered} /\ poller' = None
           /\ resume' = "poll" /\ event' = FALSE
-     ELSE poller' = "slot" /\ resume' = "end" /\ UNCHANGED <<registered, alive, event>>
+     ELSE poller' = Slot /\ resume' = "end" /\ UNCHANGED <<registered, alive, event>>
   /\ To("loop")
   /\ UNCHANGED <<word, Queues, owed, whom, stop, place, left>>
-Thief ==                      \* twin slot_shared: the slot is a queue that siblings read
-  /\ Twin = "slot_shared" /\ poller = "slot"
+Steal ==                      \* a sibling takes whatever lies in the carrier's shared queue
+  /\ poller = "shared"
   /\ poller' = "thief"
   /\ UNCHANGED <<word, Queues, registered, alive, resume, Wakes, stop, pc, place, left>>
 
@@ -160,7 +162,7 @@ OfPoller ==
   \/ (Selected /\ event) \/ UnparkCarrier \/ Return \/ Free
 Next ==
   \/ (\E s \in Submitters : Push(s)) \/ (\E r \in Registrars : Register(r) \/ Check(r)) \/ Unpark
-  \/ Search \/ (\E w \in Wakers : Waker(w)) \/ Loop \/ OfPoller \/ Selected \/ Thief \/ Finished
+  \/ Search \/ (\E w \in Wakers : Waker(w)) \/ Loop \/ OfPoller \/ Selected \/ Steal \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec ==
   /\ Spec /\ WF_vars(Loop \/ OfPoller) /\ WF_vars(Unpark) /\ \A w \in Wakers : WF_vars(Waker(w))
@@ -177,7 +179,7 @@ WakeReachesSleeper ==
   word \notin Parked => /\ Is("queued") => IsOnItsWay("PARKED_FUTEX")
                         /\ Is("selecting") => event \/ IsOnItsWay("PARKED_POLLER")
 PinnedPollerUnique == Cardinality(alive) <= 1
-PollerStaysHome == poller # "thief"
+PollerStaysHome == poller # "thief"   \* no sibling has taken it
 StolenIsKept == next <= 1 /\ (IsAsleep => next = 0)
 WakeupIsOver ==               \* whose poller is woken may not be gone
   \A w \in Wakers : pc[w] = "call" /\ place[w] = "PARKED_POLLER" => whom[w] = registered

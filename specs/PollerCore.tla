@@ -23,7 +23,8 @@ VARIABLES
   next,        \* tasks in its private slot: what its poller has stolen
   registered,  \* whose poller has the carrier
   alive,       \* ghost: registrars whose poller has not ended
-  poller,      \* where it stands: "none", "inbox", "slot", "on", "away", "thief"
+  poller,      \* where it stands: "none"; in its carrier's "inbox", its "slot", or the queue that is
+               \* "shared" with siblings; "on" the carrier, "away" parked, with a "thief"
   resume,      \* where it goes on
   event,       \* its wakeup has been called since it looked
   owed,        \* wakeups that its parks have seen claimed, less those that have returned
@@ -43,7 +44,7 @@ TypeOK ==
   /\ word \in {"RUNNING", "WAKING"} \cup Parked \cup Victims
   /\ work \in 0 .. Cardinality(Submitters) + Pushes /\ next \in 0 .. 2
   /\ registered \in Registrars \cup {None} /\ alive \subseteq Registrars
-  /\ poller \in {None, "inbox", "slot", "on", "away", "thief"}
+  /\ poller \in {None, "inbox", "shared", "slot", "on", "away", "thief"}
   /\ resume \in {"poll", "ask", "end"} /\ event \in BOOLEAN
   /\ owed \in -Cardinality(Wakers) .. Cardinality(Wakers) /\ stop \in {"no", "sent", "read"}
   /\ pc \in [Wakers \cup {"owner"} ->
@@ -78,9 +79,10 @@ Push(s) ==
      ELSE work' = work + 1 /\ UNCHANGED stop
   /\ Goto(s, "word")
   /\ UNCHANGED <<word, next, Whose, Wakes, place, left>>
+Inbox == IF Twin = "begins_shared" THEN "shared" ELSE "inbox"   \* where wakes put a poller
 Begin(r) ==                   \* the poller begins as any thread does: in the inbox
   /\ registered' = r /\ alive' = alive \cup {r}
-  /\ poller' = "inbox" /\ resume' = "poll"
+  /\ poller' = Inbox /\ resume' = "poll"
 Register(r) ==                \* wp_poller_register
   /\ r \in Registrars /\ pc[r] = "start"
   /\ IF registered # None \/ stop # "no"
@@ -94,7 +96,7 @@ Check(r) ==                   \* twin twice: looked, and takes it
   /\ UNCHANGED <<word, Queues, Wakes, stop, place, left>>
 Unpark ==                     \* another thread unparks it
   /\ pc["friend"] = "start" /\ poller = "away"
-  /\ poller' = "inbox"
+  /\ poller' = Inbox
   /\ Goto("friend", "word")
   /\ UNCHANGED <<word, Queues, registered, alive, resume, Wakes, stop, place, left>>
 Search ==

@@ -9,16 +9,17 @@
 (*            (Parker). A reserved thread is in a job here (Reserve).      *)
 (* Memory     sequential consistency, which the lock earns.                *)
 (* Promises   QtpCounterBalance, NoStrandedJob, NoSpuriousThread,          *)
-(*            StopDrainsOnce, MinThreadsKept (safety); JobsEnd, StopEnds   *)
-(*            (liveness).                                                  *)
+(*            StopDrainsOnce, MinThreadsKept, JobsInOrder (safety);        *)
+(*            JobsEnd, StopEnds (liveness).                                *)
 (***************************************************************************)
 EXTENDS PoolCore
 
 (* wp__pool_next: a thread that has run its job, or was started without one, or was chosen. *)
 Take(t, rested, came) ==      \* `rested`: who rests but for it
   IF queue # <<>> /\ ~(Twin = "rests_first" /\ came)
-  THEN /\ queue' = Tail(queue)
-       /\ job' = [job EXCEPT ![t] = Head(queue)]
+  THEN /\ LET next == IF Twin = "takes_last" THEN Len(queue) ELSE 1 IN
+          /\ queue' = [i \in 1 .. Len(queue) - 1 |-> queue[IF i < next THEN i ELSE i + 1]]
+          /\ job' = [job EXCEPT ![t] = queue[next]]
        /\ Set(t, "run", "busy")
        /\ resting' = rested /\ UNCHANGED threads
   ELSE IF closed
@@ -103,6 +104,12 @@ Held(j) ==
 StopDrainsOnce ==
   /\ drained # Nothing
   /\ \A j \in 1 .. Jobs - left.jobs : Held(j) + ran[j] + shut[j] = IF j \in refused THEN 0 ELSE 1
+\* Jobs leave the queue in the order in which they came, run or closed.  A job with which a thread
+\* is started was never queued, and may overtake those that are.
+JobsInOrder ==                \* jobs are numbered as they come
+  [][\A j \in 1 .. Jobs : \A k \in 1 .. j - 1 :
+       LET holds(q, x) == \E i \in DOMAIN q : q[i] = x
+       IN holds(queue, j) /\ ~holds(queue', j) => ~holds(queue', k)]_vars
 MinThreadsKept == ~closed => threads >= Min
 JobsEnd ==
   \A j \in 1 .. Jobs : (\E i \in DOMAIN queue : queue[i] = j) ~> (ran[j] + shut[j] = 1)

@@ -43,7 +43,7 @@ TypeOK ==
   /\ marked \in [All -> BOOLEAN] /\ dormant \in [All -> BOOLEAN]
   /\ threads \in [All -> 0 .. 2] /\ queue \in [All -> Nat]
   /\ global \in Nat /\ idle \in 0 .. Cardinality(All) /\ held \in [Threads -> Nat]
-  /\ pc \in [Threads -> Deciding \cup {"choose", "push", "count", "hand", "put", "wake", "more",
+  /\ pc \in [Threads -> Deciding \cup {"choose", "push", "tell", "count", "hand", "put", "wake", "more",
        "settle", "done", "none", "watch", "run", "look", "own", "rest", "idle", "asleep", "woken"}]
   /\ at \in [Threads -> All \cup {Nobody}] /\ lock \in Threads \cup {Nobody}
   /\ left \in 0 .. Marks /\ over \in BOOLEAN /\ stopped \in SUBSET All
@@ -66,8 +66,13 @@ Choose(s) ==                  \* [PL1] [RP7]
   /\ s \in Submitters /\ pc[s] = "choose" /\ Goto(s, "push")
   /\ UNCHANGED <<Word, Tasks, Rest>> /\ \E c \in All : threads[c] > 0 /\ at' = [at EXCEPT ![s] = c]
 Push(s) ==
-  /\ pc[s] = "push" /\ Goto(s, "count")
+  /\ pc[s] = "push" /\ Goto(s, "tell")
   /\ queue' = [queue EXCEPT ![at[s]] = @ + 1] /\ UNCHANGED <<Word, global, idle, held, at, Rest>>
+Tell(s) ==                    \* wp_carrier_submit: a target that sleeps is woken
+  /\ pc[s] = "tell" /\ UNCHANGED <<Word, Tasks, at, Rest>>
+  /\ pc' = [pc EXCEPT ![s] = "count",
+       ![at[s]] = IF Twin = "push_silent" THEN @
+                  ELSE CASE @ = "idle" -> "woken" [] @ = "asleep" -> "look" [] OTHER -> @]
 Count(s) ==                   \* [PL2]
   /\ pc[s] = "count" /\ Goto(s, IF at[s] \in Eligible THEN "done" ELSE "hand")
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
@@ -91,9 +96,6 @@ Wake(t) ==                    \* [RP5] [RP1] who looks dormant is left out; an o
      \/ (\A c \in All : pc[c] = "idle" => dormant[c]) /\ Goto(t, next)
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
 (* A carrier: the group's queue first, then its own. *)
-WakeOwn(c) ==                 \* whoever pushed to it wakes it
-  /\ queue[c] > 0 /\ pc[c] \in {"idle", "asleep"} /\ UNCHANGED <<Word, Tasks, at, Rest>>
-  /\ Goto(c, IF pc[c] = "idle" THEN "woken" ELSE "look")
 Woken(c) == /\ pc[c] = "woken" /\ idle' = idle - 1 /\ Goto(c, "look")   \* [PL9]
             /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
 Passes(c) == dormant[c] \/ (Twin = "looks_dormant" /\ c \in Others)
@@ -108,9 +110,10 @@ Own(c) ==
   /\ pc[c] = "own" /\ UNCHANGED <<Word, global, idle, held, at, Rest>>
   /\ IF queue[c] > 0 THEN queue' = [queue EXCEPT ![c] = @ - 1] /\ Goto(c, "run")
      ELSE Goto(c, "rest") /\ UNCHANGED queue
-Sleep(c) ==                   \* [PL8] [RP1] its word says parked
+Sleep(c) ==                   \* [P] [PL8] [RP1] its word says parked: it looks at its queue once more
   /\ pc[c] = "rest" /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
-  /\ IF dormant[c] THEN Goto(c, "asleep") /\ UNCHANGED idle
+  /\ IF queue[c] > 0 /\ Twin # "rest_own_unchecked" THEN Goto(c, "look") /\ UNCHANGED idle
+     ELSE IF dormant[c] THEN Goto(c, "asleep") /\ UNCHANGED idle
      ELSE IF global > 0 /\ ~Passes(c) THEN Goto(c, "look") /\ UNCHANGED idle
      ELSE Goto(c, "idle") /\ idle' = idle + 1
 (* A mark, by a task or a supervisor, is moved, then decided on; so is its end. *)
@@ -172,9 +175,9 @@ Close ==                      \* under the lock: afterwards each gets its stop
 Finished ==
   UNCHANGED vars /\ \A t \in Threads : pc[t] \in {"done", "watch", "none", "idle", "asleep"}
 Moves(t) ==
-  \/ Choose(t) \/ Push(t) \/ Count(t) \/ Hand(t) \/ Put(t) \/ Wake(t) \/ Mark(t) \/ Watch(t)
+  \/ Choose(t) \/ Push(t) \/ Tell(t) \/ Count(t) \/ Hand(t) \/ Put(t) \/ Wake(t) \/ Mark(t) \/ Watch(t)
   \/ Settle(t) \/ Decide(t) \/ Start(t) \/ Turn(t) \/ Rouse(t)
-  \/ t \in All /\ (WakeOwn(t) \/ Woken(t) \/ Look(t) \/ Own(t) \/ Sleep(t))
+  \/ t \in All /\ (Woken(t) \/ Look(t) \/ Own(t) \/ Sleep(t))
 Next == (\E t \in Threads : Moves(t) \/ End(t)) \/ Close \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ End(t))
@@ -189,12 +192,12 @@ EligibleKept ==
 OneThread == \A c \in All : threads[c] < 2
 TargetHasThread == \A c \in All : ~dormant[c] => threads[c] > 0
 RetiredIsEmpty ==
-  \A c \in All \ Eligible : queue[c] > 0 => \E t \in In({"count", "hand"}) : at[t] = c
+  \A c \in All \ Eligible : queue[c] > 0 => \E t \in In({"tell", "count", "hand"}) : at[t] = c
 NoStrandedGlobal == global > 0 /\ (\E c \in In({"idle", "asleep"}) : ~dormant[c]) =>
   In({"wake", "more", "woken", "look", "rouse"}) # {}
 StopReachesAll == over => \A c \in All : threads[c] > 0 => c \in stopped
 AllRun == <>[](queue = [c \in All |-> 0] /\ global = 0)
 OthersRun == AllRun           \* though no mark ends: HeldSpec
 =============================================================================
-Results: MCReplacement 13,002 states, depth 38; Watched 5,464 (34); Refused 24,038 (42);
-         Live 2,072 (34); Held 1,985 (34); Full 389,007 (48); HeldFull 38,857 (51).
+Results: MCReplacement 15,753 states, depth 39; Watched 6,461 (35); Refused 29,006 (43);
+         Live 2,449 (35); Held 2,341 (35).

@@ -42,7 +42,9 @@ TypeOK ==
 End(c) ==                     \* the task ends; not fair, for any task may be long
   /\ at[c].pc = "run" /\ c \notin Endless
   /\ held' = [held EXCEPT ![c] = FALSE]
-  /\ Move(c, "poll", None)
+  /\ \/ Move(c, "poll", None)
+     \/ /\ Twin = "shipped" /\ HasPublished(queue[c], IsHole)
+        /\ Move(c, "search", c)  \* its drain is over, and its queue is not empty: a signal
   /\ UNCHANGED <<word, idle, token, queue, inbox, budget>>
 IsFree(x) == \A c \in Carriers : ~(at[c].pc \in {"pop", "serve_pop", "steal_pop"} /\ at[c].arg = x)
 PollQueue(c) ==               \* [T1] [T2] wp_carrier_poll: the ticket, unless the queue is empty
@@ -59,10 +61,12 @@ PollNothing(c) ==
   /\ at[c].pc = "poll" /\ ~HasPublished(queue[c], IsHole) /\ ~CanPop(inbox[c], IsHole)
   /\ Move(c, IF Twin = "shipped" THEN "probe" ELSE "park", None)
   /\ Looks
-Probe(c) ==                   \* twin shipped: look at one sibling before parking
+Probe(c) ==                   \* twin shipped: look at the longer of two siblings' queues before parking
   /\ at[c].pc = "probe"
-  /\ \E x \in Carriers \ {c} :
-       IF HasPublished(queue[x], IsHole) THEN Move(c, "steal", x) ELSE Move(c, "park", None)
+  /\ \E x, y \in Carriers \ {c} :
+       /\ Cardinality(Carriers) > 2 => x # y
+       /\ Len(queue[x]) >= Len(queue[y])
+       /\ IF HasPublished(queue[x], IsHole) THEN Move(c, "steal", x) ELSE Move(c, "park", None)
   /\ Looks
 Advertise(c) ==               \* [C1] wp_carrier_advertise
   /\ at[c].pc = "park"
@@ -116,11 +120,12 @@ Pop(c) ==                     \* [Q4]..[Q8], then [T5]
   /\ LET v == at[c].arg
          got == CanPop(queue[v], IsHole)
          missed == IF at[c].pc = "pop" THEN "park" ELSE "poll"
-         then == IF at[c].pc = "serve_pop" THEN "stop" ELSE IF got THEN "run" ELSE missed
+         pulled == IF Twin = "shipped" /\ at[c].pc = "steal_pop" THEN "chain" ELSE "run"
+         then == IF at[c].pc = "serve_pop" THEN "stop" ELSE IF got THEN pulled ELSE missed
      IN /\ queue' = [queue EXCEPT ![v] = IF got THEN Tail(@) ELSE @]
         /\ held' = [held EXCEPT ![c] = got]
         /\ at' = [(IF got THEN Taken(v) ELSE at) EXCEPT
-                   ![c] = [pc |-> then, arg |-> IF then = "stop" THEN v ELSE None,
+                   ![c] = [pc |-> then, arg |-> IF then \in {"stop", "chain"} THEN v ELSE None,
                            todo |-> {}, seen |-> {}]]
   /\ UNCHANGED <<word, idle, token, inbox, budget>>
 

@@ -31,7 +31,8 @@ vars == <<word, idle, token, queue, inbox, held, at, budget>>
 None == "none"
 Threads == Carriers \cup Submitters
 Victims == Carriers           \* for whom a search may be; SearchLocal has one more
-Drops == IF Twin = "shipped"  \* the seed's protocol lacks four clauses; two more are its own
+Drops == IF Twin = "shipped"  \* the shipped protocol lacks four clauses, and signals after a drain,
+                              \* a pull and a steal, if the queue is not empty then
          THEN {"no_recheck_release", "no_recheck_park", "wake_and_leave", "silent_reenqueue"}
          ELSE {Twin}
 Keeps(clause) == clause \notin Drops
@@ -157,7 +158,7 @@ Stop(t) ==                    \* [N2] wp_search_stop; arg: the victim served, or
      ELSE IF Twin = "shipped" /\ at[t].arg # None /\ held[t] THEN Move(t, "chain", at[t].arg)
      ELSE Return(t)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
-Chain(t) ==                   \* twin shipped: one more helper if the victim still has work
+Chain(t) ==                   \* twin shipped: one more helper if the victim of a steal or pull still has work
   /\ at[t].pc = "chain"
   /\ IF HasPublished(queue[at[t].arg], IsHole) THEN Move(t, "search", at[t].arg) ELSE Return(t)
   /\ Looks

@@ -7,8 +7,8 @@
 (*            (Mpsc, Ticket and Search say how); the step to its result.   *)
 (* Memory     sequential consistency; what a run sees of the last one and  *)
 (*            of each unpark (HappensBeforeRun) is carried as a ghost.     *)
-(* Promises   OneCarrier, UnparkNotLost, HappensBeforeRun, CancelIsAlone *)
-(*            (safety).                                                    *)
+(* Promises   OneCarrier, UnparkNotLost, HappensBeforeRun, CancelIsAlone,  *)
+(*            EndIsFinal (safety).                                         *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 
@@ -109,7 +109,8 @@ Store(c) ==                   \* twin park_split: a load and a store
   /\ UNCHANGED <<cells, left, ghosts>>
 
 (* Others. *)
-Owes == /\ IF Twin = "unpark_busy" THEN word \in {"PARKED", "BUSY"} ELSE word = "PARKED"
+Owes == /\ word \in {"PARKED"} \cup (IF Twin = "unpark_busy" THEN {"BUSY"} ELSE {})
+                               \cup (IF Twin = "unpark_done" THEN {"DONE"} ELSE {})
         /\ ~notified
 Unpark(u) ==                  \* [K1] wp_task_notify: the one that finds it parked pushes it
   /\ pc[u] = "idle" /\ left[u] > 0
@@ -144,13 +145,17 @@ Spec == Init /\ [][Next]_vars
 (* What must hold. *)
 Runners == {c \in Carriers : pc[c] \in {"run", "park", "store"}}
 Pushers == {t \in Threads : pc[t] \in {"push", "publish"}}
-OneCarrier == Cardinality(Runners) <= 1 /\ (Runners # {} => word = "BUSY")
+OneCarrier ==                 \* the task is in one cell, or one hand, or one thread is about to queue it
+  /\ cells + Cardinality({c \in Carriers : pc[c] = "begin"}) + Cardinality(Runners \cup Pushers) <= 1
+  /\ Runners # {} => word = "BUSY"
 \* An unpark that no run has begun after: the task is on its way to a carrier, or its park is refused.
 UnparkNotLost ==
   told /\ ~HasEnded => \/ cells > 0 \/ Pushers # {} \/ \E c \in Carriers : pc[c] = "begin"
                        \/ notified /\ Runners # {}
 \* A run sees what the last run wrote, and whatever was written before each unpark that it answers.
 HappensBeforeRun == \A c \in Runners : ~told => writes \subseteq {c}
+\* A task that has ended is in no queue, and no thread runs it or is about to queue it.
+EndIsFinal == HasEnded => cells = 0 /\ Runners = {} /\ Pushers = {}
 \* A task that was unparked before it was cancelled runs.
 CancelIsAlone == word = "CANCELLED" => cells = 0 /\ ~told
 =============================================================================

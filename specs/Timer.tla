@@ -11,8 +11,9 @@
 (*            thread's word (VThread).  A wait with a deadline ends at any *)
 (*            time: the carrier looks at the clock itself.                 *)
 (* Memory     sequential consistency, which [M9] and [P] earn.             *)
-(* Promises   NoOversleep, NeverEarly, DueOnce, CancelIsFinal,             *)
-(*            StaleTimerHarmless (safety); Fires, Resumes (liveness).      *)
+(* Promises   NoOversleep, EarliestIsTrue, NeverEarly, DueOnce,            *)
+(*            CancelIsFinal, StaleTimerHarmless (safety); Fires, Resumes   *)
+(*            (liveness).                                                  *)
 (***************************************************************************)
 EXTENDS TimerCore
 
@@ -158,7 +159,8 @@ DueOnce == \A a \in Armers : ends[a] <= 1
 CancelIsFinal ==              \* who is done with a timer may leave the stack that it lies on
   \A a \in gone : a \notin heap /\ ~(hand["carrier"] = a /\ pc["carrier"] \in {"clear", "late"})
 StaleTimerHarmless == \A a \in Armers : permit[a] = "timer" => number[a] = 1
-EarliestIsTrue == lock = None => earliest = Min(heap)
+EarliestIsTrue ==             \* what the carrier reads before it sleeps, while nobody changes the heap
+  lock = None => earliest = Min(heap)
 Fires == \A a \in Armers : a \in armed ~> a \notin armed
 Resumes == \A a \in Armers : pc[a] = "parked" /\ number[a] = 1 /\ a \notin armed ~> number[a] > 1
 =============================================================================

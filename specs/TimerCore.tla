@@ -136,7 +136,7 @@ Cancel(a) ==                  \* [L1] [M5] [M6] if it still is; [M12] wp_timers_
   /\ UNCHANGED <<deadline, earliest, word, Thread, now, first, Carrier, hand, left, gone>>
 Withdraw(a) ==                \* [M3] if it was the root
   /\ At(a, "withdraw")
-  /\ earliest' = Min(heap)
+  /\ earliest' = IF Twin = "withdraw_forever" THEN Forever ELSE Min(heap)
   /\ Goto(a, "release")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
 UnlockCancelled(a) ==         \* [L3] not armed any more: where is it?
