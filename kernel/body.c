@@ -10,6 +10,8 @@
 
 #ifndef WP_EXPLORE
 
+enum { NUMBERS = 48 }; /* bits of a number that a carrier counts itself; above them is the carrier */
+
 static const char *name_of(void *control)
 {
 	return ((wp_body *)control)->name;
@@ -22,6 +24,7 @@ static wp_stacks *stacks_of(wp_group *group, uint64_t bytes)
 	wp_stacks_config config = {.stack_bytes = bytes,
 				   .control_bytes = sizeof(wp_body),
 				   .max_stacks = group->config.max_stacks,
+				   .caches = bytes == WP_STACK_BYTES ? group->config.carriers : 0,
 				   .name = name_of};
 
 	for (uint32_t at = 0; at < bodies->sizes; at++)
@@ -31,6 +34,7 @@ static wp_stacks *stacks_of(wp_group *group, uint64_t bytes)
 		errno = ENOSPC;
 		return NULL;
 	}
+	config.may_be_fewer = config.max_stacks == 0;
 	if (config.max_stacks == 0)
 		config.max_stacks = WP_GROUP_STACKS;
 	if (wp_stacks_new(&bodies->stacks[bodies->sizes], &config) != WP_OK)
@@ -44,8 +48,9 @@ static wp_stack_cache *cache_of(wp_group *group, wp_stacks *stacks)
 {
 	wp_worker *self = wp__worker_self();
 
-	return self != NULL && self->group == group && stacks == self->usual ? &self->stacks
-									      : NULL;
+	return self != NULL && self->group == group && stacks == self->usual && stacks->has_caches
+		       ? &self->stacks
+		       : NULL;
 }
 
 static wp_body *take_stack(wp_group *group, uint64_t bytes)
@@ -53,6 +58,8 @@ static wp_body *take_stack(wp_group *group, uint64_t bytes)
 	wp_worker *self = wp__worker_self();
 	wp_stacks *stacks = NULL;
 	wp_stack *stack;
+	wp_body *body;
+	uint64_t number = 0;
 
 	bytes = bytes == 0 ? WP_STACK_BYTES : bytes;
 	if (self != NULL && self->group == group && bytes == WP_STACK_BYTES)
@@ -60,6 +67,7 @@ static wp_body *take_stack(wp_group *group, uint64_t bytes)
 	if (stacks == NULL) {
 		wp_lock_acquire(&group->bodies.lock);
 		stacks = stacks_of(group, bytes);
+		number = ++group->bodies.made;
 		wp_lock_release(&group->bodies.lock);
 		if (stacks == NULL)
 			return NULL;
@@ -67,7 +75,11 @@ static wp_body *take_stack(wp_group *group, uint64_t bytes)
 			self->usual = stacks;
 	}
 	stack = wp_stacks_take(stacks, cache_of(group, stacks));
-	return stack == NULL ? NULL : wp_stack_control(stack);
+	if (stack == NULL)
+		return NULL;
+	body = wp_stack_control(stack);
+	body->number = number != 0 ? number : (self->index + 1ull) << NUMBERS | ++self->made;
+	return body;
 }
 
 /* More idle blocks. [the lock's holder | allocates] */
@@ -98,6 +110,7 @@ static wp_body *take_block(wp_bodies *bodies)
 	if (bodies->idle != NULL || grow(bodies)) {
 		body = bodies->idle;
 		bodies->idle = body->next;
+		body->number = ++bodies->made;
 	}
 	wp_lock_release(&bodies->lock);
 	return body;

@@ -34,6 +34,9 @@ typedef struct wp_body {
 	uint32_t pins;
 	bool is_timed;      /* the timer was armed for its park */
 	wp_group *group;
+	uint64_t number;        /* no other thread of the group has it, or gets it */
+	int64_t waits_since_ns; /* for an event; 0: it does not, or it is not told */
+	uint32_t waits_for, waits_on;
 	int (*run)(void *arg);
 	enum wp_step (*step)(wp_task *task);
 	void *arg;
@@ -55,6 +58,8 @@ WP_INLINE wp_body *wp__body_of(wp_vthread *thread)
 
 /* What the park that has ended says. [its runner | as wp_timer_cancel] */
 int wp__vthread_why(wp_body *body);
+/* Its wait is over, and said that: an event (trace.c). [its runner | as wp__trace_add_here] */
+void wp__body_waited(wp_body *body, int code);
 
 /* The calling OS thread mounts from there; where it did before. [an OS thread | wait-free] */
 wp_fiber *wp__vthread_mount_from(wp_fiber *fiber);
@@ -67,6 +72,7 @@ wp_body *wp__vthread_pass(wp_body *body, bool yields);
 typedef struct wp_bodies {
 	wp_lock lock;
 	uint32_t sizes;
+	uint64_t made; /* threads under the lock: their numbers; those of a carrier's cache have its own */
 	uint64_t bytes[WP_VTHREAD_SIZES];
 	wp_stacks *stacks[WP_VTHREAD_SIZES];
 	wp_body *idle;

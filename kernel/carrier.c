@@ -7,10 +7,17 @@
 #include "futex.h"
 #include "poller.h"
 
-/* As the locality-first scheduler shipped it: its holder never looks again for a refused search.
- * specs/Search.tla's `shipped` is closer to it in three points that play no part in its failure: no
- * signal on a re-enqueue, one random probe before a park, the token taken with nobody idle. */
+/* The protocol as the locality-first scheduler shipped it. Nobody looks again after the token is
+ * given back, and a carrier looks at no sibling after it has advertised its sleep. In their place it
+ * probes two siblings before that, and signals after a drain, a pull and a directed steal. A
+ * re-enqueue signals nobody, and a search takes the token though nobody is idle. */
 #define SHIPPED wp_twin(search_shipped)
+
+void wp__carrier_signal_shipped(wp_carrier *carrier)
+{
+	if (SHIPPED && carrier->domain != NULL && wp_mpsc_has_published(&carrier->queue))
+		wp_search(carrier->domain, carrier->index);
+}
 
 void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 {
@@ -34,7 +41,7 @@ static void search_if_idle(wp_carrier *victim)
 {
 	wp_domain *domain = victim->domain;
 
-	if (domain != NULL && !wp_idleset_is_empty(&domain->idle, domain->count))
+	if (domain != NULL && (SHIPPED || !wp_idleset_is_empty(&domain->idle, domain->count)))
 		wp_search(domain, victim->index);
 }
 
@@ -91,7 +98,9 @@ void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task)
 	wp_mpsc_push(&carrier->inbox, task);
 	submit_fence();
 	/* The carrier may take this task first, and whoever woke it for the other one may have left
-	 * already. */
+	 * already. Whether the queue has something published would serve as well: a producer between
+	 * the two steps of its push looks for a helper itself when it has published (checked in
+	 * MCSearchPinned, 530,155 states). */
 	if (!wake_for(carrier, &carrier->inbox, task) && !wp_twin(search_pinned_leaves) &&
 	    !wp_mpsc_is_quiescent(&carrier->queue))
 		search_if_idle(carrier);
@@ -127,7 +136,7 @@ void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 {
 	bool spilt = push_own(carrier, task) && !wp_twin(searchlocal_overflow_alone);
 
-	if (carrier->domain == NULL || wp_twin(search_silent_reenqueue))
+	if (carrier->domain == NULL || SHIPPED || wp_twin(search_silent_reenqueue))
 		return;
 	submit_fence();
 	if (spilt || !(carrier->bounded == NULL ? is_alone(carrier, &carrier->queue, task)
@@ -158,7 +167,7 @@ wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier)
 	bool inbox_first = carrier->inbox_next;
 	wp_mpsc_node *task;
 
-	carrier->inbox_next = !inbox_first;
+	carrier->inbox_next = !inbox_first && !wp_twin(carrier_no_turns);
 	task = inbox_first ? wp_mpsc_pop(&carrier->inbox) : poll_queue(carrier);
 	if (task != NULL)
 		return task;
@@ -205,8 +214,9 @@ static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
 	wp_mpsc_node *task = wp__bounded_steal(carrier, victim);
 
 	wp_search_stop(domain);
-	if (SHIPPED ? wp_mpsc_has_published(&domain->carriers[victim]->queue) && task != NULL
-		    : wp__search_recheck(domain, &victim))
+	if (SHIPPED && task != NULL)
+		wp__carrier_signal_shipped(domain->carriers[victim]);
+	else if (wp__search_recheck(domain, &victim))
 		wp_search(domain, victim);
 	return task;
 }

@@ -2,6 +2,8 @@
  * channel.c - see channel.h. */
 #include "channel.h"
 
+#include <stdlib.h>
+
 void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity)
 {
 	wp_init(&channel->lock.state, 0);
@@ -11,6 +13,71 @@ void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity)
 	channel->slots = slots;
 	channel->senders.first = channel->senders.last = NULL;
 	channel->receivers.first = channel->receivers.last = NULL;
+	channel->handed = 0;
+	channel->returned = NULL;
+	channel->own.is_used = false;
+}
+
+/* Under the lock, or none is needed any more. */
+static void forget(wp_channel *channel, wp_returned *one)
+{
+	if (one == &channel->own)
+		one->is_used = false;
+#ifndef WP_EXPLORE /* a scenario has one at the most */
+	else
+		free(one);
+#endif
+}
+
+void wp_channel_fini(wp_channel *channel)
+{
+	while (channel->returned != NULL) {
+		wp_returned *one = channel->returned;
+
+		channel->returned = one->next;
+		forget(channel, one);
+	}
+}
+
+/* Under the lock: room for one that comes back; NULL: there is no memory now. */
+static wp_returned *room(wp_channel *channel)
+{
+	if (channel->own.is_used) {
+#ifdef WP_EXPLORE
+		return NULL;
+#else
+		return malloc(sizeof(wp_returned));
+#endif
+	}
+	channel->own.is_used = true;
+	return &channel->own;
+}
+
+/* Under the lock: behind those that were handed over before it. False: there is no memory now. */
+static bool keep(wp_channel *channel, void *item, uint32_t number)
+{
+	wp_returned *one = room(channel), **at = &channel->returned;
+
+	if (one == NULL)
+		return false;
+	while (*at != NULL && number - (*at)->number < UINT32_MAX / 2)
+		at = &(*at)->next;
+	one->item = item;
+	one->number = number;
+	one->next = *at;
+	*at = one;
+	return true;
+}
+
+/* Under the lock, with one that has come back. */
+static void *take_returned(wp_channel *channel)
+{
+	wp_returned *one = channel->returned;
+	void *item = one->item;
+
+	channel->returned = one->next;
+	forget(channel, one);
+	return item;
 }
 
 /* Under the lock, with a free slot. */
@@ -18,7 +85,9 @@ static void put(wp_channel *channel, void *item)
 {
 	uint64_t at = (uint64_t)channel->oldest + channel->count;
 
-	channel->slots[at < channel->capacity ? at : at - channel->capacity] = item;
+	channel->slots[at < (uint64_t)channel->capacity + wp_twin(channel_wraps_late)
+			       ? at
+			       : at - channel->capacity] = item;
 	channel->count++;
 }
 
@@ -43,15 +112,62 @@ static wp_waiter *serve(wp_waitq *line)
 	return first;
 }
 
+/* Under the lock: to the first receiver that waits, or NULL. */
+static wp_waiter *hand_over(wp_channel *channel, void *item)
+{
+	wp_waiter *first = serve(&channel->receivers);
+
+	if (first != NULL) {
+		first->value = item;
+		first->amount = channel->handed++;
+	}
+	return first;
+}
+
+/* What a receiver was given that will not run. [the close of its group | blocks shortly, but for
+ * memory] */
+static void give_back(wp_channel *channel, const wp_waiter *waiter)
+{
+	for (bool is_kept = false; !is_kept;) {
+		wp_waiter *served;
+
+		wp_lock_acquire(&channel->lock);
+		served = hand_over(channel, waiter->value);
+		is_kept = served != NULL || keep(channel, waiter->value, waiter->amount);
+		wp_lock_release(&channel->lock);
+		if (served != NULL)
+			wp__waiter_grant(served);
+		if (!is_kept)
+			wp_yield();
+	}
+}
+
+/* See waitq.h. A sender's item has gone with its grant. */
+static void leave_senders(wp_waiter *waiter)
+{
+	wp_channel *channel = waiter->object;
+
+	wp__waiter_cancel(&channel->lock, waiter);
+}
+
+static void leave_receivers(wp_waiter *waiter)
+{
+	wp_channel *channel = waiter->object;
+
+	if (!wp__waiter_cancel(&channel->lock, waiter) && waiter->result == WP_OK &&
+	    !wp_twin(leave_keeps))
+		give_back(channel, waiter);
+}
+
 /* Under the lock. WP_AGAIN: it would have to wait. *served: whom to grant after it, or NULL. */
 static int send_now(wp_channel *channel, void *item, wp_waiter **served)
 {
 	if (channel->is_closed)
 		return WP_CLOSED;
-	*served = serve(&channel->receivers);
+	*served = hand_over(channel, item);
 	if (*served != NULL)
-		(*served)->value = item;
-	else if (channel->count < channel->capacity)
+		return WP_OK;
+	if (channel->count < channel->capacity)
 		put(channel, item);
 	else
 		return WP_AGAIN;
@@ -60,6 +176,10 @@ static int send_now(wp_channel *channel, void *item, wp_waiter **served)
 
 static int receive_now(wp_channel *channel, void **item, wp_waiter **served)
 {
+	if (channel->returned != NULL) {
+		*item = take_returned(channel);
+		return WP_OK;
+	}
 	if (channel->count > 0 &&
 	    !(wp_twin(channel_sender_first) && channel->senders.first != NULL)) {
 		*item = take(channel);
@@ -84,7 +204,7 @@ int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter)
 	rc = send_now(channel, item, &served);
 	if (rc == WP_AGAIN && waiter != NULL) {
 		waiter->value = item;
-		wp__waiter_renew(waiter);
+		wp__waiter_stands(waiter, leave_senders, channel);
 		wp__waitq_add(&channel->senders, waiter);
 	}
 	wp_lock_release(&channel->lock);
@@ -101,7 +221,7 @@ int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waite
 	wp_lock_acquire(&channel->lock);
 	rc = receive_now(channel, item, &served);
 	if (rc == WP_AGAIN && waiter != NULL) {
-		wp__waiter_renew(waiter);
+		wp__waiter_stands(waiter, leave_receivers, channel);
 		wp__waitq_add(&channel->receivers, waiter);
 	}
 	wp_lock_release(&channel->lock);
@@ -156,6 +276,8 @@ uint32_t wp_channel_count(wp_channel *channel)
 
 	wp_lock_acquire(&channel->lock);
 	count = channel->count;
+	for (const wp_returned *one = channel->returned; one != NULL; one = one->next)
+		count++;
 	wp_lock_release(&channel->lock);
 	return count;
 }
@@ -186,7 +308,7 @@ int wp_channel_send_until(wp_channel *channel, void *item, int64_t deadline_ns)
 {
 	wp_waiter waiter;
 
-	wp__waiter_init_self(&waiter);
+	wp__waiter_init_self(&waiter, WP_WAIT_SEND);
 	return wp__channel_send(channel, item, &waiter, deadline_ns);
 }
 
@@ -194,6 +316,6 @@ int wp_channel_receive_until(wp_channel *channel, void **item, int64_t deadline_
 {
 	wp_waiter waiter;
 
-	wp__waiter_init_self(&waiter);
+	wp__waiter_init_self(&waiter, WP_WAIT_RECEIVE);
 	return wp__channel_receive(channel, item, &waiter, deadline_ns);
 }

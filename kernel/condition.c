@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * condition.c - see condition.h. While a waiter is in line, its value is its mutex; then NULL. */
+ * condition.c - see condition.h. A waiter's value is its mutex; its amount says where it is. */
 #include "condition.h"
+
+enum { OUT, IN_LINE, SIGNALLED, BROADCAST }; /* the last two: in the mutex's line, or it has that */
 
 void wp_condition_init(wp_condition *condition)
 {
@@ -17,12 +19,29 @@ static void say_who_waits(wp_condition *condition)
 	wp_store_relaxed(&condition->waiting, condition->line.first != NULL);
 }
 
+/* See waitq.h. A signal that it was given goes to the next; a broadcast has reached all. */
+static void leave(wp_waiter *waiter)
+{
+	wp_condition *condition = waiter->object;
+	wp_mutex *mutex = waiter->value;
+	bool has_mutex;
+
+	if (wp__condition_cancel(condition, waiter))
+		return;
+	has_mutex = !wp__mutex_cancel(mutex, waiter);
+	if (waiter->amount == SIGNALLED && !wp_twin(leave_signal_kept))
+		wp_condition_signal(condition);
+	if (has_mutex && !wp_twin(leave_keeps))
+		wp_mutex_unlock(mutex);
+}
+
 void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter)
 {
 	if (wp_twin(condition_unlocks_first))
 		wp_mutex_unlock(mutex);
-	wp__waiter_renew(waiter);
+	wp__waiter_stands(waiter, leave, condition);
 	waiter->value = mutex;
+	waiter->amount = IN_LINE;
 	wp_lock_acquire(&condition->lock);
 	wp__waitq_add(&condition->line, waiter);
 	say_who_waits(condition);
@@ -32,7 +51,7 @@ void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *wa
 }
 
 /* Up to `most` of the line, which get the mutex or stand in its line. */
-static void signal(wp_condition *condition, uint32_t most)
+static void signal(wp_condition *condition, uint32_t most, uint32_t what)
 {
 	wp_waiter *first, *granted = NULL, **end = &granted;
 
@@ -45,7 +64,7 @@ static void signal(wp_condition *condition, uint32_t most)
 		wp_mutex *mutex = first->value;
 
 		wp__waitq_remove(first);
-		first->value = NULL;
+		first->amount = what;
 		if (wp__mutex_begin_for(mutex, first)) {
 			*end = first;
 			end = &first->next;
@@ -58,26 +77,28 @@ static void signal(wp_condition *condition, uint32_t most)
 
 void wp_condition_signal(wp_condition *condition)
 {
-	signal(condition, 1);
+	signal(condition, 1, SIGNALLED);
 }
 
 void wp_condition_broadcast(wp_condition *condition)
 {
-	signal(condition, wp_twin(condition_wakes_one) ? 1 : UINT32_MAX);
+	signal(condition, wp_twin(condition_wakes_one) ? 1 : UINT32_MAX, BROADCAST);
 }
 
 /* Under the lock: whether the waiter is in this line. */
 static bool is_in_line(const wp_waiter *waiter)
 {
-	return waiter->value != NULL;
+	return waiter->amount == IN_LINE;
 }
 
 bool wp__condition_check(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter)
 {
 	bool is_waiting;
 
-	if (wp__waiter_is_granted(waiter))
+	if (wp__waiter_is_granted(waiter)) {
+		wp__mutex_has(mutex, waiter);
 		return true;
+	}
 	wp_lock_acquire(&condition->lock);
 	is_waiting = is_in_line(waiter);
 	if (is_waiting)
@@ -94,6 +115,8 @@ bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter)
 	is_waiting = is_in_line(waiter);
 	if (is_waiting) {
 		wp__waitq_remove(waiter);
+		waiter->amount = OUT;
+		wp__waiter_over(waiter);
 		say_who_waits(condition);
 	}
 	wp_lock_release(&condition->lock);
@@ -134,6 +157,6 @@ int wp_condition_wait_until(wp_condition *condition, wp_mutex *mutex, int64_t de
 {
 	wp_waiter waiter;
 
-	wp__waiter_init_self(&waiter);
+	wp__waiter_init_self(&waiter, WP_WAIT_CONDITION);
 	return wp__condition_wait(condition, mutex, &waiter, deadline_ns);
 }

@@ -176,6 +176,7 @@ bool wp_dump_each(wp_group *group, bool (*each)(void *arg, const wp_dump_thread 
 
 	if (most == 0)
 		most = WP_GROUP_STACKS;
+	most += (uint64_t)group->config.carriers * WP_STACK_CACHE; /* stack.h */
 	wp_lock_acquire(&bodies->lock);
 	sizes = bodies->sizes;
 	for (uint32_t at = 0; at < sizes; at++)

@@ -18,9 +18,10 @@
 	X(WP_UNSUPPORTED, -5, "the system lacks or forbids this operation")   \
 	X(WP_SYSTEM, -6, "a system call failed; errno says why")              \
 	X(WP_FORBIDDEN, -7, "not from this thread")                           \
-	X(WP_MISUSED, -8, "too late, too early, or out of order")             \
+	X(WP_MISUSED, -8, "too late, too early, out of order, or out of range")             \
 	X(WP_FAILED, -9, "a subtask failed, or none succeeded")               \
-	X(WP_CANCELLED, -10, "it was cancelled before")
+	X(WP_CANCELLED, -10, "it was cancelled before")                      \
+	X(WP_ABANDONED, -11, "locked, but its last holder ended while it had it")
 
 /* cdef: begin */
 enum wp_error {
@@ -35,6 +36,7 @@ enum wp_error {
 	WP_MISUSED = -8,
 	WP_FAILED = -9,
 	WP_CANCELLED = -10,
+	WP_ABANDONED = -11,
 };
 
 /* The meaning of a code, never NULL. [any thread | wait-free] */

@@ -100,12 +100,18 @@ static int call_directly(wp_uring_op *op)
 	return WP_OK;
 }
 
+static int wait(wp_uring_op *op, int64_t deadline_ns)
+{
+	return wp__latch_wait_for(&op->done, deadline_ns, WP_WAIT_FILE,
+				  op->fd < 0 ? 0 : (uint32_t)op->fd);
+}
+
 /* The system writes into the caller's memory until then: an interrupt ends no such wait. */
 static void wait_for_end(wp_uring_op *op)
 {
 	bool was_interrupted = false;
 
-	while (wp_latch_wait_until(&op->done, WP_FOREVER) != WP_OK)
+	while (wait(op, WP_FOREVER) != WP_OK)
 		was_interrupted |= wp_vthread_clear_interrupt();
 	if (was_interrupted)
 		wp_vthread_interrupt(wp_vthread_current());
@@ -117,7 +123,7 @@ static int ask_and_wait(wp_home *home, wp_uring_op *op, int64_t deadline_ns)
 
 	if (code != WP_OK)
 		return code;
-	code = wp_latch_wait_until(&op->done, deadline_ns);
+	code = wait(op, deadline_ns);
 	if (code == WP_OK)
 		return WP_OK;
 	wp__file_cancel(home, op);

@@ -131,8 +131,12 @@ static void interrupt_all(wp_flock *flock, const wp_vthread *caller)
 	wp_member *member = take(flock, flock->members, caller);
 
 	while (member != NULL) {
+		/* It has not ended, or has not left: its group is there. */
+		wp_wakers *wakers = wp__wakers_enter(member->thread->wakers);
+
 		wp_lock_release(&flock->lock);
 		interrupt(flock, member->thread);
+		wp__wakers_exit(wakers);
 		wp_lock_acquire(&flock->lock);
 		member = put_back(flock, member, caller);
 	}
@@ -166,12 +170,21 @@ bool wp__flock_cancel(wp_flock *flock, const wp_vthread *caller, bool is_late)
 	return true;
 }
 
+/* See waitq.h. The owner; that there is nothing to wait for is not given back. */
+static void leave_wait(wp_waiter *waiter)
+{
+	wp_flock *flock = waiter->object;
+
+	wp__waiter_cancel(&flock->lock, waiter);
+}
+
 bool wp__flock_begin(wp_flock *flock, wp_waiter *waiter, bool or_cancelled)
 {
 	bool is_over;
 
 	wp__waiter_init(waiter, waiter->thread, waiter->push);
-	wp__waiter_renew(waiter);
+	waiter->why = WP_WAIT_JOIN;
+	wp__waiter_stands(waiter, leave_wait, flock);
 	wp_lock_acquire(&flock->lock);
 	is_over = flock->members == NULL;
 	if ((or_cancelled || wp_twin(scope_close_as_join)) && wp__flock_is_cancelled(flock))
@@ -181,6 +194,8 @@ bool wp__flock_begin(wp_flock *flock, wp_waiter *waiter, bool or_cancelled)
 	if (!is_over)
 		wp__waitq_add(&flock->line, waiter);
 	wp_lock_release(&flock->lock);
+	if (is_over)
+		wp__waiter_over(waiter);
 	return is_over;
 }
 

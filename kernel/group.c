@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "error.h"
+#include "mutex.h"
 #include "placed.h"
 #include "worker.h"
 
@@ -79,9 +80,13 @@ static int start_all(wp_group *group)
 
 int wp_group_new(wp_group **group, const wp_group_config *config)
 {
-	wp_group *made = wp__group_make(config);
-	int code;
+	wp_group_config settled = *config;
+	wp_group *made;
+	int code = wp__group_settle(&settled);
 
+	if (code != WP_OK)
+		return code;
+	made = wp__group_make(&settled);
 	if (made == NULL)
 		return WP_SYSTEM;
 	code = start_all(made);
@@ -98,6 +103,7 @@ int wp_group_new(wp_group **group, const wp_group_config *config)
 
 void wp_group_free(wp_group *group)
 {
+	wp__wakers_wait(&group->wakers);
 	wp__group_give(group);
 }
 
@@ -111,33 +117,72 @@ static int wait_all(wp_group *group, int64_t deadline_ns)
 	return code;
 }
 
-/* What is there now. Says how many are listed there still. [the close | blocks shortly] */
-static uint64_t hand_back_of(wp_home *home, told *each, void *arg)
+/* What is there now, out of the lines in which it stands. Says how many are listed there still.
+ * [the close | blocks shortly] */
+static uint64_t take_back_of(wp_home *home, wp_taken *taken)
 {
 	bool was_parked;
 	wp_task *task;
 
 	while ((task = wp__home_hand_back(home, &was_parked)) != NULL) {
-		if (task->is_virtual)
-			wp__vthread_abandon((wp_vthread *)(void *)task);
-		if (each != NULL)
-			each(arg, task, was_parked);
+		if (task->is_virtual) {
+			wp__vthread_leave_line((wp_vthread *)(void *)task);
+			wp__vthread_abandon_held((wp_vthread *)(void *)task);
+		}
+		task->next = NULL;
+		task->back = was_parked ? &task->next : NULL;
+		if (taken->first == NULL)
+			taken->first = task;
+		else
+			taken->last->next = task;
+		taken->last = task;
 	}
 	return wp_home_count(home);
 }
 
-/* When no carrier runs any more. In turns: what is on one's list may be queued at another. [the close
- * | waits for pushes that are on their way] */
+/* What is there now. Says how many are listed still. [the close | blocks shortly] */
+static uint64_t take_back(wp_group *group)
+{
+	uint64_t left = 0;
+
+	if (group->placed != NULL)
+		wp__placed_give_back(group->placed);
+	for (uint32_t index = 0; index < group->config.carriers; index++)
+		left += take_back_of(&group->workers[index].home, &group->taken);
+	return left;
+}
+
+/* When no carrier runs any more. In turns: what is on one's list may be queued at another. WP_OK: all
+ * lists are empty; WP_TIMEOUT, WP_INTERRUPTED: but for what schedulers have. [the close | waits for
+ * pushes that are on their way, and for schedulers] */
+static int take_all_back(wp_group *group, int64_t deadline_ns)
+{
+	int code = WP_OK;
+
+	while (take_back(group) != 0) {
+		if (code != WP_OK)
+			return code;
+		for (uint32_t index = 0; index < group->config.carriers && code == WP_OK; index++)
+			code = wp__home_wait_given(&group->workers[index].home, deadline_ns);
+		wp_yield();
+	}
+	return WP_OK;
+}
+
+/* Each is handed back when all have left their lines: one may stand in a line that is on the stack of
+ * another. [the close | as each] */
 static void hand_back(wp_group *group, told *each, void *arg)
 {
-	for (uint64_t left = 1; left != 0;) {
-		left = 0;
-		if (group->placed != NULL)
-			wp__placed_give_back(group->placed);
-		for (uint32_t index = 0; index < group->config.carriers; index++)
-			left += hand_back_of(&group->workers[index].home, each, arg);
-		if (left != 0)
-			wp_yield();
+	wp_task *task;
+
+	while ((task = group->taken.first) != NULL) {
+		bool was_parked = task->back != NULL;
+
+		group->taken.first = task->next;
+		if (task->is_virtual)
+			wp__vthread_abandon((wp_vthread *)(void *)task);
+		if (each != NULL)
+			each(arg, task, was_parked);
 	}
 }
 
@@ -151,10 +196,19 @@ static int64_t with_grace(int64_t deadline_ns)
 	return (deadline_ns > now_ns ? deadline_ns : now_ns) + WP_CLOSE_GRACE_NS;
 }
 
+/* For steps that schedulers have run. */
+static int64_t at_least_grace(int64_t deadline_ns)
+{
+	int64_t grace_ns = wp_clock_ns() + WP_CLOSE_GRACE_NS;
+
+	return deadline_ns > grace_ns ? deadline_ns : grace_ns;
+}
+
 /* [who is closing it | blocks] */
 static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *each,
 		      void *arg)
 {
+	int64_t given_ns = at_least_grace(deadline_ns);
 	int code;
 
 	for (uint32_t index = 0; index < group->config.carriers; index++)
@@ -170,6 +224,9 @@ static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *e
 		wp__supervise_end(group->placed);
 	for (uint32_t index = 0; index < group->config.carriers; index++)
 		wp_timers_clear(&group->workers[index].home.timers);
+	code = take_all_back(group, given_ns);
+	if (code != WP_OK)
+		return code;
 	hand_back(group, each, arg);
 	group->is_closed = true;
 	return WP_OK;

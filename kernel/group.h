@@ -13,12 +13,18 @@
  * Why it works  The stop is a task that its carrier alone can take, so it is woken to stop as for
  *               any other pinned submission. After the joins the close is the
  *               only consumer. A task that is neither queued nor parked then is about to be queued
- *               by its unparker: the close waits for that push.
- * Not promised  That a step ends: a close whose time is over says so. That nobody is inside
+ *               by its unparker: the close waits for that push. What a scheduler has it does not
+ *               wait for any longer than its own time: that thread is nobody's but the scheduler's.
+ *               A thread that stands in a line leaves it before any is handed back, and what it was
+ *               granted is passed on (leave.h); a mutex that it has is abandoned (mutex.h).
+ * Not promised  Carriers at different real-time priorities: an inversion, see ticket.h. Give them all
+ *               one policy and one priority (`bind` may set it), or each a domain of its own.
+ *               That a step ends: a close whose time is over says so. That nobody is inside
  *               wp_task_unpark when the close returns: free the group when nobody is. A fork: a
  *               step must not return in the child, which has the queues and one carrier.
  * Spec          specs/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll;
- *               specs/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, OneConsumer.
+ *               specs/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, OneConsumer, SleepsForHeld,
+ *               Returns.
  * Evidence      make check-specs T='Group|Close', tests/test_group.py. */
 #ifndef WP_GROUP_H
 #define WP_GROUP_H
@@ -34,23 +40,30 @@ typedef struct wp_group wp_group;
 /* cdef: begin */
 enum {
 	WP_GROUP_CARRIERS = 1024,      /* the most; as many as an idle set holds */
-	WP_GROUP_STACKS = 4194304,     /* addresses are reserved for so many */
-	WP_CLOSE_GRACE_NS = 100000000, /* for steps that run when the time of a close is over */
+	WP_GROUP_STACKS = 4194304,     /* addresses are reserved for so many, if there are */
+	WP_CLOSE_GRACE_NS = 100000000, /* for steps that run when the time of a close is over; at least so
+					  long a close waits for schedulers */
 };
 /* cdef: end */
 
 /* cdef: begin */
 typedef struct wp_group_config {
-	uint32_t carriers;     /* 1 .. WP_GROUP_CARRIERS */
+	/* At most WP_GROUP_CARRIERS; 0: as many as CPUs that the calling thread may use, and then
+	 * neither domain_of nor cluster_of. */
+	uint32_t carriers;
 	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 50 */
 	bool work_stealing;    /* false: no path takes ticket, token or idle bit */
 	/* What a carrier queues for itself is in a ring, half of which is stolen at once, or goes to a
 	 * queue of its steal domain when it is full (bounded.h). Without siblings it makes no difference,
 	 * unless loads are counted. */
 	bool bounded;
-	uint32_t max_stacks;   /* of each size, for virtual threads; 0: WP_GROUP_STACKS */
+	/* So many virtual threads can have one of the same size at once, at the least; at most an eighth
+	 * more, for what carriers keep (stack.h). 0: WP_GROUP_STACKS, or what the process has addresses
+	 * for: of 2^43, or an eighth of its limit, for each size. */
+	uint32_t max_stacks;
 	uint32_t spares;       /* OS threads, at most, that carry on while pinned parks block carriers; 0 */
-	uint32_t trace_events; /* of each carrier (trace.h), a power of two; 0: none */
+	/* To keep of each carrier, a power of two; 0: none, until wp_group_trace_on (trace.h). */
+	uint32_t trace_events;
 	/* Of a task for which nobody has a carrier (placed.h). Home: the calling one, or the next in
 	 * turn; then no load is counted. */
 	enum wp_placement_policy placement;
@@ -61,8 +74,8 @@ typedef struct wp_group_config {
 	/* A carrier whose step takes longer, while something is queued there, is marked as by
 	 * wp_group_block, until the step ends; at the latest after twice as long. 0: none is. */
 	uint32_t supervise_ms;
-	/* Carriers, at most, that stand in for those that are marked (replacement.h), beside the others
-	 * and each alone in a steal domain; their indexes follow. `bind` is not called for them. 0. */
+	/* Carriers, at most, that stand in for those that are marked (replacement.h), beside the others,
+	 * WP_GROUP_CARRIERS with these, and each alone in a steal domain; their indexes follow. `bind` is not called for them. 0. */
 	uint32_t replacements;
 	/* By carrier, each below `carriers`: who may steal from one another; NULL: all. */
 	const uint32_t *domain_of;
@@ -72,12 +85,13 @@ typedef struct wp_group_config {
 	void *arg;
 } wp_group_config;
 
-/* Starts the carriers. WP_OK, or WP_SYSTEM and errno: no memory, or no thread; none is left then.
- * [any thread | system calls] */
+/* Starts the carriers. WP_OK; WP_MISUSED: a value out of its range; or WP_SYSTEM and errno: no
+ * memory, or no thread; none is left then. [any thread | system calls] */
 int wp_group_new(wp_group **group, const wp_group_config *config);
 
-/* After a close that said WP_OK, when nobody is inside a start or unpark any more. [any thread |
- * wait-free] */
+/* After a close that said WP_OK, when nobody is inside a start, an unpark or a join any more. Waits for
+ * those who still wake its threads from a line that they have left, and for wp_vthread_run: not to be
+ * called inside that. [any thread | blocks shortly] */
 void wp_group_free(wp_group *group);
 
 uint32_t wp_group_size(const wp_group *group); /* without replacements [any thread | wait-free] */
@@ -86,8 +100,9 @@ uint32_t wp_group_size(const wp_group *group); /* without replacements [any thre
  * (CLOCK_MONOTONIC), or, if it cancels, not at all; stops the carriers; hands back every task that
  * has not ended to `each` (NULL: to nobody), which must not close it; an unpark of one of these
  * does nothing. One close at a time: a second one waits for the first. WP_OK: closed. WP_TIMEOUT:
- * steps that run do not end, or another close does not, and nothing is handed back yet: close it
- * again. WP_INTERRUPTED: a signal handler ran: close it again. WP_FORBIDDEN: the caller is one of
+ * steps that run do not end, or another close does not, or a scheduler (vthreads.h) has threads, run or
+ * not, for longer than WP_CLOSE_GRACE_NS and the deadline; nothing is handed back yet: close it again.
+ * A dump (dump.h) names what is left. WP_INTERRUPTED: a signal handler ran: close it again. WP_FORBIDDEN: the caller is one of
  * its carriers. [any thread | blocks] */
 int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel,
 		   void (*each)(void *arg, wp_task *task, bool was_parked), void *arg);

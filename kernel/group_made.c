@@ -1,20 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0
  * group_made.c - the memory of a group: carriers in domains and clusters. See worker.h. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bounded.h"
+#include "error.h"
 #include "placed.h"
 #include "poller_epoll.h"
 #include "worker.h"
 
 #ifndef WP_EXPLORE
 
+static uint32_t cpus(void)
+{
+	cpu_set_t set;
+	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+
+	return count < WP_GROUP_CARRIERS ? (uint32_t)count : WP_GROUP_CARRIERS;
+}
+
+/* Domain or cluster of each carrier: one beyond them would have no members, and they no place. */
+static bool are_numbers(const uint32_t *numbers, uint32_t carriers)
+{
+	for (uint32_t index = 0; numbers != NULL && index < carriers; index++)
+		if (numbers[index] >= carriers)
+			return false;
+	return true;
+}
+
+int wp__group_settle(wp_group_config *config)
+{
+	uint32_t events = config->trace_events;
+
+	if (config->carriers == 0 && (config->domain_of != NULL || config->cluster_of != NULL))
+		return WP_MISUSED;
+	if (config->carriers == 0)
+		config->carriers = cpus();
+	if (config->carriers > WP_GROUP_CARRIERS ||
+	    config->replacements > WP_GROUP_CARRIERS - config->carriers ||
+	    (events & (events - 1)) != 0 || events > WP_TRACE_MOST ||
+	    (uint32_t)config->placement > WP_PLACE_CLUSTER_TWO_CHOICES ||
+	    !are_numbers(config->domain_of, config->carriers) ||
+	    !are_numbers(config->cluster_of, config->carriers))
+		return WP_MISUSED;
+	return WP_OK;
+}
+
 void wp__group_give(wp_group *group)
 {
 	wp__epolls_free(group);
 	wp__bodies_free(&group->bodies);
-	wp__traces_free(group->traces);
+	wp__tracing_end(&group->tracing);
 	wp__placed_free(group->placed);
 	free(group->workers);
 	free(group->spares.threads);
@@ -107,6 +145,7 @@ wp_group *wp__group_make(const wp_group_config *config)
 {
 	wp_group *group = room_for(1, sizeof(wp_group));
 	uint32_t next = 0;
+	bool has_traces;
 
 	if (group == NULL)
 		return NULL;
@@ -122,8 +161,7 @@ wp_group *wp__group_make(const wp_group_config *config)
 		group->bounded = room_for(config->carriers, sizeof(wp_bounded));
 		group->globals = room_for(config->carriers, sizeof(wp_global));
 	}
-	if (config->trace_events != 0)
-		group->traces = wp__traces_new(config->carriers, config->trace_events);
+	has_traces = wp__tracing_begin(group, config->trace_events) == WP_OK;
 	if (wp__placed_is_wanted(config))
 		group->placed = wp__placed_new(group);
 	if (group->placed != NULL && config->place_at_resume)
@@ -132,7 +170,7 @@ wp_group *wp__group_make(const wp_group_config *config)
 	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
 	    group->spares.threads == NULL ||
 	    (config->bounded && (group->bounded == NULL || group->globals == NULL)) ||
-	    (config->trace_events != 0 && group->traces == NULL) ||
+	    !has_traces ||
 	    (wp__placed_is_wanted(config) && group->placed == NULL) ||
 	    (group->placed != NULL && config->place_at_resume && group->homes == NULL)) {
 		wp__group_give(group);

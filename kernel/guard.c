@@ -64,7 +64,8 @@ int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadlin
 	 * Guard!NoLostWakeup: read again after each wait, so a wait may end for nothing. */
 	while (rc == WP_OK && wp_load_relaxed(&rendezvous->guard.asleep) == 1)
 		rc = wp_cond_wait(&rendezvous->cond, &rendezvous->lock, deadline_ns);
-	if (rc != WP_INTERRUPTED && !wp_guard_leave(&rendezvous->guard))
+	if (rc != WP_INTERRUPTED && !wp_guard_leave(&rendezvous->guard) &&
+	    !wp_twin(guard_timeout_unlooked))
 		rc = WP_OK; /* a signal that came with the timeout was a signal */
 	wp_lock_release(&rendezvous->lock);
 	return rc;

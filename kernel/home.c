@@ -18,7 +18,7 @@ void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index)
 	home->lane_next = false;
 	home->next = NULL;
 	home->slot = NULL;
-	home->keeps = false;
+	home->keeps = NULL;
 	home->kept = NULL;
 	home->lock = (wp_lock){0};
 	home->ended = (wp_cond){0};
@@ -48,6 +48,12 @@ static bool has_lane(const wp_home *home)
 	return home->carrier.domain == NULL;
 }
 
+/* The step that runs yields to it. [its carrier | wait-free] */
+static bool is_to_keep(const wp_home *home, const wp_task *task)
+{
+	return home->keeps == task || (home->keeps != NULL && wp_twin(local_keeps_all));
+}
+
 /* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
  * wp_carrier_submit] */
 static void push(wp_home *self, wp_task *task, bool again)
@@ -60,7 +66,7 @@ static void push(wp_home *self, wp_task *task, bool again)
 		return;
 	}
 	wp__counted(wp__count_by(is_own, &home->own.pushed, &home->others.pushed));
-	if (is_own && home->keeps && !task->is_pinned && home->carrier.bounded != NULL)
+	if (is_own && is_to_keep(home, task) && !task->is_pinned && home->carrier.bounded != NULL)
 		home->kept = task;
 	else if (is_own && has_lane(home))
 		wp_lane_push(&home->lane, &task->node);
@@ -85,7 +91,7 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
 	if (task->is_virtual)
 		((wp_vthread *)(void *)task)->listed = home;
 	wp_lock_acquire(&home->lock);
-	is_shut = home->is_shut;
+	is_shut = home->is_shut && !wp_twin(home_start_unasked);
 	if (wp_twin(home_start_unlocked)) {
 		wp_lock_release(&home->lock);
 		wp_lock_acquire(&home->lock);
@@ -163,11 +169,29 @@ void wp__home_fire(wp_home *self, int64_t now_ns)
 	}
 }
 
-/* True: parked, and not the caller's any more. [who ran it | wait-free] */
+/* Its scheduler has had it run: a close may sleep until it parks. Under the lock, or its group may be
+ * freed by then. [who ran it | blocks shortly] */
+static bool park_given(wp_vthread *thread)
+{
+	wp_home *home = thread->listed;
+	bool is_parked;
+
+	wp_lock_acquire(&home->lock);
+	is_parked = wp__vthread_park(thread);
+	if (is_parked && home->is_shut && !wp_twin(close_parks_silently))
+		wp_cond_signal(&home->ended);
+	wp_lock_release(&home->lock);
+	return is_parked;
+}
+
+/* True: parked, and not the caller's any more. [who ran it | wait-free, without a scheduler] */
 static bool park(wp_task *task)
 {
-	return task->is_virtual ? wp__vthread_park((wp_vthread *)(void *)task)
-				: wp__task_park(task);
+	wp_vthread *thread = (wp_vthread *)(void *)task;
+
+	if (!task->is_virtual)
+		return wp__task_park(task);
+	return thread->scheduler != NULL ? park_given(thread) : wp__vthread_park(thread);
 }
 
 void wp__home_end(wp_task *task)

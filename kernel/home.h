@@ -6,6 +6,8 @@
  *         else on the list         yield, unparked: push home    until the list is empty:
  *   push; on the own carrier,      done: lock; off the list;          sleep on it
  *   without a domain: lane               shut and empty: wake the close
+ *                                  run for a scheduler, parks:   hand back: what a scheduler has
+ *                                    lock; [V3]; shut: wake        is not the close's: sleep
  *
  * Why it works  The list and its gate change under one lock: a start that the close does not see is
  *               refused, and one that it sees is listed. A task leaves the list when nothing runs
@@ -14,11 +16,17 @@
  *               that carrier, alone; it stays on the list that it is on, so no close misses it.
  *               So may whoever owes a task that was parked choose where it goes on: nobody else
  *               reads its home. A plain task has a number for the list that it stays on.
+ *               A thread that a scheduler has is run on any OS thread, when its scheduler likes: a
+ *               close that hands back sleeps, until one of them has ended or parked. Both are under
+ *               the lock of the list, so the close sees it, and the group is not freed before.
  *               Of a carrier without a domain nobody steals. What it pushes to itself goes to its
  *               lane, which nobody else reads; the polls of lane and queues take turns.
+ *               A step that submits a task and yields to it keeps that one, alone: if the task has a
+ *               scheduler, that may start others meanwhile, and these are queued.
  * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
  * Spec          specs/Group.tla: OneCarrier, HomeReturn, StaysSettled, HomeStaysSettled, NoTaskLost, BackIsLeftAlone,
- *               WaitsForAll, CloserIsWoken.
+ *               WaitsForAll, CloserIsWoken; specs/Local.tla: NothingLost; specs/Close.tla:
+ *               SleepsForHeld.
  * Evidence      make check-specs T=Group, make stress T=home. */
 #ifndef WP_HOME_H
 #define WP_HOME_H
@@ -44,7 +52,7 @@ typedef struct wp_home {
 	wp_lane lane;   /* what its carrier has queued for itself */
 	bool lane_next; /* it has a turn, and then the queues */
 	wp_mpsc_node *next; /* what its poller has stolen: before all that */
-	bool keeps; /* the step that runs is to yield to what it starts or unparks now */
+	const wp_task *keeps; /* the step that runs is to yield to that one, which it starts or unparks now */
 	wp_task *kept; /* that task, until the step has ended */
 	wp_task *slot;      /* its poller, when it has yielded */
 	_Alignas(WP_LINE) wp_lock lock;
@@ -177,6 +185,11 @@ int wp__home_wait(wp_home *home, int64_t deadline_ns);
  * queue one, or has done so at another home.
  * [the close | blocks shortly] */
 wp_task *wp__home_hand_back(wp_home *home, bool *was_parked);
+
+/* When no carrier of the group runs: sleeps while all that is listed here is a scheduler's, to run or
+ * running. WP_OK: something else is listed, or nothing; WP_TIMEOUT, WP_INTERRUPTED. [the close |
+ * blocks] */
+int wp__home_wait_given(wp_home *home, int64_t deadline_ns);
 
 /* Off its list. [the lock's holder | wait-free] */
 WP_INLINE void wp__home_unlist(wp_home *home, wp_task *task)

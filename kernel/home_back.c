@@ -46,6 +46,40 @@ static wp_task *cancel_parked(wp_home *home)
 	return task;
 }
 
+/* Its scheduler has it: it runs, or is to run, on any thread. [the lock's holder | wait-free] */
+static bool is_given(wp_task *task)
+{
+	wp_vthread *thread = (wp_vthread *)(void *)task;
+	uint32_t word;
+
+	if (!task->is_virtual || thread->scheduler == NULL)
+		return false;
+	word = wp__vthread_look(thread);
+	return (word & WP_VTHREAD_STATE) != WP_TASK_PARKED || (word & WP_VTHREAD_ENDS) != 0;
+}
+
+static bool are_all_given(wp_home *home)
+{
+	wp_task *task = home->tasks;
+
+	while (task != NULL && is_given(task))
+		task = task->next;
+	return home->tasks != NULL && task == NULL;
+}
+
+int wp__home_wait_given(wp_home *home, int64_t deadline_ns)
+{
+	int code = WP_OK;
+
+	wp_lock_acquire(&home->lock);
+	while (code == WP_OK && are_all_given(home))
+		code = wp_cond_wait(&home->ended, &home->lock, deadline_ns);
+	if (!are_all_given(home))
+		code = WP_OK;
+	wp_lock_release(&home->lock);
+	return code;
+}
+
 wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 {
 	wp_task *task = pop(home);
@@ -57,7 +91,7 @@ wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 		*was_parked = task != NULL;
 		return task;
 	}
-	listed = wp__home_listed(task);
+	listed = wp_twin(home_back_unlisted) ? home : wp__home_listed(task);
 	wp_lock_acquire(&listed->lock);
 	wp__home_unlist(listed, task);
 	wp_lock_release(&listed->lock);

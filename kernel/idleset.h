@@ -73,7 +73,7 @@ WP_INLINE void wp_idleset_remove(wp_idleset *set, uint32_t member) /* [the membe
 WP_INLINE uint64_t wp_idleset_word(wp_idleset *set, uint32_t word)
 {
 	/* [I3] acquire; pairs I1, I2; upholds Idleset!BitSetWhileParked. */
-	return wp_load_acquire(&set->words[word]);
+	return wp_load_acquire(&set->words[wp_twin(idleset_first_word) ? 0 : word]);
 }
 
 WP_INLINE bool wp_idleset_has(wp_idleset *set, uint32_t member) /* [any thread | wait-free] */

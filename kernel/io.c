@@ -23,7 +23,7 @@ void wp_io_exit(wp_io *io)
 	if (!wp__io_end(io))
 		return;
 	if (io->fd >= 0)
-		wp__epoll_remove(epoll, io->fd);
+		wp__epoll_remove(epoll, io);
 	io->fd = -1;
 	if (!wp__io_leave(io))
 		return;
@@ -48,6 +48,41 @@ void wp_io_free(wp_io *io)
 	wp_io_exit(io);
 }
 
+static int64_t accept_one(int fd, void *arg);
+static int64_t connect_once(int fd, void *arg);
+
+static enum wp_wait why_of(enum wp_io_side side, int64_t (*attempt)(int fd, void *arg))
+{
+	if (attempt == accept_one)
+		return WP_WAIT_ACCEPT;
+	if (attempt == connect_once)
+		return WP_WAIT_CONNECT;
+	return side == WP_IO_READ ? WP_WAIT_READ : WP_WAIT_WRITE;
+}
+
+/* For a thread whose group was closed: it is no longer under way. */
+static void leave_call(wp_waiter *waiter)
+{
+	wp_io *io = waiter->value;
+
+	wp__ready_leave(waiter);
+	if (!wp_twin(io_dies_inside))
+		wp_io_exit(io);
+}
+
+/* As wp_ready_wait. */
+static int wait_inside(wp_io *io, enum wp_io_side side, enum wp_wait why, uint32_t seen,
+		       int64_t deadline_ns, bool *is_told)
+{
+	wp_waiter waiter;
+
+	wp__waiter_init_self(&waiter, why);
+	waiter.leave = leave_call;
+	waiter.value = io;
+	waiter.amount = (uint32_t)io->fd;
+	return wp__ready_wait(&io->ready[side], &waiter, seen, deadline_ns, is_told);
+}
+
 /* Under way. */
 static int call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
 		int64_t deadline_ns, int64_t *result)
@@ -69,7 +104,7 @@ static int call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void
 			wp__errno_set(failed);
 			return *result >= 0 ? WP_OK : WP_SYSTEM;
 		}
-		code = wp_ready_wait(ready, seen, deadline_ns, &is_told);
+		code = wait_inside(io, side, why_of(side, attempt), seen, deadline_ns, &is_told);
 		if (code != WP_OK)
 			return code;
 	}
@@ -156,6 +191,7 @@ struct target {
 	const struct sockaddr *address;
 	socklen_t length;
 	bool has_begun;
+	bool is_again; /* the system said EAGAIN: it has not begun, and no event will come of it */
 };
 
 /* The first begins it; the next ones ask what has become of it. */
@@ -169,7 +205,11 @@ static int64_t connect_once(int fd, void *arg)
 		target->has_begun = true;
 		if (connect(fd, target->address, target->length) == 0)
 			return 0;
-		errno = errno == EINPROGRESS || errno == EINTR ? EAGAIN : errno;
+		target->is_again = errno == EAGAIN;
+		if (target->is_again)
+			errno = EBUSY;
+		else if (errno == EINPROGRESS || errno == EINTR)
+			errno = EAGAIN;
 		return -1;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &length) != 0)
@@ -180,12 +220,49 @@ static int64_t connect_once(int fd, void *arg)
 	return failure == 0 ? 0 : -1;
 }
 
+enum { FIRST_NAP_NS = 1000000, LONGEST_NAP_NS = 32000000 };
+
+/* Until somebody closes it, or that time. */
+static int nap(wp_io *io, int64_t until_ns)
+{
+	wp_ready *ready = &io->ready[WP_IO_WRITE];
+	bool is_told;
+	int code;
+
+	if (!wp_io_enter(io))
+		return WP_CLOSED;
+	code = wait_inside(io, WP_IO_WRITE, WP_WAIT_CONNECT, wp_ready_look(ready), until_ns,
+			   &is_told);
+	if (is_told)
+		wp_ready_pass(ready);
+	wp_io_exit(io);
+	return code == WP_TIMEOUT ? WP_OK : code;
+}
+
+/* connect(2) of a unix-domain socket waits until the other side has accepted another; the system tells
+ * nobody when that is, so it is tried again. */
 int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, int64_t deadline_ns)
 {
-	struct target target = {address, length, false};
-	int64_t result;
+	int64_t result, nap_ns = FIRST_NAP_NS;
 
-	return wp_io_call(io, WP_IO_WRITE, connect_once, &target, deadline_ns, &result);
+	for (;;) {
+		struct target target = {address, length, false, false};
+		int code = wp_io_call(io, WP_IO_WRITE, connect_once, &target, deadline_ns, &result);
+		int64_t now_ns;
+
+		if (!target.is_again)
+			return code;
+		wp__errno_set(EAGAIN);
+		if (address->sa_family != AF_UNIX)
+			return code;
+		now_ns = wp_clock_ns();
+		if (now_ns >= deadline_ns)
+			return WP_TIMEOUT;
+		code = nap(io, nap_ns < deadline_ns - now_ns ? now_ns + nap_ns : deadline_ns);
+		if (code != WP_OK)
+			return code;
+		nap_ns = nap_ns < LONGEST_NAP_NS ? 2 * nap_ns : LONGEST_NAP_NS;
+	}
 }
 
 #endif

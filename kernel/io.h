@@ -18,7 +18,12 @@
  * What parks    read, write, accept, connect, and any call of yours by wp_io_call: on sockets, pipes,
  *               terminals, eventfds, timerfds, pidfds. Not what epoll refuses (WP_UNSUPPORTED):
  *               regular files. Not getaddrinfo, open, fsync: they block the carrier.
- * Spec          specs/Io.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome.
+ * The end       of a group ends the wait of everybody at a descriptor of its pollers, OS threads
+ *               and threads of other groups too: WP_CLOSED, and so does each wait that comes later
+ *               (poller_epoll.h). What need not wait is done all the same, until wp_io_close.
+ *               A thread that a close hands back is in no call and in no line any more.
+ * Spec          specs/Io.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome,
+ *               EndWakesWaiter, ClosedInTheEnd.
  * Evidence      make check-specs T=Io, make stress T='ready|io', tests/test_io.py. */
 #ifndef WP_IO_H
 #define WP_IO_H
@@ -34,14 +39,14 @@ enum { WP_IO_CLOSING = 1, WP_IO_FREED = 2, WP_IO_USER = 4 };
 
 enum wp_io_side { WP_IO_READ = 0, WP_IO_WRITE = 1 };
 
-/* users: X3, X4, X7, X8; next: the poller's list; fd: who makes it, and who closes it; the rest: who
- * makes it. */
+/* users: X3, X4, X7, X8; next: under the lock of its poller's list, then of whoever retires it; back:
+ * under that lock; fd: who makes it, and who closes it; the rest: who makes it. */
 typedef struct wp_io {
 	int fd;
 	wp_atomic(uint32_t) users; /* calls under way, CLOSING, FREED */
 	wp_ready ready[2];
 	struct wp_epoll *epoll;
-	struct wp_io *next;
+	struct wp_io *next, **back;
 } wp_io;
 
 /* cdef: begin */
@@ -65,8 +70,8 @@ wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier);
 /* cdef: end */
 
 /* Takes over a descriptor, and makes it non-blocking. WP_OK; WP_UNSUPPORTED: epoll refuses such;
- * WP_SYSTEM and errno; WP_MISUSED: wp_io_start has not been called. Where it is not WP_OK the caller
- * keeps it. [any thread | system calls] */
+ * WP_SYSTEM and errno; WP_MISUSED: wp_io_start has not been called; WP_CLOSED: its group is closed.
+ * Where it is not WP_OK the caller keeps it. [any thread | system calls] */
 int wp_io_new(wp_group *group, int fd, wp_io **io);
 
 /* cdef: begin */
@@ -78,15 +83,17 @@ int wp_io_close(wp_io *io);
  * one has. [any thread | system calls] */
 void wp_io_free(wp_io *io);
 
-/* A call of yours: false: it is closed; else the descriptor stays open until you exit. [any thread |
- * lock-free; the exit may make system calls] */
+/* A call of yours: false: it is closed; else the descriptor stays open until you exit. A close of the
+ * group of a thread that waits in a call of this header ends that call for it; not yours: exit in its
+ * `left`. [any thread | lock-free; the exit may make system calls] */
 bool wp_io_enter(wp_io *io);
 void wp_io_exit(wp_io *io);
 /* cdef: end */
 
 /* Calls `attempt` until it does not fail with EAGAIN, and waits in between until the direction is
- * ready. WP_OK and its result; WP_SYSTEM and errno; WP_TIMEOUT, WP_INTERRUPTED, WP_CLOSED. The
- * deadline is looked at where it would wait. [any thread | parks] */
+ * ready. WP_OK and its result; WP_SYSTEM and errno; WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED: it is
+ * closed, or it would wait and the group of its poller is closed. The deadline is looked at where it
+ * would wait. [any thread | parks] */
 int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
 	       int64_t deadline_ns, int64_t *result);
 
@@ -97,6 +104,8 @@ int wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t 
 int wp_io_write(wp_io *io, const void *bytes, size_t size, int64_t deadline_ns, size_t *done);
 /* A descriptor, close-on-exec and non-blocking. [as wp_io_call] */
 int wp_io_accept(wp_io *io, int64_t deadline_ns, int *fd);
+/* To a unix-domain socket whose queue of connections is full it waits, as connect(2) does: there is no
+ * event for that, so it tries again, after 1 ms, and later after 32. [as wp_io_call] */
 int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, int64_t deadline_ns);
 
 /* [before it is shared | wait-free] */
@@ -105,6 +114,7 @@ WP_INLINE void wp__io_init(wp_io *io, int fd, struct wp_epoll *epoll)
 	io->fd = fd;
 	io->epoll = epoll;
 	io->next = NULL;
+	io->back = NULL;
 	wp_init(&io->users, 0);
 	wp_ready_init(&io->ready[WP_IO_READ]);
 	wp_ready_init(&io->ready[WP_IO_WRITE]);

@@ -50,14 +50,23 @@ void wp__latch_open_queued(wp_latch *latch)
 	}
 }
 
+/* See waitq.h. An event is not given back. Granted: the latch may be gone. */
+static void leave(wp_waiter *waiter)
+{
+	if (!wp__waiter_is_granted(waiter))
+		wp__latch_cancel(waiter->object, waiter);
+}
+
 bool wp__latch_begin(wp_latch *latch, wp_waiter *waiter)
 {
 	uintptr_t word;
 
-	wp__waiter_renew(waiter);
+	wp__waiter_stands(waiter, leave, latch);
 	word = lock(latch);
-	if (word == WP_LATCH_OPEN)
+	if (word == WP_LATCH_OPEN) {
+		wp__waiter_over(waiter);
 		return true;
+	}
 	waiter->prev = NULL;
 	waiter->next = (wp_waiter *)word;
 	if (waiter->next != NULL)
@@ -70,13 +79,16 @@ bool wp__latch_check(wp_latch *latch, wp_waiter *waiter)
 {
 	uintptr_t word;
 
-	if (wp__waiter_is_granted(waiter))
+	if (wp__waiter_is_granted(waiter)) {
+		wp__waiter_over(waiter);
 		return true;
+	}
 	if (waiter->thread == NULL)
 		return false;
 	word = lock(latch);
 	if (word == WP_LATCH_OPEN) {
 		wp__waiter_await(waiter);
+		wp__waiter_over(waiter);
 		return true;
 	}
 	wp__waiter_renew(waiter);
@@ -88,6 +100,7 @@ bool wp__latch_cancel(wp_latch *latch, wp_waiter *waiter)
 {
 	uintptr_t word = lock(latch);
 
+	wp__waiter_over(waiter);
 	if (word == WP_LATCH_OPEN) {
 		if (!wp_twin(latch_leaves_early))
 			wp__waiter_await(waiter);
@@ -119,8 +132,14 @@ int wp__latch_wait(wp_latch *latch, wp_waiter *waiter, int64_t deadline_ns)
 
 int wp_latch_wait_until(wp_latch *latch, int64_t deadline_ns)
 {
+	return wp__latch_wait_for(latch, deadline_ns, WP_WAIT_LATCH, 0);
+}
+
+int wp__latch_wait_for(wp_latch *latch, int64_t deadline_ns, enum wp_wait why, uint32_t on)
+{
 	wp_waiter waiter;
 
-	wp__waiter_init_self(&waiter);
+	wp__waiter_init_self(&waiter, why);
+	waiter.amount = on;
 	return wp__latch_wait(latch, &waiter, deadline_ns);
 }

@@ -71,5 +71,7 @@ bool wp__latch_cancel(wp_latch *latch, wp_waiter *waiter);
 /* The three as one: WP_OK: it is open; WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
 int wp__latch_wait(wp_latch *latch, wp_waiter *waiter, int64_t deadline_ns);
 int wp_latch_wait_until(wp_latch *latch, int64_t deadline_ns);
+/* The same, and what the latch stands for: for an event. */
+int wp__latch_wait_for(wp_latch *latch, int64_t deadline_ns, enum wp_wait why, uint32_t on);
 
 #endif

@@ -64,7 +64,7 @@ WP_INLINE uint64_t wp__local_share(uint64_t many, uint64_t room)
 	uint64_t half = many - many / 2;
 
 	half = half < WP_LOCAL_HALF ? half : WP_LOCAL_HALF;
-	return half < room + 1 ? half : room + 1;
+	return half < room + 1 || wp_twin(local_no_room) ? half : room + 1;
 }
 
 /* Takes the older half of the victim's tasks, and says how many: *first is to be run, the others are

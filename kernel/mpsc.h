@@ -122,10 +122,12 @@ WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
 
 	if (node == NULL)
 		return NULL;
+	if (wp_twin(mpsc_clears_first))
+		wp_store_release(&queue->first, NULL); /* twin of Q8 */
 	/* [Q13] relaxed: ordered by Q8, for who sees the cell empty sees this; pairs Q11; upholds
 	 * Mpsc!EmptyIsTrue. */
 	wp_store_relaxed(&queue->head, node);
-	if (!wp_twin(mpsc_plain_clear))
+	if (!wp_twin(mpsc_plain_clear) && !wp_twin(mpsc_clears_first))
 		/* [Q8] release; pairs Q9; upholds Mpsc!EmptyIsTrue: who sees the cell empty sees
 		 * Q13. A store is enough: until Q7 no producer holds this cell. */
 		wp_store_release(&queue->first, NULL);

@@ -7,6 +7,19 @@ void wp_mutex_init(wp_mutex *mutex)
 	wp_init(&mutex->word, 0);
 	wp_init(&mutex->lock.state, 0);
 	mutex->line.first = mutex->line.last = NULL;
+	mutex->holder = NULL;
+	mutex->next_held = NULL;
+	mutex->is_abandoned = false;
+}
+
+void wp__vthread_abandon_held(wp_vthread *thread)
+{
+	wp_mutex *mutex;
+
+	while ((mutex = thread->held) != NULL && !wp_twin(leave_holds)) {
+		mutex->is_abandoned = !wp_twin(leave_unmarked);
+		wp_mutex_unlock(mutex);
+	}
 }
 
 bool wp__mutex_pass(wp_mutex *mutex)
@@ -53,7 +66,7 @@ bool wp__mutex_begin_for(wp_mutex *mutex, wp_waiter *waiter)
 {
 	bool is_taken;
 
-	if (wp_mutex_try_lock(mutex))
+	if (wp__mutex_try(mutex))
 		return true;
 	wp_lock_acquire(&mutex->lock);
 	is_taken = take_or_mark(mutex);
@@ -63,13 +76,34 @@ bool wp__mutex_begin_for(wp_mutex *mutex, wp_waiter *waiter)
 	return is_taken;
 }
 
-bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter)
+void wp__mutex_has(wp_mutex *mutex, wp_waiter *waiter)
 {
-	wp__waiter_renew(waiter);
-	return wp__mutex_begin_for(mutex, waiter);
+	wp__waiter_over(waiter);
+	wp__mutex_taken(mutex, waiter->thread);
 }
 
-/* Under the lock: tells the first of the line to look, and whom to wake after it. */
+/* See waitq.h. */
+static void leave(wp_waiter *waiter)
+{
+	wp_mutex *mutex = waiter->object;
+
+	if (!wp__mutex_cancel(mutex, waiter) && !wp_twin(leave_keeps))
+		wp_mutex_unlock(mutex);
+}
+
+bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter)
+{
+	bool is_taken;
+
+	wp__waiter_stands(waiter, leave, mutex);
+	is_taken = wp__mutex_begin_for(mutex, waiter);
+	if (is_taken)
+		wp__mutex_has(mutex, waiter);
+	return is_taken;
+}
+
+/* Under the lock: tells the first of the line to look, and whom to wake after it: it stays in line,
+ * so its group is there until this lock is released, and has counted the caller by then. */
 static void tell(wp_waiter *first, wp_wake *wake)
 {
 	wp__wake_prepare(wake, first);
@@ -106,6 +140,10 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 	wp_store_release(&mutex->word, (word & ~(uint32_t)WP_MUTEX_LOCKED) | WP_MUTEX_WOKEN);
 	tell(first, &wake);
 	wp_lock_release(&mutex->lock);
+	if (wp_twin(leave_told_late)) {
+		wp__wakers_exit(wake.wakers);
+		wake.wakers = wp__wakers_enter(wake.thread == NULL ? NULL : wake.thread->wakers);
+	}
 	if (!wp_twin(mutex_first_untold))
 		wp__wake(&wake);
 }
@@ -140,7 +178,8 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 /* Under the lock, for the first of the line. True: taken. */
 static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 {
-	uint32_t taken = WP_MUTEX_LOCKED | (next != NULL ? WP_MUTEX_QUEUED : 0);
+	uint32_t taken = WP_MUTEX_LOCKED |
+			 (next != NULL && !wp_twin(mutex_line_forgotten) ? WP_MUTEX_QUEUED : 0);
 	/* [YM17] relaxed: stale costs a failing YM7, YM8; WOKEN is ordered by the lock; pairs YM5;
 	 * upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
@@ -166,8 +205,10 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 {
 	bool is_in_line, is_taken = false;
 
-	if (wp__waiter_is_granted(waiter))
+	if (wp__waiter_is_granted(waiter)) {
+		wp__mutex_has(mutex, waiter);
 		return true;
+	}
 	wp_lock_acquire(&mutex->lock);
 	is_in_line = waiter->line != NULL;
 	if (is_in_line && mutex->line.first == waiter)
@@ -180,9 +221,12 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 		wp__waiter_renew(waiter);
 	}
 	wp_lock_release(&mutex->lock);
+	if (is_in_line && !is_taken)
+		return false;
 	if (!is_in_line)
 		wp__waiter_await(waiter);
-	return is_taken || !is_in_line;
+	wp__mutex_has(mutex, waiter);
+	return true;
 }
 
 /* Under the lock: the line is empty. */
@@ -227,9 +271,12 @@ bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter)
 		pass_on(mutex, mutex->line.first);
 	else
 		wp_lock_release(&mutex->lock);
-	if (!is_in_line)
-		wp__waiter_await(waiter);
-	return is_in_line;
+	wp__waiter_over(waiter);
+	if (is_in_line)
+		return true;
+	wp__waiter_await(waiter);
+	wp__mutex_has(mutex, waiter);
+	return false;
 }
 
 int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns)
@@ -246,26 +293,35 @@ int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns)
 	return WP_OK;
 }
 
+/* [the holder | wait-free] */
+static int said(wp_mutex *mutex)
+{
+	return wp_mutex_was_abandoned(mutex) ? WP_ABANDONED : WP_OK;
+}
+
 int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns)
 {
 	wp_waiter waiter;
+	int rc;
 
-	wp__waiter_init_self(&waiter);
-	return wp__mutex_lock(mutex, &waiter, deadline_ns);
+	wp__waiter_init_self(&waiter, WP_WAIT_MUTEX);
+	rc = wp__mutex_lock(mutex, &waiter, deadline_ns);
+	return rc == WP_OK ? said(mutex) : rc;
 }
 
-void wp_mutex_lock(wp_mutex *mutex)
+int wp_mutex_lock(wp_mutex *mutex)
 {
 	bool was_interrupted = false;
 	wp_waiter waiter;
 
 	if (wp_mutex_try_lock(mutex))
-		return;
-	wp__waiter_init_self(&waiter);
+		return said(mutex);
+	wp__waiter_init_self(&waiter, WP_WAIT_MUTEX);
 	if (wp__mutex_begin(mutex, &waiter))
-		return;
+		return said(mutex);
 	do
 		was_interrupted |= wp__waiter_park_through(&waiter);
 	while (!wp__mutex_check(mutex, &waiter));
 	wp__waiter_interrupt_again(&waiter, was_interrupted);
+	return said(mutex);
 }

@@ -117,15 +117,16 @@ static uintptr_t stack_pointer(const ucontext_t *context)
 #endif
 }
 
-/* The stack of this pool whose guard page holds the address while `sp` is in its slot, or has left
+/* The stack of this pool whose guard holds the address while `sp` is in its slot, or has left
  * it downward by a large frame: else it is a stray access. */
 static wp_stack *overflowed(const wp_stacks *pool, uintptr_t address, uintptr_t sp)
 {
-	uintptr_t base = (uintptr_t)pool->base, number = (address - base) / pool->stack_bytes;
-	uintptr_t slot = base + number * pool->stack_bytes;
+	uintptr_t base = (uintptr_t)pool->base, number = (address - base) / pool->slot_bytes;
+	uintptr_t slot = base + number * pool->slot_bytes;
 
-	if (address < base || address >= base + pool->bytes || address >= slot + pool->page ||
-	    sp < base || sp >= slot + pool->stack_bytes || sp + pool->stack_bytes < slot)
+	if (address < base || address >= base + pool->bytes ||
+	    address >= slot + pool->guard_bytes || sp < base || sp >= slot + pool->slot_bytes ||
+	    sp + pool->slot_bytes < slot)
 		return NULL;
 	return wp_stack_of(wp_stacks_slot(pool, (uint32_t)number));
 }

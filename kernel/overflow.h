@@ -4,7 +4,7 @@
  *   the fault                            whoever makes or frees a pool
  *   on the alternate stack:              signals blocked; under the lock:
  *   under the lock, look for a pool      enter it, or take it out
- *   whose guard page was touched
+ *   one of whose guards was touched
  *   by its own stack: report, default
  *   action, once more
  *   else: the handler that was before

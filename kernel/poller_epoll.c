@@ -27,6 +27,14 @@ enum { EVENTS = 128 }; /* of one round */
 #define AFTER_WAIT(epoll) ((void)0)
 #endif
 
+bool wp__epoll_has_ns(int fd)
+{
+	struct timespec now = {0};
+	struct epoll_event event;
+
+	return epoll_pwait2(fd, &event, 1, &now, NULL) >= 0 || errno == EINTR;
+}
+
 wp_epoll *wp__epoll_new(uint32_t idle_spins)
 {
 	wp_epoll *epoll = aligned_alloc(WP_LINE, (sizeof(*epoll) + WP_LINE - 1) / WP_LINE * WP_LINE);
@@ -40,6 +48,9 @@ wp_epoll *wp__epoll_new(uint32_t idle_spins)
 	wp_init(&epoll->events, 0);
 	wp_init(&epoll->sleeps, 0);
 	wp_init(&epoll->wakeups, 0);
+	epoll->lock = (wp_lock){0};
+	epoll->first = NULL;
+	epoll->is_over = false;
 	epoll->idle_spins = idle_spins;
 	epoll->uring = NULL;
 	epoll->fd = epoll_create1(EPOLL_CLOEXEC);
@@ -49,6 +60,7 @@ wp_epoll *wp__epoll_new(uint32_t idle_spins)
 		wp__epoll_free(epoll);
 		return NULL;
 	}
+	epoll->has_ns = wp__epoll_has_ns(epoll->fd);
 	epoll->uring = wp__uring_new(epoll->event, &epoll->no_uring);
 	return epoll;
 }
@@ -91,17 +103,24 @@ int wp__epoll_add(wp_epoll *epoll, wp_io *io)
 {
 	struct epoll_event both = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
 				   .data.ptr = io};
+	int failed;
 
+	if (!wp__epoll_list(epoll, io))
+		return WP_CLOSED;
 	BEFORE_ADD(epoll);
 	if (epoll_ctl(epoll->fd, EPOLL_CTL_ADD, io->fd, &both) == 0)
 		return WP_OK;
-	return errno == EPERM ? WP_UNSUPPORTED : WP_SYSTEM;
+	failed = errno;
+	wp__epoll_unlist(epoll, io);
+	errno = failed;
+	return failed == EPERM ? WP_UNSUPPORTED : WP_SYSTEM;
 }
 
-void wp__epoll_remove(wp_epoll *epoll, int fd)
+void wp__epoll_remove(wp_epoll *epoll, wp_io *io)
 {
-	epoll_ctl(epoll->fd, EPOLL_CTL_DEL, fd, NULL); /* another process may have it, too */
-	close(fd);
+	wp__epoll_unlist(epoll, io);
+	epoll_ctl(epoll->fd, EPOLL_CTL_DEL, io->fd, NULL); /* another process may have it, too */
+	close(io->fd);
 }
 
 /* True: there was something. [the poller, its carrier RUNNING | pushes] */
@@ -149,9 +168,12 @@ static int wait_parked(wp_epoll *epoll, struct epoll_event *events)
 	if (left_ns < 0)
 		left_ns = 0;
 	left = (struct timespec){.tv_sec = left_ns / NS_PER_S, .tv_nsec = left_ns % NS_PER_S};
-	count = epoll_pwait2(epoll->fd, events, EVENTS, is_ever ? NULL : &left, NULL);
-	if (count >= 0 || errno != ENOSYS)
-		return count;
+	if (epoll->has_ns) {
+		count = epoll_pwait2(epoll->fd, events, EVENTS, is_ever ? NULL : &left, NULL);
+		if (count >= 0 || errno == EINTR)
+			return count;
+		epoll->has_ns = false; /* a filter came since: a poller that cannot sleep would spin */
+	}
 	ms = left_ns / NS_PER_MS < INT_MAX ? (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS) : INT_MAX;
 	if (is_ever)
 		ms = -1;
@@ -191,6 +213,7 @@ static int run(void *arg)
 		if (idle > epoll->idle_spins)
 			code = block(epoll);
 	}
+	wp__epoll_end(epoll);
 	if (epoll->uring != NULL)
 		wp__uring_end(epoll->uring);
 	return 0;

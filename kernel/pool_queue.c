@@ -62,6 +62,10 @@ bool wp__pool_pop(wp_pool *pool, wp_job *job)
 		return pop_split(pool, job);
 	if (pool->queued == 0)
 		return false;
+	if (wp_twin(pool_takes_last)) {
+		*job = *job_at(pool, --pool->queued);
+		return true;
+	}
 	*job = *job_at(pool, 0);
 	pool->head++;
 	pool->queued--;

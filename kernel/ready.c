@@ -10,11 +10,22 @@ void wp_ready_init(wp_ready *ready)
 	ready->line.first = ready->line.last = NULL;
 }
 
+void wp__ready_leave(wp_waiter *waiter)
+{
+	wp_ready *ready = waiter->object;
+
+	if (wp_twin(io_dies_in_line))
+		return;
+	if (!wp__waiter_cancel(&ready->lock, waiter) && waiter->result == WP_OK &&
+	    !wp_twin(leave_keeps) && !wp_twin(io_dies_told))
+		wp_ready_pass(ready);
+}
+
 int wp__ready_begin(wp_ready *ready, uint32_t seen, wp_waiter *waiter)
 {
 	int code = WP_AGAIN;
 
-	wp__waiter_renew(waiter);
+	wp__waiter_stands(waiter, waiter->leave != NULL ? waiter->leave : wp__ready_leave, ready);
 	wp_lock_acquire(&ready->lock);
 	if (ready->is_shut)
 		code = WP_CLOSED;
@@ -23,6 +34,8 @@ int wp__ready_begin(wp_ready *ready, uint32_t seen, wp_waiter *waiter)
 	else
 		wp__waitq_add(&ready->line, waiter);
 	wp_lock_release(&ready->lock);
+	if (code != WP_AGAIN)
+		wp__waiter_over(waiter);
 	return code;
 }
 
@@ -43,7 +56,7 @@ int wp_ready_wait(wp_ready *ready, uint32_t seen, int64_t deadline_ns, bool *is_
 {
 	wp_waiter waiter;
 
-	wp__waiter_init_self(&waiter);
+	wp__waiter_init_self(&waiter, WP_WAIT_READ);
 	return wp__ready_wait(ready, &waiter, seen, deadline_ns, is_told);
 }
 

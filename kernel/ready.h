@@ -14,6 +14,8 @@
  *               or is in line and told. One that is told tries, and passes it on when there was
  *               something, for there may be more; if there was nothing, the next arrival is an edge.
  * Not promised  That who is told finds something: who has just come may be faster.
+ *               A thread whose group is closed tries no more: the close takes it out of the line; or,
+ *               if it was told, passes that on in its stead.
  * Spec          specs/Io.tla: ReadinessNotLost, CloseWakesWaiter, ReadsAll.
  * Evidence      make check-specs T=Io, make stress T=ready. */
 #ifndef WP_READY_H
@@ -43,6 +45,11 @@ WP_INLINE uint32_t wp_ready_look(wp_ready *ready)
 /* It was not ready: WP_OK: try once more; WP_CLOSED; WP_AGAIN: in line, park. [the waiter's thread |
  * blocks shortly] */
 int wp__ready_begin(wp_ready *ready, uint32_t seen, wp_waiter *waiter);
+
+/* What the close of its group does for a thread in the line: out of it; told of an edge: the next one
+ * is. It is a waiter's `leave`, unless begin has found another one, which calls it. [the close of its
+ * group | as wp__waiter_cancel] */
+void wp__ready_leave(wp_waiter *waiter);
 
 /* As begin, and waits: WP_OK: try once more, and if *is_told, and it was ready: pass. WP_TIMEOUT,
  * WP_INTERRUPTED, WP_CLOSED. [the waiter's thread | blocks] */

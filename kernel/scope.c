@@ -131,7 +131,7 @@ static bool wait_for_all(wp_scope *scope)
 	wp_waiter waiter;
 	int failure;
 
-	wp__waiter_init_self(&waiter);
+	wp__waiter_init_self(&waiter, WP_WAIT_JOIN);
 	while (wp__flock_wait(&scope->flock, &waiter, false) != WP_OK)
 		was_interrupted |= wp_vthread_clear_interrupt();
 	if (scope->timer == NULL)
@@ -246,7 +246,7 @@ int wp_scope_join(wp_scope *scope, wp_subtask **decisive)
 	if (scope->state > WP_SCOPE_JOINING)
 		return WP_MISUSED;
 	scope->state = WP_SCOPE_JOINING;
-	wp__waiter_init_self(&waiter);
+	wp__waiter_init_self(&waiter, WP_WAIT_JOIN);
 	code = wp__flock_wait(&scope->flock, &waiter, true);
 	if (code != WP_OK)
 		return code;

@@ -14,6 +14,9 @@
  *               scopes are a stack, innermost last: a close ends those within first, and a subtask
  *               that ends closes what it left open. A deadline is a virtual thread without a stack,
  *               which a close interrupts and waits for.
+ * Handed back   If a close hands the owner back, nobody closes its scope: it leaves the line of its join,
+ *               and the memory of scope and subtasks must stay until these have ended. It does if they
+ *               are in the owner's group; close another group of theirs before the owner's is freed.
  * Not promised  That a subtask stops when it is interrupted: a close waits for it. That an OS
  *               thread, or a virtual one that no scope has forked, closes what it has opened.
  * Spec          specs/Scope.tla, Nesting.tla.

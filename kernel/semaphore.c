@@ -54,6 +54,15 @@ static bool take_or_mark(wp_semaphore *semaphore, uint32_t permits)
 	return true;
 }
 
+/* See waitq.h. */
+static void leave(wp_waiter *waiter)
+{
+	wp_semaphore *semaphore = waiter->object;
+
+	if (!wp__semaphore_cancel(semaphore, waiter) && !wp_twin(leave_keeps))
+		wp_semaphore_release(semaphore, waiter->amount);
+}
+
 bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *waiter)
 {
 	bool is_taken;
@@ -61,12 +70,14 @@ bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *w
 	if (wp_semaphore_try_acquire(semaphore, permits))
 		return true;
 	waiter->amount = permits;
-	wp__waiter_renew(waiter);
+	wp__waiter_stands(waiter, leave, semaphore);
 	wp_lock_acquire(&semaphore->lock);
 	is_taken = take_or_mark(semaphore, permits);
 	if (!is_taken)
 		wp__waitq_add(&semaphore->line, waiter);
 	wp_lock_release(&semaphore->lock);
+	if (is_taken)
+		wp__waiter_over(waiter);
 	return is_taken;
 }
 
@@ -135,6 +146,7 @@ bool wp__semaphore_cancel(wp_semaphore *semaphore, wp_waiter *waiter)
 	is_in_line = waiter->line != NULL;
 	if (is_in_line) {
 		wp__waitq_remove(waiter);
+		wp__waiter_over(waiter);
 		if (!wp_twin(semaphore_leaves_silent)) {
 			serve(semaphore, 0);
 			return true;
@@ -143,6 +155,7 @@ bool wp__semaphore_cancel(wp_semaphore *semaphore, wp_waiter *waiter)
 	wp_lock_release(&semaphore->lock);
 	if (!is_in_line)
 		wp__waiter_await(waiter);
+	wp__waiter_over(waiter);
 	return is_in_line || wp_twin(semaphore_grant_ignored);
 }
 
@@ -165,6 +178,6 @@ int wp_semaphore_acquire_until(wp_semaphore *semaphore, uint32_t permits, int64_
 {
 	wp_waiter waiter;
 
-	wp__waiter_init_self(&waiter);
+	wp__waiter_init_self(&waiter, WP_WAIT_SEMAPHORE);
 	return wp__semaphore_acquire(semaphore, permits, &waiter, deadline_ns);
 }

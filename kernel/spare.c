@@ -148,12 +148,13 @@ void wp__spare_return(wp_loan *loan, wp_task *task)
 		take_back(loan);
 	mine->runs_for = loan->runs_for;
 	wp__worker_runs(mine, loan->mounted);
-	if (wp__worker_is_traced(mine))
-		wp__worker_trace(mine, (wp_trace_event){.begin_ns = loan->begin_ns,
-							.task = (uintptr_t)task,
-							.name = task->name,
-							.kind = WP_TRACE_PINNED,
-							.a = wp__worker_home_of(task)});
+	if (wp__worker_is_traced(mine)) {
+		wp_trace_event event = {.begin_ns = loan->begin_ns, .kind = WP_TRACE_PINNED,
+					.a = wp__worker_home_of(task)};
+
+		wp__trace_of(&event, task);
+		wp__worker_trace(mine, event);
+	}
 }
 
 void wp__spare_give(wp_worker *mine)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -20,17 +21,35 @@ enum {
 	LEAST_PAGES = 4,        /* of a slot: guard, top, and two for frames alone */
 	FETCHED = 4,            /* lines of a stack that is about to be used, and one below it */
 	RESIDENT = 256,         /* pages that mincore is asked for at once */
+	SHARE = 8,              /* of a limit on addresses, for one pool that may be smaller */
 };
+
+static const uint64_t ADDRESSES = 1ull << 43; /* for such a one, without a limit: of 2^47 */
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
 	return (bytes + unit - 1) / unit * unit;
 }
 
+/* What a pool's caches may keep. */
+static uint64_t kept(const wp_stacks_config *config)
+{
+	return (uint64_t)config->caches * WP_STACK_CACHE;
+}
+
+/* So many; fewer have no caches than these times 8. */
+static void set_slots(wp_stacks *pool, const wp_stacks_config *config, uint64_t slots)
+{
+	pool->max_stacks = slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX;
+	pool->bytes = pool->slot_bytes * pool->max_stacks;
+	pool->has_caches = slots >= (WP_STACK_CACHED + 1) * kept(config);
+}
+
 /* The sizes, if they fit. */
 static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
 {
 	uint64_t colours = config->colours ? config->colours : WP_STACK_COLOURS, taken;
+	bool has_caches = config->max_stacks >= WP_STACK_CACHED * kept(config);
 
 	pool->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	pool->stack_bytes =
@@ -40,11 +59,12 @@ static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
 	taken = round_up(config->control_bytes, WP_STACK_LINE) + sizeof(wp_stack) +
 		(colours - 1) * WP_STACK_LINE + WP_STACK_FRAMES;
 	pool->control_bytes = (uint32_t)round_up(config->control_bytes, WP_STACK_LINE);
-	pool->max_stacks = config->max_stacks;
 	pool->colours = (uint32_t)colours;
 	pool->name = config->name;
-	pool->bytes = pool->stack_bytes * pool->max_stacks;
-	return taken <= pool->page && pool->max_stacks > 0 &&
+	pool->guard_bytes = round_up(WP_STACK_GUARD_BYTES, pool->page);
+	pool->slot_bytes = pool->stack_bytes - pool->page + pool->guard_bytes;
+	set_slots(pool, config, config->max_stacks + (has_caches ? kept(config) : 0));
+	return taken <= pool->page && config->max_stacks > 0 &&
 	       config->stack_bytes <= WP_STACK_BYTES_MOST;
 }
 
@@ -62,7 +82,43 @@ static void give_back(wp_stacks *pool)
 		munmap(pool->base, pool->bytes);
 	if (pool->used != NULL)
 		munmap(pool->used, pool->max_stacks * sizeof(*pool->used));
-	free(pool);
+	pool->base = NULL;
+	pool->used = NULL;
+}
+
+/* What one pool may take of the addresses, if it can be smaller: others want some too. */
+static uint64_t share(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return ADDRESSES;
+	return limit.rlim_cur / SHARE;
+}
+
+/* The slots, and room for all that are idle. False and errno. [any thread | system calls] */
+static bool reserve_slots(wp_stacks *pool)
+{
+	pool->base = reserve(pool->bytes, PROT_NONE);
+	pool->used = reserve(pool->max_stacks * sizeof(*pool->used), PROT_READ | PROT_WRITE);
+	if (pool->base != NULL && pool->used != NULL)
+		return true;
+	give_back(pool);
+	return false;
+}
+
+/* The same, or fewer, if these may be. */
+static bool reserve_some(wp_stacks *pool, const wp_stacks_config *config)
+{
+	uint64_t most = config->may_be_fewer ? share() : UINT64_MAX;
+
+	for (; pool->max_stacks > 1; set_slots(pool, config, pool->max_stacks / 2)) {
+		if (pool->bytes <= most && reserve_slots(pool))
+			return true;
+		if (!config->may_be_fewer)
+			return false;
+	}
+	return reserve_slots(pool);
 }
 
 int wp_stacks_new(wp_stacks **made, const wp_stacks_config *config)
@@ -80,10 +136,8 @@ int wp_stacks_new(wp_stacks **made, const wp_stacks_config *config)
 	pool->max_mappings = config->max_mappings;
 	if (pool->max_mappings == 0)
 		pool->max_mappings = wp__stack_guard_mappings();
-	pool->base = reserve(pool->bytes, PROT_NONE);
-	pool->used = reserve(pool->max_stacks * sizeof(*pool->used), PROT_READ | PROT_WRITE);
-	if (pool->base == NULL || pool->used == NULL) {
-		give_back(pool);
+	if (!reserve_some(pool, config)) {
+		free(pool);
 		return WP_SYSTEM;
 	}
 	/* One touch must not become 2 MiB: with huge pages a parked fiber takes 61 to 66 KB, not 4.
@@ -100,11 +154,12 @@ void wp_stacks_free(wp_stacks *pool)
 	wp__overflow_leave(pool);
 	wp__stack_guard_return(pool->counts.guards[WP_STACK_PROTECTED]);
 	give_back(pool);
+	free(pool);
 }
 
 void *wp_stacks_slot(const wp_stacks *pool, uint32_t number)
 {
-	uint64_t top = (number + 1ull) * pool->stack_bytes - pool->control_bytes -
+	uint64_t top = (number + 1ull) * pool->slot_bytes - pool->control_bytes -
 		       (uint64_t)(number % pool->colours) * WP_STACK_LINE;
 
 	return pool->base + top;
@@ -117,7 +172,7 @@ static bool commit(wp_stacks *pool)
 
 	if (pool->made < pool->committed)
 		return true;
-	if (mprotect(pool->base + pool->committed * pool->stack_bytes, more * pool->stack_bytes,
+	if (mprotect(pool->base + pool->committed * pool->slot_bytes, more * pool->slot_bytes,
 		     PROT_READ | PROT_WRITE) != 0)
 		return false;
 	pool->committed += more;
@@ -127,7 +182,7 @@ static bool commit(wp_stacks *pool)
 /* NULL and errno. Under the lock. */
 static wp_stack *make(wp_stacks *pool)
 {
-	char *slot = pool->base + pool->made * pool->stack_bytes;
+	char *slot = pool->base + pool->made * pool->slot_bytes;
 	wp_stack *stack;
 
 	if (pool->made == pool->max_stacks) {
@@ -137,7 +192,7 @@ static wp_stack *make(wp_stacks *pool)
 	if (!commit(pool))
 		return NULL;
 	stack = wp_stack_of(wp_stacks_slot(pool, pool->made));
-	*stack = (wp_stack){.pool = pool, .low = slot + pool->page, .number = pool->made};
+	*stack = (wp_stack){.pool = pool, .low = slot + pool->guard_bytes, .number = pool->made};
 	stack->guard = wp__stack_guard_set(pool, slot);
 	pool->counts.guards[stack->guard]++;
 	pool->made++;
@@ -243,7 +298,7 @@ static uint64_t resident(const wp_stacks *pool, char *from, const char *to)
 static uint64_t trim_one(wp_stacks *pool)
 {
 	wp_stack *stack = pool->used[pool->used_count - 1];
-	char *top = pool->base + (stack->number + 1ull) * pool->stack_bytes - pool->page;
+	char *top = pool->base + (stack->number + 1ull) * pool->slot_bytes - pool->page;
 	uint64_t bytes = resident(pool, stack->low, top);
 
 	if (bytes > 0 && madvise(stack->low, (size_t)(top - stack->low), MADV_DONTNEED) != 0)
@@ -281,7 +336,7 @@ wp_stacks_counts wp_stacks_statistics(wp_stacks *pool)
 	counts.made = pool->made;
 	counts.out = pool->made - pool->used_count - pool->trimmed_count;
 	counts.bytes_reserved = pool->bytes;
-	counts.bytes_made = pool->made * pool->stack_bytes;
+	counts.bytes_made = pool->made * pool->slot_bytes;
 	wp_lock_release(&pool->lock);
 	return counts;
 }

@@ -2,8 +2,8 @@
  * stack.h - stacks of one size from a slab, each with its user's control block at its top.
  *
  *   one slot, from low to high
- *   guard page | frames, from the top down | wp_stack | control block | colour
- *   ^ slot     ^ low                       ^ here begin the frames    ^ 64 bytes x 0 .. 15
+ *   guard  | frames, from the top down | wp_stack | control block | colour
+ *   ^ slot ^ low                       ^ here begin the frames    ^ 64 bytes x 0 .. 15
  *
  *   take    from the carrier's cache; or, under the lock, a batch of idle ones, else a new one
  *   give    to the cache; it is full: its older half, under the lock, to the idle ones
@@ -15,13 +15,19 @@
  *               size, so whoever enumerates needs no lock, and a fault's address names its slot.
  *               Memory is type-stable: once made, a slot's top page stays and keeps its bytes until
  *               the pool is freed; trimming gives back the pages below it.
- * Guards        Installed (MADV_GUARD_INSTALL, Linux 6.13): no mapping. Protected (mprotect): two
- *               mappings each, and the process may have vm.max_map_count; so the first quarter
- *               of these. Else the page is a canary: it is zero, takes no memory, and must be zero
- *               still at each unmount.
- * Not promised  Notice of a frame larger than a page that skips the guard (compile with
- *               -fstack-clash-protection). With a canary: before the unmount, or that the slot
- *               below it is whole then.
+ * Guards        64 KiB below each stack, so that a frame has to be larger to skip them: addresses, and
+ *               128 bytes of a page table. Installed (MADV_GUARD_INSTALL, Linux 6.13): no mapping.
+ *               Protected (mprotect): two mappings each, and the process may have vm.max_map_count;
+ *               so the first quarter of these. Else the guard's highest page is a canary: it is
+ *               zero, takes no memory, and must be zero still at each unmount.
+ * Caches        What a carrier keeps is not in use, but nobody else can take it. So a pool has as many
+ *               slots more as its caches may keep: it refuses only when max_stacks are in use. One
+ *               that would be mostly these (below eight times as many) has no caches, and refuses
+ *               exactly then.
+ * Not promised  Notice of a frame larger than the guard that skips it in code that was compiled
+ *               without -fstack-clash-protection: it writes into the stack below. With a canary:
+ *               notice before the unmount, or of a frame larger than a page, or that the slot below
+ *               it is whole then.
  * Spec          none: idle slots stand under a lock, all others have one owner.
  * Evidence      tests/test_stack.py, tests/test_overflow.py; wakeproof bench -t stack. */
 #ifndef WP_STACK_H
@@ -32,9 +38,11 @@
 #include "futex.h"
 
 enum {
-	WP_STACK_BYTES = 65536,    /* unless stated; the guard page and the control block count */
+	WP_STACK_BYTES = 65536,    /* unless stated; a page of the guard and the control block count */
+	WP_STACK_GUARD_BYTES = 65536, /* below each; rounded up to pages */
 	WP_STACK_BYTES_MOST = 1 << 30, /* as many times 2^32 stacks, and no sum overflows */
 	WP_STACK_CACHE = 64,       /* stacks that a carrier keeps */
+	WP_STACK_CACHED = 8,       /* no caches for fewer stacks than so many times what they keep */
 	WP_STACK_COLOURS = 16,     /* a quarter of a page of lines; more bring no more */
 	WP_STACK_LINE = 64,        /* bytes of a colour: caches are indexed by these */
 	WP_STACK_FRAMES = 1024,    /* the least that the top page leaves to frames */
@@ -48,7 +56,9 @@ enum wp_stack_guard { WP_STACK_INSTALLED, WP_STACK_PROTECTED, WP_STACK_CANARY };
 typedef struct wp_stacks_config {
 	uint64_t stack_bytes;   /* 0: WP_STACK_BYTES; rounded up to pages, four at least */
 	uint32_t control_bytes; /* of the user's block, which begins at a line of 64 bytes */
-	uint32_t max_stacks;
+	uint32_t max_stacks;    /* so many can be in use at once */
+	bool may_be_fewer;      /* as addresses allow; false: then it is refused */
+	uint32_t caches;        /* that will keep some; 0: it is not known, and what they keep counts */
 	uint32_t colours;       /* 0: WP_STACK_COLOURS; 1: all blocks at the same place */
 	uint32_t max_mappings;  /* 0: a quarter of vm.max_map_count */
 	enum wp_stack_guard guard; /* none that is better; the best that the system has */
@@ -61,14 +71,14 @@ typedef struct wp_stacks_config {
 typedef struct wp_stack {
 	struct wp_stack *next; /* among the trimmed */
 	struct wp_stacks *pool;
-	char *low;             /* the lowest byte of its frames, above the guard page */
+	char *low;             /* the lowest byte of its frames, above the guard */
 	uint32_t number;
 	uint32_t guard;        /* enum wp_stack_guard */
 } wp_stack;
 
 /* Where the bytes are, and what for. */
 typedef struct wp_stacks_counts {
-	uint64_t made;           /* slots, of max_stacks */
+	uint64_t made;           /* slots */
 	uint64_t out;            /* of them not idle: in use, or in a cache */
 	uint64_t bytes_reserved; /* of addresses */
 	uint64_t bytes_made;     /* of addresses, for the slots made; memory is what was touched */
@@ -76,11 +86,12 @@ typedef struct wp_stacks_counts {
 	uint64_t guards[WP_STACK_GUARDS];
 } wp_stacks_counts;
 
-/* base to colours: whoever makes it; the rest: under the lock. */
+/* base to name: whoever makes it; the rest: under the lock. */
 typedef struct wp_stacks {
 	char *base;
-	uint64_t bytes, stack_bytes, page;
-	uint32_t control_bytes, max_stacks, max_mappings, colours;
+	uint64_t bytes, stack_bytes, guard_bytes, slot_bytes, page;
+	uint32_t control_bytes, max_stacks, max_mappings, colours; /* max_stacks: slots */
+	bool has_caches;
 	const char *(*name)(void *control);
 	struct wp_stacks *next, **back; /* among all pools, under their lock: overflow.c */
 	_Alignas(WP_LINE) wp_lock lock;
@@ -98,7 +109,8 @@ typedef struct wp_stack_cache {
 } wp_stack_cache;
 
 /* WP_OK; or WP_SYSTEM and errno. EINVAL: a control block that leaves too little of its page, no
- * stacks at all, or more bytes each than WP_STACK_BYTES_MOST. [any thread | system calls] */
+ * stacks at all, or more bytes each than WP_STACK_BYTES_MOST. ENOMEM: there are not so many addresses,
+ * or, if it may be fewer, not for one. [any thread | system calls] */
 int wp_stacks_new(wp_stacks **pool, const wp_stacks_config *config);
 
 /* All memory goes. [the last that uses it | system calls] */
@@ -110,11 +122,11 @@ void wp__stack_check(const wp_stack *stack);
 
 /* stack_guard.c: the best for a pool; the one that a slot gets; those that go with their pool. */
 enum wp_stack_guard wp__stack_guard_best(wp_stacks *pool, enum wp_stack_guard at_most);
-enum wp_stack_guard wp__stack_guard_set(wp_stacks *pool, char *page);
+enum wp_stack_guard wp__stack_guard_set(wp_stacks *pool, char *low);
 void wp__stack_guard_return(uint64_t protected_pages);
 uint32_t wp__stack_guard_mappings(void);
 
-/* NULL: there are max_stacks, or the system refuses (errno, mostly ENOMEM); later ones may succeed
+/* NULL: max_stacks are in use, or the system refuses (errno, mostly ENOMEM); later ones may succeed
  * again. Its control block is as it was given, zeroed at first. Without a cache: any thread.
  * [the cache's owner | wait-free while the cache has one; then blocks, system calls] */
 WP_INLINE wp_stack *wp_stacks_take(wp_stacks *pool, wp_stack_cache *cache)

@@ -95,23 +95,23 @@ static void warn(void)
 			"noticed only when its virtual thread parks or yields\n");
 }
 
-static bool protect(wp_stacks *pool, char *page)
+static bool protect(wp_stacks *pool, char *low)
 {
 	if (!take_mappings(pool))
 		return false;
-	if (mprotect(page, pool->page, PROT_NONE) == 0)
+	if (mprotect(low, pool->guard_bytes, PROT_NONE) == 0)
 		return true;
 	wp__stack_guard_return(1);
 	return false;
 }
 
-enum wp_stack_guard wp__stack_guard_set(wp_stacks *pool, char *page)
+enum wp_stack_guard wp__stack_guard_set(wp_stacks *pool, char *low)
 {
 	if (pool->guard == WP_STACK_INSTALLED &&
-	    madvise(page, pool->page, MADV_GUARD_INSTALL) == 0)
+	    madvise(low, pool->guard_bytes, MADV_GUARD_INSTALL) == 0)
 		return WP_STACK_INSTALLED;
 	/* Also where the advice is refused later: for locked memory (mlockall). */
-	if (pool->guard != WP_STACK_CANARY && protect(pool, page))
+	if (pool->guard != WP_STACK_CANARY && protect(pool, low))
 		return WP_STACK_PROTECTED;
 	warn();
 	return WP_STACK_CANARY;

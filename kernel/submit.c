@@ -18,24 +18,20 @@ static wp_home *calling(void)
 
 static void add_submit(wp_worker *home, wp_task *task, bool is_unpark)
 {
-	wp_worker *self = wp__worker_self();
-	wp_group *group = home->group;
+	wp_trace_event event = {.begin_ns = wp_clock_ns(),
+				.kind = WP_TRACE_SUBMIT,
+				.a = home->index,
+				.b = (uint32_t)wp_home_runnable(&home->home),
+				.c = is_unpark};
 
-	wp__traces_add(group->traces,
-		       self != NULL && self->group == group ? self->index : group->config.carriers,
-		       (wp_trace_event){.begin_ns = wp_clock_ns(),
-					.task = (uintptr_t)task,
-					.name = task->name,
-					.kind = WP_TRACE_SUBMIT,
-					.a = home->index,
-					.b = (uint32_t)wp_home_runnable(&home->home),
-					.c = is_unpark});
+	wp__trace_of(&event, task);
+	wp__trace_add_here(home->group, &event);
 }
 
 /* Told before it is done: afterwards the task may be gone. [any thread] */
 static inline void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
 {
-	if (home->group->traces != NULL)
+	if (wp_ring_is_on(&home->group->tracing.on))
 		add_submit(home, task, is_unpark);
 }
 
@@ -121,9 +117,9 @@ int wp_vthread_submit_and_yield(wp_vthread *thread)
 
 	if (self == NULL || !yields)
 		return start_or_unpark(thread);
-	self->keeps = true;
+	self->keeps = &thread->task;
 	code = start_or_unpark(thread);
-	self->keeps = false;
+	self->keeps = NULL;
 	if (code == WP_OK)
 		wp_vthread_yield();
 	return code;

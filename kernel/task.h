@@ -65,7 +65,7 @@ typedef struct wp_task {
 	void (*ended)(struct wp_task *task); /* the last that is done with it; NULL: [K4] is */
 	struct wp_home *home;
 	struct wp_task *next, **back;
-	const char *name; /* or NULL; outlives a group that keeps events */
+	const char *name; /* or NULL; outlives it */
 } wp_task;
 
 _Static_assert(sizeof(void *) != 8 || sizeof(wp_task) == 64, "a task is a line");
@@ -91,7 +91,7 @@ WP_INLINE bool wp__task_notify(wp_task *task)
 
 	if (wp_twin(task_unpark_busy))
 		return (old & ~(uint32_t)WP_TASK_NOTIFIED) <= WP_TASK_BUSY;
-	return old == WP_TASK_PARKED;
+	return old == WP_TASK_PARKED || (wp_twin(task_unpark_done) && old == WP_TASK_DONE);
 }
 
 /* Before each step. [who popped it | wait-free] */

@@ -11,7 +11,12 @@
  *               stealer is served at once. The owner's place in the queue is given by one
  *               fetch-and-add: at most the holder is before it. 64-bit counters do not wrap.
  * Not promised  That the owner is not delayed: a stealer may lose its CPU while it holds the
- *               lock. The owner then yields.
+ *               lock. The owner then yields. Under SCHED_FIFO or SCHED_RR that gives the CPU to no
+ *               thread of lower priority: an owner above its stealer, on the same CPU, spins until
+ *               the system's real-time limit (kernel.sched_rt_runtime_us: 0.95 s of each second)
+ *               lets it run, and for ever where that limit is off. So threads that share a queue
+ *               have one policy and one priority: all carriers of a steal domain, and whoever closes
+ *               or submits to them.
  * Spec          specs/Ticket.tla: SingleConsumer, StealerNeverWaits, OwnerAlwaysServed.
  * Evidence      make check-specs T=Ticket, make stress T=ticket. */
 #ifndef WP_TICKET_H

@@ -60,10 +60,13 @@ enum wp_owed {
 };
 
 struct wp_scheduler;
+struct wp_mutex;
+struct wp_waiter;
+struct wp_wakers;
 
 /* task.word: V1..V9 in place of K1..K6. interrupted: V12. given: V14, V15. let_go: V16.
  * was_unparked: its runner. scheduler: who makes it. listed: who starts it. task.home, task.is_pinned:
- * its runner, too. */
+ * its runner, too. waits, held: its runner; when it runs no more, the close of its group. */
 typedef struct wp_vthread {
 	wp_task task;
 	wp_atomic(uint32_t) interrupted;
@@ -72,6 +75,9 @@ typedef struct wp_vthread {
 	bool was_unparked; /* the park that returned last; or: its time was over */
 	const struct wp_scheduler *scheduler; /* NULL: its home's carrier */
 	struct wp_home *listed; /* whose list it is on, wherever it has settled */
+	struct wp_waiter *waits;  /* in a line, or granted just now; NULL: it is not (waitq.h) */
+	struct wp_wakers *wakers; /* of its group (leave.h) */
+	struct wp_mutex *held;    /* the mutexes that it has, the last first (mutex.h) */
 } wp_vthread;
 
 /* [any thread, while its memory is there | wait-free] */

@@ -38,6 +38,8 @@ WP_INLINE void wp__vthread_init(wp_vthread *thread, enum wp_step (*step)(wp_task
 	wp_init(&thread->given, 0);
 	wp_init(&thread->let_go, 0);
 	thread->scheduler = NULL;
+	thread->waits = NULL;
+	thread->held = NULL;
 }
 
 /* The end. Its memory may be reused when this returns, by whoever sees it. [who ran it |

@@ -51,7 +51,18 @@ static void arm(wp_body *body, int64_t deadline_ns)
 	wp_home_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->timer, deadline_ns);
 }
 
-int wp__vthread_park_begin(int64_t deadline_ns)
+/* It is about to park. [its runner | wait-free] */
+static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
+{
+	if (!wp_ring_is_on(&body->group->tracing.on))
+		return;
+	body->waits_for = why;
+	body->waits_on = on;
+	body->waits_since_ns = wp_clock_ns();
+}
+
+/* WP_AGAIN: it is to park. */
+static inline int begin(int64_t deadline_ns)
 {
 	wp_vthread *thread = wp_vthread_current();
 
@@ -69,12 +80,27 @@ int wp__vthread_park_begin(int64_t deadline_ns)
 	return WP_AGAIN;
 }
 
+int wp__vthread_park_begin_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
+{
+	int code = begin(deadline_ns);
+
+	if (code == WP_AGAIN)
+		waits(wp__body_of(wp_vthread_current()), why, on);
+	return code;
+}
+
+int wp__vthread_park_begin(int64_t deadline_ns)
+{
+	return wp__vthread_park_begin_for(deadline_ns, WP_WAIT_PARK, 0);
+}
+
 /* Its carrier sleeps with it, unless it need not. */
-static int park_mounted(wp_vthread *thread, int64_t deadline_ns)
+static int park_mounted(wp_vthread *thread, int64_t deadline_ns, enum wp_wait why, uint32_t on)
 {
 	if (!wp__vthread_take(thread) && !wp_vthread_is_interrupted(thread)) {
 		wp_loan loan;
 
+		waits(wp__body_of(thread), why, on);
 		wp__spare_lend(&loan);
 		wp__vthread_park_pinned(thread, deadline_ns);
 		wp__spare_return(&loan, &thread->task);
@@ -82,18 +108,24 @@ static int park_mounted(wp_vthread *thread, int64_t deadline_ns)
 	return wp__vthread_park_end();
 }
 
-int wp_vthread_park_until(int64_t deadline_ns)
+int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
 {
 	wp_vthread *thread = wp_vthread_current();
 	wp_body *body = wp__body_of(thread);
 	int code;
 
 	if (thread != NULL && (body->pins != 0 || !body->has_stack))
-		return park_mounted(thread, deadline_ns);
-	code = wp__vthread_park_begin(deadline_ns);
+		return park_mounted(thread, deadline_ns, why, on);
+	code = begin(deadline_ns);
 	if (code != WP_AGAIN)
 		return code;
+	waits(body, why, on);
 	return leave_parking(body);
+}
+
+int wp_vthread_park_until(int64_t deadline_ns)
+{
+	return wp__vthread_park_for(deadline_ns, WP_WAIT_PARK, 0);
 }
 
 int wp_vthread_sleep_until(int64_t deadline_ns)
@@ -102,7 +134,7 @@ int wp_vthread_sleep_until(int64_t deadline_ns)
 	bool had_permit = false;
 	int code;
 
-	while ((code = wp_vthread_park_until(deadline_ns)) == WP_OK)
+	while ((code = wp__vthread_park_for(deadline_ns, WP_WAIT_SLEEP, 0)) == WP_OK)
 		had_permit = true;
 	if (had_permit)
 		wp__vthread_notify(thread); /* it runs: nothing is owed */

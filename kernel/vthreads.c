@@ -6,6 +6,7 @@
 
 #include "body.h"
 #include "error.h"
+#include "mutex.h"
 #include "worker.h"
 
 #ifndef WP_EXPLORE
@@ -42,12 +43,17 @@ static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
 /* What the park that has ended says. [its runner] */
 int wp__vthread_why(wp_body *body)
 {
+	int code;
+
 	if (body->is_timed)
 		wp_timer_cancel(&body->timer);
 	body->is_timed = false;
-	if (wp_vthread_is_interrupted(&body->thread))
-		return WP_INTERRUPTED;
-	return body->thread.was_unparked ? WP_OK : WP_TIMEOUT;
+	code = wp_vthread_is_interrupted(&body->thread) ? WP_INTERRUPTED
+	       : body->thread.was_unparked		? WP_OK
+							: WP_TIMEOUT;
+	if (body->waits_since_ns != 0)
+		wp__body_waited(body, code);
+	return code;
 }
 
 /* The switch comes last, see fiber.h. [an OS thread that is to run it | runs it] */
@@ -146,6 +152,8 @@ static void ended(wp_task *task)
 		wp_fiber_fini(&body->fiber);
 	else
 		wp__body_forget(body);
+	if (body->thread.held != NULL)
+		wp__vthread_abandon_held(&body->thread);
 	wp__vthread_finish(&body->thread);
 	tell(body);
 	let_go(body);
@@ -176,12 +184,14 @@ int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread 
 	wp_latch_init(&body->done);
 	wp_timer_init(&body->timer, due);
 	body->group = group;
+	body->thread.wakers = &group->wakers;
 	body->run = config->run;
 	body->step = config->step;
 	body->arg = config->arg;
 	body->failure = 0;
 	body->pins = 0;
 	body->is_timed = false;
+	body->waits_since_ns = 0;
 	body->has_no_locals = config->has_no_locals;
 	body->has_stack = config->step == NULL;
 	body->left = config->left;
@@ -249,7 +259,7 @@ int wp_vthread_join(wp_vthread *thread, int64_t deadline_ns, int *failure)
 
 	if (thread == wp_vthread_current())
 		return WP_FORBIDDEN;
-	code = wp_latch_wait_until(&body->done, deadline_ns);
+	code = wp__latch_wait_for(&body->done, deadline_ns, WP_WAIT_JOIN, 0);
 	if (code != WP_OK)
 		return code;
 	if (!wp_vthread_is_done(thread))
@@ -287,13 +297,16 @@ int wp_vthread_run(wp_vthread *thread)
 {
 	wp_worker *self = wp__worker_self();
 	wp_fiber here, *before;
+	wp_wakers *wakers;
 
 	if (wp_vthread_current() != NULL || !wp__vthread_claim(thread))
 		return WP_FORBIDDEN;
+	wakers = wp__wakers_enter(thread->wakers); /* it has not ended: its group is there */
 	wp_fiber_thread(&here);
 	before = wp__vthread_mount_from(&here);
 	wp_home_run(self == NULL ? NULL : &self->home, &thread->task);
 	wp__vthread_mount_from(before);
+	wp__wakers_exit(wakers);
 	return WP_OK;
 }
 

@@ -16,7 +16,9 @@
  * Schedulers    One may stand in for the queues: it is given each thread that is to run and must
  *               have it run, once, by wp_vthread_run, on any OS thread that is not mounted. While
  *               it is given one, the thread that does so is not itself a virtual one: what it calls
- *               blocks its carrier, and takes no permit.
+ *               blocks its carrier, and takes no permit. A close of the group waits for what a
+ *               scheduler has, until its time is over: WP_TIMEOUT, and the thread is to be run, until
+ *               it parks or ends, before the next close.
  * Not promised  Time slices. errno across a park, and what else is an OS thread's.
  * Spec          specs/VThread.tla.
  * Evidence      make check-specs T=VThread, tests/test_vthreads.py. */
@@ -25,6 +27,7 @@
 
 #include "group.h"
 #include "vthread_life.h"
+#include "waits.h"
 
 /* cdef: begin */
 typedef struct wp_vthread wp_vthread;
@@ -32,7 +35,7 @@ typedef struct wp_vthread wp_vthread;
 enum {
 	WP_VTHREAD_NAME = 32,    /* bytes of a name, with its end; longer ones are cut */
 	WP_VTHREAD_HERE = -1,    /* as carrier: where its group places it when it starts */
-	WP_VTHREAD_SIZES = 8,    /* of stacks, in one group */
+	WP_VTHREAD_SIZES = 16,   /* of stacks, in one group */
 };
 /* cdef: end */
 
@@ -118,6 +121,10 @@ int wp_vthread_settle(void);
  * wait-free] */
 int wp__vthread_park_begin(int64_t deadline_ns);
 int wp__vthread_park_end(void);
+/* The same, and wp_vthread_park_until: with what it waits for, and which descriptor or how many
+ * permits, for an event. */
+int wp__vthread_park_begin_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
+int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
 
 const char *wp_vthread_name(wp_vthread *thread); /* or NULL [any thread | wait-free] */
 void *wp_vthread_arg(wp_vthread *thread);        /* [any thread | wait-free] */

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * waitq.h - a FIFO of waiters, virtual threads and OS threads in one list.
  *
+ * A new kind of wait calls, in this order:
+ *   wp__waiter_stands  before it gets in line, with its `leave`: what the close of a group does in
+ *                      the stead of its thread that stands there. It gets the waiter out as a canceller
+ *                      does, under the object's lock, and does what follows from that (tells or serves
+ *                      the next); or, when it was granted, gives back what it has: to the next in line,
+ *                      or to the object.
+ *   wp__waiter_over    when the wait has ended, however it did. wp__waiter_check and wp__waiter_cancel
+ *                      have done so when they say that it has.
+ * Who wakes a waiter that stays in line prepares the wake under the object's lock (mutex.c: tell).
+ *
  *   waiter                                   granter
  *   under the object's lock: get in line     under the object's lock: take one off the line,
  *     with the number of its park              and give it what it waits for
@@ -21,7 +31,8 @@
  *               nothing, and one that was taken off has it and says so, however late it is. The
  *               granter reads whom to wake before YW2 and touches neither waiter nor object after
  *               it, so both may be freed by whoever sees GRANTED: a futex is an address by then, a
- *               virtual thread's memory stays one's. A park that has ended has another number, so
+ *               virtual thread's memory stays one's, and its group's free waits for the granter, who
+ *               is counted in before YW2 (leave.h). A park that has ended has another number, so
  *               a late wake ends no later park and leaves it no permit.
  * Not promised  That a park ends for a grant alone: whoever parks looks again. That a user's permit
  *               outlasts a wait: its parks take permits as any park does. How long YW3 takes, if
@@ -35,17 +46,19 @@
 
 #include "error.h"
 #include "futex.h"
+#include "leave.h"
 #include "order.h"
 #include "twin.h"
 #include "vthread.h"
+#include "waits.h"
 
 /* Values of the state. */
 enum { WP_WAITER_WAITS, WP_WAITER_LOOK, WP_WAITER_GRANTED };
 
 struct wp_waitq;
 
-/* 64 bytes: one wait of one thread, on its stack or in its frame. state: YW1..YW3, YM11, YM12. The rest under
- * the object's lock, or by who took it off. */
+/* 80 bytes: one wait of one thread, on its stack or in its frame. state: YW1..YW3, YM11, YM12. leave,
+ * object: its thread. The rest under the object's lock, or by who took it off. */
 typedef struct wp_waiter {
 	struct wp_waiter *next, *prev;
 	struct wp_waitq *line;		  /* that it is in; NULL: it was taken off */
@@ -55,10 +68,12 @@ typedef struct wp_waiter {
 	uint32_t number;		  /* of its park */
 	wp_atomic(uint32_t) state;
 	uint32_t amount;		  /* the object's */
-	int result;			  /* the object's, said with the grant */
+	int16_t result;			  /* the object's, said with the grant */
+	uint16_t why;			  /* enum wp_wait, for an event */
+	/* Out of its line, or what it was granted given back; by the close of its thread's group. */
+	void (*leave)(struct wp_waiter *waiter);
+	void *object; /* in whose line it stands: for `leave` */
 } wp_waiter;
-
-_Static_assert(sizeof(void *) != 8 || sizeof(wp_waiter) == 64, "a waiter is a line");
 
 /* 16 bytes, under its object's lock. Zeroed is empty. */
 typedef struct wp_waitq {
@@ -76,7 +91,7 @@ bool wp__waiter_park_through(wp_waiter *waiter);
 void wp__waiter_interrupt_again(wp_waiter *waiter, bool was_interrupted);
 
 /* For the calling thread. [its thread | wait-free] */
-void wp__waiter_init_self(wp_waiter *waiter);
+void wp__waiter_init_self(wp_waiter *waiter, enum wp_wait why);
 
 /* For `thread` and what queues it; or NULL and anything: an OS thread. [its thread | wait-free] */
 WP_INLINE void wp__waiter_init(wp_waiter *waiter, wp_vthread *thread,
@@ -88,6 +103,9 @@ WP_INLINE void wp__waiter_init(wp_waiter *waiter, wp_vthread *thread,
 	waiter->value = NULL;
 	waiter->amount = 0;
 	waiter->result = WP_OK;
+	waiter->why = WP_WAIT_PARK;
+	waiter->leave = NULL;
+	waiter->object = NULL;
 	wp_init(&waiter->state, WP_WAITER_WAITS);
 }
 
@@ -97,6 +115,34 @@ WP_INLINE void wp__waiter_renew(wp_waiter *waiter)
 {
 	if (waiter->thread != NULL && !wp_twin(waitq_number_kept))
 		waiter->number = wp__vthread_number(waiter->thread);
+}
+
+/* It is about to get in line, where its group's close finds it. [the waiter's thread | wait-free] */
+WP_INLINE void wp__waiter_stands(wp_waiter *waiter, void (*leave)(wp_waiter *waiter), void *object)
+{
+	waiter->leave = leave;
+	waiter->object = object;
+	if (waiter->thread != NULL)
+		waiter->thread->waits = waiter;
+	wp__waiter_renew(waiter);
+}
+
+/* The wait has ended. [the waiter's thread | wait-free] */
+WP_INLINE void wp__waiter_over(wp_waiter *waiter)
+{
+	if (waiter->thread != NULL)
+		waiter->thread->waits = NULL;
+}
+
+/* It will not run any more: out of the line in which it stands. [the close of its group, when nobody
+ * runs it | waits for the granter, if that has begun] */
+WP_INLINE void wp__vthread_leave_line(wp_vthread *thread)
+{
+	wp_waiter *waiter = thread->waits;
+
+	thread->waits = NULL;
+	if (waiter != NULL && !wp_twin(leave_stays))
+		waiter->leave(waiter);
 }
 
 /* Its park was refused, for a deadline in the past or an interrupt: it is over all the same, or a
@@ -147,6 +193,7 @@ typedef struct wp_wake {
 	wp_vthread *thread;
 	void (*push)(wp_vthread *thread);
 	wp_atomic(uint32_t) *state; /* an address: it may be freed */
+	wp_wakers *wakers; /* in which the caller is counted, from here to the end of the wake; or NULL */
 	uint32_t number;
 } wp_wake;
 
@@ -157,6 +204,7 @@ WP_INLINE void wp__wake_prepare(wp_wake *wake, wp_waiter *waiter)
 	wake->push = waiter->push;
 	wake->state = &waiter->state;
 	wake->number = waiter->number;
+	wake->wakers = waiter->thread == NULL ? NULL : wp__wakers_enter(waiter->thread->wakers);
 }
 
 /* Ends that park. [any thread, after the lock | a system call, or a push] */
@@ -174,18 +222,24 @@ WP_INLINE void wp__wake(const wp_wake *wake)
 		wake->push(wake->thread);
 	else if (owed == WP_OWES_WAKE)
 		wp_futex_wake(&wake->thread->task.word, 1);
+	wp__wakers_exit(wake->wakers);
 }
 
 /* The waiter may be gone when this returns, and its object too. [who took it off, after the lock |
  * as wp__wake] */
 WP_INLINE void wp__waiter_grant(wp_waiter *waiter)
 {
+	wp_vthread *thread = waiter->thread;
 	wp_wake wake;
 
 	wp__wake_prepare(&wake, waiter);
+	if (wp_twin(leave_counted_late))
+		wp__wakers_exit(wake.wakers);
 	/* [YW2] release; pairs YW1, YW3; upholds Waitq!NothingLost: the waiter sees what it is given,
 	 * and what the granter did before; it may free itself now. */
 	wp_store_release(&waiter->state, WP_WAITER_GRANTED);
+	if (wp_twin(leave_counted_late) && thread != NULL)
+		wake.wakers = wp__wakers_enter(thread->wakers);
 	wp__wake(&wake);
 }
 
@@ -213,6 +267,8 @@ WP_INLINE void wp__waiter_await(wp_waiter *waiter)
 {
 	unsigned turns = 0;
 
+	if (wp_twin(leave_unawaited))
+		return;
 	/* [YW3] acquire; pairs YW2; upholds Waitq!UntouchedAfterGrant: the granter has done with the
 	 * waiter, and what it gave is seen. */
 	while (wp_load_acquire(&waiter->state) != WP_WAITER_GRANTED)

@@ -19,9 +19,10 @@ static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec")));
 
 static void run_traced(wp_worker *mine, wp_task *task)
 {
-	wp_trace_event event = {.begin_ns = wp_clock_ns(), .task = (uintptr_t)task,
-				.name = task->name, .kind = WP_TRACE_RUN, .a = wp__worker_home_of(task)};
+	wp_trace_event event = {.begin_ns = wp_clock_ns(), .kind = WP_TRACE_RUN,
+				.a = wp__worker_home_of(task)};
 
+	wp__trace_of(&event, task); /* when it has run it may be another's */
 	wp_home_run(&mine->home, task);
 	wp__worker_trace(mine, event);
 }
@@ -187,8 +188,10 @@ static bool carry(wp_worker *mine)
 		if (wp_twin(placed_own_first))
 			did = run_moved(mine) || did;
 		woke = woke && !did;
-		if (did)
+		if (did) {
+			wp__carrier_signal_shipped(&mine->home.carrier);
 			continue;
+		}
 		if (woke && is_useless(mine))
 			wp__count(&mine->useless_wakes);
 		if (woke)

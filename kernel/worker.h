@@ -19,6 +19,7 @@
 
 #include "body.h"
 #include "group.h"
+#include "leave.h"
 #include "poller.h"
 #include "spare.h"
 #include "trace.h"
@@ -48,19 +49,27 @@ typedef struct wp_worker {
 	bool is_resting;   /* it is counted among the idle ones (placed.h) */
 	wp_progress progress; /* if somebody watches */
 	uint64_t seen;        /* of that, by the supervisor, who alone has it */
+	uint64_t made;        /* virtual threads, from the cache of stacks; who has the role */
 	wp_atomic(uint64_t) runs, directed, probed, recheck, fruitless;
 	wp_atomic(uint64_t) drains, parks, wakes, useless_wakes, pinned;
 } wp_worker;
 
+/* What a close has taken off its lists. A task that is off its list has no use for next and back: these
+ * link them, and say whether it was parked. */
+typedef struct wp_taken {
+	wp_task *first, *last;
+} wp_taken;
+
 struct wp_group {
 	wp_group_config config; /* its carriers: with replacements */
 	uint32_t size;		/* without */
-	wp_traces *traces; /* NULL: no events are kept */
+	wp_tracing tracing;
 	wp_lock closing;
 	wp_cond left;     /* a close has returned */
 	bool is_closing;  /* one is inside; what follows is its */
 	bool is_stopping; /* the stops are sent */
 	bool is_closed;
+	wp_taken taken; /* to be handed back when all lists are empty: by this close, or the next one */
 	wp_domain *domains;   /* by number */
 	wp_carrier **members; /* of all domains, one after the other */
 	struct wp_bounded *bounded; /* by carrier; NULL: none is */
@@ -68,6 +77,7 @@ struct wp_group {
 	wp_worker *workers;
 	wp_bodies bodies;
 	wp_spares spares;
+	wp_wakers wakers; /* others that are inside */
 	struct wp_placed *placed; /* NULL: nobody counts loads */
 	wp_home **homes; /* by number, if tasks are placed where they go on; or NULL */
 	uint32_t blocking;    /* pollers that block without parking; under `closing` */
@@ -125,6 +135,8 @@ void wp__poller_leave_behind(wp_worker *mine);
  * wait-free] */
 wp_task *wp__worker_pass(wp_task *task, bool yields);
 
+/* What is 0 becomes its default. WP_OK, or WP_MISUSED. [any thread | a system call] */
+int wp__group_settle(wp_group_config *config);
 /* Its memory: no carrier runs. NULL: there is none. [before it is shared | allocates] */
 wp_group *wp__group_make(const wp_group_config *config);
 void wp__group_give(wp_group *group);

@@ -22,6 +22,7 @@ static wp_mpsc_node *probe(wp_worker *mine)
 	wp_carrier *carrier = &mine->home.carrier, *longer;
 	wp_domain *domain = carrier->domain;
 	uint32_t first, second;
+	wp_mpsc_node *node;
 
 	if (domain == NULL || domain->count < 2)
 		return NULL;
@@ -35,7 +36,10 @@ static wp_mpsc_node *probe(wp_worker *mine)
 		    wp_home_runnable((wp_home *)(void *)longer))
 			longer = domain->carriers[second];
 	}
-	return wp__bounded_steal_more(carrier, longer->index);
+	node = wp__bounded_steal_more(carrier, longer->index);
+	if (node != NULL)
+		wp__carrier_signal_shipped(longer);
+	return node;
 }
 
 static wp_mpsc_node *stole(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_steal how)
@@ -49,11 +53,16 @@ static wp_mpsc_node *stole(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_st
 					     : &mine->recheck);
 	if (mine->home.carrier.is_placed)
 		wp__placed_stole(mine, task);
-	if (wp__worker_is_traced(mine))
-		wp__worker_trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .task = (uintptr_t)task,
-					     .name = task->name, .kind = WP_TRACE_STEAL,
-					     .a = wp__worker_home_of(task), .b = wp__worker_depth(mine, task->home),
-					     .c = how});
+	if (wp__worker_is_traced(mine)) {
+		bool is_poller = wp_vthread_current() != NULL; /* else it is the loop */
+		wp_trace_event event = {.begin_ns = wp_clock_ns(), .kind = WP_TRACE_STEAL,
+					.a = wp__worker_home_of(task),
+					.b = wp__worker_depth(mine, task->home),
+					.c = (uint32_t)how | (is_poller ? WP_STEAL_BY_POLLER : 0u)};
+
+		wp__trace_of(&event, task);
+		wp__worker_trace(mine, event);
+	}
 	return node;
 }
 

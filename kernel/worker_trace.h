@@ -8,7 +8,7 @@
 /* Does somebody want events? If not, nothing is done for them. */
 WP_INLINE bool wp__worker_is_traced(wp_worker *mine)
 {
-	return mine->group->traces != NULL;
+	return wp_ring_is_on(&mine->group->tracing.on);
 }
 
 WP_INLINE int64_t wp__worker_now_ns(wp_worker *mine)
@@ -19,7 +19,7 @@ WP_INLINE int64_t wp__worker_now_ns(wp_worker *mine)
 WP_INLINE void wp__worker_trace(wp_worker *mine, wp_trace_event event)
 {
 	event.duration_ns = wp_clock_ns() - event.begin_ns;
-	wp__traces_add(mine->group->traces, mine->index, event);
+	wp__trace_add(mine->group, mine->index, &event);
 }
 
 /* Tasks queued there, for an event. */
