@@ -79,7 +79,7 @@ STRESS_TEST(bounded, .claim = "A carrier that pushes to its ring tells an idle s
 	.actors = {carrier_0, pusher}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "the idle carrier took it"},
-		{"asleep", FORBIDDEN, "stranded in the ring"},
+		{"asleep", LOST_WORK, "stranded in the ring"},
 	});
 
 STRESS_TWIN(searchlocal_park_no_ring, .of = "bounded",
@@ -96,12 +96,12 @@ static void submitter(void *at, stress_result *result)
 }
 
 STRESS_TEST(bounded_refused, .claim = "Who has released the token looks at rings, too.",
-	.preemptions = 2,
+	.preemptions = 2, .whole = SEEN_SC,
 	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state), .init = init,
 	.actors = {carrier_0, carrier_1, pusher, submitter}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"2", ACCEPTABLE, "both got one"},
-		{"asleep", FORBIDDEN, "stranded: its search was refused, and nobody looked"},
+		{"asleep", LOST_WORK, "stranded: its search was refused, and nobody looked"},
 	});
 
 STRESS_TWIN(searchlocal_recheck_no_ring, .of = "bounded_refused",
@@ -122,12 +122,11 @@ static void takes_three(void *at, stress_result *result)
 }
 
 STRESS_TEST(bounded_overflow, .claim = "A push that makes room tells as any other.",
-	.preemptions = 2,
 	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
 	.init = init_full, .actors = {takes_three, pusher}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it got three of five"},
-		{"asleep", FORBIDDEN, "stranded: they were on their way when it looked"},
+		{"asleep", LOST_WORK, "stranded: they were on their way when it looked"},
 	});
 
 STRESS_TWIN(searchlocal_overflow_silent, .of = "bounded_overflow",
@@ -145,12 +144,11 @@ static void yields_and_polls(void *at, stress_result *result)
 }
 
 STRESS_TEST(bounded_yield, .claim = "A yield that made room tells, though it is alone in its ring.",
-	.preemptions = 2,
 	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
 	.init = init_full, .actors = {takes_three, yields_and_polls}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it got three of five"},
-		{"asleep", FORBIDDEN, "stranded in the global queue"},
+		{"asleep", LOST_WORK, "stranded in the global queue"},
 	});
 
 STRESS_TWIN(searchlocal_overflow_alone, .of = "bounded_yield",
@@ -175,12 +173,11 @@ static void takes_two(void *at, stress_result *result)
 }
 
 STRESS_TEST(bounded_spilt, .claim = "What has spilt is found before a sleep.",
-	.preemptions = 2,
 	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
 	.init = init_full, .actors = {takes_two, pushes_and_drains}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it got two of five"},
-		{"asleep", FORBIDDEN, "stranded in the global queue"},
+		{"asleep", LOST_WORK, "stranded in the global queue"},
 	});
 
 STRESS_TWIN(searchlocal_park_no_global, .of = "bounded_spilt",
@@ -200,13 +197,12 @@ static void polls_one(void *at, stress_result *result)
 }
 
 STRESS_TEST(bounded_loot, .claim = "A thief offers what it has not run.",
-	.preemptions = 2,
 	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
 	.init = init_three, .actors = {carrier_0, carrier_1, polls_one}, .results = 1,
 	.blocking = 1,
 	.outcomes = {
 		{"2", ACCEPTABLE, "each got one"},
-		{"asleep", FORBIDDEN, "stranded in the ring of a thief"},
+		{"asleep", LOST_WORK, "stranded in the ring of a thief"},
 	});
 
 STRESS_TWIN(searchlocal_loot_silent, .of = "bounded_loot",
@@ -239,7 +235,7 @@ STRESS_TEST(bounded_next, .claim = "Nothing comes before the task of the next sl
 	.outcomes = {
 		{"1,1", ACCEPTABLE, "it is next, and a sibling has another"},
 		{"1,0", FORBIDDEN, "another one was before it"},
-		{"asleep", FORBIDDEN, "stranded behind it"},
+		{"asleep", LOST_WORK, "stranded behind it"},
 	});
 
 STRESS_TWIN(searchlocal_slot_waits, .of = "bounded_next",

@@ -207,3 +207,69 @@ STRESS_TEST(channel_close, .claim = "A close wakes all who wait.",
 STRESS_TWIN(channel_close_forgets, .of = "channel_close",
 	.defect = "a close wakes no receiver", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Two slots, the second of which is the oldest: what comes next goes into the first. Result: "sent;
+ * the items, in order; what lies behind the slots". */
+struct ring {
+	wp_channel channel;
+	void *slots[2], *behind;
+	uint32_t items[4]; /* plain: handed over */
+};
+
+static void init_ring(void *at)
+{
+	struct ring *ring = at;
+	void *item;
+
+	wp_channel_init(&ring->channel, ring->slots, 2);
+	for (uint32_t which = 0; which < 3; which++)
+		ring->items[which] = which;
+	for (uint32_t which = 0; which < 2; which++)
+		wp_channel_try_send(&ring->channel, &ring->items[which]);
+	wp_channel_try_receive(&ring->channel, &item);
+}
+
+static void ring_sender(void *at, stress_result *result)
+{
+	struct ring *ring = at;
+
+	ring->items[3] = 3;
+	result->r[0] = wp_channel_try_send(&ring->channel, &ring->items[2]) == WP_OK;
+	result->r[0] += wp_channel_try_send(&ring->channel, &ring->items[3]) == WP_OK;
+}
+
+static void take_from_ring(struct ring *ring, stress_result *result)
+{
+	void *item;
+
+	if (wp_channel_try_receive(&ring->channel, &item) == WP_OK)
+		result->r[1] = 10 * result->r[1] + *(uint32_t *)item;
+}
+
+static void ring_receiver(void *at, stress_result *result)
+{
+	take_from_ring(at, result);
+}
+
+static void empty_ring(void *at, stress_result *result)
+{
+	struct ring *ring = at;
+
+	for (int most = 0; most < 3; most++)
+		take_from_ring(ring, result);
+	result->r[2] = ring->behind != NULL;
+}
+
+STRESS_TEST(channel_wrap, .claim = "Slots are used in turn, and nothing behind them.",
+	.upholds = "Channel!Fifo", .state_size = sizeof(struct ring), .init = init_ring,
+	.actors = {ring_sender, ring_receiver}, .arbiter = empty_ring, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"2,123,0", ACCEPTABLE, "all three, in order"},
+		{"1,12,0", ACCEPTABLE, "the last one came before there was room"},
+		{"asleep", FORBIDDEN, "the lock is not given back"},
+		{"*,*,*", FORBIDDEN, "lost, doubled, in disorder, or behind the slots"},
+	});
+
+STRESS_TWIN(channel_wraps_late, .of = "channel_wrap",
+	.defect = "the slot behind the last one is used before the first", .shows = "*,*,*",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

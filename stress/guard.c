@@ -294,3 +294,82 @@ STRESS_TEST(guard_rendezvous_claimed,
 	.upholds = "Guard!Served", .state_size = sizeof(struct state), .init = init_asymmetric,
 	.actors = {rendezvous_producer, busy_poller}, .results = 2, .blocking = 1,
 	.outcomes = {CARRIED, {"0,*", ACCEPTABLE, "nobody claimed it"}});
+
+/* The block's time is over as a producer claims the wake. Result: "wake claimed, the block says so". */
+static void claiming_producer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_rendezvous_signal(&state->rendezvous);
+}
+
+static void timed_poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp_guard_announce(&state->rendezvous.guard);
+	result->r[1] = wp_rendezvous_block(&state->rendezvous, 1) == WP_OK;
+}
+
+STRESS_TEST(guard_timeout, .claim = "A wake that was claimed is told, though the time is over, too.",
+	.upholds = "Guard!WakeIsClaimed", .state_size = sizeof(struct state),
+	.init = init_symmetric, .actors = {claiming_producer, timed_poller}, .results = 2,
+	.blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "claimed, and told"},
+		{"0,0", ACCEPTABLE, "the time was over first"},
+		{"asleep", FORBIDDEN, "a missed wakeup"},
+		{"*,*", FORBIDDEN, "the wake was claimed and paid for, and the poller hears of a timeout"},
+	});
+
+STRESS_TWIN(guard_timeout_unlooked, .of = "guard_timeout",
+	.defect = "a block whose time is over does not look whether its wake was claimed",
+	.shows = "1,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The lock of the rendezvous is held, and two more want it. Result: "holds". */
+static void init_locked(void *at)
+{
+	struct state *state = at;
+
+	init_symmetric(at);
+	wp_lock_acquire(&state->rendezvous.lock);
+}
+
+static void unlocker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_store_relaxed(&state->bell, wp_load_relaxed(&state->bell) + 1);
+	wp_lock_release(&state->rendezvous.lock);
+}
+
+static void locker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_lock_acquire(&state->rendezvous.lock);
+	wp_store_relaxed(&state->bell, wp_load_relaxed(&state->bell) + 1);
+	wp_lock_release(&state->rendezvous.lock);
+}
+
+static void count_locked(void *at, stress_result *result)
+{
+	result->r[0] = wp_load_relaxed(&((struct state *)at)->bell);
+}
+
+STRESS_TEST(guard_lock, .claim = "Each of three gets the lock.",
+	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
+	.init = init_locked, .actors = {unlocker, locker, locker}, .arbiter = count_locked,
+	.results = 1, .blocking = 1,
+	.outcomes = {
+		{"3", ACCEPTABLE, "one after the other"},
+		{"asleep", FORBIDDEN, "the lock is free, and somebody sleeps"},
+		{"*", FORBIDDEN, "two held it at once"},
+	});
+
+STRESS_TWIN(guard_lock_alone, .of = "guard_lock",
+	.defect = "who was woken takes the lock as if nobody else slept", .shows = "asleep",
+	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -8,8 +8,10 @@
  * Why it works  The close reads, behind its wait, a plain word that the task writes.
  * Spec          specs/Group.tla. */
 #include "home.h"
+#include "bounded.h"
 #include "error.h"
 #include "stress.h"
+#include "vthreads.h"
 
 struct state {
 	wp_home homes[2];
@@ -81,6 +83,61 @@ STRESS_TWIN(home_start_unlocked, .of = "home_shut",
 	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 STRESS_TWIN(home_finish_silent, .of = "home_shut",
 	.defect = "the last task that ends does not wake the close", .shows = "asleep",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A start from outside while the close shuts the list, and a start that the close waits for, as the
+ * start by a running task is. Result: "accepted after the shut, listed but not accepted". */
+struct gate {
+	wp_home home;
+	wp_task early, late;
+	wp_atomic(uint32_t) is_accepted;
+};
+
+static void init_gate(void *at)
+{
+	struct gate *gate = at;
+
+	wp_home_init(&gate->home, NULL, 0);
+	wp_task_init(&gate->early, run_once, "early");
+	wp_task_init(&gate->late, run_once, "late");
+}
+
+static void gate_starter(void *at, stress_result *result)
+{
+	struct gate *gate = at;
+
+	(void)result;
+	if (wp_home_start(&gate->home, NULL, &gate->early) == WP_OK)
+		wp_store_relaxed(&gate->is_accepted, 1);
+}
+
+static void gate_closer(void *at, stress_result *result)
+{
+	struct gate *gate = at;
+
+	wp__home_shut(&gate->home);
+	result->r[0] = wp_home_start(&gate->home, &gate->home, &gate->late) == WP_OK;
+}
+
+static void count_listed(void *at, stress_result *result)
+{
+	struct gate *gate = at;
+
+	result->r[1] = (int64_t)wp_home_count(&gate->home) -
+		       (int64_t)wp_load_relaxed(&gate->is_accepted);
+}
+
+STRESS_TEST(home_gate, .claim = "A list that was shut takes no task any more.",
+	.upholds = "Group!AcceptsWhileOpen", .state_size = sizeof(struct gate), .init = init_gate,
+	.actors = {gate_starter, gate_closer}, .arbiter = count_listed, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"0,0", REQUIRED, "what came after the shut is refused"},
+		{"asleep", FORBIDDEN, "the lock is not given back"},
+		{"*,*", FORBIDDEN, "a task is accepted after the shut, or listed and refused"},
+	});
+
+STRESS_TWIN(home_start_unasked, .of = "home_gate",
+	.defect = "a start does not ask whether the list is shut", .shows = "1,1",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* Home 0's task is stolen by home 1, yields there, and is done in its second run. Result: "runs, in
@@ -297,3 +354,165 @@ STRESS_TWIN(home_stays_open, .of = "home_closed",
 STRESS_TWIN(home_lane_left, .of = "home_closed",
 	.defect = "the close does not look into the lane", .shows = "0,2,0,1",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A step submits a task and yields to it; the scheduler of that starts two others meanwhile. A sibling
+ * steals. Result: "runs of that task, of the others". */
+struct keeping {
+	wp_home homes[2];
+	wp_bounded bounded[2];
+	wp_domain domain;
+	wp_global global;
+	wp_carrier *carriers[2];
+	wp_task yields, next, others[2];
+	wp_atomic(uint32_t) begun, runs[2]; /* of next; of the others */
+};
+
+static struct keeping *keeping_of(wp_task *yields)
+{
+	return (struct keeping *)(void *)((char *)yields - offsetof(struct keeping, yields));
+}
+
+static enum wp_step submit_and_yield(wp_task *task)
+{
+	struct keeping *keeping = keeping_of(task);
+	wp_home *self = &keeping->homes[0];
+
+	if (wp_fetch_add_relaxed(&keeping->begun, 1) != 0)
+		return WP_STEP_DONE;
+	self->keeps = &keeping->next;
+	wp_home_start(self, self, &keeping->next);
+	for (int other = 0; other < 2; other++)
+		wp_home_start(self, self, &keeping->others[other]);
+	self->keeps = NULL;
+	return WP_STEP_YIELD;
+}
+
+static void init_keeping(void *at)
+{
+	struct keeping *keeping = at;
+
+	wp_domain_init(&keeping->domain, keeping->carriers, 2);
+	wp_global_init(&keeping->domain, &keeping->global);
+	for (uint32_t index = 0; index < 2; index++) {
+		wp_home_init(&keeping->homes[index], &keeping->domain, index);
+		wp_bounded_init(&keeping->homes[index].carrier, &keeping->bounded[index]);
+	}
+	wp_init(&keeping->begun, 0);
+	wp_init(&keeping->runs[0], 0);
+	wp_init(&keeping->runs[1], 0);
+	wp_task_init(&keeping->yields, submit_and_yield, "yields");
+	wp_task_init(&keeping->next, end_at_once, "next");
+	for (int other = 0; other < 2; other++)
+		wp_task_init(&keeping->others[other], end_at_once, "other");
+	keeping->yields.is_pinned = true; /* it runs at home: the ring that it pushes to is its carrier's */
+	wp_home_start(&keeping->homes[0], NULL, &keeping->yields);
+}
+
+static void run_kept(struct keeping *keeping, uint32_t index, wp_mpsc_node *node)
+{
+	wp_task *task = (wp_task *)(void *)node;
+
+	if (task != &keeping->yields)
+		wp_fetch_add_relaxed(&keeping->runs[task != &keeping->next], 1);
+	wp_home_run(&keeping->homes[index], task);
+}
+
+static void yielding(void *at, stress_result *result)
+{
+	struct keeping *keeping = at;
+	wp_mpsc_node *node = wp__home_poll(&keeping->homes[0]);
+
+	(void)result;
+	if (node != NULL)
+		run_kept(keeping, 0, node);
+}
+
+static void sibling(void *at, stress_result *result)
+{
+	struct keeping *keeping = at;
+	wp_mpsc_node *node = wp__bounded_steal(&keeping->homes[1].carrier, 0);
+
+	(void)result;
+	if (node != NULL)
+		run_kept(keeping, 1, node);
+}
+
+static void run_the_rest(void *at, stress_result *result)
+{
+	struct keeping *keeping = at;
+	wp_mpsc_node *node;
+
+	for (uint32_t turn = 0; turn < 2; turn++)
+		for (uint32_t index = 0; index < 2; index++)
+			while ((node = wp__home_poll(&keeping->homes[index])) != NULL)
+				run_kept(keeping, index, node);
+	result->r[0] = wp_load_relaxed(&keeping->runs[0]);
+	result->r[1] = wp_load_relaxed(&keeping->runs[1]);
+}
+
+STRESS_TEST(home_keeps, .claim = "What a step starts beside the task that it yields to is queued.",
+	.upholds = "Local!NothingLost", .state_size = sizeof(struct keeping), .init = init_keeping,
+	.actors = {yielding, sibling}, .arbiter = run_the_rest, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,2", ACCEPTABLE, "each runs once"},
+		{"asleep", FORBIDDEN, "a lock is kept"},
+		{"*,*", FORBIDDEN, "one is lost, or runs twice"},
+	});
+
+STRESS_TWIN(local_keeps_all, .of = "home_keeps",
+	.defect = "keeps what is started last, and forgets what it kept before", .shows = "0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A scheduler has a virtual thread, on an OS thread of its own: it parks as the close hands back.
+ * Result: "handed back". */
+struct given {
+	wp_home home;
+	wp_vthread thread;
+};
+
+static void take_it(void *arg, wp_vthread *thread)
+{
+	(void)arg;
+	(void)thread;
+}
+
+static const wp_scheduler scheduler = {.submit = take_it};
+
+static void init_given(void *at)
+{
+	struct given *given = at;
+
+	wp_home_init(&given->home, NULL, 0);
+	wp__vthread_init(&given->thread, NULL);
+	given->thread.scheduler = &scheduler;
+	wp_home_start(&given->home, NULL, &given->thread.task);
+	wp__home_shut(&given->home);
+}
+
+static void scheduler_parks(void *at, stress_result *result)
+{
+	(void)result;
+	wp__home_after(NULL, &((struct given *)at)->thread.task, WP_STEP_PARK);
+}
+
+static void given_hander(void *at, stress_result *result)
+{
+	wp_home *home = &((struct given *)at)->home;
+	bool was_parked;
+
+	wp__home_wait_given(home, WP_FOREVER);
+	result->r[0] = wp__home_hand_back(home, &was_parked) != NULL;
+}
+
+STRESS_TEST(home_given, .claim = "A close that waits for a scheduler sees that its thread has parked.",
+	.upholds = "Close!SleepsForHeld", .state_size = sizeof(struct given), .init = init_given,
+	.actors = {scheduler_parks, given_hander}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it is handed back"},
+		{"asleep", FORBIDDEN, "the close sleeps beside one that it could hand back"},
+		{"*", FORBIDDEN, "the close goes on though it runs"},
+	});
+
+STRESS_TWIN(close_parks_silently, .of = "home_given",
+	.defect = "a thread that parks for its scheduler does not wake the close", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

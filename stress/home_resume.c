@@ -128,3 +128,42 @@ STRESS_TEST(home_resume_settled, .claim = "Who has settled goes on at home, whoe
 STRESS_TWIN(group_resume_settled, .of = "home_resume_settled",
 	.defect = "who unparks a task changes its home, though it has settled", .shows = "2,0,0,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A close hands the task back from the queue of the home where it was to go on. Result: "handed back
+ * by the close, and later; homes whose list or count is not empty". */
+static void hander(void *at, stress_result *result)
+{
+	struct resumed *state = at;
+	bool was_parked;
+
+	for (uint32_t index = 0; index < 2; index++)
+		result->r[0] += wp__home_hand_back(&state->homes[index], &was_parked) != NULL;
+}
+
+static void hand_back_rest(void *at, stress_result *result)
+{
+	struct resumed *state = at;
+
+	hander(at, result);
+	for (uint32_t index = 0; index < 2; index++)
+		result->r[1] += (wp_home_count(&state->homes[index]) != 0) +
+				(state->homes[index].tasks != NULL);
+}
+
+static void init_parked(void *at)
+{
+	init_free(at);
+	poll_and_run(at, 0);
+}
+
+STRESS_TEST(home_resume_back, .claim = "What a close hands back is on no list any more.",
+	.upholds = "Group!NoTaskLost", .state_size = sizeof(struct resumed), .init = init_parked,
+	.actors = {hander, chooser}, .arbiter = hand_back_rest, .results = 2,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "parked, or queued at its new home"},
+		{"*,*", FORBIDDEN, "it is lost, handed back twice, or listed still"},
+	});
+
+STRESS_TWIN(home_back_unlisted, .of = "home_resume_back",
+	.defect = "the close takes it off the list of the home where it is queued", .shows = "1,*",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -100,3 +100,31 @@ STRESS_TEST(idleset_word, .claim = "Who sees a member's bit sees that it is park
 		{"0,*", ACCEPTABLE, "not yet in"},
 		{"1,0", FORBIDDEN, "found, and passed over: its word looks as before"},
 	});
+
+/* A member of the second word parks, one of the first leaves. Result: "a scan finds it, and it alone". */
+enum { FAR = WP_IDLESET_BITS + 6 };
+
+static void far_parker(void *at, stress_result *result)
+{
+	(void)result;
+	wp_idleset_add(&((struct state *)at)->set, FAR);
+}
+
+static void scan(void *at, stress_result *result)
+{
+	wp_idleset *set = &((struct state *)at)->set;
+
+	result->r[0] = !wp_idleset_is_empty(set, FAR + 1) && wp_idleset_has(set, FAR) &&
+		       wp_idleset_word(set, 0) == 0;
+}
+
+STRESS_TEST(idleset_far, .claim = "A scan finds a parked member of any word.",
+	.upholds = "Idleset!ScanFindsParked", .state_size = sizeof(struct state),
+	.init = init_idle, .actors = {far_parker, leaver}, .arbiter = scan, .results = 1,
+	.outcomes = {
+		{"1", REQUIRED, "the scan finds it"},
+		{"*", FORBIDDEN, "the member sleeps, and no scan finds it"},
+	});
+
+STRESS_TWIN(idleset_first_word, .of = "idleset_far", .defect = "a scan reads the first word alone",
+	.shows = "*", .seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

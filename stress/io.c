@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io.c - a descriptor is closed by the last that uses it; its memory is freed by its poller.
+ * io.c - a descriptor is closed by the last that uses it; its memory is freed by its poller; and the
+ * end of that ends who waits for it.
  *
  *   callers                  closer                    `io_close`: "used when closed, closed"
  *   begin; use it; end       begin, CLOSING; end
@@ -20,6 +21,7 @@ struct state {
 	uint32_t used; /* plain */
 	wp_atomic(uint32_t) freed;
 	uint32_t memory; /* plain */
+	wp_waiter waiter;
 };
 
 static void init(void *at)
@@ -29,6 +31,9 @@ static void init(void *at)
 	wp__io_init(&state->io, 0, &state->epoll);
 	wp_init(&state->epoll.retired, NULL);
 	wp_init(&state->epoll.holders, 2);
+	state->epoll.lock = (wp_lock){0};
+	state->epoll.first = NULL;
+	state->epoll.is_over = false;
 	wp_init(&state->open, 1);
 	state->used = 1;
 	wp_init(&state->freed, 0);
@@ -203,3 +208,91 @@ STRESS_TEST(io_epoll, .claim = "The last that holds an epoll frees it, after all
 		{"0,1", ACCEPTABLE, "the descriptor is"},
 		{"*,*", FORBIDDEN, "both, or nobody"},
 	});
+
+/* An OS thread waits for a descriptor whose poller ends: its group is closed. Result: "how it ended". */
+static void waiter(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_ready *ready = &state->io.ready[WP_IO_READ];
+	bool is_told;
+
+	if (!wp__epoll_list(&state->epoll, &state->io)) {
+		result->r[0] = 2;
+		return;
+	}
+	wp__waiter_init(&state->waiter, NULL, NULL);
+	result->r[0] = wp__ready_wait(ready, &state->waiter, wp_ready_look(ready), WP_FOREVER,
+				      &is_told) == WP_CLOSED;
+}
+
+static void ending(void *at, stress_result *result)
+{
+	(void)result;
+	wp__epoll_end(&((struct state *)at)->epoll);
+}
+
+STRESS_TEST(io_end, .claim = "When its poller ends nobody waits for it any more.",
+	.upholds = "Io!EndWakesWaiter", .state_size = sizeof(struct state), .init = init,
+	.actors = {waiter, ending}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it is told that it is closed"},
+		{"2", ACCEPTABLE, "its poller had ended: it is refused"},
+		{"asleep", FORBIDDEN, "it waits for what nobody will tell"},
+		{"*", FORBIDDEN, "nothing was ready"},
+	});
+
+STRESS_TWIN(io_ends_silent, .of = "io_end",
+	.defect = "the poller ends, and leaves who waits where it is", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(io_adds_late, .of = "io_end",
+	.defect = "a descriptor is added when its poller has ended", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* It leaves the list that its poller walks along at its end. Result: "shut as it left, shut". */
+static bool is_shut(struct state *state)
+{
+	wp_ready *ready = &state->io.ready[WP_IO_READ];
+	bool is_shut;
+
+	wp_lock_acquire(&ready->lock);
+	is_shut = ready->is_shut;
+	wp_lock_release(&ready->lock);
+	return is_shut;
+}
+
+static void init_listed(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp__epoll_list(&state->epoll, &state->io);
+}
+
+static void leaver(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (!wp__io_begin(&state->io, WP_IO_CLOSING) || !wp__io_end(&state->io))
+		return;
+	wp__epoll_unlist(&state->epoll, &state->io);
+	result->r[0] = is_shut(state);
+}
+
+static void look_again(void *at, stress_result *result)
+{
+	result->r[1] = is_shut(at);
+}
+
+STRESS_TEST(io_end_walks, .claim = "The end of a poller touches no descriptor that has left its list.",
+	.upholds = "Io!EndWalksListed", .state_size = sizeof(struct state), .init = init_listed,
+	.actors = {leaver, ending}, .arbiter = look_again, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "it left before"},
+		{"1,1", ACCEPTABLE, "it was shut, and then left"},
+		{"*,*", FORBIDDEN, "it was touched when it had left"},
+		{"asleep", FORBIDDEN, "a lock is kept"},
+	});
+
+STRESS_TWIN(io_leaves_unlocked, .of = "io_end_walks",
+	.defect = "leaves the list without its lock", .shows = "0,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -21,7 +21,7 @@ struct item {
 struct state {
 	wp_local_queue local, own, third;
 	wp_mpsc global;
-	struct item items[TASKS + 1];
+	struct item items[TASKS + 2];
 };
 
 static void init(void *at)
@@ -175,3 +175,27 @@ STRESS_TEST(local_handed, .claim = "What was there is handed over.",
 STRESS_TWIN(local_hand_over_once, .of = "local_handed", .defect = "hands half over, and leaves",
 	.shows = "*,*,*,*,*,*,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The thief's own ring is full: it takes one, which it runs. */
+static void init_full_thief(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	for (uint32_t task = 1; task <= 7; task++) {
+		wp_local_queue *into = task <= 4 ? &state->own : &state->local;
+
+		state->items[task - 1].value = task;
+		wp_local_push(into, &state->items[task - 1].node, &state->global);
+	}
+}
+
+STRESS_TEST(local_room, .claim = "A thief steals no more than its own ring has room for.",
+	.upholds = "Local!NothingLost", .state_size = sizeof(struct state),
+	.init = init_full_thief, .actors = {thief, third}, .arbiter = take_rest, .results = 7,
+	.outcomes = {{"1,1,1,1,1,1,1", ACCEPTABLE, "each once"},
+		     {"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}});
+
+STRESS_TWIN(local_no_room, .of = "local_room",
+	.defect = "a thief takes half, whatever room it has", .shows = "*,*,*,*,*,*,*",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -158,5 +158,34 @@ STRESS_TEST(mpsc_hostage, .claim = "A hostage is kept until its successor is pub
 	.outcomes = {
 		{"1,2", ACCEPTABLE, "taken at once"},
 		{"0,2", REQUIRED, "hostage: its cell was handed out and not yet written"},
-		{"*,*", FORBIDDEN, "a node was lost"},
+		{"*,*", LOST_WORK, "a node was lost"},
 	});
+
+/* Two nodes are there, and one is taken. Result: "taken; something is published all the time". */
+static void init_pair(void *at)
+{
+	init(at);
+	push(at, 0, 1);
+	push(at, 1, 2);
+}
+
+static void take_first(void *at, stress_result *result)
+{
+	result->r[0] = wp_mpsc_pop(&((struct state *)at)->queue) != NULL;
+}
+
+static void asks(void *at, stress_result *result)
+{
+	result->r[1] = wp_mpsc_has_published(&((struct state *)at)->queue);
+}
+
+STRESS_TEST(mpsc_asked, .claim = "A queue that holds a node never looks empty.",
+	.upholds = "Mpsc!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_pair,
+	.actors = {take_first, asks}, .results = 2,
+	.outcomes = {
+		{"1,1", REQUIRED, "one is taken, and the other is seen"},
+		{"*,*", FORBIDDEN, "a node is there, and a carrier may go to sleep beside it"},
+	});
+
+STRESS_TWIN(mpsc_clears_first, .of = "mpsc_asked", .defect = "Q8 comes before Q13",
+	.shows = "1,0", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -233,3 +233,27 @@ STRESS_TEST(mutex_passes, .claim = "The first in line is passed so often and no 
 STRESS_TWIN(mutex_passes_uncounted, .of = "mutex_passes",
 	.defect = "who takes it past the line is not counted", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Two are in line, and each takes it. Result: "holds, free". */
+static void other_in_line(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	while (!wp__mutex_check(&state->mutex, &state->waiters[2]))
+		wp__waiter_park(&state->waiters[2], WP_FOREVER);
+	hold(state);
+}
+
+STRESS_TEST(mutex_line, .claim = "Who takes it as the first in line leaves the others in line.",
+	.upholds = "Mutex!NoLostSignal", .state_size = sizeof(struct state), .init = init_two,
+	.actors = {holder, in_line, other_in_line}, .arbiter = count_holds, .results = 2,
+	.blocking = 1, .outcomes = {
+		{"3,1", ACCEPTABLE, "each held it, and it is free"},
+		{"asleep", FORBIDDEN, "it is free, and the second sleeps"},
+		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
+	});
+
+STRESS_TWIN(mutex_line_forgotten, .of = "mutex_line",
+	.defect = "the first in line takes it as if nobody stood behind", .shows = "asleep",
+	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -59,6 +59,41 @@ STRESS_TWIN(pool_chooses_silently, .of = "pool_job", .defect = "does not unpark 
 	.shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
+/* Both jobs are queued before the thread looks. Result: "accepted, runs of the first, of the second,
+ * when one was taken". */
+static void init_queued(void *at)
+{
+	init_with(at, 1, 1);
+}
+
+static void executes_both(void *at, stress_result *result)
+{
+	result->r[0] = execute(at, 0);
+	result->r[0] += execute(at, 1);
+}
+
+static void takes_in_order(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	run_one(state, 0);
+	result->r[1] = state->runs[0];
+	result->r[2] = state->runs[1];
+}
+
+STRESS_TEST(pool_order, .claim = "Jobs are taken in the order in which they came.",
+	.upholds = "Pool!JobsInOrder", .state_size = sizeof(struct state), .init = init_queued,
+	.actors = {takes_in_order, executes_both}, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"2,1,0", REQUIRED, "the first job is run first"},
+		{"asleep", FORBIDDEN, "the thread rests, and a job waits"},
+		{"*,*,*", FORBIDDEN, "the second overtakes the first"},
+	});
+
+STRESS_TWIN(pool_takes_last, .of = "pool_order", .defect = "takes the job that came last",
+	.shows = "2,0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
 /* Two threads, two jobs. Result: "accepted, run". */
 static void init_two(void *at)
 {
@@ -79,7 +114,7 @@ static void executes_two(void *at, stress_result *result)
 STRESS_TEST(pool_two, .claim = "No thread rests while a job waits.",
 	.upholds = "Pool!NoStrandedJob", .state_size = sizeof(struct state), .init = init_two,
 	.actors = {takes_one, other_takes_one, executes_two}, .results = 2, .blocking = 1,
-	.preemptions = 3,
+	.preemptions = 3, .whole = SEEN_SC | SEEN_TSO,
 	.outcomes = {
 		{"2,2", REQUIRED, "each ran one"},
 		{"asleep", FORBIDDEN, "one rests, and a job waits"},
@@ -106,7 +141,7 @@ STRESS_TEST(pool_late, .claim = "Who leaves leaves no job behind.", .upholds = "
 	.outcomes = {
 		{"1,1,0", ACCEPTABLE, "it has run it"},
 		{"1,0,1", ACCEPTABLE, "it has left, and another was started"},
-		{"*,*,*", FORBIDDEN, "the job waits, and nobody will look"},
+		{"*,*,*", LOST_WORK, "the job waits, and nobody will look"},
 	});
 
 STRESS_TWIN(pool_leaves_chosen, .of = "pool_late", .defect = "leaves though it was chosen",

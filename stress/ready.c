@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ready.c - a thread waits until a descriptor is ready; its poller tells it, or who closes it does.
+ * ready.c - a thread waits until a descriptor is ready; its poller tells it, or who closes it does; and
+ * one whose group is closed tries no more.
  *
  *   reader                     system and poller         `ready`: "read"
  *   look; try: no data:        data++
@@ -10,11 +11,13 @@
  * Spec          specs/Io.tla. */
 #include "ready.h"
 #include "stress.h"
+#include "virtual.h"
 
 struct state {
 	wp_ready ready;
 	wp_atomic(uint32_t) data;
 	wp_waiter waiters[2];
+	struct virtual virtual;
 };
 
 static void init(void *at)
@@ -136,3 +139,37 @@ STRESS_TEST(ready_close, .claim = "A close wakes whoever waits.",
 STRESS_TWIN(io_close_silent, .of = "ready_close", .defect = "the close leaves the line as it is",
 	.shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A virtual thread is first in line, parked, and its group is closed. Behind it an OS thread reads. */
+static void init_dying(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	virtual_init(&state->virtual);
+	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
+	wp__ready_begin(&state->ready, 0, &state->waiters[1]);
+	wp__vthread_park(&state->virtual.thread);
+}
+
+static void close_group(void *at, stress_result *result)
+{
+	(void)result;
+	wp__vthread_leave_line(&((struct state *)at)->virtual.thread);
+}
+
+STRESS_TEST(ready_dies, .claim = "Readiness goes past a thread whose group is closed.",
+	.upholds = "Io!ReadinessNotLost", .state_size = sizeof(struct state), .init = init_dying,
+	.actors = {reader, poller, close_group}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it has read"},
+		{"asleep", FORBIDDEN, "it is ready, and the thread that was told will not run"},
+		{"*", FORBIDDEN, "nobody has closed it"},
+	});
+
+STRESS_TWIN(io_dies_in_line, .of = "ready_dies",
+	.defect = "a close leaves a thread of its group in the line", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(io_dies_told, .of = "ready_dies",
+	.defect = "a close does not pass on what a thread of its group was told", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -112,7 +112,7 @@ STRESS_TEST(replacement_retired, .claim = "Who is retired is left without tasks.
 	.blocking = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "moved, or given to the other one"},
-		{"*", FORBIDDEN, "a task waits for a carrier that is dormant"},
+		{"*", LOST_WORK, "a task waits for a carrier that is dormant"},
 	});
 
 STRESS_TWIN(replacement_retire_keeps, .of = "replacement_retired",

@@ -28,7 +28,7 @@ static void init(void *at)
 {
 	struct state *state = at;
 
-	wp_ring_init(&state->ring, &state->slot, 1);
+	wp_ring_init(&state->ring, &state->slot, 1, 0);
 	add(state, 0);
 }
 
@@ -88,3 +88,71 @@ STRESS_TEST(ring_count, .claim = "An event that is counted is there.",
 		{"0", ACCEPTABLE, "there, or not counted yet"},
 		{"*", FORBIDDEN, "counted, and not there"},
 	});
+
+/* The switch is turned on while a carrier looks: it finds rings that were made, or none. Result: "who
+ * wrote, and who read, found them; what was written is there". */
+struct turned {
+	wp_ring_slot slot, elsewhere;
+	wp_ring ring;
+	wp_ring_switch at;
+};
+
+static void init_turned(void *at)
+{
+	struct turned *state = at;
+
+	wp_ring_init(&state->ring, &state->elsewhere, 1, 0); /* memory that was another's */
+}
+
+static void turn(struct turned *state)
+{
+	wp_ring_switch_to(&state->at, &state->ring);
+}
+
+static void switcher(void *at, stress_result *result)
+{
+	struct turned *state = at;
+
+	(void)result;
+	if (wp_twin(ring_shown_first))
+		turn(state);
+	wp_ring_is_on(&state->at); /* a step between, for the twin */
+	wp_ring_init(&state->ring, &state->slot, 1, 1);
+	if (!wp_twin(ring_shown_first))
+		turn(state);
+}
+
+static void carrier(void *at, stress_result *result)
+{
+	struct turned *state = at;
+	wp_ring *to = wp_ring_is_on(&state->at) ? wp_ring_on(&state->at) : NULL;
+	uint64_t words[WP_RING_WORDS];
+
+	for (int word = 0; word < WP_RING_WORDS; word++)
+		words[word] = 2;
+	if (to == NULL)
+		return;
+	wp_ring_add(to, words);
+	result->r[0] = 1;
+}
+
+static void lies_there(void *at, stress_result *result)
+{
+	struct turned *state = at;
+	uint64_t words[WP_RING_WORDS];
+
+	result->r[1] = wp_ring_count(&state->ring) == 2 && wp_ring_get(&state->ring, 1, words);
+}
+
+STRESS_TEST(ring_switch, .claim = "Who finds the switch on writes into rings that were made.",
+	.upholds = "Trace!RingsAreThere", .state_size = sizeof(struct turned), .init = init_turned,
+	.actors = {switcher, carrier}, .arbiter = lies_there, .results = 2,
+	.outcomes = {
+		{"0,0", ACCEPTABLE, "it was off"},
+		{"1,1", REQUIRED, "written there"},
+		{"*,*", FORBIDDEN, "written elsewhere"},
+	});
+
+STRESS_TWIN(ring_shown_first, .of = "ring_switch", .defect = "the switch shows rings that are not made",
+	.shows = "1,0", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -20,7 +20,7 @@
 #include "order.h"
 #include "twin.h"
 
-enum { STRESS_RESULTS = 8, STRESS_ACTORS = 6, STRESS_OUTCOMES = 24 };
+enum { STRESS_RESULTS = 8, STRESS_ACTORS = 16, STRESS_OUTCOMES = 64 };
 
 /* Zeroed for each actor. Numbers that several actors leave in the same place are added up. */
 typedef struct stress_result {
@@ -34,6 +34,7 @@ enum stress_grade {
 	INTERESTING,    /* allowed, and worth a look */
 	FORBIDDEN,      /* breaks the claim: one sample fails */
 	REQUIRED,       /* must be seen within min_samples on at least 2 CPUs; not judged before */
+	LOST_WORK,      /* FORBIDDEN, for work that was given was not done: the class of what broke */
 };
 
 /* "0,1" exactly; "*" in a place stands for any number there; "asleep"; "stuck"; "*" alone for all
@@ -63,16 +64,21 @@ typedef struct stress_test {
 	void (*init)(void *state);
 	void (*fini)(
 		void *state); /* after the arbiter, also when an actor was rescued from its sleep */
-	stress_actor *actors[STRESS_ACTORS];
-	stress_actor *arbiter; /* runs alone when all are done; not after "asleep", "stuck" */
+	/* One place more than there may be, here and in outcomes: so that one too many is seen,
+	 * and refused by name, where the compiler would drop it with a warning. */
+	stress_actor *actors[STRESS_ACTORS + 1];
+	stress_actor *arbiter; /* runs alone when all are done; not after "asleep", "stuck". Its
+				  result holds the sum that the actors left */
 	int results;           /* how many of r[] make the outcome */
 	int blocking;          /* 1: an actor may sleep (futex): one state at a time, watched */
 	int preemptions;       /* not 0: too large to be explored whole. SC: with so many
 				  preemptions at the most; TSO: one less; RC11: sampled */
+	unsigned whole;        /* of these, SEEN_SC, SEEN_TSO: explored whole under them all the
+				  same. Twins are not: they are looked for with the bound first */
 	int failing_heavy;     /* heavy fences of each actor that fail, at the most: in the
 				  explorer, where each of them may */
 	uint64_t min_samples;  /* REQUIRED is judged from here on */
-	stress_outcome outcomes[STRESS_OUTCOMES];
+	stress_outcome outcomes[STRESS_OUTCOMES + 1];
 	const struct stress_loops *loops; /* the engine's, made by STRESS_TEST */
 } stress_test;
 

@@ -115,6 +115,34 @@ STRESS_TEST(task_carriers, .claim = "A run on another carrier sees what the last
 		{"*,*", FORBIDDEN, "lost, or a run too many"},
 	});
 
+/* Its last run, and an unpark that may come after it. Result: "runs". */
+static void last_carrier(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	run(state);
+	wp__task_finish(&state->task);
+}
+
+static void run_queued(void *at, stress_result *result)
+{
+	run_rest(at, result);
+	result->r[0] = result->r[1];
+}
+
+STRESS_TEST(task_end, .claim = "A task that has ended is queued by no unpark.",
+	.upholds = "Task!EndIsFinal", .state_size = sizeof(struct state), .init = init,
+	.actors = {last_carrier, unparker}, .arbiter = run_queued, .results = 1,
+	.min_samples = 200000, .outcomes = {
+		{"1", REQUIRED, "the unpark does nothing, before the end or after it"},
+		{"*", FORBIDDEN, "the task has ended, and runs again"},
+	});
+
+STRESS_TWIN(task_unpark_done, .of = "task_end",
+	.defect = "an unpark queues the task that has ended", .shows = "2",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
 /* Two unparks. Result: "pushes owed". */
 static void count_park(void *at, stress_result *result)
 {

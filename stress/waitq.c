@@ -130,3 +130,69 @@ STRESS_TWIN(waitq_refused_kept, .of = "waitq_refused",
 	.defect = "a park that was refused is not over", .shows = "1,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A waiter in line gets out, and its memory is used for another wait, while somebody grants. Result:
+ * "granted, as both say; the next wait was granted". */
+struct reused {
+	wp_lock lock;
+	wp_waitq line;
+	wp_waiter waiter;
+	int is_granted, has_got_out;
+};
+
+static void init_in_line(void *at)
+{
+	struct reused *state = at;
+
+	wp_init(&state->lock.state, 0);
+	wp__waiter_init(&state->waiter, NULL, NULL);
+	wp__waitq_add(&state->line, &state->waiter);
+}
+
+static void grants(void *at, stress_result *result)
+{
+	struct reused *state = at;
+	wp_waiter *first;
+
+	(void)result;
+	wp_lock_acquire(&state->lock);
+	first = state->line.first;
+	if (first != NULL)
+		wp__waitq_remove(first);
+	wp_lock_release(&state->lock);
+	if (first != NULL)
+		wp__waiter_grant(first);
+	state->is_granted = first != NULL;
+}
+
+static void reuses(void *at, stress_result *result)
+{
+	struct reused *state = at;
+
+	(void)result;
+	state->has_got_out = wp__waiter_cancel(&state->lock, &state->waiter);
+	wp_store_relaxed(&state->waiter.state, WP_WAITER_WAITS);
+}
+
+static void look_again(void *at, stress_result *result)
+{
+	struct reused *state = at;
+
+	result->r[0] = state->is_granted + state->has_got_out;
+	result->r[1] = wp_load_relaxed(&state->waiter.state) == WP_WAITER_GRANTED;
+}
+
+STRESS_TEST(waitq_reused, .claim = "Who leaves a line is touched by no granter any more.",
+	.upholds = "Waitq!UntouchedAfterGrant", .state_size = sizeof(struct reused),
+	.init = init_in_line, .actors = {grants, reuses}, .arbiter = look_again, .results = 2,
+	.blocking = 1,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "the granter was done with it, or never had it"},
+		{"*,1", FORBIDDEN, "a granter writes into memory that is used for something else"},
+		{"*,*", FORBIDDEN, "granted and got out, or neither"},
+		{"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
+	});
+
+STRESS_TWIN(waitq_leaves_early, .of = "waitq_reused",
+	.defect = "who is taken off the line leaves before the granter is done", .shows = "*,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -36,9 +36,9 @@ _Static_assert(offsetof(struct state, timers.earliest_ns) == 896, "EARLIEST");
 _Static_assert(offsetof(struct state, timers.lock) == 904, "LOCK");
 _Static_assert(offsetof(struct state, armers) == 1280, "ARMERS");
 _Static_assert(offsetof(struct state, now) == 1664, "NOW");
-_Static_assert(sizeof(struct armer) == 152, "ARMER");
+_Static_assert(sizeof(struct armer) == 176, "ARMER");
 _Static_assert(offsetof(struct armer, thread.task.word) == 8, "THREAD");
-_Static_assert(offsetof(struct armer, timer.armed) == 128, "ARMED");
+_Static_assert(offsetof(struct armer, timer.armed) == 152, "ARMED");
 
 /* Ends the park that it was armed for: the first. */
 static wp_task *due(wp_timer *timer)

@@ -51,7 +51,11 @@ void stress_act(stress_member *member, const stress_span *span)
 		run->test->loops->act[member->index](span);
 	}
 	member->in_actor = 0;
-	if (why == STRESS_STUCK)
+	if (why == STRESS_ASLEEP && !run->test->blocking) { /* nobody has said that it may sleep */
+		wp_store_relaxed(&member->watch.rescued, 0);
+		wp_store_relaxed(&run->is_asleep, 1);
+	}
+	if (why == STRESS_STUCK || (why == STRESS_ASLEEP && !run->test->blocking))
 		wp_store_relaxed(&run->is_abandoned, 1);
 }
 
@@ -148,6 +152,26 @@ static size_t next_used(const stress_run *run, int64_t took_ns)
 	return run->used;
 }
 
+/* Counts the block that ran. */
+static void count_block(stress_run *run)
+{
+	bool is_abandoned = wp_load_relaxed(&run->is_abandoned);
+	bool is_asleep = wp_load_relaxed(&run->is_asleep);
+
+	run->asleep += is_asleep;
+	run->asleep_changed += is_asleep && wp_load_relaxed(&run->rescued_change);
+	run->stuck += is_abandoned && !is_asleep;
+	run->samples += is_abandoned ? 1 : run->used;
+	wp_store_relaxed(&run->is_abandoned, 0);
+	wp_store_relaxed(&run->is_asleep, 0);
+}
+
+/* Who loops or sleeps for ever is taken out late: such a run waits for no number of samples. */
+static bool is_slow(const stress_run *run)
+{
+	return run->stuck || (run->asleep && !run->test->blocking);
+}
+
 /* Decides what comes next, after counting the block that ran. [member 0, others wait] */
 void stress_plan(stress_run *run)
 {
@@ -155,18 +179,14 @@ void stress_plan(stress_run *run)
 	uint64_t random = stress_random(&run->members[0].random) >> 8;
 	int64_t now = wp_clock_ns(), budget = run->end_ns - run->start_ns;
 
-	if (run->blocks && !run->test->blocking) {
-		bool is_stuck = wp_load_relaxed(&run->is_abandoned);
-
-		run->stuck += is_stuck;
-		run->samples += is_stuck ? 1 : run->used;
-		wp_store_relaxed(&run->is_abandoned, 0);
-	}
+	if (run->blocks && !run->test->blocking)
+		count_block(run);
 	run->used = run->blocks ? next_used(run, now - run->last_ns) : FIRST_USED;
 	if (run->used > run->block)
 		run->used = run->block;
-	run->stop = now >= run->end_ns && run->blocks >= STRESS_BLOCKS &&
-		    run->samples >= options->sample_min;
+	run->stop = now >= run->end_ns &&
+		    (is_slow(run) ||
+		     (run->blocks >= STRESS_BLOCKS && run->samples >= options->sample_min));
 	/* Waiting for a minimum of samples, too, ends. */
 	if (run->blocks && now >= run->end_ns + budget * EXTRA_BUDGETS + EXTRA_NS)
 		run->stop = true;

@@ -100,13 +100,15 @@ typedef struct stress_run {
 	int64_t start_ns, end_ns, rotate_ns, last_ns;
 	uint64_t blocks;
 	uint64_t samples;
+	uint64_t asleep, asleep_changed;    /* rounds or blocks with a sleeper that was rescued; of
+					       these, the word had changed */
 	/* Blocking scenarios. */
-	uint64_t asleep, asleep_changed;    /* rounds rescued; of these, the word had changed */
 	wp_atomic(uint64_t) round;          /* now running. Writer: member 0. */
 	wp_atomic(uint64_t) rescued_round;  /* Writer: the watchdog. */
 	wp_atomic(uint32_t) rescued_change; /* 1: the word was not the expected value any more */
 	uint64_t stuck;                     /* times an actor looped for ever */
 	wp_atomic(uint32_t) is_abandoned;   /* 1: an actor was taken out of this block */
+	wp_atomic(uint32_t) is_asleep;      /* 1: for it slept, in a scenario that is not .blocking */
 	wp_atomic(uint32_t) watch_stop;
 	wp_atomic(uint32_t) watch_by_state; /* 1: /proc/.../syscall does not help here */
 	stress_member members[STRESS_ACTORS];
@@ -137,6 +139,9 @@ void stress_stuck_look(stress_run *run, stress_stuck *seen);
 
 /* watch.c */
 void *stress_watchdog(void *run);
+
+/* crash.c: what crashes says where. */
+void stress_watch_crashes(void);
 
 /* delay.c */
 void stress_delays(uint64_t seed); /* this thread's delays from here on; 0: none */

@@ -138,6 +138,16 @@ STRESS__LOOP stress__settle(const stress_test *test, const stress_span *the_span
 		stress__add(test, 3, &span, i, &result);
 		stress__add(test, 4, &span, i, &result);
 		stress__add(test, 5, &span, i, &result);
+		stress__add(test, 6, &span, i, &result);
+		stress__add(test, 7, &span, i, &result);
+		stress__add(test, 8, &span, i, &result);
+		stress__add(test, 9, &span, i, &result);
+		stress__add(test, 10, &span, i, &result);
+		stress__add(test, 11, &span, i, &result);
+		stress__add(test, 12, &span, i, &result);
+		stress__add(test, 13, &span, i, &result);
+		stress__add(test, 14, &span, i, &result);
+		stress__add(test, 15, &span, i, &result);
 		if (test->arbiter)
 			test->arbiter(state, &result);
 		stress__count(&span, &result, test->results);
@@ -166,13 +176,29 @@ enum { STRESS__DELAYED = 0 };
 	STRESS__ACT(name_, 3)                                                                  \
 	STRESS__ACT(name_, 4)                                                                  \
 	STRESS__ACT(name_, 5)                                                                  \
+	STRESS__ACT(name_, 6)                                                                  \
+	STRESS__ACT(name_, 7)                                                                  \
+	STRESS__ACT(name_, 8)                                                                  \
+	STRESS__ACT(name_, 9)                                                                  \
+	STRESS__ACT(name_, 10)                                                                 \
+	STRESS__ACT(name_, 11)                                                                 \
+	STRESS__ACT(name_, 12)                                                                 \
+	STRESS__ACT(name_, 13)                                                                 \
+	STRESS__ACT(name_, 14)                                                                 \
+	STRESS__ACT(name_, 15)                                                                 \
 	static void stress__settle_##name_(const stress_span *span)                            \
 	{                                                                                      \
 		stress__settle(&stress__test_##name_, span);                                   \
 	}                                                                                      \
 	static const struct stress_loops stress__loops_##name_ = {                             \
-		.act = {stress__act_##name_##_0, stress__act_##name_##_1, stress__act_##name_##_2, \
-			stress__act_##name_##_3, stress__act_##name_##_4, stress__act_##name_##_5},\
+		.act = {stress__act_##name_##_0, stress__act_##name_##_1,                      \
+			stress__act_##name_##_2, stress__act_##name_##_3,                      \
+			stress__act_##name_##_4, stress__act_##name_##_5,                      \
+			stress__act_##name_##_6, stress__act_##name_##_7,                      \
+			stress__act_##name_##_8, stress__act_##name_##_9,                      \
+			stress__act_##name_##_10, stress__act_##name_##_11,                    \
+			stress__act_##name_##_12, stress__act_##name_##_13,                    \
+			stress__act_##name_##_14, stress__act_##name_##_15},                   \
 		.settle = stress__settle_##name_,                                              \
 		.delayed = STRESS__DELAYED,                                                    \
 	};

@@ -113,6 +113,7 @@ static int run_test(const stress_test *test, const stress_options *options)
 	pthread_t watchdog;
 	int rc;
 
+	stress_watch_crashes();
 	run.test = test;
 	run.options = options;
 	prepare(&run);

@@ -11,6 +11,8 @@
 
 enum { MOST = 256 }; /* tests or twins of one scenario file */
 
+_Static_assert(STRESS_ACTORS == 16 && STRESS_OUTCOMES == 64, "check_lists names them");
+
 static const stress_test *tests[MOST];
 static const stress_twin *twins[MOST];
 static int tests_count, twins_count;
@@ -21,8 +23,31 @@ static _Noreturn void refuse(const char *what, const char *value)
 	exit(2);
 }
 
+/* What stands behind the limit, or behind the end of a list, would be left out and nobody told. */
+static void check_lists(const stress_test *test)
+{
+	int actors = 0, outcomes = 0;
+
+	while (actors <= STRESS_ACTORS && test->actors[actors])
+		actors++;
+	while (outcomes <= STRESS_OUTCOMES && test->outcomes[outcomes].pattern)
+		outcomes++;
+	if (actors > STRESS_ACTORS)
+		refuse("more than 16 actors", test->name);
+	if (outcomes > STRESS_OUTCOMES)
+		refuse("more than 64 outcomes", test->name);
+	for (; actors <= STRESS_ACTORS; actors++)
+		if (test->actors[actors])
+			refuse("an actor stands behind a NULL, which ends the list", test->name);
+	for (; outcomes <= STRESS_OUTCOMES; outcomes++)
+		if (test->outcomes[outcomes].pattern)
+			refuse("an outcome stands behind one without a pattern, which ends the list",
+			       test->name);
+}
+
 void stress_add_test(const stress_test *test)
 {
+	check_lists(test);
 	if (tests_count == MOST)
 		refuse("more scenarios in a file than the engine holds, from here on", test->name);
 	if (test->results < 1 || test->results > STRESS_RESULTS)
@@ -52,7 +77,7 @@ const stress_test *stress_find_test(const char *name)
 static void print_test(const stress_test *test)
 {
 	static const char *const grades[] = {"", "ACCEPTABLE", "INTERESTING", "FORBIDDEN",
-					     "REQUIRED"};
+					     "REQUIRED", "FORBIDDEN"};
 	int actors = 0;
 
 	while (actors < STRESS_ACTORS && test->actors[actors])
@@ -66,12 +91,13 @@ static void print_test(const stress_test *test)
 	printf(",\"outcomes\":[");
 	for (int i = 0; i < STRESS_OUTCOMES && test->outcomes[i].pattern; i++) {
 		const stress_outcome *outcome = &test->outcomes[i];
-		bool is_grade = outcome->grade >= ACCEPTABLE && outcome->grade <= REQUIRED;
+		bool is_grade = outcome->grade >= ACCEPTABLE && outcome->grade <= LOST_WORK;
 
 		printf(i ? ",{" : "{");
 		json_field("pattern", outcome->pattern);
 		json_field("grade", grades[is_grade ? outcome->grade : 0]);
-		printf("\"reason\":");
+		printf("\"lost_work\":%s,\"reason\":",
+		       outcome->grade == LOST_WORK ? "true" : "false");
 		json_text(outcome->reason);
 		putchar('}');
 	}

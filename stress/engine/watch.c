@@ -8,6 +8,8 @@
  *               is not in state S. Nor is a sleeper whose wake is on its way to another CPU,
  *               although its `syscall` file still shows the futex: without the test for S a guest
  *               whose other CPU was taken away gave one false alarm in 300,000 rounds.
+ * No .blocking  An actor may sleep all the same. Then the look is at the rendezvous: who has come
+ *               there waits for the others, and each of these is in such a wait.
  * By state      Where /proc has no usable `syscall` file (an emulator), state S over TIMES_BY_STATE
  *               looks stands in. It cannot tell a sleep whose deadline is longer than that. */
 #define _GNU_SOURCE
@@ -176,14 +178,60 @@ static bool can_see_futex(void)
 	return seen;
 }
 
-/* Nobody sleeps here: only loops for ever are to be found. */
+/* True: every actor has come to the next rendezvous or is asleep, and one at least is asleep. */
+static bool look_at_block(stress_run *run, look *seen)
+{
+	uint64_t arrived[STRESS_ACTORS], least = UINT64_MAX;
+
+	memset(seen, 0, sizeof(*seen));
+	for (int k = 0; k < run->actors; k++) {
+		arrived[k] = wp_load_acquire(&run->members[k].arrived);
+		least = arrived[k] < least ? arrived[k] : least;
+		seen->round += arrived[k];
+	}
+	for (int k = 0; k < run->actors; k++) {
+		if (arrived[k] != least)
+			continue;
+		seen->turns[k] = sleeping_turn(run, &run->members[k]);
+		if (!seen->turns[k])
+			return false;
+	}
+	return true;
+}
+
+/* Is anybody inside wp_futex_wait? */
+static bool waits(stress_run *run)
+{
+	for (int k = 0; k < run->actors; k++)
+		if (wp_load_acquire(&run->members[k].watch.turn) % 2)
+			return true;
+	return false;
+}
+
+/* Nobody should sleep here: loops for ever are to be found, and who sleeps all the same. */
 static void watch_loops(stress_run *run)
 {
 	stress_stuck stuck = {0};
+	look before = {0}, now;
+	int times = 0, enough = 0;
 
 	while (!wp_load_acquire(&run->watch_stop)) {
 		nap(LOOK_LOOPS_NS);
-		stress_stuck_look(run, &stuck);
+		if (!enough && waits(run)) {
+			wp_store_relaxed(&run->watch_by_state, !can_see_futex());
+			enough = wp_load_relaxed(&run->watch_by_state) ? TIMES_BY_STATE : TIMES;
+		}
+		if (!enough || !look_at_block(run, &now)) {
+			stress_stuck_look(run, &stuck);
+			times = 0;
+			continue;
+		}
+		times = times && memcmp(&before, &now, sizeof(now)) == 0 ? times + 1 : 1;
+		before = now;
+		if (times >= enough) {
+			rescue(run, &now);
+			times = 0;
+		}
 	}
 }
 

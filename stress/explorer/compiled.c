@@ -102,6 +102,15 @@ static explore_position next(explore_program *program, int which, explore_positi
 	return new.to;
 }
 
+static int compare_ends(explore_program *program, int which, explore_position a, explore_position b)
+{
+	const position *positions = ((compiled *)program->own)->actors[which].positions;
+	const position *one = &positions[a], *other = &positions[b];
+
+	return memcmp(one->stack + one->used - sizeof(stress_result),
+		      other->stack + other->used - sizeof(stress_result), sizeof(stress_result));
+}
+
 /* Memory as the execution leaves it. */
 static void put_final(const uint64_t *values)
 {
@@ -128,12 +137,9 @@ static void outcome(explore_program *program, const uint64_t *values, const expl
 		for (int i = 0; i < STRESS_RESULTS; i++)
 			all.r[i] += one.r[i];
 	}
-	if (compiled_now->test->arbiter) {
-		memset(&one, 0, sizeof(one));
+	if (compiled_now->test->arbiter) { /* finds the sum, as on real cores, and may change it */
 		put_final(values);
-		compiled_alone(&one);
-		for (int i = 0; i < STRESS_RESULTS; i++)
-			all.r[i] += one.r[i];
+		compiled_alone(&all);
 	}
 	text[0] = '\0';
 	for (int i = 0; i < compiled_now->test->results && used < EXPLORE_TEXT; i++)
@@ -181,12 +187,17 @@ explore_program *explore_compiled(const stress_test *test, char error[256])
 		return NULL;
 	}
 	compiled->test = test;
+	for (int i = 0; i < STRESS_ACTORS; i++)
+		memcpy(&compiled->code[i], &test->actors[i], sizeof(compiled->code[i]));
 	compiled->program = (explore_program){.name = test->name,
+					      .code = compiled->code,
+					      .state_size = test->state_size,
 					      .sites = compiled->sites,
 					      .start = start,
 					      .at = at,
 					      .next = next,
 					      .outcome = outcome,
+					      .compare_ends = compare_ends,
 					      .restart = restart,
 					      .destroy = destroy,
 					      .own = compiled};

@@ -64,6 +64,8 @@ typedef struct compiled {
 	explore_program program;
 	const stress_test *test;
 	actor actors[EXPLORE_THREADS];
+	const void *code[STRESS_ACTORS];    /* where each begins */
+	explore_step failure;               /* of the arbiter */
 	int events;                         /* opened by init */
 	char image[EXPLORE_ARENA];          /* after init */
 	int16_t location_at[EXPLORE_ARENA]; /* first byte: location + 1; others: -(location + 1) */
@@ -89,6 +91,7 @@ typedef struct asked {
 typedef struct written {
 	char *place;
 	unsigned size; /* 0: none */
+	unsigned is_volatile;
 	const void *from;
 } written;
 
@@ -108,6 +111,7 @@ void compiled_fail(const char *format, ...); /* sets the program's error, if the
 /* compiled_run.c */
 extern int compiled_actor;      /* that runs; NOTHING: init, arbiter: they act directly */
 extern asked compiled_asked;
+extern bool compiled_is_over;   /* the actor that has paused can never be resumed */
 extern uint64_t compiled_given; /* to the actor that is resumed */
 extern bool compiled_given_failed;
 /* From its start, or from a position with a value, in memory filled with `pattern`. */
@@ -116,6 +120,10 @@ explore_position compiled_run(int which, explore_position from, uint64_t value, 
 			      unsigned char pattern);
 /* Init, or the arbiter with its result. An error if it does not return. */
 void compiled_alone(stress_result *result);
+/* What the actor that runs does ends a process: an assertion that does not hold, a crash. `from` is
+ * the address after it; 0: `site` says where. Never returns. */
+_Noreturn void compiled_end(const char *text, bool is_crash, const void *from,
+			    const wp__explore_site *site);
 /* Time, addresses or randomness that an actor looks at make two runs of one step differ. */
 void compiled_check_same(int which, explore_position first, explore_position second,
 			 const explore_step *after);
@@ -124,8 +132,9 @@ void compiled_check_same(int which, explore_position first, explore_position sec
 /* False: it is no state, or an error. */
 bool compiled_is_state(const char *place, unsigned long size, bool writes, const void *from);
 /* Steps of the actor that runs, word by word. A load also leaves its bytes in the state. */
-void compiled_load(char *place, unsigned size, char *bytes, const void *from);
-void compiled_store(char *place, unsigned size, const char *bytes, const void *from);
+void compiled_load(char *place, unsigned size, char *bytes, const void *from, bool is_volatile);
+void compiled_store(char *place, unsigned size, const char *bytes, const void *from,
+		    bool is_volatile);
 bool compiled_is_announced(const char *place, unsigned long size); /* a store of exactly that */
 void compiled_settle(void);        /* what was announced was done: becomes steps now */
 extern bool compiled_has_guessed;  /* that a store was not done, for its place was unput */

@@ -20,11 +20,11 @@ static void copy_state(char *to, const char *from, unsigned size, bool reads, bo
 
 	compiled_settle();
 	if (reads)
-		compiled_load((char *)(uintptr_t)from, size, bytes, at);
+		compiled_load((char *)(uintptr_t)from, size, bytes, at, false);
 	else
 		memcpy(bytes, from, size);
 	if (writes)
-		compiled_store(to, size, bytes, at);
+		compiled_store(to, size, bytes, at, false);
 	else
 		memcpy(to, bytes, size);
 }
@@ -56,7 +56,7 @@ static void *set(char *to, int byte, unsigned long size, const void *at)
 		return compiled_now->program.error ? to : memset(to, byte, size);
 	compiled_settle();
 	memset(bytes, byte, size);
-	compiled_store(to, (unsigned)size, bytes, at);
+	compiled_store(to, (unsigned)size, bytes, at, false);
 	return to;
 }
 

@@ -13,8 +13,11 @@
  *               store has left, if it was done, is put back behind it. It was not done if its place
  *               holds the pattern of the run: a value may be one, not of each run.
  *               Nobody else can tell in which order two plain accesses of one thread were made.
+ * Volatile      has hooks of its own: each access is a step of its own, never answered from
+ *               another one, and plain as C11 has it: it races.
  * Copies        compiled_copies.c.
  * Spec          none. Evidence  tests/test_explore_code.py. */
+#include <stdio.h>
 #include <string.h>
 
 #include "compiled.h"
@@ -26,10 +29,23 @@ static struct { /* what lies in the state as it was read; until that is filled *
 	unsigned size;
 } found;
 
+enum { NULL_MOST = 1 << 16 }; /* no program has memory there */
+
+_Noreturn static void touch_null(const char *place, bool writes, const void *from)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s memory that is not there, at 0x%lx",
+		 writes ? "writes" : "reads", (unsigned long)(uintptr_t)place);
+	compiled_end(text, true, from, NULL);
+}
+
 bool compiled_is_state(const char *place, unsigned long size, bool writes, const void *from)
 {
 	if (!size || compiled_actor == NOTHING || compiled_is_own_stack(place))
 		return false;
+	if ((uintptr_t)place < NULL_MOST)
+		touch_null(place, writes, from);
 	if (!compiled_is_shared(place)) {
 		extern char __data_start, end;
 
@@ -52,10 +68,12 @@ bool compiled_is_state(const char *place, unsigned long size, bool writes, const
 	return compiled_check_inside(compiled_actor, place, (unsigned)size);
 }
 
-static void ask(int kind, char *place, unsigned size, uint64_t value, const void *from)
+static void ask(int kind, char *place, unsigned size, uint64_t value, const void *from,
+		bool is_volatile)
 {
 	compiled_asked = (asked){.step = {.kind = (uint8_t)kind,
 					  .size = (uint8_t)size,
+					  .is_volatile = is_volatile,
 					  .operand = value,
 					  .location = NOTHING},
 				 .place = place,
@@ -63,16 +81,16 @@ static void ask(int kind, char *place, unsigned size, uint64_t value, const void
 	explore_pause();
 }
 
-void compiled_load(char *place, unsigned size, char *bytes, const void *from)
+void compiled_load(char *place, unsigned size, char *bytes, const void *from, bool is_volatile)
 {
-	if (place == found.place && size == found.size) {
+	if (!is_volatile && place == found.place && size == found.size) {
 		memcpy(bytes, place, size);
 		return;
 	}
 	for (unsigned at = 0, part; at < size; at += part) {
 		part = compiled_part(place + at, size - at);
-		if (compiled_is_written(place + at, part))
-			ask(EXPLORE_PLAIN_LOAD, place + at, part, 0, from);
+		if (is_volatile || compiled_is_written(place + at, part))
+			ask(EXPLORE_PLAIN_LOAD, place + at, part, 0, from, is_volatile);
 		else
 			compiled_assume(place + at, part);
 		memcpy(bytes + at, place + at, part);
@@ -87,11 +105,13 @@ void compiled_found_nothing(void)
 	found.size = 0;
 }
 
-void compiled_store(char *place, unsigned size, const char *bytes, const void *from)
+void compiled_store(char *place, unsigned size, const char *bytes, const void *from,
+		    bool is_volatile)
 {
 	for (unsigned at = 0, part; at < size; at += part) {
 		part = compiled_part(place + at, size - at);
-		ask(EXPLORE_PLAIN_STORE, place + at, part, compiled_read(bytes + at, part), from);
+		ask(EXPLORE_PLAIN_STORE, place + at, part, compiled_read(bytes + at, part), from,
+		    is_volatile);
 	}
 }
 
@@ -101,7 +121,7 @@ static void settle_long(written written)
 
 	memcpy(bytes, written.place, written.size);
 	compiled_put_bytes(written.place, bytes, written.size);
-	compiled_store(written.place, written.size, bytes, written.from);
+	compiled_store(written.place, written.size, bytes, written.from, written.is_volatile);
 }
 
 void compiled_settle(void)
@@ -115,7 +135,8 @@ void compiled_settle(void)
 		uint64_t value = compiled_read(written.place, written.size);
 
 		compiled_put(written.place, written.size, value);
-		compiled_store(written.place, written.size, (char *)&value, written.from);
+		compiled_store(written.place, written.size, (char *)&value, written.from,
+			       written.is_volatile);
 	}
 }
 
@@ -135,11 +156,11 @@ static bool is_unwritten(const char *place, unsigned size)
 }
 
 /* False: the store that was announced comes before this read. */
-static bool is_copied(const char *place, unsigned size)
+static bool is_copied(const char *place, unsigned size, bool is_volatile)
 {
 	const written *written = &compiled_top()->written;
 
-	if (written->size != size)
+	if (written->size != size || written->is_volatile || is_volatile)
 		return false;
 	if (written->place == place)
 		return is_unwritten(place, size); /* onto itself */
@@ -147,7 +168,8 @@ static bool is_copied(const char *place, unsigned size)
 }
 
 /* Reads, and puts what an announced store has left back, if it was done. */
-static void load_beside(char *place, unsigned size, char *bytes, char *kept, const void *from)
+static void load_beside(char *place, unsigned size, char *bytes, char *kept, const void *from,
+			bool is_volatile)
 {
 	const written *written = &compiled_top()->written;
 	bool was_done = written->size && !is_unwritten(written->place, size);
@@ -156,40 +178,41 @@ static void load_beside(char *place, unsigned size, char *bytes, char *kept, con
 		memcpy(kept, written->place, size);
 		compiled_put_bytes(written->place, kept, size);
 	}
-	compiled_load(place, size, bytes, from);
+	compiled_load(place, size, bytes, from, is_volatile);
 	if (was_done)
 		compiled_put_bytes(written->place, kept, size);
 }
 
-static void load_long(char *place, unsigned size, const void *from)
+static void load_long(char *place, unsigned size, const void *from, bool is_volatile)
 {
 	char bytes[COPY_MOST] = {0}, kept[COPY_MOST] = {0};
 
-	load_beside(place, size, bytes, kept, from);
+	load_beside(place, size, bytes, kept, from, is_volatile);
 }
 
-static void plain_read(char *place, unsigned long size, const void *from)
+static void plain_read(char *place, unsigned long size, const void *from, bool is_volatile)
 {
 	uint64_t value = 0, kept = 0;
 
 	if (!compiled_is_state(place, size, false, from))
 		return;
-	if (!is_copied(place, (unsigned)size))
+	if (!is_copied(place, (unsigned)size, is_volatile))
 		compiled_settle();
 	if (size > sizeof(value))
-		load_long(place, (unsigned)size, from);
+		load_long(place, (unsigned)size, from, is_volatile);
 	else
-		load_beside(place, (unsigned)size, (char *)&value, (char *)&kept, from);
+		load_beside(place, (unsigned)size, (char *)&value, (char *)&kept, from,
+			    is_volatile);
 }
 
-static void plain_write(char *place, unsigned long size, const void *from)
+static void plain_write(char *place, unsigned long size, const void *from, bool is_volatile)
 {
 	if (!compiled_is_state(place, size, true, from))
 		return;
 	compiled_settle();
 	compiled_found_nothing();
 	compiled_unput(place, (unsigned)size);
-	compiled_top()->written = (written){place, (unsigned)size, from};
+	compiled_top()->written = (written){place, (unsigned)size, is_volatile, from};
 }
 
 #define FROM __builtin_return_address(0)
@@ -199,11 +222,15 @@ static void plain_write(char *place, unsigned long size, const void *from)
 	{                         \
 		call;             \
 	}
-#define HOOKS(size)                                                      \
-	HOOK(__tsan_read##size, plain_read(place, size, FROM))           \
-	HOOK(__tsan_write##size, plain_write(place, size, FROM))         \
-	HOOK(__tsan_unaligned_read##size, plain_read(place, size, FROM)) \
-	HOOK(__tsan_unaligned_write##size, plain_write(place, size, FROM))
+#define HOOKS(size)                                                                       \
+	HOOK(__tsan_read##size, plain_read(place, size, FROM, false))                     \
+	HOOK(__tsan_write##size, plain_write(place, size, FROM, false))                   \
+	HOOK(__tsan_unaligned_read##size, plain_read(place, size, FROM, false))           \
+	HOOK(__tsan_unaligned_write##size, plain_write(place, size, FROM, false))         \
+	HOOK(__tsan_volatile_read##size, plain_read(place, size, FROM, true))             \
+	HOOK(__tsan_volatile_write##size, plain_write(place, size, FROM, true))           \
+	HOOK(__tsan_unaligned_volatile_read##size, plain_read(place, size, FROM, true))   \
+	HOOK(__tsan_unaligned_volatile_write##size, plain_write(place, size, FROM, true))
 HOOKS(1)
 HOOKS(2)
 HOOKS(4)
@@ -226,10 +253,10 @@ void __tsan_func_exit(void)
 
 void __tsan_read_range(char *place, unsigned long size)
 {
-	plain_read(place, size, FROM);
+	plain_read(place, size, FROM, false);
 }
 
 void __tsan_write_range(char *place, unsigned long size)
 {
-	plain_write(place, size, FROM);
+	plain_write(place, size, FROM, false);
 }

@@ -4,6 +4,8 @@
  * Why it works  The stack is put back and the state filled with a pattern: what the actor does then
  *               follows from its position and the value that it is given.
  * Spec          none. Evidence  tests/test_explore_engines.py. */
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "compiled.h"
@@ -11,20 +13,66 @@
 int compiled_actor = NOTHING;
 asked compiled_asked;
 uint64_t compiled_given;
-bool compiled_given_failed;
+bool compiled_given_failed, compiled_is_over;
+
+enum { FAULT_TEXT = 96 };
+
+static char *describe_fault(char text[FAULT_TEXT])
+{
+	const explore_fault *fault = &explore_last_fault;
+
+	if (fault->signal == SIGSEGV || fault->signal == SIGBUS)
+		snprintf(text, FAULT_TEXT, "touches memory that is not there, at 0x%lx",
+			 (unsigned long)(uintptr_t)fault->address);
+	else
+		snprintf(text, FAULT_TEXT, "%s",
+			 fault->signal == SIGFPE   ? "divides by zero, or by too little (SIGFPE)"
+			 : fault->signal == SIGILL ? "executes what is no instruction (SIGILL)"
+						   : "traps (SIGTRAP)");
+	return text;
+}
+
+/* Asks for the step with which all ends. */
+static void fail_at(const char *text, bool is_crash, const void *from, const wp__explore_site *site)
+{
+	compiled_is_over = true;
+	compiled_asked = (asked){.step = {.kind = EXPLORE_FAIL,
+					  .location = NOTHING,
+					  .is_crash = is_crash,
+					  .text = strdup(text)},
+				 .site = site,
+				 .from = from};
+}
+
+void compiled_end(const char *text, bool is_crash, const void *from, const wp__explore_site *site)
+{
+	fail_at(text, is_crash, from, site);
+	if (compiled_actor == NOTHING) {
+		compiled_now->failure = compiled_step();
+		explore_escape(EXPLORE_FAULTS);
+	}
+	for (;;)
+		explore_pause();
+}
 
 /* False: `error` says what the actor did instead of coming to its next operation. */
 static bool resume(int which)
 {
 	static const char *const ends[] = {
 		"", "loops for seconds without a shared operation", "overflows its stack",
-		"touches memory that is not there",
 	};
 	enum explore_return how;
 
 	compiled_actor = which;
+	compiled_is_over = false;
 	how = explore_resume(which);
 	compiled_actor = NOTHING;
+	if (how == EXPLORE_FAULTS) { /* as a step, so that what led to it is shown */
+		char text[FAULT_TEXT];
+
+		fail_at(describe_fault(text), true, (const char *)explore_last_fault.code + 1, NULL);
+		return true;
+	}
 	if (how != EXPLORE_PAUSED)
 		compiled_fail("actor %d of %s %s", which, compiled_now->test->name, ends[how]);
 	return how == EXPLORE_PAUSED;
@@ -44,11 +92,24 @@ void compiled_alone(stress_result *result)
 		[EXPLORE_OVERFLOWS] = "touches an actor's stack",
 		[EXPLORE_FAULTS] = "touches memory that is not there, or overflows its stack",
 	};
+	char text[FAULT_TEXT];
 	enum explore_return end;
 
+	compiled_is_over = false;
 	arbitrated = result;
 	end = explore_alone(result ? arbitrate : compiled_now->test->init, EXPLORE_BASE);
-	if (end != EXPLORE_PAUSED)
+	if (end == EXPLORE_FAULTS && compiled_is_over && result)
+		compiled_now->program.failed = &compiled_now->failure;
+	else if (end == EXPLORE_FAULTS && compiled_is_over)
+		compiled_fail("init of %s fails: %s, at %s:%d", compiled_now->test->name,
+			      compiled_now->failure.text,
+			      compiled_now->sites[compiled_now->failure.site].file,
+			      compiled_now->sites[compiled_now->failure.site].line);
+	else if (end == EXPLORE_FAULTS)
+		compiled_fail("%s of %s %s: %s, in @%lx", result ? "arbiter" : "init",
+			      compiled_now->test->name, how[end], describe_fault(text),
+			      (unsigned long)(uintptr_t)explore_last_fault.code + 1);
+	else if (end != EXPLORE_PAUSED)
 		compiled_fail("%s of %s %s", result ? "arbiter" : "init", compiled_now->test->name,
 			      how[end]);
 }
@@ -95,7 +156,8 @@ void compiled_check_same(int which, explore_position first, explore_position sec
 static explore_position capture(int which)
 {
 	explore_step step = compiled_step();
-	const char *used = explore_used(which);
+	const char *used = compiled_is_over ? explore_stack_end(which) - sizeof(top)
+					    : explore_used(which);
 
 	locate(which, &step, compiled_asked.place);
 	if (compiled_now->program.error)
@@ -121,7 +183,8 @@ static explore_position advance(int which)
 {
 	explore_position to = resume(which) ? capture(which) : 0;
 
-	compiled_check_untouched(which);
+	if (!compiled_is_over)
+		compiled_check_untouched(which);
 	return to;
 }
 

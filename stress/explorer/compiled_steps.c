@@ -83,6 +83,41 @@ static uint64_t operate(explore_step step, char *place, const wp__explore_site *
 	return compiled_given;
 }
 
+#define BIT(order) (1u << EXPLORE_##order)
+
+/* The orders that C11 gives an operation; any for what has none. */
+static unsigned orders_of(int kind)
+{
+	switch (kind) {
+	case EXPLORE_LOAD:
+		return BIT(RELAXED) | BIT(ACQUIRE) | BIT(SEQ_CST);
+	case EXPLORE_STORE:
+		return BIT(RELAXED) | BIT(RELEASE) | BIT(SEQ_CST);
+	case EXPLORE_FENCE:
+	case EXPLORE_LIGHT_FENCE:
+	case EXPLORE_HEAVY_FENCE:
+		return ~BIT(PLAIN);
+	default:
+		return explore_is_update(kind) ? ~BIT(PLAIN) : ~0u;
+	}
+}
+
+/* Refuses an order that the operation cannot have, or that the failure of one cannot. */
+static void check_order(const explore_step *step, const explore_site *site)
+{
+	static const char *const names[] = {"plain",   "relaxed", "acquire",
+					    "release", "acq_rel", "seq_cst"};
+	bool is_wrong = !(orders_of(step->kind) >> step->order & 1);
+	bool fails_wrong = step->kind == EXPLORE_CAS &&
+			   !(orders_of(EXPLORE_LOAD) >> step->fail_order & 1);
+
+	if (is_wrong || fails_wrong)
+		compiled_fail("%.64s at %s:%d: %s cannot be %s", compiled_bare(site->what),
+			      site->file, site->line,
+			      is_wrong ? "this operation" : "the failure of this operation",
+			      names[is_wrong ? step->order : step->fail_order]);
+}
+
 /* Relaxed: a heavy fence becomes a light one, another fence none. */
 static void override(explore_step *step, const explore_site *site)
 {
@@ -102,7 +137,10 @@ explore_step compiled_step(void)
 {
 	explore_step step = compiled_asked.step;
 	const wp__explore_site *site = compiled_asked.site;
-	const char *what = explore_writes(step.kind) ? "plain store" : "plain load";
+	const char *what = step.kind == EXPLORE_FAIL	? "crash"
+			   : step.kind == EXPLORE_FENCE ? "fence"
+			   : explore_writes(step.kind) ? "plain store"
+						       : "plain load";
 	char file[24];
 
 	if (site) {
@@ -113,6 +151,8 @@ explore_step compiled_step(void)
 	}
 	if (explore_overrides_count && site)
 		override(&step, &compiled_now->sites[step.site]);
+	if (site)
+		check_order(&step, &compiled_now->sites[step.site]);
 	return step;
 }
 
@@ -212,13 +252,71 @@ _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int 
 	return 0;
 }
 
+/* What judge/explored.py makes of assert and abort. */
+_Noreturn void wp__explored_assert_fail(const char *text, const char *file, unsigned line,
+					const char *function);
+_Noreturn void wp__explored_abort(void);
+
+void wp__explored_assert_fail(const char *text, const char *file, unsigned line,
+			      const char *function)
+{
+	wp__explore_site site = {file, (int)line, "assert"};
+
+	(void)function;
+	compiled_end(text, false, NULL, &site);
+}
+
+void wp__explored_abort(void)
+{
+	compiled_end("calls abort", true, __builtin_return_address(0), NULL);
+}
+
+/* A fence that stood as assembly: judge/explored_assembly.py calls this in its place, where the
+ * compiler holds values in registers that a call does not preserve. */
+void wp__explored_fence(const void *from);
+
+void wp__explored_fence(const void *from)
+{
+	explore_step fence = {.kind = EXPLORE_FENCE,
+			      .order = EXPLORE_SEQ_CST,
+			      .size = 8,
+			      .location = NOTHING};
+
+	if (compiled_actor == NOTHING)
+		return;
+	compiled_settle();
+	compiled_asked = (asked){fence, NULL, NULL, from};
+	explore_pause();
+}
+
+#if defined(__x86_64__)
+#define SAVE(n) "	movups %xmm" #n ", " #n "*16(%rsp)\n"
+#define LOAD(n) "	movups " #n "*16(%rsp), %xmm" #n "\n"
+#define ALL(act)                                                                                \
+	act(0) act(1) act(2) act(3) act(4) act(5) act(6) act(7) act(8) act(9) act(10) act(11)  \
+		act(12) act(13) act(14) act(15)
+__asm__(".text\n.globl wp__explored_asm_fence\n"
+	".type wp__explored_asm_fence, @function\nwp__explored_asm_fence:\n"
+	"	push %rbp\n	mov %rsp, %rbp\n	pushfq\n	push %rax\n	push %rcx\n"
+	"	push %rdx\n	push %rsi\n	push %rdi\n	push %r8\n	push %r9\n"
+	"	push %r10\n	push %r11\n	sub $256, %rsp\n	and $-16, %rsp\n"
+	ALL(SAVE)
+	"	mov 8(%rbp), %rdi\n	cld\n	call wp__explored_fence\n"
+	ALL(LOAD)
+	"	lea -80(%rbp), %rsp\n	pop %r11\n	pop %r10\n	pop %r9\n	pop %r8\n"
+	"	pop %rdi\n	pop %rsi\n	pop %rdx\n	pop %rcx\n	pop %rax\n"
+	"	popfq\n	pop %rbp\n	ret\n"
+	".size wp__explored_asm_fence, .-wp__explored_asm_fence\n");
+#endif
+
 void wp__explore_yield(void)
 {
 	if (compiled_actor == NOTHING || !explore_turns_most ||
 	    ++compiled_top()->turns <= explore_turns_most)
 		return;
 	compiled_now->program.is_bounded = true;
-	operate((explore_step){.kind = EXPLORE_ABANDON, .location = NOTHING}, NULL, NULL);
+	operate((explore_step){.kind = EXPLORE_ABANDON, .location = NOTHING, .operand = 1}, NULL,
+		NULL);
 }
 
 /* Events: words of the arena, behind the state. */

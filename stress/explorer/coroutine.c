@@ -9,10 +9,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <ucontext.h>
 
 #include "program.h"
 
-enum { GUARD = 1 << 16, CLEARED = 1 << 14, TICK_S = 2 };
+enum { GUARD = 1 << 16, CLEARED = 1 << 14, TICK_S = 1 };
 
 static char *pointers[EXPLORE_THREADS]; /* stack pointer of a paused actor */
 static char *engine_pointer;
@@ -27,6 +28,16 @@ __asm__(".text\n.globl explore__switch\n.type explore__switch, @function\nexplor
 	"	push %rbp\n	push %rbx\n	push %r12\n	push %r13\n	push %r14\n	push %r15\n"
 	"	mov %rsp, (%rdi)\n	mov %rsi, %rsp\n"
 	"	pop %r15\n	pop %r14\n	pop %r13\n	pop %r12\n	pop %rbx\n	pop %rbp\n"
+	/* What a call need not preserve is the same each time: an actor's code could keep it. */
+	"	xor %eax, %eax\n	xor %ecx, %ecx\n	xor %edx, %edx\n	xor %esi, %esi\n"
+	"	xor %edi, %edi\n	xor %r8d, %r8d\n	xor %r9d, %r9d\n	xor %r10d, %r10d\n"
+	"	xor %r11d, %r11d\n"
+	"	pxor %xmm0, %xmm0\n	pxor %xmm1, %xmm1\n	pxor %xmm2, %xmm2\n"
+	"	pxor %xmm3, %xmm3\n	pxor %xmm4, %xmm4\n	pxor %xmm5, %xmm5\n"
+	"	pxor %xmm6, %xmm6\n	pxor %xmm7, %xmm7\n	pxor %xmm8, %xmm8\n"
+	"	pxor %xmm9, %xmm9\n	pxor %xmm10, %xmm10\n	pxor %xmm11, %xmm11\n"
+	"	pxor %xmm12, %xmm12\n	pxor %xmm13, %xmm13\n	pxor %xmm14, %xmm14\n"
+	"	pxor %xmm15, %xmm15\n"
 	"	ret\n.size explore__switch, .-explore__switch\n");
 enum { FRAME = 8 * 8, RETURN = 6 * 8 }; /* one word more: entered as if by a call */
 #elif defined(__aarch64__)
@@ -56,11 +67,22 @@ static void on_tick(int signal)
 	turns_at_tick = turns;
 }
 
+explore_fault explore_last_fault;
+
+static const void *code_at(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+	return (const void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#else
+	return (const void *)(uintptr_t)context->uc_mcontext.pc;
+#endif
+}
+
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
 	char *low = explore_stack_end(running) - EXPLORE_STACK, *at = info->si_addr;
 
-	(void)context;
+	explore_last_fault = (explore_fault){signal_number, at, code_at(context)};
 	if (is_running)
 		siglongjmp(out_of_actor,
 			   at < low && at >= low - GUARD ? EXPLORE_OVERFLOWS : EXPLORE_FAULTS);
@@ -85,7 +107,9 @@ static bool set_traps(void)
 
 	return sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof(stack)}, NULL) == 0 &&
 	       sigaction(SIGSEGV, &fault, NULL) == 0 && sigaction(SIGBUS, &fault, NULL) == 0 &&
-	       sigaction(SIGVTALRM, &tick, NULL) == 0 && set_tick();
+	       sigaction(SIGFPE, &fault, NULL) == 0 && sigaction(SIGILL, &fault, NULL) == 0 &&
+	       sigaction(SIGTRAP, &fault, NULL) == 0 && sigaction(SIGVTALRM, &tick, NULL) == 0 &&
+	       set_tick();
 }
 
 bool explore_map(void)
@@ -151,6 +175,11 @@ enum explore_return explore_alone(void (*act)(void *), void *of)
 	}
 	is_running = 0;
 	return (enum explore_return)how;
+}
+
+void explore_escape(enum explore_return how)
+{
+	siglongjmp(out_of_actor, how);
 }
 
 void explore_pause(void)

@@ -35,11 +35,20 @@ void explore_begin(int actor, size_t reserve, void (*body)(void));
 /* How a resumed actor came back. */
 enum explore_return { EXPLORE_PAUSED, EXPLORE_LOOPS, EXPLORE_OVERFLOWS, EXPLORE_FAULTS };
 
+/* What touched memory that is not there, or divided by zero, and the like. */
+typedef struct explore_fault {
+	int signal;
+	const void *address, *code; /* that was touched; of the instruction */
+} explore_fault;
+extern explore_fault explore_last_fault; /* after EXPLORE_FAULTS */
+
 /* Runs the actor until it pauses; or until it has used seconds without a pause, has left its stack,
  * or has touched memory that is not there: then it can never be resumed as it is. */
 enum explore_return explore_resume(int actor);
 /* Runs `act` on the engine's stack, watched the same way. EXPLORE_PAUSED: it has returned. */
 enum explore_return explore_alone(void (*act)(void *), void *of);
+/* What explore_alone runs can never return: back to its caller. */
+_Noreturn void explore_escape(enum explore_return how);
 /* Called by the running actor: back to whoever resumed it. */
 void explore_pause(void);
 /* The paused actor's used bytes: from there to the stack's end. */

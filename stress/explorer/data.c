@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * data.c - a program given as text: one thread after another, one operation per line.
  *
- *   program NAME                      first line
+ *   program NAME                      first line; a line `end` stands between two programs
  *   init x 5                          locations start at 0 unless said
  *   thread                            begins a thread; its registers r0 .. r7 start at 0
  *     store x 1 release               plain | relaxed | acquire | release | acq_rel | seq_cst
@@ -108,7 +108,10 @@ static bool read_line(data *data, char **words, int count)
 	size_t last = strlen(words[0]) - 1;
 
 	if (!strcmp(words[0], "program")) {
-		snprintf(data->name, sizeof(data->name), "%s", count > 1 ? words[1] : "");
+		if (*data->name || data->program.threads || data->program.locations)
+			return data_fail(data, "a program begins, and the one before it has not "
+					       "ended: `end` is missing");
+		snprintf(data->name, sizeof(data->name), "%s", count > 1 ? words[1] : "?");
 		return true;
 	}
 	if (!strcmp(words[0], "init"))

@@ -26,6 +26,7 @@ typedef struct instruction {
 	operand index;   /* of the location */
 	operand a, b;    /* operand and expected; or the two sides */
 	char operator[3];
+	char text[3 * NAME]; /* ASSERT: what must hold */
 	int target;      /* IF, GOTO: instruction; before linking: label */
 	int line;
 } instruction;

@@ -2,6 +2,7 @@
  * data_operations.c - a line that is an operation of a thread, as data.c describes it.
  *
  * Spec  none. Evidence  tests/test_explore_data.py. */
+#include <stdio.h>
 #include <string.h>
 
 #include "data.h"
@@ -179,6 +180,9 @@ bool data_read_instruction(data *data, thread *thread, char **words, int count)
 	}
 	if (!strcmp(word, "assume") || !strcmp(word, "assert")) {
 		at->kind = word[2] == 's' && word[3] == 'u' ? ASSUME : ASSERT;
+		if (count == 4)
+			snprintf(at->text, sizeof(at->text), "%s %s %s", words[1], words[2],
+				 words[3]);
 		return count == 4 ? read_condition(data, words + 1, at)
 				  : data_fail(data, "write: %s A == B", word);
 	}

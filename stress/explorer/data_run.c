@@ -158,10 +158,10 @@ const explore_step *data_at(explore_program *program, int which, explore_positio
 	data->step.kind = at->kind == ASSUME   ? EXPLORE_ABANDON
 			  : at->kind == ASSERT ? EXPLORE_FAIL
 					       : (uint8_t)at->kind;
-	data->step.operand = value_of(state, at->a);
+	data->step.operand = at->kind == ASSUME ? 0 : value_of(state, at->a);
 	data->step.expected = value_of(state, at->b);
 	if (at->kind == ASSERT)
-		data->step.text = "assert";
+		data->step.text = at->text;
 	if (data->step.location >= 0)
 		data->step.location += (int)value_of(state, at->index);
 	if (data->step.location >= program->locations)

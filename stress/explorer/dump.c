@@ -113,7 +113,7 @@ void explore_dump(explore_program *program, const explore_options *options, cons
 		snprintf(report->error, sizeof(report->error), "%.200s: %s", file, why);
 		return;
 	}
-	options_merged.merges_positions = true;
+	options_merged.loses_outcomes = true;
 	explore_states_graph(program, &options_merged, write_state, write_edge, &dump, report);
 	if (report->is_exhaustive)
 		write_names(&dump);

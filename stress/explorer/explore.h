@@ -29,7 +29,9 @@ typedef struct explore_options {
 	int failing_heavy;         /* compiled code: heavy fences of a thread that fail, at the
 				      most */
 	bool any_spurious;         /* states: without a bound, and not counted */
-	bool merges_positions;     /* states: those that behave equally are one; outcomes are lost */
+	bool keeps_positions;      /* states: compiled code's that behave equally are not made one */
+	bool loses_outcomes;       /* states: all ends of a thread are one */
+	bool ignores_races;        /* states: another run judges them */
 	int loop_bound;            /* graphs: passes through an effectful loop; 0: no bound */
 	int preemptions;           /* states: at the most; -1: no bound */
 	bool grows;                /* states: it is 0, then 1, ..., until it forbids nothing */
@@ -55,8 +57,19 @@ enum explore_verdict {
 	EXPLORE_STUCK,     /* somebody loops for ever, however fair the scheduling */
 	EXPLORE_RACE,      /* conflicting accesses, one of them plain, not ordered */
 	EXPLORE_ASSERTION, /* EXPLORE_FAIL */
+	EXPLORE_CRASH,     /* EXPLORE_FAIL, is_crash */
 	EXPLORE_VERDICTS,
 };
+
+static inline enum explore_verdict explore_failure(const explore_step *step)
+{
+	return step->is_crash ? EXPLORE_CRASH : EXPLORE_ASSERTION;
+}
+
+static inline bool explore_is_failure(enum explore_verdict verdict)
+{
+	return verdict == EXPLORE_ASSERTION || verdict == EXPLORE_CRASH;
+}
 
 /* One step of a counterexample, in an order that explains it. */
 typedef struct explore_event {
@@ -67,6 +80,7 @@ typedef struct explore_event {
 	uint64_t written;
 	int read_from;      /* index of an earlier or later event, -1: the initial value, -2: no read */
 	bool is_drain;      /* TSO: a buffered store reaches memory */
+	bool is_racing;     /* EXPLORE_RACE: one of the accesses that nothing orders */
 } explore_event;
 
 typedef struct explore_example {
@@ -74,6 +88,9 @@ typedef struct explore_example {
 	char outcome[EXPLORE_TEXT];
 	explore_event *events;
 	int events_count;
+	int cycle_from;       /* EXPLORE_STUCK, states: the event from which on it goes round;
+				 -1: there is none */
+	unsigned spinning;    /* EXPLORE_STUCK, graphs: a bit per thread that loops */
 	char *schedule;       /* states: see state_replay.c; NULL: none */
 	char *json;           /* instead of events: as another process has printed them */
 	uint64_t cost, item;  /* graphs: of several, the cheapest; where it was met */
@@ -103,7 +120,8 @@ typedef struct explore_report {
 	uint64_t duplicates;  /* graphs, check_duplicates: must be 0 */
 	uint64_t states, edges, depth; /* states engine: edges counts (state, thread, choice) */
 	bool is_exhaustive;   /* nothing was cut by a bound, a limit or sampling */
-	explore_size size;    /* of executions, if `descents`; of states, if it was stopped */
+	explore_size size;    /* of executions or states, if it was stopped by a limit, or by
+				 `descents` */
 	int preemptions;      /* states: the largest bound that was explored whole; -1: none */
 	double pct_bound;     /* states, PCT: each of so many walks finds a bug of that depth so
 				 probably; 0: none is known */

@@ -191,6 +191,39 @@ static void add_failures(explore_list *list)
 				.thread = t,
 				.step = *program->at(program, t, list->graph->threads[t].position),
 				.read_from = -2};
+	if (program->failed)
+		list->events[list->count++] = (explore_event){
+			.thread = program->threads, .step = *program->failed, .read_from = -2};
+}
+
+static int event_of(const explore_list *list, const explore_node *node)
+{
+	return list->event_of[list->graph->numbers[node->thread][node->index]];
+}
+
+/* Marks the two accesses of a race; of several, those that are listed whole first. */
+static void mark_race(const explore_list *list)
+{
+	int first = -1, second = list->count;
+
+	for (int n = 0; n < list->graph->count; n++) {
+		const explore_node *plain = &list->graph->nodes[n], *other;
+
+		if (!plain->is_plain)
+			continue;
+		for (int m = list->graph->places[plain->place].newest; m >= 0; m = other->older) {
+			int a = event_of(list, plain), b;
+
+			other = &list->graph->nodes[m];
+			b = event_of(list, other);
+			if (!explore_conflict(plain, other) || (a > b ? a : b) >= second)
+				continue;
+			first = a < b ? a : b;
+			second = a < b ? b : a;
+		}
+	}
+	if (first >= 0)
+		list->events[first].is_racing = list->events[second].is_racing = true;
 }
 
 /* Of an example: threads, then events, then switches. */
@@ -208,7 +241,7 @@ static void fill(explore_list *list, explore_outcome *outcome, const uint8_t *or
 	explore_example *example = &outcome->example;
 	int thread = 0;
 
-	list->events = malloc(((size_t)count_events(list->graph) + 1) * sizeof(*list->events));
+	list->events = malloc(((size_t)count_events(list->graph) + 2) * sizeof(*list->events));
 	if (!list->events)
 		return; /* an outcome without an example */
 	for (int i = 0; order; i++) {
@@ -221,9 +254,15 @@ static void fill(explore_list *list, explore_outcome *outcome, const uint8_t *or
 	while (add_next(list, &thread))
 		;
 	add_failures(list);
+	if (outcome->verdict == EXPLORE_RACE)
+		mark_race(list);
 	free(example->events);
 	example->events = list->events;
 	example->events_count = list->count;
+	example->spinning = 0;
+	for (int t = 0; t < EXPLORE_THREADS; t++)
+		if (list->graph->threads[t].status == THREAD_SPINNING)
+			example->spinning |= 1u << t;
 	example->cost = cost;
 	example->item = list->search->items;
 	example->verdict = outcome->verdict;

@@ -14,7 +14,7 @@
 
 enum { LOOKS_PER_CLOCK = 4096 };
 
-static const double ALONE_S = 0.1;
+static const double ALONE_S = 0.1, SIZE_S = 0.2;
 
 void explore_stop(explore_search *search, const char *why)
 {
@@ -117,6 +117,35 @@ static void search(explore_program *program, const explore_options *options,
 	search_alone(program, options, report, started);
 }
 
+/* Of a search that a limit has stopped: of how many executions has it seen so many? */
+static void estimate_rest(explore_program *program, const explore_options *options,
+			  explore_report *report)
+{
+	explore_options descents = *options;
+	explore_search search;
+	explore_report size;
+
+	if (!report->stopped || strncmp(report->stopped, "max_", 4) || *report->error ||
+	    program->error || options->sample || options->minimal)
+		return;
+	descents.descents = UINT64_MAX;
+	descents.max_seconds = SIZE_S;
+	explore_search_begin(&search, program, &descents, &size, explore_cpu_seconds());
+	explore_estimate_alone(&search);
+	explore_search_end(&search);
+	if (!program->error && !*size.error) {
+		double known = (double)report->executions;
+
+		report->size = size.size;
+		if (report->size.about < known)
+			report->size.about = known;
+		if (report->size.high < known)
+			report->size.high = known;
+	}
+	program->error = NULL; /* the search is over: what a descent has learned is not asked for */
+	explore_report_free(&size);
+}
+
 static bool has_to_start_again(const explore_program *program)
 {
 	return program->error && program->restart && !strcmp(program->error, EXPLORE_START_AGAIN);
@@ -130,8 +159,10 @@ void explore_graphs(explore_program *program, const explore_options *options,
 	for (;;) {
 		search(program, options, report, started);
 		report->cpu_seconds += explore_cpu_seconds() - started;
-		if (!has_to_start_again(program))
+		if (!has_to_start_again(program)) {
+			estimate_rest(program, options, report);
 			return;
+		}
 		explore_report_free(report);
 		program->restart(program);
 	}

@@ -89,7 +89,7 @@ explore_graph *explore_shrunk(explore_search *search, const explore_graph *graph
 
 	if (verdict == EXPLORE_RACE)
 		find_race(graph, &kept);
-	else if (verdict == EXPLORE_ASSERTION)
+	else if (explore_is_failure(verdict))
 		find_failure(graph, &kept);
 	part = size_of(&kept) ? explore_take(search) : NULL;
 	if (!part)

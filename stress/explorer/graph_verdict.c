@@ -127,6 +127,15 @@ static bool is_as_expected(const explore_search *search, const explore_graph *gr
 	       explore_cut(step, step->expected);
 }
 
+static enum explore_verdict failure_in(const explore_search *search, const explore_graph *graph)
+{
+	int t = 0;
+
+	while (graph->threads[t].status != THREAD_FAILED)
+		t++;
+	return explore_failure(step_of(search, graph, t));
+}
+
 static enum ending ending_of(const explore_search *search, const explore_graph *graph,
 			     enum explore_verdict *verdict)
 {
@@ -146,12 +155,12 @@ static enum ending ending_of(const explore_search *search, const explore_graph *
 		}
 	}
 	*verdict = explore_is_race(graph) ? EXPLORE_RACE
-		   : has[THREAD_FAILED]		? EXPLORE_ASSERTION
+		   : has[THREAD_FAILED]		? failure_in(search, graph)
 		   : has[THREAD_SPINNING]	? EXPLORE_STUCK
 		   : is_missed			? EXPLORE_MISSED
 		   : has[THREAD_ASLEEP]		? EXPLORE_ASLEEP
 						: EXPLORE_ENDED;
-	if (*verdict == EXPLORE_RACE || *verdict == EXPLORE_ASSERTION)
+	if (*verdict == EXPLORE_RACE || explore_is_failure(*verdict))
 		return COUNTED;
 	if (has[THREAD_BOUNDED])
 		return CUT;
@@ -175,16 +184,20 @@ static void count(explore_search *search, const explore_graph *graph,
 		  enum explore_verdict verdict)
 {
 	static const char *const texts[EXPLORE_VERDICTS] = {
-		"", "asleep", "asleep", "stuck", "race", "assertion",
+		"", "asleep", "asleep", "stuck", "race", "assertion", "crash",
 	};
 	char text[EXPLORE_TEXT];
 	explore_outcome *outcome;
 
-	snprintf(text, sizeof(text), "%s", texts[verdict]);
-	if (verdict == EXPLORE_ENDED) {
+	search->program->failed = NULL;
+	if (verdict == EXPLORE_ENDED)
 		write_outcome(search, graph, text);
+	if (search->program->failed)
+		verdict = explore_failure(search->program->failed);
+	if (verdict == EXPLORE_ENDED)
 		search->report->executions++;
-	}
+	else
+		snprintf(text, sizeof(text), "%s", texts[verdict]);
 	search->counted++;
 	outcome = explore_count(search->report, text, verdict);
 	if (outcome->count == 1)

@@ -29,7 +29,8 @@ struct origin {
 	const char *text;
 	int line; /* of the file, at which the text begins */
 	const stress_test *test;
-	bool is_whole; /* however large it is */
+	bool is_whole;   /* however large it is */
+	bool is_bounded; /* a twin, or a scenario as its twins are explored */
 	char name[NAME];
 };
 
@@ -104,6 +105,9 @@ static explore_options fitted(const struct origin *origin, explore_options optio
 	if (origin->test && options.failing_heavy < origin->test->failing_heavy)
 		options.failing_heavy = origin->test->failing_heavy;
 	if (!preemptions || origin->is_whole || options.preemptions >= 0 || options.sample)
+		return options;
+	if (by_states && !origin->is_bounded && !explore_overrides_count &&
+	    origin->test->whole & (options.model == EXPLORE_SC ? SEEN_SC : SEEN_TSO))
 		return options;
 	if (by_states) /* buffers multiply the states: one preemption less */
 		options.preemptions = preemptions - (options.model == EXPLORE_TSO);
@@ -214,7 +218,8 @@ static void run_programs(const explore_command *command)
 static void run_test(const explore_command *command)
 {
 	struct origin origin = {.test = stress_find_test(command->test),
-				.is_whole = command->is_whole};
+				.is_whole = command->is_whole,
+				.is_bounded = command->is_bounded};
 
 	if (!origin.test)
 		explore_refuse("--test", command->test,

@@ -144,8 +144,12 @@ static bool set_flag(explore_command *command, const char *option)
 		command->lists = true;
 	else if (!strcmp(option, "--whole"))
 		command->is_whole = true;
+	else if (!strcmp(option, "--bounded"))
+		command->is_bounded = true;
 	else if (!strcmp(option, "--timeouts"))
 		command->options.timeouts = true;
+	else if (!strcmp(option, "--keep-positions"))
+		command->options.keeps_positions = true;
 	else if (!strcmp(option, "--any-spurious"))
 		command->options.any_spurious = true;
 	else if (!strcmp(option, "--check-duplicates"))

@@ -12,7 +12,7 @@ enum explore_engine { ENGINE_AUTO, ENGINE_GRAPHS, ENGINE_STATES, ENGINE_BOTH };
 typedef struct explore_command {
 	const char *file, *test, *progress;
 	const char *dump; /* file for the graph of the states engine; NULL: none */
-	bool lists, is_whole;
+	bool lists, is_whole, is_bounded;
 	unsigned models; /* bit per enum explore_model */
 	enum explore_engine engine;
 	explore_options options;

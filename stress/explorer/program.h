@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum {
-	EXPLORE_THREADS = 8,     /* at the most */
+	EXPLORE_THREADS = 16,    /* at the most */
 	EXPLORE_LOCATIONS = 512, /* at the most; beyond is an error */
 	EXPLORE_TEXT = 192,      /* bytes of an outcome, with its final 0 */
 };
@@ -45,7 +45,8 @@ enum explore_kind {
 	EXPLORE_PLAIN_STORE, /* the same; `operand` is known when the step is announced */
 	EXPLORE_LOCAL,       /* a scheduling point that touches no memory (wp_step) */
 	EXPLORE_END,         /* the thread has finished */
-	EXPLORE_ABANDON,     /* an assumption does not hold: this execution does not count */
+	EXPLORE_ABANDON,     /* an assumption does not hold: this execution does not count; `operand`
+				not 0: a loop's bound */
 	EXPLORE_FAIL,        /* an assertion does not hold: `text` says which */
 	EXPLORE_CHOOSE,      /* gives any of 0 .. operand - 1; no memory */
 };
@@ -69,12 +70,14 @@ typedef struct explore_step {
 	uint8_t fail_order; /* EXPLORE_CAS: of the read that fails */
 	uint8_t size;       /* bytes: 1, 2, 4 or 8; values are cut to it */
 	bool is_weak;       /* EXPLORE_CAS may fail although the value is as expected */
+	bool is_volatile;   /* plain accesses: a scheduling point all the same */
 	bool has_deadline;  /* EXPLORE_WAIT may time out, where timeouts are explored */
 	int location;       /* 0 .. locations - 1; -1: none */
 	uint32_t site;      /* index into the program's sites */
 	uint64_t operand;   /* stored, exchanged, added, ...; desired value; sleepers to wake */
 	uint64_t expected;  /* EXPLORE_CAS, EXPLORE_WAIT */
 	const char *text;   /* EXPLORE_FAIL, else NULL */
+	bool is_crash;      /* EXPLORE_FAIL: no assertion, but what ends a process */
 } explore_step;
 
 /* A line of the source. */
@@ -97,8 +100,12 @@ typedef struct explore_program {
 	uint64_t initial[EXPLORE_LOCATIONS]; /* values before the first step */
 	const char *location_names[EXPLORE_LOCATIONS];
 	uint32_t location_offsets[EXPLORE_LOCATIONS]; /* compiled code: in the state, in bytes */
+	size_t state_size;                            /* compiled code: bytes of the state */
+	const void *const *code; /* compiled code: of each thread, where its actor begins; else NULL */
 	const explore_site *sites;
 	int sites_count;
+	const explore_step *failed; /* EXPLORE_FAIL of the arbiter, in the outcome written last; NULL:
+				       none */
 	bool is_bounded;   /* a thread was abandoned after so many turns of a waiting loop */
 	const char *error; /* not NULL: the program cannot be explored, and why; the engine stops */
 
@@ -112,6 +119,10 @@ typedef struct explore_program {
 	 * (final), `ends` per thread. */
 	void (*outcome)(struct explore_program *, const uint64_t *values,
 			const explore_position *ends, char text[EXPLORE_TEXT]);
+	/* Negative, 0, positive: orders a thread's ends by what they add to the outcome; NULL: no two
+	 * add the same. */
+	int (*compare_ends)(struct explore_program *, int thread, explore_position a,
+			    explore_position b);
 	/* Not NULL: may set `error` to EXPLORE_START_AGAIN, and then wants this, and a new run. */
 	void (*restart)(struct explore_program *);
 	void (*destroy)(struct explore_program *);

@@ -54,6 +54,9 @@ void explore_history_fail(explore_machine *machine)
 			return;
 		}
 	}
+	if (machine->program->failed)
+		explore_history_add(machine, machine->program->threads, machine->program->failed,
+				    0);
 }
 
 /* Ways. */
@@ -97,10 +100,14 @@ void explore_space_example(explore_space *space, uint32_t state, const explore_r
 	space->machine.history = &history;
 	explore_machine_reset(&space->machine);
 	run(&space->machine, way, count);
+	outcome->example.cycle_from = around && !around->leads_on ? history.count : -1;
 	if (around)
 		run(&space->machine, around->choices, around->count);
-	explore_history_fail(&space->machine);
+	if (explore_is_failure(outcome->verdict))
+		explore_history_fail(&space->machine);
 	space->machine.history = NULL;
+	if (space->machine.is_raced)
+		history.count = space->machine.events_raced;
 	free(outcome->example.schedule);
 	outcome->example.schedule = explore_schedule(way, count, around);
 	free(way);

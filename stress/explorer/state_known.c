@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "state_known.h"
+#include "state_races.h"
 
 typedef explore_known known;
 typedef explore_way way;
@@ -75,11 +75,13 @@ const explore_step *explore_machine_step(explore_machine *machine, int thread)
 		    known->step.location >= EXPLORE_LOCATIONS)
 			explore_machine_give_up(machine, "a step at a location that there is not");
 	}
+	known->is_met |= !machine->is_asking;
 	return &known->step;
 }
 
-static void keep_way(known *known, way way_out)
+static void keep_way(explore_machine *machine, known *known, way way_out)
 {
+	machine->met += way_out.is_met;
 	if (known->ways_count == EXPLORE_WAYS_MOST) {
 		known->has_more_ways = true;
 		return;
@@ -96,6 +98,13 @@ static void keep_way(known *known, way way_out)
 	known->ways[known->ways_count++] = way_out;
 }
 
+static explore_position met(explore_machine *machine, int thread, way *way)
+{
+	machine->met += !machine->is_asking && !way->is_met;
+	way->is_met |= !machine->is_asking;
+	return explore_stands_for(machine, thread, way->next);
+}
+
 explore_position explore_machine_next(explore_machine *machine, int thread, uint64_t value,
 				      bool is_failed)
 {
@@ -105,14 +114,32 @@ explore_position explore_machine_next(explore_machine *machine, int thread, uint
 
 	for (int i = 0; i < known->ways_count; i++)
 		if (known->ways[i].value == value && known->ways[i].is_failed == is_failed)
-			return explore_stands_for(machine, thread, known->ways[i].next);
+			return met(machine, thread, &known->ways[i]);
 	next = program->next(program, thread, position, value, is_failed);
 	adopt_locations(machine);
 	if (program->error)
 		explore_machine_give_up(machine, program->error);
 	else
-		keep_way(known, (way){value, next, is_failed});
+		keep_way(machine, known, (way){value, next, is_failed, !machine->is_asking});
 	return explore_stands_for(machine, thread, next);
+}
+
+bool explore_machine_ask(explore_machine *machine, int thread, explore_position position,
+			 const way *value)
+{
+	explore_actor *actor = &machine->actors[thread];
+	const known *known;
+
+	machine->is_asking = true;
+	actor->position = position;
+	explore_machine_next(machine, thread, value->value, value->is_failed);
+	known = &machine->known[thread][position];
+	if (!machine->error && known->ways_count) {
+		actor->position = known->ways[known->ways_count - 1].next;
+		explore_machine_step(machine, thread);
+	}
+	machine->is_asking = false;
+	return !machine->error;
 }
 
 /* Beginning and end. */
@@ -128,7 +155,12 @@ bool explore_machine_init(explore_machine *machine, explore_program *program,
 	if (options->model == EXPLORE_RC11)
 		return explore_machine_give_up(machine, "the state engine knows sc and tso only");
 	if (program->threads < 1 || program->threads > EXPLORE_THREADS)
-		return explore_machine_give_up(machine, "between 1 and 8 threads");
+		return explore_machine_give_up(machine, "between 1 and 16 threads");
+	if (!options->ignores_races) {
+		machine->segments = calloc(EXPLORE_THREADS, sizeof(*machine->segments));
+		if (!machine->segments)
+			return explore_machine_give_up(machine, "no memory for plain accesses");
+	}
 	explore_machine_reset(machine);
 	return !machine->error;
 }
@@ -141,4 +173,5 @@ void explore_machine_fini(explore_machine *machine)
 		free(machine->known[t]);
 	}
 	free(machine->undo);
+	explore_races_fini(machine);
 }

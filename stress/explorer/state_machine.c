@@ -21,6 +21,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TOO_MANY "more than 12,000 choices out of one state: too many ways to wake sleepers"
+
+/* What the other threads add: a value each, or two ways of a step, and a drain. */
+enum { MOST = EXPLORE_CHOICES - EXPLORE_THREADS * (EXPLORE_VALUES + 2) };
+
 static bool must_drain(const explore_step *step)
 {
 	switch (step->kind) {
@@ -61,9 +66,9 @@ static unsigned sleepers_on(explore_machine *machine, int location)
 	return sleepers;
 }
 
-/* One choice per set of min(operand, sleepers) sleepers. */
+/* One choice per set of min(operand, sleepers) sleepers, `room` at the most. */
 static int add_wakes(explore_machine *machine, int thread, const explore_step *step,
-		     explore_choice *choices)
+		     explore_choice *choices, int room)
 {
 	unsigned sleepers = sleepers_on(machine, step->location), set = 0;
 	int most = __builtin_popcount(sleepers), count = 0;
@@ -71,9 +76,13 @@ static int add_wakes(explore_machine *machine, int thread, const explore_step *s
 	if (step->operand < (uint64_t)most)
 		most = (int)step->operand;
 	do { /* every subset of the sleepers, in ascending order */
+		if (__builtin_popcount(set) == most && count == room) {
+			explore_machine_give_up(machine, TOO_MANY);
+			return count;
+		}
 		if (__builtin_popcount(set) == most)
 			choices[count++] = (explore_choice){EXPLORE_TAKE, (uint8_t)thread,
-							    (uint8_t)set};
+							    (uint16_t)set};
 		set = (set - sleepers) & sleepers;
 	} while (set);
 	return count;
@@ -87,7 +96,7 @@ static int add_values(explore_machine *machine, int thread, const explore_step *
 		return 0;
 	}
 	for (uint64_t value = 0; value < step->operand; value++)
-		choices[value] = (explore_choice){EXPLORE_TAKE, (uint8_t)thread, (uint8_t)value};
+		choices[value] = (explore_choice){EXPLORE_TAKE, (uint8_t)thread, (uint16_t)value};
 	return (int)step->operand;
 }
 
@@ -122,7 +131,7 @@ int explore_machine_choices(explore_machine *machine, explore_choice choices[EXP
 		if (machine->actors[t].is_asleep)
 			count += add_sleeper(machine, t, step, choices + count);
 		else if (step->kind == EXPLORE_WAKE && can_take(machine, t, step))
-			count += add_wakes(machine, t, step, choices + count);
+			count += add_wakes(machine, t, step, choices + count, MOST - count);
 		else if (step->kind == EXPLORE_CHOOSE)
 			count += add_values(machine, t, step, choices + count);
 		else if (can_take(machine, t, step)) {
@@ -166,7 +175,7 @@ enum explore_standing explore_machine_standing(explore_machine *machine,
 		int kind = explore_machine_step(machine, t)->kind;
 
 		if (kind == EXPLORE_FAIL) {
-			*verdict = EXPLORE_ASSERTION;
+			*verdict = explore_failure(explore_machine_step(machine, t));
 			return EXPLORE_IS_OVER;
 		}
 		if (kind == EXPLORE_ABANDON)
@@ -176,21 +185,24 @@ enum explore_standing explore_machine_standing(explore_machine *machine,
 	return EXPLORE_IS_OVER;
 }
 
-void explore_machine_outcome(explore_machine *machine, enum explore_verdict verdict,
+void explore_machine_outcome(explore_machine *machine, enum explore_verdict *verdict,
 			     char text[EXPLORE_TEXT])
 {
 	static const char *const texts[EXPLORE_VERDICTS] = {
 		[EXPLORE_ASLEEP] = "asleep", [EXPLORE_MISSED] = "asleep",
 		[EXPLORE_STUCK] = "stuck",   [EXPLORE_RACE] = "race",
-		[EXPLORE_ASSERTION] = "assertion",
+		[EXPLORE_ASSERTION] = "assertion", [EXPLORE_CRASH] = "crash",
 	};
 	explore_position ends[EXPLORE_THREADS];
 
-	if (verdict != EXPLORE_ENDED) {
-		snprintf(text, EXPLORE_TEXT, "%s", texts[verdict]);
-		return;
+	machine->program->failed = NULL;
+	if (*verdict == EXPLORE_ENDED) {
+		for (int t = 0; t < machine->program->threads; t++)
+			ends[t] = machine->actors[t].position;
+		machine->program->outcome(machine->program, machine->values, ends, text);
 	}
-	for (int t = 0; t < machine->program->threads; t++)
-		ends[t] = machine->actors[t].position;
-	machine->program->outcome(machine->program, machine->values, ends, text);
+	if (machine->program->failed)
+		*verdict = explore_failure(machine->program->failed);
+	if (*verdict != EXPLORE_ENDED)
+		snprintf(text, EXPLORE_TEXT, "%s", texts[*verdict]);
 }

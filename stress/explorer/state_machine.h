@@ -17,7 +17,7 @@
 
 enum {
 	EXPLORE_BUFFERED = 16,         /* stores that wait in a thread's buffer, at the most */
-	EXPLORE_CHOICES = 1024,        /* out of one state; see EXPLORE_VALUES */
+	EXPLORE_CHOICES = 1 << 14,     /* out of one state; beyond is an error */
 	EXPLORE_VALUES = 64,           /* of a choice, at the most */
 	EXPLORE_POSITIONS = 1 << 24,   /* per thread */
 };
@@ -33,7 +33,7 @@ enum explore_choice_kind {
 typedef struct explore_choice {
 	uint8_t kind;
 	uint8_t thread;
-	uint8_t woken; /* EXPLORE_WAKE: a bit per thread; EXPLORE_CHOOSE: the value */
+	uint16_t woken; /* EXPLORE_WAKE: a bit per thread; EXPLORE_CHOOSE: the value */
 } explore_choice;
 
 typedef struct explore_buffered {
@@ -48,6 +48,7 @@ typedef struct explore_actor {
 	bool is_asleep;
 	uint8_t spurious; /* spurious wakeups so far of the wait at spurious_at, if not 0 */
 	explore_position spurious_at;
+	uint32_t segment; /* plain accesses since its last step; see state_races.h */
 	int buffered;
 	explore_buffered buffer[EXPLORE_BUFFERED]; /* the oldest first; last: see copy_actor */
 } explore_actor;
@@ -77,7 +78,14 @@ typedef struct explore_machine {
 		uint64_t value;
 	} *undo;
 	int undo_count, undo_room;
+	/* Races: NULL, they are not judged. Set by a reset or a take: the state counts no more, and
+	 * of the events so many lead to the race. */
+	struct explore_segments *segments;
+	bool is_raced;
+	int events_raced;
 	bool is_bounded;   /* a store waited because its buffer was full: not every run was seen */
+	bool is_asking;    /* what is learned now is not met by the exploration */
+	uint64_t met;      /* values at positions, each once */
 	int locations;     /* known so far */
 	const char *error; /* not NULL: give up */
 } explore_machine;
@@ -111,8 +119,8 @@ enum explore_standing explore_machine_standing(explore_machine *machine,
 					       const explore_choice *choices, int count,
 					       enum explore_verdict *verdict);
 
-/* The text of an outcome. */
-void explore_machine_outcome(explore_machine *machine, enum explore_verdict verdict,
+/* The text of an outcome, whose verdict is another one if the arbiter fails. */
+void explore_machine_outcome(explore_machine *machine, enum explore_verdict *verdict,
 			     char text[EXPLORE_TEXT]);
 
 /* A new event, or NULL if events are not kept. */
@@ -120,7 +128,7 @@ explore_event *explore_history_add(explore_machine *machine, int thread,
 				   const explore_step *step, uint64_t value);
 void explore_history_reset(explore_history *history);
 
-/* If an assertion has failed, adds it as the last event. */
+/* If an assertion has failed, an actor's or the arbiter's, adds it as the last event. */
 void explore_history_fail(explore_machine *machine);
 
 #endif

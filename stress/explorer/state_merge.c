@@ -1,272 +1,591 @@
 /* SPDX-License-Identifier: Apache-2.0
  * state_merge.c - positions of a thread that behave equally for ever are one.
  *
- *   same step                                              perhaps equal
- *   a value leads one here, the other there: not equal     not equal
- *   ... until nothing changes
+ *   two positions, from the latest on     the same step, and every value that was met at one of
+ *   them leads both to positions that are one, or are supposed to be: then they are one
+ *   else                                  what was supposed is taken back
  *
- * Why it works  Every position is asked for every value that was met at any position with the same
- *               step; then classes are split by where values lead (Moore). What is equal leads to
- *               equal positions, whatever the memory: states that differ only so are bisimilar,
- *               step by step. Values that were met nowhere do not matter to the states explored;
- *               should the merged exploration meet one, states.c merges anew. A question that makes the
- *               code fail (for no state can be so) keeps its position apart.
- * Spec          none. Evidence  tests/test_conform.py. */
+ * Why it works  Of a class, every member is asked for every value that the exploration met at any of
+ *               them, and all are led into one class. So the states that differ only by members of
+ *               a class are bisimilar along every step that was explored, whatever the memory. A
+ *               value that was never met at the class does not matter: it leads out of no state.
+ *               Should the exploration with merged positions meet one later, explore_machine_verify
+ *               asks all members for it, and finds a class that no longer agrees. A question that
+ *               makes the code fail (for no state can be so), and one too many, keep positions
+ *               apart, which costs states and is no error.
+ * Not asked     what was met at other positions with the same step: a counter that each turn of a
+ *               loop raises would be asked for ever what only its last value meets.
+ * Spec          none. Evidence  tests/test_explore_merge.py, tests/test_conform.py. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "state_known.h"
 
+enum {
+	ASKED_DEEP = 64,       /* questions one behind the other, from what was met */
+	ASKED_TRY = 1 << 9,    /* of one attempt */
+	ASKED_ALL = 1 << 14,   /* of one thread, each time that positions are merged */
+	TRIES = 64,            /* attempts to find a class for a position */
+};
+
+/* A position, and if it is its class's root, the class. */
+typedef struct node {
+	explore_position parent;  /* itself: the root */
+	explore_position next;    /* of the class, in a ring */
+	explore_position before;  /* of the positions with this step that were looked at; + 1 */
+	uint32_t size;
+	uint32_t step;            /* equal for equal steps; met positions alone have it */
+	explore_way *ways;        /* of a root: what was met at a member, and where it led one */
+	int ways_count, ways_room;
+	uint8_t deep;             /* questions from what was met */
+	bool is_open;             /* met, and what it does next was not explored yet */
+	bool is_done;             /* some member was looked at */
+} node;
+
+typedef struct joined { /* how a union is taken back */
+	explore_position root, from;
+	int ways_count;
+	bool is_done;
+} joined;
+
+typedef struct pair {
+	explore_position one, other;
+} pair;
+
 /* Of one thread, while it is worked on. */
 typedef struct merge {
 	explore_machine *machine;
 	int thread;
-	explore_position *order; /* sorted by class, then by what splits it */
-	uint32_t count;
-	uint32_t *class_of;      /* by position */
-	uint32_t *fresh;         /* the next round's */
+	node *nodes;
+	uint32_t room;
+	joined *trail;
+	uint32_t trail_count, trail_room;
+	pair *pairs; /* that are supposed to be one, and were not looked at */
+	uint32_t pairs_count, pairs_room;
+	uint32_t asked, asked_try;
+	bool is_part;   /* the exploration was cut short */
+	bool is_failed; /* no memory, or the program begins anew */
 } merge;
 
 static merge *now; /* for qsort, which passes no context */
 
-static const explore_known *known_of(explore_position position)
+static explore_known *known_of(const merge *merge, explore_position position)
 {
-	return &now->machine->known[now->thread][position];
+	return &merge->machine->known[merge->thread][position];
 }
+
+/* Steps. */
 
 #define BY(a, b)             \
 	if ((a) != (b))      \
 		return (a) < (b) ? -1 : 1
 
-static int compare_steps(const void *left, const void *right)
+static int compare_ends(explore_position a, explore_position b)
 {
-	explore_position p = *(const explore_position *)left, q = *(const explore_position *)right;
-	const explore_step *a = &known_of(p)->step, *b = &known_of(q)->step;
+	explore_program *program = now->machine->program;
+
+	if (now->machine->options->loses_outcomes || a == b)
+		return 0;
+	if (!program->compare_ends)
+		return a < b ? -1 : 1;
+	return program->compare_ends(program, now->thread, a, b);
+}
+
+static int compare_steps(explore_position p, explore_position q)
+{
+	const explore_step *a = &known_of(now, p)->step, *b = &known_of(now, q)->step;
 
 	BY(a->kind, b->kind);
 	if (a->kind == EXPLORE_END)
-		return 0;
+		return compare_ends(p, q);
 	BY(a->site, b->site);
 	BY(a->location, b->location);
 	BY(a->operand, b->operand);
 	BY(a->expected, b->expected);
+	BY(a->order, b->order);
+	BY(a->fail_order, b->fail_order);
 	BY(a->size, b->size);
 	BY(a->is_weak, b->is_weak);
 	BY(a->has_deadline, b->has_deadline);
-	return 0;
+	BY(a->is_crash, b->is_crash);
+	BY(a->is_volatile, b->is_volatile);
+	return a->text && b->text ? strcmp(a->text, b->text) : !!a->text - !!b->text;
 }
 
-static int compare_ways(const void *left, const void *right)
-{
-	const explore_way *a = left, *b = right;
-
-	BY(a->value, b->value);
-	BY(a->is_failed, b->is_failed);
-	return 0;
-}
-
-/* By class, then by where values lead. */
-static int compare_futures(const void *left, const void *right)
+static int compare_met(const void *left, const void *right)
 {
 	explore_position p = *(const explore_position *)left, q = *(const explore_position *)right;
-	const explore_known *a = known_of(p), *b = known_of(q);
+	int differ = compare_steps(p, q);
 
-	BY(now->class_of[p], now->class_of[q]);
-	BY(a->has_more_ways, b->has_more_ways);
-	if (a->has_more_ways)
-		BY(p, q);
-	BY(a->ways_count, b->ways_count);
-	for (int i = 0; i < a->ways_count; i++) {
-		int differ = compare_ways(&a->ways[i], &b->ways[i]);
-
-		if (differ)
-			return differ;
-		BY(now->class_of[a->ways[i].next], now->class_of[b->ways[i].next]);
-	}
-	return 0;
+	if (differ)
+		return differ;
+	return p < q ? -1 : p > q;
 }
 
-/* Fails only if what was learned changes the program, or there is no memory. */
-static bool ask(merge *merge, explore_position position, const explore_way *way)
-{
-	explore_machine *machine = merge->machine;
-	explore_actor *actor = &machine->actors[merge->thread];
-	explore_program *program = machine->program;
+/* Lists. */
 
-	actor->position = position;
-	actor->position = explore_machine_next(machine, merge->thread, way->value, way->is_failed);
-	explore_machine_step(machine, merge->thread);
-	if (!machine->error)
+/* Room for one more; NULL: none. */
+static void *grown(void *items, uint32_t count, uint32_t *room, size_t size)
+{
+	void *more;
+
+	if (count < *room)
+		return items;
+	more = realloc(items, (*room ? 2 * (size_t)*room : 64) * size);
+	if (more)
+		*room = *room ? 2 * *room : 64;
+	return more;
+}
+
+static bool give_up(merge *merge)
+{
+	merge->is_failed = true;
+	return explore_machine_give_up(merge->machine, "no memory to merge positions");
+}
+
+/* Nodes for all positions that are known. */
+static bool make_nodes(merge *merge)
+{
+	uint32_t room = merge->machine->known_room[merge->thread];
+	node *nodes;
+
+	if (room <= merge->room)
 		return true;
-	if (!program->error || !strcmp(program->error, EXPLORE_START_AGAIN))
-		return false;
-	program->error = NULL; /* no state leads there: the position stays apart */
-	machine->error = NULL;
+	nodes = realloc(merge->nodes, room * sizeof(*nodes));
+	if (!nodes)
+		return give_up(merge);
+	memset(nodes + merge->room, 0, (room - merge->room) * sizeof(*nodes));
+	for (uint32_t p = merge->room; p < room; p++) {
+		nodes[p].parent = nodes[p].next = p;
+		nodes[p].size = 1;
+		nodes[p].deep = ASKED_DEEP;
+	}
+	merge->nodes = nodes;
+	merge->room = room;
 	return true;
 }
 
-static bool has_way(const explore_known *known, const explore_way *way)
+static explore_position root_of(const merge *merge, explore_position position)
 {
-	for (int i = 0; i < known->ways_count; i++)
-		if (!compare_ways(&known->ways[i], way))
+	while (merge->nodes[position].parent != position)
+		position = merge->nodes[position].parent;
+	return position;
+}
+
+static bool suppose(merge *merge, explore_position one, explore_position other)
+{
+	pair *pairs = grown(merge->pairs, merge->pairs_count, &merge->pairs_room, sizeof(pair));
+
+	if (!pairs)
+		return give_up(merge);
+	merge->pairs = pairs;
+	pairs[merge->pairs_count++] = (pair){one, other};
+	return true;
+}
+
+/* Questions. */
+
+static const explore_way *way_of(const explore_way *ways, int count, const explore_way *value)
+{
+	for (int i = 0; i < count; i++)
+		if (ways[i].value == value->value && ways[i].is_failed == value->is_failed)
+			return &ways[i];
+	return NULL;
+}
+
+/* Asks the position for the value. False: it fails there, there are too many questions, or the
+ * program begins anew (is_failed). */
+static bool ask(merge *merge, explore_position position, const explore_way *value,
+		explore_position *to)
+{
+	explore_machine *machine = merge->machine;
+	explore_program *program = machine->program;
+	const explore_known *known = known_of(merge, position);
+	const explore_way *way = way_of(known->ways, known->ways_count, value);
+	bool was_bounded = program->is_bounded;
+	uint8_t deep = merge->nodes[position].deep;
+
+	if (!way) {
+		if (deep >= ASKED_DEEP || merge->asked_try >= ASKED_TRY ||
+		    merge->asked >= ASKED_ALL)
+			return false;
+		merge->asked++;
+		merge->asked_try++;
+		if (!explore_machine_ask(machine, merge->thread, position, value)) {
+			program->is_bounded = was_bounded;
+			if (!program->error || !strcmp(program->error, EXPLORE_START_AGAIN)) {
+				merge->is_failed = true;
+				return false;
+			}
+			program->error = NULL; /* no state leads there */
+			machine->error = NULL;
+			return false;
+		}
+		program->is_bounded = was_bounded;
+		if (!make_nodes(merge))
+			return false;
+		known = known_of(merge, position);
+		way = way_of(known->ways, known->ways_count, value);
+		if (!way)
+			return false; /* more values than are kept */
+	}
+	*to = way->next;
+	if (merge->nodes[*to].deep > deep + 1)
+		merge->nodes[*to].deep = (uint8_t)(deep + 1);
+	return true;
+}
+
+/* Classes. */
+
+static bool add_way(merge *merge, explore_position root, const explore_way *way)
+{
+	node *node = &merge->nodes[root];
+
+	if (node->ways_count == node->ways_room) {
+		int room = node->ways_room ? 2 * node->ways_room : 2;
+		explore_way *ways = realloc(node->ways, (size_t)room * sizeof(*ways));
+
+		if (!ways)
+			return give_up(merge);
+		node->ways = ways;
+		node->ways_room = room;
+	}
+	node->ways[node->ways_count++] = *way;
+	return true;
+}
+
+/* Every member of the class goes where `way` leads another one. */
+static bool ask_class(merge *merge, explore_position root, const explore_way *way)
+{
+	explore_position member = root, to;
+
+	do {
+		if (!ask(merge, member, way, &to) || !suppose(merge, way->next, to))
+			return false;
+		member = merge->nodes[member].next;
+	} while (member != root);
+	return true;
+}
+
+static void link_rings(merge *merge, explore_position one, explore_position other)
+{
+	explore_position next = merge->nodes[one].next;
+
+	merge->nodes[one].next = merge->nodes[other].next;
+	merge->nodes[other].next = next;
+}
+
+/* Makes one class of two, and supposes what follows. */
+static bool unite(merge *merge, explore_position root, explore_position from)
+{
+	joined *trail = grown(merge->trail, merge->trail_count, &merge->trail_room, sizeof(joined));
+	int count, more;
+
+	if (!trail)
+		return give_up(merge);
+	merge->trail = trail;
+	if (merge->nodes[root].size < merge->nodes[from].size) {
+		explore_position smaller = root;
+
+		root = from;
+		from = smaller;
+	}
+	count = merge->nodes[root].ways_count;
+	more = merge->nodes[from].ways_count;
+	for (int i = 0; i < more; i++) {
+		explore_way way = merge->nodes[from].ways[i]; /* nodes may move */
+		const explore_way *same = way_of(merge->nodes[root].ways, count, &way);
+
+		if (same ? !suppose(merge, same->next, way.next) : !ask_class(merge, root, &way))
+			return false;
+	}
+	for (int i = 0; i < count; i++) {
+		explore_way way = merge->nodes[root].ways[i];
+
+		if (!way_of(merge->nodes[from].ways, more, &way) && !ask_class(merge, from, &way))
+			return false;
+	}
+	trail[merge->trail_count++] = (joined){root, from, count, merge->nodes[root].is_done};
+	for (int i = 0; i < more; i++) {
+		explore_way way = merge->nodes[from].ways[i];
+
+		if (!way_of(merge->nodes[root].ways, count, &way) && !add_way(merge, root, &way))
+			return false;
+	}
+	link_rings(merge, root, from);
+	merge->nodes[from].parent = root;
+	merge->nodes[root].size += merge->nodes[from].size;
+	merge->nodes[root].is_done |= merge->nodes[from].is_done;
+	return true;
+}
+
+static void take_back(merge *merge)
+{
+	while (merge->trail_count) {
+		const joined *last = &merge->trail[--merge->trail_count];
+		node *root = &merge->nodes[last->root];
+
+		root->ways_count = last->ways_count;
+		root->is_done = last->is_done;
+		if (merge->nodes[last->from].parent != last->root)
+			continue; /* it was not finished */
+		merge->nodes[last->from].parent = last->from;
+		root->size -= merge->nodes[last->from].size;
+		link_rings(merge, last->root, last->from);
+	}
+}
+
+static bool may_be_one(const merge *merge, explore_position one, explore_position other)
+{
+	return !known_of(merge, one)->has_more_ways && !known_of(merge, other)->has_more_ways &&
+	       !merge->nodes[one].is_open && !merge->nodes[other].is_open &&
+	       compare_steps(one, other) == 0;
+}
+
+/* Nothing speaks against anything that it may do: one cannot suppose that it is like another. */
+static bool is_open(const merge *merge, explore_position position)
+{
+	int kind = known_of(merge, position)->step.kind;
+
+	return merge->is_part && !merge->nodes[position].ways_count && kind != EXPLORE_END &&
+	       kind != EXPLORE_FAIL && kind != EXPLORE_ABANDON;
+}
+
+/* True: they are one now, with all that follows. */
+static bool try(merge *merge, explore_position one, explore_position other)
+{
+	merge->trail_count = merge->pairs_count = merge->asked_try = 0;
+	if (!suppose(merge, one, other))
+		return false;
+	while (merge->pairs_count) {
+		pair pair = merge->pairs[--merge->pairs_count];
+
+		pair.one = root_of(merge, pair.one);
+		pair.other = root_of(merge, pair.other);
+		if (pair.one == pair.other)
+			continue;
+		if (may_be_one(merge, pair.one, pair.other) && unite(merge, pair.one, pair.other))
+			continue;
+		take_back(merge);
+		return false;
+	}
+	return true;
+}
+
+/* Seen at once: a value that both have met leads to positions that are known not to be one. */
+static bool differ(const merge *merge, explore_position one, explore_position other)
+{
+	const node *a = &merge->nodes[root_of(merge, one)], *b = &merge->nodes[root_of(merge, other)];
+
+	for (int i = 0; i < a->ways_count; i++) {
+		const explore_way *same = way_of(b->ways, b->ways_count, &a->ways[i]);
+		explore_position to, too;
+
+		if (!same)
+			continue;
+		to = root_of(merge, a->ways[i].next);
+		too = root_of(merge, same->next);
+		if (to != too && ((merge->nodes[to].is_done && merge->nodes[too].is_done) ||
+				  !may_be_one(merge, to, too)))
 			return true;
+	}
 	return false;
 }
 
-/* The values that any of the positions order[first..end) knows, each once; EXPLORE_WAYS_MOST + 1:
- * more than that. */
-static int values_of(const merge *merge, uint32_t first, uint32_t end,
-		     explore_way values[EXPLORE_WAYS_MOST])
+/* A class for the position, among those with its step; `latest` of these, + 1, is where they begin. */
+static void place(merge *merge, explore_position position, explore_position *latest)
 {
-	const explore_known *known = merge->machine->known[merge->thread];
-	int count = 0;
+	int tries = 0;
 
-	for (uint32_t from = first; from < end; from++)
-		for (int i = 0; i < known[merge->order[from]].ways_count; i++) {
-			const explore_way *way = &known[merge->order[from]].ways[i];
-			int at = 0;
-
-			while (at < count && compare_ways(&values[at], way))
-				at++;
-			if (at == count && count == EXPLORE_WAYS_MOST)
-				return EXPLORE_WAYS_MOST + 1;
-			if (at == count)
-				values[count++] = *way;
-		}
-	return count;
-}
-
-/* Asks each of them for every value that any of them knows. */
-static bool complete(merge *merge, uint32_t first, uint32_t end)
-{
-	explore_way values[EXPLORE_WAYS_MOST];
-	int count = values_of(merge, first, end, values);
-
-	if (count > EXPLORE_WAYS_MOST)
-		return true; /* they stay apart where they do not know the same */
-	for (uint32_t to = first; to < end; to++)
-		for (int i = 0; i < count; i++) {
-			explore_position position = merge->order[to];
-
-			if (!has_way(&merge->machine->known[merge->thread][position], &values[i]) &&
-			    !ask(merge, position, &values[i]))
-				return false;
-		}
-	return true;
-}
-
-/* Puts all known positions in order; false: no memory. */
-static bool collect(merge *merge)
-{
-	uint32_t room = merge->machine->known_room[merge->thread];
-
-	free(merge->order);
-	free(merge->class_of);
-	free(merge->fresh);
-	merge->order = malloc((room + 1) * sizeof(*merge->order));
-	merge->class_of = calloc(room + 1, sizeof(*merge->class_of));
-	merge->fresh = calloc(room + 1, sizeof(*merge->fresh));
-	merge->count = 0;
-	if (!merge->order || !merge->class_of || !merge->fresh)
-		return explore_machine_give_up(merge->machine, "no memory to merge positions");
-	for (explore_position p = 0; p < room; p++)
-		if (merge->machine->known[merge->thread][p].is_known)
-			merge->order[merge->count++] = p;
-	return true;
-}
-
-/* Sorts and numbers the classes; how many there are. */
-static uint32_t sort(merge *merge, int (*compare)(const void *, const void *))
-{
-	uint32_t classes = 0;
-
-	qsort(merge->order, merge->count, sizeof(*merge->order), compare);
-	for (uint32_t i = 0; i < merge->count; i++) {
-		classes += i == 0 || compare(&merge->order[i - 1], &merge->order[i]) != 0;
-		merge->fresh[merge->order[i]] = classes;
+	for (explore_position at = *latest; at && tries < TRIES && !merge->is_failed;
+	     at = merge->nodes[at - 1].before) {
+		if (merge->nodes[root_of(merge, position)].is_done)
+			break; /* with another position it has become one that was looked at */
+		if (differ(merge, at - 1, position))
+			continue;
+		tries++;
+		try(merge, at - 1, position);
 	}
-	memcpy(merge->class_of, merge->fresh,
-	       merge->machine->known_room[merge->thread] * sizeof(*merge->fresh));
-	return classes;
+	if (merge->nodes[root_of(merge, position)].is_done)
+		return;
+	merge->nodes[root_of(merge, position)].is_done = true;
+	merge->nodes[position].before = *latest;
+	*latest = position + 1;
 }
 
-/* Until no answer leads to a position that was not known. */
-static bool complete_all(merge *merge)
+/* Which positions were met, in the order of their steps; `steps`: how many different ones. NULL: no
+ * memory. */
+static explore_position *collect(merge *merge, uint32_t *count, uint32_t *steps)
 {
-	for (uint32_t count = 0;;) {
-		if (!collect(merge))
-			return false;
-		if (merge->count == count)
-			return true;
-		count = merge->count;
-		qsort(merge->order, count, sizeof(*merge->order), compare_steps);
-		for (uint32_t first = 0, end; first < count; first = end) {
-			for (end = first + 1;
-			     end < count &&
-			     !compare_steps(&merge->order[first], &merge->order[end]);)
-				end++;
-			if (!complete(merge, first, end))
-				return false;
-		}
+	explore_position *met = malloc((merge->room + 1) * sizeof(*met));
+
+	*count = *steps = 0;
+	for (explore_position p = 0; met && p < merge->room; p++) {
+		const explore_known *known = known_of(merge, p);
+
+		if (!known->is_met)
+			continue;
+		met[(*count)++] = p;
+		merge->nodes[p].deep = 0;
+		for (int i = 0; i < known->ways_count; i++)
+			if (known->ways[i].is_met && !add_way(merge, p, &known->ways[i]))
+				break;
+		merge->nodes[p].is_open = is_open(merge, p);
 	}
+	if (!met)
+		give_up(merge);
+	else
+		qsort(met, *count, sizeof(*met), compare_met);
+	for (uint32_t i = 0; met && i < *count; i++) {
+		*steps += i == 0 || compare_steps(met[i - 1], met[i]) != 0;
+		merge->nodes[met[i]].step = *steps - 1;
+	}
+	return met;
 }
 
-/* True: some position is stood for by another one than before. */
-static bool choose(merge *merge)
+/* The least met member stands for a class. How many positions another one stands for than before. */
+static uint32_t choose(merge *merge)
 {
 	explore_known *known = merge->machine->known[merge->thread];
-	bool has_changed = false;
+	uint32_t changed = 0;
 
-	for (uint32_t first = 0, end; first < merge->count; first = end) {
-		explore_position least = merge->order[first];
+	for (explore_position root = 0; root < merge->room; root++) {
+		explore_position least = EXPLORE_POSITIONS, at = root;
 
-		for (end = first; end < merge->count && merge->class_of[merge->order[end]] ==
-								merge->class_of[merge->order[first]];
-		     end++)
-			if (merge->order[end] < least)
-				least = merge->order[end];
-		for (uint32_t i = first; i < end; i++) {
-			uint32_t *same_as = &known[merge->order[i]].same_as;
-			explore_position before = *same_as ? *same_as - 1 : merge->order[i];
+		if (merge->nodes[root].parent != root)
+			continue;
+		do {
+			if (known[at].is_met && at < least)
+				least = at;
+			at = merge->nodes[at].next;
+		} while (at != root);
+		do {
+			explore_position before = known[at].same_as ? known[at].same_as - 1 : at;
+			explore_position after = least < EXPLORE_POSITIONS ? least : at;
 
-			has_changed |= before != least;
-			*same_as = least + 1;
-		}
+			changed += before != after;
+			known[at].same_as = after == at ? 0 : after + 1;
+			at = merge->nodes[at].next;
+		} while (at != root);
 	}
-	return has_changed;
+	return changed;
 }
 
-static bool merge_thread(merge *merge)
+static uint32_t merge_thread(merge *merge)
 {
-	explore_known *known;
-	uint32_t classes, more;
+	uint32_t count, steps, changed = 0;
+	explore_position *met, *latest;
 
-	if (!complete_all(merge))
-		return false;
-	known = merge->machine->known[merge->thread];
-	for (uint32_t i = 0; i < merge->count; i++)
-		if (known[merge->order[i]].ways_count > 1)
-			qsort(known[merge->order[i]].ways, known[merge->order[i]].ways_count,
-			      sizeof(explore_way), compare_ways);
-	classes = sort(merge, compare_steps);
-	while ((more = sort(merge, compare_futures)) != classes)
-		classes = more;
-	return choose(merge);
+	if (!make_nodes(merge))
+		return 0;
+	met = collect(merge, &count, &steps);
+	latest = calloc(steps + 1, sizeof(*latest));
+	if (!latest)
+		give_up(merge);
+	for (explore_position p = merge->room; p-- && !merge->is_failed;) /* room may grow */
+		if (known_of(merge, p)->is_met)
+			place(merge, p, &latest[merge->nodes[p].step]);
+	if (!merge->is_failed)
+		changed = choose(merge);
+	free(met);
+	free(latest);
+	return changed;
 }
 
-bool explore_machine_merge(explore_machine *machine)
+static void end(merge *merge)
 {
-	bool has_changed = false;
+	for (uint32_t p = 0; p < merge->room; p++)
+		free(merge->nodes[p].ways);
+	free(merge->nodes);
+	free(merge->trail);
+	free(merge->pairs);
+}
+
+uint32_t explore_machine_merge(explore_machine *machine, bool is_part)
+{
+	uint32_t changed = 0;
 
 	for (int t = 0; t < machine->program->threads && !machine->error; t++) {
+		merge merge = {.machine = machine, .thread = t, .is_part = is_part};
+
+		now = &merge;
+		changed += merge_thread(&merge);
+		end(&merge);
+	}
+	now = NULL;
+	return changed;
+}
+
+/* Does every position behave as the one that stands for it, by all that was met? */
+
+/* They lead to one place; a position that was never met is taken into the class of the other. */
+static bool agree(merge *merge, explore_position to, explore_position stands)
+{
+	explore_known *known = known_of(merge, to);
+
+	stands = explore_stands_for(merge->machine, merge->thread, stands);
+	if (explore_stands_for(merge->machine, merge->thread, to) == stands)
+		return true;
+	if (known->is_met || known->same_as || !may_be_one(merge, to, stands))
+		return false;
+	known->same_as = stands + 1;
+	return suppose(merge, to, stands);
+}
+
+static bool verify_position(merge *merge, explore_position position, explore_position stands)
+{
+	explore_position to;
+
+	if (known_of(merge, stands)->has_more_ways)
+		return false;
+	for (int i = 0; i < known_of(merge, stands)->ways_count; i++) {
+		explore_way way = known_of(merge, stands)->ways[i];
+
+		if (way.is_met && (!ask(merge, position, &way, &to) || !agree(merge, to, way.next)))
+			return false;
+	}
+	return true;
+}
+
+static bool verify_thread(merge *merge)
+{
+	if (!make_nodes(merge))
+		return false;
+	for (explore_position p = 0; p < merge->room; p++) {
+		uint32_t same_as = known_of(merge, p)->same_as;
+
+		merge->nodes[p].deep = 0;
+		if (same_as && !suppose(merge, p, same_as - 1))
+			return false;
+	}
+	while (merge->pairs_count) {
+		pair pair = merge->pairs[--merge->pairs_count];
+
+		merge->asked_try = 0;
+		if (!verify_position(merge, pair.one, pair.other))
+			return false;
+	}
+	return true;
+}
+
+bool explore_machine_verify(explore_machine *machine)
+{
+	bool is_right = true;
+
+	for (int t = 0; t < machine->program->threads && is_right; t++) {
 		merge merge = {.machine = machine, .thread = t};
 
 		now = &merge;
-		has_changed |= merge_thread(&merge);
-		free(merge.order);
-		free(merge.class_of);
-		free(merge.fresh);
+		is_right = verify_thread(&merge);
+		end(&merge);
 	}
 	now = NULL;
-	return has_changed;
+	return is_right;
+}
+
+void explore_machine_unmerge(explore_machine *machine)
+{
+	for (int t = 0; t < machine->program->threads; t++)
+		for (explore_position p = 0; p < machine->known_room[t]; p++)
+			machine->known[t][p].same_as = 0;
 }

@@ -16,7 +16,8 @@
 
 #define MARK UINT32_C(0x80000000) /* the rest is the number of a pair */
 
-enum { ASLEEP = EXPLORE_POSITIONS };
+/* Of a thread's word: position, whether it sleeps, the number of its last segment if it is small. */
+enum { ASLEEP = EXPLORE_POSITIONS, SEGMENT_AT = 25, SEGMENTS = 1 << 6 };
 
 /* Values. */
 
@@ -106,7 +107,11 @@ uint32_t explore_pack_actor(explore_space *space, const explore_actor *actor)
 {
 	uint32_t word = actor->position | (actor->is_asleep ? ASLEEP : 0), buffer = 0;
 
-	if (!actor->buffered && !actor->spurious)
+	if (actor->segment < SEGMENTS)
+		word |= actor->segment << SEGMENT_AT;
+	else
+		word = MARK | pair_of(space, word, actor->segment);
+	if (!actor->buffered && !actor->spurious && actor->segment < SEGMENTS)
 		return word;
 	for (int i = actor->buffered - 1; i >= 0 && buffer != EXPLORE_NONE; i--) {
 		uint32_t value = word_of(space, actor->buffer[i].value);
@@ -128,6 +133,11 @@ void explore_unpack_actor(const explore_space *space, uint32_t word, explore_act
 		word = explore_table_at(pairs, word & ~MARK)[0];
 		spurious = explore_table_at(pairs, word)[1];
 		word = explore_table_at(pairs, word)[0];
+	}
+	actor->segment = word >> SEGMENT_AT & (SEGMENTS - 1);
+	if (word & MARK) {
+		actor->segment = explore_table_at(pairs, word & ~MARK)[1];
+		word = explore_table_at(pairs, word & ~MARK)[0];
 	}
 	actor->position = word & (EXPLORE_POSITIONS - 1);
 	actor->is_asleep = word & ASLEEP;

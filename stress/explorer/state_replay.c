@@ -13,7 +13,7 @@
 
 #include "state_space.h"
 
-enum { CHOICE_TEXT = 16 };
+enum { CHOICE_TEXT = 16, TURNS_MOST = 1 << 10 };
 
 static char *add(char *at, explore_choice choice)
 {
@@ -30,7 +30,7 @@ char *explore_schedule(const explore_choice *way, int count, const explore_route
 	*at = '\0';
 	for (int i = 0; i < count; i++)
 		at = add(at, way[i]);
-	if (around)
+	if (around && !around->leads_on)
 		at += sprintf(at, "| ");
 	for (int i = 0; i < more; i++)
 		at = add(at, around->choices[i]);
@@ -40,20 +40,27 @@ char *explore_schedule(const explore_choice *way, int count, const explore_route
 /* Where a cycle began. */
 typedef struct mark {
 	bool is_set;
+	int event; /* the next one */
 	uint64_t values[EXPLORE_LOCATIONS];
 	explore_actor actors[EXPLORE_THREADS];
 } mark;
 
-static void set_mark(const explore_machine *machine, mark *mark)
+static void note(const explore_machine *machine, mark *mark)
 {
-	mark->is_set = true;
 	memcpy(mark->values, machine->values, sizeof(mark->values));
 	memcpy(mark->actors, machine->actors, sizeof(mark->actors));
 }
 
+static void set_mark(const explore_machine *machine, mark *mark)
+{
+	mark->is_set = true;
+	mark->event = machine->history->count;
+	note(machine, mark);
+}
+
 static bool is_same_actor(const explore_actor *a, const explore_actor *b)
 {
-	bool is_same = a->position == b->position && a->is_asleep == b->is_asleep &&
+	bool is_same = a->position == b->position && a->segment == b->segment && a->is_asleep == b->is_asleep &&
 		       a->buffered == b->buffered && a->spurious == b->spurious;
 
 	for (int i = 0; is_same && i < a->buffered; i++)
@@ -92,20 +99,43 @@ static bool follow(explore_space *space, const char *schedule, mark *mark)
 			set_mark(&space->machine, mark);
 		else if (sscanf(schedule, "%u.%u.%u %n", &kind, &thread, &woken, &length) != 3 ||
 			 !take(space, (explore_choice){(uint8_t)kind, (uint8_t)thread,
-						       (uint8_t)woken}))
+						       (uint16_t)woken}))
 			return false;
 	}
 	return true;
 }
 
-static bool judge(explore_space *space, const mark *mark, enum explore_verdict *verdict)
+/* Does the cycle come back to where it was? Positions that the exploration took for one may take a few
+ * turns more: of each number of turns that is a power of two, the state is noted anew. */
+static bool goes_round(explore_space *space, mark *mark)
+{
+	explore_machine *machine = &space->machine;
+	const char *cycle = strchr(machine->options->replay, '|') + strlen("| ");
+	explore_history *history = machine->history;
+	bool is_round;
+
+	machine->history = NULL; /* one turn is shown */
+	for (int turns = 1; !(is_round = is_back(machine, mark)) && turns < TURNS_MOST; turns++) {
+		if (!(turns & (turns - 1)))
+			note(machine, mark);
+		if (!follow(space, cycle, mark))
+			break;
+	}
+	machine->history = history;
+	return is_round;
+}
+
+static bool judge(explore_space *space, mark *mark, enum explore_verdict *verdict)
 {
 	explore_machine *machine = &space->machine;
 	int count = explore_machine_choices(machine, space->choices);
 
+	*verdict = EXPLORE_RACE;
+	if (machine->is_raced)
+		return true;
 	*verdict = EXPLORE_STUCK;
 	if (mark->is_set)
-		return is_back(machine, mark);
+		return goes_round(space, mark);
 	return explore_machine_standing(machine, space->choices, count, verdict) == EXPLORE_IS_OVER;
 }
 
@@ -129,11 +159,15 @@ void explore_space_replay(explore_space *space, explore_report *report)
 		machine->history = NULL;
 		return;
 	}
-	explore_history_fail(machine);
+	explore_machine_outcome(machine, &verdict, text);
+	if (explore_is_failure(verdict))
+		explore_history_fail(machine);
 	machine->history = NULL;
-	explore_machine_outcome(machine, verdict, text);
+	if (machine->is_raced)
+		history.count = machine->events_raced;
 	outcome = explore_count(report, text, verdict);
 	outcome->example = (explore_example){.verdict = verdict,
+					     .cycle_from = mark.is_set ? mark.event : -1,
 					     .events = history.events,
 					     .events_count = history.count};
 }

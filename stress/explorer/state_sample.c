@@ -116,7 +116,11 @@ static bool walk_once(walk *walk, explore_choice *choices, enum explore_standing
 	for (uint64_t step = 0; step < STEPS_MOST && !machine->error; step++) {
 		int count = explore_machine_choices(machine, choices), at;
 
-		*standing = explore_machine_standing(machine, choices, count, verdict);
+		*standing = machine->is_raced
+				    ? EXPLORE_IS_OVER
+				    : explore_machine_standing(machine, choices, count, verdict);
+		if (machine->is_raced)
+			*verdict = EXPLORE_RACE;
 		if (*standing != EXPLORE_GOES_ON) {
 			walk->since = step > walk->longest ? 0 : walk->since + 1;
 			walk->longest = step > walk->longest ? step : walk->longest;
@@ -134,7 +138,10 @@ static void keep_example(explore_machine *machine, explore_outcome *outcome)
 {
 	explore_history *history = machine->history;
 
-	explore_history_fail(machine);
+	if (explore_is_failure(outcome->verdict))
+		explore_history_fail(machine);
+	if (machine->is_raced)
+		history->count = machine->events_raced;
 	if (!explore_wants_example(outcome, history->count))
 		return;
 	free(outcome->example.events);
@@ -155,8 +162,8 @@ static void count_walk(walk *walk, enum explore_standing standing, enum explore_
 		report->blocked++;
 		return;
 	}
+	explore_machine_outcome(walk->machine, &verdict, text);
 	report->executions += verdict == EXPLORE_ENDED;
-	explore_machine_outcome(walk->machine, verdict, text);
 	keep_example(walk->machine, explore_count(report, text, verdict));
 }
 

@@ -123,6 +123,8 @@ uint32_t explore_space_follow(explore_space *space, int choice, bool may_add)
 		space->is_too_low = true;
 		return EXPLORE_NONE;
 	}
+	if (machine->is_raced)
+		return EXPLORE_NONE;
 	return pack(space, &space->choices[choice], may_add);
 }
 
@@ -197,6 +199,7 @@ bool explore_space_begin(explore_space *space, int height)
 	    explore_table_put(&space->pairs, (uint32_t[]){0, 0}, true) != 0)
 		return false;
 	explore_machine_reset(machine);
+	space->is_raced = machine->is_raced;
 	for (int l = 0; l < machine->locations && root != EXPLORE_NONE; l++)
 		root = explore_pack_value(space, root, l);
 	space->loaded[0] = root;

@@ -3,7 +3,8 @@
  *
  *   state    memory | thread 0 | thread 1 | ... | who ran last, preemptions (if they are bounded)
  *   memory   a tree of pairs over the locations; a location that has its initial value is 0
- *   thread   its position and whether it sleeps; if there is more to say, the number of a pair
+ *   thread   its position, whether it sleeps, which plain accesses it has made since its last step;
+ *            if there is more to say, the number of a pair
  *
  * Spec  none. Evidence  tests/test_explore_engines.py. */
 #ifndef WP_EXPLORER_STATE_SPACE_H
@@ -36,8 +37,11 @@ typedef struct explore_space {
 	uint32_t ways_room;
 	int height;          /* the memory's tree has 2^height leaves */
 	bool is_too_low;     /* a location was found beyond them: begin again with a higher tree */
+	bool is_raced;       /* already at the start */
 	bool is_cut;         /* by the bound on preemptions */
-	uint64_t most;       /* states, until positions are merged; 0: no bound */
+	uint64_t most;       /* states, until positions are merged; 0: they are not */
+	uint64_t looks_at;   /* when there are so many, whether positions are one rightly */
+	bool is_wrong;       /* they are not */
 	bool has_back_edges; /* some edge does not lead one level deeper: there may be cycles */
 	explore_levels levels;
 	uint32_t expanded;   /* states whose edges are known */
@@ -65,7 +69,8 @@ bool explore_space_begin(explore_space *space, int height);
 void explore_space_load(explore_space *space, uint32_t state);
 
 /* Takes the choice and gives the state it leads to; the machine stands there until the next
- * explore_machine_undo. EXPLORE_NONE: it is not there and may not be added, or an error. */
+ * explore_machine_undo. EXPLORE_NONE: it is not there and may not be added, or a race
+ * (machine.is_raced), or an error. */
 uint32_t explore_space_follow(explore_space *space, int choice, bool may_add);
 
 /* Notes that a new state was reached so. */
@@ -76,6 +81,7 @@ bool explore_space_note(explore_space *space, uint32_t state, uint32_t parent, i
 typedef struct explore_route {
 	explore_choice *choices;
 	int count, room;
+	bool leads_on; /* it is no cycle */
 } explore_route;
 void explore_space_example(explore_space *space, uint32_t state, const explore_route *around,
 			   explore_outcome *outcome);

@@ -5,15 +5,30 @@
  *   the plain accesses after it, up to the next real step
  *
  * Why it works  Plain accesses that do not race are ordered with everything that could notice, so
- *               nobody can tell that they happen at once; those that race are the graph engine's
- *               to find. See state_memory.c for what a step changes.
+ *               nobody can tell that they happen at once; those that race are reported where they
+ *               are met (state_races.c). A volatile access is a step of its own, and races as well.
+ *               See state_memory.c for what a step changes.
  * Spec          none. Evidence  tests/test_explore_engines.py. */
 #include <string.h>
 
 #include "joins.h"
 #include "state_memory.h"
+#include "state_races.h"
 
 enum { PLAIN_STEPS_MOST = 10000 };
+
+static uint64_t access_plain(explore_machine *machine, int thread, const explore_step *step)
+{
+	bool writes = step->kind == EXPLORE_PLAIN_STORE;
+	uint64_t value = 0;
+
+	if (writes)
+		explore_store(machine, thread, step);
+	else
+		value = explore_load(machine, thread, step);
+	explore_races_access(machine, thread, step->location, writes, true);
+	return value;
+}
 
 /* Takes plain accesses up to the next real step. */
 static void run_plain(explore_machine *machine, int thread)
@@ -22,14 +37,14 @@ static void run_plain(explore_machine *machine, int thread)
 
 	for (int steps = 0; !machine->error; steps++) {
 		explore_step step = *explore_machine_step(machine, thread);
-		uint64_t value = 0;
+		uint64_t value;
 
-		if (step.kind == EXPLORE_PLAIN_LOAD)
-			value = explore_load(machine, thread, &step);
-		else if (step.kind == EXPLORE_PLAIN_STORE)
-			explore_store(machine, thread, &step);
-		else
+		if ((step.kind != EXPLORE_PLAIN_LOAD && step.kind != EXPLORE_PLAIN_STORE) ||
+		    step.is_volatile) {
+			explore_races_end(machine, thread);
 			return;
+		}
+		value = access_plain(machine, thread, &step);
 		if (steps == PLAIN_STEPS_MOST)
 			explore_machine_give_up(machine, "a loop of plain accesses without a step");
 		actor->position = explore_machine_next(machine, thread, value, false);
@@ -58,6 +73,7 @@ static void sleep_or_go_on(explore_machine *machine, int thread, const explore_s
 
 	if (event)
 		event->read_from = writer;
+	explore_races_access(machine, thread, step->location, false, false);
 	if (!is_asleep || actor->spurious_at != actor->position)
 		actor->spurious = 0;
 	if (!is_asleep) {
@@ -78,6 +94,7 @@ static void wake_up(explore_machine *machine, int thread, enum explore_woken wok
 	explore_actor *actor = explore_touch(machine, thread);
 
 	actor->is_asleep = false;
+	explore_races_step(machine, thread);
 	is_spurious &= !machine->options->any_spurious;
 	actor->spurious = is_spurious ? actor->spurious + 1 : 0;
 	actor->spurious_at = is_spurious ? actor->position : 0;
@@ -116,6 +133,8 @@ static void take_step(explore_machine *machine, explore_choice choice)
 	explore_step step = *explore_machine_step(machine, thread); /* the table may move */
 	uint64_t value = step.kind == EXPLORE_HEAVY_FENCE;
 
+	explore_touch(machine, thread);
+	explore_races_step(machine, thread);
 	switch (step.kind) {
 	case EXPLORE_WAIT:
 		sleep_or_go_on(machine, thread, &step);
@@ -129,9 +148,15 @@ static void take_step(explore_machine *machine, explore_choice choice)
 		break;
 	case EXPLORE_LOAD:
 		value = explore_load(machine, thread, &step);
+		explore_races_access(machine, thread, step.location, false, false);
 		break;
 	case EXPLORE_STORE:
 		explore_store(machine, thread, &step);
+		explore_races_access(machine, thread, step.location, true, false);
+		break;
+	case EXPLORE_PLAIN_LOAD: /* volatile */
+	case EXPLORE_PLAIN_STORE:
+		value = access_plain(machine, thread, &step);
 		break;
 	case EXPLORE_EXCHANGE:
 	case EXPLORE_ADD:
@@ -139,6 +164,8 @@ static void take_step(explore_machine *machine, explore_choice choice)
 	case EXPLORE_AND:
 	case EXPLORE_CAS:
 		value = explore_update(machine, thread, &step, is_failed);
+		explore_races_access(machine, thread, step.location,
+				     !is_failed && explore_takes_place(&step, value), false);
 		break;
 	case EXPLORE_HEAVY_FENCE:
 		for (int t = 0; t < machine->program->threads; t++)
@@ -193,6 +220,7 @@ bool explore_machine_take(explore_machine *machine, explore_choice choice)
 {
 	machine->touched = 0;
 	machine->undo_count = 0;
+	machine->is_raced = false;
 	if (choice.kind == EXPLORE_DRAIN)
 		explore_drain(machine, choice.thread);
 	else if (choice.kind == EXPLORE_TIME_OUT || choice.kind == EXPLORE_WAKE_SPURIOUSLY)
@@ -223,6 +251,7 @@ void explore_machine_reset(explore_machine *machine)
 
 	machine->touched = 0;
 	machine->undo_count = 0;
+	machine->is_raced = false;
 	machine->locations = program->locations;
 	memcpy(machine->values, program->initial, sizeof(machine->values));
 	memset(machine->actors, 0, sizeof(machine->actors));
@@ -231,6 +260,7 @@ void explore_machine_reset(explore_machine *machine)
 	for (int t = 0; t < program->threads && !machine->error; t++) {
 		machine->actors[t].position =
 			explore_stands_for(machine, t, program->start(program, t));
+		explore_races_step(machine, t);
 		if (program->error)
 			explore_machine_give_up(machine, program->error);
 		else

@@ -24,7 +24,8 @@
 #include "state_space.h"
 
 enum { HEIGHT_MOST = 9, HEIGHT_STEP = 5, STATES_PER_LOOK = 1024,
-       MERGED_FIRST = 1 << 14, MERGED_FACTOR = 4 };
+       MERGED_FIRST = 1 << 14, LOOKS_FIRST = 1 << 12, AGAIN_MOST = 8, AGAIN_MOST_GRAPH = 200,
+       WALKS_IDLE = 10000, WALK_MOST = 2000, WALKED_MOST = 1 << 21 };
 
 /* Why the exploration cannot go on, in the report. */
 static void explain(const explore_space *space, explore_report *report)
@@ -40,6 +41,17 @@ static void explain(const explore_space *space, explore_report *report)
 		report->stopped = "max_executions";
 }
 
+/* A thread that is cut off after so many turns may have been met by a question before: so the program
+ * hears of it when a state has it. */
+static void note_turns(explore_machine *machine)
+{
+	for (int t = 0; t < machine->program->threads; t++) {
+		const explore_step *step = explore_machine_step(machine, t);
+
+		machine->program->is_bounded |= step->kind == EXPLORE_ABANDON && step->operand;
+	}
+}
+
 /* If the loaded state is an end, counts it. */
 static void count_outcome(explore_space *space, uint32_t state, explore_report *report)
 {
@@ -53,15 +65,28 @@ static void count_outcome(explore_space *space, uint32_t state, explore_report *
 		return;
 	case EXPLORE_IS_ABANDONED:
 		report->blocked++;
+		note_turns(&space->machine);
 		return;
 	case EXPLORE_IS_OVER:
 		break;
 	}
+	explore_machine_outcome(&space->machine, &verdict, text);
 	report->executions += verdict == EXPLORE_ENDED;
-	explore_machine_outcome(&space->machine, verdict, text);
 	outcome = explore_count(report, text, verdict);
 	if (outcome->count == 1)
 		explore_space_example(space, state, NULL, outcome);
+}
+
+/* The race at the start, or that which the choice leads to. */
+static void count_race(explore_space *space, uint32_t state, const explore_choice *choice,
+		       explore_report *report)
+{
+	explore_outcome *outcome = explore_count(report, "race", EXPLORE_RACE);
+	explore_choice last = choice ? *choice : (explore_choice){0};
+	explore_route on = {.choices = &last, .count = choice != NULL, .leads_on = true};
+
+	if (outcome->count == 1)
+		explore_space_example(space, state, &on, outcome);
 }
 
 static bool may_add(const explore_space *space)
@@ -80,6 +105,15 @@ static bool expand(explore_space *space, uint32_t state, uint32_t next_level,
 		uint32_t count = space->states.count;
 		uint32_t to = explore_space_follow(space, i, may_add(space));
 
+		if (to == EXPLORE_NONE && space->machine.is_raced && !space->machine.error &&
+		    !space->is_too_low) {
+			explore_choice choice = space->choices[i];
+
+			explore_machine_undo(&space->machine);
+			count_race(space, state, &choice, report);
+			report->edges++;
+			continue;
+		}
 		if (to == EXPLORE_NONE)
 			return false;
 		if (to == count && !explore_space_note(space, to, state, i))
@@ -98,10 +132,25 @@ static bool is_late(const explore_space *space, double start)
 	return most > 0 && explore_cpu_seconds() - start > most;
 }
 
+/* Looks now and then whether positions are one rightly, if they are: a search among states that
+ * there are none of may be long. */
+static bool still_right(explore_space *space)
+{
+	if (!space->most || space->states.count < space->looks_at)
+		return true;
+	space->looks_at *= 2;
+	space->is_wrong = !explore_machine_verify(&space->machine);
+	return !space->is_wrong;
+}
+
 static void search(explore_space *space, double start, explore_report *report)
 {
 	uint32_t next_level = 1;
 
+	if (space->is_raced) {
+		count_race(space, 0, NULL, report);
+		return;
+	}
 	for (uint32_t state = 0; state < space->states.count; state++) {
 		if (state == next_level) {
 			next_level = space->states.count;
@@ -120,6 +169,8 @@ static void search(explore_space *space, double start, explore_report *report)
 				return;
 			}
 		}
+		if (!still_right(space))
+			return;
 		explore_space_load(space, state);
 		count_outcome(space, state, report);
 		if (space->machine.error || !expand(space, state, next_level, report)) {
@@ -168,26 +219,143 @@ static void search_all(explore_space *space, double start, explore_report *repor
 	}
 }
 
+/* Forgets what was explored, and explores with positions as they are one now. */
+static void search_again(explore_space *space, double start, explore_report *report)
+{
+	forget(report);
+	report->error[0] = '\0';
+	report->stopped = NULL;
+	space->machine.program->is_bounded = space->machine.is_bounded = false;
+	space->is_wrong = false;
+	space->looks_at = LOOKS_FIRST;
+	search_all(space, start, report);
+}
+
+/* Are positions one rightly, by all that was met? If not, the search has met states that there are
+ * none of, and an error in one of them says nothing. */
+static bool is_right(explore_space *space)
+{
+	explore_machine *machine = &space->machine;
+	const char *error = machine->error, *said = machine->program->error;
+	bool is_right;
+
+	if (space->is_wrong)
+		return false;
+	if (error && said && !strcmp(said, EXPLORE_START_AGAIN))
+		return true;
+	machine->error = machine->program->error = NULL;
+	is_right = explore_machine_verify(machine);
+	if (is_right && error) {
+		machine->error = error;
+		machine->program->error = said;
+	}
+	return is_right;
+}
+
+static bool is_cut_short(const explore_report *report)
+{
+	return report->stopped && strcmp(report->stopped, "max_executions") != 0;
+}
+
+/* One of the thread, else `other`. */
+static int choice_of(const explore_choice *choices, int count, int thread, int other)
+{
+	for (int i = 0; i < count; i++)
+		if (choices[i].thread == thread)
+			return i;
+	return other;
+}
+
+/* Walks at random, with each position for itself, until walks meet nothing new: so what is supposed to
+ * be one is seldom wrong. */
+static void walk(explore_space *space, uint64_t *seed)
+{
+	explore_machine *machine = &space->machine;
+	uint64_t random = *seed, met = 0;
+	int steps = 0, last = 0;
+
+	for (int idle = 0; idle < WALKS_IDLE && steps < WALKED_MOST && !machine->error; idle++) {
+		explore_machine_reset(machine);
+		for (int step = 0; step < WALK_MOST && !machine->error; step++, steps++) {
+			int count = explore_machine_choices(machine, space->choices), choice;
+
+			if (!count)
+				break;
+			random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+			choice = (int)((random >> 33) % (unsigned)count);
+			if (random >> 62) /* mostly the same thread goes on */
+				choice = choice_of(space->choices, count, last, choice);
+			last = space->choices[choice].thread;
+			explore_machine_take(machine, space->choices[choice]);
+			if (machine->is_raced)
+				break;
+		}
+		if (machine->met != met)
+			idle = 0;
+		met = machine->met;
+	}
+	*seed = random;
+}
+
 /* What a compiled thread no longer needs is still on its stack, and tells positions apart that
- * behave equally. So a part is explored, such positions become one, and so on: until all is explored
- * and what was learned on the way makes no more of them one, nor fewer. */
+ * behave equally. So a part is explored, and walked beyond; what behaves equally by that becomes one,
+ * and all is explored. If then a value was met that tells some apart after all, that is learned, and
+ * all is explored anew. Where this does not come to an end, none are made one. */
 static void search_merged(explore_space *space, double start, explore_report *report)
 {
-	for (space->most = MERGED_FIRST;; space->most *= MERGED_FACTOR) {
-		bool is_complete, has_changed;
+	/* A graph that is compared with another one needs it: states that are kept apart differ. */
+	int most = space->machine.options->loses_outcomes ? AGAIN_MOST_GRAPH : AGAIN_MOST;
+	uint64_t seed = 1;
+	bool is_part;
 
-		search_all(space, start, report);
-		is_complete = space->states.count < space->most;
-		if (space->machine.error || (is_complete && report->stopped))
-			return;
-		has_changed = explore_machine_merge(&space->machine);
-		if (space->machine.error)
+	space->most = MERGED_FIRST;
+	search_again(space, start, report);
+	is_part = space->states.count >= space->most;
+	if (space->machine.error || is_cut_short(report))
+		return;
+	if (is_part)
+		walk(space, &seed);
+	space->most = UINT64_MAX;
+	for (int again = 0; again < most; again++) {
+		bool was_right;
+
+		if (space->machine.error) {
 			explain(space, report);
-		if (space->machine.error || (is_complete && !has_changed))
 			return;
-		forget(report);
-		report->stopped = NULL;
+		}
+		if (!explore_machine_merge(&space->machine, is_part) && !is_part)
+			return;
+		search_again(space, start, report);
+		was_right = is_right(space);
+		is_part = !was_right;
+		if (!was_right && is_cut_short(report))
+			break;
+		if (!was_right) {
+			explore_machine_unmerge(&space->machine);
+			walk(space, &seed);
+		}
+		if (was_right && (report->error[0] || report->stopped ||
+				  space->states.count > MERGED_FIRST))
+			return;
 	}
+	if (is_part) {
+		space->machine.error = space->machine.program->error = NULL;
+		explore_machine_unmerge(&space->machine);
+		space->most = 0;
+		search_again(space, explore_cpu_seconds(), report);
+	}
+}
+
+/* Programs as text are explored as they stand: their positions are counted by what was published.
+ * A bound on preemptions leaves too few ways to a position for more than a tenth to be gained. */
+static bool merges(const explore_space *space)
+{
+	const explore_options *options = space->machine.options;
+
+	if (options->keeps_positions)
+		return false;
+	return options->loses_outcomes ||
+	       (space->machine.program->compare_ends && options->preemptions < 0);
 }
 
 void explore_space_search(explore_space *space, explore_program *program,
@@ -203,7 +371,7 @@ void explore_space_search(explore_space *space, explore_program *program,
 	else if (options->sample)
 		explore_space_sample(space, report);
 	else {
-		if (options->merges_positions)
+		if (merges(space))
 			search_merged(space, start, report);
 		else
 			search_all(space, start, report);

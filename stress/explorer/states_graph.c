@@ -51,12 +51,14 @@ void explore_states_graph(explore_program *program, const explore_options *optio
 			  explore_report *report)
 {
 	explore_space *space = malloc(sizeof(*space));
+	explore_options alike = *options;
 
 	if (!space) {
 		*report = (explore_report){.engine = "states", .error = "out of memory"};
 		return;
 	}
-	explore_space_search(space, program, options, report);
+	alike.ignores_races = true; /* what a thread has done makes no states of their own */
+	explore_space_search(space, program, &alike, report);
 	for (uint32_t s = 0; report->is_exhaustive && s < space->states.count; s++) {
 		explore_space_load(space, s);
 		show_state(space, s, state, own);

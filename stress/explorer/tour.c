@@ -84,7 +84,7 @@ static void retrace(tour *tour, const reach *reach, uint32_t at)
 		return;
 	retrace(tour, reach, reach->from.items[at]);
 	add_choice(tour, (explore_choice){(uint8_t)packed, (uint8_t)(packed >> 8),
-					  (uint8_t)(packed >> 16)});
+					  (uint16_t)(packed >> 16)});
 }
 
 /* Meets what the loaded state leads to. If there is a wanted choice, takes it and gives where it

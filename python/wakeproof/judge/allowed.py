@@ -15,6 +15,9 @@ from wakeproof.judge.explore_options import MODELS, Model
 SEEN = "seen"
 OUTSIDE = "outside RC11"
 OUTSIDE_PART = "outside the part that was computed"
+RACE = "a data race, which C11 gives no meaning"
+CRASH = "an actor crashes, and C11 gives what it did no meaning"
+RACY = "a data race, or a crash: no model allows or forbids it"
 REORDERED = "compiler reordering"
 WEAK = "beyond x86-TSO: this machine or the compiler"
 UNSEEN = "allowed, not observed here"
@@ -128,7 +131,7 @@ def summary(found: Mapping[str, Allowed]) -> list[str]:
         f"allowed sets: RC11's is computed whole for {len(judged)} of {len(found)} scenarios and "
         f"twins; {len(seen)} of its outcomes were seen (allowed {by}), {seen.count('')} outside it"
     ]
-    for means in (OUTSIDE, OUTSIDE_PART, REORDERED, WEAK, UNSEEN, ELSEWHERE, WEAKER):
+    for means in (OUTSIDE, OUTSIDE_PART, RACY, REORDERED, WEAK, UNSEEN, ELSEWHERE, WEAKER):
         texts = {name: [_named(s) for s in one.meaning(means)] for name, one in found.items()}
         named = "; ".join(f"{name} {' '.join(of)}" for name, of in texts.items() if of)
         lines += [f"{means}: {named}"] * bool(named)
@@ -155,6 +158,8 @@ def _is_beyond_tso(model: Model, sets: Mapping[Model, Computed]) -> bool:
 def _meaning(
     model: Model | None, sets: Mapping[Model, Computed], *, is_seen: bool, is_x86: bool
 ) -> str:
+    if model is None and any(one.coverage in (RACE, CRASH) for one in sets.values()):
+        return RACY
     if model is None:
         return OUTSIDE if Model.RC11 in sets and sets[Model.RC11].whole else OUTSIDE_PART
     if not _is_beyond_tso(model, sets):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import shlex
 import shutil
 import threading
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from wakeproof import _build, paths
 from wakeproof.errors import MissingToolError, UsageError
-from wakeproof.judge import explored
+from wakeproof.judge import explored, explored_assembly
 from wakeproof.judge.process import Children
 from wakeproof.judge.source_texts import Sources, digest, uses_twin
 
@@ -77,6 +78,7 @@ class Builder:
         self._version = children.run([*self._compiler, "--version"], timeout_s=60).output
         self._sources = Sources(paths.sources())
         self._checked: set[str] = set()  # objects of scenarios
+        self._warned: dict[str, str] = {}  # by what a warning says without the build
         self._folder = paths.cache() / "stress"
         prune(self._folder)
         self._guard = threading.Lock()
@@ -86,6 +88,15 @@ class Builder:
     def compiler_name(self) -> str:
         """Return the first line of the compiler's version."""
         return self._version.splitlines()[0] if self._version else self._compiler[0]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the compiler says of scenario files, each text once.
+
+        An object that was compiled before is kept with its warnings, so they are said each time.
+        """
+        with self._guard:
+            return tuple(self._warned.values())
 
     def program(self, scenario: Path, build: Build) -> Path:
         """Return the program of `scenario`, compiled now if it does not exist.
@@ -144,6 +155,7 @@ class Builder:
             for (source, which), command in zip(jobs, commands, strict=True)
         ]
         objects = [str(future.result()) for future in made]
+        self._take_warnings(Path(objects[-1]), jobs[-1][0])
         if build.kind == "explored" and jobs[-1][0] == named and objects[-1] not in self._checked:
             explored.check(named, objects[-1], self._children)
             self._checked.add(objects[-1])
@@ -151,6 +163,13 @@ class Builder:
         link = [*self._compiler, *link_flags, *objects, *uring, "-lm"]
         target = self._folder / f"{named.stem}-{digest(self._version, *link)}"
         return self._pool.submit(self._make, named, link, target).result()
+
+    def _take_warnings(self, compiled: Path, source: Path) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            text = _warnings_of(compiled).read_text(encoding="utf-8")
+            said = "\n".join(line for line in text.splitlines() if "warning:" in line) or text
+            with self._guard:
+                self._warned.setdefault(said, f"{source} compiles with warnings:\n{text}")
 
     def _has_uring(self, build: Build) -> bool:
         return not build.kind.startswith("explore") and _build.has_uring(*self._compiler)
@@ -167,6 +186,9 @@ class Builder:
             flags += _build.URING_COMPILED
         if build.twin and any(uses_twin(text, build.twin) for text in texts.values()):
             flags.append(_twin_flag(build.twin))
+        if is_explored and explored_assembly.is_used(texts):
+            flags += [explored_assembly.NO_RED_ZONE] * (platform.machine() == "x86_64")
+            flags.append(explored_assembly.MARK)
         command = [*self._compiler, *flags, "-c", str(source)]
         key = digest(self._version, *command, *(text for _, text in sorted(texts.items())))
         return command, self._folder / "objects" / f"{source.stem}-{key}.o"
@@ -181,19 +203,30 @@ class Builder:
         with lock:
             if target.exists():
                 os.utime(target)
+                with contextlib.suppress(FileNotFoundError):
+                    os.utime(_warnings_of(target))
                 return target
             target.parent.mkdir(parents=True, exist_ok=True)
             part = target.with_name(f".{target.name}.{os.getpid()}.part")
             try:
-                ended = self._children.run([*command, "-o", str(part)], timeout_s=COMPILE_TIMEOUT_S)
-                if ended.code != 0 or ended.timed_out:
-                    raise UsageError(f"{source} does not compile:\n{ended.output.strip()}")
+                said = self._compile(source, command, part)
                 if hooks:
                     explored.hook_copies(part, self._children)
+                if said:
+                    paths.write_atomically(_warnings_of(target), said + "\n")
                 part.replace(target)
             finally:
                 part.unlink(missing_ok=True)
         return target
+
+    def _compile(self, source: Path, command: list[str], part: Path) -> str:
+        """Compile or link; return what the compiler said."""
+        if explored_assembly.MARK in command:
+            return explored_assembly.compile_modelled(source, command, part, self._children)
+        ended = self._children.run([*command, "-o", str(part)], timeout_s=COMPILE_TIMEOUT_S)
+        if ended.code != 0 or ended.timed_out:
+            raise UsageError(f"{source} does not compile:\n{ended.output.strip()}")
+        return ended.output.strip()
 
 
 def prune(folder: Path) -> None:
@@ -205,6 +238,10 @@ def prune(folder: Path) -> None:
                 file.unlink()
 
 
+def _warnings_of(compiled: Path) -> Path:
+    return compiled.with_name(f"{compiled.name}.warnings")
+
+
 def _twin_flag(twin: str) -> str:
     return f"-DWP_TWIN_{twin}=1"
 
@@ -214,7 +251,7 @@ def _kind_flags(build: Build) -> list[str]:
         return ["-O2", "-fno-pie", "-D_GNU_SOURCE="]
     seam = ["-DWP_STRESS_DELAYED"] if build.delayed else []
     seam += ["-DWP_EVENTS"] if build.kind == "recorded" else []
-    return [f"-{build.opt}", "-DWP_STRESS", *_sanitizer_flags(build), *seam]
+    return [f"-{build.opt}", "-g1", "-DWP_STRESS", *_sanitizer_flags(build), *seam]
 
 
 def _sanitizer_flags(build: Build) -> list[str]:

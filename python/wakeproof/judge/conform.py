@@ -92,7 +92,8 @@ def conform(
 ) -> ConformReport:
     """Compare the concepts whose name matches `pattern` (None: all), and their twins.
 
-    `slow_twins`: the twins of concepts that take minutes as well.  `children`: the caller's, who
+    `slow_twins`: the twins of concepts that take minutes as well, and concepts that are too long
+    for the audit.  `children`: the caller's, who
     ends the job by killing them.
 
     Raises:
@@ -105,7 +106,7 @@ def conform(
     results = []
     with children or Children() as own, _uncollected():
         judge = Judge(own)
-        for concept in concepts:
+        for concept in (one for one in concepts if slow_twins or not one.is_long):
             for spec_twin, code_twin in _variants(
                 concept, twins=twins and (slow_twins or concept.is_quick)
             ):

@@ -69,6 +69,7 @@ class Concept:
     )  # constants that make it another spec
     code_twins: tuple[str, ...] = ()
     is_quick: bool = True  # seconds, twins included
+    is_long: bool = False  # too long for the audit: `wakeproof conform` alone compares it
     looks_ahead: bool = False  # the ghost follows the code's graph on: no paths are made
 
 

@@ -25,6 +25,7 @@ class Outcome:
     pattern: str
     grade: str
     reason: str
+    lost_work: bool = False  # declared LOST_WORK: FORBIDDEN, and the class of what broke
 
     def matches(self, outcome: str) -> bool:
         """Say whether the pattern covers `outcome`; ``*`` covers numbers only."""

@@ -4,13 +4,21 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from wakeproof.errors import JudgeError
 from wakeproof.judge.builds import Build
+from wakeproof.judge.declarations import ENDLESS
 from wakeproof.judge.grading import Run
 from wakeproof.judge.process import Children
+
+TOOL_S = 60.0
+_CODE = re.compile(r"\bin \+([0-9a-f]+)$", re.MULTILINE)
 
 
 def measure(children: Children, command: Sequence[str], timeout_s: float) -> dict[str, object]:
@@ -21,11 +29,41 @@ def measure(children: Children, command: Sequence[str], timeout_s: float) -> dic
                 "in a scenario that is not .blocking"}  # fmt: skip
     if ended.code != 0:
         ending = f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}"
-        return {"failure": f"crashed ({ending}): {ended.output.strip()[-2000:]}"}
+        said = _with_line(children, command, ended.output.strip()[-2000:])
+        return {"failure": f"crashed ({ending}): {said or 'it said nothing'}"}
     try:
         found: dict[str, object] = json.loads(ended.output)
     except ValueError as error:
         raise JudgeError(f"{command[0]} printed no JSON: {ended.output[:200]}") from error
+    return found
+
+
+def _with_line(children: Children, command: Sequence[str], said: str) -> str:
+    """Give an instruction, which stress/engine/crash.c says as a number, its line."""
+    found = _CODE.search(said)
+    if found is None or "--run" not in command or shutil.which("addr2line") is None:
+        return said
+    program = command[list(command).index("--run") - 1]
+    code = f"{int(found[1], 16) - 1:x}"  # it gives the byte behind, as a return address is
+    ended = children.run(["addr2line", "-e", program, code], timeout_s=TOOL_S)
+    file, _, line = ended.output.strip().rpartition(":")
+    line = line.split(" ")[0]
+    return _CODE.sub(f"in {Path(file).name}:{line}", said) if line.isdigit() else said
+
+
+def is_spent(parts: Sequence[dict[str, object]], budget: float) -> bool:
+    """Say whether another place would overdraw the budget, for actors loop or sleep for ever.
+
+    Each that does takes longer to be taken out than a place has time, and is found at any place.
+    """
+    ends = {entry["outcome"] for part in parts for entry in _outcomes(part)}
+    took = [float(str(part["seconds"])) for part in parts if "failure" not in part]
+    return not ends.isdisjoint(ENDLESS) and sum(took) + took[-1] > budget
+
+
+def _outcomes(part: dict[str, object]) -> list[dict[str, Any]]:
+    found = part.get("outcomes", [])
+    assert isinstance(found, list)
     return found
 
 
@@ -38,10 +76,9 @@ def add_up(build: Build, parts: Sequence[dict[str, object]]) -> Run:
     failures = [str(part["failure"]) for part in parts if "failure" in part]
     good = [part for part in parts if "failure" not in part]
     for part in good:
-        outcomes, ran = part["outcomes"], part["cpus"]
-        assert isinstance(outcomes, list)
+        ran = part["cpus"]
         assert isinstance(ran, list)
-        for entry in outcomes:
+        for entry in _outcomes(part):
             histogram[entry["outcome"]] += entry["samples"]
         for key in ("samples", "asleep", "asleep_changed", "uncounted"):
             totals[key] += int(str(part[key]))

@@ -17,8 +17,9 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import explore_grading, explore_labels, explore_run, scenarios
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.explore_kept import Counterexample, Keeper
+from wakeproof.judge.explore_names import Namer, distinct
 from wakeproof.judge.explore_options import JOBS, ExploreOptions
-from wakeproof.judge.explore_replay import programs_in, selected, sources_hash
+from wakeproof.judge.explore_replay import check_kind, programs_in, selected, sources_hash
 from wakeproof.judge.explore_reports import ScenarioReport, TwinReport
 from wakeproof.judge.explore_results import Result
 from wakeproof.judge.explore_tasks import Progress, Task, Tasks
@@ -37,6 +38,7 @@ class ExploreReport:
     options: ExploreOptions
     counterexamples: tuple[Counterexample, ...]
     seconds: float
+    warnings: tuple[str, ...] = ()  # of the compiler, about scenario files
 
     @property
     def statuses(self) -> dict[str, str]:
@@ -54,9 +56,14 @@ class ExploreReport:
         """Return the names without a verdict: never a pass."""
         return tuple(name for name, s in self.statuses.items() if s == NOT_JUDGED)
 
+    @property
+    def in_part(self) -> tuple[str, ...]:
+        """Return the names of what held as far as it was explored, which is not all."""
+        return tuple(report.name for report in self.scenarios if report.is_part)
+
     def ok(self, strict: bool = False) -> bool:
-        """Say whether all held; `strict`: and all were judged."""
-        return not self.violated and not (strict and self.not_judged)
+        """Say whether all held; `strict`: and all were judged, and explored whole."""
+        return not self.violated and not (strict and (self.not_judged or self.in_part))
 
 
 def explore(
@@ -99,12 +106,15 @@ class _Job:
         self._progress = progress or (lambda _next, _done, _total: None)
         self._builder = Builder(children)
         self._labels = explore_labels.read(paths.sources())
+        self._namer = Namer(children)
         self._keeper = Keeper(options, save, self._again)
 
     def report(self, files: Iterable[Path] | None, regex: str | None, twins: bool) -> ExploreReport:
         started = time.monotonic()
         given = None if files is None else scenarios.find(files)
         texts = [file for file in given or () if file.suffix != ".c"]
+        for file in texts:
+            check_kind(file)
         code = None if given is None else [file for file in given if file.suffix == ".c"]
         judged = self._programs(texts, regex) if texts else ()
         twin_reports: tuple[TwinReport, ...] = ()
@@ -114,7 +124,7 @@ class _Job:
             judged += found
         return ExploreReport(
             judged, twin_reports, self._options, tuple(self._keeper.found),
-            time.monotonic() - started,
+            time.monotonic() - started, self._builder.warnings,
         )  # fmt: skip
 
     def _check_orders(self, reports: list[ScenarioReport | TwinReport]) -> None:
@@ -148,9 +158,12 @@ class _Job:
                 raise UsageError(f"{file}: {unread.program}: {unread.error}")
             each = len(results) // len(programs)
             for at, (name, text) in enumerate(programs.items()):
-                own = results[at * each : (at + 1) * each]
+                own = [
+                    self._shown(file, name, text, None, result)
+                    for result in results[at * each : (at + 1) * each]
+                ]
                 judged = explore_grading.judge_program(str(file), name, own)
-                self._keeper.keep(file, judged, None, sources_hash(self._builder, None, text), text)
+                self._keeper.keep(file, judged, None, sources_hash(self._builder, None, text))
                 reports.append(judged)
         return tuple(reports)
 
@@ -190,16 +203,42 @@ class _Job:
         return every, scenarios.select(every, twins, regex, with_twins)
 
     def _scenario(self, of: Scenario, results: dict[Task, list[Result]]) -> ScenarioReport:
-        own = [r for model in self._options.models for r in results[Task(of, model)]]
+        own = [
+            self._shown(of.file, of.name, "", of, result)
+            for model in self._options.models
+            for result in results[Task(of, model)]
+        ]
         report = explore_grading.judge_scenario(of, own, self._labels)
         self._keeper.keep(of.file, report, None, sources_hash(self._builder, of.file))
         return report
 
     def _twin(self, twin: Twin, of: Scenario, results: dict[Task, list[Result]]) -> TwinReport:
         own = [r for model in self._options.models for r in results[Task(of, model, twin)]]
+        own = [replace(r, outcomes=tuple(distinct(f, {}, r.state_size) for f in r.outcomes))
+               for r in own]  # fmt: skip
         report = explore_grading.judge_twin(twin, of, own, self._labels)
         self._keeper.keep(twin.file, report, twin, sources_hash(self._builder, twin.file))
         return report
+
+    def _shown(
+        self, file: Path, name: str, text: str, of: Scenario | None, result: Result
+    ) -> Result:
+        """Return `result` with what is shown of it: bad outcomes named, the worst one smallest."""
+        if result.error and not text:
+            return self._namer.in_error(self._builder.explorer(file), result)
+        bad = [found for found in result.outcomes if explore_grading.is_bad(of, found)]
+        if not bad:
+            return result
+        worst = min(bad, key=lambda found: len(found.example) or 1 << 30)
+        smaller = self._keeper.smallest(file, name, text, result, worst)[0]
+        shown = {id(found): found for found in bad} | {
+            id(worst): replace(smaller, count=worst.count)
+        }
+        if not text:
+            program = self._builder.explorer(file)
+            shown = {key: self._namer.named(program, result, one) for key, one in shown.items()}
+        outcomes = tuple(shown.get(id(found), found) for found in result.outcomes)
+        return replace(result, outcomes=outcomes)
 
     def _again(self, file: Path, name: str, text: str, options: ExploreOptions) -> list[Result]:
         """Explore a scenario, or the program `text`, once more."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wakeproof.judge import explore_tokens
-from wakeproof.judge.explore_options import ExploreOptions, Model
-from wakeproof.judge.explore_reports import Judged, ScenarioReport, TwinReport
+from wakeproof.judge.explore_classes import Class
+from wakeproof.judge.explore_options import ExploreOptions
+from wakeproof.judge.explore_reports import ScenarioReport, TwinReport
 from wakeproof.judge.explore_results import Found, Result
 from wakeproof.judge.explore_tokens import Token
 from wakeproof.judge.scenarios import Twin
@@ -25,6 +26,7 @@ class Counterexample:
     token: Token
     found: Found
     saved: Path | None = None
+    broken: Class | None = None
 
 
 @dataclass
@@ -35,6 +37,25 @@ class Keeper:
     save: Path | None
     again: Again
     found: list[Counterexample] = field(default_factory=list)
+    _options: dict[tuple[str, str, str, str], ExploreOptions] = field(default_factory=dict)
+
+    def smallest(
+        self, file: Path, name: str, text: str, result: Result, worst: Found
+    ) -> tuple[Found, ExploreOptions]:
+        """Return the execution with the fewest threads, steps, switches, and how it is found again.
+
+        The explorer looks at every execution a second time: only that one outcome is worth it.
+        """
+        if result.engine != "graphs" or not worst.example:
+            return worst, self.options
+        options = replace(self.options, minimal=worst.text)
+        models = (result.model,)
+        results = self.again(file, name, text, replace(options, models=models, engine="graphs"))
+        for outcome in (outcome for again in results for outcome in again.outcomes):
+            if (outcome.text, outcome.verdict) == (worst.text, worst.verdict) and outcome.example:
+                self._options[id_of(result, outcome)] = options
+                return outcome, options
+        return worst, self.options
 
     def keep(
         self,
@@ -42,37 +63,25 @@ class Keeper:
         report: ScenarioReport | TwinReport,
         twin: Twin | None,
         sources: str,
-        text: str = "",
     ) -> None:
         """Give a token to the worst execution under each model, and save it.
 
-        A twin's is the shortest met, a scenario's the smallest there is: see `_smallest`.
+        A twin's is the shortest met, a scenario's the smallest there is: see `smallest`.
         """
         for judged in report.judged:
             worst = judged.worst
             if worst is None or not worst.found.example:
                 continue
-            found, options = worst.found, self.options
-            if twin is None and judged.result.engine == "graphs":
-                found, options = self._smallest(file, report.name, text, judged, found)
+            found = worst.found
+            options = self._options.get(id_of(judged.result, found), self.options)
             token = explore_tokens.make(
                 file, twin.of if twin else report.name, twin.name if twin else "", judged.model,
                 judged.result.engine, options, found, sources,
             )  # fmt: skip
             saved = explore_tokens.save(token, found, self.save) if self.save else None
-            self.found.append(Counterexample(token, found, saved))
+            self.found.append(Counterexample(token, found, saved, worst.broken))
 
-    def _smallest(
-        self, file: Path, name: str, text: str, judged: Judged, found: Found
-    ) -> tuple[Found, ExploreOptions]:
-        """Return the execution with the fewest threads, steps, switches, and how it is found again.
 
-        The explorer looks at every execution a second time: only that one outcome is worth it.
-        """
-        options = replace(self.options, minimal=found.text)
-        model = (Model(judged.model),)
-        results = self.again(file, name, text, replace(options, models=model, engine="graphs"))
-        for outcome in (outcome for result in results for outcome in result.outcomes):
-            if (outcome.text, outcome.verdict) == (found.text, found.verdict) and outcome.example:
-                return outcome, options
-        return found, self.options
+def id_of(result: Result, found: Found) -> tuple[str, str, str, str]:
+    """Name an execution of a job."""
+    return result.program, result.model.value, result.engine, found.digest

@@ -41,6 +41,7 @@ class ExploreOptions:
     `grows`: the bound on preemptions is 0, then 1, and so on until it leaves nothing out.
     `jobs` processes share one search of graphs: the result is the same.  `estimate`: explore none,
     estimate by so many descents how many executions there are (0: explore).
+    `keep_positions`: positions of compiled code that behave equally are not made one (states).
     `minimal`: the outcome whose example is to be the smallest (graphs), not only a shortest.
     `replay`: the schedule of one execution (states), which alone is run.
     `orders` puts other memory orders in place of those in the source: (file, line, order).
@@ -66,6 +67,7 @@ class ExploreOptions:
     check_duplicates: bool = False
     jobs: int = 1
     estimate: int = 0
+    keep_positions: bool = False
     minimal: str = ""
     replay: str = ""
     orders: tuple[tuple[str, int, str], ...] = ()
@@ -125,6 +127,7 @@ class ExploreOptions:
         found += ["--estimate", str(self.estimate)] if self.estimate else []
         found += ["--replay", self.replay] if self.replay else []
         found += ["--minimal", self.minimal] if self.minimal else []
+        found += ["--keep-positions"] * self.keep_positions
         if self.preemptions is not None or self.grows:
             found += ["--preemptions", "grow" if self.grows else str(self.preemptions)]
         found += ["--timeouts"] * self.timeouts

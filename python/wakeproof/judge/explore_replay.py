@@ -10,10 +10,19 @@ from pathlib import Path
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import explore_run, explore_tokens
 from wakeproof.judge.builds import Builder
+from wakeproof.judge.explore_names import Namer
 from wakeproof.judge.explore_results import Found
 from wakeproof.judge.explore_tokens import Token
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
+
+_CPP = "C++"
+_KINDS = dict.fromkeys((".cpp", ".cc", ".cxx", ".c++", ".C", ".hpp", ".hh"), _CPP) | {
+    ".h": "a C header", ".tla": "a TLA+ module", ".cfg": "a configuration of TLC", ".py": "Python",
+    ".rs": "Rust", ".go": "Go", ".java": "Java", ".json": "JSON", ".o": "an object file",
+    ".s": "assembly", ".S": "assembly", ".md": "Markdown",
+}  # fmt: skip
+"""What explore does not take, by suffix."""
 
 
 def replay(token: Token) -> Found:
@@ -38,6 +47,11 @@ def replay(token: Token) -> Found:
         if is_code:
             program = builder.explorer(token.path, token.twin or None)
             results = explore_run.run_test(children, program, token.name, options)
+            namer = Namer(children)
+            results = [
+                replace(r, outcomes=tuple(namer.named(program, r, one) for one in r.outcomes))
+                for r in results
+            ]
         else:
             results = explore_run.run_programs(children, builder.explorer(), [text], options)
     for found in (found for result in results for found in result.outcomes):
@@ -52,6 +66,27 @@ def replay(token: Token) -> Found:
 def sources_hash(builder: Builder, scenario: Path | None, text: str = "") -> str:
     """Return a hash of everything that is compiled or read for a run."""
     return f"{builder.explorer_sources(scenario)}{explore_tokens.short_hash(text) if text else ''}"
+
+
+def check_kind(file: Path) -> None:
+    """Refuse a file that is neither a scenario in C nor a program as text, as what it is.
+
+    Raises:
+        UsageError: it is something else, by its name or its first bytes.
+    """
+    what = _KINDS.get(file.suffix) or ("" if b"\0" not in _begin(file) else "no text")
+    if not what:
+        return
+    use = {".tla": "; wakeproof check takes modules", ".cfg": "; wakeproof check takes modules"}
+    raise UsageError(
+        f"{file} is {what}: explore takes scenarios in C (.c, stress/stress.h) and programs as "
+        f"text (stress/explorer/data.c){use.get(file.suffix, '')}"
+    )
+
+
+def _begin(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(512)
 
 
 def programs_in(file: Path) -> dict[str, str]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from wakeproof.judge.explore_classes import Class
 from wakeproof.judge.explore_options import Model
 from wakeproof.judge.explore_results import Found, Result
 from wakeproof.judge.grading import HELD, VIOLATED
+
+RACE = "race"
+AS_FAR = "held as far as explored"
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,7 @@ class Outcome:
     found: Found
     grade: str
     reason: str
+    broken: Class | None = None  # how the claim broke; None: it did not
 
     @property
     def is_bad(self) -> bool:
@@ -33,6 +38,8 @@ class Judged:
     outcomes: tuple[Outcome, ...]
     messages: tuple[str, ...]
     broken_at: str = ""  # a label, or file and line; empty where nothing is broken
+    races: str = ""  # what is not known of races: "races sampled"
+    raced: str = ""  # the model under which the program has a race, where it is another one
 
     @property
     def model(self) -> Model:
@@ -46,14 +53,42 @@ class Judged:
         return min(bad, key=lambda o: len(o.found.example) or 1 << 30, default=None)
 
     @property
+    def is_racy(self) -> bool:
+        """Say whether it has a race, or its program has one under another model."""
+        return bool(self.raced) or RACE in self.result.verdicts
+
+    @property
+    def is_part(self) -> bool:
+        """Say whether it holds as far as it was explored, which is not all."""
+        return self.status == HELD and not self.result.exhaustive
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict as it is printed: the status, and what it does not say."""
+        if self.is_racy:
+            return RACE
+        return f"{AS_FAR}: {self.result.share}" if self.is_part else self.status
+
+    @property
+    def coverage(self) -> str:
+        """Return how much of it was explored, also of its races."""
+        return "; ".join(filter(None, (self.result.coverage, self.races)))
+
+    @property
     def short(self) -> str:
         """Return ``SC ok``, ``RC11 broken at [S3]``."""
         label = self.model.label
+        if self.is_racy:
+            where = f" at {self.broken_at}" if self.broken_at else ""
+            return f"{label} {RACE}{where}" + (f" (under {self.raced})" if self.raced else "")
         if self.broken_at or self.worst:
             return f"{label} broken" + (f" at {self.broken_at}" if self.broken_at else "")
         if self.status == VIOLATED:
             return f"{label} violated"
-        hint = "" if self.result.exhaustive else f" ({self.result.coverage})"
+        if self.is_part:
+            return f"{label} {self.verdict}"
+        unknown = self.races if self.result.exhaustive else self.coverage
+        hint = f" ({unknown})" if unknown else ""
         return f"{label} {'ok' if self.status == HELD else self.status}{hint}"
 
 
@@ -68,6 +103,18 @@ class ScenarioReport:
     status: str
     judged: tuple[Judged, ...]
     disagreements: tuple[str, ...] = ()  # between the engines
+
+    @property
+    def is_part(self) -> bool:
+        """Say whether it holds as far as it was explored, which is not all under each model."""
+        return self.status == HELD and any(judged.is_part for judged in self.judged)
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict as it is printed."""
+        if any(judged.is_racy for judged in self.judged):
+            return RACE
+        return AS_FAR if self.is_part else self.status
 
     @property
     def line(self) -> str:
@@ -99,6 +146,12 @@ class TwinReport:
     judged: tuple[Judged, ...]
     expected: dict[str, str] = field(default_factory=dict)
     killed: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Return how it broke the claim, by the executions that are shown."""
+        outcomes = [outcome for judged in self.judged for outcome in judged.outcomes]
+        return tuple(dict.fromkeys(o.broken.name for o in outcomes if o.broken))
 
     @property
     def first_killer(self) -> Model | None:

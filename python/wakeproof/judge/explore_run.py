@@ -37,9 +37,13 @@ def run_test(
     tick: Tick | None = None,
     *,
     sites: bool = False,
+    bounded: bool = False,
 ) -> list[Result]:
-    """Explore a scenario that is linked into `program`, under each model of `options`."""
-    command = [str(program), "--test", test, *["--sites"] * sites]
+    """Explore a scenario that is linked into `program`, under each model of `options`.
+
+    `bounded`: with its bound on preemptions also where it is declared to be explored whole.
+    """
+    command = [str(program), "--test", test, *["--sites"] * sites, *["--bounded"] * bounded]
     found = _run(children, command, options, len(options.models), tick)
     return [_with_lines(children, program, result) for result in found]
 

@@ -17,6 +17,8 @@ from wakeproof.judge.explore_results import Result
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Twin
 
+LOOPS = "loops for seconds without a shared operation"  # stress/explorer/compiled_run.c
+
 Progress = Callable[[str, int, int], None]
 """Called with what runs, steps done and steps in all."""
 
@@ -91,14 +93,19 @@ class Tasks:
         """
         found: dict[Task, list[Result]] = {}
         betrayed: Result | None = None
+        endless: list[Result] = []  # the actor does so under each model
         self._progress(tasks[0].name, self._done, self._total)
         build = Build(twin=tasks[0].twin, kind="explored")
         program = self._builder.program(tasks[0].scenario.file, build)
         for task in tasks:
-            if betrayed:
+            if endless:
+                engine = "graphs" if task.model is Model.RC11 else endless[0].engine
+                found[task] = [replace(endless[0], model=task.model, engine=engine)]
+            elif betrayed:
                 found[task] = [replace(betrayed, model=task.model, stopped="inclusion")]
             else:
                 found[task] = self._run(task, program)
+                endless = [r for r in found[task] if LOOPS in r.error]
                 if task.model is Model.SC:
                     betrayed = next((r for r in found[task] if task.is_betrayed(r)), None)
             with self._lock:
@@ -114,7 +121,10 @@ class Tasks:
         options = replace(self._options, models=(task.model,), engine=self._engine(task.model),
                           jobs=self._each)  # fmt: skip
         try:
-            return explore_run.run_test(self._children, program, task.scenario.name, options, tick)
+            return explore_run.run_test(
+                self._children, program, task.scenario.name, options, tick,
+                bounded=task.betrays is not None,
+            )  # fmt: skip
         except JudgeError as error:
             return [failed(task.name, task.model, str(error))]
 

@@ -7,18 +7,18 @@ wrote that value.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wakeproof.judge import explore_classes
 from wakeproof.judge.explore_labels import Labels
+from wakeproof.judge.explore_names import MACRO
 from wakeproof.judge.explore_options import Model
 from wakeproof.judge.explore_results import INITIAL, NO_READ, Event, Found
 
 WOKEN = {0: "woken", 1: "word has changed", 2: "timed out"}
 ADDRESSES = 1 << 32
 ASLEEP = ("asleep", "missed")
-_MACRO = re.compile(r"^WP__EXPLORE_\w+ &?")  # seam.h's name of an operation before its place
 _UPDATES = {"exchange": "exchange", "add": "fetch_add", "or": "fetch_or", "and": "fetch_and"}
 
 
@@ -39,7 +39,7 @@ class Row:
 def rows(found: Found, labels: Labels, model: Model) -> list[Row]:
     """Return a row per event of an execution; numbers start at 1."""
     events = found.example
-    threads = 1 + max((event.thread for event in events), default=0)
+    threads = max(1 + max((event.thread for event in events), default=0), len(found.actors))
     stale = _stale(events, model)
     ends = {event.thread: at for at, event in enumerate(events) if not event.drain}
     table = []
@@ -59,7 +59,7 @@ def rows(found: Found, labels: Labels, model: Model) -> list[Row]:
 
 def operation(event: Event) -> str:
     """Return what the event does: ``x = 1 release``, ``load y acquire``."""
-    place = _MACRO.sub("", event.location or "")
+    place = MACRO.sub("", event.location or "")
     match event.kind:
         case _ if event.drain:
             return f"({place} = {number(event.written or 0)} reaches memory)"
@@ -85,7 +85,8 @@ def operation(event: Event) -> str:
         case "choose":
             return _choice(event)
         case "fail":
-            return f"assertion fails: {event.text or (event.site.what if event.site else '')}"
+            said = event.text or (event.site.what if event.site else "")
+            return f"crashes: {said}" if event.crash else f"assertion fails: {said}"
         case _:
             return event.kind.replace("_", " ")
 
@@ -107,9 +108,16 @@ def number(value: int) -> str:
 def broken_at(found: Found, labels: Labels, model: Model) -> str:
     """Return the site that shows best where a claim broke: ``[S3]``, or file and line.
 
-    That is the last stale read that has a label, else the last step that has one.
+    That is the last stale read that has a label, else the last step that has one; of a race, both
+    lines; of a failed assertion or a crash, its own.
     """
-    table = [row for row in rows(found, labels, model) if row.place]
+    every = rows(found, labels, model)
+    if found.verdict == "race":
+        pair = [every[at] for at in explore_classes.racing(found.example)]
+        return " and ".join(dict.fromkeys(row.label or row.place for row in pair))
+    if found.verdict in ("assertion", "crash") and every and every[-1].place:
+        return every[-1].place
+    table = [row for row in every if row.place]
     ranked = sorted(table, key=lambda row: (bool(row.label), row.is_stale, row.number))
     return (ranked[-1].label or ranked[-1].place) if ranked else ""
 
@@ -138,11 +146,11 @@ def _source(event: Event, is_stale: bool, model: Model) -> str:
 
 def _stale(events: Sequence[Event], model: Model) -> set[int]:
     """Return which events read another write than the latest one above them to that location."""
-    latest: dict[str, int] = {}
+    latest: dict[int, int] = {}
     found = set()
     for at, event in enumerate(events):
-        place = event.location
-        if place is None or event.drain:
+        place = event.place
+        if place < 0 or event.drain:
             continue
         if event.read_from != NO_READ and event.read_from != latest.get(place, INITIAL):
             found.add(at)

@@ -16,19 +16,24 @@ from wakeproof.judge.process import Children
 
 TOOL_S = 60.0
 LINKED = ["-no-pie", "-Wl,-z,now"]  # the first call of a function is as any other
-_FLAGS = ("-O1", "-g1", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-builtin", "-fno-stack-protector",
+_FLAGS = ("-O1", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-builtin", "-fno-stack-protector",
           "-fcf-protection=none", "-fno-pie", "-U_FORTIFY_SOURCE")  # fmt: skip
 """Every access calls a hook, and nothing depends on where the code is loaded."""
 _CLANG = ("-mllvm", "-tsan-instrument-read-before-write")
 """Else of `x += 1` the write alone is reported."""
+_VOLATILE = "tsan-distinguish-volatile"
+"""A volatile access calls a hook of its own."""
 
 _COPIES = ("memcpy", "memmove", "memset")
 """What a compiler calls for structs, too: stress/explorer/compiled_copies.c answers."""
 
+_ENDS = {"__assert_fail": "assert_fail", "abort": "abort"}
+"""What ends a process: stress/explorer/compiled_steps.c makes it the last step of an execution."""
+
 _ATOMIC = re.compile(r"__tsan_atomic|__atomic_|atomic_")
 _KNOWN = re.compile(
-    r"wp_|stress_|__tsan_(?:unaligned_)?(?:read|write)|__tsan_(?:init|func_|mem)"
-    r"|__\w+[sdt]i[234]?$|(?:abort|abs|labs|llabs|__assert_fail|_GLOBAL_OFFSET_TABLE_)$"
+    r"wp_|stress_|__tsan_(?:unaligned_)?(?:volatile_)?(?:read|write)|__tsan_(?:init|func_|mem)"
+    r"|__\w+[sdt]i[234]?$|(?:abs|labs|llabs|_GLOBAL_OFFSET_TABLE_)$"
 )
 """The kernel's, the engine's, the compiler's, and functions of their arguments alone.  What reads
 memory for itself (memcmp, strlen) would read past the hooks."""
@@ -40,7 +45,11 @@ class NotModelledError(UsageError):
 
 def flags(source: Path, compiler: str) -> list[str]:
     """Return the flags for `source`; `compiler` is the text that its --version prints."""
-    return [*_FLAGS, *_CLANG * ("clang" in compiler), *_names(source)]
+    is_kernel = source.resolve().parent == (paths.sources() / "kernel").resolve()
+    debug = "-g1" if is_kernel else "-g"  # a scenario's types name the parts of its state
+    is_clang = "clang" in compiler
+    own = ["-mllvm", f"-{_VOLATILE}"] if is_clang else [f"--param={_VOLATILE}=1"]
+    return [*_FLAGS, debug, *_CLANG * is_clang, *own, *_names(source)]
 
 
 def shown(file: Path) -> str:
@@ -72,7 +81,8 @@ def hook_copies(compiled: Path, children: Children) -> None:
         MissingToolError: no objcopy.
         UsageError: it failed.
     """
-    renamed = [f"--redefine-sym={name}=wp__explored_{name}" for name in _COPIES]
+    hooked = {name: name for name in _COPIES} | _ENDS
+    renamed = [f"--redefine-sym={old}=wp__explored_{new}" for old, new in hooked.items()]
     ended = children.run([_tool("objcopy"), *renamed, str(compiled)], timeout_s=TOOL_S)
     if ended.code or ended.timed_out:
         raise UsageError(f"objcopy {compiled.name}: {ended.output.strip()}")

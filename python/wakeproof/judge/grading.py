@@ -12,6 +12,7 @@ from wakeproof.judge.allowed import Allowed, Computed, Seen, compare
 from wakeproof.judge.scenarios import Scenario, Twin
 
 HELD, VIOLATED, NOT_JUDGED = "held", "violated", "not judged"
+FORGOTTEN = ": an actor sleeps for ever; where one may sleep at all, declare .blocking = 1"
 TWIN_SAMPLES, TWIN_SAMPLES_BLOCKING = 100_000, 2_000
 """Samples before a twin counts as missed, where its scenario's own minimum is smaller."""
 
@@ -101,7 +102,8 @@ def judge_scenario(scenario: Scenario, runs: Sequence[Run], cpus_allowed: int) -
             failures.append(f"forbidden outcome {where}: {row.reason}")
         elif not row.grade:
             known = ", ".join(outcome.pattern for outcome in scenario.outcomes)
-            failures.append(f"outcome {where} is covered by no grade; declared are {known}")
+            hint = "" if scenario.blocking or row.outcome != "asleep" else FORGOTTEN
+            failures.append(f"outcome {where} is covered by no grade; declared are {known}{hint}")
     doubts: list[str] = []
     for row in rows:
         if row.grade != "REQUIRED" or row.samples or failures:

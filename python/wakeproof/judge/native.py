@@ -18,7 +18,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import grading, outcome_sets, places, scenarios
 from wakeproof.judge.allowed import Allowed
 from wakeproof.judge.builds import Build, Builder
-from wakeproof.judge.engine import add_up, measure
+from wakeproof.judge.engine import add_up, is_spent, measure
 from wakeproof.judge.grading import Run, ScenarioReport, TwinReport
 from wakeproof.judge.options import StressOptions as StressOptions
 from wakeproof.judge.outcome_sets import Sets
@@ -49,6 +49,7 @@ class StressReport:
     cpus_allowed: int
     places: tuple[str, ...]
     seconds: float
+    warnings: tuple[str, ...] = ()  # of the compiler, about scenario files
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -123,12 +124,12 @@ class _Job:
     @property
     def _may_try_again(self) -> bool:
         """Say whether a second chance can change a verdict: not in sanity mode, not on one CPU."""
-        return self._options.budget_s > 0 and len(self._cpus) > 1
+        return self._options.budget_s() > 0 and len(self._cpus) > 1
 
     @property
     def _longer_s(self) -> float:
         """Return the budget of a second chance."""
-        return max(1.0, 4 * self._options.budget_s)
+        return max(1.0, 4 * self._options.budget_s())
 
     def report(self, files: Iterable[Path] | None, regex: str | None) -> StressReport:
         started = time.monotonic()
@@ -144,7 +145,7 @@ class _Job:
         return StressReport(
             judged, twins, self._options.mode, self._seed, self._builder.compiler_name,
             _machine(), len(self._cpus), tuple(place.name for place in self._places),
-            time.monotonic() - started,
+            time.monotonic() - started, self._builder.warnings,
         )  # fmt: skip
 
     def _select(self, files: list[Path], regex: str | None) -> tuple[list[Scenario], Selection]:
@@ -169,7 +170,7 @@ class _Job:
         jobs = [(s.file, build) for s in selection.scenarios for build in self._options.builds()]
         jobs += [(t.file, build) for t in selection.twins for build in self._options.builds(t.name)]
         self._total = len(jobs)
-        seconds = max(self._options.budget_s, 0.02) * len(jobs)
+        seconds = sum(max(self._options.budget_s(build.twin), 0.02) for _, build in jobs)
         self._announce(
             f"{len(selection.scenarios)} scenarios, {len(selection.twins)} twins, {len(jobs)} "
             f"builds of them: about {seconds:.0f} s on CPUs "
@@ -183,7 +184,7 @@ class _Job:
         """Return what the models allow; nothing where it is not asked for, as in sanity mode."""
         if self._allowed is not None:
             return self._allowed
-        if not self._options.computed or self._options.budget_s == 0:
+        if not self._options.computed or self._options.budget_s() == 0:
             return {}
         return outcome_sets.compute(
             (*selection.scenarios, *selection.twins), self._builder, self._progress
@@ -224,7 +225,7 @@ class _Job:
         """Run one build at all places, and add the histograms up."""
         self._progress(f"{build.twin or scenario.name} {build.name}", self._done, self._total)
         self._done += 0 if chance else 1
-        budget = self._options.budget_s if seconds is None else seconds
+        budget = self._options.budget_s(build.twin) if seconds is None else seconds
         program = str(self._programs[scenario.file, build])
         parts = []
         for place in self._places:
@@ -242,6 +243,8 @@ class _Job:
             if self._options.stride:
                 command += ["--stride", str(self._options.stride)]
             parts.append(measure(self._children, command, 30 + 12 * budget))
+            if is_spent(parts, budget):
+                break
         return add_up(build, parts)
 
 

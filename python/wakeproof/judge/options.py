@@ -9,14 +9,17 @@ from wakeproof.errors import UsageError
 from wakeproof.judge.builds import Build
 
 MODES = {"sanity": 0.0, "quick": 0.2, "default": 1.0, "tough": 10.0}
-"""Seconds per scenario and build, over all places."""
+"""Seconds per scenario or twin and build, over all places."""
 OPTS = ("O0", "O1", "O2", "O3")
 SANITIZERS = ("address", "undefined", "thread", "address,undefined")
 
 
 @dataclass(frozen=True)
 class StressOptions:
-    """How to run; the defaults are those of the command line."""
+    """How to run; the defaults are those of the command line.
+
+    `seconds`, instead of a mode's, are those of a scenario or twin over all its builds and places.
+    """
 
     mode: str = "default"
     seconds: float | None = None
@@ -55,10 +58,11 @@ class StressOptions:
             )
         return self
 
-    @property
-    def budget_s(self) -> float:
-        """Return the seconds per scenario and build."""
-        return MODES[self.mode] if self.seconds is None else self.seconds
+    def budget_s(self, twin: str | None = None) -> float:
+        """Return the seconds of each build of a scenario, or of `twin`, over all places."""
+        if self.seconds is None:
+            return MODES[self.mode]
+        return self.seconds / len(self.builds(twin))
 
     def builds(self, twin: str | None = None) -> list[Build]:
         """Return what to compile; twins and delayed builds are compiled once, at O2 if allowed."""

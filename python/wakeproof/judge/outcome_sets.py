@@ -18,7 +18,7 @@ from pathlib import Path
 
 from wakeproof import paths
 from wakeproof.errors import JudgeError, MissingToolError, UsageError
-from wakeproof.judge import explore
+from wakeproof.judge import allowed, explore
 from wakeproof.judge.allowed import Computed
 from wakeproof.judge.builds import Builder
 from wakeproof.judge.explore import ExploreReport
@@ -111,17 +111,30 @@ def _key(one: Scenario | Twin) -> Key:
 
 
 def _of_report(report: ScenarioReport | TwinReport) -> tuple[Computed, ...]:
-    """Return a set per model; of two engines one that saw all is enough."""
+    """Return a set per model; of two engines one that saw all is enough.
+
+    A race or a crash under one model leaves none of them a set: C11 gives such a program no
+    meaning.  An assertion that fails is no outcome: it ends the process that would show one.
+    """
     found = []
+    met = {verdict for judged in report.judged for verdict in judged.result.verdicts}
+    undefined = allowed.RACE if "race" in met else allowed.CRASH if "crash" in met else ""
     for model in MODELS:
         results = [judged.result for judged in report.judged if judged.model is model]
         if not results:
             continue
         best = max(results, key=lambda result: result.exhaustive and not result.error)
-        texts = sorted({text for result in results for text in result.texts} - {"race"})
+        texts = sorted(
+            {
+                one.text
+                for result in results
+                for one in result.outcomes
+                if one.verdict != "assertion"
+            }
+        )
         whole, why = best.exhaustive and not best.error, best.error or best.coverage
-        if any("race" in result.verdicts for result in results):
-            whole, why = False, "a data race, which C11 gives no meaning"
+        if undefined:
+            texts, whole, why = [], False, undefined
         found.append(Computed(model, tuple(texts), whole, why))
     return tuple(found)
 

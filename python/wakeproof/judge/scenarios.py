@@ -108,7 +108,7 @@ def _scenario(file: Path, entry: dict[str, object]) -> Scenario:
     name, results = str(entry["name"]), int(str(entry["results"]))
     raw = entry["outcomes"]
     assert isinstance(raw, list)
-    outcomes = tuple(Outcome(o["pattern"], o["grade"], o["reason"]) for o in raw)
+    outcomes = tuple(Outcome(o["pattern"], o["grade"], o["reason"], o["lost_work"]) for o in raw)
     return Scenario(
         file=file, name=name, claim=str(entry["claim"]), upholds=str(entry["upholds"]),
         actors=int(str(entry["actors"])), results=results, blocking=bool(entry["blocking"]),

@@ -100,7 +100,7 @@ def check(
         raise UsageError("; ".join(found))
     begin = time.monotonic()
     with Children() as children:
-        runner = _Runner(specs, children, update=update)
+        runner = Runner(specs, children, update=update)
         done = _run_all(runner, chosen, jobs or min(2, len(os.sched_getaffinity(0))), progress)
     results = tuple(done[entry.config] for entry in chosen)
     if update:
@@ -109,7 +109,7 @@ def check(
 
 
 def _run_all(
-    runner: _Runner, chosen: list[Entry], jobs: int, progress: Progress | None
+    runner: Runner, chosen: list[Entry], jobs: int, progress: Progress | None
 ) -> dict[str, ConfigResult]:
     """Run one-worker configurations `jobs` at a time, longest first, then the others alone."""
     done: dict[str, ConfigResult] = {}
@@ -132,11 +132,14 @@ def _run_all(
     return done
 
 
-class _Runner:
+class Runner:
     """Judges one configuration at a time; may be used from several threads."""
 
-    def __init__(self, specs: Path, children: Children, *, update: bool) -> None:
+    def __init__(
+        self, specs: Path, children: Children, *, update: bool, options: tuple[str, ...] = ()
+    ) -> None:
         self.specs = specs
+        self.options = options  # of TLC
         self.children = children
         self.update = update
 
@@ -155,6 +158,7 @@ class _Runner:
             workers=entry.workers,
             timeout_s=entry.budget_s or (SHORT_S if entry.set == "short" else FULL_S),
             jvm=tlc.LARGE_JVM if _is_large(entry) else tlc.SHORT_JVM,
+            options=self.options,
         )
 
     def _violated(self, entry: Entry, result: TlcResult) -> tuple[str, ...]:

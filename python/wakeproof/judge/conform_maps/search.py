@@ -89,6 +89,7 @@ OWN = (
 LONG_THREADS = ("c1", "s1", "s2")
 SEARCH_LONG = Concept(
     name="search long",
+    is_long=True,
     scenario="search",
     test="conform_search_long",
     module="Search",

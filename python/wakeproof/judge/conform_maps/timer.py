@@ -18,7 +18,7 @@ from wakeproof.judge.conform_code import At, Step
 from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, labels_of
 
 WORD, EARLIEST, LOCK, ARMERS, NOW = 0, 896, 904, 1280, 1664  # bytes
-ARMER, THREAD, ARMED = 152, 8, 128  # asserted in the scenario
+ARMER, THREAD, ARMED = 176, 8, 152  # asserted in the scenario
 FOREVER = 2**63 - 1
 WORDS = ("RUNNING", "PARKED", "PARKED_POLLER", "WAKING")
 ENDS, STATE, NUMBER = 20, 11, 32

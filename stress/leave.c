@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * leave.c - a close has its threads leave the lines where they stand, and its free waits for who wakes
+ * them.
+ *
+ *   releaser        close of the virtual thread's group     OS thread, behind it   `leave_line`: "served"
+ *   release 1       leaves its line for it                  waits
+ *
+ * Why it works  The virtual thread is in line, parked, and never runs: the close acts for it. Where it
+ *               does run, what "the free" writes is plain, and who pushes the thread reads that, as a
+ *               push goes on to touch the carrier: a free that does not wait is a race.
+ * Spec          specs/Leave.tla. */
+#include "channel.h"
+#include "condition.h"
+#include "semaphore.h"
+#include "stress.h"
+#include "virtual.h"
+
+struct state {
+	wp_semaphore semaphore;
+	wp_mutex mutex;
+	wp_condition condition;
+	wp_channel channel;
+	struct virtual virtual;
+	wp_waiter waiters[2]; /* the virtual thread's; the OS thread's */
+	wp_wakers wakers;
+	uint32_t is_freed;  /* plain: the group */
+	uint32_t seen;	    /* what a push read there */
+	uint32_t items[1];
+};
+
+/* As virtual_push, and touches the carrier after it. */
+static void push(wp_vthread *thread)
+{
+	struct state *state =
+		(struct state *)(void *)((char *)thread - offsetof(struct state, virtual));
+
+	virtual_push(thread);
+	state->seen = state->is_freed;
+}
+
+/* What parks: nothing runs it. */
+static void park_for_good(struct state *state)
+{
+	wp__vthread_park(&state->virtual.thread);
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_semaphore_init(&state->semaphore, 0);
+	wp_mutex_init(&state->mutex);
+	wp_condition_init(&state->condition);
+	wp_channel_init(&state->channel, NULL, 0);
+	virtual_init(&state->virtual);
+	state->virtual.thread.wakers = &state->wakers;
+	wp__waiter_init(&state->waiters[0], &state->virtual.thread, push);
+	wp__waiter_init(&state->waiters[1], NULL, NULL);
+}
+
+static void init_line(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp__semaphore_begin(&state->semaphore, 1, &state->waiters[0]);
+	park_for_good(state);
+	wp__semaphore_begin(&state->semaphore, 1, &state->waiters[1]);
+}
+
+static void release_one(void *at, stress_result *result)
+{
+	(void)result;
+	wp_semaphore_release(&((struct state *)at)->semaphore, 1);
+}
+
+/* Its memory is another's afterwards. */
+static void close_group(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__vthread_leave_line(&state->virtual.thread);
+	wp_store_relaxed(&state->waiters[0].state, WP_WAITER_LOOK);
+}
+
+static void behind(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	do
+		wp__waiter_park(&state->waiters[1], WP_FOREVER);
+	while (!wp__waiter_check(&state->semaphore.lock, &state->waiters[1]));
+	result->r[0] = 1;
+}
+
+STRESS_TEST(leave_line, .claim = "A permit goes past a thread that will not run.",
+	.upholds = "Leave!NoDeadGrant", .state_size = sizeof(struct state), .init = init_line,
+	.actors = {release_one, close_group, behind}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "served"},
+		{"asleep", FORBIDDEN, "the permit is with a thread that will not run"},
+	});
+
+STRESS_TWIN(leave_stays, .of = "leave_line",
+	.defect = "a close hands a thread back that stands in a line", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+STRESS_TWIN(leave_keeps, .of = "leave_line",
+	.defect = "what was granted to a thread that is handed back stays with it", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Nobody is behind it. Result: "permits; what is in the memory of the waiter". */
+static void init_alone(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp__semaphore_begin(&state->semaphore, 1, &state->waiters[0]);
+	park_for_good(state);
+}
+
+static void look_left(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_semaphore_permits(&state->semaphore);
+	result->r[1] = wp_load_relaxed(&state->waiters[0].state);
+}
+
+STRESS_TEST(leave_granted, .claim = "A close waits for a grant that has begun, and gives back what it was.",
+	.upholds = "Leave!NoTouchAfterLeave", .state_size = sizeof(struct state),
+	.init = init_alone, .actors = {release_one, close_group}, .arbiter = look_left,
+	.results = 2, .outcomes = {
+		{"1,1", ACCEPTABLE, "the permit is there, the memory is left alone"},
+		{"*,*", FORBIDDEN, "the permit is lost, or a granter has written to memory of another"},
+	});
+
+STRESS_TWIN(leave_unawaited, .of = "leave_granted",
+	.defect = "a close does not wait for the grant that has begun", .shows = "1,2",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* At a mutex: told to look, or handed it. Result: "the next one has it". */
+static void init_mutex(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_mutex_try_lock(&state->mutex);
+	wp__mutex_begin(&state->mutex, &state->waiters[0]);
+	park_for_good(state);
+	wp__mutex_begin(&state->mutex, &state->waiters[1]);
+}
+
+static void unlock(void *at, stress_result *result)
+{
+	(void)result;
+	wp_mutex_unlock(&((struct state *)at)->mutex);
+}
+
+static void lock_behind(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	do
+		wp__waiter_park(&state->waiters[1], WP_FOREVER);
+	while (!wp__mutex_check(&state->mutex, &state->waiters[1]));
+	result->r[0] = 1;
+}
+
+STRESS_TEST(leave_mutex, .claim = "A mutex goes past a thread that will not run.",
+	.upholds = "Leave!NoLostWake", .state_size = sizeof(struct state), .init = init_mutex,
+	.actors = {unlock, close_group, lock_behind}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it has it"},
+		{"asleep", FORBIDDEN, "it is free, or with a thread that will not run, and the next sleeps"},
+	});
+
+/* The thread has the mutex, and the next waits for it. Result: "it has it, and is told". */
+static void init_held(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_mutex_try_lock(&state->mutex);
+	wp__mutex_taken(&state->mutex, &state->virtual.thread);
+	park_for_good(state);
+}
+
+static void abandon(void *at, stress_result *result)
+{
+	(void)result;
+	wp__vthread_abandon_held(&((struct state *)at)->virtual.thread);
+}
+
+static void lock_abandoned(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__mutex_lock(&state->mutex, &state->waiters[1], WP_FOREVER);
+	result->r[0] = 1;
+	result->r[1] = wp_mutex_was_abandoned(&state->mutex);
+}
+
+STRESS_TEST(leave_held, .claim = "A mutex of a thread that will not run is unlocked, and marked.",
+	.upholds = "Leave!PassedOn", .state_size = sizeof(struct state), .init = init_held,
+	.actors = {abandon, lock_abandoned}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "it has it, and is told"},
+		{"*,*", FORBIDDEN, "it has it, and is not told that what it guards may be half done"},
+		{"asleep", FORBIDDEN, "it is with a thread that will not run"},
+	});
+
+STRESS_TWIN(leave_holds, .of = "leave_held",
+	.defect = "a mutex stays with the thread that is handed back", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+STRESS_TWIN(leave_unmarked, .of = "leave_held",
+	.defect = "a mutex that was abandoned is not marked", .shows = "1,0",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* At a channel without slots, whose sender has gone on. Result: "what the next receiver got". */
+static void init_receivers(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp__channel_begin_receive(&state->channel, &state->waiters[0].value, &state->waiters[0]);
+	park_for_good(state);
+}
+
+static void try_send(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	state->items[0] = 7;
+	if (wp_channel_try_send(&state->channel, &state->items[0]) != WP_OK)
+		result->r[0] += 2; /* there was no receiver any more */
+}
+
+static void take_item(void *at, stress_result *result)
+{
+	struct state *state = at;
+	void *item;
+
+	result->r[0] += wp_channel_count(&state->channel);
+	if (wp_channel_try_receive(&state->channel, &item) == WP_OK)
+		result->r[1] = *(uint32_t *)item;
+}
+
+STRESS_TEST(leave_item, .claim = "An item that was given to a thread that will not run can be received.",
+	.upholds = "Leave!PassedOn", .state_size = sizeof(struct state), .init = init_receivers,
+	.actors = {try_send, close_group}, .arbiter = take_item, .results = 2,
+	.outcomes = {
+		{"1,7", ACCEPTABLE, "sent, come back, and received"},
+		{"2,0", ACCEPTABLE, "not sent: nobody receives"},
+		{"*,*", LOST_WORK, "sent, and lost"},
+	});
+
+/* At a condition. Result: "the next one was signalled". */
+static void init_signal(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_mutex_try_lock(&state->mutex);
+	wp__condition_begin(&state->condition, &state->mutex, &state->waiters[0]);
+	park_for_good(state);
+	wp_mutex_try_lock(&state->mutex);
+	wp__condition_begin(&state->condition, &state->mutex, &state->waiters[1]);
+}
+
+static void signal_one(void *at, stress_result *result)
+{
+	(void)result;
+	wp_condition_signal(&((struct state *)at)->condition);
+}
+
+static void wait_behind(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	do
+		wp__waiter_park(&state->waiters[1], WP_FOREVER);
+	while (!wp__condition_check(&state->condition, &state->mutex, &state->waiters[1]));
+	result->r[0] = 1;
+}
+
+STRESS_TEST(leave_signal, .claim = "A signal goes past a thread that will not run.",
+	.upholds = "Leave!PassedOn", .state_size = sizeof(struct state), .init = init_signal,
+	.actors = {signal_one, close_group, wait_behind}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "signalled, and it has the mutex"},
+		{"asleep", FORBIDDEN, "the signal is with a thread that will not run"},
+	});
+
+STRESS_TWIN(leave_signal_kept, .of = "leave_signal",
+	.defect = "a signal that was given to a thread that is handed back is not given to the next",
+	.shows = "asleep", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The thread runs, ends, and its group is freed while it is still being woken; for a user's unpark it
+ * may look before that. Result: "what the push found". */
+static void init_one(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp__semaphore_begin(&state->semaphore, 1, &state->waiters[0]);
+	virtual_stray(&state->virtual);
+}
+
+/* What was the thread's word is anything now: here, what has a late wake push. */
+static void free_group(struct state *state)
+{
+	uint32_t parked = state->waiters[0].number * WP_VTHREAD_NUMBER + WP_TASK_PARKED;
+
+	wp__wakers_wait(&state->wakers);
+	state->is_freed = 1;
+	wp_store_relaxed(&state->virtual.thread.task.word, parked);
+}
+
+static void end_and_free(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	do
+		virtual_park(&state->virtual);
+	while (!wp__waiter_check(&state->semaphore.lock, &state->waiters[0]));
+	free_group(state);
+}
+
+static void look_pushed(void *at, stress_result *result)
+{
+	result->r[0] = ((struct state *)at)->seen;
+}
+
+STRESS_TEST(leave_free, .claim = "A free waits for who wakes a thread of the group.",
+	.upholds = "Leave!NoTouchAfterFree", .state_size = sizeof(struct state), .init = init_one,
+	.actors = {release_one, end_and_free}, .arbiter = look_pushed, .results = 1,
+	.blocking = 1, .outcomes = {
+		{"0", ACCEPTABLE, "the push has ended before"},
+		{"1", FORBIDDEN, "a push touches what is freed"},
+		{"asleep", FORBIDDEN, "the free waits for ever"},
+	});
+
+STRESS_TWIN(leave_uncounted, .of = "leave_free", .defect = "who grants is not counted",
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+STRESS_TWIN(leave_counted_late, .of = "leave_free",
+	.defect = "who grants is counted after its waiter can see it", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+STRESS_TWIN(leave_freed_at_once, .of = "leave_free",
+	.defect = "a free does not wait for who is counted", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+STRESS_TWIN(leave_exit_silent, .of = "leave_free",
+	.defect = "the last one that is counted out wakes nobody", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The same, told to look at a mutex. */
+static void init_told(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_mutex_try_lock(&state->mutex);
+	wp__mutex_begin(&state->mutex, &state->waiters[0]);
+	virtual_stray(&state->virtual);
+}
+
+static void lock_and_free(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	do
+		virtual_park(&state->virtual);
+	while (!wp__mutex_check(&state->mutex, &state->waiters[0]));
+	free_group(state);
+}
+
+STRESS_TEST(leave_told, .claim = "A free waits for who tells a thread of the group to look.",
+	.upholds = "Leave!NoTouchAfterFree", .state_size = sizeof(struct state), .init = init_told,
+	.actors = {unlock, lock_and_free}, .arbiter = look_pushed, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "the push has ended before"},
+		{"1", FORBIDDEN, "a push touches what is freed"},
+		{"asleep", FORBIDDEN, "it is not told, or the free waits for ever"},
+	});
+
+STRESS_TWIN(leave_told_late, .of = "leave_told",
+	.defect = "who tells the first to look is counted after the lock", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
