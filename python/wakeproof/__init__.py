@@ -10,14 +10,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from wakeproof.errors import (
+    AbandonedError,
+    CancelledScopeError,
+    ChangedError,
     ClosedError,
+    DeadlineError,
     ForkedError,
+    InterruptedWaitError,
+    JudgeError,
+    MissingToolError,
     NoFilesWarning,
     PollerClosedError,
+    StateError,
+    StructureError,
+    SubtaskError,
+    SystemCallError,
     ThreadInterruptedError,
     TopologyWarning,
     TwoCopiesError,
+    UnsupportedError,
+    UsageError,
     WakeproofError,
+    WrongThreadError,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +51,7 @@ if TYPE_CHECKING:
     )
     from wakeproof.default import default_group
     from wakeproof.executor import VirtualThreadExecutor
+    from wakeproof.factory import ThreadFactory
     from wakeproof.group import CarrierGroup
     from wakeproof.guard import GuardStatistics, RendezvousGuard, WakeupGuard
     from wakeproof.joiner import Joiner
@@ -70,18 +85,25 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 __all__ = [
+    "AbandonedError",
+    "CancelledScopeError",
     "Carrier",
     "CarrierCounts",
     "CarrierGroup",
+    "ChangedError",
     "Channel",
     "ClosedError",
     "Condition",
+    "DeadlineError",
     "DomainStatistics",
     "ExecutionStrategy",
     "ForkedError",
     "GuardStatistics",
+    "InterruptedWaitError",
     "Joiner",
+    "JudgeError",
     "LinuxTopology",
+    "MissingToolError",
     "MpscQueue",
     "MpscStatistics",
     "Mutex",
@@ -97,19 +119,27 @@ __all__ = [
     "Scope",
     "ScopedValue",
     "Semaphore",
+    "StateError",
     "StrategyStatistics",
+    "StructureError",
     "Subtask",
+    "SubtaskError",
+    "SystemCallError",
+    "ThreadFactory",
     "ThreadInterruptedError",
     "Topology",
     "TopologyWarning",
     "TwoCopiesError",
     "Unfinished",
+    "UnsupportedError",
+    "UsageError",
     "VirtualThread",
     "VirtualThreadExecutor",
     "VirtualThreadPool",
     "VirtualThreadPoolStatistics",
     "WakeproofError",
     "WakeupGuard",
+    "WrongThreadError",
     "blocking",
     "combine_kinds",
     "current",
@@ -156,6 +186,7 @@ _HOME = {
     "combine_kinds": "strategy",
     "invoke_non_blocking": "strategy",
     "is_non_blocking": "strategy",
+    "ThreadFactory": "factory",
     "VirtualThread": "vthread",
     "VirtualThreadExecutor": "executor",
     "VirtualThreadPool": "virtual_pool",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures.thread import BrokenThreadPool
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,26 +22,44 @@ from wakeproof.errors import ClosedError, ThreadInterruptedError
 from wakeproof.semaphore import Semaphore, _Acquire
 
 if TYPE_CHECKING:
+    from wakeproof._workers import Workers
     from wakeproof.vthread import VirtualThread
 
 
 class Permitted(Call):
     """One that a virtual thread makes, once it has a permit."""
 
-    __slots__ = ("has_permit", "thread")
+    __slots__ = ("has_permit", "thread", "workers")
 
-    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any, workers: Workers) -> None:
         super().__init__(fn, args, kwargs)
-        self.has_permit = False
+        self.has_permit, self.workers = False, workers
         self.thread: VirtualThread
 
     def begin(self, thread: VirtualThread) -> int:
         """Begin what the thread was made for: it has a permit."""
         self.has_permit = True
+        thread._permitted = self
         return (_mount.first_of_coroutine if thread._is_coroutine else _mount.first_of_call)(thread)
+
+    def run(self) -> None:
+        if self._is_prepared():
+            super().run()
+
+    async def run_coroutine(self) -> None:
+        if self._is_prepared():
+            await super().run_coroutine()
+
+    def _is_prepared(self) -> bool:
+        """Whether its thread has begun as the pool's have to; else its future is told."""
+        self.workers.prepare()
+        if self.workers.broken is not None:
+            self.fail(BrokenThreadPool(self.workers.broken))
+        return self.workers.broken is None
 
     def end(self) -> None:
         thread = self.thread
+        thread._is_heard = True  # by the future
         self.fail(thread._error or ClosedError(f"{thread.name}: its group was closed"))
 
 

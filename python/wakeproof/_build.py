@@ -36,6 +36,7 @@ HEADERS = (
             "placement_choose",
             "replacement",
             "group",
+            "waits",
             "vthreads",
             "poller",
             "dump_look",
@@ -74,13 +75,16 @@ SOURCES = (
             *("pool", "pool_dump", "pool_new", "pool_queue", "pool_threads"),
             "worker_park",
             *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
-            *("channel", "condition", "latch", "mutex", "semaphore", "waitq", "flock", "scope"),
+            *("channel", "condition", "latch", "leave", "mutex", "semaphore", "waitq", "flock"),
+            "scope",
         )
     ),
     *(KERNEL / f"{name}.c" for name in ("fiber", "overflow", "stack", "stack_guard")),
     *(KERNEL / f"fiber_{machine}.S" for machine in ("aarch64", "x86_64")),  # empty elsewhere
 )
-FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread")
+# No frame skips the guard of a virtual thread's stack: each of its pages is touched, in order.
+PROBED = "-fstack-clash-protection"
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-pthread", PROBED)
 LIBRARY = "libwakeproof.so"
 CDEF = "libwakeproof.cdef"  # beside the library: what it exports
 # Empty, the macro turns each `static inline` of the headers into a function with a symbol.

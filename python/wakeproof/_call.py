@@ -7,9 +7,9 @@ Source: ``virtual_pool.py``, ``queued_pool.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
+from wakeproof._future import Future
 from wakeproof._jobs import _in_parent
 
 
@@ -21,6 +21,11 @@ class Call:
     def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
         self.fn, self.args, self.kwargs, self.is_told = fn, args, kwargs, False
         self.future: Future[Any] = Future()
+
+    @property
+    def inner(self) -> Callable[..., Any]:
+        """What its thread calls in the end."""
+        return self.fn
 
     def begins(self) -> bool:
         """Whether it was not cancelled."""

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 READ, WRITE = 0, 1
+FIRST_NAP_NS, LONGEST_NAP_NS = 1_000_000, 32_000_000
+_WHY = {"accept": lib.WP_WAIT_ACCEPT, "connect": lib.WP_WAIT_CONNECT}
 _starting = threading.Lock()
+
+
+class UntoldError(BlockingIOError):
+    """It would block, and no event will say when it would not: to be tried again, after a nap."""
 
 
 class _Ready(Wait):
@@ -54,30 +60,40 @@ class _Ready(Wait):
     def granted(self) -> int:
         return lib.wp__waiter_result(self.waiter)
 
+    def waits(self) -> tuple[int, int]:
+        return self.call.why, lib.wp__io_fd(self.call.io)
+
     def abandon(self) -> None:
-        super().abandon()
         self.call.leave()
 
 
 class Call:
     """One call under way: its descriptor stays open until it leaves."""
 
-    __slots__ = ("has_left", "has_waited", "io", "side")
+    __slots__ = ("has_left", "has_waited", "io", "nap_ns", "side", "why")
 
-    def __init__(self, io: CIo, side: int) -> None:
+    def __init__(self, io: CIo, side: int, why: int) -> None:
         self.io, self.side, self.has_waited, self.has_left = io, side, False, False
+        self.nap_ns = 0
+        self.why = why  # it waits, if it does
 
     def seen_before(self, attempt: Callable[[], T], deadline: int, found: list[T]) -> int | None:
         """Try once: None: found; else what to wait from, for it would block."""
         seen = lib.wp__io_look(self.io, self.side)
         try:
             found.append(attempt())
-        except BlockingIOError:
+        except BlockingIOError as error:
             if deadline == 0:
                 raise
             self.has_waited = True
+            naps = isinstance(error, UntoldError)
+            self.nap_ns = min(2 * self.nap_ns or FIRST_NAP_NS, LONGEST_NAP_NS) if naps else 0
             return seen
         return None
+
+    def until(self, deadline: int) -> int:
+        """Return when to stop waiting: at the deadline, or at the end of a nap."""
+        return min(deadline, lib.wp_clock_ns() + self.nap_ns) if self.nap_ns else deadline
 
     def leave(self) -> None:
         if self.has_left:
@@ -129,7 +145,7 @@ class Descriptor(Unique):
         if thread is None:
             code = self._asleep(side, attempt, deadline, found)
         else:
-            code = parked(self.turns(thread, side, attempt, deadline, found))
+            code = parked(self.turns(thread, side, attempt, deadline, found, what))
         return self.said(code, found, what)
 
     def said(self, code: int, found: list[T], what: str) -> T:
@@ -149,12 +165,14 @@ class Descriptor(Unique):
         attempt: Callable[[], T],
         deadline: int,
         found: list[T],
+        what: str = "",
     ) -> Turns:
-        call = self._enter(side)
+        call = self._enter(side, what)
         try:
             while (seen := call.seen_before(attempt, deadline, found)) is not None:
-                code = yield from _Ready(thread, call, seen).turns(deadline)
-                if code != lib.WP_OK:
+                until = call.until(deadline)
+                code = yield from _Ready(thread, call, seen).turns(until)
+                if code != lib.WP_OK and not (code == lib.WP_TIMEOUT and until < deadline):
                     return code
             return lib.WP_OK
         finally:
@@ -164,18 +182,21 @@ class Descriptor(Unique):
         call = self._enter(side)
         try:
             while (seen := call.seen_before(attempt, deadline, found)) is not None:
-                code = lib.wp__io_wait(call.io, side, seen, deadline)
+                until = call.until(deadline)
+                code = lib.wp__io_wait(call.io, side, seen, until)
+                if code == lib.WP_TIMEOUT and until < deadline:
+                    continue
                 if code not in (lib.WP_OK, lib.WP_INTERRUPTED):  # signal handlers have run
                     return code
             return lib.WP_OK
         finally:
             call.leave()
 
-    def _enter(self, side: int) -> Call:
+    def _enter(self, side: int, what: str = "") -> Call:
         io = self._io
         if io is None or self.is_parents or not lib.wp_io_enter(io):
             raise closed("call")
-        return Call(io, side)
+        return Call(io, side, _WHY.get(what, lib.WP_WAIT_WRITE if side else lib.WP_WAIT_READ))
 
     def close(self) -> None:
         """Close it when the calls under way have ended, which are told; again is harmless."""

@@ -37,13 +37,13 @@ _warned: list[str] = []
 class _Op(Wait):
     """One operation: asked, and waited for until it has ended, whatever happens."""
 
-    __slots__ = ("op", "opens")
+    __slots__ = ("fd", "op", "opens")
 
     def __init__(
         self, thread: VirtualThread, what: int, fd: int, at: Any, size: int, flags: int
     ) -> None:
         super().__init__(thread)
-        self.opens = what == lib.WP_OP_OPEN
+        self.opens, self.fd = what == lib.WP_OP_OPEN, max(fd, 0)  # AT_FDCWD: none
         self.op: COp = made(lib.wp__op_new(what, fd, at, size, flags), lib.wp__op_free, "file")
 
     def begin(self) -> int:
@@ -56,8 +56,11 @@ class _Op(Wait):
     def cancel(self) -> bool:
         return lib.wp__op_cancel(self.op, self.waiter)
 
-    def give_back(self) -> None:
-        if self.opens and lib.wp__op_result(self.op) >= 0:
+    def waits(self) -> tuple[int, int]:
+        return lib.WP_WAIT_FILE, self.fd
+
+    def abandon(self) -> None:
+        if self.check() and self.opens and lib.wp__op_result(self.op) >= 0:
             os.close(lib.wp__op_result(self.op))
 
     def turns(self, deadline: int) -> Turns:

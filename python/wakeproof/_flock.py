@@ -74,8 +74,13 @@ class Flock:
         if waiter is not None:
             waiter.set()
 
-    def wait(self, *, or_cancelled: bool) -> None:
-        """Wait until all have left, or it is cancelled.
+    def alive(self) -> list[VirtualThread]:
+        """Return those that have not left."""
+        with self._lock:
+            return [*self._threads]
+
+    def wait(self, timeout_s: float | None = None, *, or_cancelled: bool) -> bool:
+        """Wait until all have left, or it is cancelled; False: the time ran out.
 
         Raises:
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
@@ -84,9 +89,10 @@ class Flock:
             waiter = Signal()
             with self._lock:
                 if not self._threads or (or_cancelled and self.is_cancelled):
-                    return
+                    return True
                 self._waiter = waiter
-            waiter.wait()
+            if not waiter.wait(timeout_s):
+                return False
 
     def end(self) -> None:
         """Say that it is joined."""

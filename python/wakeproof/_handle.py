@@ -17,6 +17,7 @@ from wakeproof._ffi import ffi, lib
 from wakeproof._jobs import numbers
 from wakeproof._mount import here
 from wakeproof._signal import Signal
+from wakeproof._unheard import report
 from wakeproof._unique import Unique
 from wakeproof.carrier import Carrier, checked
 from wakeproof.default import default_group
@@ -24,8 +25,10 @@ from wakeproof.errors import ClosedError, UsageError
 from wakeproof.group import CarrierGroup
 
 if TYPE_CHECKING:
+    from wakeproof._admission import Permitted
     from wakeproof._ffi import CVThread, Null
     from wakeproof._wait import Wait
+    from wakeproof.mutex import Mutex
 
 T = TypeVar("T")
 State = Literal["new", "queued", "running", "parked", "pinned", "terminated", "closed"]
@@ -68,13 +71,14 @@ class Handle(Unique):
 
     __slots__ = (
         "__weakref__", "_call", "_context", "_coroutine", "_done", "_error", "_greenlet", "_group",
-        "_home", "_hub", "_is_closed", "_is_coroutine", "_is_started", "_name", "_native",
-        "_number", "_pins", "_resume", "_runs", "_scope", "_scopes", "_value", "_wait",
+        "_held", "_home", "_hub", "_is_closed", "_is_coroutine", "_is_heard", "_is_started",
+        "_locals", "_name", "_native", "_number", "_permitted", "_pins", "_resume", "_runs",
+        "_scope", "_scopes", "_value", "_wait",
     )  # fmt: skip
     _context: contextvars.Context
     _greenlet: Any
     _hub: Any
-    _is_poller = False
+    _is_pinned = _is_poller = False
 
     def __init__(
         self,
@@ -99,13 +103,17 @@ class Handle(Unique):
         self._coroutine: Coroutine[Any, None, Any] | None = None
         self._done = Signal()
         self._is_started = self._is_closed = self._runs = False
+        self._permitted: Permitted | None = None  # the call of a pool that it runs
         self._pins = 0
         self._value: Any = None
         self._wait: Wait | None = None  # in the line of a mutex, condition, semaphore or channel
+        self._held: set[Mutex] = set()  # which stay while it has them: the kernel lists them
         self._error: BaseException | None = None
+        self._is_heard = False  # somebody has its error
+        self._locals: object = None  # what it has in threading.local, while it does not run
         self._scope: Any = None  # that forked it
         self._scopes: list[Any] = []  # that it has open
-        is_named = name is not None or of._trace_events != 0
+        is_named = name is not None or of.tracing != 0
         self._make(of, self.name.encode(errors="replace") if is_named else ffi.NULL, home)
 
     def _make(self, group: CarrierGroup, text: bytes | Null, home: int) -> None:
@@ -114,17 +122,25 @@ class Handle(Unique):
         Raises:
             MemoryError: it has none.
         """
-        stays = not self._is_coroutine and home != lib.WP_VTHREAD_HERE
-        made = lib.wp__vthread_new(group._native, self._number, text, home, stays)
+        made = lib.wp__vthread_new(group._native, self._number, text, home, self._is_pinned)
         if not made:
             raise MemoryError(f"{self.name}: no memory")
         self._native = made
         self._home = lib.wp__vthread_home(made)
 
-    def __del__(self, _free: Any = lib.wp_vthread_free, _process: Any = _process) -> None:
+    def __del__(
+        self,
+        _free: Any = lib.wp_vthread_free,
+        _process: Any = _process,
+        _report: Any = report,
+    ) -> None:
         native = getattr(self, "_native", None)  # None: its arguments were no such
-        if native and (of := self._group) is not None and of._life[0] and of._pid == _process.pid:
-            _free(native)
+        if native and (of := self._group) is not None and of._pid == _process.pid:
+            if of._life[0]:
+                self._native = None  # a hook may keep it
+                _free(native)
+            if self._error is not None:
+                _report(self)
 
     def __repr__(self) -> str:
         return f"<VirtualThread {self.name} {self.state}>"
@@ -158,10 +174,19 @@ class Handle(Unique):
         state = self.state
         return state if state in ("parked", "queued") else "running"
 
+    def _abandon_held(self) -> None:
+        """Have the kernel mark and unlock the mutexes that it has; a close has done so."""
+        if self._native is not None:
+            lib.wp__vthread_abandon_held(self._native)
+        for mutex in self._held:
+            if mutex._holder is self:
+                mutex._holder = None
+        self._held.clear()
+
     def _let_go(self) -> None:
         """Drop what it ran with: it runs no more."""
         self._call, self._coroutine, self._greenlet, self._hub = _nothing, None, None, None
-        self._context = _EMPTY
+        self._context, self._locals, self._permitted = _EMPTY, None, None
 
     def _hand_back(self) -> None:
         """Its group was closed before it had ended.

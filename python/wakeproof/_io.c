@@ -19,7 +19,14 @@ wp_io *wp__io_take(wp_group *group, int fd)
 		errno = EPERM;
 	else if (code == WP_MISUSED)
 		errno = ENXIO;
+	else if (code == WP_CLOSED)
+		errno = ESHUTDOWN;
 	return code == WP_OK ? io : NULL;
+}
+
+int wp__io_fd(const wp_io *io)
+{
+	return io->fd;
 }
 
 uint32_t wp__io_look(wp_io *io, int side)

@@ -16,6 +16,8 @@ typedef struct wp_io wp_io;
 /* As wp_io_new; NULL, and errno says why; EPERM: epoll refuses such a file. [any thread] */
 wp_io *wp__io_take(wp_group *group, int fd);
 
+int wp__io_fd(const wp_io *io); /* [between enter and exit | wait-free] */
+
 /* side: 0: to read, 1: to write. Each as in ready.h. */
 uint32_t wp__io_look(wp_io *io, int side);
 int wp__io_wait(wp_io *io, int side, uint32_t seen, int64_t deadline_ns);

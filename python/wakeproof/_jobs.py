@@ -14,9 +14,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 
-from wakeproof import _process
+from wakeproof import _known, _process
 from wakeproof._ffi import ffi, lib
 from wakeproof.errors import ClosedError
 
@@ -35,7 +36,7 @@ class Unfinished:
     """A task that had not ended when its group was closed.
 
     Attributes:
-        name: what `factory` was given, or the callable's qualified name.
+        name: a thread's own, or the qualified name of what `submit` was given.
         state: "queued", "parked"; "running": it could not be stopped, and may still end.
     """
 
@@ -47,11 +48,12 @@ class Unfinished:
 class Work:
     """A callable on its way; gone when it has run."""
 
-    group: object
+    group: CarrierGroup
     name: str
     call: Callable[[], object]
     future: Future[Any]
     runs: bool = False
+    text: CPath | Null | None = None  # its name, in events; it is copied before it runs
 
 
 ANYWHERE = -1  # the carrier that the group chooses
@@ -69,6 +71,8 @@ def _step(job: CTask) -> int:
 def _run(number: int) -> None:
     work = works[number]
     work.runs = True
+    if _known.groups.get(get_ident()) is not work.group:
+        _known.know(work.group)
     try:
         if work.future.set_running_or_notify_cancel():
             try:
@@ -92,6 +96,7 @@ def _in_parent(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     finally:
         if _process.pid != parent:
             _end(sys.exception())
+        del args, kwargs  # what failed has this frame behind it
 
 
 def _end(error: BaseException | None) -> NoReturn:
@@ -114,7 +119,7 @@ def _end(error: BaseException | None) -> NoReturn:
 STEP = ffi.callback("int(wp_task *)", _step)
 
 
-def start(group: CGroup, index: int, work: Work, text: CPath | Null, *, pinned: bool) -> bool:
+def start(group: CGroup, index: int, work: Work, text: CPath | Null) -> bool:
     """Submit `work` to that carrier; False: the group is closed.  `text`: its name, in events.
 
     Raises:
@@ -122,7 +127,7 @@ def start(group: CGroup, index: int, work: Work, text: CPath | Null, *, pinned: 
     """
     number = next(numbers)
     works[number] = work
-    job = lib.wp__job_new(STEP, number, pinned, text)
+    job = lib.wp__job_new(STEP, number, False, text)
     if job:
         of_group = index == ANYWHERE
         code = (
@@ -138,21 +143,21 @@ def start(group: CGroup, index: int, work: Work, text: CPath | Null, *, pinned: 
 
 
 def submit(
-    group: CarrierGroup, index: int, call: Callable[[], T], name: str, pinned: bool
+    group: CarrierGroup, index: int, call: Callable[[], T], name: str, future: Future[T]
 ) -> Future[T]:
-    """Submit a callable to that carrier; its result comes through the future.
+    """Submit a callable to that carrier; its result comes through the future, which is returned.
 
     Raises:
         ClosedError, ForkedError: as `CarrierGroup.submit`.
     """
     group._check_process()
-    work = Work(group, name, call, Future())
+    work = Work(group, name, call, future)
     text: CPath | Null = ffi.NULL
-    if group._trace_events:
-        text = group._texts.setdefault(name, ffi.new("char[]", name.encode(errors="replace")))
-    if not start(group._native, index, work, text, pinned=pinned):
+    if group.tracing:
+        text = work.text = ffi.new("char[]", name.encode(errors="replace"))
+    if not start(group._native, index, work, text):
         raise ClosedError(f"submit {name}: the group is closed")
-    return work.future
+    return future
 
 
 def unfinished(group: object) -> list[Unfinished]:

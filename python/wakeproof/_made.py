@@ -33,7 +33,13 @@ def native(chosen: Settings, seats: Seats, trace_events: int) -> CGroup:
     config.bounded = chosen.bounded
     config.domain_of, config.cluster_of = numbers
     config.bind = seats.callback
-    if lib.wp_group_new(made, config) != lib.WP_OK:
+    code = lib.wp_group_new(made, config)
+    if code == lib.WP_SYSTEM:
         why = os.strerror(ffi.errno)
-        raise error_for(lib.WP_SYSTEM, f"{chosen.carriers} carriers: {why} (memory, or threads)")
+        raise error_for(code, f"{chosen.carriers} carriers: {why} (memory, or threads)")
+    if code != lib.WP_OK:
+        raise error_for(
+            code, f"{chosen.carriers} carriers, {chosen.replacements} replacements; allowed: "
+            f"{lib.WP_GROUP_CARRIERS:,} in all",
+        )  # fmt: skip
     return made[0]

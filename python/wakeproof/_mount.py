@@ -10,14 +10,19 @@ Spec: ``specs/VThread.tla``.  Source: ``_vthreads.c``, ``kernel/vthreads.h``.
 from __future__ import annotations
 
 import os
-import threading
 from contextlib import suppress
+from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 from greenlet import getcurrent, greenlet
 
+from wakeproof import _known
 from wakeproof._ffi import ffi, lib
+from wakeproof._here import here as here
+from wakeproof._here import mount, pool_here, unmount
 from wakeproof._jobs import _in_parent, threads
+from wakeproof._unheard import keep
 from wakeproof.errors import WrongThreadError
 
 if TYPE_CHECKING:
@@ -30,7 +35,7 @@ IDLE_MOST = 64  # greenlets that wait, of each OS thread; each takes some 10 KB
 _OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof._poller")
 
 
-class _Pool:
+class Pool:
     """Greenlets of one OS thread: a new one costs a mapping and more, one that waits a switch."""
 
     __slots__ = ("alive", "idle")
@@ -40,51 +45,48 @@ class _Pool:
         self.idle: list[greenlet] = []  # whose callables have ended; none once nobody is alive
 
 
-class _Here(threading.local):
-    """What this OS thread runs."""
-
-    thread: VirtualThread | None = None
-
-    def __init__(self) -> None:
-        self.pool = _Pool()
-
-
-here = _Here()
-
-
 def _step(number: int) -> int:
     """Run one step of that thread: the kernel calls this on a carrier."""
     thread = threads[number]
-    here.thread, thread._runs = thread, True
+    if _known.groups.get(get_ident()) is not thread._group:
+        _known.know(thread._group)
+    mount(thread, number, thread._locals)
+    thread._runs = True
     try:
         said = thread._resume(thread)
     except BaseException as error:  # no memory for a greenlet; what it runs raises nothing
         thread._error = error
         said = DONE
     finally:
-        here.thread, thread._runs = None, False
+        thread._locals, thread._runs = unmount(), False
     if said == DONE and not thread._is_poller:  # a poller: when its carrier has none again
         forget(thread)
+    del thread  # as in `_body`
     return said
 
 
 STEP = ffi.callback("int(uint64_t)", _step)
 lib.wp__vthread_steps(STEP)
+_known.runs = lambda: here.thread
 
 
 def forget(thread: Handle) -> None:
     """Let go of what it ran with, and tell joiners: it has ended, or was handed back."""
     threads.pop(thread._number, None)
+    if thread._held:
+        thread._abandon_held()
     thread._let_go()
+    if thread._error is not None:
+        keep(thread)
     thread._done.set()
 
 
 def first_of_call(thread: VirtualThread) -> int:
     """Begin a callable, in a greenlet of its own."""
     thread._home = lib.wp_vthread_settle()
-    pool = here.pool
+    pool = pool_here(Pool)
     pool.alive += 1
-    body = pool.idle.pop() if pool.idle else greenlet(_bodies)
+    body = pool.idle.pop() if pool.idle else greenlet(partial(_bodies, pool))
     thread._hub, thread._greenlet, thread._resume = getcurrent(), body, _next_of_call
     said: int = body.switch(thread)
     return said
@@ -95,9 +97,9 @@ def _next_of_call(thread: VirtualThread) -> int:
     return said
 
 
-def _bodies(thread: VirtualThread) -> int:
+def _bodies(pool: Pool, thread: VirtualThread) -> int:
     """Run one callable after the other, as long as more are alive and not too many wait."""
-    pool, hub = here.pool, thread._hub
+    hub = thread._hub
     while True:
         _body(thread)
         del thread
@@ -128,7 +130,10 @@ def first_of_coroutine(thread: VirtualThread) -> int:
         _failed(thread, error)
         return DONE
     thread._resume = _next_of_coroutine
-    return _next_of_coroutine(thread)
+    try:
+        return _next_of_coroutine(thread)
+    finally:
+        del thread  # what failed has this frame behind it
 
 
 def _next_of_coroutine(thread: VirtualThread) -> int:
@@ -137,6 +142,8 @@ def _next_of_coroutine(thread: VirtualThread) -> int:
     except BaseException as error:
         _failed(thread, error)
         return DONE
+    finally:
+        del thread  # as above
 
 
 def _send(thread: VirtualThread) -> int:
@@ -150,6 +157,8 @@ def _send(thread: VirtualThread) -> int:
     except StopIteration as stop:
         thread._value = stop.value
         return DONE
+    finally:
+        del thread  # as above
     return int(said)
 
 
@@ -180,11 +189,11 @@ def leave(thread: VirtualThread, said: int) -> None:
     thread._hub.switch(said)
 
 
-def park(thread: VirtualThread, deadline_ns: int) -> int:
+def park(thread: VirtualThread, deadline_ns: int, why: int = lib.WP_WAIT_PARK, on: int = 0) -> int:
     """Park the caller: WP_OK, WP_TIMEOUT or WP_INTERRUPTED.  Blocks its carrier if it is pinned."""
     if thread._pins or thread._is_coroutine:
-        return lib.wp_vthread_park_until(deadline_ns)
-    code = lib.wp__vthread_park_begin(deadline_ns)
+        return lib.wp__vthread_park_for(deadline_ns, why, on)
+    code = lib.wp__vthread_park_begin_for(deadline_ns, why, on)
     if code == _AGAIN:
         leave(thread, PARK)
         code = lib.wp__vthread_park_end()

@@ -11,6 +11,7 @@ import os
 import weakref
 from typing import TYPE_CHECKING
 
+from wakeproof import _known
 from wakeproof._ffi import lib
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def release(group: CarrierGroup, native: CGroup) -> None:
         groups.remove(group)  # one close alone finds it
     except KeyError:
         return
+    _known.forget(group)
     weakref.finalize(group, _free, native, os.getpid(), group._life).atexit = False
 
 

@@ -10,31 +10,48 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
+from concurrent.futures.thread import BrokenThreadPool
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from wakeproof import _process
 from wakeproof._deadline import _is_time
 from wakeproof._ffi import ffi, lib
+from wakeproof._workers import Workers, enlist, strike
 from wakeproof.errors import UsageError
 
 if TYPE_CHECKING:
     from wakeproof._call import Call
-    from wakeproof._ffi import CJob, CPath, CPointer, CPool
+    from wakeproof._ffi import CJob, CPath, CPointer, CPool, CPoolConfig
     from wakeproof.queued_pool import QueuedThreadPool
 
 pools: WeakSet[QueuedThreadPool] = WeakSet()
-_leaving: list[CPool] = []
-_calls: dict[int, tuple[Call, CJob, CPath | None]] = {}
+workers: dict[int, Workers] = {}  # of each pool, until it is freed
+_leaving: list[tuple[CPool, int]] = []
+_calls: dict[int, tuple[Call, CJob, CPath | None, Workers]] = {}
 _tags: dict[str, CPath] = {}  # a dump may read one at any time
 _numbers = itertools.count(1)
 
 
 def _run(arg: CPointer) -> None:
-    call, _, tag = _calls.pop(int(ffi.cast("uintptr_t", arg)))
+    call, _, tag, of = _calls.pop(int(ffi.cast("uintptr_t", arg)))
     if tag is not None:
         lib.wp_pool_tag(tag)
-    call.run()
+    if of.broken is None:
+        call.run()
+    else:
+        call.fail(BrokenThreadPool(of.broken))
+
+
+def _begin(arg: CPointer) -> None:
+    """Begin a thread: before its first call."""
+    of = workers[int(ffi.cast("uintptr_t", arg))]
+    enlist(of.name())
+    of.prepare()
+
+
+def _end(_: CPointer) -> None:
+    strike()
 
 
 def _close(arg: CPointer) -> None:
@@ -45,9 +62,18 @@ def _close(arg: CPointer) -> None:
 
 _RUN = ffi.callback("void(void *)", _run)
 _CLOSE = ffi.callback("void(void *)", _close)
+_BEGIN, _END = ffi.callback("void(void *)", _begin), ffi.callback("void(void *)", _end)
 
 
-def enter(call: Call, tag: str | None) -> tuple[int, CJob]:
+def begins(of: Workers, config: CPoolConfig) -> int:
+    """Have the threads of a pool begin and end so; return its number in `workers`."""
+    number = next(_numbers)
+    workers[number] = of
+    config.begin, config.end, config.arg = _BEGIN, _END, ffi.cast("void *", number)
+    return number
+
+
+def enter(call: Call, tag: str | None, of: Workers) -> tuple[int, CJob]:
     """Give it a number and a job, which stays until it runs."""
     number, job = next(_numbers), ffi.new("wp_job *")
     job.run, job.close, job.arg = _RUN, _CLOSE, ffi.cast("void *", number)
@@ -56,7 +82,7 @@ def enter(call: Call, tag: str | None) -> tuple[int, CJob]:
         text = _tags.get(tag)
         if text is None:
             text = _tags.setdefault(tag, ffi.new("char[]", tag.encode(errors="replace")))
-    _calls[number] = call, job, text
+    _calls[number] = call, job, text, of
     return number, job
 
 
@@ -84,11 +110,11 @@ def wait(native: CPool) -> None:
         pass
 
 
-def leave(native: CPool, pid: int) -> None:
+def leave(native: CPool, pid: int, number: int) -> None:
     """Close a pool that nobody has any more."""
     if pid == _process.pid:
         lib.wp_pool_close(native)
-        _leaving.append(native)
+        _leaving.append((native, number))
         reap()
 
 
@@ -98,13 +124,14 @@ def reap() -> None:
         return
     for _ in range(len(_leaving)):
         try:
-            native = _leaving.pop(0)
+            native, number = _leaving.pop(0)
         except IndexError:  # somebody else reaps
             return
         if lib.wp_pool_wait(native, 0) == lib.WP_OK:
             lib.wp_pool_free(native)
+            workers.pop(number, None)
         else:
-            _leaving.append(native)
+            _leaving.append((native, number))
 
 
 def _end_all() -> None:
@@ -112,9 +139,10 @@ def _end_all() -> None:
     for pool in list(pools):
         pool._refuses = "interpreter shutdown"
         lib.wp_pool_close(pool._native)
+        pool._end_leases()
     for pool in list(pools):
         wait(pool._native)
-    for native in _leaving:
+    for native, _ in _leaving:
         wait(native)
 
 
@@ -123,6 +151,7 @@ def _forget_all() -> None:
     pools.clear()
     _leaving.clear()
     _calls.clear()
+    workers.clear()
 
 
 atexit.register(_end_all)

@@ -93,7 +93,7 @@ class Signal:
                 turns.send(code)
             except StopIteration as stop:
                 return bool(stop.value)
-            code = park(thread, deadline)
+            code = park(thread, deadline, lib.WP_WAIT_JOIN)
 
     def _leave(self, wake: Callable[[], object]) -> bool:
         try:

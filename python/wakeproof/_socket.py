@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wakeproof._deadline import deadline_ns
-from wakeproof._descriptor import READ, WRITE, Descriptor, closed
+from wakeproof._descriptor import READ, WRITE, Descriptor, UntoldError, closed
 
 if TYPE_CHECKING:
     from wakeproof.group import CarrierGroup
@@ -69,14 +69,14 @@ class Socket(socket.socket):
                 super().detach()  # it stays the caller's
             raise
 
-    def _call(self, side: int, attempt: Callable[[], T], flags: int = 0) -> T:
+    def _call(self, side: int, attempt: Callable[[], T], flags: int = 0, what: str = "socket") -> T:
         descriptor = self._descriptor
         if descriptor is None:
             raise closed("socket")
         limit_s = 0 if flags & socket.MSG_DONTWAIT else self._limit_s
         if limit_s == 0:
             return attempt()
-        return descriptor.call(side, attempt, deadline_ns(limit_s), "socket")
+        return descriptor.call(side, attempt, deadline_ns(limit_s), what)
 
     # Timeouts: the descriptor itself never blocks.
     def settimeout(self, value: float | None) -> None:
@@ -128,7 +128,7 @@ class Socket(socket.socket):
 
     def accept(self) -> tuple[Socket, Address]:
         """As ``socket.socket.accept``."""
-        return self._accepted(*self._call(READ, self._accept))
+        return self._accepted(*self._call(READ, self._accept, what="accept"))
 
     def _accepted(self, fd: int, address: Address) -> tuple[Socket, Address]:
         group = self._descriptor.group if self._descriptor else None
@@ -170,7 +170,7 @@ class Socket(socket.socket):
 
     def connect(self, address: Address, /) -> None:
         """As ``socket.socket.connect``."""
-        self._call(WRITE, connecting(self, address))
+        self._call(WRITE, connecting(self, address), what="connect")
 
     def connect_ex(self, address: Address, /) -> int:
         """As ``socket.socket.connect_ex``."""
@@ -214,8 +214,12 @@ def connecting(sock: socket.socket, address: Address) -> Callable[[], None]:
 
     def attempt() -> None:
         nonlocal has_begun
+        has_asked = has_begun
         code = _Base.connect_ex(sock, address) if not has_begun else _came_of(sock)
         has_begun = True
+        if code == errno.EAGAIN and sock.family == socket.AF_UNIX and not has_asked:
+            has_begun = False  # the queue of connections is full
+            raise UntoldError(code, os.strerror(code))
         if code in _PENDING:
             raise BlockingIOError(code, os.strerror(code))
         if code:

@@ -8,17 +8,16 @@ Spec: ``specs/Strategy.tla``.  Source: ``kernel/strategy.h``.
 from __future__ import annotations
 
 import itertools
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
 from wakeproof._came import Came, here
 from wakeproof._ffi import ffi, lib
+from wakeproof._unheard import unraisable
 from wakeproof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,14 +42,12 @@ def number_of(kind: Kind) -> int:
 
 
 def tell(task: Task | None, error: BaseException) -> None:
-    """Tell ``sys.unraisablehook``."""
+    """Tell ``sys.unraisablehook``, which prints it; None: `produce` or `kind` has failed."""
     what = "in the produce of an ExecutionStrategy" if task is None else "in a task of a strategy"
-    sys.unraisablehook(
-        SimpleNamespace(
-            exc_type=type(error), exc_value=error, exc_traceback=error.__traceback__,
-            err_msg=f"Exception ignored {what}", object=task,
-        )
-    )  # fmt: skip
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") == __name__:
+        trace = trace.tb_next
+    unraisable(error.with_traceback(trace), f"Exception ignored {what}", task)
 
 
 def _is_main() -> bool:
@@ -115,11 +112,14 @@ class Driver:
         if here.is_withdrawn or (self.interrupt is not None and _is_main()):
             return 0
         try:
-            task = self.produce()
+            task: object = self.produce()
         except BaseException as error:
             self.tell(None, error)
             return 0
         if task is None:
+            return 0
+        if not callable(task):  # as if it had raised: else it would be asked for ever
+            self.tell(None, UsageError(f"produce returned {task!r}; allowed: a callable, or None"))
             return 0
         number = next(_numbers)
         self.tasks[number] = task

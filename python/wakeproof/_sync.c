@@ -59,6 +59,7 @@ wp_channel *wp__channel_new(uint32_t capacity)
 
 void wp__channel_free(wp_channel *channel)
 {
+	wp_channel_fini(channel);
 	free(channel);
 }
 

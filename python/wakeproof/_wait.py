@@ -61,13 +61,15 @@ class Wait:
     def granted(self) -> int:
         return lib.WP_OK
 
-    def give_back(self) -> None:
-        """Undo a grant: its thread never goes on."""
+    def waits(self) -> tuple[int, int]:
+        """Say what for, and for how many permits or on which descriptor: for events."""
+        return lib.WP_WAIT_PARK, 0
 
     def abandon(self) -> None:
-        """Get out for a thread that a close has handed back."""
-        if not self.cancel():
-            self.give_back()
+        """Do what else there is to do for a thread that a close has handed back.
+
+        The close has left its line, and has passed on what it was granted (kernel/waitq.h).
+        """
 
     def turns(self, deadline: int) -> Turns:
         code = self.begin()
@@ -86,6 +88,11 @@ class Wait:
             self.thread._wait = None
 
 
+def what_for(thread: VirtualThread) -> tuple[int, int]:
+    """Return what the thread waits for, which is about to park."""
+    return thread._wait.waits() if thread._wait is not None else (lib.WP_WAIT_PARK, 0)
+
+
 def parked(turns: Turns) -> int:
     """Take those turns, as a callable does."""
     thread = here.thread
@@ -93,7 +100,7 @@ def parked(turns: Turns) -> int:
     try:
         deadline = next(turns)
         while True:
-            deadline = turns.send(_mount.park(thread, deadline))
+            deadline = turns.send(_mount.park(thread, deadline, *what_for(thread)))
     except StopIteration as stop:
         return int(stop.value)
 

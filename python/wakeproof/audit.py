@@ -26,6 +26,9 @@ from wakeproof.judge.specs import CheckReport, ConfigResult
 from wakeproof.judge.trace_reports import TraceReport
 
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
+SPECIFICATION_ONLY = "specification only"
+"""TLC holds the claim of the specification, and no judge compares it with the code."""
+GOOD = (HOLDS, SPECIFICATION_ONLY)
 WHOLE, IN_PART = "whole", "in part"
 """How much the explorer saw of a claim's scenarios: every execution, or what its bounds allow."""
 
@@ -86,8 +89,12 @@ class AuditReport:
 
     @property
     def holds(self) -> bool:
-        """Say whether every claim holds and every twin was seen as declared."""
-        return not self.problems and all(row.status == HOLDS for row in self.rows)
+        """Say whether every claim holds, of the specification at least, and every twin was seen."""
+        return not self.problems and all(row.status in GOOD for row in self.rows)
+
+    def count(self, status: str) -> int:
+        """Return how many claims stand so."""
+        return sum(row.status == status for row in self.rows)
 
 
 def promised(specs: Path) -> list[str]:
@@ -176,7 +183,8 @@ def _row(
         status = VIOLATED
     else:
         open_ = any(r.status == grading.NOT_JUDGED for r in judged)
-        status = NOT_JUDGED if open_ else HOLDS
+        by_code = scenarios or explored or _conforms(claim, conform)
+        status = NOT_JUDGED if open_ else HOLDS if by_code else SPECIFICATION_ONLY
     return ClaimRow(
         claim, tuple(r.entry.name for r in passing), sum(r.tlc.states for r in passing),
         max((r.tlc.depth for r in passing), default=0), tuple(sorted(names)),

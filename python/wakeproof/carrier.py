@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from wakeproof import counts
 from wakeproof._ffi import lib
@@ -18,6 +18,7 @@ from wakeproof.errors import UsageError
 
 if TYPE_CHECKING:
     from wakeproof.counts import CarrierCounts, PlacementStatistics
+    from wakeproof.factory import ThreadFactory
     from wakeproof.group import CarrierGroup
     from wakeproof.poller import Poller
     from wakeproof.vthread import VirtualThread
@@ -35,13 +36,6 @@ def checked(name: str | None) -> str | None:
     if name is None or (isinstance(name, str) and "\0" not in name):
         return name
     raise UsageError(f"name is {name!r}; allowed: a str without NUL, or None")
-
-
-class Submit(Protocol):
-    """What `factory` returns; keywords are the callable's, as in `CarrierGroup.submit`."""
-
-    def __call__(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run ``fn(*args, **kwargs)``; result or exception come through the future."""
 
 
 class Carrier:
@@ -80,20 +74,23 @@ class Carrier:
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn(*args, **kwargs)`` on this carrier; as `CarrierGroup.submit`."""
-        return self.factory()(fn, *args, **kwargs)
+        name = getattr(fn, "__qualname__", repr(fn))
+        future: Future[T] = self._group._start(self.index, lambda: fn(*args, **kwargs), name)
+        return future
 
-    def factory(self, *, name: str | None = None, pinned: bool = False) -> Submit:
-        """Return a function that submits to this carrier; arguments as `CarrierGroup.factory`."""
-        checked(name)
+    def factory(self, *, name: str | None = None, pinned: bool = False) -> ThreadFactory:
+        """Return what makes virtual threads of this carrier (`ThreadFactory`).
 
-        def submit(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-            of = name or getattr(fn, "__qualname__", repr(fn))
-            future: Future[T] = self._group._start(
-                self.index, lambda: fn(*args, **kwargs), of, pinned
-            )
-            return future
+        Args:
+            name: of its threads; None: each has one of its own, as `VirtualThread` gives.
+            pinned: no sibling steals its threads.
 
-        return submit
+        Raises:
+            UsageError: `name` is no str, or holds a NUL.
+        """
+        from wakeproof.factory import ThreadFactory  # which needs this module
+
+        return ThreadFactory(self, name=name, pinned=pinned)
 
     def register_poller(
         self,

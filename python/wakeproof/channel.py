@@ -51,6 +51,9 @@ class _Send(_Exchange):
     def begin(self) -> int:
         return lib.wp__channel_begin_send(self.channel, self.token, self.waiter)
 
+    def waits(self) -> tuple[int, int]:
+        return lib.WP_WAIT_SEND, 0
+
 
 class _Receive(_Exchange):
     def __init__(self, thread: VirtualThread, channel: Channel[T]) -> None:
@@ -59,6 +62,9 @@ class _Receive(_Exchange):
 
     def begin(self) -> int:
         return lib.wp__channel_begin_receive(self.channel, self.cell, self.waiter)
+
+    def waits(self) -> tuple[int, int]:
+        return lib.WP_WAIT_RECEIVE, 0
 
     def granted(self) -> int:
         self.cell[0] = lib.wp__waiter_value(self.waiter)

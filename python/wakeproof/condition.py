@@ -16,7 +16,7 @@ from wakeproof._mount import here
 from wakeproof._unique import Unique
 from wakeproof._wait import Turns, Wait, made, parked, told
 from wakeproof.errors import UsageError
-from wakeproof.mutex import Mutex
+from wakeproof.mutex import Mutex, _caller
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
@@ -29,24 +29,20 @@ MOST = 2**20
 class _Change(Wait):
     """First in the condition's line, then in the mutex's."""
 
-    __slots__ = ("condition", "is_out", "mutex")
+    __slots__ = ("condition", "mutex")
 
     def __init__(self, thread: VirtualThread, condition: Condition) -> None:
         super().__init__(thread)
         self.condition, self.mutex = condition._native, condition.mutex._native
-        self.is_out = False
 
     def check(self) -> bool:
         return lib.wp__condition_check(self.condition, self.mutex, self.waiter)
 
     def cancel(self) -> bool:
-        self.is_out = self.is_out or lib.wp__condition_cancel(self.condition, self.waiter)
-        return self.is_out
+        return lib.wp__condition_cancel(self.condition, self.waiter)
 
-    def abandon(self) -> None:
-        was_out = self.is_out
-        if (was_out or not self.cancel()) and not lib.wp__mutex_cancel(self.mutex, self.waiter):
-            lib.wp_mutex_unlock(self.mutex)
+    def waits(self) -> tuple[int, int]:
+        return lib.WP_WAIT_CONDITION, 0
 
     def turns(self, deadline: int) -> Turns:
         lib.wp__condition_begin(self.condition, self.mutex, self.waiter)
@@ -133,7 +129,7 @@ class Condition(Unique):
         self.mutex._check_holder(what)
         deadline = deadline_ns(timeout_s)
         turns = _Change(here.thread, self).turns(deadline) if here.thread else None
-        self.mutex._holder = None
+        self.mutex._let_go()
         return turns
 
     def _wait_below(self, deadline: int) -> int:
@@ -142,7 +138,7 @@ class Condition(Unique):
         return lib.WP_OK if code == lib.WP_INTERRUPTED else code
 
     def _end(self, code: int) -> bool:
-        self.mutex._has(lib.WP_OK)
+        self.mutex._taken(_caller(), was_abandoned=False)  # who locks it next is told
         return told(code, "wait")
 
     def wait_for(self, predicate: Callable[[], T], timeout_s: float | None = None) -> T:

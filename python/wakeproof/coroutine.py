@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import socket
 import types
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -20,9 +21,9 @@ from wakeproof._deadline import deadline_ns, sleep_ns
 from wakeproof._descriptor import READ, WRITE, closed
 from wakeproof._ffi import lib
 from wakeproof._offload import begin
-from wakeproof._signal import interrupted
+from wakeproof._signal import Signal, interrupted
 from wakeproof._socket import connecting
-from wakeproof._wait import Turns, told
+from wakeproof._wait import Turns, told, what_for
 from wakeproof.channel import Channel, _Receive, _Send
 from wakeproof.condition import Condition
 from wakeproof.errors import WrongThreadError
@@ -50,10 +51,12 @@ def _caller(what: str) -> VirtualThread:
     return thread
 
 
-async def _park(thread: VirtualThread, deadline: int) -> int:
+async def _park(
+    thread: VirtualThread, deadline: int, why: int = lib.WP_WAIT_PARK, on: int = 0
+) -> int:
     if thread._pins:
-        return lib.wp_vthread_park_until(deadline)
-    code = lib.wp__vthread_park_begin(deadline)
+        return lib.wp__vthread_park_for(deadline, why, on)
+    code = lib.wp__vthread_park_begin_for(deadline, why, on)
     if code == lib.WP_AGAIN:
         await _leave(_mount.PARK)
         code = lib.wp__vthread_park_end()
@@ -74,7 +77,7 @@ async def sleep(seconds: float) -> None:
     thread = _caller("sleep")
     deadline = sleep_ns(seconds)
     had_permit = False
-    while (code := await _park(thread, deadline)) == lib.WP_OK:
+    while (code := await _park(thread, deadline, lib.WP_WAIT_SLEEP)) == lib.WP_OK:
         had_permit = True
     if had_permit:
         thread._tell(lib.wp_vthread_unpark)
@@ -97,21 +100,75 @@ async def join(other: VirtualThread, timeout_s: float | None = None) -> bool:
     other._check_join()
     if other._done.is_set or deadline == 0:
         return other._joined(other._done.is_set)
-    turns = other._done.turns(thread)
+    return other._joined(await _set(thread, other._done, deadline))
+
+
+async def _set(thread: VirtualThread, signal: Signal, deadline: int) -> bool:
+    turns = signal.turns(thread)
     code = None
     while True:
         try:
             turns.send(code)
         except StopIteration as stop:
-            return other._joined(bool(stop.value))
-        code = await _park(thread, deadline)
+            return bool(stop.value)
+        code = await _park(thread, deadline, lib.WP_WAIT_JOIN)
+
+
+async def result(future: Future[T], timeout_s: float | None = None) -> T:
+    """Return the result of a future, of any executor, as its `result` does.
+
+    Raises:
+        TimeoutError: the time ran out.
+        CancelledError: it was cancelled.
+        ThreadInterruptedError: the caller was interrupted.
+    """
+    thread = _caller("result")
+    deadline = deadline_ns(timeout_s)
+    if not future.done() and deadline:
+        signal = Signal()
+        future.add_done_callback(lambda _: signal.set())
+        await _lent(thread, getattr(future, "permits", None), _set(thread, signal, deadline))
+    return future.result(0)
+
+
+async def _lent(
+    thread: VirtualThread, permits: Semaphore | None, wait: Coroutine[Any, None, object]
+) -> None:
+    """Wait without the permit that its call has of these, as `wakeproof._future.lent`."""
+    call = thread._permitted
+    if call is None or permits is None or call.future.permits is not permits:
+        await wait
+        return
+    call.has_permit = False
+    permits.release()
+    try:
+        await wait
+    except GeneratorExit:  # a close has handed it back: it never goes on
+        raise
+    except BaseException:
+        await _take_back(thread, permits)
+        call.has_permit = True
+        raise
+    await _take_back(thread, permits)
+    call.has_permit = True
+
+
+async def _take_back(thread: VirtualThread, permits: Semaphore) -> None:
+    was_interrupted = False
+    while not permits._has_now(1):
+        code = await _parked(thread, _Acquire(thread, permits, 1).turns(deadline_ns(None)))
+        if code == lib.WP_OK:
+            break
+        was_interrupted = lib.wp_vthread_clear_interrupt() or was_interrupted
+    if was_interrupted:
+        thread.interrupt()
 
 
 async def _parked(thread: VirtualThread, turns: Turns) -> int:
     try:
         deadline = next(turns)
         while True:
-            deadline = turns.send(await _park(thread, deadline))
+            deadline = turns.send(await _park(thread, deadline, *what_for(thread)))
     except StopIteration as stop:
         return int(stop.value)
 
@@ -170,7 +227,7 @@ async def _call(sock: Socket, side: int, attempt: Callable[[], T], what: str, de
     if descriptor is None:
         raise closed(what)
     found: list[T] = []
-    turns = descriptor.turns(thread, side, attempt, deadline, found)
+    turns = descriptor.turns(thread, side, attempt, deadline, found, what)
     return descriptor.said(await _parked(thread, turns), found, what)
 
 

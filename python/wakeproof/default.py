@@ -30,7 +30,9 @@ _this = _Default()
 def default_group() -> CarrierGroup:
     """Return the default group of this process; the first call makes it.
 
-    It is what ``CarrierGroup()`` makes of the WAKEPROOF_* variables, and is closed when the
+    It is what ``CarrierGroup(work_stealing=True)`` makes of the WAKEPROOF_* variables, of which
+    WAKEPROOF_WORK_STEALING has the last word: many have it in common that do not know each other,
+    so what one of them blocks holds up nothing that has not begun.  It is closed when the
     interpreter ends; who closes it earlier closes it for all.  A forked child has none: its first
     call makes one of its own.
 
@@ -53,7 +55,8 @@ def _make() -> CarrierGroup:
             f"{os.fsdecode(ffi.string(other))}: import one of them, or make a CarrierGroup"
         )
     try:
-        return CarrierGroup()
+        is_said = os.environ.get("WAKEPROOF_WORK_STEALING")
+        return CarrierGroup(work_stealing=None if is_said else True)
     except BaseException:
         lib.wp__default_unclaim()
         raise

@@ -71,6 +71,10 @@ class CancelledScopeError(WakeproofError):
     """WP_CANCELLED: it was cancelled before."""
 
 
+class AbandonedError(WakeproofError, RuntimeError):
+    """WP_ABANDONED: a lock's last holder ended while it had it; what it guards may be half done."""
+
+
 class ChangedError(WakeproofError):
     """WP_AGAIN: the value had changed already; look again."""
 
@@ -116,6 +120,7 @@ BY_CODE: dict[int, type[WakeproofError]] = {
     -8: StateError,
     -9: SubtaskError,
     -10: CancelledScopeError,
+    -11: AbandonedError,
 }
 """Exception class of each negative code in ``kernel/error.h``."""
 

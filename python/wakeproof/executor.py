@@ -7,35 +7,54 @@ Spec: ``specs/VThread.tla`` (TerminationVisible).  Source: ``vthread.py``.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
+from wakeproof._future import Future
+from wakeproof._held import naming
+from wakeproof._mount import here
 from wakeproof._signal import Signal
+from wakeproof._types import P, T
+from wakeproof._workers import Workers
 from wakeproof.carrier import Carrier
 from wakeproof.errors import ClosedError
 from wakeproof.group import CarrierGroup
+from wakeproof.semaphore import MOST
 from wakeproof.vthread import VirtualThread
 
 
-class VirtualThreadExecutor(Executor):
+class VirtualThreadExecutor(ThreadPoolExecutor):
     """One virtual thread for each call, without a limit, and never used again.
 
-    A future runs from the beginning and cannot be cancelled; a close of the group fails it.  Its
-    `result` blocks the carrier of a virtual thread that calls it.
+    A future runs from the beginning and cannot be cancelled; a close of the group fails it.  A
+    virtual thread that waits for it parks.
 
     Args:
         group: as of `VirtualThread`.
+        thread_name_prefix: of its threads' names, before "_" and a number.
     """
 
-    def __init__(self, group: CarrierGroup | Carrier | None = None) -> None:
-        self._group = group
+    def __init__(
+        self, group: CarrierGroup | Carrier | None = None, *, thread_name_prefix: str = ""
+    ) -> None:
+        self._group, self._max_workers = group, MOST
+        self._workers = Workers(thread_name_prefix or "virtual", None, ())
+        self._is_named = bool(thread_name_prefix)
         self._lock = threading.Lock()
-        self._threads: dict[VirtualThread, None] = {}
+        self._alive: dict[VirtualThread, None] = {}
         self._is_shut = False
         self._has_ended = Signal()  # all of them, of an executor that is shut down
+        self._inside: set[VirtualThread] = set()  # threads that wait for that themselves, and
+        self._others_have = Signal()  # have ended: all but those
 
+    @overload
+    def submit(
+        self, fn: Callable[P, Coroutine[Any, Any, T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]: ...
+    @overload
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]: ...
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run ``fn(*args, **kwargs)``, which may be a coroutine function.
 
@@ -43,7 +62,8 @@ class VirtualThreadExecutor(Executor):
             ClosedError: it was shut down, or its group is closed.
         """
         future: Future[Any] = Future()
-        thread = VirtualThread(fn, *args, group=self._group)
+        name = self._workers.name() if self._is_named else None
+        thread = VirtualThread(fn, *args, name=name, group=self._group)
         if kwargs:  # not to its maker: `name` and `group` may be among them
             thread._call = partial(thread._call, **kwargs)
         thread._done.call(lambda: self._ended(thread, future))
@@ -51,7 +71,7 @@ class VirtualThreadExecutor(Executor):
             with self._lock:  # no call, behind which a signal handler might shut it down
                 is_shut = self._is_shut
                 if not is_shut:
-                    self._threads[thread] = None
+                    self._alive[thread] = None
             if is_shut:
                 raise ClosedError("submit: the executor is shut down")
             future.set_running_or_notify_cancel()
@@ -67,6 +87,7 @@ class VirtualThreadExecutor(Executor):
             if thread._is_closed:
                 future.set_exception(ClosedError(f"{thread.name}: its group was closed"))
             elif thread._error is not None:
+                thread._is_heard = True  # by the future
                 future.set_exception(thread._error)
             else:
                 future.set_result(thread._value)
@@ -74,22 +95,56 @@ class VirtualThreadExecutor(Executor):
             self._forget(thread)
 
     def _forget(self, thread: VirtualThread) -> None:
-        self._threads.pop(thread, None)
-        if self._is_shut and not self._threads:
-            self._has_ended.set()
+        self._alive.pop(thread, None)
+        self._look()
+
+    def _look(self) -> None:
+        """Tell those that wait for the end, if that has come."""
+        if self._is_shut:
+            if len(self._alive) <= len(self._inside):
+                self._others_have.set()
+            if not self._alive:
+                self._has_ended.set()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept nothing any more; wait until all have ended.  `cancel_futures`: interrupt them.
+
+        A thread of this executor waits for the others, but those that wait so.
 
         Raises:
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
         """
         with self._lock:
             self._is_shut = True
-        for thread in list(self._threads):
+        for thread in list(self._alive):
             if cancel_futures:
                 thread.interrupt()
-        if not self._threads:
-            self._has_ended.set()
+        self._look()
         if wait:  # their futures are told by then
+            self._wait(here.thread)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or not issubclass(kind, KeyboardInterrupt):
+            try:
+                self.shutdown()
+            except KeyboardInterrupt:
+                self._interrupted()
+                raise
+        else:
+            self._interrupted()
+
+    def _interrupted(self) -> None:
+        """End it after Ctrl-C: interrupt all."""
+        self.shutdown(wait=False, cancel_futures=True)
+        naming("the end of an executor", self._has_ended.wait, lambda: list(self._alive))
+
+    def _wait(self, thread: VirtualThread | None) -> None:
+        if thread is None or thread not in self._alive:
             self._has_ended.wait()
+            return
+        try:
+            self._inside.add(thread)
+            self._look()
+            self._others_have.wait()
+        finally:
+            self._inside.discard(thread)

@@ -6,30 +6,30 @@ Spec: ``specs/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel/group
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakSet
 
-from wakeproof import _open, _process, counts, trace
+from wakeproof import _future, _held, _open, _process, counts, trace
 from wakeproof._deadline import deadline_ns
 from wakeproof._ffi import ffi, lib
-from wakeproof._jobs import ANYWHERE, Unfinished, hand_back, submit, unfinished
+from wakeproof._jobs import ANYWHERE, Unfinished, hand_back, submit, threads, unfinished
 from wakeproof._made import native
 from wakeproof._unique import Unique
-from wakeproof.carrier import Carrier, checked
+from wakeproof.carrier import Carrier
 from wakeproof.config import Placement, Queue, settle
 from wakeproof.errors import ForkedError, error_for
 from wakeproof.topology import Seats
 
 if TYPE_CHECKING:
     from wakeproof._descriptor import Descriptor
-    from wakeproof._ffi import CGroup, CPath
-    from wakeproof.carrier import Submit
+    from wakeproof._ffi import CGroup
     from wakeproof.counts import DomainStatistics, ReplacementCounts
+    from wakeproof.factory import ThreadFactory
     from wakeproof.topology import Scope, Topology
     from wakeproof.trace import Event
+    from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,7 +62,8 @@ class CarrierGroup(Unique):
         queue: "bounded": what a carrier queues for itself is in a ring of 256; a sibling steals
             half at once, and half of a full one goes to a queue of all; default "unbounded".
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
-            most 1,048,576; 0: none, which costs nothing; None: 0, unless ``wakeproof trace`` asks.
+            most 1,048,576; 0: none, until `trace_on`, which costs nothing; None: 0, unless
+            ``wakeproof trace`` or `wakeproof.trace.switch_on` asks.
 
     What is not given is taken from the environment: WAKEPROOF_CARRIERS and so on.
 
@@ -102,15 +103,14 @@ class CarrierGroup(Unique):
         count, self.work_stealing, more = chosen.carriers, chosen.work_stealing, chosen.replacements
         self._seats = Seats(chosen.topology, count, stealing=self.work_stealing,
                             scope=chosen.steal_scope, more=more)  # fmt: skip
-        self._texts: dict[str, CPath] = {}  # names of tasks, as long as there are events
-        self._pid, self._trace_events = _process.pid, trace.size(trace_events)
+        self._pid, asked = _process.pid, trace.size(trace_events)
         self._closed, self._life = False, [True]  # until it is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # open ones, and
         self._has_pollers, self._idle_spins = False, chosen.idle_spins  # for them
-        self._native = native(chosen, self._seats, self._trace_events)
+        self._native = native(chosen, self._seats, asked)
         self._all = tuple(Carrier(self, index) for index in range(count + more))
         self._carriers = self._all[:count]
-        self._chosen = Carrier(self, ANYWHERE) if chosen.placement else None
+        self._anywhere, self._is_placed = Carrier(self, ANYWHERE), bool(chosen.placement)
         _open.groups.add(self)
         try:
             self._seats.wait()
@@ -135,7 +135,30 @@ class CarrierGroup(Unique):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.close(cancel=kind is not None)
+        if kind is None or not issubclass(kind, KeyboardInterrupt):
+            try:
+                self.close(cancel=kind is not None)
+            except KeyboardInterrupt:
+                self._end()
+                raise
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """Close it after Ctrl-C; another one leaves it to the interpreter's end.
+
+        Parked threads are interrupted, and have a second to clean up.
+        """
+        for thread in self._threads():
+            thread.interrupt()
+        while True:
+            left = self.close(_held.EACH_S)
+            if self not in _open.groups:
+                return
+            _held.tell("the close of a group", self._threads() or left)
+
+    def _threads(self) -> list[VirtualThread]:
+        return [thread for thread in list(threads.values()) if thread._group is self]
 
     @property
     def domains(self) -> tuple[tuple[Carrier, ...], ...]:
@@ -171,35 +194,53 @@ class CarrierGroup(Unique):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn(*args, **kwargs)``; result or exception come through the future.
 
-        On the caller's carrier, else on one that its thread always gets; or as `placement` says.
+        On the caller's carrier; from outside on one after the other; or as `placement` says.
+        It is a task, not a virtual thread: what waits in it blocks its carrier (see `factory`).
 
         Raises:
             ClosedError: the group is closed, or being closed.
             ForkedError: this process is a child of the one that made the group.
         """
-        return self._here().submit(fn, *args, **kwargs)
+        return self._anywhere.submit(fn, *args, **kwargs)
 
-    def factory(self, *, name: str | None = None, pinned: bool = False) -> Submit:
-        """Return a function that submits as `submit` does, wherever it is called.
+    def factory(self, *, name: str | None = None, pinned: bool = False) -> ThreadFactory:
+        """Return what makes virtual threads, placed where and when each starts.
+
+        Arguments and errors as of `Carrier.factory`.
+        """
+        from wakeproof.factory import ThreadFactory  # which needs this module
+
+        return ThreadFactory(self, name=name, pinned=pinned)
+
+    @property
+    def tracing(self) -> int:
+        """How many events are kept of each carrier; 0: none are, now."""
+        return lib.wp_group_tracing(self._native)
+
+    def trace_on(self, events: int | None = None) -> None:
+        """Keep events from now on: so many of each carrier, or as many as before, if that is more.
+
+        What is under way has no event; nor has it its name, if nobody gave it one.
 
         Args:
-            name: of its tasks, in events and in what `close` returns; None: as the callable's.
-            pinned: no sibling steals its tasks.
+            events: rounded up to a power of two, 1 to 1,048,576; None: as before, at first 65,536.
 
         Raises:
-            UsageError: `name` is no str, or holds a NUL.
+            UsageError: another number.
+            SystemCallError: there is no memory for so many.
         """
-        checked(name)
+        self._check_process()
+        trace.on(self._native, events)
 
-        def submit(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-            return self._here().factory(name=name, pinned=pinned)(fn, *args, **kwargs)
-
-        return submit
+    def trace_off(self) -> None:
+        """Keep no more events; those that are there stay, until a larger number is asked for."""
+        self._check_process()
+        lib.wp_group_trace_off(self._native)
 
     def events(self) -> list[Event]:
-        """Return the events that are kept, in the order of their beginnings (`trace_events`)."""
+        """Return the events that were kept, in the order of their beginnings (`trace_on`)."""
         self._check_process()
-        return trace.events(self._native, [one.name for one in self._all], self._trace_events)
+        return trace.events(self._native, [one.name for one in self._all])
 
     def close(self, timeout_s: float | None = None, *, cancel: bool = False) -> list[Unfinished]:
         """Accept nothing any more, wait until all tasks have ended, stop the carriers.
@@ -241,8 +282,5 @@ class CarrierGroup(Unique):
         index = asked(self._native)
         return self._all[index] if index >= 0 else None
 
-    def _here(self) -> Carrier:
-        return self._chosen or self.running() or self[hash(threading.get_ident() >> 12) % len(self)]
-
-    def _start(self, index: int, call: Callable[[], T], name: str, pinned: bool) -> Future[T]:
-        return submit(self, index, call, name, pinned)
+    def _start(self, index: int, call: Callable[[], T], name: str) -> Future[T]:
+        return submit(self, index, call, name, _future.Future())

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import shutil
 import subprocess
 import sysconfig
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,6 +22,7 @@ from wakeproof.judge import toolchain
 _MEMBARRIER = {"x86_64": 324, "aarch64": 283}  # system call numbers
 _MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3  # bit in the answer to MEMBARRIER_CMD_QUERY
 _IO_URING_SETUP = 425
+_EPOLL_PWAIT2 = 441
 _SHOWN = 4  # carriers, of many
 _EFAULT, _EINVAL = 14, 22  # what io_uring_setup says to a null pointer where it exists
 
@@ -36,8 +39,10 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Return everything that `wakeproof doctor` shows, in its order."""
-    return [_cpus(), _quota(), carriers(None), carriers("linux"), _membarrier(), _io_uring(),
-            _compiler(), _headers(), *_tlc(), *map(_optional, OPTIONAL.items())]  # fmt: skip
+    return [_cpus(), _quota(), carriers(None), carriers("linux"), _membarrier(), _epoll(),
+            _io_uring(), _compiler(), *map(_binutil, BINUTILS), _headers(),
+            _own_values(), *_tlc(),
+            *map(_optional, OPTIONAL.items())]  # fmt: skip
 
 
 OPTIONAL = {
@@ -102,6 +107,15 @@ def _membarrier() -> Finding:
     return Finding("membarrier", present, value)
 
 
+def _epoll() -> Finding:
+    error = _syscall(_EPOLL_PWAIT2, -1, 0, 0, 0, 0, 0)[1]
+    present = error in (errno.EINVAL, errno.EBADF)  # what it says of such arguments where it exists
+    refused = f"not offered ({os.strerror(error)}): pollers sleep by the millisecond"
+    return Finding(
+        "epoll_pwait2", present, "timers of pollers to the nanosecond" if present else refused
+    )
+
+
 def has_io_uring() -> bool:
     """Whether the system lets this process make a ring."""
     return _syscall(_IO_URING_SETUP, 1, 0)[1] in (_EFAULT, _EINVAL)
@@ -125,11 +139,59 @@ def _compiler() -> Finding:
     return Finding("C compiler", True, f"{name}: {run.stdout.splitlines()[0]}", needed=True)
 
 
+BINUTILS = ("objcopy", "nm")
+"""What the explorer needs beside the compiler: judge/explored.py."""
+
+
+def _binutil(name: str) -> Finding:
+    found = shutil.which(name)
+    return Finding(name, found is not None, found or "not found: apt install binutils", needed=True)
+
+
+def require_judges() -> None:
+    """Check that all judges can run: a compiler that links, what the explorer needs, Java and TLC.
+
+    Raises:
+        MissingToolError: what is missing, all of it, and what provides each.
+    """
+    findings = [_compiler(), *map(_binutil, BINUTILS)]
+    missing = [f"{found.part}: {found.value}" for found in findings if not found.present]
+    if findings[0].present:
+        missing += _unlinked()
+    try:
+        toolchain.find()
+    except MissingToolError as error:
+        missing.append(str(error))
+    if missing:
+        raise MissingToolError("the judges cannot run: " + "; ".join(missing))
+
+
+def _unlinked() -> list[str]:
+    """Say what the compiler lacks: it may be there without assembler, linker or headers."""
+    command = [*(os.environ.get("CC") or "cc").split(), "-x", "c", "-", "-pthread"]
+    with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
+        program = "#include <stdatomic.h>\n#include <stdio.h>\nint main(void) { return 0; }\n"
+        ended = subprocess.run([*command, "-o", str(Path(folder) / "program")], input=program,
+                               capture_output=True, text=True, check=False)  # fmt: skip
+    if ended.returncode == 0:
+        return []
+    said = next(iter(ended.stderr.strip().splitlines()), f"exit {ended.returncode}")
+    return [f"{command[0]} builds no program ({said}): apt install gcc binutils libc6-dev"]
+
+
 def _headers() -> Finding:
     header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     found = header.is_file()
     value = str(header) if found else "not found: apt install python3-dev (faster bindings)"
     return Finding("Python.h", found, value)
+
+
+def _own_values() -> Finding:
+    from wakeproof._rlock import IS_OWN  # loads the bindings
+
+    each = "each virtual thread's own"
+    shared = "shared by the virtual threads of a carrier: needs CPython 3.11 to 3.13 and Python.h"
+    return Finding("threading.local, RLock", IS_OWN, each if IS_OWN else shared)
 
 
 def _tlc() -> list[Finding]:

@@ -15,7 +15,7 @@ from wakeproof._ffi import lib
 from wakeproof._mount import here
 from wakeproof._unique import Unique
 from wakeproof._wait import Wait, asleep, made, parked, told
-from wakeproof.errors import StateError, WrongThreadError
+from wakeproof.errors import AbandonedError, StateError, WrongThreadError
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
@@ -41,8 +41,8 @@ class _Lock(Wait):
     def cancel(self) -> bool:
         return lib.wp__mutex_cancel(self.mutex, self.waiter)
 
-    def give_back(self) -> None:
-        lib.wp_mutex_unlock(self.mutex)
+    def waits(self) -> tuple[int, int]:
+        return lib.WP_WAIT_MUTEX, 0
 
 
 class Mutex(Unique):
@@ -69,6 +69,8 @@ class Mutex(Unique):
             StateError: the caller has it.
             UsageError: `timeout_s` is negative or not a number.
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+            AbandonedError: a virtual thread had it when the close of its group handed it back, or
+                when it ended.  Once; the caller does not have it, the next `acquire` takes it.
         """
         deadline = deadline_ns(timeout_s)
         if self._has_now():
@@ -93,13 +95,39 @@ class Mutex(Unique):
             raise StateError("acquire: the caller has this Mutex; it is not reentrant")
         if not lib.wp_mutex_try_lock(self._native):
             return False
-        self._holder = caller
+        self._taken(caller, was_abandoned=self._was_abandoned())
         return True
 
+    def _was_abandoned(self) -> bool:
+        return bool(lib.wp_mutex_was_abandoned(self._native))
+
+    def _taken(self, caller: VirtualThread | int, *, was_abandoned: bool) -> None:
+        """Note who has it.
+
+        Raises:
+            AbandonedError: it was abandoned, and is free again.
+        """
+        if was_abandoned:
+            lib.wp_mutex_unlock(self._native)
+            raise AbandonedError(
+                "acquire: a virtual thread ended, or was handed back by a close, while it had this "
+                "Mutex: what it guards may be half done; acquire it again"
+            )
+        self._holder = caller
+        if not isinstance(caller, int):
+            caller._held.add(self)
+
     def _has(self, code: int) -> bool:
-        if code == lib.WP_OK:
-            self._holder = _caller()
+        if code in (lib.WP_OK, lib.WP_ABANDONED):
+            was_abandoned = code == lib.WP_ABANDONED or self._was_abandoned()
+            self._taken(_caller(), was_abandoned=was_abandoned)
+            return True
         return told(code, "acquire")
+
+    def _let_go(self) -> None:
+        if not isinstance(self._holder, int) and self._holder is not None:
+            self._holder._held.discard(self)
+        self._holder = None
 
     def release(self) -> None:
         """Let the next one have it.
@@ -108,7 +136,7 @@ class Mutex(Unique):
             WrongThreadError: the caller does not have it.
         """
         self._check_holder("release")
-        self._holder = None
+        self._let_go()
         lib.wp_mutex_unlock(self._native)
 
     def _check_holder(self, what: str) -> None:

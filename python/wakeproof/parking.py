@@ -65,7 +65,7 @@ def sleep(seconds: float) -> None:
         time.sleep(min(seconds, _LONGEST_S))
         return
     had_permit = False
-    while (code := _mount.park(thread, deadline)) == lib.WP_OK:
+    while (code := _mount.park(thread, deadline, lib.WP_WAIT_SLEEP)) == lib.WP_OK:
         had_permit = True
     if had_permit:
         thread._tell(lib.wp_vthread_unpark)

@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -24,15 +25,22 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=None if stream.isatty() else WIDE, highlight=False)
 
 
+WHOLE = ("claim", "claims", "upholds")
+"""Columns of names that somebody searches for: no line of theirs is ever folded."""
+
+
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
-    """Return a table; columns whose name starts with ">" are right-aligned."""
+    """Return a table; columns whose name starts with ">" are right-aligned, `WHOLE` never fold."""
     result = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
-    for column in columns:
-        right = column.startswith(">")
-        result.add_column(column.removeprefix(">"), justify="right" if right else "left",
-                          overflow="fold")  # fmt: skip
-    for row in rows:
-        result.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
+    for at, column in enumerate(columns):
+        right, name = column.startswith(">"), column.removeprefix(">")
+        widest = max((cell_len(line) for row in cells for line in row[at].plain.split("\n")),
+                     default=0) if name in WHOLE else None  # fmt: skip
+        result.add_column(name, justify="right" if right else "left", overflow="fold",
+                          min_width=widest, no_wrap=widest is not None)  # fmt: skip
+    for row in cells:
+        result.add_row(*row)
     return result
 
 

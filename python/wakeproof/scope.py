@@ -19,16 +19,18 @@ from __future__ import annotations
 
 import contextvars
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from wakeproof import joiner as joiners
 from wakeproof._deadline import deadline_ns
 from wakeproof._flock import Flock, cancel_in
 from wakeproof._handle import check_callable, is_coroutine
+from wakeproof._held import naming
 from wakeproof._mount import here
 from wakeproof._nesting import me, parent, stack
+from wakeproof._types import P, T
 from wakeproof.errors import (
     ClosedError,
     ForkedError,
@@ -36,8 +38,10 @@ from wakeproof.errors import (
     StructureError,
     SubtaskError,
     ThreadInterruptedError,
+    UsageError,
     WrongThreadError,
 )
+from wakeproof.factory import ThreadFactory
 from wakeproof.scoped import bindings
 from wakeproof.subtask import Subtask
 from wakeproof.vthread import VirtualThread
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from wakeproof.group import CarrierGroup
     from wakeproof.joiner import Joiner
 
+Factory: TypeAlias = "ThreadFactory | Callable[[Callable[[], Any]], VirtualThread]"
 NEW, OPEN, FORKED, JOIN_STARTED, JOIN_COMPLETED, CLOSED = range(6)
 
 
@@ -56,16 +61,22 @@ class Scope:
     ``with Scope() as scope: part = scope.fork(fn); scope.join(); use(part.result())``.  Whoever
     enters the block owns the scope, and joins what it has forked before the block ends.
 
+    Ctrl-C cancels it, which interrupts parked subtasks; the block ends when all have ended, and
+    says each second on stderr which one it waits for.
+
     Args:
         joiner: what outcomes mean: of `wakeproof.joiner`; default: `await_all_successful_or_raise`.
         name: in errors and dumps.
         timeout_s: how long after the block is entered the scope is cancelled, unless it is joined.
         group: as of `VirtualThread`, for its subtasks.
+        factory: instead, what makes the virtual threads of its subtasks: a `ThreadFactory`; or a
+            callable that is given one, and returns a `VirtualThread` that is not started.
 
     Threads: the owner, but for `cancel`, also in a signal handler, and what only reads.
 
     Raises:
-        UsageError, StateError: `joiner` is none, or another scope's; `timeout_s` is no time.
+        UsageError, StateError: `joiner` is none, or another scope's; `timeout_s` is no time;
+            both `group` and `factory` are given.
     """
 
     def __init__(
@@ -75,7 +86,14 @@ class Scope:
         name: str | None = None,
         timeout_s: float | None = None,
         group: CarrierGroup | Carrier | None = None,
+        factory: Factory | None = None,
     ) -> None:
+        if factory is not None and (group is not None or not callable(factory)):
+            what = "allowed: a ThreadFactory or a callable, and no group beside it"
+            raise UsageError(f"factory is {factory!r}, group {group!r}; {what}")
+        if isinstance(factory, ThreadFactory):
+            group, factory = factory._of, factory.unstarted
+        self._factory: Callable[..., Any] | None = factory
         deadline_ns(timeout_s)  # is it one?
         self.name = name or "scope"
         self.parent: Scope | None = None
@@ -84,6 +102,7 @@ class Scope:
         self._broken: BaseException | None = None
         self._flock, self._state = Flock(), NEW
         self._owner: object = None
+        self._is_interrupted = False  # by Ctrl-C
         self._timer: VirtualThread | None = None
 
     def __repr__(self) -> str:
@@ -112,14 +131,21 @@ class Scope:
         stack().append(self)
         return self
 
-    def fork(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Subtask:
+    @overload
+    def fork(
+        self, fn: Callable[P, Coroutine[Any, Any, T]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Subtask[T]: ...
+    @overload
+    def fork(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Subtask[T]: ...
+    def fork(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Subtask[Any]:
         """Start ``fn(*args, **kwargs)`` in a virtual thread; once cancelled, start nothing.
 
         Raises:
             WrongThreadError: the caller is not the owner.
             StateError: the block is not entered, or `join` was called.
             StructureError: scoped values are bound that were not when it was entered, or not so.
-            ClosedError, UsageError: the group is closed; `fn` cannot be called.
+            ClosedError, UsageError: the group is closed; `fn` cannot be called; the factory did not
+                return a new VirtualThread.
         """
         self._check("fork")
         if self._state not in (OPEN, FORKED):
@@ -127,9 +153,9 @@ class Scope:
         if bindings() is not self._bindings:
             raise StructureError(f"{self.name}: fork under other bindings than its opening's")
         check_callable(fn)
-        subtask = Subtask(self, partial(fn, *args, **kwargs))
+        subtask = Subtask[Any](self, partial(fn, *args, **kwargs))
         body = subtask._run_coroutine if is_coroutine(fn) else subtask._run
-        thread = subtask._thread = VirtualThread(body, group=self._group)
+        thread = subtask._thread = self._make(body)
         thread._scope = self
         thread._done.call(partial(self._leave, subtask))
         self._state = FORKED
@@ -143,6 +169,20 @@ class Scope:
                 self._flock.leave(thread)
             raise
         return subtask
+
+    def _make(self, body: Callable[[], Any]) -> VirtualThread:
+        """Return a virtual thread for a subtask.
+
+        Raises:
+            UsageError: the factory returned something else, or one that it has started.
+        """
+        if self._factory is None:
+            return VirtualThread(body, group=self._group)
+        made = self._factory(body)
+        if isinstance(made, VirtualThread) and made.state == "new":
+            return made
+        raise UsageError(f"{self.name}: its factory returned {made!r}; allowed: a VirtualThread "
+                         "that is not started")  # fmt: skip
 
     def _complete(self, subtask: Subtask, value: Any, error: BaseException | None) -> None:
         """Record an outcome, and tell the joiner; after a cancellation, nothing."""
@@ -215,7 +255,11 @@ class Scope:
         scopes, was_interrupted, raised = stack(), False, None
         while True:
             try:
-                self._flock.wait(or_cancelled=False)
+                if self._is_interrupted:
+                    wait = partial(self._flock.wait, or_cancelled=False)
+                    naming(self.name, wait, self._flock.alive)
+                else:
+                    self._flock.wait(or_cancelled=False)
                 if self._timer is not None:
                     self._timer.interrupt()
                     self._timer._done.wait()
@@ -223,7 +267,7 @@ class Scope:
             except ThreadInterruptedError:
                 was_interrupted = True
             except BaseException as error:  # Ctrl-C; the subtasks are told, and waited for
-                raised = error
+                raised, self._is_interrupted = error, True
                 self.cancel()
         self._state = CLOSED
         scopes.remove(self)
@@ -234,6 +278,7 @@ class Scope:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         is_unjoined = self._state == FORKED
+        self._is_interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
         try:
             self.close()
         finally:

@@ -14,7 +14,7 @@ from wakeproof._ffi import lib
 from wakeproof._mount import here
 from wakeproof._unique import Unique
 from wakeproof._wait import Wait, asleep, made, parked, told
-from wakeproof.errors import StateError, UsageError
+from wakeproof.errors import StateError, ThreadInterruptedError, UsageError
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
@@ -37,11 +37,11 @@ class _Acquire(Wait):
     def check(self) -> bool:
         return lib.wp__semaphore_check(self.semaphore, self.waiter)
 
+    def waits(self) -> tuple[int, int]:
+        return lib.WP_WAIT_SEMAPHORE, self.permits
+
     def cancel(self) -> bool:
         return lib.wp__semaphore_cancel(self.semaphore, self.waiter)
-
-    def give_back(self) -> None:
-        lib.wp_semaphore_release(self.semaphore, self.permits)
 
 
 class Semaphore(Unique):
@@ -84,6 +84,18 @@ class Semaphore(Unique):
             lambda until: lib.wp_semaphore_acquire_until(self._native, permits, until), deadline
         )
         return told(code, "acquire")
+
+    def _acquire_anyway(self) -> None:
+        """Take one permit; an interrupt does not end the wait, and is there again afterwards."""
+        was_interrupted = False
+        while True:
+            try:
+                self.acquire()
+                break
+            except ThreadInterruptedError:
+                was_interrupted = True
+        if was_interrupted and here.thread is not None:
+            here.thread.interrupt()
 
     def _has_now(self, permits: int) -> bool:
         return lib.wp_semaphore_try_acquire(self._native, _counted(permits, 1))

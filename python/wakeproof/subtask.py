@@ -8,9 +8,10 @@ Spec: ``specs/Scope.tla``: Begin, Record (NoForkRunsAfterCancel, NoResultAfterCa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from wakeproof._mount import here, named
+from wakeproof._types import T
 from wakeproof.errors import StateError, SubtaskError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 
-class Subtask:
+class Subtask(Generic[T]):
     """One fork of a scope: unavailable, then success or failed, or unavailable for good.
 
     Threads: any, once the scope is joined; before that, the subtask's own.
@@ -36,7 +37,12 @@ class Subtask:
     def __repr__(self) -> str:
         return f"<Subtask {self._thread.name} {self.state}>"
 
-    def result(self) -> Any:
+    @property
+    def inner(self) -> Callable[[], Any]:
+        """What its thread calls in the end."""
+        return self._call
+
+    def result(self) -> T:
         """Return what it returned.
 
         Raises:
@@ -46,7 +52,8 @@ class Subtask:
         self._check()
         if self._error is not None:
             raise SubtaskError(f"{self._thread.name}: {self._error!r}") from self._error
-        return self._value
+        value: T = self._value
+        return value
 
     def exception(self) -> BaseException | None:
         """Return what it raised; None: nothing.

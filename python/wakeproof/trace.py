@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What carriers did: events, their summary, and the file that Perfetto and Chrome show.
+"""What carriers did, and what virtual threads waited for: events, their summary, a picture of them.
 
 ``wakeproof trace SCRIPT`` sets WAKEPROOF_TRACE to a folder; every group of the script then keeps
-events, and leaves them there when it is closed.
-Spec: ``specs/Ring.tla``.  Source: ``kernel/trace.h``, ``ring.h``.
+events, and leaves them there when it is closed.  A running process switches by itself:
+`CarrierGroup.trace_on` and `trace_off`, or for all groups `switch_on` and `switch_off`.
+Spec: ``specs/Ring.tla``, ``Trace.tla``.  Source: ``kernel/trace.h``, ``ring.h``, ``waits.h``.
 """
 
 from __future__ import annotations
@@ -16,18 +17,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wakeproof import paths
+from wakeproof import _open, _process, paths
 from wakeproof._ffi import ffi, lib
-from wakeproof.errors import UsageError
+from wakeproof.errors import SystemCallError, UsageError
 
 if TYPE_CHECKING:
     from wakeproof._ffi import CEvent, CGroup
+    from wakeproof.group import CarrierGroup
 
 FOLDER = "WAKEPROOF_TRACE"
-ASKED_FOR = 1 << 16  # events of each carrier, by `wakeproof trace`
-MOST = 1 << 20
+ASKED_FOR = lib.WP_TRACE_USUAL  # events of each carrier, by `wakeproof trace`
+MOST = lib.WP_TRACE_MOST
 OUTSIDE = "outside"
 _saved = itertools.count(1)
+_wanted: list[int] = []  # of groups that are made from now on: `switch_on`
 STEALS = {
     lib.WP_STEAL_DIRECTED: "directed",
     lib.WP_STEAL_PROBED: "probed",
@@ -41,7 +44,26 @@ NAMES = {
     lib.WP_TRACE_PARK: "Park",
     lib.WP_TRACE_WAKE: "Wake",
     lib.WP_TRACE_PINNED: "PinnedPark",
+    lib.WP_TRACE_WAIT: "ThreadWait",
 }
+REASONS = {
+    lib.WP_WAIT_PARK: "park",
+    lib.WP_WAIT_SLEEP: "sleep",
+    lib.WP_WAIT_JOIN: "join",
+    lib.WP_WAIT_MUTEX: "mutex",
+    lib.WP_WAIT_CONDITION: "condition",
+    lib.WP_WAIT_SEMAPHORE: "semaphore",
+    lib.WP_WAIT_SEND: "send",
+    lib.WP_WAIT_RECEIVE: "receive",
+    lib.WP_WAIT_LATCH: "latch",
+    lib.WP_WAIT_READ: "read",
+    lib.WP_WAIT_WRITE: "write",
+    lib.WP_WAIT_ACCEPT: "accept",
+    lib.WP_WAIT_CONNECT: "connect",
+    lib.WP_WAIT_FILE: "file",
+}
+"""What a virtual thread waits for; "send" and "receive": at a channel."""
+ENDS = {-lib.WP_OK: "done", -lib.WP_TIMEOUT: "timeout", -lib.WP_INTERRUPTED: "interrupted"}
 ACTIONS = {
     "TaskSubmit": ("Start", "Unpark"),
     "TaskRun": ("Begin",),
@@ -50,10 +72,11 @@ ACTIONS = {
     "Park": ("Advertise",),
     "Wake": ("Leave",),
     "PinnedPark": ("Sleep",),
+    "ThreadWait": ("Park",),
 }
 """The actions of the specs that an event stands for.
 
-``GroupCore.tla``; Park and Wake: ``Carrier.tla``; PinnedPark: ``VThreadCore.tla``.
+``GroupCore.tla``; Park and Wake: ``Carrier.tla``; PinnedPark, ThreadWait: ``VThreadCore.tla``.
 """
 
 
@@ -63,14 +86,17 @@ class Event:
 
     Attributes:
         name: "TaskSubmit", "TaskRun", "TaskRuns", "WorkSteal", "Park", "Wake",
-            "PinnedPark".
+            "PinnedPark"; "ThreadWait": a virtual thread, from its park until it runs again.
         action: the action of the specs that it stands for.
         carrier: who did it; None: a thread that is no carrier of the group.
         begin_ns: CLOCK_MONOTONIC.
         duration_ns: 0 for an instant.
-        task: which task, as a number that is reused when a task has ended; 0: none.
-        details: what the event has besides; see ``kernel/trace.h``.
-        task_name: the task's name; "": none.
+        task: which task: the number of a virtual thread, which no other of its group has or gets;
+            of what `submit` was given, one that is reused when that has ended; 0: none.
+        details: what the event has besides; see ``kernel/trace.h``.  Of a ThreadWait `reason`, one
+            of `REASONS`, with `descriptor` or `permits`, and `ended`: "done", "timeout" or
+            "interrupted".
+        task_name: the task's name, of which 47 bytes are kept, of a thread's 31; "": none.
         carrier_name: the carrier's full name; "outside": a thread that is no carrier.
     """
 
@@ -98,6 +124,7 @@ class Summary:
         parks, wakes_per_s: sleeps, and how many ended in a second.
         useless_wakes: sleeps that ended with nothing to do.
         pinned_parks, pinned_s: parks that blocked their carrier, and how long they took in all.
+        waits, waited_s: of virtual threads, by reason; and how long they took in all.
         overhead_ns: what it costs here to keep so many events, measured by keeping others.
     """
 
@@ -114,6 +141,8 @@ class Summary:
     useless_wakes: int
     pinned_parks: int
     pinned_s: float
+    waits: dict[str, int]
+    waited_s: dict[str, float]
     overhead_ns: int
 
 
@@ -124,14 +153,54 @@ def size(asked: int | None) -> int:
         UsageError: `asked` is not from 0 to 1,048,576.
     """
     if asked is None:
-        return ASKED_FOR if os.environ.get(FOLDER) else 0
-    if not isinstance(asked, int) or isinstance(asked, bool) or not 0 <= asked <= MOST:
-        raise UsageError(f"trace_events is {asked!r}; allowed: 0 to {MOST:,}")
+        return _wanted[-1] if _wanted else ASKED_FOR if os.environ.get(FOLDER) else 0
+    return _power("trace_events", asked, 0)
+
+
+def _power(name: str, asked: int, least: int) -> int:
+    if not isinstance(asked, int) or isinstance(asked, bool) or not least <= asked <= MOST:
+        raise UsageError(f"{name} is {asked!r}; allowed: {least} to {MOST:,}")
     return 1 << (asked - 1).bit_length() if asked else 0
 
 
-def events(group: CGroup, carriers: Sequence[str], kept: int) -> list[Event]:
-    """Return the events of a group of `carriers`, by full name, that keeps so many of each."""
+def on(group: CGroup, asked: int | None) -> None:
+    """Switch on the events of one group; see `CarrierGroup.trace_on`.
+
+    Raises:
+        UsageError, SystemCallError.
+    """
+    count = 0 if asked is None else _power("events", asked, 1)
+    if lib.wp_group_trace_on(group, count) != lib.WP_OK:
+        raise SystemCallError(f"events: {os.strerror(ffi.errno)} (memory)")
+
+
+def switch_on(events: int | None = None) -> None:
+    """Keep events of all groups, those too that are made from now on; see `CarrierGroup.trace_on`.
+
+    Raises:
+        UsageError: not 1 to 1,048,576.
+        SystemCallError: there is no memory for so many.
+    """
+    _wanted[:] = [ASKED_FOR if events is None else _power("events", events, 1)]
+    for group in _own():
+        group.trace_on(events)
+
+
+def switch_off() -> None:
+    """Keep no more, of any group."""
+    _wanted.clear()
+    for group in _own():
+        group.trace_off()
+
+
+def _own() -> list[CarrierGroup]:
+    """Return the open groups of this process, not those of the one that it was forked from."""
+    return [group for group in list(_open.groups) if group._pid == _process.pid]
+
+
+def events(group: CGroup, carriers: Sequence[str]) -> list[Event]:
+    """Return the events of a group of `carriers`, by full name."""
+    kept = lib.wp_group_traced(group)
     room = ffi.new("wp_trace_event[]", kept)
     found = []
     for ring, name in enumerate([*carriers, OUTSIDE] if kept else []):
@@ -153,13 +222,20 @@ def _event(carrier: int | None, carrier_name: str, raw: CEvent) -> Event:
     elif name == "TaskRuns":
         details = {"executed": raw.a, "depth_before": raw.b, "depth_after": raw.c}
     elif name == "WorkSteal":
+        by_poller = raw.c & lib.WP_STEAL_BY_POLLER
         details = {"source": raw.a, "stealer": carrier or 0, "source_depth": raw.b,
-                   "from_loop": True, "kind": STEALS[raw.c]}  # fmt: skip
+                   "from_loop": not by_poller, "kind": STEALS[raw.c ^ by_poller]}  # fmt: skip
     elif name == "Wake":
         details = {"useful": bool(raw.a)}
+    elif name == "ThreadWait":
+        details = {"reason": REASONS[raw.a], "ended": ENDS[raw.c]}
+        if raw.a == lib.WP_WAIT_SEMAPHORE:
+            details["permits"] = raw.b
+        elif raw.a >= lib.WP_WAIT_READ:
+            details["descriptor"] = raw.b
     return Event(
         name, action, carrier, raw.begin_ns, raw.duration_ns, raw.task, details,
-        ffi.string(raw.name).decode(errors="replace") if raw.name else "", carrier_name,
+        ffi.string(raw.name).decode(errors="ignore"), carrier_name,  # one that was cut
     )  # fmt: skip
 
 
@@ -191,6 +267,10 @@ def summary(found: Iterable[Event]) -> Summary:
     steals = dict.fromkeys(STEALS.values(), 0)
     for steal in of["WorkSteal"]:
         steals[str(steal.details["kind"])] += 1
+    waits = [(str(event.details["reason"]), event.duration_ns) for event in of["ThreadWait"]]
+    waited_ns = dict.fromkeys(sorted({reason for reason, _ in waits}), 0)
+    for reason, ns in waits:
+        waited_ns[reason] += ns
     depths = sorted(int(event.details["depth_before"]) for event in of["TaskRuns"]) or [0]
     steps = sum(int(event.details["executed"]) for event in of["TaskRuns"])
     first = min(event.begin_ns for event in every)
@@ -204,6 +284,8 @@ def summary(found: Iterable[Event]) -> Summary:
         useless_wakes=sum(not event.details["useful"] for event in of["Wake"]),
         pinned_parks=len(of["PinnedPark"]),
         pinned_s=sum(event.duration_ns for event in of["PinnedPark"]) / 1e9,
+        waits={reason: sum(one == reason for one, _ in waits) for reason in waited_ns},
+        waited_s={reason: ns / 1e9 for reason, ns in waited_ns.items()},
         overhead_ns=lib.wp_trace_cost_ns(len(every)),
     )  # fmt: skip
 
@@ -211,7 +293,8 @@ def summary(found: Iterable[Event]) -> Summary:
 def chrome(groups: Sequence[Sequence[Event]]) -> dict[str, Any]:
     """Return the events in Chrome's trace format: a process per group, a thread per carrier.
 
-    A WorkSteal lasts as long as the step that was stolen.
+    And another process per group, which has a track for each virtual thread that waited: when it
+    ran, and what it waited for.  A WorkSteal lasts as long as the step that was stolen.
     """
     shown: list[dict[str, Any]] = []
     for number, found in enumerate(groups):
@@ -226,18 +309,51 @@ def chrome(groups: Sequence[Sequence[Event]]) -> dict[str, Any]:
         steals: dict[int | None, dict[str, Any]] = {}
         for event in found:
             one = _shown(event)
+            if event.name == "ThreadWait":
+                continue
             shown.append({"pid": number, "tid": named[event.carrier][0], **one})
             if event.name == "WorkSteal":
                 steals[event.carrier] = shown[-1]
             elif event.name == "TaskRun" and event.carrier in steals:
                 steal = steals.pop(event.carrier)
                 steal |= {"ph": "X", "dur": one["ts"] + one["dur"] - steal["ts"]}
+        shown += _threads(len(groups) + number, number, found)
     return {"traceEvents": shown, "displayTimeUnit": "ns"}
+
+
+def _threads(pid: int, group: int, found: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return the tracks of the virtual threads that waited."""
+    tracks: dict[int, int] = {}
+    for event in found:
+        if event.name == "ThreadWait":
+            tracks.setdefault(event.task, len(tracks) + 1)
+    shown: list[dict[str, Any]] = []
+    if tracks:
+        shown.append({"ph": "M", "pid": pid, "name": "process_name",
+                      "args": {"name": f"virtual threads of carrier group {group}"}})  # fmt: skip
+    told: set[int] = set()
+    for event in found:
+        if event.task not in tracks or event.name not in ("ThreadWait", "TaskRun"):
+            continue
+        where = {"pid": pid, "tid": tracks[event.task]}
+        if event.task not in told:
+            told.add(event.task)
+            name = event.task_name or f"#{event.task}"
+            shown.append({"ph": "M", "name": "thread_name", "args": {"name": name}, **where})
+        one = _shown(event)
+        if event.name == "ThreadWait":
+            descriptor = event.details.get("descriptor")
+            on = "" if descriptor is None else f" {descriptor}"
+            one["name"] = f"waits: {event.details['reason']}{on}"
+        else:
+            one["name"] = f"runs on {event.carrier_name}"
+        shown.append({**one, **where})
+    return shown
 
 
 def _shown(event: Event) -> dict[str, Any]:
     """Return an event as Chrome's format has it, without its track."""
-    is_span = event.name in ("TaskRun", "TaskRuns", "Park", "PinnedPark")
+    is_span = event.name in ("TaskRun", "TaskRuns", "Park", "PinnedPark", "ThreadWait")
     when = {"ph": "X", "dur": event.duration_ns / 1000} if is_span else {"ph": "i", "s": "t"}
     what = {"action": event.action, "task": f"{event.task:#x}", "task_name": event.task_name}
     return {

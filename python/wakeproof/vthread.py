@@ -2,13 +2,18 @@
 """Virtual threads: callables and coroutine functions that park without blocking their carrier.
 
 A carrier is blocked, with all that is queued there, by what blocks an OS thread: ``time.sleep``,
-``threading`` locks and events, ``Future.result``, plain sockets and files, a long computation; of
+``threading.Lock`` and events, futures of others, plain sockets and files, a long computation; of
 wakeproof `Parker`, `MpscQueue` and ``CarrierGroup.close``.  None of these is seen.  Seen, and
 counted as pinned (``Carrier.counts.pinned``), are parks in a `pinned` section, and parks of a
 coroutine that are not awaited (`wakeproof.coroutine` has those).
 
-What Python keeps by OS thread, all virtual threads of a carrier share: ``threading.local``,
-``get_ident``, whose an ``RLock`` is: it keeps none of them out.  `contextvars` are each one's own.
+Each has its own `contextvars`, its own values in ``threading.local``, and is an owner of its own to
+``threading.RLock``: one that waits for such a lock leaves its carrier, unless it is a coroutine or
+`pinned`.  (CPython 3.11 to 3.13, built with Python.h; else all threads of a carrier share what is
+kept by OS thread.)  ``get_ident`` and ``get_native_id`` go on to number the OS thread, the
+carrier's, for that is what others do with them: ``signal.pthread_kill``, ``sys._current_frames``.
+``threading.current_thread()`` is the carrier's, too, under the virtual thread's name; which virtual
+thread runs, `current` says.
 
 Spec: ``specs/VThread.tla``.  Source: ``kernel/vthreads.h``.
 """
@@ -16,15 +21,21 @@ Spec: ``specs/VThread.tla``.  Source: ``kernel/vthreads.h``.
 from __future__ import annotations
 
 import contextvars
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Generic, overload
 
+from wakeproof import _rlock as _rlock  # an RLock parks who waits for it
 from wakeproof._ffi import lib
 from wakeproof._handle import Handle
 from wakeproof._jobs import threads
 from wakeproof._mount import here
+from wakeproof._types import P, T
 from wakeproof.carrier import Carrier
 from wakeproof.errors import ClosedError, DeadlineError, StateError, WrongThreadError
 from wakeproof.scoped import bindings, unbind
+
+if TYPE_CHECKING:
+    from wakeproof.group import CarrierGroup
 
 
 def context_to_start() -> contextvars.Context:
@@ -35,19 +46,21 @@ def context_to_start() -> contextvars.Context:
     return context
 
 
-class VirtualThread(Handle):
+class VirtualThread(Handle, Generic[T]):
     """A thread of a group: it parks, and its carrier runs others meanwhile.
 
     ``VirtualThread(fn, *args).start().result()``.  Its `contextvars` are the starter's, copied.  A
     callable stays on the carrier that runs it first; a coroutine function's steps run on any that
-    may steal.  What it raises, `result` raises; nobody else is told.  The interpreter's end does
-    not wait for it.
+    may steal.  What it raises, `result` raises.  If nobody asks for that, ``threading.excepthook``
+    gets it, once: when the last reference to it goes, or the interpreter ends; but no SystemExit,
+    and no ThreadInterruptedError.  The interpreter's end does not wait for it.
 
     Args:
         fn: what it runs; other positional and keyword arguments are passed to it.
         name: in tracebacks, events and what a close returns; default: "virtual-" and a number.
-        group: or one of its carriers, where a callable stays from the start; default: the group of
-            the calling virtual thread, else `default_group`.
+        group: or one of its carriers, where it is queued, and which it may be stolen from until it
+            begins (`Carrier.factory` makes threads that are not); default: the group of the calling
+            virtual thread, else `default_group`.
 
     Threads: `start` belongs to who made it; all else may be called from any thread.
     A thread that was parked when its group was closed never goes on; what it has locked stays so.
@@ -62,6 +75,56 @@ class VirtualThread(Handle):
 
     __slots__ = ()
     is_virtual = True
+
+    if TYPE_CHECKING:  # beside a keyword of ours, the callable's arguments are not checked
+
+        @overload
+        def __init__(
+            self, fn: Callable[P, Coroutine[Any, Any, T]], /, *args: P.args, **kwargs: P.kwargs
+        ) -> None: ...
+        @overload
+        def __init__(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> None: ...
+        @overload
+        def __init__(  # type: ignore[overload-cannot-match]
+            self,
+            fn: Callable[..., Coroutine[Any, Any, T]],
+            /,
+            *args: Any,
+            name: str | None,
+            group: CarrierGroup | Carrier | None = None,
+            **kwargs: Any,
+        ) -> None: ...
+        @overload
+        def __init__(  # type: ignore[overload-cannot-match]
+            self,
+            fn: Callable[..., Coroutine[Any, Any, T]],
+            /,
+            *args: Any,
+            name: str | None = None,
+            group: CarrierGroup | Carrier | None,
+            **kwargs: Any,
+        ) -> None: ...
+        @overload
+        def __init__(  # type: ignore[overload-cannot-match]
+            self,
+            fn: Callable[..., T],
+            /,
+            *args: Any,
+            name: str | None,
+            group: CarrierGroup | Carrier | None = None,
+            **kwargs: Any,
+        ) -> None: ...
+        @overload
+        def __init__(  # type: ignore[overload-cannot-match]
+            self,
+            fn: Callable[..., T],
+            /,
+            *args: Any,
+            name: str | None = None,
+            group: CarrierGroup | Carrier | None,
+            **kwargs: Any,
+        ) -> None: ...
+        def __init__(self, fn: Any, /, *args: Any, **kwargs: Any) -> None: ...
 
     @property
     def home(self) -> Carrier:
@@ -80,7 +143,7 @@ class VirtualThread(Handle):
         """Whether it was started and has not ended."""
         return self._is_started and not self._done.is_set
 
-    def start(self) -> VirtualThread:
+    def start(self) -> VirtualThread[T]:
         """Have it run; returns itself.
 
         Raises:
@@ -89,7 +152,7 @@ class VirtualThread(Handle):
         """
         return self._start(context_to_start())
 
-    def _start(self, context: contextvars.Context) -> VirtualThread:
+    def _start(self, context: contextvars.Context) -> VirtualThread[T]:
         self._check_process()
         if self._is_started:
             raise StateError(f"start {self.name}: it was started before")
@@ -97,7 +160,7 @@ class VirtualThread(Handle):
         assert group is not None
         assert native is not None
         self._context, self._is_started = context, True
-        if group._chosen:
+        if group._is_placed:
             self._home = lib.wp__vthread_placed(native)
         threads[self._number] = self
         try:
@@ -139,7 +202,7 @@ class VirtualThread(Handle):
             raise ClosedError(f"join {self.name}: its group was closed before it had ended")
         return is_done
 
-    def result(self, timeout_s: float | None = None) -> Any:
+    def result(self, timeout_s: float | None = None) -> T:
         """Return what it returned, or raise what it raised, as soon as it has ended.
 
         Raises:
@@ -150,8 +213,10 @@ class VirtualThread(Handle):
             raise DeadlineError(f"result of {self.name}: not within {timeout_s} s")
         try:
             if self._error is not None:
+                self._is_heard = True
                 raise self._error
-            return self._value
+            value: T = self._value
+            return value
         finally:
             del self  # the error's traceback has this frame
 

@@ -26,7 +26,8 @@ KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "
           "group_counts.c", "worker.c", "trace.c", "group.c", "fiber.c", "fiber_x86_64.S",
           "fiber_aarch64.S", "stack.c", "stack_guard.c", "overflow.c", "submit.c", "timer.c",
           "body.c", "vthreads.c", "vthread_park.c", "spare.c", "poller.c", "worker_park.c",
-          "io.c", "ready.c", "poller_epoll.c", "poller_uring.c", "file.c", "waitq.c", "latch.c",
+          "io.c", "ready.c", "poller_epoll.c", "poller_uring.c", "file.c", "waitq.c", "leave.c",
+          "latch.c",
           "channel.c", "mutex.c", "strategy.c", "invoke.c", "reserve.c", "placement.c",
           "placement_choose.c",
           "pool.c", "pool_dump.c", "pool_new.c", "pool_queue.c",
@@ -36,7 +37,7 @@ KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
 # prefetcher its loads share, which moved one side of a flow by a third and left the other alone.
-FLAGS = ["-O2", "-falign-functions=256", "-pthread"]
+FLAGS = ["-O2", "-falign-functions=256", "-pthread", _build.PROBED]
 LINK = ["-pthread", "-Wl,--wrap=syscall", "-Wl,--wrap=sched_yield"]  # bench/calls.c counts
 
 

@@ -15,8 +15,16 @@ import typer
 from rich.console import Console
 
 from wakeproof import audit as auditing
-from wakeproof import errors, page, paths, report
-from wakeproof.audit import HOLDS, VIOLATED, AuditReport, ClaimRow
+from wakeproof import errors, machine, page, paths, report
+from wakeproof.audit import (
+    GOOD,
+    HOLDS,
+    NOT_JUDGED,
+    SPECIFICATION_ONLY,
+    VIOLATED,
+    AuditReport,
+    ClaimRow,
+)
 from wakeproof.cli import traces as recorded
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.judge import allowed, conform, explore, linear, native, orders, outcome_sets, specs
@@ -42,7 +50,8 @@ part (`wakeproof explore` says by which bound).
 stress: the scenarios on real cores and their samples, with -O2, without and with delays, in \
 all places; `wakeproof stress` has -O0 and -O3, too.
 The six columns before the verdict: twins that this judge had to see, and saw, of those declared.
-A claim without a scenario is judged by check alone."""
+verdict: holds: of the specification and of the code. Specification only: check alone judges the \
+claim, for it has no scenario and its concept no comparison; nothing says that the code keeps it."""
 
 
 def audit(
@@ -72,6 +81,7 @@ def audit(
     options = StressOptions(mode=mode, opt=STRESSED).checked()
     page.check_folder("--markdown", markdown)
     page.check_folder("--html", html)
+    machine.require_judges()
     screen = report.console(stderr=as_json)
     root = paths.sources()
     checked, conformed = _specs(screen)
@@ -98,7 +108,7 @@ def audit(
         print(report.to_json(summary(found)))
     else:
         show(screen, found)
-    is_open = any(row.status not in (HOLDS, VIOLATED) for row in found.rows)
+    is_open = any(row.status not in (*GOOD, VIOLATED) for row in found.rows)
     violated = bool(found.problems) or any(row.status == VIOLATED for row in found.rows)
     bad = violated or (strict and is_open)
     raise typer.Exit(errors.EXIT_VIOLATED if bad else errors.EXIT_HOLDS)
@@ -191,22 +201,33 @@ def _observed(found: AuditReport) -> str:
 def show(screen: Console, found: AuditReport) -> None:
     """Print claim x judge, what is wrong, the legend and the time of each judge."""
     rows: list[list[object]] = []
-    for row in sorted(found.rows, key=lambda row: row.status == HOLDS):
+    for row in sorted(
+        found.rows, key=lambda row: GOOD.index(row.status) if row.status in GOOD else -1
+    ):
         cells: list[object] = [*_cells(row)]
-        cells[-1] = report.verdict(row.status, good=row.status == HOLDS)
+        cells[-1] = report.verdict(row.status, good=row.status in GOOD)
         rows.append(cells)
     screen.print()
     screen.print(report.table("claim x judge", COLUMNS, rows))
     for line in _problems(found):
         screen.print(line, style="bold red", markup=False, soft_wrap=True)
     screen.print(_legend(found), markup=False, soft_wrap=True)
-    good = sum(row.status == HOLDS for row in found.rows)
     check, beside, *others = _shares(found).items()  # these two run side by side
     shares = [("check beside conform", max(check[1], beside[1])), *others]
     spent = ", ".join(f"{judge} {seconds:.0f}" for judge, seconds in shares)
     total = sum(seconds for _, seconds in shares)
-    line = f"{good} of {len(found.rows)} claims hold ({total:.0f} s: {spent})"
+    line = f"{counted(found)} ({total:.0f} s: {spent})"
     screen.print(f"\n{line}", markup=False, soft_wrap=True)
+
+
+def counted(found: AuditReport) -> str:
+    """Return how many claims stand how: ``137 of 188 claims hold, 51 specification only``."""
+    holding, alone = found.count(HOLDS), found.count(SPECIFICATION_ONLY)
+    rest = len(found.rows) - holding - alone
+    return (
+        f"{holding} of {len(found.rows)} claims hold, {alone} {SPECIFICATION_ONLY}"
+        + f", {rest} do not" * bool(rest)
+    )
 
 
 def _shares(found: AuditReport) -> dict[str, float]:
@@ -229,7 +250,8 @@ def to_markdown(found: AuditReport) -> str:
     heads = [column.lstrip(">") for column in COLUMNS]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     lines += ["| " + " | ".join(_cells(row)) + " |" for row in found.rows]
-    lines += ["", *(f"- {problem}" for problem in _problems(found)), "", _legend(found), ""]
+    lines += ["", *(f"- {problem}" for problem in _problems(found)), "", _legend(found)]
+    lines += ["", f"{counted(found)}.", ""]
     return "\n".join(lines)
 
 
@@ -237,6 +259,7 @@ def summary(found: AuditReport) -> dict[str, Any]:
     """Return the report as plain data."""
     return {
         "holds": found.holds,
+        "count": {status: found.count(status) for status in (*GOOD, VIOLATED, NOT_JUDGED)},
         "problems": found.problems,
         "claims": list(found.rows),
         "stress": replace(found.stress, scenarios=(), twins=()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,14 +14,22 @@ from rich.console import Console
 from wakeproof import errors, paths, report
 from wakeproof.cli.progress import ConfigProgress
 from wakeproof.errors import UsageError
-from wakeproof.judge import manifest, specs, trace
+from wakeproof.judge import manifest, own_spec, specs, trace
+from wakeproof.judge.own_spec import OwnReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
+from wakeproof.judge.tlc import Outcome
 
 SHOWN = "MCSearch_shipped.cfg"
 """The counterexample that is printed without being asked for: DESIGN section 3 tells its story."""
 
 
 def check(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[MODULE.tla [CONFIG.cfg]]", help="A module of your own.", show_default=False
+        ),
+    ] = None,
     pattern: Annotated[
         str | None, typer.Option("-t", metavar="REGEX", help="Only configurations of such a name.")
     ] = None,
@@ -35,8 +44,14 @@ def check(
     trace_of: Annotated[
         str | None, typer.Option("--trace", metavar="CFG", help="Run one, print its trace.")
     ] = None,
+    deadlock: Annotated[
+        bool, typer.Option(help="Of your own: a state without a step is a violation.")
+    ] = True,
+    seconds: Annotated[float, typer.Option(help="Of your own: how long TLC may take.")] = 600.0,
 ) -> None:
     """Model-check every spec with TLC; each broken twin must violate the claim it names.
+
+    With files: a module of your own, in any folder, and what its configuration lists.
 
     Examples:
 
@@ -45,7 +60,11 @@ def check(
       wakeproof check -t Guard                   one concept and its twins
 
       wakeproof check --trace MCGuard_no_fence   the counterexample, step by step
+
+      wakeproof check my.tla                     your own, with my.cfg beside it
     """
+    if files:
+        _check_own(files, pattern, full, update, trace_of, as_json, deadlock, jobs, seconds)
     if update and not paths.is_checkout():
         raise UsageError("--update needs a checkout: these specs are part of an installed package")
     if trace_of is not None:
@@ -63,6 +82,91 @@ def check(
     raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
 
 
+def _check_own(
+    files: list[Path],
+    pattern: str | None,
+    full: bool,
+    update: bool,
+    trace_of: str | None,
+    as_json: bool,
+    deadlock: bool,
+    jobs: int | None,
+    seconds: float,
+) -> None:
+    """Check a module that is none of ours, and end the command."""
+    if pattern is not None or full or update or trace_of is not None:
+        raise UsageError("-t, --full, --update and --trace are for wakeproof's own specs: no FILE")
+    if len(files) > 2:
+        raise UsageError("one module at a time: wakeproof check MODULE.tla [CONFIG.cfg]")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
+    if not 1 <= seconds <= specs.FULL_S:
+        raise UsageError(f"seconds is {seconds:g}; allowed: 1 to {specs.FULL_S:.0f}")
+    screen = report.console(stderr=as_json)
+    with screen.status(f"TLC: {files[0].name}"):
+        found = own_spec.check_own(
+            files[0], files[1] if len(files) > 1 else None, deadlock=deadlock, workers=jobs or 1,
+            seconds=seconds,
+        )  # fmt: skip
+    if as_json:
+        print(report.to_json(own_summary(found)))
+    else:
+        _print_own(screen, found)
+    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+
+
+def _print_own(screen: Console, found: OwnReport) -> None:
+    """Print the counterexample, then how often each action was taken, then the verdict."""
+    run = found.result.tlc
+    if run.trace:
+        print_trace(screen, found.result, str(found.module))
+    if found.actions:
+        rows = [
+            (action.name, action.line, f"{action.taken:,}", f"{action.distinct:,}",
+             "" if action.taken else report.verdict("never taken", good=False))
+            for action in found.actions
+        ]  # fmt: skip
+        columns = ("action", ">line", ">taken", ">to new states", "")
+        screen.print()
+        screen.print(report.table("", columns, rows))
+    listed = ", ".join((*found.invariants, *found.properties))
+    what = listed or "nothing but deadlock: the configuration lists no INVARIANT, no PROPERTY"
+    verdict = "holds" if found.holds else found.result.got
+    more = f": {run.message}" if run.message else ""
+    if run.outcome is Outcome.TIMEOUT:
+        more = ": nothing wrong among the states that were seen, and not all were"
+    if run.outcome is Outcome.DEADLOCK:
+        more = ": nobody has a step (if that is an end and right: --no-deadlock)"
+    screen.print(f"\nchecked: {what}", markup=False, soft_wrap=True)
+    screen.print(
+        f"{found.module} with {found.config}: {verdict}{more}; {run.states:,} distinct states, "
+        f"depth {run.depth}, {run.seconds:.1f} s",
+        style="green" if found.holds else "bold red", markup=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+def own_summary(found: OwnReport) -> dict[str, Any]:
+    """Return the report on a module of the user's own as plain data."""
+    run = found.result.tlc
+    return {
+        "judge": "check",
+        "module": found.module,
+        "config": found.config,
+        "holds": found.holds,
+        "got": found.result.got,
+        "message": run.message,
+        "violated": found.result.violated,
+        "invariants": found.invariants,
+        "properties": found.properties,
+        "states": run.states,
+        "depth": run.depth,
+        "actions": list(found.actions),
+        "initial": trace.initial(run),
+        "trace": trace.rows(run),
+        "seconds": round(run.seconds, 1),
+    }
+
+
 def _exactly(name: str) -> str:
     """Return the pattern of one configuration, which must exist."""
     known = [entry.name for entry in manifest.load(paths.sources() / "specs").values()]
@@ -77,9 +181,8 @@ def _print(screen: Console, found: CheckReport, *, traced: bool) -> None:
     for result in found.results:
         if result.tlc.trace and (traced or result.entry.config == SHOWN):
             print_trace(screen, result)
-    columns = ("config", "claims", "expected", "got", ">states", ">depth", ">seconds", "")
     screen.print()
-    screen.print(report.table("", columns, [_row(result) for result in found.results]))
+    print_configs(screen, found)
     for result in found.results:
         if result.wrong:
             screen.print(f"{result.entry.name}: {result.wrong}", markup=False, style="bold red")
@@ -93,11 +196,17 @@ def _print(screen: Console, found: CheckReport, *, traced: bool) -> None:
     )
 
 
+def print_configs(screen: Console, found: CheckReport) -> None:
+    """Print a row for each configuration; the name of each claim is whole, on a line of its own."""
+    columns = ("config", "claims", "expected", "got", ">states", ">depth", ">seconds", "")
+    screen.print(report.table("", columns, [_row(result) for result in found.results]))
+
+
 def _row(result: ConfigResult) -> list[object]:
     entry, run = result.entry, result.tlc
     return [
         entry.name,
-        _claims(entry.about),
+        "\n".join(entry.about),
         entry.expect,
         "violates" if entry.expect == "violates" and not result.wrong else result.got,
         f"{run.states:,}",
@@ -107,21 +216,12 @@ def _row(result: ConfigResult) -> list[object]:
     ]
 
 
-def _claims(claims: tuple[str, ...]) -> str:
-    """Return the claims with a module's name only where it changes: Guard!Served, NoLostWakeup."""
-    shown: list[str] = []
-    last = ""
-    for claim in claims:
-        module, _, name = claim.partition("!")
-        shown.append(name if module == last else claim)
-        last = module
-    return ", ".join(shown)
-
-
-def print_trace(screen: Console, result: ConfigResult) -> None:
+def print_trace(screen: Console, result: ConfigResult, name: str = "") -> None:
     """Print a counterexample: one line per step with thread, action and what changed."""
     entry = result.entry
-    screen.print(f"\n{entry.name} {result.got}, {len(result.tlc.trace)} states.", markup=False)
+    screen.print(
+        f"\n{name or entry.name} {result.got}, {len(result.tlc.trace)} states.", markup=False
+    )
     if entry.defect:
         screen.print(f"The defect: {entry.defect}", markup=False)
     start = ", ".join(f"{name} = {text}" for name, text in trace.initial(result.tlc).items())

@@ -76,7 +76,9 @@ def explore(
     max_bytes: Annotated[str, typer.Option(help="Memory of each run (0: no limit).")] = "2G",
     seed: Annotated[int, typer.Option(help="Seed of samples.")] = 1,
     twins: Annotated[bool, typer.Option(help="Explore the twins as well.")] = True,
-    strict: Annotated[bool, typer.Option(help="Fail on what could not be judged.")] = False,
+    strict: Annotated[
+        bool, typer.Option(help="Fail on what was not judged, or not whole.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     save: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Counterexamples (default build/explore).")
@@ -139,9 +141,11 @@ def summary(found: ExploreReport, strict: bool = False) -> dict[str, Any]:
     """Return the report as plain data."""
     return {
         "judge": "explore", "holds": found.ok(strict), "strict": strict,
-        "not_judged": found.not_judged, "options": asdict(found.options),
-        "seconds": round(found.seconds, 3),
-        "scenarios": [{"line": s.line, **s.__dict__} for s in found.scenarios],
+        "not_judged": found.not_judged, "in_part": found.in_part, "options": asdict(found.options),
+        "seconds": round(found.seconds, 3), "warnings": found.warnings,
+        "scenarios": [
+            {"line": s.line, "verdict": s.verdict, **s.__dict__} for s in found.scenarios
+        ],
         "twins": found.twins,
         "counterexamples": [
             {"token": c.token.text, "saved": c.saved, **asdict(c.token)}

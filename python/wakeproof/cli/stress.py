@@ -34,7 +34,8 @@ def stress(
         str, typer.Option(help="Time per scenario and build: sanity, quick, default, tough.")
     ] = "default",
     seconds: Annotated[
-        float | None, typer.Option(help="The same in seconds, instead of a mode.")
+        float | None,
+        typer.Option(help="Seconds per scenario or twin, over all its builds, instead of a mode."),
     ] = None,
     affinity: Annotated[
         str, typer.Option(help="Where actors run: none, global, local, pairs; joined by commas.")
@@ -115,6 +116,8 @@ def summary(found: StressReport, strict: bool = False) -> dict[str, Any]:
 def show(screen: Console, found: StressReport) -> None:
     """Print a table per scenario, not judged first and violated last, then the twins."""
     order = {NOT_JUDGED: 0, HELD: 1, VIOLATED: 2}
+    for warning in found.warnings:
+        screen.print(warning, style="yellow", markup=False, soft_wrap=True)
     for scenario in sorted(found.scenarios, key=lambda s: order[s.status]):
         _show_scenario(screen, scenario)
     if found.twins:

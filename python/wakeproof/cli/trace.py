@@ -42,11 +42,12 @@ def trace(
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Run a script, and write what the carriers of its groups did.
+    """Run a script, and write what the carriers of its groups did, and what threads waited for.
 
     The file opens in ui.perfetto.dev and chrome://tracing: a track for each carrier with its steps,
-    sleeps, steals. A group is traced when it is closed. If the script fails, the trace is written
-    all the same, and then the exit code is 2.
+    sleeps, steals, and one for each virtual thread that waited: for which lock, descriptor, end. A
+    group is traced when it is closed. If the script fails, the trace is written all the same, and
+    then the exit code is 2.
 
     Examples:
 
@@ -75,6 +76,16 @@ def trace(
         raise errors.UsageError("no carrier group was closed, so there is nothing to show")
 
 
+def _waits(found: Summary) -> list[tuple[str, str]]:
+    """Return the longest first."""
+    reasons = sorted(found.waits, key=lambda reason: -found.waited_s[reason])
+    return [
+        (f"waits of threads: {reason}", f"{found.waits[reason]:,}, "
+         f"of {found.waited_s[reason]:.3f} s in all")
+        for reason in reasons
+    ]  # fmt: skip
+
+
 def _show(out: Path, summaries: Sequence[Summary], *, as_json: bool) -> None:
     if as_json:
         print(report.to_json({"file": str(out), "groups": summaries}))
@@ -90,6 +101,7 @@ def _show(out: Path, summaries: Sequence[Summary], *, as_json: bool) -> None:
             ("sleeps", f"{found.parks:,}; {found.wakes_per_s:,.0f} wakes a second, "
                        f"{found.useless_wakes:,} for nothing"),
             ("pinned parks", f"{found.pinned_parks:,}, of {found.pinned_s:.3f} s in all"),
+            *_waits(found),
             ("cost of tracing", f"about {found.overhead_ns / 1000:,.0f} us in all"),
         ]  # fmt: skip
         screen.print(report.table(f"carrier group {number}", ("", ""), rows))
