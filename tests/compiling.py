@@ -38,8 +38,9 @@ def link(
     """Do so with these files in place of NAME.c; what others wrote may have warnings."""
     sources = Sources(paths.sources())
     compiler = os.environ.get("CC", "cc").split()
-    flags = ["-std=c11", "-g", *BUILDS[kind], "-pthread"]
-    defined = [flag for flag in more if flag.startswith(("-D", "-I", "-O")) and TWIN not in flag]
+    flags = ["-std=c11", "-g", *BUILDS[kind], "-pthread", _build.PROBED]
+    own_flags = ("-D", "-I", "-O", "-fno-")
+    defined = [flag for flag in more if flag.startswith(own_flags) and TWIN not in flag]
     to_link = [flag for flag in more if flag.startswith("-Wl,") or flag == "-rdynamic"]
     twins = [flag for flag in more if flag.startswith(TWIN)]
     assert not {*more} - {*defined, *to_link, *twins}, f"{more}: for whom?"

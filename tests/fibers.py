@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.compiling import BUILDS, WARNINGS
 
-from wakeproof import paths
+from wakeproof import _build, paths
 
 KERNEL = paths.sources() / "kernel"
 SOURCES = ("fiber.c", "stack.c", "stack_guard.c", "overflow.c", "futex.c")
@@ -64,7 +64,7 @@ def build(
 ) -> Program:  # fmt: skip
     """Compile what is C, once per folder; assemble and link with `flags`, which name a twin."""
     warnings = [] if "untold" in " ".join(flags) else WARNINGS
-    common = ["-std=c11", "-g", *warnings, *BUILDS[kind], "-pthread", f"-I{kernel}"]
+    common = ["-std=c11", "-g", *warnings, *BUILDS[kind], "-pthread", _build.PROBED, f"-I{kernel}"]
     folder.mkdir(exist_ok=True)
     if not (folder / "program.o").exists():
         program = Path(__file__).parent / "programs" / f"{name}.c"

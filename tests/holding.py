@@ -27,7 +27,7 @@ def until(is_so: Callable[[], bool]) -> None:
 def holds(pool: VirtualThreadPool, count: int = 2) -> list[Future[Any]]:
     """Have so many calls run, which park."""
     futures = [pool.submit(wakeproof.park) for _ in range(count)]
-    until(lambda: sum(call.has_permit for call in list(pool._calls)) == count)
+    until(lambda: all(future.running() for future in futures))
     return futures
 
 
@@ -37,11 +37,16 @@ def let_go(pool: VirtualThreadPool) -> None:
             call.thread.unpark()
 
 
-def run(text: str) -> str:
-    """Run it as a program, which must say nothing on stderr and end with 0."""
-    made = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text)],
+def whole(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run it as a program."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text), *arguments],
         capture_output=True, text=True, check=False, timeout=PATIENCE_S,
     )  # fmt: skip
+
+
+def run(text: str) -> str:
+    """Run it as a program, which must say nothing on stderr and end with 0."""
+    made = whole(text)
     assert (made.returncode, made.stderr) == (0, "")
     return made.stdout

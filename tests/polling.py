@@ -125,7 +125,7 @@ Make = Callable[..., One]
 
 def run_on(group: CarrierGroup, fn: Callable[[], object]) -> object:
     """Run it as a virtual thread of the first carrier; wait for it."""
-    return VirtualThread(fn, group=group[0]).start().result(PATIENCE_S)
+    return group[0].factory(pinned=True)(fn).result(PATIENCE_S)
 
 
 def await_that(holds: Callable[[], bool]) -> None:

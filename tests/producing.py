@@ -28,7 +28,7 @@ def virtual() -> Iterator[Executor]:
 
 POOLS: dict[str, Callable[[], AbstractContextManager[Executor]]] = {
     "virtual": virtual,
-    "queued": lambda: QueuedThreadPool(2, 4),
+    "queued": lambda: QueuedThreadPool(4, min_threads=2),
     "of Python": lambda: ThreadPoolExecutor(4),
 }
 

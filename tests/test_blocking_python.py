@@ -62,7 +62,7 @@ def test_what_waits_behind_a_blocking_task_goes_to_the_others() -> None:
         holder.block()
         assert waits.result(PATIENCE_S) is group[1]
         assert group[0].submit(where, group).result(PATIENCE_S) is group[1]
-        assert not stays.done()
+        assert stays.is_alive()
         holder.ends.set()
         assert holder.future.result(PATIENCE_S) is True
         assert stays.result(PATIENCE_S) is group[0]

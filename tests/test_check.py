@@ -10,9 +10,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.conftest import Command
 
 from wakeproof.errors import UsageError
-from wakeproof.judge import ConfigResult, check, specs
+from wakeproof.judge import ConfigResult, check, own_spec, specs
 from wakeproof.judge.tlc import Outcome
 
 pytestmark = pytest.mark.slow  # each test starts TLC, about a second
@@ -210,9 +211,116 @@ def test_an_interrupt_between_two_starts_waits_for_no_run(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(specs, "ThreadPoolExecutor", Interrupted)
     monkeypatch.setattr(
-        specs._Runner, "judge", lambda runner, _: runner.children.run(["sleep", "60"])
+        specs.Runner, "judge", lambda runner, _: runner.children.run(["sleep", "60"])
     )
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         specs.check("MCGuard")
     assert time.monotonic() - begin < 30
+
+
+# A module of the user's own.
+
+OWN = r"""---- MODULE own ----
+EXTENDS Naturals
+CONSTANTS N, M  \* CONSTANT inside a comment
+VARIABLE x
+Init == x = 0
+Up == x < N /\ x' = x + 1
+Never == x > N /\ x' = 0
+Rest == x = N /\ UNCHANGED x
+Next == Up \/ Never \/ Rest
+Spec == Init /\ [][Next]_x
+TypeOK == x \in 0..N
+Small == x < 2
+Reaches == <>(x = N)
+====
+"""
+
+
+def own(folder: Path, config: str | None, text: str = OWN) -> Path:
+    (folder / "own.tla").write_text(text)
+    if config is not None:
+        (folder / "own.cfg").write_text(config)
+    return folder / "own.tla"
+
+
+LISTED = "SPECIFICATION Spec\nCONSTANT N = 3\nCONSTANT M = 1\n"
+
+
+def test_a_module_of_one_s_own_is_checked_where_it_lies_without_a_manifest(
+    wakeproof: Command, tmp_path: Path
+) -> None:
+    file = own(tmp_path, LISTED + "INVARIANT TypeOK\n")
+    ended = wakeproof("check", str(file), "--json")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    found = json.loads(ended.stdout)
+    assert (found["holds"], found["states"], found["depth"]) == (True, 4, 4)
+    taken = {action["name"]: action["taken"] for action in found["actions"]}
+    assert taken == {"Up": 3, "Never": 0, "Rest": 1}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.cfg", "own.tla"]
+
+
+def test_a_violation_of_one_s_own_has_its_counterexample_and_counts(
+    wakeproof: Command, tmp_path: Path
+) -> None:
+    own(tmp_path, None)
+    other = tmp_path / "small.cfg"
+    other.write_text(LISTED + "INVARIANT Small\n")
+    ended = wakeproof("check", str(tmp_path / "own.tla"), str(other))
+    assert ended.returncode == 1
+    assert "violates Small, 3 states." in ended.stdout
+    assert "x: 1 -> 2" in ended.stdout
+    assert "never taken" in ended.stdout
+    assert "violates Small; 3 distinct states" in ended.stdout
+
+
+def test_a_temporal_property_of_one_s_own_is_named(tmp_path: Path) -> None:
+    file = own(tmp_path, LISTED + "INVARIANT TypeOK\nPROPERTY Reaches\n")
+    found = own_spec.check_own(file)
+    assert not found.holds
+    assert found.result.violated == ("Reaches",)
+    assert found.result.tlc.stuttering
+
+
+def test_a_state_without_a_step_is_one_unless_that_is_right(tmp_path: Path) -> None:
+    stops = OWN.replace(r" \/ Rest", "")
+    file = own(tmp_path, LISTED + "INVARIANT TypeOK\n", stops)
+    assert own_spec.check_own(file).result.tlc.outcome is Outcome.DEADLOCK
+    assert own_spec.check_own(file, deadlock=False).holds
+
+
+@pytest.mark.parametrize(
+    ("config", "text", "says"),
+    [
+        (None, OWN, "there is no own.cfg beside it; write into it, a line each: "
+         "SPECIFICATION Spec; CONSTANT N = ..; CONSTANT M = ..; INVARIANT TypeOK; PROPERTY"),
+        ("SPECIFICATION Spec\nCONSTANT N = 3\nINVARIANT TypeOK\n", OWN,
+         "own.cfg: The constant parameter M is not assigned a value"),
+        (LISTED, OWN.replace("Next ==", "Next ="), "own.tla: "),
+        (LISTED + "INVARIANT Big\n", OWN, "Big"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_one_s_own_files_is_said(
+    config: str | None, text: str, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        own_spec.check_own(own(tmp_path, config, text))
+    assert says in str(refused.value)
+
+
+def test_files_that_are_none_and_options_of_our_own_specs_are_refused(
+    wakeproof: Command, tmp_path: Path
+) -> None:
+    file = own(tmp_path, LISTED)
+    for arguments, says in (
+        ([str(tmp_path / "none.tla")], "there is no such file"),
+        ([str(tmp_path / "own.cfg")], "name its module first"),
+        ([str(file), "-t", "x"], "are for wakeproof's own specs"),
+        ([str(file), str(file)], "no .cfg file"),
+        ([str(file), "a.cfg", "b.cfg"], "one module at a time"),
+    ):
+        ended = wakeproof("check", *arguments)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert says in ended.stderr
+        assert "Traceback" not in ended.stderr

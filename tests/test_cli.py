@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from wakeproof import machine, paths
+from wakeproof._rlock import IS_OWN
 from wakeproof.judge import manifest
 from wakeproof.topology import default_carriers
 
@@ -98,7 +100,9 @@ def test_doctor_reports_every_part_as_json(wakeproof: Command) -> None:
     run = wakeproof("doctor", "--json")
     found = {part["part"]: part for part in json.loads(run.stdout)["findings"]}
     assert run.returncode == 0
-    assert {"CPUs", "cgroup quota", "membarrier", "io_uring", "Java", "TLC"} <= found.keys()
+    parts = {"CPUs", "cgroup quota", "membarrier", "epoll_pwait2", "io_uring", "Java", "TLC"}
+    assert parts <= found.keys()
+    assert found["threading.local, RLock"]["present"] is IS_OWN
     assert found["carriers, 'linux'"]["value"].startswith(str(default_carriers()))
     assert str(len(os.sched_getaffinity(0))) in found["CPUs"]["value"]
 
@@ -113,6 +117,16 @@ def test_doctor_says_where_carriers_would_sit(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "0")
     found = machine.carriers(None)
     assert (found.present, found.value) == (False, "WAKEPROOF_CARRIERS is '0'; allowed: 1 to 1,024")
+
+
+@pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM])
+def test_doctor_says_that_pollers_sleep_by_the_millisecond(
+    error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "_syscall", lambda *_: (-1, error))
+    found = next(part for part in machine.examine() if part.part == "epoll_pwait2")
+    assert not found.present
+    assert found.value == f"not offered ({os.strerror(error)}): pollers sleep by the millisecond"
 
 
 def test_doctor_without_java_says_what_to_install_and_exits_3(wakeproof: Command) -> None:

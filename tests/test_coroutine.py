@@ -63,7 +63,8 @@ def test_one_that_waits_in_a_blocked_queue_is_stolen_between_steps(group: Carrie
         return group.running()
 
     thread = parked(VirtualThread(body, group=group[0]).start())
-    blocker = VirtualThread(lambda: (thread.unpark(), _spin_until(thread)), group=group[0]).start()
+    hold = group[0].factory(pinned=True)
+    blocker = hold(lambda: (thread.unpark(), _spin_until(thread)))
     assert thread.result(PATIENCE_S) is group[1]
     assert blocker.join(PATIENCE_S)
 

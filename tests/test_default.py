@@ -85,6 +85,25 @@ except ClosedError:
     assert python(code, WAKEPROOF_CARRIERS="2") == ["[]", "closed []"]
 
 
+def test_what_blocks_a_carrier_of_it_holds_up_nothing_that_has_not_begun() -> None:
+    code = """
+import threading
+from wakeproof import VirtualThread, default_group
+def outer():
+    gate = threading.Event()  # blocks the carrier on which the child is queued
+    VirtualThread(gate.set).start()
+    return gate.wait(30)
+print(default_group().work_stealing, default_group()[0].submit(outer).result(60))
+"""
+    assert python(code, WAKEPROOF_CARRIERS="2") == ["True True"]
+
+
+def test_a_variable_says_that_nothing_is_stolen_in_it() -> None:
+    code = "from wakeproof import default_group\nprint(default_group().work_stealing)"
+    assert python(code, WAKEPROOF_CARRIERS="2", WAKEPROOF_WORK_STEALING="0") == ["False"]
+    assert python(code, WAKEPROOF_CARRIERS="2", WAKEPROOF_WORK_STEALING="") == ["True"]
+
+
 def test_a_bad_variable_is_named_and_the_next_call_tries_again() -> None:
     code = """
 import os

@@ -102,8 +102,8 @@ def test_one_that_runs_is_shown_with_its_carrier_and_its_frames(group: CarrierGr
         with wakeproof.pinned():
             wakeproof.park()
 
-    busy = VirtualThread(works, group=group[0]).start()
-    stuck = VirtualThread(sticks, group=group[1]).start()
+    busy = group[0].factory(pinned=True)(works)
+    stuck = group[1].factory(pinned=True)(sticks)
     await_state(busy, "running")
     await_state(stuck, "pinned")
     dump = dumped()

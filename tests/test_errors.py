@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import wakeproof
 from wakeproof import errors, paths
 from wakeproof._ffi import ffi, lib
 
@@ -48,6 +49,17 @@ def test_each_failure_has_an_exception_that_documents_it(name: str, value: int) 
 
 def test_no_two_codes_share_an_exception() -> None:
     assert len(set(errors.BY_CODE.values())) == len(errors.BY_CODE)
+
+
+def test_every_error_can_be_caught_by_a_name_of_the_package() -> None:
+    public = [
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and kind.__module__ == errors.__name__ and name[0] != "_"
+    ]
+    assert "DeadlineError" in public
+    assert set(public) <= set(wakeproof.__all__)
+    assert all(getattr(wakeproof, name) is getattr(errors, name) for name in public)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_a_callback_that_exits_leaves_nobody_waiting() -> None:
         executor = VirtualThreadExecutor(group)
         future = executor.submit(wakeproof.park)
         future.add_done_callback(lambda _: sys.exit("callback"))
-        (thread,) = executor._threads
+        (thread,) = executor._alive
         shutdown = Thread(target=executor.shutdown, daemon=True)
         shutdown.start()
         while not executor._has_ended._waiters:

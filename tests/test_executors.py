@@ -42,7 +42,7 @@ def ours(request: pytest.FixtureRequest, carriers: CarrierGroup) -> Make:
     if request.param == "virtual":
         return partial(VirtualThreadPool, group=carriers)
     if request.param == "queued":
-        return partial(QueuedThreadPool, 0)
+        return partial(QueuedThreadPool, min_threads=0)
     return lambda _: VirtualThreadExecutor(carriers)
 
 
@@ -136,6 +136,7 @@ def waits(make: Make) -> object:
     gate = threading.Event()
     with make(2) as executor:
         held = executor.submit(gate.wait, PATIENCE_S)
+        until(held.running)
         quick = executor.submit(int)
         first = wait([held, quick], PATIENCE_S, FIRST_COMPLETED)
         failed = executor.submit(fails, KeyError())

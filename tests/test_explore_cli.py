@@ -106,7 +106,7 @@ def test_programs_as_text_are_judged_and_a_bad_execution_is_printed(
 ) -> None:
     ended = wakeproof("explore", str(programs), "--save", str(tmp_path / "saved"))
     assert ended.returncode == 1
-    assert "SB, SC: assertion (assertion)" in ended.stdout
+    assert "SB, SC: assertion (failed assertion)" in ended.stdout
     assert "assertion fails" in ended.stdout
     assert "SC broken at SB:5" in ended.stdout
     assert "1 held, 1 violated" in ended.stdout

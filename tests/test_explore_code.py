@@ -63,7 +63,6 @@ def own(file: Path, code: str, *orders: tuple[str, int, str]) -> ExploreReport:
         ("refused_static", "reads memory outside its state, at 0x"),
         ("refused_loop", "loops for seconds without a shared operation"),
         ("refused_overflow", "overflows its stack"),
-        ("refused_stray", "touches memory that is not there"),
         ("refused_mixed", "accesses of mixed size are not explored"),
         ("refused_time", "differently after its start: to STORE &state->word at unexplorable.c:"),
         ("refused_time_late", "differently after its start: to plain store at unexplorable.c:"),

@@ -177,8 +177,6 @@ def test_each_way_to_end_badly_has_a_verdict_of_its_own(
     text: str,
     verdict: str,
 ) -> None:
-    if options is STATES and verdict == "race":
-        pytest.skip("the state engine runs plain accesses with the step before")
     found = only(explorer, program("bad", *threads), SC, options)
     bad = {outcome.verdict: outcome for outcome in found.outcomes if outcome.verdict != "ended"}
     assert {(outcome.text, outcome.verdict) for outcome in bad.values()} == {(text, verdict)}
@@ -194,7 +192,8 @@ def test_equal_seeds_give_equal_results(explorer: Explorer) -> None:
 def test_a_limit_that_is_reached_is_named(explorer: Explorer) -> None:
     limited = only(explorer, buffering(), RC11, ExploreOptions(engine="graphs", max_executions=2))
     assert (limited.exhaustive, limited.stopped) == (False, "max_executions")
-    assert limited.coverage == "not exhaustive: execution limit"
+    assert limited.coverage == "not exhaustive: execution limit, of about 4 executions"
+    assert limited.share == "50 %"
     sampled = only(explorer, buffering(), RC11, ExploreOptions(engine="graphs", sample=5))
     assert (sampled.exhaustive, sampled.coverage) == (False, "sampled")
 

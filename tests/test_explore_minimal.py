@@ -138,7 +138,7 @@ def test_the_smallest_is_printed_saved_and_found_again_by_its_token(
     folder = tmp_path / "saved"
     ended = wakeproof("explore", str(file), "--model", "rc11", "--save", str(folder))
     assert ended.returncode == 1
-    assert "race, RC11: race (race), 3 steps, engine graphs" in ended.stdout
+    assert "race, RC11: race, 3 steps, engine graphs" in ended.stdout
     [saved] = folder.glob("*.json")
     assert len(json.loads(saved.read_text())["execution"]["example"]) == 3
     again = wakeproof("replay", str(saved))

@@ -14,7 +14,7 @@ from tests.talking import start
 from tests.virtual import PATIENCE_S, parked
 
 import wakeproof
-from wakeproof import CarrierGroup, ThreadInterruptedError, VirtualThread, io
+from wakeproof import CarrierGroup, ThreadInterruptedError, io
 
 LINES = 300
 
@@ -115,13 +115,13 @@ def reads_fifo(path: Path, opened: list[int] | None = None) -> bytes:
 @needs_uring
 def test_others_of_its_carrier_run_while_it_waits(tmp_path: Path, group: CarrierGroup) -> None:
     os.mkfifo(tmp_path / "fifo")
-    reader = VirtualThread(reads_fifo, tmp_path / "fifo", group=group[0]).start()
+    reader = group[0].factory(pinned=True)(reads_fifo, tmp_path / "fifo")
 
     def writes() -> None:
         with io.open(tmp_path / "fifo", "wb", 0) as file:
             file.write(b"x")
 
-    VirtualThread(writes, group=group[0]).start().result(PATIENCE_S)
+    group[0].factory(pinned=True)(writes).result(PATIENCE_S)
     assert reader.result(PATIENCE_S) == b"x"
 
 

@@ -67,7 +67,7 @@ def test_a_close_whose_time_is_over_names_what_runs_and_what_waits() -> None:
     assert Unfinished("behind", "queued") in unfinished
     go_on.set()
     assert group.close() in ([Unfinished("behind", "queued")], [])
-    assert behind.done()
+    assert not behind.is_alive()
 
 
 def test_a_second_close_keeps_its_own_deadline() -> None:
@@ -82,6 +82,33 @@ def test_a_second_close_keeps_its_own_deadline() -> None:
     first.join(PATIENCE_S)
     assert future.result(PATIENCE_S)
     assert group.close() == []
+
+
+@pytest.mark.slow
+def test_a_close_that_gives_up_lets_the_one_that_waits_go_on() -> None:
+    # Close!TurnIsPassedOn; leaves_silent.  The second close waits for its turn, and then for all.
+    group, go_on, begun = CarrierGroup(1), threading.Event(), threading.Event()
+    last = group.submit(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
+    assert begun.wait(PATIENCE_S)
+    results: list[Future[list[Unfinished]]] = [Future(), Future()]
+
+    def closes(index: int, timeout_s: float | None) -> threading.Thread:
+        close = threading.Thread(
+            target=lambda: results[index].set_result(group.close(timeout_s)), daemon=True
+        )
+        close.start()
+        return close
+
+    hasty = closes(0, 0.3)
+    while not group.closed:
+        pass
+    patient = closes(1, None)
+    assert [one.state for one in results[0].result(PATIENCE_S)] == ["running"]
+    go_on.set()
+    assert results[1].result(PATIENCE_S) == []
+    assert last.done()
+    for thread in (hasty, patient):
+        thread.join(PATIENCE_S)
 
 
 def test_what_is_handed_back_may_close_the_group_again() -> None:

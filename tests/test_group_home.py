@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from wakeproof import Carrier, CarrierGroup
+from wakeproof import Carrier, CarrierGroup, VirtualThread
 from wakeproof.errors import UsageError
 
 PATIENCE_S = 60
@@ -94,29 +94,30 @@ def test_a_factory_of_a_carrier_submits_there_and_one_of_the_group_where_it_is_c
         assert near.result(PATIENCE_S) == (group[1], group[1])
 
 
-def test_a_thread_outside_gets_the_same_carrier_each_time() -> None:
+def test_submissions_from_outside_go_to_one_carrier_after_the_other() -> None:
     with CarrierGroup(4) as group:
-        found = {group.factory()(place, group).result(PATIENCE_S) for _ in range(50)}
-        assert len(found) == 1
-
-
-def sent(group: CarrierGroup, pinned: bool) -> Callable[..., Future[Place]]:
-    return group[0].factory(pinned=pinned)
+        submit, make = group.submit, group.factory()
+        for start in (submit, make):
+            ran = [start(place, group).result(PATIENCE_S)[1] for _ in range(12)]
+            first = ran[0].index
+            assert [one.index for one in ran] == [(first + n) % 4 for n in range(12)]
 
 
 @pytest.mark.parametrize("pinned", [True, False])
 def test_a_pinned_task_waits_for_its_carrier_and_another_is_stolen(pinned: bool) -> None:
     with CarrierGroup(2, work_stealing=True) as group:
         with held(group[0]):
-            behind = [sent(group, pinned)(place, group) for _ in range(20)]
+            make = group[0].factory(pinned=pinned)
+            behind = [make(place, group) for _ in range(20)]
             if not pinned:
                 found = {one.result(PATIENCE_S) for one in behind}
             for _ in range(20):  # the sibling looks, and sleeps, and looks again
                 group[1].factory(pinned=True)(int).result(PATIENCE_S)
-            assert {one.done() for one in behind} == {not pinned}
+            assert {one.is_alive() for one in behind} == {pinned}
         if pinned:
             found = {one.result(PATIENCE_S) for one in behind}
-    assert found == {(group[0], group[0] if pinned else group[1])}
+    ran_on = group[0 if pinned else 1]
+    assert found == {(ran_on, ran_on)}, "a callable settles where it begins"
     assert group[1].counts.stolen == (0 if pinned else 20)
 
 
@@ -124,7 +125,7 @@ def test_a_pinned_task_of_the_group_stays_with_its_parent() -> None:
     with CarrierGroup(2, work_stealing=True) as group:
         pinned = group.factory(pinned=True)
 
-        def parent() -> list[Future[Place]]:
+        def parent() -> list[VirtualThread]:
             return [pinned(place, group) for _ in range(20)]
 
         children = group[1].factory(pinned=True)(parent).result(PATIENCE_S)

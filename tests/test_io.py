@@ -18,14 +18,29 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("pair", "os_thread", "ends", "stolen", "churn", "refused", "late", "timers", "counts")
+CASES = (
+    "pair",
+    "os_thread",
+    "ends",
+    "stolen",
+    "churn",
+    "refused",
+    "late",
+    "closed",
+    "dies",
+    "timers",
+    "counts",
+)
 SERVER = ("server", "exhausted")
-KINDS = ("udp", "child")
+KINDS = ("udp", "child", "full")
 TWINS = {
     "io_poller_silent": "pair",
     "io_close_silent": "ends",
     "io_registers_here": "stolen",
     "io_wakes_twice": "counts",
+    "io_ends_silent": "closed",
+    "io_dies_in_line": "dies",
+    "io_dies_inside": "dies",
 }
 Compiled = Callable[..., list[str]]
 
@@ -49,8 +64,12 @@ def test_threads_park_where_a_call_would_block(
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
 
 
-def test_an_older_system_has_milliseconds(compiled: Compiled) -> None:
-    command = compiled("io", "plain", "-Wl,--wrap=epoll_pwait2", "-DNO_PWAIT2")
+@pytest.mark.parametrize(("refusal", "works"), [("ENOSYS", 0), ("EPERM", 0), ("EPERM", 3)])
+def test_a_poller_sleeps_by_the_millisecond_where_nanoseconds_are_refused(
+    refusal: str, works: int, compiled: Compiled
+) -> None:
+    flags = ("-Wl,--wrap=epoll_pwait2", f"-DNO_PWAIT2={refusal}", f"-DPWAIT2_WORKS={works}")
+    command = compiled("io", "plain", *flags)
     for case in ("pair", "ends", "timers"):
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case

@@ -14,7 +14,7 @@ import pytest
 from tests.talking import echo, reads, start, talk, wait_until_parked
 from tests.virtual import PATIENCE_S
 
-from wakeproof import CarrierGroup, ThreadInterruptedError, io
+from wakeproof import CarrierGroup, ThreadInterruptedError, coroutine, io
 from wakeproof.errors import ClosedError
 
 
@@ -134,3 +134,84 @@ def test_a_detached_descriptor_is_a_socket_of_its_own(either_group: CarrierGroup
             plain.sendall(b"y")
             assert other.recv(1) == b"y"
         assert other.recv(1) == b""
+
+
+def test_a_close_of_the_group_ends_the_wait_of_an_os_thread() -> None:
+    group = CarrierGroup(1)
+    one, other = io.socketpair(group=group)
+    found: list[OSError] = []
+    begins = threading.Event()
+
+    def waits() -> None:
+        begins.set()
+        with pytest.raises(OSError, match="closed") as raised:
+            one.recv(1)
+        found.append(raised.value)
+
+    waiter = threading.Thread(target=waits)
+    waiter.start()
+    begins.wait(PATIENCE_S)
+    group.close(PATIENCE_S)
+    waiter.join(PATIENCE_S)
+    assert [error.errno for error in found] == [errno.EBADF]
+    other.close()
+
+
+def test_a_connection_to_a_full_unix_queue_waits_as_that_of_the_socket_module(
+    either_group: CarrierGroup, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "full")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(0)
+        queued = [socket.socket(socket.AF_UNIX)]
+        queued[0].setblocking(False)
+        while queued[-1].connect_ex(path) != errno.EAGAIN:
+            queued.append(socket.socket(socket.AF_UNIX))
+            queued[-1].setblocking(False)
+
+        def connects(limit_s: float) -> str:
+            with io.Socket(socket.AF_UNIX, group=either_group) as sock:
+                sock.settimeout(limit_s)
+                sock.connect(path)
+                return "connected"
+
+        async def aconnects() -> str:
+            with io.Socket(socket.AF_UNIX, group=either_group) as sock:
+                await coroutine.connect(sock, path)
+                return "connected"
+
+        with pytest.raises(TimeoutError):
+            start(either_group, connects, 0.01).result(PATIENCE_S)
+        with pytest.raises(TimeoutError):
+            connects(0.01)
+        waiters = [start(either_group, connects, PATIENCE_S), start(either_group, aconnects)]
+        for waiter in waiters:
+            wait_until_parked(waiter)
+        found: list[str] = []
+        thread = threading.Thread(target=lambda: found.append(connects(PATIENCE_S)))
+        thread.start()
+        for _ in range(4):  # one was queued
+            listener.accept()[0].close()
+        assert [waiter.result(PATIENCE_S) for waiter in waiters] == ["connected"] * 2
+        thread.join(PATIENCE_S)
+        assert found == ["connected"]
+        for sock in queued:
+            sock.close()
+
+
+def test_readiness_goes_past_a_thread_of_a_closed_group(group: CarrierGroup) -> None:
+    other = CarrierGroup(1)
+    one, peer = io.socketpair(group=group)
+    dying = start(other, reads, one)
+    wait_until_parked(dying)
+    behind = start(group, reads, one)
+    wait_until_parked(behind)
+    assert [left.name for left in other.close(cancel=True)] == [dying.name]
+    peer.send(b"x")
+    assert behind.result(PATIENCE_S) == b"x"
+    fd = one.fileno()
+    one.close()
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(fd)
+    peer.close()

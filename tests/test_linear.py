@@ -197,7 +197,7 @@ def test_a_graph_that_is_not_whole_is_explained_in_words() -> None:
                "cpu_seconds")  # fmt: skip
     found = {**dict.fromkeys(numbers, 0), "program": "p", "model": "tso", "engine": "states",
              "outcomes": [], "exhaustive": False, "stopped": "buffers", "error": "",
-             "size": [0, 0, 0]}  # fmt: skip
+             "size": [0, 0, 0], "actors": [], "state_size": 0}  # fmt: skip
     assert why_no_graph(json.dumps(found)) == "bounded: store buffers"
     assert why_no_graph(json.dumps({**found, "error": "actor 0 loops"})) == "actor 0 loops"
     assert why_no_graph("Killed\n") == "Killed"

@@ -19,11 +19,12 @@ pytestmark = [
 ]
 CASES = {
     "local_group": ("order", "spills", "halves", "helped", "placed", "moved", "closed"),
-    "local_next": ("next", "storm"),
+    "local_next": ("next", "scheduler", "storm"),
 }
 TWINS = {
     "home_kept_queued": ("local_next", "next"),
     "home_ring_left": ("local_group", "closed"),
+    "local_keeps_all": ("local_next", "scheduler"),
     "placed_ring_left": ("local_group", "moved"),
     "placed_ring_uncounted": ("local_group", "moved"),
 }

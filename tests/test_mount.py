@@ -17,7 +17,8 @@ import pytest
 from greenlet import getcurrent
 
 from wakeproof import CarrierGroup, VirtualThread, _process, yield_now
-from wakeproof._mount import IDLE_MOST, here
+from wakeproof._here import pool_here
+from wakeproof._mount import IDLE_MOST, Pool
 
 PATIENCE_S = 20.0
 word: contextvars.ContextVar[object] = contextvars.ContextVar("word")
@@ -49,7 +50,7 @@ def test_no_more_greenlets_wait_than_stated(group: CarrierGroup) -> None:
     def many() -> tuple[int, int]:
         for thread in [VirtualThread(yields).start() for _ in range(2 * IDLE_MOST)]:
             thread.join()
-        return here.pool.alive, len(here.pool.idle)
+        return pool_here(Pool).alive, len(pool_here(Pool).idle)
 
     def yields() -> None:
         all_there.append(1)
@@ -62,7 +63,7 @@ def test_no_more_greenlets_wait_than_stated(group: CarrierGroup) -> None:
 
 def test_no_greenlet_waits_when_no_callable_is_alive(group: CarrierGroup) -> None:
     inside(group, lambda: VirtualThread(yield_now).start().join())
-    waiting = group.submit(lambda: (here.pool.alive, len(here.pool.idle)))
+    waiting = group.submit(lambda: (pool_here(Pool).alive, len(pool_here(Pool).idle)))
     assert waiting.result(PATIENCE_S) == (0, 0)
 
 
@@ -117,13 +118,15 @@ def test_an_exception_is_named_once_and_may_take_no_name(
             raise error
 
         fn = fails_as_well if is_coroutine else fails
-        thread = VirtualThread(fn, group=group, name="same").start()
-        thread.join(PATIENCE_S)
-        return thread._error
+        try:
+            VirtualThread(fn, group=group, name="same").start().result(PATIENCE_S)
+        except BaseException as raised:
+            return raised
+        return None
 
     bare, shared = BareError(), KeyError()
     assert failure_of(bare) is bare
     for _ in range(3):
         assert failure_of(shared) is shared
     assert shared.__notes__ == ["in virtual thread 'same'"]
-    assert inside(group, lambda: here.pool.alive) == 1
+    assert inside(group, lambda: pool_here(Pool).alive) == 1

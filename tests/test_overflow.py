@@ -28,16 +28,16 @@ NOT_THAT_GUARD = 2
 OWN_HANDLER = 3
 
 TWINS = {
-    "deep 0": ("stack_guard.c", "madvise(page, pool->page, MADV_GUARD_INSTALL) == 0", "page"),
-    "deep 1": ("stack_guard.c", "if (mprotect(page, pool->page, PROT_NONE) == 0)", "if (page)"),
+    "deep 0": ("stack_guard.c", "pool->guard_bytes, MADV_GUARD_INSTALL", "0, MADV_GUARD_INSTALL"),
+    "deep 1": ("stack_guard.c", "mprotect(low, pool->guard_bytes, PROT_NONE)", "(low ? 0 : 1)"),
     "deep 2": ("stack.h", "if (stack->guard == WP_STACK_CANARY)", "if (0)"),
     "own 1": ("overflow.c", "SA_SIGINFO | SA_ONSTACK", "SA_SIGINFO"),
-    "stray 1": ("overflow.c", "sp < base || sp >= slot + pool->stack_bytes ||", "sp == 0 ||"),
+    "stray 1": ("overflow.c", "sp < base || sp >= slot + pool->slot_bytes ||", "sp == 0 ||"),
     "null 1": ("overflow.c", "before->sa_handler(signal);", "die_of(signal, info);"),
     "over 1": ("overflow.c", "\tsigaction(signals[k], &process.before[k], NULL);", "\t;"),
     "sent 1": ("overflow.c", "raise(signal);", ";"),
     "unnamed 1": ("overflow.c", 'name != NULL ? name : "?"', '""'),
-    "shallow 1": ("stack.c", ".low = slot + pool->page", ".low = slot"),
+    "shallow 1": ("stack.c", ".low = slot + pool->guard_bytes", ".low = slot"),
 }
 
 

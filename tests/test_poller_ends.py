@@ -27,8 +27,9 @@ from wakeproof import (
     park,
 )
 from wakeproof._ffi import lib
+from wakeproof._here import pool_here
 from wakeproof._jobs import threads
-from wakeproof._mount import here
+from wakeproof._mount import Pool
 from wakeproof.errors import StateError
 
 
@@ -65,7 +66,7 @@ def test_what_fails_is_delivered_and_frees_the_slot(either_group: CarrierGroup) 
 def test_a_close_waits_for_others_and_then_ends_the_poller(one: One) -> None:
     group = CarrierGroup(2)
     threads = [one.register(group[0]), group[1].register_poller(int, lambda _: park())]
-    slow = VirtualThread(wakeproof.sleep, 0.01, group=group[0]).start()
+    slow = group[0].factory(pinned=True)(wakeproof.sleep, 0.01)
     assert group.close(PATIENCE_S) == []
     assert [thread.result(0) for thread in [*threads, slow]] == [None, None, None]
     with pytest.raises(ClosedError, match=r"register poller-0: the group is closed"):
@@ -176,7 +177,7 @@ def test_what_has_ended_is_let_go_of() -> None:
             gone: list[weakref.ref[Any]] = [weakref.ref(big)]
             del big
             assert thread.join(PATIENCE_S)
-            pool = group.submit(lambda: (here.pool.alive, len(here.pool.idle)))
+            pool = group.submit(lambda: (pool_here(Pool).alive, len(pool_here(Pool).idle)))
             assert pool.result(PATIENCE_S) == (0, 0)  # and its carrier has left it
             assert gone[0]() is None
             gone.append(weakref.ref(thread))

@@ -38,12 +38,12 @@ def test_work_ends_a_sleep_in_the_system_with_one_wakeup(
 def test_a_carrier_that_is_awake_needs_no_wakeup(one: One, either_group: CarrierGroup) -> None:
     one.register(either_group[0])
     begun, over = threading.Event(), threading.Event()
-    holds = VirtualThread(lambda: (begun.set(), over.wait(PATIENCE_S)), group=either_group[0])
-    holds.start()
+    start = either_group[0].factory(pinned=True)  # nobody else is to be woken for one
+    holds = start(lambda: (begun.set(), over.wait(PATIENCE_S)))
     assert begun.wait(PATIENCE_S)
     before = one.wakeups
     for _ in range(100):
-        VirtualThread(int, group=either_group[0]).start()
+        start(int)
     assert one.wakeups == before
     over.set()
     assert holds.result(PATIENCE_S)
@@ -101,7 +101,7 @@ def test_whom_the_poller_resumes_in_its_park_runs(make: Make, either_group: Carr
         for _ in range(50):
             assert park(PATIENCE_S)
 
-    thread = VirtualThread(resumed, group=either_group[0]).start()
+    thread = either_group[0].factory(pinned=True)(resumed)
     one = make(resumes=thread)
     one.register(either_group[0])
     thread.result(PATIENCE_S)

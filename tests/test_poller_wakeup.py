@@ -79,7 +79,7 @@ def test_a_wakeup_is_no_virtual_thread_whoever_wakes(make: Make) -> None:
     with CarrierGroup(2) as group:
         group[0].register_poller(wakeup, one.body)
         await_that(lambda: one.blocks > 0)
-        thread = VirtualThread(wakes, group[0], group=group[1]).start()
+        thread = group[1].factory(pinned=True)(wakes, group[0])
         is_virtual, carrier = thread.result(PATIENCE_S)
     assert is_virtual
     assert carrier in {ident for _, ident in callers}

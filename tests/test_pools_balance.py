@@ -137,7 +137,7 @@ def test_a_pool_of_os_threads_balances(steps: tuple[list[Step], list[Step]]) -> 
         assert told.threads == told.ready + told.leased + told.utilized
         assert told.accepted >= told.finished + told.closed + told.queued
 
-    with QueuedThreadPool(0, MOST, reserved_threads=1) as pool:
+    with QueuedThreadPool(MOST, min_threads=0, reserved_threads=1) as pool:
         cycle = Cycle(pool, look)
         cycle.run(steps)
         until(lambda: pool.statistics().queued == 0)

@@ -28,7 +28,7 @@ def held(pool: QueuedThreadPool, gate: threading.Event, count: int) -> list[Futu
 
 def test_it_grows_with_what_is_to_be_done_and_queues_the_rest() -> None:
     gate = threading.Event()
-    with QueuedThreadPool(1, 3) as pool:
+    with QueuedThreadPool(3, min_threads=1) as pool:
         futures = [*held(pool, gate, 3), *(pool.submit(abs, -number) for number in range(5))]
         told = pool.statistics()
         assert (told.threads, told.idle, told.queued, told.accepted) == (3, 0, 5, 8)
@@ -41,7 +41,7 @@ def test_it_grows_with_what_is_to_be_done_and_queues_the_rest() -> None:
 
 
 def test_who_has_nothing_to_do_leaves() -> None:
-    with QueuedThreadPool(0, 3, idle_timeout_s=0.001) as pool:
+    with QueuedThreadPool(3, min_threads=0, idle_timeout_s=0.001) as pool:
         assert pool.submit(abs, -1).result(PATIENCE_S) == 1
         until(lambda: pool.statistics().threads == 0)
         assert pool.statistics().left == 1
@@ -53,14 +53,14 @@ def test_a_failure_is_the_futures_and_keeps_the_thread(error: BaseException) -> 
     def fails() -> None:
         raise error
 
-    with QueuedThreadPool(1, 1) as pool:
+    with QueuedThreadPool(1, min_threads=1) as pool:
         futures = [pool.submit(fails) for _ in range(5)]
         assert all(future.exception(PATIENCE_S) is error for future in futures)
         assert pool.statistics().started == 1
 
 
 def test_a_reserved_thread_takes_a_call_at_once_or_nobody_does() -> None:
-    with QueuedThreadPool(1, 4, reserved_threads=1) as pool:
+    with QueuedThreadPool(4, min_threads=1, reserved_threads=1) as pool:
         assert pool.try_execute(abs, -1) is None  # started lazily
         until(lambda: pool.statistics().reserved == 1)
         future = pool.try_execute(abs, -1)
@@ -71,7 +71,7 @@ def test_a_reserved_thread_takes_a_call_at_once_or_nobody_does() -> None:
 
 def test_a_shutdown_that_cancels_tells_who_waits() -> None:
     gate = threading.Event()
-    pool = QueuedThreadPool(2, 2)
+    pool = QueuedThreadPool(2, min_threads=2)
     futures = held(pool, gate, 2)
     queued = [pool.submit(int) for _ in range(20)]
     assert queued[0].cancel()
@@ -90,7 +90,7 @@ def test_a_shutdown_that_cancels_tells_who_waits() -> None:
 
 def test_ctrl_c_ends_the_wait_of_a_shutdown() -> None:
     gate = threading.Event()
-    pool = QueuedThreadPool(2, 2)
+    pool = QueuedThreadPool(2, min_threads=2)
     held(pool, gate, 1)
 
     def interrupts() -> None:
@@ -111,7 +111,7 @@ def test_ctrl_c_ends_the_wait_of_a_shutdown() -> None:
 
 def test_a_pool_that_nobody_has_runs_all_and_is_freed() -> None:
     gate = threading.Event()
-    pool = QueuedThreadPool(1, 1)
+    pool = QueuedThreadPool(1, min_threads=1)
     gone = weakref.ref(pool)
     futures = [*held(pool, gate, 1), *(pool.submit(abs, -number) for number in range(5))]
     del pool
@@ -124,7 +124,7 @@ def test_a_pool_that_nobody_has_runs_all_and_is_freed() -> None:
 
 def test_a_dump_says_what_each_thread_calls() -> None:
     gate = threading.Event()
-    with QueuedThreadPool(2, 2, name="web", tracking=True) as pool:
+    with QueuedThreadPool(2, min_threads=2, name="web", tracking=True) as pool:
         held(pool, gate, 1)
         text = io.StringIO()
         pool.dump(text)
@@ -134,12 +134,52 @@ def test_a_dump_says_what_each_thread_calls() -> None:
 
 
 def test_leased_threads_are_promised() -> None:
-    with QueuedThreadPool(1, 4, reserved_threads=0) as pool:
+    with QueuedThreadPool(4, min_threads=1, reserved_threads=0) as pool:
         with pool.lease(3):
             assert pool.statistics().max_leased == 3
             with pytest.raises(StateError, match="none would be left"), pool.lease(1):
                 pass
         assert pool.statistics().max_leased == 0
+
+
+def test_leased_threads_run_no_calls_until_the_lease_ends() -> None:
+    gate = threading.Event()
+    with QueuedThreadPool(4, min_threads=1, reserved_threads=0) as pool:
+        with pool.lease(3):
+            futures = [pool.submit(gate.wait, PATIENCE_S) for _ in range(4)]
+            until(lambda: any(future.running() for future in futures))
+            told = pool.statistics()
+            assert (told.utilized, told.leased, told.queued, told.threads) == (1, 3, 3, 4)
+            assert sum(future.running() for future in futures) == 1
+        until(lambda: all(future.running() for future in futures))
+        assert pool.statistics().leased == 0
+        gate.set()
+        assert all(future.result(PATIENCE_S) for future in futures)
+
+
+def test_a_lease_of_a_busy_pool_takes_what_comes_free_and_ends_though_none_did() -> None:
+    gate = threading.Event()
+    with QueuedThreadPool(2, min_threads=0, reserved_threads=0) as pool:
+        futures = held(pool, gate, 2)
+        with pool.lease(1):
+            later = pool.submit(abs, -1)
+        gate.set()
+        assert later.result(PATIENCE_S) == 1
+        assert all(future.result(PATIENCE_S) for future in futures)
+        with pool.lease(1):
+            assert pool.submit(abs, -2).result(PATIENCE_S) == 2
+
+
+def test_a_lease_ends_with_an_error_and_with_a_shutdown() -> None:
+    pool = QueuedThreadPool(2, min_threads=0, reserved_threads=0)
+    with pytest.raises(KeyError), pool.lease(1):
+        raise KeyError
+    assert pool.statistics().max_leased == 0
+    with pool.lease(1):
+        pool.shutdown(wait=True)
+    with pytest.raises(ClosedError), pool.lease(1):
+        pass
+    assert pool.statistics().max_leased == 0
 
 
 @pytest.mark.parametrize(
@@ -173,11 +213,11 @@ def test_the_interpreters_end_waits_for_all_and_refuses_more() -> None:
 
         import time
         import wakeproof
-        pool = wakeproof.QueuedThreadPool(1, 1)
+        pool = wakeproof.QueuedThreadPool(1, min_threads=1)
         for name in "abc":
             pool.submit(lambda name: (time.sleep(0.01), print(f"{name}\\n", end="")), name)
         del pool
-        pool = wakeproof.QueuedThreadPool(1, 1)
+        pool = wakeproof.QueuedThreadPool(1, min_threads=1)
         pool.submit(print, "d\\n", end="")
     """)
     assert sorted(said.split("\n")[:4]) == ["a", "b", "c", "d"]
@@ -187,7 +227,7 @@ def test_the_interpreters_end_waits_for_all_and_refuses_more() -> None:
 def test_a_forked_child_has_no_pool_to_wait_for() -> None:
     said = run("""
         import os, wakeproof
-        pool = wakeproof.QueuedThreadPool(1, 1)
+        pool = wakeproof.QueuedThreadPool(1, min_threads=1)
         pool.submit(abs, 1).result()
         child = os.fork()
         if child == 0:
@@ -197,7 +237,7 @@ def test_a_forked_child_has_no_pool_to_wait_for() -> None:
                 print("refused", flush=True)
             pool.shutdown()
             del pool
-            wakeproof.QueuedThreadPool(1, 1).submit(print, "own")
+            wakeproof.QueuedThreadPool(1, min_threads=1).submit(print, "own")
         else:
             assert os.waitpid(child, 0)[1] == 0
             pool.submit(print, "parent")

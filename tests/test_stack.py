@@ -36,7 +36,7 @@ TWINS = {
     "mappings": ("stack.c", "wp__stack_guard_return(pool->counts", "(void)(pool->counts"),
     "locked": ("stack_guard.c", "if (pool->guard != WP_STACK_CANARY &&", "if (0 &&"),
     "small_pages": ("stack.c", "pool->bytes, MADV_NOHUGEPAGE", "pool->bytes, MADV_NORMAL"),
-    "trimming": ("stack.c", "pool->stack_bytes - pool->page;\n", "pool->stack_bytes;\n"),
+    "trimming": ("stack.c", "pool->slot_bytes - pool->page;\n", "pool->slot_bytes;\n"),
 }
 
 

@@ -13,6 +13,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
+from tests.holding import whole
 from tests.producing import KINDS, MODES, PATIENCE_S, POOLS, Task, Tasks, until
 
 from wakeproof import (
@@ -135,7 +136,7 @@ def test_what_may_block_goes_to_the_executor_of_virtual_threads(
     tasks = Tasks(50)
     with (
         VirtualThreadPool(4, group=group) as virtual,
-        QueuedThreadPool(2, 4, virtual_threads_executor=virtual) as pool,
+        QueuedThreadPool(4, min_threads=2, virtual_threads_executor=virtual) as pool,
     ):
         strategy = ExecutionStrategy("adaptive", tasks.produce, pool, kind=kind, failed=tasks.told)
         strategy.dispatch()
@@ -188,6 +189,47 @@ def test_failures_go_to_the_hook_of_python(monkeypatch: pytest.MonkeyPatch) -> N
     (only,) = told
     assert only.exc_type is KeyError
     assert "task of a strategy" in only.err_msg
+
+
+@pytest.mark.slow
+def test_the_default_hook_prints_a_failure_of_produce_and_of_a_task_once_each() -> None:
+    made = whole("""
+        import wakeproof
+        def task():
+            return 1 / 0
+        given = [task]
+        def produce():
+            return given.pop() if given else {}["nothing"]
+        with wakeproof.QueuedThreadPool() as pool:
+            wakeproof.ExecutionStrategy("produce-consume", produce, pool).produce()
+        print("after")
+    """)
+    assert (made.returncode, made.stdout) == (0, "after\n")
+    assert made.stderr.count("Exception ignored in a task of a strategy: <function task") == 1
+    assert made.stderr.count("ZeroDivisionError") == 1
+    assert made.stderr.count("Exception ignored in the produce of an ExecutionStrategy") == 1
+    assert made.stderr.count("KeyError: 'nothing'") == 1
+    assert made.stderr.count("Traceback") == 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_produce_that_returns_no_task_fails_once_and_is_not_asked_for_ever(
+    mode: Mode, pool: Executor
+) -> None:
+    tasks, asked = Tasks(), []
+
+    def produce() -> Any:
+        asked.append(mode)
+        return 5
+
+    strategy = ExecutionStrategy(mode, produce, pool, failed=tasks.told)
+    strategy.produce()
+    assert strategy.is_idle
+    ((task, error),) = tasks.failed
+    assert task is None
+    assert isinstance(error, UsageError)
+    assert "produce returned 5; allowed: a callable, or None" in str(error)
+    assert len(asked) == 1
 
 
 def test_a_thread_is_tagged_for_a_call(group: CarrierGroup) -> None:

@@ -79,8 +79,8 @@ def test_events_may_be_read_while_carriers_write_and_have_known_names_and_times(
 
 def test_events_name_their_task_and_their_carrier_in_full() -> None:
     with CarrierGroup(1, topology=Halves(bind=nowhere), trace_events=256) as group:
-        group[0].factory(name="load \u00e9")(int).result(PATIENCE_S)
-        group.factory(name="again")(int).result(PATIENCE_S)
+        threads = [group[0].factory(name="load \u00e9")(int), group.factory(name="again")(int)]
+        assert [thread.result(PATIENCE_S) for thread in threads] == [0, 0]
         group.submit(str).result(PATIENCE_S)
     for name, carrier in (("TaskSubmit", "outside"), ("TaskRun", "carrier-0-cluster7-core100")):
         found = named(group.events(), name)

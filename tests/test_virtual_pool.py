@@ -121,7 +121,7 @@ def test_who_waits_is_on_no_carrier() -> None:
         (call,) = pool._calls
         home = call.thread.home
         blocked = home.factory(pinned=True)(gate.wait, PATIENCE_S)
-        until(blocked.running)
+        until(lambda: blocked.state == "running")
         pool._permits.release()
         try:
             assert future.result(PATIENCE_S) not in (None, home)
@@ -157,7 +157,7 @@ def test_a_pool_without_a_bound_runs_all(either_group: CarrierGroup) -> None:
 
 
 def test_a_dump_shows_who_runs_and_who_waits(either_group: CarrierGroup) -> None:
-    with VirtualThreadPool(1, group=either_group, name_prefix="web", tracking=True) as pool:
+    with VirtualThreadPool(1, group=either_group, thread_name_prefix="web", tracking=True) as pool:
         holds(pool, 1)
         pool.submit(int)
         until(lambda: [c.thread.state for c in pool._calls] == ["parked", "parked"])
@@ -165,19 +165,19 @@ def test_a_dump_shows_who_runs_and_who_waits(either_group: CarrierGroup) -> None
         pool.dump(text)
         pool.dump(told, format="json")
         let_go(pool)
-    assert '"web-0 park" virtual, parked' in text.getvalue()
+    assert '"web_0 park" virtual, parked' in text.getvalue()
     assert "running 1\nwaiting 1\n" in text.getvalue()
     dumped = json.loads(told.getvalue())["threadDump"]
     assert (dumped["max_tasks"], dumped["submitted"]) == ("1", "2")
     (container,) = dumped["threadContainers"]
     stacks = {thread["name"]: " ".join(thread["stack"]) for thread in container["threads"]}
-    assert "_wait_for_permit" in stacks["web-1 int"]
-    assert "_wait_for_permit" not in stacks["web-0 park"]
+    assert "_wait_for_permit" in stacks["web_1 int"]
+    assert "_wait_for_permit" not in stacks["web_0 park"]
 
 
 @pytest.mark.parametrize("given", [0, -1, 2**31, "many", 1.5, True])
 def test_a_bound_is_a_number(given: Any) -> None:
-    with pytest.raises(UsageError, match="max_tasks is"):
+    with pytest.raises(UsageError, match="max_workers"):
         VirtualThreadPool(given)
 
 

@@ -63,10 +63,10 @@ def test_it_stays_on_its_home(group: CarrierGroup) -> None:
         return where
 
     for carrier in group:
-        thread = VirtualThread(body, group=carrier).start()
+        thread = carrier.factory(pinned=True)(body)
         assert thread.result(PATIENCE_S) == [carrier] * 50
         assert thread.home is carrier
-    inner = VirtualThread(lambda: VirtualThread(body).home, group=group[1]).start()
+    inner = group[1].factory(pinned=True)(lambda: VirtualThread(body).home)
     assert inner.result(PATIENCE_S) is group[1]
 
 
@@ -88,7 +88,7 @@ def test_one_that_was_not_begun_is_stolen_and_settles() -> None:
             time.sleep(0.001)  # keeps its carrier
         return thread
 
-    thread = VirtualThread(parent, group=group[0]).start().result(PATIENCE_S)
+    thread = group[0].factory(pinned=True)(parent).result(PATIENCE_S)
     assert thread.home is group[1]
     thread.unpark()
     assert thread.result(PATIENCE_S) == [group[1]] * 3

@@ -29,7 +29,7 @@ from wakeproof import (
 def finish_steps(group: CarrierGroup) -> None:
     """Return when each carrier has come back from the step that it was in."""
     for carrier in group:
-        assert VirtualThread(int, group=carrier).start().join(PATIENCE_S)
+        assert carrier.factory(pinned=True)(int).join(PATIENCE_S)
 
 
 @pytest.mark.parametrize("state", ["parked", "queued"])
@@ -43,10 +43,10 @@ def test_a_close_hands_back_one_that_has_settled_elsewhere(state: str) -> None:
             time.sleep(0.001)
         return thread
 
-    thread = VirtualThread(parent, group=group[0]).start().result(PATIENCE_S)
+    thread = group[0].factory(pinned=True)(parent).result(PATIENCE_S)
     assert thread.home is group[1]
     if state == "queued":  # behind the stop
-        VirtualThread(leaves.wait, group=group[1]).start()
+        group[1].factory(pinned=True)(leaves.wait)
         threading.Timer(0.3, thread.unpark).start()
         threading.Timer(0.6, leaves.set).start()
     assert group.close(30, cancel=True) == [Unfinished("settled", state)]
@@ -146,7 +146,7 @@ def test_a_close_out_of_time_tells_what_runs_on() -> None:
     thread = VirtualThread(lambda: (begun.set(), go_on.wait(PATIENCE_S)), name="on", group=group)
     thread.start()
     assert begun.wait(PATIENCE_S)
-    queued = VirtualThread(int, name="waits", group=group[0]).start()  # it may not be stolen
+    queued = group[0].factory(name="waits", pinned=True)(int)
     assert group.close(0) == [Unfinished("on", "running"), Unfinished("waits", "queued")]
     go_on.set()
     assert group.close(cancel=True) == []  # it was queued before the stop, in one queue with it

@@ -19,7 +19,9 @@ class Waiter(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("next", "prev", "line", "thread", "push", "value")),
         *((name, ctypes.c_uint32) for name in ("number", "state", "amount")),
-        ("result", ctypes.c_int),
+        ("result", ctypes.c_int16),
+        ("why", ctypes.c_uint16),
+        *((name, ctypes.c_void_p) for name in ("leave", "object")),
     )
 
     def is_granted(self) -> bool:
@@ -29,7 +31,7 @@ class Waiter(ctypes.Structure):
 class Sync(ctypes.Structure):
     """Room for any of the three; zeroed it is a free mutex, a semaphore without permits."""
 
-    _fields_ = (("words", ctypes.c_uint32 * 2), ("rest", ctypes.c_uint64 * 8))
+    _fields_ = (("words", ctypes.c_uint32 * 2), ("rest", ctypes.c_uint64 * 16))
 
 
 def library() -> Any:

@@ -58,18 +58,22 @@ static int reads_shortly(void *arg)
 	return wp_io_read(arg, &byte, 1, in_ms(10), &done);
 }
 
-/* Somebody stands in line to read. */
 static void await_reader(wp_io *io)
+{
+	await_in_line(io, WP_IO_READ, "who is to read");
+}
+
+static void await_two(wp_io *io)
 {
 	wp_ready *line = &io->ready[WP_IO_READ];
 	int64_t deadline_ns = patience();
-	bool is_there = false;
+	bool are_there = false;
 
-	while (!is_there) {
+	while (!are_there) {
 		if (wp_clock_ns() > deadline_ns)
-			lost("who is to read");
+			lost("two that are to read");
 		wp_lock_acquire(&line->lock);
-		is_there = line->line.first != NULL;
+		are_there = line->line.first != line->line.last;
 		wp_lock_release(&line->lock);
 		wp_yield();
 	}
@@ -230,6 +234,82 @@ static void case_late(void)
 	wp_io_free(ends[1]);
 }
 
+/* An OS thread, and a thread of another group, wait as the group of the poller is closed. */
+static void *waits_on(void *arg)
+{
+	static int code;
+
+	code = reads_one(arg);
+	return &code;
+}
+
+static void case_closed(void)
+{
+	wp_group_config alone = {.carriers = 1, .yield_us = 50};
+	wp_vthread_config reads = {.run = reads_one, .name = "another group's"};
+	wp_group *other;
+	wp_vthread *reader;
+	wp_io *ends[2], *late;
+	pthread_t thread;
+	void *told;
+	int fds[2];
+
+	open_io(1, false);
+	pair_of(ends);
+	check(wp_group_new(&other, &alone) == WP_OK, "another group");
+	reads.arg = ends[1];
+	check(wp_vthread_new(other, &reads, &reader) == WP_OK, "its thread");
+	check(wp_vthread_start(reader) == WP_OK, "its start");
+	await_reader(ends[1]);
+	check(pthread_create(&thread, NULL, waits_on, ends[0]) == 0, "an OS thread");
+	await_reader(ends[0]);
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "the close");
+	pthread_join(thread, &told);
+	check(*(int *)told == WP_CLOSED, "that an OS thread is told");
+	check(join(reader, "another group's") == WP_CLOSED, "that another group's thread is told");
+	check(reads_one(ends[0]) == WP_CLOSED, "that nobody waits any more");
+	check(pipe2(fds, O_CLOEXEC) == 0, "a pipe");
+	check(wp_io_new(group, fds[0], &late) == WP_CLOSED, "that nothing is added any more");
+	close(fds[0]);
+	close(fds[1]);
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	check(wp_group_close(other, patience(), false, NULL, NULL) == WP_OK, "the other close");
+	wp_group_free(other);
+	wp_group_free(group);
+}
+
+/* A thread of another group is first in line; that is closed. Who is behind it reads what comes, and
+ * the descriptor is closed in the end. */
+static void case_dies(void)
+{
+	wp_group_config alone = {.carriers = 1, .yield_us = 50};
+	wp_vthread_config reads = {.run = reads_one, .name = "dies"};
+	wp_group *other;
+	wp_vthread *dying, *behind;
+	wp_io *ends[2];
+	int fd;
+
+	open_io(1, false);
+	pair_of(ends);
+	fd = ends[0]->fd;
+	check(wp_group_new(&other, &alone) == WP_OK, "another group");
+	reads.arg = ends[0];
+	check(wp_vthread_new(other, &reads, &dying) == WP_OK, "its thread");
+	check(wp_vthread_start(dying) == WP_OK, "its start");
+	await_reader(ends[0]);
+	behind = start(reads_one, ends[0]);
+	await_two(ends[0]);
+	check(wp_group_close(other, patience(), true, NULL, NULL) == WP_OK, "the close");
+	put(ends[1], "x", 1);
+	check(join(behind, "who is behind") == WP_OK, "that who is behind reads");
+	wp_io_free(ends[0]);
+	check(fcntl(fd, F_GETFD) == -1 && errno == EBADF, "that it is closed in the end");
+	wp_io_free(ends[1]);
+	close_group();
+	wp_group_free(other);
+}
+
 /* What its poller counts: each wakeup ends a sleep. */
 static int comes(void *arg)
 {
@@ -266,7 +346,8 @@ int main(int argc, char **argv)
 	static const one_case cases[] = {
 		{"pair", case_pair}, {"os_thread", case_os_thread}, {"ends", case_ends},
 		{"stolen", case_stolen}, {"churn", case_churn}, {"refused", case_refused},
-		{"late", case_late}, {"timers", case_timers}, {"counts", case_counts}};
+		{"late", case_late}, {"closed", case_closed}, {"dies", case_dies},
+		{"timers", case_timers}, {"counts", case_counts}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io_kinds.c CASE - calls of one's own on a descriptor: datagrams, the end of a child. Prints what is
- * lost. */
+ * io_kinds.c CASE - calls of one's own on a descriptor: datagrams, the end of a child; and a connection
+ * to a unix-domain socket whose queue is full. Prints what is lost. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,9 +150,59 @@ static void case_child(void)
 	close(ends[1]);
 }
 
+static struct sockaddr_un full;
+static socklen_t full_length = sizeof(sa_family_t); /* the system finds a name */
+
+static int connects(int64_t deadline_ns, wp_io *io)
+{
+	return wp_io_connect(io, (struct sockaddr *)&full, full_length, deadline_ns);
+}
+
+static int connects_shortly(void *arg)
+{
+	return connects(in_ms(5), arg);
+}
+
+static int connects_in_the_end(void *arg)
+{
+	return connects(patience(), arg);
+}
+
+/* As connect(2), which waits until the other side has accepted one. */
+static void case_full(void)
+{
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+	wp_vthread *waiter;
+	wp_io *io;
+
+	full.sun_family = AF_UNIX;
+	check(bind(listener, (struct sockaddr *)&full, full_length) == 0, "a name");
+	full_length = sizeof(full);
+	check(getsockname(listener, (struct sockaddr *)&full, &full_length) == 0, "that name");
+	check(listen(listener, 0) == 0, "who listens");
+	do
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	while (connect(fd, (struct sockaddr *)&full, full_length) == 0);
+	check(errno == EAGAIN, "that the queue is full");
+	open_io(1, false);
+	io = take(fd);
+	check(join(start(connects_shortly, io), "a deadline") == WP_TIMEOUT, "a deadline");
+	waiter = start(connects_in_the_end, io);
+	await_in_line(io, WP_IO_WRITE, "who connects");
+	check(accept(listener, NULL, NULL) >= 0, "a connection");
+	check(join(waiter, "who connects") == WP_OK, "a connection to a queue that was full");
+	wp_io_free(io);
+	io = take(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	waiter = start(connects_in_the_end, io);
+	await_in_line(io, WP_IO_WRITE, "who connects then");
+	wp_io_free(io);
+	check(join(waiter, "a close") == WP_CLOSED, "that a close ends it");
+	close_group();
+}
+
 int main(int argc, char **argv)
 {
-	static const one_case cases[] = {{"udp", case_udp}, {"child", case_child}};
+	static const one_case cases[] = {{"udp", case_udp}, {"child", case_child}, {"full", case_full}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -72,6 +72,43 @@ static void case_next(void)
 	close_group(1);
 }
 
+/* Who is yielded to has a scheduler, which starts two tasks before it has it run. */
+static wp_vthread *given;
+
+static void starts_two(void *arg, wp_vthread *thread)
+{
+	(void)arg;
+	given = thread;
+	start_all(count_step);
+}
+
+static int yields_to_given(void *arg)
+{
+	check(wp_vthread_submit_and_yield(arg) == WP_OK, "a start by a scheduler");
+	return 0;
+}
+
+static void case_scheduler(void)
+{
+	static const wp_scheduler scheduler = {.submit = starts_two};
+	wp_vthread_config config = {.run = says, .arg = "g", .scheduler = &scheduler};
+	wp_vthread *second, *first;
+
+	to_start = 2;
+	open_group((wp_group_config){.carriers = 1});
+	if (wp_vthread_new(group, &config, &second) != WP_OK)
+		lost("a thread");
+	config = (wp_vthread_config){.run = yields_to_given, .arg = second};
+	if (wp_vthread_new(group, &config, &first) != WP_OK)
+		lost("a thread");
+	wp_vthread_start(first);
+	join(first);
+	await(&ran, 2, "what a scheduler has started");
+	check(wp_vthread_run(given) == WP_OK, "a run by a scheduler");
+	join(second);
+	close_group(1);
+}
+
 /* A tree of tasks that start one another, yield, and are started from outside. */
 enum { LEAVES = 4096 };
 
@@ -118,7 +155,8 @@ static void case_storm(void)
 
 int main(int argc, char **argv)
 {
-	static const one_case cases[] = {{"next", case_next}, {"storm", case_storm}};
+	static const one_case cases[] = {{"next", case_next}, {"scheduler", case_scheduler},
+					 {"storm", case_storm}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthreads_end.c CASE - virtual threads with stacks: joins, locals, closes, what runs out. */
+#include "dump.h"
 #include "vthreads_case.h"
 
 /* Joined by virtual and OS threads. */
@@ -230,6 +231,64 @@ static void case_lent(void)
 	close_group();
 }
 
+/* A scheduler keeps a thread beyond the deadline of a close; then it has it run, and the thread parks. */
+static void keeps_it(void *arg, wp_vthread *thread)
+{
+	(void)arg;
+	given = thread;
+}
+
+static bool show_given(void *arg, const wp_dump_thread *shown)
+{
+	*(int *)arg += shown->state == WP_DUMP_GIVEN && strcmp(shown->name, "held") == 0;
+	return true;
+}
+
+static void count_back(void *arg, wp_task *task, bool was_parked)
+{
+	(void)task;
+	*(int *)arg += was_parked;
+}
+
+static int parks_for_ever(void *arg)
+{
+	(void)arg;
+	wp_store_release(&ready, 1);
+	return wp_vthread_park_until(WP_FOREVER);
+}
+
+static void *runs_given(void *arg)
+{
+	check(wp_vthread_run(arg) == WP_OK, "a run by a scheduler");
+	return NULL;
+}
+
+static void case_held(void)
+{
+	static const wp_scheduler scheduler = {keeps_it, NULL};
+	wp_vthread_config config = {.run = parks_for_ever, .name = "held", .scheduler = &scheduler};
+	int64_t begin_ns;
+	int shown = 0, back = 0;
+	pthread_t runner;
+
+	open_group(1, false, 0);
+	start(parks_for_ever, NULL);
+	await(&ready, 1);
+	start_as(&config);
+	begin_ns = wp_clock_ns();
+	check(wp_group_close(group, in_ms(50), true, count_back, &back) == WP_TIMEOUT,
+	      "that a close says what it waits for");
+	check(wp_clock_ns() < begin_ns + PATIENCE_S * 500 * MS, "the deadline of a close");
+	check(wp_dump_each(group, show_given, &shown) && shown == 1, "the name of what is left");
+	check(back == 0, "that nothing is handed back yet");
+	check(pthread_create(&runner, NULL, runs_given, given) == 0, "an OS thread");
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_back, &back) == WP_OK,
+	      "the second close");
+	check(back == 2, "that it is handed back when it has parked");
+	pthread_join(runner, NULL);
+	wp_group_free(group);
+}
+
 /* Its stack is not enough. */
 static int overflows(void *arg)
 {
@@ -252,7 +311,7 @@ int main(int argc, char **argv)
 	static const one_case cases[] = {
 		{"join", case_join}, {"fair", case_fair}, {"locals", case_locals},
 		{"close", case_close}, {"exhausted", case_exhausted},
-		{"overflow", case_overflow}, {"lent", case_lent}};
+		{"overflow", case_overflow}, {"lent", case_lent}, {"held", case_held}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -1,0 +1,56 @@
+/* Tests of the judges themselves: what an arbiter finds of what the actors left. */
+#include "litmus.h"
+#include "stress.h"
+
+struct state {
+	wp_atomic(uint32_t) token;
+};
+
+static void init(void *at)
+{
+	wp_init(&((struct state *)at)->token, 1);
+}
+
+/* Looks, then takes: two may both take it. */
+static void taker(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (litmus_load(&state->token, seq_cst)) {
+		litmus_store(&state->token, 0, seq_cst);
+		result->r[0] = 1;
+	}
+}
+
+static void one(void *at, stress_result *result)
+{
+	(void)at;
+	result->r[0] = 1;
+}
+
+static void is_two(void *at, stress_result *result)
+{
+	(void)at;
+	result->r[1] = result->r[0] == 2;
+}
+
+static void replaces(void *at, stress_result *result)
+{
+	(void)at;
+	result->r[0] = 7;
+}
+
+STRESS_TEST(arbiter_token, .claim = "One takes the token.", .upholds = "None!None",
+	    .state_size = sizeof(struct state), .init = init, .actors = {taker, taker},
+	    .arbiter = is_two, .results = 2,
+	    .outcomes = {{"*,1", FORBIDDEN, "both took it"}, {"*,*", ACCEPTABLE, "one"}});
+
+STRESS_TEST(arbiter_sum, .claim = "The arbiter finds the sum.", .upholds = "None!None",
+	    .state_size = sizeof(struct state), .actors = {one, one}, .arbiter = is_two,
+	    .results = 2,
+	    .outcomes = {{"2,1", ACCEPTABLE, "the sum"}, {"*,*", FORBIDDEN, "something else"}});
+
+STRESS_TEST(arbiter_last, .claim = "What the arbiter leaves counts.", .upholds = "None!None",
+	    .state_size = sizeof(struct state), .actors = {one, one}, .arbiter = replaces,
+	    .results = 1,
+	    .outcomes = {{"7", ACCEPTABLE, "as it left it"}, {"*", FORBIDDEN, "added"}});
