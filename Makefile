@@ -8,10 +8,10 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib tables
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib tables
 
 ##@ The two commands
-audit: venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
+audit: judges venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
 	$(Q)$(BIN)/wakeproof audit $(if $(MODE),--mode $(MODE))
 
 audit-full: audit stress check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer
@@ -89,6 +89,11 @@ clean: ## Remove what was built
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } \
 	      /^[a-zA-Z%_-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Before the environment is made, which takes a while; the audit itself looks for Java as well.
+judges:
+	@for tool in objcopy nm; do command -v $$tool >/dev/null || { echo "wakeproof: the judges" \
+	  "cannot run: $$tool: not found: apt install binutils" >&2; exit 3; }; done
 
 venv:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "wakeproof: no $(PYTHON):" \

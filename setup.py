@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parent
 PACKAGE = ROOT / "python" / "wakeproof"
 HAS_HEADERS = (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file()
 USE_ABI = os.environ.get("WAKEPROOF_ABI") == "1" or not HAS_HEADERS
+OWN = Extension("wakeproof._own", ["python/wakeproof/_own.c"], extra_compile_args=["-std=c11"])
+BUILT = ("_native*.so", "_own*.so", "libwakeproof.*")
 LIBRARY_NAME = "wakeproof.libwakeproof"  # what setuptools takes for an extension
 
 
@@ -60,7 +62,7 @@ class BuildExt(build_ext):
 
     def copy_extensions_to_source(self) -> None:
         """Editable: the other mode's files go, or the bindings would load an outdated kernel."""
-        for path in [*PACKAGE.glob("_native*.so"), *PACKAGE.glob("libwakeproof.*")]:
+        for path in [file for kind in BUILT for file in PACKAGE.glob(kind)]:
             path.unlink()
         super().copy_extensions_to_source()
         if USE_ABI:  # setuptools itself copies the library only
@@ -86,9 +88,10 @@ def _builder() -> Any:
 
 def native_part() -> dict[str, Any]:
     """Return setup() arguments: the extension, or the plain library."""
+    own = [OWN] if HAS_HEADERS else []
     if USE_ABI:
-        return {"ext_modules": [Extension(LIBRARY_NAME, [])]}
-    return {"cffi_modules": ["python/wakeproof/_build.py:ffibuilder"]}
+        return {"ext_modules": [Extension(LIBRARY_NAME, []), *own]}
+    return {"cffi_modules": ["python/wakeproof/_build.py:ffibuilder"], "ext_modules": own}
 
 
 setup(

@@ -2,6 +2,7 @@
  * variant.h - names for another copy of the kernel's carrier.c and search.c, with a twin set or
  * with another token. Who includes this has defined VARIANT(name), and includes both files next. */
 #define wp__carrier_wake VARIANT(wp__carrier_wake)
+#define wp__carrier_signal_shipped VARIANT(wp__carrier_signal_shipped)
 #define wp__carrier_poll_pushed VARIANT(wp__carrier_poll_pushed)
 #define wp__carrier_take VARIANT(wp__carrier_take)
 #define wp__search_around VARIANT(wp__search_around)

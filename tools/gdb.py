@@ -32,7 +32,7 @@ def bodies() -> Iterator[tuple[int, gdb.Value]]:
     count = 0
     while pool:
         for number in range(int(pool["made"])):
-            top = (number + 1) * int(pool["stack_bytes"]) - int(pool["control_bytes"])
+            top = (number + 1) * int(pool["slot_bytes"]) - int(pool["control_bytes"])
             top -= number % int(pool["colours"]) * LINE
             if 0 <= int(pool["control_bytes"]) - body.target().sizeof < LINE:
                 yield count, (pool["base"] + top).cast(body).dereference()
