@@ -141,7 +141,7 @@ static bool rest(wp_pool *pool, wp_pool_thread *self, int64_t until_ns)
 		unlink_resting(pool, self);
 		return false;
 	}
-	if (is_over && !wp_twin(pool_leaves_chosen)) {
+	if (is_over && !wp_twin(pool_leaves_chosen) && !wp_twin(pool_permit_kept)) {
 		wp_lock_release(&pool->lock);
 		wp_parker_park(&self->parker);
 		wp_lock_acquire(&pool->lock);

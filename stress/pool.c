@@ -184,6 +184,35 @@ STRESS_TWIN(pool_leaves_below, .of = "pool_min", .defect = "leaves though no oth
 	.shows = "1,0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
+/* A thread that may leave is chosen as its time is over, and takes a second job after that. Result:
+ * "accepted, run, threads that are coming". */
+static void takes_two(void *at, stress_result *result)
+{
+	result->r[1] = run_one(at, 0);
+	if (result->r[1] == 1)
+		result->r[1] += run_one(at, 0);
+}
+
+static void read_coming(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[2] = state->pool.coming;
+}
+
+STRESS_TEST(pool_again, .claim = "Who was chosen as it was about to leave is counted once.",
+	.upholds = "Pool!QtpCounterBalance", .state_size = sizeof(struct state), .init = init_late,
+	.actors = {takes_two, executes}, .arbiter = read_coming, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,1,0", ACCEPTABLE, "it has run it, and left"},
+		{"1,0,0", ACCEPTABLE, "it has left, and another was started"},
+		{"*,*,*", FORBIDDEN, "a thread is counted twice, or never"},
+	});
+
+STRESS_TWIN(pool_permit_kept, .of = "pool_again",
+	.defect = "who is chosen as its time is over does not wait for the wake", .shows = "1,1,*",
+	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
 /* The system refuses one thread. Result: "accepted, _, threads counted". */
 static void init_refusing(void *at)
 {
