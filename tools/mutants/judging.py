@@ -204,8 +204,9 @@ class Bench:
         env |= {"TSAN_OPTIONS": "atexit_sleep_ms=0"}
         started = os.times().elapsed
         command = ["setarch", "-R"] if judge.build == "thread" and shutil.which("setarch") else []
-        ended = self._children.run([*command, str(program), *judge.arguments], timeout_s=limit_s,
-                                   stall_s=stall_s, env=env)  # fmt: skip
+        with tempfile.TemporaryDirectory() as cwd:  # a defect may write files anywhere
+            ended = self._children.run([*command, str(program), *judge.arguments], cwd=Path(cwd),
+                                       timeout_s=limit_s, stall_s=stall_s, env=env)  # fmt: skip
         took = os.times().elapsed - started
         if ended.timed_out:
             return Verdict(True, f"hangs: not done after {took:.0f} s", took)
