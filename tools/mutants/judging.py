@@ -70,23 +70,28 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
 """What programs without a table of cases take; for others, what they take beside their cases."""
 
 
+_DUMPS = (
+    "each_state_is_shown",
+    "text_says_the_same",
+    "they_are_grouped_by_stack_and_listed_up_to_a_limit",
+    "a_carrier_runs_what_its_spare_runs",
+    "stacks_beyond_the_table_are_counted_together",
+    "names_are_escaped_and_what_is_no_text_is_replaced",
+)
+_SMALL = "-DWP_LOCAL_CAPACITY=4"
 TESTS = {
-    "dump": (
-        ("-rdynamic",),
-        "test_dump",
-        (
-            "each_state_is_shown",
-            "text_says_the_same",
-            "they_are_grouped_by_stack_and_listed_up_to_a_limit",
-            "a_carrier_runs_what_its_spare_runs",
-            "stacks_beyond_the_table_are_counted_together",
-            "names_are_escaped_and_what_is_no_text_is_replaced",
-        ),
+    "dump": (("-rdynamic",), "test_dump", _DUMPS),
+    "local": ((_SMALL,), "test_local", ("test_each_step_gives_what_the_model_gives",)),
+    "passed": (
+        (),
+        "test_vthreads",
+        ("test_a_broken_canary_is_reported_when_its_thread_yields_to_another",),
     ),
-    "local": (
-        ("-DWP_LOCAL_CAPACITY=4",),
-        "test_local",
-        ("test_each_step_gives_what_the_model_gives",),
+    "spares": ((), "test_spare", ("test_an_overflow_on_a_spare_is_reported",)),
+    "vthreads_end": (
+        (),
+        "test_vthreads",
+        ("test_an_overflow_is_reported_with_the_name_of_its_thread",),
     ),
 }
 """Programs whose output a test reads: flags, the test's module, functions that take the program."""
