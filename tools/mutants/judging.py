@@ -69,6 +69,16 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
 """What programs without a table of cases take; for others, what they take beside their cases."""
 
 
+_SCRIPTS = ("pkoo", "epeoe", "kekeo", "T" * 64, "o" * 64 + "T", "pppppoooogg", "ppphooo",
+            "pppppppppogogogogo", "ppppasatattooe", "pppaspastaahaoghg",
+            "kpksotkhegog")  # fmt: skip
+COMPARED = {
+    "local": (("-DWP_LOCAL_CAPACITY=4",), tuple(("script", steps) for steps in _SCRIPTS)),
+}
+"""Programs that print what each step gives: it must be what the kernel as it is prints, which the
+tests compare with a model.  Flags, and arguments."""
+
+
 @dataclass(frozen=True)
 class Judge:
     """A scenario under a model, or a program with arguments."""
@@ -80,6 +90,7 @@ class Judge:
     arguments: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     build: str = "plain"
+    compared: bool = False  # what it prints is part of the verdict
 
     def others(self) -> tuple[Judge, ...]:
         """Return those that come to the same lines: weaker models, or builds with sanitizers."""
@@ -102,6 +113,7 @@ class Verdict:
     killed: bool
     said: str
     seconds: float
+    output: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,6 +124,7 @@ class Baseline:
     said: str
     seconds: float
     lines: dict[str, frozenset[int]]  # by the name of a kernel file
+    output: str = ""
 
 
 def scenario_judges(builder: ExplorerBuilder, children: Children,
@@ -136,6 +149,9 @@ def native_judges(programs: Path, builder: NativeBuilder) -> list[Judge]:
         for arguments in (*cases, *ARGUMENTS.get(source.stem, ())):
             name = ":".join((source.stem, *arguments))
             found.append(Judge(name, source, arguments=arguments, flags=tuple(flags)))
+        more, scripts = COMPARED.get(source.stem, ((), ()))
+        found += [Judge(":".join((source.stem, *arguments)), source, arguments=arguments,
+                        flags=(*flags, *more), compared=True) for arguments in scripts]  # fmt: skip
     return found
 
 
@@ -213,7 +229,7 @@ class Bench:
         if ended.code:
             how = f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}"
             return Verdict(True, " ".join(f"{how}: {ended.output[-200:]}".split()), took)
-        return Verdict(False, "", took)
+        return Verdict(False, "", took, ended.output if judge.compared else "")
 
     def _explore(self, judge: Judge, counts: Path | None) -> Verdict:
         assert judge.scenario
@@ -318,4 +334,4 @@ class Baselines:
         except UsageError as error:
             verdict = Verdict(True, f"does not compile: {str(error)[:200]}", 0.0)
         return {"holds": not verdict.killed, "said": verdict.said, "seconds": verdict.seconds,
-                "lines": lines}  # fmt: skip
+                "output": verdict.output, "lines": lines}  # fmt: skip

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What starts without memory says so and leaves nothing: programs/no_memory.c."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests import compiling
+
+from wakeproof import _build, paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = ("plain", "whole", "pool", "trace", "thread")
+WRAPPED = [
+    f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "aligned_alloc", "realloc", "free")
+]
+TWINS = {  # a line that is left out
+    "whole": ("placed_made.c", "\t\tfree(slots);\n"),
+    "trace": ("trace.c", "\t\tgive(traces);\n"),
+    "pool": ("pool_new.c", "\tfree(pool->slots);\n"),
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address"])
+def test_each_allocation_of_a_start_may_fail(build: str, compiled: Compiled) -> None:
+    command = compiled("no_memory", build, *WRAPPED)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("case", TWINS)
+def test_a_start_that_leaks_where_it_fails_is_seen(case: str, tmp_path: Path) -> None:
+    file, line = TWINS[case]
+    kernel = paths.sources() / "kernel"
+    text = (kernel / file).read_text()
+    assert text.count(line) == 1, f"{line!r} is {text.count(line)} times in {file}"
+    twin = tmp_path / file
+    twin.write_text(text.replace(line, ""))
+    others = [p for p in _build.SOURCES if p.parent == kernel and p.name != file]
+    program = Path(__file__).parent / "programs" / "no_memory.c"
+    linked = [*others, twin, program]
+    target = compiling.link(tmp_path, "no_memory", "plain", linked, *WRAPPED, kernel=False)
+    ended = run([str(target)], case)
+    assert ended.returncode == 1
+    assert "lost what it had allocated" in ended.stdout
