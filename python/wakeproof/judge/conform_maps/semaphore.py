@@ -78,8 +78,8 @@ def spec_seen(state: Mapping[str, Any], threads: int = 2) -> Hashable:
 
 
 ACTIONS = (
-    "Begin", "Take", "Miss", "Lock", "Mark", "Unlock", "Sleep", "Stray", "Look", "TimeOut", "Cancel",
-    "Await", "Release", "Slow", "ServeLine", "Grant", "Wake",
+    "Begin", "Take", "Miss", "Lock", "Mark", "Unlock", "Sleep", "Stray", "Look", "TimeOut",
+    "Cancel", "Await", "Release", "Slow", "ServeLine", "Grant", "Wake",
 )  # fmt: skip
 SEMAPHORE = Concept(
     name="semaphore",
