@@ -144,7 +144,8 @@ def line_of(score: Score) -> str:
     """Return a score as a line."""
     mutant = score.mutant
     by = f" by {score.judge}: {score.said}" if score.judge else f" {score.said or score.why}"
-    return f"{mutant.file}:{mutant.line} {mutant.rule} {score.status}{by} ({score.seconds:.1f} s)"
+    took = f"({score.seconds:.1f} s)"
+    return f"{mutant.name} {mutant.file}:{mutant.line} {score.status}{by} {took}"
 
 
 def shown(mutant: Mutant) -> str:

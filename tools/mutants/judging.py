@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -69,6 +70,42 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
 """What programs without a table of cases take; for others, what they take beside their cases."""
 
 
+_DUMPS = (
+    "each_state_is_shown",
+    "text_says_the_same",
+    "they_are_grouped_by_stack_and_listed_up_to_a_limit",
+    "a_carrier_runs_what_its_spare_runs",
+    "stacks_beyond_the_table_are_counted_together",
+    "names_are_escaped_and_what_is_no_text_is_replaced",
+)
+_SMALL = "-DWP_LOCAL_CAPACITY=4"
+TESTS = {
+    "dump": (("-rdynamic",), "test_dump", _DUMPS),
+    "local": ((_SMALL,), "test_local", ("test_each_step_gives_what_the_model_gives",)),
+    "passed": (
+        (),
+        "test_vthreads",
+        ("test_a_broken_canary_is_reported_when_its_thread_yields_to_another",),
+    ),
+    "spares": ((), "test_spare", ("test_an_overflow_on_a_spare_is_reported",)),
+    "vthreads_end": (
+        (),
+        "test_vthreads",
+        ("test_an_overflow_is_reported_with_the_name_of_its_thread",),
+    ),
+}
+"""Programs whose output a test reads: flags, the test's module, functions that take the program."""
+
+_TEST = """
+import inspect, sys
+from importlib import import_module
+module, function, program = sys.argv[1:]
+test = getattr(import_module(f"tests.{module}"), function)
+given = {"build": "plain", "command": [program], "compiled": lambda *_: [program]}
+test(**{name: given[name] for name in inspect.signature(test).parameters})
+"""
+
+
 @dataclass(frozen=True)
 class Judge:
     """A scenario under a model, or a program with arguments."""
@@ -80,10 +117,13 @@ class Judge:
     arguments: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     build: str = "plain"
+    test: tuple[str, str] | None = None  # module and function that read what it prints
 
     def others(self) -> tuple[Judge, ...]:
         """Return those that come to the same lines: weaker models, or builds with sanitizers."""
         name = self.name.removesuffix(":sc")
+        if self.test:
+            return ()
         if self.scenario:
             models = (Model.TSO, Model.RC11)
             return tuple(replace(self, name=f"{name}:{m.value}", model=m) for m in models)
@@ -136,6 +176,10 @@ def native_judges(programs: Path, builder: NativeBuilder) -> list[Judge]:
         for arguments in (*cases, *ARGUMENTS.get(source.stem, ())):
             name = ":".join((source.stem, *arguments))
             found.append(Judge(name, source, arguments=arguments, flags=tuple(flags)))
+        if source.stem in TESTS:
+            more, module, functions = TESTS[source.stem]
+            found += [Judge(f"{source.stem}:{function}", source, flags=(*flags, *more),
+                            test=(module, function)) for function in functions]  # fmt: skip
     return found
 
 
@@ -205,6 +249,9 @@ class Bench:
         started = os.times().elapsed
         command = ["setarch", "-R"] if judge.build == "thread" and shutil.which("setarch") else []
         with tempfile.TemporaryDirectory() as cwd:  # a defect may write files anywhere
+            if judge.test:
+                command = [sys.executable, "-c", _TEST, *judge.test]
+                env["PYTHONPATH"] = str(self._kernel.parent)
             ended = self._children.run([*command, str(program), *judge.arguments], cwd=Path(cwd),
                                        timeout_s=limit_s, stall_s=stall_s, env=env)  # fmt: skip
         took = os.times().elapsed - started
