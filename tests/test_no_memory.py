@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests import compiling
 
-from wakeproof import _build, paths
+from wakeproof import paths
 
 pytestmark = [
     pytest.mark.slow,
@@ -45,15 +45,7 @@ def test_each_allocation_of_a_start_may_fail(build: str, compiled: Compiled) -> 
 @pytest.mark.parametrize("case", TWINS)
 def test_a_start_that_leaks_where_it_fails_is_seen(case: str, tmp_path: Path) -> None:
     file, line = TWINS[case]
-    kernel = paths.sources() / "kernel"
-    text = (kernel / file).read_text()
-    assert text.count(line) == 1, f"{line!r} is {text.count(line)} times in {file}"
-    twin = tmp_path / file
-    twin.write_text(text.replace(line, ""))
-    others = [p for p in _build.SOURCES if p.parent == kernel and p.name != file]
-    program = Path(__file__).parent / "programs" / "no_memory.c"
-    linked = [*others, twin, program]
-    target = compiling.link(tmp_path, "no_memory", "plain", linked, *WRAPPED, kernel=False)
+    target = compiling.broken(tmp_path, "no_memory", "plain", file, line, "", *WRAPPED)
     ended = run([str(target)], case)
     assert ended.returncode == 1
     assert "lost what it had allocated" in ended.stdout

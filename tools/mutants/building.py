@@ -131,7 +131,7 @@ class NativeBuilder:
         Raises:
             UsageError: it does not compile.
         """
-        linked = [flag for flag in flags if flag.startswith("-Wl,")]
+        linked = [flag for flag in flags if flag.startswith("-Wl,") or flag == "-rdynamic"]
         own = [flag for flag in flags if flag not in linked]
         kind = BUILDS[build]
         objects = [self._object(path, *kind) for path in self.kernel]

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -69,14 +70,40 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
 """What programs without a table of cases take; for others, what they take beside their cases."""
 
 
-_SCRIPTS = ("pkoo", "epeoe", "kekeo", "T" * 64, "o" * 64 + "T", "pppppoooogg", "ppphooo",
-            "pppppppppogogogogo", "ppppasatattooe", "pppaspastaahaoghg",
-            "kpksotkhegog")  # fmt: skip
-COMPARED = {
-    "local": (("-DWP_LOCAL_CAPACITY=4",), tuple(("script", steps) for steps in _SCRIPTS)),
+_DUMPS = (
+    "each_state_is_shown",
+    "text_says_the_same",
+    "they_are_grouped_by_stack_and_listed_up_to_a_limit",
+    "a_carrier_runs_what_its_spare_runs",
+    "stacks_beyond_the_table_are_counted_together",
+    "names_are_escaped_and_what_is_no_text_is_replaced",
+)
+_SMALL = "-DWP_LOCAL_CAPACITY=4"
+TESTS = {
+    "dump": (("-rdynamic",), "test_dump", _DUMPS),
+    "local": ((_SMALL,), "test_local", ("test_each_step_gives_what_the_model_gives",)),
+    "passed": (
+        (),
+        "test_vthreads",
+        ("test_a_broken_canary_is_reported_when_its_thread_yields_to_another",),
+    ),
+    "spares": ((), "test_spare", ("test_an_overflow_on_a_spare_is_reported",)),
+    "vthreads_end": (
+        (),
+        "test_vthreads",
+        ("test_an_overflow_is_reported_with_the_name_of_its_thread",),
+    ),
 }
-"""Programs that print what each step gives: it must be what the kernel as it is prints, which the
-tests compare with a model.  Flags, and arguments."""
+"""Programs whose output a test reads: flags, the test's module, functions that take the program."""
+
+_TEST = """
+import inspect, sys
+from importlib import import_module
+module, function, program = sys.argv[1:]
+test = getattr(import_module(f"tests.{module}"), function)
+given = {"build": "plain", "command": [program], "compiled": lambda *_: [program]}
+test(**{name: given[name] for name in inspect.signature(test).parameters})
+"""
 
 
 @dataclass(frozen=True)
@@ -90,11 +117,13 @@ class Judge:
     arguments: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     build: str = "plain"
-    compared: bool = False  # what it prints is part of the verdict
+    test: tuple[str, str] | None = None  # module and function that read what it prints
 
     def others(self) -> tuple[Judge, ...]:
         """Return those that come to the same lines: weaker models, or builds with sanitizers."""
         name = self.name.removesuffix(":sc")
+        if self.test:
+            return ()
         if self.scenario:
             models = (Model.TSO, Model.RC11)
             return tuple(replace(self, name=f"{name}:{m.value}", model=m) for m in models)
@@ -113,7 +142,6 @@ class Verdict:
     killed: bool
     said: str
     seconds: float
-    output: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,7 +152,6 @@ class Baseline:
     said: str
     seconds: float
     lines: dict[str, frozenset[int]]  # by the name of a kernel file
-    output: str = ""
 
 
 def scenario_judges(builder: ExplorerBuilder, children: Children,
@@ -149,9 +176,10 @@ def native_judges(programs: Path, builder: NativeBuilder) -> list[Judge]:
         for arguments in (*cases, *ARGUMENTS.get(source.stem, ())):
             name = ":".join((source.stem, *arguments))
             found.append(Judge(name, source, arguments=arguments, flags=tuple(flags)))
-        more, scripts = COMPARED.get(source.stem, ((), ()))
-        found += [Judge(":".join((source.stem, *arguments)), source, arguments=arguments,
-                        flags=(*flags, *more), compared=True) for arguments in scripts]  # fmt: skip
+        if source.stem in TESTS:
+            more, module, functions = TESTS[source.stem]
+            found += [Judge(f"{source.stem}:{function}", source, flags=(*flags, *more),
+                            test=(module, function)) for function in functions]  # fmt: skip
     return found
 
 
@@ -221,6 +249,9 @@ class Bench:
         started = os.times().elapsed
         command = ["setarch", "-R"] if judge.build == "thread" and shutil.which("setarch") else []
         with tempfile.TemporaryDirectory() as cwd:  # a defect may write files anywhere
+            if judge.test:
+                command = [sys.executable, "-c", _TEST, *judge.test]
+                env["PYTHONPATH"] = str(self._kernel.parent)
             ended = self._children.run([*command, str(program), *judge.arguments], cwd=Path(cwd),
                                        timeout_s=limit_s, stall_s=stall_s, env=env)  # fmt: skip
         took = os.times().elapsed - started
@@ -229,7 +260,7 @@ class Bench:
         if ended.code:
             how = f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}"
             return Verdict(True, " ".join(f"{how}: {ended.output[-200:]}".split()), took)
-        return Verdict(False, "", took, ended.output if judge.compared else "")
+        return Verdict(False, "", took)
 
     def _explore(self, judge: Judge, counts: Path | None) -> Verdict:
         assert judge.scenario
@@ -334,4 +365,4 @@ class Baselines:
         except UsageError as error:
             verdict = Verdict(True, f"does not compile: {str(error)[:200]}", 0.0)
         return {"holds": not verdict.killed, "said": verdict.said, "seconds": verdict.seconds,
-                "output": verdict.output, "lines": lines}  # fmt: skip
+                "lines": lines}  # fmt: skip

@@ -174,11 +174,8 @@ class Judging:
                 return Verdict(False, "fails without the defect", 0.0)
             verdict = self._bench.ask(judge, baseline.seconds)
         except UsageError as error:
-            verdict = Verdict(False, f"does not compile: {str(error)[-200:]}", 0.0, baseline.output)
+            verdict = Verdict(False, f"does not compile: {str(error)[-200:]}", 0.0)
         self._end()
-        if not verdict.killed and verdict.output != baseline.output:
-            said = f"prints otherwise: {verdict.output.split()}, not {baseline.output.split()}"
-            verdict = Verdict(True, said[:200], verdict.seconds)
         if verdict.killed and judge.scenario is None:  # or is it the machine?
             self._bench.lay(None)
             again = self._bench.ask(judge, baseline.seconds)
