@@ -32,6 +32,8 @@ NOT_WAKING = "nobody whose queue is asked is WAKING there"
 ONE_TIMER = "there is one timer, and the lock is taken only where it is due"
 ORDER = "only a memory order is another: its ghosts are not compared (explore, orders)"
 RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER)
+TWO = "of two threads one holds while the other waits: nobody overtakes, one is served"
+NO_LEAVER = "no thread of that comparison leaves the line"
 SEARCH = {
     "count_pinned": PINNED,
     "pinned_leaves": PINNED,
@@ -57,6 +59,8 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "search long": {**SEARCH, "hit_inbox_late": NOT_WAKING},
     **dict.fromkeys(("task", "vthread"), RELAXED),
     "timer": {"early": ONE_TIMER},
+    "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
+    "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""
 
