@@ -10,6 +10,8 @@
 
 #ifndef WP_EXPLORE
 
+enum { NAP_NS = 1000000 }; /* of an end that waits for a wakeup */
+
 /* The carrier whose poller the calling thread is, or NULL. [any thread | wait-free] */
 static wp_worker *calling(void)
 {
@@ -162,8 +164,10 @@ static bool has_left(wp_worker *mine)
 /* The others have run since: sleeps, if there is nothing more to run. [the poller | blocks] */
 static void await_wakeup(wp_worker *mine)
 {
+	int64_t until_ns = wp_clock_ns() + NAP_NS, earliest = wp_timers_earliest(&mine->home.timers);
+
 	if (!has_queued(&mine->home) && !mine->role.is_wanted && !wp__placed_is_wanted_at(mine))
-		wp__poller_await(&mine->poller, wp_timers_earliest(&mine->home.timers));
+		wp__poller_await(&mine->poller, earliest < until_ns ? earliest : until_ns);
 }
 
 /* The body of its thread, with a stack. */

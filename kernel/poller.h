@@ -10,7 +10,7 @@
  *     wp_poller_unpark: [C2]
  *
  *   its end: [PO2] woken = wakeups that its parks have seen claimed? the carrier has none now
- *     no: the others run; then, if there is nothing to run:
+ *     no: the others run; then, if there is nothing to run, for 1 ms at the most:
  *     [PO4] woken |= 1; as many? no: sleep                     [PO1] it was odd: end that sleep
  *     [PO5] woken &= ~1; the same again
  *
@@ -31,8 +31,8 @@
  *               Its end may have to wait for one: a waker was descheduled inside the wakeup, or
  *               right after it, as the thread that it has woken took its processor. The bit that
  *               says who sleeps is in the word that counts, so no wakeup returns between the two.
- * Not promised  That what is queued at a carrier runs while the end of its poller sleeps: as behind a
- *               push that was descheduled half-way, it waits for one step of the waker.
+ *               A push does not end that sleep, as the carrier is RUNNING; so it is short: 1 ms is
+ *               what it may add to a task, at a thousand looks a second.
  * Its body      run has a stack of its own, and calls wp_poller_maybe_yield. step has none: it says
  *               WP_STEP_POLL between wp__poller_yield_begin and _end, the two halves of that call,
  *               and parks as other threads without a stack do. No step of the protocol is new: who
@@ -127,7 +127,7 @@ WP_INLINE void wp__poller_wake(wp_poller *poller)
 {
 	if (!wp_twin(poller_wakeup_forgotten))
 		poller->config.wakeup(poller->config.arg);
-	/* [PO1] release; pairs PO2, PO4; upholds Poller!WakeupIsOver: the call comes before whatever
+	/* [PO1] release; pairs PO2, PO4, PO5; upholds Poller!WakeupIsOver: the call comes before whatever
 	 * is done when it is over. The poller may be gone now: the word is only an address. */
 	if ((wp_fetch_add_release(&poller->woken, 2) & 1) != 0 && !wp_twin(poller_leaves_silent))
 		wp_futex_wake(&poller->woken, 1);

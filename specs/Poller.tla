@@ -144,9 +144,13 @@ Free ==                       \* [PO1] [PO2] who has claimed a wakeup is back fr
      ELSE poller' = Slot /\ resume' = "end" /\ UNCHANGED <<registered, alive, event>>
   /\ To("loop")
   /\ UNCHANGED <<word, Queues, owed, whom, stop, place, left>>
-AwaitWakeup ==                \* [PO4] nothing to run: it sleeps until that wakeup returns
+AwaitWakeup ==                \* [PO4] [PO5] nothing to run: sleeps until that wakeup returns
   /\ Is("end") /\ owed # 0 /\ next = 0 /\ ~HasOwn
   /\ To("waits")
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+NapOver ==                    \* its deadline, for the sake of what was pushed: no need to come
+  /\ Is("waits")
+  /\ To("end")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 Steal ==                      \* a sibling takes whatever lies in the carrier's shared queue
   /\ poller = "shared"
@@ -157,7 +161,7 @@ IsAsleep == Is("queued") \/ Is("selecting")
 Finished ==
   /\ \A w \in Submitters \cup Registrars \cup {"searcher"} : pc[w] \in {"done", "refused", "start"}
   /\ pc["friend"] = "start" /\ ~(Is("queued") /\ poller = "away")
-  /\ Is("over") \/ IsAsleep \/ (Is("waits") /\ Twin = "leaves_silent")
+  /\ Is("over") \/ IsAsleep
   /\ UNCHANGED vars
 Loop ==
   \/ RunNext \/ RunTask \/ ReadStop \/ Mount \/ EndRun \/ Over \/ ParkLoop \/ GiveUp \/ StealInstead
@@ -168,7 +172,8 @@ OfPoller ==
   \/ AwaitWakeup
 Next ==
   \/ (\E s \in Submitters : Push(s)) \/ (\E r \in Registrars : Register(r) \/ Check(r)) \/ Unpark
-  \/ Search \/ (\E w \in Wakers : Waker(w)) \/ Loop \/ OfPoller \/ Selected \/ Steal \/ Finished
+  \/ Search \/ (\E w \in Wakers : Waker(w)) \/ Loop \/ OfPoller \/ Selected \/ NapOver \/ Steal
+  \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec ==
   /\ Spec /\ WF_vars(Loop \/ OfPoller) /\ WF_vars(Unpark) /\ \A w \in Wakers : WF_vars(Waker(w))
