@@ -81,6 +81,7 @@ class Run:
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._idle: list[scoring.Judging] = []
+        self.found: list[Score] = []
 
     def judges(self, children: Children, programs: Path,
                scenarios: list[Path] | None = None) -> list[tuple[Judge, Baseline]]:  # fmt: skip
@@ -99,7 +100,7 @@ class Run:
     def scores(self, chosen: list[Mutant], judges: list[tuple[Judge, Baseline]],
                children: Children, most: int) -> list[Score]:  # fmt: skip
         """Judge these defects until so many count (0: all)."""
-        found: list[Score] = []
+        found = self.found
         waiting = iter(chosen)
         under_way: set[Future[Score]] = set()
         counted = 0
@@ -212,6 +213,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     root, folder = paths.sources(), paths.cache() / "mutants"
     started = time.monotonic()
+    run: Run | None = None
     try:
         run = Run(root, folder, Path(__file__).with_name("explained.json"), max(1, options.jobs))
         found = [
@@ -236,6 +238,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"mutants: {error}", file=sys.stderr)
         return EXIT_ENVIRONMENT
     except KeyboardInterrupt:
+        show(run.found if run else [])
         print("mutants: interrupted; what was judged is kept", file=sys.stderr)
         return EXIT_INTERRUPTED
     scores.sort(key=lambda s: (s.mutant.file, s.mutant.start, s.mutant.rule))

@@ -37,6 +37,7 @@ LEAST_S, STALL_S = 15.0, 5.0
 SLOWER = {"plain": 1, "address": 3, "thread": 6}
 MOST_S = 4.0  # what takes longer is no cheap judge
 GCOV_S = 60.0
+HANGS = "hangs"
 _ENGINES = {Model.SC: "states", Model.TSO: "states", Model.RC11: "graphs"}
 _CASES = re.compile(r"\bcases\[\] = \{(.*?)\};", re.DOTALL)
 _CASE = re.compile(r"\{\s*(?:\.name = )?\"(\w+)\",")
@@ -256,7 +257,7 @@ class Bench:
                                        timeout_s=limit_s, stall_s=stall_s, env=env)  # fmt: skip
         took = os.times().elapsed - started
         if ended.timed_out:
-            return Verdict(True, f"hangs: not done after {took:.0f} s", took)
+            return Verdict(True, f"{HANGS}: not done after {took:.0f} s", took)
         if ended.code:
             how = f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}"
             return Verdict(True, " ".join(f"{how}: {ended.output[-200:]}".split()), took)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.mutants.building import Overlay
-from tools.mutants.judging import Baseline, Bench, Judge, Verdict
+from tools.mutants.judging import HANGS, Baseline, Bench, Judge, Verdict
 from tools.mutants.keeping import Kept
 from tools.mutants.rules import Mutant
 
@@ -176,6 +176,9 @@ class Judging:
         except UsageError as error:
             verdict = Verdict(False, f"does not compile: {str(error)[-200:]}", 0.0)
         self._end()
+        if verdict.said.startswith(HANGS):  # each time, or was it starved?
+            verdict = self._bench.ask(judge, baseline.seconds)
+            self._end()
         if verdict.killed and judge.scenario is None:  # or is it the machine?
             self._bench.lay(None)
             again = self._bench.ask(judge, baseline.seconds)

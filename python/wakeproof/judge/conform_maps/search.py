@@ -156,6 +156,7 @@ TWO_THREADS = ("c1", "c2", "s1")
 SEARCH = replace(
     SEARCH_LONG,
     name="search",
+    is_long=False,
     test="conform_search",
     bounds="2 carriers, a submitter",
     threads=TWO_THREADS,
