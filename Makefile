@@ -8,7 +8,7 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib tables
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib tables
 
 ##@ The two commands
 audit: judges venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
@@ -46,6 +46,10 @@ paths: venv ## The code runs along paths over every edge of its spec, made from 
 
 linear: venv ## Queue and ticket are linearizable: every history, against their sequential specs  [T=REGEX]
 	$(Q)$(BIN)/wakeproof linear $(if $(T),-t '$(T)')
+
+mutants: venv ## Defects by rule, over the whole kernel: hours for all  [N=NUMBER] [T=REGEX of files] [SEED=N]
+	$(Q)$(BIN)/python -m tools.mutants --jobs 2 $(if $(N),--sample $(N)) $(if $(T),--file "$(T)") \
+	  $(if $(SEED),--seed $(SEED))
 
 orders: venv ## Each memory order one step weaker must break a scenario  [T=REGEX of labels]
 	$(Q)$(BIN)/wakeproof orders $(if $(T),-t '$(T)')

@@ -29,7 +29,7 @@ static void release_and_wake(wp_flock *flock)
 	if (waiter != NULL)
 		wp__waitq_remove(waiter);
 	wp_lock_release(&flock->lock);
-	if (waiter != NULL)
+	if (waiter != NULL && !wp_twin(scope_grants_none))
 		wp__waiter_grant(waiter);
 }
 

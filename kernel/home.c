@@ -153,7 +153,8 @@ wp_task *wp__home_pass(wp_home *self, wp_task *task, bool yields)
 
 void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns)
 {
-	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self)
+	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self &&
+	    !wp_twin(home_arms_silent))
 		wp_timers_nudge(&home->carrier);
 }
 

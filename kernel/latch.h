@@ -20,7 +20,7 @@
  *               finds it open may free it, though others are still being granted.
  * Not promised  That LOCKED is short, if its holder has lost its CPU.
  * Spec          specs/Latch.tla: TerminationVisible, NoLostWaiter, UntouchedAfterOpen, Served.
- * Evidence      make check-specs T=Latch, make stress T=latch. */
+ * Evidence      make check-specs T=Latch, make stress T=latch, wakeproof conform -t latch. */
 #ifndef WP_LATCH_H
 #define WP_LATCH_H
 

@@ -92,12 +92,18 @@ int wp_pool_execute(wp_pool *pool, const wp_job *job)
 	return code;
 }
 
+/* No thread may leave. [under the lock] */
+static bool is_needed(const wp_pool *pool)
+{
+	return pool->threads <= pool->config.min && !wp_twin(pool_leaves_below);
+}
+
 bool wp__pool_may_leave(wp_pool *pool, int64_t now_ns, int64_t *until_ns)
 {
 	int64_t next_ns = pool->left_ns + pool->config.idle_ns / pool->config.evictions;
 
 	*until_ns = WP_FOREVER;
-	if (pool->threads <= pool->config.min && !wp_twin(pool_leaves_below))
+	if (is_needed(pool))
 		return false;
 	if (next_ns <= now_ns) {
 		pool->left_ns = now_ns;
@@ -111,10 +117,8 @@ bool wp__pool_may_leave(wp_pool *pool, int64_t now_ns, int64_t *until_ns)
 /* [under the lock] */
 static int64_t idle_until(wp_pool *pool, int64_t now_ns)
 {
-	bool is_needed = pool->threads <= pool->config.min;
-
-	return is_needed || pool->config.idle_ns == WP_FOREVER ? WP_FOREVER
-							       : now_ns + pool->config.idle_ns;
+	return is_needed(pool) || pool->config.idle_ns == WP_FOREVER ? WP_FOREVER
+								     : now_ns + pool->config.idle_ns;
 }
 
 /* Sleeps until it is chosen: true; or until the time is over. [a thread, under the lock, which it
@@ -137,7 +141,7 @@ static bool rest(wp_pool *pool, wp_pool_thread *self, int64_t until_ns)
 		unlink_resting(pool, self);
 		return false;
 	}
-	if (is_over && !wp_twin(pool_leaves_chosen)) {
+	if (is_over && !wp_twin(pool_leaves_chosen) && !wp_twin(pool_permit_kept)) {
 		wp_lock_release(&pool->lock);
 		wp_parker_park(&self->parker);
 		wp_lock_acquire(&pool->lock);

@@ -103,6 +103,7 @@ static bool drain(wp_worker *mine, bool *did)
 	wp_trace_event event = {.begin_ns = wp__worker_now_ns(mine), .kind = WP_TRACE_RUNS,
 				.b = wp__worker_depth(mine, &mine->home)};
 	int64_t until_ns = 0;
+	bool has_stop = false;
 	wp_mpsc_node *node;
 
 	/* The stop was read, if a spare carried meanwhile: who pins in turn would never let it end. */
@@ -110,8 +111,9 @@ static bool drain(wp_worker *mine, bool *did)
 	       (node = wp__home_poll(&mine->home)) != NULL) {
 		int64_t look_ns;
 
-		if (node == &mine->stop)
-			return true;
+		has_stop = node == &mine->stop;
+		if (has_stop)
+			break;
 		if (mine->home.carrier.is_placed)
 			wp__placed_polled(mine, node);
 		run(mine, node);
@@ -130,12 +132,12 @@ static bool drain(wp_worker *mine, bool *did)
 	}
 	*did = event.a != 0;
 	if (!*did)
-		return false;
+		return has_stop;
 	wp__count(&mine->drains);
 	event.c = wp__worker_depth(mine, &mine->home);
 	if (wp__worker_is_traced(mine))
 		wp__worker_trace(mine, event);
-	return false;
+	return has_stop;
 }
 
 /* What is due. [the owner | as wp__home_fire; reads no clock where no timer is armed] */

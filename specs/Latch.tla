@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* One event that any number of threads wait for: shut, then open for good.*)
 (* Code       kernel/latch.h, latch.c; [YL1]..[YL6] name sites there.      *)
-(* Abstracts  a grant to a step of its own that reaches its waiter (Waitq).*)
+(* Abstracts  nothing of the latch; waiters to OS threads (Waitq has both).*)
 (* Memory     sequential consistency.                                      *)
 (* Promises   TerminationVisible, NoLostWaiter, UntouchedAfterOpen         *)
 (*            (safety); Served (liveness).                                 *)
@@ -18,7 +18,7 @@ VARIABLES
   locked,   \* the bit
   list,     \* waiters, newest first
   pc,       \* waiter, or "opener" -> what it does next
-  hand,     \* waiters that the opener has taken, and not granted yet
+  hand,     \* waiters that the opener has taken, and not woken yet
   granted,  \* waiters that are
   done      \* ghost: the opener did what the event stands for
 vars == <<word, locked, list, pc, hand, granted, done>>
@@ -30,7 +30,8 @@ TypeOK ==
   /\ word \in {"shut", "open"} /\ locked \in BOOLEAN /\ done \in BOOLEAN
   /\ list \in Seq(Waiters) /\ hand \in Seq(Waiters) /\ granted \subseteq Waiters
   /\ pc \in [Waiters \cup {Opener} ->
-       {"begin", "push", "wait", "late", "remove", "await", "open", "publish", "grant", "out", "in"}]
+       {"begin", "push", "wait", "asleep", "back", "late", "remove", "await",
+        "open", "lock", "publish", "grant", "wake", "out", "in"}]
 
 Init ==
   /\ word = "shut" /\ locked = FALSE /\ list = <<>> /\ hand = <<>> /\ granted = {}
@@ -42,24 +43,32 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Work ==
   /\ pc[Opener] = "begin" /\ done' = (Twin # "works_late") /\ Goto(Opener, "open")
   /\ UNCHANGED <<word, locked, list, hand, granted>>
-Open ==                       \* [YL1] nobody waits; or [YL3] [YL6] the lock
-  /\ pc[Opener] = "open" /\ ~locked
-  /\ IF list = <<>> THEN word' = "open" /\ Goto(Opener, "out") /\ UNCHANGED locked
-     ELSE /\ locked' = TRUE /\ Goto(Opener, "publish")
-          /\ word' = IF Twin = "opens_first" THEN "open" ELSE word
+Open ==                       \* [YL1] nobody waits, or is about to
+  /\ pc[Opener] = "open"
+  /\ IF list = <<>> /\ ~locked THEN word' = "open" /\ Goto(Opener, "out")
+     ELSE UNCHANGED word /\ Goto(Opener, "lock")
+  /\ UNCHANGED <<locked, list, hand, granted, done>>
+Lock ==                       \* [YL3] [YL6]
+  /\ pc[Opener] = "lock" /\ ~locked /\ locked' = TRUE /\ Goto(Opener, "publish")
+  /\ word' = IF Twin = "opens_first" THEN "open" ELSE word
   /\ UNCHANGED <<list, hand, granted, done>>
+After(waiting) == IF waiting = <<>> THEN "out" ELSE "grant"
 Publish ==                    \* [YL4] list, lock and event in one step
-  /\ pc[Opener] = "publish" /\ Goto(Opener, "grant")
+  /\ pc[Opener] = "publish"
   /\ word' = "open" /\ locked' = FALSE /\ list' = <<>>
-  /\ hand' = IF Twin = "wakes_one" THEN <<Head(list)>> ELSE list
-  /\ UNCHANGED <<granted, done>>
+  /\ hand' = IF Twin = "wakes_one" /\ list # <<>> THEN <<list[Len(list)]>> ELSE list
+  /\ Goto(Opener, After(hand')) /\ UNCHANGED <<granted, done>>
+Oldest == hand[Len(hand)]
 Grant ==                      \* [YW2] the oldest first
   /\ pc[Opener] = "grant"
-  /\ IF Twin = "grants_none" THEN UNCHANGED <<pc, hand, granted>>
-     ELSE IF hand = <<>> THEN Goto(Opener, "out") /\ UNCHANGED <<hand, granted>>
-     ELSE /\ granted' = granted \cup {hand[Len(hand)]}
-          /\ hand' = SubSeq(hand, 1, Len(hand) - 1) /\ UNCHANGED pc
-  /\ UNCHANGED <<word, locked, list, done>>
+  /\ IF Twin = "grants_none" THEN UNCHANGED <<pc, granted>>
+     ELSE granted' = granted \cup {Oldest} /\ Goto(Opener, "wake")
+  /\ UNCHANGED <<word, locked, list, hand, done>>
+Wake ==                       \* the system call; whoever is awake is not asked
+  /\ pc[Opener] = "wake" /\ hand' = SubSeq(hand, 1, Len(hand) - 1)
+  /\ pc' = [pc EXCEPT ![Opener] = After(hand'),
+                      ![Oldest] = IF @ = "asleep" THEN "back" ELSE @]
+  /\ UNCHANGED <<word, locked, list, granted, done>>
 
 (* A waiter. *)
 Take(w, from, to) ==          \* [YL2] open; or [YL3] the lock
@@ -70,20 +79,26 @@ Take(w, from, to) ==          \* [YL2] open; or [YL3] the lock
 Push(w) ==                    \* [YL5]
   /\ pc[w] = "push" /\ list' = <<w>> \o list /\ locked' = FALSE /\ Goto(w, "wait")
   /\ UNCHANGED <<word, hand, granted, done>>
-Wake(w) ==                    \* [YW1] [YW3]
-  /\ pc[w] \in {"wait", "await"} /\ w \in granted /\ Goto(w, "in")
+Sleep(w) ==                   \* the system call: not if it is granted
+  /\ pc[w] = "wait" /\ Goto(w, IF w \in granted THEN "back" ELSE "asleep")
+  /\ UNCHANGED <<word, locked, list, hand, granted, done>>
+Return(w) ==                  \* [YW1] [YW3]
+  /\ pc[w] \in {"back", "await"} /\ Goto(w, "in")
+  /\ w \in granted \/ (Twin = "leaves_early" /\ pc[w] = "await")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
 TimeOut(w) ==
-  /\ pc[w] = "wait" /\ Goto(w, "late")
+  /\ pc[w] = "asleep" /\ Goto(w, "late")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
 Remove(w) ==                  \* [YL5]
   /\ pc[w] = "remove" /\ list' = SelectSeq(list, LAMBDA x : x # w)
   /\ locked' = FALSE /\ Goto(w, "out")
   /\ UNCHANGED <<word, hand, granted, done>>
 
-Waiter(w) == Take(w, "begin", "push") \/ Push(w) \/ Wake(w) \/ Take(w, "late", "remove") \/ Remove(w)
+Waiter(w) ==
+  \/ Take(w, "begin", "push") \/ Push(w) \/ Sleep(w) \/ Return(w)
+  \/ Take(w, "late", "remove") \/ Remove(w)
 Finished == \A t \in DOMAIN pc : pc[t] \in {"out", "in"} /\ UNCHANGED vars
-Opens == Work \/ Open \/ Publish \/ Grant
+Opens == Work \/ Open \/ Lock \/ Publish \/ Grant \/ Wake
 Next == Opens \/ (\E w \in Waiters : Waiter(w) \/ TimeOut(w)) \/ Finished
 Fairness == WF_vars(Opens) /\ \A w \in Waiters : WF_vars(Waiter(w))
 Spec == Init /\ [][Next]_vars /\ Fairness
@@ -94,10 +109,13 @@ TerminationVisible == word = "open" \/ (\E w \in Waiters : pc[w] = "in") => done
 \* Once it is open nobody waits whom the opener will not grant.
 NoLostWaiter ==
   word = "open" => \A w \in Waiters :
-    pc[w] \in {"wait", "late", "await"} => w \in granted \cup Range(hand) \/ pc[Opener] = "publish"
-\* Who finds it open may free it: from then on the opener touches only its waiters.
-UntouchedAfterOpen == word = "open" => pc[Opener] \notin {"open", "publish"} /\ ~locked
+    pc[w] \in {"wait", "asleep", "late", "await"} => w \in granted \cup Range(hand) \/ pc[Opener] = "publish"
+\* Who finds it open may free it: from then on the opener touches only its waiters, and none that has
+\* come back.
+UntouchedAfterOpen ==
+  /\ word = "open" => pc[Opener] \notin {"open", "lock", "publish"} /\ ~locked
+  /\ \A w \in Waiters : pc[w] \in {"in", "out"} => w \notin Range(hand) \ granted
 \* All who wait come back.
-Served == \A w \in Waiters : pc[w] = "wait" ~> pc[w] \in {"in", "out"}
+Served == \A w \in Waiters : pc[w] \in {"wait", "asleep"} ~> pc[w] \in {"in", "out"}
 =============================================================================
-Results: MCLatch 245 states, depth 15.
+Results: MCLatch 516 states, depth 19.

@@ -10,7 +10,8 @@
 (*            park is explicit: a release read-modify-write adds the       *)
 (*            unparker's data to it, an acquire takes all it carries.      *)
 (* Promises   PermitAtMostOne, UnparkNotLost, CloseNotLost, HappensBefore, *)
-(*            NeverSpurious (safety); PermitTaken, CloseTold (liveness).   *)
+(*            NeverSpurious, SaysTruth (safety); PermitTaken, CloseTold    *)
+(*            (liveness).                                                  *)
 (***************************************************************************)
 EXTENDS Integers
 
@@ -28,13 +29,15 @@ VARIABLES
   late,     \* owner: its wait ended by deadline or signal handler
   seen,     \* owner: unparker -> the newest data it is guaranteed to see
   thread,   \* unparker or closer -> what it does next
+  gave,     \* unparker -> what its last wp_parker_unpark returned; FALSE while it writes anew
+  result,   \* owner: what its last park returned; "none" before the first, and during a park
   old,      \* twins: what a thread read of the word before it stores
   data,     \* unparker -> rounds whose data it has written
   carried,  \* unparker -> the newest data that an acquire of the word makes visible
   due,      \* ghost: unparker -> data of its last unpark that has had its effect
   credit,   \* ghost: permits given less permits taken
   stale     \* ghost: a park took the permit and missed data that was due
-vars == <<word, owner, late, seen, thread, old, data, carried, due, credit, stale>>
+vars == <<word, owner, late, seen, thread, gave, result, old, data, carried, due, credit, stale>>
 
 PERMIT == "permit"
 PARKED == "parked"
@@ -48,6 +51,7 @@ TypeOK ==
   /\ owner \in {"run", "try", "peek", "arm", "wait", "asleep", "leave", "store", "end"}
   /\ late \in BOOLEAN /\ stale \in BOOLEAN
   /\ thread \in [Threads -> {"write", "unpark", "store", "wake", "close", "done"}]
+  /\ gave \in [Unparkers -> BOOLEAN] /\ result \in {"none", "ok", "timeout", "closed"}
   /\ old \in [Threads \cup {"owner"} -> SUBSET Bits]
   /\ {seen, data, carried, due} \subseteq Versions
   /\ credit \in -1 .. 2
@@ -55,6 +59,7 @@ TypeOK ==
 Init ==
   /\ word = {} /\ owner = "run" /\ late = FALSE /\ stale = FALSE /\ credit = 0
   /\ thread = [t \in Threads |-> IF t = "closer" THEN "close" ELSE "write"]
+  /\ gave = [u \in Unparkers |-> FALSE] /\ result = "none"
   /\ old = [t \in Threads \cup {"owner"} |-> {}]
   /\ seen = [u \in Unparkers |-> 0] /\ data = seen /\ carried = seen /\ due = seen
 
@@ -65,17 +70,20 @@ Acquire == IF Twin = "relaxed_take" THEN UNCHANGED seen
 Took ==                  \* a park returns with the permit
   /\ credit' = IF credit < 0 THEN credit ELSE credit - 1  \* a twin's graph stays finite
   /\ stale' = (stale \/ \E u \in Unparkers : due[u] > seen'[u])
-Others == <<thread, data, due>>
+Others == <<thread, gave, data, due>>
 
 (* The owner parks until it has seen everything; it need not notice that a permit is an old one. *)
 Begin ==                 \* the caller's loop: look at the data, then park; or peek: with no time
   /\ owner = "run" /\ owner' \in IF AllSeen THEN {"end"} ELSE {"try", "peek"}
+  /\ result' = "none"
   /\ UNCHANGED <<word, late, seen, old, carried, credit, stale, Others>>
+TimedOut == IF Twin = "timeout_is_ok" THEN "ok" ELSE "timeout"
 Take(looks, otherwise) ==    \* [PK1] park_once: take the permit; a close is told by [PK3]
   /\ IF looks /\ word = {PERMIT}
      THEN /\ word' = IF Twin = "permit_kept" THEN word ELSE {}
-          /\ Acquire /\ Took /\ owner' = "run"
+          /\ Acquire /\ Took /\ owner' = "run" /\ result' = "ok"
      ELSE /\ owner' = IF looks /\ word # {} THEN "leave" ELSE otherwise
+          /\ result' = IF owner' = "run" THEN TimedOut ELSE result
           /\ UNCHANGED <<word, seen, credit, stale>>
   /\ UNCHANGED <<late, old, carried, Others>>
 Try == owner = "try" /\ Take(TRUE, "arm")
@@ -85,20 +93,22 @@ Peek ==                  \* [PK1] deadline 0 or past: no permit, open: WP_TIMEOU
 Arm ==                   \* [PK2] compare-and-swap 0 to PARKED, or look again
   /\ owner = "arm"
   /\ IF word = {} THEN word' = {PARKED} /\ owner' = "wait" ELSE owner' = "try" /\ UNCHANGED word
-  /\ UNCHANGED <<late, seen, old, carried, credit, stale, Others>>
+  /\ UNCHANGED <<late, seen, result, old, carried, credit, stale, Others>>
 Wait ==                  \* wp_futex_wait: the kernel compares the word as it queues the sleeper
   /\ owner = "wait"
   /\ owner' = IF word = {PARKED} \/ Twin = "no_recheck" THEN "asleep"
               ELSE IF Twin = "again_is_spurious" THEN "wait" ELSE "leave"
-  /\ UNCHANGED <<word, late, seen, old, carried, credit, stale, Others>>
+  /\ UNCHANGED <<word, late, seen, result, old, carried, credit, stale, Others>>
 EndWait(isLate) ==       \* for no reason, or by deadline or signal handler
   /\ owner = "asleep" /\ owner' = "leave" /\ late' = isLate
-  /\ UNCHANGED <<word, seen, old, carried, credit, stale, Others>>
+  /\ UNCHANGED <<word, seen, result, old, carried, credit, stale, Others>>
 Return(had) ==           \* the end of park_once, its local decisions
   /\ IF PERMIT \in had /\ ~(Twin = "lost_permit_on_timeout" /\ late)
-     THEN Took /\ owner' = "run"
+     THEN Took /\ owner' = "run" /\ result' = "ok"
      ELSE /\ owner' = IF CLOSED \in had THEN "end"
                       ELSE IF late \/ Twin = "returns_spuriously" THEN "run" ELSE "try"
+          /\ result' = IF owner' = "end" THEN "closed"
+                       ELSE IF owner' = "run" THEN TimedOut ELSE result
           /\ UNCHANGED <<credit, stale>>
   /\ late' = FALSE
 Leave ==                 \* [PK3] one fetch-and; the twin loads here and stores later
@@ -106,7 +116,7 @@ Leave ==                 \* [PK3] one fetch-and; the twin loads here and stores 
   /\ Acquire
   /\ IF Twin = "split_exit"
      THEN /\ old' = [old EXCEPT !["owner"] = word] /\ owner' = "store"
-          /\ UNCHANGED <<word, late, credit, stale>>
+          /\ UNCHANGED <<word, late, result, credit, stale>>
      ELSE word' = word \ {PERMIT, PARKED} /\ Return(word) /\ UNCHANGED old
   /\ UNCHANGED <<carried, Others>>
 LeaveLate ==             \* twin split_exit: a plain store ends the release sequence
@@ -120,32 +130,35 @@ LeaveLate ==             \* twin split_exit: a plain store ends the release sequ
 (* Unparkers and the closer. *)
 Step(t, next) == thread' = [thread EXCEPT ![t] = next]
 Rest(t) == IF t = "closer" \/ data[t] = Rounds THEN "done" ELSE "write"
-OwnerOnly == <<late, seen, stale>>
+OwnerOnly == <<late, seen, result, stale>>
 Effect(u) == due' = [due EXCEPT ![u] = data[u]]
 Give(had) == credit' = IF PERMIT \in had THEN credit ELSE credit + 1
+Tell(u, had) ==          \* the result: this call gave the permit, and the parker is open
+  gave' = [gave EXCEPT ![u] = ((PERMIT \notin had /\ CLOSED \notin had) # (Twin = "unpark_lies"))]
 WakeNeeded(had) == PARKED \in had /\ PERMIT \notin had /\ Twin # "wake_forgotten"
 Write(u) ==              \* the caller's data
   /\ thread[u] = "write" /\ Step(u, "unpark")
   /\ data' = [data EXCEPT ![u] = @ + 1]
+  /\ gave' = [gave EXCEPT ![u] = FALSE]
   /\ UNCHANGED <<word, owner, old, carried, due, credit, OwnerOnly>>
 Unpark(u) ==             \* [PK4] wp_parker_unpark: fetch-or, also when the permit is there
   /\ thread[u] = "unpark"
   /\ UNCHANGED <<owner, data, OwnerOnly>>
   /\ IF Twin = "early_out" /\ PERMIT \in word
-     THEN Step(u, Rest(u)) /\ Effect(u) /\ UNCHANGED <<word, old, carried, credit>>
+     THEN Step(u, Rest(u)) /\ Effect(u) /\ Tell(u, word) /\ UNCHANGED <<word, old, carried, credit>>
      ELSE IF Twin = "store_unpark"
      THEN /\ old' = [old EXCEPT ![u] = word] /\ Step(u, "store")
-          /\ UNCHANGED <<word, carried, due, credit>>
+          /\ UNCHANGED <<word, gave, carried, due, credit>>
      ELSE /\ word' = word \cup {PERMIT}
           /\ carried' = [carried EXCEPT ![u] = data[u]]
-          /\ Effect(u) /\ Give(word)
+          /\ Effect(u) /\ Give(word) /\ Tell(u, word)
           /\ Step(u, IF WakeNeeded(word) THEN "wake" ELSE Rest(u))
           /\ UNCHANGED old
 GiveLate(u) ==           \* twin store_unpark
   /\ thread[u] = "store"
   /\ word' = {PERMIT}
   /\ carried' = [v \in Unparkers |-> IF v = u THEN data[u] ELSE 0]
-  /\ Effect(u) /\ Give(old[u])
+  /\ Effect(u) /\ Give(old[u]) /\ Tell(u, old[u])
   /\ Step(u, IF WakeNeeded(old[u]) THEN "wake" ELSE Rest(u))
   /\ old' = [old EXCEPT ![u] = {}]
   /\ UNCHANGED <<owner, data, OwnerOnly>>
@@ -153,12 +166,12 @@ Close ==                 \* [PK5] wp_parker_close
   /\ MayClose /\ thread["closer"] = "close"
   /\ word' = word \cup {CLOSED}
   /\ Step("closer", IF PARKED \in word /\ Twin # "close_silent" THEN "wake" ELSE "done")
-  /\ UNCHANGED <<owner, old, data, carried, due, credit, OwnerOnly>>
+  /\ UNCHANGED <<owner, gave, old, data, carried, due, credit, OwnerOnly>>
 Wake(t) ==               \* wp_futex_wake: it may reach nobody, or a later sleep
   /\ thread[t] = "wake"
   /\ owner' = IF owner = "asleep" THEN "leave" ELSE owner
   /\ Step(t, Rest(t))
-  /\ UNCHANGED <<word, old, data, carried, due, credit, OwnerOnly>>
+  /\ UNCHANGED <<word, gave, old, data, carried, due, credit, OwnerOnly>>
 
 (* What must hold. *)
 WakeComes == \E t \in Threads : thread[t] = "wake"
@@ -176,6 +189,14 @@ HappensBefore == ~stale
 \* That the system woke the thread for no reason is none.  A peek has no time from the start.
 NeverSpurious ==
   [][owner # "run" /\ owner' = "run" => credit' < credit \/ late \/ owner = "peek"]_vars
+\* An unpark returns TRUE if it gave the permit and the parker is open, else FALSE.  A park returns
+\* OK exactly if it took the permit, and CLOSED of a closed parker alone; else its time is over.
+SaysTruth ==
+  [][/\ \A u \in Unparkers : thread[u] = "unpark" /\ thread'[u] # "unpark" =>
+          (gave'[u] <=> credit' > credit /\ CLOSED \notin word)
+     /\ result = "none" /\ result' # "none" =>
+          /\ result' = "ok" <=> credit' < credit
+          /\ result' = "closed" => CLOSED \in word]_vars
 \* A permit is taken, if the owner goes on parking.
 PermitTaken == PERMIT \in word ~> PERMIT \notin word \/ owner = "end"
 \* An owner that goes on parking is told of a close.
@@ -195,5 +216,5 @@ Fairness == WF_vars(Owner) /\ \A t \in Threads : WF_vars(Wake(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 =============================================================================
 Results (TLC 2.15, two shared cores): distinct states, depth, seconds.
-  MCParker                       3,306    24     2.4
-  MCParkerFull                   8,264    33     1.9
+  MCParker                       6,152    24     2.4
+  MCParkerFull                  18,988    33     2.9

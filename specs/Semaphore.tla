@@ -2,8 +2,8 @@
 (***************************************************************************)
 (* Permits, taken some at a time, in the order of the line.                *)
 (* Code       kernel/semaphore.h, semaphore.c; [YS1]..[YS8] name sites.    *)
-(* Abstracts  a grant to a step of its own that reaches its waiter (Waitq);*)
-(*            the list's lock to single steps.                             *)
+(* Abstracts  waiters to OS threads (Waitq has virtual ones, too); the     *)
+(*            list's lock to who has it.                                   *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   PermitBalance, NoIdlePermit (safety); InOrder, Served        *)
 (*            (temporal).                                                  *)
@@ -22,24 +22,36 @@ ASSUME EnoughForOne == Leavers \cup Large \subseteq Threads /\ Permits >= 2
 VARIABLES
   permits, \* free ones
   queued,  \* the bit of the word
+  lock,    \* of the list: who has it
   line,    \* waiters in line
   pc,      \* thread -> what it does next
-  flying   \* waiters that were taken off the line, and are not granted yet
-vars == <<permits, queued, line, pc, flying>>
+  hand,    \* thread -> waiters that it has taken off the line, and not granted yet
+  target,  \* thread -> whom it has granted, and is about to wake
+  granted  \* waiters that are, until they begin again
+vars == <<permits, queued, lock, line, pc, hand, target, granted>>
 
+NoOne == "no one"
 Wants(t) == IF t \in Large THEN 2 ELSE 1
+Range(s) == {s[i] : i \in 1 .. Len(s)}
+Waiting == {"wait", "asleep", "back", "late", "cancel", "await"}
 
 TypeOK ==
-  /\ permits \in Nat /\ queued \in BOOLEAN /\ line \in Seq(Threads) /\ flying \subseteq Threads
-  /\ pc \in [Threads -> {"idle", "begin", "wait", "late", "await", "hold"}]
+  /\ permits \in Nat /\ queued \in BOOLEAN /\ line \in Seq(Threads)
+  /\ lock \in Threads \cup {NoOne} /\ granted \subseteq Threads
+  /\ hand \in [Threads -> Seq(Threads)] /\ target \in [Threads -> Threads \cup {NoOne}]
+  /\ pc \in [Threads -> Waiting \cup
+       {"idle", "begin", "lock", "decide", "taken", "hold", "slow", "serve", "unlock", "grant",
+        "wake"}]
 
 Init ==
-  /\ permits = Permits /\ queued = FALSE /\ line = <<>> /\ flying = {}
-  /\ pc = [t \in Threads |-> "idle"]
+  /\ permits = Permits /\ queued = FALSE /\ lock = NoOne /\ line = <<>> /\ granted = {}
+  /\ pc = [t \in Threads |-> "idle"] /\ hand = [t \in Threads |-> <<>>]
+  /\ target = [t \in Threads |-> NoOne]
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 InLine(t) == \E i \in 1 .. Len(line) : line[i] = t
 Without(t) == SelectSeq(line, LAMBDA x : x # t)
+Wakes == <<hand, target, granted>>
 
 \* How many of a line are served, and what becomes of the rest.
 RECURSIVE Suffices(_, _)
@@ -49,65 +61,111 @@ Suffices(waiting, free) ==
   ELSE 1 + Suffices(Tail(waiting), free - Wants(Head(waiting)))
 RECURSIVE Sum(_)
 Sum(waiting) == IF waiting = <<>> THEN 0 ELSE Wants(Head(waiting)) + Sum(Tail(waiting))
-Serve(waiting, free) ==       \* [YS4] [YS5] serve, under the lock
+Serve(t, waiting, free) ==    \* [YS4] [YS5] serve, under the lock
   LET n == Suffices(waiting, free)
-      served == SubSeq(waiting, 1, n)
       rest == SubSeq(waiting, n + 1, Len(waiting)) IN
-  /\ permits' = free - Sum(served)
+  /\ permits' = free - Sum(SubSeq(waiting, 1, n))
   /\ line' = rest /\ queued' = (rest # <<>>)
-  /\ flying' = flying \cup {served[i] : i \in 1 .. n}
+  /\ hand' = [hand EXCEPT ![t] = SubSeq(waiting, 1, n)] /\ Goto(t, "unlock")
+  /\ UNCHANGED <<lock, target, granted>>
 
-Begin(t) == pc[t] = "idle" /\ Goto(t, "begin") /\ UNCHANGED <<permits, queued, line, flying>>
-Acquire(t) ==                 \* [YS1] [YS7] nobody waits, and they are there
-  /\ pc[t] = "begin" /\ permits >= Wants(t)
-  /\ ~queued \/ Twin = "overtakes"
-  /\ permits' = permits - Wants(t) /\ Goto(t, "hold")
-  /\ UNCHANGED <<queued, line, flying>>
-Queue(t) ==                   \* [YS2] under the lock
-  /\ pc[t] = "begin" /\ (queued \/ permits < Wants(t))
-  /\ queued' = TRUE /\ line' = Append(line, t) /\ Goto(t, "wait")
-  /\ UNCHANGED <<permits, flying>>
-Grant(t) ==                   \* [YW2] [YW1] [YW3]
-  /\ t \in flying /\ pc[t] \in {"wait", "await"}
-  /\ IF Twin = "grants_none" THEN UNCHANGED <<flying, pc>>
-     ELSE flying' = flying \ {t} /\ Goto(t, "hold")
-  /\ UNCHANGED <<permits, queued, line>>
+(* Acquire. *)
+Begin(t) ==                   \* what its last wait was granted is over
+  /\ pc[t] = "idle" /\ Goto(t, "begin") /\ granted' = granted \ {t}
+  /\ UNCHANGED <<permits, queued, lock, line, hand, target>>
+MayTake(t) == permits >= Wants(t) /\ (~queued \/ Twin = "overtakes")
+Take(t) ==                    \* [YS1] nobody waits, and they are there: without the lock, or with it
+  /\ pc[t] \in {"begin", "decide"} /\ MayTake(t) /\ permits' = permits - Wants(t)
+  /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken")
+  /\ UNCHANGED <<queued, lock, line, Wakes>>
+Miss(t) ==                    \* [YS7]
+  /\ pc[t] = "begin" /\ ~MayTake(t) /\ Goto(t, "lock")
+  /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
+Lock(t) ==
+  /\ pc[t] \in {"lock", "late", "slow"} /\ lock = NoOne /\ lock' = t
+  /\ Goto(t, CASE pc[t] = "lock" -> "decide" [] pc[t] = "late" -> "cancel" [] OTHER -> "serve")
+  /\ UNCHANGED <<permits, queued, line, Wakes>>
+Mark(t) ==                    \* [YS2]
+  /\ pc[t] = "decide" /\ ~MayTake(t) /\ ~queued /\ queued' = TRUE
+  /\ UNCHANGED <<permits, lock, line, pc, Wakes>>
+Unlock(t) ==
+  /\ lock' = NoOne
+  /\ \/ /\ pc[t] = "decide" /\ queued /\ ~MayTake(t)
+        /\ line' = Append(line, t) /\ Goto(t, "wait")
+     \/ pc[t] = "taken" /\ Goto(t, "hold") /\ UNCHANGED line
+     \/ pc[t] = "cancel" /\ ~InLine(t) /\ Goto(t, "await") /\ UNCHANGED line
+     \/ /\ pc[t] = "cancel" /\ InLine(t) /\ Twin = "leaves_silent"
+        /\ line' = Without(t) /\ Goto(t, "idle")
+     \/ pc[t] = "serve" /\ line = <<>> /\ Goto(t, "hold") /\ UNCHANGED line
+     \/ /\ pc[t] = "unlock" /\ Goto(t, IF hand[t] = <<>> THEN "idle" ELSE "grant")
+        /\ UNCHANGED line
+  /\ UNCHANGED <<permits, queued, Wakes>>
+Sleep(t) ==                   \* the system call: not if it is granted
+  /\ pc[t] = "wait" /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
+  /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
+Stray(t) ==                   \* it ends for nothing
+  /\ pc[t] = "asleep" /\ Goto(t, "back") /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
+Look(t) ==                    \* [YW1]
+  /\ pc[t] = "back" /\ Goto(t, IF t \in granted THEN "hold" ELSE "wait")
+  /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 TimeOut(t) ==
-  /\ t \in Leavers /\ pc[t] = "wait" /\ Goto(t, "late")
-  /\ UNCHANGED <<permits, queued, line, flying>>
+  /\ t \in Leavers /\ pc[t] = "asleep" /\ Goto(t, "late")
+  /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 Cancel(t) ==                  \* wp__semaphore_cancel, under the lock
-  /\ pc[t] = "late"
-  /\ IF InLine(t)
-     THEN /\ Goto(t, "idle")
-          /\ IF Twin = "leaves_silent" THEN line' = Without(t) /\ UNCHANGED <<permits, queued, flying>>
-             ELSE Serve(Without(t), permits)
-     ELSE IF Twin = "grant_ignored"
-     THEN Goto(t, "idle") /\ flying' = flying \ {t} /\ UNCHANGED <<permits, queued, line>>
-     ELSE Goto(t, "await") /\ UNCHANGED <<permits, queued, line, flying>>
-Release(t) ==                 \* [YS3] [YS8] nobody waits; else [YS4], under the lock
-  /\ pc[t] = "hold" /\ Goto(t, "idle")
-  /\ IF queued /\ line # <<>> THEN Serve(line, permits + Wants(t))
-     ELSE permits' = permits + Wants(t) /\ UNCHANGED <<queued, line, flying>>
+  /\ pc[t] = "cancel" /\ InLine(t) /\ Twin # "leaves_silent" /\ Serve(t, Without(t), permits)
+Await(t) ==                   \* [YW3]
+  /\ pc[t] = "await" /\ t \in granted
+  /\ Goto(t, IF Twin = "grant_ignored" THEN "idle" ELSE "hold")
+  /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 
-Steps(t) == Acquire(t) \/ Queue(t) \/ Grant(t) \/ Cancel(t) \/ Release(t)
-Next == \E t \in Threads : Steps(t) \/ Begin(t) \/ TimeOut(t)
-Fairness == \A t \in Threads : WF_vars(Steps(t))
+(* Release. *)
+Release(t) ==                 \* [YS3] [YS8] nobody waits
+  /\ pc[t] = "hold" /\ ~queued /\ permits' = permits + Wants(t) /\ Goto(t, "idle")
+  /\ UNCHANGED <<queued, lock, line, Wakes>>
+Slow(t) ==                    \* [YS8]
+  /\ pc[t] = "hold" /\ queued /\ Goto(t, "slow")
+  /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
+ServeLine(t) ==
+  /\ pc[t] = "serve" /\ line # <<>> /\ Serve(t, line, permits + Wants(t))
+Grant(t) ==                   \* [YW2] the first of those that were served, first
+  /\ pc[t] = "grant"
+  /\ IF Twin = "grants_none" THEN UNCHANGED <<pc, Wakes>>
+     ELSE /\ granted' = granted \cup {Head(hand[t])} /\ Goto(t, "wake")
+          /\ target' = [target EXCEPT ![t] = Head(hand[t])]
+          /\ hand' = [hand EXCEPT ![t] = Tail(@)]
+  /\ UNCHANGED <<permits, queued, lock, line>>
+Wake(t) ==                    \* the system call
+  /\ pc[t] = "wake" /\ target' = [target EXCEPT ![t] = NoOne]
+  /\ pc' = [pc EXCEPT ![t] = IF hand[t] = <<>> THEN "idle" ELSE "grant",
+                      ![target[t]] = IF @ = "asleep" THEN "back" ELSE @]
+  /\ UNCHANGED <<permits, queued, lock, line, hand, granted>>
+
+Steps(t) ==
+  \/ Take(t) \/ Miss(t) \/ Lock(t) \/ Mark(t) \/ Unlock(t) \/ Sleep(t) \/ Look(t) \/ Cancel(t)
+  \/ Await(t) \/ Release(t) \/ Slow(t) \/ ServeLine(t) \/ Grant(t) \/ Wake(t)
+Next == \E t \in Threads : Steps(t) \/ Begin(t) \/ Stray(t) \/ TimeOut(t)
+\* Who begins, waits, or has some goes on, and gets the lock if it is free again and again.
+Fairness == \A t \in Threads : WF_vars(Steps(t)) /\ SF_vars(Lock(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
-Has == {t \in Threads : pc[t] = "hold" \/ t \in flying}
+Has ==
+  {t \in Threads : pc[t] \in {"taken", "hold", "slow", "serve"}
+                 \/ (t \in granted /\ pc[t] \in Waiting)}
+  \cup UNION {Range(hand[t]) : t \in Threads}
 RECURSIVE Total(_)
 Total(ts) == IF ts = {} THEN 0 ELSE LET t == CHOOSE x \in ts : TRUE IN Wants(t) + Total(ts \ {t})
 \* [YS6] None is lost, none is invented.
 PermitBalance == permits + Total(Has) = Permits
 \* None is free that the first in line could use, and nobody else is kept from free ones.
-NoIdlePermit == IF line = <<>> THEN ~queued ELSE queued /\ permits < Wants(Head(line))
+NoIdlePermit ==
+  lock = NoOne => IF line = <<>> THEN ~queued ELSE queued /\ permits < Wants(Head(line))
 \* Who waits gets them in the order of the line, and nobody past it.
 InOrder == [][\A t \in Threads :
-  /\ t \in flying' \ flying => \A i \in 1 .. Len(line) : line[i] = t =>
-       \A j \in 1 .. i : line[j] \in flying' \/ pc[line[j]] = "late"
-  /\ pc[t] = "begin" /\ pc'[t] = "hold" => line = <<>>]_vars
+  /\ InLine(t) /\ t \notin Range(line') /\ pc[t] # "cancel" =>
+       \A i \in 1 .. Len(line) : line[i] = t => \A j \in 1 .. i : line[j] \notin Range(line')
+  /\ permits' < permits /\ pc[t] \in {"begin", "decide"} /\ pc'[t] # pc[t] => line = <<>>]_vars
 \* Who waits and does not give up gets them, if who has some releases them.
 Served == \A t \in Threads \ Leavers : InLine(t) ~> pc[t] = "hold"
 =============================================================================
-Results: MCSemaphore 504 states, depth 14.
+Results: MCSemaphore 138,306 states, depth 79; MCSemaphoreLive 6,029 (55).

@@ -516,3 +516,60 @@ STRESS_TEST(home_given, .claim = "A close that waits for a scheduler sees that i
 STRESS_TWIN(close_parks_silently, .of = "home_given",
 	.defect = "a thread that parks for its scheduler does not wake the close", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A thread of another carrier arms a timer here, while this carrier goes to sleep. Result: "would
+ * sleep, knows the deadline, was woken". */
+struct armed {
+	wp_home homes[2];
+	wp_timer timer;
+};
+
+enum { DEADLINE_NS = 3 };
+
+static void init_homes(void *at)
+{
+	struct armed *state = at;
+
+	for (uint16_t index = 0; index < 2; index++)
+		wp_home_init(&state->homes[index], NULL, index);
+	wp_timer_init(&state->timer, NULL);
+}
+
+static void arms(void *at, stress_result *result)
+{
+	struct armed *state = at;
+
+	(void)result;
+	wp_home_arm(&state->homes[0], &state->homes[1], &state->timer, DEADLINE_NS);
+}
+
+static void goes_to_sleep(void *at, stress_result *result)
+{
+	struct armed *state = at;
+	wp_mpsc_node *stolen;
+
+	result->r[0] =
+		wp_carrier_advertise(&state->homes[0].carrier, WP_PARKED_FUTEX, &stolen);
+	result->r[1] = wp_timers_earliest(&state->homes[0].timers) == DEADLINE_NS;
+}
+
+static void read_word(void *at, stress_result *result)
+{
+	struct armed *state = at;
+
+	result->r[2] = wp_load_relaxed(&state->homes[0].carrier.word) == WP_WAKING;
+}
+
+STRESS_TEST(home_arm, .claim = "A carrier for which another arms a timer knows it, or is woken.",
+	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct armed), .init = init_homes,
+	.actors = {goes_to_sleep, arms}, .arbiter = read_word, .results = 3,
+	.outcomes = {
+		{"1,1,0", ACCEPTABLE, "it read the deadline, and sleeps until then"},
+		{"1,0,1", ACCEPTABLE, "it was to sleep on, and is woken"},
+		{"1,1,1", ACCEPTABLE, "both"},
+		{"*,*,*", FORBIDDEN, "it sleeps on, past the deadline"},
+	});
+
+STRESS_TWIN(home_arms_silent, .of = "home_arm",
+	.defect = "nobody tells the carrier of the new deadline", .shows = "1,0,0",
+	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

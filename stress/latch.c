@@ -99,5 +99,5 @@ STRESS_TEST(latch_late, .claim = "A waiter that has left is not touched any more
 
 STRESS_TWIN(latch_leaves_early, .of = "latch_late",
 	.defect = "a waiter that comes too late to get out does not wait for its grant",
-	.shows = "0,1", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -361,7 +361,21 @@ STRESS_TWIN(leave_freed_at_once, .of = "leave_free",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-STRESS_TWIN(leave_exit_silent, .of = "leave_free",
+/* Result: "the free has returned". */
+static void end_free_and_say(void *at, stress_result *result)
+{
+	end_and_free(at, result);
+	result->r[0] = 1;
+}
+
+STRESS_TEST(leave_ends, .claim = "A free that waits for a wake returns.", .upholds = "Leave!FreeEnds",
+	.state_size = sizeof(struct state), .init = init_one,
+	.actors = {release_one, end_free_and_say}, .results = 1, .blocking = 1, .outcomes = {
+		{"1", ACCEPTABLE, "it has returned"},
+		{"asleep", FORBIDDEN, "the free waits for ever"},
+	});
+
+STRESS_TWIN(leave_exit_silent, .of = "leave_ends",
 	.defect = "the last one that is counted out wakes nobody", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

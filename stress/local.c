@@ -71,6 +71,16 @@ static void thief(void *at, stress_result *result)
 		took(first, result);
 }
 
+/* What it has stolen is of no interest. */
+static void thief_alone(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *first;
+
+	(void)result;
+	wp_local_steal(&state->local, &state->own, &first);
+}
+
 static void take_rest(void *at, stress_result *result)
 {
 	struct state *state = at;
@@ -128,8 +138,30 @@ STRESS_TWIN(local_overflow_unread, .of = "local_overflow",
 STRESS_TWIN(local_overflow_forgets, .of = "local_overflow",
 	.defect = "drops the task that did not fit", .shows = "*,*,*,*,*,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(local_full_by_one, .of = "local_overflow", .defect = "a full ring takes one more",
-	.shows = "*,*,*,*,*,*",
+/* The same. Result: "after a push, more were in the ring than it has room for". The owner has read a
+ * head in its push, so the head that it reads here is no older. */
+static void overflows_and_counts(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	for (uint32_t task = 1; task <= 3; task++) {
+		push(state, task);
+		result->r[0] |= wp__local_between(wp__local_head(&state->local),
+						  wp__local_tail(&state->local)) >
+				WP_LOCAL_CAPACITY;
+	}
+}
+
+STRESS_TEST(local_bounded, .claim = "A ring never has more tasks than slots.",
+	.upholds = "Local!Bounded", .state_size = sizeof(struct state), .init = init,
+	.actors = {overflows_and_counts, thief_alone}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "as many as there are slots, at most"},
+		{"1", FORBIDDEN, "more than there are slots"},
+	});
+
+STRESS_TWIN(local_full_by_one, .of = "local_bounded", .defect = "a full ring takes one more",
+	.shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* Two rounds, while a thief holds an old head. */
@@ -219,6 +251,68 @@ static void keeps(void *at, stress_result *result)
 	pop(state, result);
 }
 
+/* The owner keeps a third task while two are in the ring, or a thief has just taken one of them.
+ * Result: "times each was taken, a later one came first". */
+static void init_two(void *at)
+{
+	init(at);
+	push(at, 1);
+	push(at, 2);
+}
+
+static void keeps_or_pushes(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	state->items[2].value = 3;
+	if (!wp_local_keep(&state->local, &state->items[2].node))
+		wp_local_push(&state->local, &state->items[2].node, &state->global);
+	pop(state, result);
+}
+
+STRESS_TEST(local_order, .claim = "The next slot overtakes nothing.",
+	.upholds = "Local!FifoPerOwner", .state_size = sizeof(struct state), .init = init_two,
+	.actors = {keeps_or_pushes, thief}, .arbiter = take_rest, .results = 6,
+	.outcomes = {{ONCE, ACCEPTABLE, "in their order"},
+		     {"*,*,*,*,*,*", FORBIDDEN, "overtaken, lost or taken twice"}});
+
+STRESS_TWIN(local_slot_jumps, .of = "local_order",
+	.defect = "the slot is used though the ring has tasks", .shows = "1,1,1,0,0,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A task of the global queue, beside a ring that is never empty. Result: "polls without it". */
+static void polls(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	for (int poll = 0; poll < WP_LOCAL_TURNS; poll++) {
+		if (wp_local_is_global_turn(&state->local) &&
+		    wp_mpsc_pop(&state->global) != NULL)
+			return;
+		result->r[0]++;
+		push(state, 2);
+		wp_local_pop(&state->local);
+	}
+}
+
+static void init_spilt(void *at)
+{
+	init_one(at);
+	wp_mpsc_push(&((struct state *)at)->global, &((struct state *)at)->items[2].node);
+}
+
+STRESS_TEST(local_turn, .claim = "What has spilt is taken, however busy the ring is.",
+	.upholds = "Local!GlobalServed", .state_size = sizeof(struct state), .init = init_spilt,
+	.actors = {polls}, .results = 1,
+	.outcomes = {
+		{"63", ACCEPTABLE, "the 64th poll begins with the global queue"},
+		{"*", FORBIDDEN, "another one, or none"},
+	});
+
+STRESS_TWIN(local_no_turn, .of = "local_turn", .defect = "the ring is always first",
+	.shows = "64",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
 static void helper(void *at, stress_result *result)
 {
 	struct state *state = at;
@@ -246,13 +340,6 @@ STRESS_TWIN(local_slot_split, .of = "local_next", .defect = "B13 is a load and a
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
 /* One thief, one who hands over, two tasks. */
-static void init_two(void *at)
-{
-	init(at);
-	push(at, 1);
-	push(at, 2);
-}
-
 STRESS_TEST(local_takers, .claim = "Of those who take at once each takes others.",
 	.upholds = "Local!NothingTwice", .state_size = sizeof(struct state), .init = init_two,
 	.actors = {thief, helper, thief}, .arbiter = take_rest, .results = 6,

@@ -148,6 +148,71 @@ STRESS_TWIN(pool_leaves_chosen, .of = "pool_late", .defect = "leaves though it w
 	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
+/* A thread that is to stay. Result: "accepted, run, threads". */
+static void init_min(void *at)
+{
+	struct state *state = at;
+
+	init_with(state, 1, 1);
+	state->pool.config.idle_ns = 1;
+}
+
+static void works_or_leaves(void *at, stress_result *result)
+{
+	(void)result;
+	run_one(at, 0);
+}
+
+static void read_run(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = state->runs[0];
+	result->r[2] = state->pool.threads;
+}
+
+STRESS_TEST(pool_min, .claim = "A thread that the pool is to keep does not leave.",
+	.upholds = "Pool!MinThreadsKept", .state_size = sizeof(struct state), .init = init_min,
+	.actors = {works_or_leaves, executes}, .arbiter = read_run, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,1,1", REQUIRED, "it has stayed, and run it"},
+		{"asleep", FORBIDDEN, "it rests, and the job waits"},
+		{"*,*,*", FORBIDDEN, "it has left, though no other thread is there"},
+	});
+
+STRESS_TWIN(pool_leaves_below, .of = "pool_min", .defect = "leaves though no other thread is there",
+	.shows = "1,0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A thread that may leave is chosen as its time is over, and takes a second job after that. Result:
+ * "accepted, run, threads that are coming". */
+static void takes_two(void *at, stress_result *result)
+{
+	result->r[1] = run_one(at, 0);
+	if (result->r[1] == 1)
+		result->r[1] += run_one(at, 0);
+}
+
+static void read_coming(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[2] = state->pool.coming;
+}
+
+STRESS_TEST(pool_again, .claim = "Who was chosen as it was about to leave is counted once.",
+	.upholds = "Pool!QtpCounterBalance", .state_size = sizeof(struct state), .init = init_late,
+	.actors = {takes_two, executes}, .arbiter = read_coming, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,1,0", ACCEPTABLE, "it has run it, and left"},
+		{"1,0,0", ACCEPTABLE, "it has left, and another was started"},
+		{"*,*,*", FORBIDDEN, "a thread is counted twice, or never"},
+	});
+
+STRESS_TWIN(pool_permit_kept, .of = "pool_again",
+	.defect = "who is chosen as its time is over does not wait for the wake", .shows = "1,1,*",
+	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
 /* The system refuses one thread. Result: "accepted, _, threads counted". */
 static void init_refusing(void *at)
 {

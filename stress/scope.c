@@ -134,3 +134,22 @@ STRESS_TEST(scope_close, .claim = "A close waits for subtasks of a cancelled sco
 STRESS_TWIN(scope_close_as_join, .of = "scope_close",
 	.defect = "a close waits until the scope is cancelled", .shows = "0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The last one ends. Result: "the owner's close has returned". */
+static void close_and_say(void *at, stress_result *result)
+{
+	wp__flock_wait(&((struct state *)at)->flock, &((struct state *)at)->waiters[0], false);
+	result->r[0] = 1;
+}
+
+STRESS_TEST(scope_ends, .claim = "A scope whose subtasks end does so.", .upholds = "Scope!Ends",
+	.state_size = sizeof(struct state), .init = init_one,
+	.actors = {first, close_and_say}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "its close returns"},
+		{"asleep", FORBIDDEN, "all have left, and the owner sleeps"},
+	});
+
+STRESS_TWIN(scope_grants_none, .of = "scope_ends",
+	.defect = "the owner is off the line, and not granted", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -149,3 +149,46 @@ STRESS_TEST(timer_stale, .claim = "A timer that fires late ends no park but its 
 STRESS_TWIN(timer_full_unpark, .of = "timer_stale",
 	.defect = "a timer unparks its thread, whatever park it is in", .shows = "1,*,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Both are due, and one of them may be cancelled meanwhile. Neither is a thread's, so one look fires
+ * both. Result: "the first fired, it was cancelled, the second fired". */
+static wp_task *drain_and_fire(wp_timer *timer)
+{
+	wp_fence_seq_cst(); /* under TSO the look's stores exceed what the explorer buffers */
+	return timers_fire_soon(timer);
+}
+
+static void init_both(void *at)
+{
+	struct state *state = at;
+
+	init_armed(state);
+	state->soon.due = drain_and_fire;
+	wp_timer_arm(&state->timers, &state->late, LATE);
+}
+
+static void fires_all(void *at, stress_result *result)
+{
+	(void)result;
+	wp_timers_due(&((struct state *)at)->timers, LATE);
+}
+
+static void read_both(void *at, stress_result *result)
+{
+	read_soon(at, result);
+	result->r[2] = wp_load_relaxed(&((struct state *)at)->fired[1]);
+}
+
+STRESS_TEST(timer_both, .claim = "A timer that makes no task runnable does not hide the next one.",
+	.upholds = "Timer!Fires", .state_size = sizeof(struct state), .init = init_both,
+	.actors = {fires_all, canceller}, .arbiter = read_both, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"1,0,1", ACCEPTABLE, "both have fired"},
+		{"0,1,1", ACCEPTABLE, "one was cancelled, the other has fired"},
+		{"asleep", FORBIDDEN, "the lock is not given back"},
+		{"*,*,*", FORBIDDEN, "what was due has not fired"},
+	});
+
+STRESS_TWIN(timer_fires_one, .of = "timer_both",
+	.defect = "a look ends with the first timer, whether or not it has a task", .shows = "1,0,0",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -52,7 +52,7 @@ def link(
         texts = sources.closure(file)
         own = [f for f in twins if uses_twin("".join(texts.values()), f[len(TWIN) :].split("=")[0])]
         own += ["-Wno-error"] if own else []  # of what a defect leaves unused
-        own += defined if file in programs else []
+        own += defined if file in programs and file not in _build.SOURCES else []
         own += ["-w"] if OTHERS in file.parts else []
         own += _build.URING_COMPILED if uring and file.stem == "poller_uring" else ()
         command = [*common, *own, "-c", str(file)]
@@ -61,6 +61,17 @@ def link(
     linked = _build.URING_LINKED if uring else ()
     _run([*compiler, *flags, *to_link, *map(str, objects), *linked, "-o", str(target)])
     return target
+
+
+def broken(folder: Path, name: str, kind: str, file: str, old: str, new: str, *more: str) -> Path:
+    """Build NAME.c with a kernel in which `old`, which is once in one of its files, is `new`."""
+    kernel = paths.sources() / "kernel"
+    text = (kernel / file).read_text()
+    assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {file}"
+    (folder / file).write_text(text.replace(old, new))
+    others = [path for path in _build.SOURCES if path.parent == kernel and path.name != file]
+    program = Path(__file__).parent / "programs" / f"{name}.c"
+    return link(folder, name, kind, [*others, folder / file, program], *more, kernel=False)
 
 
 def _object(command: list[str], stem: str, key: str) -> Path:

@@ -31,6 +31,11 @@ def test_every_concept_has_a_twin_on_both_sides() -> None:
     assert modules == {c.module for c in CONCEPTS if c.spec_twin and c.code_twins}
 
 
+def test_the_audit_compares_every_concept() -> None:
+    modules = {concept.module for concept in CONCEPTS}
+    assert modules == {c.module for c in CONCEPTS if not c.is_long}
+
+
 def test_an_unknown_concept_is_named() -> None:
     with pytest.raises(UsageError, match=r"nothing.*there are parker, ticket"):
         conform.conform("nothing")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -49,6 +50,21 @@ def test_every_submission_and_every_step_is_one_event() -> None:
     executed = sum(int(event.details["executed"]) for event in named(events, "TaskRuns"))
     assert executed + stolen == 300
     assert events == sorted(events, key=lambda event: event.begin_ns)
+
+
+def test_a_drain_that_reads_the_stop_is_an_event_too() -> None:
+    begun = threading.Event()
+
+    def task() -> None:
+        begun.set()
+        time.sleep(0.3)  # the stop comes behind it meanwhile
+
+    group = CarrierGroup(1, trace_events=64)
+    group.submit(task)
+    assert begun.wait(PATIENCE_S)
+    group.close(cancel=True)
+    (drained,) = named(group.events(), "TaskRuns")
+    assert drained.details["executed"] == 1 == group[0].counts.drains
 
 
 def test_a_steal_names_home_thief_and_kind() -> None:

@@ -6,6 +6,8 @@
  *   a deadline, or park with none      unpark
  *   left; until it is told of a close
  *
+ *   A park and an unpark each say what they returned, in a step that touches no memory.
+ *
  * Why it works  The owner may end when it has seen all data, which is what an acquire of the word
  *               makes visible: the comparison keeps that account (a ghost), and refuses the choices
  *               that the owner would not make.
@@ -47,19 +49,27 @@ static void owner(void *at, stress_result *result)
 			return;
 		rc = wp_parker_park_until(&state->parker,
 					  choice == 1 ? wp_clock_ns() + SOON_NS : 0);
+		/* The twin says that it has the permit when its time is over. */
+		if (wp_twin(conform_timeout_is_ok) && rc == WP_TIMEOUT)
+			rc = WP_OK;
+		litmus_return(park, rc == WP_OK ? 0 : rc == WP_TIMEOUT ? 1 : 2); /* [Told] */
 	}
 }
 
 static void unparker(struct state *state, int which)
 {
 	for (uint64_t round = 1; round <= ROUNDS; round++) {
+		bool gave;
+
 		wp_store_relaxed(&state->data[which], round); /* [Write] */
 		/* The twin forgets the wake every second time: other states show each of its steps,
 		 * so edges alone would not tell. */
 		if (wp_twin(conform_second_wake_forgotten) && round % 2 == 0)
-			wp_fetch_or_release(&state->parker.word, WP_PARKER_PERMIT); /* [PK4] */
+			gave = !(wp_fetch_or_release(&state->parker.word, WP_PARKER_PERMIT) & /* [PK4] */
+				 (WP_PARKER_PERMIT | WP_PARKER_CLOSED));
 		else
-			wp_parker_unpark(&state->parker);
+			gave = wp_parker_unpark(&state->parker);
+		litmus_return(unpark, gave != wp_twin(conform_unpark_lies)); /* [Gave] */
 	}
 }
 

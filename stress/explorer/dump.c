@@ -5,7 +5,8 @@
  *                                             the position of each, the value of each location
  *   e TO THREAD VALUE                         an edge out of it, and the value that the step gave
  *   d TO THREAD VALUE                         the same: a buffered store of the thread drains
- *   p THREAD POSITION KIND SITE LOCATION ...  what a thread does at a position; operand, expected
+ *   p THREAD POSITION KIND SITE LOCATION ...  what a thread does at a position; operand, expected,
+ *                                             its memory order, that of a failure
  *   l LOCATION OFFSET NAME                    where it lies in the scenario's state
  *   i SITE FILE LINE WHAT
  *   end STATES EDGES                          the dump is complete
@@ -52,8 +53,9 @@ static void write_position(dump *dump, int thread, explore_position position)
 {
 	const explore_step *step = dump->program->at(dump->program, thread, position);
 
-	fprintf(dump->stream, "p %d %" PRIu32 " %d %" PRIu32 " %d %" PRIu64 " %" PRIu64 "\n", thread,
-		position, step->kind, step->site, step->location, step->operand, step->expected);
+	fprintf(dump->stream, "p %d %" PRIu32 " %d %" PRIu32 " %d %" PRIu64 " %" PRIu64 " %d %d\n",
+		thread, position, step->kind, step->site, step->location, step->operand,
+		step->expected, step->order, step->fail_order);
 }
 
 static void write_state(void *own, uint32_t index, const explore_view *view)
@@ -82,7 +84,9 @@ static void write_edge(void *own, uint32_t from, uint32_t to, int thread, const 
 {
 	dump *dump = own;
 
-	(void)from, (void)step;
+	(void)from;
+	if (step->kind == EXPLORE_LOCAL)
+		value = step->operand; /* what litmus_return says */
 	fprintf(dump->stream, "%c %" PRIu32 " %d %" PRIu64 "\n", is_drain ? 'd' : 'e', to, thread,
 		value);
 	dump->edges++;

@@ -164,6 +164,9 @@ static uint64_t step(int which, uint64_t value, unsigned woken)
 		if (value >= wants.operand)
 			why = "there are fewer choices";
 		break;
+	case EXPLORE_LOCAL: /* what litmus_return says */
+		value = wants.operand;
+		break;
 	default:
 		value = follow_do(&wants);
 		wrap(&wants);

@@ -137,6 +137,7 @@ static int times_out(void *arg)
 	wp_scope scope;
 
 	open_scope(&scope, &config); /* at once */
+	check(wp_scope_is_cancelled(&scope) && scope.timer == NULL, "a cancel without a timer");
 	fork_one(&scope, &subtask, waits, NULL);
 	check(wp_scope_join(&scope, NULL) == WP_TIMEOUT, "a deadline in the past");
 	wp_scope_close(&scope);

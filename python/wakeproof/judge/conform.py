@@ -206,13 +206,14 @@ class Judge:
 
     def _explore(self, concept: Concept, twin: str | None) -> Dump:
         scenario = self.sources / "stress" / "conform" / f"conform_{concept.scenario}.c"
-        program = self.builder.explorer(scenario, twin)
+        orders = self._orders(twin)
+        program = self.builder.explorer(scenario, None if orders else twin)
         names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
         with tempfile.TemporaryDirectory(prefix="wakeproof-conform-") as folder:
             file = Path(folder) / "dump"
             command = [str(program), "--test", concept.test, "--model", "sc", "--engine", "states",
                        "--no-examples", "--progress", "none", "--dump", str(file), *concept.flags,
-                       *join_options(concept.joins, names)]  # fmt: skip
+                       *join_options(concept.joins, names), *orders]  # fmt: skip
             ended = self.children.run(command, timeout_s=TIMEOUT_S)
             if ended.code or ended.timed_out or not file.exists():
                 raise JudgeError(f"the explorer on {concept.test}: {why_no_graph(ended.output)}")
@@ -221,6 +222,12 @@ class Judge:
                     return conform_code.read(stream, names)
                 except (JudgeError, ValueError):
                     raise JudgeError(f"{concept.test}: {why_no_graph(ended.output)}") from None
+
+    def _orders(self, twin: str | None) -> list[str]:
+        """Return ``--order FILE:LINE=relaxed`` for the twin "PK1=relaxed"; [] for any other."""
+        label, is_order, order = (twin or "").partition("=")
+        places = self.labels.lines(label) if is_order else []
+        return [part for f, n in places for part in ("--order", f"{Path(f).name}:{n}={order}")]
 
 
 def _difference(

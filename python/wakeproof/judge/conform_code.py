@@ -17,8 +17,10 @@ from typing import Any
 from wakeproof.errors import JudgeError
 from wakeproof.judge.explore_labels import TWIN, Labels
 
-LOAD, CHOOSE, WAIT, END = 1, 19, 11, 16
+LOAD, STORE, CAS, CHOOSE, WAIT, END = 1, 2, 7, 19, 11, 16
 """Kinds in ``program.h``."""
+ACQUIRING, RELEASING = (2, 4, 5), (3, 4, 5)
+"""Memory orders in ``program.h``: acquire, release; acq_rel and seq_cst are both."""
 _NAMED = re.compile(r"/\* \[(\w+)\] \*/\s*$")
 _CALL = re.compile(r'WP__SITE\("(\w+)"\)')
 
@@ -32,6 +34,8 @@ class Position:
     offset: int  # of the place in the scenario's state; -1: none
     operand: int
     expected: int
+    order: int = 0  # memory order, as in program.h
+    fail_order: int = 0  # of a compare-and-swap that fails
 
 
 @dataclass
@@ -133,6 +137,28 @@ class Step:
         return "late" if self.value == 2 else "spurious"
 
     @property
+    def takes_place(self) -> bool:
+        """Say whether it is no compare-and-swap, or one that finds what it expects."""
+        what = self.what
+        return what.kind != CAS or self.pre.word(what.offset) == what.expected
+
+    @property
+    def acquires(self) -> bool:
+        """Say whether what it reads makes earlier writes visible, by its order in the code."""
+        what = self.what
+        return (what.order if self.takes_place else what.fail_order) in ACQUIRING
+
+    @property
+    def releases(self) -> bool:
+        """Say whether what it writes carries earlier writes, by its order in the code."""
+        return self.what.order in RELEASING and self.takes_place
+
+    def tells(self, mark: str) -> int | None:
+        """Return what the thread says at ``litmus_return`` named so, if it stands there now."""
+        then = self.post.pending(self.thread)
+        return then.operand if then.site == mark else None
+
+    @property
     def moves(self) -> bool:
         """Say whether the thread is somewhere else afterwards."""
         return self.pre.position(self.thread) != self.post.position(self.thread) or (
@@ -203,10 +229,10 @@ def read(lines: Iterable[str], names: Mapping[tuple[str, int], str]) -> Dump:
         raise JudgeError(f"the explorer's dump is not complete: {end!r}")
     dump.threads = 1 + max(thread for thread, _, _ in steps)
     dump.positions = [{} for _ in range(dump.threads)]
-    for thread, position, (kind, number, where, operand, expected) in steps:
+    for thread, position, (kind, number, where, operand, expected, order, failed) in steps:
         name = "end" if kind == END else sites[number]
         dump.positions[thread][position] = Position(
-            kind, name, places.get(where, -1), operand, expected
+            kind, name, places.get(where, -1), operand, expected, order, failed
         )
     dump.offsets = {offset: location for location, offset in places.items()}
     return dump

@@ -67,7 +67,7 @@ class Concept:
     spec_twin: Mapping[str, str] = field(
         default_factory=dict
     )  # constants that make it another spec
-    code_twins: tuple[str, ...] = ()
+    code_twins: tuple[str, ...] = ()  # of wp_twin; "PK1=relaxed": that site in another order
     is_quick: bool = True  # seconds, twins included
     is_long: bool = False  # too long for the audit: `wakeproof conform` alone compares it
     looks_ahead: bool = False  # the ghost follows the code's graph on: no paths are made

@@ -32,6 +32,9 @@ NOT_WAKING = "nobody whose queue is asked is WAKING there"
 ONE_TIMER = "there is one timer, and the lock is taken only where it is due"
 ORDER = "only a memory order is another: its ghosts are not compared (explore, orders)"
 RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER)
+TWO = "of two threads one holds while the other waits: nobody overtakes, one is served"
+NO_LEAVER = "no thread of that comparison leaves the line"
+NONE_TO_STEAL = "the one task is pinned: nobody finds one to steal, and nobody searches"
 SEARCH = {
     "count_pinned": PINNED,
     "pinned_leaves": PINNED,
@@ -55,13 +58,28 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "mpsc": {"asks_tail": ASKED_OF},
     "search": {**SEARCH, "waking_ignored": ONE_TASK},
     "search long": {**SEARCH, "hit_inbox_late": NOT_WAKING},
+    "search pinned": {
+        **dict.fromkeys(
+            (
+                *("hit_inbox_late", "hit_itself", "hit_not_taken", "idle_bit_only"),
+                *("no_recheck_release", "token_kept", "token_stays", "waking_ignored"),
+            ),
+            NONE_TO_STEAL,
+        ),
+        "silent_internal": SPAWNS,
+        "silent_reenqueue": YIELDS,
+        "yield_wakes": YIELDS,
+    },
     **dict.fromkeys(("task", "vthread"), RELAXED),
     "timer": {"early": ONE_TIMER},
+    "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
+    "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""
 
 TOO_LARGE: Mapping[str, str] = {
     "mpsc three": "its twins have millions of states; those of mpsc are compared",
+    "search pinned long": "half a minute each; those of search long are compared",
     "timer two": "each takes a minute; those of timer are compared",
 }
 """Name of the concept whose twins are not compared -> why."""

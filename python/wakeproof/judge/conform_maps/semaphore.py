@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Semaphore: the word, the list's lock, who is granted, who sleeps, step by step.
+
+The list and what is served are plain memory under the lock: they show in whom a thread grants next.
+A load whose outcome leads to no other step is hidden.  Sleeps may end for nothing, in the spec as
+well, so who waits for the lock gets it in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wakeproof.judge.conform_code import At, Step
+from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, labels_of
+
+WORD, LOCK, WAITERS, EACH, STATE = 0, 4, 128, 80, 52  # bytes, asserted in the scenario
+QUEUED, PERMIT, GRANTED = 1, 2, 2
+NAMES = ("a", "b", "c")
+NAMED = {"YS4": "Serve", "L3": "Unlock", "YW2": "Grant", "YS3": "Release", "YS1": "Take",
+         "YS2": "Mark"}  # fmt: skip
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each step of the code."""
+    name = NAMES[step.thread]
+    is_lock = step.what.offset == LOCK
+    if step.ends_sleep:
+        if is_lock:
+            return WAIT
+        return f"{'TimeOut' if step.ends_sleep == 'late' else 'Stray'} {name}"
+    match step.site:
+        case "Begin":
+            return f"Begin {name}"
+        case "L1" | "L2":
+            is_held = step.post.pending(step.thread).site in ("L2", "futex_wait")
+            is_held &= step.post.pending(step.thread).offset == LOCK
+            return WAIT if is_held else f"Lock {name}"
+        case "YS1" | "YS2" | "YS3":
+            changes = step.pre.word(WORD) != step.post.word(WORD)
+            return f"{NAMED[step.site]} {name}" if changes else WAIT
+        case "YS4" | "L3" | "YW2":
+            return f"{NAMED[step.site]} {name}"
+        case "YS5" | "YS7" | "YS8":
+            return HIDDEN
+        case "futex_wait":
+            return WAIT if is_lock else f"Sleep {name}"
+        case "futex_wake":
+            return HIDDEN if is_lock else f"Wake {name}"
+        case "YW1":
+            return f"Look {name}"
+        case "YW3":
+            is_granted = step.pre.word(step.what.offset) == GRANTED
+            return f"Await {name}" if is_granted else WAIT
+    raise KeyError(step.site)
+
+
+def code_seen(at: At, _ghost: object, threads: int = 2) -> Hashable:
+    """Return permits, the bit, the lock; of each thread: granted, asleep in its wait."""
+    word = at.word(WORD)
+    each = tuple(
+        (
+            at.word(WAITERS + EACH * index + STATE) == GRANTED,
+            at.is_asleep(index) and at.pending(index).offset != LOCK,
+        )
+        for index in range(threads)
+    )
+    return word // PERMIT, bool(word & QUEUED), at.word(LOCK) != 0, each
+
+
+def spec_seen(state: Mapping[str, Any], threads: int = 2) -> Hashable:
+    """Return the same of the spec."""
+    each = tuple(
+        (name in state["granted"], state["pc"][name] == "asleep") for name in NAMES[:threads]
+    )
+    return state["permits"], state["queued"], state["lock"] != "no one", each
+
+
+ACTIONS = (
+    "Begin", "Take", "Miss", "Lock", "Mark", "Unlock", "Sleep", "Stray", "Look", "TimeOut",
+    "Cancel", "Await", "Release", "Slow", "ServeLine", "Grant", "Wake",
+)  # fmt: skip
+SEMAPHORE = Concept(
+    name="semaphore",
+    scenario="semaphore",
+    test="conform_semaphore",
+    module="Semaphore",
+    bounds="an OS thread that wants one of two permits, one that wants both or leaves",
+    threads=NAMES[:2],
+    constants={
+        "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Large": '{"b"}', "Permits": "2",
+        "Twin": '"none"',
+    },
+    plain=(),
+    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
+    spec_label=labels_of({"Miss": HIDDEN, "Slow": HIDDEN, "Cancel": "Serve", "ServeLine": "Serve"}),
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    flags=("--timeouts", "--any-spurious"),
+    spec_twin={"Twin": '"grant_ignored"'},
+    code_twins=("semaphore_grant_ignored", "semaphore_leaves_silent"),
+)  # fmt: skip
+SEMAPHORE_THREE = replace(
+    SEMAPHORE,
+    name="semaphore three",
+    test="conform_semaphore_three",
+    bounds="three OS threads that want one, both and one of two permits",
+    threads=NAMES,
+    constants={
+        **SEMAPHORE.constants, "Threads": '{"a", "b", "c"}', "Leavers": "{}",
+    },
+    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',), ('"c"',))),
+    code_seen=lambda at, ghost: code_seen(at, ghost, 3),
+    spec_seen=lambda state: spec_seen(state, 3),
+    spec_twin={"Twin": '"serves_one"'},
+    code_twins=("semaphore_serves_one", "semaphore_overtakes"),
+    is_quick=False,
+    is_long=True,
+)  # fmt: skip

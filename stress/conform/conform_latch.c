@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_latch.c - the threads of specs/Latch.tla: one opens, two wait and may be late.
+ *
+ *   opener          waiter
+ *   work; open      wait until a deadline; say whether it is open
+ *
+ * Why it works  The waiters are OS threads, which sleep in their futex: the deadline may come at any
+ *               time while one sleeps.
+ * Spec          specs/Latch.tla. Compared by wakeproof conform -t latch. */
+#include "latch.h"
+#include "litmus.h"
+#include "stress.h"
+
+enum { WAITERS = 2, IN = 1, OUT = 2 };
+
+struct told {
+	wp_waiter waiter;
+	wp_atomic(uint64_t) result; /* IN, OUT; 0: it has not returned */
+};
+
+struct state {
+	wp_latch latch;
+	wp_atomic(uint64_t) done;
+	_Alignas(WP_LINE) struct told told[WAITERS];
+};
+
+/* python/wakeproof/judge/conform_maps/latch.py reads the state at these places. */
+_Static_assert(offsetof(struct state, latch.word) == 0, "WORD");
+_Static_assert(offsetof(struct state, done) == 8, "DONE");
+_Static_assert(offsetof(struct state, told) == 128, "TOLD");
+_Static_assert(sizeof(struct told) == 88, "EACH");
+_Static_assert(offsetof(struct told, waiter.state) == 52, "STATE");
+_Static_assert(offsetof(struct told, result) == 80, "RESULT");
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_latch_init(&state->latch);
+	for (int index = 0; index < WAITERS; index++)
+		wp__waiter_init(&state->told[index].waiter, NULL, NULL);
+}
+
+static void opener(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	litmus_store(&state->done, 1, relaxed); /* [Work] */
+	wp_latch_open(&state->latch);
+}
+
+static void wait(struct state *state, int index)
+{
+	struct told *told = &state->told[index];
+	int rc = wp__latch_wait(&state->latch, &told->waiter, 1);
+
+	litmus_store(&told->result, rc == WP_OK ? IN : OUT, relaxed); /* [Result] */
+}
+
+static void waiter_a(void *at, stress_result *result)
+{
+	(void)result;
+	wait(at, 0);
+}
+
+static void waiter_b(void *at, stress_result *result)
+{
+	(void)result;
+	wait(at, 1);
+}
+
+STRESS_TEST(conform_latch, .claim = "The compiled latch is the specified one.",
+	.upholds = "Latch!Served", .state_size = sizeof(struct state), .init = init,
+	.actors = {opener, waiter_a, waiter_b}, .results = 1, .blocking = 1,
+	.outcomes = {{"0", ACCEPTABLE, "all is done"}});

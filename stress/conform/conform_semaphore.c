@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_semaphore.c - the threads of specs/Semaphore.tla, which acquire and release for ever.
+ *
+ *   thread
+ *   acquire one, or two, until a deadline; had: release them
+ *
+ * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline may
+ *               come at any time while one sleeps, where it has one.
+ * Spec          specs/Semaphore.tla. Compared by wakeproof conform -t semaphore. */
+#include "semaphore.h"
+#include "litmus.h"
+#include "stress.h"
+
+enum { THREADS = 3, PERMITS = 2, LATE = 1 };
+
+struct state {
+	wp_semaphore semaphore;
+	_Alignas(WP_LINE) wp_waiter waiters[THREADS];
+};
+
+/* python/wakeproof/judge/conform_maps/semaphore.py reads the state at these places. */
+_Static_assert(offsetof(struct state, semaphore.word) == 0, "WORD");
+_Static_assert(offsetof(struct state, semaphore.lock.state) == 4, "LOCK");
+_Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
+_Static_assert(sizeof(wp_waiter) == 80, "EACH");
+_Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_semaphore_init(&state->semaphore, PERMITS);
+	for (int index = 0; index < THREADS; index++)
+		wp__waiter_init(&state->waiters[index], NULL, NULL);
+}
+
+_Noreturn static void goes_round(struct state *state, int index, uint32_t permits, int64_t until_ns)
+{
+	wp_waiter *waiter = &state->waiters[index];
+
+	for (;;) {
+		litmus_store(&waiter->state, WP_WAITER_WAITS, relaxed); /* [Begin] */
+		if (wp__semaphore_acquire(&state->semaphore, permits, waiter, until_ns) == WP_OK)
+			wp_semaphore_release(&state->semaphore, permits);
+	}
+}
+
+_Noreturn static void takes_one(void *at, stress_result *result)
+{
+	(void)result;
+	goes_round(at, 0, 1, WP_FOREVER);
+}
+
+_Noreturn static void takes_two(void *at, stress_result *result)
+{
+	(void)result;
+	goes_round(at, 1, 2, WP_FOREVER);
+}
+
+_Noreturn static void takes_two_or_leaves(void *at, stress_result *result)
+{
+	(void)result;
+	goes_round(at, 1, 2, LATE);
+}
+
+_Noreturn static void takes_one_more(void *at, stress_result *result)
+{
+	(void)result;
+	goes_round(at, 2, 1, WP_FOREVER);
+}
+
+STRESS_TEST(conform_semaphore, .claim = "The compiled semaphore is the specified one.",
+	.upholds = "Semaphore!Served", .state_size = sizeof(struct state), .init = init,
+	.actors = {takes_one, takes_two_or_leaves}, .results = 1, .blocking = 1,
+	.outcomes = {{"asleep", ACCEPTABLE, "it waits"}, {"stuck", ACCEPTABLE, "it goes on"}});
+STRESS_TEST(conform_semaphore_three, .claim = "So is it with two in line.",
+	.upholds = "Semaphore!InOrder", .state_size = sizeof(struct state), .init = init,
+	.actors = {takes_one, takes_two, takes_one_more}, .results = 1, .blocking = 1,
+	.outcomes = {{"asleep", ACCEPTABLE, "it waits"}, {"stuck", ACCEPTABLE, "it goes on"}});

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a group is made of, clusters and rings of events: programs/made.c."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests import compiling
+
+from wakeproof import paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = ("clusters", "rings", "switched")
+LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"
+TWINS = [  # case, build, file, what stands there, and what is put there
+    ("clusters", "plain", "placed_made.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
+    ("rings", "plain", "trace.c", "&traces->rings[ring], as", "&traces->rings[0], as"),
+    ("switched", "thread", "trace.c", "\twp_lock_acquire(&group->tracing.lock);\n\tcode = "
+     "switch_on(group, events);", "\tcode = switch_on(group, events);\n"
+     "\twp_lock_acquire(&group->tracing.lock);"),
+]  # fmt: skip
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_a_group_is_made_as_its_configuration_says(build: str, compiled: Compiled) -> None:
+    command = compiled("made", build)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize(("case", "build", "file", "old", "new"), TWINS, ids=CASES)
+def test_each_twin_is_seen(
+    case: str, build: str, file: str, old: str, new: str, tmp_path: Path
+) -> None:
+    target = compiling.broken(tmp_path, "made", build, file, old, new, "-DPATIENCE_S=2")
+    no_aslr = ["setarch", "-R"] if build == "thread" else []
+    assert run([*no_aslr, str(target)], case).returncode != 0

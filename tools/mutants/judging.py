@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cheap judges, which lines each comes to, and what each says of a defect.
+
+A judge is a scenario under a memory model, or a case of a native test program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tools.mutants.building import BUILDS, NATIVE, ExplorerBuilder, NativeBuilder, Overlay
+
+from wakeproof import paths
+from wakeproof.errors import JudgeError, MissingToolError, UsageError
+from wakeproof.judge import explore_grading, explore_run, scenarios
+from wakeproof.judge.builds import Build
+from wakeproof.judge.explore_labels import Labels
+from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.grading import VIOLATED
+from wakeproof.judge.process import Children
+from wakeproof.judge.scenarios import Scenario
+from wakeproof.judge.source_texts import digest
+
+SECONDS, BYTES = 4.0, 1 << 30  # of an exploration
+PATIENCE_S = 10  # of a program that waits for what a defect may lose
+USUAL = 5  # times its usual time, and LEAST_S: then a program hangs
+LEAST_S, STALL_S = 15.0, 5.0
+SLOWER = {"plain": 1, "address": 3, "thread": 6}
+MOST_S = 4.0  # what takes longer is no cheap judge
+GCOV_S = 60.0
+HANGS = "hangs"
+_ENGINES = {Model.SC: "states", Model.TSO: "states", Model.RC11: "graphs"}
+_CASES = re.compile(r"\bcases\[\] = \{(.*?)\};", re.DOTALL)
+_CASE = re.compile(r"\{\s*(?:\.name = )?\"(\w+)\",")
+_WRAPPED = re.compile(r"\b__wrap_(\w+)")
+
+ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "by_hand": ((),),
+    "counts": ((),),
+    "handed_back": ((),),
+    "help": (("1", "1", "10"),),
+    "http_fuzz": (),
+    "inbox": ((),),
+    "leave_soak": (("0.5", "1"),),
+    "mixed": (("1", "1", "10", "stealing"), ("1", "1", "10", "lanes")),
+    "near": ((),),
+    "no_threads": ((),),
+    "overflow": (),
+    "placed_storm": tuple(
+        (*form, stealing, carriers, "40", "1")
+        for form in (("1", "0", "0"), ("2", "1", "1"), ("2", "0", "1"))
+        for stealing, carriers in (("0", "1"), ("1", "3"))
+    ),
+    "placement": (("cycles", "2", "0", "3", "2000", "1"), ("cycles", "2", "1", "3", "2000", "1")),
+    "placement_clusters": (("1",),),
+    "soak": (("1", "1", "10"),),
+    "sync": (("0.3", "1"),),
+    "timers": ((),),
+    "timers_group": ((),),
+    "vsoak": (("1", "1", "10", "100", "stealing"), ("1", "1", "10", "100", "lanes")),
+}
+"""What programs without a table of cases take; for others, what they take beside their cases."""
+
+
+_DUMPS = (
+    "each_state_is_shown",
+    "text_says_the_same",
+    "they_are_grouped_by_stack_and_listed_up_to_a_limit",
+    "a_carrier_runs_what_its_spare_runs",
+    "stacks_beyond_the_table_are_counted_together",
+    "names_are_escaped_and_what_is_no_text_is_replaced",
+)
+_SMALL = "-DWP_LOCAL_CAPACITY=4"
+TESTS = {
+    "dump": (("-rdynamic",), "test_dump", _DUMPS),
+    "local": ((_SMALL,), "test_local", ("test_each_step_gives_what_the_model_gives",)),
+    "passed": (
+        (),
+        "test_vthreads",
+        ("test_a_broken_canary_is_reported_when_its_thread_yields_to_another",),
+    ),
+    "spares": ((), "test_spare", ("test_an_overflow_on_a_spare_is_reported",)),
+    "vthreads_end": (
+        (),
+        "test_vthreads",
+        ("test_an_overflow_is_reported_with_the_name_of_its_thread",),
+    ),
+}
+"""Programs whose output a test reads: flags, the test's module, functions that take the program."""
+
+_TEST = """
+import inspect, sys
+from importlib import import_module
+module, function, program = sys.argv[1:]
+test = getattr(import_module(f"tests.{module}"), function)
+given = {"build": "plain", "command": [program], "compiled": lambda *_: [program]}
+test(**{name: given[name] for name in inspect.signature(test).parameters})
+"""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A scenario under a model, or a program with arguments."""
+
+    name: str
+    source: Path
+    scenario: Scenario | None = None
+    model: Model | None = None
+    arguments: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    build: str = "plain"
+    test: tuple[str, str] | None = None  # module and function that read what it prints
+
+    def others(self) -> tuple[Judge, ...]:
+        """Return those that come to the same lines: weaker models, or builds with sanitizers."""
+        name = self.name.removesuffix(":sc")
+        if self.test:
+            return ()
+        if self.scenario:
+            models = (Model.TSO, Model.RC11)
+            return tuple(replace(self, name=f"{name}:{m.value}", model=m) for m in models)
+        builds = ("address", "thread")
+        return tuple(replace(self, name=f"{name} {build}", build=build) for build in builds)
+
+    def is_of(self, stem: str) -> bool:
+        """Say whether it is named after a concept."""
+        return stem in self.name.replace(":", "_").split("_") or self.source.stem == stem
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a judge says: whether it saw something wrong, and what."""
+
+    killed: bool
+    said: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A judge on the kernel as it is: it must hold there; and where it comes to."""
+
+    holds: bool
+    said: str
+    seconds: float
+    lines: dict[str, frozenset[int]]  # by the name of a kernel file
+
+
+def scenario_judges(builder: ExplorerBuilder, children: Children,
+                    files: Sequence[Path] | None = None) -> list[Judge]:  # fmt: skip
+    """Return the scenarios of the project, or of these files, under SC."""
+    build, found = Build(kind="explored"), []
+    for file in scenarios.find(files):
+        declared, _ = scenarios.declared(file, builder, children, build)
+        found += [Judge(f"{file.stem}:{one.name}:sc", file, one, Model.SC) for one in declared]
+    return found
+
+
+def native_judges(programs: Path, builder: NativeBuilder) -> list[Judge]:
+    """Return every case of the C programs in a folder."""
+    found = []
+    for source in sorted(programs.glob("*.c")):
+        whole = "".join(builder.sources.closure(source).values())
+        flags = [f"-Wl,--wrap={name}" for name in sorted({*_WRAPPED.findall(source.read_text())})]
+        flags += [f"-DPATIENCE_S={PATIENCE_S}"] if "#ifndef PATIENCE_S" in whole else []
+        tables = _CASES.findall(source.read_text())
+        cases = [(name,) for table in tables for name in _CASE.findall(table)]
+        for arguments in (*cases, *ARGUMENTS.get(source.stem, ())):
+            name = ":".join((source.stem, *arguments))
+            found.append(Judge(name, source, arguments=arguments, flags=tuple(flags)))
+        if source.stem in TESTS:
+            more, module, functions = TESTS[source.stem]
+            found += [Judge(f"{source.stem}:{function}", source, flags=(*flags, *more),
+                            test=(module, function)) for function in functions]  # fmt: skip
+    return found
+
+
+class Bench:
+    """Asks judges, one at a time; a thread has its own."""
+
+    def __init__(self, children: Children, folder: Path, root: Path, *,
+                 counting: bool = False) -> None:  # fmt: skip
+        self._children, self._folder = children, folder
+        self.explorer = ExplorerBuilder(children, folder, counting=counting)
+        self.native = NativeBuilder(children, folder, root, counting=counting)
+        self._counting, self._kernel = counting, root / "kernel"
+        self.overlay: Overlay | None = None
+        self._texts: dict[Path, dict[str, str]] = {}
+
+    def lay(self, overlay: Overlay | None) -> None:
+        """Judge this defect from now on; None: the kernel as it is."""
+        self.overlay = overlay
+        self.explorer.lay(overlay)
+        self.native.lay(overlay)
+
+    def texts(self, judge: Judge) -> dict[str, str]:
+        """Return the texts of all files that are compiled into a judge, by path."""
+        if judge.source in self._texts:  # nothing changes while it runs
+            return dict(self._texts[judge.source])
+        found = dict(self.native.sources.closure(judge.source))
+        kernel = (self.explorer.sources.kernel_of(judge.source) if judge.scenario
+                  else self.native.kernel)  # fmt: skip
+        for path in kernel:
+            found |= self.native.sources.closure(path)
+        self._texts[judge.source] = found
+        return dict(found)
+
+    def key(self, judge: Judge, overlay: Overlay | None = None) -> str:
+        """Return a hash of what a verdict depends on."""
+        texts = self.texts(judge)
+        if overlay and str(overlay.file) in texts:
+            texts[str(overlay.file)] = overlay.text
+        model = judge.model.value if judge.model else ""
+        how = (
+            *NATIVE,
+            *BUILDS[judge.build],
+            model,
+            str(SECONDS),
+            str(PATIENCE_S),
+            *judge.arguments,
+            *judge.flags,
+        )
+        named = sorted(f"{Path(path).name}\0{text}" for path, text in texts.items())
+        return digest(judge.name, *how, *named)
+
+    def ask(self, judge: Judge, usual_s: float | None = None,
+            counts: Path | None = None) -> Verdict:  # fmt: skip
+        """Run a judge.  `usual_s`: its time on the kernel as it is; None: this is that run.
+
+        Raises:
+            UsageError: what is judged does not compile.
+        """
+        if judge.scenario:
+            return self._explore(judge, counts)
+        program = self.native.program(judge.source, judge.flags, judge.build)
+        slower = SLOWER[judge.build]
+        limit_s = LEAST_S + USUAL * (LEAST_S if usual_s is None else usual_s * slower)
+        stall_s = STALL_S + 2 * slower * usual_s if usual_s is not None else None
+        env = {**os.environ, "GCOV_PREFIX": str(counts)} if counts else dict(os.environ)
+        env |= {"TSAN_OPTIONS": "atexit_sleep_ms=0"}
+        started = os.times().elapsed
+        command = ["setarch", "-R"] if judge.build == "thread" and shutil.which("setarch") else []
+        with tempfile.TemporaryDirectory() as cwd:  # a defect may write files anywhere
+            if judge.test:
+                command = [sys.executable, "-c", _TEST, *judge.test]
+                env["PYTHONPATH"] = str(self._kernel.parent)
+            ended = self._children.run([*command, str(program), *judge.arguments], cwd=Path(cwd),
+                                       timeout_s=limit_s, stall_s=stall_s, env=env)  # fmt: skip
+        took = os.times().elapsed - started
+        if ended.timed_out:
+            return Verdict(True, f"{HANGS}: not done after {took:.0f} s", took)
+        if ended.code:
+            how = f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}"
+            return Verdict(True, " ".join(f"{how}: {ended.output[-200:]}".split()), took)
+        return Verdict(False, "", took)
+
+    def _explore(self, judge: Judge, counts: Path | None) -> Verdict:
+        assert judge.scenario
+        assert judge.model
+        program = self.explorer.program(judge.source, Build(kind="explored"))
+        options = ExploreOptions(models=(judge.model,), engine=_ENGINES[judge.model],
+                                 seconds=SECONDS, max_bytes=BYTES)  # fmt: skip
+        started = os.times().elapsed
+        before = os.environ.get("GCOV_PREFIX")
+        try:
+            if counts:
+                os.environ["GCOV_PREFIX"] = str(counts)
+            [result] = explore_run.run_test(
+                self._children, program, judge.scenario.name, options, bounded=True
+            )
+        except JudgeError as error:
+            return Verdict(True, " ".join(str(error).split())[-200:], os.times().elapsed - started)
+        finally:
+            if counts:
+                os.environ.pop("GCOV_PREFIX")
+                os.environ.update({"GCOV_PREFIX": before} if before else {})
+        took = os.times().elapsed - started
+        if result.error:
+            return Verdict(True, result.error[:200], took)
+        if not result.exhaustive:  # a wish that only a whole search refuses is none here
+            result = replace(result, exhaustive=False)
+        [judged] = explore_grading.judge_scenario(judge.scenario, [result], Labels()).judged
+        return Verdict(judged.status == VIOLATED, "; ".join(judged.messages)[:200], took)
+
+    def lines(self, counts: Path) -> dict[str, frozenset[int]]:
+        """Return the lines of the kernel that a run has counted."""
+        found: dict[str, set[int]] = {}
+        notes = {path.name: path for path in (self._folder / "objects").glob("**/*.gcno")}
+        data = sorted(counts.glob("**/*.gcda"))
+        with tempfile.TemporaryDirectory(dir=counts) as folder:
+            for file in data:
+                note = file.with_suffix(".gcno").name
+                if note in notes:
+                    plain = file.name.lstrip(".").replace(".part", "")
+                    shutil.copy(file, Path(folder) / plain)
+                    (Path(folder) / Path(plain).with_suffix(".gcno")).symlink_to(notes[note])
+            names = sorted(path.name for path in Path(folder).glob("*.gcda"))
+            if not names:
+                return {}
+            ended = subprocess.run(
+                [_gcov(), "--json-format", "--stdout", *names], cwd=folder, timeout=GCOV_S,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False,
+            )  # fmt: skip
+        for line in ended.stdout.splitlines():
+            if line.startswith("{"):
+                for name, number in _counted(json.loads(line), self._kernel):
+                    found.setdefault(name, set()).add(number)
+        return {name: frozenset(numbers) for name, numbers in found.items()}
+
+
+def _gcov() -> str:
+    found = shutil.which("gcov")
+    if not found:
+        raise MissingToolError("no gcov: install gcc, which has it")
+    return found
+
+
+def _counted(report: dict[str, object], kernel: Path) -> Iterator[tuple[str, int]]:
+    files = report["files"]
+    assert isinstance(files, list)
+    for file in files:
+        if Path(file["file"]).parent == kernel:
+            for line in file["lines"]:
+                if line["count"]:
+                    yield Path(file["file"]).name, line["line_number"]
+
+
+class Baselines:
+    """What each judge says of the kernel as it is, kept in a folder by what it depends on."""
+
+    def __init__(self, children: Children, folder: Path, root: Path) -> None:
+        self._folder = folder / "lines"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._plain = Bench(children, folder, root)
+        self._counting = Bench(children, folder, root, counting=True)
+
+    def find(self, judge: Judge) -> Baseline:
+        """Return the judge's baseline, run now if it is not kept."""
+        kept = self._folder / f"{self._plain.key(judge)}.json"
+        if not kept.exists():
+            paths.write_atomically(kept, json.dumps(self._run(judge)))
+        found = json.loads(kept.read_text(encoding="utf-8"))
+        lines = {name: frozenset(numbers) for name, numbers in found.pop("lines").items()}
+        return Baseline(lines=lines, **found)
+
+    def _run(self, judge: Judge) -> dict[str, object]:
+        lines: dict[str, list[int]] = {}
+        try:
+            verdict = self._plain.ask(judge)
+            if not judge.scenario and verdict.seconds > MOST_S and not verdict.killed:
+                verdict = Verdict(True, f"takes {verdict.seconds:.1f} s", verdict.seconds)
+            if not verdict.killed:
+                with tempfile.TemporaryDirectory(dir=self._folder) as counts:
+                    self._counting.ask(judge, counts=Path(counts))
+                    counted = self._counting.lines(Path(counts))
+                lines = {name: sorted(numbers) for name, numbers in counted.items()}
+        except UsageError as error:
+            verdict = Verdict(True, f"does not compile: {str(error)[:200]}", 0.0)
+        return {"holds": not verdict.killed, "said": verdict.said, "seconds": verdict.seconds,
+                "lines": lines}  # fmt: skip
