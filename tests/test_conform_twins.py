@@ -16,7 +16,16 @@ from wakeproof.judge.conform_concept import HIDDEN
 from wakeproof.judge.conform_equal import EQUAL
 from wakeproof.judge.conform_maps import CONCEPTS, TICKET, vthread
 from wakeproof.judge.conform_maps.guard import LOCK, meeting_label
-from wakeproof.judge.conform_maps.search_steps import CARRIER, HEAD, SERVING, label_as
+from wakeproof.judge.conform_maps.search_steps import (
+    CARRIER,
+    FIRST,
+    HEAD,
+    INBOX,
+    SERVING,
+    TAIL,
+    label_as,
+    pinned_as,
+)
 from wakeproof.judge.conform_maps.task import WORD, said
 from wakeproof.judge.conform_twins import SpecTwinResult, SpecTwinsReport, twins_of
 
@@ -100,6 +109,21 @@ def test_a_pop_that_gives_back_no_ticket_or_a_wrong_one_is_no_pop(before: int, a
     assert label("Q15", pre, post, head, "R") == "Keep the ticket c1"
     assert label("Q15", pre, {CARRIER + SERVING: before + 1}, head, "R") == "Pop c1"
     assert label("T5", post, post, head, "R") == "Release c1"
+
+
+@pytest.mark.parametrize(("pre", "name"), [({INBOX + FIRST: 9}, "PollInbox"), ({}, "PollNothing")])
+def test_a_pop_of_pinned_tasks_is_told_by_what_it_took(pre: dict[int, int], name: str) -> None:
+    one = step("Q15", pre, {}, INBOX + HEAD, "N2")
+    assert pinned_as(("c1", "c2", "s1"), one, alone=True) == f"{name} c1"
+    assert pinned_as(("c1", "c2", "s1"), one, alone=False) == HIDDEN
+
+
+@pytest.mark.parametrize(
+    ("place", "name"), [(TAIL, "IsQuiescent"), (INBOX + TAIL, "LoadInbox"), (INBOX + HEAD, HIDDEN)]
+)
+def test_whose_tail_is_read_tells_a_look_at_pinned_tasks(place: int, name: str) -> None:
+    found = pinned_as(("c1", "c2", "s1"), step("Q10", {}, {}, CARRIER + place, "N2"), alone=False)
+    assert found == (f"{name} c1" if name else HIDDEN)
 
 
 def test_a_contended_lock_that_is_given_back_without_a_wake_is_seen() -> None:

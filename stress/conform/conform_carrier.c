@@ -133,6 +133,29 @@ static void searcher_never(void *at, stress_result *result)
 	(void)at, (void)result;
 }
 
+/* A pinned task: its submitter starts no search, which would send the carrier to the sibling. */
+static void pinner(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit_pinned(&state->carriers[0], &state->tasks[0]);
+}
+
+/* A sibling has something to steal, or not, at any time: its queue has a node at the head that no
+ * thief can take. */
+_Noreturn static void sibling(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc *queue = &state->carriers[1].queue;
+
+	(void)result;
+	for (;;) {
+		litmus_store(&queue->head, &state->tasks[1], relaxed); /* [Has] */
+		litmus_store(&queue->head, NULL, relaxed); /* [Has] */
+	}
+}
+
 STRESS_TEST(conform_carrier_two, .claim = "The compiled carrier is the specified one.",
 	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
 	.fini = fini, .actors = {owner, searcher_never, submitter_1, submitter_2}, .results = 1,
@@ -142,3 +165,7 @@ STRESS_TEST(conform_carrier, .claim = "So it is with one submitter.",
 	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
 	.fini = fini, .actors = {owner, searcher_twice, submitter_1}, .results = 1, .blocking = 1,
 	.outcomes = {{"asleep", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "it polls on"}});
+STRESS_TEST(conform_carrier_hit, .claim = "So it is where a sibling may have work.",
+	.upholds = "Carrier!WakeReachesSleeper", .state_size = sizeof(struct state), .init = init,
+	.fini = fini, .actors = {owner, searcher_never, pinner, sibling}, .results = 1,
+	.blocking = 1, .outcomes = {{"stuck", ACCEPTABLE, "it polls on"}});

@@ -3,7 +3,7 @@
  *
  *   carrier, for ever                           submitter, once
  *   poll; nothing: park, until its word is      submit a task to either carrier
- *   not PARKED, or for no reason; run a task
+ *   not PARKED, or for no reason; run a task    or pin a task to one
  *
  * Why it works  A carrier in a task that never ends has no thread. That a sleep ends for no reason
  *               is a poller that has input. The futex is Carrier's.
@@ -96,6 +96,33 @@ static void submitter_2(void *at, stress_result *result)
 	submit(at, 1);
 }
 
+/* The twin tells nobody: it neither wakes the carrier nor searches for a helper. */
+static void pin(struct state *state, uint32_t to, uint32_t task)
+{
+	wp_carrier *carrier = &state->carriers[to];
+
+	if (wp_twin(conform_pin_silent))
+		wp_mpsc_push(&carrier->inbox, &state->tasks[task]);
+	else
+		wp_carrier_submit_pinned(carrier, &state->tasks[task]);
+}
+
+static void pinner_1(void *at, stress_result *result)
+{
+	uint32_t to = litmus_choose(CARRIERS); /* [Pin] */
+
+	(void)result;
+	pin(at, to, 0);
+}
+
+static void pinner_2(void *at, stress_result *result)
+{
+	uint32_t to = 1 + litmus_choose(1); /* [Pin] */
+
+	(void)result;
+	pin(at, to, 1);
+}
+
 /* Carrier 2 is in a long task. */
 STRESS_TEST(conform_search_long, .claim = "The compiled search is the specified one.",
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
@@ -105,3 +132,11 @@ STRESS_TEST(conform_search, .claim = "So it is with two carriers that run.",
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
 	.actors = {busy_1, busy_2, submitter_1}, .results = 1, .blocking = 1,
 	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+STRESS_TEST(conform_search_pinned, .claim = "So it is where the task is pinned.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	.actors = {busy_1, busy_2, pinner_1}, .results = 1, .blocking = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+STRESS_TEST(conform_search_pinned_long, .claim = "So it is where carrier 2 has a pinned task.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
+	.actors = {carrier_1, submitter_1, pinner_2}, .results = 1, .blocking = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "it goes on for ever"}});

@@ -34,6 +34,7 @@ ORDER = "only a memory order is another: its ghosts are not compared (explore, o
 RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER)
 TWO = "of two threads one holds while the other waits: nobody overtakes, one is served"
 NO_LEAVER = "no thread of that comparison leaves the line"
+NONE_TO_STEAL = "the one task is pinned: nobody finds one to steal, and nobody searches"
 SEARCH = {
     "count_pinned": PINNED,
     "pinned_leaves": PINNED,
@@ -57,6 +58,18 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "mpsc": {"asks_tail": ASKED_OF},
     "search": {**SEARCH, "waking_ignored": ONE_TASK},
     "search long": {**SEARCH, "hit_inbox_late": NOT_WAKING},
+    "search pinned": {
+        **dict.fromkeys(
+            (
+                *("hit_inbox_late", "hit_itself", "hit_not_taken", "idle_bit_only"),
+                *("no_recheck_release", "token_kept", "token_stays", "waking_ignored"),
+            ),
+            NONE_TO_STEAL,
+        ),
+        "silent_internal": SPAWNS,
+        "silent_reenqueue": YIELDS,
+        "yield_wakes": YIELDS,
+    },
     **dict.fromkeys(("task", "vthread"), RELAXED),
     "timer": {"early": ONE_TIMER},
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
@@ -66,6 +79,7 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
 
 TOO_LARGE: Mapping[str, str] = {
     "mpsc three": "its twins have millions of states; those of mpsc are compared",
+    "search pinned long": "half a minute each; those of search long are compared",
     "timer two": "each takes a minute; those of timer are compared",
 }
 """Name of the concept whose twins are not compared -> why."""

@@ -5,13 +5,18 @@ from __future__ import annotations
 
 from wakeproof.judge.conform_concept import Concept
 from wakeproof.judge.conform_maps.block import GUARD_INTERRUPTED, GUARD_NAP
-from wakeproof.judge.conform_maps.carrier import CARRIER_ONE, CARRIER_TWO
+from wakeproof.judge.conform_maps.carrier import CARRIER_HIT, CARRIER_ONE, CARRIER_TWO
 from wakeproof.judge.conform_maps.guard import GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS
 from wakeproof.judge.conform_maps.idleset import IDLESET
 from wakeproof.judge.conform_maps.latch import LATCH
 from wakeproof.judge.conform_maps.mpsc import MPSC, MPSC_THREE
 from wakeproof.judge.conform_maps.parker import PARKER
-from wakeproof.judge.conform_maps.search import SEARCH, SEARCH_LONG
+from wakeproof.judge.conform_maps.search import (
+    SEARCH,
+    SEARCH_LONG,
+    SEARCH_PINNED,
+    SEARCH_PINNED_LONG,
+)
 from wakeproof.judge.conform_maps.semaphore import SEMAPHORE, SEMAPHORE_THREE
 from wakeproof.judge.conform_maps.task import TASK
 from wakeproof.judge.conform_maps.ticket import TICKET
@@ -20,7 +25,7 @@ from wakeproof.judge.conform_maps.vthread import VTHREAD
 
 CONCEPTS: tuple[Concept, ...] = (
     PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, GUARD_NAP,
-    GUARD_INTERRUPTED, MPSC, MPSC_THREE, CARRIER_ONE, CARRIER_TWO, SEARCH, SEARCH_LONG,
-    TASK, VTHREAD, TIMER, TIMER_TWO, LATCH,
+    GUARD_INTERRUPTED, MPSC, MPSC_THREE, CARRIER_ONE, CARRIER_TWO, CARRIER_HIT, SEARCH, SEARCH_LONG,
+    SEARCH_PINNED, SEARCH_PINNED_LONG, TASK, VTHREAD, TIMER, TIMER_TWO, LATCH,
     SEMAPHORE, SEMAPHORE_THREE,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 """Carrier: word, eventfd, futex and system calls step by step; a push and a pop are one step each.
 
 The spec abstracts token, idle set and the siblings' queues: those accesses are hidden.  That a
-sibling has work is out of bounds here (Search has it).
+sibling has work is out of bounds but in *carrier hit*.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from wakeproof.judge.conform_concept import DROPPED, HIDDEN, WAIT, Concept, labe
 THREADS = ("owner", "searcher", "s1", "s2")
 BASE, LINE = 0x100000000000, 128
 WORD, TAIL, FIRST, HEAD = 0, LINE, 2 * LINE, 2 * LINE + 8  # of carrier 0, its queue
+INBOX = 2 * LINE  # further: of the inbox, which is such a queue
 CARRIER = 7 * LINE
 TASKS, EVENT = 3 * CARRIER, (1 << 20) - 4096
 WORDS = ("RUNNING", "PARKED_FUTEX", "PARKED_POLLER", "WAKING", "v0", "v1", "v2")
@@ -69,9 +70,22 @@ def code_label(step: Step) -> str:
     raise KeyError(step.site)
 
 
-def _work(at: At) -> int:
-    """Count the chain of the carrier's queue."""
-    node = at.word(HEAD) or at.word(FIRST)
+def hit_label(step: Step) -> str:
+    """Tell by the outcome of a look at all queues, which is one step, whether it was a hit."""
+    if step.site == "Has":
+        return WAIT
+    if step.site == "Q15" and step.what.offset == INBOX + HEAD:
+        return "Poll"
+    label = code_label(step)
+    if label == "Poll":
+        return HIDDEN  # its queue is empty: the task is pinned
+    gives_up = step.post.pending(0).site == "I2"
+    return "SiblingHit" if label == "Recheck" and gives_up and not _work(step.pre, INBOX) else label
+
+
+def _work(at: At, which: int = 0) -> int:
+    """Count the chain of the carrier's queue, or INBOX."""
+    node = at.word(which + HEAD) or at.word(which + FIRST)
     count = 0
     while node and count < 9:
         count += 1
@@ -82,6 +96,11 @@ def _work(at: At) -> int:
 def code_seen(at: At, _ghost: object) -> Hashable:
     """Return the word, the tasks, the eventfd, whether the carrier sleeps in the futex."""
     return WORDS[at.word(WORD)], _work(at), at.word(EVENT) > 0, at.is_asleep(0)
+
+
+def hit_seen(at: At, _ghost: object) -> Hashable:
+    """Return the same; the tasks are in the inbox."""
+    return WORDS[at.word(WORD)], _work(at, INBOX), at.word(EVENT) > 0, at.is_asleep(0)
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
@@ -153,3 +172,17 @@ CARRIER_ONE = replace(
     code_twins=("carrier_wake_forgotten",),
     is_quick=True,
 )  # fmt: skip
+CARRIER_HIT = replace(
+    CARRIER_ONE,
+    name="carrier hit",
+    test="conform_carrier_hit",
+    bounds="a submitter whose task is pinned, a sibling that has work or not at any time",
+    constants={**CARRIER_TWO.constants, "Submitters": '{"s1"}'},
+    code_label=hit_label,
+    code_seen=hit_seen,
+    joins=(*CARRIER_TWO.joins, ("Q11", "Q9"), ("Q11", "Q12"), ("Q9", "Q12")),
+    flags=("--wrap", "ticket->next=2", "--wrap", "ticket->serving=2"),
+    keeps=None,
+    spec_twin={"Twin": '"no_recheck"'},
+    code_twins=("search_no_recheck_park",),
+)

@@ -13,7 +13,16 @@ from typing import Any
 
 from wakeproof.judge.conform_code import At
 from wakeproof.judge.conform_concept import HIDDEN, Concept, Ghost
-from wakeproof.judge.conform_maps.search_steps import CARRIER, FIRST, TAIL, after, front, label_as
+from wakeproof.judge.conform_maps.search_steps import (
+    CARRIER,
+    FIRST,
+    INBOX,
+    TAIL,
+    after,
+    front,
+    label_as,
+    pinned_as,
+)
 
 BASE = 0x100000000000
 TOKEN = 2 * CARRIER + 128
@@ -33,6 +42,13 @@ def code_seen(at: At, _ghost: object) -> Hashable:
     return words, idle, at.word(TOKEN), published, empty
 
 
+def pinned_seen(at: At, ghost: object) -> Hashable:
+    """Return the same, and which inboxes are published, which are empty."""
+    first = tuple(BASE + c * CARRIER + INBOX + FIRST for c in (0, 1))
+    empty = tuple(at.word(c * CARRIER + INBOX + TAIL, first[c]) == first[c] for c in (0, 1))
+    return code_seen(at, ghost), tuple(front(at, c, INBOX) != 0 for c in (0, 1)), empty
+
+
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
     """Return the same of the spec."""
     names = ("c1", "c2")
@@ -41,6 +57,14 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
     words = tuple(state["word"][c] for c in names)
     published = tuple(bool(q) and q[0] not in holes for q in queues)
     return words, state["idle"], state["token"], published, tuple(not q for q in queues)
+
+
+def spec_pinned_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    inboxes = [state["inbox"][c] for c in ("c1", "c2")]
+    holes = {t for t, where in state["at"].items() if where["pc"] == "publish"}
+    published = tuple(bool(q) and q[0] not in holes for q in inboxes)
+    return spec_seen(state), published, tuple(not q for q in inboxes)
 
 
 def spec_label(
@@ -64,6 +88,13 @@ def keeps(
     return len(before["todo"]) == 1 or min(before["todo"]) in taken
 
 
+def keeps_long(
+    action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], post: Mapping[str, Any]
+) -> bool:
+    """Pin tasks to the carrier in the long task alone: the other polls its two queues in turns."""
+    return arguments != ("s2", "c1") and keeps(action, arguments, pre, post)
+
+
 POP = (
     ("Q15", "Q4"), ("Q15", "Q5"), ("Q4", "Q13"), ("Q13", "Q8"), ("Q8", "Q5"), ("Q5", "Q16"),
     ("Q5", "Q6"), ("Q16", "Q7"), ("Q7", "Q6"), ("Q6", "T5"), ("Q16", "T5"), ("Q4", "T5"),
@@ -73,7 +104,7 @@ LOOKS = (
     ("Q14", "Q10"),
 )  # fmt: skip
 OTHERS = (
-    ("To", "Q1"), ("Q1", "Q2"), ("C7", "C5"), ("Sleep", "Word"),
+    ("To", "Q1"), ("Pin", "Q1"), ("Q1", "Q2"), ("C7", "C5"), ("Sleep", "Word"),
 )  # fmt: skip
 SUBMITTER = (('"s1"',), ('"s2"',))
 CARRIERS = (('"c1"',), ('"c2"',))
@@ -138,4 +169,30 @@ SEARCH = replace(
     },
     code_label=lambda step: label_as(TWO_THREADS, step),
     starts="Start",
+)
+SEARCH_PINNED = replace(
+    SEARCH,
+    name="search pinned",
+    test="conform_search_pinned",
+    bounds="2 carriers, a submitter whose task is pinned",
+    constants={**SEARCH.constants, "Pinners": '{"s1"}'},
+    spec_seen=spec_pinned_seen,
+    code_label=lambda step: pinned_as(TWO_THREADS, step, alone=True),
+    code_seen=pinned_seen,
+    spec_twin={},
+    code_twins=("conform_pin_silent",),
+    is_quick=True,
+)
+SEARCH_PINNED_LONG = replace(
+    SEARCH_LONG,
+    name="search pinned long",
+    test="conform_search_pinned_long",
+    bounds="2 carriers, one in a long task, a submitter, another that pins a task to that one",
+    constants={**SEARCH_LONG.constants, "Pinners": '{"s2"}'},
+    spec_seen=spec_pinned_seen,
+    code_label=lambda step: pinned_as(LONG_THREADS, step, alone=False),
+    code_seen=pinned_seen,
+    keeps=keeps_long,
+    spec_twin={"Twin": '"pinned_leaves"'},
+    code_twins=("search_pinned_leaves", "conform_pin_silent"),
 )

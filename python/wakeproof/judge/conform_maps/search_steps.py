@@ -11,6 +11,7 @@ from wakeproof.judge.conform_concept import DROPPED, HIDDEN, WAIT
 
 CARRIER = 7 * 128  # bytes; of the places below: in a carrier
 TAIL, FIRST, HEAD, SERVING = 128, 256, 264, 641
+INBOX = 2 * 128  # further: of the inbox, which is such a queue
 TICKETS = 4  # numbers are kept by two bits
 WHY = {
     "C4": "alone", "N1": "snapshot", "N2": "stop", "R": "recheck", "P": "own", "C2": "left",
@@ -25,9 +26,39 @@ def queue_of(step: Step) -> int:
     return carrier if place in (FIRST, HEAD, TAIL) and carrier < 2 else -1
 
 
-def front(at: At, carrier: int) -> int:
-    """Return the published front of the queue, 0 if there is none."""
-    return at.word(carrier * CARRIER + HEAD) or at.word(carrier * CARRIER + FIRST)
+def front(at: At, carrier: int, which: int = 0) -> int:
+    """Return the published front of the queue (`which`: INBOX), 0 if there is none."""
+    base = carrier * CARRIER + which
+    return at.word(base + HEAD) or at.word(base + FIRST)
+
+
+def pinned_as(threads: tuple[str, ...], step: Step, *, alone: bool) -> str:
+    """Give the step of the spec where tasks are pinned; `alone`: no others are submitted.
+
+    A carrier polls its two queues one after the other, which is one step of the spec.  So one of
+    them must be empty for good: the queues where pinned tasks are `alone`, else the inboxes of
+    those that poll.  That nothing was found is told by the look at the other one.
+    """
+    thread = threads[step.thread]
+    own = int(thread[1]) - 1 if thread[0] == "c" else -1
+    why = step.memory[step.thread]
+    carrier, place = divmod(step.what.offset, CARRIER)
+    match step.site:
+        case "Pin":
+            to = next(c for c in (0, 1) if step.pre.word(c * CARRIER + INBOX + TAIL)
+                      != step.post.word(c * CARRIER + INBOX + TAIL))  # fmt: skip
+            return f"SubmitPinned {thread} c{to + 1}"
+        case "Q9" if why == "look" and carrier == own and place == INBOX + FIRST:
+            return f"LookInbox {thread}"
+        case "Q10" if place == TAIL:
+            return f"IsQuiescent {thread}"
+        case "Q10" if place == INBOX + TAIL:
+            return f"LoadInbox {thread}"
+        case "Q15" if alone and place == INBOX + HEAD:
+            took = front(step.pre, own, INBOX) != front(step.post, own, INBOX)
+            return f"{'PollInbox' if took else 'PollNothing'} {thread}"
+    label = label_as(threads, step)
+    return HIDDEN if alone and label.startswith("PollNothing") else label
 
 
 def label_as(threads: tuple[str, ...], step: Step) -> str:
