@@ -163,7 +163,7 @@ WP_INLINE wp_uring_op *wp__uring_pop(wp_uring *uring)
 	if (op == NULL)
 		return NULL;
 	uring->first = op->next;
-	if (uring->first == NULL)
+	if (uring->first == NULL || wp_twin(uring_forgets_rest))
 		wp__uring_set_asked(uring, 0);
 	op->is_listed = false;
 	if (!op->is_begun && !op->has_ended && (op->is_cancelled || uring->is_over) &&
@@ -190,6 +190,8 @@ WP_INLINE wp_uring_op *wp__uring_take(wp_uring *uring, bool *is_begun)
 			op->is_begun = true;
 		}
 		wp_lock_release(&uring->lock);
+		if (op != NULL && !has_ended && *is_begun && wp_twin(uring_cancel_ignored))
+			continue;
 		if (!has_ended)
 			return op;
 		wp_latch_open(&op->done);

@@ -18,8 +18,9 @@ struct state {
 	wp_carrier carrier;
 	wp_poller poller;
 	wp_uring uring;
-	wp_uring_op op;
-	wp_waiter waiter;
+	wp_uring_op op, second;
+	wp_latch nudged;
+	wp_waiter waiter, idle;
 	wp_atomic(uint32_t) wakeups;
 	bool has_begun, was_told; /* plain: the system's */
 };
@@ -209,3 +210,91 @@ STRESS_TEST(uring_over, .claim = "What a ring accepts ends, also when its poller
 STRESS_TWIN(uring_asks_late, .of = "uring_over", .defect = "accepts when the poller has ended",
 	.shows = "1,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The system takes for ever unless it is told: the poller, when it has nothing to do, sleeps until the
+ * caller nudges it. Result: "given to the system, told to end it, its caller came back". */
+static void init_patient(void *at)
+{
+	struct state *state = at;
+
+	init_asked(at);
+	wp_latch_init(&state->nudged);
+}
+
+static void caller_who_cancels(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	wp__uring_cancel(&state->uring, &state->op, NULL);
+	wp_latch_open(&state->nudged);
+	wp__waiter_init(&state->waiter, NULL, NULL);
+	result->r[2] = wp__latch_wait(&state->op.done, &state->waiter, WP_FOREVER) == WP_OK;
+}
+
+static void sleeping_poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+	bool is_begun = false;
+	wp_uring_op *op = wp__uring_take(&state->uring, &is_begun);
+
+	result->r[0] = op != NULL;
+	wp__waiter_init(&state->idle, NULL, NULL);
+	wp__latch_wait(&state->nudged, &state->idle, WP_FOREVER);
+	op = wp__uring_take(&state->uring, &is_begun);
+	if (op == NULL)
+		return;
+	result->r[1] = is_begun;
+	wp__uring_finish(&state->uring, op, -ECANCELED);
+}
+
+STRESS_TEST(uring_cancel_ends, .claim = "A caller that cancels comes back.",
+	.upholds = "Uring!CancelEnds", .state_size = sizeof(struct state), .init = init_patient,
+	.actors = {caller_who_cancels, sleeping_poller}, .results = 3, .blocking = 1,
+	.outcomes = {
+		{"0,0,1", ACCEPTABLE, "it was cancelled before it began"},
+		{"1,1,1", ACCEPTABLE, "the system was told, and ended it"},
+		{"asleep", FORBIDDEN, "the system takes for ever, and its caller waits"},
+		{"*,*,*", FORBIDDEN, "it came back, and nobody had ended it"},
+	});
+
+STRESS_TWIN(uring_cancel_ignored, .of = "uring_cancel_ends",
+	.defect = "the poller does not pass a cancel on", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* One is in the list, another is asked, and the poller takes one of them: it has room for no more.
+ * Result: "left in the list, would block". */
+static void asker_of_second(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__uring_ask(&state->uring, &state->second, NULL);
+}
+
+static void poller_of_one(void *at, stress_result *result)
+{
+	bool is_begun = false;
+
+	(void)result;
+	wp__uring_take(&((struct state *)at)->uring, &is_begun);
+}
+
+static void read_rest(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = state->uring.first != NULL;
+	result->r[1] = !wp__uring_is_asked(&state->uring);
+}
+
+STRESS_TEST(uring_rest, .claim = "A poller that takes some of what is asked does not forget the rest.",
+	.upholds = "Uring!OpNotLost", .state_size = sizeof(struct state), .init = init_asked,
+	.actors = {poller_of_one, asker_of_second}, .arbiter = read_rest, .results = 2,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "the poller will take the second"},
+		{"*,*", FORBIDDEN, "the poller blocks beside the second, or looks for what is not there"},
+	});
+
+STRESS_TWIN(uring_forgets_rest, .of = "uring_rest",
+	.defect = "takes one, and forgets that others are asked", .shows = "1,1",
+	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
