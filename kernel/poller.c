@@ -158,7 +158,8 @@ static void await_wakeup(wp_worker *mine)
 {
 	int64_t until_ns = wp_clock_ns() + NAP_NS, earliest = wp_timers_earliest(&mine->home.timers);
 
-	if (!wp__poller_has_queued(&mine->home) && !mine->role.is_wanted && !wp__placed_is_wanted_at(mine))
+	if (!wp__poller_has_queued(&mine->home) && !mine->role.is_wanted &&
+	    !wp__placed_is_wanted_at(mine))
 		wp__poller_await(&mine->poller, earliest < until_ns ? earliest : until_ns);
 }
 
