@@ -10,6 +10,8 @@
 
 #ifndef WP_EXPLORE
 
+enum { NAP_NS = 1000000 }; /* of an end that waits for a wakeup */
+
 /* The carrier whose poller the calling thread is, or NULL. [any thread | wait-free] */
 static wp_worker *calling(void)
 {
@@ -159,6 +161,15 @@ static bool has_left(wp_worker *mine)
 	return true;
 }
 
+/* The others have run since: sleeps, if there is nothing more to run. [the poller | blocks] */
+static void await_wakeup(wp_worker *mine)
+{
+	int64_t until_ns = wp_clock_ns() + NAP_NS, earliest = wp_timers_earliest(&mine->home.timers);
+
+	if (!has_queued(&mine->home) && !mine->role.is_wanted && !wp__placed_is_wanted_at(mine))
+		wp__poller_await(&mine->poller, earliest < until_ns ? earliest : until_ns);
+}
+
 /* The body of its thread, with a stack. */
 static int run(void *arg)
 {
@@ -168,8 +179,10 @@ static int run(void *arg)
 
 	mine->poller.thread = &body->thread;
 	failure = mine->poller.config.run(arg);
-	while (!has_left(mine))
+	while (!has_left(mine)) {
 		leave(body);
+		await_wakeup(mine);
+	}
 	return failure;
 }
 
@@ -180,7 +193,9 @@ static enum wp_step step(wp_task *task)
 	enum wp_step said = WP_STEP_DONE;
 
 	mine->poller.thread = (wp_vthread *)(void *)task;
-	if (!mine->poller.has_returned)
+	if (mine->poller.has_returned)
+		await_wakeup(mine);
+	else
 		said = mine->poller.config.step(task);
 	if (said != WP_STEP_DONE)
 		return said;

@@ -10,6 +10,9 @@
  *     wp_poller_unpark: [C2]
  *
  *   its end: [PO2] woken = wakeups that its parks have seen claimed? the carrier has none now
+ *     no: the others run; then, if there is nothing to run, for 1 ms at the most:
+ *     [PO4] woken |= 1; as many? no: sleep                     [PO1] it was odd: end that sleep
+ *     [PO5] woken &= ~1; the same again
  *
  * Why it works  It parks its carrier as the loop would, in another place: so whoever wakes the
  *               carrier ends the system call instead of a futex wait. Between try_park and the call
@@ -25,6 +28,11 @@
  *               nobody steals it.
  *               Each wakeup was claimed by one compare-and-swap, and each claim is read by one exit
  *               (C2): when as many wakeups have returned, none will touch what they use.
+ *               Its end may have to wait for one: a waker was descheduled inside the wakeup, or
+ *               right after it, as the thread that it has woken took its processor. The bit that
+ *               says who sleeps is in the word that counts, so no wakeup returns between the two.
+ *               A push does not end that sleep, as the carrier is RUNNING; so it is short: 1 ms is
+ *               what it may add to a task, at a thousand looks a second.
  * Its body      run has a stack of its own, and calls wp_poller_maybe_yield. step has none: it says
  *               WP_STEP_POLL between wp__poller_yield_begin and _end, the two halves of that call,
  *               and parks as other threads without a stack do. No step of the protocol is new: who
@@ -40,6 +48,7 @@
 #define WP_POLLER_H
 
 #include "carrier.h"
+#include "futex.h"
 #include "task.h"
 
 struct wp_group;
@@ -61,11 +70,11 @@ typedef struct wp_poller_config {
 	void (*left)(struct wp_vthread *thread);
 } wp_poller_config;
 
-/* Of one carrier. woken: PO1, PO2; config: who registers, then who wakes; registered: under the
+/* Of one carrier. woken: PO1, PO2, PO4, PO5; config: who registers, then who wakes; registered: under the
  * group's lock and its home's; the rest: the carrier. */
 typedef struct wp_poller {
 	wp_poller_config config;
-	wp_atomic(uint32_t) woken; /* wakeups that have returned */
+	wp_atomic(uint32_t) woken; /* wakeups that have returned, times 2; 1: its end sleeps */
 	uint32_t claimed;          /* that its parks have seen */
 	bool is_parked;            /* try_park has said WP_OK, and nobody has left since */
 	bool is_closing;           /* the carrier is to stop: it is to end */
@@ -118,9 +127,10 @@ WP_INLINE void wp__poller_wake(wp_poller *poller)
 {
 	if (!wp_twin(poller_wakeup_forgotten))
 		poller->config.wakeup(poller->config.arg);
-	/* [PO1] release; pairs PO2; upholds Poller!WakeupIsOver: the call comes before whatever is
-	 * done when it is over. */
-	wp_fetch_add_release(&poller->woken, 1);
+	/* [PO1] release; pairs PO2, PO4, PO5; upholds Poller!WakeupIsOver: the call comes before whatever
+	 * is done when it is over. The poller may be gone now: the word is only an address. */
+	if ((wp_fetch_add_release(&poller->woken, 2) & 1) != 0 && !wp_twin(poller_leaves_silent))
+		wp_futex_wake(&poller->woken, 1);
 }
 
 /* The carrier left a park, and its word was that. [the carrier | wait-free] */
@@ -137,7 +147,23 @@ WP_INLINE void wp__poller_left(wp_poller *poller, uint32_t old)
 WP_INLINE bool wp__poller_is_over(wp_poller *poller)
 {
 	/* [PO2] acquire; pairs PO1; upholds Poller!WakeupIsOver. */
-	return wp_load_acquire(&poller->woken) == poller->claimed || wp_twin(poller_free_early);
+	return wp_load_acquire(&poller->woken) == poller->claimed * 2 ||
+	       wp_twin(poller_free_early);
+}
+
+/* Sleeps until a wakeup returns, if one that was claimed has not. [the poller, its carrier RUNNING |
+ * blocks] */
+WP_INLINE void wp__poller_await(wp_poller *poller, int64_t deadline_ns)
+{
+	/* [PO4] acquire; pairs PO1; upholds Poller!CloseEnds: a wakeup that has returned is in this
+	 * count, any later one finds the bit, or changes the word before the sleep. */
+	uint32_t woken = wp_fetch_or_acquire(&poller->woken, 1u);
+
+	if (woken != poller->claimed * 2)
+		wp_futex_wait(&poller->woken, woken | 1u, deadline_ns);
+	/* [PO5] relaxed, atomicity is enough: PO2 looks again; pairs PO1; upholds
+	 * Poller!WakeupIsOver: no wakeup is lost to the count. */
+	wp_fetch_and_relaxed(&poller->woken, ~1u);
 }
 
 /* [the poller | wakes somebody at the most] As wp_carrier_advertise. */

@@ -122,7 +122,10 @@ static bool drain(wp_worker *mine, bool *did)
 			continue;
 		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
-		wp__home_fire(&mine->home, look_ns);
+		/* Not only between two drains: a queue that is never empty, and a long yield_us, would
+		 * keep what is due from running for so long. */
+		if (!wp_twin(timer_drain_unfired))
+			wp__home_fire(&mine->home, look_ns);
 		if (mine->role.is_wanted || wp__placed_is_wanted_at(mine))
 			break;
 		if (until_ns == 0)

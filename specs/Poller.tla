@@ -144,6 +144,14 @@ Free ==                       \* [PO1] [PO2] who has claimed a wakeup is back fr
      ELSE poller' = Slot /\ resume' = "end" /\ UNCHANGED <<registered, alive, event>>
   /\ To("loop")
   /\ UNCHANGED <<word, Queues, owed, whom, stop, place, left>>
+AwaitWakeup ==                \* [PO4] [PO5] nothing to run: sleeps until that wakeup returns
+  /\ Is("end") /\ owed # 0 /\ next = 0 /\ ~HasOwn
+  /\ To("waits")
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
+NapOver ==                    \* its deadline, for the sake of what was pushed: no need to come
+  /\ Is("waits")
+  /\ To("end")
+  /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 Steal ==                      \* a sibling takes whatever lies in the carrier's shared queue
   /\ poller = "shared"
   /\ poller' = "thief"
@@ -152,7 +160,8 @@ Steal ==                      \* a sibling takes whatever lies in the carrier's 
 IsAsleep == Is("queued") \/ Is("selecting")
 Finished ==
   /\ \A w \in Submitters \cup Registrars \cup {"searcher"} : pc[w] \in {"done", "refused", "start"}
-  /\ pc["friend"] = "start" /\ (Is("over") \/ IsAsleep) /\ ~(Is("queued") /\ poller = "away")
+  /\ pc["friend"] = "start" /\ ~(Is("queued") /\ poller = "away")
+  /\ Is("over") \/ IsAsleep
   /\ UNCHANGED vars
 Loop ==
   \/ RunNext \/ RunTask \/ ReadStop \/ Mount \/ EndRun \/ Over \/ ParkLoop \/ GiveUp \/ StealInstead
@@ -160,9 +169,11 @@ Loop ==
 OfPoller ==
   \/ Yield(FALSE) \/ Yield(TRUE) \/ ParkItself \/ TryPark \/ Deschedule \/ PushItself \/ GoOn \/ Ask
   \/ (Selected /\ event) \/ UnparkCarrier \/ Return \/ Free
+  \/ AwaitWakeup
 Next ==
   \/ (\E s \in Submitters : Push(s)) \/ (\E r \in Registrars : Register(r) \/ Check(r)) \/ Unpark
-  \/ Search \/ (\E w \in Wakers : Waker(w)) \/ Loop \/ OfPoller \/ Selected \/ Steal \/ Finished
+  \/ Search \/ (\E w \in Wakers : Waker(w)) \/ Loop \/ OfPoller \/ Selected \/ NapOver \/ Steal
+  \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec ==
   /\ Spec /\ WF_vars(Loop \/ OfPoller) /\ WF_vars(Unpark) /\ \A w \in Wakers : WF_vars(Waker(w))
@@ -186,5 +197,5 @@ WakeupIsOver ==               \* whose poller is woken may not be gone
 PollerRuns == poller = "slot" ~> poller # "slot"
 CloseEnds == stop = "read" ~> registered = None
 =============================================================================
-Results: MCPoller 94,852 states, depth 35; MCPollerHelps 69,818 (34); MCPollerTwo 85,502 (35);
-         MCPollerLive 1,921 (23); MCPollerFull 852,116 (40).
+Results: MCPoller 94,852 states, depth 35; MCPollerHelps 69,818 (34); MCPollerTwo 87,314 (35);
+         MCPollerLive 1,969 (24); MCPollerFull 852,116 (40).

@@ -50,7 +50,7 @@ TypeOK ==
   /\ pc \in [Wakers \cup {"owner"} ->
        {"start", "check", "word", "cas", "call", "done", "refused",
         "loop", "run", "recheck", "queued", "back", "poll", "parked", "ask", "selecting", "unpark",
-        "end", "over"}]
+        "end", "waits", "over"}]
   /\ place \in [Wakers \cup {"owner"} -> Parked \cup {None}]
   /\ whom \in [Wakers -> Registrars \cup {None}]
   /\ left.steals \in 0 .. Steals /\ left.parks \in 0 .. Parks
@@ -122,7 +122,10 @@ Call(w) ==                    \* wp__carrier_wake; then: it has returned
      /\ event' = (event \/ (wakes /\ Twin # "wakeup_forgotten"))
      /\ owed' = IF wakes THEN owed - 1 ELSE owed
      /\ pc' = [pc EXCEPT ![w] = Through(w),
-                         !["owner"] = IF ~wakes /\ @ = "queued" THEN "back" ELSE @]
+                         !["owner"] = CASE ~wakes /\ @ = "queued" -> "back"
+                                          [] /\ wakes /\ @ = "waits"
+                                             /\ Twin # "leaves_silent" -> "end"
+                                          [] OTHER -> @]
   /\ whom' = [whom EXCEPT ![w] = None]
   /\ UNCHANGED <<word, Queues, Whose, stop, place, left>>
 Waker(w) == LoadWord(w) \/ Claim(w) \/ Call(w)

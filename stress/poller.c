@@ -6,7 +6,7 @@
  *   descheduled: its loop leaves    wake: wakeup(arg)
  *   goes on: can_park?
  *
- * Why it works  Nobody blocks: that it would is the result. `poller_ends` frees what the wakeup uses
+ * Why it works  Nobody blocks in a system call: that it would is the result. `poller_ends` frees what the wakeup uses
  *               with a plain write, as soon as it may: a waker that is still inside is a race.
  * Spec          specs/Poller.tla. */
 #include "poller.h"
@@ -201,3 +201,31 @@ STRESS_TEST(poller_ends_nudged, .claim = "So it is when it was woken for a timer
 STRESS_TWIN(poller_free_early, .of = "poller_ends",
 	.defect = "does not wait for wakeups that were claimed", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* It sleeps until it may end, as there is nothing to run. Result: "freed while it was used". */
+static void parks_and_awaits(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	registers(state);
+	if (parks(state))
+		wp_carrier_leave(&state->carrier);
+	while (!wp__poller_is_over(&state->poller))
+		wp__poller_await(&state->poller, WP_FOREVER);
+	result->r[0] = wp_load_relaxed(&state->wakeups) != state->poller.claimed;
+	state->used = 0;
+}
+
+STRESS_TEST(poller_awaits, .claim = "A poller that ends sleeps until no wakeup is left, and no longer.",
+	.upholds = "Poller!CloseEnds", .state_size = sizeof(struct state), .init = init,
+	.actors = {parks_and_awaits, submitter}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "it has ended, and none is to come"},
+		{"asleep", FORBIDDEN, "the wakeup has returned, and the close waits for ever"},
+		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
+	});
+
+STRESS_TWIN(poller_leaves_silent, .of = "poller_awaits",
+	.defect = "a wakeup that returns does not end the sleep of a poller that ends",
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from typing import Any
 
 import pytest
-from tests.polling import One, await_that
+from tests.polling import Eventfd, One, await_that
 from tests.virtual import PATIENCE_S, myself
 
 import wakeproof
@@ -71,6 +72,25 @@ def test_a_close_waits_for_others_and_then_ends_the_poller(one: One) -> None:
     assert [thread.result(0) for thread in [*threads, slow]] == [None, None, None]
     with pytest.raises(ClosedError, match=r"register poller-0: the group is closed"):
         one.register(group[0])
+
+
+@pytest.mark.slow
+def test_a_close_sleeps_until_a_wakeup_has_returned() -> None:
+    # CloseEnds: the poller is awake long before whoever has woken it is back; CPU time, not wall.
+    class Late(Eventfd):
+        def wake(self) -> None:
+            super().wake()
+            time.sleep(1)
+
+    one = One(Late())
+    group = CarrierGroup(2)
+    thread = one.register(group[0])
+    await_that(lambda: one.blocks > 0)
+    before = time.process_time()
+    assert group.close(PATIENCE_S) == []
+    assert time.process_time() - before < 0.1
+    assert thread.result(0) is None
+    one.close()
 
 
 def test_a_body_may_clean_up_and_park_when_its_group_is_closed() -> None:
