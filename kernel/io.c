@@ -99,11 +99,13 @@ static int call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void
 		if (*result < 0 && failed == EINTR)
 			continue;
 		if (*result >= 0 || failed != EAGAIN) {
-			if (is_told)
+			if (is_told && (*result != 0 || !wp_twin(io_kept_at_end)))
 				wp_ready_pass(ready);
 			wp__errno_set(failed);
 			return *result >= 0 ? WP_OK : WP_SYSTEM;
 		}
+		if (wp_twin(io_looks_late))
+			seen = wp_ready_look(ready);
 		code = wait_inside(io, side, why_of(side, attempt), seen, deadline_ns, &is_told);
 		if (code != WP_OK)
 			return code;
