@@ -8,6 +8,7 @@
 #include "bounded.h"
 #include "error.h"
 #include "placed.h"
+#include "poller_turn.h"
 #include "worker_trace.h"
 
 #ifndef WP_EXPLORE
@@ -46,7 +47,7 @@ static inline void run_uncounted(wp_worker *mine, wp_mpsc_node *node)
 		run_traced(mine, task);
 	else
 		wp_home_run(&mine->home, task);
-	if (mine->poller.is_parked && !wp_twin(poller_runs_parked)) /* it was descheduled */
+	if (wp__poller_is_aside(&mine->poller))
 		wp__poller_unpark(mine);
 }
 
