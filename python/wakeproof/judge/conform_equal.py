@@ -33,6 +33,7 @@ ONE_TIMER = "there is one timer, and the lock is taken only where it is due"
 ORDER = "only a memory order is another: its ghosts are not compared (explore, orders)"
 RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER)
 TWO = "of two threads one holds while the other waits: nobody overtakes, one is served"
+ONE_IN_LINE = "of two threads one holds while the other waits: nobody stands behind the first"
 NO_LEAVER = "no thread of that comparison leaves the line"
 NONE_TO_STEAL = "the one task is pinned: nobody finds one to steal, and nobody searches"
 SEARCH = {
@@ -73,6 +74,7 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("task", "vthread"), RELAXED),
     "timer": {"early": ONE_TIMER},
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
+    "mutex": dict.fromkeys(("any_takes", "leaves_silent"), ONE_IN_LINE),
     "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""
