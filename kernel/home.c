@@ -70,7 +70,7 @@ static void push(wp_home *self, wp_task *task, bool again)
 		home->kept = task;
 	else if (is_own && has_lane(home))
 		wp_lane_push(&home->lane, &task->node);
-	else if (task->is_pinned)
+	else if (task->is_pinned && !wp_twin(poller_begins_shared))
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
 	else if (is_own && again)
 		wp_carrier_reenqueue(&home->carrier, &task->node);
@@ -230,8 +230,10 @@ void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 		give_kept(self, said);
 	if (said == WP_STEP_DONE)
 		wp__home_end(task);
-	else if (said == WP_STEP_POLL)
+	else if (said == WP_STEP_POLL && !wp_twin(poller_slot_shared))
 		self->slot = task;
+	else if (said == WP_STEP_POLL)
+		wp_carrier_reenqueue(&self->carrier, &task->node);
 	else if (said == WP_STEP_YIELD || !park(task))
 		push(self, task, true);
 }

@@ -6,6 +6,7 @@
 #include "bounded.h"
 #include "error.h"
 #include "placed.h"
+#include "poller_turn.h"
 #include "worker_trace.h"
 
 #ifndef WP_EXPLORE
@@ -23,18 +24,11 @@ static wp_worker *calling(void)
 		       : NULL;
 }
 
-/* [the carrier | wait-free] */
-static bool has_queued(wp_home *home)
-{
-	return home->next != NULL || !wp_lane_is_empty(&home->lane) ||
-	       wp__carrier_has_some(&home->carrier) ||
-	       wp_mpsc_has_published(&home->carrier.inbox);
-}
-
 /* Something is queued, or the loop has something to see to. [the carrier | wait-free] */
 static bool is_wanted(wp_worker *mine)
 {
-	return has_queued(&mine->home) || wp_timers_earliest(&mine->home.timers) != WP_FOREVER ||
+	return wp__poller_has_queued(&mine->home) ||
+	       wp_timers_earliest(&mine->home.timers) != WP_FOREVER ||
 	       mine->role.is_wanted || wp__placed_is_wanted_at(mine);
 }
 
@@ -93,7 +87,7 @@ int wp_poller_try_park(void)
 		return WP_CLOSED;
 	if (mine->poller.is_parked)
 		return WP_OK;
-	if (mine->home.next != NULL || !wp_lane_is_empty(&mine->home.lane) || mine->role.is_wanted)
+	if (wp__poller_must_yield(&mine->home) || mine->role.is_wanted)
 		return WP_AGAIN;
 	wp__count(&mine->parks);
 	mine->poller.since_ns = wp__worker_now_ns(mine);
@@ -112,8 +106,7 @@ bool wp_poller_can_park(void)
 {
 	wp_worker *mine = calling();
 
-	return mine != NULL && wp__poller_may_block(&mine->poller, &mine->home.carrier) &&
-	       (!has_queued(&mine->home) || wp_twin(poller_own_unseen));
+	return mine != NULL && wp__poller_may_sleep(&mine->poller, &mine->home);
 }
 
 int64_t wp_poller_until(void)
@@ -127,9 +120,8 @@ void wp__poller_unpark(wp_worker *mine)
 {
 	wp_mpsc_node *stolen;
 
-	if (!mine->poller.is_parked)
+	if (!wp__poller_leave(&mine->poller, &mine->home.carrier, &stolen))
 		return;
-	stolen = wp_carrier_leave(&mine->home.carrier);
 	wp__placed_woken(mine);
 	wp__worker_slept(mine, mine->poller.since_ns, stolen);
 	mine->home.next = wp__worker_left(mine, stolen);
@@ -166,7 +158,8 @@ static void await_wakeup(wp_worker *mine)
 {
 	int64_t until_ns = wp_clock_ns() + NAP_NS, earliest = wp_timers_earliest(&mine->home.timers);
 
-	if (!has_queued(&mine->home) && !mine->role.is_wanted && !wp__placed_is_wanted_at(mine))
+	if (!wp__poller_has_queued(&mine->home) && !mine->role.is_wanted &&
+	    !wp__placed_is_wanted_at(mine))
 		wp__poller_await(&mine->poller, earliest < until_ns ? earliest : until_ns);
 }
 
@@ -205,10 +198,9 @@ static enum wp_step step(wp_task *task)
 
 wp_task *wp__poller_turn(wp_worker *mine)
 {
-	wp_task *task = mine->home.slot;
+	wp_task *task = wp__poller_take_slot(&mine->home);
 	wp_mpsc_node *node;
 
-	mine->home.slot = NULL;
 	if (task != NULL || !mine->has_stop || mine->poller.registered == NULL)
 		return task;
 	/* Nobody else runs now; a close hands the others back. */
@@ -238,16 +230,6 @@ bool wp__poller_stays(wp_worker *mine)
 	return true;
 }
 
-/* Why it may not be, or WP_OK. [under the locks of group and home] */
-static int is_refused(wp_worker *one, bool blocks)
-{
-	if (one->home.is_shut)
-		return WP_CLOSED;
-	if (one->poller.registered != NULL)
-		return WP_AGAIN;
-	return blocks && one->group->blocking + 1 >= one->group->size ? WP_FORBIDDEN : WP_OK;
-}
-
 /* [any thread | blocks shortly] */
 static int take(wp_worker *one, const wp_poller_config *config, wp_vthread *thread)
 {
@@ -255,14 +237,10 @@ static int take(wp_worker *one, const wp_poller_config *config, wp_vthread *thre
 	int code;
 
 	wp_lock_acquire(&group->closing);
-	wp_lock_acquire(&one->home.lock);
-	code = is_refused(one, config->blocks);
-	if (code == WP_OK) {
-		one->poller.config = *config;
-		one->poller.registered = thread;
+	code = wp__poller_enter(&one->poller, &one->home, config, thread,
+				!config->blocks || group->blocking + 1 < group->size);
+	if (code == WP_OK)
 		group->blocking += config->blocks;
-	}
-	wp_lock_release(&one->home.lock);
 	wp_lock_release(&group->closing);
 	return code;
 }

@@ -198,6 +198,12 @@ WP_INLINE wp_uring_op *wp__uring_take(wp_uring *uring, bool *is_begun)
 	}
 }
 
+/* Its poller must not end: the system writes into the memory of callers. [the poller | wait-free] */
+WP_INLINE bool wp__uring_is_inside(const wp_uring *uring)
+{
+	return uring->inside != 0 && !wp_twin(uring_ends_early);
+}
+
 /* It is over: no operation begins any more. [the poller, its carrier RUNNING | pushes] */
 WP_INLINE void wp__uring_shut(wp_uring *uring)
 {

@@ -8,6 +8,7 @@
 #include "bounded.h"
 #include "error.h"
 #include "placed.h"
+#include "poller_turn.h"
 #include "worker_trace.h"
 
 #ifndef WP_EXPLORE
@@ -46,7 +47,7 @@ static inline void run_uncounted(wp_worker *mine, wp_mpsc_node *node)
 		run_traced(mine, task);
 	else
 		wp_home_run(&mine->home, task);
-	if (mine->poller.is_parked && !wp_twin(poller_runs_parked)) /* it was descheduled */
+	if (wp__poller_is_aside(&mine->poller))
 		wp__poller_unpark(mine);
 }
 
@@ -122,7 +123,10 @@ static bool drain(wp_worker *mine, bool *did)
 			continue;
 		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
-		wp__home_fire(&mine->home, look_ns);
+		/* Not only between two drains: a queue that is never empty, and a long yield_us, would
+		 * keep what is due from running for so long. */
+		if (!wp_twin(timer_drain_unfired))
+			wp__home_fire(&mine->home, look_ns);
 		if (mine->role.is_wanted || wp__placed_is_wanted_at(mine))
 			break;
 		if (until_ns == 0)

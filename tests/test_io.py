@@ -30,6 +30,8 @@ CASES = (
     "dies",
     "timers",
     "counts",
+    "edge",
+    "end_of_file",
 )
 SERVER = ("server", "exhausted")
 KINDS = ("udp", "child", "full")
@@ -41,6 +43,8 @@ TWINS = {
     "io_ends_silent": "closed",
     "io_dies_in_line": "dies",
     "io_dies_inside": "dies",
+    "io_looks_late": "edge",
+    "io_kept_at_end": "end_of_file",
 }
 Compiled = Callable[..., list[str]]
 

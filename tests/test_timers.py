@@ -20,6 +20,7 @@ PATIENCE_S = 60
 IN_CHECKOUT = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
 NUMBERS = st.integers(0, 63)
 TIMES = st.one_of(st.integers(0, 20), st.integers(-(2**63), FOREVER))
+TWINS = ("timer_drain_unfired",)
 FATES = """\
 resumed 20, early 0, late by less than a second 1, far cancelled 1
 resumed 640 at once
@@ -92,6 +93,18 @@ def program(compiled: Compiled) -> Iterator[Program]:
     made = Program(compiled("timers", "plain"))
     yield made
     assert made.end() == 0
+
+
+@IN_CHECKOUT
+@pytest.mark.slow
+@pytest.mark.parametrize("twin", [None, *TWINS])
+def test_timers_fire_in_the_middle_of_a_long_drain(twin: str | None, compiled: Compiled) -> None:
+    more = () if twin is None else (f"-DWP_TWIN_{twin}=1",)
+    command = compiled("timers_drain", "plain", *more)
+    told = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    ).stdout
+    assert told == f"fired 8, each in a drain of its own {int(twin is not None)}\n"
 
 
 @IN_CHECKOUT

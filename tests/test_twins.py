@@ -18,6 +18,7 @@ from tests import (
     test_replacement,
     test_spare,
     test_strategy,
+    test_timers,
 )
 
 from wakeproof import paths
@@ -40,7 +41,7 @@ def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_
     unexplored |= {*test_file.TWINS, *test_io.TWINS, *test_strategy.TWINS, *test_placement.TWINS}
     unexplored |= {*test_placement.CLUSTERS, "placed_resumes_home"}
     unexplored |= {*test_local.TWINS, *test_placed.TWINS, *test_pool.TWINS, *test_replacement.TWINS}
-    unexplored |= {*test_local_group.TWINS}
+    unexplored |= {*test_local_group.TWINS, *test_timers.TWINS}
     assert used == declared | unexplored
 
 

@@ -310,6 +310,89 @@ static void case_dies(void)
 	wp_group_free(other);
 }
 
+/* Finds nothing at first; before that is returned a byte comes, and the poller counts the edge. */
+struct early {
+	wp_io *io, *peer;
+	bool has_come;
+};
+
+static int64_t reads_before_the_edge(int fd, void *arg)
+{
+	struct early *early = arg;
+	wp_ready *direction = &early->io->ready[WP_IO_READ];
+	int64_t deadline_ns = patience();
+	uint32_t edges = wp_load_relaxed(&direction->edges);
+	char byte;
+	ssize_t result = read(fd, &byte, 1);
+	int failed = errno;
+
+	if (result >= 0 || early->has_come)
+		return result;
+	early->has_come = true;
+	put(early->peer, "x", 1);
+	while (wp_load_relaxed(&direction->edges) == edges)
+		if (wp_clock_ns() > deadline_ns)
+			lost("an edge");
+	errno = failed;
+	return result;
+}
+
+/* An edge between the attempt and the wait: the thread tries once more. It is an OS thread, so that the
+ * poller runs meanwhile. */
+static void case_edge(void)
+{
+	wp_io *ends[2];
+	struct early early;
+	int64_t result = 0;
+
+	open_io(1, false);
+	pair_of(ends);
+	early = (struct early){.io = ends[0], .peer = ends[1]};
+	check(wp_io_call(ends[0], WP_IO_READ, reads_before_the_edge, &early, patience(), &result) ==
+		      WP_OK,
+	      "a read of what came after the attempt");
+	check(result == 1, "that byte");
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	close_group();
+}
+
+/* One event tells of the end of the file, and all that wait are to find it. */
+static void case_end_of_file(void)
+{
+	enum { READERS = 4 };
+	wp_ready *line;
+	wp_vthread *readers[READERS];
+	wp_io *ends[2];
+
+	open_io(1, false);
+	pair_of(ends);
+	line = &ends[0]->ready[WP_IO_READ];
+	for (int index = 0; index < READERS; index++) {
+		int64_t deadline_ns = patience();
+		wp_waiter *last, *before;
+
+		wp_lock_acquire(&line->lock);
+		before = last = line->line.last;
+		wp_lock_release(&line->lock);
+		readers[index] = start(reads_one, ends[0]);
+		while (last == before) {
+			if (wp_clock_ns() > deadline_ns)
+				lost("who is to read the end");
+			wp_lock_acquire(&line->lock);
+			last = line->line.last;
+			wp_lock_release(&line->lock);
+			wp_yield();
+		}
+	}
+	check(shutdown(ends[1]->fd, SHUT_WR) == 0, "the end of the file");
+	for (int index = 0; index < READERS; index++)
+		check(join(readers[index], "who reads the end") == WP_OK, "that all read the end");
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	close_group();
+}
+
 /* What its poller counts: each wakeup ends a sleep. */
 static int comes(void *arg)
 {
@@ -347,7 +430,8 @@ int main(int argc, char **argv)
 		{"pair", case_pair}, {"os_thread", case_os_thread}, {"ends", case_ends},
 		{"stolen", case_stolen}, {"churn", case_churn}, {"refused", case_refused},
 		{"late", case_late}, {"closed", case_closed}, {"dies", case_dies},
-		{"timers", case_timers}, {"counts", case_counts}};
+		{"timers", case_timers}, {"counts", case_counts},
+		{"edge", case_edge}, {"end_of_file", case_end_of_file}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

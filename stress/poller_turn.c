@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * poller_turn.c - a poller and its carrier's loop, turn by turn, while others push, steal, register.
+ *
+ *   the loop with its poller             a sibling            `poller_stays`: "its runs, stolen"
+ *   poll, run; take its slot, run        steal
+ *
+ * Why it works  Each scenario is a piece of the loop, made of the steps that worker.c and poller.c take
+ *               (poller_turn.h). Nobody blocks in a system call: that it would is the result.
+ * Spec          specs/Poller.tla. */
+#include "poller_turn.h"
+
+#include "stress.h"
+
+enum { TURNS = 3 };
+
+struct state {
+	wp_domain domain;
+	wp_carrier *by_index[2];
+	wp_home homes[2];
+	wp_poller poller;
+	wp_task task, others[2];
+	uint32_t runs; /* plain: the carrier's */
+};
+
+static void wakeup(void *arg)
+{
+	(void)arg;
+}
+
+/* Knows its state by its place. */
+static enum wp_step poll_turns(wp_task *task)
+{
+	struct state *state = (struct state *)(void *)((char *)task - offsetof(struct state, task));
+
+	return ++state->runs == TURNS ? WP_STEP_DONE : WP_STEP_POLL;
+}
+
+static enum wp_step end_at_once(wp_task *task)
+{
+	(void)task;
+	return WP_STEP_DONE;
+}
+
+static void init_homes(struct state *state, wp_domain *domain)
+{
+	for (uint32_t index = 0; index < 2; index++) {
+		wp_home_init(&state->homes[index], domain, index);
+		wp_task_init(&state->others[index], end_at_once, "other");
+	}
+	state->homes[0].carrier.poller = &state->poller;
+	wp_task_init(&state->task, poll_turns, "poller");
+	state->task.is_pinned = true;
+}
+
+/* Two siblings. */
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_domain_init(&state->domain, state->by_index, 2);
+	init_homes(state, &state->domain);
+}
+
+/* By the carrier's own thread, too: who wakes it must learn of it. */
+static void registers(struct state *state)
+{
+	state->poller.config.wakeup = wakeup;
+}
+
+static bool parks(struct state *state, wp_mpsc_node **stolen)
+{
+	*stolen = NULL;
+	return wp__poller_park(&state->poller, &state->homes[0].carrier, stolen);
+}
+
+static bool is_awake(struct state *state)
+{
+	return wp_load_relaxed(&state->homes[0].carrier.word) == WP_RUNNING;
+}
+
+static void submitter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_carrier_submit(&state->homes[0].carrier, &state->others[0].node);
+}
+
+static void thief(void *at, stress_result *result)
+{
+	result->r[1] = wp_carrier_steal(&((struct state *)at)->homes[0].carrier) != NULL;
+}
+
+/* Two register. Result: "the first has it, the second has it". */
+static bool enters(struct state *state, uint32_t index)
+{
+	const wp_poller_config config = {.wakeup = wakeup};
+
+	return wp__poller_enter(&state->poller, &state->homes[0], &config,
+				(wp_vthread *)(void *)&state->others[index], true) == WP_OK;
+}
+
+static void first_enters(void *at, stress_result *result)
+{
+	result->r[0] = enters(at, 0);
+}
+
+static void second_enters(void *at, stress_result *result)
+{
+	result->r[1] = enters(at, 1);
+}
+
+STRESS_TEST(poller_unique, .claim = "Of two that register, one is the carrier's poller.",
+	.upholds = "Poller!PinnedPollerUnique", .state_size = sizeof(struct state), .init = init,
+	.actors = {first_enters, second_enters}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "the first"},
+		{"0,1", ACCEPTABLE, "the second"},
+		{"asleep", FORBIDDEN, "the lock is not given back"},
+		{"*,*", FORBIDDEN, "both, or neither"},
+	});
+
+STRESS_TWIN(poller_twice, .of = "poller_unique",
+	.defect = "looks whether there is a poller, and registers, in two steps", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* It begins, and yields twice. */
+static void init_started(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_home_start(&state->homes[0], NULL, &state->task);
+}
+
+/* One turn of the loop. True: something ran. */
+static bool turn(wp_home *home)
+{
+	wp_mpsc_node *node = wp__home_poll(home);
+	wp_task *poller;
+
+	if (node != NULL)
+		wp_home_run(home, (wp_task *)(void *)node);
+	poller = wp__poller_take_slot(home);
+	if (poller != NULL)
+		wp_home_run(home, poller);
+	return node != NULL || poller != NULL;
+}
+
+static void takes_turns(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	for (int count = 0; count < TURNS; count++)
+		turn(&state->homes[0]);
+	result->r[0] = state->runs;
+}
+
+STRESS_TEST(poller_stays, .claim = "No sibling takes a poller that begins, or has yielded.",
+	.upholds = "Poller!PollerStaysHome", .state_size = sizeof(struct state),
+	.init = init_started, .actors = {takes_turns, thief}, .results = 2,
+	.outcomes = {
+		{"3,0", ACCEPTABLE, "its carrier alone runs it"},
+		{"*,*", FORBIDDEN, "a sibling has it, or it does not run"},
+	});
+
+STRESS_TWIN(poller_slot_shared, .of = "poller_stays",
+	.defect = "a poller that yields is queued where siblings steal", .shows = "*,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(poller_begins_shared, .of = "poller_stays",
+	.defect = "a poller that begins is queued where siblings steal", .shows = "*,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Its carrier sleeps when nothing runs. Result: "runs". */
+static void init_lone(void *at)
+{
+	init_homes(at, NULL);
+}
+
+static void carries(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	while (state->runs < TURNS)
+		if (!turn(&state->homes[0]))
+			wp_carrier_park(&state->homes[0].carrier);
+	result->r[0] = state->runs;
+}
+
+static void starter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_home_start(&state->homes[0], NULL, &state->task);
+}
+
+STRESS_TEST(poller_runs, .claim = "A poller that has yielded runs again.",
+	.upholds = "Poller!PollerRuns", .state_size = sizeof(struct state), .init = init_lone,
+	.actors = {carries, starter}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"3", ACCEPTABLE, "at each turn, to its end"},
+		{"asleep", FORBIDDEN, "its carrier sleeps, and it is in its slot"},
+		{"*", FORBIDDEN, "it runs on after its end"},
+	});
+
+STRESS_TWIN(poller_slot_forgotten, .of = "poller_runs",
+	.defect = "the loop does not look at the slot", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* A sibling has two tasks. Result: "tasks in the hand". */
+static void init_loaded(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	for (uint32_t index = 0; index < 2; index++)
+		wp_carrier_submit(&state->homes[1].carrier, &state->others[index].node);
+}
+
+static void steals_and_parks(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_home *home = &state->homes[0];
+	wp_mpsc_node *stolen;
+
+	registers(state);
+	home->next = wp_carrier_steal(&state->homes[1].carrier);
+	result->r[0] = home->next != NULL;
+	if (wp__poller_must_yield(home))
+		return;
+	if (parks(state, &stolen))
+		wp__poller_leave(&state->poller, &home->carrier, &stolen);
+	result->r[0] += stolen != NULL;
+}
+
+static void sibling_polls(void *at, stress_result *result)
+{
+	(void)result;
+	wp_carrier_poll(&((struct state *)at)->homes[1].carrier);
+}
+
+STRESS_TEST(poller_keeps, .claim = "What a poller has stolen runs before it parks.",
+	.upholds = "Poller!StolenIsKept", .state_size = sizeof(struct state), .init = init_loaded,
+	.actors = {steals_and_parks, sibling_polls}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "it lost the race for both"},
+		{"1", ACCEPTABLE, "one, for the one place that there is"},
+		{"*", FORBIDDEN, "the second overwrites the first"},
+	});
+
+STRESS_TWIN(poller_parks_full, .of = "poller_keeps",
+	.defect = "a poller parks with a stolen task in the carrier's hand", .shows = "2",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Result: "it looks while its carrier is parked". */
+static void parks_and_looks(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	registers(state);
+	if (parks(state, &stolen))
+		wp__poller_leave(&state->poller, &state->homes[0].carrier, &stolen);
+	result->r[0] = !is_awake(state);
+}
+
+STRESS_TEST(poller_paired, .claim = "A poller that looks has left its park.",
+	.upholds = "Poller!PollerParkPaired", .state_size = sizeof(struct state), .init = init,
+	.actors = {parks_and_looks, submitter}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "woken or not, its carrier is RUNNING"},
+		{"*", FORBIDDEN, "others take its carrier for one that sleeps"},
+	});
+
+STRESS_TWIN(poller_unpark_forgotten, .of = "poller_paired",
+	.defect = "a poller that is back from its system call does not leave the park",
+	.shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* It is descheduled, parked, and the loop goes on to what it finds. Result: "runs while parked". */
+static void steps_aside(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_home *home = &state->homes[0];
+	wp_mpsc_node *stolen, *node;
+
+	registers(state);
+	parks(state, &stolen);
+	if (wp__poller_is_aside(&state->poller))
+		wp__poller_leave(&state->poller, &home->carrier, &stolen);
+	node = wp__home_poll(home);
+	result->r[0] = node != NULL && !is_awake(state);
+}
+
+STRESS_TEST(poller_aside, .claim = "What runs while a poller stands aside runs on an awake carrier.",
+	.upholds = "Poller!RunsOnlyWhenRunning", .state_size = sizeof(struct state), .init = init,
+	.actors = {steps_aside, submitter}, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "the loop has left for it, or found nothing"},
+		{"*", FORBIDDEN, "it runs while its word says that it sleeps"},
+	});
+
+STRESS_TWIN(poller_runs_parked, .of = "poller_aside",
+	.defect = "the loop runs others while a descheduled poller has parked the carrier",
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* It has parked its carrier, and resumes somebody there: no push tells it. Result: "would block, what
+ * is left". */
+static void init_parked(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	state->others[0].home = &state->homes[0];
+}
+
+static void resumes_and_asks(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *stolen;
+
+	registers(state);
+	if (!parks(state, &stolen))
+		return;
+	wp__home_push(&state->homes[0], &state->others[0]);
+	result->r[0] = wp__poller_may_sleep(&state->poller, &state->homes[0]);
+}
+
+static void takes_some(void *at, stress_result *result)
+{
+	(void)result;
+	wp_carrier_steal(&((struct state *)at)->homes[0].carrier);
+}
+
+static void read_left(void *at, stress_result *result)
+{
+	result->r[1] = wp__poller_has_queued(&((struct state *)at)->homes[0]);
+}
+
+STRESS_TEST(poller_resumes, .claim = "A poller does not sleep on what it has resumed itself.",
+	.upholds = "Poller!NoMissedSubmission", .state_size = sizeof(struct state),
+	.init = init_parked, .actors = {resumes_and_asks, takes_some}, .arbiter = read_left,
+	.results = 2,
+	.outcomes = {
+		{"0,*", ACCEPTABLE, "it leaves, and its carrier runs what is left"},
+		{"1,0", ACCEPTABLE, "a sibling has taken it"},
+		{"*,*", FORBIDDEN, "it sleeps beside work, and nobody will wake it"},
+	});
+
+STRESS_TWIN(poller_own_unseen, .of = "poller_resumes",
+	.defect = "does not look at its own queues before its system call", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
