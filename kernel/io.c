@@ -16,12 +16,11 @@ bool wp_io_enter(wp_io *io)
 	return wp__io_begin(io, 0);
 }
 
-void wp_io_exit(wp_io *io)
+/* The last, of one that is closing. */
+static void close_it(wp_io *io)
 {
 	wp_epoll *epoll = io->epoll;
 
-	if (!wp__io_end(io))
-		return;
 	if (io->fd >= 0)
 		wp__epoll_remove(epoll, io);
 	io->fd = -1;
@@ -29,6 +28,12 @@ void wp_io_exit(wp_io *io)
 		return;
 	wp__epoll_retire(epoll, io);
 	wp__epoll_free(epoll);
+}
+
+void wp_io_exit(wp_io *io)
+{
+	if (wp__io_end(io))
+		close_it(io);
 }
 
 int wp_io_close(wp_io *io)
@@ -60,14 +65,13 @@ static enum wp_wait why_of(enum wp_io_side side, int64_t (*attempt)(int fd, void
 	return side == WP_IO_READ ? WP_WAIT_READ : WP_WAIT_WRITE;
 }
 
-/* For a thread whose group was closed: it is no longer under way. */
+/* A waiter's `leave`. */
 static void leave_call(wp_waiter *waiter)
 {
 	wp_io *io = waiter->value;
 
-	wp__ready_leave(waiter);
-	if (!wp_twin(io_dies_inside))
-		wp_io_exit(io);
+	if (wp__io_abandon(waiter))
+		close_it(io);
 }
 
 /* As wp_ready_wait. */

@@ -165,4 +165,12 @@ WP_INLINE bool wp__io_leave(wp_io *io)
 	       (users & WP_IO_FREED && wp_twin(io_frees_in_use));
 }
 
+/* For a thread that waits in a call and whose group was closed: out of the line, and no longer under
+ * way. As wp__io_end. [the close of its group | as wp__ready_leave] */
+WP_INLINE bool wp__io_abandon(wp_waiter *waiter)
+{
+	wp__ready_leave(waiter);
+	return !wp_twin(io_dies_inside) && wp__io_end(waiter->value);
+}
+
 #endif

@@ -2,7 +2,8 @@
 (***************************************************************************)
 (* A bounded FIFO; without slots a rendezvous.                             *)
 (* Code       kernel/channel.h, channel.c: everything under one lock.      *)
-(* Abstracts  a grant to a step of its own that reaches its waiter (Waitq).*)
+(* Abstracts  waiters to OS threads (Waitq has virtual ones, too); what is *)
+(*            done under the lock to one step, with which the lock is taken*)
 (* Memory     sequential consistency.                                      *)
 (* Promises   NothingLost, Fifo, NobodyWaitsForNothing (safety);           *)
 (*            Served (liveness).                                           *)
@@ -21,15 +22,26 @@ VARIABLES
   senders,    \* in line, each with its item
   receivers,  \* in line
   closed,
+  lock,       \* who has it
   pc,         \* thread -> what it does next
-  told,       \* waiter that was taken off -> what its grant will say; else Nothing
+  then,       \* thread -> what it does when it has left the lock, and has granted and woken
+  hand,       \* thread -> waiters that it has taken off, and not granted yet
+  target,     \* thread -> whom it has granted, and is about to wake
+  granted,    \* waiters that are, until they wait again
+  told,       \* waiter that was taken off -> what its grant says; else Nothing
   next,       \* sender -> the item it sends next
   accepted,   \* ghost: items that were sent, in order
   given,      \* ghost: items that were given to receivers, in order
   received    \* ghost: items that receivers came back with
-vars == <<slots, senders, receivers, closed, pc, told, next, accepted, given, received>>
+Lines == <<slots, senders, receivers, closed>>
+Wakes == <<then, hand, target, granted>>
+Ghosts == <<accepted, given, received>>
+vars == <<Lines, lock, pc, Wakes, told, next, Ghosts>>
 
-Threads == Senders \cup Receivers
+Closer == "closer"
+NoOne == "no one"
+Waiters == Senders \cup Receivers
+Threads == Waiters \cup {Closer}
 Item(s) == <<s, next[s]>>
 Range(q) == {q[i] : i \in 1 .. Len(q)}
 Every == Senders \X (1 .. Items)
@@ -41,40 +53,55 @@ Said == {Nothing, SaysSent, SaysClosed}
 TypeOK ==
   /\ slots \in Seq(Every) /\ senders \in Seq(Senders) /\ receivers \in Seq(Receivers)
   /\ closed \in BOOLEAN /\ next \in [Senders -> 1 .. Items + 1]
-  /\ pc \in [Threads -> {"run", "wait", "late", "await", "done"}]
-  /\ \A t \in Threads : told[t] \in Said \cup Every
+  /\ lock \in Threads \cup {NoOne} /\ granted \subseteq Waiters
+  /\ pc \in [Threads -> {"run", "begin", "unlock", "grant", "wake", "wait", "asleep", "back", "late",
+                         "await", "done"}]
+  /\ then \in [Threads -> {"run", "wait", "await", "done"}]
+  /\ hand \in [Threads -> Seq(Waiters)] /\ target \in [Threads -> Waiters \cup {NoOne}]
+  /\ \A t \in Waiters : told[t] \in Said \cup Every
   /\ received \subseteq Every /\ accepted \in Seq(Every) /\ given \in Seq(Every)
 
 Init ==
-  /\ slots = <<>> /\ senders = <<>> /\ receivers = <<>> /\ closed = FALSE
-  /\ pc = [t \in Threads |-> "run"] /\ told = [t \in Threads |-> Nothing]
-  /\ next = [s \in Senders |-> 1]
+  /\ slots = <<>> /\ senders = <<>> /\ receivers = <<>> /\ closed = FALSE /\ lock = NoOne
+  /\ pc = [t \in Threads |-> "run"] /\ then = pc /\ hand = [t \in Threads |-> <<>>]
+  /\ target = [t \in Threads |-> NoOne] /\ granted = {}
+  /\ told = [t \in Waiters |-> Nothing] /\ next = [s \in Senders |-> 1]
   /\ accepted = <<>> /\ given = <<>> /\ received = {}
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 InLine(t) == t \in Range(senders) \cup Range(receivers)
+\* It has the lock, does what the caller says, and has taken these off: what it does after that.
+Under(t, served, where) ==
+  /\ lock = NoOne /\ lock' = t /\ Goto(t, "unlock")
+  /\ then' = [then EXCEPT ![t] = where] /\ hand' = [hand EXCEPT ![t] = served]
+  /\ UNCHANGED <<target, granted>>
+
+Begin(t) ==                   \* what its last wait was told is over
+  /\ t \in Waiters /\ pc[t] = "run" /\ Goto(t, "begin")
+  /\ granted' = granted \ {t} /\ told' = [told EXCEPT ![t] = Nothing]
+  /\ UNCHANGED <<Lines, lock, then, hand, target, next, Ghosts>>
 
 (* A sender. *)
-Sent(s) == /\ next' = [next EXCEPT ![s] = @ + 1]
-           /\ Goto(s, IF next[s] = Items THEN "done" ELSE "run")
+Sends(s) == next' = [next EXCEPT ![s] = @ + 1]
+AfterSend(s) == IF next[s] = Items THEN "done" ELSE "run"
 Send(s) ==                    \* wp__channel_begin_send
-  /\ pc[s] = "run"
+  /\ s \in Senders /\ pc[s] = "begin"
   /\ UNCHANGED <<closed, received>>
-  /\ IF closed THEN Goto(s, "done")
-               /\ UNCHANGED <<slots, senders, receivers, told, next, accepted, given>>
+  /\ IF closed THEN /\ Under(s, <<>>, "done")
+                    /\ UNCHANGED <<slots, senders, receivers, told, next, accepted, given>>
      ELSE IF receivers # <<>>
      THEN /\ told' = [told EXCEPT ![Head(receivers)] = Item(s)] /\ receivers' = Tail(receivers)
           /\ accepted' = Append(accepted, Item(s)) /\ given' = Append(given, Item(s))
-          /\ Sent(s) /\ UNCHANGED <<slots, senders>>
+          /\ Sends(s) /\ Under(s, <<Head(receivers)>>, AfterSend(s)) /\ UNCHANGED <<slots, senders>>
      ELSE IF Len(slots) < Capacity
      THEN /\ slots' = Append(slots, Item(s)) /\ accepted' = Append(accepted, Item(s))
-          /\ Sent(s) /\ UNCHANGED <<senders, receivers, told, given>>
-     ELSE /\ senders' = Append(senders, s) /\ Goto(s, "wait")
+          /\ Sends(s) /\ Under(s, <<>>, AfterSend(s)) /\ UNCHANGED <<senders, receivers, told, given>>
+     ELSE /\ senders' = Append(senders, s) /\ Under(s, <<>>, "wait")
           /\ UNCHANGED <<slots, receivers, told, next, accepted, given>>
 
 (* A receiver. *)
 Receive(r) ==                 \* wp__channel_begin_receive
-  /\ pc[r] = "run"
+  /\ r \in Receivers /\ pc[r] = "begin"
   /\ UNCHANGED <<closed, next>>
   /\ IF slots # <<>> /\ (Twin = "sender_first" => senders = <<>>)
      THEN LET serves == senders # <<>> /\ Twin # "senders_forgotten" IN
@@ -83,55 +110,83 @@ Receive(r) ==                 \* wp__channel_begin_receive
           /\ accepted' = IF serves THEN Append(accepted, Item(Head(senders))) ELSE accepted
           /\ told' = IF serves THEN [told EXCEPT ![Head(senders)] = SaysSent] ELSE told
           /\ senders' = IF serves THEN Tail(senders) ELSE senders
-          /\ UNCHANGED <<receivers, pc>>
+          /\ Under(r, IF serves THEN <<Head(senders)>> ELSE <<>>, "run") /\ UNCHANGED receivers
      ELSE IF senders # <<>>
      THEN LET item == Item(Head(senders)) IN
           /\ received' = received \cup {item}
           /\ accepted' = Append(accepted, item) /\ given' = Append(given, item)
           /\ told' = [told EXCEPT ![Head(senders)] = SaysSent] /\ senders' = Tail(senders)
-          /\ UNCHANGED <<slots, receivers, pc>>
+          /\ Under(r, <<Head(senders)>>, "run") /\ UNCHANGED <<slots, receivers>>
      ELSE /\ UNCHANGED <<slots, senders, told, accepted, given, received>>
-          /\ IF closed THEN Goto(r, "done") /\ UNCHANGED receivers
-             ELSE /\ Goto(r, "wait")
-                  /\ receivers' = Append(receivers, r)
+          /\ IF closed THEN Under(r, <<>>, "done") /\ UNCHANGED receivers
+             ELSE Under(r, <<>>, "wait") /\ receivers' = Append(receivers, r)
 
 (* Whoever waits. *)
-Granted(t) ==                 \* [YW1] [YW3]
-  /\ pc[t] \in {"wait", "await"} /\ told[t] # Nothing
-  /\ UNCHANGED <<slots, senders, receivers, closed, accepted, given>>
-  /\ IF Twin = "grants_none" THEN UNCHANGED <<pc, told, next, received>>
-     ELSE /\ told' = [told EXCEPT ![t] = Nothing]
-          /\ IF told[t] = SaysClosed THEN Goto(t, "done") /\ UNCHANGED <<next, received>>
-             ELSE IF t \in Senders THEN Sent(t) /\ UNCHANGED received
-             ELSE received' = received \cup {told[t]} /\ Goto(t, "run") /\ UNCHANGED next
+Sleep(t) ==                   \* the system call: not if it is granted
+  /\ pc[t] = "wait" /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
+  /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
+Stray(t) ==                   \* it ends for nothing
+  /\ pc[t] = "asleep" /\ Goto(t, "back") /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
 TimeOut(t) ==
-  /\ pc[t] = "wait" /\ Goto(t, "late")
-  /\ UNCHANGED <<slots, senders, receivers, closed, told, next, accepted, given, received>>
-Cancel(t) ==                  \* wp__waiter_cancel, under the lock; then it tries again
-  /\ pc[t] = "late"
+  /\ pc[t] = "asleep" /\ Goto(t, "late") /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
+Look(t) ==                    \* [YW1] [YW3]
+  /\ pc[t] \in {"back", "await"} /\ UNCHANGED <<Lines, lock, Wakes, told, accepted, given>>
+  /\ IF t \notin granted
+     THEN pc[t] = "back" /\ Goto(t, "wait") /\ UNCHANGED <<next, received>>
+     ELSE IF told[t] = SaysClosed THEN Goto(t, "done") /\ UNCHANGED <<next, received>>
+     ELSE IF Twin = "grant_ignored" /\ pc[t] = "await" THEN Goto(t, "run") /\ UNCHANGED <<next, received>>
+     ELSE IF t \in Senders THEN Sends(t) /\ Goto(t, AfterSend(t)) /\ UNCHANGED received
+     ELSE received' = received \cup {told[t]} /\ Goto(t, "run") /\ UNCHANGED next
+Cancel(t) ==                  \* wp__waiter_cancel; out of the line it tries again
+  /\ t \in Waiters /\ pc[t] = "late" /\ Under(t, <<>>, IF InLine(t) THEN "run" ELSE "await")
   /\ senders' = SelectSeq(senders, LAMBDA x : x # t)
   /\ receivers' = SelectSeq(receivers, LAMBDA x : x # t)
-  /\ IF InLine(t) THEN Goto(t, "run") /\ UNCHANGED told
-     ELSE IF Twin = "grant_ignored" THEN Goto(t, "run") /\ told' = [told EXCEPT ![t] = Nothing]
-     ELSE Goto(t, "await") /\ UNCHANGED told
-  /\ UNCHANGED <<slots, closed, next, accepted, given, received>>
+  /\ UNCHANGED <<slots, closed, told, next, Ghosts>>
+
 Close ==                      \* wp_channel_close
-  /\ ~closed /\ closed' = TRUE
-  /\ LET dismissed == Range(senders) \cup (IF Twin = "close_forgets" THEN {} ELSE Range(receivers)) IN
-     told' = [t \in Threads |-> IF t \in dismissed THEN SaysClosed ELSE told[t]]
+  /\ pc[Closer] = "run" /\ closed' = TRUE
+  /\ LET dismissed == senders \o IF Twin = "close_forgets" THEN <<>> ELSE receivers IN
+     /\ told' = [t \in Waiters |-> IF t \in Range(dismissed) THEN SaysClosed ELSE told[t]]
+     /\ Under(Closer, dismissed, "done")
   /\ senders' = <<>>
   /\ receivers' = IF Twin = "close_forgets" THEN receivers ELSE <<>>
-  /\ UNCHANGED <<slots, pc, next, accepted, given, received>>
+  /\ UNCHANGED <<slots, next, Ghosts>>
 
-Steps(t) == (t \in Senders /\ Send(t)) \/ (t \in Receivers /\ Receive(t)) \/ Granted(t) \/ Cancel(t)
-Finished == (\A t \in Threads : pc[t] = "done") /\ UNCHANGED vars
-Next == (\E t \in Threads : Steps(t) \/ TimeOut(t)) \/ Close \/ Finished
-Fairness == \A t \in Threads : WF_vars(Steps(t))
+(* Whoever has taken others off. *)
+Goes(t) == IF hand[t] = <<>> THEN then[t] ELSE "grant"
+Unlock(t) ==
+  /\ pc[t] = "unlock" /\ lock' = NoOne /\ Goto(t, Goes(t))
+  /\ UNCHANGED <<Lines, Wakes, told, next, Ghosts>>
+Grant(t) ==                   \* [YW2]
+  /\ pc[t] = "grant" /\ UNCHANGED <<Lines, lock, then, told, next, Ghosts>>
+  /\ IF Twin = "grants_none" THEN UNCHANGED <<pc, hand, target, granted>>
+     ELSE /\ granted' = granted \cup {Head(hand[t])} /\ Goto(t, "wake")
+          /\ target' = [target EXCEPT ![t] = Head(hand[t])]
+          /\ hand' = [hand EXCEPT ![t] = Tail(@)]
+Wake(t) ==                    \* the system call
+  /\ pc[t] = "wake" /\ target' = [target EXCEPT ![t] = NoOne]
+  /\ pc' = [pc EXCEPT ![t] = Goes(t), ![target[t]] = IF @ = "asleep" THEN "back" ELSE @]
+  /\ UNCHANGED <<Lines, lock, then, hand, granted, told, next, Ghosts>>
+
+Locks(t) == Send(t) \/ Receive(t) \/ Cancel(t)
+Steps(t) ==
+  Begin(t) \/ Locks(t) \/ Unlock(t) \/ Grant(t) \/ Wake(t) \/ Sleep(t) \/ Look(t)
+Finished ==
+  pc[Closer] \in {"run", "done"} /\ (\A t \in Waiters : pc[t] = "done") /\ UNCHANGED vars
+Next ==
+  \/ \E t \in Threads : Steps(t)
+  \/ \E t \in Waiters : TimeOut(t) \/ Stray(t)
+  \/ Close \/ Finished
+\* Nobody need close it. Who wants the lock gets it, if it is free again and again.
+Fairness == \A t \in Threads : WF_vars(Steps(t)) /\ SF_vars(Locks(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
-Flying == {told[r] : r \in Receivers} \ Said
-Has(s) == {<<s, i>> : i \in 1 .. next[s] - 1} \cup (IF told[s] = SaysSent THEN {Item(s)} ELSE {})
+\* Taken off, and not back: what it was told counts.
+Out(t) == pc[t] \in {"wait", "asleep", "back", "late", "await"} \/ (pc[t] = "unlock" /\ then[t] = "await")
+Flying == {told[r] : r \in {r \in Receivers : Out(r)}} \ Said
+Has(s) ==
+  {<<s, i>> : i \in 1 .. next[s] - 1} \cup (IF Out(s) /\ told[s] = SaysSent THEN {Item(s)} ELSE {})
 \* What was sent is in a slot, on its way to one receiver, or received; what was not sent is nowhere.
 NothingLost ==
   /\ Range(slots) \cup Flying \cup received = Range(accepted)
@@ -142,7 +197,7 @@ Fifo == given \o slots = accepted /\ Len(accepted) = Cardinality(Range(accepted)
 NobodyWaitsForNothing ==
   /\ receivers # <<>> => slots = <<>> /\ senders = <<>> /\ ~closed
   /\ senders # <<>> => Len(slots) = Capacity /\ ~closed
-\* Who was given what it waits for goes on.
-Served == \A t \in Threads : told[t] # Nothing ~> told[t] = Nothing
+\* Who was given what it waits for comes back with it.
+Served == \A t \in Waiters : told[t] # Nothing ~> pc[t] \in {"run", "done"}
 =============================================================================
-Results: MCChannel 3,759 states, depth 17; MCChannelRendezvous 4,075 states, depth 19.
+Results: MCChannel 116,885 states, depth 51; MCChannelRendezvous 17,525 states, depth 39; MCChannelLive 1,134 states, depth 32.

@@ -13,6 +13,7 @@
 
 #include "poller_epoll.h"
 #include "stress.h"
+#include "virtual.h"
 
 struct state {
 	wp_io io;
@@ -40,10 +41,8 @@ static void init(void *at)
 	state->memory = 1;
 }
 
-static void end(struct state *state)
+static void close_it(struct state *state)
 {
-	if (!wp__io_end(&state->io))
-		return;
 	if (state->io.fd >= 0) {
 		wp_store_relaxed(&state->open, 0);
 		state->used = 0;
@@ -53,6 +52,12 @@ static void end(struct state *state)
 		wp_fetch_add_relaxed(&state->freed, 1);
 		state->memory = 0;
 	}
+}
+
+static void end(struct state *state)
+{
+	if (wp__io_end(&state->io))
+		close_it(state);
 }
 
 /* True: it was used when it was closed, or freed. */
@@ -296,3 +301,63 @@ STRESS_TEST(io_end_walks, .claim = "The end of a poller touches no descriptor th
 STRESS_TWIN(io_leaves_unlocked, .of = "io_end_walks",
 	.defect = "leaves the list without its lock", .shows = "0,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A virtual thread waits in a call, and its group is closed: it never runs again. Result: "open". */
+struct dying {
+	struct state state;
+	struct virtual virtual;
+};
+
+static void abandon(wp_waiter *waiter)
+{
+	if (wp__io_abandon(waiter))
+		close_it((struct state *)waiter->value); /* whose first is the descriptor */
+}
+
+static void init_dying(void *at)
+{
+	struct dying *dying = at;
+	struct state *state = &dying->state;
+
+	init(state);
+	virtual_init(&dying->virtual);
+	wp__waiter_init(&state->waiter, &dying->virtual.thread, virtual_push);
+	state->waiter.leave = abandon;
+	state->waiter.value = &state->io;
+	wp__io_begin(&state->io, 0);
+	wp__ready_begin(&state->io.ready[WP_IO_READ], 0, &state->waiter);
+	wp__vthread_park(&dying->virtual.thread);
+}
+
+static void closes(void *at, stress_result *result)
+{
+	struct state *state = &((struct dying *)at)->state;
+
+	(void)result;
+	wp__io_begin(&state->io, WP_IO_CLOSING);
+	wp_ready_shut(&state->io.ready[WP_IO_READ]);
+	end(state);
+}
+
+static void close_group(void *at, stress_result *result)
+{
+	(void)result;
+	wp__vthread_leave_line(&((struct dying *)at)->virtual.thread);
+}
+
+static void read_open_alone(void *at, stress_result *result)
+{
+	result->r[0] = wp_load_relaxed(&((struct dying *)at)->state.open);
+}
+
+STRESS_TEST(io_dies, .claim = "What is closed is closed in the end, whatever became of its callers.",
+	.upholds = "Io!ClosedInTheEnd", .state_size = sizeof(struct dying), .init = init_dying,
+	.actors = {closes, close_group}, .arbiter = read_open_alone, .results = 1,
+	.outcomes = {
+		{"0", ACCEPTABLE, "the last of both has closed it"},
+		{"*", FORBIDDEN, "it stays open: a thread that never runs again is counted"},
+	});
+
+STRESS_TWIN(io_dies_inside, .of = "io_dies",
+	.defect = "a thread whose group was closed stays in its call", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -94,9 +94,6 @@ STRESS_TEST(ready, .claim = "Who waits until it is ready is told when it is.",
 STRESS_TWIN(io_edge_unseen, .of = "ready",
 	.defect = "gets in line without a look whether there was an edge", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(io_poller_silent, .of = "ready", .defect = "counts the edge, and tells nobody",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* Two wait, two come, and there is one edge for both. */
 static void poller_of_two(void *at, stress_result *result)
@@ -118,6 +115,34 @@ STRESS_TEST(ready_pass, .claim = "Who was told passes it on: all read what has c
 	});
 
 STRESS_TWIN(io_kept, .of = "ready_pass", .defect = "who was told does not pass it on",
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* One comes after the other, each with its edge. Both may have come before the first look. */
+static void poller_of_each(void *at, stress_result *result)
+{
+	poller(at, result);
+	poller(at, result);
+}
+
+static void reader_of_each(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = read_one(state, &state->waiters[0]);
+	result->r[1] = read_one(state, &state->waiters[1]);
+}
+
+STRESS_TEST(ready_all, .claim = "A thread reads as often as there is something to read.",
+	.upholds = "Io!ReadsAll", .state_size = sizeof(struct state), .init = init,
+	.actors = {reader_of_each, poller_of_each}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "it has read both"},
+		{"asleep", FORBIDDEN, "there is something to read, and it sleeps"},
+		{"*,*", FORBIDDEN, "nobody has closed it"},
+	});
+
+STRESS_TWIN(io_poller_silent, .of = "ready_all", .defect = "counts the edge, and tells nobody",
 	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 

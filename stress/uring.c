@@ -298,3 +298,123 @@ STRESS_TEST(uring_rest, .claim = "A poller that takes some of what is asked does
 STRESS_TWIN(uring_forgets_rest, .of = "uring_rest",
 	.defect = "takes one, and forgets that others are asked", .shows = "1,1",
 	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The system has an operation when its poller ends, and writes into its buffer; its caller is handed
+ * back when the poller has ended, and reuses the buffer. Result: "the buffer in the end": 2: its
+ * caller's. */
+struct ending {
+	struct state state;
+	wp_latch entered, ended; /* a result of the system's; the poller */
+	wp_waiter owner, poller;
+	wp_atomic(uint32_t) buffer;
+	uint32_t plain; /* the same */
+};
+
+static void init_inside(void *at)
+{
+	struct ending *ending = at;
+	bool is_begun = false;
+
+	init_asked(at);
+	wp_latch_init(&ending->entered);
+	wp_latch_init(&ending->ended);
+	wp_init(&ending->buffer, 0);
+	ending->plain = 0;
+	wp__uring_take(&ending->state.uring, &is_begun);
+	ending->state.uring.inside = 1;
+}
+
+static void writing_system(void *at, stress_result *result)
+{
+	struct ending *ending = at;
+
+	(void)result;
+	wp_store_relaxed(&ending->buffer, 1);
+	ending->plain = 1;
+	wp_latch_open(&ending->entered);
+}
+
+static void ending_with_inside(void *at, stress_result *result)
+{
+	struct ending *ending = at;
+	struct state *state = &ending->state;
+
+	(void)result;
+	wp__uring_shut(&state->uring);
+	while (wp__uring_is_inside(&state->uring)) {
+		wp__waiter_init(&ending->poller, NULL, NULL);
+		wp__latch_wait(&ending->entered, &ending->poller, WP_FOREVER);
+		state->uring.inside--;
+		wp__uring_finish(&state->uring, &state->op, -ECANCELED);
+	}
+	wp_latch_open(&ending->ended);
+}
+
+static void owner_handed_back(void *at, stress_result *result)
+{
+	struct ending *ending = at;
+
+	(void)result;
+	wp__waiter_init(&ending->owner, NULL, NULL);
+	wp__latch_wait(&ending->ended, &ending->owner, WP_FOREVER);
+	wp_store_relaxed(&ending->buffer, 2);
+	ending->plain = 2;
+}
+
+static void read_buffer(void *at, stress_result *result)
+{
+	result->r[0] = wp_load_relaxed(&((struct ending *)at)->buffer);
+}
+
+STRESS_TEST(uring_inside, .claim = "A poller does not end while the system has somebody's buffer.",
+	.upholds = "Uring!BufferOutlivesOp", .state_size = sizeof(struct ending),
+	.init = init_inside, .actors = {owner_handed_back, ending_with_inside, writing_system},
+	.arbiter = read_buffer, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"2", ACCEPTABLE, "the system was done with it before its caller reused it"},
+		{"asleep", FORBIDDEN, "its caller is not handed back"},
+		{"*", FORBIDDEN, "the system writes into what is another's"},
+	});
+
+STRESS_TWIN(uring_ends_early, .of = "uring_inside",
+	.defect = "the poller ends while the system has operations", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* One is in the list, and a thread that is away from home asks for another. The ring's count is plain,
+ * as all of a ring is: it has one user. Result: "given to the system, by the poller". */
+static void asker_away(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__uring_ask(&state->uring, &state->second, NULL);
+}
+
+static void only_user(void *at, stress_result *result)
+{
+	struct state *state = at;
+	bool is_begun = false;
+
+	while (wp__uring_take(&state->uring, &is_begun) != NULL) {
+		wp__uring_enter(&state->uring);
+		result->r[1]++;
+	}
+}
+
+static void read_inside(void *at, stress_result *result)
+{
+	result->r[0] = ((struct state *)at)->uring.inside;
+}
+
+STRESS_TEST(uring_home, .claim = "The poller alone gives operations to the system.",
+	.upholds = "Uring!IoCompletionAtHome", .state_size = sizeof(struct state),
+	.init = init_asked, .actors = {only_user, asker_away}, .arbiter = read_inside, .results = 2,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "the second is in the list, for the next turn"},
+		{"2,2", ACCEPTABLE, "the poller has given both"},
+		{"*,*", FORBIDDEN, "a thread that is away from home gave one"},
+	});
+
+STRESS_TWIN(uring_submits_here, .of = "uring_home",
+	.defect = "a thread that is away from home gives it to the system", .shows = "2,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -27,7 +27,17 @@ from wakeproof.audit import (
 )
 from wakeproof.cli import traces as recorded
 from wakeproof.cli.progress import ConfigProgress, StressProgress
-from wakeproof.judge import allowed, conform, explore, linear, native, orders, outcome_sets, specs
+from wakeproof.judge import (
+    allowed,
+    compiled,
+    conform,
+    explore,
+    linear,
+    native,
+    orders,
+    outcome_sets,
+    specs,
+)
 from wakeproof.judge import traces as tracing
 from wakeproof.judge.conform import ConformReport
 from wakeproof.judge.native import StressOptions
@@ -84,6 +94,8 @@ def audit(
     machine.require_judges()
     screen = report.console(stderr=as_json)
     root = paths.sources()
+    with screen.status("compiling what the judges run"):
+        compiled.compile_all(compiled.programs(options))
     checked, conformed = _specs(screen)
     with StressProgress(screen) as progress:
         explored = explore.explore(options=outcome_sets.BOUNDS, progress=progress.show, jobs=2)

@@ -54,6 +54,10 @@ class Build:
         return "delayed" if self.delayed else "stress"
 
 
+Program = tuple[Path, Build]
+"""A scenario file and how it is built."""
+
+
 def compiler() -> list[str]:
     """Return $CC, else cc, as a command.
 

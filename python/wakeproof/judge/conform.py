@@ -13,14 +13,14 @@ import contextlib
 import gc
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from wakeproof import paths
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import conform_code, conform_spec, explore_labels
-from wakeproof.judge.builds import Builder
+from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.conform_code import Dump
 from wakeproof.judge.conform_concept import HIDDEN, Concept
 from wakeproof.judge.conform_graphs import code_side, spec_side
@@ -106,15 +106,26 @@ def conform(
     results = []
     with children or Children() as own, _uncollected():
         judge = Judge(own)
-        for concept in (one for one in concepts if slow_twins or not one.is_long):
-            for spec_twin, code_twin in _variants(
-                concept, twins=twins and (slow_twins or concept.is_quick)
-            ):
-                result = judge.compare(concept, spec_twin=spec_twin, code_twin=code_twin)
-                results.append(result)
-                if progress:
-                    progress(result)
+        for concept, spec_twin, code_twin in _comparisons(
+            concepts, twins=twins, slow_twins=slow_twins
+        ):
+            result = judge.compare(concept, spec_twin=spec_twin, code_twin=code_twin)
+            results.append(result)
+            if progress:
+                progress(result)
     return ConformReport(tuple(results), time.monotonic() - begin)
+
+
+def programs(*, slow_twins: bool = True) -> list[Program]:
+    """Return what `conform` with these `slow_twins` compiles."""
+    compared = _comparisons(CONCEPTS, twins=True, slow_twins=slow_twins)
+    return [_program(concept, twin) for concept, _, twin in compared]
+
+
+def _program(concept: Concept, twin: str | None) -> Program:
+    """Return the concept's scenario and its build; a twin that is an order is made at run time."""
+    scenario = paths.sources() / "stress" / "conform" / f"conform_{concept.scenario}.c"
+    return scenario, Build(twin=None if "=" in (twin or "") else twin, kind="explored")
 
 
 @contextlib.contextmanager
@@ -146,11 +157,16 @@ def chosen(pattern: str | None) -> list[Concept]:
     return found
 
 
-def _variants(concept: Concept, *, twins: bool) -> list[tuple[bool, str | None]]:
-    found: list[tuple[bool, str | None]] = [(False, None)]
-    if twins:
-        found += [(True, None)] if concept.spec_twin else []
-        found += [(False, twin) for twin in concept.code_twins]
+def _comparisons(
+    concepts: Iterable[Concept], *, twins: bool, slow_twins: bool
+) -> list[tuple[Concept, bool, str | None]]:
+    """Return (concept, its spec's twin?, its code's twin) of each comparison."""
+    found: list[tuple[Concept, bool, str | None]] = []
+    for concept in (one for one in concepts if slow_twins or not one.is_long):
+        found.append((concept, False, None))
+        if twins and (slow_twins or concept.is_quick):
+            found += [(concept, True, None)] if concept.spec_twin else []
+            found += [(concept, False, twin) for twin in concept.code_twins]
     return found
 
 
@@ -205,9 +221,9 @@ class Judge:
         return self._codes[key]
 
     def _explore(self, concept: Concept, twin: str | None) -> Dump:
-        scenario = self.sources / "stress" / "conform" / f"conform_{concept.scenario}.c"
+        scenario, build = _program(concept, twin)
         orders = self._orders(twin)
-        program = self.builder.explorer(scenario, None if orders else twin)
+        program = self.builder.program(scenario, build)
         names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
         with tempfile.TemporaryDirectory(prefix="wakeproof-conform-") as folder:
             file = Path(folder) / "dump"

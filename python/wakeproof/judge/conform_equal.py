@@ -32,7 +32,10 @@ NOT_WAKING = "nobody whose queue is asked is WAKING there"
 ONE_TIMER = "there is one timer, and the lock is taken only where it is due"
 ORDER = "only a memory order is another: its ghosts are not compared (explore, orders)"
 RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER)
+NOT_GOT = "the item that a receiver gets without a wait is not observed (TLC has Channel!Fifo)"
+NO_SLOT = "there is no slot"
 TWO = "of two threads one holds while the other waits: nobody overtakes, one is served"
+ONE_IN_LINE = "of two threads one holds while the other waits: nobody stands behind the first"
 NO_LEAVER = "no thread of that comparison leaves the line"
 NONE_TO_STEAL = "the one task is pinned: nobody finds one to steal, and nobody searches"
 SEARCH = {
@@ -72,7 +75,10 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     },
     **dict.fromkeys(("task", "vthread"), RELAXED),
     "timer": {"early": ONE_TIMER},
+    "channel": {"sender_first": NOT_GOT},
+    "channel without slots": dict.fromkeys(("sender_first", "senders_forgotten"), NO_SLOT),
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
+    "mutex": dict.fromkeys(("any_takes", "leaves_silent"), ONE_IN_LINE),
     "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""
@@ -84,6 +90,11 @@ TOO_LARGE: Mapping[str, str] = {
 }
 """Name of the concept whose twins are not compared -> why."""
 
-TOO_LARGE_TWINS: Mapping[str, tuple[str, ...]] = {"mpsc": ("publish_first", "split_reserve")}
+TOO_LARGE_TWINS: Mapping[str, tuple[str, ...]] = {
+    "mpsc": ("publish_first", "split_reserve"),
+    "channel": ("grant_ignored",),
+    "channel without slots": ("grant_ignored",),
+}
 """Name of the concept -> its twins whose graphs are too large (more than half a million states):
-they break the queue, which then has many more shapes."""
+those of mpsc break the queue, which then has many more shapes; that of a channel sends an item
+again and again, and the ghost that lists what was accepted has no end."""

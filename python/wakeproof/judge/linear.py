@@ -19,7 +19,7 @@ from pathlib import Path
 from wakeproof import paths
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import conform_code, explore_labels
-from wakeproof.judge.builds import Builder
+from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.conform_code import Dump
 from wakeproof.judge.explore_results import why_no_graph
 from wakeproof.judge.linear_cases import CASES, Case
@@ -103,6 +103,16 @@ def linear(
     return LinearReport(tuple(results), time.monotonic() - begin)
 
 
+def programs(*, slow: bool = True) -> list[Program]:
+    """Return what `linear` with this `slow` compiles."""
+    return [_program(case) for case in CASES if case.is_quick or slow]
+
+
+def _program(case: Case) -> Program:
+    scenario = paths.sources() / "stress" / "linear" / f"linear_{case.name}.c"
+    return scenario, Build(twin=case.twin or None, kind="explored")
+
+
 class _Judge:
     """Explores each program once under each model."""
 
@@ -129,8 +139,8 @@ class _Judge:
         )  # fmt: skip
 
     def _explore(self, case: Case) -> Dump:
-        scenario = self.sources / "stress" / "linear" / f"linear_{case.name}.c"
-        program = self.builder.explorer(scenario, case.twin or None)
+        scenario, build = _program(case)
+        program = self.builder.program(scenario, build)
         names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
         names |= marks(scenario)
         with tempfile.TemporaryDirectory(prefix="wakeproof-linear-") as folder:

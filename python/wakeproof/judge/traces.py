@@ -18,7 +18,7 @@ from dataclasses import replace
 from wakeproof import paths
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import conform_code, conform_spec, explore_labels, trace_batch, trace_events
-from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 from wakeproof.judge.trace_batch import Trace
@@ -73,6 +73,16 @@ def traces(
             children.kill_all()
             raise
     return TraceReport(tuple(results), seed, time.monotonic() - begin)
+
+
+def programs() -> list[Program]:
+    """Return what `traces` compiles."""
+    return [_program(table, twin) for table in TRACED for twin in ("", *table.twins)]
+
+
+def _program(table: TraceConcept, twin: str) -> Program:
+    scenario = paths.sources() / "stress" / "conform" / f"conform_{table.concept.scenario}.c"
+    return scenario, Build(kind="recorded", twin=twin or None)
 
 
 class _Judge:
@@ -156,8 +166,8 @@ class _Judge:
     def record(self, table: TraceConcept, twin: str, count: int, seed: int) -> list[Round]:
         """Run the scenario; a twin's sites that stand for none of the code's are no events."""
         concept = table.concept
-        scenario = self.sources / "stress" / "conform" / f"conform_{concept.scenario}.c"
-        program = self.builder.program(scenario, Build(kind="recorded", twin=twin or None))
+        scenario, build = _program(table, twin)
+        program = self.builder.program(scenario, build)
         names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
         command = [str(program), "--test", concept.test, "--rounds", str(count), "--limit",
                    str(table.limit), "--ring", "256", "--seed", str(seed)]  # fmt: skip
