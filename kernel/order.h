@@ -63,6 +63,7 @@
 #define wp_fetch_add_relaxed(p, v) WP__FETCH_ADD(p, v, memory_order_relaxed)
 #define wp_fetch_add_release(p, v) WP__FETCH_ADD(p, v, memory_order_release)
 #define wp_fetch_add_acq_rel(p, v) WP__FETCH_ADD(p, v, memory_order_acq_rel)
+#define wp_fetch_or_relaxed(p, v) WP__FETCH_OR(p, v, memory_order_relaxed)
 #define wp_fetch_or_acquire(p, v) WP__FETCH_OR(p, v, memory_order_acquire)
 #define wp_fetch_or_release(p, v) WP__FETCH_OR(p, v, memory_order_release)
 #define wp_fetch_or_acq_rel(p, v) WP__FETCH_OR(p, v, memory_order_acq_rel)

@@ -155,9 +155,10 @@ WP_INLINE bool wp__poller_is_over(wp_poller *poller)
  * blocks] */
 WP_INLINE void wp__poller_await(wp_poller *poller, int64_t deadline_ns)
 {
-	/* [PO4] acquire; pairs PO1; upholds Poller!CloseEnds: a wakeup that has returned is in this
-	 * count, any later one finds the bit, or changes the word before the sleep. */
-	uint32_t woken = wp_fetch_or_acquire(&poller->woken, 1u);
+	/* [PO4] relaxed, atomicity is enough: PO2 looks again; pairs PO1; upholds Poller!CloseEnds: a
+	 * wakeup that has returned is in this count, any later one finds the bit, or changes the word
+	 * before the sleep. */
+	uint32_t woken = wp_fetch_or_relaxed(&poller->woken, 1u);
 
 	if (woken != poller->claimed * 2)
 		wp_futex_wait(&poller->woken, woken | 1u, deadline_ns);
