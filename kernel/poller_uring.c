@@ -95,7 +95,7 @@ static void prepare(wp_uring *uring, wp_uring_op *op, bool is_begun)
 {
 	struct io_uring_sqe *entry = io_uring_get_sqe(uring->ring);
 
-	uring->inside++;
+	wp__uring_enter(uring);
 	if (is_begun) {
 		io_uring_prep_cancel(entry, op, 0);
 		io_uring_sqe_set_data(entry, NULL);
@@ -184,7 +184,7 @@ void wp__uring_end(wp_uring *uring)
 	entry = io_uring_get_sqe(uring->ring);
 	io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY);
 	io_uring_sqe_set_data(entry, NULL);
-	uring->inside++;
+	wp__uring_enter(uring);
 	submit_all(uring);
 	while (wp__uring_is_inside(uring)) {
 		io_uring_submit_and_wait(uring->ring, 1);

@@ -105,6 +105,12 @@ WP_INLINE bool wp__uring_is_asked(wp_uring *uring)
 	return wp_load_relaxed(&uring->asked) != 0 && !wp_twin(uring_unseen);
 }
 
+/* The system is given one more: the ring has one user. [the poller] */
+WP_INLINE void wp__uring_enter(wp_uring *uring)
+{
+	uring->inside++;
+}
+
 /* At the end of the list. [under the lock] */
 WP_INLINE void wp__uring_list(wp_uring *uring, wp_uring_op *op)
 {
@@ -128,15 +134,17 @@ WP_INLINE void wp__uring_nudge(wp_carrier *away)
 /* False: the ring is over. `away`: its carrier; NULL: that calls. [any thread | blocks shortly] */
 WP_INLINE bool wp__uring_ask(wp_uring *uring, wp_uring_op *op, wp_carrier *away)
 {
-	bool is_over;
+	bool is_over, is_here = wp_twin(uring_submits_here);
 
 	op->is_begun = op->is_cancelled = op->has_ended = op->is_listed = false;
 	wp_latch_init(&op->done);
 	wp_lock_acquire(&uring->lock);
 	is_over = uring->is_over && !wp_twin(uring_asks_late);
-	if (!is_over)
+	if (!is_over && !is_here)
 		wp__uring_list(uring, op);
 	wp_lock_release(&uring->lock);
+	if (!is_over && is_here)
+		wp__uring_enter(uring);
 	wp__uring_nudge(is_over ? NULL : away);
 	return !is_over;
 }
@@ -207,7 +215,7 @@ WP_INLINE bool wp__uring_is_inside(const wp_uring *uring)
 /* It is over: no operation begins any more. [the poller, its carrier RUNNING | pushes] */
 WP_INLINE void wp__uring_shut(wp_uring *uring)
 {
-	bool is_begun;
+	bool is_begun = false;
 
 	wp_lock_acquire(&uring->lock);
 	uring->is_over = true;

@@ -3,9 +3,8 @@
 (* Mutual exclusion.  A free mutex goes to whoever comes first, but the    *)
 (* first of the line is passed a bounded number of times.                  *)
 (* Code       kernel/mutex.h, mutex.c; [YM1]..[YM19] name sites there.     *)
-(* Abstracts  a park to a sleep that a wake, a grant, a deadline or        *)
-(*            nothing ends (Waitq: the wake reaches it); the list's lock   *)
-(*            to single steps: each holds one change of the word.          *)
+(* Abstracts  waiters to OS threads (Waitq has virtual ones, too); the     *)
+(*            list's lock to who has it.                                   *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   MutualExclusion, NoLostSignal, BoundedBypass (safety);       *)
 (*            InOrder, Served (temporal).                                  *)
@@ -22,139 +21,172 @@ ASSUME SomebodyLocks == Leavers \subseteq Threads /\ Passes \in Nat
 
 VARIABLES
   word,    \* mutex->word: locked, queued, woken, passes
+  lock,    \* of the list: who has it
   line,    \* waiters in line
   pc,      \* thread -> what it does next
-  up,      \* thread -> its park is to end: told to look, or granted
-  granted, \* thread -> its waiter's state is GRANTED
+  said,    \* thread -> the state of its waiter
   target,  \* thread -> whom it is about to wake, or grant
   bypass   \* ghost: passes since the first of the line is the first
-vars == <<word, line, pc, up, granted, target, bypass>>
+vars == <<word, lock, line, pc, said, target, bypass>>
 
 NoOne == "no one"
 Free == [locked |-> FALSE, queued |-> FALSE, woken |-> FALSE, passes |-> 0]
+Waiting == {"wait", "asleep", "back", "look", "check", "late", "cancel", "await"}
 
 TypeOK ==
   /\ word \in [locked : BOOLEAN, queued : BOOLEAN, woken : BOOLEAN, passes : Nat]
-  /\ line \in Seq(Threads) /\ bypass \in Nat
-  /\ pc \in [Threads -> {"idle", "hold", "slow", "wake", "grant", "park", "look", "late", "await"}]
-  /\ up \in [Threads -> BOOLEAN] /\ granted \in [Threads -> BOOLEAN]
+  /\ lock \in Threads \cup {NoOne} /\ line \in Seq(Threads) /\ bypass \in Nat
+  /\ pc \in [Threads -> Waiting \cup
+       {"idle", "begin", "lock", "decide", "mark", "taken", "renew", "renewed", "gone", "hold",
+        "slow", "serve", "freed", "told", "handed", "grant", "wake"}]
+  /\ said \in [Threads -> {"waits", "look", "granted"}]
   /\ target \in [Threads -> Threads \cup {NoOne}]
 
 Init ==
-  /\ word = Free /\ line = <<>> /\ bypass = 0
+  /\ word = Free /\ lock = NoOne /\ line = <<>> /\ bypass = 0
   /\ pc = [t \in Threads |-> "idle"] /\ target = [t \in Threads |-> NoOne]
-  /\ up = [t \in Threads |-> FALSE] /\ granted = up
+  /\ said = [t \in Threads |-> "waits"]
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
+Say(t, what) == said' = [said EXCEPT ![t] = what]
 InLine(t) == \E i \in 1 .. Len(line) : line[i] = t
 Without(t) == SelectSeq(line, LAMBDA x : x # t)
 IsFirst(t) == line # <<>> /\ Head(line) = t
-Waits == <<line, up, granted, target>>
+Only == <<word, lock, line, bypass>>
+Told == <<said, target>>
 \* Taken by the first of the line, or handed to it: `rest` waits on.
 Taken(rest) == [locked |-> TRUE, queued |-> rest # <<>>, woken |-> FALSE, passes |-> 0]
+\* t leaves the line, or is taken off it.
+Off(t) == line' = Without(t) /\ bypass' = IF IsFirst(t) THEN 0 ELSE bypass
 
 (* Lock. *)
-Lock(t) ==                    \* [YM1] nobody waits; [YM2] [YM9] past the line, and counted
-  /\ pc[t] = "idle" /\ ~word.locked
+Begin(t) ==                   \* what its last wait was told is over
+  /\ pc[t] = "idle" /\ Goto(t, "begin") /\ Say(t, "waits") /\ UNCHANGED <<Only, target>>
+Take(t) ==                    \* [YM1] nobody waits; [YM2] past the line, and counted
+  /\ pc[t] \in {"begin", "decide"} /\ ~word.locked
   /\ word' = [word EXCEPT !.locked = TRUE,
                           !.passes = IF word.queued /\ Twin # "passes_uncounted" THEN @ + 1 ELSE @]
   /\ bypass' = IF line # <<>> /\ bypass <= Passes THEN bypass + 1 ELSE bypass
-  /\ Goto(t, "hold") /\ UNCHANGED Waits
-Queue(t) ==                   \* [YM3] [YM10] held; or marked already: who unlocks sees that
-  /\ pc[t] = "idle" /\ (word.locked \/ word.queued)
-  /\ word' = [word EXCEPT !.queued = TRUE]
-  /\ line' = Append(line, t) /\ Goto(t, "park")
-  /\ UNCHANGED <<up, granted, target, bypass>>
-Return(t) ==                  \* a park ends
-  /\ pc[t] = "park" /\ up[t]
-  /\ up' = [up EXCEPT ![t] = FALSE] /\ Goto(t, "look")
-  /\ UNCHANGED <<word, line, granted, target, bypass>>
-Stray(t) ==                   \* for nothing
-  /\ pc[t] = "park" /\ ~up[t] /\ Goto(t, "look")
-  /\ UNCHANGED <<word, bypass, Waits>>
-Has(t) ==                     \* [YW1] [YW3]
-  /\ Goto(t, "hold") /\ granted' = [granted EXCEPT ![t] = FALSE]
-  /\ up' = [up EXCEPT ![t] = FALSE] \* a late wake is of a park that is over
-Look(t) ==                    \* [YM7] [YM8] [YM12] [YM17] wp__mutex_check, under the lock
-  /\ pc[t] = "look"
-  /\ IF granted[t] THEN Has(t) /\ UNCHANGED <<word, line, bypass>>
-     ELSE IF ~InLine(t) THEN Goto(t, "await") /\ UNCHANGED <<word, line, up, granted, bypass>>
-     ELSE IF (IsFirst(t) \/ Twin = "any_takes") /\ ~word.locked
-     THEN /\ word' = Taken(Without(t)) /\ line' = Without(t) /\ bypass' = 0
-          /\ Goto(t, "hold") /\ UNCHANGED <<up, granted>>
-     ELSE /\ word' = IF IsFirst(t) /\ Twin # "woken_kept" THEN [word EXCEPT !.woken = FALSE] ELSE word
-          /\ Goto(t, "park") /\ UNCHANGED <<line, up, granted, bypass>>
-  /\ UNCHANGED target
-Await(t) ==
-  /\ pc[t] = "await" /\ granted[t] /\ Has(t)
-  /\ UNCHANGED <<word, line, target, bypass>>
+  /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken") /\ UNCHANGED <<lock, line, Told>>
+Miss(t) ==                    \* [YM9]
+  /\ pc[t] \in {"begin", "decide"} /\ word.locked
+  /\ Goto(t, IF pc[t] = "begin" THEN "lock" ELSE "mark") /\ UNCHANGED <<Only, Told>>
+Lock(t) ==
+  /\ pc[t] \in {"lock", "look", "late", "slow"} /\ lock = NoOne /\ lock' = t
+  /\ Goto(t, CASE pc[t] = "lock" -> "decide" [] pc[t] = "look" -> "check"
+               [] pc[t] = "late" -> "cancel" [] OTHER -> "serve")
+  /\ UNCHANGED <<word, line, bypass, Told>>
+Again(t) ==                   \* [YM10] it is free meanwhile
+  /\ pc[t] = "mark" /\ ~word.queued /\ ~word.locked /\ Goto(t, "decide")
+  /\ UNCHANGED <<Only, Told>>
+Mark(t) ==                    \* [YM3]
+  /\ pc[t] = "mark" /\ ~word.queued /\ word.locked
+  /\ word' = [word EXCEPT !.queued = TRUE] /\ UNCHANGED <<lock, line, bypass, pc, Told>>
+PassesOn(t) ==                \* it was told to look, and leaves
+  IsFirst(t) /\ Without(t) # <<>> /\ word.woken /\ Twin # "leaves_silent"
+Unlock(t) ==                  \* the list
+  /\ lock' = NoOne
+  /\ \/ /\ pc[t] = "mark" /\ word.queued
+        /\ line' = Append(line, t) /\ Goto(t, "wait") /\ UNCHANGED bypass
+     \/ /\ pc[t] = "cancel" /\ InLine(t) /\ Without(t) # <<>> /\ ~PassesOn(t)
+        /\ Off(t) /\ Goto(t, "idle")
+     \/ /\ pc[t] \in {"taken", "renewed", "gone", "told", "handed"} /\ UNCHANGED <<line, bypass>>
+        /\ Goto(t, CASE pc[t] = "taken" -> "hold" [] pc[t] = "renewed" -> "wait"
+                     [] pc[t] = "gone" -> "idle" [] pc[t] = "handed" -> "grant"
+                     [] OTHER -> IF Twin = "first_untold" THEN "idle" ELSE "wake")
+     \/ /\ pc[t] \in {"check", "cancel"} /\ ~InLine(t) /\ Goto(t, "await")
+        /\ UNCHANGED <<line, bypass>>
+     \/ pc[t] = "serve" /\ line = <<>> /\ Goto(t, "hold") /\ UNCHANGED <<line, bypass>>
+  /\ UNCHANGED <<word, Told>>
+
+(* In line. *)
+Sleep(t) ==                   \* the system call: not if it was told something
+  /\ pc[t] = "wait" /\ Goto(t, IF said[t] = "waits" THEN "asleep" ELSE "back")
+  /\ UNCHANGED <<Only, Told>>
+Stray(t) ==                   \* it ends for nothing
+  /\ pc[t] = "asleep" /\ Goto(t, "back") /\ UNCHANGED <<Only, Told>>
 TimeOut(t) ==
-  /\ t \in Leavers /\ pc[t] = "park" /\ Goto(t, "late")
-  /\ up' = [up EXCEPT ![t] = FALSE]
-  /\ UNCHANGED <<word, line, granted, target, bypass>>
-Cancel(t) ==                  \* [YM14] [YM18] [YM19] wp__mutex_cancel, under the lock
-  /\ pc[t] = "late"
-  /\ IF ~InLine(t) THEN Goto(t, "await") /\ UNCHANGED <<word, line, target, bypass>>
-     ELSE LET rest == Without(t)
-              passesOn == IsFirst(t) /\ rest # <<>> /\ word.woken /\ Twin # "leaves_silent" IN
-          /\ line' = rest
-          /\ word' = IF rest = <<>> THEN [Free EXCEPT !.locked = word.locked] ELSE word
-          /\ bypass' = IF IsFirst(t) THEN 0 ELSE bypass
-          /\ Goto(t, IF passesOn THEN "wake" ELSE "idle")
-          /\ target' = IF passesOn THEN [target EXCEPT ![t] = Head(rest)] ELSE target
-  /\ UNCHANGED <<up, granted>>
+  /\ t \in Leavers /\ pc[t] = "asleep" /\ Goto(t, "late") /\ UNCHANGED <<Only, Told>>
+Look(t) ==                    \* [YW1] wp__mutex_check
+  /\ pc[t] = "back" /\ Goto(t, IF said[t] = "granted" THEN "hold" ELSE "look")
+  /\ UNCHANGED <<Only, Told>>
+TakeFirst(t) ==               \* [YM7]
+  /\ pc[t] = "check" /\ (IsFirst(t) \/ (Twin = "any_takes" /\ InLine(t))) /\ ~word.locked
+  /\ word' = Taken(Without(t)) /\ line' = Without(t) /\ bypass' = 0
+  /\ Goto(t, "taken") /\ UNCHANGED <<lock, Told>>
+Forget(t) ==                  \* [YM8] who unlocks must tell it again
+  /\ pc[t] = "check" /\ IsFirst(t) /\ word.locked /\ word.woken /\ Twin # "woken_kept"
+  /\ word' = [word EXCEPT !.woken = FALSE] /\ Goto(t, "renew")
+  /\ UNCHANGED <<lock, line, bypass, Told>>
+Stay(t) ==                    \* [YM17]
+  /\ pc[t] = "check" /\ IsFirst(t) /\ word.locked /\ (~word.woken \/ Twin = "woken_kept")
+  /\ Goto(t, "renew") /\ UNCHANGED <<Only, Told>>
+Renew(t) ==                   \* [YM12]
+  /\ pc[t] = "renew" \/ (pc[t] = "check" /\ InLine(t) /\ ~IsFirst(t))
+  /\ Say(t, "waits") /\ Goto(t, "renewed") /\ UNCHANGED <<Only, target>>
+Unmark(t) ==                  \* [YM14] [YM18] wp__mutex_cancel: nobody is left
+  /\ pc[t] = "cancel" /\ InLine(t) /\ Without(t) = <<>>
+  /\ word' = [Free EXCEPT !.locked = word.locked] /\ Off(t)
+  /\ Goto(t, "gone") /\ UNCHANGED <<lock, Told>>
+Await(t) ==                   \* [YW3]
+  /\ pc[t] = "await" /\ said[t] = "granted" /\ Goto(t, "hold") /\ UNCHANGED <<Only, Told>>
 
 (* Unlock. *)
-Unlock(t) ==                  \* [YM4] nobody waits; [YM5] [YM16] the first is coming; else the lock
-  /\ pc[t] = "hold"
-  /\ IF word.queued /\ ~(word.woken /\ word.passes < Passes)
-     THEN Goto(t, "slow") /\ UNCHANGED word
-     ELSE Goto(t, "idle") /\ word' = [word EXCEPT !.locked = FALSE]
-  /\ UNCHANGED <<bypass, Waits>>
-Slow(t) ==                    \* [YM6] [YM11] [YM13] [YM15] wp__mutex_unlock_queued, under the lock
-  /\ pc[t] = "slow"
-  /\ IF line = <<>> THEN Goto(t, "hold") /\ UNCHANGED <<word, line, target, bypass>>
-     ELSE IF word.passes >= Passes
-     THEN /\ word' = [Taken(Tail(line)) EXCEPT !.locked = Twin # "hands_over_free"]
-          /\ line' = Tail(line) /\ bypass' = 0
-          /\ target' = [target EXCEPT ![t] = Head(line)] /\ Goto(t, "grant")
-     ELSE /\ word' = [word EXCEPT !.locked = FALSE, !.woken = TRUE]
-          /\ target' = IF Twin = "first_untold" THEN target
-                       ELSE [target EXCEPT ![t] = Head(line)]
-          /\ Goto(t, IF Twin = "first_untold" THEN "idle" ELSE "wake")
-          /\ UNCHANGED <<line, bypass>>
-  /\ UNCHANGED <<up, granted>>
+IsComing == word.woken /\ word.passes < Passes
+Release(t) ==                 \* [YM4] nobody waits; [YM5] the first is coming
+  /\ pc[t] = "hold" /\ (~word.queued \/ IsComing)
+  /\ word' = [word EXCEPT !.locked = FALSE] /\ Goto(t, "idle")
+  /\ UNCHANGED <<lock, line, bypass, Told>>
+Slow(t) ==                    \* [YM16]
+  /\ pc[t] = "hold" /\ word.queued /\ ~IsComing /\ Goto(t, "slow") /\ UNCHANGED <<Only, Told>>
+HandOver(t) ==                \* [YM13] [YM15] it was passed often enough
+  /\ pc[t] = "serve" /\ line # <<>> /\ word.passes >= Passes
+  /\ word' = [Taken(Tail(line)) EXCEPT !.locked = Twin # "hands_over_free"]
+  /\ target' = [target EXCEPT ![t] = Head(line)] /\ line' = Tail(line) /\ bypass' = 0
+  /\ Goto(t, "handed") /\ UNCHANGED <<lock, said>>
+LetGo(t) ==                   \* [YM6] free for all, but the first is told
+  /\ pc[t] = "serve" /\ line # <<>> /\ word.passes < Passes
+  /\ word' = [word EXCEPT !.locked = FALSE, !.woken = TRUE] /\ Goto(t, "freed")
+  /\ UNCHANGED <<lock, line, bypass, Told>>
+Tell(t) ==                    \* [YM11] of an unlock, or [YM19] of the first that leaves
+  /\ \/ pc[t] = "freed" /\ UNCHANGED <<line, bypass>>
+     \/ pc[t] = "cancel" /\ PassesOn(t) /\ Off(t)
+  /\ target' = [target EXCEPT ![t] = Head(line')] /\ Say(Head(line'), "look")
+  /\ Goto(t, "told") /\ UNCHANGED <<word, lock>>
 Grant(t) ==                   \* [YW2]
   /\ pc[t] = "grant" /\ Goto(t, IF Twin = "grant_unwoken" THEN "idle" ELSE "wake")
-  /\ granted' = [granted EXCEPT ![target[t]] = TRUE]
-  /\ UNCHANGED <<word, line, up, target, bypass>>
-Wake(t) ==                    \* wp__wake: ends the park that it is meant for, or none
-  /\ pc[t] = "wake" /\ Goto(t, "idle")
-  /\ up' = IF pc[target[t]] = "park" THEN [up EXCEPT ![target[t]] = TRUE] ELSE up
-  /\ target' = [target EXCEPT ![t] = NoOne]
-  /\ UNCHANGED <<word, line, granted, bypass>>
+  /\ Say(target[t], "granted") /\ UNCHANGED <<Only, target>>
+Wake(t) ==                    \* the system call
+  /\ pc[t] = "wake" /\ target' = [target EXCEPT ![t] = NoOne]
+  /\ pc' = [pc EXCEPT ![t] = "idle", ![target[t]] = IF @ = "asleep" THEN "back" ELSE @]
+  /\ UNCHANGED <<Only, said>>
 
-Steps(t) == \/ Lock(t) \/ Queue(t) \/ Return(t) \/ Look(t) \/ Await(t) \/ Cancel(t)
-            \/ Unlock(t) \/ Slow(t) \/ Grant(t) \/ Wake(t)
-Next == \E t \in Threads : Steps(t) \/ Stray(t) \/ TimeOut(t)
-\* Who may lock need not; who waits, holds or unlocks goes on.
-Fairness == \A t \in Threads : WF_vars(pc[t] # "idle" /\ Steps(t))
+Steps(t) ==
+  \/ Take(t) \/ Miss(t) \/ Lock(t) \/ Again(t) \/ Mark(t) \/ Unlock(t) \/ Sleep(t) \/ Look(t)
+  \/ TakeFirst(t) \/ Forget(t) \/ Stay(t) \/ Renew(t) \/ Unmark(t) \/ Await(t)
+  \/ Release(t) \/ Slow(t) \/ HandOver(t) \/ LetGo(t) \/ Tell(t) \/ Grant(t) \/ Wake(t)
+Next == \E t \in Threads : Steps(t) \/ Begin(t) \/ Stray(t) \/ TimeOut(t)
+\* Who begins, waits or holds goes on, and gets the list's lock if it is free again and again.
+Fairness == \A t \in Threads : WF_vars(Steps(t)) /\ SF_vars(Lock(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
-Holders == {t \in Threads : pc[t] \in {"hold", "slow", "grant"} \/ granted[t]}
+Holders == {t \in Threads : \/ pc[t] \in {"taken", "hold", "slow", "serve", "handed", "grant"}
+                            \/ said[t] = "granted" /\ pc[t] \in Waiting}
 MutualExclusion == Cardinality(Holders) <= 1 /\ (Holders # {} => word.locked)
 \* Beside a free mutex the first in line looks, or is about to.
 NoLostSignal ==
   line # <<>> /\ ~word.locked =>
     /\ word.woken
-    /\ \/ pc[Head(line)] \in {"look", "late"} \/ up[Head(line)]
-       \/ \E t \in Threads : pc[t] = "wake" /\ target[t] = Head(line)
+    /\ \/ pc[Head(line)] \in {"back", "look", "check", "late", "cancel"}
+       \/ pc[Head(line)] = "wait" /\ said[Head(line)] = "look"
+       \/ \E t \in Threads : \/ pc[t] = "freed"
+                             \/ pc[t] \in {"told", "wake"} /\ target[t] = Head(line)
 \* While one is the first in line, so many others take it, and no more.
 BoundedBypass == bypass <= Passes
 \* Who waits gets it in the order of the line.
-InOrder == [][\A t \in Threads : InLine(t) /\ ~InLine(t)' /\ pc[t] # "late" => IsFirst(t)]_vars
+InOrder == [][\A t \in Threads : InLine(t) /\ ~InLine(t)' /\ pc[t] # "cancel" => IsFirst(t)]_vars
 \* Who waits and does not give up gets it.
 Served == \A t \in Threads \ Leavers : InLine(t) ~> pc[t] = "hold"
 =============================================================================
-Results: MCMutex 2,709 states, depth 24.
+Results: MCMutex 37,910 states, depth 87; MCMutexLive 831 (48).

@@ -313,7 +313,7 @@ struct ending {
 static void init_inside(void *at)
 {
 	struct ending *ending = at;
-	bool is_begun;
+	bool is_begun = false;
 
 	init_asked(at);
 	wp_latch_init(&ending->entered);
@@ -378,4 +378,43 @@ STRESS_TEST(uring_inside, .claim = "A poller does not end while the system has s
 
 STRESS_TWIN(uring_ends_early, .of = "uring_inside",
 	.defect = "the poller ends while the system has operations", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* One is in the list, and a thread that is away from home asks for another. The ring's count is plain,
+ * as all of a ring is: it has one user. Result: "given to the system, by the poller". */
+static void asker_away(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__uring_ask(&state->uring, &state->second, NULL);
+}
+
+static void only_user(void *at, stress_result *result)
+{
+	struct state *state = at;
+	bool is_begun = false;
+
+	while (wp__uring_take(&state->uring, &is_begun) != NULL) {
+		wp__uring_enter(&state->uring);
+		result->r[1]++;
+	}
+}
+
+static void read_inside(void *at, stress_result *result)
+{
+	result->r[0] = ((struct state *)at)->uring.inside;
+}
+
+STRESS_TEST(uring_home, .claim = "The poller alone gives operations to the system.",
+	.upholds = "Uring!IoCompletionAtHome", .state_size = sizeof(struct state),
+	.init = init_asked, .actors = {only_user, asker_away}, .arbiter = read_inside, .results = 2,
+	.outcomes = {
+		{"1,1", ACCEPTABLE, "the second is in the list, for the next turn"},
+		{"2,2", ACCEPTABLE, "the poller has given both"},
+		{"*,*", FORBIDDEN, "a thread that is away from home gave one"},
+	});
+
+STRESS_TWIN(uring_submits_here, .of = "uring_home",
+	.defect = "a thread that is away from home gives it to the system", .shows = "2,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -35,6 +35,7 @@ RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORD
 NOT_GOT = "the item that a receiver gets without a wait is not observed (TLC has Channel!Fifo)"
 NO_SLOT = "there is no slot"
 TWO = "of two threads one holds while the other waits: nobody overtakes, one is served"
+ONE_IN_LINE = "of two threads one holds while the other waits: nobody stands behind the first"
 NO_LEAVER = "no thread of that comparison leaves the line"
 NONE_TO_STEAL = "the one task is pinned: nobody finds one to steal, and nobody searches"
 SEARCH = {
@@ -77,6 +78,7 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "channel": {"sender_first": NOT_GOT},
     "channel without slots": dict.fromkeys(("sender_first", "senders_forgotten"), NO_SLOT),
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
+    "mutex": dict.fromkeys(("any_takes", "leaves_silent"), ONE_IN_LINE),
     "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""

@@ -11,6 +11,7 @@ from wakeproof.judge.conform_maps.guard import GUARD, GUARD_ASYMMETRIC, GUARD_RE
 from wakeproof.judge.conform_maps.idleset import IDLESET
 from wakeproof.judge.conform_maps.latch import LATCH
 from wakeproof.judge.conform_maps.mpsc import MPSC, MPSC_THREE
+from wakeproof.judge.conform_maps.mutex import MUTEX
 from wakeproof.judge.conform_maps.parker import PARKER
 from wakeproof.judge.conform_maps.search import (
     SEARCH,
@@ -28,5 +29,5 @@ CONCEPTS: tuple[Concept, ...] = (
     PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, GUARD_NAP,
     GUARD_INTERRUPTED, MPSC, MPSC_THREE, CARRIER_ONE, CARRIER_TWO, CARRIER_HIT, SEARCH, SEARCH_LONG,
     SEARCH_PINNED, SEARCH_PINNED_LONG, TASK, VTHREAD, TIMER, TIMER_TWO, LATCH,
-    SEMAPHORE, SEMAPHORE_THREE, CHANNEL, CHANNEL_NONE,
+    SEMAPHORE, SEMAPHORE_THREE, CHANNEL, CHANNEL_NONE, MUTEX,
 )  # fmt: skip

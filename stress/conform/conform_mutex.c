@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_mutex.c - the threads of specs/Mutex.tla, which lock and unlock for ever.
+ *
+ *   thread
+ *   lock, until a deadline; had: unlock
+ *
+ * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline may
+ *               come at any time while one sleeps, where it has one.
+ * Spec          specs/Mutex.tla. Compared by wakeproof conform -t mutex. */
+#include "mutex.h"
+#include "litmus.h"
+#include "stress.h"
+
+enum { THREADS = 2, LATE = 1 };
+
+struct state {
+	wp_mutex mutex;
+	_Alignas(WP_LINE) wp_waiter waiters[THREADS];
+};
+
+/* python/wakeproof/judge/conform_maps/mutex.py reads the state at these places. */
+_Static_assert(offsetof(struct state, mutex.word) == 0, "WORD");
+_Static_assert(offsetof(struct state, mutex.lock.state) == 4, "LOCK");
+_Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
+_Static_assert(sizeof(wp_waiter) == 80, "EACH");
+_Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_mutex_init(&state->mutex);
+	for (int index = 0; index < THREADS; index++)
+		wp__waiter_init(&state->waiters[index], NULL, NULL);
+}
+
+_Noreturn static void goes_round(struct state *state, int index, int64_t until_ns)
+{
+	wp_waiter *waiter = &state->waiters[index];
+
+	for (;;) {
+		litmus_store(&waiter->state, WP_WAITER_WAITS, relaxed); /* [Begin] */
+		if (wp__mutex_lock(&state->mutex, waiter, until_ns) == WP_OK)
+			wp_mutex_unlock(&state->mutex);
+	}
+}
+
+_Noreturn static void stays(void *at, stress_result *result)
+{
+	(void)result;
+	goes_round(at, 0, WP_FOREVER);
+}
+
+_Noreturn static void leaves(void *at, stress_result *result)
+{
+	(void)result;
+	goes_round(at, 1, LATE);
+}
+
+STRESS_TEST(conform_mutex, .claim = "The compiled mutex is the specified one.",
+	.upholds = "Mutex!Served", .state_size = sizeof(struct state), .init = init,
+	.actors = {stays, leaves}, .results = 1, .blocking = 1,
+	.outcomes = {{"asleep", ACCEPTABLE, "it waits"}, {"stuck", ACCEPTABLE, "it goes on"}});
