@@ -19,7 +19,7 @@ typedef void told(void *arg, wp_task *task, bool was_parked);
 static void stop(wp_worker *one)
 {
 	if (one->has_thread && !one->is_stopped)
-		wp_carrier_submit_pinned(&one->home.carrier, &one->stop);
+		wp__home_stop(&one->home, &one->stop);
 	one->is_stopped = true;
 }
 

@@ -191,7 +191,7 @@ static bool park(wp_task *task)
 	wp_vthread *thread = (wp_vthread *)(void *)task;
 
 	if (!task->is_virtual)
-		return wp__task_park(task);
+		return wp__task_park(task) || wp_twin(group_park_deaf);
 	return thread->scheduler != NULL ? park_given(thread) : wp__vthread_park(thread);
 }
 
@@ -201,7 +201,8 @@ void wp__home_end(wp_task *task)
 
 	if (home != NULL) {
 		wp_lock_acquire(&home->lock);
-		wp__home_unlist(home, task);
+		if (!wp_twin(group_done_listed))
+			wp__home_unlist(home, task);
 		if (home->is_shut && home->tasks == NULL && !wp_twin(home_finish_silent))
 			wp_cond_signal(&home->ended);
 		wp_lock_release(&home->lock);
@@ -228,9 +229,11 @@ void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 {
 	if (self != NULL && self->kept != NULL) /* a scheduler runs it on any thread */
 		give_kept(self, said);
-	if (said == WP_STEP_DONE)
+	if (said == WP_STEP_DONE) {
 		wp__home_end(task);
-	else if (said == WP_STEP_POLL && !wp_twin(poller_slot_shared))
+		if (wp_twin(group_done_again))
+			push(self, task, true);
+	} else if (said == WP_STEP_POLL && !wp_twin(poller_slot_shared))
 		self->slot = task;
 	else if (said == WP_STEP_POLL)
 		wp_carrier_reenqueue(&self->carrier, &task->node);

@@ -175,6 +175,15 @@ uint64_t wp_home_count(wp_home *home);
 /* No task is accepted from now on. [any thread | blocks shortly] */
 void wp__home_shut(wp_home *home);
 
+/* Tells its carrier to stop: a node that it alone takes. [the close | as wp_carrier_submit_pinned] */
+WP_INLINE void wp__home_stop(wp_home *home, wp_mpsc_node *stop)
+{
+	if (wp_twin(group_stop_shared))
+		wp_carrier_submit(&home->carrier, stop);
+	else
+		wp_carrier_submit_pinned(&home->carrier, stop);
+}
+
 /* Sleeps until no task is listed, which never changes again. WP_OK, WP_TIMEOUT or WP_INTERRUPTED.
  * [who shut it | blocks] */
 int wp__home_wait(wp_home *home, int64_t deadline_ns);

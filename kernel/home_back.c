@@ -91,6 +91,8 @@ wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 		*was_parked = task != NULL;
 		return task;
 	}
+	if (wp_twin(group_drain_reset))
+		wp_store_relaxed(&task->word, WP_TASK_PARKED); /* twin writes K3 */
 	listed = wp_twin(home_back_unlisted) ? home : wp__home_listed(task);
 	wp_lock_acquire(&listed->lock);
 	wp__home_unlist(listed, task);

@@ -89,7 +89,7 @@ WP_INLINE bool wp__task_notify(wp_task *task)
 	 * to the run, acquire the park, whose carrier has done with the node. */
 	uint32_t old = wp_fetch_or_acq_rel(&task->word, WP_TASK_NOTIFIED);
 
-	if (wp_twin(task_unpark_busy))
+	if (wp_twin(task_unpark_busy) || wp_twin(group_unpark_busy))
 		return (old & ~(uint32_t)WP_TASK_NOTIFIED) <= WP_TASK_BUSY;
 	return old == WP_TASK_PARKED || (wp_twin(task_unpark_done) && old == WP_TASK_DONE);
 }

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * home_once.c - a task has one carrier at a time, runs for each unpark, ends once, is handed back once.
+ *
+ *   owner        thief          unparker            `home_hands`: "two ran it at once, runs"
+ *   poll, run    steal, run     unpark, push
+ *
+ * Why it works  Whoever has a task in its hands is the only one that owes it (task.h); home_hands sees
+ *               two by a count that a step takes up and puts down.
+ * Spec          specs/Group.tla. */
+#include "error.h"
+#include "home.h"
+#include "stress.h"
+
+enum { TASKS = 2 };
+
+/* runs to told: of what a scenario says. */
+struct state {
+	wp_home homes[2];
+	wp_domain domain;
+	wp_carrier *carriers[2];
+	wp_task tasks[TASKS];
+	wp_mpsc_node stop;
+	wp_task *in_hand;
+	wp_atomic(uint32_t) runs[TASKS], inside, have_met, told;
+	uint32_t back[TASKS]; /* plain: the close, then the arbiter */
+};
+
+/* Its first task knows its state by its place. */
+static struct state *state_of(wp_task *task)
+{
+	return (struct state *)(void *)((char *)task - offsetof(struct state, tasks));
+}
+
+static void make(struct state *state, enum wp_step (*first)(wp_task *), enum wp_step (*second)(wp_task *))
+{
+	wp_domain_init(&state->domain, state->carriers, 2);
+	for (uint32_t index = 0; index < 2; index++)
+		wp_home_init(&state->homes[index], &state->domain, index);
+	wp_task_init(&state->tasks[0], first, "first");
+	wp_task_init(&state->tasks[1], second, "second");
+}
+
+static void run(struct state *state, uint32_t by, wp_mpsc_node *node)
+{
+	if (node != NULL && node != &state->stop)
+		wp_home_run(&state->homes[by], (wp_task *)(void *)node);
+}
+
+static void owner(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	run(state, 0, wp__home_poll(&state->homes[0]));
+}
+
+static void thief(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	run(state, 1, wp_carrier_steal(&state->homes[0].carrier));
+}
+
+/* As wp_task_unpark. */
+static void unpark(struct state *state, int task)
+{
+	if (wp__task_notify(&state->tasks[task]))
+		wp__home_push(NULL, &state->tasks[task]);
+}
+
+static void unparker(void *at, stress_result *result)
+{
+	(void)result;
+	unpark(at, 0);
+}
+
+static void run_rest(struct state *state)
+{
+	for (uint32_t turn = 0; turn < 6; turn++)
+		run(state, turn % 2, wp__home_poll(&state->homes[turn % 2]));
+}
+
+/* It parks once; its end may come early, where two run it. */
+static enum wp_step park_once(wp_task *task)
+{
+	struct state *state = state_of(task);
+	uint32_t before;
+
+	if (wp_fetch_add_relaxed(&state->inside, 1) != 0)
+		wp_store_relaxed(&state->have_met, 1);
+	before = wp_fetch_add_relaxed(&state->runs[0], 1);
+	wp_fetch_add_relaxed(&state->inside, (uint32_t)-1);
+	return before == 0 ? WP_STEP_PARK : WP_STEP_DONE;
+}
+
+static void init_hands(void *at)
+{
+	struct state *state = at;
+
+	make(state, park_once, park_once);
+	wp_home_start(&state->homes[0], NULL, &state->tasks[0]);
+}
+
+static void look_at_hands(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	run_rest(state);
+	result->r[0] = wp_load_relaxed(&state->have_met);
+	result->r[1] = wp_load_relaxed(&state->runs[0]);
+}
+
+STRESS_TEST(home_hands, .claim = "A task is in one hand or queue, whoever unparks it.",
+	.upholds = "Group!OneCarrier", .state_size = sizeof(struct state), .init = init_hands,
+	.actors = {owner, thief, unparker}, .arbiter = look_at_hands, .results = 2,
+	.blocking = 1, .outcomes = {
+		{"0,1", ACCEPTABLE, "unparked before its run, and parked"},
+		{"0,2", ACCEPTABLE, "unparked later, and run by one after the other"},
+		{"asleep", FORBIDDEN, "a lock is kept"},
+		{"*,*", FORBIDDEN, "two run it at once, or it runs too often"},
+	});
+
+STRESS_TWIN(group_unpark_busy, .of = "home_hands",
+	.defect = "an unpark queues the task whatever it does", .shows = "1,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* It ends when it was told to, and else parks: who tells it unparks it afterwards. Result: "ended". */
+static enum wp_step park_until_told(wp_task *task)
+{
+	return wp_load_relaxed(&state_of(task)->told) ? WP_STEP_DONE : WP_STEP_PARK;
+}
+
+static void init_told(void *at)
+{
+	struct state *state = at;
+
+	make(state, park_until_told, park_once);
+	wp_home_start(&state->homes[0], NULL, &state->tasks[0]);
+}
+
+static void tell(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_store_relaxed(&state->told, 1);
+	unpark(state, 0);
+}
+
+static void look_at_end(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	run_rest(state);
+	result->r[0] = wp_task_is_done(&state->tasks[0]);
+}
+
+STRESS_TEST(home_told, .claim = "A task that is unparked runs again, and sees why.",
+	.upholds = "Group!UnparkNotLost", .state_size = sizeof(struct state), .init = init_told,
+	.actors = {owner, thief, tell}, .arbiter = look_at_end, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "it has ended"},
+		{"asleep", FORBIDDEN, "a lock is kept"},
+		{"0", LOST_WORK, "it is parked, and was unparked"},
+	});
+
+STRESS_TWIN(group_park_deaf, .of = "home_told",
+	.defect = "a park ignores that its task was unparked meanwhile", .shows = "0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* One is queued; a second one is started. Result: "runs of the first, of the second; more than one: 2". */
+static enum wp_step end_first(wp_task *task)
+{
+	wp_fetch_add_relaxed(&state_of(task)->runs[0], 1);
+	return WP_STEP_DONE;
+}
+
+static enum wp_step end_second(wp_task *task)
+{
+	wp_fetch_add_relaxed(&state_of(task - 1)->runs[1], 1);
+	return WP_STEP_DONE;
+}
+
+static void init_runs(void *at)
+{
+	struct state *state = at;
+
+	make(state, end_first, end_second);
+	wp_home_start(&state->homes[0], NULL, &state->tasks[0]);
+}
+
+static void starter(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_home_start(&state->homes[0], NULL, &state->tasks[1]);
+}
+
+static void count_runs(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	run_rest(state);
+	for (int task = 0; task < TASKS; task++) {
+		uint32_t runs = wp_load_relaxed(&state->runs[task]);
+
+		result->r[task] = runs > 1 ? 2 : runs;
+	}
+}
+
+STRESS_TEST(home_runs, .claim = "A task that says it is done has run once, wherever.",
+	.upholds = "Group!EachRunsOnce", .state_size = sizeof(struct state), .init = init_runs,
+	.actors = {owner, thief, starter}, .arbiter = count_runs, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", REQUIRED, "each ran once"},
+		{"asleep", FORBIDDEN, "a lock is kept"},
+		{"*,*", FORBIDDEN, "one is lost, or runs twice"},
+	});
+
+STRESS_TWIN(group_done_again, .of = "home_runs", .defect = "a task that is done is queued again",
+	.shows = "2,1",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The first is in its carrier's hands, and ends there, as it is unparked; a second one is started
+ * meanwhile. Result: "listed, the first is queued". */
+static void init_ends(void *at)
+{
+	struct state *state = at;
+
+	init_runs(at);
+	state->in_hand = (wp_task *)(void *)wp__home_poll(&state->homes[0]);
+}
+
+static void runner(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_home_run(&state->homes[0], state->in_hand);
+}
+
+static void look_at_list(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = (int64_t)wp_home_count(&state->homes[0]);
+	for (int turn = 0; turn < 3; turn++)
+		if (wp__home_poll(&state->homes[0]) == &state->tasks[0].node)
+			result->r[1] = 1;
+}
+
+STRESS_TEST(home_ends, .claim = "A task that has ended is in no list and no queue.",
+	.upholds = "Group!EndIsFinal", .state_size = sizeof(struct state), .init = init_ends,
+	.actors = {runner, unparker, starter}, .arbiter = look_at_list, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,0", REQUIRED, "the second one is listed"},
+		{"asleep", FORBIDDEN, "a lock is kept"},
+		{"*,*", FORBIDDEN, "the first is listed or queued, or the second is not listed"},
+	});
+
+STRESS_TWIN(group_done_listed, .of = "home_ends", .defect = "a task that has ended stays on its list",
+	.shows = "2,0",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* The carrier has left one parked and one queued; somebody unparks both as they are handed back. Result:
+ * "how often the first, the second". */
+static enum wp_step park_at_once(wp_task *task)
+{
+	(void)task;
+	return WP_STEP_PARK;
+}
+
+static void init_back(void *at)
+{
+	struct state *state = at;
+
+	make(state, park_at_once, park_at_once);
+	wp_home_start(&state->homes[0], NULL, &state->tasks[0]);
+	run(state, 0, wp__home_poll(&state->homes[0]));
+	wp_home_start(&state->homes[0], NULL, &state->tasks[1]);
+	wp__home_shut(&state->homes[0]);
+}
+
+static void take_back(struct state *state)
+{
+	bool was_parked;
+
+	for (int turn = 0; turn < 3; turn++) {
+		wp_task *task = wp__home_hand_back(&state->homes[0], &was_parked);
+
+		if (task != NULL)
+			state->back[task - state->tasks]++;
+	}
+}
+
+static void hander(void *at, stress_result *result)
+{
+	(void)result;
+	take_back(at);
+}
+
+static void unpark_both(void *at, stress_result *result)
+{
+	(void)result;
+	unpark(at, 1);
+	unpark(at, 0);
+}
+
+static void count_back(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	take_back(state);
+	result->r[0] = state->back[0];
+	result->r[1] = state->back[1];
+}
+
+STRESS_TEST(home_back, .claim = "What is handed back is its user's: no unpark queues it.",
+	.upholds = "Group!BackIsLeftAlone", .state_size = sizeof(struct state), .init = init_back,
+	.actors = {hander, unpark_both}, .arbiter = count_back, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", REQUIRED, "each once"},
+		{"asleep", FORBIDDEN, "a lock is kept"},
+		{"*,*", FORBIDDEN, "one is lost, or queued when it was handed back"},
+	});
+
+STRESS_TWIN(group_drain_reset, .of = "home_back",
+	.defect = "a queued task that is handed back looks parked", .shows = "1,2",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A stop is sent to one whose sibling steals. Result: "its owner has it, the sibling". */
+static void init_stop(void *at)
+{
+	struct state *state = at;
+
+	make(state, end_first, end_second);
+}
+
+static void stopper(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__home_stop(&state->homes[0], &state->stop);
+}
+
+static void stopped(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp__home_poll(&state->homes[0]) == &state->stop;
+}
+
+static void steals_stop(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[1] = wp_carrier_steal(&state->homes[0].carrier) == &state->stop;
+}
+
+static void poll_stop(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	if (wp__home_poll(&state->homes[0]) == &state->stop)
+		result->r[0]++;
+}
+
+STRESS_TEST(home_stop, .claim = "The stop of a carrier is taken by itself alone.",
+	.upholds = "Group!StopsItself", .state_size = sizeof(struct state), .init = init_stop,
+	.actors = {stopper, stopped, steals_stop}, .arbiter = poll_stop, .results = 2,
+	.outcomes = {
+		{"1,0", REQUIRED, "by its owner, once"},
+		{"*,*", FORBIDDEN, "by a sibling, twice, or not at all"},
+	});
+
+STRESS_TWIN(group_stop_shared, .of = "home_stop", .defect = "the stop lies where a sibling may take it",
+	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
