@@ -19,15 +19,15 @@
  *               once: it waits for the step that runs.
  * Spec          specs/Spare.tla: OneHolder, ExitsAlone, StopIsLast, OthersRun;
  *               specs/MCSearchGiven.tla: Search with roles that are given up.
- * Evidence      make check-specs T='Spare|SearchGiven', tests/test_spare.py. */
+ * Evidence      make check-specs T='Spare|SearchGiven', make stress T=spare, tests/test_spare.py. */
 #ifndef WP_SPARE_H
 #define WP_SPARE_H
 
 #include <pthread.h>
 
 #include "fiber.h"
-#include "futex.h"
 #include "overflow.h"
+#include "role.h"
 #include "timer.h"
 
 struct wp_worker;
@@ -41,25 +41,10 @@ typedef struct wp_watching {
 	bool is_on; /* since a thread with a stack ran there */
 } wp_watching;
 
-/* Of one carrier, under the lock of the spares. is_wanted: who has the role. */
-typedef struct wp_role {
-	struct wp_worker *next; /* among those that are offered */
-	wp_cond freed;
-	bool is_offered, is_free;
-	bool is_wanted;	  /* at the next turn it is to be given up */
-	uint32_t lent;	  /* to be given back */
-	uint32_t wanting; /* of these: they wait for it */
-} wp_role;
-
 /* Of a group. Zeroed is none. most: how many may be started. */
 typedef struct wp_spares {
-	wp_lock lock;
-	wp_cond some;
-	struct wp_worker *offered;
-	uint32_t offers;  /* and how many */
-	uint32_t waiting; /* threads that carry nothing, or are on their way to wait */
+	wp_roles roles;
 	uint32_t started, most;
-	bool is_over;
 	pthread_t *threads;
 } wp_spares;
 

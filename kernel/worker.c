@@ -107,9 +107,7 @@ static bool drain(wp_worker *mine, bool *did)
 	bool has_stop = false;
 	wp_mpsc_node *node;
 
-	/* The stop was read, if a spare carried meanwhile: who pins in turn would never let it end. */
-	while ((!mine->has_stop || wp_twin(spare_runs_on)) &&
-	       (node = wp__home_poll(&mine->home)) != NULL) {
+	while (wp__role_polls(mine->has_stop) && (node = wp__home_poll(&mine->home)) != NULL) {
 		int64_t look_ns;
 
 		has_stop = node == &mine->stop;

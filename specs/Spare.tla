@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* While a virtual thread blocks its carrier's OS thread, in a pinned park,*)
 (* a spare one carries on; it gives the role back before the thread does.  *)
-(* Code       kernel/spare.h, spare.c; worker.c; vthread_park.c.           *)
+(* Code       kernel/role.h, spare.c; worker.c; vthread_park.c.            *)
 (* Abstracts  one carrier: its role is who runs its loop; what is under the*)
 (*            lock of the spares to one step; the timer by which the role  *)
 (*            is asked for to a set (Timer: Fires); the pinned park        *)
@@ -71,7 +71,7 @@ End(t) ==
   /\ done' = done \cup {on[t]} /\ on' = [on EXCEPT ![t] = None]
   /\ Goto(t, "loop")
   /\ UNCHANGED <<role, lent, wanting, armed, wanted, stop, queue, woken>>
-Give(t) ==                    \* wp__spare_give: it is asked for
+Give(t) ==                    \* wp__role_give: it is asked for
   /\ pc[t] = "loop" /\ wanted /\ Twin # "keeps"
   /\ role' = "free" /\ wanted' = FALSE
   /\ Goto(t, "leave")
@@ -88,7 +88,7 @@ Leave(t) ==                   \* it carries nothing, and gets to where it waits
   /\ UNCHANGED <<role, on, lent, wanting, armed, wanted, stop, queue, woken, done>>
 
 (* A pinned park. *)
-Lend(t) ==                    \* wp__spare_lend; there may be no spare left
+Lend(t) ==                    \* wp__role_lend; there may be no spare left
   /\ pc[t] = "run" /\ on[t] \notin woken
   /\ IF (Idle = {} /\ wanting = {}) \/ Twin = "lends_nothing" THEN UNCHANGED <<role, lent, wanted>>
      ELSE /\ role' = IF wanting = {} THEN "offered" ELSE "free"
@@ -96,7 +96,7 @@ Lend(t) ==                    \* wp__spare_lend; there may be no spare left
           /\ wanted' = (wanted /\ wanting = {})
   /\ Goto(t, "asleep")
   /\ UNCHANGED <<on, wanting, armed, stop, queue, woken, done>>
-Take(t) ==                    \* wp__spare_next
+Take(t) ==                    \* wp__role_next
   /\ pc[t] = "pool" /\ role = "offered"
   /\ role' = t
   /\ Goto(t, "loop")
@@ -109,7 +109,7 @@ Has(t) ==                     \* it carries again
   /\ role' = t /\ lent' = lent \ {t} /\ wanting' = wanting \ {t} /\ armed' = armed \ {t}
   /\ wanted' = (wanting \ {t} # {})
   /\ Goto(t, "run")
-Wake(t) ==                    \* wp__spare_return
+Wake(t) ==                    \* wp__role_take_back
   /\ pc[t] = "asleep" /\ on[t] \in woken
   /\ IF t \notin lent \/ Twin = "goes_on"
      THEN Goto(t, "run") /\ UNCHANGED <<role, lent, wanting, armed, wanted>>
