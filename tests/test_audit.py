@@ -121,6 +121,8 @@ def test_a_comparison_that_comes_out_wrong_is_a_problem(specs: Path) -> None:
     same = ConformResult(concept, "", 9, 12, 20, 30, 9, 0, None, 1.0)
     equal = judged(specs, compared=(same,))
     assert (equal.holds, equal.rows[0].conforms) == (True, "equal")
+    unseen = replace(same, concept=replace(concept, blind=("Seen",)))
+    assert judged(specs, compared=(unseen,)).rows[0].conforms == ""
     blind = judged(specs, compared=(same, replace(same, twin="code: toy_blind")))
     assert (blind.holds, blind.rows[0].conforms) == (False, "differs")
     assert blind.problems == ("conform: toy: the twin code: toy_blind makes no difference",)

@@ -196,8 +196,10 @@ def _row(
 
 
 def _conforms(claim: str, conform: ConformReport) -> str:
-    module = claim.partition("!")[0]
-    found = [r for r in conform.results if r.concept.module == module]
+    module, _, name = claim.partition("!")
+    found = [
+        r for r in conform.results if r.concept.module == module and name not in r.concept.blind
+    ]
     if not found:
         return ""
     return "equal" if all(r.holds for r in found) else "differs"

@@ -70,6 +70,7 @@ class Concept:
     code_twins: tuple[str, ...] = ()  # of wp_twin; "PK1=relaxed": that site in another order
     is_quick: bool = True  # seconds, twins included
     is_long: bool = False  # too long for the audit: `wakeproof conform` alone compares it
+    blind: tuple[str, ...] = ()  # claims of the module that no defect breaks at these bounds
     looks_ahead: bool = False  # the ghost follows the code's graph on: no paths are made
 
 

@@ -104,6 +104,7 @@ CHANNEL = Concept(
     flags=("--timeouts", "--any-spurious"),
     spec_twin={"Twin": '"senders_forgotten"'},
     code_twins=("channel_senders_forgotten", "channel_close_forgets"),
+    blind=("Fifo",),  # one sender, and what is received without a wait is not observed
 )  # fmt: skip
 CHANNEL_NONE = replace(
     CHANNEL,

@@ -101,4 +101,5 @@ MUTEX = Concept(
     flags=("--timeouts", "--any-spurious"),
     spec_twin={"Twin": '"passes_uncounted"'},
     code_twins=("mutex_passes_uncounted", "mutex_first_untold", "mutex_woken_kept"),
+    blind=("InOrder",),  # one thread in line
 )  # fmt: skip

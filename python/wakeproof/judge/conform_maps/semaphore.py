@@ -101,6 +101,7 @@ SEMAPHORE = Concept(
     flags=("--timeouts", "--any-spurious"),
     spec_twin={"Twin": '"grant_ignored"'},
     code_twins=("semaphore_grant_ignored", "semaphore_leaves_silent"),
+    blind=("InOrder",),  # one thread in line
 )  # fmt: skip
 SEMAPHORE_THREE = replace(
     SEMAPHORE,
@@ -116,6 +117,7 @@ SEMAPHORE_THREE = replace(
     spec_seen=lambda state: spec_seen(state, 3),
     spec_twin={"Twin": '"serves_one"'},
     code_twins=("semaphore_serves_one", "semaphore_overtakes"),
+    blind=(),
     is_quick=False,
     is_long=True,
 )  # fmt: skip
