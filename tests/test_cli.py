@@ -158,8 +158,11 @@ def test_an_interrupted_judge_leaves_no_process(
     assert [child for child in children if Path(f"/proc/{child}").exists()] == []
 
 
-def wait_for_tlc(parent: int, many: int, timeout_s: float = 60.0) -> list[str]:
-    """Return the ids of the TLC runs that `parent` has started, as soon as there are so many."""
+def wait_for_tlc(parent: int, many: int, timeout_s: float = 600.0) -> list[str]:
+    """Return the ids of the TLC runs that `parent` has started, as soon as there are so many.
+
+    In a fresh clone the audit compiles a minute and more before its first TLC.
+    """
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         threads = Path(f"/proc/{parent}/task").iterdir()
