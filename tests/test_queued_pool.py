@@ -147,6 +147,8 @@ def test_leased_threads_run_no_calls_until_the_lease_ends() -> None:
     with QueuedThreadPool(4, min_threads=1, reserved_threads=0) as pool:
         with pool.lease(3):
             futures = [pool.submit(gate.wait, PATIENCE_S) for _ in range(4)]
+            # The first thread may come after the others, which do not wait for it.
+            until(lambda: pool.statistics().idle == 0)
             until(lambda: any(future.running() for future in futures))
             told = pool.statistics()
             assert (told.utilized, told.leased, told.queued, told.threads) == (1, 3, 3, 4)
