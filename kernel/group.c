@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group.c - the threads of a group, and its close. Not explored, for it makes threads: stress/home.c
- * has the lists. */
+ * group.c - the threads of a group, and what its close does to them. Not explored, for it makes threads:
+ * stress/home.c has the lists, stress/closing.c the close. */
 #include "group.h"
 
 #include <errno.h>
@@ -107,16 +107,6 @@ void wp_group_free(wp_group *group)
 	wp__group_give(group);
 }
 
-/* WP_OK: no list has a task. [the close | blocks] */
-static int wait_all(wp_group *group, int64_t deadline_ns)
-{
-	int code = WP_OK;
-
-	for (uint32_t index = 0; index < group->config.carriers && code == WP_OK; index++)
-		code = wp__home_wait(&group->workers[index].home, deadline_ns);
-	return code;
-}
-
 /* What is there now, out of the lines in which it stands. Says how many are listed there still.
  * [the close | blocks shortly] */
 static uint64_t take_back_of(wp_home *home, wp_taken *taken)
@@ -150,23 +140,6 @@ static uint64_t take_back(wp_group *group)
 	for (uint32_t index = 0; index < group->config.carriers; index++)
 		left += take_back_of(&group->workers[index].home, &group->taken);
 	return left;
-}
-
-/* When no carrier runs any more. In turns: what is on one's list may be queued at another. WP_OK: all
- * lists are empty; WP_TIMEOUT, WP_INTERRUPTED: but for what schedulers have. [the close | waits for
- * pushes that are on their way, and for schedulers] */
-static int take_all_back(wp_group *group, int64_t deadline_ns)
-{
-	int code = WP_OK;
-
-	while (take_back(group) != 0) {
-		if (code != WP_OK)
-			return code;
-		for (uint32_t index = 0; index < group->config.carriers && code == WP_OK; index++)
-			code = wp__home_wait_given(&group->workers[index].home, deadline_ns);
-		wp_yield();
-	}
-	return WP_OK;
 }
 
 /* Each is handed back when all have left their lines: one may stand in a line that is on the stack of
@@ -204,70 +177,74 @@ static int64_t at_least_grace(int64_t deadline_ns)
 	return deadline_ns > grace_ns ? deadline_ns : grace_ns;
 }
 
-/* [who is closing it | blocks] */
-static int close_once(wp_group *group, int64_t deadline_ns, bool cancel, told *each,
-		      void *arg)
-{
-	int64_t given_ns = at_least_grace(deadline_ns);
-	int code;
+/* A close of a group. close: first, for closing.c knows that alone. */
+struct group_close {
+	wp_close close;
+	wp_group *group;
+	told *each;
+	void *arg;
+};
 
-	for (uint32_t index = 0; index < group->config.carriers; index++)
-		wp__home_shut(&group->workers[index].home);
-	/* Once the stops are out, carriers leave tasks behind: there is nothing to wait for. */
-	if (!cancel && !group->is_stopping && wait_all(group, deadline_ns) == WP_INTERRUPTED)
-		return WP_INTERRUPTED;
-	group->is_stopping = true;
-	code = workers_join(group, with_grace(deadline_ns));
+static wp_group *group_of(wp_close *close)
+{
+	return ((struct group_close *)(void *)close)->group;
+}
+
+static wp_home *home_of(wp_close *close, uint32_t index)
+{
+	return &group_of(close)->workers[index].home;
+}
+
+static void shut(wp_close *close)
+{
+	close->given_ns = at_least_grace(close->deadline_ns);
+	for (uint32_t index = 0; index < close->count; index++)
+		wp__home_shut(home_of(close, index));
+}
+
+static int join(wp_close *close)
+{
+	wp_group *group = group_of(close);
+	int code = workers_join(group, with_grace(close->deadline_ns));
+
 	if (code != WP_OK)
 		return code;
 	if (group->placed != NULL)
 		wp__supervise_end(group->placed);
-	for (uint32_t index = 0; index < group->config.carriers; index++)
-		wp_timers_clear(&group->workers[index].home.timers);
-	code = take_all_back(group, given_ns);
-	if (code != WP_OK)
-		return code;
-	hand_back(group, each, arg);
-	group->is_closed = true;
+	for (uint32_t index = 0; index < close->count; index++)
+		wp_timers_clear(&home_of(close, index)->timers);
 	return WP_OK;
 }
 
-/* One close at a time: waits for another's as long as its own may take. [any thread | blocks] */
-static int enter_close(wp_group *group, int64_t deadline_ns)
+static uint64_t take_group_back(wp_close *close)
 {
-	int code = WP_OK;
-
-	wp_lock_acquire(&group->closing);
-	while (group->is_closing && code == WP_OK)
-		code = wp_cond_wait(&group->left, &group->closing, deadline_ns);
-	if (code == WP_OK)
-		group->is_closing = true;
-	wp_lock_release(&group->closing);
-	return code;
+	return take_back(group_of(close));
 }
 
-static void leave_close(wp_group *group)
+static void hand_group_back(wp_close *close)
 {
-	wp_lock_acquire(&group->closing);
-	group->is_closing = false;
-	wp_cond_signal(&group->left);
-	wp_lock_release(&group->closing);
+	struct group_close *own = (struct group_close *)(void *)close;
+
+	hand_back(own->group, own->each, own->arg);
 }
 
 int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each,
 		   void *arg)
 {
-	int code;
+	struct group_close own = {.group = group, .each = each, .arg = arg};
 
 	if (wp_group_running(group) >= 0)
 		return WP_FORBIDDEN;
-	code = enter_close(group, with_grace(deadline_ns));
-	if (code != WP_OK)
-		return code;
-	if (!group->is_closed)
-		code = close_once(group, deadline_ns, cancel, each, arg);
-	leave_close(group);
-	return code;
+	own.close = (wp_close){.turn_ns = with_grace(deadline_ns),
+			       .deadline_ns = deadline_ns,
+			       .cancels = cancel,
+			       .count = group->config.carriers,
+			       .home = home_of,
+			       .shut = shut,
+			       .join = join,
+			       .take_back = take_group_back,
+			       .hand_back = hand_group_back};
+	return wp__close(&group->closing, &own.close);
 }
 
 #endif

@@ -145,11 +145,11 @@ static bool has_left(wp_worker *mine)
 		return false;
 	mine->poller.thread = NULL;
 	mine->poller.has_returned = false;
-	wp_lock_acquire(&mine->group->closing);
+	wp_lock_acquire(&mine->group->closing.lock);
 	mine->group->blocking -= mine->poller.config.blocks;
 	if (!wp_twin(poller_slot_kept))
 		mine->poller.registered = NULL;
-	wp_lock_release(&mine->group->closing);
+	wp_lock_release(&mine->group->closing.lock);
 	return true;
 }
 
@@ -236,12 +236,12 @@ static int take(wp_worker *one, const wp_poller_config *config, wp_vthread *thre
 	wp_group *group = one->group;
 	int code;
 
-	wp_lock_acquire(&group->closing);
+	wp_lock_acquire(&group->closing.lock);
 	code = wp__poller_enter(&one->poller, &one->home, config, thread,
 				!config->blocks || group->blocking + 1 < group->size);
 	if (code == WP_OK)
 		group->blocking += config->blocks;
-	wp_lock_release(&group->closing);
+	wp_lock_release(&group->closing.lock);
 	return code;
 }
 
@@ -278,9 +278,9 @@ uint32_t wp_poller_blocking(wp_group *group)
 {
 	uint32_t blocking;
 
-	wp_lock_acquire(&group->closing);
+	wp_lock_acquire(&group->closing.lock);
 	blocking = group->blocking;
-	wp_lock_release(&group->closing);
+	wp_lock_release(&group->closing.lock);
 	return blocking;
 }
 

@@ -18,6 +18,7 @@
 #include <pthread.h>
 
 #include "body.h"
+#include "closing.h"
 #include "group.h"
 #include "leave.h"
 #include "poller.h"
@@ -64,11 +65,7 @@ struct wp_group {
 	wp_group_config config; /* its carriers: with replacements */
 	uint32_t size;		/* without */
 	wp_tracing tracing;
-	wp_lock closing;
-	wp_cond left;     /* a close has returned */
-	bool is_closing;  /* one is inside; what follows is its */
-	bool is_stopping; /* the stops are sent */
-	bool is_closed;
+	wp_closing closing;
 	wp_taken taken; /* to be handed back when all lists are empty: by this close, or the next one */
 	wp_domain *domains;   /* by number */
 	wp_carrier **members; /* of all domains, one after the other */
@@ -80,7 +77,7 @@ struct wp_group {
 	wp_wakers wakers; /* others that are inside */
 	struct wp_placed *placed; /* NULL: nobody counts loads */
 	wp_home **homes; /* by number, if tasks are placed where they go on; or NULL */
-	uint32_t blocking;    /* pollers that block without parking; under `closing` */
+	uint32_t blocking;    /* pollers that block without parking; under the lock of `closing` */
 	wp_atomic(uint32_t) next; /* J9 */
 };
 

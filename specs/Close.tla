@@ -2,8 +2,8 @@
 (***************************************************************************)
 (* Several threads close one group: one at a time; the others wait for     *)
 (* their turn, or until their time is over.                                *)
-(* Code       wp_group_close in kernel/group.c; what one close does to the *)
-(*            tasks is Group's.                                            *)
+(* Code       kernel/closing.c, which group.c calls; what one close does   *)
+(*            to the tasks is Group's.                                     *)
 (* Abstracts  the carriers to one, which runs what is listed and exits at  *)
 (*            its stop.  `isClosing` and the wait for it are under a lock: *)
 (*            one step each; leaving wakes one who waits.                  *)
@@ -30,9 +30,9 @@ ASSUME HeldAreTasks == Held \subseteq Tasks
 
 VARIABLES
   at,          \* closer -> what it does next
-  isClosing,   \* group->is_closing: one is inside
-  isStopping,  \* group->is_stopping: the stops are sent
-  isClosed,    \* group->is_closed
+  isClosing,   \* closing->is_inside: one is
+  isStopping,  \* closing->is_stopping: the stops are sent
+  isClosed,    \* closing->is_closed
   listed,      \* tasks that have not ended
   carrier,     \* "polls", "runs" a task that is listed, "exited"
   given        \* of Held: its scheduler has it, queued or run; else it is parked, or has ended
@@ -52,7 +52,7 @@ Init ==
   /\ listed = Tasks /\ carrier = "polls" /\ given = Held
 
 Goto(k, where) == at' = [at EXCEPT ![k] = where] /\ UNCHANGED isClosing
-Leave(k, how) ==              \* leave_close
+Leave(k, how) ==              \* leave
   LET others == {o \in Closers : at[o] = "waits"} IN
   /\ isClosing' = FALSE
   /\ IF others = {} \/ Twin = "leaves_silent" THEN at' = [at EXCEPT ![k] = how]
@@ -61,7 +61,7 @@ Rest == UNCHANGED <<isStopping, isClosed, listed, carrier, given>>
 
 (* A close. *)
 Passes(k) == Twin = "cancel_unasked" /\ k \in Cancellers
-Enter(k) ==                   \* enter_close: at once, or when woken; another may be quicker
+Enter(k) ==                   \* enter: at once, or when woken; another may be quicker
   /\ at[k] \in {"idle", "woken"}
   /\ IF isClosing /\ ~Passes(k) THEN Goto(k, "waits")
      ELSE at' = [at EXCEPT ![k] = "in"] /\ isClosing' = TRUE

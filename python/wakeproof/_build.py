@@ -66,7 +66,7 @@ SOURCES = (
         KERNEL / f"{name}.c"
         for name in (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
-            *("bounded", "home_back"),
+            *("bounded", "closing", "home_back"),
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
             *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready"),
             *("group_made", "placed", "placed_made", "placement", "placement_choose"),

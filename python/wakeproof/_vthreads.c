@@ -102,9 +102,9 @@ uint64_t wp__poller_number(wp_group *group, uint32_t carrier)
 	wp_poller *poller = &group->workers[carrier].poller;
 	uint64_t number = 0;
 
-	wp_lock_acquire(&group->closing);
+	wp_lock_acquire(&group->closing.lock);
 	if (poller->registered != NULL && poller->config.step == call)
 		number = wp__vthread_id(poller->registered);
-	wp_lock_release(&group->closing);
+	wp_lock_release(&group->closing.lock);
 	return number;
 }

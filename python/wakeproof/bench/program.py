@@ -22,7 +22,7 @@ BOOST_LIBRARY, BOOST_PACKAGE = "-l:libboost_context.a", "libboost-context-dev"
 SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
 EXPLORED = "explored.c"  # belongs to the explorer's
 KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "search.c",
-          "home.c", "home_back.c", "bounded.c",
+          "home.c", "home_back.c", "closing.c", "bounded.c",
           "group_counts.c", "worker.c", "trace.c", "group.c", "fiber.c", "fiber_x86_64.S",
           "fiber_aarch64.S", "stack.c", "stack_guard.c", "overflow.c", "submit.c", "timer.c",
           "body.c", "vthreads.c", "vthread_park.c", "spare.c", "poller.c", "worker_park.c",

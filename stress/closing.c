@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * closing.c - closes of a group, by several threads, beside a carrier, without the group's threads.
+ *
+ *   closer                          carrier
+ *   closing.h                       poll and run, park; the stop: says that it has exited
+ *
+ * Why it works  What group.c does to threads is done to words: a stop is sent to the home, an exit is a
+ *               word. Where a scenario has no carrier, it has exited before.
+ * Spec          specs/Close.tla, Group.tla. */
+#include "closing.h"
+#include "error.h"
+#include "stress.h"
+#include "vthreads.h"
+
+enum { HOMES = 2, SOON_NS = 1 };
+
+struct state {
+	wp_home homes[HOMES];
+	wp_closing closing;
+	wp_task task;
+	wp_vthread thread;
+	wp_mpsc_node stop;
+	bool is_counted;              /* what would be taken back is counted, and left */
+	bool is_watched;              /* only who takes back is counted, and how many at once */
+	bool is_sent;                 /* plain: who is inside */
+	uint32_t listed, back;        /* plain, as well: as the stop was sent; handed back */
+	wp_atomic(uint32_t) exited;   /* the carrier of the second home; that of the first has */
+	wp_atomic(uint32_t) is_running; /* that carrier, as tasks were taken back */
+	wp_atomic(uint32_t) takers, both; /* who takes back now; two did at once */
+};
+
+struct closer {
+	wp_close close; /* first */
+	struct state *state;
+};
+
+static struct state *state_of(wp_close *close)
+{
+	return ((struct closer *)(void *)close)->state;
+}
+
+static wp_home *home_of(wp_close *close, uint32_t index)
+{
+	return &state_of(close)->homes[index];
+}
+
+static void shut(wp_close *close)
+{
+	close->given_ns = close->deadline_ns;
+	for (uint32_t index = 0; index < HOMES; index++)
+		wp__home_shut(home_of(close, index));
+}
+
+static void send_stop(struct state *state)
+{
+	if (state->is_sent)
+		return;
+	state->is_sent = true;
+	for (uint32_t index = 0; index < HOMES; index++)
+		state->listed += (uint32_t)wp_home_count(&state->homes[index]);
+	if (wp_load_relaxed(&state->exited) == 0)
+		wp__home_stop(&state->homes[1], &state->stop);
+}
+
+static int join(wp_close *close)
+{
+	struct state *state = state_of(close);
+
+	send_stop(state);
+	while (wp_load_acquire(&state->exited) == 0) {
+		int code = wp_futex_wait(&state->exited, 0, close->turn_ns);
+
+		if (code == WP_TIMEOUT || code == WP_INTERRUPTED)
+			return code;
+	}
+	return WP_OK;
+}
+
+static uint64_t take_back(wp_close *close)
+{
+	struct state *state = state_of(close);
+	uint64_t left = 0;
+	bool was_parked;
+
+	if (wp_load_relaxed(&state->exited) == 0) {
+		wp_store_relaxed(&state->is_running, 1);
+		return 0; /* to take something would be a race */
+	}
+	if (state->is_watched) {
+		if (wp_fetch_add_relaxed(&state->takers, 1) != 0)
+			wp_store_relaxed(&state->both, 1);
+		wp_fetch_add_relaxed(&state->takers, UINT32_MAX);
+		return 0;
+	}
+	for (uint32_t index = 0; index < HOMES; index++) {
+		while (!state->is_counted &&
+		       wp__home_hand_back(&state->homes[index], &was_parked) != NULL)
+			state->back++;
+		left += wp_home_count(&state->homes[index]);
+	}
+	if (state->is_counted) {
+		state->back = (uint32_t)left;
+		return 0;
+	}
+	return left;
+}
+
+static void hand_back(wp_close *close)
+{
+	(void)close;
+}
+
+static int close_by(struct state *state, int64_t deadline_ns, bool cancels)
+{
+	struct closer own = {.state = state};
+
+	own.close.turn_ns = deadline_ns;
+	own.close.deadline_ns = deadline_ns;
+	own.close.cancels = cancels;
+	own.close.count = HOMES;
+	own.close.home = home_of;
+	own.close.shut = shut;
+	own.close.join = join;
+	own.close.take_back = take_back;
+	own.close.hand_back = hand_back;
+	return wp__close(&state->closing, &own.close);
+}
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	for (uint32_t index = 0; index < HOMES; index++)
+		wp_home_init(&state->homes[index], NULL, index);
+}
+
+static void carrier(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_home *home = &state->homes[1];
+
+	(void)result;
+	for (;;) {
+		wp_mpsc_node *node = wp__home_poll(home);
+
+		if (node == &state->stop)
+			break;
+		if (node == NULL)
+			wp_carrier_park(&home->carrier);
+		else
+			wp_home_run(home, (wp_task *)(void *)node);
+	}
+	wp_store_release(&state->exited, 1);
+	wp_futex_wake(&state->exited, HOMES);
+}
+
+/* Several closes of a group without tasks, whose carriers have exited. Result: "each has closed it". */
+static void init_exited(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_init(&state->exited, 1);
+}
+
+static void first(void *at, stress_result *result)
+{
+	result->r[0] = close_by(at, WP_FOREVER, false) == WP_OK;
+}
+
+static void second(void *at, stress_result *result)
+{
+	result->r[1] = close_by(at, WP_FOREVER, false) == WP_OK;
+}
+
+STRESS_TEST(close_turn, .claim = "Who waits for its turn to close gets it.",
+	.upholds = "Close!TurnIsPassedOn", .state_size = sizeof(struct state), .init = init_exited,
+	.actors = {first, second}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", REQUIRED, "one after the other"},
+		{"asleep", FORBIDDEN, "nobody is inside, and one waits"},
+		{"*,*", FORBIDDEN, "one says that it is not closed"},
+	});
+
+STRESS_TWIN(close_leaves_silent, .of = "close_turn",
+	.defect = "a close that ends wakes none of those that wait for their turn", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+static enum wp_step end_at_once(wp_task *task)
+{
+	(void)task;
+	return WP_STEP_DONE;
+}
+
+static void patient(void *at, stress_result *result)
+{
+	(void)result;
+	close_by(at, WP_FOREVER, false);
+}
+
+/* The task is parked at the second home, and unparked during the close. Result: "listed as the stop was
+ * sent, and to be handed back". */
+static enum wp_step park_at_once(wp_task *task)
+{
+	task->step = end_at_once;
+	return WP_STEP_PARK;
+}
+
+static void init_parked(void *at)
+{
+	struct state *state = at;
+
+	init(at);
+	wp_task_init(&state->task, park_at_once, "task");
+	wp_home_start(&state->homes[1], NULL, &state->task);
+	wp_home_run(&state->homes[1], (wp_task *)(void *)wp__home_poll(&state->homes[1]));
+}
+
+static void init_left(void *at)
+{
+	struct state *state = at;
+
+	init_parked(at);
+	wp_init(&state->exited, 1);
+	state->is_counted = true;
+}
+
+/* As wp_task_unpark, and then its carrier. */
+static void resumes(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_mpsc_node *node;
+
+	(void)result;
+	if (!wp__task_notify(&state->task))
+		return;
+	wp__home_push(NULL, &state->task);
+	node = wp__home_poll(&state->homes[1]);
+	if (node != NULL)
+		wp_home_run(&state->homes[1], (wp_task *)(void *)node);
+}
+
+static void look_at_rest(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = state->listed;
+	result->r[1] = state->back;
+}
+
+STRESS_TEST(close_all, .claim = "A close without a deadline sends no stop while a task is listed.",
+	.upholds = "Close!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
+	.actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2,
+	.blocking = 1, .outcomes = {
+		{"0,0", REQUIRED, "it has waited"},
+		{"asleep", FORBIDDEN, "the close does not return"},
+		{"*,*", FORBIDDEN, "the stop was sent before"},
+	});
+
+STRESS_TWIN(close_gives_up_early, .of = "close_all",
+	.defect = "a close without a deadline stops waiting while tasks are listed", .shows = "1,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+STRESS_TEST(close_hands_nothing, .claim = "A close without a deadline hands nothing back.",
+	.upholds = "Group!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
+	.actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2,
+	.blocking = 1, .outcomes = {
+		{"0,0", REQUIRED, "the task has ended"},
+		{"asleep", FORBIDDEN, "the close does not return"},
+		{"*,*", FORBIDDEN, "a task is handed back, or could have been"},
+	});
+
+STRESS_TWIN(group_first_list, .of = "close_hands_nothing",
+	.defect = "the close waits for one list only", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* One that cancels, with a deadline, beside a carrier. Result: "took back beside a carrier; taken back". */
+static void in_time(void *at, stress_result *result)
+{
+	(void)result;
+	close_by(at, SOON_NS, true);
+}
+
+static void look_at_drain(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_load_relaxed(&state->is_running);
+	result->r[1] = state->back;
+}
+
+STRESS_TEST(close_joins, .claim = "Nothing is taken back while a carrier runs.",
+	.upholds = "Group!NothingRunsAfterClose", .state_size = sizeof(struct state),
+	.init = init_parked, .actors = {in_time, carrier}, .arbiter = look_at_drain,
+	.results = 2, .blocking = 1, .outcomes = {
+		{"0,0", ACCEPTABLE, "the time was over before the carrier exited"},
+		{"0,1", ACCEPTABLE, "the carrier has exited, the task is taken back"},
+		{"asleep", FORBIDDEN, "the close does not return, or the carrier has no stop"},
+		{"*,*", FORBIDDEN, "the carrier runs"},
+	});
+
+STRESS_TWIN(group_drain_unjoined, .of = "close_joins",
+	.defect = "the close hands tasks back while carriers run", .shows = "1,*",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Two that cancel; the carriers have exited. Result: "two took back at once". */
+static void init_watched(void *at)
+{
+	struct state *state = at;
+
+	init_exited(at);
+	state->is_watched = true;
+}
+
+static void cancels(void *at, stress_result *result)
+{
+	(void)result;
+	close_by(at, WP_FOREVER, true);
+}
+
+static void look_at_takers(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = wp_load_relaxed(&state->both);
+}
+
+STRESS_TEST(close_one, .claim = "One close at a time takes back.",
+	.upholds = "Close!OneConsumer", .state_size = sizeof(struct state), .init = init_watched,
+	.actors = {cancels, cancels}, .arbiter = look_at_takers, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"0", REQUIRED, "one after the other"},
+		{"asleep", FORBIDDEN, "a close does not return"},
+		{"*", FORBIDDEN, "two are consumers of the queues"},
+	});
+
+STRESS_TWIN(close_drains_outside, .of = "close_one",
+	.defect = "a close lets the next one in before it takes back", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Stops were sent by a close before; a task is left behind. Result: "taken back". */
+static void init_stopping(void *at)
+{
+	struct state *state = at;
+
+	init_parked(at);
+	state->closing.is_stopping = true;
+	send_stop(state);
+}
+
+static void look_at_back(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	result->r[0] = state->back;
+}
+
+STRESS_TEST(close_stopped, .claim = "A close waits for no task once a stop is sent.",
+	.upholds = "Close!WaitsForWhatRuns", .state_size = sizeof(struct state),
+	.init = init_stopping, .actors = {patient, carrier}, .arbiter = look_at_back,
+	.results = 1, .blocking = 1, .outcomes = {
+		{"1", REQUIRED, "it takes back what the carrier has left"},
+		{"asleep", FORBIDDEN, "it waits for a task that nobody runs"},
+		{"*", FORBIDDEN, "the task is lost"},
+	});
+
+STRESS_TWIN(close_stops_forgotten, .of = "close_stopped",
+	.defect = "a close waits for tasks though a stop was sent before", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11 | SEEN_STRESS | SEEN_DELAYED);
+
+/* A scheduler has a thread, and never runs it. Result: "a close has returned, and not closed it; the
+ * other". */
+static void take_it(void *arg, wp_vthread *thread)
+{
+	(void)arg;
+	(void)thread;
+}
+
+static const wp_scheduler scheduler = {.submit = take_it};
+
+static void init_given(void *at)
+{
+	struct state *state = at;
+
+	init_exited(at);
+	wp__vthread_init(&state->thread, NULL);
+	state->thread.scheduler = &scheduler;
+	wp_home_start(&state->homes[1], NULL, &state->thread.task);
+}
+
+static void late_first(void *at, stress_result *result)
+{
+	result->r[0] = close_by(at, SOON_NS, true) == WP_TIMEOUT;
+}
+
+static void late_second(void *at, stress_result *result)
+{
+	result->r[1] = close_by(at, SOON_NS, true) == WP_TIMEOUT;
+}
+
+STRESS_TEST(close_returns, .claim = "A close returns, whatever a scheduler holds.",
+	.upholds = "Close!Returns", .state_size = sizeof(struct state), .init = init_given,
+	.actors = {late_first, late_second}, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,1", REQUIRED, "each says that its time is over"},
+		{"asleep", FORBIDDEN, "a close does not return"},
+		{"*,*", FORBIDDEN, "one says that it is closed"},
+	});
+
+STRESS_TWIN(close_waits_for_ever, .of = "close_returns",
+	.defect = "a close waits for what a scheduler holds, however long", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
