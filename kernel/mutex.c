@@ -211,8 +211,8 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 	}
 	wp_lock_acquire(&mutex->lock);
 	is_in_line = waiter->line != NULL;
-	if (is_in_line && mutex->line.first == waiter)
-		is_taken = take_first(mutex, waiter->next);
+	if (is_in_line && (mutex->line.first == waiter || wp_twin(mutex_any_takes)))
+		is_taken = take_first(mutex, mutex->line.first->next);
 	if (is_taken) {
 		wp__waitq_remove(waiter);
 	} else if (is_in_line) {

@@ -82,7 +82,7 @@ bool wp__waiter_cancel(wp_lock *lock, wp_waiter *waiter)
 
 	wp_lock_acquire(lock);
 	is_in_line = waiter->line != NULL;
-	if (is_in_line)
+	if (is_in_line && !wp_twin(waitq_left_in_line))
 		wp__waitq_remove(waiter);
 	wp_lock_release(lock);
 	if (!is_in_line && !wp_twin(waitq_leaves_early))

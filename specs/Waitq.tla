@@ -103,7 +103,7 @@ Check(w) ==                   \* [YW1] wp__waiter_check: granted; or renews its 
   /\ UNCHANGED <<line, things, state, parkVars, GiverOnly>>
 Cancel(w) ==                  \* wp__waiter_cancel, under the lock
   /\ pc[w] = "late"
-  /\ line' = Without(w)
+  /\ line' = IF Twin = "left_in_line" THEN line ELSE Without(w)
   /\ IF InLine(w) \/ Twin = "grant_ignored" THEN Leave(w, FALSE)
      ELSE IF Twin = "leaves_early" THEN Leave(w, TRUE)
      ELSE Goto(w, "await") /\ UNCHANGED <<wait, got>>

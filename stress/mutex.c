@@ -257,3 +257,58 @@ STRESS_TEST(mutex_line, .claim = "Who takes it as the first in line leaves the o
 STRESS_TWIN(mutex_line_forgotten, .of = "mutex_line",
 	.defect = "the first in line takes it as if nobody stood behind", .shows = "asleep",
 	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* The second looks at once, for nothing; each notes how many held it before. Result: "the first in line;
+ * the second". */
+struct order {
+	struct state state; /* first */
+	uint32_t places[2]; /* plain: under the mutex */
+};
+
+static void init_order(void *at)
+{
+	init_two(at);
+}
+
+static void first_in_line(void *at, stress_result *result)
+{
+	struct order *order = at;
+
+	(void)result;
+	virtual_wait(&order->state);
+	order->places[0] = order->state.holds;
+	hold(&order->state);
+}
+
+static void second_in_line(void *at, stress_result *result)
+{
+	struct order *order = at;
+
+	(void)result;
+	while (!wp__mutex_check(&order->state.mutex, &order->state.waiters[2]))
+		wp__waiter_park(&order->state.waiters[2], WP_FOREVER);
+	order->places[1] = order->state.holds;
+	hold(&order->state);
+}
+
+static void look_at_places(void *at, stress_result *result)
+{
+	struct order *order = at;
+
+	result->r[0] = order->places[0];
+	result->r[1] = order->places[1];
+}
+
+STRESS_TEST(mutex_order, .claim = "Who waits gets it in the order of the line.",
+	.upholds = "Mutex!InOrder", .state_size = sizeof(struct order), .init = init_order,
+	.actors = {holder, first_in_line, second_in_line}, .arbiter = look_at_places,
+	.results = 2, .blocking = 1, .outcomes = {
+		{"1,2", REQUIRED, "one after the other"},
+		{"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
+		{"*,*", FORBIDDEN, "the second took it before the first"},
+	});
+
+STRESS_TWIN(mutex_any_takes, .of = "mutex_order",
+	.defect = "who looks takes a free one, though it is not the first in line", .shows = "2,1",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);

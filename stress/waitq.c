@@ -196,3 +196,53 @@ STRESS_TEST(waitq_reused, .claim = "Who leaves a line is touched by no granter a
 STRESS_TWIN(waitq_leaves_early, .of = "waitq_reused",
 	.defect = "who is taken off the line leaves before the granter is done", .shows = "*,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* A waiter gives up while one thing is given. Result: "things, left or with the waiter". */
+struct given {
+	struct reused reused; /* first */
+	uint32_t things;      /* plain: under the lock; then the arbiter's */
+};
+
+static void gives(void *at, stress_result *result)
+{
+	struct given *state = at;
+	struct reused *reused = &state->reused;
+	wp_waiter *first;
+
+	(void)result;
+	wp_lock_acquire(&reused->lock);
+	first = reused->line.first;
+	if (first != NULL)
+		wp__waitq_remove(first);
+	else
+		state->things++;
+	wp_lock_release(&reused->lock);
+	if (first != NULL)
+		wp__waiter_grant(first);
+}
+
+static void gives_up(void *at, stress_result *result)
+{
+	struct reused *reused = at;
+
+	result->r[0] = !wp__waiter_cancel(&reused->lock, &reused->waiter);
+}
+
+static void count_things(void *at, stress_result *result)
+{
+	result->r[0] += ((struct given *)at)->things;
+}
+
+STRESS_TEST(waitq_given, .claim = "What is given is with the object, or with one waiter.",
+	.upholds = "Waitq!NothingLost", .state_size = sizeof(struct given), .init = init_in_line,
+	.actors = {gives, gives_up}, .arbiter = count_things, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", REQUIRED, "given to the waiter, or left for the next"},
+		{"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
+		{"*", FORBIDDEN, "given to a waiter that has left, or twice"},
+	});
+
+STRESS_TWIN(waitq_left_in_line, .of = "waitq_given",
+	.defect = "who gives up stays in line", .shows = "0",
+	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
