@@ -65,7 +65,7 @@ static void signal(wp_condition *condition, uint32_t most, uint32_t what)
 
 		wp__waitq_remove(first);
 		first->amount = what;
-		if (wp__mutex_begin_for(mutex, first)) {
+		if (wp_twin(condition_wakes_unlocked) || wp__mutex_begin_for(mutex, first)) {
 			*end = first;
 			end = &first->next;
 		}
@@ -104,7 +104,7 @@ bool wp__condition_check(wp_condition *condition, wp_mutex *mutex, wp_waiter *wa
 	if (is_waiting)
 		wp__waiter_renew(waiter);
 	wp_lock_release(&condition->lock);
-	return !is_waiting && wp__mutex_check(mutex, waiter);
+	return !is_waiting && !wp_twin(condition_moved_is_deaf) && wp__mutex_check(mutex, waiter);
 }
 
 bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter)

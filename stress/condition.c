@@ -18,6 +18,7 @@ struct state {
 	struct virtual virtual;
 	wp_waiter waiters[2], locker;
 	uint32_t change; /* plain: under the mutex */
+	wp_atomic(uint32_t) holders;
 };
 
 static void init(void *at)
@@ -175,4 +176,81 @@ STRESS_TEST(condition_late, .claim = "A signal that meets a waiter's timeout goe
 STRESS_TWIN(condition_swallows, .of = "condition_late",
 	.defect = "who was signalled as its time ran out says that it was late", .shows = "0",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* One is in line, told by the mutex's holder, and moved to the mutex's line. Result: "change seen". */
+static void init_one(void *at)
+{
+	struct state *state = at;
+
+	init(state);
+	wp_mutex_try_lock(&state->mutex);
+	wp__condition_begin(&state->condition, &state->mutex, &state->waiters[1]);
+	wp_mutex_try_lock(&state->mutex);
+	wp_init(&state->holders, 1);
+}
+
+static void one_wakes(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	virtual_wakes(state, result);
+	result->r[0] = result->r[1];
+}
+
+static void signals(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	state->change = 1;
+	wp_condition_signal(&state->condition);
+	wp_mutex_unlock(&state->mutex);
+}
+
+STRESS_TEST(condition_moved, .claim = "Who is moved to the mutex's line comes back when it is free.",
+	.upholds = "Condition!Served", .state_size = sizeof(struct state), .init = init_one,
+	.actors = {one_wakes, signals}, .results = 1, .blocking = 1, .outcomes = {
+		{"1", REQUIRED, "it sees the change"},
+		{"asleep", FORBIDDEN, "the mutex is free, and it sleeps"},
+		{"*", FORBIDDEN, "signalled, without the change"},
+	});
+
+STRESS_TWIN(condition_moved_is_deaf, .of = "condition_moved",
+	.defect = "who was moved to the mutex's line does not look there", .shows = "asleep",
+	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* As it comes back. Result: "others that had the mutex then". */
+static void one_holds(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	do
+		virtual_park(&state->virtual);
+	while (!wp__condition_check(&state->condition, &state->mutex, &state->waiters[1]));
+	result->r[0] = wp_fetch_add_relaxed(&state->holders, 1);
+	wp_mutex_unlock(&state->mutex);
+}
+
+static void holder(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp_condition_broadcast(&state->condition);
+	wp_fetch_add_relaxed(&state->holders, UINT32_MAX);
+	wp_mutex_unlock(&state->mutex);
+}
+
+STRESS_TEST(condition_holds, .claim = "Who comes back from a wait has the mutex, alone.",
+	.upholds = "Condition!HoldsMutex", .state_size = sizeof(struct state), .init = init_one,
+	.actors = {one_holds, holder}, .results = 1, .blocking = 1, .outcomes = {
+		{"0", REQUIRED, "the holder has freed it"},
+		{"*", FORBIDDEN, "two have it at once"},
+		{"asleep", FORBIDDEN, "the mutex is free, and it sleeps"},
+	});
+
+STRESS_TWIN(condition_wakes_unlocked, .of = "condition_holds",
+	.defect = "who is told comes back though the mutex is not locked in its name",
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
