@@ -12,6 +12,10 @@
 (* Memory     sequential consistency.                                      *)
 (* Checked    in MCDomains: WorkConservation of each as well.              *)
 (* Promises   StealsInsideDomain (safety).                                 *)
+(* TLC alone  StealsInsideDomain: a carrier reaches its own domain alone,  *)
+(*            so code that breaks it would need a pointer that is not      *)
+(*            there; tests/test_topology_steal.py and the soak run two on  *)
+(*            real threads.                                                *)
 (***************************************************************************)
 EXTENDS Naturals
 

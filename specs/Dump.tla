@@ -9,6 +9,9 @@
 (* Memory     sequential consistency (what a look sees of a run, and a run *)
 (*            of a look: stress/dump.c).                                   *)
 (* Promises   StackIsWhole, UnparkIsKept, RunnerIsNamed (safety).          *)
+(* TLC alone  RunnerIsNamed: who runs a thread is said in worker.c, beside *)
+(*            switches of stacks, which the explorer does not have         *)
+(*            (tests/test_dump.py).                                        *)
 (***************************************************************************)
 EXTENDS Naturals
 

@@ -9,6 +9,12 @@
 (* Memory     sequential consistency.                                      *)
 (* Promises   LifoClose, ChildrenWithinScope, OwnerConfinement,            *)
 (*            BindingsInherited (safety).                                  *)
+(* TLC alone  LifoClose, OwnerConfinement, ChildrenWithinScope: scopes     *)
+(*            within scopes are one thread's own stack of them, on         *)
+(*            carriers with stacks of their own, which the explorer does   *)
+(*            not have (tests/programs/scope.c, tests/test_scope.py); what *)
+(*            several threads share is Scope's; BindingsInherited:         *)
+(*            bindings are Python's (tests/test_scoped.py).                *)
 (***************************************************************************)
 EXTENDS Naturals
 

@@ -15,6 +15,10 @@
 (* Promises   EligibleKept, OneThread, TargetHasThread, RetiredIsEmpty,    *)
 (*            NoStrandedGlobal, StopReachesAll (safety); OthersRun, AllRun *)
 (*            (liveness).                                                  *)
+(* TLC alone  OthersRun, AllRun: they need tasks, marks and threads of a   *)
+(*            whole group until nothing is left to do, too many states of  *)
+(*            code (tests/programs/replacement.c); the safety that they    *)
+(*            rest on has scenarios.                                       *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets
 CONSTANTS

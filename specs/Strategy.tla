@@ -14,6 +14,10 @@
 (*            EpcRequiresSuccessor, RejectionIsReported, StarterHasLeft,   *)
 (*            NonBlockingRespected, ExceptionDoesNotChangeRole (safety);   *)
 (*            ProductionBegins (liveness).                                 *)
+(* TLC alone  NonBlockingRespected: the tag is a thread's own variable,    *)
+(*            which the explorer does not have; the twin                   *)
+(*            strategy_tag_ignored is killed on real threads               *)
+(*            (tests/test_strategy.py).                                    *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets
 

@@ -9,6 +9,11 @@
 (* Memory     sequential consistency; the orders are stress/ring.c's.      *)
 (* Promises   NameIsItsOwn, NumberIsItsOwn, RingsAreThere, SpansHaveBegun, *)
 (*            OffIsSilent (safety).                                        *)
+(* TLC alone  NameIsItsOwn, NumberIsItsOwn, SpansHaveBegun, OffIsSilent:   *)
+(*            one thread reads and writes what these need, plain memory    *)
+(*            between a run and the next in it, so there is no order of    *)
+(*            steps to explore (tests/test_trace_lies.py,                  *)
+(*            tests/programs/made.c and waits.c).                          *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -173,22 +174,74 @@ def test_where_outcomes_of_real_cores_stand_is_taken_from_stress(specs: Path) ->
 
 def test_a_claim_that_rests_on_tlc_alone_says_specification_only(specs: Path) -> None:
     elsewhere = replace(SCENARIO, upholds="")
+    unsaid = judged(specs, scenario=elsewhere, explored=replace(EXPLORED, upholds=""))
+    assert unsaid.problems == (
+        "Toy!Seen: TLC alone judges it, and the header of its module does not say why",
+    )
+    give_reasons(specs, "Seen: nobody can see it in code (but in\ntests/test_toy.py).")
     report = judged(specs, scenario=elsewhere, explored=replace(EXPLORED, upholds=""))
     assert report.rows[0].status == audit.SPECIFICATION_ONLY
     assert report.holds
     assert counted(report) == "0 of 1 claims hold, 1 specification only"
     assert summary(report)["count"]["specification only"] == 1
     assert "| specification only |" in to_markdown(report)
+    why = "Toy!Seen: nobody can see it in code (but in tests/test_toy.py)."
+    assert why in to_markdown(report)
+    assert summary(report)["claims"][0].reason == why[10:-1]
     screen = Console(file=io.StringIO(), width=160)
     show(screen, report)
     assert isinstance(screen.file, io.StringIO)
     assert "specification only" in screen.file.getvalue()
+    assert why in screen.file.getvalue()
     concept = replace(CONCEPTS[0], name="toy", module="Toy")
     same = ConformResult(concept, "", 9, 12, 20, 30, 9, 0, None, 1.0)
     compared = judged(specs, scenario=elsewhere, explored=replace(EXPLORED, upholds=""),
                       compared=(same,))  # fmt: skip
     assert compared.rows[0].status == audit.HOLDS
     assert counted(compared) == "1 of 1 claims hold, 0 specification only"
+    assert compared.problems == (
+        "Toy!Seen: the header of its module says why TLC alone judges it, but the code is judged",
+    )
+
+
+def give_reasons(specs: Path, reasons: str) -> None:
+    """Write the field `TLC alone` into the header of the toy."""
+    toy = specs / "Toy.tla"
+    promises, bar = toy.read_text().split("(*****")
+    toy.write_text(f"{promises}(* TLC alone  {reasons} *)\n(*****{bar}")
+
+
+def test_reasons_are_read_by_claim_and_one_of_no_claim_is_a_problem(specs: Path) -> None:
+    give_reasons(specs, "Seen, Heard: it is C!; f(x): no; Felt: at once, they say.")
+    reason = "it is C!; f(x): no"
+    assert audit.tlc_alone(specs) == {
+        "Toy!Seen": reason, "Toy!Heard": reason, "Toy!Felt": "at once, they say",
+    }  # fmt: skip
+    assert judged(specs).problems == (
+        "Toy!Seen: the header of its module says why TLC alone judges it, but the code is judged",
+        *(f"Toy!{name}: the header of its module says why TLC alone judges it, but not that it "
+          "holds" for name in ("Heard", "Felt")),
+    )  # fmt: skip
+
+
+def test_each_claim_that_no_scenario_and_no_comparison_judges_has_its_reason() -> None:
+    root = paths.sources()
+    upheld = {
+        claim
+        for file in (root / "stress").glob("*.c")
+        for claim in re.findall(r'\.upholds\s*=\s*"(\w+!\w+)"', file.read_text(encoding="utf-8"))
+    }
+    promised = set(audit.promised(root / "specs"))
+    compared = {
+        claim
+        for claim in promised
+        for concept in CONCEPTS
+        if not concept.is_long and claim.split("!")[0] == concept.module
+        if claim.split("!")[1] not in concept.blind
+    }
+    reasons = audit.tlc_alone(root / "specs")
+    assert sorted(promised - upheld - compared) == sorted(reasons)
+    assert len(reasons) <= 15
 
 
 @pytest.mark.parametrize("width", [80, 160])

@@ -9,8 +9,8 @@ judge that it declares and by no other.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wakeproof.judge import explore_reports, grading
@@ -33,7 +33,9 @@ WHOLE, IN_PART = "whole", "in part"
 """How much the explorer saw of a claim's scenarios: every execution, or what its bounds allow."""
 
 _Report = ScenarioReport | TwinReport | explore_reports.ScenarioReport | explore_reports.TwinReport
-_PROMISES = re.compile(r"^\(\* Promises(.*?)^\(\*{5}", re.DOTALL | re.MULTILINE)
+_PROMISES = re.compile(r"^\(\* Promises(.*?)^(?:\(\*{5}|\(\* TLC alone)", re.DOTALL | re.MULTILINE)
+_TLC_ALONE = re.compile(r"^\(\* TLC alone(.*?)^\(\*{5}", re.DOTALL | re.MULTILINE)
+_REASON = re.compile(r"\b([A-Z][A-Za-z]+(?:, [A-Z][A-Za-z]+)*): (.*?)(?=; [A-Z][A-Za-z]+[:,]|\.?$)")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class ClaimRow:
     delayed_twins: Killed
     status: str
     problems: tuple[str, ...]
+    reason: str = ""  # why TLC alone judges it, as the module's header says
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,20 @@ def promised(specs: Path) -> list[str]:
     return claims
 
 
+def tlc_alone(specs: Path) -> dict[str, str]:
+    """Return why TLC alone judges a claim, as the headers of `specs`/*.tla say, by "Module!Name".
+
+    The field stands last in a header: ``TLC alone  Served, Ends: the reason; Bounded: another.``
+    """
+    reasons: dict[str, str] = {}
+    for module in sorted(specs.glob("*.tla")):
+        header = _TLC_ALONE.search(module.read_text(encoding="utf-8"))
+        text = " ".join(re.sub(r"\(\*|\*\)", "", header.group(1)).split()) if header else ""
+        for names, reason in _REASON.findall(text):
+            reasons |= {f"{module.stem}!{name}": reason for name in names.split(", ")}
+    return reasons
+
+
 def audit(
     specs: Path,
     sites: Iterable[tuple[str, str]],
@@ -134,9 +151,14 @@ def audit(
         linearized: histories of queue and ticket against their sequential specs.
     """
     claims = promised(specs)
-    rows = tuple(_row(claim, check, stress, explore, conform) for claim in claims)
+    reasons = tlc_alone(specs)
+    rows = tuple(
+        replace(_row(claim, check, stress, explore, conform), reason=reasons.get(claim, ""))
+        for claim in claims
+    )
     problems = [
         *_unpromised(set(claims), sites, check, stress),
+        *_reasons(rows, reasons),
         *_undeclared(check, stress),
         *(f"{r.entry.config}: {r.wrong}" for r in check.results if r.wrong and not r.entry.claims),
         *(f"conform: {r.problem}" for r in conform.results if not r.holds),
@@ -244,6 +266,19 @@ def _unpromised(
         for user, claim in users
         if claim and claim not in claims
     ]
+
+
+def _reasons(rows: Iterable[ClaimRow], reasons: Mapping[str, str]) -> list[str]:
+    """Compare the claims that TLC alone judges with the reasons in the headers, both ways."""
+    status = {row.claim: row.status for row in rows}
+    return [
+        *(f"{claim}: TLC alone judges it, and the header of its module does not say why"
+          for claim, how in status.items() if how == SPECIFICATION_ONLY and claim not in reasons),
+        *(f"{claim}: the header of its module says why TLC alone judges it, but the code is judged"
+          for claim in reasons if status.get(claim) == HOLDS),
+        *(f"{claim}: the header of its module says why TLC alone judges it, but not that it holds"
+          for claim in reasons if claim not in status),
+    ]  # fmt: skip
 
 
 def _undeclared(check: CheckReport, stress: StressReport) -> list[str]:

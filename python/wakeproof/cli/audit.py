@@ -61,7 +61,8 @@ stress: the scenarios on real cores and their samples, with -O2, without and wit
 all places; `wakeproof stress` has -O0 and -O3, too.
 The six columns before the verdict: twins that this judge had to see, and saw, of those declared.
 verdict: holds: of the specification and of the code. Specification only: check alone judges the \
-claim, for it has no scenario and its concept no comparison; nothing says that the code keeps it."""
+claim, for it has no scenario and its concept no comparison; nothing says that the code keeps it. \
+Why, for each:"""
 
 
 def audit(
@@ -179,6 +180,7 @@ def _legend(found: AuditReport) -> str:
     good, total = found.orders.score
     return (
         LEGEND
+        + _alone(found)
         + f"\ntraces: {found.traces.text}"
         + _observed(found)
         + f"\norders: {total} sites have a weaker order; {good} of these are killed in a scenario "
@@ -188,6 +190,16 @@ def _legend(found: AuditReport) -> str:
         + f"\nstress ran in mode {facts.mode} on {facts.machine}, {facts.cpus_allowed} CPUs "
         f"allowed, {facts.compiler}, seed {facts.seed}."
     )
+
+
+def _alone(found: AuditReport) -> str:
+    """Say why TLC alone judges some claims, a line for each reason."""
+    claims: dict[str, list[str]] = {}
+    for row in found.rows:
+        if row.status == SPECIFICATION_ONLY:
+            claims.setdefault(row.reason or "no reason is given", []).append(row.claim)
+    lines = (f"\n  {', '.join(names)}: {reason}." for reason, names in claims.items())
+    return "".join(lines) or " there is no such claim."
 
 
 def _linear(found: AuditReport) -> str:
