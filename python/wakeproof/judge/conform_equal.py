@@ -46,6 +46,8 @@ SEARCH = {
     "yield_wakes": YIELDS,
 }
 
+NO_PARKS = "of virtual threads, which have parks; these are OS threads"
+
 EQUAL: Mapping[str, Mapping[str, str]] = {
     "guard symmetric": {**STICKY, "failure_unread": FAILS},
     "guard asymmetric": {**STICKY, "failure_unread": FAILS, "no_producer_fence": LIGHT},
@@ -80,6 +82,9 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
     "mutex": dict.fromkeys(("any_takes", "leaves_silent"), ONE_IN_LINE),
     "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
+    "waitq": dict.fromkeys(
+        ("any_park", "number_kept", "refused_kept", "renewed_and_left"), NO_PARKS
+    ),
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""
 
