@@ -149,11 +149,7 @@ STRESS_TEST(conform_io, .claim = "The compiled calls on a descriptor are the spe
 	.upholds = "Io!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
 	.actors = {reader_a, closer, poller, arrives}, .results = 1, .blocking = 1,
 	.outcomes = {{"0", ACCEPTABLE, "all is done"}});
-STRESS_TEST(conform_io_two, .claim = "So they are with two readers.",
-	.upholds = "Io!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {reader_a, reader_b, closer, poller, arrives_twice}, .results = 1, .blocking = 1,
-	.outcomes = {{"0", ACCEPTABLE, "all is done"}});
-STRESS_TEST(conform_io_open, .claim = "So they are where nobody closes it.",
+STRESS_TEST(conform_io_open, .claim = "So they are with two readers, and nobody closes it.",
 	.upholds = "Io!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
 	.actors = {reader_a, reader_b, poller, arrives_twice}, .results = 1, .blocking = 1,
 	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "its poller goes on"}});

@@ -53,6 +53,8 @@ IO = {
     **dict.fromkeys(("dies_in_line", "dies_inside", "dies_told"), NO_GROUP),
 }
 
+NO_PARKS = "of virtual threads, which have parks; these are OS threads"
+
 EQUAL: Mapping[str, Mapping[str, str]] = {
     "guard symmetric": {**STICKY, "failure_unread": FAILS},
     "guard asymmetric": {**STICKY, "failure_unread": FAILS, "no_producer_fence": LIGHT},
@@ -95,6 +97,9 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
+    "waitq": dict.fromkeys(
+        ("any_park", "number_kept", "refused_kept", "renewed_and_left"), NO_PARKS
+    ),
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""
 

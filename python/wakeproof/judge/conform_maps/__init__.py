@@ -9,7 +9,7 @@ from wakeproof.judge.conform_maps.carrier import CARRIER_HIT, CARRIER_ONE, CARRI
 from wakeproof.judge.conform_maps.channel import CHANNEL, CHANNEL_NONE
 from wakeproof.judge.conform_maps.guard import GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS
 from wakeproof.judge.conform_maps.idleset import IDLESET
-from wakeproof.judge.conform_maps.io import IO, IO_OPEN, IO_TWO
+from wakeproof.judge.conform_maps.io import IO, IO_OPEN
 from wakeproof.judge.conform_maps.latch import LATCH
 from wakeproof.judge.conform_maps.mpsc import MPSC, MPSC_THREE
 from wakeproof.judge.conform_maps.mutex import MUTEX
@@ -25,11 +25,11 @@ from wakeproof.judge.conform_maps.task import TASK
 from wakeproof.judge.conform_maps.ticket import TICKET
 from wakeproof.judge.conform_maps.timer import TIMER, TIMER_TWO
 from wakeproof.judge.conform_maps.vthread import VTHREAD
+from wakeproof.judge.conform_maps.waitq import WAITQ
 
 CONCEPTS: tuple[Concept, ...] = (
     PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, GUARD_NAP,
     GUARD_INTERRUPTED, MPSC, MPSC_THREE, CARRIER_ONE, CARRIER_TWO, CARRIER_HIT, SEARCH, SEARCH_LONG,
     SEARCH_PINNED, SEARCH_PINNED_LONG, TASK, VTHREAD, TIMER, TIMER_TWO, LATCH,
-    SEMAPHORE, SEMAPHORE_THREE, CHANNEL, CHANNEL_NONE, MUTEX,
-    IO, IO_OPEN, IO_TWO,
+    SEMAPHORE, SEMAPHORE_THREE, CHANNEL, CHANNEL_NONE, MUTEX, WAITQ, IO, IO_OPEN,
 )  # fmt: skip

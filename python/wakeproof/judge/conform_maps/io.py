@@ -195,8 +195,3 @@ IO_OPEN = replace(
     code_twins=("io_kept",),
     is_long=True,
 )  # fmt: skip
-IO_TWO = replace(
-    concept("io two", "conform_io_two", "two readers, a close and a free, two arrivals",
-            ("a", "b", "closer", "home", "system")),
-    is_long=True,
-)  # fmt: skip
