@@ -94,11 +94,15 @@ Refuse(w) ==                  \* a deadline in the past: wp__waiter_refused ends
   /\ IF Twin = "refused_kept" THEN UNCHANGED parkVars ELSE ParkEnds(w)
   /\ Goto(w, "late")
   /\ UNCHANGED <<line, things, state, wait, number, got, GiverOnly>>
+Spurious(w) ==                \* an OS thread's sleep may end for nothing
+  /\ w \in Os /\ pc[w] = "asleep" /\ Goto(w, "back")
+  /\ UNCHANGED <<line, things, state, wait, number, parkVars, got, GiverOnly>>
 Check(w) ==                   \* [YW1] wp__waiter_check: granted; or renews its number, under the lock
   /\ pc[w] = "back"
   /\ IF state[w] = "granted" THEN Leave(w, TRUE) /\ UNCHANGED number
-     ELSE /\ Goto(w, IF InLine(w) THEN "park" ELSE "await")
-          /\ number' = IF Twin = "number_kept" THEN number ELSE [number EXCEPT ![w] = parks[w]]
+     ELSE /\ Goto(w, IF InLine(w) \/ w \in Os THEN "park" ELSE "await")
+          /\ number' = IF w \in Os \/ Twin = "number_kept" THEN number
+                       ELSE [number EXCEPT ![w] = parks[w]]
           /\ UNCHANGED <<wait, got>>
   /\ UNCHANGED <<line, things, state, parkVars, GiverOnly>>
 Cancel(w) ==                  \* wp__waiter_cancel, under the lock
@@ -154,7 +158,7 @@ Finished ==                   \* who sleeps now waits for things that nobody giv
   /\ \A g \in Granters : pc[g] = "done"
   /\ \A w \in Waiters : pc[w] \in {"asleep", "done"} /\ UNCHANGED vars
 Next ==
-  \/ \E w \in Waiters : Waiter(w) \/ TimeOut(w) \/ Refuse(w) \/ Stray(w)
+  \/ \E w \in Waiters : Waiter(w) \/ TimeOut(w) \/ Refuse(w) \/ Spurious(w) \/ Stray(w)
   \/ \E g \in Granters : Granter(g)
   \/ Finished
 Spec == Init /\ [][Next]_vars
@@ -176,4 +180,4 @@ UntouchedAfterGrant == ~hurt
 \* A grant leaves no permit behind for a later park.
 NoStrayPermit == \A w \in Waiters : pc[w] \in {"idle", "done"} => permit[w] # "grant"
 =============================================================================
-Results: MCWaitq 13,229 states, depth 24.
+Results: MCWaitq 14,706 states, depth 24.

@@ -89,6 +89,13 @@ def test_the_code_follows_every_edge_of_its_spec_and_twins_do_not() -> None:
 
 
 @pytest.mark.slow
+def test_what_is_done_as_plain_memory_under_a_lock_is_part_of_the_step() -> None:
+    own, *twins = paths_tests.follow_paths("^waitq$").results
+    assert own.failures == ()
+    assert [twin.holds for twin in twins] == [True] * 4
+
+
+@pytest.mark.slow
 def test_the_command_says_how_much_was_covered_and_where_a_twin_left(wakeproof: Command) -> None:
     run = wakeproof("conform", "--paths", "-t", "ticket", "--json")
     assert run.returncode == 0, run.stderr

@@ -10,7 +10,8 @@
  *
  * A step's VALUE says what a choice gives, and how a sleeper wakes by itself (enum explore_woken);
  * WOKEN, a bit per thread, whom a wake chooses. Printed are the site, what the step gave (of joined
- * steps the last), who sleeps, and the places that were touched, as they are now.
+ * steps the last), who sleeps, and the places that were touched, as they are now: also those that the
+ * actors wrote as plain memory before their next operations.
  *
  * Why it works  Each actor is a coroutine that stops at every operation of the seam. The
  *               operation is then done on the real memory, and the actor runs on.
@@ -24,7 +25,7 @@
 
 #include "engine/registry.h"
 
-enum { JOINS = 4096, WRAPS = 8, TOUCHED = 64 };
+enum { JOINS = 4096, WRAPS = 8, TOUCHED = 256 };
 
 typedef struct place {
 	char file[64];
@@ -39,15 +40,17 @@ static struct { char *place; unsigned size; } touched[TOUCHED];
 static int touched_count;
 static const char *why; /* the step cannot be taken; NULL: it can */
 
-static void touch(const follow_operation *wants)
+void follow_touch(char *place, unsigned size)
 {
 	for (int i = 0; i < touched_count; i++)
-		if (touched[i].place == wants->place)
+		if (touched[i].place == place)
 			return;
-	if (touched_count < TOUCHED) {
-		touched[touched_count].place = wants->place;
-		touched[touched_count++].size = wants->size;
+	if (touched_count == TOUCHED) {
+		why = "it touches too many places";
+		return;
 	}
+	touched[touched_count].place = place;
+	touched[touched_count++].size = size;
 }
 
 /* Actors. */
@@ -85,9 +88,12 @@ static void run(int which, uint64_t given)
 		NULL, "the actor runs on without a step", "the actor overflows its stack",
 		"the actor touches memory that is not there"};
 
+	const char *wrong;
+
 	follow_actors[which].given = given;
 	follow_running = which;
-	why = returns[explore_resume(which)];
+	wrong = returns[explore_resume(which)];
+	why = wrong ? wrong : why;
 	follow_running = FOLLOW_NOBODY;
 }
 
@@ -149,7 +155,7 @@ static uint64_t step(int which, uint64_t value, unsigned woken)
 	follow_operation wants = own->wants;
 
 	if (wants.place)
-		touch(&wants);
+		follow_touch(wants.place, wants.size);
 	if (own->is_asleep) {
 		own->is_asleep = false;
 		run(which, value);

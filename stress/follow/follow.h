@@ -34,6 +34,9 @@ extern int follow_events;  /* that have been opened */
 uint64_t follow_read(const char *at, unsigned size);
 void follow_write(char *at, unsigned size, uint64_t value);
 
+/* The step has changed this place, or may have. */
+void follow_touch(char *place, unsigned size);
+
 /* Does the operation on the memory; what it gives. */
 uint64_t follow_do(const follow_operation *wants);
 

@@ -112,18 +112,35 @@ void wp__explore_yield(void)
 {
 }
 
-/* What -fsanitize=thread calls: plain accesses happen as they are. */
+/* What -fsanitize=thread calls: plain accesses happen as they are, and writes of the state are noted. */
+static void wrote(void *at, unsigned size)
+{
+	char *place = at;
+
+	if (follow_running == FOLLOW_NOBODY || place < EXPLORE_BASE ||
+	    place >= EXPLORE_BASE + STATE_MOST)
+		return;
+	for (unsigned from = 0; from < size; from += 8)
+		follow_touch(place + from, size - from < 8 ? size - from : 8);
+}
+
 #define HOOK(name)              \
 	void name(void *at);    \
 	void name(void *at)     \
 	{                       \
 		(void)at;       \
 	}
-#define HOOKS(size)                         \
-	HOOK(__tsan_read##size)             \
-	HOOK(__tsan_write##size)            \
-	HOOK(__tsan_unaligned_read##size)   \
-	HOOK(__tsan_unaligned_write##size)
+#define WRITES(name, size)      \
+	void name(void *at);    \
+	void name(void *at)     \
+	{                       \
+		wrote(at, size); \
+	}
+#define HOOKS(size)                               \
+	HOOK(__tsan_read##size)                   \
+	WRITES(__tsan_write##size, size)          \
+	HOOK(__tsan_unaligned_read##size)         \
+	WRITES(__tsan_unaligned_write##size, size)
 HOOKS(1)
 HOOKS(2)
 HOOKS(4)
@@ -146,7 +163,7 @@ void __tsan_read_range(void *at, unsigned long size)
 }
 void __tsan_write_range(void *at, unsigned long size)
 {
-	(void)at, (void)size;
+	wrote(at, (unsigned)size);
 }
 
 /* Copies as well: judge/explored.py gives them these names. */
@@ -154,12 +171,14 @@ void __tsan_write_range(void *at, unsigned long size)
 	void *name(void *to, const void *from, unsigned long size); \
 	void *name(void *to, const void *from, unsigned long size)  \
 	{                                                           \
+		wrote(to, (unsigned)size);                          \
 		return call(to, from, size);                        \
 	}
 #define SET(name)                                           \
 	void *name(void *to, int byte, unsigned long size); \
 	void *name(void *to, int byte, unsigned long size)  \
 	{                                                   \
+		wrote(to, (unsigned)size);                  \
 		return memset(to, byte, size);              \
 	}
 COPY(wp__explored_memcpy, memcpy)

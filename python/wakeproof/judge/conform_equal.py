@@ -50,6 +50,8 @@ SEARCH = {
     "yield_wakes": YIELDS,
 }
 
+NO_PARKS = "of virtual threads, which have parks; these are OS threads"
+
 EQUAL: Mapping[str, Mapping[str, str]] = {
     "guard symmetric": {**STICKY, "failure_unread": FAILS},
     "guard asymmetric": {**STICKY, "failure_unread": FAILS, "no_producer_fence": LIGHT},
@@ -87,6 +89,9 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "close in time": {**CLOSE, "gives_up_early": NO_PATIENT},
     "close three": {**CLOSE, **dict.fromkeys(("gives_up_early", "stops_forgotten"), NO_TASKS)},
     "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
+    "waitq": dict.fromkeys(
+        ("any_park", "number_kept", "refused_kept", "renewed_and_left"), NO_PARKS
+    ),
 }
 """Name of the concept -> twin -> why spec and code are equal all the same."""
 

@@ -155,7 +155,8 @@ class _Walk:
         threads = self.dump.threads
         values = list(self.own.states[-1][threads:])
         for offset, value in done.places.items():
-            values[self.dump.offsets[offset]] = value
+            if offset in self.dump.offsets:  # the dump has no place that nothing shares
+                values[self.dump.offsets[offset]] = value
         positions = self.dump.states[self.dump.target[edge]][:threads]
         self.own.states.append((*positions, *values))
         self.own.asleep.append(done.asleep)

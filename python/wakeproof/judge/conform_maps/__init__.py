@@ -25,11 +25,12 @@ from wakeproof.judge.conform_maps.task import TASK
 from wakeproof.judge.conform_maps.ticket import TICKET
 from wakeproof.judge.conform_maps.timer import TIMER, TIMER_TWO
 from wakeproof.judge.conform_maps.vthread import VTHREAD
+from wakeproof.judge.conform_maps.waitq import WAITQ
 
 CONCEPTS: tuple[Concept, ...] = (
     PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, GUARD_NAP,
     GUARD_INTERRUPTED, MPSC, MPSC_THREE, CARRIER_ONE, CARRIER_TWO, CARRIER_HIT, SEARCH, SEARCH_LONG,
     SEARCH_PINNED, SEARCH_PINNED_LONG, TASK, VTHREAD, TIMER, TIMER_TWO, LATCH,
-    SEMAPHORE, SEMAPHORE_THREE, CHANNEL, CHANNEL_NONE, MUTEX, CLOSE,
-    CLOSE_IN_TIME, CLOSE_THREE,
+    SEMAPHORE, SEMAPHORE_THREE, CHANNEL, CHANNEL_NONE, MUTEX, WAITQ, CLOSE, CLOSE_IN_TIME,
+    CLOSE_THREE,
 )  # fmt: skip

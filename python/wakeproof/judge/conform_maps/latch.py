@@ -134,6 +134,6 @@ LATCH = Concept(
     flags=("--timeouts",),
     joins=tuple((site, "Result") for site in ("YL2", "YL5", "YW1", "YW3")),
     joined="the last step of a wait with the result that it returns",
-    spec_twin={"Twin": '"wakes_one"'},
+    spec_twin={"Twin": '"leaves_early"'},
     code_twins=("latch_wakes_one", "latch_leaves_early"),
 )  # fmt: skip

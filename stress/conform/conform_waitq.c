@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_waitq.c - the threads of specs/Waitq.tla: two wait once, and may be late; two give.
+ *
+ *   waiter                     granter
+ *   take a thing, or wait      give a thing to the first of the line, or leave it
+ *
+ * Why it works  The object is a count under the line's lock. The waiters are OS threads, which sleep in
+ *               the futex of their waiter: the deadline may come at any time while one sleeps.
+ * Spec          specs/Waitq.tla. Compared by wakeproof conform -t waitq. */
+#include "stress.h"
+#include "waitq.h"
+
+enum { WAITERS = 2, LATE = 1 };
+
+struct state {
+	wp_lock lock;
+	uint32_t things; /* under the lock */
+	uint32_t has[WAITERS];
+	wp_waitq line;
+	_Alignas(WP_LINE) wp_waiter waiters[WAITERS];
+};
+
+/* python/wakeproof/judge/conform_maps/waitq.py reads the state at these places. */
+_Static_assert(offsetof(struct state, lock.state) == 0, "LOCK");
+_Static_assert(offsetof(struct state, things) == 4, "THINGS");
+_Static_assert(offsetof(struct state, has) == 8, "HAS");
+_Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
+_Static_assert(sizeof(wp_waiter) == 80, "EACH");
+_Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_init(&state->lock.state, 0);
+	for (int index = 0; index < WAITERS; index++)
+		wp__waiter_init(&state->waiters[index], NULL, NULL);
+}
+
+/* True: it has a thing. */
+static bool begin(struct state *state, int index)
+{
+	bool is_taken;
+
+	wp_lock_acquire(&state->lock);
+	is_taken = state->things > 0 && state->line.first == NULL;
+	if (is_taken) {
+		state->things--;
+		state->has[index] = 1;
+	} else {
+		wp__waitq_add(&state->line, &state->waiters[index]);
+	}
+	wp_lock_release(&state->lock);
+	return is_taken;
+}
+
+static void waits(struct state *state, int index)
+{
+	if (!begin(state, index) &&
+	    wp__waiter_wait(&state->lock, &state->waiters[index], LATE) == WP_OK)
+		state->has[index] = 1;
+}
+
+static void waiter_a(void *at, stress_result *result)
+{
+	(void)result;
+	waits(at, 0);
+}
+
+static void waiter_b(void *at, stress_result *result)
+{
+	(void)result;
+	waits(at, 1);
+}
+
+static void granter(void *at, stress_result *result)
+{
+	struct state *state = at;
+	wp_waiter *first;
+
+	(void)result;
+	wp_lock_acquire(&state->lock);
+	first = state->line.first;
+	if (first != NULL)
+		wp__waitq_remove(first);
+	else
+		state->things++;
+	wp_lock_release(&state->lock);
+	if (first != NULL)
+		wp__waiter_grant(first);
+}
+
+STRESS_TEST(conform_waitq, .claim = "The compiled wait queue is the specified one.",
+	.upholds = "Waitq!NothingLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {waiter_a, waiter_b, granter, granter}, .results = 1, .blocking = 1,
+	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"asleep", ACCEPTABLE, "nobody gives"}});
