@@ -65,8 +65,7 @@ static enum wp_wait why_of(enum wp_io_side side, int64_t (*attempt)(int fd, void
 	return side == WP_IO_READ ? WP_WAIT_READ : WP_WAIT_WRITE;
 }
 
-/* A waiter's `leave`. */
-static void leave_call(wp_waiter *waiter)
+void wp__io_left(wp_waiter *waiter)
 {
 	wp_io *io = waiter->value;
 
@@ -74,56 +73,16 @@ static void leave_call(wp_waiter *waiter)
 		close_it(io);
 }
 
-/* As wp_ready_wait. */
-static int wait_inside(wp_io *io, enum wp_io_side side, enum wp_wait why, uint32_t seen,
-		       int64_t deadline_ns, bool *is_told)
-{
-	wp_waiter waiter;
-
-	wp__waiter_init_self(&waiter, why);
-	waiter.leave = leave_call;
-	waiter.value = io;
-	waiter.amount = (uint32_t)io->fd;
-	return wp__ready_wait(&io->ready[side], &waiter, seen, deadline_ns, is_told);
-}
-
-/* Under way. */
-static int call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
-		int64_t deadline_ns, int64_t *result)
-{
-	wp_ready *ready = &io->ready[side];
-	bool is_told = false;
-
-	for (;;) {
-		uint32_t seen = wp_ready_look(ready);
-		int code, failed;
-
-		*result = attempt(io->fd, arg);
-		failed = wp__errno();
-		if (*result < 0 && failed == EINTR)
-			continue;
-		if (*result >= 0 || failed != EAGAIN) {
-			if (is_told && (*result != 0 || !wp_twin(io_kept_at_end)))
-				wp_ready_pass(ready);
-			wp__errno_set(failed);
-			return *result >= 0 ? WP_OK : WP_SYSTEM;
-		}
-		if (wp_twin(io_looks_late))
-			seen = wp_ready_look(ready);
-		code = wait_inside(io, side, why_of(side, attempt), seen, deadline_ns, &is_told);
-		if (code != WP_OK)
-			return code;
-	}
-}
-
 int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
 	       int64_t deadline_ns, int64_t *result)
 {
+	wp_waiter waiter;
 	int code, failed;
 
 	if (!wp_io_enter(io))
 		return WP_CLOSED;
-	code = call(io, side, attempt, arg, deadline_ns, result);
+	waiter.why = (uint16_t)why_of(side, attempt);
+	code = wp__io_call(io, side, &waiter, attempt, arg, deadline_ns, result);
 	failed = wp__errno();
 	wp_io_exit(io);
 	wp__errno_set(failed);
@@ -232,13 +191,14 @@ enum { FIRST_NAP_NS = 1000000, LONGEST_NAP_NS = 32000000 };
 static int nap(wp_io *io, int64_t until_ns)
 {
 	wp_ready *ready = &io->ready[WP_IO_WRITE];
+	wp_waiter waiter;
 	bool is_told;
 	int code;
 
 	if (!wp_io_enter(io))
 		return WP_CLOSED;
-	code = wait_inside(io, WP_IO_WRITE, WP_WAIT_CONNECT, wp_ready_look(ready), until_ns,
-			   &is_told);
+	waiter.why = WP_WAIT_CONNECT;
+	code = wp__io_await(io, WP_IO_WRITE, &waiter, wp_ready_look(ready), until_ns, &is_told);
 	if (is_told)
 		wp_ready_pass(ready);
 	wp_io_exit(io);

@@ -24,7 +24,7 @@
  *               A thread that a close hands back is in no call and in no line any more.
  * Spec          specs/Io.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome,
  *               EndWakesWaiter, ClosedInTheEnd.
- * Evidence      make check-specs T=Io, make stress T='ready|io', tests/test_io.py. */
+ * Evidence      make check-specs T=Io, make stress T='ready|io', make conform T='^io', tests/test_io.py. */
 #ifndef WP_IO_H
 #define WP_IO_H
 
@@ -172,5 +172,17 @@ WP_INLINE bool wp__io_abandon(wp_waiter *waiter)
 	wp__ready_leave(waiter);
 	return !wp_twin(io_dies_inside) && wp__io_end(waiter->value);
 }
+
+/* A waiter's `leave`: as above; and the last closes it. [as wp__io_abandon | system calls] */
+void wp__io_left(wp_waiter *waiter);
+
+/* As wp__ready_wait. The waiter's `why` is set; the rest is made anew for each wait. [who has begun |
+ * parks] */
+int wp__io_await(wp_io *io, enum wp_io_side side, wp_waiter *waiter, uint32_t seen,
+		int64_t deadline_ns, bool *is_told);
+/* As wp_io_call. [as above] */
+int wp__io_call(wp_io *io, enum wp_io_side side, wp_waiter *waiter,
+		int64_t (*attempt)(int fd, void *arg), void *arg, int64_t deadline_ns,
+		int64_t *result);
 
 #endif

@@ -23,7 +23,7 @@
 
 #include "waitq.h"
 
-/* 40 bytes. edges: X1, X2; the rest: under the lock. */
+/* 32 bytes. edges: X1, X2; the rest: under the lock. */
 typedef struct wp_ready {
 	wp_lock lock;
 	wp_atomic(uint32_t) edges;

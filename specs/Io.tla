@@ -4,7 +4,8 @@
 (* poller of its home says so, or a deadline passes, or somebody closes    *)
 (* it, or the poller itself ends, or its own group is closed.  What is     *)
 (* ready is told to one, who passes it on.                                 *)
-(* Code       kernel/io.h, io.c: [X1]..[X8]; poller_epoll.h, poller_epoll.c*)
+(* Code       kernel/io.h, io_call.c, io.c, poller_epoll.h, poller_epoll.c:*)
+(*            [X1]..[X8].                                                  *)
 (* Abstracts  one direction; a grant and the park that it ends to one step *)
 (*            (Waitq); what is under the lock of the direction to one step;*)
 (*            the way of a thread to its home (Group: HomeReturn); the     *)
@@ -100,7 +101,7 @@ Begin(r) ==                   \* [X3] one more call, unless it is closing
   /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left, listed>>
   /\ UNCHANGED dead
 Look(r) ==                    \* [X1] before the attempt
-  /\ pc[r] = "look"
+  /\ pc[r] = "look" /\ r \notin dead
   /\ seen' = [seen EXCEPT ![r] = edges] /\ Goto(r, "read")
   /\ UNCHANGED <<System, edges, line, shut, Life, told, left, listed, dead>>
 Read(r) ==                    \* the system call
@@ -116,7 +117,7 @@ Wait(r) ==                    \* under the lock
      ELSE line' = Append(line, r) /\ Goto(r, "parked")
   /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed, dead>>
 Timeout(r) ==                 \* out of the line; who was granted is not there
-  /\ pc[r] = "parked" /\ r \in InLine /\ left > 0
+  /\ pc[r] = "parked" /\ r \in InLine \ dead /\ left > 0
   /\ left' = left - 1 /\ line' = Without(r) /\ Goto(r, "end")
   /\ UNCHANGED <<System, edges, shut, Life, seen, told, listed, dead>>
 Tell ==                       \* the first in line
@@ -141,7 +142,7 @@ Die(r) ==                     \* its group is closed: out of the line; or told: 
   /\ UNCHANGED <<System, edges, shut, Life, seen, told, left, listed>>
 After(t) == IF t = "closer" /\ ~freed THEN "closed" ELSE "done"
 End(t) ==                     \* [X7] the last, of one that is closing? [X4] else one less
-  /\ pc[t] = "end"
+  /\ pc[t] = "end" /\ t \notin dead
   /\ IF (users = 1 /\ closing) \/ (t = "closer" /\ Twin = "closes_now")
      THEN Goto(t, "final") /\ UNCHANGED users
      ELSE Goto(t, After(t)) /\ users' = users - 1
@@ -214,9 +215,8 @@ Finished ==
   /\ \A r \in Readers : pc[r] = "done" \/ (pc[r] = "parked" /\ (coming + data = 0 \/ Twin # "none"))
   /\ UNCHANGED vars
 Reader(r) ==
-  /\ r \notin dead
-  /\ \/ Begin(r) \/ Look(r) \/ Read(r) \/ Wait(r) \/ Timeout(r) \/ Pass(r)
-     \/ End(r) \/ Final(r) \/ Leave(r)
+  \/ Begin(r) \/ Look(r) \/ Read(r) \/ Wait(r) \/ Timeout(r) \/ Pass(r)
+  \/ End(r) \/ Final(r) \/ Leave(r)
 Closer == Close \/ Shut \/ Free \/ End("closer") \/ Final("closer") \/ Leave("closer")
 Poller(p) == Take(p) \/ Event(p) \/ Count(p) \/ Reclaim(p) \/ (p = "home" /\ (Over \/ Walk))
 Next ==

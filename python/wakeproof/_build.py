@@ -68,7 +68,7 @@ SOURCES = (
             *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
             *("bounded", "closing", "home_back"),
             *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
-            *("file", "invoke", "io", "poller_epoll", "poller_uring", "ready"),
+            *("file", "invoke", "io", "io_call", "poller_epoll", "poller_uring", "ready"),
             *("group_made", "placed", "placed_made", "placement", "placement_choose"),
             *("reserve", "strategy", "supervise"),
             *("replaced", "replacement"),

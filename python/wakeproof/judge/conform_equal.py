@@ -37,6 +37,13 @@ NO_SLOT = "there is no slot"
 TWO = "of two threads one holds while the other waits: nobody overtakes, one is served"
 ONE_IN_LINE = "of two threads one holds while the other waits: nobody stands behind the first"
 NO_LEAVER = "no thread of that comparison leaves the line"
+NO_SCHEDULER = "no task has a scheduler there: a hand-back never waits"
+CLOSE = dict.fromkeys(("parks_silently", "waits_for_ever"), NO_SCHEDULER)
+NO_PATIENT = "each close has a deadline there"
+NO_TASKS = "no task is listed there, and each close cancels"
+NOTHING_ENDS = "its poller does not end there"
+NO_GROUP = "no group of a reader is closed there"
+NOT_CLOSED = "nobody closes it there"
 NONE_TO_STEAL = "the one task is pinned: nobody finds one to steal, and nobody searches"
 SEARCH = {
     "count_pinned": PINNED,
@@ -44,6 +51,10 @@ SEARCH = {
     "silent_internal": SPAWNS,
     "silent_reenqueue": YIELDS,
     "yield_wakes": YIELDS,
+}
+IO = {
+    **dict.fromkeys(("adds_late", "ends_silent", "leaves_unlocked"), NOTHING_ENDS),
+    **dict.fromkeys(("dies_in_line", "dies_inside", "dies_told"), NO_GROUP),
 }
 
 NO_PARKS = "of virtual threads, which have parks; these are OS threads"
@@ -81,6 +92,17 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "channel without slots": dict.fromkeys(("sender_first", "senders_forgotten"), NO_SLOT),
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
     "mutex": dict.fromkeys(("any_takes", "leaves_silent"), ONE_IN_LINE),
+    "close": CLOSE,
+    "close in time": {**CLOSE, "gives_up_early": NO_PATIENT},
+    "close three": {**CLOSE, **dict.fromkeys(("gives_up_early", "stops_forgotten"), NO_TASKS)},
+    "io": IO,
+    "io open": {
+        **IO,
+        **dict.fromkeys(
+            ("begins_late", "close_silent", "closes_now", "frees_at_once", "frees_in_use"),
+            NOT_CLOSED,
+        ),
+    },
     "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
     "waitq": dict.fromkeys(
         ("any_park", "number_kept", "refused_kept", "renewed_and_left"), NO_PARKS
