@@ -135,7 +135,6 @@ def test_a_dump_may_be_made_while_threads_are(
     compiled: Callable[..., list[str]], build: str
 ) -> None:
     assert output(compiled("dump_made", build), "made") == ""
-    assert output(compiled("dump_made", build), "blocks") == ""
 
 
 def test_the_twin_that_forgets_registers_loses_frames(compiled: Callable[..., list[str]]) -> None:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * dump_made.c CASE - made: dumps while threads are made where others have ended, or were given back
- * unstarted; blocks: one of many threads without stacks. Prints what is lost.
+ * dump_made.c made - dumps while threads are made where others have ended, or were given back
+ * unstarted. Prints what is lost.
  *
  * Why it works  In odd phases none is started: what is there is new, or changes too often to be read. */
 #include "dump.h"
@@ -65,41 +65,9 @@ static void case_made(void)
 	close_group();
 }
 
-static bool note_block(void *arg, const wp_dump_thread *thread)
-{
-	int number = atoi(thread->name);
-
-	check(number >= 0 && number < FRESH && thread->state == WP_DUMP_NEW, "one of them");
-	((uint32_t *)arg)[number % FRESH]++;
-	return true;
-}
-
-/* More than one block of memory has. Each is shown once, by its name. */
-static void case_blocks(void)
-{
-	wp_vthread *threads[FRESH];
-	uint32_t shown[FRESH] = {0};
-
-	open_group(1, false, 0);
-	for (int one = 0; one < FRESH; one++) {
-		char name[WP_VTHREAD_NAME];
-		wp_vthread_config config = {.step = ends, .name = name};
-
-		snprintf(name, sizeof(name), "%d", one);
-		if (wp_vthread_new(group, &config, &threads[one]) != WP_OK)
-			lost("a thread");
-	}
-	check(wp_dump_each(group, note_block, shown), "a whole dump");
-	for (int one = 0; one < FRESH; one++) {
-		check(shown[one] == 1, "one, or it is shown twice");
-		wp_vthread_free(threads[one]);
-	}
-	close_group();
-}
-
 int main(int argc, char **argv)
 {
-	const one_case cases[] = {{"made", case_made}, {"blocks", case_blocks}};
+	const one_case cases[] = {{"made", case_made}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
