@@ -14,7 +14,7 @@
  *               waits for these once a stop may be out.
  * Spec          specs/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, WaitsForAll, OneConsumer, Returns;
  *               specs/Group.tla: WaitsForAll, NothingRunsAfterClose.
- * Evidence      make check-specs T='Group|Close', make stress T=close. */
+ * Evidence      make check-specs T='Group|Close', make stress T=close, wakeproof conform -t close. */
 #ifndef WP_CLOSING_H
 #define WP_CLOSING_H
 

@@ -56,7 +56,10 @@ def each_state_is_shown(command: list[str]) -> None:
         "running": ("running", "carrier-1", "carrier-1"),
         "given": ("given", "carrier-0", None),
         "unstarted": ("new", "carrier-0", None),
+        "step": ("parked", "carrier-0", None),
+        "another": ("parked", "carrier-0", None),
     }  # neither the one that ended nor the one that was given back unstarted
+    assert len({thread["tid"] for thread in root["threads"]}) == len(said) == len(root["threads"])
     stack = functions(said["parked"]["stack"])
     at = stack.index("parks_here")
     assert stack[at : at + 5] == ["parks_here", *["parks_deep"] * 3, "parks_below"]
@@ -69,7 +72,7 @@ def text_says_the_same(command: list[str]) -> None:
     text = output(command, "text")
     assert re.search(r'^#\d+ "running" virtual, running on carrier-1, home carrier-1$', text, re.M)
     assert re.search(r"^    parks_deep\+0x[0-9a-f]+ \(dump-\w+\)$", text, re.M)
-    assert "5 threads, 5 listed; by stack:" in text
+    assert "7 threads, 7 listed; by stack:" in text
 
 
 def they_are_grouped_by_stack_and_listed_up_to_a_limit(command: list[str]) -> None:

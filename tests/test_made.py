@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("clusters", "rings", "switched")
+CASES = ("clusters", "rings", "switched", "counted", "marked")
 LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"
 TWINS = [  # case, build, file, what stands there, and what is put there
     ("clusters", "plain", "placed_made.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
@@ -24,6 +24,8 @@ TWINS = [  # case, build, file, what stands there, and what is put there
     ("switched", "thread", "trace.c", "\twp_lock_acquire(&group->tracing.lock);\n\tcode = "
      "switch_on(group, events);", "\tcode = switch_on(group, events);\n"
      "\twp_lock_acquire(&group->tracing.lock);"),
+    ("counted", "plain", "worker.c", "woke = woke && !did;", "woke = !did;"),
+    ("marked", "plain", "placed.c", "return WP_AGAIN;", "return WP_OK;"),
 ]  # fmt: skip
 Compiled = Callable[..., list[str]]
 

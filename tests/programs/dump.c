@@ -33,13 +33,22 @@ static void end_many(void)
 		end(many[at]);
 }
 
-/* Of each state one; ended ones beside them, and one that was never started. */
+/* It has no stack: it parks until it may end. */
+static enum wp_step waits_by_steps(wp_task *task)
+{
+	(void)task;
+	return wp_load_acquire(&ready) == 0 ? WP_STEP_PARK : WP_STEP_DONE;
+}
+
+/* Of each state one; ended ones beside them, and one that was never started; two without stacks. */
 static void states(enum wp_dump_format format)
 {
 	const wp_scheduler scheduler = {.submit = keep};
 	wp_vthread_config config = {.name = "unstarted", .run = parks_here};
 	wp_vthread_config other = {.name = "given", .run = nothing, .scheduler = &scheduler};
-	wp_vthread *fresh, *gone, *here, *lent, *pinned, *running;
+	wp_vthread_config steps[2] = {{.name = "step", .step = waits_by_steps},
+				      {.name = "another", .step = waits_by_steps}};
+	wp_vthread *fresh, *gone, *here, *lent, *pinned, *running, *stepping[2];
 
 	open_group(2, false, 0);
 	check(wp_vthread_new(group, &config, &gone) == WP_OK, "a thread");
@@ -48,6 +57,10 @@ static void states(enum wp_dump_format format)
 	check(wp_vthread_join(gone, in_ms(PATIENCE_S * 1000), &failures) == WP_OK, "a join");
 	here = named("parked", parks_below, 0);
 	await_parked(here);
+	for (int at = 0; at < 2; at++) {
+		stepping[at] = start_as(&steps[at]);
+		await_parked(stepping[at]);
+	}
 	pinned = named("pinned", parks_pinned, 0);
 	running = named("running", spins, 1);
 	check(wp_vthread_new(group, &config, &fresh) == WP_OK, "a thread");
@@ -62,6 +75,8 @@ static void states(enum wp_dump_format format)
 	join(running, "one that runs");
 	end(pinned);
 	end(here);
+	end(stepping[0]);
+	end(stepping[1]);
 	wp_vthread_free(fresh);
 	wp_vthread_free(gone);
 	close_group();

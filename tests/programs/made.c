@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * made.c CASE - what a group is made of: its clusters, and a ring of events for each carrier. */
+#define _GNU_SOURCE
+#include <unistd.h>
+
 #include "placed.h"
 #include "trace.h"
 #include "vthreads_case.h"
@@ -96,10 +99,56 @@ static void case_switched(void)
 	close_group();
 }
 
+enum { WAKES = 50 };
+
+/* Each start wakes a carrier that sleeps, and has something for it. */
+static void case_counted(void)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	wp_carrier_counts counts;
+
+	open_group(1, false, 0);
+	for (uint64_t wake = 0; wake < WAKES; wake++) {
+		wp_vthread_config one = {.run = ends_at_once};
+		uint64_t parks = wp_group_counts(group, 0).parks;
+
+		while (wp_group_counts(group, 0).parks == parks && wake > 0 &&
+		       wp_clock_ns() < deadline_ns)
+			usleep(1000);
+		usleep(2000); /* it has said that it parks, and sleeps soon */
+		join(start_as(&one), "a thread");
+	}
+	counts = wp_group_counts(group, 0);
+	check(counts.wakes > WAKES / 2, "a wake");
+	check(counts.useless_wakes < WAKES / 4, "that a wake was of use");
+	close_group();
+}
+
+/* Only the first of nested marks is one. */
+static int marks_twice(void *arg)
+{
+	(void)arg;
+	check(wp_group_block() == WP_OK, "a mark");
+	check(wp_group_block() == WP_AGAIN, "that it is marked");
+	wp_group_unblock();
+	return 0;
+}
+
+static void case_marked(void)
+{
+	wp_group_config config = {.carriers = 2, .yield_us = 50, .placement = WP_PLACE_TWO_CHOICES};
+	wp_vthread_config one = {.run = marks_twice};
+
+	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	join(start_as(&one), "a thread");
+	close_group();
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"clusters", case_clusters}, {"rings", case_rings},
-					 {"switched", case_switched}};
+					 {"switched", case_switched}, {"counted", case_counted},
+					 {"marked", case_marked}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
