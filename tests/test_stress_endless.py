@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof.judge.engine import is_spent
+from wakeproof.judge import native
+from wakeproof.judge.engine import is_overdrawn, is_spent
 from wakeproof.judge.explore import explore
 from wakeproof.judge.explore_options import Model
-from wakeproof.judge.grading import VIOLATED, ScenarioReport
+from wakeproof.judge.grading import SPENT, VIOLATED, Run, ScenarioReport
 from wakeproof.judge.native import stress
 from wakeproof.judge.options import StressOptions
 
@@ -86,6 +87,38 @@ def test_a_place_is_left_out_only_where_actors_do_not_end() -> None:
     assert not is_spent([part(0.7, "stuck")], 1.5)
     assert not is_spent([part(0.7, "0,1"), part(0.7, "0,0")], 1.5)
     assert not is_spent([{"failure": "crashed"}], 1.5)
+
+
+def test_a_build_is_left_out_only_where_actors_do_not_end_and_the_seconds_are_over() -> None:
+    def run(seconds: float, outcome: str) -> Run:
+        return Run("O2", "stress", 1, seconds, 0, 0, (), (), "none", {outcome: 1})
+
+    assert is_overdrawn([run(2.2, "stuck"), run(2.2, "stuck")], 5.0)
+    assert is_overdrawn([run(2.2, "asleep"), run(2.2, "0")], 5.0)
+    assert not is_overdrawn([run(1.25, "stuck")] * 3, 5.0)  # each has taken its share
+    assert not is_overdrawn([run(2.2, "0"), run(2.2, "0")], 5.0)
+    assert not is_overdrawn([run(2.2, "stuck"), run(2.2, "stuck")], None)
+    assert not is_overdrawn([], 5.0)
+
+
+@pytest.mark.slow
+def test_seconds_end_a_job_of_actors_that_loop_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*_: object) -> dict[str, object]:  # as on a machine with three jobs for each CPU
+        return {
+            "samples": 1, "seconds": 2.2, "seed": 7, "cpus": [0], "asleep": 0, "asleep_changed": 0,
+            "uncounted": 0, "watch": "none", "outcomes": [{"outcome": "stuck", "samples": 1}],
+        }  # fmt: skip
+
+    monkeypatch.setattr(native, "measure", slow)
+    file = tmp_path / "endless.c"
+    file.write_text(CODE)
+    options = StressOptions(seconds=5.0, seed=7, computed=False)
+    (scenario,) = stress([file], "^endless$", options).scenarios
+    assert [run.build for run in scenario.runs] == ["O0", "O2"]
+    assert scenario.status == VIOLATED
+    assert scenario.messages[-1] == f"not run: O3, O2 delayed: {SPENT}"
 
 
 @pytest.mark.slow

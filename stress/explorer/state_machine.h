@@ -85,6 +85,7 @@ typedef struct explore_machine {
 	int events_raced;
 	bool is_bounded;   /* a store waited because its buffer was full: not every run was seen */
 	bool is_asking;    /* what is learned now is not met by the exploration */
+	bool asks_elsewhere; /* to merge positions: what was met at others with the same step */
 	uint64_t met;      /* values at positions, each once */
 	int locations;     /* known so far */
 	const char *error; /* not NULL: give up */

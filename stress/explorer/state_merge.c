@@ -13,8 +13,11 @@
  *               asks all members for it, and finds a class that no longer agrees. A question that
  *               makes the code fail (for no state can be so), and one too many, keep positions
  *               apart, which costs states and is no error.
- * Not asked     what was met at other positions with the same step: a counter that each turn of a
- *               loop raises would be asked for ever what only its last value meets.
+ * Elsewhere     what was met at other positions with the same step is asked for graphs alone, a few
+ *               questions deep, for a counter that each turn of a loop raises would be asked for
+ *               ever what only its last value meets. Where both answer, they lead to one place. So
+ *               a class is seldom wrong, which costs a round; positions that stay apart for values
+ *               that none of them meets are made one when all is known (states.c).
  * Spec          none. Evidence  tests/test_explore_merge.py, tests/test_conform.py. */
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +29,10 @@ enum {
 	ASKED_TRY = 1 << 9,    /* of one attempt */
 	ASKED_ALL = 1 << 14,   /* of one thread, each time that positions are merged */
 	TRIES = 64,            /* attempts to find a class for a position */
+	ELSEWHERE_DEEP = 4,    /* of what was met elsewhere: as ASKED_... */
+	ELSEWHERE_TRY = 1 << 8,
+	ELSEWHERE_ALL = 1 << 15,
+	ELSEWHERE_MOST = 64,   /* values of a step */
 };
 
 /* A position, and if it is its class's root, the class. */
@@ -41,6 +48,11 @@ typedef struct node {
 	bool is_open;             /* met, and what it does next was not explored yet */
 	bool is_done;             /* some member was looked at */
 } node;
+
+typedef struct values { /* that were met at positions with one step */
+	explore_way ways[ELSEWHERE_MOST];
+	int count;
+} values;
 
 typedef struct joined { /* how a union is taken back */
 	explore_position root, from;
@@ -62,7 +74,10 @@ typedef struct merge {
 	uint32_t trail_count, trail_room;
 	pair *pairs; /* that are supposed to be one, and were not looked at */
 	uint32_t pairs_count, pairs_room;
-	uint32_t asked, asked_try;
+	uint32_t asked, asked_try, elsewhere, elsewhere_try;
+	const explore_position *met; /* in the order of their steps */
+	uint32_t met_count;
+	values *values;              /* by step; NULL: what was met elsewhere is not asked */
 	bool is_part;   /* the exploration was cut short */
 	bool is_failed; /* no memory, or the program begins anew */
 } merge;
@@ -275,6 +290,68 @@ static void link_rings(merge *merge, explore_position one, explore_position othe
 	merge->nodes[other].next = next;
 }
 
+/* NULL: its step was never met. */
+static const values *values_at(const merge *merge, explore_position position)
+{
+	uint32_t low = 0, high = merge->met_count;
+
+	if (known_of(merge, position)->is_met)
+		return &merge->values[merge->nodes[position].step];
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+		int differ = compare_steps(merge->met[mid], position);
+
+		if (!differ)
+			return &merge->values[merge->nodes[merge->met[mid]].step];
+		if (differ < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+/* As `ask`, and counted for itself: no answer keeps nothing apart. */
+static bool ask_elsewhere(merge *merge, explore_position position, const explore_way *value,
+			  explore_position *to)
+{
+	uint32_t asked = merge->asked, asked_try = merge->asked_try;
+	const explore_known *known = known_of(merge, position);
+	bool has_answer;
+
+	if (!way_of(known->ways, known->ways_count, value)) {
+		if (merge->nodes[position].deep >= ELSEWHERE_DEEP ||
+		    known->ways_count == EXPLORE_WAYS_MOST ||
+		    merge->elsewhere >= ELSEWHERE_ALL || merge->elsewhere_try >= ELSEWHERE_TRY)
+			return false;
+		merge->elsewhere++;
+		merge->elsewhere_try++;
+	}
+	merge->asked = merge->asked_try = 0;
+	has_answer = ask(merge, position, value, to);
+	merge->asked = asked;
+	merge->asked_try = asked_try;
+	return has_answer;
+}
+
+/* What was met elsewhere at the same step leads both to one place, as far as they answer. */
+static bool agree_elsewhere(merge *merge, explore_position one, explore_position other)
+{
+	const values *values = values_at(merge, one);
+
+	for (int i = 0; values && i < values->count; i++) {
+		explore_position to, too;
+
+		if (ask_elsewhere(merge, one, &values->ways[i], &to) &&
+		    ask_elsewhere(merge, other, &values->ways[i], &too) &&
+		    !suppose(merge, to, too))
+			return false;
+		if (merge->is_failed)
+			return false;
+	}
+	return true;
+}
+
 /* Makes one class of two, and supposes what follows. */
 static bool unite(merge *merge, explore_position root, explore_position from)
 {
@@ -290,6 +367,8 @@ static bool unite(merge *merge, explore_position root, explore_position from)
 		root = from;
 		from = smaller;
 	}
+	if (merge->values && !agree_elsewhere(merge, root, from))
+		return false;
 	count = merge->nodes[root].ways_count;
 	more = merge->nodes[from].ways_count;
 	for (int i = 0; i < more; i++) {
@@ -354,7 +433,7 @@ static bool is_open(const merge *merge, explore_position position)
 /* True: they are one now, with all that follows. */
 static bool try(merge *merge, explore_position one, explore_position other)
 {
-	merge->trail_count = merge->pairs_count = merge->asked_try = 0;
+	merge->trail_count = merge->pairs_count = merge->asked_try = merge->elsewhere_try = 0;
 	if (!suppose(merge, one, other))
 		return false;
 	while (merge->pairs_count) {
@@ -443,25 +522,30 @@ static explore_position *collect(merge *merge, uint32_t *count, uint32_t *steps)
 	return met;
 }
 
-/* The least met member stands for a class. How many positions another one stands for than before. */
+/* The least met member stands for a class, and the least of all where none was met: what leads there
+ * later is compared by what stands for it. How many positions another one stands for than before. */
 static uint32_t choose(merge *merge)
 {
 	explore_known *known = merge->machine->known[merge->thread];
 	uint32_t changed = 0;
 
 	for (explore_position root = 0; root < merge->room; root++) {
-		explore_position least = EXPLORE_POSITIONS, at = root;
+		explore_position least = EXPLORE_POSITIONS, first = root, at = root;
 
 		if (merge->nodes[root].parent != root)
 			continue;
 		do {
 			if (known[at].is_met && at < least)
 				least = at;
+			if (at < first)
+				first = at;
 			at = merge->nodes[at].next;
 		} while (at != root);
+		if (least == EXPLORE_POSITIONS)
+			least = first;
 		do {
 			explore_position before = known[at].same_as ? known[at].same_as - 1 : at;
-			explore_position after = least < EXPLORE_POSITIONS ? least : at;
+			explore_position after = least;
 
 			changed += before != after;
 			known[at].same_as = after == at ? 0 : after + 1;
@@ -469,6 +553,22 @@ static uint32_t choose(merge *merge)
 		} while (at != root);
 	}
 	return changed;
+}
+
+static void collect_values(merge *merge, uint32_t steps)
+{
+	merge->values = calloc(steps + 1, sizeof(*merge->values));
+	if (!merge->values)
+		give_up(merge);
+	for (uint32_t i = 0; merge->values && i < merge->met_count; i++) {
+		const explore_known *known = known_of(merge, merge->met[i]);
+		values *values = &merge->values[merge->nodes[merge->met[i]].step];
+
+		for (int w = 0; w < known->ways_count; w++)
+			if (known->ways[w].is_met && values->count < ELSEWHERE_MOST &&
+			    !way_of(values->ways, values->count, &known->ways[w]))
+				values->ways[values->count++] = known->ways[w];
+	}
 }
 
 static uint32_t merge_thread(merge *merge)
@@ -480,6 +580,10 @@ static uint32_t merge_thread(merge *merge)
 		return 0;
 	met = collect(merge, &count, &steps);
 	latest = calloc(steps + 1, sizeof(*latest));
+	merge->met = met;
+	merge->met_count = met ? count : 0;
+	if (met && merge->machine->asks_elsewhere)
+		collect_values(merge, steps);
 	if (!latest)
 		give_up(merge);
 	for (explore_position p = merge->room; p-- && !merge->is_failed;) /* room may grow */
@@ -489,6 +593,7 @@ static uint32_t merge_thread(merge *merge)
 		changed = choose(merge);
 	free(met);
 	free(latest);
+	free(merge->values);
 	return changed;
 }
 

@@ -308,6 +308,7 @@ static void search_merged(explore_space *space, double start, explore_report *re
 	uint64_t seed = 1;
 	bool is_part;
 
+	space->machine.asks_elsewhere = space->machine.options->loses_outcomes;
 	space->most = MERGED_FIRST;
 	search_again(space, start, report);
 	is_part = space->states.count >= space->most;
@@ -334,8 +335,11 @@ static void search_merged(explore_space *space, double start, explore_report *re
 			explore_machine_unmerge(&space->machine);
 			walk(space, &seed);
 		}
-		if (was_right && (report->error[0] || report->stopped ||
-				  space->states.count > MERGED_FIRST))
+		if (was_right && (report->error[0] || report->stopped))
+			return;
+		if (was_right && space->machine.asks_elsewhere) /* all is known: now the coarsest */
+			space->machine.asks_elsewhere = false;
+		else if (was_right && space->states.count > MERGED_FIRST)
 			return;
 	}
 	if (is_part) {

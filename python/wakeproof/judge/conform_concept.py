@@ -73,6 +73,11 @@ class Concept:
     blind: tuple[str, ...] = ()  # claims of the module that no defect breaks at these bounds
     looks_ahead: bool = False  # the ghost follows the code's graph on: no paths are made
 
+    @property
+    def has_paths(self) -> bool:
+        """Say whether code is run along its paths: there, no handler ends a wait."""
+        return not self.looks_ahead and "--spurious" not in self.flags
+
 
 def labels_of(names: Mapping[str, str]) -> SpecLabel:
     """Return a spec_label: the action under its name in `names`, then its arguments."""

@@ -39,7 +39,7 @@ ONE_IN_LINE = "of two threads one holds while the other waits: nobody stands beh
 NO_LEAVER = "no thread of that comparison leaves the line"
 NO_SCHEDULER = "no task has a scheduler there: a hand-back never waits"
 CLOSE = dict.fromkeys(("parks_silently", "waits_for_ever"), NO_SCHEDULER)
-NO_PATIENT = "each close has a deadline there"
+NONE_CANCELS = "no close cancels there"
 NO_TASKS = "no task is listed there, and each close cancels"
 NOTHING_ENDS = "its poller does not end there"
 NO_GROUP = "no group of a reader is closed there"
@@ -93,7 +93,7 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
     "mutex": dict.fromkeys(("any_takes", "leaves_silent"), ONE_IN_LINE),
     "close": CLOSE,
-    "close in time": {**CLOSE, "gives_up_early": NO_PATIENT},
+    "close in time": {**CLOSE, "cancel_unasked": NONE_CANCELS},
     "close three": {**CLOSE, **dict.fromkeys(("gives_up_early", "stops_forgotten"), NO_TASKS)},
     "io": IO,
     "io open": {

@@ -61,6 +61,18 @@ def is_spent(parts: Sequence[dict[str, object]], budget: float) -> bool:
     return not ends.isdisjoint(ENDLESS) and sum(took) + took[-1] > budget
 
 
+def is_overdrawn(runs: Sequence[Run], seconds: float | None) -> bool:
+    """Say whether another build would overdraw the `seconds` that were asked for (None: none were).
+
+    Only where actors loop or sleep for ever, as in `is_spent`: on a loaded machine each build takes
+    longer than its share to find that.
+    """
+    ends = {outcome for run in runs for outcome in run.histogram}
+    if not seconds or ends.isdisjoint(ENDLESS):
+        return False
+    return sum(run.seconds for run in runs) + runs[-1].seconds / 2 > seconds
+
+
 def _outcomes(part: dict[str, object]) -> list[dict[str, Any]]:
     found = part.get("outcomes", [])
     assert isinstance(found, list)

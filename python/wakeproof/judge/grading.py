@@ -13,6 +13,7 @@ from wakeproof.judge.scenarios import Scenario, Twin
 
 HELD, VIOLATED, NOT_JUDGED = "held", "violated", "not judged"
 FORGOTTEN = ": an actor sleeps for ever; where one may sleep at all, declare .blocking = 1"
+SPENT = "actors do not end, and the seconds that were asked for are over"
 TWIN_SAMPLES, TWIN_SAMPLES_BLOCKING = 100_000, 2_000
 """Samples before a twin counts as missed, where its scenario's own minimum is smaller."""
 
@@ -91,8 +92,13 @@ class TwinReport:
     allowed: Allowed = field(default_factory=Allowed)
 
 
-def judge_scenario(scenario: Scenario, runs: Sequence[Run], cpus_allowed: int) -> ScenarioReport:
-    """Grade every outcome, then the scenario: violated before not judged before held."""
+def judge_scenario(
+    scenario: Scenario, runs: Sequence[Run], cpus_allowed: int, left_out: Sequence[str] = ()
+) -> ScenarioReport:
+    """Grade every outcome, then the scenario: violated before not judged before held.
+
+    `left_out`: builds that were not run, for actors do not end; that is said.
+    """
     samples = sum(run.samples for run in runs)
     failures = [f"{run.build}: {run.failure}" for run in runs if run.failure]
     rows = _rows(scenario, runs, samples)
@@ -112,9 +118,10 @@ def judge_scenario(scenario: Scenario, runs: Sequence[Run], cpus_allowed: int) -
         message = f"required outcome {row.outcome} was not seen in {samples} samples"
         (doubts if doubt else failures).append(f"{message}{doubt}")
     status = VIOLATED if failures else NOT_JUDGED if doubts else HELD
+    notes = [f"not run: {', '.join(left_out)}: {SPENT}"] if left_out else []
     return ScenarioReport(
         scenario.name, str(scenario.file), scenario.claim, scenario.upholds, status,
-        tuple(failures + doubts), samples, tuple(rows), tuple(runs),
+        (*failures, *doubts, *notes), samples, tuple(rows), tuple(runs),
     )  # fmt: skip
 
 

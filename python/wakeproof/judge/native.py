@@ -18,7 +18,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import grading, outcome_sets, places, scenarios
 from wakeproof.judge.allowed import Allowed
 from wakeproof.judge.builds import Build, Builder
-from wakeproof.judge.engine import add_up, is_spent, measure
+from wakeproof.judge.engine import add_up, is_overdrawn, is_spent, measure
 from wakeproof.judge.grading import Run, ScenarioReport, TwinReport
 from wakeproof.judge.options import StressOptions as StressOptions
 from wakeproof.judge.outcome_sets import Sets
@@ -195,15 +195,19 @@ class _Job:
 
     def _scenario(self, scenario: Scenario) -> ScenarioReport:
         builds = self._options.builds()
-        runs = [self._run(scenario, build) for build in builds]
-        judged = grading.judge_scenario(scenario, runs, len(self._cpus))
+        runs: list[Run] = []
+        for build in builds:
+            if not is_overdrawn(runs, self._options.seconds):
+                runs.append(self._run(scenario, build))
+        left_out = tuple(build.name for build in builds[len(runs) :])
+        judged = grading.judge_scenario(scenario, runs, len(self._cpus), left_out)
         for chance in range(1, SECOND_CHANCES + 1):
             is_hopeless = judged.samples * HOPELESS < scenario.min_samples
             if not judged.missing or is_hopeless or not self._may_try_again:
                 break
             build = builds[chance % len(builds)]
             runs.append(self._run(scenario, build, chance, self._longer_s))
-            judged = grading.judge_scenario(scenario, runs, len(self._cpus))
+            judged = grading.judge_scenario(scenario, runs, len(self._cpus), left_out)
         return judged
 
     def _twin(self, twin: Twin, owner: Scenario) -> TwinReport:

@@ -77,7 +77,7 @@ def follow_paths(
         JudgeError: TLC, the explorer or the code gave no answer.
         MissingToolError: no Java, no TLC or no C compiler.
     """
-    known = [c for c in CONCEPTS if not c.looks_ahead]
+    known = [c for c in CONCEPTS if c.has_paths]
     chosen = [c for c in known if pattern is None or re.search(pattern, c.name, re.IGNORECASE)]
     if not chosen:
         raise UsageError(f"-t {pattern}: there are {', '.join(c.name for c in known)}")

@@ -3,8 +3,9 @@
 
 What is plain memory, under the lock or of who is inside, shows in what is done next.  The list that
 a close waits for is the scenario's, and nobody else locks it: that wait ends, for the spec, with
-the choice which list it is; the rest of it is hidden.  Sleeps may end for nothing, in the spec as
-well, so who waits for the lock gets it in any order.  A close has returned when it says what.
+the choice which list it is and whether a handler comes; the rest of it is hidden.  No handler comes
+in another wait.  Sleeps may end for nothing, in the spec as well, so who waits for the lock gets it
+in any order.  A close has returned when it says what.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wakeproof.judge.conform_code import At, Step
-from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, labels_of
+from wakeproof.judge.conform_code import CHOOSE, At, Step
+from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, Ghost, labels_of
 
 LOCK, LEFT, GROUP, SAYS = 0, 4, 128, 136  # bytes, asserted in the scenario
+INTERRUPTED = 1
 LISTED, RUNS, STOPPING, EXITED = 1, 2, 4, 8
 SAID = ("", "closed", "again")
 THREADS = ("exits", "a", "b", "runs")
@@ -43,8 +45,7 @@ def lock_label(step: Step, name: str) -> str:
     then = step.post.pending(step.thread)
     match step.site:
         case "L1" | "L2" if not step.ends_sleep:
-            is_held = then.offset == LOCK and then.site in ("L2", "futex_wait")
-            return WAIT if is_held else f"Lock {name}"
+            return WAIT if then.site in ("L2", "futex_wait") else f"Lock {name}"
         case "L3":
             return f"Unlock {name}"
         case "futex_wake":
@@ -79,12 +80,24 @@ def code_label(step: Step, threads: tuple[str, ...] = THREADS) -> str:
         return left_label(step, name)
     if step.site in NAMED:
         return f"{NAMED[step.site]} {name}"
-    if step.site in ("Late", "Listed"):
+    if step.site == "Ends" and step.value == INTERRUPTED:
+        return f"Interrupted {name}"
+    if step.site in ("Ends", "Listed"):
         is_over = step.post.pending(step.thread).site == "L1"
         return f"Waited {name}" if is_over else WAIT
     if step.site in ("L1", "L3", "L4", "futex_wait"):  # of a list
         return WAIT
     raise KeyError(step.site)
+
+
+def after(hit: frozenset[int], step: Step, label: str) -> frozenset[int] | None:
+    """Keep whose wait for a list a handler ends: one that has a task; no other wait."""
+    if label.startswith("Interrupted"):
+        return hit | {step.thread} if step.pre.word(GROUP) & LISTED else None
+    if step.site == "futex_wait" and step.what.kind == CHOOSE:
+        is_turn = step.post.pending(step.thread).offset in (LOCK, LEFT)
+        return hit if bool(step.value) == (step.thread in hit and not is_turn) else None
+    return hit
 
 
 def code_seen(at: At, _ghost: object, closers: str = "ab") -> Hashable:
@@ -139,9 +152,8 @@ CLOSE = Concept(
     spec_seen=spec_seen,
     code_label=code_label,
     code_seen=code_seen,
-    flags=("--timeouts", "--any-spurious"),
-    bounded={"*": "TRUE", "Interrupted": "FALSE"},
-    declares="BoundInit == TRUE",
+    ghost=Ghost(frozenset[int](), after),
+    flags=("--timeouts", "--any-spurious", "--spurious", "1"),
     spec_twin={"Twin": '"woken_gives_up"'},
     code_twins=("close_leaves_silent", "close_stops_forgotten"),
     blind=("SleepsForHeld", "Returns"),  # no task has a scheduler
@@ -150,11 +162,10 @@ CLOSE_IN_TIME = replace(
     CLOSE,
     name="close in time",
     test="conform_close_in_time",
-    bounds="a close that waits for a task in time, one that cancels, a carrier",
-    constants={**CLOSE.constants, "Patient": "{}"},
+    bounds="a close that waits for a task, one that waits in time, a carrier",
+    constants={**CLOSE.constants, "Cancellers": "{}"},
     spec_twin={},
     code_twins=(),
-    blind=(*CLOSE.blind, "WaitsForAll"),
 )  # fmt: skip
 CLOSE_THREE = replace(
     CLOSE,
@@ -173,5 +184,6 @@ CLOSE_THREE = replace(
     spec_twin={"Twin": '"leaves_silent"'},
     code_twins=("close_drains_outside",),
     blind=(*CLOSE.blind, "WaitsForAll", "WaitsForWhatRuns"),
+    flags=CLOSE.flags[:2],  # nobody waits for a list
     is_quick=False,
 )  # fmt: skip
