@@ -20,7 +20,7 @@ pytestmark = [
 ]
 PROGRAMS = {
     "vthreads": ("permit", "pinned", "sleep", "chain", "scheduler", "contract"),
-    "vthreads_end": ("join", "fair", "locals", "close", "exhausted", "lent", "held"),
+    "vthreads_end": ("join", "fair", "locals", "close", "exhausted", "sizes", "lent", "held"),
     "vthreads_shown": ("parked",),
     "passed": ("left",),
 }

@@ -180,6 +180,40 @@ static void case_exhausted(void)
 	close_group();
 }
 
+enum { SMALL = 16384, MUCH = 32768 };
+
+static int uses_much(void *arg)
+{
+	volatile char bytes[MUCH];
+
+	for (int at = MUCH; at-- > 0;)
+		bytes[at] = 1;
+	return bytes[0] != 1 || arg != NULL;
+}
+
+/* On a carrier: what small ones give back is not for those of the usual size. */
+static int starts_all(void *arg)
+{
+	wp_vthread_config small = {.run = nothing, .stack_bytes = SMALL, .carrier = WP_VTHREAD_HERE};
+	wp_vthread *threads[4];
+
+	for (int round = 0; round < 4; round++) {
+		for (int at = 0; at < 4; at++)
+			threads[at] = round % 2 == 0 ? start_as(&small) : start(uses_much, NULL);
+		for (int at = 0; at < 4; at++)
+			check(join(threads[at], "one of some size") == 0, "its stack");
+	}
+	return arg != NULL;
+}
+
+static void case_sizes(void)
+{
+	open_group(1, false, 0);
+	join(start(uses_much, NULL), "a usual one");
+	check(join(start(starts_all, NULL), "who starts them") == 0, "its end");
+	close_group();
+}
+
 /* A scheduler that lends a carrier of another group, which is closed while the thread is parked. */
 static wp_group *lender;
 static wp_atomic(uint32_t) is_over;
@@ -310,7 +344,7 @@ int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
 		{"join", case_join}, {"fair", case_fair}, {"locals", case_locals},
-		{"close", case_close}, {"exhausted", case_exhausted},
+		{"close", case_close}, {"exhausted", case_exhausted}, {"sizes", case_sizes},
 		{"overflow", case_overflow}, {"lent", case_lent}, {"held", case_held}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
