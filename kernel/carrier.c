@@ -168,6 +168,8 @@ wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier)
 	wp_mpsc_node *task;
 
 	carrier->inbox_next = !inbox_first && !wp_twin(carrier_no_turns);
+	if (wp_twin(carrier_inbox_first))
+		carrier->inbox_next = true;
 	task = inbox_first ? wp_mpsc_pop(&carrier->inbox) : poll_queue(carrier);
 	if (task != NULL)
 		return task;

@@ -259,22 +259,24 @@ static void end(listing *list)
 int wp_dump(wp_group *group, const wp_dump_config *config)
 {
 	uint32_t carriers = wp_group_size(group);
-	listing *list = calloc(1, sizeof(*list) + carriers * sizeof(int64_t));
+	int64_t *runs = calloc(1, carriers * sizeof(*runs) + sizeof(listing)); /* below 0 is nobody's */
+	listing *list;
 	int error;
 
-	if (list == NULL)
+	if (runs == NULL)
 		return WP_SYSTEM;
+	list = (listing *)(void *)(runs + carriers);
 	list->out.config = config;
 	list->is_json = config->format == WP_DUMP_JSON;
 	list->max_threads = config->max_threads == 0 ? WP_DUMP_THREADS : config->max_threads;
 	list->carriers = carriers;
-	list->runs = (int64_t *)(list + 1);
-	memset(list->runs, 0xff, carriers * sizeof(int64_t)); /* -1 */
+	list->runs = runs;
+	memset(runs, 0xff, carriers * sizeof(*runs)); /* -1 */
 	begin(list);
 	wp_dump_each(group, take, list);
 	end(list);
 	error = list->out.has_failed ? list->out.error : 0;
-	free(list);
+	free(runs);
 	errno = error == 0 ? errno : error;
 	return error == 0 ? WP_OK : WP_SYSTEM;
 }

@@ -62,6 +62,8 @@ static bool are_all_given(wp_home *home)
 {
 	wp_task *task = home->tasks;
 
+	if (wp_twin(home_given_alone) && task != NULL && task->next != NULL)
+		return false;
 	while (task != NULL && is_given(task))
 		task = task->next;
 	return home->tasks != NULL && task == NULL;

@@ -325,3 +325,33 @@ STRESS_TEST(carrier_turns, .claim = "A pinned task is polled though the queue do
 STRESS_TWIN(carrier_no_turns, .of = "carrier_turns",
 	.defect = "the queue is polled first, each time", .shows = "4,*",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
+/* Its inbox has four tasks, and one comes to the queue. Result: "tasks polled, that one among them". */
+static void init_turns_back(void *at)
+{
+	struct turns *state = at;
+
+	wp_carrier_init(&state->carrier, NULL, 0);
+	for (int task = 0; task < 4; task++)
+		wp_carrier_submit_pinned(&state->carrier, &state->tasks[task]);
+}
+
+static void queuer(void *at, stress_result *result)
+{
+	struct turns *state = at;
+
+	(void)result;
+	wp_mpsc_push(&state->carrier.queue, &state->pinned);
+}
+
+STRESS_TEST(carrier_turns_back, .claim = "A task in the queue is polled though the inbox does not empty.",
+	.upholds = "Search!PublishedIsTaken", .state_size = sizeof(struct turns),
+	.init = init_turns_back, .actors = {queuer, poll_two}, .arbiter = poll_two_more, .results = 2,
+	.outcomes = {
+		{"4,1", REQUIRED, "queue and inbox take turns"},
+		{"*,*", FORBIDDEN, "the task in the queue waits until the inbox is empty"},
+	});
+
+STRESS_TWIN(carrier_inbox_first, .of = "carrier_turns_back",
+	.defect = "the inbox is polled first, each time but the first", .shows = "4,0",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -517,6 +517,40 @@ STRESS_TWIN(close_parks_silently, .of = "home_given",
 	.defect = "a thread that parks for its scheduler does not wake the close", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
+/* Two of them; only the other one parks. */
+struct given_two {
+	struct given given; /* first: the actors are home_given's */
+	wp_vthread other;
+};
+
+static void init_given_two(void *at)
+{
+	struct given_two *two = at;
+
+	wp_home_init(&two->given.home, NULL, 0);
+	for (int one = 0; one < 2; one++) {
+		wp_vthread *thread = one == 0 ? &two->other : &two->given.thread;
+
+		wp__vthread_init(thread, NULL);
+		thread->scheduler = &scheduler;
+		wp_home_start(&two->given.home, NULL, &thread->task);
+	}
+	wp__home_shut(&two->given.home);
+}
+
+STRESS_TEST(home_given_two, .claim = "A close waits for schedulers as long as all threads are with them.",
+	.upholds = "Close!SleepsForHeld", .state_size = sizeof(struct given_two), .init = init_given_two,
+	.actors = {scheduler_parks, given_hander}, .results = 1, .blocking = 1,
+	.outcomes = {
+		{"1", ACCEPTABLE, "the one that has parked is handed back"},
+		{"asleep", FORBIDDEN, "the close sleeps beside one that it could hand back"},
+		{"*", FORBIDDEN, "the close goes on though both run"},
+	});
+
+STRESS_TWIN(home_given_alone, .of = "home_given_two",
+	.defect = "the close sleeps only for a thread that is alone", .shows = "0",
+	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+
 /* A thread of another carrier arms a timer here, while this carrier goes to sleep. Result: "would
  * sleep, knows the deadline, was woken". */
 struct armed {

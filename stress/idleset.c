@@ -7,6 +7,8 @@
  *
  * Why it works  The arbiter reads the word when both are done.
  * Spec          specs/Idleset.tla. */
+#include <string.h>
+
 #include "idleset.h"
 #include "stress.h"
 
@@ -17,7 +19,10 @@ struct state {
 
 static void init(void *at)
 {
-	wp_idleset_init(&((struct state *)at)->set);
+	struct state *state = at;
+
+	memset(&state->set, 0xff, sizeof(state->set)); /* as memory may be that was another's */
+	wp_idleset_init(&state->set);
 }
 
 static void member_0(void *at, stress_result *result)

@@ -34,7 +34,7 @@ CASES = (
     "end_of_file",
 )
 SERVER = ("server", "exhausted")
-KINDS = ("udp", "child", "full")
+KINDS = ("udp", "child", "full", "napping")
 TWINS = {
     "io_poller_silent": "pair",
     "io_close_silent": "ends",

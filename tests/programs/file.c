@@ -233,15 +233,35 @@ static int talks(void *arg)
 	return 0;
 }
 
+/* What it says goes to `told` meanwhile. */
+static void refused_thrice(FILE *told)
+{
+	int out = dup(STDERR_FILENO);
+
+	check(dup2(fileno(told), STDERR_FILENO) >= 0, "what is said");
+	for (int turn = 0; turn < 3; turn++)
+		check(join(start(is_unsupported, NULL), "who opens") == 0, "that it is refused");
+	check(dup2(out, STDERR_FILENO) >= 0, "who is told");
+	close(out);
+}
+
 static void case_lacking(void)
 {
+	FILE *told = tmpfile();
+	char line[256];
+	int lines = 0;
 	wp_io *ends[2];
 	wp_vthread *echo;
 
+	if (told == NULL)
+		lost("a file");
 	open_io(2, false);
 	check(wp_file_lacks(group) != NULL, "that there is no io_uring");
-	for (int turn = 0; turn < 3; turn++)
-		check(join(start(is_unsupported, NULL), "who opens") == 0, "that it is refused");
+	refused_thrice(told);
+	for (rewind(told); fgets(line, sizeof(line), told) != NULL; lines++)
+		fputs(line, stderr);
+	fclose(told);
+	check(lines == 1, "one warning, or it is said again");
 	pair_of(ends);
 	echo = start(echoes, ends[0]);
 	join(start(talks, ends[1]), "who talks");

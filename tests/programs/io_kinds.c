@@ -168,13 +168,14 @@ static int connects_in_the_end(void *arg)
 	return connects(patience(), arg);
 }
 
-/* As connect(2), which waits until the other side has accepted one. */
-static void case_full(void)
-{
-	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
-	wp_vthread *waiter;
-	wp_io *io;
+static int listener;
 
+/* Who finds it full. */
+static int fill(void)
+{
+	int fd;
+
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	full.sun_family = AF_UNIX;
 	check(bind(listener, (struct sockaddr *)&full, full_length) == 0, "a name");
 	full_length = sizeof(full);
@@ -184,6 +185,16 @@ static void case_full(void)
 		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	while (connect(fd, (struct sockaddr *)&full, full_length) == 0);
 	check(errno == EAGAIN, "that the queue is full");
+	return fd;
+}
+
+/* As connect(2), which waits until the other side has accepted one. */
+static void case_full(void)
+{
+	int fd = fill();
+	wp_vthread *waiter;
+	wp_io *io;
+
 	open_io(1, false);
 	io = take(fd);
 	check(join(start(connects_shortly, io), "a deadline") == WP_TIMEOUT, "a deadline");
@@ -200,9 +211,69 @@ static void case_full(void)
 	close_group();
 }
 
+/* A connection to that queue naps in the line; behind it stands who waits for an edge. */
+static wp_atomic(uint32_t) is_ready;
+
+static int64_t asks_once(int fd, void *arg)
+{
+	(void)fd;
+	(void)arg;
+	if (wp_load_acquire(&is_ready) != 0)
+		return 0;
+	errno = EAGAIN;
+	return -1;
+}
+
+static int waits_for_edge(void *io)
+{
+	int64_t result;
+
+	return wp_io_call(io, WP_IO_WRITE, asks_once, NULL, patience(), &result);
+}
+
+/* Whether it stands behind who naps; if before, it is sent to the end of the line. */
+static bool is_second(wp_io *io)
+{
+	wp_ready *line = &io->ready[WP_IO_WRITE];
+	bool is_napping, has_two;
+
+	wp_lock_acquire(&line->lock);
+	is_napping = line->line.first == NULL || line->line.first->why == WP_WAIT_CONNECT;
+	has_two = line->line.first != line->line.last;
+	wp_lock_release(&line->lock);
+	if (!is_napping && has_two)
+		wp_ready_tell(line);
+	return is_napping && has_two;
+}
+
+static void case_napping(void)
+{
+	int64_t deadline_ns = patience();
+	wp_vthread *napping, *waiter;
+	wp_io *io;
+
+	open_io(1, false);
+	io = take(fill());
+	napping = start(connects_in_the_end, io);
+	for (int turn = 0; turn < 10; turn++) {
+		wp_store_release(&is_ready, 0);
+		waiter = start(waits_for_edge, io);
+		while (!is_second(io) && wp_clock_ns() < deadline_ns)
+			wp_yield();
+		wp_store_release(&is_ready, 1);
+		wp_ready_tell(&io->ready[WP_IO_WRITE]);
+		check(join(waiter, "an edge that was told to who naps") == WP_OK, "an edge");
+	}
+	check(wp_clock_ns() < deadline_ns, "no edge, or it comes only with the deadline");
+	wp_io_free(io);
+	check(join(napping, "who naps") == WP_CLOSED, "that a close ends it");
+	close_group();
+}
+
 int main(int argc, char **argv)
 {
-	static const one_case cases[] = {{"udp", case_udp}, {"child", case_child}, {"full", case_full}};
+	static const one_case cases[] = {{"udp", case_udp}, {"child", case_child}, {"full", case_full},
+				       {"napping", case_napping}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

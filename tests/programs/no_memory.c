@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "case.h"
+#include "dump.h"
 #include "group.h"
 #include "io.h"
 #include "pool.h"
@@ -142,6 +143,30 @@ static int trace_on(void)
 	return code;
 }
 
+static int to_nowhere(void *arg, const char *text, size_t bytes)
+{
+	(void)arg;
+	(void)text;
+	(void)bytes;
+	return 0;
+}
+
+static int dumped(void)
+{
+	wp_dump_config config = {.format = WP_DUMP_JSON, .write = to_nowhere};
+	wp_group *group;
+	int code;
+
+	if (wp_group_new(&group, &(wp_group_config){.carriers = 2}) != WP_OK)
+		abort();
+	may_fail = true;
+	code = wp_dump(group, &config);
+	may_fail = false;
+	wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL);
+	wp_group_free(group);
+	return code;
+}
+
 static int nothing(void *arg)
 {
 	return arg != NULL;
@@ -218,11 +243,16 @@ static void case_thread(void)
 	each_fails(new_thread, 1);
 }
 
+static void case_dump(void)
+{
+	each_fails(dumped, 1);
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"plain", case_plain}, {"whole", case_whole},
 					 {"pool", case_pool}, {"trace", case_trace},
-					 {"thread", case_thread}};
+					 {"thread", case_thread}, {"dump", case_dump}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -27,6 +27,7 @@ from tools.mutants.judging import (
     Bench,
     Judge,
     native_judges,
+    python_judges,
     scenario_judges,
 )
 from tools.mutants.rules import RULES, Mutant, mutants
@@ -89,6 +90,7 @@ class Run:
         bench = Bench(children, self._folder, self._root)
         judges = scenario_judges(bench.explorer, children, scenarios)
         judges += native_judges(programs, bench.native)
+        judges += python_judges(self._root)
         baselines = Baselines(children, self._folder, self._root)
         found = []
         for at, judge in enumerate(judges):

@@ -24,6 +24,7 @@ BUILDS = {
     "thread": ("-fsanitize=thread",),
 }
 """As tests/compiling.py has them."""
+SHARED = ("-fPIC", f"-I{_build.PACKAGE}")
 PRODUCT = ("-std=c11", "-O1", "-g0", "-pthread", "-w", _build.PROBED)
 
 
@@ -151,6 +152,34 @@ class NativeBuilder:
         folder = self._overlay.folder if self._overlay else self._shared
         target = folder / f"{source.stem}-{digest(*command)}"
         return self._made(command, target)
+
+    def library(self) -> Path:
+        """Return a folder with libwakeproof.so, and beside it what binds it to Python.
+
+        Raises:
+            UsageError: it does not compile.
+        """
+        declared = _build.declarations()
+        inlines = self._shared / f"inlines-{digest(_build.INLINES)}" / "inlines.c"
+        if not inlines.exists():
+            inlines.parent.mkdir(parents=True, exist_ok=True)
+            paths.write_atomically(inlines, _build.INLINES)
+        objects = [self._object(path, *SHARED) for path in (*_build.SOURCES, inlines)]
+        command = [*self._compiler, *NATIVE, *["--coverage"] * self._counting, "-shared",
+                   *map(str, objects), *(_build.URING_LINKED if self._uring else ())]  # fmt: skip
+        folder = self._overlay.folder if self._overlay else self._shared
+        target = folder / f"library-{digest(*command, declared)}" / _build.LIBRARY
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            paths.write_atomically(target.with_name(_build.CDEF), declared)
+        return self._made(command, target).parent
+
+    def library_texts(self) -> dict[str, str]:
+        """Return the texts of the files that are compiled into the library, by path."""
+        found = {}
+        for path in _build.SOURCES:
+            found |= self.sources.closure(path)
+        return found
 
     def key(self, overlay: Overlay) -> str:
         """Return a hash of what `has_equal_code` depends on."""

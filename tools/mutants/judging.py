@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cheap judges, which lines each comes to, and what each says of a defect.
 
-A judge is a scenario under a memory model, or a case of a native test program.
+A judge is a scenario under a memory model, a case of a native test program, or the quick tests of
+a file in Python, with the kernel as a library.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from tools.mutants.building import BUILDS, NATIVE, ExplorerBuilder, NativeBuilder, Overlay
 
-from wakeproof import paths
+from wakeproof import _build, paths
 from wakeproof.errors import JudgeError, MissingToolError, UsageError
 from wakeproof.judge import explore_grading, explore_run, scenarios
 from wakeproof.judge.builds import Build
@@ -35,7 +36,7 @@ PATIENCE_S = 10  # of a program that waits for what a defect may lose
 USUAL = 5  # times its usual time, and LEAST_S: then a program hangs
 LEAST_S, STALL_S = 15.0, 5.0
 SLOWER = {"plain": 1, "address": 3, "thread": 6}
-MOST_S = 4.0  # what takes longer is no cheap judge
+MOST_S, MOST_PYTHON_S = 4.0, 20.0  # what takes longer is no cheap judge
 GCOV_S = 60.0
 HANGS = "hangs"
 _ENGINES = {Model.SC: "states", Model.TSO: "states", Model.RC11: "graphs"}
@@ -97,6 +98,34 @@ TESTS = {
 }
 """Programs whose output a test reads: flags, the test's module, functions that take the program."""
 
+PYTHON = (
+    "channel",
+    "condition",
+    "executor",
+    "group",
+    "group_home",
+    "io_ends",
+    "io_python",
+    "joiner",
+    "leave_python",
+    "local_python",
+    "mutex",
+    "parker",
+    "parking",
+    "placed_python",
+    "poller_python",
+    "queued_pool",
+    "replacement_python",
+    "scope",
+    "semaphore",
+    "strategy_python",
+    "topology",
+    "topology_input",
+    "virtual_pool",
+    "vthread",
+)
+"""Files of Python tests that compile nothing: their quick tests run on the kernel as a library."""
+
 _TEST = """
 import inspect, sys
 from importlib import import_module
@@ -105,11 +134,13 @@ test = getattr(import_module(f"tests.{module}"), function)
 given = {"build": "plain", "command": [program], "compiled": lambda *_: [program]}
 test(**{name: given[name] for name in inspect.signature(test).parameters})
 """
+_PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist",
+           "-m", "not slow and not alone")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A scenario under a model, or a program with arguments."""
+    """A scenario under a model, a program with arguments, or a file of Python tests."""
 
     name: str
     source: Path
@@ -123,13 +154,18 @@ class Judge:
     def others(self) -> tuple[Judge, ...]:
         """Return those that come to the same lines: weaker models, or builds with sanitizers."""
         name = self.name.removesuffix(":sc")
-        if self.test:
+        if self.test or self.is_python:
             return ()
         if self.scenario:
             models = (Model.TSO, Model.RC11)
             return tuple(replace(self, name=f"{name}:{m.value}", model=m) for m in models)
         builds = ("address", "thread")
         return tuple(replace(self, name=f"{name} {build}", build=build) for build in builds)
+
+    @property
+    def is_python(self) -> bool:
+        """Say whether it is a file of Python tests."""
+        return self.source.suffix == ".py"
 
     def is_of(self, stem: str) -> bool:
         """Say whether it is named after a concept."""
@@ -184,6 +220,13 @@ def native_judges(programs: Path, builder: NativeBuilder) -> list[Judge]:
     return found
 
 
+def python_judges(root: Path) -> list[Judge]:
+    """Return the files of Python tests that a project has."""
+    files = [root / "tests" / f"test_{name}.py" for name in PYTHON]
+    return [Judge(f"python:{file.stem.removeprefix('test_')}", file)
+            for file in files if file.exists()]  # fmt: skip
+
+
 class Bench:
     """Asks judges, one at a time; a thread has its own."""
 
@@ -206,6 +249,14 @@ class Bench:
         """Return the texts of all files that are compiled into a judge, by path."""
         if judge.source in self._texts:  # nothing changes while it runs
             return dict(self._texts[judge.source])
+        if judge.is_python:
+            found = self.native.library_texts()
+            tests = [path for path in judge.source.parent.glob("*.py")
+                     if path == judge.source or not path.name.startswith("test_")]  # fmt: skip
+            for path in (*tests, *_build.PACKAGE.glob("*.py")):
+                found[str(path)] = path.read_text(encoding="utf-8")
+            self._texts[judge.source] = found
+            return dict(found)
         found = dict(self.native.sources.closure(judge.source))
         kernel = (self.explorer.sources.kernel_of(judge.source) if judge.scenario
                   else self.native.kernel)  # fmt: skip
@@ -241,19 +292,25 @@ class Bench:
         """
         if judge.scenario:
             return self._explore(judge, counts)
-        program = self.native.program(judge.source, judge.flags, judge.build)
         slower = SLOWER[judge.build]
         limit_s = LEAST_S + USUAL * (LEAST_S if usual_s is None else usual_s * slower)
         stall_s = STALL_S + 2 * slower * usual_s if usual_s is not None else None
         env = {**os.environ, "GCOV_PREFIX": str(counts)} if counts else dict(os.environ)
-        env |= {"TSAN_OPTIONS": "atexit_sleep_ms=0"}
-        started = os.times().elapsed
+        env |= {"TSAN_OPTIONS": "atexit_sleep_ms=0", "PYTHONPATH": str(self._kernel.parent)}
         command = ["setarch", "-R"] if judge.build == "thread" and shutil.which("setarch") else []
-        with tempfile.TemporaryDirectory() as cwd:  # a defect may write files anywhere
+        if judge.is_python:
+            env["WAKEPROOF_LIBRARY"] = str(self.native.library())
+            command = [sys.executable, *_PYTEST, str(judge.source)]
+        else:
+            program = str(self.native.program(judge.source, judge.flags, judge.build))
             if judge.test:
                 command = [sys.executable, "-c", _TEST, *judge.test]
-                env["PYTHONPATH"] = str(self._kernel.parent)
-            ended = self._children.run([*command, str(program), *judge.arguments], cwd=Path(cwd),
+            command += [program, *judge.arguments]
+        started = os.times().elapsed
+        with tempfile.TemporaryDirectory() as cwd:  # a defect may write files anywhere
+            if judge.is_python:
+                command += [f"--basetemp={cwd}/tests", f"--rootdir={self._kernel.parent}"]
+            ended = self._children.run(command, cwd=Path(cwd),
                                        timeout_s=limit_s, stall_s=stall_s, env=env)  # fmt: skip
         took = os.times().elapsed - started
         if ended.timed_out:
@@ -356,7 +413,8 @@ class Baselines:
         lines: dict[str, list[int]] = {}
         try:
             verdict = self._plain.ask(judge)
-            if not judge.scenario and verdict.seconds > MOST_S and not verdict.killed:
+            most_s = MOST_PYTHON_S if judge.is_python else MOST_S
+            if not judge.scenario and verdict.seconds > most_s and not verdict.killed:
                 verdict = Verdict(True, f"takes {verdict.seconds:.1f} s", verdict.seconds)
             if not verdict.killed:
                 with tempfile.TemporaryDirectory(dir=self._folder) as counts:

@@ -25,11 +25,11 @@ EQUAL, BROKEN = "equal", "does not compile"
 COUNTED = (KILLED, EXPLAINED, SURVIVED)
 YET_KILLED = "explained, yet killed"
 
-BUDGET_S = {"sc": 8.0, "native": 12.0, "address": 5.0, "thread": 3.0, "weak": 12.0}
+BUDGET_S = {"sc": 8.0, "native": 12.0, "python": 25.0, "address": 5.0, "thread": 3.0, "weak": 12.0}
 """Seconds that the judges of each kind take on the kernel as it is: for one defect, no more."""
 
-ORDER = {"": ("sc", "native", "address", "thread"), "weaker": ("weak", "sc", "native"),
-         "swap": ("sc", "native", "weak", "address", "thread")}  # fmt: skip
+ORDER = {"": ("sc", "native", "python", "address", "thread"), "weaker": ("weak", "sc", "native"),
+         "swap": ("sc", "native", "weak", "python", "address", "thread")}  # fmt: skip
 """Which judges are asked for a rule (for others): weak memory matters to orders and places."""
 
 _WINDOWS = ((2, 1), (4, 2))  # lines before and after: a statement is counted at one of its own
@@ -85,7 +85,9 @@ def kept_orders(file: str, text: str, mutants: Sequence[Mutant]) -> dict[Mutant,
 
 
 def kind(judge: Judge) -> str:
-    """Return a judge's kind: sc, weak; native, or the build with a sanitizer."""
+    """Return a judge's kind: sc, weak; native, or the build with a sanitizer; python."""
+    if judge.is_python:
+        return "python"
     if judge.scenario is None:
         return "native" if judge.build == "plain" else judge.build
     return "sc" if judge.model is Model.SC else "weak"
@@ -170,7 +172,7 @@ class Judging:
         if found:
             return Verdict(bool(found["killed"]), str(found["said"]), float(str(found["seconds"])))
         try:
-            if kind(judge) not in ("sc", "native") and not self._holds(judge):
+            if kind(judge) not in ("sc", "native", "python") and not self._holds(judge):
                 return Verdict(False, "fails without the defect", 0.0)
             verdict = self._bench.ask(judge, baseline.seconds)
         except UsageError as error:
