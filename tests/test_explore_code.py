@@ -61,7 +61,7 @@ def own(file: Path, code: str, *orders: tuple[str, int, str]) -> ExploreReport:
     ("name", "message"),
     [
         ("refused_static", "reads memory outside its state, at 0x"),
-        ("refused_loop", "loops for seconds without a shared operation"),
+        ("refused_loop", "loops without a shared operation"),
         ("refused_overflow", "overflows its stack"),
         ("refused_mixed", "accesses of mixed size are not explored"),
         ("refused_time", "differently after its start: to STORE &state->word at unexplorable.c:"),

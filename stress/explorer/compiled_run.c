@@ -59,7 +59,7 @@ void compiled_end(const char *text, bool is_crash, const void *from, const wp__e
 static bool resume(int which)
 {
 	static const char *const ends[] = {
-		"", "loops for seconds without a shared operation", "overflows its stack",
+		"", "loops without a shared operation", "overflows its stack",
 	};
 	enum explore_return how;
 

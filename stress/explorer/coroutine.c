@@ -13,7 +13,7 @@
 
 #include "program.h"
 
-enum { GUARD = 1 << 16, CLEARED = 1 << 14, TICK_S = 1 };
+enum { GUARD = 1 << 16, CLEARED = 1 << 14, TICK_US = 500000 };
 
 static char *pointers[EXPLORE_THREADS]; /* stack pointer of a paused actor */
 static char *engine_pointer;
@@ -58,7 +58,7 @@ enum { FRAME = 160, RETURN = 88 };
 #error "the explorer runs compiled code on x86-64 and AArch64"
 #endif
 
-/* An actor that runs since the last tick will never pause. */
+/* An actor that runs since the last tick, for half a second of CPU time or more, will never pause. */
 static void on_tick(int signal)
 {
 	(void)signal;
@@ -94,7 +94,7 @@ static bool is_mapped;
 
 static bool set_tick(void)
 {
-	struct itimerval every = {{TICK_S, 0}, {TICK_S, 0}};
+	struct itimerval every = {{0, TICK_US}, {0, TICK_US}};
 
 	return setitimer(ITIMER_VIRTUAL, &every, NULL) == 0;
 }

@@ -17,7 +17,7 @@ from wakeproof.judge.explore_results import Result
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Twin
 
-LOOPS = "loops for seconds without a shared operation"  # stress/explorer/compiled_run.c
+LOOPS = "loops without a shared operation"  # stress/explorer/compiled_run.c
 
 Progress = Callable[[str, int, int], None]
 """Called with what runs, steps done and steps in all."""
