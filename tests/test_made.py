@@ -21,6 +21,8 @@ LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"
 TWINS = [  # case, build, file, what stands there, and what is put there
     ("clusters", "plain", "placed_made.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
     ("rings", "plain", "trace.c", "&traces->rings[ring], as", "&traces->rings[0], as"),
+    ("rings", "plain", "trace.c", "copied < room", "copied <= room"),
+    ("rings", "plain", "trace.c", "add(traces, 0, &one);\n\t}", "return -1;\n\t}"),
     ("switched", "thread", "trace.c", "\twp_lock_acquire(&group->tracing.lock);\n\tcode = "
      "switch_on(group, events);", "\tcode = switch_on(group, events);\n"
      "\twp_lock_acquire(&group->tracing.lock);"),
@@ -44,7 +46,11 @@ def test_a_group_is_made_as_its_configuration_says(build: str, compiled: Compile
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
 
 
-@pytest.mark.parametrize(("case", "build", "file", "old", "new"), TWINS, ids=CASES)
+@pytest.mark.parametrize(
+    ("case", "build", "file", "old", "new"),
+    TWINS,
+    ids=[f"{twin[0]}-{number}" for number, twin in enumerate(TWINS)],
+)
 def test_each_twin_is_seen(
     case: str, build: str, file: str, old: str, new: str, tmp_path: Path
 ) -> None:

@@ -61,8 +61,11 @@ static void case_rings(void)
 	static const char *const names[] = {"on zero", "on one", "on two"};
 	wp_group_config config = {.carriers = 3, .yield_us = 50, .trace_events = EVENTS};
 	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+	wp_trace_event first;
+	uint64_t number;
 
 	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	join(start_as(&(wp_vthread_config){.run = ends_at_once, .carrier = 0}), "one more");
 	for (int on = 0; on < 3; on++) {
 		wp_vthread_config one = {.name = names[on], .run = ends_at_once, .carrier = on};
 
@@ -73,6 +76,10 @@ static void case_rings(void)
 	for (uint32_t ring = 0; ring < 3; ring++)
 		for (uint32_t on = 0; on < 3; on++)
 			check(has(ring, names[on]) == (ring == on), "an event in its carrier's ring");
+	number = 0;
+	check(wp_group_trace(group, 0, &number, &first, 1) == 1 && number == 1,
+	      "as many as there is room for");
+	check(wp_trace_cost_ns(2) >= 0, "what an event costs");
 	close_group();
 }
 
@@ -106,16 +113,16 @@ static void case_counted(void)
 {
 	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
 	wp_carrier_counts counts;
+	uint64_t parks = 0; /* before the last start */
 
 	open_group(1, false, 0);
 	for (uint64_t wake = 0; wake < WAKES; wake++) {
 		wp_vthread_config one = {.run = ends_at_once};
-		uint64_t parks = wp_group_counts(group, 0).parks;
 
-		while (wp_group_counts(group, 0).parks == parks && wake > 0 &&
-		       wp_clock_ns() < deadline_ns)
+		while (wp_group_counts(group, 0).parks == parks && wp_clock_ns() < deadline_ns)
 			usleep(1000);
 		usleep(2000); /* it has said that it parks, and sleeps soon */
+		parks = wp_group_counts(group, 0).parks;
 		join(start_as(&one), "a thread");
 	}
 	counts = wp_group_counts(group, 0);
