@@ -16,6 +16,17 @@ static enum wp_step ends(wp_task *task)
 	return WP_STEP_DONE;
 }
 
+static wp_atomic(uint32_t) looks;
+
+/* Until so many more dumps are over, or none comes. */
+static void await_looks(uint32_t many)
+{
+	uint32_t before = wp_load_acquire(&looks);
+
+	while (wp_load_acquire(&looks) - before < many && wp_load_acquire(&ready) == 0)
+		wp_yield();
+}
+
 /* All without a stack, so that it is one block's memory. */
 static void *makes(void *arg)
 {
@@ -27,6 +38,8 @@ static void *makes(void *arg)
 		wp_fetch_add_release(&count, 1);
 		for (int one = 0; one < FRESH; one++) {
 			check(wp_vthread_new(group, &config, &thread) == WP_OK, "a thread");
+			if (one == FRESH - 1)
+				await_looks(2); /* one of them begins after this */
 			wp_vthread_free(thread);
 		}
 		wp_fetch_add_release(&count, 1);
@@ -57,6 +70,7 @@ static void case_made(void)
 		uint32_t phase = wp_load_acquire(&count);
 
 		check(wp_dump_each(group, note, &phase), "a whole dump");
+		wp_fetch_add_release(&looks, 1);
 	}
 	wp_store_release(&ready, 1);
 	pthread_join(maker, NULL);
