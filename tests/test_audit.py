@@ -254,6 +254,16 @@ def test_a_claim_s_name_can_be_searched_for_in_every_table(width: int) -> None:
     assert name in screen.file.getvalue()
 
 
+def test_a_number_and_a_verdict_are_whole_where_names_of_scenarios_fold() -> None:
+    columns = ("claim", ">states", *(f"other {n}" for n in range(12)), "verdict")
+    row = ["Toy!Seen", "12,345,678", *["a long cell of text"] * 12, "specification only"]
+    screen = Console(file=io.StringIO(), width=160)
+    screen.print(report.table("", columns, [row]))
+    assert isinstance(screen.file, io.StringIO)
+    assert "12,345,678" in screen.file.getvalue()
+    assert "specification only" in screen.file.getvalue()
+
+
 def test_the_names_of_a_configuration_s_claims_are_whole() -> None:
     entry = replace(PASSING.entry, claims=("Toy!Seen", "Toy!HeardByEverybodyWhoListens"))
     screen = Console(file=io.StringIO(), width=160)

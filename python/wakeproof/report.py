@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-WIDE = 160  # columns of a table that goes to a file or a pipe
+WIDE = 220  # columns of a table that goes to a file or a pipe
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -30,7 +30,10 @@ WHOLE = ("claim", "claims", "upholds")
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
-    """Return a table; columns whose name starts with ">" are right-aligned, `WHOLE` never fold."""
+    """Return a table; columns whose name starts with ">" are right-aligned.
+
+    These, verdicts and `WHOLE` do not fold; of `WHOLE` no letter is cut in a narrow window either.
+    """
     result = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
     for at, column in enumerate(columns):
@@ -38,7 +41,8 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) 
         widest = max((cell_len(line) for row in cells for line in row[at].plain.split("\n")),
                      default=0) if name in WHOLE else None  # fmt: skip
         result.add_column(name, justify="right" if right else "left", overflow="fold",
-                          min_width=widest, no_wrap=widest is not None)  # fmt: skip
+                          min_width=widest,
+                          no_wrap=right or name == "verdict" or name in WHOLE)  # fmt: skip
     for row in cells:
         result.add_row(*row)
     return result
