@@ -20,13 +20,17 @@ CASES = {
     "waited": "what a pool's lock guards is changed under that lock alone",
     "suspected": "who ends while the supervisor looks is not suspected",
     "woken": "a carrier that was woken for its one task is not robbed of it",
+    "sent": "a carrier that is sent to another while it looks around is sent, whoever that is",
 }
-WRAPPED = [f"-Wl,--wrap={name}" for name in ("wp__pool_wait", "wp_placement_suspect")]
+WRAPPED = [
+    f"-Wl,--wrap={name}" for name in ("wp__pool_wait", "wp__search_around", "wp_placement_suspect")
+]
 TWINS = {  # file, what stands there, and what is put there
     "waited": ("pool_threads.c", "\twp_lock_acquire(&pool->lock);\n\tgone =", "\tgone ="),
     "suspected": ("supervise.c", "\tif (still)\n", "\n"),
     "woken": ("search.c", "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",
               "\tif (published >= 0)\n"),
+    "sent": ("carrier.c", "old >= WP_SEARCHING)\n\t\treturn", "old > WP_SEARCHING)\n\t\treturn"),
 }  # fmt: skip
 Compiled = Callable[..., list[str]]
 

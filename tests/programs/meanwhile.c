@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call that is
- * between them, or lays the state out by hand. Link with -Wl,--wrap= of wp__pool_wait and
- * wp_placement_suspect. Prints what is lost. */
+ * between them, or lays the state out by hand. Link with -Wl,--wrap= of wp__pool_wait,
+ * wp__search_around and wp_placement_suspect. Prints what is lost. */
 #include "placed_case.h"
 #include "pool.h"
 #include "search.h"
@@ -90,6 +90,20 @@ static void case_suspected(void)
 	close_placed();
 }
 
+/* Two carriers of one domain, moved by hand. */
+static wp_carrier carriers[2];
+static wp_domain domain;
+static wp_mpsc_node tasks[3];
+
+static void lay_out(void)
+{
+	static wp_carrier *by_index[] = {&carriers[0], &carriers[1]};
+
+	wp_domain_init(&domain, by_index, 2);
+	for (uint32_t index = 0; index < 2; index++)
+		wp_carrier_init(&carriers[index], &domain, index);
+}
+
 /* Who sleeps was woken for its one task, and has not come to it: nobody else looks for that one. */
 static bool is_found(wp_carrier *searcher, uint32_t wanted)
 {
@@ -100,14 +114,7 @@ static bool is_found(wp_carrier *searcher, uint32_t wanted)
 
 static void case_woken(void)
 {
-	static wp_carrier carriers[2];
-	static wp_carrier *by_index[] = {&carriers[0], &carriers[1]};
-	static wp_domain domain;
-	static wp_mpsc_node tasks[3];
-
-	wp_domain_init(&domain, by_index, 2);
-	for (uint32_t index = 0; index < 2; index++)
-		wp_carrier_init(&carriers[index], &domain, index);
+	lay_out();
 	check(!is_found(&carriers[0], 1), "that there is nothing");
 	wp_store_relaxed(&carriers[1].word, WP_WAKING);
 	wp_mpsc_push(&carriers[1].queue, &tasks[0]);
@@ -122,10 +129,37 @@ static void case_woken(void)
 	check(is_found(&carriers[0], 1), "a second task");
 }
 
+static wp_mpsc_node *late; /* comes to carrier 0 after another has said that it parks */
+
+bool __real_wp__search_around(wp_carrier *carrier, uint32_t *victim);
+bool __wrap_wp__search_around(wp_carrier *carrier, uint32_t *victim);
+bool __wrap_wp__search_around(wp_carrier *carrier, uint32_t *victim)
+{
+	if (late != NULL) {
+		wp_carrier_submit(&carriers[0], late);
+		check(wp_load_relaxed(&carrier->word) == WP_SEARCHING, "who is sent to carrier 0");
+		late = NULL;
+	}
+	return __real_wp__search_around(carrier, victim);
+}
+
+/* A carrier is sent to the first one while it looks around and finds what it is sent for: it takes
+ * that, and lets others be sent. */
+static void case_sent(void)
+{
+	wp_mpsc_node *stolen;
+
+	lay_out();
+	late = &tasks[0];
+	check(!wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen), "that it does not sleep");
+	check(late == NULL && stolen == &tasks[0], "what it was sent for");
+	check(wp_search_start(&domain), "that the next may be sent");
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"waited", case_waited}, {"suspected", case_suspected},
-					 {"woken", case_woken}};
+					 {"woken", case_woken}, {"sent", case_sent}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
