@@ -5,14 +5,25 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
 
 import pytest
 from tools.mutants import keeping
 from tools.mutants.__main__ import Run, shown
+from tools.mutants.judging import Baseline, Bench, Judge
 from tools.mutants.parse import blanked, functions
 from tools.mutants.rules import RULES, Mutant, mutants
-from tools.mutants.scoring import EQUAL, EXPLAINED, KILLED, SURVIVED, YET_KILLED, Score, kept_orders
+from tools.mutants.scoring import (
+    EQUAL,
+    EXPLAINED,
+    KILLED,
+    SURVIVED,
+    YET_KILLED,
+    Judging,
+    Score,
+    kept_orders,
+)
 
 from wakeproof import paths
 from wakeproof.errors import UsageError
@@ -193,3 +204,26 @@ def test_an_order_that_its_site_keeps_is_explained() -> None:
     [defect] = [m for m in mutants("toy.c", text) if m.rule == "weaker"]
     assert kept_orders("toy.c", text, [defect]) == {defect: "kept: a reader needs it."}
     assert not kept_orders("toy.c", text.replace("kept:", ""), [defect])
+
+
+@pytest.mark.slow
+def test_python_tests_judge_a_library_that_has_the_defect(tmp_path: Path) -> None:
+    # One of a file that they read machines with, and one that none of them comes to. For the first
+    # they ran again without it, and held.
+    root, builds = paths.sources(), paths.cache() / "mutants"
+    texts = {name: (root / "kernel" / name).read_text() for name in ("topology.c", "trace.c")}
+    found = [
+        next(m for m in mutants(name, texts[name]) if m.rule == "off_by_one" and code in m.code)
+        for name, code in (("topology.c", "last <= first"), ("trace.c", "events > WP_TRACE_MOST"))
+    ]
+    lines = {name: frozenset(range(1, text.count("\n") + 1)) for name, text in texts.items()}
+    tests = Judge("python:topology_input", root / "tests" / "test_topology_input.py")
+    with Children() as children:
+        bench = Bench(children, builds, root)
+        pairs = [(tests, Baseline(True, "", 4.0, lines))]
+        judging = Judging(bench, tmp_path, pairs, threading.Event())
+        seen, unseen = (judging.score(m, texts[m.file], root / "kernel") for m in found)
+    assert (seen.status, seen.judge) == (KILLED, tests.name)
+    assert seen.said.startswith("exit 1: ")
+    assert "test_topology_input.py" in seen.said
+    assert (unseen.status, unseen.asked) == (SURVIVED, 1)
