@@ -259,7 +259,7 @@ static void end(listing *list)
 int wp_dump(wp_group *group, const wp_dump_config *config)
 {
 	uint32_t carriers = wp_group_size(group);
-	int64_t *runs = calloc(1, carriers * sizeof(*runs) + sizeof(listing)); /* below 0 is nobody's */
+	int64_t *runs = calloc(1, carriers * sizeof(*runs) + sizeof(listing)); /* first: a sanitizer sees [-1] */
 	listing *list;
 	int error;
 

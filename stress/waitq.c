@@ -9,6 +9,7 @@
  * Spec          specs/Waitq.tla. */
 #include "semaphore.h"
 #include "stress.h"
+#include "things.h"
 #include "virtual.h"
 
 struct state {
@@ -134,8 +135,7 @@ STRESS_TWIN(waitq_refused_kept, .of = "waitq_refused",
 /* A waiter in line gets out, and its memory is used for another wait, while somebody grants. Result:
  * "granted, as both say; the next wait was granted". */
 struct reused {
-	wp_lock lock;
-	wp_waitq line;
+	struct things things;
 	wp_waiter waiter;
 	int is_granted, has_got_out;
 };
@@ -144,25 +144,17 @@ static void init_in_line(void *at)
 {
 	struct reused *state = at;
 
-	wp_init(&state->lock.state, 0);
+	wp_init(&state->things.lock.state, 0);
 	wp__waiter_init(&state->waiter, NULL, NULL);
-	wp__waitq_add(&state->line, &state->waiter);
+	wp__waitq_add(&state->things.line, &state->waiter);
 }
 
-static void grants(void *at, stress_result *result)
+static void gives(void *at, stress_result *result)
 {
 	struct reused *state = at;
-	wp_waiter *first;
 
 	(void)result;
-	wp_lock_acquire(&state->lock);
-	first = state->line.first;
-	if (first != NULL)
-		wp__waitq_remove(first);
-	wp_lock_release(&state->lock);
-	if (first != NULL)
-		wp__waiter_grant(first);
-	state->is_granted = first != NULL;
+	state->is_granted = things_give(&state->things);
 }
 
 static void reuses(void *at, stress_result *result)
@@ -170,7 +162,7 @@ static void reuses(void *at, stress_result *result)
 	struct reused *state = at;
 
 	(void)result;
-	state->has_got_out = wp__waiter_cancel(&state->lock, &state->waiter);
+	state->has_got_out = wp__waiter_cancel(&state->things.lock, &state->waiter);
 	wp_store_relaxed(&state->waiter.state, WP_WAITER_WAITS);
 }
 
@@ -184,7 +176,7 @@ static void look_again(void *at, stress_result *result)
 
 STRESS_TEST(waitq_reused, .claim = "Who leaves a line is touched by no granter any more.",
 	.upholds = "Waitq!UntouchedAfterGrant", .state_size = sizeof(struct reused),
-	.init = init_in_line, .actors = {grants, reuses}, .arbiter = look_again, .results = 2,
+	.init = init_in_line, .actors = {gives, reuses}, .arbiter = look_again, .results = 2,
 	.blocking = 1,
 	.outcomes = {
 		{"1,0", ACCEPTABLE, "the granter was done with it, or never had it"},
@@ -198,43 +190,20 @@ STRESS_TWIN(waitq_leaves_early, .of = "waitq_reused",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
 /* A waiter gives up while one thing is given. Result: "things, left or with the waiter". */
-struct given {
-	struct reused reused; /* first */
-	uint32_t things;      /* plain: under the lock; then the arbiter's */
-};
-
-static void gives(void *at, stress_result *result)
-{
-	struct given *state = at;
-	struct reused *reused = &state->reused;
-	wp_waiter *first;
-
-	(void)result;
-	wp_lock_acquire(&reused->lock);
-	first = reused->line.first;
-	if (first != NULL)
-		wp__waitq_remove(first);
-	else
-		state->things++;
-	wp_lock_release(&reused->lock);
-	if (first != NULL)
-		wp__waiter_grant(first);
-}
-
 static void gives_up(void *at, stress_result *result)
 {
-	struct reused *reused = at;
+	struct reused *state = at;
 
-	result->r[0] = !wp__waiter_cancel(&reused->lock, &reused->waiter);
+	result->r[0] = !wp__waiter_cancel(&state->things.lock, &state->waiter);
 }
 
 static void count_things(void *at, stress_result *result)
 {
-	result->r[0] += ((struct given *)at)->things;
+	result->r[0] += ((struct reused *)at)->things.count;
 }
 
 STRESS_TEST(waitq_given, .claim = "What is given is with the object, or with one waiter.",
-	.upholds = "Waitq!NothingLost", .state_size = sizeof(struct given), .init = init_in_line,
+	.upholds = "Waitq!NothingLost", .state_size = sizeof(struct reused), .init = init_in_line,
 	.actors = {gives, gives_up}, .arbiter = count_things, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", REQUIRED, "given to the waiter, or left for the next"},

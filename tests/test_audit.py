@@ -254,14 +254,25 @@ def test_a_claim_s_name_can_be_searched_for_in_every_table(width: int) -> None:
     assert name in screen.file.getvalue()
 
 
-def test_a_number_and_a_verdict_are_whole_where_names_of_scenarios_fold() -> None:
-    columns = ("claim", ">states", *(f"other {n}" for n in range(12)), "verdict")
-    row = ["Toy!Seen", "12,345,678", *["a long cell of text"] * 12, "specification only"]
-    screen = Console(file=io.StringIO(), width=160)
-    screen.print(report.table("", columns, [row]))
-    assert isinstance(screen.file, io.StringIO)
-    assert "12,345,678" in screen.file.getvalue()
-    assert "specification only" in screen.file.getvalue()
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_no_cell_is_cut_in_a_narrow_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = [f"12,345,67{n}" for n in range(5)]
+    columns = ("name", "model", *(f">n{n}" for n in range(5)), "how much of it", "verdict")
+    row = ["mutex_order", "x86-TSO", *numbers, "exhaustive", "specification only"]
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    report.console().print(report.table("", columns, [row]))
+    _, line = terminal.getvalue().splitlines()
+    assert line.split("  ")[0] == "mutex_order"
+    assert [cell for cell in row if cell not in line] == []
 
 
 def test_the_names_of_a_configuration_s_claims_are_whole() -> None:

@@ -29,17 +29,19 @@ TWINS = [  # case, file, what stands there, and what is put there
 Compiled = Callable[..., list[str]]
 
 
-def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], case: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*command, case], capture_output=True, text=True, timeout=120, check=False
+        [*command, case], capture_output=True, text=True, timeout=120, check=False, cwd=folder
     )
 
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
-def test_what_is_read_of_a_machine_is_what_it_says(build: str, compiled: Compiled) -> None:
+def test_what_is_read_of_a_machine_is_what_it_says(
+    build: str, compiled: Compiled, tmp_path: Path
+) -> None:
     command = compiled("machine", build, WRAPPED)
     for case in CASES:
-        ended = run(command, case)
+        ended = run(command, case, tmp_path)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
 
 
@@ -48,8 +50,11 @@ def test_a_machine_that_is_read_wrongly_is_seen(
     case: str, file: str, old: str, new: str, tmp_path: Path
 ) -> None:
     target = compiling.broken(tmp_path, "machine", "plain", file, old, new, WRAPPED)
-    assert run([str(target)], case).returncode != 0
+    assert run([str(target)], case, tmp_path).returncode != 0
 
 
-def test_memory_that_was_used_and_is_not_made_new_is_seen(compiled: Compiled) -> None:
-    assert run(compiled("machine", "plain", WRAPPED, "-DFORGETS"), "used").returncode != 0
+def test_memory_that_was_used_and_is_not_made_new_is_seen(
+    compiled: Compiled, tmp_path: Path
+) -> None:
+    command = compiled("machine", "plain", WRAPPED, "-DFORGETS")
+    assert run(command, "used", tmp_path).returncode != 0

@@ -114,6 +114,15 @@ def test_a_run_that_failed_is_no_verdict_but_a_failure() -> None:
     assert "crashed" in report.messages[0]
 
 
+def test_builds_that_were_left_out_leave_a_scenario_not_judged() -> None:
+    full, bad = run({"1,0": 200}), run({"0,0": 1})
+    assert judge_scenario(scenario(*TABLE), [full], 2).status == HELD
+    report = judge_scenario(scenario(*TABLE), [full], 2, ["O3"])
+    assert report.status == NOT_JUDGED
+    assert report.messages[0].startswith("not run: O3: ")
+    assert judge_scenario(scenario(*TABLE), [bad], 2, ["O3"]).status == VIOLATED
+
+
 def test_a_declared_judge_must_see_the_twin() -> None:
     assert twin({"stress"}, set(), stress={"0,0": 1}).status == HELD
     assert twin({"stress"}, set(), stress={"0,1": 10**6}).status == VIOLATED

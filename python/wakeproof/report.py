@@ -12,37 +12,59 @@ from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 WIDE = 220  # columns of a table that goes to a file or a pipe
+NARROW = 12  # columns that a cell keeps in any window, if it has so many
+PADDING = 2  # columns between two cells
+
+
+class Screen(Console):
+    """A console that cuts nothing: a line that is too long goes on in the next, as terminals do."""
+
+    def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
+        """Print, as `rich.console.Console.print` does."""
+        super().print(*objects, crop=crop, **options)
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console; without a terminal it is wide, so that no cell is cut."""
+    """Return a console; without a terminal it is wide, so that tables have room."""
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else WIDE, highlight=False)
+    return Screen(stderr=stderr, width=None if stream.isatty() else WIDE, highlight=False)
 
 
 WHOLE = ("claim", "claims", "upholds")
 """Columns of names that somebody searches for: no line of theirs is ever folded."""
 
 
+class _Roomy(Table):
+    """A table that is never narrower than `least` columns."""
+
+    least = 0
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = max(options.max_width, self.least)
+        yield from super().__rich_console__(console, options.update_width(width))
+
+
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
     """Return a table; columns whose name starts with ">" are right-aligned.
 
-    These, verdicts and `WHOLE` do not fold; of `WHOLE` no letter is cut in a narrow window either.
+    In a narrow window these, verdicts and `WHOLE` stay as they are, and the other cells fold, but
+    none to fewer than `NARROW` columns.
     """
-    result = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    result = _Roomy(title=title or None, title_justify="left", box=None, pad_edge=False)
     cells = [[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row] for row in rows]
     for at, column in enumerate(columns):
         right, name = column.startswith(">"), column.removeprefix(">")
-        widest = max((cell_len(line) for row in cells for line in row[at].plain.split("\n")),
-                     default=0) if name in WHOLE else None  # fmt: skip
+        is_whole = right or name in (*WHOLE, "verdict")
+        lines = [name, *(line for row in cells for line in row[at].plain.split("\n"))]
+        widest = max(map(cell_len, lines))
+        result.least += (widest if is_whole else min(widest, NARROW)) + PADDING
         result.add_column(name, justify="right" if right else "left", overflow="fold",
-                          min_width=widest,
-                          no_wrap=right or name == "verdict" or name in WHOLE)  # fmt: skip
+                          no_wrap=is_whole)  # fmt: skip
     for row in cells:
         result.add_row(*row)
     return result

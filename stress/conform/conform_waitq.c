@@ -8,22 +8,20 @@
  *               the futex of their waiter: the deadline may come at any time while one sleeps.
  * Spec          specs/Waitq.tla. Compared by wakeproof conform -t waitq. */
 #include "stress.h"
-#include "waitq.h"
+#include "things.h"
 
 enum { WAITERS = 2, LATE = 1 };
 
 struct state {
-	wp_lock lock;
-	uint32_t things; /* under the lock */
+	struct things things;
 	uint32_t has[WAITERS];
-	wp_waitq line;
 	_Alignas(WP_LINE) wp_waiter waiters[WAITERS];
 };
 
 /* python/wakeproof/judge/conform_maps/waitq.py reads the state at these places. */
-_Static_assert(offsetof(struct state, lock.state) == 0, "LOCK");
-_Static_assert(offsetof(struct state, things) == 4, "THINGS");
-_Static_assert(offsetof(struct state, has) == 8, "HAS");
+_Static_assert(offsetof(struct state, things.lock.state) == 0, "LOCK");
+_Static_assert(offsetof(struct state, things.count) == 4, "THINGS");
+_Static_assert(offsetof(struct state, has) == 24, "HAS");
 _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
 _Static_assert(sizeof(wp_waiter) == 80, "EACH");
 _Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
@@ -32,7 +30,7 @@ static void init(void *at)
 {
 	struct state *state = at;
 
-	wp_init(&state->lock.state, 0);
+	wp_init(&state->things.lock.state, 0);
 	for (int index = 0; index < WAITERS; index++)
 		wp__waiter_init(&state->waiters[index], NULL, NULL);
 }
@@ -42,22 +40,22 @@ static bool begin(struct state *state, int index)
 {
 	bool is_taken;
 
-	wp_lock_acquire(&state->lock);
-	is_taken = state->things > 0 && state->line.first == NULL;
+	wp_lock_acquire(&state->things.lock);
+	is_taken = state->things.count > 0 && state->things.line.first == NULL;
 	if (is_taken) {
-		state->things--;
+		state->things.count--;
 		state->has[index] = 1;
 	} else {
-		wp__waitq_add(&state->line, &state->waiters[index]);
+		wp__waitq_add(&state->things.line, &state->waiters[index]);
 	}
-	wp_lock_release(&state->lock);
+	wp_lock_release(&state->things.lock);
 	return is_taken;
 }
 
 static void waits(struct state *state, int index)
 {
 	if (!begin(state, index) &&
-	    wp__waiter_wait(&state->lock, &state->waiters[index], LATE) == WP_OK)
+	    wp__waiter_wait(&state->things.lock, &state->waiters[index], LATE) == WP_OK)
 		state->has[index] = 1;
 }
 
@@ -75,19 +73,8 @@ static void waiter_b(void *at, stress_result *result)
 
 static void granter(void *at, stress_result *result)
 {
-	struct state *state = at;
-	wp_waiter *first;
-
 	(void)result;
-	wp_lock_acquire(&state->lock);
-	first = state->line.first;
-	if (first != NULL)
-		wp__waitq_remove(first);
-	else
-		state->things++;
-	wp_lock_release(&state->lock);
-	if (first != NULL)
-		wp__waiter_grant(first);
+	things_give(&((struct state *)at)->things);
 }
 
 STRESS_TEST(conform_waitq, .claim = "The compiled wait queue is the specified one.",

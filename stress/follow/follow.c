@@ -102,6 +102,7 @@ static void begin(void)
 	memset(EXPLORE_BASE, 0, EXPLORE_ARENA);
 	memset(follow_actors, 0, sizeof(follow_actors));
 	follow_events = 0;
+	touched_count = 0;
 	why = NULL;
 	if (test->init)
 		test->init(EXPLORE_BASE);

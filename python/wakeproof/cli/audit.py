@@ -61,7 +61,7 @@ stress: the scenarios on real cores and their samples, with -O2, without and wit
 all places; `wakeproof stress` has -O0 and -O3, too.
 The six columns before the verdict: twins that this judge had to see, and saw, of those declared.
 verdict: holds: of the specification and of the code. Specification only: check alone judges the \
-claim, for it has no scenario and its concept no comparison; nothing says that the code keeps it. \
+claim, for it has no scenario and its concept no comparison; no judge sees the code keep it. \
 Why, for each:"""
 
 

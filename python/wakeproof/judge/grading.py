@@ -97,7 +97,7 @@ def judge_scenario(
 ) -> ScenarioReport:
     """Grade every outcome, then the scenario: violated before not judged before held.
 
-    `left_out`: builds that were not run, for actors do not end; that is said.
+    `left_out`: builds that were not run, for actors do not end: what they would show is not known.
     """
     samples = sum(run.samples for run in runs)
     failures = [f"{run.build}: {run.failure}" for run in runs if run.failure]
@@ -117,11 +117,12 @@ def judge_scenario(
         doubt = _too_little(samples, scenario.min_samples, cpus_allowed)
         message = f"required outcome {row.outcome} was not seen in {samples} samples"
         (doubts if doubt else failures).append(f"{message}{doubt}")
+    if left_out:
+        doubts.append(f"not run: {', '.join(left_out)}: {SPENT}")
     status = VIOLATED if failures else NOT_JUDGED if doubts else HELD
-    notes = [f"not run: {', '.join(left_out)}: {SPENT}"] if left_out else []
     return ScenarioReport(
         scenario.name, str(scenario.file), scenario.claim, scenario.upholds, status,
-        (*failures, *doubts, *notes), samples, tuple(rows), tuple(runs),
+        (*failures, *doubts), samples, tuple(rows), tuple(runs),
     )  # fmt: skip
 
 

@@ -13,58 +13,46 @@ from dataclasses import replace
 from typing import Any
 
 from wakeproof.judge.conform_code import At, Step
-from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, labels_of
+from wakeproof.judge.conform_concept import WAIT, Concept, labels_of
+from wakeproof.judge.conform_maps.waiters import (
+    EACH,
+    WAITERS,
+    end_label,
+    futex_label,
+    is_granted,
+    lock_label,
+    told,
+)
 
-LOCK, COUNT, WAITERS, EACH, VALUE, STATE = 0, 12, 128, 80, 40, 52  # bytes, asserted in the scenario
-GRANTED = 2
+LOCK, COUNT, VALUE = 0, 12, 40  # bytes, asserted in the scenario
 NAMES = ("a", "r", "closer")
 WAITING = NAMES[:2]
-
-
-def lock_label(step: Step) -> str:
-    """Give what is done with the lock that the step has taken."""
-    then = step.post.pending(step.thread)
-    if then.offset == LOCK and then.site in ("L2", "futex_wait"):
-        return WAIT
-    return f"Locked {NAMES[step.thread]}"
 
 
 def code_label(step: Step) -> str:
     """Give one step of the spec for each step of the code."""
     name = NAMES[step.thread]
-    is_lock = step.what.offset == LOCK
     if step.ends_sleep:
-        if is_lock:
-            return WAIT
-        return f"{'TimeOut' if step.ends_sleep == 'late' else 'Stray'} {name}"
+        return end_label(step, LOCK, name)
     match step.site:
         case "Begin":
             return f"Begin {name}"
         case "L1" | "L2":
-            return lock_label(step)
+            return lock_label(step, LOCK, f"Locked {name}")
         case "L3":
             return f"Unlock {name}"
         case "YW1" | "YW3":
-            is_granted = step.pre.word(step.what.offset) == GRANTED
-            return f"Look {name}" if is_granted or step.site == "YW1" else WAIT
+            return f"Look {name}" if step.site == "YW1" or is_granted(step) else WAIT
         case "YW2":
             return f"Grant {name}"
-        case "futex_wait":
-            return WAIT if is_lock else f"Sleep {name}"
-        case "futex_wake":
-            return HIDDEN if is_lock else f"Wake {name}"
+        case "futex_wait" | "futex_wake":
+            return futex_label(step, LOCK, name)
     raise KeyError(step.site)
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
     """Return lock, count, what the receiver was given; of each waiter: granted, asleep."""
-    each = tuple(
-        (
-            at.word(WAITERS + EACH * index + STATE) == GRANTED,
-            at.is_asleep(index) and at.pending(index).offset != LOCK,
-        )
-        for index in range(len(WAITING))
-    )
+    each = told(at, len(WAITING), LOCK)
     return at.word(LOCK) != 0, at.word(COUNT), at.word(WAITERS + EACH + VALUE), each
 
 

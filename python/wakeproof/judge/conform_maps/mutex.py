@@ -14,8 +14,18 @@ from typing import Any
 
 from wakeproof.judge.conform_code import At, Step
 from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, labels_of
+from wakeproof.judge.conform_maps.waiters import (
+    EACH,
+    STATE,
+    WAITERS,
+    end_label,
+    futex_label,
+    is_granted,
+    lock_label,
+    sleeps,
+)
 
-WORD, LOCK, WAITERS, EACH, STATE = 0, 4, 128, 80, 52  # bytes, asserted in the scenario
+WORD, LOCK = 0, 4  # bytes, asserted in the scenario
 LOCKED, QUEUED, WOKEN, PASS = 1, 2, 4, 8
 SAID = ("waits", "look", "granted")
 NAMES = ("a", "b")
@@ -29,11 +39,8 @@ LOADS = ("YM9", "YM10", "YM15", "YM16", "YM17", "YM18", "YM19")
 def code_label(step: Step) -> str:
     """Give one step of the spec for each step of the code."""
     name, site = NAMES[step.thread], step.site
-    is_lock = step.what.offset == LOCK
     if step.ends_sleep:
-        if is_lock:
-            return WAIT
-        return f"{'TimeOut' if step.ends_sleep == 'late' else 'Stray'} {name}"
+        return end_label(step, LOCK, name)
     if site in NAMED:
         return f"{NAMED[site]} {name}"
     if site in SWAPPED:
@@ -42,16 +49,11 @@ def code_label(step: Step) -> str:
         return HIDDEN
     match site:
         case "L1" | "L2":
-            then = step.post.pending(step.thread)
-            is_held = then.site in ("L2", "futex_wait") and then.offset == LOCK
-            return WAIT if is_held else f"Lock {name}"
-        case "futex_wait":
-            return WAIT if is_lock else f"Sleep {name}"
-        case "futex_wake":
-            return HIDDEN if is_lock else f"Wake {name}"
+            return lock_label(step, LOCK, f"Lock {name}")
+        case "futex_wait" | "futex_wake":
+            return futex_label(step, LOCK, name)
         case "YW3":
-            is_granted = SAID[step.pre.word(step.what.offset)] == "granted"
-            return f"Await {name}" if is_granted else WAIT
+            return f"Await {name}" if is_granted(step) else WAIT
     raise KeyError(site)
 
 
@@ -61,7 +63,7 @@ def code_seen(at: At, _ghost: object) -> Hashable:
     each = tuple(
         (
             SAID[at.word(WAITERS + EACH * index + STATE)],
-            at.is_asleep(index) and at.pending(index).offset != LOCK,
+            sleeps(at, index, LOCK),
         )
         for index in range(len(NAMES))
     )

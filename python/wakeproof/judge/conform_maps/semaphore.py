@@ -14,9 +14,16 @@ from typing import Any
 
 from wakeproof.judge.conform_code import At, Step
 from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, labels_of
+from wakeproof.judge.conform_maps.waiters import (
+    end_label,
+    futex_label,
+    is_granted,
+    lock_label,
+    told,
+)
 
-WORD, LOCK, WAITERS, EACH, STATE = 0, 4, 128, 80, 52  # bytes, asserted in the scenario
-QUEUED, PERMIT, GRANTED = 1, 2, 2
+WORD, LOCK = 0, 4  # bytes, asserted in the scenario
+QUEUED, PERMIT = 1, 2
 NAMES = ("a", "b", "c")
 NAMED = {"YS4": "Serve", "L3": "Unlock", "YW2": "Grant", "YS3": "Release", "YS1": "Take",
          "YS2": "Mark"}  # fmt: skip
@@ -25,18 +32,13 @@ NAMED = {"YS4": "Serve", "L3": "Unlock", "YW2": "Grant", "YS3": "Release", "YS1"
 def code_label(step: Step) -> str:
     """Give one step of the spec for each step of the code."""
     name = NAMES[step.thread]
-    is_lock = step.what.offset == LOCK
     if step.ends_sleep:
-        if is_lock:
-            return WAIT
-        return f"{'TimeOut' if step.ends_sleep == 'late' else 'Stray'} {name}"
+        return end_label(step, LOCK, name)
     match step.site:
         case "Begin":
             return f"Begin {name}"
         case "L1" | "L2":
-            is_held = step.post.pending(step.thread).site in ("L2", "futex_wait")
-            is_held &= step.post.pending(step.thread).offset == LOCK
-            return WAIT if is_held else f"Lock {name}"
+            return lock_label(step, LOCK, f"Lock {name}")
         case "YS1" | "YS2" | "YS3":
             changes = step.pre.word(WORD) != step.post.word(WORD)
             return f"{NAMED[step.site]} {name}" if changes else WAIT
@@ -44,29 +46,19 @@ def code_label(step: Step) -> str:
             return f"{NAMED[step.site]} {name}"
         case "YS5" | "YS7" | "YS8":
             return HIDDEN
-        case "futex_wait":
-            return WAIT if is_lock else f"Sleep {name}"
-        case "futex_wake":
-            return HIDDEN if is_lock else f"Wake {name}"
+        case "futex_wait" | "futex_wake":
+            return futex_label(step, LOCK, name)
         case "YW1":
             return f"Look {name}"
         case "YW3":
-            is_granted = step.pre.word(step.what.offset) == GRANTED
-            return f"Await {name}" if is_granted else WAIT
+            return f"Await {name}" if is_granted(step) else WAIT
     raise KeyError(step.site)
 
 
 def code_seen(at: At, _ghost: object, threads: int = 2) -> Hashable:
     """Return permits, the bit, the lock; of each thread: granted, asleep in its wait."""
     word = at.word(WORD)
-    each = tuple(
-        (
-            at.word(WAITERS + EACH * index + STATE) == GRANTED,
-            at.is_asleep(index) and at.pending(index).offset != LOCK,
-        )
-        for index in range(threads)
-    )
-    return word // PERMIT, bool(word & QUEUED), at.word(LOCK) != 0, each
+    return word // PERMIT, bool(word & QUEUED), at.word(LOCK) != 0, told(at, threads, LOCK)
 
 
 def spec_seen(state: Mapping[str, Any], threads: int = 2) -> Hashable:

@@ -13,9 +13,15 @@ from typing import Any
 
 from wakeproof.judge.conform_code import At, Step
 from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, labels_of
+from wakeproof.judge.conform_maps.waiters import (
+    end_label,
+    futex_label,
+    is_granted,
+    lock_label,
+    told,
+)
 
-LOCK, THINGS, HAS, WAITERS, EACH, STATE = 0, 4, 8, 128, 80, 52  # bytes, asserted in the scenario
-GRANTED = 2
+LOCK, THINGS, HAS = 0, 4, 24  # bytes, asserted in the scenario
 WAITING, GIVING = ("a", "b"), ("g", "h")
 NAMES = (*WAITING, *GIVING)
 
@@ -23,16 +29,11 @@ NAMES = (*WAITING, *GIVING)
 def code_label(step: Step) -> str:
     """Give one step of the spec for each step of the code."""
     name = NAMES[step.thread]
-    is_lock = step.what.offset == LOCK
     if step.ends_sleep:
-        if is_lock:
-            return WAIT
-        return f"{'TimeOut' if step.ends_sleep == 'late' else 'Spurious'} {name}"
+        return end_label(step, LOCK, name, "Spurious")
     match step.site:
         case "L1" | "L2":
-            then = step.post.pending(step.thread)
-            is_held = then.site in ("L2", "futex_wait") and then.offset == LOCK
-            return WAIT if is_held else f"Locked {name}"
+            return lock_label(step, LOCK, f"Locked {name}")
         case "L3":
             return HIDDEN
         case "YW1":
@@ -40,25 +41,16 @@ def code_label(step: Step) -> str:
         case "YW2":
             return f"Store {name}"
         case "YW3":
-            is_granted = step.pre.word(step.what.offset) == GRANTED
-            return f"Await {name}" if is_granted else WAIT
-        case "futex_wait":
-            return WAIT if is_lock else f"Park {name}"
-        case "futex_wake":
-            return HIDDEN if is_lock else f"Wake {name}"
+            return f"Await {name}" if is_granted(step) else WAIT
+        case "futex_wait" | "futex_wake":
+            return futex_label(step, LOCK, name, "Park")
     raise KeyError(step.site)
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
     """Return things in the object, and with waiters; of each waiter: granted, asleep."""
-    each = tuple(
-        (
-            at.word(WAITERS + EACH * index + STATE) == GRANTED,
-            at.is_asleep(index) and at.pending(index).offset != LOCK,
-        )
-        for index in range(len(WAITING))
-    )
-    return at.word(THINGS), sum(at.word(HAS + 4 * index) for index in range(len(WAITING))), each
+    has = sum(at.word(HAS + 4 * index) for index in range(len(WAITING)))
+    return at.word(THINGS), has, told(at, len(WAITING), LOCK)
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:

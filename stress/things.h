@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * things.h - the simplest object with a line: things under a lock, one for each waiter.
+ *
+ *   one thread                 another
+ *   wp__waiter_wait(..)        things_give(&things)
+ *
+ * Why it works  What is given goes to the first of the line, or stays with the object. */
+#ifndef STRESS_THINGS_H
+#define STRESS_THINGS_H
+
+#include "waitq.h"
+
+struct things {
+	wp_lock lock;
+	uint32_t count; /* plain: under the lock */
+	wp_waitq line;
+};
+
+/* True: the first of the line has it. */
+static inline bool things_give(struct things *things)
+{
+	wp_waiter *first;
+
+	wp_lock_acquire(&things->lock);
+	first = things->line.first;
+	if (first != NULL)
+		wp__waitq_remove(first);
+	else
+		things->count++;
+	wp_lock_release(&things->lock);
+	if (first != NULL)
+		wp__waiter_grant(first);
+	return first != NULL;
+}
+
+#endif
