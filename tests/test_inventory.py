@@ -203,6 +203,20 @@ def test_a_row_that_explains_nothing_is_stale(row: str, compared: Compared) -> N
     assert (code, "explains nothing" in said, "inventory: 1 stale" in said) == (1, True, True), said
 
 
+def test_a_spec_s_new_name_is_that_of_its_claims_wherever_they_stand(compared: Compared) -> None:
+    before: Inventory = {
+        "specs": {"Home": {"claims": 1}},
+        "claims": {"Home!Served": {"tlc_alone": False}},
+        "configurations": {
+            "MCHome": {"spec": "Home", "invariants": ["Home!TypeOK", "Home!Served"]},
+        },
+        "labels": {"H1": {"upholds": "Home!Served"}},
+    }
+    after = json.loads(json.dumps(before).replace('"Home', '"Tasks'))
+    assert compared(before, after, '[specs.names]\nHome = "Tasks"')[0] == 0
+    assert compared(before, after)[0] == 1
+
+
 def test_what_is_left_out_on_purpose_needs_a_row(compared: Compared) -> None:
     row = "[[labels.gone]]\nname = 'H2'\nwhy = 'nobody reads it'"
     after = with_fact(without(BEFORE, "labels", "H2"), "labels", "H1", pairs=[])
@@ -346,4 +360,6 @@ def test_the_tree_s_inventory_has_what_others_count() -> None:
     assert "wp_guard_signal" in found["c_names"]
     assert "CarrierGroup.close" in found["python_names"]
     assert "explore --loop-bound" in found["commands"]
+    assert found["commands"]["make stress"] == {"options": ["T=REGEX"]}
+    assert sum(facts["claims"] for facts in found["specs"].values()) == len(found["claims"])
     assert found["lines"]["kernel"]["lines"] > 1000

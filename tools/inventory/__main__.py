@@ -27,6 +27,7 @@ from wakeproof.errors import EXIT_HOLDS, EXIT_USAGE, EXIT_VIOLATED, UsageError, 
 
 READERS: dict[str, Callable[[Tree], of_judges.Declared]] = {
     "concepts": of_judges.concepts,
+    "specs": of_judges.specs,
     "claims": of_judges.claims,
     "configurations": of_judges.configurations,
     "spec_twins": of_judges.spec_twins,

@@ -38,6 +38,14 @@ def concepts(tree: Tree) -> Declared:
         yield concept, {}
 
 
+def specs(tree: Tree) -> Declared:
+    """Yield each module, with how many claims its header promises."""
+    promised = Counter(claim.partition("!")[0] for claim in audit.promised(tree.specs))
+    for module in sorted(file.stem for file in tree.specs.rglob("*.tla")):
+        if not module.startswith("MC"):
+            yield module, {"claims": promised[module]}
+
+
 def claims(tree: Tree) -> Declared:
     """Yield each promised claim: what judges it, how many configurations, scenarios and twins."""
     scenarios, twins = tree.declared
@@ -69,18 +77,19 @@ def claims(tree: Tree) -> Declared:
 def configurations(tree: Tree) -> Declared:
     """Yield each configuration of TLC: what it sets, what it checks, what must come out."""
     for entry in tree.entries:
+        spec = entry.module.removeprefix("MC")
         settings = cfg(tree.specs / entry.config)
         constants = constants_of(settings.pop("CONSTANTS", []))
         lists = manifest.listed(tree.specs / entry.config)
         yield (
             entry.name,
             {
-                "spec": entry.module.removeprefix("MC"),
+                "spec": spec,
                 "twin": twin_of(constants),
                 "constants": {name: value for name, value in constants.items() if name != TWIN},
                 "settings": {name: " ".join(words) for name, words in settings.items()},
-                "invariants": sorted(lists["INVARIANTS"]),
-                "properties": sorted(lists["PROPERTIES"]),
+                "invariants": sorted(f"{spec}!{name}" for name in lists["INVARIANTS"]),
+                "properties": sorted(f"{spec}!{name}" for name in lists["PROPERTIES"]),
                 "set": entry.set,
                 "expect": entry.expect,
                 "claims": sorted(entry.claims),

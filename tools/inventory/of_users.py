@@ -145,8 +145,8 @@ def _signature(value: Any) -> str | None:
         return None
 
 
-def commands(_tree: Tree) -> Declared:
-    """Yield each command of the command line, and each of its options and arguments."""
+def commands(tree: Tree) -> Declared:
+    """Yield each command of the command line with its options and arguments; targets of make."""
     group: Any = typer.main.get_command(cli.app)
     for command in group.commands.values():
         yield command.name, {}
@@ -163,6 +163,9 @@ def commands(_tree: Tree) -> Declared:
                     "is_multiple": parameter.multiple,
                 },
             )
+
+    for target, said in tree.targets.items():
+        yield f"make {target}", {"options": re.findall(r"\[([^]]+)\]", said)}
 
 
 def _type(annotation: Any) -> str:

@@ -45,16 +45,23 @@ SECTIONS = {
     section.name: section
     for section in (
         Section("concepts", "files of the kernel, a header and its source as one", may_join=True),
-        Section("claims", "claims of specs, and what judges each"),
+        Section("specs", "modules of TLA+, without those that only set bounds"),
+        Section("claims", "claims of specs, and what judges each", {NAME: ("specs",)}),
         Section(
             "configurations",
             "configurations of TLC",
-            {"claims": ("claims",), "violates": ("claims",)},
+            {
+                "spec": ("specs",),
+                "claims": ("claims",),
+                "violates": ("claims",),
+                "invariants": ("claims", "specs"),
+                "properties": ("claims", "specs"),
+            },
         ),
         Section(
             "spec_twins",
             "twins of specs",
-            {"violates": ("claims",), "conform": ("conform",)},
+            {"spec": ("specs",), "violates": ("claims",), "conform": ("conform",)},
         ),
         Section(
             "code_twins",
@@ -76,7 +83,7 @@ SECTIONS = {
         Section(
             "conform",
             "comparisons of code and spec",
-            {"joins": ("labels",), "code_twins": ("code_twins",)},
+            {"spec": ("specs",), "joins": ("labels",), "code_twins": ("code_twins",)},
         ),
         Section("traces", "subjects of traces", {NAME: ("conform",), "twins": ("code_twins",)}),
         Section("paths", "subjects of paths", {NAME: ("conform",), "twins": ("code_twins",)}),
@@ -104,7 +111,7 @@ SECTIONS = {
             "public names of the Python package",
             {"signature": ("python_names",), "bases": ("python_names",)},
         ),
-        Section("commands", "commands and their options"),
+        Section("commands", "commands and their options, and targets of make"),
         Section("errors", "codes of errors and of exits", {NAME: ("c_names",)}),
         Section("lines", "folders, with lines of text", is_judged=False),
     )

@@ -109,6 +109,21 @@ class Tree:
         return ids
 
     @cached_property
+    def targets(self) -> dict[str, str]:
+        """The targets that `make help` lists, and what it says of each.
+
+        Raises:
+            JudgeError: make failed, or lists none.
+        """
+        with Children() as children:
+            ended = children.run(["make", "--no-print-directory", "help"], cwd=self.root,
+                                 timeout_s=60)  # fmt: skip
+        found = dict(re.findall(r"^  make (\S+) +(.+)$", ended.output, re.MULTILINE))
+        if ended.code or not found:
+            raise JudgeError(f"make help: {ended.output.strip()[-400:]}")
+        return found
+
+    @cached_property
     def test_texts(self) -> dict[str, str]:
         """The texts of the modules of tests, by stem."""
         files = sorted((self.root / "tests").rglob("*.py"))
