@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from tests import compiling
 
 from wakeproof import paths
 
@@ -32,6 +34,7 @@ CASES = (
     "counts",
     "edge",
     "end_of_file",
+    "beside",
 )
 SERVER = ("server", "exhausted")
 KINDS = ("udp", "child", "full", "napping")
@@ -66,6 +69,14 @@ def test_threads_park_where_a_call_would_block(
     for case in cases:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+def test_a_drain_without_an_end_is_seen(tmp_path: Path) -> None:
+    target = compiling.broken(tmp_path, "io", "plain", "worker.c", "\t\tif (until_ns == 0)\n",
+                              "\t\tif (until_ns >= 0)\n", "-DPATIENCE_S=1")  # fmt: skip
+    ended = run([str(target)], "beside")
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("lost ")
 
 
 @pytest.mark.parametrize(("refusal", "works"), [("ENOSYS", 0), ("EPERM", 0), ("EPERM", 3)])

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("clusters", "rings", "switched", "counted", "marked")
+CASES = ("clusters", "rings", "switched", "counted", "marked", "largest")
 LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"
 TWINS = [  # case, build, file, what stands there, and what is put there
     ("clusters", "plain", "placed_made.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
@@ -28,6 +28,8 @@ TWINS = [  # case, build, file, what stands there, and what is put there
      "\twp_lock_acquire(&group->tracing.lock);"),
     ("counted", "plain", "worker.c", "woke = woke && !did;", "woke = !did;"),
     ("marked", "plain", "placed.c", "return WP_AGAIN;", "return WP_OK;"),
+    ("largest", "plain", "trace.c", "events > WP_TRACE_MOST", "events >= WP_TRACE_MOST"),
+    ("largest", "plain", "trace.c", " || events > WP_TRACE_MOST", ""),
 ]  # fmt: skip
 Compiled = Callable[..., list[str]]
 

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stack overflow names its virtual thread and dies of its signal; kernel/overflow.h.
 
-No spec: signals.  programs/overflow.c has the cases; each check has a twin, the kernel with one
-line changed.
+No spec: signals.  programs/overflow.c has the cases, programs/watch.c those that nobody dies of;
+each check has a twin, the kernel with one line changed.
 """
 
 from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests import fibers
+from tests import compiling, fibers
 
 from wakeproof import paths
 
@@ -39,6 +40,14 @@ TWINS = {
     "unnamed 1": ("overflow.c", 'name != NULL ? name : "?"', '""'),
     "shallow 1": ("stack.c", ".low = slot + pool->guard_bytes", ".low = slot"),
 }
+WATCHES = {  # of programs/watch.c
+    "counted": ("\tcount_watchers(1);\n", ""),
+    "passed": ("before->sa_handler == SIG_IGN && info->si_code <= 0", "info->si_code <= 0"),
+    "unmapped": ("\tsigaltstack(&before, NULL);\n\tmunmap(watch->memory, watch->bytes);",
+                 "\tmunmap(watch->memory, watch->bytes);\n\tsigaltstack(&before, NULL);"),
+}  # fmt: skip
+WRAPPED = "-Wl,--wrap=munmap"
+Compiled = Callable[..., list[str]]
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +121,21 @@ def test_one_line_changed_shows(case: str, native: fibers.Program, tmp_path: Pat
     ended = fibers.build(tmp_path / "build", "overflow", flags=flags, kernel=kernel)(name, guard)
     assert (ended.returncode, ended.stdout, ended.stderr) != (
         whole.returncode, whole.stdout, whole.stderr)  # fmt: skip
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_a_watch_takes_and_gives_back_what_is_the_process_s(build: str, compiled: Compiled) -> None:
+    command = compiled("watch", build, WRAPPED)
+    for case in WATCHES:
+        ended = subprocess.run(
+            [*command, case], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("case", WATCHES)
+def test_a_watch_that_takes_or_gives_wrongly_is_seen(case: str, tmp_path: Path) -> None:
+    target = compiling.broken(tmp_path, "watch", "plain", "overflow.c", *WATCHES[case], WRAPPED)
+    ended = subprocess.run([target, case], capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("lost ")

@@ -10,8 +10,10 @@ from __future__ import annotations
 import itertools
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from tests import compiling
 
 from wakeproof import paths
 
@@ -21,7 +23,7 @@ pytestmark = [
 ]
 CASES = (
     *("chosen", "task", "moved", "both", "poller", "late"),
-    *("stolen", "ends", "nobody", "first", "closed", "watched"),
+    *("stolen", "ends", "nobody", "first", "closed", "watched", "spread"),
 )
 STORMS = [
     (*form, stealing, carriers)  # form: policy, what is counted, placed anew where it goes on?
@@ -90,3 +92,10 @@ def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
     ended = run(compiled("placed", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), TWINS[twin])
     assert ended.returncode != 0
     assert "lost" in ended.stdout
+
+
+def test_an_os_thread_that_draws_nothing_is_seen(tmp_path: Path) -> None:
+    drawn = "\t\trandom = (uint64_t)wp_clock_ns() ^ (uintptr_t)&random;"
+    target = compiling.broken(tmp_path, "placed", "plain", "placed.c", drawn, "\t\trandom = 0;")
+    ended = run([str(target)], "spread")
+    assert (ended.returncode, ended.stdout) == (1, "lost a choice of the third\n")

@@ -10,8 +10,10 @@ import contextlib
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from tests import compiling
 
 from wakeproof import paths
 
@@ -20,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = ("compensated", "alone", "many", "stopped")
-ROLES = ("handed", "mounted", "asked", "stop")
+ROLES = ("handed", "mounted", "asked", "stop", "kept")
 TWINS = {
     "spare_goes_on": "many",
     "spare_keeps": "compensated",
@@ -66,3 +68,13 @@ def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     command = compiled(program, build, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
     with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
         assert run(command, {**TWINS, **TWINS_OF_ROLES}[twin], 20).returncode != 0
+
+
+def test_a_role_that_is_given_up_before_what_is_next_is_seen(tmp_path: Path) -> None:
+    asked = "\tif (mine->home.carrier.bounded != NULL)\n\t\trun_next(mine);"
+    later = asked.replace("mine->home.carrier.bounded != NULL", "0")
+    more = "-DPATIENCE_S=1"
+    target = compiling.broken(tmp_path, "roles", "plain", "worker.c", asked, later, more)
+    ended = run([str(target)], "kept")
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("lost ")

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from tests import compiling
 
 from wakeproof import paths
 
@@ -157,3 +159,13 @@ def test_a_carrier_that_sleeps_is_told_of_an_earlier_deadline(
     command = compiled("timers_group", build)
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (ended.stdout, ended.stderr, ended.returncode) == (FATES, "", 0)
+
+
+@IN_CHECKOUT
+@pytest.mark.slow
+def test_a_close_that_leaves_a_timer_armed_is_seen(tmp_path: Path) -> None:
+    clear = "\t\twp_timers_clear(&home_of(close, index)->timers);"
+    target = compiling.broken(tmp_path, "timers_group", "plain", "group.c", clear,
+                              f"\t{{\n{clear}\n\t\tbreak;\n\t}}")  # fmt: skip
+    ended = subprocess.run([target], capture_output=True, text=True, timeout=120, check=False)
+    assert (ended.returncode, ended.stdout) == (1, FATES.replace("1, armed 0", "1, armed 1"))

@@ -424,6 +424,37 @@ static void case_counts(void)
 	close_group();
 }
 
+/* Two that yield for ever keep nobody from what has come. */
+static int yields_on(void *arg)
+{
+	(void)arg;
+	while (wp_load_acquire(&over) == 0)
+		wp_vthread_yield();
+	return 0;
+}
+
+static void case_beside(void)
+{
+	wp_vthread *yielders[2], *reader;
+	wp_io *ends[2];
+
+	open_io(1, false);
+	pair_of(ends);
+	wp_store_release(&over, 0);
+	for (int index = 0; index < 2; index++)
+		yielders[index] = start(yields_on, NULL);
+	reader = start(reads_one, ends[0]);
+	await_in_line(ends[0], WP_IO_READ, "who is to read");
+	put(ends[1], "x", 1);
+	check(join(reader, "a read beside two that yield") == WP_OK, "a read");
+	wp_store_release(&over, 1);
+	for (int index = 0; index < 2; index++)
+		join(yielders[index], "who yields");
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	close_group();
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
@@ -431,7 +462,8 @@ int main(int argc, char **argv)
 		{"stolen", case_stolen}, {"churn", case_churn}, {"refused", case_refused},
 		{"late", case_late}, {"closed", case_closed}, {"dies", case_dies},
 		{"timers", case_timers}, {"counts", case_counts},
-		{"edge", case_edge}, {"end_of_file", case_end_of_file}};
+		{"edge", case_edge}, {"end_of_file", case_end_of_file},
+		{"beside", case_beside}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -106,6 +106,16 @@ static void case_switched(void)
 	close_group();
 }
 
+/* The largest that a ring may be, and what is larger. */
+static void case_largest(void)
+{
+	open_group(1, false, 0);
+	check(wp_group_trace_on(group, WP_TRACE_MOST) == WP_OK, "the largest ring");
+	check(wp_group_tracing(group) == WP_TRACE_MOST, "its size");
+	check(wp_group_trace_on(group, 2 * WP_TRACE_MOST) == WP_MISUSED, "that there is none larger");
+	close_group();
+}
+
 enum { WAKES = 50 };
 
 /* Each start wakes a carrier that sleeps, and has something for it. */
@@ -155,7 +165,7 @@ int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"clusters", case_clusters}, {"rings", case_rings},
 					 {"switched", case_switched}, {"counted", case_counted},
-					 {"marked", case_marked}};
+					 {"marked", case_marked}, {"largest", case_largest}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -275,6 +275,26 @@ static void case_closed(void)
 	check(back + wp_load_relaxed(&met) == MANY, "a moved task");
 }
 
+/* An OS thread starts many, while two of three carriers are held: some are for the third. */
+static void case_spread(void)
+{
+	wp_vthread_config config = {.run = counts_run, .carrier = WP_VTHREAD_HERE};
+	wp_vthread *holders[2];
+	uint64_t third;
+
+	open_placed((wp_group_config){.carriers = 3, .placement = WP_PLACE_TWO_CHOICES});
+	for (int each = 0; each < 2; each++)
+		holders[each] = hold(each, false);
+	for (int each = 0; each < MANY; each++)
+		wp_vthread_free(start_as(&config));
+	third = wp_group_placement_counts(group, 2).home + wp_group_placement_counts(group, 2).other;
+	check(third > 0, "a choice of the third");
+	wp_store_release(&lets_go, 1);
+	for (int each = 0; each < 2; each++)
+		join(holders[each], "a holder");
+	close_placed();
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
@@ -282,7 +302,7 @@ int main(int argc, char **argv)
 		{"both", case_both},	 {"poller", case_poller}, {"late", case_late},
 		{"stolen", case_stolen}, {"ends", case_ends},	  {"nobody", case_nobody},
 		{"first", case_first},	 {"closed", case_closed},
-		{"watched", case_watched},
+		{"watched", case_watched}, {"spread", case_spread},
 	};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));

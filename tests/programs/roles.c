@@ -150,6 +150,59 @@ static void case_asked(void)
 	close_group();
 }
 
+/* A spare has a thread that another has yielded to, which nobody can take from it, and is asked for the
+ * role: that one runs first. It is asked in the turn after which it looks, one of LOOK. */
+enum { LOOK = 16 };
+
+static wp_vthread *asker, *next;
+
+static int asks(void *arg)
+{
+	wp_vthread_unpark(asker);
+	while (wp_timers_earliest(&group->workers[0].home.timers) == WP_FOREVER)
+		wp_yield(); /* until it asks for its role */
+	check(wp_vthread_submit_and_yield(next) == WP_OK, "a start");
+	return arg != NULL;
+}
+
+static int goes_before(void *arg)
+{
+	await(&goes_on, 1);
+	return arg != NULL;
+}
+
+static void kept(int before)
+{
+	wp_group_config config = {.carriers = 1, .yield_us = LONG_US, .spares = 1, .bounded = true,
+				  .work_stealing = true};
+	wp_vthread_config pinned = {.run = does_not_end, .is_pinned = true}, queued = {.run = is_taken};
+	wp_vthread *first[LOOK], *one;
+
+	wp_store_relaxed(&ready, 0);
+	wp_store_relaxed(&goes_on, 0);
+	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	asker = start_as(&pinned);
+	while (wp_group_counts(group, 0).pinned != 1)
+		wp_yield();
+	check(wp_vthread_new(group, &queued, &next) == WP_OK, "a thread");
+	for (int at = 0; at <= before; at++)
+		first[at] = start(goes_before, NULL);
+	one = start(asks, NULL);
+	wp_store_release(&goes_on, 1);
+	join(asker, "who was yielded to, and who got the role");
+	join(next, "who was yielded to");
+	join(one, "who has yielded");
+	for (int at = 0; at <= before; at++)
+		join(first[at], "who was there before");
+	close_group();
+}
+
+static void case_kept(void)
+{
+	for (int before = 0; before < LOOK; before++)
+		kept(before);
+}
+
 /* Threads pin in turn, for ever: when its stop was read a carrier runs none of them anew. */
 static int pins_again(void *arg)
 {
@@ -180,7 +233,7 @@ int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
 		{"handed", case_handed}, {"mounted", case_mounted}, {"asked", case_asked},
-		{"stop", case_stop}};
+		{"stop", case_stop}, {"kept", case_kept}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

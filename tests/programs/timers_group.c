@@ -160,19 +160,23 @@ static void told(void *arg, wp_task *task, bool was_parked)
 	*(int *)arg += was_parked;
 }
 
-/* Closed with a timer that is armed: who armed it may cancel it, and its memory is its own. */
-static void leave(void)
+/* Closed with a timer that is armed: who armed it may cancel it, and its memory is its own. Says whether
+ * it is armed still. */
+static bool leave(void)
 {
 	static sleeper one;
+	bool is_armed;
 	int back = 0;
 
 	start(&one, 1);
 	arm(&one, wp_deadline_in((int64_t)HOUR_MS * MS));
 	while (wp_group_close(group, 0, true, told, &back) != WP_OK)
 		continue;
-	printf("handed back %d, armed %d\n", back, wp_timer_cancel(&one.timer));
+	is_armed = wp_timer_cancel(&one.timer);
+	printf("handed back %d, armed %d\n", back, is_armed);
 	wp_group_free(group);
 	printf("armed after the end %d\n", wp_timer_cancel(&one.timer));
+	return is_armed;
 }
 
 int main(void)
@@ -184,6 +188,5 @@ int main(void)
 	shorten();
 	crowd();
 	storms();
-	leave();
-	return 0;
+	return leave();
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call that is
+ * between them, or lays the state out by hand. Link with -Wl,--wrap= of wp__pool_wait and
+ * wp_placement_suspect. Prints what is lost. */
+#include "placed_case.h"
+#include "pool.h"
+#include "search.h"
+
+enum { LOOKS = 3, HELD_MS = 20 };
+
+static wp_pool *pool;
+static wp_atomic(uint32_t) has_lock;
+static bool is_held_up;
+static pthread_t holder;
+
+/* Has the lock for a while: what it guards stays as it is. */
+static void *holds_lock(void *arg)
+{
+	int64_t until_ns = in_ms(HELD_MS);
+	wp_pool_thread *gone;
+
+	wp_lock_acquire(&pool->lock);
+	gone = pool->gone;
+	wp_store_release(&has_lock, 1);
+	while (pool->gone == gone && wp_clock_ns() < until_ns)
+		wp_yield();
+	check(pool->gone == gone, "that it is changed under the lock alone");
+	wp_lock_release(&pool->lock);
+	return arg;
+}
+
+int __real_wp__pool_wait(wp_pool *of, int64_t deadline_ns, bool is_inside);
+int __wrap_wp__pool_wait(wp_pool *of, int64_t deadline_ns, bool is_inside);
+int __wrap_wp__pool_wait(wp_pool *of, int64_t deadline_ns, bool is_inside)
+{
+	int code = __real_wp__pool_wait(of, deadline_ns, is_inside);
+
+	if (code == WP_OK && is_held_up) {
+		pthread_create(&holder, NULL, holds_lock, NULL);
+		await(&has_lock, 1);
+	}
+	return code;
+}
+
+/* A pool has ended, and another thread asks for it, too: the last thread is joined once. */
+static void case_waited(void)
+{
+	wp_pool_config config;
+
+	wp_pool_config_init(&config);
+	config.min = config.max = 1;
+	check(wp_pool_new(&config, &pool) == WP_OK, "a pool");
+	is_held_up = true;
+	check(wp_pool_stop(pool, in_ms(PATIENCE_S * 1000)) == WP_OK, "its stop");
+	pthread_join(holder, NULL);
+	is_held_up = false;
+	wp_pool_free(pool);
+}
+
+static wp_atomic(uint32_t) looks;
+
+bool __wrap_wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
+				 uint64_t step);
+bool __wrap_wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
+				 uint64_t step)
+{
+	(void)placement;
+	(void)carrier;
+	(void)progress;
+	(void)step;
+	wp_fetch_add_release(&looks, 1);
+	return false;
+}
+
+/* The step ends while the supervisor looks: nobody is suspected, and nothing moves. */
+static void case_suspected(void)
+{
+	wp_vthread_config config = {.run = nothing, .carrier = 0};
+	wp_vthread *one, *behind;
+
+	open_placed((wp_group_config){.carriers = 2, .placement = WP_PLACE_HOME, .supervise_ms = 1});
+	one = hold(0, false);
+	behind = start_as(&config);
+	await(&looks, LOOKS);
+	check(wp_group_placement_counts(group, 0).suspects == 0, "who ended in time");
+	check(wp_group_placement_counts(group, 0).moved == 0, "what is behind it");
+	wp_store_release(&lets_go, 1);
+	join(one, "the holder");
+	join(behind, "who is behind");
+	close_placed();
+}
+
+/* Who sleeps was woken for its one task, and has not come to it: nobody else looks for that one. */
+static bool is_found(wp_carrier *searcher, uint32_t wanted)
+{
+	uint32_t victim = UINT32_MAX;
+
+	return wp__search_around(searcher, &victim) && victim == wanted;
+}
+
+static void case_woken(void)
+{
+	static wp_carrier carriers[2];
+	static wp_carrier *by_index[] = {&carriers[0], &carriers[1]};
+	static wp_domain domain;
+	static wp_mpsc_node tasks[3];
+
+	wp_domain_init(&domain, by_index, 2);
+	for (uint32_t index = 0; index < 2; index++)
+		wp_carrier_init(&carriers[index], &domain, index);
+	check(!is_found(&carriers[0], 1), "that there is nothing");
+	wp_store_relaxed(&carriers[1].word, WP_WAKING);
+	wp_mpsc_push(&carriers[1].queue, &tasks[0]);
+	check(!is_found(&carriers[0], 1), "what it was woken for");
+	wp_store_relaxed(&carriers[1].word, WP_RUNNING);
+	check(is_found(&carriers[0], 1), "one task of a carrier that runs");
+	wp_store_relaxed(&carriers[1].word, WP_WAKING);
+	wp_mpsc_push(&carriers[1].inbox, &tasks[1]);
+	check(is_found(&carriers[0], 1), "a task beside what it alone may take");
+	check(wp_mpsc_pop(&carriers[1].inbox) == &tasks[1], "that one");
+	wp_mpsc_push(&carriers[1].queue, &tasks[2]);
+	check(is_found(&carriers[0], 1), "a second task");
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {{"waited", case_waited}, {"suspected", case_suspected},
+					 {"woken", case_woken}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

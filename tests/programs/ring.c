@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ring.c CASE - what is asked of liburing, and when. Link with -Wl,--wrap= of free, io_uring_queue_exit
+ * and io_uring_submit. Prints what is lost. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "io_case.h"
+
+enum { MANY_REFUSED = 1000 };
+
+struct io_uring;
+
+static wp_atomic(uint32_t) refusals, is_accepted, ended;
+static _Thread_local const void *freed; /* the last */
+
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+void __wrap_free(void *memory)
+{
+	freed = memory;
+	__real_free(memory);
+}
+
+void __real_io_uring_queue_exit(struct io_uring *ring);
+void __wrap_io_uring_queue_exit(struct io_uring *ring);
+void __wrap_io_uring_queue_exit(struct io_uring *ring)
+{
+	if (freed == (void *)ring)
+		lost("the memory of a ring that is to end");
+	wp_fetch_add_relaxed(&ended, 1);
+	__real_io_uring_queue_exit(ring);
+}
+
+int __real_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring)
+{
+	if (wp_load_acquire(&is_accepted) != 0)
+		return __real_io_uring_submit(ring);
+	if (wp_fetch_add_release(&refusals, 1) == MANY_REFUSED)
+		lost("who is to run while the system has no room");
+	return -EAGAIN;
+}
+
+static int opens(void *arg)
+{
+	int fd, code = wp_file_open("/dev/null", O_RDONLY, 0, patience(), &fd);
+
+	if (code == WP_OK)
+		close(fd);
+	return arg == NULL ? code : 1;
+}
+
+/* Runs again and again, on the carrier of who asks, until the system has refused once. */
+static int lets_in(void *arg)
+{
+	while (wp_load_acquire(&refusals) == 0)
+		wp_vthread_yield();
+	wp_store_release(&is_accepted, 1);
+	return arg != NULL;
+}
+
+/* The system has no room for what is asked: the others of that carrier run, and it is asked again. */
+static void case_full(void)
+{
+	wp_vthread *other;
+
+	open_io(1, false);
+	other = start(lets_in, NULL);
+	check(join(start(opens, NULL), "who opens") == WP_OK, "what was asked again");
+	join(other, "who runs meanwhile");
+	close_group();
+}
+
+/* A ring is ended before its memory is given back. */
+static void case_ended(void)
+{
+	wp_store_relaxed(&is_accepted, 1);
+	open_io(2, false);
+	join(start(opens, NULL), "who opens");
+	close_group();
+	check(wp_load_relaxed(&ended) == 2, "the end of each ring");
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {{"full", case_full}, {"ended", case_ended}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

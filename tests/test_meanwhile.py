@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another thread does between two steps of one: programs/meanwhile.c."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests import compiling
+
+from wakeproof import paths
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = {
+    "waited": "what a pool's lock guards is changed under that lock alone",
+    "suspected": "who ends while the supervisor looks is not suspected",
+    "woken": "a carrier that was woken for its one task is not robbed of it",
+}
+WRAPPED = [f"-Wl,--wrap={name}" for name in ("wp__pool_wait", "wp_placement_suspect")]
+TWINS = {  # file, what stands there, and what is put there
+    "waited": ("pool_threads.c", "\twp_lock_acquire(&pool->lock);\n\tgone =", "\tgone ="),
+    "suspected": ("supervise.c", "\tif (still)\n", "\n"),
+    "woken": ("search.c", "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",
+              "\tif (published >= 0)\n"),
+}  # fmt: skip
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_who_comes_between_two_steps_changes_nothing(build: str, compiled: Compiled) -> None:
+    command = compiled("meanwhile", build, *WRAPPED)
+    for case, claim in CASES.items():
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
+
+
+@pytest.mark.parametrize("case", TWINS)
+def test_each_twin_is_seen(case: str, tmp_path: Path) -> None:
+    target = compiling.broken(tmp_path, "meanwhile", "plain", *TWINS[case], *WRAPPED)
+    ended = run([str(target)], case)
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("lost ")
