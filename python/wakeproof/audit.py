@@ -20,6 +20,7 @@ from wakeproof.judge.explore import ExploreReport
 from wakeproof.judge.explore_options import MODELS
 from wakeproof.judge.grading import ScenarioReport, TwinReport
 from wakeproof.judge.linear import LinearReport
+from wakeproof.judge.manifest import Entry
 from wakeproof.judge.native import StressReport
 from wakeproof.judge.orders_reports import EXPLAINED, KILLED, RELAXED, OrdersReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
@@ -175,8 +176,13 @@ def audit(
 
 
 def spec_twin(result: ConfigResult) -> str:
-    """Return the name that the same defect has in C: MCGuard_no_fence.cfg is guard_no_fence."""
-    return result.entry.name.removeprefix("MC").lower()
+    """Return the name that the same defect has in C."""
+    return twin_of(result.entry)
+
+
+def twin_of(entry: Entry) -> str:
+    """Return the name of a twin's configuration in C: MCGuard_no_fence.cfg is guard_no_fence."""
+    return entry.name.removeprefix("MC").lower()
 
 
 def _row(

@@ -74,6 +74,21 @@ const stress_test *stress_find_test(const char *name)
 	return NULL;
 }
 
+static void print_judges(const char *name, unsigned judges)
+{
+	static const char *const names[] = {"check", "stress", "delayed", "sc", "tso", "rc11"};
+	const char *comma = "";
+
+	printf(",\"%s\":[", name);
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!(judges >> i & 1))
+			continue;
+		printf("%s\"%s\"", comma, names[i]);
+		comma = ",";
+	}
+	putchar(']');
+}
+
 static void print_test(const stress_test *test)
 {
 	static const char *const grades[] = {"", "ACCEPTABLE", "INTERESTING", "FORBIDDEN",
@@ -88,6 +103,9 @@ static void print_test(const stress_test *test)
 	json_field("upholds", test->upholds);
 	printf("\"actors\":%d,\"results\":%d,\"blocking\":%s,\"min_samples\":%" PRIu64, actors,
 	       test->results, test->blocking ? "true" : "false", test->min_samples);
+	printf(",\"preemptions\":%d,\"failing_heavy\":%d", test->preemptions,
+	       test->failing_heavy);
+	print_judges("whole", test->whole);
 	printf(",\"outcomes\":[");
 	for (int i = 0; i < STRESS_OUTCOMES && test->outcomes[i].pattern; i++) {
 		const stress_outcome *outcome = &test->outcomes[i];
@@ -102,21 +120,6 @@ static void print_test(const stress_test *test)
 		putchar('}');
 	}
 	printf("]}");
-}
-
-static void print_judges(const char *name, unsigned judges)
-{
-	static const char *const names[] = {"check", "stress", "delayed", "sc", "tso", "rc11"};
-	const char *comma = "";
-
-	printf(",\"%s\":[", name);
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!(judges >> i & 1))
-			continue;
-		printf("%s\"%s\"", comma, names[i]);
-		comma = ",";
-	}
-	putchar(']');
 }
 
 static void print_twin(const stress_twin *twin)

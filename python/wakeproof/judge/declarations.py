@@ -52,6 +52,9 @@ class Scenario:
     blocking: bool
     min_samples: int
     outcomes: tuple[Outcome, ...]
+    preemptions: int = 0  # of the explorer, at most; 0: no bound
+    whole: frozenset[str] = frozenset()  # models under which it is explored without that bound
+    failing_heavy: int = 0  # heavy fences of each actor that fail, at most
 
     @property
     def has_required(self) -> bool:

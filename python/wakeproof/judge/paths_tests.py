@@ -103,7 +103,7 @@ class _Tests:
     schedules: list[Schedule]
 
 
-def _built(concept: Concept) -> list[str]:
+def built(concept: Concept) -> list[str]:
     """Return the twins that are built: a run takes its steps in order, whatever orders say."""
     return [twin for twin in concept.code_twins if "=" not in twin]
 
@@ -125,7 +125,7 @@ class _Paths:
         concept = self.concept
         tests = self._tests(spec_twin=False)
         yield self._result(tests, "", None)
-        for twin in _built(concept) if twins else ():
+        for twin in built(concept) if twins else ():
             yield self._result(tests, f"code: {twin}", twin)
         if twins and concept.spec_twin:
             name = " ".join(concept.spec_twin.values())

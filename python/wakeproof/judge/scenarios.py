@@ -106,13 +106,16 @@ def select(
 
 def _scenario(file: Path, entry: dict[str, object]) -> Scenario:
     name, results = str(entry["name"]), int(str(entry["results"]))
-    raw = entry["outcomes"]
+    raw, whole = entry["outcomes"], entry["whole"]
     assert isinstance(raw, list)
+    assert isinstance(whole, list)
     outcomes = tuple(Outcome(o["pattern"], o["grade"], o["reason"], o["lost_work"]) for o in raw)
     return Scenario(
         file=file, name=name, claim=str(entry["claim"]), upholds=str(entry["upholds"]),
         actors=int(str(entry["actors"])), results=results, blocking=bool(entry["blocking"]),
         min_samples=int(str(entry["min_samples"])), outcomes=outcomes,
+        preemptions=int(str(entry["preemptions"])), whole=frozenset(whole),
+        failing_heavy=int(str(entry["failing_heavy"])),
     )  # fmt: skip
 
 

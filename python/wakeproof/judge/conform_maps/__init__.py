@@ -8,6 +8,7 @@ from wakeproof.judge.conform_maps.block import GUARD_INTERRUPTED, GUARD_NAP
 from wakeproof.judge.conform_maps.carrier import CARRIER_HIT, CARRIER_ONE, CARRIER_TWO
 from wakeproof.judge.conform_maps.channel import CHANNEL, CHANNEL_NONE
 from wakeproof.judge.conform_maps.close import CLOSE, CLOSE_IN_TIME, CLOSE_THREE
+from wakeproof.judge.conform_maps.condition import CONDITION, CONDITION_WANTED
 from wakeproof.judge.conform_maps.guard import GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS
 from wakeproof.judge.conform_maps.idleset import IDLESET
 from wakeproof.judge.conform_maps.io import IO, IO_OPEN
@@ -32,6 +33,6 @@ CONCEPTS: tuple[Concept, ...] = (
     PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, GUARD_NAP,
     GUARD_INTERRUPTED, MPSC, MPSC_THREE, CARRIER_ONE, CARRIER_TWO, CARRIER_HIT, SEARCH, SEARCH_LONG,
     SEARCH_PINNED, SEARCH_PINNED_LONG, TASK, VTHREAD, TIMER, TIMER_TWO, LATCH,
-    SEMAPHORE, SEMAPHORE_THREE, CHANNEL, CHANNEL_NONE, MUTEX, WAITQ, IO, IO_OPEN, CLOSE,
-    CLOSE_IN_TIME, CLOSE_THREE,
+    SEMAPHORE, SEMAPHORE_THREE, CHANNEL, CHANNEL_NONE, MUTEX, CONDITION, CONDITION_WANTED, WAITQ,
+    IO, IO_OPEN, CLOSE, CLOSE_IN_TIME, CLOSE_THREE,
 )  # fmt: skip

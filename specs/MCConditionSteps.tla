@@ -1,0 +1,4 @@
+------------------------- MODULE MCConditionSteps ---------------------------
+(* Bounds for ConditionSteps.  No symmetry: liveness is checked. *)
+EXTENDS ConditionSteps
+=============================================================================
