@@ -6,9 +6,12 @@
  *   announce, look again: an item: leave        signal; if it owes the wake, wake
  *   else block until a wake or the deadline, leave
  *
+ *   What an announcement and a signal return is said in steps that touch no memory.
+ *
  * Why it works  The queue is a word with a bit per item, read and changed in one step, as in the
  *               spec. Which item is taken, and whether a block times out, are choices.
  * Spec          specs/Guard.tla. Compared by wakeproof conform -t guard. */
+#include "error.h"
 #include "guard.h"
 #include "litmus.h"
 #include "stress.h"
@@ -55,6 +58,13 @@ static void poll_all(struct state *state)
 	}
 }
 
+/* The fence does not fail here; conform_block.c has that. */
+static void announce(wp_guard *guard)
+{
+	if (wp_guard_announce(guard) != (wp_twin(conform_announce_lies) ? WP_FORBIDDEN : WP_OK))
+		litmus_return(announce, 1); /* [Lies] */
+}
+
 _Noreturn static void poller(void *at, stress_result *result)
 {
 	struct state *state = at;
@@ -62,7 +72,7 @@ _Noreturn static void poller(void *at, stress_result *result)
 	(void)result;
 	for (;;) {
 		poll_all(state);
-		wp_guard_announce(&state->guard);
+		announce(&state->guard);
 		if (litmus_load(&state->queue, relaxed) == 0) /* [Check] */
 			while (litmus_choose(2) == 0) /* [Block] */
 				if (wp_event_take(state->event))
@@ -114,7 +124,7 @@ _Noreturn static void blocking_poller(void *at, stress_result *result)
 	(void)result;
 	for (;;) {
 		poll_all(state);
-		wp_guard_announce(&state->rendezvous.guard);
+		announce(&state->rendezvous.guard);
 		if (litmus_load(&state->queue, relaxed) == 0) /* [Check] */
 			wp_rendezvous_block(&state->rendezvous, wp_clock_ns() + SOON_NS);
 		else
@@ -125,7 +135,9 @@ _Noreturn static void blocking_poller(void *at, stress_result *result)
 static void meet(struct state *state, int item)
 {
 	litmus_fetch_or(&state->queue, UINT64_C(1) << item, release); /* [Push] */
-	wp_rendezvous_signal(&state->rendezvous);
+	bool claimed = wp_rendezvous_signal(&state->rendezvous);
+
+	litmus_return(signal, claimed != wp_twin(conform_signal_lies)); /* [Gave] */
 }
 
 static void meeting_producer_1(void *at, stress_result *result)

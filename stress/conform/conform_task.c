@@ -77,6 +77,16 @@ static void unparker(void *at, stress_result *result)
 			wp__home_push(NULL, &state->task);
 }
 
+/* What it then says of the task is a step that touches no memory. */
+static void asker(void *at, stress_result *result)
+{
+	bool is_done;
+
+	unparker(at, result);
+	is_done = wp_task_is_done(&((struct state *)at)->task);
+	litmus_return(is_done, is_done != wp_twin(conform_done_lies)); /* [Gave] */
+}
+
 static void canceller(void *at, stress_result *result)
 {
 	(void)result;
@@ -86,5 +96,5 @@ static void canceller(void *at, stress_result *result)
 
 STRESS_TEST(conform_task, .claim = "The compiled task, run by homes, is the specified one.",
 	.upholds = "Task!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
-	.actors = {owner, thief, unparker, unparker, canceller}, .results = 1,
+	.actors = {owner, thief, unparker, asker, canceller}, .results = 1,
 	.outcomes = {{"stuck", ACCEPTABLE, "the carriers look for it for ever"}});

@@ -8,7 +8,8 @@
  *                                  park; pushed: run again
  *
  * Why it works  The carrier has no queue here: whoever owes an armer makes it ready, and it runs in
- *               a thread of its own. The carrier asks this file for the time.
+ *               a thread of its own. The carrier asks this file for the time. What a nudge returns
+ *               is said in a step that touches no memory; what a cancel returns, if it is not so.
  * Spec          specs/Timer.tla. Compared by wakeproof conform -t timer. */
 #include "timer.h"
 #include "litmus.h"
@@ -21,6 +22,7 @@ struct armer {
 	wp_vthread thread;
 	wp_timer timer;
 	wp_atomic(uint64_t) ready;
+	bool has_fired; /* plain: under the timers' lock */
 };
 
 struct state {
@@ -36,7 +38,7 @@ _Static_assert(offsetof(struct state, timers.earliest_ns) == 896, "EARLIEST");
 _Static_assert(offsetof(struct state, timers.lock) == 904, "LOCK");
 _Static_assert(offsetof(struct state, armers) == 1280, "ARMERS");
 _Static_assert(offsetof(struct state, now) == 1664, "NOW");
-_Static_assert(sizeof(struct armer) == 176, "ARMER");
+_Static_assert(sizeof(struct armer) == 184, "ARMER");
 _Static_assert(offsetof(struct armer, thread.task.word) == 8, "THREAD");
 _Static_assert(offsetof(struct armer, timer.armed) == 152, "ARMED");
 
@@ -47,6 +49,7 @@ static wp_task *due(wp_timer *timer)
 		(struct armer *)(void *)((char *)timer - offsetof(struct armer, timer));
 	bool is_owed = wp__vthread_time_out(&armer->thread, 0) == WP_OWES_PUSH;
 
+	armer->has_fired = true;
 	return is_owed ? &armer->thread.task : NULL;
 }
 
@@ -100,10 +103,14 @@ static void armer(struct state *state, int which)
 {
 	struct armer *armer = &state->armers[which];
 
-	if (wp_timer_arm(&state->timers, &armer->timer, which + 1))
-		wp_timers_nudge(&state->carrier);
+	if (wp_timer_arm(&state->timers, &armer->timer, which + 1)) {
+		bool has_woken = wp_timers_nudge(&state->carrier);
+
+		litmus_return(nudge, has_woken != wp_twin(conform_nudge_lies)); /* [Gave] */
+	}
 	park(armer);
-	wp_timer_cancel(&armer->timer);
+	if (wp_timer_cancel(&armer->timer) == (armer->has_fired != wp_twin(conform_cancel_lies)))
+		litmus_return(cancel, 1); /* [Lies] */
 	park(armer);
 }
 

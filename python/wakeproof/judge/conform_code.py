@@ -166,6 +166,12 @@ class Step:
         )
 
 
+def lies(step: Step, mark: str, *, truth: bool) -> bool:
+    """Say whether the thread stands at that ``litmus_return`` now, and says the opposite there."""
+    then = step.post.pending(step.thread)
+    return then.site == mark and bool(then.operand) != truth
+
+
 def wakes_next(step: Step, offset: int) -> bool:
     """Say whether the thread's next step is the system call that wakes sleepers at the place."""
     then = step.post.pending(step.thread)

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wakeproof.judge.conform_code import At, Step, wakes_next
+from wakeproof.judge.conform_code import At, Step, lies, wakes_next
 from wakeproof.judge.conform_concept import (
     DROPPED,
     HIDDEN,
@@ -63,6 +63,8 @@ def code_label(step: Step) -> str:
             return "Check"
         case "Push":
             return f"Push {thread}"
+        case "Lies":
+            return f"Lies {thread}"
     raise KeyError(step.site)
 
 
@@ -114,7 +116,7 @@ GUARD = Concept(
     joins=(("Poll", "Take"), ("Poll", "Empty"), ("Block", "event_take")),
     joined="the caller's look at its queue, with the taking of an item",
     spec_twin={"Twin": '"retract_forgets_work"'},
-    code_twins=("guard_wake_unpaid",),
+    code_twins=("guard_wake_unpaid", "conform_announce_lies"),
 )  # fmt: skip
 GUARD_ASYMMETRIC = replace(
     GUARD,
@@ -146,8 +148,10 @@ def meeting_label(step: Step) -> str:
         case "L4":
             return "Wait"
         case "L5":
-            return f"Wake {thread}"
-        case "L3" | "G12" | "futex_wake":
+            return f"{'Lies' if lies(step, 'Gave', truth=True) else 'Wake'} {thread}"
+        case "G10" | "L3" if lies(step, "Gave", truth=False):  # it is over without a claim
+            return f"Lies {thread}"
+        case "L3" | "G12" | "futex_wake" | "Gave":
             return HIDDEN
         case "futex_wait":
             return WAIT if step.what.offset == LOCK else HIDDEN
@@ -191,5 +195,5 @@ GUARD_RENDEZVOUS = replace(
     ),
     joined="as above; the lock with the claim under it; the signal with giving the lock back",
     spec_twin={"Twin": '"wait_once"'},
-    code_twins=("guard_signal_outside_lock",),
+    code_twins=("guard_signal_outside_lock", "conform_signal_lies"),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from wakeproof.judge.conform_code import At, Step
+from wakeproof.judge.conform_code import At, Step, lies
 from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, Ghost, labels_of
 
 THREADS = ("c1", "c2", "u1", "u2", "canceller")
@@ -40,6 +40,11 @@ def code_label(step: Step) -> str:
             return WAIT  # the inbox
         case "Step":
             return f"{said(step)} {thread}"
+        case "K5":
+            is_done = WORDS[step.pre.word(WORD) % NOTIFIED] == "DONE"
+            return f"Lies {thread}" if lies(step, "Gave", truth=is_done) else HIDDEN
+        case "Gave":
+            return HIDDEN
         case "K6":
             return "Cancel" if step.moves else WAIT
     raise KeyError(step.site)
@@ -120,5 +125,5 @@ TASK = Concept(
     joined="a look at the queue with the pop that follows; a place in the queue; what a step says "
     "with what becomes of the word",
     spec_twin={"Twin": '"park_split"'},
-    code_twins=("task_notified_kept", "home_forgotten"),
+    code_twins=("task_notified_kept", "home_forgotten", "conform_done_lies"),
 )  # fmt: skip

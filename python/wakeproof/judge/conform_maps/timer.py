@@ -14,11 +14,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wakeproof.judge.conform_code import At, Step
+from wakeproof.judge.conform_code import At, Step, lies
 from wakeproof.judge.conform_concept import HIDDEN, WAIT, Concept, labels_of
 
 WORD, EARLIEST, LOCK, ARMERS, NOW = 0, 896, 904, 1280, 1664  # bytes
-ARMER, THREAD, ARMED = 176, 8, 152  # asserted in the scenario
+ARMER, THREAD, ARMED = 184, 8, 152  # asserted in the scenario
 FOREVER = 2**63 - 1
 WORDS = ("RUNNING", "PARKED", "PARKED_POLLER", "WAKING")
 ENDS, STATE, NUMBER = 20, 11, 32
@@ -77,6 +77,9 @@ def armer_label(step: Step, armer: int) -> str:
     if step.ends_sleep:
         return WAIT
     has_parked = thread_at(step.pre, armer) >= NUMBER
+    # A nudge that is over has woken the carrier with its system call, and else not.
+    if step.site == "Lies" or lies(step, "Gave", truth=step.site == "futex_wake"):
+        return f"Lies a{1 + armer}"
     match step.site:
         case "L1" | "L2":
             if step.post.pending(step.thread).site in WAITS:
@@ -89,6 +92,8 @@ def armer_label(step: Step, armer: int) -> str:
         case "V3":
             parks = thread_at(step.pre, armer) != thread_at(step.post, armer)
             return f"Park a{1 + armer}" if parks else HIDDEN
+        case "Gave":
+            return HIDDEN
         case "Ready":
             return HIDDEN if step.value else WAIT
         case "futex_wait":
@@ -182,7 +187,8 @@ TIMER = Concept(
     joins=(("L1", "M1"), ("L2", "M1"), ("L1", "M5"), ("L2", "M5"), ("M5", "M6")),
     joined="the lock with what it says of the timer",
     spec_twin={"Twin": '"check_first"'},
-    code_twins=("timer_nudge_silent", "timer_armed_first"),
+    code_twins=("timer_nudge_silent", "timer_armed_first", "conform_nudge_lies",
+                "conform_cancel_lies"),
 )  # fmt: skip
 
 

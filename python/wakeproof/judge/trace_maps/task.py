@@ -53,6 +53,8 @@ def _step(who: str, event: Event) -> Step | None:
             return Step("Park", (who,), word(event.result), _after(event))
         case "K4":
             return Step("Done", (who,), {}, word(event.operand))
+        case "K5":
+            return Step(NOTHING, (), word(event.result))
         case "K6":
             return Step("Cancel" if event.happened else NOTHING, (), word(event.result),
                         _after(event))  # fmt: skip
