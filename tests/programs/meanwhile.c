@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call that is
- * between them, or lays the state out by hand. Link with -Wl,--wrap= of wp__pool_wait,
- * wp__search_around and wp_placement_suspect. Prints what is lost. */
+ * between them, or lays the state out by hand. Link with -Wl,--wrap= of wp__placed_rest,
+ * wp__pool_wait, wp__search_around and wp_placement_suspect. Prints what is lost. */
+#include "condition.h"
 #include "placed_case.h"
+#include "poller.h"
 #include "pool.h"
 #include "search.h"
 
@@ -156,10 +158,103 @@ static void case_sent(void)
 	check(wp_search_start(&domain), "that the next may be sent");
 }
 
+/* A waiter that was signalled, and waits for the mutex, is interrupted: it gets the mutex, and is
+ * interrupted still. */
+static wp_mutex mutex;
+static wp_condition condition;
+
+static int waits(void *arg)
+{
+	int code;
+
+	wp_mutex_lock(&mutex);
+	code = wp_condition_wait_until(&condition, &mutex, in_ms(PATIENCE_S * 1000));
+	wp_mutex_unlock(&mutex);
+	check(code == WP_OK, "a signal");
+	return arg == NULL && wp_vthread_is_interrupted(wp_vthread_current());
+}
+
+static bool has_waiter(void)
+{
+	bool has;
+
+	wp_lock_acquire(&condition.lock);
+	has = condition.line.first != NULL;
+	wp_lock_release(&condition.lock);
+	return has;
+}
+
+static void case_interrupted(void)
+{
+	int64_t until_ns = in_ms(PATIENCE_S * 1000);
+	wp_vthread *waiter;
+
+	open_group(1, false, 0);
+	waiter = start(waits, NULL);
+	while (!has_waiter())
+		wp_yield();
+	wp_mutex_lock(&mutex);
+	wp_condition_signal(&condition);
+	wp_vthread_interrupt(waiter);
+	while (wp_vthread_is_interrupted(waiter) && wp_clock_ns() < until_ns)
+		wp_yield(); /* until it has seen that, and waits on */
+	wp_mutex_unlock(&mutex);
+	check(join(waiter, "who waits") == 1, "an interrupt");
+	close_group();
+}
+
+/* Something moves while a poller is about to sleep: its carrier has not parked. */
+static wp_atomic(uint32_t) has_looked;
+static bool moves_now;
+
+bool __real_wp__placed_rest(wp_worker *mine);
+bool __wrap_wp__placed_rest(wp_worker *mine);
+bool __wrap_wp__placed_rest(wp_worker *mine)
+{
+	if (!moves_now)
+		return __real_wp__placed_rest(mine);
+	moves_now = false;
+	wp_store_release(&has_looked, 1);
+	return false;
+}
+
+static int polls(void *arg)
+{
+	while (wp_poller_maybe_yield(false) != WP_CLOSED) {
+		moves_now = wp_load_relaxed(&has_looked) == 0;
+		if (moves_now) {
+			check(wp_poller_try_park() == WP_AGAIN, "that it may not park now");
+			check(!wp_poller_can_park(), "that its carrier is not parked");
+		}
+		moves_now = false;
+		wp_yield();
+	}
+	return arg != NULL;
+}
+
+static void wakes(void *arg)
+{
+	(void)arg;
+}
+
+static void case_moved(void)
+{
+	wp_poller_config config = {.name = "poller", .run = polls, .wakeup = wakes};
+	wp_vthread *poller;
+
+	open_group(1, false, 0);
+	check(wp_poller_register(group, 0, &config, &poller) == WP_OK, "a poller");
+	await(&has_looked, 1);
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK, "the close");
+	check(join(poller, "the poller") == 0, "its end");
+	wp_group_free(group);
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"waited", case_waited}, {"suspected", case_suspected},
-					 {"woken", case_woken}, {"sent", case_sent}};
+					 {"woken", case_woken}, {"sent", case_sent},
+					 {"interrupted", case_interrupted}, {"moved", case_moved}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -112,6 +112,28 @@ static int pins(void *arg)
 	return arg == NULL ? code : 0;
 }
 
+static int settles(void *arg)
+{
+	return arg == NULL ? wp_vthread_settle() : 0;
+}
+
+/* It is its scheduler's, not the carrier's that runs it. */
+static void case_settled(void)
+{
+	static const wp_scheduler scheduler = {.submit = keep};
+	static wp_task task;
+	wp_vthread_config config = {.run = settles, .scheduler = &scheduler};
+	wp_vthread *thread;
+
+	open_with(2, 0, NULL);
+	thread = start_as(&config);
+	wp_task_init(&task, mounts, NULL);
+	wp_group_start(group, 0, &task);
+	await(&ready, 1);
+	check(join(thread, "what was mounted") == WP_FORBIDDEN, "that it does not settle");
+	close_group();
+}
+
 static void case_mounted(void)
 {
 	static const wp_scheduler scheduler = {.submit = keep};
@@ -232,7 +254,7 @@ static void case_stop(void)
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
-		{"handed", case_handed}, {"mounted", case_mounted}, {"asked", case_asked},
+		{"handed", case_handed}, {"mounted", case_mounted}, {"settled", case_settled}, {"asked", case_asked},
 		{"stop", case_stop}, {"kept", case_kept}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
