@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call that is
  * between them, or lays the state out by hand. Link with -Wl,--wrap= of wp__placed_rest,
- * wp__pool_wait, wp__search_around and wp_placement_suspect. Prints what is lost. */
+ * wp__pool_wait, wp__search_around, wp_futex_wake and wp_placement_suspect. Prints what is lost. */
+#include "channel.h"
 #include "condition.h"
+#include "parker.h"
 #include "placed_case.h"
 #include "poller.h"
 #include "pool.h"
@@ -158,6 +160,54 @@ static void case_sent(void)
 	check(wp_search_start(&domain), "that the next may be sent");
 }
 
+/* What others push, again and again, and what a carrier has pushed to itself take turns. */
+static void case_turns(void)
+{
+	static wp_mpsc_node others[4], own[4];
+	static wp_home home;
+
+	wp_home_init(&home, NULL, 0);
+	for (int at = 0; at < 4; at++) {
+		wp_mpsc_push(&home.carrier.queue, &others[at]);
+		wp_lane_push(&home.lane, &own[at]);
+	}
+	for (int at = 0; at < 4; at++) {
+		wp_mpsc_node *first = wp__home_poll(&home), *second = wp__home_poll(&home);
+
+		check((first == &others[at] && second == &own[at]) ||
+			      (first == &own[at] && second == &others[at]),
+		      "a turn for each");
+	}
+	check(wp__home_poll(&home) == NULL, "that there is no more");
+}
+
+/* Whoever has only one sibling looks there. */
+static void case_probed(void)
+{
+	static wp_worker workers[2];
+	static wp_carrier *by_index[2];
+	static wp_group one;
+	static wp_task task;
+
+	for (uint32_t index = 0; index < 2; index++)
+		by_index[index] = &workers[index].home.carrier;
+	wp_domain_init(&domain, by_index, 2);
+	for (uint32_t index = 0; index < 2; index++) {
+		wp_home_init(&workers[index].home, &domain, index);
+		workers[index].group = &one;
+		workers[index].random = index + 1;
+	}
+	for (uint32_t turn = 0; turn < 8; turn++) {
+		uint32_t here = turn % 2;
+
+		task.home = &workers[!here].home;
+		wp_mpsc_push(&by_index[!here]->queue, &task.node);
+		check(wp__worker_probe(&workers[!here]) == NULL, "that nobody robs himself");
+		check(wp__worker_probe(&workers[here]) == &task.node, "what a sibling has");
+		check(wp__worker_probe(&workers[here]) == NULL, "that it has no more");
+	}
+}
+
 /* A waiter that was signalled, and waits for the mutex, is interrupted: it gets the mutex, and is
  * interrupted still. */
 static wp_mutex mutex;
@@ -250,11 +300,86 @@ static void case_moved(void)
 	wp_group_free(group);
 }
 
+/* A scheduler that is told who goes on may use the channel: it is told when the lock is free. */
+static wp_channel channel;
+static wp_vthread *goes_on;
+static uint32_t told;
+
+static void is_told(void *arg, wp_vthread *thread)
+{
+	(void)arg;
+	check(wp_load_relaxed(&channel.lock.state) == 0, "that the channel is free");
+	goes_on = thread;
+	told++;
+}
+
+static int sends(void *arg)
+{
+	return wp_channel_send_until(&channel, arg, WP_FOREVER);
+}
+
+static int receives(void *arg)
+{
+	return wp_channel_receive_until(&channel, arg, WP_FOREVER);
+}
+
+static void case_told(void)
+{
+	static const wp_scheduler scheduler = {.submit = is_told};
+	static int (*const waits_there[])(void *) = {sends, receives};
+
+	open_group(1, false, 0);
+	for (int side = 0; side < 2; side++) {
+		void *item = NULL;
+		wp_vthread_config config = {.run = waits_there[side], .arg = &item,
+					    .scheduler = &scheduler};
+		wp_vthread *one;
+
+		wp_channel_init(&channel, NULL, 0);
+		told = 0;
+		one = start_as(&config);
+		check(told == 1 && wp_vthread_run(goes_on) == WP_OK, "a run");
+		wp_channel_close(&channel);
+		check(told == 2 && wp_vthread_run(goes_on) == WP_OK, "a run after the close");
+		check(join(one, "who waited") == WP_CLOSED, "that it is closed");
+		wp_channel_fini(&channel);
+	}
+	close_group();
+}
+
+/* Nobody sleeps there: a permit takes no system call. */
+static _Thread_local uint32_t calls;
+
+int __real_wp_futex_wake(wp_atomic(uint32_t) *word, int count_of);
+int __wrap_wp_futex_wake(wp_atomic(uint32_t) *word, int count_of);
+int __wrap_wp_futex_wake(wp_atomic(uint32_t) *word, int count_of)
+{
+	calls++;
+	return __real_wp_futex_wake(word, count_of);
+}
+
+static void case_quiet(void)
+{
+	wp_parker parker;
+
+	wp_parker_init(&parker);
+	for (int turn = 0; turn < 2; turn++)
+		check(wp_parker_unpark(&parker) == (turn == 0), "a permit");
+	check(calls == 0, "that nobody is woken");
+	check(wp_parker_park_until(&parker, 0) == WP_OK, "the permit");
+	check(wp_parker_park_until(&parker, 0) == WP_TIMEOUT, "that it was one");
+	wp_parker_close(&parker);
+	check(calls == 0, "that nobody is woken");
+	check(wp_parker_park_until(&parker, WP_FOREVER) == WP_CLOSED, "its close");
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"waited", case_waited}, {"suspected", case_suspected},
 					 {"woken", case_woken}, {"sent", case_sent},
-					 {"interrupted", case_interrupted}, {"moved", case_moved}};
+					 {"turns", case_turns}, {"probed", case_probed},
+					 {"interrupted", case_interrupted}, {"moved", case_moved},
+					 {"told", case_told}, {"quiet", case_quiet}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
