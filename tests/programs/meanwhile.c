@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call that is
- * between them, or lays the state out by hand. Link with -Wl,--wrap= of wp__placed_rest,
- * wp__pool_wait, wp__search_around, wp_futex_wake and wp_placement_suspect. Prints what is lost. */
+ * between them. Link with -Wl,--wrap= of wp__placed_rest, wp__pool_wait, wp_futex_wake and
+ * wp_placement_suspect. Prints what is lost. */
 #include "channel.h"
 #include "condition.h"
 #include "parker.h"
 #include "placed_case.h"
 #include "poller.h"
 #include "pool.h"
-#include "search.h"
 
 enum { LOOKS = 3, HELD_MS = 20 };
 
@@ -92,120 +91,6 @@ static void case_suspected(void)
 	join(one, "the holder");
 	join(behind, "who is behind");
 	close_placed();
-}
-
-/* Two carriers of one domain, moved by hand. */
-static wp_carrier carriers[2];
-static wp_domain domain;
-static wp_mpsc_node tasks[3];
-
-static void lay_out(void)
-{
-	static wp_carrier *by_index[] = {&carriers[0], &carriers[1]};
-
-	wp_domain_init(&domain, by_index, 2);
-	for (uint32_t index = 0; index < 2; index++)
-		wp_carrier_init(&carriers[index], &domain, index);
-}
-
-/* Who sleeps was woken for its one task, and has not come to it: nobody else looks for that one. */
-static bool is_found(wp_carrier *searcher, uint32_t wanted)
-{
-	uint32_t victim = UINT32_MAX;
-
-	return wp__search_around(searcher, &victim) && victim == wanted;
-}
-
-static void case_woken(void)
-{
-	lay_out();
-	check(!is_found(&carriers[0], 1), "that there is nothing");
-	wp_store_relaxed(&carriers[1].word, WP_WAKING);
-	wp_mpsc_push(&carriers[1].queue, &tasks[0]);
-	check(!is_found(&carriers[0], 1), "what it was woken for");
-	wp_store_relaxed(&carriers[1].word, WP_RUNNING);
-	check(is_found(&carriers[0], 1), "one task of a carrier that runs");
-	wp_store_relaxed(&carriers[1].word, WP_WAKING);
-	wp_mpsc_push(&carriers[1].inbox, &tasks[1]);
-	check(is_found(&carriers[0], 1), "a task beside what it alone may take");
-	check(wp_mpsc_pop(&carriers[1].inbox) == &tasks[1], "that one");
-	wp_mpsc_push(&carriers[1].queue, &tasks[2]);
-	check(is_found(&carriers[0], 1), "a second task");
-}
-
-static wp_mpsc_node *late; /* comes to carrier 0 after another has said that it parks */
-
-bool __real_wp__search_around(wp_carrier *carrier, uint32_t *victim);
-bool __wrap_wp__search_around(wp_carrier *carrier, uint32_t *victim);
-bool __wrap_wp__search_around(wp_carrier *carrier, uint32_t *victim)
-{
-	if (late != NULL) {
-		wp_carrier_submit(&carriers[0], late);
-		check(wp_load_relaxed(&carrier->word) == WP_SEARCHING, "who is sent to carrier 0");
-		late = NULL;
-	}
-	return __real_wp__search_around(carrier, victim);
-}
-
-/* A carrier is sent to the first one while it looks around and finds what it is sent for: it takes
- * that, and lets others be sent. */
-static void case_sent(void)
-{
-	wp_mpsc_node *stolen;
-
-	lay_out();
-	late = &tasks[0];
-	check(!wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen), "that it does not sleep");
-	check(late == NULL && stolen == &tasks[0], "what it was sent for");
-	check(wp_search_start(&domain), "that the next may be sent");
-}
-
-/* What others push, again and again, and what a carrier has pushed to itself take turns. */
-static void case_turns(void)
-{
-	static wp_mpsc_node others[4], own[4];
-	static wp_home home;
-
-	wp_home_init(&home, NULL, 0);
-	for (int at = 0; at < 4; at++) {
-		wp_mpsc_push(&home.carrier.queue, &others[at]);
-		wp_lane_push(&home.lane, &own[at]);
-	}
-	for (int at = 0; at < 4; at++) {
-		wp_mpsc_node *first = wp__home_poll(&home), *second = wp__home_poll(&home);
-
-		check((first == &others[at] && second == &own[at]) ||
-			      (first == &own[at] && second == &others[at]),
-		      "a turn for each");
-	}
-	check(wp__home_poll(&home) == NULL, "that there is no more");
-}
-
-/* Whoever has only one sibling looks there. */
-static void case_probed(void)
-{
-	static wp_worker workers[2];
-	static wp_carrier *by_index[2];
-	static wp_group one;
-	static wp_task task;
-
-	for (uint32_t index = 0; index < 2; index++)
-		by_index[index] = &workers[index].home.carrier;
-	wp_domain_init(&domain, by_index, 2);
-	for (uint32_t index = 0; index < 2; index++) {
-		wp_home_init(&workers[index].home, &domain, index);
-		workers[index].group = &one;
-		workers[index].random = index + 1;
-	}
-	for (uint32_t turn = 0; turn < 8; turn++) {
-		uint32_t here = turn % 2;
-
-		task.home = &workers[!here].home;
-		wp_mpsc_push(&by_index[!here]->queue, &task.node);
-		check(wp__worker_probe(&workers[!here]) == NULL, "that nobody robs himself");
-		check(wp__worker_probe(&workers[here]) == &task.node, "what a sibling has");
-		check(wp__worker_probe(&workers[here]) == NULL, "that it has no more");
-	}
 }
 
 /* A waiter that was signalled, and waits for the mutex, is interrupted: it gets the mutex, and is
@@ -376,8 +261,6 @@ static void case_quiet(void)
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"waited", case_waited}, {"suspected", case_suspected},
-					 {"woken", case_woken}, {"sent", case_sent},
-					 {"turns", case_turns}, {"probed", case_probed},
 					 {"interrupted", case_interrupted}, {"moved", case_moved},
 					 {"told", case_told}, {"quiet", case_quiet}};
 
