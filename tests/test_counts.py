@@ -73,8 +73,16 @@ def moves(kernel: Path, program: Path) -> list[str]:
     files.append(Path(__file__).parent / "programs" / "counts.c")
     flags = ["-std=c11", "-O1", f"-I{kernel}", "-pthread"]
     subprocess.run(["cc", *flags, *files, "-o", program], check=True)
-    ran = subprocess.run([program], capture_output=True, text=True, timeout=60, check=True)
+    return said([str(program)])
+
+
+def said(command: list[str]) -> list[str]:
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return ran.stdout.splitlines()
+
+
+def each_end_moves_its_count(command: list[str]) -> None:
+    assert said(command) == MOVES
 
 
 @IN_CHECKOUT

@@ -19,19 +19,31 @@ pytestmark = [
 CASES = {
     "waited": "what a pool's lock guards is changed under that lock alone",
     "suspected": "who ends while the supervisor looks is not suspected",
-    "woken": "a carrier that was woken for its one task is not robbed of it",
-    "sent": "a carrier that is sent to another while it looks around is sent, whoever that is",
+    "told": "whoever is told who goes on finds the channel's lock free",
+    "quiet": "a permit for a parker at which nobody sleeps takes no system call",
+    "interrupted": "an interrupt that comes while a waiter waits for the mutex is not lost",
+    "moved": "a poller that may not park after all leaves its carrier running",
 }
 WRAPPED = [
-    f"-Wl,--wrap={name}" for name in ("wp__pool_wait", "wp__search_around", "wp_placement_suspect")
+    f"-Wl,--wrap={name}"
+    for name in ("wp__placed_rest", "wp__pool_wait", "wp_futex_wake", "wp_placement_suspect")
 ]
 TWINS = {  # file, what stands there, and what is put there
     "waited": ("pool_threads.c", "\twp_lock_acquire(&pool->lock);\n\tgone =", "\tgone ="),
     "suspected": ("supervise.c", "\tif (still)\n", "\n"),
-    "woken": ("search.c", "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",
-              "\tif (published >= 0)\n"),
-    "sent": ("carrier.c", "old >= WP_SEARCHING)\n\t\treturn", "old > WP_SEARCHING)\n\t\treturn"),
-}  # fmt: skip
+    "told": (
+        "channel.c",
+        "\twp_lock_release(&channel->lock);\n\twp__waiter_grant_all(senders);\n",
+        "\twp__waiter_grant_all(senders);\n\twp_lock_release(&channel->lock);\n",
+    ),
+    "quiet": ("parker.c", "(old & WP_PARKER_PARKED) && !(old", "!(old"),
+    "interrupted": (
+        "condition.c",
+        "\twp__waiter_interrupt_again(waiter, was_interrupted);",
+        "\t(void)was_interrupted;",
+    ),
+    "moved": ("poller.c", "return WP_OK;\n\t\twp__poller_unpark(mine);", "return WP_OK;"),
+}
 Compiled = Callable[..., list[str]]
 
 

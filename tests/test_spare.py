@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = ("compensated", "alone", "many", "stopped")
-ROLES = ("handed", "mounted", "asked", "stop", "kept")
+ROLES = ("handed", "mounted", "settled", "asked", "stop", "kept", "home")
 TWINS = {
     "spare_goes_on": "many",
     "spare_keeps": "compensated",
@@ -68,6 +68,23 @@ def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     command = compiled(program, build, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
     with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
         assert run(command, {**TWINS, **TWINS_OF_ROLES}[twin], 20).returncode != 0
+
+
+def test_a_role_that_comes_back_with_another_s_home_is_seen(tmp_path: Path) -> None:
+    line = "\tmine->runs_for = loan->runs_for;\n\twp__worker_runs"
+    target = compiling.broken(tmp_path, "roles", "plain", "spare.c", line, "\twp__worker_runs")
+    ended = run([str(target)], "home")
+    assert (ended.returncode, ended.stdout) == (1, "lost whose task goes on\n")
+
+
+def test_a_scheduler_s_thread_that_settles_is_seen(tmp_path: Path) -> None:
+    asked = "thread->scheduler != NULL || self == NULL ||\n"
+    target = compiling.broken(
+        tmp_path, "roles", "plain", "vthread_park.c", asked, "self == NULL ||\n"
+    )
+    ended = run([str(target)], "settled")
+    assert ended.returncode == 1
+    assert ended.stdout.endswith("lost that it does not settle\n")
 
 
 def test_a_role_that_is_given_up_before_what_is_next_is_seen(tmp_path: Path) -> None:

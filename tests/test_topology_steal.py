@@ -96,9 +96,11 @@ def test_helpers_and_victims_are_chosen_by_distance(tmp_path: Path) -> None:
     files = [kernel / f"{n}.c" for n in ("bounded", "carrier", "error", "futex", "order", "search")]
     flags = ["-std=c11", "-O1", "-g", "-Werror", "-fsanitize=address,undefined", f"-I{kernel}"]
     subprocess.run(["cc", *flags, program, *files, "-pthread", "-o", tmp_path / "near"], check=True)
-    ran = subprocess.run(
-        [tmp_path / "near"], check=True, capture_output=True, text=True, timeout=60
-    )
+    distance_decides([str(tmp_path / "near")])
+
+
+def distance_decides(command: list[str]) -> None:
+    ran = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     told = [f"{n} is helped by {near}" for n, near in enumerate("1032")]
     told += ["0 helps 1 2 3", "1 helps 0 2 3", "2 helps 3 0 1", "3 helps 2 0 1"]
     assert ran.stdout.splitlines() == told

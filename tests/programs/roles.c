@@ -112,6 +112,28 @@ static int pins(void *arg)
 	return arg == NULL ? code : 0;
 }
 
+static int settles(void *arg)
+{
+	return arg == NULL ? wp_vthread_settle() : 0;
+}
+
+/* It is its scheduler's, not the carrier's that runs it. */
+static void case_settled(void)
+{
+	static const wp_scheduler scheduler = {.submit = keep};
+	static wp_task task;
+	wp_vthread_config config = {.run = settles, .scheduler = &scheduler};
+	wp_vthread *thread;
+
+	open_with(2, 0, NULL);
+	thread = start_as(&config);
+	wp_task_init(&task, mounts, NULL);
+	wp_group_start(group, 0, &task);
+	await(&ready, 1);
+	check(join(thread, "what was mounted") == WP_FORBIDDEN, "that it does not settle");
+	close_group();
+}
+
 static void case_mounted(void)
 {
 	static const wp_scheduler scheduler = {.submit = keep};
@@ -150,6 +172,50 @@ static void case_asked(void)
 	close_group();
 }
 
+static int goes_before(void *arg)
+{
+	await(&goes_on, 1);
+	return arg != NULL;
+}
+
+/* While its role was lent its carrier ran what is at home elsewhere: whose task goes on is known. */
+static int stays_home(void *arg)
+{
+	wp_vthread_pin();
+	wp_vthread_park_until(WP_FOREVER);
+	check(wp_group_home(group) == 0, "whose task goes on");
+	wp_vthread_unpin();
+	return arg != NULL;
+}
+
+static int is_stolen(void *arg)
+{
+	check(wp_group_running(group) == 0 && wp_group_home(group) == 1, "a task of another's");
+	return arg != NULL;
+}
+
+static void case_home(void)
+{
+	wp_vthread_config pinned = {.run = stays_home, .is_pinned = true};
+	wp_vthread_config holding = {.run = goes_before, .is_pinned = true, .carrier = 1};
+	wp_vthread_config away = {.run = is_stolen, .carrier = 1};
+	wp_vthread *holder, *one;
+
+	open_with(2, 1, NULL);
+	one = start_as(&pinned);
+	while (wp_group_counts(group, 0).pinned != 1)
+		wp_yield();
+	holder = start_as(&holding);
+	while (wp__worker_mounted(&group->workers[1]) == NULL)
+		wp_yield();
+	join(start_as(&away), "who is stolen");
+	wp_vthread_unpark(one);
+	join(one, "who was pinned");
+	wp_store_release(&goes_on, 1);
+	join(holder, "the holder");
+	close_group();
+}
+
 /* A spare has a thread that another has yielded to, which nobody can take from it, and is asked for the
  * role: that one runs first. It is asked in the turn after which it looks, one of LOOK. */
 enum { LOOK = 16 };
@@ -162,12 +228,6 @@ static int asks(void *arg)
 	while (wp_timers_earliest(&group->workers[0].home.timers) == WP_FOREVER)
 		wp_yield(); /* until it asks for its role */
 	check(wp_vthread_submit_and_yield(next) == WP_OK, "a start");
-	return arg != NULL;
-}
-
-static int goes_before(void *arg)
-{
-	await(&goes_on, 1);
 	return arg != NULL;
 }
 
@@ -232,8 +292,8 @@ static void case_stop(void)
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
-		{"handed", case_handed}, {"mounted", case_mounted}, {"asked", case_asked},
-		{"stop", case_stop}, {"kept", case_kept}};
+		{"handed", case_handed}, {"mounted", case_mounted}, {"settled", case_settled}, {"asked", case_asked},
+		{"stop", case_stop}, {"kept", case_kept}, {"home", case_home}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

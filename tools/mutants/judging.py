@@ -82,8 +82,16 @@ _DUMPS = (
 )
 _SMALL = "-DWP_LOCAL_CAPACITY=4"
 TESTS = {
+    "by_hand": ((), "test_carriers", ("test_token_idle_set_search_and_turns_by_hand",)),
+    "counts": ((), "test_counts", ("each_end_moves_its_count",)),
     "dump": (("-rdynamic",), "test_dump", _DUMPS),
     "local": ((_SMALL,), "test_local", ("test_each_step_gives_what_the_model_gives",)),
+    "near": ((), "test_topology_steal", ("distance_decides",)),
+    "no_threads": (
+        (),
+        "test_group_faults",
+        ("test_a_start_that_is_refused_a_thread_leaves_nothing_running",),
+    ),
     "passed": (
         (),
         "test_vthreads",
