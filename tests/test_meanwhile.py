@@ -37,7 +37,11 @@ WRAPPED = [
     )
 ]
 TWINS = {  # file, what stands there, and what is put there
-    "late": ("waitq.c", "\t\tif (rc != WP_OK)\n", "\t\tif (rc != WP_OK && !waiter->thread)\n"),
+    "late": (
+        "waitq.c",
+        "\t\tif (rc != WP_OK)\n\t\t\twp__waiter_refused",
+        "\t\tif (rc != WP_OK && !waiter->thread)\n\t\t\twp__waiter_refused",
+    ),
     "over": (
         "semaphore.c",
         "\t\twp__waiter_over(waiter);\n\t\tif (!wp_twin(semaphore_leaves",
