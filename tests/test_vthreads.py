@@ -22,7 +22,7 @@ PROGRAMS = {
     "vthreads": ("permit", "pinned", "sleep", "chain", "scheduler", "contract", "again", "outside"),
     "vthreads_end": ("join", "fair", "locals", "close", "exhausted", "sizes", "lent", "held"),
     "vthreads_shown": ("parked",),
-    "passed": ("left",),
+    "passed": ("left", "seen"),
 }
 TWINS = {
     "vthread_yield_takes": "permit",

@@ -246,6 +246,25 @@ int __wrap_wp_futex_wake(wp_atomic(uint32_t) *word, int count_of)
 	return __real_wp_futex_wake(word, count_of);
 }
 
+/* The first in line was told, and has not come yet: who unlocks in between need not tell it again. */
+static void told_once(void)
+{
+	wp_waiter waiter;
+
+	wp__waiter_init_self(&waiter, WP_WAIT_MUTEX);
+	wp_mutex_lock(&mutex);
+	check(!wp__mutex_begin(&mutex, &waiter), "that it is locked");
+	calls = 0;
+	for (int turn = 0; turn < 2; turn++) {
+		check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
+		check(calls == 1, "that it is told once");
+		check(wp_mutex_try_lock(&mutex), "one that comes in between");
+	}
+	check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
+	check(wp__mutex_check(&mutex, &waiter), "the first in line");
+	check(wp_mutex_unlock(&mutex) == WP_OK, "its unlock");
+}
+
 static void case_quiet(void)
 {
 	wp_parker parker;
@@ -259,6 +278,7 @@ static void case_quiet(void)
 	wp_parker_close(&parker);
 	check(calls == 0, "that nobody is woken");
 	check(wp_parker_park_until(&parker, WP_FOREVER) == WP_CLOSED, "its close");
+	told_once();
 }
 
 /* A permit is granted to whose park was refused, for it is too late: its next park is its own. */
