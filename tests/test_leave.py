@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from tests import compiling
 from tests.soaking import SECONDS, SEED
 
 from wakeproof import paths
@@ -26,6 +28,7 @@ CASES = {
     "granted": "what was handed over and not taken goes back",
     "condition": "a signal reaches who is behind one that was handed back",
     "signal": "a signal that one got who was handed back goes to the next",
+    "broadcast": "a broadcast that one got who was handed back is no signal for who came later",
     "held": "a mutex of one that is handed back, or ends, is said to be abandoned, once",
     "latch": "a latch is opened without those who were handed back",
     "join": "a thread ends whose joiner was handed back",
@@ -75,3 +78,22 @@ def test_the_soak_sees_a_defect(compiled: Compiled) -> None:
     ended = ran([*soak, "120", SEED])
     assert "lost " in ended.stdout or ended.returncode < 0, f"seed {SEED}"
     assert ended.returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("case", "file", "old", "new"),
+    [
+        ("broadcast", "condition.c", "if (waiter->amount == SIGNALLED &&", "if ("),
+        (
+            "granted",
+            "mutex.c",
+            "wp_twin(leave_keeps))\n\t\twp_mutex_unlock",
+            "wp_twin(leave_keeps) && 0)\n\t\twp_mutex_unlock",
+        ),
+    ],
+)
+def test_one_line_changed_shows(case: str, file: str, old: str, new: str, tmp_path: Path) -> None:
+    target = compiling.broken(tmp_path, "leave", "plain", file, old, new, "-DPATIENCE_S=2")
+    ended = ran([str(target), case])
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("lost that nobody has ")

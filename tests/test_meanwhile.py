@@ -20,6 +20,7 @@ CASES = {
     "waited": "what a pool's lock guards is changed under that lock alone",
     "suspected": "who ends while the supervisor looks is not suspected",
     "late": "a permit that comes to one that is late ends no park of its own",
+    "handed": "who was handed a mutex stands in no line",
     "over": "whose wait is over stands in no line",
     "told": "whoever is told who goes on finds the channel's lock free",
     "quiet": "a permit for a parker at which nobody sleeps takes no system call",
@@ -37,6 +38,11 @@ WRAPPED = [
     )
 ]
 TWINS = {  # file, what stands there, and what is put there
+    "handed": (
+        "mutex.c",
+        "is_granted(waiter)) {\n\t\twp__mutex_has(mutex, waiter);\n",
+        "is_granted(waiter)) {\n",
+    ),
     "late": (
         "waitq.c",
         "\t\tif (rc != WP_OK)\n\t\t\twp__waiter_refused",

@@ -49,3 +49,10 @@ def test_a_start_that_leaks_where_it_fails_is_seen(case: str, tmp_path: Path) ->
     ended = run([str(target)], case)
     assert ended.returncode == 1
     assert "lost what it had allocated" in ended.stdout
+
+
+def test_a_thread_without_a_stack_or_memory_is_seen(tmp_path: Path) -> None:
+    line = "\tif (bodies->idle != NULL || grow(bodies)) {"
+    always = line.replace("grow(bodies)", "grow(bodies) || body == NULL")
+    target = compiling.broken(tmp_path, "no_memory", "plain", "body.c", line, always, *WRAPPED)
+    assert run([str(target)], "step").returncode != 0

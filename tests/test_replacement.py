@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from tests import compiling
 
 from wakeproof import paths
 
@@ -43,3 +45,10 @@ def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
     ended = run(compiled("replacement", "plain", *flags), TWINS[twin])
     assert ended.returncode != 0
     assert "lost" in ended.stdout
+
+
+def test_replacements_that_are_made_in_used_memory_and_are_over_are_seen(tmp_path: Path) -> None:
+    made = ("replacement.c", "\tall->is_over = false;\n", "")
+    wrapped = "-Wl,--wrap=sched_getaffinity"
+    target = compiling.broken(tmp_path, "machine", "plain", *made, wrapped)
+    assert run([str(target)], "used").returncode == 1

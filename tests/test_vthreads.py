@@ -9,8 +9,10 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from tests import compiling
 
 from wakeproof import paths
 
@@ -19,7 +21,17 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 PROGRAMS = {
-    "vthreads": ("permit", "pinned", "sleep", "chain", "scheduler", "contract", "again", "outside"),
+    "vthreads": (
+        "permit",
+        "pinned",
+        "sleep",
+        "chain",
+        "scheduler",
+        "contract",
+        "again",
+        "outside",
+        "yielded",
+    ),
     "vthreads_end": ("join", "fair", "locals", "close", "exhausted", "sizes", "lent", "held"),
     "vthreads_shown": ("parked",),
     "passed": ("left", "seen"),
@@ -69,3 +81,28 @@ def test_a_broken_canary_is_reported_when_its_thread_yields_to_another(
 def test_each_twin_is_seen(compiled: Callable[..., list[str]], twin: str) -> None:
     command = compiled("vthreads", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
     assert run(command, TWINS[twin], 20).returncode != 0
+
+
+BROKEN = [  # program, case, file, what stands there, and what is put there
+    ("vthreads", "again", "vthreads.c", "\tbody->is_started = false; /*", "\t/*"),
+    (
+        "vthreads",
+        "outside",
+        "spare.c",
+        "\tif (mine == NULL)\n\t\treturn;\n\twp__poller",
+        "\twp__poller",
+    ),
+    ("vthreads", "yielded", "home.c", " && home->carrier.bounded != NULL)", ")"),
+    ("passed", "seen", "vthreads.c", "\tif (yields) /*", "\tif (!yields) /*"),
+]
+
+
+@pytest.mark.parametrize(
+    ("program", "case", "file", "old", "new"), BROKEN, ids=[broken[1] for broken in BROKEN]
+)
+def test_one_line_changed_shows(
+    program: str, case: str, file: str, old: str, new: str, tmp_path: Path
+) -> None:
+    more = "-DPATIENCE_S=2"
+    target = compiling.broken(tmp_path, program, "plain", file, old, new, more)
+    assert run([str(target)], case).returncode != 0

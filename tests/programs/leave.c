@@ -266,6 +266,7 @@ static void case_granted(void)
 	end_group();
 	check(wp_semaphore_permits(&semaphore) == 3, "permits");
 	check(wp_mutex_try_lock(&mutex), "a mutex");
+	check(!wp_mutex_was_abandoned(&mutex), "that nobody has run with it");
 }
 
 static int waits(void *arg)
@@ -305,6 +306,25 @@ static void condition_case(bool is_signalled)
 		wp_condition_signal(&condition);
 	pthread_join(outside, NULL);
 	check(wp_mutex_try_lock(&mutex), "the mutex of a condition");
+}
+
+/* A broadcast is for those who waited when it came: one that it has told takes nothing with it. */
+static void case_broadcast(void)
+{
+	wp_waiter later;
+
+	wp_condition_init(&condition);
+	open_group();
+	start(waits, NULL);
+	keep_carrier();
+	wp_mutex_lock(&mutex);
+	wp_condition_broadcast(&condition);
+	wp__waiter_init_self(&later, WP_WAIT_CONDITION);
+	wp__condition_begin(&condition, &mutex, &later);
+	end_group();
+	check(wp__condition_cancel(&condition, &later), "that nobody has signalled who came later");
+	check(wp_mutex_try_lock(&mutex), "the mutex of a condition");
+	wp_mutex_unlock(&mutex);
 }
 
 static void case_condition(void)
@@ -538,7 +558,7 @@ int main(int argc, char **argv)
 	static const one_case cases[] = {
 		{"mutex", case_mutex},	     {"passes", case_passes}, {"semaphore", case_semaphore},
 		{"channel", case_channel},   {"items", case_items},   {"granted", case_granted},
-		{"condition", case_condition}, {"signal", case_signal}, {"latch", case_latch},
+		{"condition", case_condition}, {"signal", case_signal}, {"broadcast", case_broadcast}, {"latch", case_latch},
 		{"held", case_held},
 		{"join", case_join},	     {"scope", case_scope},   {"stack", case_stack},
 		{"left", case_left},

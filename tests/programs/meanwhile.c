@@ -317,6 +317,44 @@ static void case_late(void)
 	close_group();
 }
 
+/* Whoever was handed a mutex has it, and stands in no line, when it runs. */
+static wp_atomic(uint32_t) keeps_on;
+
+static int is_handed(void *arg)
+{
+	wp_mutex_lock(&mutex);
+	check(wp_vthread_current()->waits == NULL, "that it stands in no line");
+	wp_mutex_unlock(&mutex);
+	return arg != NULL;
+}
+
+static int keeps(void *arg)
+{
+	wp_store_release(&ready, 1);
+	await(&keeps_on, 1);
+	return arg != NULL;
+}
+
+static void case_handed(void)
+{
+	wp_vthread *waiter, *keeper;
+	int passes = 0;
+
+	open_group(1, false, 0);
+	wp_mutex_lock(&mutex);
+	waiter = start(is_handed, NULL);
+	await_parked(waiter);
+	keeper = start(keeps, NULL);
+	await(&ready, 1);
+	do
+		check(wp_mutex_unlock(&mutex) == WP_OK && ++passes <= WP_MUTEX_PASSES + 1, "a pass");
+	while (wp_mutex_try_lock(&mutex));
+	wp_store_release(&keeps_on, 1);
+	join(waiter, "who was handed the mutex");
+	join(keeper, "the keeper");
+	close_group();
+}
+
 /* Whose wait is over stands in no line, from which a close would take it. */
 static int gives_up(void *arg)
 {
@@ -353,7 +391,8 @@ int main(int argc, char **argv)
 	static const one_case cases[] = {{"waited", case_waited}, {"suspected", case_suspected},
 					 {"interrupted", case_interrupted}, {"moved", case_moved},
 					 {"told", case_told}, {"quiet", case_quiet},
-					 {"late", case_late}, {"over", case_over}};
+					 {"late", case_late}, {"over", case_over},
+					 {"handed", case_handed}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

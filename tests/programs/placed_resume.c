@@ -128,7 +128,7 @@ static enum wp_step park_step(wp_task *task)
 static void case_task(void)
 {
 	wp_vthread *holder, *fillers[2];
-	wp_task task;
+	wp_task task, other;
 
 	open_resuming(false);
 	wp_store_relaxed(&steps, 0);
@@ -141,6 +141,10 @@ static void case_task(void)
 	await_done(&task);
 	check(wp_load_relaxed(&ran_on) == 1, "that the lesser is chosen");
 	check(wp_home_count(&group->workers[1].home) == 0, "that it was on no other list");
+	wp_task_init(&other, park_step, NULL);
+	check(wp_group_start(group, 1, &other) == WP_OK, "a task of the second");
+	await_done(&other);
+	check(wp_home_count(&group->workers[1].home) == 0, "that it is off its list");
 	let_go(holder, fillers);
 	close_placed();
 }

@@ -288,6 +288,29 @@ static void case_again(void)
 	close_group();
 }
 
+/* Who yields to another starts it: in any kind of group. */
+static int yields_to(void *arg)
+{
+	return wp_vthread_submit_and_yield(arg);
+}
+
+static void case_yielded(void)
+{
+	for (int kind = 0; kind < 3; kind++) {
+		wp_group_config group_config = {.carriers = 1 + (kind > 0), .yield_us = 50,
+						.work_stealing = kind > 0, .bounded = kind > 1};
+		wp_vthread_config config = {.run = notes_interrupt, .carrier = 0};
+		wp_vthread *next;
+
+		check(wp_group_new(&group, &group_config) == WP_OK, "a group");
+		check(wp_vthread_new(group, &config, &next) == WP_OK, "a thread");
+		config = (wp_vthread_config){.run = yields_to, .arg = next, .is_pinned = true};
+		check(join(start_as(&config), "who yields") == WP_OK, "a start");
+		check(join(next, "who is yielded to") == 0, "its end");
+		close_group();
+	}
+}
+
 /* Pinned, on a thread that is no carrier's. */
 static int naps(void *arg)
 {
@@ -317,7 +340,8 @@ int main(int argc, char **argv)
 	static const one_case cases[] = {
 		{"permit", case_permit}, {"pinned", case_pinned}, {"sleep", case_sleep},
 		{"chain", case_chain}, {"scheduler", case_scheduler}, {"contract", case_contract},
-		{"again", case_again}, {"outside", case_outside}};
+		{"again", case_again}, {"outside", case_outside},
+		{"yielded", case_yielded}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
