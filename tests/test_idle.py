@@ -21,12 +21,18 @@ CASES = {
     "sent": "a carrier that is sent to another while it looks around is sent, whoever that is",
     "turns": "what others push keeps nobody in the lane from its turn",
     "probed": "whoever has one sibling looks for tasks there, and not at home",
+    "helped": "who takes what has spilt has an idle one sent to what is its own",
     "nudged": "a carrier that is woken for nothing takes nothing from others before it sleeps",
 }
 WRAPPED = [
     f"-Wl,--wrap={name}" for name in ("wp__search_around", "wp__worker_park", "wp__worker_probe")
 ]
 TWINS = {  # file, what stands there, and what is put there
+    "helped": (
+        "bounded.c",
+        "if (task != NULL && wp__carrier_has_some(carrier))",
+        "if (task == NULL)",
+    ),
     "woken": (
         "search.c",
         "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",

@@ -19,6 +19,8 @@ pytestmark = [
 CASES = {
     "waited": "what a pool's lock guards is changed under that lock alone",
     "suspected": "who ends while the supervisor looks is not suspected",
+    "late": "a permit that comes to one that is late ends no park of its own",
+    "over": "whose wait is over stands in no line",
     "told": "whoever is told who goes on finds the channel's lock free",
     "quiet": "a permit for a parker at which nobody sleeps takes no system call",
     "interrupted": "an interrupt that comes while a waiter waits for the mutex is not lost",
@@ -26,9 +28,25 @@ CASES = {
 }
 WRAPPED = [
     f"-Wl,--wrap={name}"
-    for name in ("wp__placed_rest", "wp__pool_wait", "wp_futex_wake", "wp_placement_suspect")
+    for name in (
+        "wp__placed_rest",
+        "wp__pool_wait",
+        "wp__vthread_park_for",
+        "wp_futex_wake",
+        "wp_placement_suspect",
+    )
 ]
 TWINS = {  # file, what stands there, and what is put there
+    "late": (
+        "waitq.c",
+        "\t\tif (rc != WP_OK)\n\t\t\twp__waiter_refused",
+        "\t\tif (rc != WP_OK && !waiter->thread)\n\t\t\twp__waiter_refused",
+    ),
+    "over": (
+        "semaphore.c",
+        "\t\twp__waiter_over(waiter);\n\t\tif (!wp_twin(semaphore_leaves",
+        "\t\tif (!wp_twin(semaphore_leaves",
+    ),
     "waited": ("pool_threads.c", "\twp_lock_acquire(&pool->lock);\n\tgone =", "\tgone ="),
     "suspected": ("supervise.c", "\tif (still)\n", "\n"),
     "told": (

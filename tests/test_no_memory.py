@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
-CASES = ("plain", "whole", "pool", "trace", "thread", "dump")
+CASES = ("plain", "whole", "pool", "trace", "thread", "dump", "step")
 WRAPPED = [
     f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "aligned_alloc", "realloc", "free")
 ]

@@ -19,10 +19,10 @@ pytestmark = [
     pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
 ]
 PROGRAMS = {
-    "vthreads": ("permit", "pinned", "sleep", "chain", "scheduler", "contract"),
+    "vthreads": ("permit", "pinned", "sleep", "chain", "scheduler", "contract", "again", "outside"),
     "vthreads_end": ("join", "fair", "locals", "close", "exhausted", "sizes", "lent", "held"),
     "vthreads_shown": ("parked",),
-    "passed": ("left",),
+    "passed": ("left", "seen"),
 }
 TWINS = {
     "vthread_yield_takes": "permit",

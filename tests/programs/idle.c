@@ -2,6 +2,7 @@
  * idle.c CASE - what a carrier does that has nothing to run, or little: most cases lay its state out by
  * hand. Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe. Prints what
  * is lost. */
+#include "bounded.h"
 #include "case.h"
 #include "search.h"
 #include "worker.h"
@@ -70,6 +71,25 @@ static void case_sent(void)
 	check(!wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen), "that it does not sleep");
 	check(late == NULL && stolen == &tasks[0], "what it was sent for");
 	check(wp_search_start(&domain), "that the next may be sent");
+}
+
+/* A carrier takes what has spilt, while something of its own waits: an idle one is sent to that. */
+static void case_helped(void)
+{
+	static wp_bounded bounded[2];
+	static wp_global global;
+	wp_mpsc_node *stolen;
+
+	lay_out();
+	wp_global_init(&domain, &global);
+	for (int index = 0; index < 2; index++)
+		wp_bounded_init(&carriers[index], &bounded[index]);
+	check(wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen), "that one is idle");
+	wp_mpsc_push(&global.queue, &tasks[0]);
+	wp_mpsc_push(&carriers[0].queue, &tasks[1]);
+	bounded[0].local.turn = WP_LOCAL_TURNS - 1;
+	check(wp_carrier_poll(&carriers[0]) == &tasks[0], "the turn of what has spilt");
+	check(wp_load_relaxed(&carriers[1].word) == WP_SEARCHING, "help for what waits meanwhile");
 }
 
 /* What others push, again and again, and what a carrier has pushed to itself take turns. */
@@ -169,7 +189,7 @@ int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"woken", case_woken}, {"sent", case_sent},
 					 {"turns", case_turns}, {"probed", case_probed},
-					 {"nudged", case_nudged}};
+					 {"nudged", case_nudged}, {"helped", case_helped}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

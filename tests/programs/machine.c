@@ -10,6 +10,7 @@
 #include "idleset.h"
 #include "placement.h"
 #include "pool_case.h"
+#include "replacement.h"
 #include "topology.h"
 
 enum { CPUS = 4 };
@@ -141,6 +142,9 @@ static void case_reserved(void)
 /* What is made in used memory is as in new one. */
 static void case_used(void)
 {
+	wp_placement_slot slots[2];
+	wp_placement placement;
+	wp_replacements replacements;
 	wp_idleset set;
 
 	memset(&set, 0xa5, sizeof(set));
@@ -148,6 +152,12 @@ static void case_used(void)
 	wp_idleset_init(&set);
 #endif
 	check(wp_idleset_is_empty(&set, WP_IDLESET_BITS * WP_IDLESET_WORDS), "that it is empty");
+	memset((void *)&replacements, 0xa5, sizeof(replacements));
+	wp_placement_init(&placement, slots, 2, WP_PLACE_TWO_CHOICES, false);
+	wp_replacements_init(&replacements, &placement, 1);
+	check(!replacements.is_over && wp_load_relaxed(&replacements.lock.state) == 0 &&
+		      replacements.counts.most == 1 && replacements.counts.active == 0,
+	      "that no replacement is there, and one may be");
 }
 
 /* Of a carrier that nobody has marked the end of a task is no news. */

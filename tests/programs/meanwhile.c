@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call that is
- * between them. Link with -Wl,--wrap= of wp__placed_rest, wp__pool_wait, wp_futex_wake and
- * wp_placement_suspect. Prints what is lost. */
+ * between them. Link with -Wl,--wrap= of wp__placed_rest, wp__pool_wait,
+ * wp__vthread_park_for, wp_futex_wake and wp_placement_suspect. Prints what is lost. */
 #include "channel.h"
 #include "condition.h"
+#include "latch.h"
 #include "parker.h"
 #include "placed_case.h"
 #include "poller.h"
 #include "pool.h"
+#include "semaphore.h"
 
 enum { LOOKS = 3, HELD_MS = 20 };
 
@@ -164,6 +166,7 @@ static int polls(void *arg)
 		moves_now = false;
 		wp_yield();
 	}
+	check(wp_poller_try_park() == WP_CLOSED, "that its group is closed");
 	return arg != NULL;
 }
 
@@ -243,6 +246,25 @@ int __wrap_wp_futex_wake(wp_atomic(uint32_t) *word, int count_of)
 	return __real_wp_futex_wake(word, count_of);
 }
 
+/* The first in line was told, and has not come yet: who unlocks in between need not tell it again. */
+static void told_once(void)
+{
+	wp_waiter waiter;
+
+	wp__waiter_init_self(&waiter, WP_WAIT_MUTEX);
+	wp_mutex_lock(&mutex);
+	check(!wp__mutex_begin(&mutex, &waiter), "that it is locked");
+	calls = 0;
+	for (int turn = 0; turn < 2; turn++) {
+		check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
+		check(calls == 1, "that it is told once");
+		check(wp_mutex_try_lock(&mutex), "one that comes in between");
+	}
+	check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
+	check(wp__mutex_check(&mutex, &waiter), "the first in line");
+	check(wp_mutex_unlock(&mutex) == WP_OK, "its unlock");
+}
+
 static void case_quiet(void)
 {
 	wp_parker parker;
@@ -256,13 +278,82 @@ static void case_quiet(void)
 	wp_parker_close(&parker);
 	check(calls == 0, "that nobody is woken");
 	check(wp_parker_park_until(&parker, WP_FOREVER) == WP_CLOSED, "its close");
+	told_once();
+}
+
+/* A permit is granted to whose park was refused, for it is too late: its next park is its own. */
+static wp_semaphore semaphore;
+static wp_latch latch;
+static bool grants_now;
+
+int __real_wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
+int __wrap_wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
+int __wrap_wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
+{
+	int code = __real_wp__vthread_park_for(deadline_ns, why, on);
+
+	if (grants_now && why == WP_WAIT_SEMAPHORE) {
+		grants_now = false;
+		check(code == WP_TIMEOUT, "that it is too late");
+		check(wp_semaphore_release(&semaphore, 1) == WP_OK, "a permit");
+	}
+	return code;
+}
+
+static int is_late(void *arg)
+{
+	wp_semaphore_init(&semaphore, 0);
+	grants_now = true;
+	check(wp_semaphore_acquire_until(&semaphore, 1, 1) == WP_OK, "a permit that has come");
+	check(!grants_now && wp_vthread_current()->waits == NULL, "that it stands in no line");
+	check(wp_vthread_park_until(in_ms(1)) == WP_TIMEOUT, "a park of its own");
+	return arg != NULL;
+}
+
+static void case_late(void)
+{
+	open_group(1, false, 0);
+	join(start(is_late, NULL), "who is late");
+	close_group();
+}
+
+/* Whose wait is over stands in no line, from which a close would take it. */
+static int gives_up(void *arg)
+{
+	void *item = NULL;
+
+	wp_semaphore_init(&semaphore, 0);
+	wp_channel_init(&channel, NULL, 0);
+	wp_latch_init(&latch);
+	check(wp_semaphore_acquire_until(&semaphore, 1, in_ms(1)) == WP_TIMEOUT &&
+		      wp_vthread_current()->waits == NULL, "no permit, and no line");
+	check(wp_channel_send_until(&channel, &item, in_ms(1)) == WP_TIMEOUT &&
+		      wp_vthread_current()->waits == NULL, "no receiver, and no line");
+	check(wp_channel_receive_until(&channel, &item, in_ms(1)) == WP_TIMEOUT &&
+		      wp_vthread_current()->waits == NULL, "no item, and no line");
+	check(wp_latch_wait_until(&latch, in_ms(1)) == WP_TIMEOUT &&
+		      wp_vthread_current()->waits == NULL, "no latch, and no line");
+	wp_mutex_lock(&mutex);
+	check(wp_condition_wait_until(&condition, &mutex, in_ms(1)) == WP_TIMEOUT &&
+		      wp_vthread_current()->waits == NULL, "no signal, and no line");
+	wp_mutex_unlock(&mutex);
+	wp_channel_fini(&channel);
+	return arg != NULL;
+}
+
+static void case_over(void)
+{
+	open_group(1, false, 0);
+	join(start(gives_up, NULL), "who gives up");
+	close_group();
 }
 
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"waited", case_waited}, {"suspected", case_suspected},
 					 {"interrupted", case_interrupted}, {"moved", case_moved},
-					 {"told", case_told}, {"quiet", case_quiet}};
+					 {"told", case_told}, {"quiet", case_quiet},
+					 {"late", case_late}, {"over", case_over}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -172,9 +172,14 @@ static int nothing(void *arg)
 	return arg != NULL;
 }
 
-static int new_thread(void)
+static enum wp_step ends(wp_task *task)
 {
-	wp_vthread_config config = {.run = nothing, .carrier = WP_VTHREAD_HERE};
+	(void)task;
+	return WP_STEP_DONE;
+}
+
+static int new_thread_of(wp_vthread_config config)
+{
 	wp_vthread *thread = NULL;
 	wp_group *group;
 	int code, failure;
@@ -193,6 +198,17 @@ static int new_thread(void)
 	wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL);
 	wp_group_free(group);
 	return code;
+}
+
+static int new_thread(void)
+{
+	return new_thread_of((wp_vthread_config){.run = nothing, .carrier = WP_VTHREAD_HERE});
+}
+
+/* Without a stack. */
+static int new_step(void)
+{
+	return new_thread_of((wp_vthread_config){.step = ends, .carrier = WP_VTHREAD_HERE});
 }
 
 static void each_fails(int (*start)(void), int least)
@@ -243,6 +259,11 @@ static void case_thread(void)
 	each_fails(new_thread, 1);
 }
 
+static void case_step(void)
+{
+	each_fails(new_step, 1);
+}
+
 static void case_dump(void)
 {
 	each_fails(dumped, 1);
@@ -252,7 +273,8 @@ int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"plain", case_plain}, {"whole", case_whole},
 					 {"pool", case_pool}, {"trace", case_trace},
-					 {"thread", case_thread}, {"dump", case_dump}};
+					 {"thread", case_thread}, {"dump", case_dump},
+					 {"step", case_step}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -2,7 +2,9 @@
  * passed.c CASE - what follows when a thread leaves its stack by passing to the next one: the same as
  * by way of the loop. Prints what is lost. */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "body.h"
@@ -84,9 +86,38 @@ static void case_canary(void)
 	run_two();
 }
 
+/* The same in a child, after two that yield and break nothing. */
+static int yields_once(void *arg)
+{
+	wp_vthread_yield();
+	wp_store_release(&ready, 1);
+	return arg != NULL;
+}
+
+static void case_seen(void)
+{
+	int status = 0;
+	pid_t child;
+
+	make_two(yields_once, NULL);
+	run_two();
+	wp_store_relaxed(&ready, 0);
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		fclose(stderr);
+		case_canary();
+		exit(0);
+	}
+	check(waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
+		      WTERMSIG(status) == SIGABRT,
+	      "a report");
+}
+
 int main(int argc, char **argv)
 {
-	static const one_case cases[] = {{"left", case_left}, {"canary", case_canary}};
+	static const one_case cases[] = {{"left", case_left}, {"canary", case_canary},
+					 {"seen", case_seen}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * refused.c CASE - the system refuses one call, or gives what is rarely given: what was taken is given
  * back, and errno is the first reason. Link with -Wl,--wrap= of eventfd, malloc, mmap, mprotect,
- * munmap, pthread_create and pthread_join. Prints what is lost. */
+ * munmap, pthread_create, pthread_join and wp_fence_heavy. Prints what is lost. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "guard.h"
 #include "io.h"
 #include "pool.h"
 #include "stack.h"
+#include "topology.h"
 #include "vthreads_case.h"
 
 /* Calls until the one that is refused; less than 0: none is. */
@@ -74,16 +76,27 @@ static void case_stacks(void)
 static void case_guard(void)
 {
 	wp_stacks_config config = {.max_stacks = 4, .guard = WP_STACK_PROTECTED, .max_mappings = 2};
+	FILE *told = tmpfile();
 	wp_stacks *stacks;
-	wp_stack *taken[2];
+	wp_stack *taken[3];
+	char line[256];
+	int out = dup(STDERR_FILENO), lines = 0;
 
 	check(wp_stacks_new(&stacks, &config) == WP_OK, "a pool");
+	check(dup2(fileno(told), STDERR_FILENO) >= 0, "who is told");
 	guards_left = 0;
-	for (int at = 0; at < 2; at++)
+	for (int at = 0; at < 3; at++)
 		taken[at] = wp_stacks_take(stacks, NULL);
+	dup2(out, STDERR_FILENO);
+	close(out);
+	for (rewind(told); fgets(line, sizeof(line), told) != NULL; lines++)
+		check(strstr(line, "from here on stacks have no guard page") != NULL, "what is said");
+	fclose(told);
+	check(lines == 1, "one warning for two canaries");
 	check(taken[0]->guard == WP_STACK_CANARY, "that it is refused");
 	check(taken[1]->guard == WP_STACK_PROTECTED, "the mappings that it did not get");
-	for (int at = 0; at < 2; at++)
+	check(taken[2]->guard == WP_STACK_CANARY, "that there are mappings for one");
+	for (int at = 0; at < 3; at++)
 		wp_stacks_give(stacks, NULL, taken[at]);
 	wp_stacks_free(stacks);
 }
@@ -152,6 +165,44 @@ static void case_zero(void)
 	check(fcntl(0, F_GETFD) >= 0, "that it has descriptor 0");
 	wp_group_free(group);
 	check(fcntl(0, F_GETFD) < 0 && errno == EBADF, "that descriptor 0 is closed");
+}
+
+/* The system forbids the fence of an asymmetric guard once it has promised it. */
+static bool has_no_fence;
+
+bool __real_wp_fence_heavy(void);
+bool __wrap_wp_fence_heavy(void);
+bool __wrap_wp_fence_heavy(void)
+{
+	return !has_no_fence && __real_wp_fence_heavy();
+}
+
+static void case_fence(void)
+{
+	wp_guard guard;
+
+	wp_guard_init(&guard, WP_GUARD_ASYMMETRIC);
+	if (guard.fences == WP_GUARD_SYMMETRIC)
+		return; /* nor did it ever */
+	check(wp_guard_announce(&guard) == WP_OK, "a promise");
+	has_no_fence = true;
+	check(wp_guard_announce(&guard) == WP_UNSUPPORTED, "that there is no fence");
+}
+
+/* What is read of a machine is closed, and a CPU that no machine has is refused. */
+static void case_descriptors(void)
+{
+	static char path[WP_TOPOLOGY_PATH];
+	uint32_t allowed = 0;
+	wp_place place;
+	int before = dup(STDIN_FILENO), after;
+
+	close(before);
+	check(wp_topology_read("", &allowed, 1, &place, path) == 1, "this machine's first CPU");
+	after = dup(STDIN_FILENO);
+	check(before >= 0 && after == before, "that each file is closed");
+	errno = 0;
+	check(wp_topology_pin(WP_TOPOLOGY_CPUS) == WP_SYSTEM && errno == EINVAL, "that there is no such CPU");
 }
 
 /* Two receivers were given items, and are handed back: the channel has one room of its own, and the
@@ -227,7 +278,8 @@ int main(int argc, char **argv)
 {
 	static const one_case cases[] = {{"stacks", case_stacks}, {"guard", case_guard},
 					 {"pool", case_pool}, {"zero", case_zero},
-					 {"items", case_items}};
+					 {"items", case_items}, {"fence", case_fence},
+					 {"descriptors", case_descriptors}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ring.c CASE - what is asked of liburing, and when. Link with -Wl,--wrap= of free, io_uring_queue_exit
- * and io_uring_submit. Prints what is lost. */
+ * ring.c CASE - what is asked of liburing, and when. Link with -Wl,--wrap= of aligned_alloc, free,
+ * io_uring_queue_exit, io_uring_queue_init and io_uring_submit. Prints what is lost. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 
 #include "file.h"
 #include "io_case.h"
+#include "poller_uring.h"
 
 enum { MANY_REFUSED = 1000 };
 
@@ -85,9 +86,60 @@ static void case_ended(void)
 	check(wp_load_relaxed(&ended) == 2, "the end of each ring");
 }
 
+static int rings_left = -1; /* until one is refused; less than 0: none is */
+static int rooms_left = -1; /* the same for its memory */
+
+static bool is_refused(int *left)
+{
+	if (*left < 0 || (*left)-- > 0)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+int __real_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags)
+{
+	return is_refused(&rings_left) ? -ENOMEM : __real_io_uring_queue_init(entries, ring, flags);
+}
+
+void *__real_aligned_alloc(size_t line, size_t bytes);
+void *__wrap_aligned_alloc(size_t line, size_t bytes);
+void *__wrap_aligned_alloc(size_t line, size_t bytes)
+{
+	bool is_ring = bytes == (sizeof(wp_uring) + WP_LINE - 1) / WP_LINE * WP_LINE;
+
+	return is_ring && is_refused(&rooms_left) ? NULL : __real_aligned_alloc(line, bytes);
+}
+
+/* One carrier of two has no ring, for it got no memory: that is what files lack. */
+static void case_lacks(void)
+{
+	int *const lefts[] = {&rings_left, &rooms_left};
+
+	for (int which = 0; which < 2; which++)
+		for (int carrier = 0; carrier < 2; carrier++) {
+			const char *lacks;
+
+			open_group(2, false, 0);
+			*lefts[which] = carrier;
+			check(wp_io_start(group, 0) == WP_OK, "the pollers");
+			check(*lefts[which] < 0, "a ring that is refused");
+			*lefts[which] = -1;
+			lacks = wp_file_lacks(group);
+			check(lacks != NULL && strcmp(lacks, "the system had no memory for io_uring") == 0,
+			      "what files lack");
+			close_group();
+		}
+	open_io(2, false);
+	check(wp_file_lacks(group) == NULL, "that they lack nothing");
+	close_group();
+}
+
 int main(int argc, char **argv)
 {
-	static const one_case cases[] = {{"full", case_full}, {"ended", case_ended}};
+	static const one_case cases[] = {{"full", case_full}, {"ended", case_ended}, {"lacks", case_lacks}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

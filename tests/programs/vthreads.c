@@ -267,11 +267,57 @@ static void case_contract(void)
 	close_group();
 }
 
+/* A thread in the memory of one that has ended, interrupted, is as any new one. */
+static int notes_interrupt(void *arg)
+{
+	return arg == NULL ? wp_vthread_is_interrupted(wp_vthread_current()) : 0;
+}
+
+static void case_again(void)
+{
+	wp_vthread_config config = {.run = notes_interrupt};
+	wp_vthread *one, *again;
+
+	open_group(1, false, 1);
+	one = start_as(&config);
+	wp_vthread_interrupt(one);
+	join(one, "the first");
+	check(wp_vthread_new(group, &config, &again) == WP_OK && again == one, "its memory");
+	check(wp_vthread_submit_and_yield(again) == WP_OK, "a start");
+	check(join(again, "the second") == 0, "that nobody has interrupted it");
+	close_group();
+}
+
+/* Pinned, on a thread that is no carrier's. */
+static int naps(void *arg)
+{
+	int code;
+
+	wp_vthread_pin();
+	code = wp_vthread_park_until(in_ms(1));
+	wp_vthread_unpin();
+	return arg == NULL ? code : 0;
+}
+
+static void case_outside(void)
+{
+	static const wp_scheduler scheduler = {keep, NULL};
+	wp_vthread_config config = {.run = naps, .scheduler = &scheduler};
+	wp_vthread *one;
+
+	open_group(1, false, 0);
+	one = start_as(&config);
+	check(given == one && wp_vthread_run(one) == WP_OK, "a run");
+	check(join(one, "who naps") == WP_TIMEOUT, "a nap");
+	close_group();
+}
+
 int main(int argc, char **argv)
 {
 	static const one_case cases[] = {
 		{"permit", case_permit}, {"pinned", case_pinned}, {"sleep", case_sleep},
-		{"chain", case_chain}, {"scheduler", case_scheduler}, {"contract", case_contract}};
+		{"chain", case_chain}, {"scheduler", case_scheduler}, {"contract", case_contract},
+		{"again", case_again}, {"outside", case_outside}};
 
 	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }
