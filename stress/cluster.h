@@ -19,6 +19,7 @@ struct state {
 	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
 	_Alignas(WP_LINE) wp_poller poller; /* of carrier 0, where there is one */
 	int event;                          /* its wakeup */
+	wp_atomic(uint32_t) spawns, yields; /* that are left to tasks */
 };
 
 /* The domain has the first `count` carriers. */

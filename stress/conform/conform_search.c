@@ -3,7 +3,8 @@
  *
  *   carrier, for ever                           submitter, once
  *   poll; nothing: park, until its word is      submit a task to either carrier
- *   not PARKED, or for no reason; run a task    or pin a task to one
+ *   not PARKED, or for no reason; run a task,   or pin a task to one
+ *   which may submit another, or yield, once
  *
  * Why it works  A carrier in a task that never ends has no thread. That a sleep ends for no reason
  *               is a poller that has input. The futex is Carrier's.
@@ -77,6 +78,91 @@ static void busy_2(void *at, stress_result *result)
 	live(&((struct state *)at)->carriers[1]);
 }
 
+static void init_spawns(void *at)
+{
+	struct state *state = at;
+
+	init(state);
+	wp_init(&state->spawns, 1);
+}
+
+static void init_yields(void *at)
+{
+	struct state *state = at;
+
+	init(state);
+	wp_init(&state->yields, 1);
+}
+
+/* The task that the carrier runs submits another, if it may. False: it ends. */
+static bool spawns(struct state *state, wp_carrier *carrier)
+{
+	if (litmus_choose(2) == 0) /* [Spawn] */
+		return false;
+	if (litmus_exchange(&state->spawns, 0, relaxed) == 0) /* [Left] */
+		return false;
+	wp_carrier_submit_internal(carrier, &state->tasks[0]);
+	return true;
+}
+
+_Noreturn static void spawner(struct state *state, uint32_t index)
+{
+	wp_carrier *carrier = &state->carriers[index];
+	bool has_task = litmus_choose(2) == 1; /* [Start] */
+
+	for (;;) {
+		while (has_task && spawns(state, carrier))
+			continue;
+		has_task = wp_carrier_poll(carrier) != NULL || park(carrier) != NULL;
+	}
+}
+
+static void spawner_1(void *at, stress_result *result)
+{
+	(void)result;
+	spawner(at, 0);
+}
+
+static void spawner_2(void *at, stress_result *result)
+{
+	(void)result;
+	spawner(at, 1);
+}
+
+/* The task that the carrier runs yields, if it may, or ends. */
+static void yields(struct state *state, wp_carrier *carrier, wp_mpsc_node *task)
+{
+	if (litmus_choose(2) == 1 && /* [Yield] */
+	    litmus_exchange(&state->yields, 0, relaxed) != 0) /* [Left] */
+		wp_carrier_reenqueue(carrier, task);
+}
+
+_Noreturn static void yielder(struct state *state, uint32_t index)
+{
+	wp_carrier *carrier = &state->carriers[index];
+	wp_mpsc_node *task = litmus_choose(2) == 1 ? &state->tasks[index] : NULL; /* [Start] */
+
+	for (;;) {
+		if (task != NULL)
+			yields(state, carrier, task);
+		task = wp_carrier_poll(carrier);
+		if (task == NULL)
+			task = park(carrier);
+	}
+}
+
+static void yielder_1(void *at, stress_result *result)
+{
+	(void)result;
+	yielder(at, 0);
+}
+
+static void yielder_2(void *at, stress_result *result)
+{
+	(void)result;
+	yielder(at, 1);
+}
+
 static void submit(struct state *state, uint32_t task)
 {
 	uint32_t to = litmus_choose(CARRIERS); /* [To] */
@@ -140,3 +226,11 @@ STRESS_TEST(conform_search_pinned_long, .claim = "So it is where carrier 2 has a
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
 	.actors = {carrier_1, submitter_1, pinner_2}, .results = 1, .blocking = 1,
 	.outcomes = {{"stuck", ACCEPTABLE, "it goes on for ever"}});
+STRESS_TEST(conform_search_spawn, .claim = "So it is where a task submits another.",
+	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
+	.init = init_spawns, .actors = {spawner_1, spawner_2}, .results = 1, .blocking = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});
+STRESS_TEST(conform_search_yield, .claim = "So it is where a task yields.",
+	.upholds = "Search!LoneYieldWakesNobody", .state_size = sizeof(struct state),
+	.init = init_yields, .actors = {yielder_1, yielder_2}, .results = 1, .blocking = 1,
+	.outcomes = {{"stuck", ACCEPTABLE, "they go on for ever"}});

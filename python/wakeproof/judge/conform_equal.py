@@ -45,6 +45,12 @@ NOTHING_ENDS = "its poller does not end there"
 NO_GROUP = "no group of a reader is closed there"
 NOT_CLOSED = "nobody closes it there"
 NONE_TO_STEAL = "the one task is pinned: nobody finds one to steal, and nobody searches"
+NO_PUSH_WAKES = "carriers alone submit there: a push to the own queue wakes no owner"
+CARRIERS_ALONE = {
+    **dict.fromkeys(("count_pinned", "pinned_leaves"), PINNED),
+    **dict.fromkeys(("late_alone", "wake_and_leave", "waking_ignored"), NO_PUSH_WAKES),
+    "hit_inbox_late": NOT_WAKING,
+}
 SEARCH = {
     "count_pinned": PINNED,
     "pinned_leaves": PINNED,
@@ -74,6 +80,8 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "mpsc": {"asks_tail": ASKED_OF},
     "search": {**SEARCH, "waking_ignored": ONE_TASK},
     "search long": {**SEARCH, "hit_inbox_late": NOT_WAKING},
+    "search spawn": {**CARRIERS_ALONE, "silent_reenqueue": YIELDS, "yield_wakes": YIELDS},
+    "search yield": {**CARRIERS_ALONE, "silent_internal": SPAWNS},
     "search pinned": {
         **dict.fromkeys(
             (

@@ -104,7 +104,8 @@ LOOKS = (
     ("Q14", "Q10"),
 )  # fmt: skip
 OTHERS = (
-    ("To", "Q1"), ("Pin", "Q1"), ("Q1", "Q2"), ("C7", "C5"), ("Sleep", "Word"),
+    ("To", "Q1"), ("Pin", "Q1"), ("Q1", "Q2"), ("C7", "C5"), ("Sleep", "Word"), ("Spawn", "Left"),
+    ("Yield", "Left"), ("Left", "Q1"),
 )  # fmt: skip
 SUBMITTER = (('"s1"',), ('"s2"',))
 CARRIERS = (('"c1"',), ('"c2"',))
@@ -195,4 +196,29 @@ SEARCH_PINNED_LONG = replace(
     keeps=keeps_long,
     spec_twin={"Twin": '"pinned_leaves"'},
     code_twins=("search_pinned_leaves", "conform_pin_silent"),
+)
+TWO_CARRIERS = ("c1", "c2")
+SEARCH_SPAWN = replace(
+    SEARCH,
+    name="search spawn",
+    test="conform_search_spawn",
+    bounds="2 carriers, whose tasks may submit one more",
+    threads=TWO_CARRIERS,
+    constants={**SEARCH.constants, "Submitters": "{}", "Spawns": "1"},
+    arguments={**dict.fromkeys((*ANY, *OWN), CARRIERS)},
+    code_label=lambda step: label_as(TWO_CARRIERS, step),
+    ghost=Ghost(("",) * 2, after),
+    joined="a pop; both reads of a front; what a task does with the place in the queue",
+    spec_twin={"Twin": '"silent_internal"'},
+    code_twins=("search_silent_internal",),
+    is_quick=True,
+)
+SEARCH_YIELD = replace(
+    SEARCH_SPAWN,
+    name="search yield",
+    test="conform_search_yield",
+    bounds="2 carriers, whose tasks may yield once",
+    constants={**SEARCH_SPAWN.constants, "Spawns": "0", "Yields": "1"},
+    spec_twin={"Twin": '"silent_reenqueue"'},
+    code_twins=("search_silent_reenqueue", "search_yield_wakes"),
 )

@@ -15,7 +15,7 @@ INBOX = 2 * 128  # further: of the inbox, which is such a queue
 TICKETS = 4  # numbers are kept by two bits
 WHY = {
     "C4": "alone", "N1": "snapshot", "N2": "stop", "R": "recheck", "P": "own", "C2": "left",
-    "LookOwn": "look", "Snapshot": "recruit",
+    "Reenqueue": "alone", "LookOwn": "look", "Snapshot": "recruit",
 }  # fmt: skip
 """What a thread is at after a step at that site, or with that label."""
 
@@ -77,7 +77,7 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
             name = {"snapshot": "Snapshot", "recheck": "Recheck"}.get(why, "IsIdle")
             return HIDDEN if why.startswith("scan") else f"{name} {thread}"
         case "T2":
-            if not step.moves:
+            if step.post.pending(step.thread).site == "T2":
                 return WAIT
             return f"PollQueue {thread}" if front(step.pre, own) else f"PollNothing {thread}"
         case "Q15":
@@ -91,9 +91,13 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
             return f"Pop {thread}" if took or (is_own and why != "nothing") else HIDDEN
         case "C3" | "C7":
             return f"{SITES[step.site]} {thread}{'' if _is_told(step) else ' silently'}"
+        case "Spawn" | "Yield" if step.post.pending(step.thread).site == "Q3":
+            return f"{'SubmitInternal' if step.site == 'Spawn' else 'Reenqueue'} {thread}"
+        case "Spawn" | "Yield":
+            return f"End {thread}"
         case "Sleep":
-            if not step.moves:
-                return DROPPED
+            if step.post.pending(step.thread).site == "Sleep":  # it sleeps on
+                return WAIT if step.moves else DROPPED
             return f"{'Rise' if step.pre.word(own * CARRIER) == 1 else 'Awake'} {thread}"
         case "T4":
             return HIDDEN if step.post.pending(step.thread).site == "Q15" else WAIT
