@@ -21,6 +21,7 @@ import threading
 import time
 from functools import cache
 from pathlib import Path
+from types import TracebackType
 
 from wakeproof.errors import WakeproofError
 from wakeproof.judge import toolchain
@@ -125,7 +126,9 @@ class Machine:
 class Machines:
     """The machines of one job, all in the folder of its specs; as many as threads that call.
 
-    Threads: `run` from any number of threads; `end` when none of them is inside.
+    Leaving the `with` block kills them; no thread may be in `run` then.
+
+    Threads: `run` and `end` from any number of threads.
     """
 
     def __init__(self, children: Children, folder: Path, options: tuple[str, ...]) -> None:
@@ -135,6 +138,17 @@ class Machines:
         self._lock = threading.Lock()
         self._idle: list[Machine] = []
         self._refused = ""  # why none can be started
+
+    def __enter__(self) -> Machines:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
 
     def run(
         self, arguments: list[str], private: Path, *, fresh: bool, timeout_s: float, stall_s: float
@@ -168,7 +182,7 @@ class Machines:
                 machine.end()
 
     def end(self) -> None:
-        """Kill all."""
+        """Kill those that are idle."""
         with self._lock:
             idle, self._idle = self._idle, []
         for machine in idle:

@@ -114,10 +114,9 @@ def check(
     if found:
         raise UsageError("; ".join(found))
     begin = time.monotonic()
-    with Children() as children:
-        shared = not alone and not update and jvm.can_share()
-        machines = Machines(children, specs, tlc.SHORT_JVM) if shared else None
-        runner = Runner(specs, children, update=update, machines=machines)
+    shared = not alone and not update and jvm.can_share()
+    with Children() as children, Machines(children, specs, tlc.SHORT_JVM) as machines:
+        runner = Runner(specs, children, update=update, machines=machines if shared else None)
         done = _run_all(runner, chosen, jobs or min(2, len(os.sched_getaffinity(0))), progress)
     results = tuple(done[entry.config] for entry in chosen)
     if update:
@@ -175,11 +174,12 @@ class Runner:
             return self._judge(entry, None)
         try:
             shared = self._judge(entry, self.machines)
-            if shared.holds or shared.tlc.outcome is Outcome.TIMEOUT:
+            said = shared.wrong or _doubted(shared.tlc)
+            if not said or shared.tlc.outcome is Outcome.TIMEOUT:
                 return shared
-            said = shared.wrong
         except JvmError as error:
             said = str(error)
+        self.machines.end()  # the next one gets a machine that has not gone wrong
         alone = self._judge(entry, None)
         return alone if said == alone.wrong else replace(alone, runner=said)
 
@@ -238,6 +238,11 @@ class Runner:
 def _is_temporal(config: Path) -> bool:
     """Say whether TLC may check a temporal formula: all properties count, [][A]_v too."""
     return bool(manifest.listed(config)["PROPERTIES"])
+
+
+def _doubted(result: TlcResult) -> str:
+    """Return the error that a run reports although it ended well, "" if there is none."""
+    return result.message if result.outcome is Outcome.OK else ""
 
 
 def _is_small(entry: Entry) -> bool:
