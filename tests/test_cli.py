@@ -140,6 +140,7 @@ def test_doctor_without_java_says_what_to_install_and_exits_3(wakeproof: Command
     [
         ("check -t MCGuard", 1, signal.SIGINT),
         ("check -t MCGuard", 1, signal.SIGTERM),
+        ("check --alone -t MCGuard", 1, signal.SIGINT),
         ("audit", 2, signal.SIGINT),  # two of check, beside them one of conform
     ],
 )
@@ -167,10 +168,15 @@ def wait_for_tlc(parent: int, many: int, timeout_s: float = 600.0) -> list[str]:
     while time.monotonic() < deadline:
         threads = Path(f"/proc/{parent}/task").iterdir()
         children = [child for thread in threads for child in read(thread / "children").split()]
-        running = [child for child in children if "tlc2.TLC" in read(f"/proc/{child}/cmdline")]
+        running = [child for child in children if runs_tlc(read(f"/proc/{child}/cmdline"))]
         if len(running) >= many:
             return running
     raise AssertionError(f"{many} TLC did not run at once")
+
+
+def runs_tlc(command: str) -> bool:
+    """Say whether it is a JVM for one configuration, or one for many."""
+    return "tlc2.TLC" in command or "jvm_child.py" in command
 
 
 def read(path: Path | str) -> str:

@@ -22,6 +22,9 @@ from wakeproof.judge.tlc import Outcome
 SHOWN = "MCSearch_shipped.cfg"
 """The counterexample that is printed without being asked for: DESIGN section 3 tells its story."""
 
+RUNNER_DEFECT = "run again in a JVM of its own, which counts; a shared one had said"
+"""A defect of the runner, not of the configuration."""
+
 
 def check(
     files: Annotated[
@@ -41,6 +44,9 @@ def check(
     jobs: Annotated[
         int | None, typer.Option(help="One-worker runs at a time (2, or the CPUs).")
     ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="A Java of its own for each run, not one for many.")
+    ] = False,
     trace_of: Annotated[
         str | None, typer.Option("--trace", metavar="CFG", help="Run one, print its trace.")
     ] = None,
@@ -73,8 +79,9 @@ def check(
         pattern, full = _exactly(trace_of), True
     screen = report.console(stderr=as_json)
     found = specs.check(
-        pattern, full=full, update=update, jobs=jobs, progress=ConfigProgress(screen).show
-    )
+        pattern, full=full, update=update, alone=alone, jobs=jobs,
+        progress=ConfigProgress(screen).show,
+    )  # fmt: skip
     if as_json:
         print(report.to_json(summary(found)))
     else:
@@ -186,14 +193,23 @@ def _print(screen: Console, found: CheckReport, *, traced: bool) -> None:
     for result in found.results:
         if result.wrong:
             screen.print(f"{result.entry.name}: {result.wrong}", markup=False, style="bold red")
+    for result in found.runner_defects:
+        screen.print(
+            f"{result.entry.name}: {RUNNER_DEFECT}: {result.runner}", markup=False, style="yellow"
+        )
     wrong = sum(not result.holds for result in found.results)
     twins = sum(result.entry.expect == "violates" for result in found.results)
     verdict = "all as expected" if found.holds else f"{wrong} WRONG"
     screen.print(
         f"\n{len(found.results)} configurations, {twins} of them twins, "
-        f"in {found.seconds:.0f} s: {verdict}",
+        f"in {found.seconds:.0f} s: {verdict}{_defects(found)}",
         style="green" if found.holds else "bold red",
     )
+
+
+def _defects(found: CheckReport) -> str:
+    many = len(found.runner_defects)
+    return f", {many} of them only in a JVM of their own" if many else ""
 
 
 def print_configs(screen: Console, found: CheckReport) -> None:
@@ -245,6 +261,7 @@ def summary(found: CheckReport) -> dict[str, Any]:
                 "violated": result.violated,
                 "holds": result.holds,
                 "wrong": result.wrong,
+                "runner": result.runner,
                 "states": result.tlc.states,
                 "depth": result.tlc.depth,
                 "trace": trace.rows(result.tlc),

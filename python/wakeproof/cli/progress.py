@@ -30,6 +30,8 @@ class ConfigProgress:
         line += f" {result.tlc.states:>10,} states {result.tlc.seconds:7.1f} s"
         if result.wrong:
             line += f"  WRONG: {result.wrong}"
+        if result.runner:
+            line += "  (run again alone)"
         style = "" if result.holds else "bold red"
         self._screen.print(line, markup=False, style=style, soft_wrap=True)
 

@@ -87,15 +87,18 @@ class Children:
             with self._lock:
                 self._live.discard(child)
 
-    def start(self, command: list[str]) -> subprocess.Popen[str]:
+    def start(
+        self, command: list[str], *, cwd: Path | None = None, asked: bool = False
+    ) -> subprocess.Popen[str]:
         """Start `command`, whose output the caller reads; stderr joins stdout.
 
         It runs until it ends, or is killed, or the `with` block is left; call `forget` then.
+        If it is `asked`, the caller writes to its stdin, which is empty otherwise.
 
         Raises:
             JudgeError: the job was ended meanwhile, or the program cannot be started.
         """
-        return self._starter.submit(self._start, command, None, None).result()
+        return self._starter.submit(self._start, command, cwd, None, asked).result()
 
     def kill(self, child: subprocess.Popen[str]) -> None:
         """Kill a started child with all its descendants."""
@@ -105,8 +108,10 @@ class Children:
         """End with a started child: kill it if it still runs, and wait for it."""
         _kill_group(child)
         child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
+        for pipe in (child.stdin, child.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):  # of what was written after its end
+                    pipe.close()
         with self._lock:
             self._live.discard(child)
 
@@ -118,7 +123,11 @@ class Children:
                 _kill_group(child)
 
     def _start(
-        self, command: list[str], cwd: Path | None, env: dict[str, str] | None
+        self,
+        command: list[str],
+        cwd: Path | None,
+        env: dict[str, str] | None,
+        asked: bool = False,
     ) -> subprocess.Popen[str]:
         with self._lock:
             if self._closed:
@@ -128,7 +137,7 @@ class Children:
                     command,
                     cwd=cwd,
                     env=env,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE if asked else subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     encoding="utf-8",
@@ -158,9 +167,9 @@ def _wait(child: subprocess.Popen[str], timeout_s: float | None, stall_s: float 
             output, _ = child.communicate(timeout=slice_s)
             return Finished(child.returncode, output, timed_out=False)
         except subprocess.TimeoutExpired:
-            before, cpu_s = cpu_s, _cpu_seconds(child.pid)
+            before, cpu_s = cpu_s, cpu_seconds(child.pid)
             is_over = slice_s >= left
-            stalled = not is_over and bool(stall_s) and cpu_s - before < STALLED * slice_s
+            stalled = not is_over and bool(stall_s) and is_stalled(cpu_s - before, slice_s)
             if not is_over and not stalled:
                 continue
             _kill_group(child)
@@ -168,7 +177,12 @@ def _wait(child: subprocess.Popen[str], timeout_s: float | None, stall_s: float 
             return Finished(child.returncode, output, timed_out=True, stalled=stalled)
 
 
-def _cpu_seconds(pid: int) -> float:
+def is_stalled(cpu_s: float, seconds: float) -> bool:
+    """Say whether a process that used `cpu_s` of CPU in `seconds` counts as stalled."""
+    return cpu_s < STALLED * seconds
+
+
+def cpu_seconds(pid: int) -> float:
     """Return the CPU time that the process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

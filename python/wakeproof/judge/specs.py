@@ -3,6 +3,10 @@
 
 A passing configuration must pass with the recorded number of states; a twin must violate the claim
 that it names, and no other first, in a counterexample of the recorded length.
+
+Most of the time of a small configuration is the start of Java, so these share machines.  What a
+shared one says counts only if it is what the manifest expects, in verdict and numbers: anything
+else is run again alone, and that result counts; the difference is the runner's own defect.
 """
 
 from __future__ import annotations
@@ -12,18 +16,21 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wakeproof import paths
 from wakeproof.errors import UsageError
-from wakeproof.judge import manifest, tlc
+from wakeproof.judge import jvm, manifest, tlc
+from wakeproof.judge.jvm import JvmError, Machines
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.process import Children
 from wakeproof.judge.tlc import Outcome, TlcResult
 
 SHORT_S = 600.0
 FULL_S = 6 * 3600.0
+LONG_S = 30.0
+"""What took longer than this last time has a JVM of its own: its start is a small part."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,7 @@ class ConfigResult:
     tlc: TlcResult
     violated: tuple[str, ...]  # names of the violated invariants or properties, as in the cfg
     wrong: str
+    runner: str = ""  # what a shared JVM said instead; "": the same, or it was not asked
 
     @property
     def holds(self) -> bool:
@@ -60,6 +68,11 @@ class CheckReport:
         """Say whether every configuration showed what the manifest expects."""
         return all(result.holds for result in self.results)
 
+    @property
+    def runner_defects(self) -> tuple[ConfigResult, ...]:
+        """Return those on which a shared JVM said something else than one of their own."""
+        return tuple(result for result in self.results if result.runner)
+
 
 Progress = Callable[[ConfigResult, int, int], None]
 """Called after each configuration with its result, how many are done, how many there are."""
@@ -70,6 +83,7 @@ def check(
     *,
     full: bool = False,
     update: bool = False,
+    alone: bool = False,
     jobs: int | None = None,
     specs: Path | None = None,
     progress: Progress | None = None,
@@ -79,7 +93,8 @@ def check(
     Args:
         pattern: regular expression, any case, found anywhere in a configuration's name.
         full: also the large configurations (up to an hour).
-        update: record the measured numbers instead of comparing them.
+        update: record the measured numbers instead of comparing them; each has a JVM of its own.
+        alone: start a JVM for each configuration instead of running many in one.
         jobs: how many one-worker runs at a time (None: the allowed CPUs, at most 2).
         specs: folder with manifest.json, *.tla and *.cfg (None: wakeproof's own).
         progress: called in the caller's thread after each configuration.
@@ -99,8 +114,9 @@ def check(
     if found:
         raise UsageError("; ".join(found))
     begin = time.monotonic()
-    with Children() as children:
-        runner = Runner(specs, children, update=update)
+    shared = not alone and not update and jvm.can_share()
+    with Children() as children, Machines(children, specs, tlc.SHORT_JVM) as machines:
+        runner = Runner(specs, children, update=update, machines=machines if shared else None)
         done = _run_all(runner, chosen, jobs or min(2, len(os.sched_getaffinity(0))), progress)
     results = tuple(done[entry.config] for entry in chosen)
     if update:
@@ -129,6 +145,8 @@ def _run_all(
                 runner.children.kill_all()  # or leaving the pool would wait for them
                 pool.shutdown(cancel_futures=True)
                 raise
+        if runner.machines is not None:
+            runner.machines.end()  # the next batch needs the memory
     return done
 
 
@@ -136,32 +154,63 @@ class Runner:
     """Judges one configuration at a time; may be used from several threads."""
 
     def __init__(
-        self, specs: Path, children: Children, *, update: bool, options: tuple[str, ...] = ()
+        self,
+        specs: Path,
+        children: Children,
+        *,
+        update: bool,
+        options: tuple[str, ...] = (),
+        machines: Machines | None = None,
     ) -> None:
         self.specs = specs
+        self.machines = machines  # in the folder `specs`; None: each in a JVM of its own
         self.options = options  # of TLC
         self.children = children
         self.update = update
 
     def judge(self, entry: Entry) -> ConfigResult:
         """Run TLC on `entry` and compare."""
-        result = self._run(entry, self.specs / entry.config)
-        violated = self._violated(entry, result)
+        if self.machines is None or not _is_small(entry):
+            return self._judge(entry, None)
+        try:
+            shared = self._judge(entry, self.machines)
+            said = shared.wrong or _doubted(shared.tlc)
+            if not said or shared.tlc.outcome is Outcome.TIMEOUT:
+                return shared
+        except JvmError as error:
+            said = str(error)
+        self.machines.end()  # the next one gets a machine that has not gone wrong
+        alone = self._judge(entry, None)
+        return alone if said == alone.wrong else replace(alone, runner=said)
+
+    def _judge(self, entry: Entry, machines: Machines | None) -> ConfigResult:
+        result = self._run(entry, self.specs / entry.config, machines)
+        violated = self._violated(entry, result, machines)
         wrong = _wrong(entry, result, violated) or ("" if self.update else _changed(entry, result))
         return ConfigResult(entry, result, violated, wrong)
 
-    def _run(self, entry: Entry, config: Path) -> TlcResult:
+    def _run(self, entry: Entry, config: Path, machines: Machines | None) -> TlcResult:
+        module = self.specs / f"{entry.module}.tla"
+        timeout_s = entry.budget_s or (SHORT_S if entry.set == "short" else FULL_S)
+        if machines is not None:
+            fresh = _is_temporal(config)
+            return tlc.run_shared(
+                module, config, machines=machines, fresh=fresh, timeout_s=timeout_s,
+                options=self.options,
+            )  # fmt: skip
         return tlc.run(
-            self.specs / f"{entry.module}.tla",
+            module,
             config,
             children=self.children,
             workers=entry.workers,
-            timeout_s=entry.budget_s or (SHORT_S if entry.set == "short" else FULL_S),
+            timeout_s=timeout_s,
             jvm=tlc.LARGE_JVM if _is_large(entry) else tlc.SHORT_JVM,
             options=self.options,
         )
 
-    def _violated(self, entry: Entry, result: TlcResult) -> tuple[str, ...]:
+    def _violated(
+        self, entry: Entry, result: TlcResult, machines: Machines | None
+    ) -> tuple[str, ...]:
         """Name what was violated; where TLC does not, by the properties that hold without others.
 
         TLC 2.15 names no temporal property, and gives a place instead of a name for a part of one.
@@ -174,16 +223,30 @@ class Runner:
         names = lists["PROPERTIES"]
         claim = entry.claim.partition("!")[2]
         others = [name for name in names if name != claim]
-        if claim in names and (not others or self._of(entry, others) is Outcome.OK):
+        if claim in names and (not others or self._of(entry, others, machines) is Outcome.OK):
             return (claim,)
-        return tuple(name for name in names if self._of(entry, [name]).is_violation)
+        return tuple(name for name in names if self._of(entry, [name], machines).is_violation)
 
-    def _of(self, entry: Entry, properties: list[str]) -> Outcome:
+    def _of(self, entry: Entry, properties: list[str], machines: Machines | None) -> Outcome:
         text = manifest.with_properties(self.specs / entry.config, properties)
         with tempfile.NamedTemporaryFile("w", suffix=".cfg", prefix="wakeproof-") as config:
             config.write(text)
             config.flush()
-            return self._run(entry, Path(config.name)).outcome
+            return self._run(entry, Path(config.name), machines).outcome
+
+
+def _is_temporal(config: Path) -> bool:
+    """Say whether TLC may check a temporal formula: all properties count, [][A]_v too."""
+    return bool(manifest.listed(config)["PROPERTIES"])
+
+
+def _doubted(result: TlcResult) -> str:
+    """Return the error that a run reports although it ended well, "" if there is none."""
+    return result.message if result.outcome is Outcome.OK else ""
+
+
+def _is_small(entry: Entry) -> bool:
+    return not _is_large(entry) and (entry.seconds or 0) <= LONG_S
 
 
 def _is_large(entry: Entry) -> bool:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs TLC on one configuration and reads its verdict, counts and counterexample.
 
-Each run has a metadir and a tmpdir of its own: TLC 2.15 loses runs that share either.  Exit code 0
-alone is never trusted; the line "No error has been found" must be there too.
+Each run has a metadir and a tmpdir of its own: TLC 2.15 loses runs that share either.  It has a
+Java virtual machine of its own as well (`run`), or shares one with others (`run_shared`).  Exit
+code 0 alone is never trusted; the line "No error has been found" must be there too.
 Source: TOOLCHAIN 2.2 (exit codes), 2.4 (pitfalls).
 """
 
@@ -16,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from wakeproof.judge import toolchain
+from wakeproof.judge.jvm import Machines
 from wakeproof.judge.messages import Message, parse_error, read_messages
 from wakeproof.judge.process import Children, Finished
 
@@ -107,15 +109,51 @@ def run(
     tools = toolchain.find()
     with tempfile.TemporaryDirectory(prefix="wakeproof-tlc-") as private:
         command = [str(tools.java), *jvm, *toolchain.shared_classes()]
-        command += [f"-Djava.io.tmpdir={private}", "-cp", str(tools.jar), "tlc2.TLC", "-tool"]
-        command += ["-metadir", private, "-fp", "0", "-checkpoint", "0"]
-        command += ["-workers", str(workers), *options, "-config", str(config), module.name]
+        command += [f"-Djava.io.tmpdir={private}", "-cp", str(tools.jar), "tlc2.TLC"]
+        command += _arguments(module, config, private, workers, options)
         begin = time.monotonic()
         for _ in range(TRIES):
             child = children.run(command, cwd=module.parent, timeout_s=timeout_s, stall_s=STALL_S)
             if not child.stalled:
                 break
         return read_result(child, time.monotonic() - begin)
+
+
+def run_shared(
+    module: Path,
+    config: Path,
+    *,
+    machines: Machines,
+    fresh: bool,
+    timeout_s: float = 600.0,
+    options: tuple[str, ...] = (),
+) -> TlcResult:
+    """Model-check as `run` does with one worker, in a machine that runs other configurations too.
+
+    `module` must be in the folder of `machines`.  With `fresh` TLC's classes are loaded for this
+    run alone; temporal formulas need that.
+
+    Raises:
+        JvmError: the machine gave no answer.
+        JudgeError: the job was ended meanwhile.
+    """
+    with tempfile.TemporaryDirectory(prefix="wakeproof-tlc-") as private:
+        arguments = _arguments(module, config, private, 1, options)
+        begin = time.monotonic()
+        child = machines.run(
+            arguments, Path(private), fresh=fresh, timeout_s=timeout_s, stall_s=STALL_S
+        )
+        return read_result(child, time.monotonic() - begin)
+
+
+def _arguments(
+    module: Path, config: Path, private: str, workers: int, options: tuple[str, ...]
+) -> list[str]:
+    """Return TLC's own arguments; `private` is a folder for its files."""
+    return [
+        "-tool", "-metadir", private, "-fp", "0", "-checkpoint", "0", "-workers", str(workers),
+        *options, "-config", str(config), module.name,
+    ]  # fmt: skip
 
 
 def read_result(child: Finished, seconds: float) -> TlcResult:
