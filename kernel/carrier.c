@@ -256,7 +256,7 @@ static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t vic
 {
 	uint32_t old = end_park(carrier);
 
-	if (old >= WP_SEARCHING)
+	if (old >= WP_SEARCHING && !wp_twin(search_unserved))
 		return serve(carrier, old - WP_SEARCHING);
 	/* WAKING: a submitter has left its task to this carrier, which must not go into another one. */
 	if (!is_own && (wp__is_parked(old) || wp_twin(search_waking_ignored)))

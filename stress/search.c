@@ -118,6 +118,49 @@ STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task of 
 		{"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
 	});
 
+/* Carrier 0 is in a long task. Carrier 1 gives up a park for what comes to itself, and may have been
+ * sent to carrier 0. Result: "tasks of carrier 1, token". */
+static void takes_two(void *at, stress_result *result)
+{
+	wp_carrier *carrier = &((struct state *)at)->carriers[1];
+
+	take_one(carrier);
+	take_one(carrier);
+	result->r[0] = 2;
+}
+
+static void behind_long(void *at, stress_result *result)
+{
+	(void)result;
+	cluster_submit(at, 0, 0);
+}
+
+static void to_itself(void *at, stress_result *result)
+{
+	(void)result;
+	cluster_submit(at, 1, 1);
+}
+
+static void look_at_token(void *at, stress_result *result)
+{
+	result->r[1] = wp_load_relaxed(&((struct state *)at)->domain.searching);
+}
+
+STRESS_TEST(search_given_up, .claim = "A search ends, also if its carrier gives up the park it was found in.",
+	.preemptions = 2, .whole = SEEN_SC | SEEN_TSO,
+	.upholds = "Search!EveryStartSearchMatchedByOneStop", .state_size = sizeof(struct state),
+	.init = init_two, .actors = {takes_two, behind_long, to_itself},
+	.arbiter = look_at_token, .results = 2, .blocking = 1, .outcomes = {
+		{"2,0", ACCEPTABLE, "it has both, and the token is free"},
+		{"2,1", FORBIDDEN, "nobody searches any more"},
+		{"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
+	});
+
+STRESS_TWIN(search_unserved, .of = "search_given_up",
+	.defect = "a carrier that gives up its park forgets that it was sent to another",
+	.shows = "2,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
 /* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
 static void target_a(void *at, stress_result *result)
 {
