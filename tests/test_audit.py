@@ -275,6 +275,13 @@ def test_no_cell_is_cut_in_a_narrow_terminal(width: int, monkeypatch: pytest.Mon
     assert [cell for cell in row if cell not in line] == []
 
 
+def test_a_row_may_end_early() -> None:
+    screen = Console(file=io.StringIO(), width=80)
+    screen.print(report.table("", ("row", ">ours", "verdict"), [["a", "1", "held"], ["not run"]]))
+    assert isinstance(screen.file, io.StringIO)
+    assert "not run" in screen.file.getvalue()
+
+
 def test_the_names_of_a_configuration_s_claims_are_whole() -> None:
     entry = replace(PASSING.entry, claims=("Toy!Seen", "Toy!HeardByEverybodyWhoListens"))
     screen = Console(file=io.StringIO(), width=160)

@@ -38,7 +38,7 @@ TWINS = {  # file, what stands there, and what is put there
         "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",
         "\tif (published >= 0)\n",
     ),
-    "sent": ("carrier.c", "old >= WP_SEARCHING)\n\t\treturn", "old > WP_SEARCHING)\n\t\treturn"),
+    "sent": ("carrier.c", "old >= WP_SEARCHING && !", "old > WP_SEARCHING && !"),
     "turns": ("home.c", "\tself->lane_next = !lane_first;\n", ""),
     "probed": ("worker_park.c", "first = (carrier->index + 1 +", "first = (carrier->index +"),
     "nudged": ("worker.c", "node = woke || mine->has_stop ?", "node = mine->has_stop ?"),

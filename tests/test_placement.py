@@ -31,6 +31,7 @@ EXPLORED = {
     "placement_count_twice": ("cycles", "2", "0", "3", "20000", "1"),
     "placement_ends_twice": ("cycles", "2", "1", "3", "2000", "1"),
 }
+TRIES = 20  # two threads must meet in a few instructions
 CLUSTERS = ("placement_cluster_marked", "placement_same_twice")
 Compiled = Callable[..., list[str]]
 
@@ -87,6 +88,9 @@ def test_each_twin_of_clusters_is_seen(twin: str, compiled: Compiled) -> None:
 @pytest.mark.parametrize("twin", [*TWINS, *EXPLORED])
 def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     command = compiled("placement", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
-    ended = run(command, *{**TWINS, **EXPLORED}[twin])
+    for _ in range(TRIES if twin in EXPLORED else 1):
+        ended = run(command, *{**TWINS, **EXPLORED}[twin])
+        if ended.returncode:
+            break
     assert ended.returncode != 0
     assert "lost" in ended.stdout

@@ -50,7 +50,7 @@ class _Roomy(Table):
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
-    """Return a table; columns whose name starts with ">" are right-aligned.
+    """Return a table; columns whose name starts with ">" are right-aligned, rows may end early.
 
     In a narrow window these, verdicts and `WHOLE` stay as they are, and the other cells fold, but
     none to fewer than `NARROW` columns.
@@ -60,8 +60,8 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) 
     for at, column in enumerate(columns):
         right, name = column.startswith(">"), column.removeprefix(">")
         is_whole = right or name in (*WHOLE, "verdict")
-        lines = [name, *(line for row in cells for line in row[at].plain.split("\n"))]
-        widest = max(map(cell_len, lines))
+        texts = [name, *(row[at].plain for row in cells if at < len(row))]
+        widest = max(cell_len(line) for text in texts for line in text.split("\n"))
         result.least += (widest if is_whole else min(widest, NARROW)) + PADDING
         result.add_column(name, justify="right" if right else "left", overflow="fold",
                           no_wrap=is_whole)  # fmt: skip
