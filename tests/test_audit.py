@@ -20,7 +20,7 @@ from wakeproof.cli.audit import audit as audit_command
 from wakeproof.cli.audit import counted, kernel_claims, show, summary, to_markdown
 from wakeproof.cli.check import print_configs
 from wakeproof.errors import MissingToolError
-from wakeproof.judge import explore_reports, grading, toolchain
+from wakeproof.judge import explore_reports, grading, manifest, toolchain
 from wakeproof.judge.allowed import Computed
 from wakeproof.judge.conform import ConformReport, ConformResult
 from wakeproof.judge.conform_maps import CONCEPTS
@@ -242,6 +242,18 @@ def test_each_claim_that_no_scenario_and_no_comparison_judges_has_its_reason() -
     reasons = audit.tlc_alone(root / "specs")
     assert sorted(promised - upheld - compared) == sorted(reasons)
     assert len(reasons) <= 15
+
+
+def test_each_twin_that_check_must_see_is_a_twin_of_a_spec_and_the_other_way_round() -> None:
+    root = paths.sources()
+    texts = [file.read_text(encoding="utf-8") for file in (root / "stress").glob("*.c")]
+    twins = dict(re.findall(r"STRESS_TWIN\((\w+),(.*?)\);", "".join(texts), re.DOTALL))
+    entries = manifest.load(root / "specs").values()
+    of_specs = {audit.twin_of(entry) for entry in entries if entry.expect == "violates"}
+    seen = {name for name, text in twins.items() if "SEEN_CHECK" in text}
+    assert len(seen) > 100
+    assert sorted(seen - of_specs) == []
+    assert sorted(of_specs & (twins.keys() - seen)) == []
 
 
 @pytest.mark.parametrize("width", [80, 160])
