@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "order.h"
+#include "base/order.h"
 
 enum { BENCH_SIDES = 12, BENCH_COUNTS = 4, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
 

@@ -5,8 +5,8 @@
 
 #include <time.h>
 
-#include "error.h"
-#include "futex.h"
+#include "base/error.h"
+#include "base/futex.h"
 
 enum { POLICIES = 8 }; /* room for so many */
 

@@ -4,7 +4,7 @@
 #define WP_BENCH_CARRIERS_H
 
 #include "bench.h"
-#include "group.h"
+#include "sched/group.h"
 
 /* Carriers that sleep while no row uses them; made at the first call. */
 wp_group *carriers_of_one(void);

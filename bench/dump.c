@@ -4,8 +4,8 @@
  * CPU time of the thread that dumps: the carrier sleeps. All stacks are memory that was touched last
  * long ago, as in a program whose threads wait. */
 #include "carriers.h"
-#include "dump.h"
-#include "error.h"
+#include "inspect/dump.h"
+#include "base/error.h"
 
 enum { THREADS = 50000 };
 

@@ -6,7 +6,7 @@
  *
  * Larger than stress/mpsc.c, so that the graphs are counted and not the code that is run for the
  * first time. */
-#include "mpsc.h"
+#include "queue/mpsc.h"
 #include "stress.h"
 
 enum { EACH = 3, NODES = 2 * EACH };

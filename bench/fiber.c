@@ -8,7 +8,7 @@
  *   fcontext  Boost.Context's, both functions end in it */
 #include "bench.h"
 
-#include "fiber.h"
+#include "thread/fiber.h"
 
 enum { BYTES = 65536 };
 

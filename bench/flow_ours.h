@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "bench.h"
-#include "guard.h"
-#include "mpsc.h"
+#include "wakeup/guard.h"
+#include "queue/mpsc.h"
 #include "task.h"
 
 /* A queue and the guard of who consumes it, which has a line to itself. */

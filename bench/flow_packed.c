@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * flow_packed.c - our queue in the layout that the kernel does not use: both ends on one line. */
-#include "order.h"
+#include "base/order.h"
 
 #undef WP_LINE
 #define WP_LINE 8

@@ -8,8 +8,8 @@
  *
  * The queue's ends, a line each in the kernel, are measured as flows (flow_ours.h). */
 #include "bench.h"
-#include "search.h"
-#include "ticket.h"
+#include "sched/search.h"
+#include "queue/biased_lock.h"
 
 enum {
 	OWNER_WORK = 32,    /* empty steps, about 10 ns: the stealer gets its turns */

@@ -9,11 +9,11 @@
  *                       which all are taken: in one chain, or pushed there one by one
  *
  * One thread: no line is in another's cache. Each side pushes and takes every task. */
-#include "local_steal.h"
-#include "mpsc.h"
+#include "queue/local_queue_steal.h"
+#include "queue/mpsc.h"
 #include "one.h"
 #include "sides.h"
-#include "ticket.h"
+#include "queue/biased_lock.h"
 
 enum { HALF = WP_LOCAL_HALF, MOST = WP_LOCAL_CAPACITY + HALF };
 

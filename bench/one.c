@@ -10,7 +10,7 @@
  * this thread's CPU time. */
 #include "one.h"
 
-#include "mpsc.h"
+#include "queue/mpsc.h"
 #include "sides.h"
 
 static private_ring a_marked_ring;

@@ -7,7 +7,7 @@
 
 #include "one.h"
 
-#include "mpsc.h"
+#include "queue/mpsc.h"
 
 static wp_mpsc unlocked;
 

@@ -3,13 +3,13 @@
  * futex.
  *
  * The bare side is the least that is correct: a word per thread, store and wake, wait and clear. */
-#include "parker.h"
+#include "wakeup/parker.h"
 
 #include "bench.h"
 #include "calls.h"
 #include "carriers.h"
-#include "error.h"
-#include "futex.h"
+#include "base/error.h"
+#include "base/futex.h"
 
 typedef struct parker_side {
 	_Alignas(WP_LINE) wp_parker parker;

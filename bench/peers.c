@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 #include "carriers.h"
-#include "futex.h"
+#include "base/futex.h"
 
 enum { WORKERS = 2, MILLION = 1000000, PARKED = 4096 };
 

@@ -6,7 +6,7 @@
  * never looks for a place to sleep. The limit is two threads that spin at a word each. */
 #include "calls.h"
 #include "carriers.h"
-#include "futex.h"
+#include "base/futex.h"
 
 /* On lines of their own, as a task would be that its carrier allocates. */
 typedef struct player {

@@ -10,7 +10,7 @@
  *
  * A round is so many bursts, whatever is asked for, and the same tasks for all sides. */
 #include "carriers.h"
-#include "futex.h"
+#include "base/futex.h"
 #include "policies.h"
 
 enum { BURST = 64, ALL = BURST + 2, BURSTS = 8, UNIT = 800, CARRIERS = 2, TRIES = 2 };

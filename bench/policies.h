@@ -5,7 +5,7 @@
 #define WP_BENCH_POLICIES_H
 
 #include "bench.h"
-#include "placement.h"
+#include "sched/placement/placement.h"
 
 /* Those that look at loads; all. `of`: what each of them is to do. */
 #define POLICIES_OF_LOADS(each, of)           \

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io.h"
-#include "poller.h"
+#include "io/descriptor.h"
+#include "sched/poller.h"
 #include "threads.h"
 
 static int fds[2];

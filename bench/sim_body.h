@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "calls.h"
-#include "home.h"
+#include "sched/carrier_tasks.h"
 #include "sim.h"
 
 #define NEVER 1e18

@@ -5,8 +5,8 @@
 
 #include "variant.h"
 
-#include "../kernel/carrier.c"
-#include "../kernel/search.c"
+#include "../kernel/sched/carrier.c"
+#include "../kernel/sched/search.c"
 #include "sim_body.h"
 
 sim_found sim_shipped(const sim_load *load, uint64_t seed, bool may_lose)

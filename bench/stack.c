@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-#include "stack.h"
+#include "thread/stack.h"
 
 enum { MANY = 100000, MOST = 1 << 18, CONTROL = 192, BYTES = WP_STACK_BYTES, HELD = 2 };
 

@@ -19,10 +19,10 @@
 #include <time.h>
 
 #include "bench.h"
-#include "error.h"
-#include "parker.h"
-#include "pool.h"
-#include "strategy.h"
+#include "base/error.h"
+#include "wakeup/parker.h"
+#include "pool/pool.h"
+#include "pool/strategy.h"
 
 enum { THREADS = 16, TENTH = 10, NAP_NS = 100000, WORK = 500 };
 

@@ -9,8 +9,8 @@
  *   mutex_two        64 threads of two carriers, who count while they have it; as channel_far
  *
  * CPU time of the process: carriers that sleep cost nothing. */
-#include "channel.h"
-#include "mutex.h"
+#include "sync/channel.h"
+#include "sync/mutex.h"
 #include "threads.h"
 
 enum { SLOTS = 64, MANY = 64, HOLD = 16 };

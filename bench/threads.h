@@ -4,8 +4,8 @@
 #define WP_BENCH_THREADS_H
 
 #include "carriers.h"
-#include "error.h"
-#include "vthreads.h"
+#include "base/error.h"
+#include "sched/vthread_start.h"
 
 static inline wp_vthread *threads_new(wp_group *group, int carrier, int (*run)(void *), void *arg)
 {

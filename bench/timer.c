@@ -8,7 +8,7 @@
 
 #include "bench.h"
 #include "carriers.h"
-#include "timer.h"
+#include "sched/timer.h"
 
 enum { DRAWN = 1 << 16, THOUSAND = 1000, MILLION = 1000000 };
 

@@ -21,4 +21,4 @@
 #define wp_carrier_sleep_until VARIANT(wp_carrier_sleep_until)
 #define wp_carrier_park VARIANT(wp_carrier_park)
 
-#include "carrier.h"
+#include "sched/carrier.h"

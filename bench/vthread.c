@@ -4,7 +4,7 @@
  *
  * CPU time of the process: one carrier does it all, but for `vthread_many`, where two halve it. The
  * ring is the same switch between two fibers and a private array, with nothing around it. */
-#include "fiber.h"
+#include "thread/fiber.h"
 #include "memory.h"
 #include "threads.h"
 

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "order.h"
+#include "base/order.h"
 
 typedef struct vyukov_node {
 	wp_atomic(struct vyukov_node *) next;

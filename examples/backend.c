@@ -8,7 +8,7 @@
 
 #include "options.h"
 #include "serve.h"
-#include "timer.h"
+#include "sched/timer.h"
 
 enum { NS_PER_MS = 1000000 };
 

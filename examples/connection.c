@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "futex.h"
-#include "timer.h"
+#include "base/futex.h"
+#include "sched/timer.h"
 #include "twin.h"
 
 enum { NS_PER_MS = 1000000 };

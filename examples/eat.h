@@ -25,11 +25,11 @@
 #include <sys/epoll.h>
 
 #include "echo.h"
-#include "guard.h"
-#include "mpsc.h"
-#include "parker.h"
-#include "pool.h"
-#include "strategy.h"
+#include "wakeup/guard.h"
+#include "queue/mpsc.h"
+#include "wakeup/parker.h"
+#include "pool/pool.h"
+#include "pool/strategy.h"
 
 enum { EAT_EVENTS = 128 };
 

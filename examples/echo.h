@@ -4,7 +4,7 @@
 #define ECHO_H
 
 #include "serve.h"
-#include "strategy.h"
+#include "pool/strategy.h"
 #include "upstream.h"
 
 enum echo_mode { ECHO_UNIFIED, ECHO_SPLIT, ECHO_REACTIVE, ECHO_STRATEGY };

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "eat.h"
-#include "error.h"
-#include "timer.h"
+#include "base/error.h"
+#include "sched/timer.h"
 
 static void add_client(void *arg, int fd, uint32_t number)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "echo.h"
-#include "scope.h"
+#include "scope/scope.h"
 
 /* One fork of /parallel. */
 typedef struct half {

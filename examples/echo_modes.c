@@ -6,7 +6,7 @@
  *   split     two groups: a connection's thread reads, has a thread of the other group, which has
  *             pollers of its own, call the backend, waits for it and writes */
 #include "echo.h"
-#include "error.h"
+#include "base/error.h"
 
 /* What the split mode hands over. */
 typedef struct job {

@@ -7,9 +7,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "futex.h"
+#include "base/futex.h"
 #include "reactive.h"
-#include "timer.h"
+#include "sched/timer.h"
 
 enum { NS_PER_MS = 1000000, EVENTS = 128, SWEEP_MS = 100 };
 

@@ -16,7 +16,7 @@
 
 #include "echo.h"
 #include "options.h"
-#include "topology.h"
+#include "base/topology.h"
 
 enum { US_PER_S = 1000000, ECHO_THREADS = 30000 };
 

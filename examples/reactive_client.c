@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "futex.h"
+#include "base/futex.h"
 #include "reactive.h"
-#include "timer.h"
+#include "sched/timer.h"
 
 enum { NS_PER_MS = 1000000 };
 

@@ -11,7 +11,7 @@ EXAMPLES_FLAGS = -std=c11 -O2 -g -pthread -fstack-clash-protection $(SAN_$(SAN))
 EXAMPLES_WARN  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 EXAMPLES_INC   = -Ikernel -Iexamples -isystem $(LLHTTP)/include
 
-EXAMPLES_KERNEL := $(patsubst kernel/%,$(EXAMPLES_OUT)/kernel/%.o,$(wildcard kernel/*.c kernel/*.S))
+EXAMPLES_KERNEL := $(patsubst kernel/%,$(EXAMPLES_OUT)/kernel/%.o,$(shell find kernel -name "*.[cS]"))
 EXAMPLES_LLHTTP := $(addprefix $(EXAMPLES_OUT)/llhttp/,api.o http.o llhttp.o)
 EXAMPLES_SHARED := $(addprefix $(EXAMPLES_OUT)/,http.o options.o serve.o connection.o)
 
@@ -51,11 +51,11 @@ fuzz-http: $(LLHTTP)/pin.txt ## Any bytes to the examples' HTTP for a minute, by
 	$(Q)clang -std=gnu11 -g -O1 -w -DLIBFUZZER -fsanitize=fuzzer,address,undefined \
 	  -fno-sanitize-recover=all -pthread -Ikernel -Iexamples -I$(LLHTTP)/include \
 	  $(FUZZ_WRAPS:%=-Wl,--wrap=%) tests/programs/http_fuzz.c examples/http.c examples/connection.c \
-	  $(LLHTTP)/src/*.c kernel/*.c kernel/*.S -o build/fuzz-http/fuzz
+	  $(LLHTTP)/src/*.c $$(find kernel -name "*.[cS]") -o build/fuzz-http/fuzz
 	$(Q)build/fuzz-http/fuzz -max_total_time=$(or $(S),60) -max_len=16384 -print_final_stats=1 \
 	  -artifact_prefix=build/fuzz-http/ build/fuzz-http/corpus tests/http_seeds
 
 soak-http: venv ## 10,000 connections to each HTTP example, in each of its builds
 	$(Q)WAKEPROOF_CONNECTIONS=10000 $(BIN)/python -m pytest -q -rP tests/test_http_faults.py -k many
 
--include $(wildcard $(EXAMPLES_OUT)/*.d $(EXAMPLES_OUT)/kernel/*.d)
+-include $(wildcard $(EXAMPLES_OUT)/*.d $(EXAMPLES_OUT)/kernel/*/*.d $(EXAMPLES_OUT)/kernel/*/*/*.d)

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "connection.h"
-#include "futex.h"
-#include "timer.h"
+#include "base/futex.h"
+#include "sched/timer.h"
 #include "twin.h"
 
 enum { NS_PER_MS = 1000000 };

@@ -11,8 +11,8 @@
 #define SERVE_H
 
 #include "http.h"
-#include "io.h"
-#include "vthreads.h"
+#include "io/descriptor.h"
+#include "sched/vthread_start.h"
 
 enum { SERVE_BUFFER = 4096, SERVE_PATIENCE_MS = 30000, SERVE_RETRY_MS = 20, SERVE_LINGER_MS = 1000 };
 

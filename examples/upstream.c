@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "error.h"
-#include "timer.h"
+#include "base/error.h"
+#include "sched/timer.h"
 #include "twin.h"
 
 enum { NS_PER_MS = 1000000, BUFFER = 1024 };

@@ -10,8 +10,8 @@
 #include <netinet/in.h>
 
 #include "http.h"
-#include "io.h"
-#include "vthreads.h"
+#include "io/descriptor.h"
+#include "sched/vthread_start.h"
 
 enum { UPSTREAM_PATIENCE_MS = 60000 };
 

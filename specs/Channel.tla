@@ -1,7 +1,7 @@
 ------------------------------- MODULE Channel ------------------------------
 (***************************************************************************)
 (* A bounded FIFO; without slots a rendezvous.                             *)
-(* Code       kernel/channel.h, channel.c: everything under one lock.      *)
+(* Code       kernel/sync/channel.h, channel.c: everything under one lock.      *)
 (* Abstracts  waiters to OS threads (Waitq has virtual ones, too); what is *)
 (*            done under the lock to one step, with which the lock is taken*)
 (* Memory     sequential consistency.                                      *)

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Several threads close one group: one at a time; the others wait for     *)
 (* their turn, or until their time is over.                                *)
-(* Code       kernel/closing.c, which group.c calls; what one close does   *)
+(* Code       kernel/sched/group_close.c, which group.c calls; what one close does   *)
 (*            to the tasks is Group's.                                     *)
 (* Abstracts  the carriers to one, which runs what is listed and exits at  *)
 (*            its stop.  A wait for a list, a join, a hand-back are one    *)

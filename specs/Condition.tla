@@ -1,7 +1,7 @@
 ------------------------------ MODULE Condition -----------------------------
 (***************************************************************************)
 (* Waiters wait for a change of what a mutex guards; changers signal it.   *)
-(* Code       kernel/condition.h, condition.c; [YN1] [YN2] name sites.     *)
+(* Code       kernel/sync/condition.h, condition.c; [YN1] [YN2] name sites.     *)
 (* Abstracts  the mutex to one that is handed over in order (Mutex); the   *)
 (*            line's lock to single steps.                                 *)
 (* Memory     sequential consistency.                                      *)

@@ -5,7 +5,7 @@
 (* What joins them is a task that runs in one and submits to the other:    *)
 (* it searches for a helper in the domain of the carrier that it submits   *)
 (* to, as any submitter of that domain does.                               *)
-(* Code       wp_domain in kernel/search.h; kernel/carrier.c goes through  *)
+(* Code       wp_domain in kernel/sched/search.h; kernel/sched/carrier.c goes through  *)
 (*            the domain of the carrier that is submitted to.              *)
 (* Abstracts  what Search does; a domain to a carrier in a long task and   *)
 (*            an idle one.                                                 *)

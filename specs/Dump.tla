@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* A dump reads the stack of a thread that is not on it, while the thread  *)
 (* may go on at any moment: what it shows is of one park, whole.           *)
-(* Code       kernel/dump_look.h, dump.c, worker.*; [D1]..[D6] name sites  *)
+(* Code       kernel/thread/snapshot.h, dump.c, worker.*; [D1]..[D6] name sites  *)
 (*            there. The thread's word: VThread.                           *)
 (* Abstracts  the stack to two words that a run writes, one after the      *)
 (*            other; the queue to the permit that somebody gave.           *)

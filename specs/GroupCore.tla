@@ -1,7 +1,7 @@
 ----------------------------- MODULE GroupCore ------------------------------
 (***************************************************************************)
 (* The state of Group, starting and unparking, and the carriers.           *)
-(* Code       kernel/home.h, worker.h; kernel/task.h ([K1]..[K6]).         *)
+(* Code       kernel/sched/carrier_tasks.h, worker.h; kernel/thread/task.h ([K1]..[K6]).         *)
 (* The essay on what is abstracted, and the claims, are in Group.tla.      *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets

@@ -1,7 +1,7 @@
 ------------------------------- MODULE Guard -------------------------------
 (***************************************************************************)
 (* A poller may block in the kernel only if no queued work is forgotten.   *)
-(* Code       kernel/guard.h, guard.c: [G1]..[G12]; futex.c: [L1]..[L5].   *)
+(* Code       kernel/wakeup/guard.h, guard.c: [G1]..[G12]; futex.c: [L1]..[L5].   *)
 (* Abstracts  the queue to a set of published items, read in one access;   *)
 (*            futex or eventfd to a sticky `token`; to one step each: lock *)
 (*            and look under it, unlock and wait, signal and unlock.       *)

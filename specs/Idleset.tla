@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* The bitmap of idle members: a hint where to look for a sleeper, which   *)
 (* must be set whenever a member is stably parked.                         *)
-(* Code       kernel/idleset.h; [I1]..[I3] name sites in that file.        *)
+(* Code       kernel/queue/idle_set.h; [I1]..[I3] name sites in that file.        *)
 (* Abstracts  a member's carrier word to `parked`, which alone decides who *)
 (*            sleeps (see Carrier, Search), and its re-check to a choice.  *)
 (* Memory     sequential consistency, which the caller's fences earn.      *)

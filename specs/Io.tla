@@ -4,7 +4,7 @@
 (* poller of its home says so, or a deadline passes, or somebody closes    *)
 (* it, or the poller itself ends, or its own group is closed.  What is     *)
 (* ready is told to one, who passes it on.                                 *)
-(* Code       kernel/io.h, io_call.c, io.c, poller_epoll.h, poller_epoll.c:*)
+(* Code       kernel/io/descriptor.h, descriptor_call.c, descriptor.c, driver_epoll.h, driver_epoll.c:*)
 (*            [X1]..[X8].                                                  *)
 (* Abstracts  one direction; a grant and the park that it ends to one step *)
 (*            (Waitq); what is under the lock of the direction to one step;*)

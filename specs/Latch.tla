@@ -1,7 +1,7 @@
 -------------------------------- MODULE Latch -------------------------------
 (***************************************************************************)
 (* One event that any number of threads wait for: shut, then open for good.*)
-(* Code       kernel/latch.h, latch.c; [YL1]..[YL6] name sites there.      *)
+(* Code       kernel/thread/latch.h, latch.c; [YL1]..[YL6] name sites there.      *)
 (* Abstracts  nothing of the latch; waiters to OS threads (Waitq has both).*)
 (* Memory     sequential consistency.                                      *)
 (* Promises   TerminationVisible, NoLostWaiter, UntouchedAfterOpen         *)

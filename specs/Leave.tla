@@ -3,7 +3,7 @@
 (* A group closes while its virtual threads stand in lines that outlive    *)
 (* it: the close leaves each line in their stead.  It is freed while       *)
 (* others may still be waking those threads: the free waits for them.      *)
-(* Code       kernel/leave.h, and the `leave` of each kind of wait; [LV1]  *)
+(* Code       kernel/thread/wakers.h, and the `leave` of each kind of wait; [LV1]  *)
 (*            to [LV4] name sites there.                                   *)
 (* Abstracts  the object to things that are given one by one; its lock to  *)
 (*            single steps; parks to `awake`, Waitq has their numbers; a   *)

@@ -1,7 +1,7 @@
 ----------------------------- MODULE LocalCore -----------------------------
 (***************************************************************************)
 (* The state of Local, and its owner, who pushes and pops.                 *)
-(* Code       kernel/local.h: [B1]..[B6], [B11]..[B15]; home.c: `keeps`.   *)
+(* Code       kernel/queue/local_queue.h: [B1]..[B6], [B11]..[B15]; carrier_tasks.c: `keeps`.   *)
 (* What is abstracted, and the claims, are in Local.tla.                   *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets
@@ -118,7 +118,7 @@ Late ==
 (* A step submits a task and yields to it: that one is in hand until the step has ended, and what
    else the step starts, by a scheduler that it calls, is pushed.  A task has its number when it is
    queued; what the twin overwrites is nowhere. *)
-Submit ==                   \* push in home.c
+Submit ==                   \* push in carrier_tasks.c
   /\ pc[Owner] = "idle" /\ Keeps /\ fresh + kept <= Tasks
   /\ kept = 0 \/ Twin = "keeps_all"
   /\ kept' = 1 /\ fresh' = fresh + kept

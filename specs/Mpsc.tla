@@ -4,7 +4,7 @@
 (* A chain of link cells: `first`, then the next of each node; `tail` is   *)
 (* the last cell.  A push reserves the last cell, then publishes into it;  *)
 (* between the two is a bubble.  The consumer moves `first` to its `head`. *)
-(* Code       kernel/mpsc.h; [Q1]..[Q16] name sites in that file.          *)
+(* Code       kernel/queue/mpsc.h; [Q1]..[Q16] name sites in that file.          *)
 (* Abstracts  the thread that holds the ticket to one consumer; a node is  *)
 (*            pushed again, by anybody, as soon as it was popped.          *)
 (* Memory     sequential consistency; [Q3] to [Q4], [Q5] hands nodes over. *)

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Mutual exclusion.  A free mutex goes to whoever comes first, but the    *)
 (* first of the line is passed a bounded number of times.                  *)
-(* Code       kernel/mutex.h, mutex.c; [YM1]..[YM19] name sites there.     *)
+(* Code       kernel/sync/mutex.h, mutex.c; [YM1]..[YM19] name sites there.     *)
 (* Abstracts  waiters to OS threads (Waitq has virtual ones, too); the     *)
 (*            list's lock to who has it.                                   *)
 (* Memory     sequential consistency.                                      *)

@@ -1,7 +1,7 @@
 ------------------------------ MODULE MutexCore -----------------------------
 (***************************************************************************)
 (* The state of Mutex, and each step of a lock and of an unlock.           *)
-(* Code       kernel/mutex.h, mutex.c; [YM1]..[YM19] name sites there.     *)
+(* Code       kernel/sync/mutex.h, mutex.c; [YM1]..[YM19] name sites there.     *)
 (* What is abstracted, and the claims, are in Mutex.tla.                   *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* One permit for one thread: unpark gives it, park takes it or sleeps     *)
 (* until it comes.                                                         *)
-(* Code       kernel/parker.h, parker.c; [PK1]..[PK5] name sites there.    *)
+(* Code       kernel/wakeup/parker.h, parker.c; [PK1]..[PK5] name sites there.    *)
 (* Abstracts  the futex to a sleep that begins only while the word is      *)
 (*            PARKED and that may end for no reason; a deadline to come    *)
 (*            and a signal handler to one reason to stop waiting.          *)

@@ -3,7 +3,7 @@
 (* Whoever submits a task reads the carriers' loads and chooses one. A     *)
 (* task that is to block marks its carrier: nobody chooses it, and its     *)
 (* queue moves to the global one, from which others take.                  *)
-(* Code       kernel/placement.h, placement.c: [PL1]..[PL10]; placed.h.    *)
+(* Code       kernel/sched/placement/placement.h, placement.c: [PL1]..[PL10]; group_placement.h.    *)
 (* Abstracts  the policies, by clusters or not, to: any carrier that was   *)
 (*            not marked when it was last read.  Queues to counts, each    *)
 (*            moved in one step.  A push and the look at its target's word *)

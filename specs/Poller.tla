@@ -3,7 +3,7 @@
 (* A carrier's poller is a virtual thread of it that may block in the      *)
 (* system for all of them.  It parks the carrier first, asks right before  *)
 (* its call whether that still holds, and says when it is back.            *)
-(* Code       kernel/poller.h, poller_turn.h, poller.c; worker.c;          *)
+(* Code       kernel/sched/poller.h, poller_turn.h, poller.c; worker.c;          *)
 (*            carrier.c: [C1]..[C8].                                       *)
 (* Abstracts  one carrier.  Its queues to a counter and to where the poller*)
 (*            stands, with pushes of one step (Mpsc); idle bit, token and  *)

@@ -1,7 +1,7 @@
 ----------------------------- MODULE PollerCore -----------------------------
 (***************************************************************************)
 (* The state of Poller, and whoever wakes its carrier.                     *)
-(* Code       kernel/carrier.c (submit, wake), poller.c (register).        *)
+(* Code       kernel/sched/carrier.c (submit, wake), poller.c (register).        *)
 (* The essay on what is abstracted, and the claims, are in Poller.tla.     *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets

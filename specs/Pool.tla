@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* A pool of threads with one queue of jobs that has no end: it starts a   *)
 (* thread when nobody is idle, and idle ones leave.                        *)
-(* Code       kernel/pool.h, pool.c. What one action does is done under    *)
+(* Code       kernel/pool/pool.h, pool.c. What one action does is done under    *)
 (*            the lock, also the start of a thread, or is one unpark.      *)
 (* Abstracts  time: who rests may be late at any time, and its turn to     *)
 (*            leave may have come or not; unpark and park to a permit      *)

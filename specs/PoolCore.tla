@@ -1,7 +1,7 @@
 ------------------------------ MODULE PoolCore ------------------------------
 (***************************************************************************)
 (* The state of Pool, who has jobs, and who stops it.                      *)
-(* Code       kernel/pool.c (execute, close, drain, wait).                 *)
+(* Code       kernel/pool/pool.c (execute, close, drain, wait).                 *)
 (* What is abstracted, and the claims, are in Pool.tla.                    *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets

@@ -3,7 +3,7 @@
 (* A group keeps its number of carriers that tasks may be given to: one    *)
 (* that is marked is replaced, as long as there are replacements, each of  *)
 (* which is dormant until then, and again when the mark is gone.           *)
-(* Code       kernel/replacement.h, replacement.c: [RP1]..[RP8]; placed.c, *)
+(* Code       kernel/sched/compensation/spare_carrier.h, spare_carrier.c: [RP1]..[RP8]; group_placement.c, *)
 (*            placement.c: [PL1] [PL2] [PL4]..[PL9].                        *)
 (* Abstracts  loads and steals away (Placement), also who may be taken for *)
 (*            eligible by an old look: anybody who was so once. A nudge    *)

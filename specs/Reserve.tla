@@ -3,7 +3,7 @@
 (* Threads of a pool offer themselves, one in each slot, and sleep: who    *)
 (* has a task takes one out and hands it the task, or is told at once that *)
 (* there is none, and one more is started.                                 *)
-(* Code       kernel/reserve.h, reserve.c: [RV1]..[RV8].                   *)
+(* Code       kernel/pool/reserve.h, reserve.c: [RV1]..[RV8].                   *)
 (* Abstracts  a task and the permit that comes with it to one step         *)
 (*            (Parker); the pool to a count of starts; where a search      *)
 (*            begins: at the first slot.                                   *)

@@ -1,7 +1,7 @@
 ---------------------------- MODULE ReserveCore ----------------------------
 (***************************************************************************)
 (* The state of Reserve, whoever has tasks, and whoever stops it.          *)
-(* Code       kernel/reserve.c (try, stop).                                *)
+(* Code       kernel/pool/reserve.c (try, stop).                                *)
 (* What is abstracted, and the claims, are in Reserve.tla.                 *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets

@@ -1,7 +1,7 @@
 -------------------------------- MODULE Ring --------------------------------
 (***************************************************************************)
 (* The newest events of one thread, read by others while it writes on.     *)
-(* Code       kernel/ring.h; [E1]..[E9] name sites in that file.           *)
+(* Code       kernel/base/event_ring.h; [E1]..[E9] name sites in that file.           *)
 (* Abstracts  an event to its number, which each of its words carries.     *)
 (* Memory     sequential consistency; the orders are stress/ring.c's.      *)
 (* Promises   NoTornEvent, NoInventedEvent (safety).                       *)

@@ -1,6 +1,6 @@
 ------------------------------ MODULE RunQueue ------------------------------
 (***************************************************************************)
-(* What Search needs of kernel/mpsc.h: a queue is the sequence of its link *)
+(* What Search needs of kernel/queue/mpsc.h: a queue is the sequence of its link *)
 (* cells in the order in which [Q2] reserved them.  A cell is the thread   *)
 (* that pushes it, as long as that thread still cares, or "task".          *)
 (* Abstracts  [Q4]..[Q8] to one pop (Mpsc checks those); which task it is. *)

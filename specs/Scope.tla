@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* A scope ends when all its subtasks have; the first failure cancels it:  *)
 (* nobody is counted in any more, all are interrupted, the owner is woken. *)
-(* Code       kernel/scope.h, scope.c, flock.h, flock.c; [SF1] [SF2] name  *)
+(* Code       kernel/scope/scope.h, scope.c, scope_children.h, scope_children.c; [SF1] [SF2] name  *)
 (*            sites. python/wakeproof/scope.py, _flock.py: there whoever   *)
 (*            cancels has a copy of the list, whose references keep all:   *)
 (*            it needs no hand.                                            *)

@@ -1,7 +1,7 @@
 ------------------------------ MODULE ScopeCore -----------------------------
 (***************************************************************************)
 (* The state of Scope, its subtasks, and whoever cancels it.               *)
-(* Code       kernel/flock.h, flock.c, scope.c; [SF1] [SF2] name sites;    *)
+(* Code       kernel/scope/scope_children.h, scope_children.c, scope.c; [SF1] [SF2] name sites;    *)
 (*            python/wakeproof/_flock.py, subtask.py, joiner.py.           *)
 (* The essay on what is abstracted, and the claims, are in Scope.tla.      *)
 (***************************************************************************)

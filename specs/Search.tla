@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* No stealable task waits beside a carrier that sleeps: the carriers, how *)
 (* they park, and what must hold.  State and submitters: SearchCore.tla.   *)
-(* Code       kernel/search.h, search.c, carrier.h, carrier.c; [N1], [C1], *)
+(* Code       kernel/sched/search.h, search.c, carrier.h, carrier.c; [N1], [C1], *)
 (*            [S] and so on name sites there.  One step per shared access. *)
 (* Abstracts  queues to sequences of link cells with the two-step push and *)
 (*            one-step pop (Mpsc); the ticket to who holds it, a lost one  *)

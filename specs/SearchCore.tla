@@ -1,7 +1,7 @@
 ----------------------------- MODULE SearchCore -----------------------------
 (***************************************************************************)
 (* The state of Search, the submission paths, and the search itself.       *)
-(* Code       kernel/carrier.c (submit), kernel/search.h, kernel/search.c. *)
+(* Code       kernel/sched/carrier.c (submit), kernel/sched/search.h, kernel/sched/search.c. *)
 (* The essay on what is abstracted, and the claims, are in Search.tla.     *)
 (***************************************************************************)
 EXTENDS RunQueue, FiniteSets

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Is there something to steal?  The hit rule of Search, one step for each *)
 (* load: a carrier that was woken for its one task is not robbed of it.    *)
-(* Code       wp__search_is_hit in kernel/search.c, wp_mpsc_published.     *)
+(* Code       wp__search_is_hit in kernel/sched/search.c, wp_mpsc_published.     *)
 (* Abstracts  the two loads of the front to one step (Mpsc has both).      *)
 (***************************************************************************)
 EXTENDS SearchCore

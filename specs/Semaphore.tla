@@ -1,7 +1,7 @@
 ------------------------------ MODULE Semaphore -----------------------------
 (***************************************************************************)
 (* Permits, taken some at a time, in the order of the line.                *)
-(* Code       kernel/semaphore.h, semaphore.c; [YS1]..[YS8] name sites.    *)
+(* Code       kernel/sync/semaphore.h, semaphore.c; [YS1]..[YS8] name sites.    *)
 (* Abstracts  waiters to OS threads (Waitq has virtual ones, too); the     *)
 (*            list's lock to who has it.                                   *)
 (* Memory     sequential consistency.                                      *)

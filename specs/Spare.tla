@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* While a virtual thread blocks its carrier's OS thread, in a pinned park,*)
 (* a spare one carries on; it gives the role back before the thread does.  *)
-(* Code       kernel/role.h, spare.c; worker.c; vthread_park.c.            *)
+(* Code       kernel/sched/compensation/role.h, spare_thread.c; worker.c; vthread_park.c.            *)
 (* Abstracts  one carrier: its role is who runs its loop; what is under the*)
 (*            lock of the spares to one step; the timer by which the role  *)
 (*            is asked for to a set (Timer: Fires); the pinned park        *)

@@ -3,7 +3,7 @@
 (* Something produces tasks, by one thread at a time, and a strategy       *)
 (* decides who runs each: the producer itself; another thread; or the      *)
 (* producer, when another thread has been started to produce meanwhile.    *)
-(* Code       kernel/strategy.h, strategy.c: [Z1]..[Z9].                   *)
+(* Code       kernel/pool/strategy.h, strategy.c: [Z1]..[Z9].                   *)
 (* Abstracts  the pool to workers that take started runs in any order; what*)
 (*            is produced to a count; the modes to choices: produce-consume*)
 (*            never starts anybody, execute-produce-consume always does.   *)

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* A carrier that makes no progress is marked by somebody else; the mark   *)
 (* ends with the step for which it was made.                               *)
-(* Code       kernel/placement.h, supervise.c: [PL3] [PL5] [PL11]..[PL14].  *)
+(* Code       kernel/sched/placement/placement.h, monitor.c: [PL3] [PL5] [PL11]..[PL14].  *)
 (* Abstracts  time: any two looks that find the same step are far enough   *)
 (*            apart. The move of the queue: Placement.                     *)
 (* Memory     sequential consistency: the end and the mark are read-       *)

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* A stackless task runs on one carrier at a time, and runs once more for  *)
 (* whoever unparks it, however late the park.                              *)
-(* Code       kernel/task.h; [K1]..[K6] name sites in that file.           *)
+(* Code       kernel/thread/task.h; [K1]..[K6] name sites in that file.           *)
 (* Abstracts  all queues to a bag of cells, which any carrier may take from*)
 (*            (Mpsc, Ticket and Search say how); the step to its result.   *)
 (* Memory     sequential consistency; what a run sees of the last one and  *)

@@ -1,7 +1,7 @@
 ------------------------------- MODULE Ticket ------------------------------
 (***************************************************************************)
 (* One consumer at a time: the owner always gets in, a stealer never waits.*)
-(* Code       kernel/ticket.h; [T1]..[T5] name sites in that file.         *)
+(* Code       kernel/queue/biased_lock.h; [T1]..[T5] name sites in that file.         *)
 (* Abstracts  both 64-bit counters to their distance from `serving`, which *)
 (*            is all that the code compares; they never wrap.              *)
 (* Memory     sequential consistency; [T5] to [T2], [T3] hands data over.  *)

@@ -3,7 +3,7 @@
 (* A carrier sleeps no longer than until the earliest deadline, whoever    *)
 (* set it; a timer fires or is cancelled, once; a late one ends no park    *)
 (* but its own.  State and armers: TimerCore.tla.                          *)
-(* Code       kernel/timer.h, timer.c: [M1]..[M12]; carrier.c: [C1] [C2]   *)
+(* Code       kernel/sched/timer.h, timer.c: [M1]..[M12]; carrier.c: [C1] [C2]   *)
 (*            [C6] [P]; vthread.h: [V1]..[V5]; futex.c: [L1]..[L3].        *)
 (* Abstracts  the heap to a set; the lock to its holder; taking it, with   *)
 (*            what is done to the heap, to one step; other wakes of the    *)

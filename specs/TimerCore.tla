@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* The timers of a carrier, and the threads that arm and cancel them: the  *)
 (* first half of Timer.tla, which says what all this is about.             *)
-(* Code       kernel/timer.h, timer.c; vthread.h.                          *)
+(* Code       kernel/sched/timer.h, timer.c; vthread.h.                          *)
 (***************************************************************************)
 EXTENDS Naturals
 

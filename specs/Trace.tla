@@ -3,7 +3,7 @@
 (* Whose event it is, and when there is one: threads that run one after    *)
 (* the other in the same memory, events of them, and a switch that others  *)
 (* turn meanwhile. Ring.tla says that an event is read whole.              *)
-(* Code       kernel/trace.c, ring.h, body.c; [E10]..[E12] name sites.     *)
+(* Code       kernel/sched/trace.c, event_ring.h, vthread_stackful.c; [E10]..[E12] name sites.     *)
 (* Abstracts  a ring to the set of its events; a name to its thread; the   *)
 (*            clock to whether it was read.                                *)
 (* Memory     sequential consistency; the orders are stress/ring.c's.      *)

@@ -3,7 +3,7 @@
 (* Threads ask the poller of their home for operations on files, which it  *)
 (* alone gives to the system.  That writes into the caller's buffer until  *)
 (* the operation has ended: for this the caller waits, whatever happens.   *)
-(* Code       kernel/poller_uring.h, .c: [U1] [U2]; file.c.                *)
+(* Code       kernel/io/driver_uring.h, .c: [U1] [U2]; file.c.                *)
 (* Abstracts  callers to one operation each, all away from home; what is   *)
 (*            under the lock of the ring, and a submission, to one step;   *)
 (*            the latch of an operation to a flag (Latch); the wake of a   *)

@@ -3,7 +3,7 @@
 (* A virtual thread is mounted on one carrier at a time; its park returns  *)
 (* for whoever unparks it, however late the park; a timer or a waker of a  *)
 (* queue that comes too late does nothing.                                 *)
-(* Code       kernel/vthread.h; [V1]..[V18] name sites in that file.       *)
+(* Code       kernel/thread/vthread.h; [V1]..[V18] name sites in that file.       *)
 (* Abstracts  all queues to a bag of cells; a carrier's timers to the one  *)
 (*            of this thread, under their lock (Timer says how); the latch *)
 (*            that joiners wait at to one step (Sync says how).            *)

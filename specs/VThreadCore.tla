@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* The word of a virtual thread, and what its carriers do with it: from a  *)
 (* queue onto a carrier, and off it by a park, a yield or its end.         *)
-(* Code       kernel/vthread.h, the left column; VThread.tla has the right *)
+(* Code       kernel/thread/vthread.h, the left column; VThread.tla has the right *)
 (*            one, and the claims.                                         *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Virtual threads and OS threads wait in one line for something that is   *)
 (* given to the first.  Whoever gives it wakes exactly that wait.          *)
-(* Code       kernel/waitq.h; [YW1]..[YW3] name sites in that file.        *)
+(* Code       kernel/thread/wait_queue.h; [YW1]..[YW3] name sites in that file.        *)
 (* Abstracts  the object to things given one by one; its lock to single    *)
 (*            steps; the queues of virtual threads: who is pushed goes on. *)
 (* Memory     sequential consistency.                                      *)

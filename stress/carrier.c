@@ -8,11 +8,11 @@
  *               the exit misses the victim, the search token is never given back. `carrier_wake`
  *               really sleeps.
  * Spec          specs/Carrier.tla. */
-#include "carrier.h"
+#include "sched/carrier.h"
 
-#include "error.h"
-#include "futex.h"
-#include "poller.h"
+#include "base/error.h"
+#include "base/futex.h"
+#include "sched/poller.h"
 #include "stress.h"
 
 enum { CARRIERS = 2 };

@@ -7,7 +7,7 @@
  *
  * Why it works  What an item points to is plain, so it must be handed over. All really sleep.
  * Spec          specs/Channel.tla. */
-#include "channel.h"
+#include "sync/channel.h"
 #include "stress.h"
 #include "virtual.h"
 

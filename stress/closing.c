@@ -7,10 +7,10 @@
  * Why it works  What group.c does to threads is done to words: a stop is sent to the home, an exit is a
  *               word. Where a scenario has no carrier, it has exited before.
  * Spec          specs/Close.tla, Group.tla. */
-#include "closing.h"
-#include "error.h"
+#include "sched/group_close.h"
+#include "base/error.h"
 #include "stress.h"
-#include "vthreads.h"
+#include "sched/vthread_start.h"
 
 enum { HOMES = 2, SOON_NS = 1 };
 

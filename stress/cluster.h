@@ -10,7 +10,7 @@
 #ifndef WP_CLUSTER_H
 #define WP_CLUSTER_H
 
-#include "poller.h"
+#include "sched/poller.h"
 
 struct state {
 	wp_carrier carriers[CARRIERS];

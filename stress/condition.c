@@ -8,7 +8,7 @@
  *
  * Why it works  The state is plain, under the mutex. All really sleep.
  * Spec          specs/Condition.tla. */
-#include "condition.h"
+#include "sync/condition.h"
 #include "stress.h"
 #include "virtual.h"
 

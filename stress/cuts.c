@@ -6,11 +6,11 @@
  *   carrier 2          in a long task, or about to go into one
  *   submitter          submits to carrier 2                      result: "carrier 0 got the task"
  *
- * Why it works  Each cut starts where a hand-off of kernel/carrier.h starts, in a state that search.c
+ * Why it works  Each cut starts where a hand-off of kernel/sched/carrier.h starts, in a state that search.c
  *               reaches. Whatever carrier 1 or the submitter does, the task must come to carrier 0.
  * Spec          specs/Search.tla: WorkConservation. */
-#include "futex.h"
-#include "search.h"
+#include "base/futex.h"
+#include "sched/search.h"
 #include "stress.h"
 
 enum { CARRIERS = 4, TASKS = 3 };

@@ -6,7 +6,7 @@
  *
  * Why it works  The stack is two words, each the number of the run that wrote it.
  * Spec          specs/Dump.tla. */
-#include "dump_look.h"
+#include "thread/snapshot.h"
 #include "stress.h"
 #include "vthread_run.h"
 

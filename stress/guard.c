@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * guard.c - may the poller block? The hand-off of kernel/guard.h, and what breaks it.
+ * guard.c - may the poller block? The hand-off of kernel/wakeup/guard.h, and what breaks it.
  *
  *   poller            producer               result: "wake-up owed, work seen"
  *   announce          work := 1
@@ -9,9 +9,9 @@
  *               would have slept with its work unseen and no wake owed. `guard_sleep` and
  *               `guard_rendezvous` really sleep.
  * Spec          specs/Guard.tla. */
-#include "guard.h"
-#include "error.h"
-#include "parker.h"
+#include "wakeup/guard.h"
+#include "base/error.h"
+#include "wakeup/parker.h"
 #include "stress.h"
 
 struct state {

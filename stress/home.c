@@ -7,11 +7,11 @@
  *
  * Why it works  The close reads, behind its wait, a plain word that the task writes.
  * Spec          specs/Group.tla. */
-#include "home.h"
-#include "bounded.h"
-#include "error.h"
+#include "sched/carrier_tasks.h"
+#include "sched/local_queue_carrier.h"
+#include "base/error.h"
 #include "stress.h"
-#include "vthreads.h"
+#include "sched/vthread_start.h"
 
 struct state {
 	wp_home homes[2];

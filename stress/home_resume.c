@@ -8,7 +8,7 @@
  * Why it works  Who owes a task alone reads and writes its home; it is on the list of home 0 until it
  *               has ended.
  * Spec          specs/Group.tla: Resume. */
-#include "home.h"
+#include "sched/carrier_tasks.h"
 #include "stress.h"
 
 struct resumed {

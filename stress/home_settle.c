@@ -6,7 +6,7 @@
  *
  * Why it works  Whoever owes it reads its home after the park that a run before it ended with.
  * Spec          specs/Group.tla. */
-#include "home.h"
+#include "sched/carrier_tasks.h"
 #include "stress.h"
 
 struct settled {

@@ -9,7 +9,7 @@
  * Spec          specs/Idleset.tla. */
 #include <string.h>
 
-#include "idleset.h"
+#include "queue/idle_set.h"
 #include "stress.h"
 
 struct state {

@@ -9,9 +9,9 @@
  * Why it works  `open` is what a system call would find; `used` is plain: a use that is not before the
  *               close is a race.
  * Spec          specs/Io.tla. */
-#include "io.h"
+#include "io/descriptor.h"
 
-#include "poller_epoll.h"
+#include "io/driver_epoll.h"
 #include "stress.h"
 #include "virtual.h"
 

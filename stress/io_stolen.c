@@ -10,10 +10,10 @@
  *               in its word. Where it goes on: 1: it has read where it was stolen; 2: at home, which
  *               is awake or was woken.
  * Spec          specs/Io.tla, Poller.tla. */
-#include "poller.h"
-#include "ready.h"
+#include "sched/poller.h"
+#include "io/readiness.h"
 #include "stress.h"
-#include "vthread_life.h"
+#include "thread/vthread_life.h"
 
 struct state {
 	wp_domain domain;

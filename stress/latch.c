@@ -8,7 +8,7 @@
  * Why it works  All really sleep: the OS thread in its futex, the carrier of the virtual one in its
  *               queue.
  * Spec          specs/Latch.tla. */
-#include "latch.h"
+#include "thread/latch.h"
 #include "stress.h"
 #include "virtual.h"
 

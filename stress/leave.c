@@ -9,9 +9,9 @@
  *               does run, what "the free" writes is plain, and who pushes the thread reads that, as a
  *               push goes on to touch the carrier: a free that does not wait is a race.
  * Spec          specs/Leave.tla. */
-#include "channel.h"
-#include "condition.h"
-#include "semaphore.h"
+#include "sync/channel.h"
+#include "sync/condition.h"
+#include "sync/semaphore.h"
 #include "stress.h"
 #include "virtual.h"
 

@@ -4,7 +4,7 @@
  *   litmus_store(&state->x, 1, seq_cst);    relaxed | release | seq_cst
  *   litmus_load(&state->y, acquire)         relaxed | acquire | seq_cst
  *
- * The kernel has no sequentially consistent accesses (kernel/order.h says why), other people's code
+ * The kernel has no sequentially consistent accesses (kernel/base/order.h says why), other people's code
  * does: a race of theirs is written down with these. All go through the seam, so stress and the
  * explorer both run them.
  *
@@ -12,7 +12,7 @@
 #ifndef WP_LITMUS_H
 #define WP_LITMUS_H
 
-#include "order.h"
+#include "base/order.h"
 
 /* What C11 has no such operation for does not compile. */
 #define LITMUS__CHECK(holds, what) \

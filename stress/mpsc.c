@@ -7,7 +7,7 @@
  * Why it works  The arbiter takes what the consumer left, so every node that is lost is missed. The
  *               value in a node is written before its push and read after its pop.
  * Spec          specs/Mpsc.tla. */
-#include "mpsc.h"
+#include "queue/mpsc.h"
 #include "stress.h"
 
 enum { NODES = 3, ENOUGH = 8 };

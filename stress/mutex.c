@@ -8,7 +8,7 @@
  *
  * Why it works  The count is plain, so two holders are a race. All really sleep.
  * Spec          specs/Mutex.tla. */
-#include "mutex.h"
+#include "sync/mutex.h"
 #include "stress.h"
 #include "virtual.h"
 

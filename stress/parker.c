@@ -8,9 +8,9 @@
  * Why it works  The owner really sleeps. What it reads after the park is what the unparker wrote
  *               before.
  * Spec          specs/Parker.tla. */
-#include "parker.h"
-#include "error.h"
-#include "futex.h"
+#include "wakeup/parker.h"
+#include "base/error.h"
+#include "base/futex.h"
 #include "stress.h"
 
 struct state {

@@ -8,7 +8,7 @@
  * Why it works  Queues are numbers, and each access to them is relaxed: only the words order them.
  *               Who takes from one reads first: a read-modify-write would be ordered by itself.
  * Spec          specs/Placement.tla. */
-#include "placement.h"
+#include "sched/placement/placement.h"
 #include "stress.h"
 
 enum { CARRIERS = 2 };

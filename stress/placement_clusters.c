@@ -7,7 +7,7 @@
  *
  * Why it works  The other cluster has a carrier that nobody marks, so one is to be had at all times.
  * Spec          specs/Placement.tla: Choose. */
-#include "placement.h"
+#include "sched/placement/placement.h"
 #include "stress.h"
 
 enum { CARRIERS = 3, CLUSTERS = 2 };

@@ -7,7 +7,7 @@
  *
  * Why it works  As placement.c: the queues are numbers, and only the word orders them.
  * Spec          specs/Placement.tla. */
-#include "placement.h"
+#include "sched/placement/placement.h"
 #include "stress.h"
 
 struct state {

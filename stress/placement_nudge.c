@@ -7,9 +7,9 @@
  *
  * Why it works  The nudge is of timer.h, with its fence: who finds it counted finds the word.
  * Spec          specs/Placement.tla. */
-#include "placement.h"
+#include "sched/placement/placement.h"
 #include "stress.h"
-#include "timer.h"
+#include "sched/timer.h"
 
 struct state {
 	wp_carrier carrier;

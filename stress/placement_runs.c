@@ -8,9 +8,9 @@
  *
  * Why it works  As placement_nudge.c, with the sleep: who finds nothing is woken for what comes.
  * Spec          specs/Placement.tla. */
-#include "placement.h"
+#include "sched/placement/placement.h"
 #include "stress.h"
-#include "timer.h"
+#include "sched/timer.h"
 
 struct state {
 	wp_carrier carrier;

@@ -7,7 +7,7 @@
 #ifndef STRESS_POOLS_H
 #define STRESS_POOLS_H
 
-#include "pool.h"
+#include "pool/pool.h"
 #include "stress.h"
 
 struct state {

@@ -9,7 +9,7 @@
  * Why it works  `data` stands for what the system has: relaxed, as a system call orders nothing that
  *               the program could see. All really sleep.
  * Spec          specs/Io.tla. */
-#include "ready.h"
+#include "io/readiness.h"
 #include "stress.h"
 #include "virtual.h"
 

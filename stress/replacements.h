@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * replacements.h - a group's words, queues and sleepers, for replacement.c, replacement_sleeps.c. */
-#include "replacement.h"
+#include "sched/compensation/spare_carrier.h"
 #include "stress.h"
-#include "timer.h"
+#include "sched/timer.h"
 
 enum { MOST = 4 };
 

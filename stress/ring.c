@@ -7,7 +7,7 @@
  *
  * Why it works  The ring has one slot, and each word of event n is n + 1.
  * Spec          specs/Ring.tla. */
-#include "ring.h"
+#include "base/event_ring.h"
 #include "stress.h"
 
 struct state {

@@ -2,12 +2,12 @@
  * scopes.h - a flock with two members, for scenarios: what is forked there, without the threads.
  *
  * Why it works  Subtasks are actors that call what their threads do; the threads themselves are
- *               words (kernel/vthread.h), where an interrupt shows.
+ *               words (kernel/thread/vthread.h), where an interrupt shows.
  * Spec          none: this is the scenarios' harness. */
 #ifndef WP_SCOPES_H
 #define WP_SCOPES_H
 
-#include "flock.h"
+#include "scope/scope_children.h"
 #include "stress.h"
 #include "virtual.h"
 

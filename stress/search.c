@@ -8,7 +8,7 @@
  *               be brought to the other. If both tasks are published and a carrier sleeps on, its
  *               actor never ends: "asleep".
  * Spec          specs/Search.tla: WorkConservation, PublishedIsTaken. */
-#include "search.h"
+#include "sched/search.h"
 #include "stress.h"
 
 enum { CARRIERS = 3, TASKS = 3 };

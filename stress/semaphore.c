@@ -7,7 +7,7 @@
  *
  * Why it works  All really sleep; the OS thread is in line when it begins. The arbiter counts the permits that are left.
  * Spec          specs/Semaphore.tla. */
-#include "semaphore.h"
+#include "sync/semaphore.h"
 #include "stress.h"
 #include "virtual.h"
 

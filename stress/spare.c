@@ -8,8 +8,8 @@
  * Why it works  Both threads run one loop, as wp__worker_carry does. What is queued is plain: whoever
  *               has the role reads it, so two that have it at once are a race, and are counted.
  * Spec          specs/Spare.tla. */
-#include "parker.h"
-#include "role.h"
+#include "wakeup/parker.h"
+#include "sched/compensation/role.h"
 #include "stress.h"
 
 /* What is queued: a thread that pins until the next one has run; what unparks it; the stop. */

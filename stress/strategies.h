@@ -7,7 +7,7 @@
 #ifndef STRESS_STRATEGIES_H
 #define STRESS_STRATEGIES_H
 
-#include "strategy.h"
+#include "pool/strategy.h"
 #include "stress.h"
 
 struct state {

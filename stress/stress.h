@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "order.h"
+#include "base/order.h"
 #include "twin.h"
 
 enum { STRESS_RESULTS = 8, STRESS_ACTORS = 16, STRESS_OUTCOMES = 64 };

@@ -7,7 +7,7 @@
  *
  * Why it works  Both change one word; who comes second sees what the first has written before.
  * Spec          specs/Supervise.tla. */
-#include "placement.h"
+#include "sched/placement/placement.h"
 #include "stress.h"
 
 struct state {

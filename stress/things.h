@@ -8,7 +8,7 @@
 #ifndef STRESS_THINGS_H
 #define STRESS_THINGS_H
 
-#include "waitq.h"
+#include "thread/wait_queue.h"
 
 struct things {
 	wp_lock lock;

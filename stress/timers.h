@@ -8,8 +8,8 @@
 #define WP_TIMERS_H
 
 #include "stress.h"
-#include "timer.h"
-#include "vthread.h"
+#include "sched/timer.h"
+#include "thread/vthread.h"
 
 enum { SOON = 3, NOW = 4, LATE = 5 };
 

@@ -7,9 +7,9 @@
  * Why it works  Nobody blocks in the poller: that it would is the result. The system is the poller's
  *               actor, too: what it was given ends at once, or when it is told.
  * Spec          specs/Uring.tla. */
-#include "poller_uring.h"
+#include "io/driver_uring.h"
 
-#include "poller.h"
+#include "sched/poller.h"
 #include "stress.h"
 
 struct state {

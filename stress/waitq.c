@@ -4,10 +4,10 @@
  *   releaser         virtual thread        user             result of `waitq_stray`: "acquired"
  *   release 1        acquire 1             unpark
  *
- * Why it works  The virtual thread steps as kernel/vthread.h asks, its carrier really sleeps. Who is
+ * Why it works  The virtual thread steps as kernel/thread/vthread.h asks, its carrier really sleeps. Who is
  *               given a permit of the semaphore, and what is left in the thread's word, are counted.
  * Spec          specs/Waitq.tla. */
-#include "semaphore.h"
+#include "sync/semaphore.h"
 #include "stress.h"
 #include "things.h"
 #include "virtual.h"

@@ -47,14 +47,14 @@ def link(
     uring = _build.has_uring(*compiler)
     common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}"]
     objects = []
-    of_kernel = [path for path in _build.SOURCES if path.parent == sources.kernel and kernel]
+    of_kernel = [path for path in _build.SOURCES if sources.kernel in path.parents and kernel]
     for file in [*of_kernel, *programs]:
         texts = sources.closure(file)
         own = [f for f in twins if uses_twin("".join(texts.values()), f[len(TWIN) :].split("=")[0])]
         own += ["-Wno-error"] if own else []  # of what a defect leaves unused
         own += defined if file in programs and file not in _build.SOURCES else []
         own += ["-w"] if OTHERS in file.parts else []
-        own += _build.URING_COMPILED if uring and file.stem == "poller_uring" else ()
+        own += _build.URING_COMPILED if uring and file.stem == "driver_uring" else ()
         command = [*common, *own, "-c", str(file)]
         objects.append(_object(command, file.stem, digest(*command, *texts.values())))
     target = folder / f"{name}-{kind}"
@@ -66,12 +66,14 @@ def link(
 def broken(folder: Path, name: str, kind: str, file: str, old: str, new: str, *more: str) -> Path:
     """Build NAME.c with a kernel in which `old`, which is once in one of its files, is `new`."""
     kernel = paths.sources() / "kernel"
-    text = (kernel / file).read_text()
+    [whole] = kernel.rglob(file)
+    text = whole.read_text()
     assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {file}"
-    (folder / file).write_text(text.replace(old, new))
-    others = [path for path in _build.SOURCES if path.parent == kernel and path.name != file]
+    broken_file = folder / file
+    broken_file.write_text(text.replace(old, new))
+    others = [path for path in _build.SOURCES if kernel in path.parents and path != whole]
     program = Path(__file__).parent / "programs" / f"{name}.c"
-    return link(folder, name, kind, [*others, folder / file, program], *more, kernel=False)
+    return link(folder, name, kind, [*others, broken_file, program], *more, kernel=False)
 
 
 def _object(command: list[str], stem: str, key: str) -> Path:

@@ -16,8 +16,9 @@ from tests.compiling import BUILDS, WARNINGS
 from wakeproof import _build, paths
 
 KERNEL = paths.sources() / "kernel"
-SOURCES = ("fiber.c", "stack.c", "stack_guard.c", "overflow.c", "futex.c")
-ASSEMBLY = ("fiber_x86_64.S", "fiber_aarch64.S")
+SOURCES = ("thread/fiber.c", "thread/stack.c", "thread/stack_guard.c", "thread/overflow.c",
+           "base/futex.c")  # fmt: skip
+ASSEMBLY = ("thread/fiber_x86_64.S", "thread/fiber_aarch64.S")
 CLANG = next((c for c in ("clang", "clang-19") if shutil.which(c)), "clang")
 AARCH64 = "aarch64-linux-gnu-gcc -static"
 TIMEOUT_S = 120
@@ -84,7 +85,8 @@ def build(
 def broken(folder: Path, file: str, old: str, new: str) -> Path:
     """Return a copy of the kernel in which `old`, which is there once, is `new`."""
     kernel = shutil.copytree(KERNEL, folder / "kernel")
-    text = (kernel / file).read_text()
+    [broken_file] = kernel.rglob(file)
+    text = broken_file.read_text()
     assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {file}"
-    (kernel / file).write_text(text.replace(old, new))
+    broken_file.write_text(text.replace(old, new))
     return kernel

@@ -113,7 +113,7 @@ def test_the_wheel_carries_specs_headers_and_scenarios_and_can_judge(tmp_path: P
     site = tmp_path / "site"
     with zipfile.ZipFile(next(tmp_path.glob("wakeproof-*.whl"))) as wheel:
         wheel.extractall(site)
-    for carried in ("kernel/guard.h", "specs/manifest.json", "stress/guard.c"):
+    for carried in ("kernel/wakeup/guard.h", "specs/manifest.json", "stress/guard.c"):
         assert (site / "wakeproof" / "_sources" / carried).is_file()
     judge = "import wakeproof, wakeproof.judge as j; wakeproof.Parker(); print(wakeproof.__file__)"
     judge += "; r = j.check('MCGuard_no_fence'); print(r.results[0].violated)"

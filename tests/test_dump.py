@@ -145,7 +145,7 @@ def test_the_twin_that_forgets_registers_loses_frames(compiled: Callable[..., li
 def test_frames_are_found_on_aarch64(tmp_path: Path) -> None:
     fibers.needs_aarch64()
     program, sources = tmp_path / "dump-aarch64", paths.sources()
-    kernel = [*sources.glob("kernel/*.c"), *sources.glob("kernel/*.S")]
+    kernel = paths.kernel_files("cS")
     flags = ("-std=c11", "-O1", "-pthread", f"-I{sources / 'kernel'}", "-o", program)
     fibers.cc(fibers.AARCH64, sources / "tests/programs/dump.c", *kernel, *flags, cwd=tmp_path)
     (dump,) = dumps(output(["qemu-aarch64", str(program)], "states"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kernel/error.h against wakeproof.errors: every code has a text and a meaning in Python."""
+"""kernel/base/error.h against wakeproof.errors: every code has a text and a meaning in Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import wakeproof
 from wakeproof import errors, paths
 from wakeproof._ffi import ffi, lib
 
-HEADER = (paths.sources() / "kernel" / "error.h").read_text(encoding="utf-8")
+HEADER = (paths.sources() / "kernel" / "base" / "error.h").read_text(encoding="utf-8")
 TABLE = [
     (name, int(value), text)
     for name, value, text in re.findall(r'X\((WP_\w+), (-?\d+), "([^"]+)"\)', HEADER)

@@ -15,7 +15,7 @@ from wakeproof.judge.explore_options import ExploreOptions, Model
 
 PROGRAMS, SEED = 8, 1
 HEAD = """#include <string.h>
-#include "order.h"
+#include "base/order.h"
 #include "stress.h"
 #ifdef NATIVE
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fibers: what a switch keeps, what a backtrace shows, what sanitizers are told; kernel/fiber.h.
+"""Fibers: what a switch keeps, what a backtrace shows, what sanitizers are told; fiber.h.
 
 No spec: whoever switches owns both sides.  Each check has a twin: the same assembly without one
 register, say.  programs/fiber.c prints what was lost.

@@ -29,7 +29,7 @@ WRAPPED = [
 ]
 TWINS = {  # file, what stands there, and what is put there
     "helped": (
-        "bounded.c",
+        "local_queue_carrier.c",
         "if (task != NULL && wp__carrier_has_some(carrier))",
         "if (task == NULL)",
     ),
@@ -39,7 +39,7 @@ TWINS = {  # file, what stands there, and what is put there
         "\tif (published >= 0)\n",
     ),
     "sent": ("carrier.c", "old >= WP_SEARCHING && !", "old > WP_SEARCHING && !"),
-    "turns": ("home.c", "\tself->lane_next = !lane_first;\n", ""),
+    "turns": ("carrier_tasks.c", "\tself->lane_next = !lane_first;\n", ""),
     "probed": ("worker_park.c", "first = (carrier->index + 1 +", "first = (carrier->index +"),
     "nudged": ("worker.c", "node = woke || mine->has_stop ?", "node = mine->has_stop ?"),
 }

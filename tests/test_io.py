@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors of virtual threads: specs/Io.tla, kernel/io.h.
+"""Descriptors of virtual threads: specs/Io.tla, kernel/io/descriptor.h.
 
 programs/io.c, io_server.c and io_kinds.c run one case and print what is lost.
 """
@@ -132,7 +132,7 @@ def safety_timeouts(text: str) -> list[str]:
 
 def test_no_sleep_in_the_kernel_has_a_safety_timeout() -> None:
     """A sleep ends for a wake or for a deadline that somebody gave."""
-    files = sorted((paths.sources() / "kernel").glob("*.[ch]"))
+    files = paths.kernel_files()
     texts = {file.name: file.read_text() for file in files}
     assert {name: found for name, text in texts.items() if (found := safety_timeouts(text))} == {}
     calls = [call.group(1) for text in texts.values() for call in CALL.finditer(text)]

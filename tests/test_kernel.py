@@ -23,7 +23,7 @@ IN_CHECKOUT = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs
 NEEDS_OBJDUMP = pytest.mark.skipif(not shutil.which("objdump"), reason="not run: install binutils")
 
 SITES = """
-#include "guard.h"
+#include "wakeup/guard.h"
 void fence(void) { wp_fence_seq_cst(); }
 bool asymmetric(wp_guard *guard)
 {
@@ -84,7 +84,7 @@ def test_a_full_fence_is_a_locked_or_and_never_mfence(compiler: str, tmp_path: P
 def test_no_kernel_file_has_an_mfence_and_the_submit_path_has_its_lock(
     compiler: str, tmp_path: Path
 ) -> None:
-    for source in (path for path in _build.SOURCES if path.parent == KERNEL):
+    for source in (path for path in _build.SOURCES if KERNEL in path.parents):
         target = tmp_path / f"{source.stem}.o"
         flags = ["-std=c11", "-O2", f"-I{KERNEL}", "-c"]
         subprocess.run([compiler, *flags, source, "-o", target], check=True)

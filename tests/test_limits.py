@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group and its stacks at their limits: kernel/stack.h, group.h; programs/limits.c."""
+"""A group and its stacks at their limits: kernel/thread/stack.h, group.h; programs/limits.c."""
 
 from __future__ import annotations
 

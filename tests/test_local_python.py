@@ -11,7 +11,7 @@ from wakeproof import CarrierGroup
 from wakeproof.errors import UsageError
 
 PATIENCE_S = 60
-RING = 256  # kernel/local.h
+RING = 256  # kernel/queue/local_queue.h
 
 
 def submits(group: CarrierGroup, many: int) -> list[int]:

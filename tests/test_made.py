@@ -19,7 +19,7 @@ pytestmark = [
 CASES = ("clusters", "rings", "switched", "counted", "marked", "largest")
 LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"
 TWINS = [  # case, build, file, what stands there, and what is put there
-    ("clusters", "plain", "placed_made.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
+    ("clusters", "plain", "group_placement_made.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
     ("rings", "plain", "trace.c", "&traces->rings[ring], as", "&traces->rings[0], as"),
     ("rings", "plain", "trace.c", "copied < room", "copied <= room"),
     ("rings", "plain", "trace.c", "add(traces, 0, &one);\n\t}", "return -1;\n\t}"),
@@ -27,7 +27,7 @@ TWINS = [  # case, build, file, what stands there, and what is put there
      "switch_on(group, events);", "\tcode = switch_on(group, events);\n"
      "\twp_lock_acquire(&group->tracing.lock);"),
     ("counted", "plain", "worker.c", "woke = woke && !did;", "woke = !did;"),
-    ("marked", "plain", "placed.c", "return WP_AGAIN;", "return WP_OK;"),
+    ("marked", "plain", "group_placement.c", "return WP_AGAIN;", "return WP_OK;"),
     ("largest", "plain", "trace.c", "events > WP_TRACE_MOST", "events >= WP_TRACE_MOST"),
     ("largest", "plain", "trace.c", " || events > WP_TRACE_MOST", ""),
 ]  # fmt: skip

@@ -21,7 +21,7 @@ WRAPPED = [
     f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "aligned_alloc", "realloc", "free")
 ]
 TWINS = {  # a line that is left out
-    "whole": ("placed_made.c", "\t\tfree(slots);\n"),
+    "whole": ("group_placement_made.c", "\t\tfree(slots);\n"),
     "trace": ("trace.c", "\t\tgive(traces);\n"),
     "pool": ("pool_new.c", "\tfree(pool->slots);\n"),
 }
@@ -54,5 +54,7 @@ def test_a_start_that_leaks_where_it_fails_is_seen(case: str, tmp_path: Path) ->
 def test_a_thread_without_a_stack_or_memory_is_seen(tmp_path: Path) -> None:
     line = "\tif (bodies->idle != NULL || grow(bodies)) {"
     always = line.replace("grow(bodies)", "grow(bodies) || body == NULL")
-    target = compiling.broken(tmp_path, "no_memory", "plain", "body.c", line, always, *WRAPPED)
+    target = compiling.broken(
+        tmp_path, "no_memory", "plain", "vthread_stackful.c", line, always, *WRAPPED
+    )
     assert run([str(target)], "step").returncode != 0

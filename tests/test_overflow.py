@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stack overflow names its virtual thread and dies of its signal; kernel/overflow.h.
+"""A stack overflow names its virtual thread and dies of its signal; kernel/thread/overflow.h.
 
 No spec: signals.  programs/overflow.c has the cases, programs/watch.c those that nobody dies of;
 each check has a twin, the kernel with one line changed.

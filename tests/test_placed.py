@@ -96,6 +96,8 @@ def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
 
 def test_an_os_thread_that_draws_nothing_is_seen(tmp_path: Path) -> None:
     drawn = "\t\trandom = (uint64_t)wp_clock_ns() ^ (uintptr_t)&random;"
-    target = compiling.broken(tmp_path, "placed", "plain", "placed.c", drawn, "\t\trandom = 0;")
+    target = compiling.broken(
+        tmp_path, "placed", "plain", "group_placement.c", drawn, "\t\trandom = 0;"
+    )
     ended = run([str(target)], "spread")
     assert (ended.returncode, ended.stdout) == (1, "lost a choice of the third\n")

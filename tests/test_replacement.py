@@ -48,7 +48,7 @@ def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
 
 
 def test_replacements_that_are_made_in_used_memory_and_are_over_are_seen(tmp_path: Path) -> None:
-    made = ("replacement.c", "\tall->is_over = false;\n", "")
+    made = ("spare_carrier.c", "\tall->is_over = false;\n", "")
     wrapped = "-Wl,--wrap=sched_getaffinity"
     target = compiling.broken(tmp_path, "machine", "plain", *made, wrapped)
     assert run([str(target)], "used").returncode == 1

@@ -72,7 +72,9 @@ def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
 
 def test_a_role_that_comes_back_with_another_s_home_is_seen(tmp_path: Path) -> None:
     line = "\tmine->runs_for = loan->runs_for;\n\twp__worker_runs"
-    target = compiling.broken(tmp_path, "roles", "plain", "spare.c", line, "\twp__worker_runs")
+    target = compiling.broken(
+        tmp_path, "roles", "plain", "spare_thread.c", line, "\twp__worker_runs"
+    )
     ended = run([str(target)], "home")
     assert (ended.returncode, ended.stdout) == (1, "lost whose task goes on\n")
 

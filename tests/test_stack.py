@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The slab of stacks: layout, reuse, limits, trimming, threads; kernel/stack.h.
+"""The slab of stacks: layout, reuse, limits, trimming, threads; kernel/thread/stack.h.
 
 No spec: what is shared stands under a lock.  Each check has a twin, the kernel with one line
 changed; programs/stack.c says what is not as promised.

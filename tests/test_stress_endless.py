@@ -15,7 +15,7 @@ from wakeproof.judge.grading import SPENT, VIOLATED, Run, ScenarioReport
 from wakeproof.judge.native import stress
 from wakeproof.judge.options import StressOptions
 
-CODE = """#include "futex.h"
+CODE = """#include "base/futex.h"
 #include "litmus.h"
 #include "stress.h"
 struct state { wp_atomic(uint32_t) word; };

@@ -93,7 +93,8 @@ def test_under_global_a_sibling_of_the_cluster_helps_first() -> None:
 def test_helpers_and_victims_are_chosen_by_distance(tmp_path: Path) -> None:
     program = Path(__file__).parent / "programs" / "near.c"
     kernel = paths.sources() / "kernel"
-    files = [kernel / f"{n}.c" for n in ("bounded", "carrier", "error", "futex", "order", "search")]
+    files = [kernel / f"{n}.c" for n in ("base/error", "base/futex", "base/order", "sched/carrier",
+                                         "sched/local_queue_carrier", "sched/search")]  # fmt: skip
     flags = ["-std=c11", "-O1", "-g", "-Werror", "-fsanitize=address,undefined", f"-I{kernel}"]
     subprocess.run(["cc", *flags, program, *files, "-pthread", "-o", tmp_path / "near"], check=True)
     distance_decides([str(tmp_path / "near")])

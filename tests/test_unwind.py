@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walks over frames that a case lays out by hand: programs/unwind.c, kernel/unwind.h."""
+"""Walks over frames that a case lays out by hand: programs/unwind.c, kernel/thread/unwind.h."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ GRANTED = 2
 
 
 class Waiter(ctypes.Structure):
-    """struct wp_waiter of kernel/waitq.h; zeroed it is an OS thread's."""
+    """struct wp_waiter of kernel/thread/wait_queue.h; zeroed it is an OS thread's."""
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("next", "prev", "line", "thread", "push", "value")),

@@ -152,7 +152,7 @@ def install_package():
     stamp = VENV / "wakeproof-package"
     inputs = [ROOT / "pyproject.toml", ROOT / "setup.py", ROOT / "python/wakeproof/_build.py"]
     for folder in (ROOT / "kernel", ROOT / "python/wakeproof"):
-        inputs += folder.glob("*.[chS]")
+        inputs += folder.rglob("*.[chS]")
     inputs = [path for path in inputs if not path.name.startswith("_native")]
     names = ("CC", "CFLAGS", "WAKEPROOF_ABI", "WAKEPROOF_NO_URING")
     options = [os.environ.get(name, "") for name in names]

@@ -5,9 +5,9 @@
     vthread NUMBER        where a parked one is: its backtrace
     vthread NUMBER CMD    any other command there, such as `bt full` or `frame 2`
 
-It reads the pools of stacks (kernel/overflow.c, stack.c) and kernel/body.h by their debug
-information.  A backtrace sets the registers of the selected OS thread and puts them back, so it
-needs a live process.
+It reads the pools of stacks (kernel/thread/overflow.c, stack.c) and
+kernel/sched/vthread_stackful.h by their debug information.  A backtrace sets the registers of the
+selected OS thread and puts them back, so it needs a live process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import gdb
 
 STATES = {0: "parked", 1: "runnable", 2: "ended", 3: "left by a close", 9: "pinned"}
-STATE, PERMIT, LATE, NUMBER = 11, 4, 16, 32  # kernel/vthread.h
+STATE, PERMIT, LATE, NUMBER = 11, 4, 16, 32  # kernel/thread/vthread.h
 LINE = 64  # WP_STACK_LINE
 SAVED = {  # kernel/fiber_*.S: where the switch keeps what, and the bytes of all
     "x86-64": ({"r12": 8, "r13": 16, "r14": 24, "r15": 32, "rbx": 40, "rbp": 48, "rip": 56}, 64),

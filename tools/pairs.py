@@ -173,7 +173,7 @@ def check_specs(specs: Path, links: Links) -> None:
 def read_links(root: Path) -> Links:
     """All sites of root/kernel, checked against one another and against root/specs."""
     links = Links()
-    for path in sorted((root / "kernel").glob("*.[ch]")):
+    for path in sorted((root / "kernel").rglob("*.[ch]")):
         if path.name not in VOCABULARY:
             read_file(path, links)
     check_partners(links)

@@ -20,16 +20,16 @@
 #ifndef WP_BINDING_H
 #define WP_BINDING_H
 
-#include "dump.h"
-#include "dump_look.h"
-#include "error.h"
-#include "trace.h"
-#include "guard.h"
-#include "mpsc.h"
-#include "parker.h"
-#include "poller.h"
-#include "topology.h"
-#include "vthreads.h"
+#include "inspect/dump.h"
+#include "thread/snapshot.h"
+#include "base/error.h"
+#include "sched/trace.h"
+#include "wakeup/guard.h"
+#include "queue/mpsc.h"
+#include "wakeup/parker.h"
+#include "sched/poller.h"
+#include "base/topology.h"
+#include "sched/vthread_start.h"
 
 /* cdef: begin */
 typedef struct wp_parker wp_parker;

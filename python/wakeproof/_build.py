@@ -27,60 +27,45 @@ HEADERS = (
     *(
         KERNEL / f"{name}.h"
         for name in (
-            "error",
-            "futex",
-            "parker",
-            "guard",
-            "mpsc",
-            "task",
-            "placement_choose",
-            "replacement",
-            "group",
-            "waits",
-            "vthreads",
-            "poller",
-            "dump_look",
-            "dump",
-            "trace",
-            "topology",
+            "base/error",
+            "base/futex",
+            "wakeup/parker",
+            "wakeup/guard",
+            "queue/mpsc",
+            "thread/task",
+            "sched/placement/policy",
+            "sched/compensation/spare_carrier",
+            "sched/group",
+            "thread/wait_reason",
+            "sched/vthread_start",
+            "sched/poller",
+            "thread/snapshot",
+            "inspect/dump",
+            "sched/trace",
+            "base/topology",
         )
     ),
     PACKAGE / "_sync.h",
-    *(KERNEL / f"{name}.h" for name in ("invoke", "strategy", "pool")),
+    *(KERNEL / f"{name}.h" for name in ("pool/nonblocking_tag", "pool/strategy", "pool/pool")),
     PACKAGE / "_pools.h",
     PACKAGE / "_io.h",
-    KERNEL / "io.h",
-    KERNEL / "file.h",
-    *(KERNEL / f"{name}.h" for name in ("mutex", "condition", "semaphore", "channel")),
-)
-SOURCES = (
-    PACKAGE / "_binding.c",
-    PACKAGE / "_default.c",
-    PACKAGE / "_io.c",
-    PACKAGE / "_jobs.c",
-    PACKAGE / "_pools.c",
-    PACKAGE / "_sync.c",
-    PACKAGE / "_vthreads.c",
-    *(KERNEL / f"{name}.c" for name in ("error", "futex", "guard", "order", "parker")),
     *(
-        KERNEL / f"{name}.c"
+        KERNEL / f"{name}.h"
         for name in (
-            *("carrier", "group_counts", "group", "home", "search", "submit", "topology", "trace"),
-            *("bounded", "closing", "home_back"),
-            *("body", "poller", "spare", "timer", "vthread_park", "vthreads", "worker"),
-            *("file", "invoke", "io", "io_call", "poller_epoll", "poller_uring", "ready"),
-            *("group_made", "placed", "placed_made", "placement", "placement_choose"),
-            *("reserve", "strategy", "supervise"),
-            *("replaced", "replacement"),
-            *("pool", "pool_dump", "pool_new", "pool_queue", "pool_threads"),
-            "worker_park",
-            *("dump", "dump_text", "dump_write", "unwind", "unwind_table"),
-            *("channel", "condition", "latch", "leave", "mutex", "semaphore", "waitq", "flock"),
-            "scope",
+            "io/descriptor",
+            "io/file",
+            "sync/mutex",
+            "sync/condition",
+            "sync/semaphore",
+            "sync/channel",
         )
     ),
-    *(KERNEL / f"{name}.c" for name in ("fiber", "overflow", "stack", "stack_guard")),
-    *(KERNEL / f"fiber_{machine}.S" for machine in ("aarch64", "x86_64")),  # empty elsewhere
+)
+_OF_PYTHON = ("_own.c",)  # a module of its own
+SOURCES = (
+    *(path for path in sorted(PACKAGE.glob("*.c")) if path.name not in _OF_PYTHON),
+    *sorted(KERNEL.rglob("*.c")),
+    *sorted(KERNEL.rglob("*.S")),  # each empty but for its machine
 )
 # No frame skips the guard of a virtual thread's stack: each of its pages is touched, in order.
 PROBED = "-fstack-clash-protection"

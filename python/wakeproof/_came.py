@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who was started to produce: it comes once, whatever the pool does.
 
-Source: ``kernel/strategy.h``, ``_strategy.py``.
+Source: ``kernel/pool/strategy.h``, ``_strategy.py``.
 """
 
 from __future__ import annotations

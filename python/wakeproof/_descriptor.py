@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A descriptor of the kernel: calls that park a virtual thread where they would block.
 
-Spec: ``specs/Io.tla``.  Source: ``_io.h``, ``kernel/io.h``, ``kernel/ready.h``.
+Spec: ``specs/Io.tla``.  Source: ``_io.h``, ``kernel/io/descriptor.h``, ``kernel/io/readiness.h``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of ``wakeproof.io``: a virtual thread parks while the system reads and writes.
 
-Spec: ``specs/Uring.tla``.  Source: ``_io.h``, ``kernel/file.h``, ``kernel/poller_uring.h``.
+Spec: ``specs/Uring.tla``.  Source: ``_io.h``, ``kernel/io/file.h``, ``kernel/io/driver_uring.h``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ is under the lock: a handler may cancel.
 
 Spec: ``specs/Scope.tla``: Fork is `enter`, Look is `wait`, EndJoin is `end`; Cancel, Walk and
 Interrupt are `cancel` (CancelOnce, NoForkRunsAfterCancel, CancelReachesAll, JoinWakes).  Source:
-this file; ``kernel/flock.h`` is the same for C.
+this file; ``kernel/scope/scope_children.h`` is the same for C.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
 #define WP__IO_H
 
 #include "_sync.h"
-#include "file.h"
-#include "io.h"
+#include "io/file.h"
+#include "io/descriptor.h"
 
 /* cdef: begin */
 typedef struct wp_io wp_io;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A group as the kernel makes it, of what `wakeproof.config` has settled.
 
-Source: ``kernel/group.h``.
+Source: ``kernel/sched/group.h``.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
 #ifndef WP_POOLS_H
 #define WP_POOLS_H
 
-#include "invoke.h"
-#include "pool.h"
-#include "strategy.h"
+#include "pool/nonblocking_tag.h"
+#include "pool/pool.h"
+#include "pool/strategy.h"
 
 /* cdef: begin */
 /* NULL and errno if there is no memory; *config is copied. Free: nobody may use it. [any thread] */

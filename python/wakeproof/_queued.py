@@ -2,7 +2,7 @@
 """Calls on their way through a pool of OS threads, by number; and pools until they are freed.
 
 A pool that nobody has any more runs what it has accepted; it is freed once its threads have left.
-Source: ``kernel/pool.h``.
+Source: ``kernel/pool/pool.h``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 A parked one's frames are read between two looks at its word, as the kernel's dump does.  Python
 3.11 may collect garbage while it makes a frame object, hence let another thread run, which ends the
 frame: then it crashes.  So nothing is collected meanwhile.
-Spec: ``specs/Dump.tla`` (StackIsWhole).  Source: ``kernel/dump_look.h``.
+Spec: ``specs/Dump.tla`` (StackIsWhole).  Source: ``kernel/thread/snapshot.h``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Stack = tuple[tuple["CodeType", int], ...]
 DEPTH = 64  # frames of one stack, from where it is
-_STATE, _LOOKS = 11, 4  # kernel/vthread.h: a mask; looks at one that parks and goes on
+_STATE, _LOOKS = 11, 4  # kernel/thread/vthread.h: a mask; looks at one that parks and goes on
 _alone = threading.RLock()  # whoever has switched collection off; a signal handler may dump
 _OUTER = (_mount._body.__code__, _mount._step.__code__)
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "vthreads.h"
+#include "sched/vthread_start.h"
 
 wp_mutex *wp__mutex_new(void)
 {

@@ -8,10 +8,10 @@
 #ifndef WP_SYNC_H
 #define WP_SYNC_H
 
-#include "channel.h"
-#include "condition.h"
-#include "mutex.h"
-#include "semaphore.h"
+#include "sync/channel.h"
+#include "sync/condition.h"
+#include "sync/mutex.h"
+#include "sync/semaphore.h"
 
 /* cdef: begin */
 typedef struct wp_mutex wp_mutex;

@@ -2,8 +2,8 @@
  * _vthreads.c - virtual threads, and pollers, whose step is a Python callable; see _binding.h. */
 #include "_binding.h"
 
-#include "vthreads.h"
-#include "worker.h"
+#include "sched/vthread_start.h"
+#include "sched/worker.h"
 
 /* Written at import, before there is a thread. */
 static int (*step_of)(uint64_t number);

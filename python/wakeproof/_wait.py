@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One wait of one virtual thread in the line of a mutex, condition, semaphore or channel.
 
-Spec: ``specs/Waitq.tla``.  Source: ``kernel/waitq.h``, ``_sync.h``.
+Spec: ``specs/Waitq.tla``.  Source: ``kernel/thread/wait_queue.h``, ``_sync.h``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Wait:
     def abandon(self) -> None:
         """Do what else there is to do for a thread that a close has handed back.
 
-        The close has left its line, and has passed on what it was granted (kernel/waitq.h).
+        The close has left its line, and has passed on what it was granted
+        (kernel/thread/wait_queue.h).
         """
 
     def turns(self, deadline: int) -> Turns:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carriers: the threads of a group.
 
-Spec: ``specs/Carrier.tla``, ``Group.tla``.  Source: ``kernel/carrier.h``, ``worker.h``.
+Spec: ``specs/Carrier.tla``, ``Group.tla``.  Source: ``kernel/sched/carrier.h``, ``worker.h``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def checked(name: str | None) -> str | None:
 class Carrier:
     """One thread of a group: what is submitted here runs here, unless a sibling steals it.
 
-    Source: ``kernel/group.h``, ``carrier.h``.
+    Source: ``kernel/sched/group.h``, ``carrier.h``.
     """
 
     def __init__(self, group: CarrierGroup, index: int) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bounded FIFO of objects between virtual threads and OS threads.
 
-Spec: ``specs/Channel.tla``.  Source: ``kernel/channel.h``.
+Spec: ``specs/Channel.tla``.  Source: ``kernel/sync/channel.h``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Channel(Unique, Generic[T]):
 
     Threads: any.
     Spec: ``specs/Channel.tla`` (NothingLost, Fifo, NobodyWaitsForNothing).
-    Source: ``kernel/channel.h``.
+    Source: ``kernel/sync/channel.h``.
 
     Raises:
         UsageError: `capacity` is out of range.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for a change of what a mutex guards.
 
-Spec: ``specs/Condition.tla``.  Source: ``kernel/condition.h``.
+Spec: ``specs/Condition.tla``.  Source: ``kernel/sync/condition.h``.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Condition(Unique):
 
     Threads: the mutex's holder, but for `acquire`.
     Spec: ``specs/Condition.tla`` (NoLostSignal, SignalsNotSwallowed, HoldsMutex).
-    Source: ``kernel/condition.h``.
+    Source: ``kernel/sync/condition.h``.
 
     Raises:
         UsageError: `mutex` is no Mutex.

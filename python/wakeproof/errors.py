@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong, one class per cause; the command line makes it one line and an exit code.
 
-Source: ``kernel/error.h`` (the codes), DESIGN section 7 (the exit codes).
+Source: ``kernel/base/error.h`` (the codes), DESIGN section 7 (the exit codes).
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ BY_CODE: dict[int, type[WakeproofError]] = {
     -10: CancelledScopeError,
     -11: AbandonedError,
 }
-"""Exception class of each negative code in ``kernel/error.h``."""
+"""Exception class of each negative code in ``kernel/base/error.h``."""
 
 
 def error_for(code: int, what: str) -> WakeproofError:

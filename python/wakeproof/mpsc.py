@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run queue of Python objects.  Spec: ``specs/Mpsc.tla``.  Source: ``kernel/mpsc.h``."""
+"""Run queue of Python objects.  Spec: ``specs/Mpsc.tla``.  Source: ``kernel/queue/mpsc.h``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MpscQueue(Generic[T]):
     Threads: `put` and the questions belong to any thread; `get` and `get_nowait` to the consumer;
     `close` to any thread.  A context manager: leaving the block closes it.
     Spec: ``specs/Mpsc.tla`` (Fifo, NoLoss, EmptyIsTrue, PushNeverFails), ``Guard.tla``.
-    Source: ``kernel/mpsc.h``, ``kernel/guard.h``, ``python/wakeproof/_binding.h``.
+    Source: ``kernel/queue/mpsc.h``, ``kernel/wakeup/guard.h``, ``python/wakeproof/_binding.h``.
 
     Raises:
         OSError: no memory, or no file descriptor left.

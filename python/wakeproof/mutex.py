@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutual exclusion among virtual threads and OS threads alike.
 
-Spec: ``specs/Mutex.tla``.  Source: ``kernel/mutex.h``.
+Spec: ``specs/Mutex.tla``.  Source: ``kernel/sync/mutex.h``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Mutex(Unique):
 
     Threads: any; `release` is its holder's.
     Spec: ``specs/Mutex.tla`` (MutualExclusion, NoLostSignal, BoundedBypass).
-    Source: ``kernel/mutex.h``.
+    Source: ``kernel/sync/mutex.h``.
     """
 
     __slots__ = ("_holder", "_native")

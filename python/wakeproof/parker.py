@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One permit for one thread.  Spec: ``specs/Parker.tla``.  Source: ``kernel/parker.h``."""
+"""One permit for one thread.  Spec: ``specs/Parker.tla``.  Source: ``kernel/wakeup/parker.h``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Parker:
 
     Threads: `park` belongs to the owner; `unpark` and `close` may come from any thread.
     Spec: ``specs/Parker.tla`` (PermitAtMostOne, UnparkNotLost, HappensBefore).
-    Source: ``kernel/parker.h``.
+    Source: ``kernel/wakeup/parker.h``.
     """
 
     def __init__(self) -> None:

@@ -18,12 +18,22 @@ def sources() -> Path:
         MissingToolError: neither a checkout nor a wheel that carries them.
     """
     for folder in (_PACKAGE / "_sources", _PACKAGE.parents[1]):
-        if (folder / "kernel" / "order.h").is_file():
+        if (folder / "kernel" / "base" / "order.h").is_file():
             return folder
     raise MissingToolError(
         f"no kernel sources beside {_PACKAGE}: install wakeproof's wheel, "
         "or run `make test` in a checkout"
     )
+
+
+def kernel_files(suffixes: str = "ch", root: Path | None = None) -> list[Path]:
+    """Return the files of ``kernel/`` in all its folders, sorted.
+
+    Args:
+        suffixes: letters: ``"ch"`` gives C sources and headers, ``"cS"`` what is compiled.
+        root: the folder that holds ``kernel/``; None: `sources`.
+    """
+    return sorted(((root or sources()) / "kernel").rglob(f"*.[{suffixes}]"))
 
 
 def is_checkout() -> bool:

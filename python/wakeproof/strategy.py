@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who runs what is produced: one thread at a time produces, and a pool has the others.
 
-Spec: ``specs/Strategy.tla``.  Source: ``kernel/strategy.h``, ``invoke.h``, ``_strategy.py``.
+Spec: ``specs/Strategy.tla``.  Source: ``kernel/pool/strategy.h``, ``invoke.h``, ``_strategy.py``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ExecutionStrategy(Unique):
 
     Threads: any.
     Spec: ``specs/Strategy.tla`` (SingleProducer, NoLostProduction, RejectionIsReported,
-    ExceptionDoesNotChangeRole).  Source: ``kernel/strategy.h``.
+    ExceptionDoesNotChangeRole).  Source: ``kernel/pool/strategy.h``.
 
     Raises:
         UsageError: an unknown mode or kind; `produce` cannot be called; `pool` is no executor.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where carriers sit: CPUs, physical cores, and clusters that share a last-level cache.
 
-Source: ``kernel/topology.h``.
+Source: ``kernel/base/topology.h``.
 """
 
 from __future__ import annotations

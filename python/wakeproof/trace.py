@@ -4,7 +4,7 @@
 ``wakeproof trace SCRIPT`` sets WAKEPROOF_TRACE to a folder; every group of the script then keeps
 events, and leaves them there when it is closed.  A running process switches by itself:
 `CarrierGroup.trace_on` and `trace_off`, or for all groups `switch_on` and `switch_off`.
-Spec: ``specs/Ring.tla``, ``Trace.tla``.  Source: ``kernel/trace.h``, ``ring.h``, ``waits.h``.
+Spec: ``specs/Ring.tla``, ``Trace.tla``.  Source: ``kernel/sched/trace.h``, ``ring.h``, ``waits.h``.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ class Event:
         duration_ns: 0 for an instant.
         task: which task: the number of a virtual thread, which no other of its group has or gets;
             of what `submit` was given, one that is reused when that has ended; 0: none.
-        details: what the event has besides; see ``kernel/trace.h``.  Of a ThreadWait `reason`, one
-            of `REASONS`, with `descriptor` or `permits`, and `ended`: "done", "timeout" or
-            "interrupted".
+        details: what the event has besides; see ``kernel/sched/trace.h``.  Of a ThreadWait
+            `reason`, one of `REASONS`, with `descriptor` or `permits`, and `ended`: "done",
+            "timeout" or "interrupted".
         task_name: the task's name, of which 47 bytes are kept, of a thread's 31; "": none.
         carrier_name: the carrier's full name; "outside": a thread that is no carrier.
     """

@@ -11,8 +11,8 @@
  *               stands for what it returns. `told` is 1 if the poller was told that nobody claimed
  *               its wake.
  * Spec          specs/Guard.tla. Compared by wakeproof conform -t guard. */
-#include "error.h"
-#include "guard.h"
+#include "base/error.h"
+#include "wakeup/guard.h"
 #include "litmus.h"
 #include "stress.h"
 

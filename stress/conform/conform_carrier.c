@@ -9,9 +9,9 @@
  *               any time, as in the spec: it does not look at the idle set. The poller is two
  *               choices (descheduled or not; input or not) and the carrier's eventfd.
  * Spec          specs/Carrier.tla. Compared by wakeproof conform -t carrier. */
-#include "futex.h"
+#include "base/futex.h"
 #include "litmus.h"
-#include "search.h"
+#include "sched/search.h"
 #include "stress.h"
 
 enum { CARRIERS = 3, TASKS = 2 };

@@ -8,7 +8,7 @@
  * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline may
  *               come at any time while one sleeps. An item is its number.
  * Spec          specs/Channel.tla. Compared by wakeproof conform -t channel. */
-#include "channel.h"
+#include "sync/channel.h"
 #include "litmus.h"
 #include "stress.h"
 

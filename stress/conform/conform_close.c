@@ -11,8 +11,8 @@
  *               and before that one that keeps its task, until a handler comes, or the deadline of who
  *               has one passes. A deadline stands for a handler that ends the wait for the turn.
  * Spec          specs/Close.tla. Compared by wakeproof conform -t '^close'. */
-#include "closing.h"
-#include "error.h"
+#include "sched/group_close.h"
+#include "base/error.h"
 #include "litmus.h"
 #include "stress.h"
 

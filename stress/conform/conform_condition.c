@@ -8,7 +8,7 @@
  * Why it works  The threads are OS threads, which sleep in the futex of their waiter: a deadline may come at
  *               any time while one sleeps in the condition's line. In the mutex's there is none.
  * Spec          specs/ConditionSteps.tla. Compared by wakeproof conform -t condition. */
-#include "condition.h"
+#include "sync/condition.h"
 #include "stress.h"
 
 enum { WAITERS = 2, LATE = 1, SIGNALLED = 1, TOO_LATE };

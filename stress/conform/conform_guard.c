@@ -11,8 +11,8 @@
  * Why it works  The queue is a word with a bit per item, read and changed in one step, as in the
  *               spec. Which item is taken, and whether a block times out, are choices.
  * Spec          specs/Guard.tla. Compared by wakeproof conform -t guard. */
-#include "error.h"
-#include "guard.h"
+#include "base/error.h"
+#include "wakeup/guard.h"
 #include "litmus.h"
 #include "stress.h"
 

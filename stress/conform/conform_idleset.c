@@ -8,7 +8,7 @@
  *
  * Why it works  `parked` stands for the carrier's word, and the choice for its look at the queues.
  * Spec          specs/Idleset.tla. Compared by wakeproof conform -t idleset. */
-#include "idleset.h"
+#include "queue/idle_set.h"
 #include "litmus.h"
 #include "stress.h"
 

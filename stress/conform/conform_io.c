@@ -11,10 +11,10 @@
  *               an event, whether the number is this file's. The readers are OS threads: the deadline
  *               may come at any time while one sleeps.
  * Spec          specs/Io.tla. Compared by wakeproof conform -t '^io'. */
-#include "io.h"
+#include "io/descriptor.h"
 
 #include "litmus.h"
-#include "poller_epoll.h"
+#include "io/driver_epoll.h"
 #include "stress.h"
 
 enum { READERS = 2, LATE = 1, OPEN = 1, EDGE = 2, DATA = 4 };
@@ -73,7 +73,7 @@ static int64_t attempt(int fd, void *at)
 	while (word >= DATA)
 		if (litmus_cas(&state->system, &word, word - DATA, relaxed, relaxed)) /* [Read] */
 			return 1;
-	return -1; /* EAGAIN: kernel/io_call.c */
+	return -1; /* EAGAIN: kernel/io/descriptor_call.c */
 }
 
 static void reads(struct state *state, int index)

@@ -7,7 +7,7 @@
  * Why it works  The waiters are OS threads, which sleep in their futex: the deadline may come at any
  *               time while one sleeps.
  * Spec          specs/Latch.tla. Compared by wakeproof conform -t latch. */
-#include "latch.h"
+#include "thread/latch.h"
 #include "litmus.h"
 #include "stress.h"
 

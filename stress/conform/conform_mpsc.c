@@ -7,7 +7,7 @@
  * Why it works  A word per node says whether it is free: who pushes a node has it to itself.
  * Spec          specs/Mpsc.tla. Compared by wakeproof conform -t mpsc. */
 #include "litmus.h"
-#include "mpsc.h"
+#include "queue/mpsc.h"
 #include "stress.h"
 
 enum { NODES = 3 };

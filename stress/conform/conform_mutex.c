@@ -7,7 +7,7 @@
  * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline may
  *               come at any time while one sleeps, where it has one.
  * Spec          specs/Mutex.tla. Compared by wakeproof conform -t mutex. */
-#include "mutex.h"
+#include "sync/mutex.h"
 #include "litmus.h"
 #include "stress.h"
 

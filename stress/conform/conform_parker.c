@@ -12,9 +12,9 @@
  *               makes visible: the comparison keeps that account (a ghost), and refuses the choices
  *               that the owner would not make.
  * Spec          specs/Parker.tla. Compared by wakeproof conform -t parker. */
-#include "parker.h"
-#include "error.h"
-#include "futex.h"
+#include "wakeup/parker.h"
+#include "base/error.h"
+#include "base/futex.h"
 #include "litmus.h"
 #include "stress.h"
 

@@ -9,7 +9,7 @@
  * Why it works  A carrier in a task that never ends has no thread. That a sleep ends for no reason
  *               is a poller that has input. The futex is Carrier's.
  * Spec          specs/Search.tla. Compared by wakeproof conform -t search. */
-#include "search.h"
+#include "sched/search.h"
 #include "litmus.h"
 #include "stress.h"
 

@@ -7,7 +7,7 @@
  * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline may
  *               come at any time while one sleeps, where it has one.
  * Spec          specs/Semaphore.tla. Compared by wakeproof conform -t semaphore. */
-#include "semaphore.h"
+#include "sync/semaphore.h"
 #include "litmus.h"
 #include "stress.h"
 

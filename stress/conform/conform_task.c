@@ -7,7 +7,7 @@
  * Why it works  The step says any of done, yield and park; how often it yields is the comparison's
  *               to bound (a ghost). Nobody sleeps, so a push wakes nobody.
  * Spec          specs/Task.tla. Compared by wakeproof conform -t task. */
-#include "home.h"
+#include "sched/carrier_tasks.h"
 #include "litmus.h"
 #include "stress.h"
 

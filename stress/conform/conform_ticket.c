@@ -4,7 +4,7 @@
  * Why it works  The counters of the code never come back, so the rounds are bounded here, and in
  *               the generated module by the same number.
  * Spec          specs/Ticket.tla. Compared by wakeproof conform -t ticket. */
-#include "ticket.h"
+#include "queue/biased_lock.h"
 #include "stress.h"
 
 enum { ROUNDS = 2 };

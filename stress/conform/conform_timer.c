@@ -11,10 +11,10 @@
  *               a thread of its own. The carrier asks this file for the time. What a nudge returns
  *               is said in a step that touches no memory; what a cancel returns, if it is not so.
  * Spec          specs/Timer.tla. Compared by wakeproof conform -t timer. */
-#include "timer.h"
+#include "sched/timer.h"
 #include "litmus.h"
 #include "stress.h"
-#include "vthread.h"
+#include "thread/vthread.h"
 
 enum { ARMERS = 2 };
 

@@ -13,10 +13,10 @@
  *               `timer` is the park that it is armed for and, in one bit, the timers' lock;
  *               `joined` is the latch.
  * Spec          specs/VThread.tla. Compared by wakeproof conform -t '^vthread$'. */
-#include "futex.h"
+#include "base/futex.h"
 #include "litmus.h"
 #include "stress.h"
-#include "vthread_life.h"
+#include "thread/vthread_life.h"
 
 enum { SOON_NS = 1030000000 }; /* later than the explorer's clock */
 enum { LOCKED = 1, PARK = 2 }; /* of `timer`: a bit; one park */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "engine.h"
-#include "futex.h"
+#include "base/futex.h"
 
 enum {
 	SPINS = 64,           /* looks without a pause: the others are a line transfer away */

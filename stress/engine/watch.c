@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "engine.h"
-#include "futex.h"
+#include "base/futex.h"
 
 enum {
 	LOOK_NS = 100000,     /* from look to look; the machine's cost is about 3 % of one CPU */

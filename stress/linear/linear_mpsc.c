@@ -12,7 +12,7 @@
  *               history of these threads, of any length. A node n is the number n, nothing is 0.
  * Spec          judge/linear_specs.py: MPSC. Checked by wakeproof linear -t mpsc. */
 #include "litmus.h"
-#include "mpsc.h"
+#include "queue/mpsc.h"
 #include "stress.h"
 
 enum { NODES = 3 };

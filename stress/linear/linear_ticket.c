@@ -10,7 +10,7 @@
  * Spec          judge/linear_specs.py: TICKET. Checked by wakeproof linear -t ticket. */
 #include "litmus.h"
 #include "stress.h"
-#include "ticket.h"
+#include "queue/biased_lock.h"
 
 enum { ROUNDS = 2 };
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "futex.h"
+#include "base/futex.h"
 #include "recorder.h"
 
 enum {

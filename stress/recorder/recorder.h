@@ -25,7 +25,7 @@
 #include <setjmp.h>
 
 #include "../stress.h"
-#include "events.h"
+#include "base/access_log.h"
 
 enum recorder_place { RUNNING, ASLEEP, RETURNED, STOPPED };
 

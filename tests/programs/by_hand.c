@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "carrier.h"
+#include "sched/carrier.h"
 
 enum { CARRIERS = 200, TASKS = 50 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "error.h"
-#include "futex.h"
+#include "base/error.h"
+#include "base/futex.h"
 
 #ifndef PATIENCE_S
 #define PATIENCE_S 60

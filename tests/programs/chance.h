@@ -19,7 +19,7 @@ static inline uint32_t draw(uint64_t *random, uint32_t below)
 }
 
 #ifdef WP_STRESS_DELAYED
-/* Stalls a few accesses of each handshake: see kernel/seam.h. */
+/* Stalls a few accesses of each handshake: see kernel/base/instrument.h. */
 void wp__stress_delay(void);
 void wp__stress_delay(void)
 {

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "carrier.h"
+#include "sched/carrier.h"
 
 enum { CARRIERS = 3 };
 

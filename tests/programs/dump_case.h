@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dump_case.h - threads that park, each in a way that its stack shows; for dump.c. Functions are
  * exported, so that frames have names. */
-#include "dump.h"
+#include "inspect/dump.h"
 #include "vthreads_case.h"
 
 #define FRAME __attribute__((noinline))

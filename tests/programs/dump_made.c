@@ -3,7 +3,7 @@
  * unstarted. Prints what is lost.
  *
  * Why it works  In odd phases none is started: what is there is new, or changes too often to be read. */
-#include "dump.h"
+#include "inspect/dump.h"
 #include "vthreads_case.h"
 
 enum { FRESH = 300, SEEN = 2000 };

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fiber.h"
+#include "thread/fiber.h"
 #include "fiber_keep.h"
 
 enum { BYTES = 65536, JUNK = 4, TURNS = 50000, LIVES = 1000, LEFT = 100, THREADS = 8, DEPTH = 16 };

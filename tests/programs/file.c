@@ -8,9 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "file.h"
+#include "io/file.h"
 #include "io_case.h"
-#include "poller_epoll.h"
+#include "io/driver_epoll.h"
 
 enum { BLOCK = 4096, BLOCKS = 64, THREADS = 8 };
 

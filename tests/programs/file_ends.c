@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "file.h"
-#include "poller_epoll.h"
+#include "io/file.h"
+#include "io/driver_epoll.h"
 #include "vthreads_case.h"
-#include "worker.h"
+#include "sched/worker.h"
 
 enum { CROWD = 1000 };
 

@@ -4,8 +4,8 @@
  * them. */
 #include <stdio.h>
 
-#include "error.h"
-#include "worker.h"
+#include "base/error.h"
+#include "sched/worker.h"
 
 enum { EACH = 3, TASKS = 3 * EACH };
 

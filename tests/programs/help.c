@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "chance.h"
-#include "error.h"
-#include "group.h"
+#include "base/error.h"
+#include "sched/group.h"
 
 enum { CARRIERS = 4, ROUNDS = 500 }; /* of one group */
 enum how { BY_ONE, BY_TWO, IN_TURN, HOWS };

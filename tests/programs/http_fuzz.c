@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "connection.h"
-#include "error.h"
-#include "futex.h"
+#include "base/error.h"
+#include "base/futex.h"
 
 enum { REPLIES = 4096, OUT = REPLIES * 256 };
 

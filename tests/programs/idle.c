@@ -2,10 +2,10 @@
  * idle.c CASE - what a carrier does that has nothing to run, or little: most cases lay its state out by
  * hand. Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe. Prints what
  * is lost. */
-#include "bounded.h"
+#include "sched/local_queue_carrier.h"
 #include "case.h"
-#include "search.h"
-#include "worker.h"
+#include "sched/search.h"
+#include "sched/worker.h"
 
 /* Two carriers of one domain, moved by hand. */
 static wp_carrier carriers[2];

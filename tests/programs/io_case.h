@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "io.h"
+#include "io/descriptor.h"
 #include "vthreads_case.h"
-#include "worker.h"
+#include "sched/worker.h"
 
 #ifdef NO_PWAIT2 /* what it says: an older system, or a filter; after so many calls that were let through */
 struct epoll_event;

@@ -4,12 +4,12 @@
 #include <time.h>
 
 #include "case.h"
-#include "channel.h"
-#include "condition.h"
-#include "latch.h"
-#include "scope.h"
-#include "semaphore.h"
-#include "vthreads.h"
+#include "sync/channel.h"
+#include "sync/condition.h"
+#include "thread/latch.h"
+#include "scope/scope.h"
+#include "sync/semaphore.h"
+#include "sched/vthread_start.h"
 
 static wp_mutex mutex;
 static wp_semaphore semaphore;

@@ -17,12 +17,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "channel.h"
+#include "sync/channel.h"
 #include "chance.h"
-#include "condition.h"
-#include "latch.h"
-#include "semaphore.h"
-#include "vthreads.h"
+#include "sync/condition.h"
+#include "thread/latch.h"
+#include "sync/semaphore.h"
+#include "sched/vthread_start.h"
 
 #ifndef PATIENCE_S
 #define PATIENCE_S 60

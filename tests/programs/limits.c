@@ -15,8 +15,8 @@
 
 #include "vthreads_case.h"
 
-#include "body.h"
-#include "trace.h"
+#include "sched/vthread_stackful.h"
+#include "sched/trace.h"
 
 enum { LIMIT = 32, IN_TURN = 3 * WP_STACK_CACHE, FEW = 16 };
 

@@ -10,8 +10,8 @@
  *               stolen, e ask the owner, T ask whose turn it is. */
 #include "case.h"
 #include "chance.h"
-#include "local_steal.h"
-#include "ticket.h"
+#include "queue/local_queue_steal.h"
+#include "queue/biased_lock.h"
 
 enum { MOST = 100000, MEMBERS = 3, UPDATES = 300, STOLEN = 2 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * local_case.h - groups with bounded run queues, and tasks that count themselves. */
 #include "case.h"
-#include "group.h"
-#include "vthreads.h"
+#include "sched/group.h"
+#include "sched/vthread_start.h"
 
 enum { TASKS = 1000, FEW = 100 };
 

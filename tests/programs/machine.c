@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "idleset.h"
-#include "placement.h"
+#include "queue/idle_set.h"
+#include "sched/placement/placement.h"
 #include "pool_case.h"
-#include "replacement.h"
-#include "topology.h"
+#include "sched/compensation/spare_carrier.h"
+#include "base/topology.h"
 
 enum { CPUS = 4 };
 

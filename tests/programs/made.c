@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include <unistd.h>
 
-#include "placed.h"
-#include "trace.h"
+#include "sched/placement/group_placement.h"
+#include "sched/trace.h"
 #include "vthreads_case.h"
 
 enum { CARRIERS = 4, EVENTS = 16, SWITCHES = 8 };

@@ -2,14 +2,14 @@
  * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call that is
  * between them. Link with -Wl,--wrap= of wp__placed_rest, wp__pool_wait,
  * wp__vthread_park_for, wp_futex_wake and wp_placement_suspect. Prints what is lost. */
-#include "channel.h"
-#include "condition.h"
-#include "latch.h"
-#include "parker.h"
+#include "sync/channel.h"
+#include "sync/condition.h"
+#include "thread/latch.h"
+#include "wakeup/parker.h"
 #include "placed_case.h"
-#include "poller.h"
-#include "pool.h"
-#include "semaphore.h"
+#include "sched/poller.h"
+#include "pool/pool.h"
+#include "sync/semaphore.h"
 
 enum { LOOKS = 3, HELD_MS = 20 };
 

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "chance.h"
-#include "dump.h"
-#include "error.h"
-#include "scope.h"
-#include "worker.h"
+#include "inspect/dump.h"
+#include "base/error.h"
+#include "scope/scope.h"
+#include "sched/worker.h"
 
 enum { CARRIERS = 3, PEERS = 40, STACKS = 100, FORKS = 8, ROUND_MS = 150, FUNCTION = 16384 };
 #define MS 1000000ll

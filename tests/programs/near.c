@@ -3,7 +3,7 @@
  * Prints, for each way, the carrier that was preferred, and who idles beside a victim. */
 #include <stdio.h>
 
-#include "carrier.h"
+#include "sched/carrier.h"
 
 enum { CARRIERS = 4 };
 

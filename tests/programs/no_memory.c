@@ -7,12 +7,12 @@
 #include <errno.h>
 
 #include "case.h"
-#include "dump.h"
-#include "group.h"
-#include "io.h"
-#include "pool.h"
-#include "trace.h"
-#include "vthreads.h"
+#include "inspect/dump.h"
+#include "sched/group.h"
+#include "io/descriptor.h"
+#include "pool/pool.h"
+#include "sched/trace.h"
+#include "sched/vthread_start.h"
 
 enum { MOST = 64 };
 

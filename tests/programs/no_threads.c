@@ -9,8 +9,8 @@
 #include <sys/time.h>
 #include <time.h>
 
-#include "error.h"
-#include "group.h"
+#include "base/error.h"
+#include "sched/group.h"
 
 enum { CARRIERS = 5, BIND_NS = 5000000, TICK_US = 500 };
 

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fiber.h"
-#include "overflow.h"
+#include "thread/fiber.h"
+#include "thread/overflow.h"
 
 enum { FRAME = 512, ROUNDS = 1000 };
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "body.h"
+#include "sched/vthread_stackful.h"
 #include "vthreads_case.h"
 
 enum { GUARD_REMOVE = 103 }; /* of madvise, Linux 6.13 */

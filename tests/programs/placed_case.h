@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * placed_case.h - a group that counts loads, who holds its carriers, and what must be 0 in the end;
  * for placed.c, placed_storm.c. */
-#include "io.h"
-#include "placed.h"
+#include "io/descriptor.h"
+#include "sched/placement/group_placement.h"
 #include "vthreads_case.h"
 
 static __attribute__((unused)) wp_atomic(uint32_t) lets_go, blocks_now, is_blocked, ran_on;

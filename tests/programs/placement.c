@@ -6,7 +6,7 @@
  * Why it works  Queues are numbers that are pushed to and popped from by read-modify-writes. In the
  *               end nothing is queued, and each count is to be 0. */
 #include "case.h"
-#include "placement.h"
+#include "sched/placement/placement.h"
 
 enum { CARRIERS = 64, SUBMITTERS = 2, DRAWS = 64000 };
 

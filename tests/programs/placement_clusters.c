@@ -4,7 +4,7 @@
  *
  * Why it works  Nothing changes while one chooses, so who may be chosen is known. */
 #include "case.h"
-#include "placement.h"
+#include "sched/placement/placement.h"
 
 enum { MOST = 24, CLUSTERS = 4, DRAWS = 400 };
 

@@ -8,9 +8,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "poller.h"
+#include "sched/poller.h"
 #include "vthreads_case.h"
-#include "worker.h"
+#include "sched/worker.h"
 
 /* One poller. blocks: inside its system call. */
 struct one {

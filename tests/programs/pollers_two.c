@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pollers_two.c CASE [step] - two carriers with pollers, and two pollers of a carrier. Prints what is lost. */
-#include "io.h"
+#include "io/descriptor.h"
 #include "pollers_case.h"
 
 static int long_task(void *arg)

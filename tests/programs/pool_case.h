@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pool_case.h - one pool, and jobs that are held until the case lets them go. */
 #include "case.h"
-#include "pool.h"
+#include "pool/pool.h"
 
 static wp_pool *pool;
 static wp_atomic(uint32_t) begun, ran, closed, begins, ends;

@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "channel.h"
-#include "guard.h"
-#include "io.h"
-#include "pool.h"
-#include "stack.h"
-#include "topology.h"
+#include "sync/channel.h"
+#include "wakeup/guard.h"
+#include "io/descriptor.h"
+#include "pool/pool.h"
+#include "thread/stack.h"
+#include "base/topology.h"
 #include "vthreads_case.h"
 
 /* Calls until the one that is refused; less than 0: none is. */

@@ -4,7 +4,7 @@
  * Why it works  The pool is a thread per start. Each task is counted when it is handed over, and when
  *               it runs. */
 #include "case.h"
-#include "reserve.h"
+#include "pool/reserve.h"
 
 enum { CAPACITY = 4, TRIERS = 3, TRIES = 4000 };
 

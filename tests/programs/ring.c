@@ -6,9 +6,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "file.h"
+#include "io/file.h"
 #include "io_case.h"
-#include "poller_uring.h"
+#include "io/driver_uring.h"
 
 enum { MANY_REFUSED = 1000 };
 

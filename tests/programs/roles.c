@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "vthreads_case.h"
-#include "worker.h"
+#include "sched/worker.h"
 
 enum { PINNERS = 8, SPARES = 4, LONG_US = 10 * 60000000 /* nobody waits for a queue */ };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * scope_case.h - scopes, what they fork, and what must hold; for scope.c. */
-#include "scope.h"
+#include "scope/scope.h"
 #include "vthreads_case.h"
 
 enum { FORKS = 50 };

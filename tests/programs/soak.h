@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "chance.h"
-#include "error.h"
-#include "worker.h"
+#include "base/error.h"
+#include "sched/worker.h"
 
 enum {
 	TASKS = 4096,

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fiber.h"
-#include "stack.h"
+#include "thread/fiber.h"
+#include "thread/stack.h"
 
 enum { MOST = 200, MANY = 4000 }; /* stacks */
 

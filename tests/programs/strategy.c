@@ -5,7 +5,7 @@
  *               producers at once are also a result. The pool hands a start to a thread that is idle
  *               at once, or queues it; it refuses what the case wants refused. */
 #include "case.h"
-#include "strategy.h"
+#include "pool/strategy.h"
 
 enum { THREADS = 4, TASKS = 1000, QUEUE = 4 * TASKS };
 

@@ -4,8 +4,8 @@
  * Why it works  Tasks are numbers from 1, made one by one, and each is to be run once. A pool has
  *               no reserved threads, or some, or an executor of virtual threads. */
 #include "pool_case.h"
-#include "strategy.h"
-#include "vthreads.h"
+#include "pool/strategy.h"
+#include "sched/vthread_start.h"
 
 enum { TASKS = 1000, OFFERED = 256, BLOCKED = 3 };
 enum pools { PLAIN, WITH_RESERVED, WITH_VIRTUAL, POOLS };

@@ -5,7 +5,7 @@
  *               task, as if that blocked, inside produce, before the start returns, or late. So one
  *               thread plays all, but for `ends`, where another is in produce meanwhile. */
 #include "case.h"
-#include "strategy.h"
+#include "pool/strategy.h"
 
 static wp_strategy strategy;
 static uint32_t left, produced, starts, ran[4];

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "channel.h"
+#include "sync/channel.h"
 #include "chance.h"
-#include "condition.h"
-#include "latch.h"
-#include "semaphore.h"
-#include "vthreads.h"
+#include "sync/condition.h"
+#include "thread/latch.h"
+#include "sync/semaphore.h"
+#include "sched/vthread_start.h"
 
 #ifndef PATIENCE_S
 #define PATIENCE_S 60

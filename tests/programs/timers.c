@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "timer.h"
+#include "sched/timer.h"
 
 enum { TIMERS = 64 };
 

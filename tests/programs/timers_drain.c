@@ -3,8 +3,8 @@
  * until as many timers as are asked for have fired, each armed for now when the last one had. */
 #include <stdio.h>
 
-#include "error.h"
-#include "worker.h"
+#include "base/error.h"
+#include "sched/worker.h"
 
 enum { TIMERS = 8 };
 

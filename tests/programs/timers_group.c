@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "error.h"
-#include "worker.h"
+#include "base/error.h"
+#include "sched/worker.h"
 
 enum { ROUNDS = 20, THREADS = 4, EACH = 64, TURNS = 200, MS = 1000000, HOUR_MS = 3600000,
        CROWD = 10 * WP_HOME_FIRED };

@@ -2,7 +2,7 @@
  * unwind.c CASE - a walk over frames that the case lays out, with rows that it writes; and a function
  * whose table says what a row has no room for. Prints what is lost. */
 #include "case.h"
-#include "unwind.h"
+#include "thread/unwind.h"
 
 enum { WORDS = 64, FRAMES = 4, ROOM = 8 /* words above what a switch has left */, WORD = sizeof(uintptr_t) };
 

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "chance.h"
-#include "error.h"
-#include "vthreads.h"
+#include "base/error.h"
+#include "sched/vthread_start.h"
 
 enum { CARRIERS = 4, PINNED_MOST = 2, LOOK_S = 2, TURNS_LOST = 4 };
 

@@ -2,7 +2,7 @@
  * vthreads_case.h - a group of virtual threads, and what must hold of it; for vthreads.c,
  * vthreads_end.c, spares.c, dump.c. */
 #include "case.h"
-#include "vthreads.h"
+#include "sched/vthread_start.h"
 
 enum { MANY = 300, SLEEPERS = 1000 };
 

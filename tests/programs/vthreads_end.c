@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthreads_end.c CASE - virtual threads with stacks: joins, locals, closes, what runs out. */
-#include "dump.h"
+#include "inspect/dump.h"
 #include "vthreads_case.h"
 
 /* Joined by virtual and OS threads. */

@@ -10,13 +10,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "channel.h"
-#include "condition.h"
-#include "file.h"
+#include "sync/channel.h"
+#include "sync/condition.h"
+#include "io/file.h"
 #include "io_case.h"
-#include "mutex.h"
-#include "semaphore.h"
-#include "trace.h"
+#include "sync/mutex.h"
+#include "sync/semaphore.h"
+#include "sched/trace.h"
 
 enum { ROOM = 1 << 14, THREADS = 8, TURNS = 60, BUSY = 4 };
 

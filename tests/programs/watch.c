@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "case.h"
-#include "overflow.h"
+#include "thread/overflow.h"
 
 static volatile sig_atomic_t noted;
 

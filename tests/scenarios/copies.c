@@ -1,7 +1,7 @@
 /* Copies of whole structs and of ranges of bytes: seen word by word, or refused. */
 #include <string.h>
 
-#include "order.h"
+#include "base/order.h"
 #include "stress.h"
 
 enum { WORDS = 40, TOO_MANY = 200 };

@@ -1,6 +1,6 @@
 /* A wait may end by a signal: only where spurious wakeups are explored. */
-#include "error.h"
-#include "futex.h"
+#include "base/error.h"
+#include "base/futex.h"
 #include "stress.h"
 
 struct state {

@@ -2,7 +2,7 @@
  * thread that waits for another in a loop; values that a thread has read and no longer needs. */
 #include "stress.h"
 
-#include "futex.h"
+#include "base/futex.h"
 #include "litmus.h"
 
 struct state {

@@ -1,7 +1,7 @@
 /* Plain memory that is hard to explore: seen as it is, or refused, never taken for constant. */
 #include <string.h>
 
-#include "order.h"
+#include "base/order.h"
 #include "stress.h"
 
 struct state {

@@ -1,9 +1,9 @@
 /* A parker whose waker may forget; a pair that waits for each other; a sleep with a deadline. */
 #include "stress.h"
 
-#include "error.h"
-#include "futex.h"
-#include "parker.h"
+#include "base/error.h"
+#include "base/futex.h"
+#include "wakeup/parker.h"
 
 struct state {
 	wp_parker parker;

@@ -45,7 +45,7 @@ from wakeproof.errors import (
 )
 from wakeproof.judge.process import Children
 
-JUDGED_APART = ("seam.h", "events.h", "twin.h", "order.h", "wakeproof.h")
+JUDGED_APART = ("instrument.h", "access_log.h", "twin.h", "order.h", "wakeproof.h")
 """Files of judges, and the vocabulary itself."""
 
 
@@ -54,10 +54,10 @@ class Kernel:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        files = [path for path in sorted(folder.glob("*.[ch]")) if path.name not in JUDGED_APART]
-        self.texts = {path.name: path.read_text(encoding="utf-8") for path in files}
-        every = [path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]")]
-        known = frozenset(re.findall(r"[A-Za-z_]\w*", " ".join(every)))
+        files = paths.kernel_files(root=folder.parent)
+        every = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in files}
+        self.texts = {f: text for f, text in every.items() if Path(f).name not in JUDGED_APART}
+        known = frozenset(re.findall(r"[A-Za-z_]\w*", " ".join(every.values())))
         self.mutants = [m for name, text in self.texts.items() for m in mutants(name, text, known)]
 
     def reasons(self, explained: Path) -> dict[Mutant, str]:

@@ -39,11 +39,13 @@ class Overlay:
         self._folder.mkdir(parents=True, exist_ok=True)
         self.folder = Path(tempfile.mkdtemp(dir=self._folder))
         self.kernel = self.folder / "kernel"
-        self.kernel.mkdir()
-        for path in self.original.iterdir():
-            if path != self.file:
-                (self.kernel / path.name).symlink_to(path)
-        (self.kernel / self.file.name).write_text(self.text, encoding="utf-8")
+        for path in (p for p in self.original.rglob("*") if p.is_file()):
+            link = self.kernel / path.relative_to(self.original)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if path == self.file:
+                link.write_text(self.text, encoding="utf-8")
+            else:
+                link.symlink_to(path)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,7 +119,7 @@ class NativeBuilder:
         self._uring = _build.has_uring(*self._compiler)
         self.sources = Sources(root)
         self.kernel = [
-            path for path in sorted(self.sources.kernel.glob("*.[cS]"))
+            path for path in sorted(self.sources.kernel.rglob("*.[cS]"))
             if path in _build.SOURCES or root != paths.sources()
         ]  # fmt: skip
         self._overlay: Overlay | None = None
@@ -192,7 +194,8 @@ class NativeBuilder:
     def has_equal_code(self, overlay: Overlay) -> bool:
         """Say whether the product has the same machine code with the defect as without."""
         mark = overlay.folder / "inlines.c"  # each inline function, with a symbol
-        mark.write_text(f'#include "{overlay.file.name}"\n' if overlay.file.suffix == ".h" else "")
+        header = overlay.file.relative_to(overlay.original)
+        mark.write_text(f'#include "{header}"\n' if header.suffix == ".h" else "")
         files: list[tuple[Path, tuple[str, ...]]] = [(mark, ("-DWP_INLINE=",))]
         files += [(path, ()) for path in self.kernel if overlay.has(self.sources.closure(path))]
         return all(self._assembly(path, flags, None) == self._assembly(path, flags, overlay)

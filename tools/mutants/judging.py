@@ -393,10 +393,10 @@ def _counted(report: dict[str, object], kernel: Path) -> Iterator[tuple[str, int
     files = report["files"]
     assert isinstance(files, list)
     for file in files:
-        if Path(file["file"]).parent == kernel:
+        if kernel in Path(file["file"]).parents:
             for line in file["lines"]:
                 if line["count"]:
-                    yield Path(file["file"]).name, line["line_number"]
+                    yield str(Path(file["file"]).relative_to(kernel)), line["line_number"]
 
 
 class Baselines:

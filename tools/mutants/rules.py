@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"\d+")
 class Mutant:
     """One defect: an edit of a file of ``kernel/``."""
 
-    file: str
+    file: str  # from the folder kernel/ on
     line: int
     function: str
     rule: str
@@ -59,7 +59,8 @@ class Mutant:
         """Return a name that stays while the function's line does: ``mutex.c-swap-1f2e3d4c``."""
         what = "\0".join((self.file, self.function, self.rule, self.code, self.becomes,
                           str(self.nth)))  # fmt: skip
-        return f"{self.file}-{self.rule}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
+        digest = hashlib.sha256(what.encode()).hexdigest()[:8]
+        return f"{self.file.rpartition('/')[2]}-{self.rule}-{digest}"
 
     def applied(self, text: str) -> str:
         """Return the file's text with the defect."""

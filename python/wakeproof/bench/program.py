@@ -21,19 +21,6 @@ PEER_PACKAGE = "libconcurrentqueue-dev"
 BOOST_LIBRARY, BOOST_PACKAGE = "-l:libboost_context.a", "libboost-context-dev"
 SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
 EXPLORED = "explored.c"  # belongs to the explorer's
-KERNEL = ("order.c", "futex.c", "parker.c", "guard.c", "error.c", "carrier.c", "search.c",
-          "home.c", "home_back.c", "closing.c", "bounded.c",
-          "group_counts.c", "worker.c", "trace.c", "group.c", "fiber.c", "fiber_x86_64.S",
-          "fiber_aarch64.S", "stack.c", "stack_guard.c", "overflow.c", "submit.c", "timer.c",
-          "body.c", "vthreads.c", "vthread_park.c", "spare.c", "poller.c", "worker_park.c",
-          "io.c", "io_call.c", "ready.c", "poller_epoll.c", "poller_uring.c", "file.c", "waitq.c",
-          "leave.c", "latch.c",
-          "channel.c", "mutex.c", "strategy.c", "invoke.c", "reserve.c", "placement.c",
-          "placement_choose.c",
-          "pool.c", "pool_dump.c", "pool_new.c", "pool_queue.c",
-          "pool_threads.c", "placed.c", "placed_made.c", "group_made.c", "supervise.c",
-          "replaced.c", "replacement.c",
-          "dump.c", "dump_text.c", "dump_write.c", "unwind.c", "unwind_table.c")  # fmt: skip
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
 # prefetcher its loads share, which moved one side of a flow by a third and left the other alone.
@@ -85,10 +72,10 @@ def build(children: Children) -> Program:
     flags = [*FLAGS, *(_build.URING_COMPILED if uring else ()), f"-I{kernel}", f"-I{here}"]
     cc = [*compiler(), "-std=c11", "-Wall", "-Wextra", *flags]
     files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
-    files += [kernel / name for name in KERNEL]
+    files += paths.kernel_files("cS")
     version = children.run([cc[0], "--version"], timeout_s=60).output
     key = digest(
-        [version, no_peer, no_boost, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.glob("*.[chS]")]
+        [version, no_peer, no_boost, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.rglob("*.[chS]")]
     )
     made = paths.cache() / "bench" / f"program-{key}"
     if no_peer:

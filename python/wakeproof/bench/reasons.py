@@ -17,7 +17,7 @@ UNEQUAL = "another process on one of these CPUs: undisturbed slices steal less t
 FENCED = "its two locked instructions: the push ([Q2]) and fence [S]"
 LAST_NODE = (
     "pushes are the same instructions; what differs is how a consumer that has caught up takes the "
-    "last node ([Q7] and what comes with it in kernel/mpsc.h)"
+    "last node ([Q7] and what comes with it in kernel/queue/mpsc.h)"
 )
 SWITCH = (
     "the switch is a call that saves what calls preserve; only code without functions (the limit) "

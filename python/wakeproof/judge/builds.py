@@ -138,7 +138,7 @@ class Builder:
         """Return a hash of every text that is compiled into `explorer(scenario)`, by file name."""
         files = self._sources.explorer()
         if scenario is not None:
-            files += [*sorted(self._sources.kernel.glob("*.c")), scenario]
+            files += [*sorted(self._sources.kernel.rglob("*.c")), scenario]
         texts: dict[str, str] = {}
         for file in files:
             texts |= self._sources.closure(file.resolve())
@@ -186,7 +186,7 @@ class Builder:
         flags = ["-std=c11", "-pthread", "-Wall", "-Wextra", *kind, *(f"-I{d}" for d in dirs)]
         if os.environ.get("WAKEPROOF_CI") == "1":
             flags.append("-Werror")
-        if source.stem == "poller_uring" and self._has_uring(build):
+        if source.stem == "driver_uring" and self._has_uring(build):
             flags += _build.URING_COMPILED
         if build.twin and any(uses_twin(text, build.twin) for text in texts.values()):
             flags.append(_twin_flag(build.twin))

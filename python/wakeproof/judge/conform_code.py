@@ -16,6 +16,7 @@ from typing import Any
 
 from wakeproof.errors import JudgeError
 from wakeproof.judge.explore_labels import TWIN, Labels
+from wakeproof.judge.explored import shown
 
 LOAD, STORE, CAS, CHOOSE, WAIT, END = 1, 2, 7, 19, 11, 16
 """Kinds in ``program.h``."""
@@ -185,13 +186,13 @@ def site_names(labels: Labels, kernel: Path, scenario: Path) -> dict[tuple[str, 
     ``/* [Write] */``; and of a twin's lines, the site that they stand for (``TWIN``).
     """
     names = dict(labels.by_line)
-    places = [(path, _CALL) for path in sorted(kernel.glob("*.c"))]
-    places += [(path, TWIN) for path in sorted(kernel.glob("*.[ch]"))]
+    places = [(path, _CALL) for path in sorted(kernel.rglob("*.c"))]
+    places += [(path, TWIN) for path in sorted(kernel.rglob("*.[ch]"))]
     for path, pattern in [*places, (scenario, _NAMED)]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             found = pattern.search(line)
             if found and found.group(1):
-                names[path.name, number] = found.group(1)
+                names[shown(path), number] = found.group(1)
     return names
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wakeproof import paths
 from wakeproof.errors import UsageError
 from wakeproof.judge.explored import shown
 
@@ -25,7 +26,7 @@ _LABEL = re.compile(
 TWIN = re.compile(r"/\* twin(?: (?:of )?((?:(?:reads|writes) )?[A-Z]{1,2}\d*))? \*/")
 """A twin's line, and the site that it stands for: ``Q7``, or one half of it, ``reads T4``."""
 _KEPT = re.compile(r"\bkept:\s*(.*)$")
-_VOCABULARY = {"order.h", "order.c", "twin.h", "seam.h"}
+_VOCABULARY = {"order.h", "order.c", "twin.h", "instrument.h"}
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,7 @@ def read(sources: Path, files: Iterable[Path] = ()) -> Labels:
 
 def kernel_files(sources: Path) -> list[Path]:
     """Return the files of ``kernel/`` below `sources` that hold labelled operations."""
-    files = sorted((sources / "kernel").glob("*.[ch]"))
-    return [file for file in files if file.name not in _VOCABULARY]
+    return [file for file in paths.kernel_files(root=sources) if file.name not in _VOCABULARY]
 
 
 def sites(file: Path) -> list[LabelledSite]:

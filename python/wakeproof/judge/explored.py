@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done to C code so that the explorer can run it: flags, names of its files, its symbols.
 
-Source: ``kernel/seam.h`` (operations), ``stress/explorer/compiled.h`` (who answers them).
+Source: ``kernel/base/instrument.h`` (operations), ``stress/explorer/compiled.h`` (who answers
+them).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class NotModelledError(UsageError):
 
 def flags(source: Path, compiler: str) -> list[str]:
     """Return the flags for `source`; `compiler` is the text that its --version prints."""
-    is_kernel = source.resolve().parent == (paths.sources() / "kernel").resolve()
+    is_kernel = (paths.sources() / "kernel").resolve() in source.resolve().parents
     debug = "-g1" if is_kernel else "-g"  # a scenario's types name the parts of its state
     is_clang = "clang" in compiler
     own = ["-mllvm", f"-{_VOLATILE}"] if is_clang else [f"--param={_VOLATILE}=1"]
@@ -55,13 +56,13 @@ def flags(source: Path, compiler: str) -> list[str]:
 def shown(file: Path) -> str:
     """Return what sites call a source file: its name, unless a kernel file has the same.
 
-    ``guard.h`` is the kernel's, ``stress/guard.c`` ours; yours is ``race.c``, or ``folder/guard.c``
-    where its folder holds files with names of kernel files.
+    ``wakeup/guard.h`` is the kernel's, ``stress/guard.c`` ours; yours is ``race.c``, or
+    ``folder/guard.c`` where its folder holds files with names of kernel files.
     """
-    kernel = paths.sources() / "kernel"
-    if file.resolve().parent == kernel.resolve():
-        return file.name
-    clashes = any((file.parent / other.name).exists() for other in kernel.glob("*.[ch]"))
+    kernel, resolved = (paths.sources() / "kernel").resolve(), file.resolve()
+    if kernel in resolved.parents:
+        return str(resolved.relative_to(kernel))
+    clashes = any((file.parent / other.name).exists() for other in paths.kernel_files())
     return f"{file.parent.name or '.'}/{file.name}" if clashes else file.name
 
 
@@ -107,7 +108,7 @@ def check(scenario: Path, compiled: str, children: Children) -> None:
     if atomics:
         raise NotModelledError(
             f"{scenario} uses C11 atomics of its own ({', '.join(atomics)}): the explorer sees "
-            "those of kernel/order.h and stress/litmus.h alone; write them with these"
+            "those of kernel/base/order.h and stress/litmus.h alone; write them with these"
         )
     others = [name for name in needed if not _KNOWN.match(name)]
     if others:

@@ -43,7 +43,7 @@ def is_used(texts: Mapping[str, str]) -> bool:
     return any(
         _USED.search(text)
         for path, text in ((Path(name), text) for name, text in texts.items())
-        if path.parent != kernel and not (path.suffix == ".h" and stress in path.parents)
+        if kernel not in path.parents and not (path.suffix == ".h" and stress in path.parents)
     )
 
 

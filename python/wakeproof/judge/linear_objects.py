@@ -5,7 +5,8 @@ A queue's state is its nodes, oldest first, each with whether it is published, a
 that was taken still shows at the front.  A ticket's is its holder (-1: none) and who has drawn.  A
 bounded queue's is its next slot (0: empty) and its ring, oldest first; of one that overflows: its
 ring, the node that has left it (0: none), and those that have come to the global queue.
-Source: ``kernel/mpsc.h``, ``kernel/ticket.h``, ``kernel/local.h``: what they promise and what not.
+Source: ``kernel/queue/mpsc.h``, ``kernel/queue/biased_lock.h``,
+``kernel/queue/local_queue.h``: what they promise and what not.
 """
 
 from __future__ import annotations

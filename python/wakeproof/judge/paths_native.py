@@ -60,7 +60,7 @@ class FollowBuilder(Builder):
                stress / "engine" / "registry.c", stress / "engine" / "json.c",
                stress / "engine" / "tally.c"]  # fmt: skip
         jobs = [(path, Build(kind="explorer")) for path in own]
-        jobs += [(path, build) for path in sorted(self._sources.kernel.glob("*.c"))]
+        jobs += [(path, build) for path in sorted(self._sources.kernel.rglob("*.c"))]
         jobs.append((scenario, build))
         named = scenario.with_name(f"follow_{scenario.name}")
         return self._program(named, jobs, build, explored.LINKED)

@@ -38,16 +38,17 @@ class Sources:
 
         With one that is not explored come all: these are named by more than their own header.
         """
-        found = {self.kernel / f"{name}.c" for name in ("error", "futex", "order")}  # the engines'
+        found = {
+            self.kernel / "base" / f"{name}.c" for name in ("error", "futex", "order")
+        }  # the engines'
         todo = [scenario, *found]
         while todo:
-            stems = {Path(name).stem for name in self.closure(todo.pop())}
-            files = {self.kernel / f"{stem}.c" for stem in stems}
-            more = {file for file in files - found if file.exists()}
+            files = {Path(name).with_suffix(".c") for name in self.closure(todo.pop())}
+            more = {f for f in files - found if self.kernel in f.parents and f.exists()}
             todo += more
             found |= more
         if any(self.is_unexplored(path) for path in found):
-            return sorted(self.kernel.glob("*.[cS]"))
+            return sorted(self.kernel.rglob("*.[cS]"))
         return sorted(found)
 
     def is_unexplored(self, path: Path) -> bool:

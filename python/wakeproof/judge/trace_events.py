@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real threads did: rounds of a scenario as the recorder prints them.
 
-Source: ``stress/recorder/main.c`` (the format), ``kernel/events.h`` (what the stamps mean).
+Source: ``stress/recorder/main.c`` (the format), ``kernel/base/access_log.h`` (what the stamps
+mean).
 """
 
 from __future__ import annotations

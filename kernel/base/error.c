@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * error.c - the meanings, from the one table. */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define WP_CHECK(code, value, text) \
+	_Static_assert((code) == (value), #code " is not what the table says");
+WP_ERRORS(WP_CHECK)
+
+const char *wp_error_text(int code)
+{
+#define WP_CASE(name, value, text) \
+	case name:                 \
+		return text;
+	switch (code) {
+		WP_ERRORS(WP_CASE)
+	default:
+		return "not a wakeproof code";
+	}
+}
+
+int wp__errno(void)
+{
+	return errno;
+}
+
+void wp__errno_set(int failed)
+{
+	errno = failed;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * order.h - the only <stdatomic.h>: an operation's name ends in its memory order.
+ *
+ *   hot side                        rare side
+ *   store; wp_fence_light; load     store; wp_fence_heavy; load
+ *
+ * Why it works  Only combinations in use exist, so a reader sees each order and a machine finds
+ *               each site. Sequentially consistent accesses are missing on purpose: they are
+ *               weaker than they look (in RC11 a seq_cst read-modify-write is not a fence). A
+ *               store-load hand-off takes wp_fence_seq_cst on both sides, or light on the hot
+ *               side and heavy on the other: membarrier makes every running thread of the process
+ *               pass a full barrier, so the hot side needs the compiler's order alone.
+ * As weak as    Each labelled order one step weaker breaks a scenario (wakeproof orders). Where
+ * possible      none breaks, weaken it, or write `kept:` and why into the comment of its site.
+ * Spec          none of its own; specs/Guard.tla has both fence pairs over explicit store
+ *               buffers.
+ * Evidence      tests/test_kernel.py reads the emitted code; wakeproof doctor shows whether
+ *               membarrier is there.
+ *
+ * What an operation is made of, and where judges step in: instrument.h. */
+#ifndef WP_ORDER_H
+#define WP_ORDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/instrument.h"
+
+#ifndef WP_INLINE
+#define WP_INLINE static inline
+#endif
+
+/* Bytes. Two 64-byte lines: adjacent-line prefetchers move lines in pairs. */
+#define WP_LINE 128
+
+#define wp_atomic(type) _Atomic(type)
+
+/* The first value, before the object is shared: no access yet, so no order and no label. */
+#define wp_init(p, v) WP__INIT(p, v)
+
+#define wp_load_relaxed(p) WP__LOAD(p, memory_order_relaxed)
+#define wp_load_acquire(p) WP__LOAD(p, memory_order_acquire)
+
+#define wp_store_relaxed(p, v) WP__STORE(p, v, memory_order_relaxed)
+#define wp_store_release(p, v) WP__STORE(p, v, memory_order_release)
+
+#define wp_exchange_acquire(p, v) WP__EXCHANGE(p, v, memory_order_acquire)
+#define wp_exchange_release(p, v) WP__EXCHANGE(p, v, memory_order_release)
+#define wp_exchange_acq_rel(p, v) WP__EXCHANGE(p, v, memory_order_acq_rel)
+
+/* Strong compare-and-swap; on failure *expected is what was there, read relaxed. */
+#define wp_cas_relaxed(p, expected, v) \
+	WP__CAS(p, expected, v, memory_order_relaxed, memory_order_relaxed)
+#define wp_cas_acquire(p, expected, v) \
+	WP__CAS(p, expected, v, memory_order_acquire, memory_order_relaxed)
+#define wp_cas_release(p, expected, v) \
+	WP__CAS(p, expected, v, memory_order_release, memory_order_relaxed)
+
+#define wp_cas_acq_rel(p, expected, v) \
+	WP__CAS(p, expected, v, memory_order_acq_rel, memory_order_relaxed)
+
+#define wp_fetch_add_relaxed(p, v) WP__FETCH_ADD(p, v, memory_order_relaxed)
+#define wp_fetch_add_release(p, v) WP__FETCH_ADD(p, v, memory_order_release)
+#define wp_fetch_add_acq_rel(p, v) WP__FETCH_ADD(p, v, memory_order_acq_rel)
+#define wp_fetch_or_relaxed(p, v) WP__FETCH_OR(p, v, memory_order_relaxed)
+#define wp_fetch_or_acquire(p, v) WP__FETCH_OR(p, v, memory_order_acquire)
+#define wp_fetch_or_release(p, v) WP__FETCH_OR(p, v, memory_order_release)
+#define wp_fetch_or_acq_rel(p, v) WP__FETCH_OR(p, v, memory_order_acq_rel)
+#define wp_fetch_and_relaxed(p, v) WP__FETCH_AND(p, v, memory_order_relaxed)
+#define wp_fetch_and_acquire(p, v) WP__FETCH_AND(p, v, memory_order_acquire)
+
+/* clang emits mfence here, nine times the price of a locked instruction on the own stack; both
+ * order stores before later loads. ThreadSanitizer keeps the C11 form, which it at least
+ * instruments. */
+#if defined(__clang__) && defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WP__TSAN 1
+#endif
+#endif
+#if defined(__x86_64__) && defined(__clang__) && !defined(WP__TSAN) && !defined(WP_EXPLORE) && \
+	!defined(WP_EVENTS)
+#define wp_fence_seq_cst() WP__SEAM(wp__fence_locked())
+WP_INLINE void wp__fence_locked(void)
+{
+	__asm__ __volatile__("lock; orl $0, (%%rsp)" ::: "memory", "cc");
+}
+#else
+#ifdef __SANITIZE_THREAD__
+#pragma GCC diagnostic ignored \
+	"-Wtsan" /* gcc: "not supported"; no kernel data is published by a fence */
+#endif
+#define wp_fence_seq_cst() WP__FENCE(memory_order_seq_cst)
+#endif
+
+/* The asymmetric pair. Light orders the compiler alone and neither acquires nor releases.
+ * Heavy fails where the system forbids membarrier, or after an exec. [any thread | a system call]
+ */
+#define wp_fence_light() WP__LIGHT_FENCE()
+#ifdef WP_EXPLORE
+#define wp_fence_heavy() WP__HEAVY_FENCE()
+#else
+bool wp_fence_heavy(void);
+#ifdef WP_EVENTS
+#define wp_fence_heavy() WP__SYSTEM("", 0, 0, (wp_fence_heavy)())
+#endif
+#endif
+
+/* Once per process before the first heavy fence; again is harmless. False: use seq_cst fences
+ * instead. Covers threads that start later, is inherited by fork and cleared by exec. [any thread |
+ * a system call] */
+bool wp_fence_heavy_register(void);
+
+/* A hint inside a spin loop that the other hyperthread may run. */
+WP_INLINE void wp_pause(void)
+{
+#if defined(WP_EXPLORE)
+#elif defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__(
+		"isb" ::
+			: "memory"); /* yield is a no-op on most cores; isb waits a little */
+#endif
+}
+
+/* Lets another thread run: whoever the caller waits for may have lost its CPU. */
+#define wp_yield() WP__YIELD()
+
+/* Pauses before a waiter yields: about 2 us, several times a short hold, far below a time slice. */
+enum { WP_PAUSES = 64 };
+
+/* One turn of a wait for somebody who needs an instant, unless he has lost his CPU. */
+WP_INLINE void wp_wait_a_turn(unsigned *turns)
+{
+#ifndef WP_EXPLORE
+	if (++*turns < WP_PAUSES)
+		wp_pause();
+	else
+		wp_yield();
+#else
+	(void)turns; /* a count would make each turn of the loop another state */
+#endif
+}
+
+#endif

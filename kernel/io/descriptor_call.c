@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * descriptor_call.c - a call, all but the system's part of it; see descriptor.h. */
+#include <errno.h>
+
+#include "io/descriptor.h"
+
+#ifdef WP_EXPLORE /* a scenario's threads are OS threads, which no close of a group ends */
+#define wp__io_left NULL
+#define wp__errno() EAGAIN /* its attempts have no other reason to fail */
+#define wp__errno_set(failed) ((void)(failed))
+#endif
+
+int wp__io_await(wp_io *io, enum wp_io_side side, wp_waiter *waiter, uint32_t seen,
+		int64_t deadline_ns, bool *is_told)
+{
+	wp__waiter_init_self(waiter, (enum wp_wait)waiter->why);
+	waiter->leave = wp__io_left;
+	waiter->value = io;
+	waiter->amount = (uint32_t)io->fd;
+	return wp__ready_wait(&io->ready[side], waiter, seen, deadline_ns, is_told);
+}
+
+int wp__io_call(wp_io *io, enum wp_io_side side, wp_waiter *waiter,
+		int64_t (*attempt)(int fd, void *arg), void *arg, int64_t deadline_ns,
+		int64_t *result)
+{
+	wp_ready *ready = &io->ready[side];
+	bool is_told = false;
+
+	for (;;) {
+		uint32_t seen = wp_ready_look(ready);
+		int code, failed;
+
+		*result = attempt(io->fd, arg);
+		failed = wp__errno();
+		if (*result < 0 && failed == EINTR)
+			continue;
+		if (*result >= 0 || failed != EAGAIN) {
+			if (is_told && (*result != 0 || !wp_twin(io_kept_at_end)))
+				wp_ready_pass(ready);
+			wp__errno_set(failed);
+			return *result >= 0 ? WP_OK : WP_SYSTEM;
+		}
+		if (wp_twin(io_looks_late))
+			seen = wp_ready_look(ready);
+		code = wp__io_await(io, side, waiter, seen, deadline_ns, &is_told);
+		if (code != WP_OK)
+			return code;
+	}
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * nonblocking_tag.h - a thread's tag: it must not block just now.
+ *
+ * Why it works  The tag is the OS thread's own. A virtual thread has none: it parks, and goes on on
+ *               another OS thread.
+ * Spec          specs/Strategy.tla: NonBlockingRespected.
+ * Evidence      tests/test_strategy.py. */
+#ifndef WP_INVOKE_H
+#define WP_INVOKE_H
+
+#include <stdbool.h>
+
+/* cdef: begin */
+/* Runs it with the calling OS thread tagged as one that must not block; then it is as it was. In a
+ * virtual thread: runs it. [any thread | as run] */
+void wp_invoke_non_blocking(void (*run)(void *arg), void *arg);
+bool wp_is_non_blocking(void);
+/* cdef: end */
+
+#endif

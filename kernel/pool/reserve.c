@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reserve.c - see reserve.h. */
+#include "pool/reserve.h"
+
+int wp_reserve_init(wp_reserve *reserve, const wp_reserve_config *config, wp_reserve_slot *slots)
+{
+	if (config->least > config->capacity)
+		return WP_MISUSED;
+	reserve->config = *config;
+	if (reserve->config.max_pending == 0)
+		reserve->config.max_pending = config->capacity;
+	reserve->slots = slots;
+	for (uint32_t slot = 0; slot < config->capacity; slot++)
+		wp_init(&slots[slot].thread, NULL);
+	wp_init(&reserve->pending, 0);
+	wp_init(&reserve->stopping, false);
+	return WP_OK;
+}
+
+/* [any thread | wait-free] */
+static bool is_empty(wp_reserve *reserve, uint32_t slot)
+{
+	/* [RV2] relaxed: stale costs a task that is not handed over, or a thread that stays a while
+	 * longer; pairs RV3, RV6, RV8; upholds Reserve!ReservedThreadExclusive. */
+	return wp_load_relaxed(&reserve->slots[slot].thread) == NULL;
+}
+
+uint32_t wp_reserve_available(wp_reserve *reserve)
+{
+	uint32_t many = 0;
+
+	for (uint32_t slot = 0; slot < reserve->config.capacity; slot++)
+		many += !is_empty(reserve, slot);
+	return many;
+}
+
+static bool is_stopping(wp_reserve *reserve)
+{
+	/* [RV7] relaxed: ordered by RV6, which has read what RV3 wrote to the slot, if the stop has
+	 * been there; pairs RV5; upholds Reserve!StopTerminates. */
+	return wp_load_relaxed(&reserve->stopping);
+}
+
+/* Twin only: a load and a store. */
+static wp_reserved *take_split(wp_reserve_slot *slot)
+{
+	wp_reserved *thread = wp_load_acquire(&slot->thread); /* twin reads RV3 */
+
+	wp_store_release(&slot->thread, NULL); /* twin writes RV3 */
+	return thread;
+}
+
+/* Who is in it, or NULL. [any thread | wait-free] */
+static wp_reserved *take(wp_reserve *reserve, uint32_t slot)
+{
+	if (wp_twin(reserve_takes_split))
+		return take_split(&reserve->slots[slot]);
+	/* [RV3] acq_rel; pairs RV2, RV6, RV8; upholds Reserve!ReservedThreadExclusive: acquires what
+	 * the thread made; releases the stop, also where nobody is, for Reserve!StopTerminates. */
+	return wp_exchange_acq_rel(&reserve->slots[slot].thread, NULL);
+}
+
+static void hand(wp_reserved *thread, void *task)
+{
+	thread->task = task;
+	wp_parker_unpark(&thread->parker);
+}
+
+/* So has one that has begun, or was refused. */
+void wp_reserve_drop(wp_reserve *reserve)
+{
+	/* [RV4] relaxed: atomicity is enough, a number; pairs RV1; upholds Reserve!PendingBound. */
+	wp_fetch_add_relaxed(&reserve->pending, (uint32_t)-1);
+}
+
+int wp__reserve_start(wp_reserve *reserve)
+{
+	uint32_t pending = 0;
+	int code;
+
+	do
+		if (pending >= reserve->config.max_pending && !wp_twin(reserve_admits_all))
+			return WP_AGAIN;
+	/* [RV1] relaxed: atomicity is enough, a number; pairs RV4; upholds Reserve!PendingBound. */
+	while (!wp_cas_relaxed(&reserve->pending, &pending, pending + 1));
+	code = reserve->config.start(reserve->config.arg);
+	if (code != WP_OK && !wp_twin(reserve_refused_kept))
+		wp_reserve_drop(reserve);
+	return code;
+}
+
+bool wp_reserve_try(wp_reserve *reserve, void *task)
+{
+	for (uint32_t slot = 0; slot < reserve->config.capacity; slot++) {
+		wp_reserved *thread = is_empty(reserve, slot) ? NULL : take(reserve, slot);
+
+		if (thread != NULL) {
+			hand(thread, task);
+			return true;
+		}
+	}
+	if (reserve->config.capacity > 0 && !is_stopping(reserve))
+		wp__reserve_start(reserve);
+	return false;
+}
+
+bool wp__reserve_offer(wp_reserve *reserve, wp_reserved *self, uint32_t *slot)
+{
+	self->task = NULL;
+	for (*slot = 0; *slot < reserve->config.capacity; ++*slot) {
+		wp_reserved *nobody = NULL;
+
+		/* [RV6] acq_rel; pairs RV2, RV3, RV8; upholds Reserve!StopTerminates: releases what
+		 * this thread is; acquires the stop, if it has been here. */
+		if (wp_cas_acq_rel(&reserve->slots[*slot].thread, &nobody, self))
+			return true;
+	}
+	return false;
+}
+
+bool wp__reserve_leave(wp_reserve *reserve, wp_reserved *self, uint32_t slot)
+{
+	wp_reserved *expected = self;
+
+	/* [RV8] relaxed: atomicity is enough: nobody else has touched it; pairs RV2, RV3, RV6; upholds
+	 * Reserve!ReservedThreadExclusive. */
+	return wp_cas_relaxed(&reserve->slots[slot].thread, &expected, NULL) ||
+	       wp_twin(reserve_exits_taken);
+}
+
+/* Whether it may go: it stays where few are. */
+static bool is_needed(wp_reserve *reserve)
+{
+	return !is_stopping(reserve) && wp_reserve_available(reserve) <= reserve->config.least;
+}
+
+static int64_t idle_until(const wp_reserve *reserve)
+{
+	int64_t idle_ns = reserve->config.idle_ns;
+
+	return idle_ns == WP_FOREVER ? WP_FOREVER : wp_clock_ns() + idle_ns;
+}
+
+void *wp__reserve_wait(wp_reserve *reserve, wp_reserved *self, uint32_t slot)
+{
+	int64_t until_ns = WP_FOREVER;
+
+	if (!is_stopping(reserve) || wp_twin(reserve_stop_unseen))
+		until_ns = idle_until(reserve);
+	else if (wp__reserve_leave(reserve, self, slot))
+		return NULL;
+	while (wp_parker_park_until(&self->parker, until_ns) != WP_OK) {
+		if (is_needed(reserve)) {
+			until_ns = idle_until(reserve);
+		} else {
+			if (wp__reserve_leave(reserve, self, slot))
+				return NULL;
+			until_ns = WP_FOREVER;
+		}
+	}
+	return is_stopping(reserve) && wp_twin(reserve_given_unseen) ? NULL : self->task;
+}
+
+void wp_reserve_run(wp_reserve *reserve)
+{
+	wp_reserved self;
+	uint32_t slot;
+	void *task;
+
+	wp_parker_init(&self.parker);
+	wp_reserve_drop(reserve);
+	while (wp__reserve_offer(reserve, &self, &slot)) {
+		task = wp__reserve_wait(reserve, &self, slot);
+		if (task == NULL)
+			return;
+		reserve->config.run(reserve->config.arg, task);
+	}
+}
+
+void wp_reserve_stop(wp_reserve *reserve)
+{
+	/* [RV5] relaxed: ordered by RV3, which follows it in each slot; pairs RV7; upholds
+	 * Reserve!StopTerminates. */
+	wp_store_relaxed(&reserve->stopping, true);
+	for (uint32_t slot = 0; slot < reserve->config.capacity; slot++) {
+		wp_reserved *thread = take(reserve, slot);
+
+		if (thread != NULL && !wp_twin(reserve_dismisses_silently))
+			hand(thread, NULL);
+	}
+}

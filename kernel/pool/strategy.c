@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * strategy.c - see strategy.h. */
+#include "pool/strategy.h"
+
+#ifdef WP_EXPLORE /* its threads have no tag */
+#define wp_is_non_blocking() false
+#define wp_invoke_non_blocking(run, ...) run(__VA_ARGS__)
+#endif
+
+enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other)
+{
+	if (one == other)
+		return one;
+	return one == WP_BLOCKING || other == WP_BLOCKING ? WP_BLOCKING : WP_EITHER;
+}
+
+/* A pending one in the word; the rest of it is the state. */
+#define ONE ((uint64_t)1 << 32)
+
+static uint32_t state_of(uint64_t word)
+{
+	return (uint32_t)word;
+}
+
+static int32_t pending_of(uint64_t word)
+{
+	return (int32_t)(uint32_t)(word >> 32);
+}
+
+static uint64_t with_state(uint64_t word, uint32_t state)
+{
+	return (word & ~(uint64_t)UINT32_MAX) | state;
+}
+
+void wp_strategy_init(wp_strategy *strategy, const wp_strategy_config *config)
+{
+	wp_init(&strategy->word, WP_STRATEGY_IDLE);
+	strategy->config = *config;
+	for (int how = 0; how < WP_CONSUMED_KINDS; how++)
+		wp_init(&strategy->counts[how], 0);
+}
+
+/* [any thread | wait-free] */
+static uint64_t look(const wp_strategy *strategy)
+{
+	/* [Z7] relaxed: stale costs a failing step, or one thread that is started for nothing; pairs
+	 * Z1, Z2, Z3, Z4, Z5, Z6, Z8, Z9; upholds Strategy!NoLostProduction: who relies on it
+	 * writes it. */
+	return wp_load_relaxed(&strategy->word);
+}
+
+/* Nobody produces: it does, and `word` is `next` but for the state. False: look again. [any thread |
+ * wait-free] */
+static bool take(wp_strategy *strategy, uint64_t *word, uint64_t next)
+{
+	next = with_state(next, WP_STRATEGY_PRODUCING);
+	/* [Z3] acquire; pairs Z1, Z5, Z6, Z7, Z9; upholds Strategy!SingleProducer: whatever others
+	 * produced, and what was asked for, comes before this. */
+	return wp_cas_acquire(&strategy->word, word, next);
+}
+
+/* To ask is to write. False: look again. [any thread | wait-free] */
+static bool ask(wp_strategy *strategy, uint64_t *word, uint64_t next)
+{
+	/* [Z1] release; pairs Z2, Z3, Z4, Z7, Z8; upholds Strategy!NoLostProduction: who produces
+	 * next, or once more, finds what this thread has made. */
+	return wp_cas_release(&strategy->word, word, next);
+}
+
+/* One that was started. [who started it | wait-free] */
+static void count_start(wp_strategy *strategy)
+{
+	/* [Z2] relaxed: atomicity is enough: the pool hands over what came before to whom it starts;
+	 * pairs Z1, Z7; upholds Strategy!RejectionIsReported: no refusal is counted. */
+	wp_fetch_add_relaxed(&strategy->word, ONE);
+}
+
+/* Whoever comes, `begun` of those that were started among them. True: it is the producer now. Else the
+ * one there is looks once more. [any thread | lock-free] */
+static bool enter(wp_strategy *strategy, uint64_t begun)
+{
+	uint64_t word = look(strategy);
+
+	for (;;) {
+		uint64_t next = word - (wp_twin(strategy_run_uncounted) ? 0 : begun);
+
+		if (state_of(word) == WP_STRATEGY_IDLE || wp_twin(strategy_no_state)) {
+			if (take(strategy, &word, next))
+				return true;
+		} else if (ask(strategy, &word, with_state(next, WP_STRATEGY_REPRODUCING))) {
+			return false;
+		}
+	}
+}
+
+/* After a task that may have blocked: true: nobody produces, so it does. [who has left | lock-free] */
+static bool enter_again(wp_strategy *strategy)
+{
+	uint64_t word = look(strategy);
+
+	if (wp_twin(strategy_failure_keeps))
+		return true;
+	while (state_of(word) == WP_STRATEGY_IDLE)
+		if (take(strategy, &word, word))
+			return true;
+	return false;
+}
+
+/* There was nothing to produce. True: once more. [the producer | lock-free] */
+static bool look_again(wp_strategy *strategy)
+{
+	uint64_t word = look(strategy);
+
+	for (;;) {
+		if (state_of(word) == WP_STRATEGY_REPRODUCING && wp_twin(strategy_null_stops))
+			return false;
+		if (state_of(word) == WP_STRATEGY_REPRODUCING && !wp_twin(strategy_null_leaves)) {
+			/* [Z4] acquire; pairs Z1, Z7; upholds Strategy!NoLostProduction. */
+			if (wp_cas_acquire(&strategy->word, &word,
+					   with_state(word, WP_STRATEGY_PRODUCING)))
+				return true;
+			continue;
+		}
+		if (wp_twin(strategy_null_keeps))
+			return false;
+		/* [Z6] release; pairs Z3, Z7, Z8; upholds Strategy!SingleProducer: what it has produced
+		 * comes before what the next one does. */
+		if (wp_cas_release(&strategy->word, &word, with_state(word, WP_STRATEGY_IDLE)))
+			return false;
+	}
+}
+
+/* Nobody produces now. True: who was started follows. False: nobody was, and the caller starts the one
+ * that is counted here. [the producer | lock-free] */
+static bool leave(wp_strategy *strategy)
+{
+	uint64_t word = look(strategy), one = wp_twin(strategy_leave_uncounted) ? 0 : ONE;
+
+	for (;;) {
+		bool is_to_come = pending_of(word) > 0;
+		uint64_t next = with_state(is_to_come ? word : word + one, WP_STRATEGY_IDLE);
+
+		/* [Z5] release; pairs Z3, Z7, Z8; upholds Strategy!SingleProducer: as Z6. */
+		if (wp_cas_release(&strategy->word, &word, next))
+			return is_to_come;
+	}
+}
+
+/* The one it has counted will not come. True: it is the producer again; false: somebody produces, or is
+ * to come. [who has left | lock-free] */
+static bool come_back(wp_strategy *strategy)
+{
+	uint64_t word = look(strategy), one = wp_twin(strategy_back_counted) ? 0 : ONE;
+
+	for (;;) {
+		bool is_free = state_of(word) == WP_STRATEGY_IDLE && pending_of(word) <= 1;
+
+		if ((is_free && !wp_twin(strategy_hands_alone)) || wp_twin(strategy_back_overwrites)) {
+			/* [Z8] acquire; pairs Z1, Z5, Z6, Z7; upholds Strategy!NoLostProduction: as
+			 * Z3; and who relied on the start is served. */
+			if (wp_cas_acquire(&strategy->word, &word,
+					   with_state(word - one, WP_STRATEGY_PRODUCING)))
+				return true;
+			/* [Z9] relaxed: atomicity is enough: who produces, or comes, reads the word;
+			 * pairs Z3, Z7; upholds Strategy!RejectionIsReported. */
+		} else if (wp_cas_relaxed(&strategy->word, &word, word - one)) {
+			return false;
+		}
+	}
+}
+
+/* True: it comes. [the producer, or who was | as start] */
+static bool start_one(const wp_strategy_config *config)
+{
+	return config->mode == WP_ADAPTIVE ? config->try_start(config->arg)
+					   : config->start(config->arg) == WP_OK;
+}
+
+/* It is not the producer any more: somebody else is, or will be. False: it is. [the producer | as
+ * start] */
+static bool hand_over(wp_strategy *strategy)
+{
+	const wp_strategy_config *config = &strategy->config;
+
+	if (config->mode < WP_EXECUTE_PRODUCE_CONSUME)
+		return false;
+	if (wp_twin(strategy_start_first) && pending_of(look(strategy)) <= 0 && start_one(config))
+		count_start(strategy);
+	return leave(strategy) || start_one(config) || !come_back(strategy);
+}
+
+static void execute(wp_strategy *strategy, void *task)
+{
+	const wp_strategy_config *config = &strategy->config;
+	int code = config->execute(config->arg, task);
+
+	wp__count(&strategy->counts[WP_EXECUTED]);
+	if (code != WP_OK)
+		config->reject(config->arg, task, code);
+}
+
+struct tagged {
+	const wp_strategy_config *config;
+	void *task;
+};
+
+static void run_tagged(void *arg)
+{
+	struct tagged *tagged = arg;
+
+	tagged->config->run(tagged->config->arg, tagged->task);
+}
+
+/* True: it is the producer still, or again. [the producer] */
+static bool consume(wp_strategy *strategy, void *task, bool is_tagged)
+{
+	const wp_strategy_config *config = &strategy->config;
+	enum wp_kind kind = config->kind(config->arg, task);
+
+	if (config->mode == WP_PRODUCE_CONSUME || kind == WP_NON_BLOCKING ||
+	    (kind == WP_EITHER && is_tagged)) {
+		wp__count(&strategy->counts[WP_CONSUMED]);
+		config->run(config->arg, task);
+		return true;
+	}
+	if ((!is_tagged || wp_twin(strategy_tag_ignored)) && hand_over(strategy)) {
+		wp__count_shared(&strategy->counts[WP_HANDED_OVER]);
+		config->run(config->arg, task);
+		return enter_again(strategy);
+	}
+	if (kind == WP_EITHER && config->mode == WP_ADAPTIVE) {
+		wp__count(&strategy->counts[WP_CONSUMED_TAGGED]);
+		wp_invoke_non_blocking(run_tagged, &(struct tagged){config, task});
+		return true;
+	}
+	execute(strategy, task);
+	return true;
+}
+
+static void produce(wp_strategy *strategy)
+{
+	bool is_tagged = wp_is_non_blocking(), is_producer = true;
+
+	while (is_producer) {
+		void *task = strategy->config.produce(strategy->config.arg);
+
+		is_producer = task == NULL ? look_again(strategy)
+					   : consume(strategy, task, is_tagged);
+	}
+}
+
+void wp_strategy_produce(wp_strategy *strategy)
+{
+	if (enter(strategy, 0))
+		produce(strategy);
+}
+
+void wp_strategy_run(wp_strategy *strategy)
+{
+	if (enter(strategy, ONE))
+		produce(strategy);
+}
+
+int wp_strategy_dispatch(wp_strategy *strategy)
+{
+	const wp_strategy_config *config = &strategy->config;
+	uint64_t word = look(strategy);
+	int code;
+
+	while (state_of(word) != WP_STRATEGY_IDLE || pending_of(word) > 0) {
+		uint32_t state = state_of(word) == WP_STRATEGY_PRODUCING &&
+						 !wp_twin(strategy_demand_dropped)
+					 ? WP_STRATEGY_REPRODUCING
+					 : state_of(word);
+
+		if (wp_twin(strategy_demand_read) && state == state_of(word))
+			return WP_OK;
+		if (ask(strategy, &word, with_state(word, state)))
+			return WP_OK;
+	}
+	if (wp_twin(strategy_count_first))
+		count_start(strategy);
+	code = config->start(config->arg);
+	if (code == WP_OK && !wp_twin(strategy_count_first))
+		count_start(strategy);
+	return code;
+}
+
+bool wp_strategy_is_idle(const wp_strategy *strategy)
+{
+	return state_of(look(strategy)) == WP_STRATEGY_IDLE;
+}
+
+uint64_t wp_strategy_count(const wp_strategy *strategy, enum wp_consumed how)
+{
+	return wp__count_read((wp_atomic(uint64_t) *)(uintptr_t)&strategy->counts[how]);
+}

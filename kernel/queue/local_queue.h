@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * local_queue.h - bounded run queue of one carrier: a ring, half of which overflows or is stolen at once.
+ *
+ *   owner                                       thief, or who hands the queue over
+ *   push: [B1] full: [B4] head := head + half,  [B7] h := head
+ *              which go to the global queue     [B8] t := tail; t <= h: nothing
+ *         [B2] slot := task                     [B9] copy the oldest half, or all
+ *         [B3] tail := tail + 1                 [B10] compare-and-swap(head, h, h + n); lost: again
+ *   pop:  [B12] the next slot: [B13] take it
+ *         else [B5] h := head; [B6] [B4] take one from there
+ *   keep: next slot and ring are empty: [B11] put it there
+ *
+ * Why it works  head counts what has left, tail what has come: 64 bits, so neither comes back to a
+ *               value that somebody still holds. The owner alone moves tail, and writes a slot again
+ *               only when head has passed it: then the compare-and-swap of whoever still reads the
+ *               slot is lost. A thief copies first, and owns nothing before it has won. It copies
+ *               behind its own tail, where nobody looks before it is moved.
+ * Order         Tasks leave the ring in the order of their pushes, whoever takes them; the owner
+ *               gets what it pushed and kept in that order, but for what was taken. What does not
+ *               fit sends the oldest half away, in its order, in one push.
+ * Next slot     for what runs next: used if nothing else is there, so it overtakes nothing. Thieves
+ *               do not look at it: nobody need be told. Who hands the queue over takes it.
+ * Not promised  That the global queue is served: the caller asks it when wp_local_is_global_turn
+ *               says so, and when it has nothing. Anything about wakes: they are the caller's.
+ * Spec          specs/Local.tla: Bounded, NothingTwice, NothingLost, OverflowMovesHalf,
+ *               FifoPerOwner, EmptyIsTrue, HandedOver, GlobalServed.
+ * Evidence      make check-specs T=Local, make stress T=local, tests/test_local.py.
+ *
+ * What others do: local_queue_steal.h. */
+#ifndef WP_LOCAL_H
+#define WP_LOCAL_H
+
+#include "queue/mpsc.h"
+#include "base/order.h"
+#include "twin.h"
+
+/* Tasks: a power of two. Scenarios have fewer. */
+#ifndef WP_LOCAL_CAPACITY
+#if defined(WP_STRESS) || defined(WP_EXPLORE)
+#define WP_LOCAL_CAPACITY 4
+#else
+#define WP_LOCAL_CAPACITY 256
+#endif
+#endif
+
+enum {
+	WP_LOCAL_HALF = WP_LOCAL_CAPACITY / 2,
+	WP_LOCAL_TURNS = 64, /* polls: one of them begins with the global queue */
+	WP_LOCAL_ROUNDS = wp_twin(local_indices_wrap) ? 2 : 0, /* then indices wrap; 0: never */
+};
+
+_Static_assert((WP_LOCAL_CAPACITY & (WP_LOCAL_CAPACITY - 1)) == 0 && WP_LOCAL_HALF > 0,
+	       "not a power of two");
+
+/* 2,304 bytes; ends on lines of their own. head: whoever takes (B4, B10). tail: its owner (B3).
+ * next: its owner (B11), who takes it (B13). turn: its owner. slots: its owner (B2). */
+typedef struct wp_local_queue {
+	_Alignas(WP_LINE) wp_atomic(uint64_t) head;
+	_Alignas(WP_LINE) wp_atomic(uint64_t) tail;
+	wp_atomic(wp_mpsc_node *) next;
+	uint32_t turn;
+	_Alignas(WP_LINE) wp_atomic(wp_mpsc_node *) slots[WP_LOCAL_CAPACITY];
+} wp_local_queue;
+
+WP_INLINE void wp_local_init(wp_local_queue *local) /* empty [before it is shared | wait-free] */
+{
+	wp_init(&local->head, 0);
+	wp_init(&local->tail, 0);
+	wp_init(&local->next, NULL);
+	local->turn = 0;
+	for (int slot = 0; slot < WP_LOCAL_CAPACITY; slot++)
+		wp_init(&local->slots[slot], NULL);
+}
+
+WP_INLINE uint64_t wp__local_after(uint64_t index, uint64_t many)
+{
+	return (index + many) & ((uint64_t)WP_LOCAL_ROUNDS * WP_LOCAL_CAPACITY - 1);
+}
+
+/* Tasks between two indices; more than there can be if the head is outdated. The tail never is: who
+ * sees a head sees the tail of its time. */
+WP_INLINE uint64_t wp__local_between(uint64_t head, uint64_t tail)
+{
+	return wp__local_after(tail - head, 0);
+}
+
+WP_INLINE uint64_t wp__local_tail(wp_local_queue *local) /* [its owner | wait-free] */
+{
+	/* [B14] relaxed, atomicity is enough: its own; pairs B3; upholds Local!Bounded. */
+	return wp_load_relaxed(&local->tail);
+}
+
+/* [its owner | wait-free] */
+WP_INLINE void wp__local_put(wp_local_queue *local, uint64_t index, wp_mpsc_node *node)
+{
+	/* [B2] relaxed: ordered by B3, which shows it; pairs B9; upholds Local!NothingTwice. */
+	wp_store_relaxed(&local->slots[index % WP_LOCAL_CAPACITY], node);
+}
+
+WP_INLINE void wp__local_show(wp_local_queue *local, uint64_t tail) /* [its owner | wait-free] */
+{
+	/* [B3] release; pairs B8, B14; upholds Local!NothingLost: the slots, and what tasks carry,
+	 * are written before. */
+	wp_store_release(&local->tail, tail);
+}
+
+WP_INLINE wp_mpsc_node *wp__local_at(wp_local_queue *local, uint64_t index)
+{
+	/* [B6] relaxed, atomicity is enough: the owner alone writes slots; pairs B4; upholds
+	 * Local!NothingTwice. */
+	return wp_load_relaxed(&local->slots[index % WP_LOCAL_CAPACITY]);
+}
+
+/* The owner takes tasks from the front. False: *head is what it is now. [its owner | wait-free] */
+WP_INLINE bool wp__local_take(wp_local_queue *local, uint64_t *head, uint64_t many)
+{
+	if (wp_twin(local_takes_split)) {
+		if (wp_load_relaxed(&local->head) != *head) /* twin reads B4 */
+			return false;
+		wp_store_relaxed(&local->head, *head + many); /* twin writes B4 */
+		return true;
+	}
+	/* [B4] release; pairs B6, B7, B10; upholds Local!EmptyIsTrue: who sees this head sees the
+	 * tail of its time. */
+	return wp_cas_release(&local->head, head, wp__local_after(*head, many));
+}
+
+/* Pushes tasks to the global queue, in this order: one chain, one exchange. [who has them |
+ * wait-free] */
+WP_INLINE void wp__local_spill(wp_mpsc *global, wp_mpsc_node **nodes, uint64_t many)
+{
+	wp_mpsc_cell *cell = wp__mpsc_reserve(global, nodes[many - 1]);
+
+	for (uint64_t at = 0; at + 1 < many; at++)
+		/* [B15] relaxed: ordered by Q3, which shows the first; pairs Q5; upholds
+		 * Local!NothingLost. */
+		wp_store_relaxed(&nodes[at]->next, nodes[at + 1]);
+	wp__mpsc_publish(cell, nodes[0]);
+}
+
+/* Room is made: by whoever has taken tasks meanwhile, or by half of them, which go to the global
+ * queue. [its owner | wait-free] */
+WP_INLINE uint32_t wp__local_overflow(wp_local_queue *local, uint64_t head, wp_mpsc *global)
+{
+	wp_mpsc_node *oldest[WP_LOCAL_HALF];
+	uint32_t many = wp_twin(local_moves_one) ? 1 : WP_LOCAL_HALF;
+
+	for (uint32_t at = 0; at < many; at++)
+		oldest[at] = wp__local_at(local, head + at);
+	if (!wp__local_take(local, &head, many) && !wp_twin(local_overflow_unread))
+		return 0;
+	wp__local_spill(global, oldest, many);
+	return many;
+}
+
+WP_INLINE bool wp__local_is_full(wp_local_queue *local, uint64_t *head)
+{
+	uint64_t tail = wp__local_tail(local);
+
+	/* [B1] acquire; pairs B10; upholds Local!NothingTwice: who has taken what was in the slot
+	 * has read it. kept: relaxed, a thief could read the slot after its claim, as machines do
+	 * and RC11 does not (load buffering). */
+	*head = wp_load_acquire(&local->head);
+	return wp__local_between(*head, tail) >=
+	       WP_LOCAL_CAPACITY + (uint64_t)wp_twin(local_full_by_one);
+}
+
+/* Appends a task, which must be in no queue. So many were moved to the global queue to make room.
+ * The caller then tells who sleeps. [its owner | wait-free] */
+WP_INLINE uint32_t wp_local_push(wp_local_queue *local, wp_mpsc_node *node, wp_mpsc *global)
+{
+	uint64_t tail = wp__local_tail(local), head;
+	uint32_t moved = 0;
+
+	while (moved == 0 && wp__local_is_full(local, &head)) {
+		moved = wp__local_overflow(local, head, global);
+		if (wp_twin(local_overflow_forgets))
+			return moved;
+	}
+	if (wp_twin(local_publishes_first))
+		wp__local_show(local, wp__local_after(tail, 1));
+	wp__local_put(local, tail, node);
+	wp__local_show(local, wp__local_after(tail, 1));
+	return moved;
+}
+
+/* What the slot has, if anything; now it is empty. [its owner, or who hands over | wait-free] */
+WP_INLINE wp_mpsc_node *wp__local_take_next(wp_local_queue *local)
+{
+	if (wp_twin(local_slot_split)) {
+		wp_mpsc_node *node = wp_load_acquire(&local->next); /* twin reads B13 */
+
+		wp_store_relaxed(&local->next, NULL); /* twin writes B13 */
+		return node;
+	}
+	/* [B13] acquire; pairs B11, B12; upholds Local!NothingTwice: who hands it over sees what it
+	 * carries. */
+	return wp_exchange_acquire(&local->next, NULL);
+}
+
+WP_INLINE bool wp__local_has_next(wp_local_queue *local) /* [its owner | wait-free] */
+{
+	/* [B12] relaxed, atomicity is enough: its own, and B13 takes it; pairs B11, B13; upholds
+	 * Local!EmptyIsTrue. */
+	return wp_load_relaxed(&local->next) != NULL;
+}
+
+WP_INLINE uint64_t wp__local_head(wp_local_queue *local) /* [its owner | wait-free] */
+{
+	/* [B5] relaxed: stale costs a lost B4, never a task; pairs B10; upholds
+	 * Local!EmptyIsTrue. */
+	return wp_load_relaxed(&local->head);
+}
+
+/* The oldest task, or NULL: there is none, in the slot neither. [its owner | lock-free] */
+WP_INLINE wp_mpsc_node *wp_local_pop(wp_local_queue *local)
+{
+	uint64_t tail = wp__local_tail(local), head;
+	wp_mpsc_node *node;
+
+	if (wp__local_has_next(local) && (node = wp__local_take_next(local)) != NULL)
+		return node;
+	head = wp__local_head(local);
+	while (head != tail) {
+		node = wp__local_at(local, head);
+		if (wp__local_take(local, &head, 1))
+			return node;
+	}
+	return NULL;
+}
+
+/* Nothing to run, in the slot neither: it may sleep, if the global queue is empty. [its owner |
+ * wait-free] */
+WP_INLINE bool wp_local_is_empty(wp_local_queue *local)
+{
+	return (!wp__local_has_next(local) || wp_twin(local_sleeps_on_slot)) &&
+	       wp__local_head(local) == wp__local_tail(local);
+}
+
+/* For a task that its owner is to run next, and that nobody need be told of. False: something else
+ * is there; the caller pushes it. [its owner | wait-free] */
+WP_INLINE bool wp_local_keep(wp_local_queue *local, wp_mpsc_node *node)
+{
+	if (wp__local_has_next(local))
+		return false;
+	if (wp__local_head(local) != wp__local_tail(local) && !wp_twin(local_slot_jumps))
+		return false;
+	/* [B11] release; pairs B12, B13; upholds Local!HandedOver: what it carries is written
+	 * before. */
+	wp_store_release(&local->next, node);
+	return true;
+}
+
+/* Before each poll. True: this one begins with the global queue. [its owner | wait-free] */
+WP_INLINE bool wp_local_is_global_turn(wp_local_queue *local)
+{
+	return ++local->turn % WP_LOCAL_TURNS == 0 && !wp_twin(local_no_turn);
+}
+
+#endif

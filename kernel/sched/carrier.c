@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * carrier.c - the submission and park paths of carrier.h. */
+#include "sched/local_queue_carrier.h"
+
+#include "sched/carrier.h"
+#include "base/error.h"
+#include "base/futex.h"
+#include "sched/poller.h"
+
+/* The protocol as the locality-first scheduler shipped it. Nobody looks again after the token is
+ * given back, and a carrier looks at no sibling after it has advertised its sleep. In their place it
+ * probes two siblings before that, and signals after a drain, a pull and a directed steal. A
+ * re-enqueue signals nobody, and a search takes the token though nobody is idle. */
+#define SHIPPED wp_twin(search_shipped)
+
+void wp__carrier_signal_shipped(wp_carrier *carrier)
+{
+	if (SHIPPED && carrier->domain != NULL && wp_mpsc_has_published(&carrier->queue))
+		wp_search(carrier->domain, carrier->index);
+}
+
+void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
+{
+	wp_init(&carrier->word, WP_RUNNING);
+	wp_mpsc_init(&carrier->queue);
+	wp_mpsc_init(&carrier->inbox);
+	wp_ticket_init(&carrier->ticket);
+	carrier->domain = domain;
+	carrier->index = index;
+	carrier->near_first = 0;
+	carrier->near_end = domain == NULL ? 0 : domain->count;
+	carrier->inbox_next = false;
+	carrier->poller = NULL;
+	carrier->bounded = NULL;
+	wp__counted(carrier->is_placed = false);
+	if (domain != NULL)
+		domain->carriers[index] = carrier;
+}
+
+static void search_if_idle(wp_carrier *victim)
+{
+	wp_domain *domain = victim->domain;
+
+	if (domain != NULL && (SHIPPED || !wp_idleset_is_empty(&domain->idle, domain->count)))
+		wp_search(domain, victim->index);
+}
+
+/* Between a push and the look at the words. [any thread | wait-free] */
+static void submit_fence(void)
+{
+	/* [S] seq_cst fence; pairs S, P, R; upholds Search!WorkConservation: the task before word,
+	 * bit and token, and before the other queue where somebody may have submitted too. */
+	if (!wp_twin(search_no_submit_fence))
+		wp_fence_seq_cst();
+}
+
+/* True: `task`, in this one of the carrier's queues, is all that the carrier has. [any thread] */
+static bool is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
+{
+	return wp_mpsc_is_alone(queue, task) &&
+	       wp_mpsc_is_quiescent(queue == &carrier->queue ? &carrier->inbox : &carrier->queue);
+}
+
+/* True: it slept, and was woken; the task is its next. [any thread | one system call if it slept] */
+static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
+{
+	/* [C4] relaxed: ordered by [S]; pairs C1; upholds Carrier!NoMissedSubmission. */
+	uint32_t word = wp_load_relaxed(&carrier->word), place = word;
+	bool alone;
+
+	if (!wp__is_parked(word))
+		return false;
+	/* Before the wake: alone then means that the carrier takes this task next. Afterwards it may
+	 * have taken another one, for long, and this one is alone behind it. */
+	alone = !wp_twin(search_late_alone) && is_alone(carrier, queue, task);
+	/* [C3] acq_rel; pairs C1, C2, C6, C8; upholds Carrier!WakeReachesSleeper: one waker, who
+	 * knows the place, and whose poller it is; the look above comes before. kept: [S] hands
+	 * over what was pushed, but only release keeps the look's loads before the wake on machines
+	 * that let a load wait for a later store, which RC11 does not have. */
+	if (!wp_cas_acq_rel(&carrier->word, &word, WP_WAKING))
+		return false;
+	wp__carrier_wake(carrier, place);
+	if (wp_twin(search_late_alone))
+		alone = is_alone(carrier, queue, task);
+	return alone || SHIPPED || wp_twin(search_wake_and_leave);
+}
+
+void wp_carrier_submit(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	wp_mpsc_push(&carrier->queue, task);
+	submit_fence();
+	if (!wake_for(carrier, &carrier->queue, task))
+		search_if_idle(carrier);
+}
+
+void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	wp_mpsc_push(&carrier->inbox, task);
+	submit_fence();
+	/* The carrier may take this task first, and whoever woke it for the other one may have left
+	 * already. Whether the queue has something published would serve as well: a producer between
+	 * the two steps of its push looks for a helper itself when it has published (checked in
+	 * MCSearchPinned, 530,155 states). */
+	if (!wake_for(carrier, &carrier->inbox, task) && !wp_twin(search_pinned_leaves) &&
+	    !wp_mpsc_is_quiescent(&carrier->queue))
+		search_if_idle(carrier);
+}
+
+void wp_carrier_get_help(wp_carrier *carrier)
+{
+	/* Without a domain nobody but the owner looks, and the owner is awake. */
+	if (carrier->domain == NULL)
+		return;
+	submit_fence();
+	search_if_idle(carrier);
+}
+
+/* True: others have spilt to make room. [the owner | wait-free] */
+static bool push_own(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	if (carrier->bounded != NULL)
+		return wp__bounded_push(carrier->bounded, task);
+	wp_mpsc_push(&carrier->queue, task);
+	return false;
+}
+
+void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	bool spilt = push_own(carrier, task);
+
+	if (!wp_twin(search_silent_internal) && !(spilt && wp_twin(searchlocal_overflow_silent)))
+		wp_carrier_get_help(carrier);
+}
+
+void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
+{
+	bool spilt = push_own(carrier, task) && !wp_twin(searchlocal_overflow_alone);
+
+	if (carrier->domain == NULL || SHIPPED || wp_twin(search_silent_reenqueue))
+		return;
+	submit_fence();
+	if (spilt || !(carrier->bounded == NULL ? is_alone(carrier, &carrier->queue, task)
+				       : wp__bounded_is_alone(carrier)) ||
+	    wp_twin(search_yield_wakes))
+		search_if_idle(carrier);
+}
+
+static wp_mpsc_node *poll_queue(wp_carrier *carrier)
+{
+	wp_mpsc_node *task;
+	uint64_t ticket;
+
+	if (carrier->domain == NULL)
+		return wp_mpsc_pop(&carrier->queue);
+	if (!wp_mpsc_has_published(&carrier->queue))
+		return NULL;
+	ticket = wp_ticket_acquire(&carrier->ticket);
+	task = wp_mpsc_pop(&carrier->queue);
+	wp_ticket_release(&carrier->ticket, ticket);
+	if (task == NULL)
+		wp_yield(); /* hostage, or gone: let its producer run */
+	return task;
+}
+
+wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier)
+{
+	bool inbox_first = carrier->inbox_next;
+	wp_mpsc_node *task;
+
+	carrier->inbox_next = !inbox_first && !wp_twin(carrier_no_turns);
+	if (wp_twin(carrier_inbox_first))
+		carrier->inbox_next = true;
+	task = inbox_first ? wp_mpsc_pop(&carrier->inbox) : poll_queue(carrier);
+	if (task != NULL)
+		return task;
+	return inbox_first ? poll_queue(carrier) : wp_mpsc_pop(&carrier->inbox);
+}
+
+wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
+{
+	return carrier->bounded ? wp__bounded_poll(carrier) : wp__carrier_poll_pushed(carrier);
+}
+
+wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_ticket *ticket)
+{
+	unsigned turns = 0;
+	uint64_t my;
+
+	while (wp_mpsc_has_published(queue)) {
+		if (wp_ticket_try_acquire(ticket, &my)) {
+			wp_mpsc_node *task = wp_mpsc_pop(queue);
+
+			wp_ticket_release(ticket, my - wp_twin(carrier_wrong_ticket));
+			if (task == NULL)
+				wp_yield(); /* as in poll_queue */
+			return task;
+		}
+		/* Lost to the owner or another stealer, who may leave more behind. */
+		wp__counted(wp__count_shared(&domain->counts.lost_tickets));
+		wp_wait_a_turn(&turns);
+	}
+	(void)domain;
+	return NULL;
+}
+
+wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
+{
+	return wp__carrier_take(victim->domain, &victim->queue, &victim->ticket);
+}
+
+/* The woken half of a search: takes one task, gives the token back, looks again. [the token's
+ * holder] */
+static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
+{
+	wp_domain *domain = carrier->domain;
+	wp_mpsc_node *task = wp__bounded_steal(carrier, victim);
+
+	wp_search_stop(domain);
+	if (SHIPPED && task != NULL)
+		wp__carrier_signal_shipped(domain->carriers[victim]);
+	else if (wp__search_recheck(domain, &victim))
+		wp_search(domain, victim);
+	return task;
+}
+
+/* Not parked and not idle any more: what the word was. [the owner | wait-free] */
+static uint32_t end_park(wp_carrier *carrier)
+{
+	uint32_t old;
+
+	if (carrier->domain != NULL)
+		wp_idleset_remove(&carrier->domain->idle, carrier->index);
+	if (wp_twin(carrier_split_exit)) { /* a signal that lands between is lost */
+		old = wp_load_acquire(&carrier->word); /* twin reads C2 */
+		wp_store_release(&carrier->word, WP_RUNNING); /* twin writes C2 */
+		return old;
+	}
+	/* [C2] acquire; pairs C3, C5, M11, PO3; upholds Carrier!NoSignalLostOnExit: in one step. */
+	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);
+	wp__counted(carrier->left = old);
+	if (carrier->poller != NULL)
+		wp__poller_left(carrier->poller, old);
+	return old;
+}
+
+wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier)
+{
+	uint32_t old = end_park(carrier);
+
+	return old >= WP_SEARCHING ? serve(carrier, old - WP_SEARCHING) : NULL;
+}
+
+/* Gives up a park that found something: with a victim's task (is_own: it has some itself), unless a
+ * waker came in between. [the owner | wakes somebody at the most] */
+static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t victim)
+{
+	uint32_t old = end_park(carrier);
+
+	if (old >= WP_SEARCHING && !wp_twin(search_unserved))
+		return serve(carrier, old - WP_SEARCHING);
+	/* WAKING: a submitter has left its task to this carrier, which must not go into another one. */
+	if (!is_own && (wp__is_parked(old) || wp_twin(search_waking_ignored)))
+		return wp__bounded_steal_more(carrier, victim);
+	return NULL;
+}
+
+bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **stolen)
+{
+	uint32_t victim = 0;
+	bool is_own;
+
+	*stolen = NULL;
+	/* [C1] release; pairs C3, C4, C5, C7, C9, M10, M11; upholds Poller!WakeupIsOver: who wakes
+	 * it knows its poller. What else it orders, I1 and [P] do. */
+	wp_store_release(&carrier->word, place);
+	if (carrier->domain != NULL)
+		wp_idleset_add(&carrier->domain->idle, carrier->index);
+	/* [P] seq_cst fence; pairs S, R, M9, RP5; upholds Search!WorkConservation: word and bit before
+	 * the queues, and before the deadline of the sleep. */
+	if (!wp_twin(search_no_park_fence))
+		wp_fence_seq_cst();
+	if (wp_twin(carrier_no_recheck))
+		return true;
+	is_own = wp__carrier_has_own(carrier);
+	if (!is_own && (carrier->domain == NULL || SHIPPED || wp_twin(search_no_recheck_park) ||
+			!wp__search_around(carrier, &victim)))
+		return true;
+	*stolen = give_up_park(carrier, is_own, victim);
+	return false;
+}
+
+void wp_carrier_sleep_until(wp_carrier *carrier, int64_t deadline_ns)
+{
+	/* [C6] relaxed: stale costs one system call, never a missed wake; pairs C3, C5, M11; upholds
+	 * Carrier!WakeReachesSleeper: the system compares the word again as it queues. */
+	while (wp_load_relaxed(&carrier->word) == WP_PARKED_FUTEX)
+		if (wp_futex_wait(&carrier->word, WP_PARKED_FUTEX, deadline_ns) == WP_TIMEOUT)
+			return;
+}
+
+wp_mpsc_node *wp_carrier_park(wp_carrier *carrier)
+{
+	wp_mpsc_node *stolen;
+
+	if (!wp_carrier_advertise(carrier, WP_PARKED_FUTEX, &stolen))
+		return stolen;
+	wp_carrier_sleep_until(carrier, WP_FOREVER);
+	return wp_carrier_leave(carrier);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * carrier_tasks.c - start, run, unpark and end of tasks; the list that a close waits for. */
+#include "sched/carrier_tasks.h"
+
+#include "sched/local_queue_carrier.h"
+#include "base/error.h"
+#ifndef WP_EXPLORE
+#include "sched/vthread_start.h" /* it has what carrier_tasks.h asks of stacks and schedulers */
+#endif
+
+void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index)
+{
+	wp_init(&home->others.pushed, 0);
+	wp_init(&home->others.begun, 0);
+	wp_init(&home->own.pushed, 0);
+	wp_init(&home->own.begun, 0);
+	home->lane = (wp_lane){0};
+	home->lane_next = false;
+	home->next = NULL;
+	home->slot = NULL;
+	home->keeps = NULL;
+	home->kept = NULL;
+	home->lock = (wp_lock){0};
+	home->ended = (wp_cond){0};
+	home->is_shut = false;
+	home->tasks = NULL;
+	home->count = 0;
+	home->all = NULL;
+	home->number = 0;
+	wp_timers_init(&home->timers);
+	wp_carrier_init(&home->carrier, domain, index);
+}
+
+/* [the lock's holder | wait-free] */
+static void list_add(wp_home *home, wp_task *task)
+{
+	task->next = home->tasks;
+	task->back = &home->tasks;
+	if (task->next != NULL)
+		task->next->back = &task->next;
+	home->tasks = task;
+	home->count++;
+}
+
+/* What it pushes to itself it alone takes. [any thread | wait-free] */
+static bool has_lane(const wp_home *home)
+{
+	return home->carrier.domain == NULL;
+}
+
+/* The step that runs yields to it. [its carrier | wait-free] */
+static bool is_to_keep(const wp_home *home, const wp_task *task)
+{
+	return home->keeps == task || (home->keeps != NULL && wp_twin(local_keeps_all));
+}
+
+/* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
+ * wp_carrier_submit] */
+static void push(wp_home *self, wp_task *task, bool again)
+{
+	wp_home *home = wp_twin(home_forgotten) && self != NULL ? self : task->home;
+	bool is_own = self != NULL && home == self;
+
+	if (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL) {
+		wp__vthread_submit((wp_vthread *)(void *)task);
+		return;
+	}
+	wp__counted(wp__count_by(is_own, &home->own.pushed, &home->others.pushed));
+	if (is_own && is_to_keep(home, task) && !task->is_pinned && home->carrier.bounded != NULL)
+		home->kept = task;
+	else if (is_own && has_lane(home))
+		wp_lane_push(&home->lane, &task->node);
+	else if (task->is_pinned && !wp_twin(poller_begins_shared))
+		wp_carrier_submit_pinned(&home->carrier, &task->node);
+	else if (is_own && again)
+		wp_carrier_reenqueue(&home->carrier, &task->node);
+	else if (is_own)
+		wp_carrier_submit_internal(&home->carrier, &task->node);
+	else
+		wp_carrier_submit(&home->carrier, &task->node);
+	if (wp__home_is_placed(home))
+		wp__placed_pushed(home);
+}
+
+int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
+{
+	bool is_shut;
+
+	task->home = home;
+	task->listed = home->number;
+	if (task->is_virtual)
+		((wp_vthread *)(void *)task)->listed = home;
+	wp_lock_acquire(&home->lock);
+	is_shut = home->is_shut && !wp_twin(home_start_unasked);
+	if (wp_twin(home_start_unlocked)) {
+		wp_lock_release(&home->lock);
+		wp_lock_acquire(&home->lock);
+	}
+	if (!is_shut)
+		list_add(home, task);
+	wp_lock_release(&home->lock);
+	if (is_shut)
+		return WP_CLOSED;
+	push(self, task, false);
+	return WP_OK;
+}
+
+void wp__home_push(wp_home *self, wp_task *task)
+{
+	push(self, task, false);
+}
+
+/* Nobody else has pushed anything that is not taken. [its carrier | wait-free] */
+static bool is_left_alone(wp_home *self)
+{
+	return !wp_mpsc_has_published(&self->carrier.queue) &&
+	       !wp_mpsc_has_published(&self->carrier.inbox);
+}
+
+wp_mpsc_node *wp__home_poll(wp_home *self)
+{
+	bool lane_first = self->lane_next;
+	wp_mpsc_node *node = NULL;
+
+	if (self->next != NULL) {
+		node = self->next;
+		self->next = NULL;
+		return node;
+	}
+	if (wp_lane_is_empty(&self->lane) || wp_twin(home_lane_unpolled))
+		return wp_carrier_poll(&self->carrier);
+	self->lane_next = !lane_first;
+	if (!lane_first && !is_left_alone(self))
+		node = wp_carrier_poll(&self->carrier);
+	return node != NULL ? node : wp_lane_pop(&self->lane);
+}
+
+wp_task *wp__home_pass(wp_home *self, wp_task *task, bool yields)
+{
+	wp_task *next = (wp_task *)(void *)self->lane.first;
+
+	if (next == NULL ? !yields : next->is_virtual != WP_VTHREAD_STACK)
+		return NULL;
+	if (task->home != self || !has_lane(self) || !is_left_alone(self))
+		return NULL;
+	wp__counted(wp__count(&self->own.begun));
+	if (yields) {
+		wp__counted(wp__count(&self->own.pushed));
+		wp_lane_push(&self->lane, &task->node);
+	}
+	return (wp_task *)(void *)wp_lane_pop(&self->lane);
+}
+
+void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns)
+{
+	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self &&
+	    !wp_twin(home_arms_silent))
+		wp_timers_nudge(&home->carrier);
+}
+
+void wp__home_fire(wp_home *self, int64_t now_ns)
+{
+	for (int count = 0; count < WP_HOME_FIRED; count++) {
+		wp_task *task = wp_timers_due(&self->timers, now_ns);
+
+		if (task == NULL)
+			return;
+		wp__placed_resumes(task);
+		push(self, task, false);
+	}
+}
+
+/* Its scheduler has had it run: a close may sleep until it parks. Under the lock, or its group may be
+ * freed by then. [who ran it | blocks shortly] */
+static bool park_given(wp_vthread *thread)
+{
+	wp_home *home = thread->listed;
+	bool is_parked;
+
+	wp_lock_acquire(&home->lock);
+	is_parked = wp__vthread_park(thread);
+	if (is_parked && home->is_shut && !wp_twin(close_parks_silently))
+		wp_cond_signal(&home->ended);
+	wp_lock_release(&home->lock);
+	return is_parked;
+}
+
+/* True: parked, and not the caller's any more. [who ran it | wait-free, without a scheduler] */
+static bool park(wp_task *task)
+{
+	wp_vthread *thread = (wp_vthread *)(void *)task;
+
+	if (!task->is_virtual)
+		return wp__task_park(task) || wp_twin(group_park_deaf);
+	return thread->scheduler != NULL ? park_given(thread) : wp__vthread_park(thread);
+}
+
+void wp__home_end(wp_task *task)
+{
+	wp_home *home = wp__home_listed(task);
+
+	if (home != NULL) {
+		wp_lock_acquire(&home->lock);
+		if (!wp_twin(group_done_listed))
+			wp__home_unlist(home, task);
+		if (home->is_shut && home->tasks == NULL && !wp_twin(home_finish_silent))
+			wp_cond_signal(&home->ended);
+		wp_lock_release(&home->lock);
+	}
+	if (task->ended != NULL)
+		task->ended(task);
+	else
+		wp__task_finish(task);
+}
+
+/* What the step has kept: it is next if the step yields to it. [its carrier | as push] */
+static void give_kept(wp_home *self, enum wp_step said)
+{
+	wp_mpsc_node *node = &self->kept->node;
+
+	self->kept = NULL;
+	if (said == WP_STEP_YIELD && !wp_twin(home_kept_queued))
+		wp__bounded_keep(&self->carrier, node);
+	else
+		wp_carrier_submit_internal(&self->carrier, node);
+}
+
+void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
+{
+	if (self != NULL && self->kept != NULL) /* a scheduler runs it on any thread */
+		give_kept(self, said);
+	if (said == WP_STEP_DONE) {
+		wp__home_end(task);
+		if (wp_twin(group_done_again))
+			push(self, task, true);
+	} else if (said == WP_STEP_POLL && !wp_twin(poller_slot_shared))
+		self->slot = task;
+	else if (said == WP_STEP_POLL)
+		wp_carrier_reenqueue(&self->carrier, &task->node);
+	else if (said == WP_STEP_YIELD || !park(task))
+		push(self, task, true);
+}
+
+uint64_t wp_home_runnable(wp_home *home)
+{
+	uint64_t pushed = wp__count_read(&home->own.pushed) + wp__count_read(&home->others.pushed);
+	uint64_t begun = wp__count_read(&home->own.begun) + wp__count_read(&home->others.begun);
+
+	return pushed > begun ? pushed - begun : 0;
+}
+
+uint64_t wp_home_count(wp_home *home)
+{
+	uint64_t count;
+
+	wp_lock_acquire(&home->lock);
+	count = home->count;
+	wp_lock_release(&home->lock);
+	return count;
+}
+
+void wp__home_shut(wp_home *home)
+{
+	wp_lock_acquire(&home->lock);
+	home->is_shut = !wp_twin(home_stays_open);
+	wp_lock_release(&home->lock);
+}
+
+int wp__home_wait(wp_home *home, int64_t deadline_ns)
+{
+	int code = WP_OK;
+
+	wp_lock_acquire(&home->lock);
+	while (home->tasks != NULL && code == WP_OK)
+		code = wp_cond_wait(&home->ended, &home->lock, deadline_ns);
+	if (home->tasks == NULL)
+		code = WP_OK;
+	wp_lock_release(&home->lock);
+	return code;
+}

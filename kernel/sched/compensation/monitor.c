@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * monitor.c - a thread that looks, again and again, for carriers that make no progress: see group_placement.h.
+ * Not explored, for it is a thread: stress/supervise.c has what it calls. */
+#include "sched/placement/group_placement.h"
+
+#include "sched/local_queue_carrier.h"
+#include "base/error.h"
+
+#ifndef WP_EXPLORE
+
+/* The same step as at the last look, and something waits behind it: it moves. [the supervisor | as
+ * wp__placed_move] */
+static void look(wp_placed *placed, wp_worker *one)
+{
+	uint64_t step = wp_placement_progress(&one->progress), before = one->seen;
+	bool still;
+
+	one->seen = step;
+	if (step != before || step % 2 == 0 || !wp__carrier_has_some(&one->home.carrier))
+		return;
+	still = wp_placement_suspect(&placed->placement, one->index, &one->progress, step);
+	if (still)
+		wp__count_shared(&placed->placement.slots[one->index].tally.suspects);
+	if (still && !wp_twin(placed_suspect_keeps))
+		wp__placed_move(placed, one);
+	if (!wp_twin(replaced_watched_silent))
+		wp__replaced_settle(placed, !still);
+}
+
+static void *watch(void *arg)
+{
+	wp_placed *placed = arg;
+	wp_group *group = placed->group;
+	int64_t period_ns = (int64_t)group->config.supervise_ms * 1000000, until_ns;
+
+	wp_lock_acquire(&placed->watching);
+	while (!placed->is_over) {
+		until_ns = wp_clock_ns() + period_ns;
+		while (!placed->is_over && wp_clock_ns() < until_ns)
+			wp_cond_wait(&placed->over, &placed->watching, until_ns);
+		for (uint32_t index = 0; !placed->is_over && index < group->config.carriers; index++)
+			look(placed, &group->workers[index]);
+	}
+	wp_lock_release(&placed->watching);
+	return NULL;
+}
+
+int wp__supervise_begin(wp_placed *placed)
+{
+	int code;
+
+	if (!placed->placement.is_watched)
+		return 0;
+	code = pthread_create(&placed->supervisor, NULL, watch, placed);
+	placed->has_supervisor = code == 0;
+	return code;
+}
+
+void wp__supervise_end(wp_placed *placed)
+{
+	if (!placed->has_supervisor)
+		return;
+	wp_lock_acquire(&placed->watching);
+	placed->is_over = true;
+	wp_cond_signal(&placed->over);
+	wp_lock_release(&placed->watching);
+	pthread_join(placed->supervisor, NULL);
+	placed->has_supervisor = false;
+}
+
+#endif

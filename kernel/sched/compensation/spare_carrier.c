@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * spare_carrier.c - see spare_carrier.h. */
+#include "sched/compensation/spare_carrier.h"
+
+void wp_replacements_init(wp_replacements *all, wp_placement *placement, uint32_t carriers)
+{
+	all->lock = (wp_lock){0};
+	all->placement = placement;
+	all->carriers = carriers;
+	all->is_over = false;
+	all->counts = (wp_replaced){.most = placement->count - carriers};
+	for (uint32_t carrier = carriers; carrier < placement->count; carrier++)
+		wp_init(&placement->slots[carrier].word, WP_PLACE_DORMANT);
+	wp_init(&placement->reach, carriers);
+}
+
+bool wp_replacement_is_dormant(const wp_placement *placement, uint32_t carrier)
+{
+	/* [RP1] relaxed: ordered by P, or by RP5; pairs RP3, RP4; upholds
+	 * Replacement!NoStrandedGlobal. */
+	return (wp_load_relaxed(&placement->slots[carrier].word) & WP_PLACE_DORMANT) != 0;
+}
+
+void wp_replacement_fence(void)
+{
+	/* [RP5] seq_cst fence; pairs P, M9; upholds Replacement!NoStrandedGlobal: who is counted as
+	 * idle is not taken for a dormant one. kept: to acquire in PL6, PL10 and RP8 would do; here it is
+	 * one place, and the nudge that follows has such a fence anyhow. */
+	wp_fence_seq_cst();
+}
+
+bool wp_replacement_passes_on(const wp_placement *placement)
+{
+	/* [RP8] relaxed: ordered by PL9 in the same word, if it was woken for a task; pairs PL8, PL9;
+	 * upholds Replacement!NoStrandedGlobal. */
+	return (uint32_t)wp_load_relaxed(&placement->global) > 0 &&
+	       !wp_twin(replacement_wake_kept);
+}
+
+/* Marked or dormant, or 0. [under the lock | wait-free] */
+static uint32_t flags_of(const wp_replacements *all, uint32_t carrier)
+{
+	/* [RP2] relaxed: ordered by the lock, which whoever changes it takes afterwards; pairs RP3,
+	 * RP4; upholds Replacement!EligibleKept. */
+	return (uint32_t)wp_load_relaxed(&all->placement->slots[carrier].word);
+}
+
+/* How many may be given tasks. [under the lock | wait-free] */
+static uint32_t eligible(const wp_replacements *all)
+{
+	uint32_t many = 0;
+
+	for (uint32_t carrier = 0; carrier < all->carriers + all->counts.started; carrier++)
+		many += flags_of(all, carrier) == 0;
+	return many;
+}
+
+/* Of those that have threads, one that is dormant and runs nothing that is marked, or dormant at
+ * least; else the first that has none. The count: there is none. [under the lock | wait-free] */
+static uint32_t find_dormant(const wp_replacements *all)
+{
+	uint32_t end = all->carriers + all->counts.started, found = end;
+
+	for (uint32_t carrier = all->carriers; carrier < end; carrier++) {
+		uint32_t flags = flags_of(all, carrier);
+
+		if (flags == WP_PLACE_DORMANT)
+			return carrier;
+		if (flags & WP_PLACE_DORMANT)
+			found = carrier;
+	}
+	return found;
+}
+
+/* [under the lock] */
+static void set_reach(wp_replacements *all)
+{
+	uint32_t end = all->placement->count;
+
+	while (end > all->carriers && (flags_of(all, end - 1) & WP_PLACE_DORMANT) != 0)
+		end--;
+	/* [RP6] relaxed: stale costs a worse choice; pairs RP7; upholds Replacement!RetiredIsEmpty:
+	 * PL2 looks again. */
+	wp_store_relaxed(&all->placement->reach, end);
+}
+
+/* [under the lock] */
+static void activate(wp_replacements *all, uint32_t carrier)
+{
+	/* [RP3] relaxed: ordered by M9, in the wake; pairs RP1, RP2; upholds
+	 * Replacement!NoStrandedGlobal. */
+	wp_fetch_and_relaxed(&all->placement->slots[carrier].word, ~WP_PLACE_DORMANT);
+	all->counts.active++;
+	set_reach(all);
+}
+
+/* False: no thread. [under the lock | system calls] */
+static bool start(wp_replacements *all, uint32_t carrier)
+{
+	if (all->start(all->arg, carrier) != 0) {
+		all->counts.refused++;
+		return false;
+	}
+	all->counts.started++;
+	return true;
+}
+
+/* False: there is none. [under the lock | may start a thread] */
+static bool take_on(wp_replacements *all)
+{
+	uint32_t carrier = find_dormant(all);
+	bool has_thread = carrier < all->carriers + all->counts.started;
+
+	if (carrier == all->placement->count)
+		return false;
+	if (wp_twin(replacement_starts_late))
+		activate(all, carrier);
+	if (!has_thread && !start(all, carrier))
+		return false;
+	all->counts.reused += has_thread;
+	if (!wp_twin(replacement_starts_late))
+		activate(all, carrier);
+	if (!wp_twin(replacement_unwoken))
+		all->wake(all->arg, carrier);
+	return true;
+}
+
+/* False: none is active that may be given tasks. [under the lock | moves its queue] */
+static bool retire(wp_replacements *all)
+{
+	uint32_t carrier = all->carriers + all->counts.started;
+
+	while (carrier > all->carriers && flags_of(all, carrier - 1) != 0)
+		carrier--;
+	if (carrier-- == all->carriers)
+		return false;
+	/* [RP4] acquire; pairs PL2, RP1, RP2; upholds Replacement!RetiredIsEmpty: whatever was counted
+	 * before is in the queue that is moved. */
+	wp_fetch_or_acquire(&all->placement->slots[carrier].word, WP_PLACE_DORMANT);
+	all->counts.active--;
+	set_reach(all);
+	if (!wp_twin(replacement_retire_keeps))
+		all->move(all->arg, carrier);
+	all->wake(all->arg, carrier);
+	return true;
+}
+
+static void enter(wp_replacements *all)
+{
+	if (!wp_twin(replacement_unlocked))
+		wp_lock_acquire(&all->lock);
+}
+
+static void leave(wp_replacements *all)
+{
+	if (!wp_twin(replacement_unlocked))
+		wp_lock_release(&all->lock);
+}
+
+void wp_replacements_settle(wp_replacements *all, bool is_end)
+{
+	bool goes_on = is_end ? !wp_twin(replacement_unmark_silent)
+			      : !wp_twin(replacement_mark_silent);
+
+	enter(all);
+	while (goes_on && !all->is_over) {
+		uint32_t many = eligible(all);
+
+		if (many < all->carriers)
+			goes_on = take_on(all);
+		else
+			goes_on = many > all->carriers && retire(all);
+		goes_on = goes_on && !wp_twin(replacement_unlocked); /* else it may never end */
+	}
+	leave(all);
+}
+
+void wp_replacements_end(wp_replacements *all)
+{
+	wp_lock_acquire(&all->lock);
+	all->is_over = true;
+	wp_lock_release(&all->lock);
+}
+
+wp_replaced wp_replacements_counts(wp_replacements *all)
+{
+	wp_replaced counts;
+
+	wp_lock_acquire(&all->lock);
+	counts = all->counts;
+	wp_lock_release(&all->lock);
+	return counts;
+}

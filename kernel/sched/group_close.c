@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * group_close.c - one close of a group after the other. See group_close.h. */
+#include "sched/group_close.h"
+
+#include "base/error.h"
+
+/* WP_OK: no list has a task. [who is inside | blocks] */
+static int wait_all(wp_close *close)
+{
+	uint32_t count = wp_twin(group_first_list) ? 1 : close->count;
+	int code = WP_OK;
+
+	for (uint32_t index = 0; index < count && code == WP_OK; index++)
+		code = wp__home_wait(close->home(close, index), close->deadline_ns);
+	return code;
+}
+
+/* When no carrier runs any more. In turns: what is on one's list may be queued at another. WP_OK: all
+ * lists are empty; WP_TIMEOUT, WP_INTERRUPTED: but for what schedulers have. [who is inside | waits for
+ * pushes that are on their way, and for schedulers] */
+static int take_all_back(wp_close *close)
+{
+	int64_t given_ns = wp_twin(close_waits_for_ever) ? WP_FOREVER : close->given_ns;
+	int code = WP_OK;
+
+	while (close->take_back(close) != 0) {
+		if (code != WP_OK)
+			return code;
+		for (uint32_t index = 0; index < close->count && code == WP_OK; index++)
+			code = wp__home_wait_given(close->home(close, index), given_ns);
+		wp_yield();
+	}
+	return WP_OK;
+}
+
+/* As long as its own may take. [any thread | blocks] */
+static int enter(wp_closing *closing, const wp_close *close)
+{
+	int code = WP_OK;
+
+	wp_lock_acquire(&closing->lock);
+	while (closing->is_inside && code == WP_OK)
+		code = wp_cond_wait(&closing->left, &closing->lock, close->turn_ns);
+	if (code == WP_OK)
+		closing->is_inside = true;
+	wp_lock_release(&closing->lock);
+	return code;
+}
+
+static void leave(wp_closing *closing)
+{
+	wp_lock_acquire(&closing->lock);
+	closing->is_inside = false;
+	if (!wp_twin(close_leaves_silent))
+		wp_cond_signal(&closing->left);
+	wp_lock_release(&closing->lock);
+}
+
+/* [who is inside | blocks] */
+static int close_once(wp_closing *closing, wp_close *close)
+{
+	bool waits = !close->cancels && !wp_twin(close_gives_up_early);
+	int code;
+
+	close->shut(close);
+	/* Once the stops are out, carriers leave tasks behind: there is nothing to wait for. */
+	if (waits && (!closing->is_stopping || wp_twin(close_stops_forgotten)) &&
+	    wait_all(close) == WP_INTERRUPTED)
+		return WP_INTERRUPTED;
+	closing->is_stopping = true;
+	code = close->join(close);
+	if (code != WP_OK && !wp_twin(group_drain_unjoined))
+		return code;
+	if (wp_twin(close_drains_outside))
+		leave(closing);
+	code = take_all_back(close);
+	if (code != WP_OK)
+		return code;
+	close->hand_back(close);
+	closing->is_closed = true;
+	return WP_OK;
+}
+
+int wp__close(wp_closing *closing, wp_close *close)
+{
+	int code = enter(closing, close);
+
+	if (code != WP_OK)
+		return code;
+	if (!closing->is_closed) {
+		code = close_once(closing, close);
+		if (wp_twin(close_drains_outside) && code == WP_OK)
+			return code; /* twin: it has left */
+	}
+	leave(closing);
+	return code;
+}

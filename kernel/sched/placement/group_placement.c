@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * group_placement.c - see group_placement.h. Not explored: stress/placement.c, placement_global.c have what it calls. */
+#include "sched/placement/group_placement.h"
+
+#include "sched/local_queue_carrier.h"
+#include "base/error.h"
+
+#ifndef WP_EXPLORE
+
+/* Of a thread that carries nothing. [any thread | wait-free] */
+static uint64_t *random_of_thread(void)
+{
+	static _Thread_local uint64_t random;
+
+	if (random == 0)
+		random = (uint64_t)wp_clock_ns() ^ (uintptr_t)&random;
+	return &random;
+}
+
+void wp__placed_resumes(wp_task *task)
+{
+	wp_worker *home = (wp_worker *)(void *)task->home;
+	wp_group *group = home->group;
+
+	if (home->home.all == NULL || wp__home_stays(task) || wp_twin(placed_resumes_home) ||
+	    (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL))
+		return;
+	wp__home_resume(group->homes[wp__placed_choose(group->placed, home->index)], task);
+}
+
+static wp_placement_tally *tally_of(wp_placed *placed, uint32_t index)
+{
+	return &placed->placement.slots[index].tally;
+}
+
+uint32_t wp__placed_choose(wp_placed *placed, uint32_t here)
+{
+	wp_worker *self = wp__worker_self();
+	uint32_t chosen = wp_placement_choose(&placed->placement, here,
+					      self == NULL ? random_of_thread() : &self->random);
+
+	if (chosen == WP_PLACE_GLOBAL) {
+		wp__count_shared(&tally_of(placed, here)->nowhere);
+		return here; /* whose queue is then moved */
+	}
+	wp__count_shared(chosen == here ? &tally_of(placed, chosen)->home
+					: &tally_of(placed, chosen)->other);
+	return chosen;
+}
+
+uint32_t wp__placed_load(wp_placed *placed, uint32_t index)
+{
+	return wp_placement_load(&placed->placement, index);
+}
+
+void wp__placed_wake_one(wp_placed *placed, uint32_t after)
+{
+	uint32_t count = placed->placement.count;
+
+	if (wp_twin(placed_wakes_nobody))
+		return;
+	wp_replacement_fence();
+	for (uint32_t step = 1; step <= count; step++) {
+		uint32_t index = (after + step) % count;
+
+		if (!wp_replacement_is_dormant(&placed->placement, index) &&
+		    wp_timers_nudge(&placed->group->workers[index].home.carrier))
+			return;
+	}
+}
+
+/* What is in its ring, if it has one; some of it may be at home elsewhere, and is counted there. [any
+ * thread | lock-free] */
+static uint32_t move_ring(wp_placed *placed, wp_worker *from, wp_lane *batch)
+{
+	wp_mpsc ring;
+	wp_mpsc_node *node;
+	uint32_t many = 0;
+
+	wp_mpsc_init(&ring);
+	if (wp_twin(placed_ring_left) || wp__bounded_hand_over(&from->home.carrier, &ring) == 0)
+		return 0;
+	for (; (node = wp_mpsc_pop(&ring)) != NULL; many++) {
+		wp_home *home = ((wp_task *)(void *)node)->home;
+
+		if (!wp_twin(placed_ring_uncounted))
+			wp_placement_moved(&placed->placement, ((wp_worker *)(void *)home)->index, 1);
+		wp_lane_push(batch, node);
+	}
+	return many;
+}
+
+void wp__placed_move(wp_placed *placed, wp_worker *from)
+{
+	wp_lane batch = {0};
+	wp_mpsc_node *node;
+	uint32_t many = 0, more;
+	bool owes;
+
+	for (; (node = wp_carrier_steal(&from->home.carrier)) != NULL; many++)
+		wp_lane_push(&batch, node);
+	more = move_ring(placed, from, &batch);
+	if (many + more == 0)
+		return;
+	wp__count_shared_many(&tally_of(placed, from->index)->moved, many);
+	if (!wp_twin(placed_move_uncounted))
+		wp_placement_moved(&placed->placement, from->index, many);
+	many += more;
+	wp_lock_acquire(&placed->lock);
+	while ((node = wp_lane_pop(&batch)) != NULL)
+		wp_lane_push(&placed->moved, node);
+	owes = wp_placement_spilled(&placed->placement, many);
+	wp_lock_release(&placed->lock);
+	if (owes)
+		wp__placed_wake_one(placed, from->index);
+}
+
+void wp__placed_pushed(wp_home *home)
+{
+	wp_worker *to = (wp_worker *)(void *)home;
+	wp_placed *placed = to->group->placed;
+
+	if (!wp_placement_submitted(&placed->placement, to->index) && !wp_twin(placed_left_there))
+		wp__placed_move(placed, to);
+}
+
+void wp__placed_polled(wp_worker *mine, wp_mpsc_node *node)
+{
+	wp_task *task = (wp_task *)(void *)node;
+
+	if (task->home == &mine->home)
+		wp_placement_begins(&mine->group->placed->placement, mine->index);
+	else if (mine->home.carrier.bounded != NULL) /* it came with a stolen one, or was spilt */
+		wp__placed_stole(mine, task);
+}
+
+void wp__placed_stole(wp_worker *mine, wp_task *task)
+{
+	wp_worker *victim = (wp_worker *)(void *)task->home;
+
+	if (!wp_twin(placed_steal_uncounted))
+		wp_placement_stolen(&mine->group->placed->placement, victim->index, mine->index);
+}
+
+void wp__placed_begins(wp_worker *mine)
+{
+	if (mine->group->placed->placement.is_watched)
+		wp_placement_step(&mine->progress);
+}
+
+void wp__placed_ended(wp_worker *mine)
+{
+	wp_placement *placement = &mine->group->placed->placement;
+
+	if (placement->is_watched)
+		wp_placement_step(&mine->progress);
+	if (wp_placement_ends(placement, mine->index) && !wp_twin(placed_mark_outlives)) {
+		wp_placement_unmark(placement, mine->index);
+		if (!wp_twin(replaced_ends_silent))
+			wp__replaced_settle(mine->group->placed, true);
+	}
+}
+
+wp_mpsc_node *wp__placed_take(wp_worker *mine)
+{
+	wp_placed *placed = mine->group->placed;
+	wp_carrier *carrier = &mine->home.carrier;
+	wp_mpsc_node *node;
+	bool owes;
+
+	if (!wp_placement_has_global(&placed->placement))
+		return NULL;
+	if (wp_replacement_is_dormant(&placed->placement, mine->index)) {
+		if (wp_replacement_passes_on(&placed->placement))
+			wp__placed_wake_one(placed, mine->index);
+		return NULL;
+	}
+	wp_lock_acquire(&placed->lock);
+	node = wp_lane_pop(&placed->moved);
+	owes = node != NULL && wp_placement_drained(&placed->placement, mine->index, 1);
+	wp_lock_release(&placed->lock);
+	if (node == NULL)
+		return NULL;
+	if (!wp_twin(placed_take_untold))
+		wp__count(&tally_of(placed, mine->index)->taken);
+	wp_placement_begins(&placed->placement, mine->index);
+	if (owes && !wp_twin(placed_takes_silent))
+		wp__placed_wake_one(placed, mine->index);
+	if (wp__carrier_has_some(carrier))
+		wp_carrier_get_help(carrier);
+	return node;
+}
+
+bool wp__placed_rest(wp_worker *mine)
+{
+	wp_placed *placed = mine->group->placed;
+
+	if (placed == NULL || wp_replacement_is_dormant(&placed->placement, mine->index))
+		return true;
+	mine->is_resting = wp_placement_rest(&placed->placement);
+	return mine->is_resting;
+}
+
+void wp__placed_woken(wp_worker *mine)
+{
+	if (mine->is_resting)
+		wp_placement_woken(&mine->group->placed->placement);
+	mine->is_resting = false;
+}
+
+void wp__placed_give_back(wp_placed *placed)
+{
+	wp_mpsc_node *node;
+
+	wp_lock_acquire(&placed->lock);
+	while ((node = wp_lane_pop(&placed->moved)) != NULL)
+		wp_mpsc_push(&((wp_task *)(void *)node)->home->carrier.queue, node);
+	wp_lock_release(&placed->lock);
+}
+
+int wp_group_block(void)
+{
+	wp_worker *mine = wp__worker_self();
+	wp_placed *placed = mine == NULL ? NULL : mine->group->placed;
+
+	if (placed == NULL)
+		return WP_FORBIDDEN;
+	if (!wp_placement_mark(&placed->placement, mine->index))
+		return WP_AGAIN;
+	wp__count_shared(&tally_of(placed, mine->index)->marks);
+	wp__placed_move(placed, mine);
+	wp__replaced_settle(placed, false);
+	return WP_OK;
+}
+
+void wp_group_unblock(void)
+{
+	wp_worker *mine = wp__worker_self();
+
+	if (mine == NULL || mine->group->placed == NULL)
+		return;
+	wp_placement_unmark(&mine->group->placed->placement, mine->index);
+	wp__replaced_settle(mine->group->placed, true);
+}
+
+#endif

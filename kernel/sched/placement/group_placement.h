@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * group_placement.h - placement in a group: who counts what, and where tasks go whose carrier is marked. For
+ * the files of group.h alone.
+ *
+ *   whoever queues a task                  a carrier
+ *   push it to its home, wake (carrier.h)    each turn: moved tasks? takes one, runs it
+ *   count it                                   its own queue has something, too: gets help
+ *   the home is marked: move its queue,        more are left: nudges one that is idle
+ *     nudge one that is idle                 a step ends: off the count; unmark
+ *                                            parked (carrier.h): idle, unless some are moved
+ *
+ *   whoever resumes a parked task, if that is asked for (place_at_resume)
+ *   chooses; that is its home from now on (carrier_tasks.h); push, count
+ *
+ * Why it works  A task keeps its home: on whoever takes it from the moved ones it is as a stolen one.
+ *               A carrier is counted as idle when its word says parked, so who finds it counted finds
+ *               that word, or somebody woke it: [P] of its park and [M9] of the nudge order them.
+ *               Woken for a moved task, it takes that first; and if its own queue has something it
+ *               may have been woken for that as well, so it has a sibling look, as who gives up a
+ *               role (spare_thread.h).
+ *               Queues are moved by their tickets: without work stealing each carrier of a group that
+ *               counts loads is alone in a domain.
+ *               Who has marked a carrier, or taken a mark off, sees to replacements (spare_carrier.h).
+ *               A supervisor marks a carrier whose step makes no progress while something is queued
+ *               there; the end of that step unmarks it (placement.h).
+ *               Decisions are counted on the line of who is chosen, which the push counts on next.
+ * Not promised  That timers, pollers and pinned tasks of a marked carrier go on, with a replacement
+ *               or without (spare_thread.h does that for pinned parks). That a moved task stays in its
+ *               steal domain.
+ * Spec          specs/Placement.tla, Supervise.tla, Replacement.tla; specs/MCSearchNudged.tla, MCSearchGiven.tla: wakes, help.
+ * Evidence      tests/test_placed.py. */
+#ifndef WP_PLACED_H
+#define WP_PLACED_H
+
+#include <sched.h>
+
+#include "queue/private_fifo.h"
+#include "sched/placement/placement.h"
+#include "sched/worker.h"
+
+/* Of a group. moved: under the lock, as its count. */
+typedef struct wp_placed {
+	wp_placement placement;
+	_Alignas(WP_LINE) wp_lock lock;
+	wp_lane moved;
+	wp_replacements replaced;
+	cpu_set_t cpus; /* of who made the group */
+	wp_group *group;
+	wp_lock watching; /* the rest: under it */
+	wp_cond over;
+	bool has_supervisor, is_over;
+	uint32_t *seats; /* of the placement's clusters */
+	pthread_t supervisor;
+} wp_placed;
+
+WP_INLINE bool wp__placed_is_wanted(const wp_group_config *config)
+{
+	return config->placement != WP_PLACE_HOME || config->supervise_ms != 0 ||
+	       config->replacements != 0;
+}
+
+/* NULL: no memory. [before the group is shared | allocates] */
+wp_placed *wp__placed_new(wp_group *group);
+void wp__placed_free(wp_placed *placed);
+
+/* Where a task is to start, which else would there. [any thread | wait-free] */
+uint32_t wp__placed_choose(wp_placed *placed, uint32_t here);
+/* [any thread | wait-free] */
+uint32_t wp__placed_load(wp_placed *placed, uint32_t index);
+
+/* It has polled that task. [the carrier | wait-free] */
+void wp__placed_polled(wp_worker *mine, wp_mpsc_node *node);
+/* It has stolen it. [the carrier | wait-free] */
+void wp__placed_stole(wp_worker *mine, wp_task *task);
+/* A step begins; it has ended. [the carrier | wait-free] */
+void wp__placed_begins(wp_worker *mine);
+void wp__placed_ended(wp_worker *mine);
+
+/* What is queued at a marked carrier. [any thread | blocks shortly, may wake somebody] */
+void wp__placed_move(wp_placed *placed, wp_worker *from);
+
+/* One that is idle, and not dormant, if any still is. [any thread | one system call at the most] */
+void wp__placed_wake_one(wp_placed *placed, uint32_t after);
+
+/* Replacements (spare_carrier_group.c): the calls; after a mark, or its end; before the stops. */
+void wp__replaced_init(wp_placed *placed);
+void wp__replaced_settle(wp_placed *placed, bool is_end);
+void wp__replaced_end(wp_placed *placed);
+
+/* Starts the supervisor (monitor.c), if one is wanted: 0, or why there is no thread. [who makes the
+ * group | system calls] */
+int wp__supervise_begin(wp_placed *placed);
+/* It has ended. [the close | blocks shortly] */
+void wp__supervise_end(wp_placed *placed);
+
+/* A task whose home is marked, or NULL: none is there. [the carrier | blocks shortly, may wake others]
+ */
+wp_mpsc_node *wp__placed_take(wp_worker *mine);
+#ifndef WP_EXPLORE
+/* Tasks are there. [the carrier | wait-free] */
+WP_INLINE bool wp__placed_is_wanted_at(wp_worker *mine)
+{
+	return mine->home.carrier.is_placed &&
+	       wp_placement_has_global(&mine->group->placed->placement);
+}
+#endif
+
+/* Its word says parked. False: it is to leave. [the carrier | lock-free] */
+bool wp__placed_rest(wp_worker *mine);
+/* It has left a park. [the carrier | wait-free] */
+void wp__placed_woken(wp_worker *mine);
+
+/* What was moved goes home, to be handed back. [the close | blocks shortly] */
+void wp__placed_give_back(wp_placed *placed);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * placement.c - see placement.h. */
+#include "sched/placement/placement.h"
+
+#include <stddef.h>
+
+/* One in the high half of a word. */
+#define ONE ((uint64_t)1 << 32)
+#define MARK ((uint64_t)1)
+#define SUSPECT ((uint64_t)2)
+#define MARKS WP_PLACEMENT_MARKS
+
+void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32_t count,
+		       enum wp_placement_policy policy, bool at_dequeue)
+{
+	wp_init(&placement->global, 0);
+	placement->slots = slots;
+	placement->count = count;
+	wp_init(&placement->reach, count);
+	placement->policy = policy;
+	placement->clusters = 1;
+	placement->members = placement->ends = NULL;
+	placement->at_dequeue = at_dequeue;
+	placement->is_watched = false;
+	for (uint32_t carrier = 0; carrier < count; carrier++)
+		wp_init(&slots[carrier].word, 0);
+}
+
+uint32_t wp_placement_load(const wp_placement *placement, uint32_t carrier)
+{
+	return wp__placement_high(wp__placement_look(placement, carrier));
+}
+
+bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
+{
+	/* [PL2] release; pairs PL1, PL4, RP4; upholds Placement!BlockingNeverTargeted: who marks it after
+	 * this finds the push in the queue that it moves. */
+	uint64_t before = wp_fetch_add_release(&placement->slots[carrier].word, ONE);
+
+	return (before & WP_PLACEMENT_UNWANTED) == 0 || wp_twin(placement_choose_unchecked);
+}
+
+/* [any thread | wait-free] */
+static uint64_t add(wp_placement *placement, uint32_t carrier, uint64_t many)
+{
+	/* [PL3] release; pairs PL1, PL12; upholds Supervise!MarkIsOfWhoRuns: who marks it after a step
+	 * has ended sees that. For the rest atomicity is enough: each that is added is taken off
+	 * once. */
+	return wp_fetch_add_release(&placement->slots[carrier].word, many * ONE);
+}
+
+void wp_placement_moved(wp_placement *placement, uint32_t carrier, uint32_t many)
+{
+	if (wp_twin(placement_reset_to_zero)) {
+		wp_store_release(&placement->slots[carrier].word, MARK); /* twin of PL3 */
+		return;
+	}
+	add(placement, carrier, -(uint64_t)many);
+}
+
+void wp_placement_stolen(wp_placement *placement, uint32_t victim, uint32_t thief)
+{
+	if (!wp_twin(placement_count_twice))
+		add(placement, victim, -(uint64_t)1);
+	if (!placement->at_dequeue)
+		add(placement, thief, 1);
+}
+
+void wp_placement_begins(wp_placement *placement, uint32_t carrier)
+{
+	if (placement->at_dequeue)
+		add(placement, carrier, -(uint64_t)1);
+}
+
+bool wp_placement_ends(wp_placement *placement, uint32_t carrier)
+{
+	bool is_counted = !placement->at_dequeue || wp_twin(placement_ends_twice);
+	uint64_t word = is_counted || placement->is_watched
+				? add(placement, carrier, is_counted ? -(uint64_t)1 : 0)
+				: wp__placement_look(placement, carrier);
+
+	return (word & MARKS) != 0 && !wp_twin(supervise_end_unseen);
+}
+
+bool wp_placement_mark(wp_placement *placement, uint32_t carrier)
+{
+	/* [PL4] acquire; pairs PL1, PL2; upholds Placement!BlockingNeverTargeted: whatever was
+	 * counted before is in the queue that is moved. */
+	uint64_t before = wp_fetch_or_acquire(&placement->slots[carrier].word, MARK);
+
+	return (before & MARK) == 0 && !wp_twin(placement_mark_keeps);
+}
+
+void wp_placement_unmark(wp_placement *placement, uint32_t carrier)
+{
+	/* [PL5] relaxed: atomicity is enough: the carrier itself looks at its queue after this; pairs
+	 * PL1; upholds Placement!CounterBalance: the load stays as it is. */
+	wp_fetch_and_relaxed(&placement->slots[carrier].word, ~MARKS);
+}
+
+uint64_t wp_placement_progress(wp_progress *progress)
+{
+	/* [PL13] relaxed: ordered by PL12, which comes before the second look; pairs PL11; upholds
+	 * Supervise!MarkIsOfWhoRuns. */
+	return wp_load_relaxed(progress);
+}
+
+void wp_placement_step(wp_progress *progress)
+{
+	uint64_t steps = wp_placement_progress(progress);
+
+	/* [PL11] relaxed: ordered by PL3, which follows an end; pairs PL13; upholds
+	 * Supervise!MarkIsOfWhoRuns. */
+	wp_store_relaxed(progress, steps + 1);
+}
+
+bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
+			  uint64_t step)
+{
+	/* [PL12] acquire; pairs PL3; upholds Supervise!MarkIsOfWhoRuns: if the end has not read the
+	 * mark, it is seen. */
+	wp_fetch_or_acquire(&placement->slots[carrier].word, SUSPECT);
+	if (wp_placement_progress(progress) == step || wp_twin(supervise_unchecked))
+		return true;
+	/* [PL14] relaxed: atomicity is enough: a mark of its own task stays; pairs PL1; upholds
+	 * Supervise!MarkIsOfWhoRuns. */
+	wp_fetch_and_relaxed(&placement->slots[carrier].word, ~SUSPECT);
+	return false;
+}
+
+bool wp_placement_spilled(wp_placement *placement, uint32_t many)
+{
+	/* [PL6] release; pairs PL7, PL8, PL9; upholds Placement!NoStrandedGlobal: who looks after
+	 * this finds the push. */
+	uint64_t before = wp_fetch_add_release(&placement->global, many * ONE);
+
+	return (uint32_t)before > 0 && !wp_twin(placement_strand_global);
+}
+
+bool wp_placement_has_global(const wp_placement *placement)
+{
+	/* [PL7] acquire; pairs PL6; upholds Placement!NoStrandedGlobal: what is counted is in the
+	 * queue. */
+	return wp__placement_high(wp_load_acquire(&placement->global)) > 0 &&
+	       !wp_twin(placement_look_idles);
+}
+
+bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many)
+{
+	uint64_t before = 0;
+
+	/* [PL10] relaxed: atomicity is enough: what is left was counted by others; pairs PL8; upholds
+	 * Placement!CounterBalance. */
+	if (!wp_twin(placement_drain_uncounted))
+		before = wp_fetch_add_relaxed(&placement->global, -(many * ONE));
+	add(placement, carrier, many);
+	if (wp_twin(placement_drain_silent))
+		return false;
+	return wp__placement_high(before) > many && (uint32_t)before > 0;
+}
+
+bool wp_placement_rest(wp_placement *placement)
+{
+	uint64_t word = 0;
+
+	do {
+		if (wp__placement_high(word) > 0 && !wp_twin(placement_rest_unchecked))
+			return false;
+		/* [PL8] relaxed: atomicity is enough: either it sees what is counted, or who counts sees
+		 * that it is idle; pairs PL6, PL9, PL10, RP8; upholds Placement!NoStrandedGlobal. */
+	} while (!wp_cas_relaxed(&placement->global, &word, word + 1));
+	return true;
+}
+
+void wp_placement_woken(wp_placement *placement)
+{
+	/* [PL9] relaxed: atomicity is enough: PL7, which comes next, finds what was left to it; pairs
+	 * PL6, PL8, RP8; upholds Placement!NoStrandedGlobal. */
+	wp_fetch_add_relaxed(&placement->global, (uint64_t)-1);
+}

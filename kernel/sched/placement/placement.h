@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * placement.h - where a task is to queue: loads of carriers, and who chooses by them.
+ *
+ *   submitter                              a task that is to block
+ *   [PL1] read loads, choose               [PL4] mark its carrier
+ *   push it there                          move the carrier's queue to the global one:
+ *   [PL2] load++; marked meanwhile:          pop; [PL3] load -= what it moved;
+ *         move that queue, too               push; [PL6] count it there; wake who is idle
+ *   all are marked: the global queue       .. it has blocked: [PL5] unmark
+ *
+ *   carrier
+ *   woken: [PL9] not idle                  a task ends: [PL3] load--
+ *   [PL7] global tasks: take some,         stolen: [PL3] from the victim's to the own
+ *         [PL10] count them off;           nothing: [PL8] idle, unless there are global tasks
+ *         there are more: wake who is idle
+ *
+ * Why it works  Load and mark are one word, so who counts its task sees whether the carrier was
+ *               marked before; else who marked it sees the push. Global tasks and idle carriers are
+ *               one word: who counts a task sees who is idle, or that one sees the task. Tasks are
+ *               counted after the push, and taken off by whoever takes them, so a count is below
+ *               what is there for a while; a load below 0 counts as 0.
+ *               A mark that another thread makes is for one step: either its end reads the mark, or
+ *               who made it reads that the step has ended ([PL11] .. [PL14]).
+ * Counted       is what is queued and what runs; `at_dequeue`: what is queued.
+ * Not promised  That a chosen carrier has the least load: others choose, too. Anything about who is
+ *               marked while no task runs there. Queues, and a wake, are the caller's.
+ * Spec          specs/Placement.tla: CounterBalance, BlockingNeverTargeted, NoStrandedGlobal;
+ *               specs/Supervise.tla: MarkIsOfWhoRuns.
+ * Evidence      make check-specs T='Placement|Supervise', make stress T='placement|supervise',
+ *               tests/test_placement.py. */
+#ifndef WP_PLACEMENT_H
+#define WP_PLACEMENT_H
+
+#include "sched/placement/policy.h"
+
+/* Steps of one carrier: one more when a step begins, and when it ends. Odd: it runs. */
+typedef wp_atomic(uint64_t) wp_progress;
+
+/* `slots` has room for `count` > 0 carriers: none has a load, is marked, or is idle. [before it is
+ * shared | wait-free] */
+void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32_t count,
+		       enum wp_placement_policy policy, bool at_dequeue);
+
+/* After a push to that carrier. False: it is marked, and the caller moves its queue. [any thread |
+ * wait-free] */
+bool wp_placement_submitted(wp_placement *placement, uint32_t carrier);
+
+/* Tasks were taken from that carrier's queue to be moved to the global one. [any thread |
+ * wait-free] */
+void wp_placement_moved(wp_placement *placement, uint32_t carrier, uint32_t many);
+
+/* After a push of so many to the global queue. True: the caller wakes one that is idle, if any
+ * still is. [any thread | wait-free] */
+bool wp_placement_spilled(wp_placement *placement, uint32_t many);
+
+/* A task goes from the victim's queue to the thief, who runs it. [the thief | wait-free] */
+void wp_placement_stolen(wp_placement *placement, uint32_t victim, uint32_t thief);
+
+/* A task of the own queue begins. [the carrier | wait-free] */
+void wp_placement_begins(wp_placement *placement, uint32_t carrier);
+/* One ends. True: it is marked, and the caller unmarks it. [the carrier | wait-free] */
+bool wp_placement_ends(wp_placement *placement, uint32_t carrier);
+
+/* Nobody is to choose it. True: the caller moves its queue; false: it was marked before. [a task
+ * that runs there | wait-free] */
+bool wp_placement_mark(wp_placement *placement, uint32_t carrier);
+/* No mark is left. [who marked it, or at the end of a step | wait-free] */
+void wp_placement_unmark(wp_placement *placement, uint32_t carrier);
+
+/* A step begins, or has ended, before wp_placement_ends. [the carrier | wait-free] */
+void wp_placement_step(wp_progress *progress);
+/* [any thread | wait-free] */
+uint64_t wp_placement_progress(wp_progress *progress);
+/* That step makes no progress: nobody is to choose its carrier until it ends. True: it runs still, and
+ * the caller moves the queue. [one thread, if is_watched | wait-free] */
+bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
+			  uint64_t step);
+
+/* There are global tasks, which come before its own. [the carrier | wait-free] */
+bool wp_placement_has_global(const wp_placement *placement);
+/* So many were taken from the global queue, and pushed to its own, or one is run. True: there are
+ * more, and the caller wakes one that is idle, if any still is. [the carrier | wait-free] */
+bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many);
+
+/* It has nothing to run. False: there are global tasks, and wp_placement_has_global comes before it
+ * takes them. [the carrier | lock-free] */
+bool wp_placement_rest(wp_placement *placement);
+/* It was woken, and looks at the global queue first. [the carrier | wait-free] */
+void wp_placement_woken(wp_placement *placement);
+
+/* What is counted, or 0. [any thread | wait-free] */
+uint32_t wp_placement_load(const wp_placement *placement, uint32_t carrier);
+
+#endif

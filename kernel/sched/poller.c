@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * poller.c - see poller.h. Not explored, for it asks which carrier calls: stress/poller.c has what it
+ * calls. */
+#include "sched/poller.h"
+
+#include "sched/local_queue_carrier.h"
+#include "base/error.h"
+#include "sched/placement/group_placement.h"
+#include "sched/poller_turn.h"
+#include "sched/worker_trace.h"
+
+#ifndef WP_EXPLORE
+
+enum { NAP_NS = 1000000 }; /* of an end that waits for a wakeup */
+
+/* The carrier whose poller the calling thread is, or NULL. [any thread | wait-free] */
+static wp_worker *calling(void)
+{
+	wp_worker *mine = wp__worker_self();
+
+	return mine != NULL && mine->poller.thread != NULL &&
+			       mine->poller.thread == wp_vthread_current()
+		       ? mine
+		       : NULL;
+}
+
+/* Something is queued, or the loop has something to see to. [the carrier | wait-free] */
+static bool is_wanted(wp_worker *mine)
+{
+	return wp__poller_has_queued(&mine->home) ||
+	       wp_timers_earliest(&mine->home.timers) != WP_FOREVER ||
+	       mine->role.is_wanted || wp__placed_is_wanted_at(mine);
+}
+
+/* The last call of whoever asks for a turn, see fiber.h. */
+static int leave(wp_body *body)
+{
+	return (int)wp_fiber_switch(&body->fiber, body->under, WP_STEP_POLL);
+}
+
+int wp__poller_yield_begin(bool had_io)
+{
+	wp_worker *mine = calling();
+
+	if (mine == NULL)
+		return WP_FORBIDDEN;
+	wp__poller_unpark(mine);
+	if (!had_io && !is_wanted(mine))
+		mine->home.next = wp__worker_probe(mine);
+	if (mine->poller.is_closing)
+		return WP_CLOSED;
+	if (!is_wanted(mine) || wp__body_of(mine->poller.thread)->pins != 0)
+		return WP_AGAIN;
+	mine->poller.runs = wp__count_read(&mine->runs);
+	return WP_OK;
+}
+
+int wp__poller_yield_end(void)
+{
+	wp_worker *mine = calling();
+
+	if (mine == NULL)
+		return WP_FORBIDDEN;
+	if (mine->poller.is_closing)
+		return WP_CLOSED;
+	return wp__count_read(&mine->runs) - mine->poller.runs > 1 ? WP_OK : WP_AGAIN; /* one is its own */
+}
+
+int wp_poller_maybe_yield(bool had_io)
+{
+	int code = wp__poller_yield_begin(had_io);
+
+	if (code != WP_OK)
+		return code;
+	leave(wp__body_of(wp_vthread_current()));
+	return wp__poller_yield_end();
+}
+
+int wp_poller_try_park(void)
+{
+	wp_worker *mine = calling();
+	wp_mpsc_node *stolen;
+
+	if (mine == NULL)
+		return WP_FORBIDDEN;
+	if (mine->poller.is_closing)
+		return WP_CLOSED;
+	if (mine->poller.is_parked)
+		return WP_OK;
+	if (wp__poller_must_yield(&mine->home) || mine->role.is_wanted)
+		return WP_AGAIN;
+	wp__count(&mine->parks);
+	mine->poller.since_ns = wp__worker_now_ns(mine);
+	if (wp__poller_park(&mine->poller, &mine->home.carrier, &stolen)) {
+		mine->turns = 1; /* who is descheduled now goes to the loop, and passes to nobody */
+		if (wp__placed_rest(mine))
+			return WP_OK;
+		wp__poller_unpark(mine);
+		return WP_AGAIN;
+	}
+	mine->home.next = wp__worker_left(mine, stolen);
+	return WP_AGAIN;
+}
+
+bool wp_poller_can_park(void)
+{
+	wp_worker *mine = calling();
+
+	return mine != NULL && wp__poller_may_sleep(&mine->poller, &mine->home);
+}
+
+int64_t wp_poller_until(void)
+{
+	wp_worker *mine = calling();
+
+	return mine == NULL ? WP_FOREVER : wp_timers_earliest(&mine->home.timers);
+}
+
+void wp__poller_unpark(wp_worker *mine)
+{
+	wp_mpsc_node *stolen;
+
+	if (!wp__poller_leave(&mine->poller, &mine->home.carrier, &stolen))
+		return;
+	wp__placed_woken(mine);
+	wp__worker_slept(mine, mine->poller.since_ns, stolen);
+	mine->home.next = wp__worker_left(mine, stolen);
+}
+
+int wp_poller_unpark(void)
+{
+	wp_worker *mine = calling();
+
+	if (mine == NULL)
+		return WP_FORBIDDEN;
+	wp__poller_unpark(mine);
+	return WP_OK;
+}
+
+/* Its body has returned. True: nobody is in its wakeup, and its carrier has none now. [the poller] */
+static bool has_left(wp_worker *mine)
+{
+	wp__poller_unpark(mine);
+	if (!wp__poller_is_over(&mine->poller))
+		return false;
+	mine->poller.thread = NULL;
+	mine->poller.has_returned = false;
+	wp_lock_acquire(&mine->group->closing.lock);
+	mine->group->blocking -= mine->poller.config.blocks;
+	if (!wp_twin(poller_slot_kept))
+		mine->poller.registered = NULL;
+	wp_lock_release(&mine->group->closing.lock);
+	return true;
+}
+
+/* The others have run since: sleeps, if there is nothing more to run. [the poller | blocks] */
+static void await_wakeup(wp_worker *mine)
+{
+	int64_t until_ns = wp_clock_ns() + NAP_NS, earliest = wp_timers_earliest(&mine->home.timers);
+
+	if (!wp__poller_has_queued(&mine->home) && !mine->role.is_wanted &&
+	    !wp__placed_is_wanted_at(mine))
+		wp__poller_await(&mine->poller, earliest < until_ns ? earliest : until_ns);
+}
+
+/* The body of its thread, with a stack. */
+static int run(void *arg)
+{
+	wp_worker *mine = wp__worker_self();
+	wp_body *body = wp__body_of(wp_vthread_current());
+	int failure;
+
+	mine->poller.thread = &body->thread;
+	failure = mine->poller.config.run(arg);
+	while (!has_left(mine)) {
+		leave(body);
+		await_wakeup(mine);
+	}
+	return failure;
+}
+
+/* Without one. */
+static enum wp_step step(wp_task *task)
+{
+	wp_worker *mine = wp__worker_self();
+	enum wp_step said = WP_STEP_DONE;
+
+	mine->poller.thread = (wp_vthread *)(void *)task;
+	if (mine->poller.has_returned)
+		await_wakeup(mine);
+	else
+		said = mine->poller.config.step(task);
+	if (said != WP_STEP_DONE)
+		return said;
+	mine->poller.has_returned = true;
+	return has_left(mine) ? WP_STEP_DONE : WP_STEP_POLL;
+}
+
+wp_task *wp__poller_turn(wp_worker *mine)
+{
+	wp_task *task = wp__poller_take_slot(&mine->home);
+	wp_mpsc_node *node;
+
+	if (task != NULL || !mine->has_stop || mine->poller.registered == NULL)
+		return task;
+	/* Nobody else runs now; a close hands the others back. */
+	while ((node = wp__home_poll(&mine->home)) != NULL) {
+		if (node == &mine->poller.registered->task.node)
+			return &mine->poller.registered->task;
+		wp_lane_push(&mine->behind, node);
+	}
+	return NULL;
+}
+
+void wp__poller_leave_behind(wp_worker *mine)
+{
+	wp_mpsc_node *node;
+
+	while ((node = wp_lane_pop(&mine->behind)) != NULL)
+		wp_lane_push(&mine->home.lane, node);
+}
+
+bool wp__poller_stays(wp_worker *mine)
+{
+	if (mine->poller.registered == NULL)
+		return false;
+	if (!mine->poller.is_closing && mine->poller.thread != NULL)
+		wp_vthread_interrupt(mine->poller.thread); /* wherever it waits */
+	mine->poller.is_closing = !wp_twin(poller_close_unseen);
+	return true;
+}
+
+/* [any thread | blocks shortly] */
+static int take(wp_worker *one, const wp_poller_config *config, wp_vthread *thread)
+{
+	wp_group *group = one->group;
+	int code;
+
+	wp_lock_acquire(&group->closing.lock);
+	code = wp__poller_enter(&one->poller, &one->home, config, thread,
+				!config->blocks || group->blocking + 1 < group->size);
+	if (code == WP_OK)
+		group->blocking += config->blocks;
+	wp_lock_release(&group->closing.lock);
+	return code;
+}
+
+int wp_poller_register(wp_group *group, uint32_t carrier, const wp_poller_config *config,
+		       wp_vthread **thread)
+{
+	wp_worker *one = &group->workers[carrier];
+	int code = wp_vthread_new(group,
+				  &(wp_vthread_config){.name = config->name,
+						       .run = run,
+						       .step = config->step != NULL ? step : NULL,
+						       .arg = config->arg,
+						       .stack_bytes = config->stack_bytes,
+						       .carrier = (int)carrier,
+						       .is_pinned = true,
+						       .left = config->left},
+				  thread);
+
+	if (code != WP_OK)
+		return code;
+	code = take(one, config, *thread);
+	if (code != WP_OK) {
+		wp_vthread_free(*thread);
+		return code;
+	}
+	/* On no list: a close waits for the others first, who may need it. */
+	(*thread)->listed = NULL;
+	wp__body_of(*thread)->is_started = true;
+	wp__vthread_push(*thread);
+	return WP_OK;
+}
+
+uint32_t wp_poller_blocking(wp_group *group)
+{
+	uint32_t blocking;
+
+	wp_lock_acquire(&group->closing.lock);
+	blocking = group->blocking;
+	wp_lock_release(&group->closing.lock);
+	return blocking;
+}
+
+#endif

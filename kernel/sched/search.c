@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * search.c - an idle carrier for a victim, and another look after each release of the token.
+ * The essay on the three fences is in carrier.h. */
+#include "sched/search.h"
+
+#include "sched/local_queue_carrier.h"
+#include "sched/carrier.h"
+#include "base/futex.h"
+#include "sched/poller.h"
+
+void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
+{
+	if (wp_twin(carrier_wrong_place))
+		place = wp_load_relaxed(&carrier->word); /* twin */
+	if (wp_twin(carrier_wake_forgotten))
+		return;
+	if (place == WP_PARKED_POLLER)
+		wp__poller_wake(carrier->poller);
+	else
+		wp_futex_wake(&carrier->word, 1);
+}
+
+/* True: this carrier was idle and is on its way; the token goes with the wake. [the token's holder]
+ */
+static bool recruit(wp_carrier *helper, uint32_t victim)
+{
+	/* [C7] relaxed: ordered by I3, [S] or [R]; pairs C1; upholds Search!WorkConservation. */
+	uint32_t word = wp_load_relaxed(&helper->word), place = word;
+
+	/* [C5] acq_rel; pairs C1, C2, C6; upholds Search!SearchingImpliesToken: who exits with the
+	 * victim holds the token; and as C3. */
+	if (!wp__is_parked(word) || !wp_cas_acq_rel(&helper->word, &word, WP_SEARCHING + victim))
+		return false;
+	wp__carrier_wake(helper, place);
+	return true;
+}
+
+/* Tries the idle carriers from..end-1. [as recruit_any] */
+static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uint32_t end)
+{
+	for (uint32_t first = from - from % WP_IDLESET_BITS; first < end;
+	     first += WP_IDLESET_BITS) {
+		uint64_t bits = wp_idleset_word(&domain->idle, first / WP_IDLESET_BITS);
+
+		for (; bits != 0; bits &= bits - 1) {
+			uint32_t index = first + (uint32_t)__builtin_ctzll(bits);
+
+			if (index >= from && index < end && index != victim &&
+			    recruit(domain->carriers[index], victim))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Tries the idle carriers, the victim's cluster first. [the token's holder | one system call if
+ * somebody is woken] */
+static bool recruit_any(wp_domain *domain, uint32_t victim)
+{
+	uint32_t nearest = victim == domain->count ? 0 : domain->carriers[victim]->near_first;
+
+	return recruit_among(domain, victim, nearest, domain->count) ||
+	       recruit_among(domain, victim, 0, nearest);
+}
+
+/* True: there is something in the carrier's queues that a sibling may take. [any thread | wait-free] */
+static bool is_hit(wp_carrier *carrier, bool looks_at_ring)
+{
+	int published;
+
+	/* A carrier that parks has an empty ring until it has left, so no waker relies on this one. */
+	if (looks_at_ring && wp__bounded_has_some(carrier))
+		return true;
+	if (wp_twin(search_count_pinned) && wp_mpsc_has_published(&carrier->inbox))
+		return true;
+	if (wp_twin(search_hit_word_first) &&
+	    wp_load_relaxed(&carrier->word) != WP_WAKING) /* twin */
+		return wp_mpsc_has_published(&carrier->queue);
+	/* The counts first, the word after them: a carrier that has left WAKING and taken its task
+	 * may be in it for long, and the one task seen here is another. */
+	published = wp_mpsc_published(&carrier->queue);
+	if (wp_twin(search_hit_inbox_late) && published == 1 &&
+	    wp_load_relaxed(&carrier->word) == WP_WAKING) /* twin */
+		return !wp_mpsc_is_quiescent(&carrier->inbox);
+	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
+		return published != 0;
+	/* [C8] relaxed: ordered by Q10, Q11 and Q12; pairs C3, M11; upholds
+	 * Search!WorkConservation. A
+	 * carrier that was woken for its one task is not robbed of it. */
+	return !wp_twin(search_hit_word_first) && wp_load_relaxed(&carrier->word) != WP_WAKING;
+}
+
+/* True: also the word says parked. The bit alone would let a lone searcher spin for ever. [any thread
+ * | wait-free] */
+static bool is_idle(wp_domain *domain, uint32_t index)
+{
+	/* [C9] relaxed: ordered by [R]; pairs C1; upholds Search!SubmitTerminates. */
+	return wp_twin(search_idle_bit_only) ||
+	       wp__is_parked(wp_load_relaxed(&domain->carriers[index]->word));
+}
+
+bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
+{
+	uint32_t idle = 0, last_idle = 0;
+
+	if (wp_twin(search_shipped) || wp_twin(search_no_recheck_release))
+		return false;
+	/* [R] seq_cst fence; pairs S, P; upholds Search!WorkConservation: the token is free before
+	 * the look. */
+	if (!wp_twin(search_no_release_fence))
+		wp_fence_seq_cst();
+	for (uint32_t first = 0; first < domain->count && idle < 2; first += WP_IDLESET_BITS) {
+		uint64_t bits = wp_idleset_word(&domain->idle, first / WP_IDLESET_BITS);
+
+		for (; bits != 0 && idle < 2; bits &= bits - 1) {
+			uint32_t index = first + (uint32_t)__builtin_ctzll(bits);
+
+			if (is_idle(domain, index)) {
+				last_idle = index;
+				idle++;
+			}
+		}
+	}
+	for (uint32_t index = 0; idle > 0 && index < domain->count; index++) {
+		if ((idle > 1 || index != last_idle) &&
+		    is_hit(domain->carriers[index], !wp_twin(searchlocal_recheck_no_ring))) {
+			*victim = index;
+			return true;
+		}
+	}
+	*victim = domain->count;
+	return idle > 0 && wp__global_has_some(domain);
+}
+
+/* Its siblings in the order of distance, for step = 1, 2 ..: its cluster, from itself on; then the
+ * others, from its cluster on. [any thread | wait-free] */
+static uint32_t sibling_at(wp_carrier *carrier, uint32_t step)
+{
+	uint32_t first = carrier->near_first, near = carrier->near_end - first;
+
+	if (step < near)
+		return first + (carrier->index - first + step) % near;
+	return (first + step) % carrier->domain->count;
+}
+
+bool wp__search_around(wp_carrier *carrier, uint32_t *victim)
+{
+	wp_domain *domain = carrier->domain;
+
+	for (uint32_t step = 1; step < domain->count; step++) {
+		*victim = sibling_at(carrier, step);
+		if (is_hit(domain->carriers[*victim], !wp_twin(searchlocal_park_no_ring)))
+			return true;
+	}
+	*victim = domain->count;
+	return !wp_twin(searchlocal_park_no_global) && wp__global_has_some(domain);
+}
+
+void wp_search(wp_domain *domain, uint32_t victim)
+{
+	do {
+		if (!wp_search_start(domain)) {
+			wp__counted(wp__count_denied(&domain->counts, victim));
+			return;
+		}
+		wp__counted(wp__count_search(&domain->counts, victim));
+		if (recruit_any(domain, victim))
+			return;
+		wp__counted(wp__count(&domain->counts.no_idle));
+		wp_search_stop(domain);
+	} while (wp__search_recheck(domain, &victim));
+}

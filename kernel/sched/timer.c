@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * timer.c - the heaps of timer.h: arm in a step or so, cancel and fire in log n, amortised.
+ *
+ * A timer that is armed is a heap of one; two heaps of about one size are made one, as a binary
+ * counter carries. So the heaps double in size, and no root has many children, to be melded at once
+ * when it fires. What is armed and soon cancelled stays among the small ones. */
+#include "sched/timer.h"
+
+#include "twin.h"
+
+void wp_timers_init(wp_timers *timers)
+{
+	wp_init(&timers->earliest_ns, WP_FOREVER);
+	timers->lock = (wp_lock){0};
+	timers->count = 0;
+	timers->first = NULL;
+	for (int index = 0; index < WP_TIMER_HEAPS; index++)
+		timers->heaps[index] = NULL;
+}
+
+/* Two heaps as one: the root that is due later goes below the other. [the lock's holder |
+ * wait-free] */
+static wp_timer *meld(wp_timer *one, wp_timer *other)
+{
+	wp_timer *above = other->deadline_ns < one->deadline_ns ? other : one;
+	wp_timer *below = above == one ? other : one;
+
+	below->next = above->child;
+	below->back = &above->child;
+	if (below->next != NULL)
+		below->next->back = &below->next;
+	above->child = below;
+	return above;
+}
+
+/* Siblings as one heap: two by two, then these from the last to the first. NULL: there are none.
+ * [the lock's holder | as many steps as siblings] */
+static wp_timer *meld_all(wp_timer *first)
+{
+	wp_timer *pairs = NULL, *root;
+
+	while (first != NULL) {
+		wp_timer *one = first, *other = first->next;
+
+		first = other == NULL ? NULL : other->next;
+		one = other == NULL ? one : meld(one, other);
+		one->next = pairs;
+		pairs = one;
+	}
+	root = pairs;
+	if (root != NULL)
+		pairs = pairs->next;
+	while (pairs != NULL) {
+		wp_timer *next = pairs->next;
+
+		root = meld(root, pairs);
+		pairs = next;
+	}
+	return root;
+}
+
+static void place(wp_timers *timers, uint32_t index, wp_timer *root)
+{
+	timers->heaps[index] = root;
+	root->next = NULL;
+	root->back = &timers->heaps[index];
+}
+
+/* [the lock's holder | as many steps as there are heaps, mostly one] */
+static void put(wp_timers *timers, wp_timer *timer)
+{
+	uint32_t index = 0;
+
+	timer->child = NULL;
+	for (; timers->heaps[index] != NULL; index++) {
+		timer = meld(timers->heaps[index], timer);
+		timers->heaps[index] = NULL;
+		if (index + 1 == WP_TIMER_HEAPS)
+			break;
+	}
+	place(timers, index, timer);
+	if (index >= timers->count)
+		timers->count = index + 1;
+}
+
+/* What was below it takes its place, where it is due no earlier than what is above.
+ * [the lock's holder | as many steps as it has children] */
+static void take_off(wp_timer *timer)
+{
+	wp_timer *rest = meld_all(timer->child), *next = timer->next;
+
+	*timer->back = rest == NULL ? next : rest;
+	if (rest != NULL) {
+		rest->back = timer->back;
+		rest->next = next;
+	}
+	if (next != NULL)
+		next->back = rest == NULL ? timer->back : &rest->next;
+}
+
+/* The first has gone. The two last heaps become one, so that they are few where as many timers fire
+ * as are armed. [the lock's holder | as many steps as there are heaps] */
+static void find_first(wp_timers *timers)
+{
+	wp_timer **heaps = timers->heaps, *first = NULL;
+	uint32_t count = timers->count;
+
+	while (count > 0 && heaps[count - 1] == NULL)
+		count--;
+	if (count > 1) {
+		wp_timer *last = heaps[--count], *before = heaps[count - 1];
+
+		heaps[count] = NULL;
+		place(timers, count - 1, before == NULL ? last : meld(before, last));
+	}
+	for (uint32_t index = 0; index < count; index++)
+		if (heaps[index] != NULL &&
+		    (first == NULL || heaps[index]->deadline_ns < first->deadline_ns))
+			first = heaps[index];
+	timers->count = count;
+	timers->first = first;
+}
+
+/* [the lock's holder | wait-free] */
+static void settle(wp_timers *timers)
+{
+	wp_timer *first = timers->first;
+
+	/* [M3] relaxed: ordered by the lock; stale costs the carrier one sleep that ends early;
+	 * pairs M8; upholds Timer!Fires. */
+	wp_store_relaxed(&timers->earliest_ns, first == NULL ? WP_FOREVER : first->deadline_ns);
+}
+
+bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
+{
+	bool is_first;
+
+	wp_lock_acquire(&timers->lock);
+	timer->deadline_ns = deadline_ns;
+	/* [M1] relaxed: ordered by the lock; pairs M4, M5; upholds Timer!DueOnce. */
+	wp_store_relaxed(&timer->armed, timers);
+	put(timers, timer);
+	is_first = timers->first == NULL || deadline_ns < timers->first->deadline_ns;
+	if (is_first)
+		timers->first = timer;
+	if (wp_twin(timer_earliest_late))
+		wp_lock_release(&timers->lock);
+	if (is_first)
+		/* [M2] relaxed: ordered by [M9]; pairs M8; upholds Timer!NoOversleep. Under the
+		 * lock: of two armers the later may have the earlier deadline. */
+		wp_store_relaxed(&timers->earliest_ns, deadline_ns);
+	if (!wp_twin(timer_earliest_late))
+		wp_lock_release(&timers->lock);
+	return is_first;
+}
+
+bool wp_timer_cancel(wp_timer *timer)
+{
+	wp_timers *timers;
+
+	/* [M4] acquire; pairs M1, M6, M7, M12; upholds Timer!CancelIsFinal: whoever fired it has
+	 * done with it. */
+	while ((timers = wp_load_acquire(&timer->armed)) != NULL) {
+		bool was_armed, was_first = false;
+
+		wp_lock_acquire(&timers->lock);
+		/* [M5] relaxed: ordered by the lock; pairs M1, M6, M7, M12; upholds Timer!DueOnce:
+		 * it may have fired meanwhile, and be armed elsewhere. */
+		was_armed = wp_load_relaxed(&timer->armed) == timers;
+		if (was_armed) {
+			was_first = timers->first == timer;
+			take_off(timer);
+			/* [M6] relaxed: ordered by the lock; pairs M4, M5; upholds
+			 * Timer!DueOnce. */
+			wp_store_relaxed(&timer->armed, NULL);
+		}
+		if (was_first) {
+			find_first(timers);
+			settle(timers);
+		}
+		wp_lock_release(&timers->lock);
+		if (was_armed || wp_twin(timer_cancel_unchecked))
+			return true;
+	}
+	return false;
+}
+
+/* The first: off its heap, then what it is for. [the lock's holder | lock-free] */
+static wp_task *fire(wp_timers *timers)
+{
+	wp_timer *timer = timers->first;
+	wp_task *task;
+
+	take_off(timer);
+	find_first(timers);
+	if (wp_twin(timer_armed_first)) {
+		wp_store_release(&timer->armed, NULL); /* twin writes M7 */
+		return timer->due(timer);
+	}
+	task = timer->due(timer);
+	/* [M7] release; pairs M4, M5; upholds Timer!CancelIsFinal: the last that is done with it;
+	 * its user may take its memory away at once. */
+	wp_store_release(&timer->armed, NULL);
+	return task;
+}
+
+static bool is_due(wp_timer *timer, int64_t now_ns)
+{
+	return timer != NULL && (timer->deadline_ns <= now_ns || wp_twin(timer_early));
+}
+
+wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
+{
+	wp_task *task = NULL;
+
+	if (wp_timers_earliest(timers) > now_ns)
+		return NULL;
+	wp_lock_acquire(&timers->lock);
+	while (task == NULL && is_due(timers->first, now_ns)) {
+		task = fire(timers);
+		if (wp_twin(timer_fires_one))
+			break;
+	}
+	settle(timers);
+	wp_lock_release(&timers->lock);
+	return task;
+}
+
+void wp_timers_clear(wp_timers *timers)
+{
+	wp_timer *timer;
+
+	wp_lock_acquire(&timers->lock);
+	while ((timer = timers->first) != NULL) {
+		take_off(timer);
+		find_first(timers);
+		/* [M12] release; pairs M4, M5; upholds Timer!CancelIsFinal: as M7. */
+		wp_store_release(&timer->armed, NULL);
+	}
+	settle(timers);
+	wp_lock_release(&timers->lock);
+}
+
+bool wp_timers_nudge(wp_carrier *carrier)
+{
+	uint32_t word, place;
+
+	/* [M9] seq_cst fence; pairs P, RP5; upholds Timer!NoOversleep: the deadline before the word. */
+	if (!wp_twin(timer_no_fence))
+		wp_fence_seq_cst();
+	/* [M10] relaxed: ordered by [M9]; pairs C1; upholds Timer!NoOversleep. */
+	word = place = wp_load_relaxed(&carrier->word);
+	/* [M11] acquire; pairs C1, C2, C6, C8; upholds Timer!NoOversleep: one waker, who knows the
+	 * place, and whose poller it is. M9 hands the deadline over. */
+	if (!wp__is_parked(word) || !wp_cas_acquire(&carrier->word, &word, WP_WAKING))
+		return false;
+	if (!wp_twin(timer_nudge_silent))
+		wp__carrier_wake(carrier, place);
+	return true;
+}

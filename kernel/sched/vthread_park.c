@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthread_park.c - what a virtual thread does with itself: park, sleep, yield, pin. See vthread_start.h. */
+#include "sched/vthread_stackful.h"
+#include "base/error.h"
+#include "sched/worker.h"
+
+#ifndef WP_EXPLORE
+
+/* Gives what its next run passes. Let it be the last call, see fiber.h. */
+static int leave(wp_body *body, enum wp_step said)
+{
+	return (int)wp_fiber_switch(&body->fiber, body->under, said);
+}
+
+/* [its carrier, on the stack of who goes on | wait-free] */
+static void left_to_park(void *arg)
+{
+	wp_body *body = arg;
+
+	wp_stack_check(wp_stack_of(body));
+	if (!wp__vthread_park(&body->thread))
+		wp__vthread_push(&body->thread);
+}
+
+static int leave_parking(wp_body *body)
+{
+	wp_body *next = wp__vthread_pass(body, false);
+
+	if (next == NULL)
+		return leave(body, WP_STEP_PARK);
+	return (int)wp_fiber_switch_then(&body->fiber, &next->fiber,
+					 (uintptr_t)wp__vthread_why(next), left_to_park, body);
+}
+
+bool wp_vthread_clear_interrupt(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	return thread != NULL && wp__vthread_clear_interrupt(thread);
+}
+
+/* With the carrier of its group that runs it; another OS thread's may be closed before: then at
+ * home. */
+static void arm(wp_body *body, int64_t deadline_ns)
+{
+	wp_worker *self = wp__worker_self();
+	wp_home *mine = self != NULL && self->group == body->group ? &self->home : NULL;
+
+	body->is_timed = true;
+	body->armed_for = wp__vthread_number(&body->thread);
+	wp_home_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->timer, deadline_ns);
+}
+
+/* It is about to park. [its runner | wait-free] */
+static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
+{
+	if (!wp_ring_is_on(&body->group->tracing.on))
+		return;
+	body->waits_for = why;
+	body->waits_on = on;
+	body->waits_since_ns = wp_clock_ns();
+}
+
+/* WP_AGAIN: it is to park. */
+static inline int begin(int64_t deadline_ns)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	if (thread == NULL)
+		return WP_FORBIDDEN;
+	if (wp__vthread_take(thread))
+		return wp_vthread_is_interrupted(thread) ? WP_INTERRUPTED : WP_OK;
+	if (wp_vthread_is_interrupted(thread))
+		return WP_INTERRUPTED;
+	if (deadline_ns == WP_FOREVER)
+		return WP_AGAIN;
+	if (deadline_ns <= wp_clock_ns())
+		return WP_TIMEOUT;
+	arm(wp__body_of(thread), deadline_ns);
+	return WP_AGAIN;
+}
+
+int wp__vthread_park_begin_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
+{
+	int code = begin(deadline_ns);
+
+	if (code == WP_AGAIN)
+		waits(wp__body_of(wp_vthread_current()), why, on);
+	return code;
+}
+
+int wp__vthread_park_begin(int64_t deadline_ns)
+{
+	return wp__vthread_park_begin_for(deadline_ns, WP_WAIT_PARK, 0);
+}
+
+/* Its carrier sleeps with it, unless it need not. */
+static int park_mounted(wp_vthread *thread, int64_t deadline_ns, enum wp_wait why, uint32_t on)
+{
+	if (!wp__vthread_take(thread) && !wp_vthread_is_interrupted(thread)) {
+		wp_loan loan;
+
+		waits(wp__body_of(thread), why, on);
+		wp__spare_lend(&loan);
+		wp__vthread_park_pinned(thread, deadline_ns);
+		wp__spare_return(&loan, &thread->task);
+	}
+	return wp__vthread_park_end();
+}
+
+int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
+{
+	wp_vthread *thread = wp_vthread_current();
+	wp_body *body = wp__body_of(thread);
+	int code;
+
+	if (thread != NULL && (body->pins != 0 || !body->has_stack))
+		return park_mounted(thread, deadline_ns, why, on);
+	code = begin(deadline_ns);
+	if (code != WP_AGAIN)
+		return code;
+	waits(body, why, on);
+	return leave_parking(body);
+}
+
+int wp_vthread_park_until(int64_t deadline_ns)
+{
+	return wp__vthread_park_for(deadline_ns, WP_WAIT_PARK, 0);
+}
+
+int wp_vthread_sleep_until(int64_t deadline_ns)
+{
+	wp_vthread *thread = wp_vthread_current();
+	bool had_permit = false;
+	int code;
+
+	while ((code = wp__vthread_park_for(deadline_ns, WP_WAIT_SLEEP, 0)) == WP_OK)
+		had_permit = true;
+	if (had_permit)
+		wp__vthread_notify(thread); /* it runs: nothing is owed */
+	return code == WP_TIMEOUT ? WP_OK : code;
+}
+
+void wp_vthread_yield(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+	wp_body *body = wp__body_of(thread), *next;
+
+	if (thread == NULL || body->pins != 0 || !body->has_stack)
+		return;
+	next = wp__vthread_pass(body, true);
+	if (next == NULL)
+		leave(body, WP_STEP_YIELD);
+	else if (next != body)
+		wp_fiber_switch(&body->fiber, &next->fiber, (uintptr_t)wp__vthread_why(next));
+}
+
+int wp_vthread_settle(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+	wp_worker *self = wp__worker_self();
+
+	if (thread == NULL || thread->scheduler != NULL || self == NULL ||
+	    self->group != wp__body_of(thread)->group)
+		return WP_FORBIDDEN;
+	wp__home_settle(&self->home, thread);
+	self->runs_for = &self->home;
+	return (int)self->index;
+}
+
+void wp_vthread_pin(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	if (thread != NULL)
+		wp__body_of(thread)->pins++;
+}
+
+void wp_vthread_unpin(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	if (thread != NULL && wp__body_of(thread)->pins > 0)
+		wp__body_of(thread)->pins--;
+}
+
+#endif

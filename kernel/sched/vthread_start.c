@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthread_start.c - see vthread_start.h. Not explored, it switches stacks; stress/vthread.c has the word. */
+#include "sched/vthread_start.h"
+
+#include <string.h>
+
+#include "sched/vthread_stackful.h"
+#include "base/error.h"
+#include "sync/mutex.h"
+#include "sched/worker.h"
+
+#ifndef WP_EXPLORE
+
+/* A thread goes on in another OS thread: nobody may keep the place of this one's variable. */
+#define OF_THIS_OS_THREAD __attribute__((noinline))
+
+/* Its place in the OS thread's block is fixed: no call finds it. */
+static _Thread_local wp_vthread *current __attribute__((tls_model("initial-exec")));
+
+/* Where it mounts from. */
+static _Thread_local wp_fiber *under __attribute__((tls_model("initial-exec")));
+
+wp_fiber *wp__vthread_mount_from(wp_fiber *fiber)
+{
+	wp_fiber *before = under;
+
+	under = fiber;
+	return before;
+}
+
+OF_THIS_OS_THREAD wp_vthread *wp_vthread_current(void)
+{
+	__asm__ __volatile__("" ::: "memory");
+	return current;
+}
+
+static OF_THIS_OS_THREAD void set_current(wp_vthread *thread)
+{
+	__asm__ __volatile__("" ::: "memory");
+	current = thread;
+}
+
+/* What the park that has ended says. [its runner] */
+int wp__vthread_why(wp_body *body)
+{
+	int code;
+
+	if (body->is_timed)
+		wp_timer_cancel(&body->timer);
+	body->is_timed = false;
+	code = wp_vthread_is_interrupted(&body->thread) ? WP_INTERRUPTED
+	       : body->thread.was_unparked		? WP_OK
+							: WP_TIMEOUT;
+	if (body->waits_since_ns != 0)
+		wp__body_waited(body, code);
+	return code;
+}
+
+/* The switch comes last, see fiber.h. [an OS thread that is to run it | runs it] */
+static enum wp_step mount(wp_task *task)
+{
+	wp_body *body = (wp_body *)(void *)task;
+
+	current = &body->thread;
+	body->under = under;
+	return (enum wp_step)wp_fiber_switch(under, &body->fiber,
+					     (uintptr_t)wp__vthread_why(body));
+}
+
+/* One without a stack. [as mount] */
+static enum wp_step call(wp_task *task)
+{
+	wp_body *body = (wp_body *)(void *)task;
+
+	current = &body->thread;
+	return body->step(task);
+}
+
+wp_task *wp__vthread_left(void)
+{
+	wp_task *task = &current->task;
+
+	current = NULL;
+	if (task->is_virtual == WP_VTHREAD_STACK)
+		wp_stack_check(wp_stack_of(task));
+	return task;
+}
+
+OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
+{
+	wp_body *next = NULL;
+
+	if (body->thread.scheduler == NULL)
+		next = (wp_body *)(void *)wp__worker_pass(&body->thread.task, yields);
+	if (next == NULL || next == body)
+		return next;
+	if (yields) /* others are looked at when they are left */
+		wp_stack_check(wp_stack_of(body));
+	wp__vthread_begin(&next->thread);
+	next->under = body->under;
+	current = &next->thread;
+	return next;
+}
+
+/* [its carrier, on the stack of who goes on | as wp__home_end] */
+static void left_for_good(void *arg)
+{
+	wp_stack_check(wp_stack_of(arg));
+	wp__home_end(arg);
+}
+
+/* What runs on a stack. */
+static void begin(void *arg)
+{
+	wp_body *body = arg, *next;
+
+	body->failure = body->run(body->arg);
+	wp__body_forget(body);
+	next = wp__vthread_pass(body, false);
+	if (next != NULL)
+		wp_fiber_leave_then(&body->fiber, &next->fiber, (uintptr_t)wp__vthread_why(next),
+				    left_for_good, body);
+	wp_fiber_leave(&body->fiber, body->under, WP_STEP_DONE);
+}
+
+/* [the second of runner and maker] */
+static void let_go(wp_body *body)
+{
+	if (wp__vthread_let_go(&body->thread))
+		wp__body_give(body);
+}
+
+/* Its end; if it has passed to another one, that is mounted already. [who ran it, or the close] */
+static void tell(wp_body *body)
+{
+	wp_latch_open(&body->done);
+	if (body->left != NULL) {
+		wp_vthread *next = wp_vthread_current();
+
+		set_current(NULL);
+		body->left(&body->thread);
+		set_current(next);
+	}
+}
+
+/* It is off its home's list. [who ran it] */
+static void ended(wp_task *task)
+{
+	wp_body *body = (wp_body *)(void *)task;
+
+	if (body->has_stack)
+		wp_fiber_fini(&body->fiber);
+	else
+		wp__body_forget(body);
+	if (body->thread.held != NULL)
+		wp__vthread_abandon_held(&body->thread);
+	wp__vthread_finish(&body->thread);
+	tell(body);
+	let_go(body);
+}
+
+static wp_task *due(wp_timer *timer)
+{
+	wp_body *body = (wp_body *)(void *)((char *)timer - offsetof(wp_body, timer));
+
+	return wp__vthread_time_out(&body->thread, body->armed_for) == WP_OWES_PUSH
+		       ? &body->thread.task
+		       : NULL;
+}
+
+int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread)
+{
+	wp_body *body = wp__body_take(group, config);
+
+	if (body == NULL)
+		return WP_SYSTEM;
+	body->is_started = false; /* before it is one, for a dump */
+	wp__vthread_init(&body->thread, config->step != NULL ? call : mount);
+	if (config->step == NULL)
+		body->thread.task.is_virtual = WP_VTHREAD_STACK;
+	body->thread.scheduler = config->scheduler;
+	body->thread.task.ended = ended;
+	body->thread.task.is_pinned = config->is_pinned;
+	wp_latch_init(&body->done);
+	wp_timer_init(&body->timer, due);
+	body->group = group;
+	body->thread.wakers = &group->wakers;
+	body->run = config->run;
+	body->step = config->step;
+	body->arg = config->arg;
+	body->failure = 0;
+	body->pins = 0;
+	body->is_timed = false;
+	body->waits_since_ns = 0;
+	body->has_no_locals = config->has_no_locals;
+	body->has_stack = config->step == NULL;
+	body->left = config->left;
+	body->scope = NULL;
+	body->name[0] = '\0';
+	if (config->name != NULL) {
+		strncpy(body->name, config->name, WP_VTHREAD_NAME - 1);
+		body->name[WP_VTHREAD_NAME - 1] = '\0';
+		body->thread.task.name = body->name;
+	}
+	if (body->has_stack)
+		wp_fiber_init(&body->fiber, wp_stack_of(body)->low,
+			      wp_stack_bytes(wp_stack_of(body)), begin, body);
+	body->is_placed = config->carrier == WP_VTHREAD_HERE && group->placed != NULL;
+	body->thread.task.home = wp__group_home(
+		group, config->carrier != WP_VTHREAD_HERE ? (uint32_t)config->carrier
+		       : body->is_placed ? 0 /* until it starts: loads are then what they are */
+					 : wp__group_choose(group));
+	*thread = &body->thread;
+	return WP_OK;
+}
+
+void wp__vthread_place(wp_vthread *thread)
+{
+	wp_body *body = wp__body_of(thread);
+
+	if (body->is_placed)
+		thread->task.home = wp__group_home(body->group, wp__group_choose(body->group));
+	body->is_placed = false;
+}
+
+int wp_vthread_start(wp_vthread *thread)
+{
+	wp_body *body = wp__body_of(thread);
+	int code;
+
+	if (body->is_started)
+		return WP_FORBIDDEN;
+	body->is_started = true;
+	wp__vthread_place(thread);
+	code = wp__group_start(thread->task.home, &thread->task);
+	if (code != WP_OK) /* else it may have ended, and been let go of */
+		body->is_started = false;
+	return code;
+}
+
+void wp_vthread_free(wp_vthread *thread)
+{
+	wp_body *body = wp__body_of(thread);
+
+	if (!body->is_started) {
+		wp__vthread_finish(thread);
+		if (body->has_stack)
+			wp_fiber_fini(&body->fiber);
+		wp__body_give(body);
+	} else {
+		let_go(body);
+	}
+}
+
+int wp_vthread_join(wp_vthread *thread, int64_t deadline_ns, int *failure)
+{
+	wp_body *body = wp__body_of(thread);
+	int code;
+
+	if (thread == wp_vthread_current())
+		return WP_FORBIDDEN;
+	code = wp__latch_wait_for(&body->done, deadline_ns, WP_WAIT_JOIN, 0);
+	if (code != WP_OK)
+		return code;
+	if (!wp_vthread_is_done(thread))
+		return WP_CLOSED;
+	*failure = body->failure;
+	return WP_OK;
+}
+
+void wp__vthread_abandon(wp_vthread *thread)
+{
+	wp_body *body = wp__body_of(thread);
+
+	tell(body);
+	wp__body_drop(body);
+}
+
+/* To its home, or its scheduler. While that is given it, the caller is no virtual thread: what it
+ * calls cannot park that one, nor take its permit. [who owes it] */
+void wp__vthread_submit(wp_vthread *thread)
+{
+	wp_vthread *caller = wp_vthread_current();
+
+	wp__vthread_give(thread);
+	set_current(NULL);
+	thread->scheduler->submit(thread->scheduler->arg, thread);
+	set_current(caller);
+}
+
+int wp__vthread_park_end(void)
+{
+	return wp__vthread_why(wp__body_of(wp_vthread_current()));
+}
+
+int wp_vthread_run(wp_vthread *thread)
+{
+	wp_worker *self = wp__worker_self();
+	wp_fiber here, *before;
+	wp_wakers *wakers;
+
+	if (wp_vthread_current() != NULL || !wp__vthread_claim(thread))
+		return WP_FORBIDDEN;
+	wakers = wp__wakers_enter(thread->wakers); /* it has not ended: its group is there */
+	wp_fiber_thread(&here);
+	before = wp__vthread_mount_from(&here);
+	wp_home_run(self == NULL ? NULL : &self->home, &thread->task);
+	wp__vthread_mount_from(before);
+	wp__wakers_exit(wakers);
+	return WP_OK;
+}
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * worker.c - a carrier's loop. Not explored: it never ends; stress/home.c has what it calls. */
+#define _GNU_SOURCE
+#include "sched/worker.h"
+
+#include <stdio.h>
+
+#include "sched/local_queue_carrier.h"
+#include "base/error.h"
+#include "sched/placement/group_placement.h"
+#include "sched/poller_turn.h"
+#include "sched/worker_trace.h"
+
+#ifndef WP_EXPLORE
+
+enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
+
+/* The carrier that this thread is, or NULL. */
+static _Thread_local wp_worker *self __attribute__((tls_model("initial-exec")));
+
+static void run_traced(wp_worker *mine, wp_task *task)
+{
+	wp_trace_event event = {.begin_ns = wp_clock_ns(), .kind = WP_TRACE_RUN,
+				.a = wp__worker_home_of(task)};
+
+	wp__trace_of(&event, task); /* when it has run it may be another's */
+	wp_home_run(&mine->home, task);
+	wp__worker_trace(mine, event);
+}
+
+/* Overflows are reported from now on; without it they are not, and nothing else. */
+static void watch(wp_worker *mine)
+{
+	mine->watching->is_on = wp_stack_watch_begin(&mine->watching->watch) == WP_OK;
+}
+
+static inline void run_uncounted(wp_worker *mine, wp_mpsc_node *node)
+{
+	wp_task *task = (wp_task *)(void *)node;
+
+	if (task->is_virtual == WP_VTHREAD_STACK && !mine->watching->is_on)
+		watch(mine);
+	wp__count(&mine->runs);
+	wp__worker_runs(mine, task);
+	mine->runs_for = task->home;
+	if (wp__worker_is_traced(mine))
+		run_traced(mine, task);
+	else
+		wp_home_run(&mine->home, task);
+	if (wp__poller_is_aside(&mine->poller))
+		wp__poller_unpark(mine);
+}
+
+static inline void run_one(wp_worker *mine, wp_mpsc_node *node)
+{
+	if (mine->home.carrier.is_placed)
+		wp__placed_begins(mine);
+	run_uncounted(mine, node);
+	if (mine->home.carrier.is_placed)
+		wp__placed_ended(mine);
+}
+
+/* What its step has yielded to, and so on: nothing comes before that. Not for ever: the loop has other
+ * things to see to. */
+static void run_next(wp_worker *mine)
+{
+	wp_carrier *carrier = &mine->home.carrier;
+	wp_mpsc_node *node;
+
+	for (int most = RUNS_PER_LOOK; (node = wp__bounded_next(carrier)) != NULL; most--) {
+		if (most == 0) {
+			wp_carrier_submit_internal(carrier, node);
+			return;
+		}
+		if (carrier->is_placed)
+			wp__placed_polled(mine, node);
+		run_one(mine, node);
+	}
+}
+
+static inline void run(wp_worker *mine, wp_mpsc_node *node)
+{
+	run_one(mine, node);
+	if (mine->home.carrier.bounded != NULL)
+		run_next(mine);
+}
+
+/* A task whose own carrier is marked, if there is one. Before its own: who woke it may rely on that.
+ * [the owner] */
+static bool run_moved(wp_worker *mine)
+{
+	wp_mpsc_node *node = NULL;
+
+	if (mine->home.carrier.is_placed && !mine->has_stop)
+		node = wp__placed_take(mine);
+	if (node != NULL)
+		run(mine, node);
+	return node != NULL;
+}
+
+/* Runs what is in the own queues, for about yield_us. True: the stop was among it. [the owner] */
+static bool drain(wp_worker *mine, bool *did)
+{
+	wp_trace_event event = {.begin_ns = wp__worker_now_ns(mine), .kind = WP_TRACE_RUNS,
+				.b = wp__worker_depth(mine, &mine->home)};
+	int64_t until_ns = 0;
+	bool has_stop = false;
+	wp_mpsc_node *node;
+
+	while (wp__role_polls(mine->has_stop) && (node = wp__home_poll(&mine->home)) != NULL) {
+		int64_t look_ns;
+
+		has_stop = node == &mine->stop;
+		if (has_stop)
+			break;
+		if (mine->home.carrier.is_placed)
+			wp__placed_polled(mine, node);
+		run(mine, node);
+		event.a++;
+		if (--mine->turns != 0)
+			continue;
+		mine->turns = RUNS_PER_LOOK;
+		look_ns = wp_clock_ns();
+		/* Not only between two drains: a queue that is never empty, and a long yield_us, would
+		 * keep what is due from running for so long. */
+		if (!wp_twin(timer_drain_unfired))
+			wp__home_fire(&mine->home, look_ns);
+		if (mine->role.is_wanted || wp__placed_is_wanted_at(mine))
+			break;
+		if (until_ns == 0)
+			until_ns = look_ns + (int64_t)mine->group->config.yield_us * 1000;
+		else if (look_ns >= until_ns)
+			break;
+	}
+	*did = event.a != 0;
+	if (!*did)
+		return has_stop;
+	wp__count(&mine->drains);
+	event.c = wp__worker_depth(mine, &mine->home);
+	if (wp__worker_is_traced(mine))
+		wp__worker_trace(mine, event);
+	return has_stop;
+}
+
+/* What is due. [the owner | as wp__home_fire; reads no clock where no timer is armed] */
+static void fire(wp_worker *mine)
+{
+	if (wp_timers_earliest(&mine->home.timers) != WP_FOREVER)
+		wp__home_fire(&mine->home, wp_clock_ns());
+}
+
+/* After a wake that brought nothing: not because of a timer that came meanwhile. [the owner] */
+static bool is_useless(wp_worker *mine)
+{
+	return mine->home.carrier.left >= WP_WAKING &&
+	       wp_timers_earliest(&mine->home.timers) >= mine->until_ns;
+}
+
+/* Its poller's, if that is there. True: it has had it. [the owner] */
+static bool take_turn(wp_worker *mine)
+{
+	wp_task *poller = wp__poller_turn(mine);
+
+	if (poller != NULL)
+		run_uncounted(mine, &poller->node);
+	return poller != NULL;
+}
+
+/* Until its role is given up, or it has ended: true. [who has the role | blocks] */
+static bool carry(wp_worker *mine)
+{
+	wp_mpsc_node *node;
+	bool did, ran, woke = false; /* from a park that brought nothing; and nothing ran since */
+
+	for (;;) {
+		fire(mine);
+		if (mine->role.is_wanted) {
+			wp__spare_give(mine);
+			return false;
+		}
+		/* It may have been read by another thread, while this one had lent the role. */
+		if (mine->has_stop && !wp__poller_stays(mine)) {
+			wp__poller_leave_behind(mine);
+			return wp__spare_stop(mine);
+		}
+		ran = !wp_twin(placed_own_first) && run_moved(mine);
+		if (drain(mine, &did)) {
+			mine->has_stop = true;
+			continue;
+		}
+		did = take_turn(mine) || did || ran;
+		if (wp_twin(placed_own_first))
+			did = run_moved(mine) || did;
+		woke = woke && !did;
+		if (did) {
+			wp__carrier_signal_shipped(&mine->home.carrier);
+			continue;
+		}
+		if (woke && is_useless(mine))
+			wp__count(&mine->useless_wakes);
+		if (woke)
+			wp_yield(); /* what woke it is hostage, or gone: let its producer run */
+		node = woke || mine->has_stop ? NULL : wp__worker_probe(mine);
+		if (node == NULL)
+			node = wp__worker_park(mine);
+		woke = node == NULL;
+		if (node != NULL)
+			run(mine, node);
+	}
+}
+
+/* Its last step: whoever waits for all of a group's may then end their threads. [who had the role] */
+static void say_exited(wp_worker *mine)
+{
+	/* [J1] relaxed: ordered by the join, which follows; pairs J2; upholds
+	 * Group!NothingRunsAfterClose. */
+	wp_store_relaxed(&mine->exited, 1);
+	wp_futex_wake(&mine->exited, 1);
+}
+
+void wp__worker_mount(wp_worker *mine, wp_watching *watching)
+{
+	wp_group_config *config = &mine->group->config;
+	char name[16];
+
+	self = mine;
+	mine->watching = watching;
+	mine->turns = 1; /* who goes on now passes to nobody, but by way of the loop */
+	snprintf(name, sizeof(name), "carrier-%u", mine->index);
+	pthread_setname_np(pthread_self(), name);
+	if (config->bind != NULL && mine->index < mine->group->size)
+		config->bind(config->arg, mine->index);
+}
+
+void wp__worker_carry(wp_group *group, wp_worker *mine)
+{
+	wp_watching watching = {.is_on = false};
+
+	wp_fiber_thread(&watching.under);
+	wp__vthread_mount_from(&watching.under);
+	for (; mine != NULL; mine = wp__spare_next(group)) {
+		wp__worker_mount(mine, &watching);
+		if (carry(mine))
+			say_exited(mine);
+		self = NULL;
+	}
+	if (watching.is_on)
+		wp_stack_watch_end(&watching.watch);
+}
+
+void *wp__worker_begin(void *arg)
+{
+	wp_worker *mine = arg;
+
+	wp__worker_carry(mine->group, mine);
+	return NULL;
+}
+
+__attribute__((noinline)) wp_worker *wp__worker_self(void)
+{
+	__asm__ __volatile__("" ::: "memory"); /* a virtual thread goes on in another one */
+	return self;
+}
+
+__attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
+{
+	wp_worker *mine = self;
+	wp_task *next;
+
+	if (mine == NULL || (!yields && wp_lane_is_empty(&mine->home.lane)))
+		return NULL; /* as most parks that others end */
+	if (mine->turns == 1 || wp__worker_is_traced(mine))
+		return NULL;
+	next = wp__home_pass(&mine->home, task, yields);
+	if (next == NULL)
+		return NULL;
+	mine->turns--;
+	wp__count(&mine->runs);
+	wp__worker_runs(mine, next);
+	return next;
+}
+
+#endif

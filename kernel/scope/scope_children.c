@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * scope_children.c - see scope_children.h. */
+#include "scope/scope_children.h"
+
+static void add(wp_flock *flock, wp_member *member)
+{
+	member->prev = NULL;
+	member->next = flock->members;
+	if (member->next != NULL)
+		member->next->prev = member;
+	flock->members = member;
+}
+
+static void discard(wp_flock *flock, wp_member *member)
+{
+	if (member->prev != NULL)
+		member->prev->next = member->next;
+	else
+		flock->members = member->next;
+	if (member->next != NULL)
+		member->next->prev = member->prev;
+}
+
+/* Under the lock, released here: the owner is off its line, and granted. */
+static void release_and_wake(wp_flock *flock)
+{
+	wp_waiter *waiter = flock->line.first;
+
+	if (waiter != NULL)
+		wp__waitq_remove(waiter);
+	wp_lock_release(&flock->lock);
+	if (waiter != NULL && !wp_twin(scope_grants_none))
+		wp__waiter_grant(waiter);
+}
+
+/* Twins only: another one's step falls between a look and what follows from it. */
+static void split(wp_flock *flock)
+{
+	wp_lock_release(&flock->lock);
+	wp_lock_acquire(&flock->lock);
+}
+
+bool wp__flock_enter(wp_flock *flock, wp_member *member)
+{
+	bool is_open;
+
+	member->outcome = WP_UNAVAILABLE;
+	member->has_left = false;
+	wp_lock_acquire(&flock->lock);
+	is_open = !wp__flock_is_cancelled(flock);
+	if (wp_twin(scope_gate_unlocked))
+		split(flock);
+	if (is_open)
+		add(flock, member);
+	wp_lock_release(&flock->lock);
+	return is_open;
+}
+
+bool wp__flock_record(wp_flock *flock, wp_member *member, enum wp_outcome outcome)
+{
+	bool is_open, is_first;
+
+	wp_lock_acquire(&flock->lock);
+	is_open = !wp__flock_is_cancelled(flock);
+	if (wp_twin(scope_records_late))
+		split(flock);
+	is_first = is_open && flock->first[outcome] == NULL;
+	if (wp_twin(scope_first_split))
+		split(flock);
+	if (is_open)
+		member->outcome = outcome;
+	if (is_first)
+		flock->first[outcome] = member;
+	wp_lock_release(&flock->lock);
+	return is_first && outcome == flock->decides;
+}
+
+bool wp__flock_leave(wp_flock *flock, wp_member *member)
+{
+	bool is_in_hand;
+
+	wp_lock_acquire(&flock->lock);
+	is_in_hand = flock->hand == member;
+	if (is_in_hand)
+		member->has_left = true;
+	else
+		discard(flock, member);
+	if (flock->members == NULL && !wp_twin(scope_leaves_silent))
+		release_and_wake(flock);
+	else
+		wp_lock_release(&flock->lock);
+	return !is_in_hand || wp_twin(scope_leaves_hand);
+}
+
+/* What an interrupt owes is paid. [who cancels | as flock->push] */
+static void interrupt(wp_flock *flock, wp_vthread *thread)
+{
+	enum wp_owed owed = wp__vthread_interrupt(thread);
+
+	if (owed == WP_OWES_PUSH)
+		flock->push(thread);
+	else if (owed == WP_OWES_WAKE)
+		wp_futex_wake(&thread->task.word, 1);
+}
+
+/* Under the lock: into the hand of who cancels, it or the next one that is not the caller. */
+static wp_member *take(wp_flock *flock, wp_member *member, const wp_vthread *caller)
+{
+	while (member != NULL && member->thread == caller)
+		member = member->next;
+	flock->hand = member;
+	return member;
+}
+
+/* Under the lock: out of the hand; the next one. */
+static wp_member *put_back(wp_flock *flock, wp_member *member, const wp_vthread *caller)
+{
+	wp_member *next = take(flock, member->next, caller);
+
+	if (!member->has_left)
+		return next;
+	discard(flock, member);
+	if (!wp_twin(scope_leaves_hand))
+		flock->let_go(member->thread);
+	return wp_twin(scope_walk_lost) ? take(flock, NULL, caller) : next;
+}
+
+/* Under the lock, which is not held while one is interrupted. */
+static void interrupt_all(wp_flock *flock, const wp_vthread *caller)
+{
+	wp_member *member = take(flock, flock->members, caller);
+
+	while (member != NULL) {
+		/* It has not ended, or has not left: its group is there. */
+		wp_wakers *wakers = wp__wakers_enter(member->thread->wakers);
+
+		wp_lock_release(&flock->lock);
+		interrupt(flock, member->thread);
+		wp__wakers_exit(wakers);
+		wp_lock_acquire(&flock->lock);
+		member = put_back(flock, member, caller);
+	}
+}
+
+bool wp__flock_cancel(wp_flock *flock, const wp_vthread *caller, bool is_late)
+{
+	bool is_over;
+
+	wp_lock_acquire(&flock->lock);
+	is_over = is_late && flock->is_over && !wp_twin(scope_timer_unasked);
+	if (wp__flock_is_cancelled(flock) || is_over) {
+		wp_lock_release(&flock->lock);
+		return false;
+	}
+	if (wp_twin(scope_cancel_split))
+		split(flock);
+	if (wp_twin(scope_wakes_first)) {
+		release_and_wake(flock);
+		wp_lock_acquire(&flock->lock);
+	}
+	/* [SF1] relaxed: ordered by the lock, for all whom it must not escape; pairs SF2; upholds
+	 * Scope!NoForkRunsAfterCancel. */
+	wp_store_relaxed(&flock->is_cancelled, 1);
+	flock->is_late = is_late;
+	interrupt_all(flock, caller);
+	if (wp_twin(scope_wakes_first) || wp_twin(scope_cancel_silent))
+		wp_lock_release(&flock->lock);
+	else
+		release_and_wake(flock);
+	return true;
+}
+
+/* See wait_queue.h. The owner; that there is nothing to wait for is not given back. */
+static void leave_wait(wp_waiter *waiter)
+{
+	wp_flock *flock = waiter->object;
+
+	wp__waiter_cancel(&flock->lock, waiter);
+}
+
+bool wp__flock_begin(wp_flock *flock, wp_waiter *waiter, bool or_cancelled)
+{
+	bool is_over;
+
+	wp__waiter_init(waiter, waiter->thread, waiter->push);
+	waiter->why = WP_WAIT_JOIN;
+	wp__waiter_stands(waiter, leave_wait, flock);
+	wp_lock_acquire(&flock->lock);
+	is_over = flock->members == NULL;
+	if ((or_cancelled || wp_twin(scope_close_as_join)) && wp__flock_is_cancelled(flock))
+		is_over = true;
+	if (wp_twin(scope_lines_unlooked))
+		split(flock);
+	if (!is_over)
+		wp__waitq_add(&flock->line, waiter);
+	wp_lock_release(&flock->lock);
+	if (is_over)
+		wp__waiter_over(waiter);
+	return is_over;
+}
+
+int wp__flock_wait(wp_flock *flock, wp_waiter *waiter, bool or_cancelled)
+{
+	while (!wp__flock_begin(flock, waiter, or_cancelled)) {
+		int rc = wp__waiter_wait(&flock->lock, waiter, WP_FOREVER);
+
+		if (rc != WP_OK)
+			return rc;
+	}
+	return WP_OK;
+}
+
+bool wp__flock_end(wp_flock *flock)
+{
+	bool is_late;
+
+	wp_lock_acquire(&flock->lock);
+	flock->is_over = true;
+	is_late = flock->is_late;
+	wp_lock_release(&flock->lock);
+	return is_late;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * channel.c - see channel.h. */
+#include "sync/channel.h"
+
+#include <stdlib.h>
+
+void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity)
+{
+	wp_init(&channel->lock.state, 0);
+	channel->is_closed = false;
+	channel->capacity = capacity;
+	channel->count = channel->oldest = 0;
+	channel->slots = slots;
+	channel->senders.first = channel->senders.last = NULL;
+	channel->receivers.first = channel->receivers.last = NULL;
+	channel->handed = 0;
+	channel->returned = NULL;
+	channel->own.is_used = false;
+}
+
+/* Under the lock, or none is needed any more. */
+static void forget(wp_channel *channel, wp_returned *one)
+{
+	if (one == &channel->own)
+		one->is_used = false;
+#ifndef WP_EXPLORE /* a scenario has one at the most */
+	else
+		free(one);
+#endif
+}
+
+void wp_channel_fini(wp_channel *channel)
+{
+	while (channel->returned != NULL) {
+		wp_returned *one = channel->returned;
+
+		channel->returned = one->next;
+		forget(channel, one);
+	}
+}
+
+/* Under the lock: room for one that comes back; NULL: there is no memory now. */
+static wp_returned *room(wp_channel *channel)
+{
+	if (channel->own.is_used) {
+#ifdef WP_EXPLORE
+		return NULL;
+#else
+		return malloc(sizeof(wp_returned));
+#endif
+	}
+	channel->own.is_used = true;
+	return &channel->own;
+}
+
+/* Under the lock: behind those that were handed over before it. False: there is no memory now. */
+static bool keep(wp_channel *channel, void *item, uint32_t number)
+{
+	wp_returned *one = room(channel), **at = &channel->returned;
+
+	if (one == NULL)
+		return false;
+	while (*at != NULL && number - (*at)->number < UINT32_MAX / 2)
+		at = &(*at)->next;
+	one->item = item;
+	one->number = number;
+	one->next = *at;
+	*at = one;
+	return true;
+}
+
+/* Under the lock, with one that has come back. */
+static void *take_returned(wp_channel *channel)
+{
+	wp_returned *one = channel->returned;
+	void *item = one->item;
+
+	channel->returned = one->next;
+	forget(channel, one);
+	return item;
+}
+
+/* Under the lock, with a free slot. */
+static void put(wp_channel *channel, void *item)
+{
+	uint64_t at = (uint64_t)channel->oldest + channel->count;
+
+	channel->slots[at < (uint64_t)channel->capacity + wp_twin(channel_wraps_late)
+			       ? at
+			       : at - channel->capacity] = item;
+	channel->count++;
+}
+
+/* Under the lock, with an item in a slot. */
+static void *take(wp_channel *channel)
+{
+	void *item = channel->slots[channel->oldest];
+
+	if (++channel->oldest == channel->capacity)
+		channel->oldest = 0;
+	channel->count--;
+	return item;
+}
+
+/* Takes the first off the line, if there is one. */
+static wp_waiter *serve(wp_waitq *line)
+{
+	wp_waiter *first = line->first;
+
+	if (first != NULL)
+		wp__waitq_remove(first);
+	return first;
+}
+
+/* Under the lock: to the first receiver that waits, or NULL. */
+static wp_waiter *hand_over(wp_channel *channel, void *item)
+{
+	wp_waiter *first = serve(&channel->receivers);
+
+	if (first != NULL) {
+		first->value = item;
+		first->amount = channel->handed++;
+	}
+	return first;
+}
+
+/* What a receiver was given that will not run. [the close of its group | blocks shortly, but for
+ * memory] */
+static void give_back(wp_channel *channel, const wp_waiter *waiter)
+{
+	for (bool is_kept = false; !is_kept;) {
+		wp_waiter *served;
+
+		wp_lock_acquire(&channel->lock);
+		served = hand_over(channel, waiter->value);
+		is_kept = served != NULL || keep(channel, waiter->value, waiter->amount);
+		wp_lock_release(&channel->lock);
+		if (served != NULL)
+			wp__waiter_grant(served);
+		if (!is_kept)
+			wp_yield();
+	}
+}
+
+/* See wait_queue.h. A sender's item has gone with its grant. */
+static void leave_senders(wp_waiter *waiter)
+{
+	wp_channel *channel = waiter->object;
+
+	wp__waiter_cancel(&channel->lock, waiter);
+}
+
+static void leave_receivers(wp_waiter *waiter)
+{
+	wp_channel *channel = waiter->object;
+
+	if (!wp__waiter_cancel(&channel->lock, waiter) && waiter->result == WP_OK &&
+	    !wp_twin(leave_keeps))
+		give_back(channel, waiter);
+}
+
+/* Under the lock. WP_AGAIN: it would have to wait. *served: whom to grant after it, or NULL. */
+static int send_now(wp_channel *channel, void *item, wp_waiter **served)
+{
+	if (channel->is_closed)
+		return WP_CLOSED;
+	*served = hand_over(channel, item);
+	if (*served != NULL)
+		return WP_OK;
+	if (channel->count < channel->capacity)
+		put(channel, item);
+	else
+		return WP_AGAIN;
+	return WP_OK;
+}
+
+static int receive_now(wp_channel *channel, void **item, wp_waiter **served)
+{
+	if (channel->returned != NULL) {
+		*item = take_returned(channel);
+		return WP_OK;
+	}
+	if (channel->count > 0 &&
+	    !(wp_twin(channel_sender_first) && channel->senders.first != NULL)) {
+		*item = take(channel);
+		*served = wp_twin(channel_senders_forgotten) ? NULL : serve(&channel->senders);
+		if (*served != NULL)
+			put(channel, (*served)->value);
+		return WP_OK;
+	}
+	*served = serve(&channel->senders);
+	if (*served == NULL)
+		return channel->is_closed ? WP_CLOSED : WP_AGAIN;
+	*item = (*served)->value;
+	return WP_OK;
+}
+
+int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter)
+{
+	wp_waiter *served = NULL;
+	int rc;
+
+	wp_lock_acquire(&channel->lock);
+	rc = send_now(channel, item, &served);
+	if (rc == WP_AGAIN && waiter != NULL) {
+		waiter->value = item;
+		wp__waiter_stands(waiter, leave_senders, channel);
+		wp__waitq_add(&channel->senders, waiter);
+	}
+	wp_lock_release(&channel->lock);
+	if (served != NULL)
+		wp__waiter_grant(served);
+	return rc;
+}
+
+int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waiter)
+{
+	wp_waiter *served = NULL;
+	int rc;
+
+	wp_lock_acquire(&channel->lock);
+	rc = receive_now(channel, item, &served);
+	if (rc == WP_AGAIN && waiter != NULL) {
+		wp__waiter_stands(waiter, leave_receivers, channel);
+		wp__waitq_add(&channel->receivers, waiter);
+	}
+	wp_lock_release(&channel->lock);
+	if (served != NULL)
+		wp__waiter_grant(served);
+	return rc;
+}
+
+int wp_channel_try_send(wp_channel *channel, void *item)
+{
+	int rc = wp__channel_begin_send(channel, item, NULL);
+
+	return rc == WP_AGAIN ? WP_TIMEOUT : rc;
+}
+
+int wp_channel_try_receive(wp_channel *channel, void **item)
+{
+	int rc = wp__channel_begin_receive(channel, item, NULL);
+
+	return rc == WP_AGAIN ? WP_TIMEOUT : rc;
+}
+
+/* Takes all off the line, in order, with WP_CLOSED for them. */
+static wp_waiter *dismiss(wp_waitq *line)
+{
+	wp_waiter *chain = NULL, **end = &chain, *first;
+
+	while ((first = serve(line)) != NULL) {
+		first->result = WP_CLOSED;
+		*end = first;
+		end = &first->next;
+	}
+	return chain;
+}
+
+void wp_channel_close(wp_channel *channel)
+{
+	wp_waiter *senders, *receivers;
+
+	wp_lock_acquire(&channel->lock);
+	channel->is_closed = true;
+	senders = dismiss(&channel->senders);
+	receivers = wp_twin(channel_close_forgets) ? NULL : dismiss(&channel->receivers);
+	wp_lock_release(&channel->lock);
+	wp__waiter_grant_all(senders);
+	wp__waiter_grant_all(receivers);
+}
+
+uint32_t wp_channel_count(wp_channel *channel)
+{
+	uint32_t count;
+
+	wp_lock_acquire(&channel->lock);
+	count = channel->count;
+	for (const wp_returned *one = channel->returned; one != NULL; one = one->next)
+		count++;
+	wp_lock_release(&channel->lock);
+	return count;
+}
+
+int wp__channel_send(wp_channel *channel, void *item, wp_waiter *waiter, int64_t deadline_ns)
+{
+	int rc = wp__channel_begin_send(channel, item, waiter);
+
+	if (rc != WP_AGAIN)
+		return rc;
+	rc = wp__waiter_wait(&channel->lock, waiter, deadline_ns);
+	return rc == WP_OK ? waiter->result : rc;
+}
+
+int wp__channel_receive(wp_channel *channel, void **item, wp_waiter *waiter, int64_t deadline_ns)
+{
+	int rc = wp__channel_begin_receive(channel, item, waiter);
+
+	if (rc != WP_AGAIN)
+		return rc;
+	rc = wp__waiter_wait(&channel->lock, waiter, deadline_ns);
+	if (rc == WP_OK && waiter->result == WP_OK)
+		*item = waiter->value;
+	return rc == WP_OK ? waiter->result : rc;
+}
+
+int wp_channel_send_until(wp_channel *channel, void *item, int64_t deadline_ns)
+{
+	wp_waiter waiter;
+
+	wp__waiter_init_self(&waiter, WP_WAIT_SEND);
+	return wp__channel_send(channel, item, &waiter, deadline_ns);
+}
+
+int wp_channel_receive_until(wp_channel *channel, void **item, int64_t deadline_ns)
+{
+	wp_waiter waiter;
+
+	wp__waiter_init_self(&waiter, WP_WAIT_RECEIVE);
+	return wp__channel_receive(channel, item, &waiter, deadline_ns);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * condition.c - see condition.h. A waiter's value is its mutex; its amount says where it is. */
+#include "sync/condition.h"
+
+enum { OUT, IN_LINE, SIGNALLED, BROADCAST }; /* the last two: in the mutex's line, or it has that */
+
+void wp_condition_init(wp_condition *condition)
+{
+	wp_init(&condition->waiting, 0);
+	wp_init(&condition->lock.state, 0);
+	condition->line.first = condition->line.last = NULL;
+}
+
+/* Under the lock. */
+static void say_who_waits(wp_condition *condition)
+{
+	/* [YN2] relaxed: ordered by the mutex, under which a waiter gets in line; pairs YN1; upholds
+	 * Condition!NoLostSignal. */
+	wp_store_relaxed(&condition->waiting, condition->line.first != NULL);
+}
+
+/* See wait_queue.h. A signal that it was given goes to the next; a broadcast has reached all. */
+static void leave(wp_waiter *waiter)
+{
+	wp_condition *condition = waiter->object;
+	wp_mutex *mutex = waiter->value;
+	bool has_mutex;
+
+	if (wp__condition_cancel(condition, waiter))
+		return;
+	has_mutex = !wp__mutex_cancel(mutex, waiter);
+	if (waiter->amount == SIGNALLED && !wp_twin(leave_signal_kept))
+		wp_condition_signal(condition);
+	if (has_mutex && !wp_twin(leave_keeps))
+		wp_mutex_unlock(mutex);
+}
+
+void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter)
+{
+	if (wp_twin(condition_unlocks_first))
+		wp_mutex_unlock(mutex);
+	wp__waiter_stands(waiter, leave, condition);
+	waiter->value = mutex;
+	waiter->amount = IN_LINE;
+	wp_lock_acquire(&condition->lock);
+	wp__waitq_add(&condition->line, waiter);
+	say_who_waits(condition);
+	wp_lock_release(&condition->lock);
+	if (!wp_twin(condition_unlocks_first))
+		wp_mutex_unlock(mutex);
+}
+
+/* Up to `most` of the line, which get the mutex or stand in its line. */
+static void signal(wp_condition *condition, uint32_t most, uint32_t what)
+{
+	wp_waiter *first, *granted = NULL, **end = &granted;
+
+	/* [YN1] relaxed: ordered by the mutex: who waited before holds it no more; pairs YN2; upholds
+	 * Condition!NoLostSignal. */
+	if (wp_load_relaxed(&condition->waiting) == 0)
+		return;
+	wp_lock_acquire(&condition->lock);
+	for (; most > 0 && (first = condition->line.first) != NULL; most--) {
+		wp_mutex *mutex = first->value;
+
+		wp__waitq_remove(first);
+		first->amount = what;
+		if (wp_twin(condition_wakes_unlocked) || wp__mutex_begin_for(mutex, first)) {
+			*end = first;
+			end = &first->next;
+		}
+	}
+	say_who_waits(condition);
+	wp_lock_release(&condition->lock);
+	wp__waiter_grant_all(granted);
+}
+
+void wp_condition_signal(wp_condition *condition)
+{
+	signal(condition, 1, SIGNALLED);
+}
+
+void wp_condition_broadcast(wp_condition *condition)
+{
+	signal(condition, wp_twin(condition_wakes_one) ? 1 : UINT32_MAX, BROADCAST);
+}
+
+/* Under the lock: whether the waiter is in this line. */
+static bool is_in_line(const wp_waiter *waiter)
+{
+	return waiter->amount == IN_LINE;
+}
+
+bool wp__condition_check(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter)
+{
+	bool is_waiting;
+
+	if (wp__waiter_is_granted(waiter)) {
+		wp__mutex_has(mutex, waiter);
+		return true;
+	}
+	wp_lock_acquire(&condition->lock);
+	is_waiting = is_in_line(waiter);
+	if (is_waiting)
+		wp__waiter_renew(waiter);
+	wp_lock_release(&condition->lock);
+	return !is_waiting && !wp_twin(condition_moved_is_deaf) && wp__mutex_check(mutex, waiter);
+}
+
+bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter)
+{
+	bool is_waiting;
+
+	wp_lock_acquire(&condition->lock);
+	is_waiting = is_in_line(waiter);
+	if (is_waiting) {
+		wp__waitq_remove(waiter);
+		waiter->amount = OUT;
+		wp__waiter_over(waiter);
+		say_who_waits(condition);
+	}
+	wp_lock_release(&condition->lock);
+	return is_waiting || wp_twin(condition_swallows);
+}
+
+/* It is in the mutex's line, or has it; its last park is over, or it has not parked there yet. */
+static void relock(wp_mutex *mutex, wp_waiter *waiter, bool is_over)
+{
+	bool was_interrupted = !is_over && wp__waiter_park_through(waiter);
+
+	while (!wp__mutex_check(mutex, waiter))
+		was_interrupted |= wp__waiter_park_through(waiter);
+	wp__waiter_interrupt_again(waiter, was_interrupted);
+}
+
+int wp__condition_wait(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter,
+		       int64_t deadline_ns)
+{
+	int rc;
+
+	wp__condition_begin(condition, mutex, waiter);
+	do {
+		rc = wp__waiter_park(waiter, deadline_ns);
+		if (rc == WP_OK && wp__condition_check(condition, mutex, waiter))
+			return WP_OK;
+	} while (rc == WP_OK);
+	if (!wp__condition_cancel(condition, waiter)) {
+		relock(mutex, waiter, true);
+		return WP_OK;
+	}
+	if (!wp__mutex_begin(mutex, waiter))
+		relock(mutex, waiter, false);
+	return rc;
+}
+
+int wp_condition_wait_until(wp_condition *condition, wp_mutex *mutex, int64_t deadline_ns)
+{
+	wp_waiter waiter;
+
+	wp__waiter_init_self(&waiter, WP_WAIT_CONDITION);
+	return wp__condition_wait(condition, mutex, &waiter, deadline_ns);
+}

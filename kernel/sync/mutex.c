@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * mutex.c - see mutex.h. */
+#include "sync/mutex.h"
+
+void wp_mutex_init(wp_mutex *mutex)
+{
+	wp_init(&mutex->word, 0);
+	wp_init(&mutex->lock.state, 0);
+	mutex->line.first = mutex->line.last = NULL;
+	mutex->holder = NULL;
+	mutex->next_held = NULL;
+	mutex->is_abandoned = false;
+}
+
+void wp__vthread_abandon_held(wp_vthread *thread)
+{
+	wp_mutex *mutex;
+
+	while ((mutex = thread->held) != NULL && !wp_twin(leave_holds)) {
+		mutex->is_abandoned = !wp_twin(leave_unmarked);
+		wp_mutex_unlock(mutex);
+	}
+}
+
+bool wp__mutex_pass(wp_mutex *mutex)
+{
+	/* [YM9] relaxed: stale costs a failing YM2, or a turn in line; pairs YM2; upholds
+	 * Mutex!NoLostSignal. */
+	uint32_t word = wp_load_relaxed(&mutex->word);
+
+	while (!(word & WP_MUTEX_LOCKED)) {
+		uint32_t pass = word & WP_MUTEX_QUEUED && !wp_twin(mutex_passes_uncounted)
+					? WP_MUTEX_PASS
+					: 0;
+
+		/* [YM2] acquire; pairs YM4, YM5, YM6, YM9, YM13; upholds Mutex!MutualExclusion: as YM1. Counted
+		 * in the same step, for Mutex!BoundedBypass. */
+		if (wp_cas_acquire(&mutex->word, &word, word + WP_MUTEX_LOCKED + pass))
+			return true;
+	}
+	return false;
+}
+
+/* Under the lock. True: taken; false: held, and QUEUED. */
+static bool take_or_mark(wp_mutex *mutex)
+{
+	for (;;) {
+		uint32_t word;
+
+		if (wp__mutex_pass(mutex))
+			return true;
+		/* [YM10] relaxed: stale costs a failing YM3; QUEUED is ordered by the lock; pairs
+		 * YM4; upholds Mutex!NoLostSignal. */
+		word = wp_load_relaxed(&mutex->word);
+		if (word & WP_MUTEX_QUEUED)
+			return false;
+		/* [YM3] relaxed: atomicity is enough: it hands nothing over; pairs YM4, YM15, YM16; upholds
+		 * Mutex!NoLostSignal: who unlocks sees that somebody waits. */
+		if (word & WP_MUTEX_LOCKED &&
+		    wp_cas_relaxed(&mutex->word, &word, word | WP_MUTEX_QUEUED))
+			return false;
+	}
+}
+
+bool wp__mutex_begin_for(wp_mutex *mutex, wp_waiter *waiter)
+{
+	bool is_taken;
+
+	if (wp__mutex_try(mutex))
+		return true;
+	wp_lock_acquire(&mutex->lock);
+	is_taken = take_or_mark(mutex);
+	if (!is_taken)
+		wp__waitq_add(&mutex->line, waiter);
+	wp_lock_release(&mutex->lock);
+	return is_taken;
+}
+
+void wp__mutex_has(wp_mutex *mutex, wp_waiter *waiter)
+{
+	wp__waiter_over(waiter);
+	wp__mutex_taken(mutex, waiter->thread);
+}
+
+/* See wait_queue.h. */
+static void leave(wp_waiter *waiter)
+{
+	wp_mutex *mutex = waiter->object;
+
+	if (!wp__mutex_cancel(mutex, waiter) && !wp_twin(leave_keeps))
+		wp_mutex_unlock(mutex);
+}
+
+bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter)
+{
+	bool is_taken;
+
+	wp__waiter_stands(waiter, leave, mutex);
+	is_taken = wp__mutex_begin_for(mutex, waiter);
+	if (is_taken)
+		wp__mutex_has(mutex, waiter);
+	return is_taken;
+}
+
+/* Under the lock: tells the first of the line to look, and whom to wake after it: it stays in line,
+ * so its group is there until this lock is released, and has counted the caller by then. */
+static void tell(wp_waiter *first, wp_wake *wake)
+{
+	wp__wake_prepare(wake, first);
+	/* [YM11] relaxed: ordered by the lock, under which it looks; pairs YM12; upholds
+	 * Mutex!NoLostSignal. */
+	wp_store_relaxed(&first->state, WP_WAITER_LOOK);
+}
+
+/* The holder's, with somebody in line. */
+static void hand_over(wp_mutex *mutex, wp_waiter *first)
+{
+	wp__waitq_remove(first);
+	/* [YM13] relaxed: ordered by the grant, which hands it over; pairs YM2; upholds
+	 * Mutex!BoundedBypass: the passes begin again. */
+	wp_store_relaxed(&mutex->word,
+			 WP_MUTEX_LOCKED | (mutex->line.first != NULL ? WP_MUTEX_QUEUED : 0));
+	wp_lock_release(&mutex->lock);
+	wp__waiter_grant(first);
+}
+
+/* Under the lock, released here: the holder's, with somebody in line. It alone changes a word that is
+ * LOCKED, but for YM3, YM8 and YM14, which are under the lock too. */
+static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
+{
+	wp_wake wake;
+	/* [YM15] relaxed: ordered by the lock, see above; pairs YM3; upholds Mutex!NoLostSignal. */
+	uint32_t word = wp_load_relaxed(&mutex->word);
+
+	if (word / WP_MUTEX_PASS >= WP_MUTEX_PASSES) {
+		hand_over(mutex, first);
+		return;
+	}
+	/* [YM6] release; pairs YM1, YM2, YM7, YM19; upholds Mutex!MutualExclusion: as YM4. */
+	wp_store_release(&mutex->word, (word & ~(uint32_t)WP_MUTEX_LOCKED) | WP_MUTEX_WOKEN);
+	tell(first, &wake);
+	wp_lock_release(&mutex->lock);
+	if (wp_twin(leave_told_late)) {
+		wp__wakers_exit(wake.wakers);
+		wake.wakers = wp__wakers_enter(wake.thread == NULL ? NULL : wake.thread->wakers);
+	}
+	if (!wp_twin(mutex_first_untold))
+		wp__wake(&wake);
+}
+
+int wp__mutex_unlock_queued(wp_mutex *mutex)
+{
+	/* [YM16] relaxed: stale costs a failing YM5, or the lock; pairs YM3, YM8, YM14; upholds
+	 * Mutex!NoLostSignal. */
+	uint32_t word = wp_load_relaxed(&mutex->word);
+
+	for (;;) {
+		bool is_coming = word & WP_MUTEX_WOKEN && word / WP_MUTEX_PASS < WP_MUTEX_PASSES;
+
+		if (!(word & WP_MUTEX_LOCKED))
+			return WP_FORBIDDEN;
+		if (word & WP_MUTEX_QUEUED && !is_coming) {
+			wp_lock_acquire(&mutex->lock);
+			if (mutex->line.first != NULL)
+				break;
+			/* Not under the lock: who sees it free may free its memory. */
+			wp_lock_release(&mutex->lock);
+			word = WP_MUTEX_LOCKED;
+		}
+		/* [YM5] release; pairs YM1, YM2, YM7, YM8, YM17, YM18; upholds Mutex!MutualExclusion: as YM4. */
+		if (wp_cas_release(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_LOCKED))
+			return WP_OK;
+	}
+	unlock_locked(mutex, mutex->line.first);
+	return WP_OK;
+}
+
+/* Under the lock, for the first of the line. True: taken. */
+static bool take_first(wp_mutex *mutex, const wp_waiter *next)
+{
+	uint32_t taken = WP_MUTEX_LOCKED |
+			 (next != NULL && !wp_twin(mutex_line_forgotten) ? WP_MUTEX_QUEUED : 0);
+	/* [YM17] relaxed: stale costs a failing YM7, YM8; WOKEN is ordered by the lock; pairs YM5;
+	 * upholds Mutex!NoLostSignal. */
+	uint32_t word = wp_load_relaxed(&mutex->word);
+
+	for (;;) {
+		if (!(word & WP_MUTEX_LOCKED)) {
+			/* [YM7] acquire; pairs YM4, YM5, YM6; upholds Mutex!MutualExclusion: as
+			 * YM1. */
+			if (wp_cas_acquire(&mutex->word, &word, taken))
+				return true;
+			continue;
+		}
+		if (!(word & WP_MUTEX_WOKEN) || wp_twin(mutex_woken_kept))
+			return false;
+		/* [YM8] relaxed: atomicity is enough; pairs YM5, YM16; upholds Mutex!NoLostSignal:
+		 * who unlocks must tell it again. */
+		if (wp_cas_relaxed(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_WOKEN))
+			return false;
+	}
+}
+
+bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
+{
+	bool is_in_line, is_taken = false;
+
+	if (wp__waiter_is_granted(waiter)) {
+		wp__mutex_has(mutex, waiter);
+		return true;
+	}
+	wp_lock_acquire(&mutex->lock);
+	is_in_line = waiter->line != NULL;
+	if (is_in_line && (mutex->line.first == waiter || wp_twin(mutex_any_takes)))
+		is_taken = take_first(mutex, mutex->line.first->next);
+	if (is_taken) {
+		wp__waitq_remove(waiter);
+	} else if (is_in_line) {
+		/* [YM12] relaxed: ordered by the lock; pairs YM11; upholds Mutex!NoLostSignal. */
+		wp_store_relaxed(&waiter->state, WP_WAITER_WAITS);
+		wp__waiter_renew(waiter);
+	}
+	wp_lock_release(&mutex->lock);
+	if (is_in_line && !is_taken)
+		return false;
+	if (!is_in_line)
+		wp__waiter_await(waiter);
+	wp__mutex_has(mutex, waiter);
+	return true;
+}
+
+/* Under the lock: the line is empty. */
+static void unmark(wp_mutex *mutex)
+{
+	/* [YM18] relaxed: stale costs a failing YM14; pairs YM5; upholds Mutex!NoLostSignal. */
+	uint32_t word = wp_load_relaxed(&mutex->word);
+
+	/* [YM14] relaxed: atomicity is enough: what the last holder released stays in the word; pairs
+	 * YM16; upholds Mutex!BoundedBypass: no passes without a line. */
+	while (!wp_cas_relaxed(&mutex->word, &word, word & WP_MUTEX_LOCKED))
+		continue;
+}
+
+/* Under the lock, released here: the first has left the line to `next`. */
+static void pass_on(wp_mutex *mutex, wp_waiter *next)
+{
+	/* [YM19] relaxed: ordered by the lock: WOKEN is; pairs YM6; upholds Mutex!NoLostSignal. */
+	bool is_woken = wp_load_relaxed(&mutex->word) & WP_MUTEX_WOKEN &&
+			!wp_twin(mutex_leaves_silent);
+	wp_wake wake;
+
+	if (is_woken)
+		tell(next, &wake);
+	wp_lock_release(&mutex->lock);
+	if (is_woken)
+		wp__wake(&wake);
+}
+
+bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter)
+{
+	bool is_in_line, was_first;
+
+	wp_lock_acquire(&mutex->lock);
+	is_in_line = waiter->line != NULL;
+	was_first = is_in_line && mutex->line.first == waiter;
+	if (is_in_line)
+		wp__waitq_remove(waiter);
+	if (is_in_line && mutex->line.first == NULL)
+		unmark(mutex);
+	if (was_first && mutex->line.first != NULL)
+		pass_on(mutex, mutex->line.first);
+	else
+		wp_lock_release(&mutex->lock);
+	wp__waiter_over(waiter);
+	if (is_in_line)
+		return true;
+	wp__waiter_await(waiter);
+	wp__mutex_has(mutex, waiter);
+	return false;
+}
+
+int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns)
+{
+	int rc;
+
+	if (wp__mutex_begin(mutex, waiter))
+		return WP_OK;
+	do {
+		rc = wp__waiter_park(waiter, deadline_ns);
+		if (rc != WP_OK)
+			return wp__mutex_cancel(mutex, waiter) ? rc : WP_OK;
+	} while (!wp__mutex_check(mutex, waiter));
+	return WP_OK;
+}
+
+/* [the holder | wait-free] */
+static int said(wp_mutex *mutex)
+{
+	return wp_mutex_was_abandoned(mutex) ? WP_ABANDONED : WP_OK;
+}
+
+int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns)
+{
+	wp_waiter waiter;
+	int rc;
+
+	wp__waiter_init_self(&waiter, WP_WAIT_MUTEX);
+	rc = wp__mutex_lock(mutex, &waiter, deadline_ns);
+	return rc == WP_OK ? said(mutex) : rc;
+}
+
+int wp_mutex_lock(wp_mutex *mutex)
+{
+	bool was_interrupted = false;
+	wp_waiter waiter;
+
+	if (wp_mutex_try_lock(mutex))
+		return said(mutex);
+	wp__waiter_init_self(&waiter, WP_WAIT_MUTEX);
+	if (wp__mutex_begin(mutex, &waiter))
+		return said(mutex);
+	do
+		was_interrupted |= wp__waiter_park_through(&waiter);
+	while (!wp__mutex_check(mutex, &waiter));
+	wp__waiter_interrupt_again(&waiter, was_interrupted);
+	return said(mutex);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * semaphore.c - see semaphore.h. */
+#include "sync/semaphore.h"
+
+void wp_semaphore_init(wp_semaphore *semaphore, uint32_t permits)
+{
+	wp_init(&semaphore->word, permits * WP_SEMAPHORE_PERMIT);
+	wp_init(&semaphore->lock.state, 0);
+	semaphore->line.first = semaphore->line.last = NULL;
+}
+
+uint32_t wp_semaphore_permits(wp_semaphore *semaphore)
+{
+	/* [YS6] relaxed: stale costs a wrong number, never a permit; pairs YS1, YS3; upholds
+	 * Semaphore!PermitBalance. */
+	return wp_load_relaxed(&semaphore->word) / WP_SEMAPHORE_PERMIT;
+}
+
+/* Takes them; or leaves in *word why it could not. */
+static bool take(wp_semaphore *semaphore, uint32_t permits, uint32_t *word)
+{
+	/* [YS7] relaxed: stale costs a failing YS1 or YS2, or a turn in line; pairs YS3; upholds
+	 * Semaphore!NoIdlePermit. */
+	*word = wp_load_relaxed(&semaphore->word);
+	while ((!(*word & WP_SEMAPHORE_QUEUED) || wp_twin(semaphore_overtakes)) &&
+	       *word / WP_SEMAPHORE_PERMIT >= permits) {
+		/* [YS1] acquire; pairs YS3, YS4, YS5, YS6; upholds Semaphore!PermitBalance: what those who
+		 * released them wrote is seen. */
+		if (wp_cas_acquire(&semaphore->word, word, *word - permits * WP_SEMAPHORE_PERMIT))
+			return true;
+	}
+	return false;
+}
+
+bool wp_semaphore_try_acquire(wp_semaphore *semaphore, uint32_t permits)
+{
+	uint32_t word;
+
+	return take(semaphore, permits, &word);
+}
+
+/* Under the lock. True: taken; false: QUEUED. */
+static bool take_or_mark(wp_semaphore *semaphore, uint32_t permits)
+{
+	uint32_t word;
+
+	while (!take(semaphore, permits, &word)) {
+		/* [YS2] relaxed: atomicity is enough: it takes nothing; pairs YS3, YS8; upholds
+		 * Semaphore!NoIdlePermit: who releases sees that somebody waits. */
+		if (word & WP_SEMAPHORE_QUEUED ||
+		    wp_cas_relaxed(&semaphore->word, &word, word | WP_SEMAPHORE_QUEUED))
+			return false;
+	}
+	return true;
+}
+
+/* See wait_queue.h. */
+static void leave(wp_waiter *waiter)
+{
+	wp_semaphore *semaphore = waiter->object;
+
+	if (!wp__semaphore_cancel(semaphore, waiter) && !wp_twin(leave_keeps))
+		wp_semaphore_release(semaphore, waiter->amount);
+}
+
+bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *waiter)
+{
+	bool is_taken;
+
+	if (wp_semaphore_try_acquire(semaphore, permits))
+		return true;
+	waiter->amount = permits;
+	wp__waiter_stands(waiter, leave, semaphore);
+	wp_lock_acquire(&semaphore->lock);
+	is_taken = take_or_mark(semaphore, permits);
+	if (!is_taken)
+		wp__waitq_add(&semaphore->line, waiter);
+	wp_lock_release(&semaphore->lock);
+	if (is_taken)
+		wp__waiter_over(waiter);
+	return is_taken;
+}
+
+/* Under the lock, released here; QUEUED. Adds permits and serves the line, in order. False: too
+ * many. */
+static bool serve(wp_semaphore *semaphore, uint32_t more)
+{
+	/* [YS5] relaxed: ordered by the lock: QUEUED, so nobody else changes it; pairs YS1; upholds
+	 * Semaphore!PermitBalance. */
+	uint32_t word = wp_load_relaxed(&semaphore->word);
+	uint32_t permits = word / WP_SEMAPHORE_PERMIT;
+	wp_waiter *first = semaphore->line.first, *served = NULL, **end = &served;
+
+	if (more > WP_SEMAPHORE_PERMITS_MAX - permits) {
+		wp_lock_release(&semaphore->lock);
+		return false;
+	}
+	for (permits += more; first != NULL && permits >= first->amount;
+	     first = semaphore->line.first) {
+		permits -= first->amount;
+		wp__waitq_remove(first);
+		*end = first;
+		end = &first->next;
+		if (wp_twin(semaphore_serves_one)) {
+			first = semaphore->line.first;
+			break;
+		}
+	}
+	/* [YS4] acq_rel; pairs YS1, YS3; upholds Semaphore!PermitBalance: who is served, or takes the
+	 * rest, sees what all wrote who released them. */
+	wp_exchange_acq_rel(&semaphore->word, permits * WP_SEMAPHORE_PERMIT +
+						      (first != NULL ? WP_SEMAPHORE_QUEUED : 0));
+	wp_lock_release(&semaphore->lock);
+	wp__waiter_grant_all(served);
+	return true;
+}
+
+int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits)
+{
+	/* [YS8] relaxed: stale costs a failing YS3, or the lock; pairs YS2; upholds
+	 * Semaphore!NoIdlePermit. */
+	uint32_t word = wp_load_relaxed(&semaphore->word);
+
+	for (;;) {
+		if (word & WP_SEMAPHORE_QUEUED) {
+			wp_lock_acquire(&semaphore->lock);
+			if (semaphore->line.first != NULL)
+				return serve(semaphore, permits) ? WP_OK : WP_FORBIDDEN;
+			wp_lock_release(&semaphore->lock);
+			word &= ~(uint32_t)WP_SEMAPHORE_QUEUED; /* it is not set now */
+		}
+		if (permits > WP_SEMAPHORE_PERMITS_MAX - word / WP_SEMAPHORE_PERMIT)
+			return WP_FORBIDDEN;
+		/* [YS3] release; pairs YS1, YS2, YS4, YS6, YS7; upholds Semaphore!PermitBalance: hands over
+		 * what was written. */
+		if (wp_cas_release(&semaphore->word, &word, word + permits * WP_SEMAPHORE_PERMIT))
+			return WP_OK;
+	}
+}
+
+bool wp__semaphore_cancel(wp_semaphore *semaphore, wp_waiter *waiter)
+{
+	bool is_in_line;
+
+	wp_lock_acquire(&semaphore->lock);
+	is_in_line = waiter->line != NULL;
+	if (is_in_line) {
+		wp__waitq_remove(waiter);
+		wp__waiter_over(waiter);
+		if (!wp_twin(semaphore_leaves_silent)) {
+			serve(semaphore, 0);
+			return true;
+		}
+	}
+	wp_lock_release(&semaphore->lock);
+	if (!is_in_line)
+		wp__waiter_await(waiter);
+	wp__waiter_over(waiter);
+	return is_in_line || wp_twin(semaphore_grant_ignored);
+}
+
+int wp__semaphore_acquire(wp_semaphore *semaphore, uint32_t permits, wp_waiter *waiter,
+			  int64_t deadline_ns)
+{
+	int rc;
+
+	if (wp__semaphore_begin(semaphore, permits, waiter))
+		return WP_OK;
+	do {
+		rc = wp__waiter_park(waiter, deadline_ns);
+		if (rc != WP_OK)
+			return wp__semaphore_cancel(semaphore, waiter) ? rc : WP_OK;
+	} while (!wp__waiter_check(&semaphore->lock, waiter));
+	return WP_OK;
+}
+
+int wp_semaphore_acquire_until(wp_semaphore *semaphore, uint32_t permits, int64_t deadline_ns)
+{
+	wp_waiter waiter;
+
+	wp__waiter_init_self(&waiter, WP_WAIT_SEMAPHORE);
+	return wp__semaphore_acquire(semaphore, permits, &waiter, deadline_ns);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * latch.c - see latch.h. */
+#include "thread/latch.h"
+
+/* The list, locked; or WP_LATCH_OPEN, and nothing is. */
+static uintptr_t lock(wp_latch *latch)
+{
+	unsigned turns = 0;
+
+	for (;;) {
+		/* [YL6] relaxed: stale costs a turn: YL2 and YL3 look again; pairs YL4, YL5; upholds
+		 * Latch!NoLostWaiter. */
+		uintptr_t word = wp_load_relaxed(&latch->word);
+
+		if (word == WP_LATCH_OPEN && wp_latch_is_open(latch))
+			return word;
+		/* [YL3] acquire; pairs YL5; upholds Latch!NoLostWaiter: the list is as its last
+		 * holder left it. */
+		if (!(word & WP_LATCH_LOCKED) &&
+		    wp_cas_acquire(&latch->word, &word, word | WP_LATCH_LOCKED))
+			return word;
+		wp_wait_a_turn(&turns);
+	}
+}
+
+static void unlock(wp_latch *latch, const wp_waiter *first)
+{
+	/* [YL5] release; pairs YL1, YL3, YL6; upholds Latch!NoLostWaiter: as YL3. */
+	wp_store_release(&latch->word, (uintptr_t)first);
+}
+
+void wp__latch_open_queued(wp_latch *latch)
+{
+	wp_waiter *waiter;
+	uintptr_t word = lock(latch);
+
+	if (word == WP_LATCH_OPEN)
+		return; /* it is an error, and harmless */
+	waiter = (wp_waiter *)word;
+	/* [YL4] release; pairs YL2, YL6; upholds Latch!UntouchedAfterOpen: the event, with what came
+	 * before, and the end of the lock. */
+	wp_store_release(&latch->word, WP_LATCH_OPEN);
+	while (waiter != NULL && waiter->next != NULL)
+		waiter = waiter->next;
+	while (waiter != NULL) { /* the oldest first */
+		wp_waiter *prev = waiter->prev;
+
+		wp__waiter_grant(waiter);
+		waiter = wp_twin(latch_wakes_one) ? NULL : prev;
+	}
+}
+
+/* See wait_queue.h. An event is not given back. Granted: the latch may be gone. */
+static void leave(wp_waiter *waiter)
+{
+	if (!wp__waiter_is_granted(waiter))
+		wp__latch_cancel(waiter->object, waiter);
+}
+
+bool wp__latch_begin(wp_latch *latch, wp_waiter *waiter)
+{
+	uintptr_t word;
+
+	wp__waiter_stands(waiter, leave, latch);
+	word = lock(latch);
+	if (word == WP_LATCH_OPEN) {
+		wp__waiter_over(waiter);
+		return true;
+	}
+	waiter->prev = NULL;
+	waiter->next = (wp_waiter *)word;
+	if (waiter->next != NULL)
+		waiter->next->prev = waiter;
+	unlock(latch, waiter);
+	return false;
+}
+
+bool wp__latch_check(wp_latch *latch, wp_waiter *waiter)
+{
+	uintptr_t word;
+
+	if (wp__waiter_is_granted(waiter)) {
+		wp__waiter_over(waiter);
+		return true;
+	}
+	if (waiter->thread == NULL)
+		return false;
+	word = lock(latch);
+	if (word == WP_LATCH_OPEN) {
+		wp__waiter_await(waiter);
+		wp__waiter_over(waiter);
+		return true;
+	}
+	wp__waiter_renew(waiter);
+	unlock(latch, (wp_waiter *)word);
+	return false;
+}
+
+bool wp__latch_cancel(wp_latch *latch, wp_waiter *waiter)
+{
+	uintptr_t word = lock(latch);
+
+	wp__waiter_over(waiter);
+	if (word == WP_LATCH_OPEN) {
+		if (!wp_twin(latch_leaves_early))
+			wp__waiter_await(waiter);
+		return false;
+	}
+	if (waiter->next != NULL)
+		waiter->next->prev = waiter->prev;
+	if (waiter->prev != NULL)
+		waiter->prev->next = waiter->next;
+	else
+		word = (uintptr_t)waiter->next;
+	unlock(latch, (wp_waiter *)word);
+	return true;
+}
+
+int wp__latch_wait(wp_latch *latch, wp_waiter *waiter, int64_t deadline_ns)
+{
+	int rc;
+
+	if (wp__latch_begin(latch, waiter))
+		return WP_OK;
+	do {
+		rc = wp__waiter_park(waiter, deadline_ns);
+		if (rc != WP_OK)
+			return wp__latch_cancel(latch, waiter) ? rc : WP_OK;
+	} while (!wp__latch_check(latch, waiter));
+	return WP_OK;
+}
+
+int wp_latch_wait_until(wp_latch *latch, int64_t deadline_ns)
+{
+	return wp__latch_wait_for(latch, deadline_ns, WP_WAIT_LATCH, 0);
+}
+
+int wp__latch_wait_for(wp_latch *latch, int64_t deadline_ns, enum wp_wait why, uint32_t on)
+{
+	wp_waiter waiter;
+
+	wp__waiter_init_self(&waiter, why);
+	waiter.amount = on;
+	return wp__latch_wait(latch, &waiter, deadline_ns);
+}

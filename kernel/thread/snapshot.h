@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * snapshot.h - somebody who only looks reads the stack of a parked virtual thread, and then knows
+ * whether it was one moment's.
+ *
+ *   dump                                     who has the thread
+ *   [D1] the word: PARKED in park k          [V3] PARKED
+ *   read the stack
+ *   [D2] still PARKED in park k?             [V2] the end of park k: BUSY
+ *        no: throw away what was read        run: write the stack
+ *
+ * Why it works  A parked thread's stack is written by nobody before V2, which changes the number in
+ *               the word. D2 is a compare-and-swap of the word with itself: if it succeeds it comes
+ *               before V2, and V2 reads from it, or from an unpark behind it. So what was read was
+ *               read before V2, on every machine, and a run pays nothing for it. It changes no bit,
+ *               so no unpark is lost. What is read meanwhile may be written: it is read as words that
+ *               mean nothing until D2 says so. Memory of threads is type-stable (vthread_stackful.h).
+ * Not promised  A look at a thread that runs, or is queued after a yield. D2 mistakes a park for
+ *               that 2^27 parks later.
+ * Spec          specs/Dump.tla: StackIsWhole, UnparkIsKept.
+ * Evidence      make check-specs T=Dump, make stress T=dump. */
+#ifndef WP_DUMP_LOOK_H
+#define WP_DUMP_LOOK_H
+
+#include "thread/vthread.h"
+
+/* cdef: begin */
+/* The word, for wp__dump_is_still. [any thread, while its memory is there | wait-free] */
+WP_INLINE uint32_t wp__dump_look(wp_vthread *thread)
+{
+	/* [D1] acquire; pairs V3; upholds Dump!StackIsWhole: what it wrote before it parked. */
+	return wp_load_acquire(&thread->task.word);
+}
+
+/* True: it is where it was at that look, but for permits. [as above | lock-free: retries when it was
+ * unparked] */
+WP_INLINE bool wp__dump_is_still(wp_vthread *thread, uint32_t seen)
+{
+	uint32_t word = seen;
+
+	if (wp_twin(dump_one_look))
+		return true;
+	if (wp_twin(dump_number_unread))
+		return (wp__vthread_look(thread) & WP_VTHREAD_STATE) == WP_TASK_PARKED;
+	if (wp_twin(dump_look_stores)) {
+		if (wp_load_relaxed(&thread->task.word) != word) /* twin reads D2 */
+			return false;
+		wp_store_release(&thread->task.word, word); /* twin writes D2 */
+		return true;
+	}
+	/* [D2] release; pairs V2; upholds Dump!StackIsWhole: a run comes after what was read.
+	 * kept: guards against load buffering, which RC11 does not have. */
+	while (!wp_cas_release(&thread->task.word, &word, word))
+		if ((word ^ seen) & ~(uint32_t)WP_VTHREAD_ENDS)
+			return false;
+	return true;
+}
+/* cdef: end */
+
+#endif

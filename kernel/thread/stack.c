@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * stack.c - the slab: one reservation, and the lists of idle stacks. Not explored: system calls;
+ * what is shared stands under a lock. */
+#define _GNU_SOURCE
+#include "thread/stack.h"
+
+#ifndef WP_EXPLORE
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "thread/overflow.h"
+
+enum {
+	COMMIT = 64,            /* slots that become memory at once: one system call */
+	BATCH = WP_STACK_CACHE / 2,
+	LEAST_PAGES = 4,        /* of a slot: guard, top, and two for frames alone */
+	FETCHED = 4,            /* lines of a stack that is about to be used, and one below it */
+	RESIDENT = 256,         /* pages that mincore is asked for at once */
+	SHARE = 8,              /* of a limit on addresses, for one pool that may be smaller */
+};
+
+static const uint64_t ADDRESSES = 1ull << 43; /* for such a one, without a limit: of 2^47 */
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+/* What a pool's caches may keep. */
+static uint64_t kept(const wp_stacks_config *config)
+{
+	return (uint64_t)config->caches * WP_STACK_CACHE;
+}
+
+/* So many; fewer have no caches than these times 8. */
+static void set_slots(wp_stacks *pool, const wp_stacks_config *config, uint64_t slots)
+{
+	pool->max_stacks = slots < UINT32_MAX ? (uint32_t)slots : UINT32_MAX;
+	pool->bytes = pool->slot_bytes * pool->max_stacks;
+	pool->has_caches = slots >= (WP_STACK_CACHED + 1) * kept(config);
+}
+
+/* The sizes, if they fit. */
+static bool lay_out(wp_stacks *pool, const wp_stacks_config *config)
+{
+	uint64_t colours = config->colours ? config->colours : WP_STACK_COLOURS, taken;
+	bool has_caches = config->max_stacks >= WP_STACK_CACHED * kept(config);
+
+	pool->page = (uint64_t)sysconf(_SC_PAGESIZE);
+	pool->stack_bytes =
+		round_up(config->stack_bytes ? config->stack_bytes : WP_STACK_BYTES, pool->page);
+	if (pool->stack_bytes < LEAST_PAGES * pool->page)
+		pool->stack_bytes = LEAST_PAGES * pool->page;
+	taken = round_up(config->control_bytes, WP_STACK_LINE) + sizeof(wp_stack) +
+		(colours - 1) * WP_STACK_LINE + WP_STACK_FRAMES;
+	pool->control_bytes = (uint32_t)round_up(config->control_bytes, WP_STACK_LINE);
+	pool->colours = (uint32_t)colours;
+	pool->name = config->name;
+	pool->guard_bytes = round_up(WP_STACK_GUARD_BYTES, pool->page);
+	pool->slot_bytes = pool->stack_bytes - pool->page + pool->guard_bytes;
+	set_slots(pool, config, config->max_stacks + (has_caches ? kept(config) : 0));
+	return taken <= pool->page && config->max_stacks > 0 &&
+	       config->stack_bytes <= WP_STACK_BYTES_MOST;
+}
+
+/* NULL and errno. [any thread | a system call] */
+static void *reserve(uint64_t bytes, int protection)
+{
+	void *base = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return base == MAP_FAILED ? NULL : base;
+}
+
+static void give_back(wp_stacks *pool)
+{
+	if (pool->base != NULL)
+		munmap(pool->base, pool->bytes);
+	if (pool->used != NULL)
+		munmap(pool->used, pool->max_stacks * sizeof(*pool->used));
+	pool->base = NULL;
+	pool->used = NULL;
+}
+
+/* What one pool may take of the addresses, if it can be smaller: others want some too. */
+static uint64_t share(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return ADDRESSES;
+	return limit.rlim_cur / SHARE;
+}
+
+/* The slots, and room for all that are idle. False and errno. [any thread | system calls] */
+static bool reserve_slots(wp_stacks *pool)
+{
+	pool->base = reserve(pool->bytes, PROT_NONE);
+	pool->used = reserve(pool->max_stacks * sizeof(*pool->used), PROT_READ | PROT_WRITE);
+	if (pool->base != NULL && pool->used != NULL)
+		return true;
+	give_back(pool);
+	return false;
+}
+
+/* The same, or fewer, if these may be. */
+static bool reserve_some(wp_stacks *pool, const wp_stacks_config *config)
+{
+	uint64_t most = config->may_be_fewer ? share() : UINT64_MAX;
+
+	for (; pool->max_stacks > 1; set_slots(pool, config, pool->max_stacks / 2)) {
+		if (pool->bytes <= most && reserve_slots(pool))
+			return true;
+		if (!config->may_be_fewer)
+			return false;
+	}
+	return reserve_slots(pool);
+}
+
+int wp_stacks_new(wp_stacks **made, const wp_stacks_config *config)
+{
+	wp_stacks *pool = aligned_alloc(WP_LINE, round_up(sizeof(*pool), WP_LINE));
+
+	if (pool == NULL)
+		return WP_SYSTEM;
+	*pool = (wp_stacks){.base = NULL};
+	if (!lay_out(pool, config)) {
+		free(pool);
+		errno = EINVAL;
+		return WP_SYSTEM;
+	}
+	pool->max_mappings = config->max_mappings;
+	if (pool->max_mappings == 0)
+		pool->max_mappings = wp__stack_guard_mappings();
+	if (!reserve_some(pool, config)) {
+		free(pool);
+		return WP_SYSTEM;
+	}
+	/* One touch must not become 2 MiB: with huge pages a parked fiber takes 61 to 66 KB, not 4.
+	 * Refused: the system has none. */
+	madvise(pool->base, pool->bytes, MADV_NOHUGEPAGE);
+	pool->guard = wp__stack_guard_best(pool, config->guard);
+	wp__overflow_enter(pool);
+	*made = pool;
+	return WP_OK;
+}
+
+void wp_stacks_free(wp_stacks *pool)
+{
+	wp__overflow_leave(pool);
+	wp__stack_guard_return(pool->counts.guards[WP_STACK_PROTECTED]);
+	give_back(pool);
+	free(pool);
+}
+
+void *wp_stacks_slot(const wp_stacks *pool, uint32_t number)
+{
+	uint64_t top = (number + 1ull) * pool->slot_bytes - pool->control_bytes -
+		       (uint64_t)(number % pool->colours) * WP_STACK_LINE;
+
+	return pool->base + top;
+}
+
+/* Addresses up to this slot and some more become memory. Under the lock. */
+static bool commit(wp_stacks *pool)
+{
+	uint32_t left = pool->max_stacks - pool->committed, more = left < COMMIT ? left : COMMIT;
+
+	if (pool->made < pool->committed)
+		return true;
+	if (mprotect(pool->base + pool->committed * pool->slot_bytes, more * pool->slot_bytes,
+		     PROT_READ | PROT_WRITE) != 0)
+		return false;
+	pool->committed += more;
+	return true;
+}
+
+/* NULL and errno. Under the lock. */
+static wp_stack *make(wp_stacks *pool)
+{
+	char *slot = pool->base + pool->made * pool->slot_bytes;
+	wp_stack *stack;
+
+	if (pool->made == pool->max_stacks) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (!commit(pool))
+		return NULL;
+	stack = wp_stack_of(wp_stacks_slot(pool, pool->made));
+	*stack = (wp_stack){.pool = pool, .low = slot + pool->guard_bytes, .number = pool->made};
+	stack->guard = wp__stack_guard_set(pool, slot);
+	pool->counts.guards[stack->guard]++;
+	pool->made++;
+	return stack;
+}
+
+/* Under the lock. */
+static wp_stack *pop(wp_stacks *pool)
+{
+	wp_stack *stack = pool->trimmed;
+
+	if (pool->used_count > 0)
+		return pool->used[--pool->used_count];
+	if (stack != NULL) {
+		pool->trimmed = stack->next;
+		pool->trimmed_count--;
+	}
+	return stack;
+}
+
+static void push(wp_stacks *pool, wp_stack *stack)
+{
+	pool->used[pool->used_count++] = stack;
+}
+
+/* All of a batch are on their way at once: one after the other each is waited for. [any thread] */
+static void fetch(wp_stack *stack)
+{
+	for (int line = -1; line < FETCHED; line++)
+		__builtin_prefetch((char *)stack + line * WP_STACK_LINE, 1);
+}
+
+wp_stack *wp__stacks_take(wp_stacks *pool, wp_stack_cache *cache)
+{
+	wp_stack *stack, *another;
+
+	wp_lock_acquire(&pool->lock);
+	stack = pop(pool);
+	if (stack == NULL)
+		stack = make(pool);
+	while (cache != NULL && cache->count < BATCH - 1 && (another = pop(pool)) != NULL) {
+		fetch(another);
+		cache->stacks[cache->count++] = another;
+	}
+	wp_lock_release(&pool->lock);
+	return stack;
+}
+
+/* The warm ones, given last, stay in the cache. */
+void wp__stacks_give(wp_stacks *pool, wp_stack_cache *cache, wp_stack *stack)
+{
+	wp_lock_acquire(&pool->lock);
+	if (cache == NULL)
+		push(pool, stack);
+	for (uint32_t k = 0; cache != NULL && k < BATCH; k++) {
+		push(pool, cache->stacks[k]);
+		cache->stacks[k] = cache->stacks[k + BATCH];
+	}
+	wp_lock_release(&pool->lock);
+	if (cache != NULL) {
+		cache->count = BATCH;
+		cache->stacks[cache->count++] = stack;
+	}
+}
+
+void wp_stack_cache_empty(wp_stacks *pool, wp_stack_cache *cache)
+{
+	wp_lock_acquire(&pool->lock);
+	while (cache->count > 0)
+		push(pool, cache->stacks[--cache->count]);
+	wp_lock_release(&pool->lock);
+}
+
+uint32_t wp_stacks_count(wp_stacks *pool)
+{
+	uint32_t made;
+
+	wp_lock_acquire(&pool->lock);
+	made = pool->made;
+	wp_lock_release(&pool->lock);
+	return made;
+}
+
+/* Bytes of memory in there. */
+static uint64_t resident(const wp_stacks *pool, char *from, const char *to)
+{
+	unsigned char pages[RESIDENT];
+	uint64_t count = 0;
+
+	for (; from < to; from += RESIDENT * pool->page) {
+		uint64_t ask = (uint64_t)(to - from) / pool->page;
+
+		ask = ask < RESIDENT ? ask : RESIDENT;
+		if (mincore(from, ask * pool->page, pages) != 0)
+			return count;
+		for (uint64_t k = 0; k < ask; k++)
+			count += (pages[k] & 1) * pool->page;
+	}
+	return count;
+}
+
+/* Under the lock, so that at no moment a stack is neither idle nor taken. */
+static uint64_t trim_one(wp_stacks *pool)
+{
+	wp_stack *stack = pool->used[pool->used_count - 1];
+	char *top = pool->base + (stack->number + 1ull) * pool->slot_bytes - pool->page;
+	uint64_t bytes = resident(pool, stack->low, top);
+
+	if (bytes > 0 && madvise(stack->low, (size_t)(top - stack->low), MADV_DONTNEED) != 0)
+		bytes = 0;
+	pool->used_count--;
+	stack->next = pool->trimmed;
+	pool->trimmed = stack;
+	pool->trimmed_count++;
+	pool->counts.bytes_trimmed += bytes;
+	return bytes;
+}
+
+uint64_t wp_stacks_trim(wp_stacks *pool)
+{
+	uint64_t bytes = 0;
+
+	/* At most as often: others go on giving. */
+	for (uint32_t left = wp_stacks_count(pool); left > 0; left--) {
+		wp_lock_acquire(&pool->lock);
+		if (pool->used_count == 0)
+			left = 1;
+		else
+			bytes += trim_one(pool);
+		wp_lock_release(&pool->lock);
+	}
+	return bytes;
+}
+
+wp_stacks_counts wp_stacks_statistics(wp_stacks *pool)
+{
+	wp_stacks_counts counts;
+
+	wp_lock_acquire(&pool->lock);
+	counts = pool->counts;
+	counts.made = pool->made;
+	counts.out = pool->made - pool->used_count - pool->trimmed_count;
+	counts.bytes_reserved = pool->bytes;
+	counts.bytes_made = pool->made * pool->slot_bytes;
+	wp_lock_release(&pool->lock);
+	return counts;
+}
+
+#endif

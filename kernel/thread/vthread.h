@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthread.h - a virtual thread's word: its state, its one permit, and the number of its park.
+ *
+ *   who runs it                                 unparker, canceller, who waits for its end
+ *   [V2] PARKED: the park is over: BUSY,        [V1] give the permit; it had none, and was
+ *        no permit, the next number                  PARKED: push it home
+ *   run it, until it                                 PINNED: wake its carrier
+ *     parks    [V4] takes the permit, goes on   [V5] the same, but of park k alone: a timer
+ *              [V3] BUSY to PARKED, or: as V4        (LATE, not PERMIT), a waker of a queue
+ *     is pinned and parks                       [V8] PARKED, no permit: CANCELLED
+ *              [V6] PINNED, sleeps below it     [V9] DONE?
+ *     yields   push it home
+ *     ends     [V7] DONE                       an interrupt: [V12] its flag, then [V1]
+ *
+ *   word             means                        may be touched by
+ *   PARKED           in no queue, in no hand      whoever moves it on
+ *   PARKED | PERMIT  who gave it pushes it        who gave it, its queue, who pops it
+ *   BUSY             queued, or run               its queue or its runner
+ *   BUSY | PINNED    asleep, its carrier with it  its runner
+ *   | PERMIT         its next park returns at once
+ *   | LATE           the same, for the time of that park is over
+ *   the rest: how many parks have returned
+ *
+ * Why it works  The permit is taken where the number changes, and nowhere else: by the end of a
+ *               park (V2, V3, V4, V6), never by a start or a yield. Park and unpark meet in the
+ *               word: one of them comes second and sees the other. Whoever waits to end one
+ *               certain park names its number, so it can neither wake a later one nor leave it a
+ *               permit, however late it comes. A timer has a bit of its own, so a park says that
+ *               its time is over only if nobody unparked it.
+ * Not promised  That a park returns for a permit alone: whoever parks looks again. More than one
+ *               permit. V5 mistakes a park for that 2^27 parks later.
+ * Spec          specs/VThread.tla: NoConcurrentMount, HappensBeforeRun, SubmitOncePerRunnable,
+ *               UnparkNotLost, PermitOnlyConsumedByPark, ParkedImpliesNoPermit,
+ *               PinnedUnparkReachesCarrier, StaleTimerHarmless, InterruptNotLost,
+ *               TerminationVisible.
+ * Evidence      make check-specs T=VThread, make stress T=vthread. */
+#ifndef WP_VTHREAD_H
+#define WP_VTHREAD_H
+
+#include "base/error.h"
+#include "base/futex.h"
+#include "thread/task.h"
+
+/* Values of the word, beside those of task.h. */
+enum {
+	WP_VTHREAD_PERMIT = WP_TASK_NOTIFIED,
+	WP_VTHREAD_PINNED = 8,  /* a bit, with BUSY */
+	WP_VTHREAD_STATE = 11,  /* mask */
+	WP_VTHREAD_LATE = 16,
+	WP_VTHREAD_ENDS = 20,   /* mask: PERMIT, LATE */
+	WP_VTHREAD_NUMBER = 32, /* one park */
+	WP_VTHREAD_STACK = 2,   /* task.is_virtual: it has a stack; 1: it has none */
+};
+
+/* What an unpark owes. */
+enum wp_owed {
+	WP_OWES_NOTHING,
+	WP_OWES_PUSH, /* to its home, or its scheduler */
+	WP_OWES_WAKE, /* of its word: its carrier sleeps at it */
+};
+
+struct wp_scheduler;
+struct wp_mutex;
+struct wp_waiter;
+struct wp_wakers;
+
+/* task.word: V1..V9 in place of K1..K6. interrupted: V12. given: V14, V15. let_go: V16.
+ * was_unparked: its runner. scheduler: who makes it. listed: who starts it. task.home, task.is_pinned:
+ * its runner, too. waits, held: its runner; when it runs no more, the close of its group. */
+typedef struct wp_vthread {
+	wp_task task;
+	wp_atomic(uint32_t) interrupted;
+	wp_atomic(uint32_t) given;  /* its scheduler has it, and has not run it */
+	wp_atomic(uint32_t) let_go; /* its runner has, or who made it */
+	bool was_unparked; /* the park that returned last; or: its time was over */
+	const struct wp_scheduler *scheduler; /* NULL: its home's carrier */
+	struct wp_home *listed; /* whose list it is on, wherever it has settled */
+	struct wp_waiter *waits;  /* in a line, or granted just now; NULL: it is not (wait_queue.h) */
+	struct wp_wakers *wakers; /* of its group (wakers.h) */
+	struct wp_mutex *held;    /* the mutexes that it has, the last first (mutex.h) */
+} wp_vthread;
+
+/* [any thread, while its memory is there | wait-free] */
+WP_INLINE uint32_t wp__vthread_look(wp_vthread *thread)
+{
+	/* [V10] relaxed: stale costs a compare-and-swap that fails, or a switch, never a wake: what
+	 * follows compares. State and number are its runner's own; pairs V1, V5; upholds
+	 * VThread!UnparkNotLost. */
+	return wp_load_relaxed(&thread->task.word);
+}
+
+/* The park that comes next, or is. [its runner | wait-free] */
+WP_INLINE uint32_t wp__vthread_number(wp_vthread *thread)
+{
+	return wp__vthread_look(thread) / WP_VTHREAD_NUMBER;
+}
+
+WP_INLINE enum wp_owed wp__vthread_owed(uint32_t old)
+{
+	if (old & WP_VTHREAD_ENDS)
+		return WP_OWES_NOTHING;
+	switch (old & WP_VTHREAD_STATE) {
+	case WP_TASK_PARKED:
+		return WP_OWES_PUSH;
+	case WP_TASK_BUSY:
+		return wp_twin(vthread_unpark_busy) ? WP_OWES_PUSH : WP_OWES_NOTHING;
+	case WP_TASK_BUSY | WP_VTHREAD_PINNED:
+		return wp_twin(vthread_pinned_unwoken) ? WP_OWES_NOTHING : WP_OWES_WAKE;
+	default:
+		return WP_OWES_NOTHING;
+	}
+}
+
+/* [any thread, while it lives | wait-free] */
+WP_INLINE enum wp_owed wp__vthread_notify(wp_vthread *thread)
+{
+	/* [V1] acq_rel; pairs V1, V2, V3, V4, V5, V6, V10, V11; upholds VThread!UnparkNotLost:
+	 * release what the caller wrote to the end of the park, acquire the park, whose carrier has
+	 * done with the node. */
+	return wp__vthread_owed(wp_fetch_or_acq_rel(&thread->task.word, WP_VTHREAD_PERMIT));
+}
+
+/* [any thread, while it lives | wait-free] */
+WP_INLINE enum wp_owed wp__vthread_interrupt(wp_vthread *thread)
+{
+	enum wp_owed owed = WP_OWES_NOTHING;
+
+	if (wp_twin(vthread_interrupt_late))
+		owed = wp__vthread_notify(thread);
+	/* [V12] relaxed: ordered by V1, which follows; pairs V13, V18; upholds
+	 * VThread!InterruptNotLost. */
+	wp_store_relaxed(&thread->interrupted, 1);
+	return wp_twin(vthread_interrupt_late) ? owed : wp__vthread_notify(thread);
+}
+
+/* Whoever is about to park looks, after it has looked for a permit. [any thread, while it lives |
+ * wait-free] */
+WP_INLINE bool wp_vthread_is_interrupted(wp_vthread *thread)
+{
+	/* [V13] relaxed: stale costs a park that is refused, or ends: by V3 or V2 the permit is seen
+	 * that comes with it; pairs V12; upholds VThread!InterruptNotLost. */
+	return wp_load_relaxed(&thread->interrupted) != 0;
+}
+
+/* True: it was set; it is not any more. [its runner | wait-free] */
+WP_INLINE bool wp__vthread_clear_interrupt(wp_vthread *thread)
+{
+	if (!wp_vthread_is_interrupted(thread))
+		return false;
+	/* [V18] relaxed: atomicity is enough: of two interrupts before it, it answers both; pairs V12;
+	 * upholds VThread!InterruptNotLost. */
+	wp_store_relaxed(&thread->interrupted, 0);
+	return true;
+}
+
+/* The same, if it is in that park, or before it. [any thread, while its memory is there | lock-free:
+ * retries when the word has changed] */
+WP_INLINE enum wp_owed wp__vthread_end_park(wp_vthread *thread, uint32_t number, uint32_t bit)
+{
+	uint32_t word = wp__vthread_look(thread);
+
+	do {
+		bool is_over = word / WP_VTHREAD_NUMBER != number;
+
+		if ((is_over && !wp_twin(vthread_timer_stale)) || word & WP_VTHREAD_ENDS)
+			return WP_OWES_NOTHING;
+		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6, V10, V11, V17; upholds VThread!UnparkNotLost:
+		 * as V1. */
+	} while (!wp_cas_acq_rel(&thread->task.word, &word, word | bit));
+	return wp__vthread_owed(word);
+}
+
+/* What a waker of a queue does. [as above] */
+WP_INLINE enum wp_owed wp__vthread_notify_park(wp_vthread *thread, uint32_t number)
+{
+	return wp__vthread_end_park(thread, number, WP_VTHREAD_PERMIT);
+}
+
+/* What its timer does. [as above] */
+WP_INLINE enum wp_owed wp__vthread_time_out(wp_vthread *thread, uint32_t number)
+{
+	return wp__vthread_end_park(thread, number, WP_VTHREAD_LATE);
+}
+
+/* BUSY in the next park, without a permit. */
+WP_INLINE uint32_t wp__vthread_next(uint32_t word)
+{
+	return word / WP_VTHREAD_NUMBER * WP_VTHREAD_NUMBER + WP_VTHREAD_NUMBER + WP_TASK_BUSY;
+}
+
+/* The end of a park. [its runner | wait-free] */
+WP_INLINE void wp__vthread_ended(wp_vthread *thread, uint32_t word)
+{
+	thread->was_unparked = wp_twin(vthread_timer_swallows)
+				       ? !(word & WP_VTHREAD_LATE)
+				       : (word & WP_VTHREAD_PERMIT) != 0;
+}
+
+/* Before each run. [who popped it | wait-free] */
+WP_INLINE void wp__vthread_begin(wp_vthread *thread)
+{
+	uint32_t word = wp__vthread_look(thread);
+
+	if ((word & WP_VTHREAD_STATE) != WP_TASK_PARKED && !wp_twin(vthread_yield_takes))
+		return; /* it was started, or yielded, or its park was refused */
+	/* [V2] acquire; pairs V1, V3, V5, D2; upholds VThread!HappensBeforeRun: what the last run and all
+	 * unparkers before this one wrote is seen. An exchange, not a store: an unparker whose
+	 * permit was there already is one of them. */
+	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+	wp__vthread_ended(thread, word);
+}
+
+/* A park that finds the permit returns at once. [its runner | wait-free] */
+WP_INLINE bool wp__vthread_take(wp_vthread *thread)
+{
+	uint32_t word = wp__vthread_look(thread);
+
+	if (!(word & WP_VTHREAD_ENDS))
+		return false;
+	/* [V4] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
+	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+	wp__vthread_ended(thread, word);
+	return true;
+}
+
+/* After it has left its stack to park. True: parked, and not the caller's any more. False: the
+ * permit was there, and is taken: the caller must push it. [who ran it | wait-free] */
+WP_INLINE bool wp__vthread_park(wp_vthread *thread)
+{
+	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_ENDS;
+	uint32_t parked = word - WP_TASK_BUSY + WP_TASK_PARKED;
+
+	if (wp_twin(vthread_park_split)) {
+		if (wp_load_relaxed(&thread->task.word) != word) /* twin reads V3 */
+			return false;
+		wp_store_release(&thread->task.word, parked); /* twin writes V3 */
+		return true;
+	}
+	/* [V3] release; pairs V1, V2, V5, V8, D1; upholds VThread!UnparkNotLost: whoever takes it on sees
+	 * what this run wrote. */
+	if (wp_cas_release(&thread->task.word, &word, parked))
+		return true;
+	wp__vthread_take(thread);
+	return false;
+}
+
+/* Parks without leaving its carrier. [its runner | blocks] */
+WP_INLINE void wp__vthread_park_pinned(wp_vthread *thread, int64_t deadline_ns)
+{
+	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_ENDS;
+	uint32_t pinned = word | WP_VTHREAD_PINNED;
+
+	/* [V6] relaxed: atomicity is enough: it hands nothing on; pairs V1, V5; upholds
+	 * VThread!PinnedUnparkReachesCarrier. */
+	if (wp_cas_relaxed(&thread->task.word, &word, pinned)) {
+		while (wp__vthread_look(thread) == pinned)
+			if (wp_futex_wait(&thread->task.word, pinned, deadline_ns) == WP_TIMEOUT)
+				break;
+	}
+	/* [V11] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
+	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
+	wp__vthread_ended(thread, word);
+}
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wait_queue.h - a FIFO of waiters, virtual threads and OS threads in one list.
+ *
+ * A new kind of wait calls, in this order:
+ *   wp__waiter_stands  before it gets in line, with its `leave`: what the close of a group does in
+ *                      the stead of its thread that stands there. It gets the waiter out as a canceller
+ *                      does, under the object's lock, and does what follows from that (tells or serves
+ *                      the next); or, when it was granted, gives back what it has: to the next in line,
+ *                      or to the object.
+ *   wp__waiter_over    when the wait has ended, however it did. wp__waiter_check and wp__waiter_cancel
+ *                      have done so when they say that it has.
+ * Who wakes a waiter that stays in line prepares the wake under the object's lock (mutex.c: tell).
+ *
+ *   waiter                                   granter
+ *   under the object's lock: get in line     under the object's lock: take one off the line,
+ *     with the number of its park              and give it what it waits for
+ *   park, at least once                      after it:
+ *   [YW1] granted: done                        [YW2] state := GRANTED
+ *   ended for nothing, under the lock:         wake: a futex, or that park of a virtual thread
+ *     in line: the next number, park again
+ *   too late, or refused, under the lock:
+ *     in line: get out
+ *   taken off: [YW3] wait for GRANTED
+ *
+ *   state     means                                      written by
+ *   WAITS     in line, or taken off a moment ago         the waiter
+ *   LOOK      in line: something has come free, look     under the lock
+ *   GRANTED   it has it; the waiter's memory is its own  who took it off, once
+ *
+ * Why it works  Who is in line is decided under one lock, so a waiter that gets out has been given
+ *               nothing, and one that was taken off has it and says so, however late it is. The
+ *               granter reads whom to wake before YW2 and touches neither waiter nor object after
+ *               it, so both may be freed by whoever sees GRANTED: a futex is an address by then, a
+ *               virtual thread's memory stays one's, and its group's free waits for the granter, who
+ *               is counted in before YW2 (wakers.h). A park that has ended has another number, so
+ *               a late wake ends no later park and leaves it no permit.
+ * Not promised  That a park ends for a grant alone: whoever parks looks again. That a user's permit
+ *               outlasts a wait: its parks take permits as any park does. How long YW3 takes, if
+ *               the granter has lost its CPU.
+ * Spec          specs/Waitq.tla: NoLostGrant, NothingLost, UntouchedAfterGrant, NoStrayPermit.
+ * Evidence      make check-specs T=Waitq, make stress T=waitq, wakeproof conform -t waitq. */
+#ifndef WP_WAITQ_H
+#define WP_WAITQ_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/futex.h"
+#include "thread/wakers.h"
+#include "base/order.h"
+#include "twin.h"
+#include "thread/vthread.h"
+#include "thread/wait_reason.h"
+
+/* Values of the state. */
+enum { WP_WAITER_WAITS, WP_WAITER_LOOK, WP_WAITER_GRANTED };
+
+struct wp_waitq;
+
+/* 80 bytes: one wait of one thread, on its stack or in its frame. state: YW1..YW3, YM11, YM12. leave,
+ * object: its thread. The rest under the object's lock, or by who took it off. */
+typedef struct wp_waiter {
+	struct wp_waiter *next, *prev;
+	struct wp_waitq *line;		  /* that it is in; NULL: it was taken off */
+	wp_vthread *thread;		  /* NULL: an OS thread, which sleeps at `state` */
+	void (*push)(wp_vthread *thread); /* queues it, where its unpark owes that */
+	void *value;			  /* the object's */
+	uint32_t number;		  /* of its park */
+	wp_atomic(uint32_t) state;
+	uint32_t amount;		  /* the object's */
+	int16_t result;			  /* the object's, said with the grant */
+	uint16_t why;			  /* enum wp_wait, for an event */
+	/* Out of its line, or what it was granted given back; by the close of its thread's group. */
+	void (*leave)(struct wp_waiter *waiter);
+	void *object; /* in whose line it stands: for `leave` */
+} wp_waiter;
+
+/* 16 bytes, under its object's lock. Zeroed is empty. */
+typedef struct wp_waitq {
+	wp_waiter *first, *last;
+} wp_waitq;
+
+/* One park: WP_OK (look again), WP_TIMEOUT or WP_INTERRUPTED. Call it before each look, the first
+ * one too: else a virtual thread keeps the permit of a grant that it did not park for. [the waiter's
+ * thread | blocks] */
+int wp__waiter_park(wp_waiter *waiter, int64_t deadline_ns);
+
+/* For a wait that an interrupt does not end: true: it was interrupted, and takes part in
+ * wp__waiter_interrupt_again after the wait. [the waiter's thread | blocks] */
+bool wp__waiter_park_through(wp_waiter *waiter);
+void wp__waiter_interrupt_again(wp_waiter *waiter, bool was_interrupted);
+
+/* For the calling thread. [its thread | wait-free] */
+void wp__waiter_init_self(wp_waiter *waiter, enum wp_wait why);
+
+/* For `thread` and what queues it; or NULL and anything: an OS thread. [its thread | wait-free] */
+WP_INLINE void wp__waiter_init(wp_waiter *waiter, wp_vthread *thread,
+			       void (*push)(wp_vthread *thread))
+{
+	waiter->thread = thread;
+	waiter->push = push;
+	waiter->line = NULL;
+	waiter->value = NULL;
+	waiter->amount = 0;
+	waiter->result = WP_OK;
+	waiter->why = WP_WAIT_PARK;
+	waiter->leave = NULL;
+	waiter->object = NULL;
+	wp_init(&waiter->state, WP_WAITER_WAITS);
+}
+
+/* It gets in line and parks, or will park again. [the waiter's thread; in line: under the lock |
+ * wait-free] */
+WP_INLINE void wp__waiter_renew(wp_waiter *waiter)
+{
+	if (waiter->thread != NULL && !wp_twin(waitq_number_kept))
+		waiter->number = wp__vthread_number(waiter->thread);
+}
+
+/* It is about to get in line, where its group's close finds it. [the waiter's thread | wait-free] */
+WP_INLINE void wp__waiter_stands(wp_waiter *waiter, void (*leave)(wp_waiter *waiter), void *object)
+{
+	waiter->leave = leave;
+	waiter->object = object;
+	if (waiter->thread != NULL)
+		waiter->thread->waits = waiter;
+	wp__waiter_renew(waiter);
+}
+
+/* The wait has ended. [the waiter's thread | wait-free] */
+WP_INLINE void wp__waiter_over(wp_waiter *waiter)
+{
+	if (waiter->thread != NULL)
+		waiter->thread->waits = NULL;
+}
+
+/* It will not run any more: out of the line in which it stands. [the close of its group, when nobody
+ * runs it | waits for the granter, if that has begun] */
+WP_INLINE void wp__vthread_leave_line(wp_vthread *thread)
+{
+	wp_waiter *waiter = thread->waits;
+
+	thread->waits = NULL;
+	if (waiter != NULL && !wp_twin(leave_stays))
+		waiter->leave(waiter);
+}
+
+/* Its park was refused, for a deadline in the past or an interrupt: it is over all the same, or a
+ * grant would leave its permit for the next one. Takes a user's permit too, as a park does. [the
+ * waiter's thread | wait-free] */
+WP_INLINE void wp__waiter_refused(wp_waiter *waiter)
+{
+	if (waiter->thread == NULL || wp__vthread_number(waiter->thread) != waiter->number)
+		return; /* it has parked */
+	if (wp_twin(waitq_refused_kept))
+		return;
+	wp__vthread_notify(waiter->thread);
+	wp__vthread_take(waiter->thread);
+}
+
+/* At the end of the line. [the waiter's thread, under the lock | wait-free] */
+WP_INLINE void wp__waitq_add(wp_waitq *line, wp_waiter *waiter)
+{
+	waiter->line = line;
+	waiter->next = NULL;
+	waiter->prev = line->last;
+	if (line->last != NULL)
+		line->last->next = waiter;
+	else
+		line->first = waiter;
+	line->last = waiter;
+}
+
+/* [under the lock | wait-free] */
+WP_INLINE void wp__waitq_remove(wp_waiter *waiter)
+{
+	wp_waitq *line = waiter->line;
+
+	if (waiter->prev != NULL)
+		waiter->prev->next = waiter->next;
+	else
+		line->first = waiter->next;
+	if (waiter->next != NULL)
+		waiter->next->prev = waiter->prev;
+	else
+		line->last = waiter->prev;
+	waiter->line = NULL;
+	waiter->next = NULL;
+}
+
+/* Whom to wake: read before the waiter can leave, used after it. */
+typedef struct wp_wake {
+	wp_vthread *thread;
+	void (*push)(wp_vthread *thread);
+	wp_atomic(uint32_t) *state; /* an address: it may be freed */
+	wp_wakers *wakers; /* in which the caller is counted, from here to the end of the wake; or NULL */
+	uint32_t number;
+} wp_wake;
+
+/* [who took it off, or under the lock | wait-free] */
+WP_INLINE void wp__wake_prepare(wp_wake *wake, wp_waiter *waiter)
+{
+	wake->thread = waiter->thread;
+	wake->push = waiter->push;
+	wake->state = &waiter->state;
+	wake->number = waiter->number;
+	wake->wakers = waiter->thread == NULL ? NULL : wp__wakers_enter(waiter->thread->wakers);
+}
+
+/* Ends that park. [any thread, after the lock | a system call, or a push] */
+WP_INLINE void wp__wake(const wp_wake *wake)
+{
+	enum wp_owed owed;
+
+	if (wake->thread == NULL) {
+		wp_futex_wake(wake->state, 1);
+		return;
+	}
+	owed = wp_twin(waitq_any_park) ? wp__vthread_notify(wake->thread)
+				       : wp__vthread_notify_park(wake->thread, wake->number);
+	if (owed == WP_OWES_PUSH)
+		wake->push(wake->thread);
+	else if (owed == WP_OWES_WAKE)
+		wp_futex_wake(&wake->thread->task.word, 1);
+	wp__wakers_exit(wake->wakers);
+}
+
+/* The waiter may be gone when this returns, and its object too. [who took it off, after the lock |
+ * as wp__wake] */
+WP_INLINE void wp__waiter_grant(wp_waiter *waiter)
+{
+	wp_vthread *thread = waiter->thread;
+	wp_wake wake;
+
+	wp__wake_prepare(&wake, waiter);
+	if (wp_twin(leave_counted_late))
+		wp__wakers_exit(wake.wakers);
+	/* [YW2] release; pairs YW1, YW3; upholds Waitq!NothingLost: the waiter sees what it is given,
+	 * and what the granter did before; it may free itself now. */
+	wp_store_release(&waiter->state, WP_WAITER_GRANTED);
+	if (wp_twin(leave_counted_late) && thread != NULL)
+		wake.wakers = wp__wakers_enter(thread->wakers);
+	wp__wake(&wake);
+}
+
+/* All of a chain that was taken off, linked by next. [who took them off, after the lock | as
+ * wp__wake] */
+WP_INLINE void wp__waiter_grant_all(wp_waiter *chain)
+{
+	while (chain != NULL) {
+		wp_waiter *next = chain->next;
+
+		wp__waiter_grant(chain);
+		chain = next;
+	}
+}
+
+/* [the waiter's thread | wait-free] */
+WP_INLINE bool wp__waiter_is_granted(wp_waiter *waiter)
+{
+	/* [YW1] acquire; pairs YW2; upholds Waitq!NothingLost: what it was given is seen. */
+	return wp_load_acquire(&waiter->state) == WP_WAITER_GRANTED;
+}
+
+/* It was taken off: the granter is about to say so. [the waiter's thread | waits for the granter] */
+WP_INLINE void wp__waiter_await(wp_waiter *waiter)
+{
+	unsigned turns = 0;
+
+	if (wp_twin(leave_unawaited))
+		return;
+	/* [YW3] acquire; pairs YW2; upholds Waitq!UntouchedAfterGrant: the granter has done with the
+	 * waiter, and what it gave is seen. */
+	while (wp_load_acquire(&waiter->state) != WP_WAITER_GRANTED)
+		wp_wait_a_turn(&turns);
+}
+
+/* After a park. True: granted; false: it has another number now, so park again: who gets out instead
+ * does so without this, or a grant between the two leaves its thread a permit. [the waiter's thread |
+ * blocks shortly] */
+bool wp__waiter_check(wp_lock *lock, wp_waiter *waiter);
+
+/* Gets out of the line. True: it was given nothing; false: granted after all. [the waiter's thread |
+ * blocks shortly] */
+bool wp__waiter_cancel(wp_lock *lock, wp_waiter *waiter);
+
+/* In line: parks until it is granted (WP_OK) or has got out. [the waiter's thread | blocks] */
+int wp__waiter_wait(wp_lock *lock, wp_waiter *waiter, int64_t deadline_ns);
+
+#endif

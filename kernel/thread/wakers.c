@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wakers.c - see wakers.h. */
+#include "thread/wakers.h"
+
+#ifndef WP_EXPLORE
+#include "sched/worker.h"
+
+bool wp__wakers_are_mine(const wp_wakers *wakers)
+{
+	wp_worker *self = wp__worker_self();
+
+	return self != NULL && &self->group->wakers == wakers;
+}
+#endif
+
+void wp__wakers_wait(wp_wakers *wakers)
+{
+	for (;;) {
+		/* [LV3] acquire; pairs LV1, LV2; upholds Leave!NoTouchAfterFree: what all did who were inside
+		 * comes before the free. */
+		uint32_t count = wp_load_acquire(&wakers->count);
+
+		if (count % WP_WAKERS_SLEEPS == 0 || wp_twin(leave_freed_at_once))
+			return;
+		/* [LV4] relaxed: atomicity is enough: the last one finds it, or this fails; pairs LV1, LV2;
+		 * upholds Leave!FreeEnds. */
+		if (count >= WP_WAKERS_SLEEPS ||
+		    wp_cas_relaxed(&wakers->count, &count, count + WP_WAKERS_SLEEPS))
+			wp_futex_wait(&wakers->count, count | WP_WAKERS_SLEEPS, WP_FOREVER);
+	}
+}

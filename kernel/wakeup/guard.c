@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * guard.c - the rare halves of the guard: making it, promising to sleep, and the rendezvous. */
+#include "wakeup/guard.h"
+
+#include "base/error.h"
+
+int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences)
+{
+	int rc = WP_OK;
+
+	if (fences == WP_GUARD_ASYMMETRIC && !wp_fence_heavy_register()) {
+		fences = WP_GUARD_SYMMETRIC;
+		rc = WP_UNSUPPORTED;
+	}
+	wp_init(&guard->asleep, 0);
+	guard->fences = fences;
+	return rc;
+}
+
+/* Between the promise and the look at the work. [the poller | a system call if asymmetric] */
+static int poller_fence(const wp_guard *guard)
+{
+	if (wp_twin(guard_no_fence) || wp_twin(guard_no_poller_fence))
+		return WP_OK;
+	if (guard->fences == WP_GUARD_SYMMETRIC) {
+		/* [G2] seq_cst fence; pairs G4; upholds Guard!NoLostWakeup: promise before work. */
+		wp_fence_seq_cst();
+		return WP_OK;
+	}
+	if (wp_twin(guard_light_light) || wp_twin(guard_heavy_after_recheck)) {
+		wp_fence_light(); /* twin */
+		return WP_OK;
+	}
+	/* [G9] heavy; pairs G8; upholds Guard!NoLostWakeup: a full fence here and in every running
+	 * producer. */
+	return wp_fence_heavy() ? WP_OK : WP_UNSUPPORTED;
+}
+
+int wp_guard_announce(wp_guard *guard)
+{
+	if (wp_twin(guard_heavy_before_announce)) {
+		wp_fence_heavy();                    /* twin */
+		wp_store_relaxed(&guard->asleep, 1); /* twin */
+		return WP_OK;
+	}
+	/* [G1] relaxed: ordered by G2 or G9; pairs G5, G10; upholds Guard!NoLostWakeup. */
+	wp_store_relaxed(&guard->asleep, 1);
+	return poller_fence(guard);
+}
+
+int wp_rendezvous_init(wp_rendezvous *rendezvous, enum wp_guard_fences fences)
+{
+	wp_init(&rendezvous->lock.state, 0);
+	wp_init(&rendezvous->cond.signals, 0);
+	return wp_guard_init(&rendezvous->guard, fences);
+}
+
+int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadline_ns)
+{
+	int rc = WP_OK;
+
+	wp_lock_acquire(&rendezvous->lock);
+	/* [G12] relaxed: ordered by the lock, under which the claim is made; pairs G11; upholds
+	 * Guard!NoLostWakeup: read again after each wait, so a wait may end for nothing. */
+	while (rc == WP_OK && wp_load_relaxed(&rendezvous->guard.asleep) == 1)
+		rc = wp_cond_wait(&rendezvous->cond, &rendezvous->lock, deadline_ns);
+	if (rc != WP_INTERRUPTED && !wp_guard_leave(&rendezvous->guard) &&
+	    !wp_twin(guard_timeout_unlooked))
+		rc = WP_OK; /* a signal that came with the timeout was a signal */
+	wp_lock_release(&rendezvous->lock);
+	return rc;
+}
+
+int wp_rendezvous_block(wp_rendezvous *rendezvous, int64_t deadline_ns)
+{
+	int rc;
+
+	do
+		rc = wp_rendezvous_block_interruptible(rendezvous, deadline_ns);
+	while (rc == WP_INTERRUPTED);
+	return rc;
+}
+
+bool wp_rendezvous_signal(wp_rendezvous *rendezvous)
+{
+	bool claimed;
+
+	wp__guard_producer_fence(&rendezvous->guard);
+	/* [G10] relaxed: ordered by G4 or G8; pairs G1; upholds Guard!NoLostWakeup. An awake poller
+	 * needs no lock. */
+	if (wp_load_relaxed(&rendezvous->guard.asleep) == 0)
+		return false;
+	if (!wp_twin(guard_signal_outside_lock))
+		wp_lock_acquire(&rendezvous->lock);
+	/* [G11] release; pairs G7, G12; upholds Guard!WakeIsClaimed: as G6, under the lock. */
+	claimed = wp_exchange_release(&rendezvous->guard.asleep, 0) == 1;
+	if (claimed)
+		wp_cond_signal(&rendezvous->cond);
+	if (!wp_twin(guard_signal_outside_lock))
+		wp_lock_release(&rendezvous->lock);
+	return claimed;
+}

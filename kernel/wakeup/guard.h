@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * guard.h - lets one poller block in the kernel without ever missing queued work.
+ *
+ *   poller                                 producer (any number)
+ *   [G1] asleep := 1                            push work              (the caller's queue)
+ *   [G2] fence                             [G4] fence
+ *   [G3] work? yes: leave                  [G5] asleep = 0? nothing to do
+ *        no: block                         [G6] claim the wake-up, then wake
+ *   [G7] exchange(asleep, 0)                    (a kernel wake orders nothing)
+ *
+ * Two pairs of fences. Symmetric: seq_cst on both sides. Asymmetric: light in G4, heavy in G2,
+ * which costs microseconds a sleep and saves about 2 ns a submission: for pollers that sleep
+ * rarely. Two kinds of signal. Sticky (eventfd, a permit): a signal before the block is kept, G3
+ * needs no lock. Rendezvous (a condition): the promise is read again ([G12]) and waited on under
+ * the lock under which the claim and the signal are made.
+ *
+ * Guards serve threads of one process: futex and membarrier are private here.
+ *
+ * Why it works  The two fences are totally ordered, so one side reads the other's store: either
+ *               the poller sees the work, or the producer sees the promise to sleep. G6 is an
+ *               exchange, so one producer pays. G7 is an exchange too: promise and wake end in
+ *               one step, and it acquires what G6 released.
+ * Not promised  That a wake finds work: the poller may have found it itself (one redundant wake,
+ *               harmless).
+ * Spec          specs/Guard.tla: NoLostWakeup, WakeIsClaimed, Served.
+ * Evidence      make check-specs T=Guard, make stress T=guard; twin guard_no_fence shows what G2,
+ *               G4 prevent. */
+#ifndef WP_GUARD_H
+#define WP_GUARD_H
+
+#include "base/futex.h"
+#include "base/order.h"
+#include "twin.h"
+
+/* Which pair of fences; fixed at init. */
+enum wp_guard_fences { WP_GUARD_SYMMETRIC, WP_GUARD_ASYMMETRIC };
+
+/* Longest block of a poller whose heavy fence has failed: it may miss a wake-up, so it looks again.
+ * 1 ms is what a blocked poller may then add to a submission, at a thousand system calls a second.
+ */
+/* cdef: begin */
+#define WP_GUARD_NAP_NS 1000000
+/* cdef: end */
+
+/* 8 bytes. asleep: 1, the poller promised to block; writers G1, G6, G7. fences: written at init. */
+typedef struct wp_guard {
+	wp_atomic(uint32_t) asleep;
+	uint32_t fences;
+} wp_guard;
+
+/* WP_OK, or WP_UNSUPPORTED: no membarrier here, the guard became symmetric. [before it is shared |
+ * a system call if asymmetric] */
+int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences);
+
+/* cdef: begin */
+/* Promises to sleep. Then look for work: leave if there is some, else block and then leave. WP_OK,
+ * or WP_UNSUPPORTED: the heavy fence failed, block at most WP_GUARD_NAP_NS. A producer whose wake
+ * failed may call it too: the wake is owed again, at worst once more than needed. [the poller | a
+ * system call if asymmetric] */
+int wp_guard_announce(wp_guard *guard);
+
+/* Takes the promise back, after a block or instead of it. False: a producer has claimed the
+ * wake-up, the signal is here or on its way. [the poller | wait-free] */
+WP_INLINE bool wp_guard_leave(wp_guard *guard)
+{
+	/* [G7] acquire; pairs G6, G11; upholds Guard!NoLostWakeup: what was pushed before the claim
+	 * is seen now. */
+	return wp_exchange_acquire(&guard->asleep, 0) == 1;
+}
+/* cdef: end */
+
+/* Between the work and the look at the promise. [any thread | wait-free] */
+WP_INLINE void wp__guard_producer_fence(const wp_guard *guard)
+{
+	if (wp_twin(guard_no_fence) || wp_twin(guard_no_producer_fence))
+		return;
+	if (guard->fences == WP_GUARD_ASYMMETRIC)
+		/* [G8] light; pairs G9; upholds Guard!NoLostWakeup: the poller's heavy fence is one
+		 * here as well. */
+		wp_fence_light();
+	else
+		/* [G4] seq_cst fence; pairs G2; upholds Guard!NoLostWakeup: work before promise. */
+		wp_fence_seq_cst();
+}
+
+/* cdef: begin */
+/* Call after a push. True: the caller owes the poller one wake-up. [any thread | wait-free] */
+WP_INLINE bool wp_guard_signal(wp_guard *guard)
+{
+	wp__guard_producer_fence(guard);
+	/* [G5] relaxed: ordered by G4 or G8; pairs G1; upholds Guard!NoLostWakeup. A poller that is
+	 * awake will look at the queue by itself. */
+	if (wp_load_relaxed(&guard->asleep) == 0)
+		return false;
+	if (wp_twin(guard_no_claim)) {
+		wp_store_release(&guard->asleep, 0); /* twin */
+		return true;
+	}
+	/* [G6] release; pairs G7; upholds Guard!WakeIsClaimed: one producer pays. Release, because
+	 * the light fence does not release and the wake itself orders nothing. */
+	return wp_exchange_release(&guard->asleep, 0) == 1;
+}
+/* cdef: end */
+
+/* A guard with its own place to block, for signals that are not sticky. 16 bytes; each part says
+ * who writes it. */
+typedef struct wp_rendezvous {
+	wp_guard guard;
+	wp_lock lock;
+	wp_cond cond;
+} wp_rendezvous;
+
+int wp_rendezvous_init(wp_rendezvous *rendezvous,
+		       enum wp_guard_fences fences); /* as wp_guard_init */
+
+/* cdef: begin */
+/* After announce and a fruitless look: blocks until a signal or the deadline, then leaves. WP_OK (a
+ * producer claimed the wake) or WP_TIMEOUT. [the poller | blocks] */
+int wp_rendezvous_block(wp_rendezvous *rendezvous, int64_t deadline_ns);
+
+/* The same, and WP_INTERRUPTED when a handler that was installed without SA_RESTART ran during the
+ * block: block again (at once over if the wake was claimed meanwhile) or leave.
+ * [the poller | blocks] */
+int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadline_ns);
+
+/* Call after a push. True: this call woke the poller. [any thread | wait-free if it is awake, else
+ * takes the lock] */
+bool wp_rendezvous_signal(wp_rendezvous *rendezvous);
+/* cdef: end */
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * parker.c - see parker.h. */
+#include "wakeup/parker.h"
+
+#include "base/error.h"
+#include "base/futex.h"
+#include "twin.h"
+
+void wp_parker_init(wp_parker *parker)
+{
+	wp_init(&parker->word, 0);
+}
+
+/* Twin only: the permit by a load and a store lets another thread's step fall between them. */
+static uint32_t split_give(wp_parker *parker)
+{
+	uint32_t old = wp_load_relaxed(&parker->word); /* twin reads PK4 */
+
+	wp_store_release(&parker->word, WP_PARKER_PERMIT); /* twin writes PK4 */
+	return old;
+}
+
+bool wp_parker_unpark(wp_parker *parker)
+{
+	uint32_t old;
+
+	if (wp_twin(parker_early_out) &&
+	    (wp_load_relaxed(&parker->word) & WP_PARKER_PERMIT)) /* twin */
+		return false;
+	/* [PK4] release; pairs PK1, PK2, PK3; upholds Parker!HappensBefore: also when the permit is
+	 * there already. */
+	old = wp_twin(parker_store_unpark) ? split_give(parker)
+					   : wp_fetch_or_release(&parker->word, WP_PARKER_PERMIT);
+	if ((old & WP_PARKER_PARKED) && !(old & WP_PARKER_PERMIT) &&
+	    !wp_twin(parker_wake_forgotten))
+		wp_futex_wake(&parker->word, 1);
+	return !(old & (WP_PARKER_PERMIT | WP_PARKER_CLOSED));
+}
+
+/* The one exit from a sleep: what had happened, with PARKED and PERMIT cleared. [owner | wait-free]
+ */
+static uint32_t leave(wp_parker *parker)
+{
+	if (wp_twin(parker_split_exit)) {
+		uint32_t old = wp_load_acquire(&parker->word); /* twin reads PK3 */
+
+		wp_store_relaxed(&parker->word, old & WP_PARKER_CLOSED); /* twin writes PK3 */
+		return old;
+	}
+	/* [PK3] acquire; pairs PK4, PK5; upholds Parker!UnparkNotLost: read and cleared in one
+	 * step. */
+	return wp_fetch_and_acquire(&parker->word, ~(WP_PARKER_PERMIT | WP_PARKER_PARKED));
+}
+
+/* WP_AGAIN: the permit was not there and nothing ended the wait. [owner | blocks] */
+static int park_once(wp_parker *parker, int64_t deadline_ns)
+{
+	uint32_t seen = WP_PARKER_PERMIT;
+	int rc;
+
+	/* [PK1] acquire; pairs PK4; upholds Parker!HappensBefore: the fast path. */
+	if (wp_cas_acquire(&parker->word, &seen, 0))
+		return WP_OK;
+	if (seen == 0) {
+		if (deadline_ns <= 0)
+			return WP_TIMEOUT;
+		/* [PK2] relaxed: atomicity is enough, nothing is published; pairs PK4, PK5; upholds
+		 * Parker!UnparkNotLost. */
+		if (!wp_cas_relaxed(&parker->word, &seen, WP_PARKER_PARKED))
+			return WP_AGAIN;
+		rc = wp_futex_wait(&parker->word, WP_PARKER_PARKED, deadline_ns);
+	} else {
+		rc = WP_OK; /* closed, with or without a last permit */
+	}
+	seen = leave(parker);
+	if ((seen & WP_PARKER_PERMIT) &&
+	    !(wp_twin(parker_lost_permit_on_timeout) && rc == WP_TIMEOUT))
+		return WP_OK;
+	if (seen & WP_PARKER_CLOSED)
+		return WP_CLOSED;
+	return rc == WP_TIMEOUT || rc == WP_INTERRUPTED ? rc : WP_AGAIN;
+}
+
+int wp_parker_park_interruptible(wp_parker *parker, int64_t deadline_ns)
+{
+	int rc;
+
+	do
+		rc = park_once(parker, deadline_ns);
+	while (rc == WP_AGAIN);
+	return rc;
+}
+
+int wp_parker_park_until(wp_parker *parker, int64_t deadline_ns)
+{
+	int rc;
+
+	do
+		rc = wp_parker_park_interruptible(parker, deadline_ns);
+	while (rc == WP_INTERRUPTED);
+	return rc;
+}
+
+int wp_parker_park(wp_parker *parker)
+{
+	return wp_parker_park_until(parker, WP_FOREVER);
+}
+
+void wp_parker_close(wp_parker *parker)
+{
+	/* [PK5] release; pairs PK2, PK3; upholds Parker!UnparkNotLost: a sleeper is told, a permit
+	 * stays. Release: the closer's reason comes before. */
+	if ((wp_fetch_or_release(&parker->word, WP_PARKER_CLOSED) & WP_PARKER_PARKED) &&
+	    !wp_twin(parker_close_silent))
+		wp_futex_wake(&parker->word, 1);
+}
