@@ -156,8 +156,10 @@ def test_a_twins_line_has_the_name_of_the_site_that_it_stands_for() -> None:
     scenario = paths.sources() / "stress" / "conform" / "conform_ticket.c"
     names = site_names(explore_labels.read(paths.sources()), kernel, scenario)
     of = {name: place for place, name in names.items()}
-    assert [of[f"{half} T4"][0] for half in ("reads", "writes")] == ["ticket.h"] * 2
-    lines = [n for (file, n), name in names.items() if (file, name) == ("ticket.h", "T3")]
+    assert [of[f"{half} T4"][0] for half in ("reads", "writes")] == ["queue/biased_lock.h"] * 2
+    lines = [
+        n for (file, n), name in names.items() if (file, name) == ("queue/biased_lock.h", "T3")
+    ]
     assert len(lines) == 2  # the code's and its twin's
 
 

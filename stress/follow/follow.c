@@ -183,16 +183,9 @@ static uint64_t step(int which, uint64_t value, unsigned woken)
 	return value;
 }
 
-static const char *base_name(const char *file)
-{
-	const char *slash = strrchr(file, '/');
-
-	return slash ? slash + 1 : file;
-}
-
 static bool is_at(const wp__explore_site *site, const place *at)
 {
-	return site->line == at->line && !strcmp(base_name(site->file), at->file);
+	return site->line == at->line && !strcmp(site->file, at->file);
 }
 
 static bool are_joined(const wp__explore_site *from, const wp__explore_site *to)
@@ -218,12 +211,12 @@ static void follow(int which, uint64_t value, unsigned woken)
 		site = follow_actors[which].wants.site;
 	}
 	if (why) {
-		printf("x [%s:%d] %s\n", base_name(site.file), site.line, why);
+		printf("x [%s:%d] %s\n", site.file, site.line, why);
 		return;
 	}
 	for (int other = 0; other < count(); other++)
 		asleep |= (unsigned)follow_actors[other].is_asleep << other;
-	printf("s %s %d %" PRIu64 " %u", base_name(first.file), first.line, value, asleep);
+	printf("s %s %d %" PRIu64 " %u", first.file, first.line, value, asleep);
 	for (int i = 0; i < touched_count; i++)
 		printf(" %td %" PRIu64, touched[i].place - EXPLORE_BASE,
 		       follow_read(touched[i].place, touched[i].size));

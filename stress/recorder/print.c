@@ -28,11 +28,10 @@ void recorder_print(const recorder_actor *it)
 	}
 	for (uint64_t n = 0; n < events->count; n++) {
 		const wp_event *event = &events->ring[n];
-		const char *file = strrchr(event->site->file, '/');
 
 		printf("e %d %llu %llu %s %d %s", it->index, (unsigned long long)event->begin,
-		       (unsigned long long)event->end, file ? file + 1 : event->site->file,
-		       event->site->line, *event->site->name ? event->site->name : "-");
+		       (unsigned long long)event->end, event->site->file, event->site->line,
+		       *event->site->name ? event->site->name : "-");
 		if (event->place)
 			print_value(event->place);
 		else

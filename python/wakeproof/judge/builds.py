@@ -183,6 +183,7 @@ class Builder:
         texts, dirs = self._sources.closure(source), self._sources.folders
         is_explored = build.kind == "explored"
         kind = explored.flags(source, self._version) if is_explored else _kind_flags(build)
+        kind += explored.names(source) if build.kind == "recorded" else []
         flags = ["-std=c11", "-pthread", "-Wall", "-Wextra", *kind, *(f"-I{d}" for d in dirs)]
         if os.environ.get("WAKEPROOF_CI") == "1":
             flags.append("-Werror")

@@ -243,7 +243,7 @@ class Judge:
         """Return ``--order FILE:LINE=relaxed`` for the twin "PK1=relaxed"; [] for any other."""
         label, is_order, order = (twin or "").partition("=")
         places = self.labels.lines(label) if is_order else []
-        return [part for f, n in places for part in ("--order", f"{Path(f).name}:{n}={order}")]
+        return [part for f, n in places for part in ("--order", f"{f}:{n}={order}")]
 
 
 def _difference(

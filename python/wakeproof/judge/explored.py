@@ -50,7 +50,7 @@ def flags(source: Path, compiler: str) -> list[str]:
     debug = "-g1" if is_kernel else "-g"  # a scenario's types name the parts of its state
     is_clang = "clang" in compiler
     own = ["-mllvm", f"-{_VOLATILE}"] if is_clang else [f"--param={_VOLATILE}=1"]
-    return [*_FLAGS, debug, *_CLANG * is_clang, *own, *_names(source)]
+    return [*_FLAGS, debug, *_CLANG * is_clang, *own, *names(source)]
 
 
 def shown(file: Path) -> str:
@@ -66,7 +66,7 @@ def shown(file: Path) -> str:
     return f"{file.parent.name or '.'}/{file.name}" if clashes else file.name
 
 
-def _names(source: Path) -> list[str]:
+def names(source: Path) -> list[str]:
     """Return flags that make ``__FILE__`` what `shown` says, in `source` and what it includes."""
     prefix = str(source)[: -len(source.name)]
     to = shown(source)[: -len(source.name)]
