@@ -80,6 +80,7 @@ lint: venv ## ruff, mypy --strict, and labels of code and specs against each oth
 	$(Q)$(BIN)/ruff format --check
 	$(Q)$(BIN)/mypy
 	$(Q)$(BIN)/python tools/pairs.py
+	$(Q)$(BIN)/python tools/layers.py
 
 include examples/rules.mk
 

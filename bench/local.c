@@ -9,7 +9,7 @@
  *                       which all are taken: in one chain, or pushed there one by one
  *
  * One thread: no line is in another's cache. Each side pushes and takes every task. */
-#include "queue/local_queue_steal.h"
+#include "queue/local_queue.h"
 #include "queue/mpsc.h"
 #include "one.h"
 #include "sides.h"

@@ -3,7 +3,7 @@
 (* A bounded run queue: its owner pushes and pops without a lock, thieves  *)
 (* take half, what does not fit goes to the global queue, half of it at    *)
 (* once; and a slot for the one task that runs next.                       *)
-(* Code       kernel/queue/local_queue.h, local_queue_steal.h: sites [B1]..[B15].            *)
+(* Code       kernel/queue/local_queue.h, local_queue.h: sites [B1]..[B15].            *)
 (* Abstracts  64-bit indices to numbers that do not wrap; the global queue *)
 (*            to a sequence (Mpsc and Ticket promise that); the victims of *)
 (*            the owner to one that loses its tasks to others, or not.     *)

@@ -13,7 +13,7 @@
 #include "sched/poller.h"
 #include "io/readiness.h"
 #include "stress.h"
-#include "thread/vthread_life.h"
+#include "thread/vthread.h"
 
 struct state {
 	wp_domain domain;

@@ -9,7 +9,7 @@
  *               soon written again.
  * Spec          specs/Local.tla. */
 #define WP_LOCAL_CAPACITY 2
-#include "queue/local_queue_steal.h"
+#include "queue/local_queue.h"
 #include "stress.h"
 
 enum { TASKS = 5, ORDER = 5 };

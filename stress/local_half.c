@@ -8,7 +8,7 @@
  * Why it works  As in local.c. What a chain brings to the global queue is popped from there meanwhile.
  * Spec          specs/Local.tla. */
 #define WP_LOCAL_CAPACITY 4
-#include "queue/local_queue_steal.h"
+#include "queue/local_queue.h"
 #include "stress.h"
 
 enum { TASKS = 5 };

@@ -37,7 +37,7 @@ static void spills(void *at, stress_result *result)
 		wp_timers_nudge(&state->carrier);
 }
 
-/* As a carrier's park (worker_park.c). */
+/* As a carrier's park (worker.c). */
 static void sleeps(struct state *state)
 {
 	wp_mpsc_node *stolen;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthread_run.h - a virtual thread without a stack, for scenarios: run() is what it does between two
  * parks. What runs write is plain, so two at once are a race. */
-#include "thread/vthread_life.h"
+#include "thread/vthread.h"
 
 struct state {
 	wp_mpsc queue;

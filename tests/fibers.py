@@ -16,7 +16,7 @@ from tests.compiling import BUILDS, WARNINGS
 from wakeproof import _build, paths
 
 KERNEL = paths.sources() / "kernel"
-SOURCES = ("thread/fiber.c", "thread/stack.c", "thread/stack_guard.c", "thread/overflow.c",
+SOURCES = ("thread/fiber.c", "thread/stack.c", "thread/overflow.c",
            "base/futex.c")  # fmt: skip
 ASSEMBLY = ("thread/fiber_x86_64.S", "thread/fiber_aarch64.S")
 CLANG = next((c for c in ("clang", "clang-19") if shutil.which(c)), "clang")

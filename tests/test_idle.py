@@ -40,7 +40,7 @@ TWINS = {  # file, what stands there, and what is put there
     ),
     "sent": ("carrier.c", "old >= WP_SEARCHING && !", "old > WP_SEARCHING && !"),
     "turns": ("carrier_tasks.c", "\tself->lane_next = !lane_first;\n", ""),
-    "probed": ("worker_park.c", "first = (carrier->index + 1 +", "first = (carrier->index +"),
+    "probed": ("worker_idle.c", "first = (carrier->index + 1 +", "first = (carrier->index +"),
     "nudged": ("worker.c", "node = woke || mine->has_stop ?", "node = mine->has_stop ?"),
 }
 Compiled = Callable[..., list[str]]

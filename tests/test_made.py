@@ -19,7 +19,7 @@ pytestmark = [
 CASES = ("clusters", "rings", "switched", "counted", "marked", "largest")
 LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"
 TWINS = [  # case, build, file, what stands there, and what is put there
-    ("clusters", "plain", "group_placement_made.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
+    ("clusters", "plain", "group_placement.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
     ("rings", "plain", "trace.c", "&traces->rings[ring], as", "&traces->rings[0], as"),
     ("rings", "plain", "trace.c", "copied < room", "copied <= room"),
     ("rings", "plain", "trace.c", "add(traces, 0, &one);\n\t}", "return -1;\n\t}"),

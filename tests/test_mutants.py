@@ -129,6 +129,8 @@ int main(int argc, char **argv)
 def toy(tmp_path: Path) -> Path:
     for folder in ("kernel", "stress", "programs"):
         (tmp_path / folder).mkdir()
+    (tmp_path / "stress" / "explorer").mkdir()
+    (tmp_path / "stress" / "explorer" / "left_out.txt").write_text("")
     (tmp_path / "kernel" / "toy.c").write_text(TOY)
     (tmp_path / "kernel" / "toy.h").write_text("int largest(const int *of, int count);\n")
     (tmp_path / "programs" / "toy.c").write_text(JUDGE)

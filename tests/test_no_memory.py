@@ -21,7 +21,7 @@ WRAPPED = [
     f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "aligned_alloc", "realloc", "free")
 ]
 TWINS = {  # a line that is left out
-    "whole": ("group_placement_made.c", "\t\tfree(slots);\n"),
+    "whole": ("group_placement.c", "\t\tfree(slots);\n"),
     "trace": ("trace.c", "\t\tgive(traces);\n"),
     "pool": ("pool_new.c", "\tfree(pool->slots);\n"),
 }

@@ -29,8 +29,8 @@ NOT_THAT_GUARD = 2
 OWN_HANDLER = 3
 
 TWINS = {
-    "deep 0": ("stack_guard.c", "pool->guard_bytes, MADV_GUARD_INSTALL", "0, MADV_GUARD_INSTALL"),
-    "deep 1": ("stack_guard.c", "mprotect(low, pool->guard_bytes, PROT_NONE)", "(low ? 0 : 1)"),
+    "deep 0": ("stack.c", "pool->guard_bytes, MADV_GUARD_INSTALL", "0, MADV_GUARD_INSTALL"),
+    "deep 1": ("stack.c", "mprotect(low, pool->guard_bytes, PROT_NONE)", "(low ? 0 : 1)"),
     "deep 2": ("stack.h", "if (stack->guard == WP_STACK_CANARY)", "if (0)"),
     "own 1": ("overflow.c", "SA_SIGINFO | SA_ONSTACK", "SA_SIGINFO"),
     "stray 1": ("overflow.c", "sp < base || sp >= slot + pool->slot_bytes ||", "sp == 0 ||"),

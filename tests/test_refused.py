@@ -45,9 +45,9 @@ RING_WRAPPED = [
 TWINS = {  # file, what stands there, and what is put there
     "stacks": ("stack.c", "reserve_some(pool, config)) {\n\t\tfree(pool);\n\t\treturn WP_SYSTEM;",
                "reserve_some(pool, config)) {\n\t\tfree(pool);\n\t\treturn WP_OK;"),
-    "guard": ("stack_guard.c", "\twp__stack_guard_return(1);\n", ""),
+    "guard": ("stack.c", "\twp__stack_guard_return(1);\n", ""),
     "pool": ("pool_new.c", "\terrno = code;\n", ""),
-    "zero": ("poller_epoll.c", "epoll->event >= 0)\n\t\twp", "epoll->event > 0)\n\t\twp"),
+    "zero": ("driver_epoll.c", "epoll->event >= 0)\n\t\twp", "epoll->event > 0)\n\t\twp"),
     "fence": ("guard.c", "return wp_fence_heavy() ? WP_OK : WP_UNSUPPORTED;",
               "return wp_fence_heavy() ? WP_OK : WP_OK;"),
     "descriptors": ("topology.c", "\tclose(descriptor);\n", ""),
@@ -57,8 +57,8 @@ TWINS = {  # file, what stands there, and what is put there
 RING_TWINS = {
     "lacks": ("file.c", "if (group->workers[index].epoll->uring == NULL)",
               "if (index == 0 && group->workers[0].epoll->uring == NULL)"),
-    "full": ("poller_uring.c", "\t\t\tbreak; /* the system", "\t\t\tcontinue; /* the system"),
-    "ended": ("poller_uring.c", "\tio_uring_queue_exit(uring->ring);\n\tfree(uring->ring);",
+    "full": ("driver_uring.c", "\t\t\tbreak; /* the system", "\t\t\tcontinue; /* the system"),
+    "ended": ("driver_uring.c", "\tio_uring_queue_exit(uring->ring);\n\tfree(uring->ring);",
               "\tfree(uring->ring);\n\tio_uring_queue_exit(uring->ring);"),
 }  # fmt: skip
 Compiled = Callable[..., list[str]]

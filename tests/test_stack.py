@@ -34,7 +34,7 @@ TWINS = {
     "refused": ("stack.c", "return false;\n\tpool->committed += more;", "pool->committed += more;"),
     "invalid": ("stack.c", "config->stack_bytes <= WP_STACK_BYTES_MOST", "true"),
     "mappings": ("stack.c", "wp__stack_guard_return(pool->counts", "(void)(pool->counts"),
-    "locked": ("stack_guard.c", "if (pool->guard != WP_STACK_CANARY &&", "if (0 &&"),
+    "locked": ("stack.c", "if (pool->guard != WP_STACK_CANARY &&", "if (0 &&"),
     "small_pages": ("stack.c", "pool->bytes, MADV_NOHUGEPAGE", "pool->bytes, MADV_NORMAL"),
     "trimming": ("stack.c", "pool->slot_bytes - pool->page;\n", "pool->slot_bytes;\n"),
 }
@@ -106,7 +106,7 @@ def test_without_its_lock_thread_sanitizer_finds_races(tmp_path: Path) -> None:
 
 def test_the_warning_comes_once(system: fibers.Program, tmp_path: Path) -> None:
     assert system("mappings").stderr.count(WARNED) == 1
-    kernel = fibers.broken(tmp_path, "stack_guard.c", "= !process.is_warned", "= true")
+    kernel = fibers.broken(tmp_path, "stack.c", "= !process.is_warned", "= true")
     again = fibers.build(tmp_path / "build", "stack_system", kernel=kernel)
     assert again("mappings").stderr.count(WARNED) > 1
 

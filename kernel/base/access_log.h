@@ -24,9 +24,8 @@
 #ifndef WP_EVENTS_H
 #define WP_EVENTS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
-
-#include "base/order.h"
 
 /* Where an operation stands; of a system call, its name. */
 typedef struct wp_event_site {

@@ -14,8 +14,6 @@
 
 #include "base/error.h"
 
-#ifndef WP_EXPLORE
-
 enum {
 	TEXT = 65536, /* bytes of a file; 8,192 CPUs fit, whichever are listed */
 	CACHES = 64,  /* of one CPU that are looked at; real ones have 4 or 5 */
@@ -293,5 +291,3 @@ int wp_topology_pin(uint32_t cpu)
 	CPU_SET_S(cpu, sizeof(only), only);
 	return sched_setaffinity(0, sizeof(only), only) == 0 ? WP_OK : WP_SYSTEM;
 }
-
-#endif

@@ -4,11 +4,9 @@
 #include "inspect/dump.h"
 
 #include "sched/vthread_stackful.h"
+#include "sched/worker.h"
 #include "thread/snapshot.h"
 #include "thread/unwind.h"
-#include "sched/worker.h"
-
-#ifndef WP_EXPLORE
 
 enum { LOOKS = 4 }; /* at one that parks and goes on; then it is shown as running */
 
@@ -188,5 +186,3 @@ bool wp_dump_each(wp_group *group, bool (*each)(void *arg, const wp_dump_thread 
 			return false;
 	return show_blocks(&walk, chunks, WP_VTHREAD_SIZES * most);
 }
-
-#endif

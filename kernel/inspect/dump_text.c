@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include "inspect/dump_text.h"
 
-#ifndef WP_EXPLORE
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -136,5 +134,3 @@ const char *wp__dump_symbol(wp_dump_out *out, uintptr_t address)
 		name_it(symbol, address);
 	return symbol->text;
 }
-
-#endif

@@ -9,10 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "inspect/dump_text.h"
 #include "base/error.h"
-
-#ifndef WP_EXPLORE
+#include "inspect/dump_text.h"
 
 enum { BUCKETS = 2 * WP_DUMP_STACKS };
 
@@ -280,5 +278,3 @@ int wp_dump(wp_group *group, const wp_dump_config *config)
 	errno = error == 0 ? errno : error;
 	return error == 0 ? WP_OK : WP_SYSTEM;
 }
-
-#endif

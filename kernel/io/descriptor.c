@@ -9,8 +9,6 @@
 
 #include "io/driver_epoll.h"
 
-#ifndef WP_EXPLORE
-
 bool wp_io_enter(wp_io *io)
 {
 	return wp__io_begin(io, 0);
@@ -230,5 +228,3 @@ int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, i
 		nap_ns = nap_ns < LONGEST_NAP_NS ? 2 * nap_ns : LONGEST_NAP_NS;
 	}
 }
-
-#endif

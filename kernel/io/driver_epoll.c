@@ -12,8 +12,6 @@
 
 #include "sched/worker.h"
 
-#ifndef WP_EXPLORE
-
 enum { EVENTS = 128 }; /* of one round */
 
 /* The system hands over what was written before a descriptor was added to whoever has its event;
@@ -93,7 +91,7 @@ void wp__epoll_free(wp_epoll *epoll)
 	errno = failed;
 }
 
-void wp__epolls_free(wp_group *group)
+void wp__drivers_free(wp_group *group)
 {
 	for (uint32_t index = 0; group->workers != NULL && index < group->config.carriers; index++)
 		wp__epoll_free(group->workers[index].epoll);
@@ -306,5 +304,3 @@ int wp_io_new(wp_group *group, int fd, wp_io **io)
 	}
 	return code;
 }
-
-#endif

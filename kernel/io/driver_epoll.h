@@ -55,9 +55,6 @@ wp_epoll *wp__epoll_new(uint32_t idle_spins);
 /* One holds it less; the last frees it, with what was retired. NULL: nothing. [a holder] */
 void wp__epoll_free(wp_epoll *epoll);
 
-/* Those of all carriers, which have ended. [the last that is done with the group] */
-void wp__epolls_free(struct wp_group *group);
-
 /* WP_OK; WP_CLOSED: its poller has ended; WP_UNSUPPORTED; WP_SYSTEM and errno. [any thread | a system
  * call] */
 int wp__epoll_add(wp_epoll *epoll, wp_io *io);

@@ -5,8 +5,6 @@
 #include "io/driver_uring.h"
 
 #include <stdlib.h>
-
-#ifndef WP_EXPLORE
 #ifdef WP_URING
 
 #include <liburing.h>
@@ -222,5 +220,4 @@ void wp__uring_end(wp_uring *uring)
 	(void)uring;
 }
 
-#endif
 #endif

@@ -32,8 +32,8 @@
 #include <errno.h>
 
 #include "base/counters.h"
-#include "thread/latch.h"
 #include "sched/timer.h"
+#include "thread/latch.h"
 
 struct io_uring;
 

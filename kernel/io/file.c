@@ -10,8 +10,6 @@
 #include "io/driver_epoll.h"
 #include "sched/worker.h"
 
-#ifndef WP_EXPLORE
-
 enum { MOST = 1 << 30, DATA_ONLY = 1 }; /* bytes of one call; a flag of the system's fsync */
 
 /* Of the process: whether it was warned. */
@@ -193,5 +191,3 @@ int wp_file_sync(int fd, bool data_only, int64_t deadline_ns)
 
 	return call(&op, deadline_ns);
 }
-
-#endif

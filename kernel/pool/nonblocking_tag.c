@@ -4,8 +4,6 @@
 
 #include "sched/vthread_start.h"
 
-#ifndef WP_EXPLORE
-
 static _Thread_local bool is_tagged;
 
 bool wp_is_non_blocking(void)
@@ -25,5 +23,3 @@ void wp_invoke_non_blocking(void (*run)(void *arg), void *arg)
 	run(arg);
 	is_tagged = before;
 }
-
-#endif

@@ -2,6 +2,77 @@
  * pool.c - see pool.h. Threads are made in pool_threads.c. */
 #include "pool/pool.h"
 
+#include <stdlib.h>
+
+/* The queue of jobs: a ring that is doubled when it is full, and stays so long. All of it is under the
+ * lock of the pool. */
+
+void wp__pool_init(wp_pool *pool, wp_job *jobs, uint64_t room)
+{
+	pool->jobs = jobs;
+	pool->room = room;
+	wp_init(&pool->refuses, false);
+}
+
+static wp_job *job_at(wp_pool *pool, uint64_t at)
+{
+	return &pool->jobs[(pool->head + at) & (pool->room - 1)];
+}
+
+/* False: no memory. [under the lock] */
+static bool grow(wp_pool *pool)
+{
+	wp_job *jobs = malloc(2 * pool->room * sizeof(*jobs));
+
+	if (jobs == NULL)
+		return false;
+	for (uint64_t at = 0; at < pool->queued; at++)
+		jobs[at] = *job_at(pool, at);
+	free(pool->jobs);
+	pool->jobs = jobs;
+	pool->room *= 2;
+	pool->head = 0;
+	return true;
+}
+
+static bool push(wp_pool *pool, const wp_job *job)
+{
+	if (pool->queued == pool->room && !grow(pool))
+		return false;
+	*job_at(pool, pool->queued++) = *job;
+	return true;
+}
+
+/* Twin only: in two steps. */
+static bool pop_split(wp_pool *pool, wp_job *job)
+{
+	bool has_job = pool->queued > 0;
+
+	if (has_job)
+		*job = *job_at(pool, 0);
+	wp_lock_release(&pool->lock);
+	wp_lock_acquire(&pool->lock);
+	pool->head += pool->queued > 0;
+	pool->queued -= pool->queued > 0;
+	return has_job;
+}
+
+static bool pop(wp_pool *pool, wp_job *job)
+{
+	if (wp_twin(pool_drain_unchecked))
+		return pop_split(pool, job);
+	if (pool->queued == 0)
+		return false;
+	if (wp_twin(pool_takes_last)) {
+		*job = *job_at(pool, --pool->queued);
+		return true;
+	}
+	*job = *job_at(pool, 0);
+	pool->head++;
+	pool->queued--;
+	return true;
+}
+
 void wp__pool_thread_init(wp_pool_thread *self, wp_pool *pool, const wp_job *first)
 {
 	self->pool = pool;
@@ -41,7 +112,7 @@ static wp_pool_thread *choose(wp_pool *pool)
 /* [under the lock] */
 static int enqueue(wp_pool *pool, const wp_job *job, wp_pool_thread **chosen)
 {
-	if (!wp__pool_push(pool, job))
+	if (!push(pool, job))
 		return WP_SYSTEM;
 	pool->accepted++;
 	if (wp_twin(pool_one_wake) ? pool->coming == 0 : pool->queued > pool->coming)
@@ -181,7 +252,7 @@ static bool take(wp_pool_thread *self, bool is_late, wp_job *job)
 	if ((wp_twin(pool_rests_first) && self->state == WP_POOL_COMING) ||
 	    (wp_twin(pool_leaves_chosen) && is_late))
 		return false;
-	return wp__pool_pop(self->pool, job) &&
+	return pop(self->pool, job) &&
 	       !(wp_twin(pool_taken_dropped) && self->pool->is_closed);
 }
 
@@ -241,7 +312,7 @@ uint64_t wp_pool_drain(wp_pool *pool)
 
 	do {
 		wp_lock_acquire(&pool->lock);
-		has_job = pool->is_closed && wp__pool_pop(pool, &job);
+		has_job = pool->is_closed && pop(pool, &job);
 		pool->closed += has_job;
 		wp_lock_release(&pool->lock);
 		if (has_job && job.close != NULL)

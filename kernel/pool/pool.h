@@ -39,10 +39,9 @@
 
 #include "base/error.h"
 #include "base/futex.h"
-#include "wakeup/parker.h"
-#include "pool/pool_queue.h"
 #include "pool/reserve.h"
 #include "twin.h"
+#include "wakeup/parker.h"
 
 /* cdef: begin */
 typedef struct wp_pool wp_pool;
@@ -192,6 +191,8 @@ struct wp_pool {
 };
 
 /* The parts of it. [before it is shared] */
+/* `jobs`, from malloc if it is ever to grow, has room for `room`, a power of two. [before it is shared] */
+void wp__pool_init(wp_pool *pool, wp_job *jobs, uint64_t room);
 void wp__pool_thread_init(wp_pool_thread *self, wp_pool *pool, const wp_job *first);
 /* Its last job, if it had one, is over. Its next job; false: it has left, and touches the pool no more. [a thread | blocks] */
 bool wp__pool_next(wp_pool_thread *self, wp_job *job);

@@ -5,8 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#ifndef WP_EXPLORE
-
 static uint32_t smaller(uint32_t one, uint32_t other)
 {
 	return one < other ? one : other;
@@ -126,5 +124,3 @@ size_t wp_pool_dump(wp_pool *pool, char *text, size_t bytes)
 	wp_lock_release(&pool->lock);
 	return out.length;
 }
-
-#endif

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef WP_EXPLORE
-
 enum { ROOM = 64 }; /* for jobs, at first */
 
 static const char RESERVED[] = "RESERVED";
@@ -165,5 +163,3 @@ void wp_pool_close(wp_pool *pool)
 	if (wp__pool_close(pool))
 		wp_reserve_stop(&pool->reserve);
 }
-
-#endif

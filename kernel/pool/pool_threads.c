@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef WP_EXPLORE
-
 static _Thread_local wp_pool_thread *self;
 
 static void enlist(wp_pool_thread *mine)
@@ -156,5 +154,3 @@ wp_pool *wp_pool_current(void)
 {
 	return self == NULL ? NULL : self->pool;
 }
-
-#endif

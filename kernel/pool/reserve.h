@@ -32,8 +32,8 @@
 #include "base/error.h"
 #include "base/futex.h"
 #include "base/order.h"
-#include "wakeup/parker.h"
 #include "twin.h"
+#include "wakeup/parker.h"
 
 /* On the stack of a reserved thread. task: who has taken it, then the thread. */
 typedef struct wp_reserved {

@@ -47,8 +47,8 @@
 
 #include "base/counters.h"
 #include "base/error.h"
-#include "pool/nonblocking_tag.h"
 #include "base/order.h"
+#include "pool/nonblocking_tag.h"
 #include "twin.h"
 
 /* cdef: begin */

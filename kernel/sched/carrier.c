@@ -2,9 +2,9 @@
  * carrier.c - the submission and park paths of carrier.h. */
 #include "sched/local_queue_carrier.h"
 
-#include "sched/carrier.h"
 #include "base/error.h"
 #include "base/futex.h"
+#include "sched/carrier.h"
 #include "sched/poller.h"
 
 /* The protocol as the locality-first scheduler shipped it. Nobody looks again after the token is

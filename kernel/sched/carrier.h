@@ -34,10 +34,10 @@
 #ifndef WP_CARRIER_H
 #define WP_CARRIER_H
 
-#include "queue/mpsc.h"
 #include "base/order.h"
-#include "sched/search.h"
 #include "queue/biased_lock.h"
+#include "queue/mpsc.h"
+#include "sched/search.h"
 
 /* Values of the word. */
 enum {

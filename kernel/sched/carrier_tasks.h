@@ -31,12 +31,12 @@
 #ifndef WP_HOME_H
 #define WP_HOME_H
 
-#include "sched/carrier.h"
 #include "base/futex.h"
 #include "queue/private_fifo.h"
-#include "thread/task.h"
+#include "sched/carrier.h"
 #include "sched/timer.h"
-#include "thread/vthread_life.h"
+#include "thread/task.h"
+#include "thread/vthread.h"
 
 /* Tasks of a home that were queued, and that have begun a step. */
 typedef struct wp_tally {

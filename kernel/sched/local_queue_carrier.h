@@ -29,8 +29,8 @@
 #ifndef WP_BOUNDED_H
 #define WP_BOUNDED_H
 
+#include "queue/local_queue.h"
 #include "sched/carrier.h"
-#include "queue/local_queue_steal.h"
 
 /* Of a steal domain. ticket: of queue. */
 typedef struct wp_global {

@@ -3,13 +3,11 @@
  * calls. */
 #include "sched/poller.h"
 
-#include "sched/local_queue_carrier.h"
 #include "base/error.h"
+#include "sched/local_queue_carrier.h"
 #include "sched/placement/group_placement.h"
 #include "sched/poller_turn.h"
 #include "sched/worker_trace.h"
-
-#ifndef WP_EXPLORE
 
 enum { NAP_NS = 1000000 }; /* of an end that waits for a wakeup */
 
@@ -283,5 +281,3 @@ uint32_t wp_poller_blocking(wp_group *group)
 	wp_lock_release(&group->closing.lock);
 	return blocking;
 }
-
-#endif

@@ -47,8 +47,8 @@
 #ifndef WP_POLLER_H
 #define WP_POLLER_H
 
-#include "sched/carrier.h"
 #include "base/futex.h"
+#include "sched/carrier.h"
 #include "thread/task.h"
 
 struct wp_group;
@@ -121,6 +121,10 @@ uint32_t wp_poller_blocking(struct wp_group *group);
  * would be free of such. WP_CLOSED; WP_SYSTEM: no memory. [any thread | as wp_vthread_start] */
 int wp_poller_register(struct wp_group *group, uint32_t carrier, const wp_poller_config *config,
 		       struct wp_vthread **thread);
+
+/* What the drivers of io/ have made for the carriers of a group, which have ended. Defined by
+ * io/driver_epoll.c. [the last that is done with the group] */
+void wp__drivers_free(struct wp_group *group);
 
 /* Ends the sleep of its carrier. [who has claimed it | as its wakeup] */
 WP_INLINE void wp__poller_wake(wp_poller *poller)

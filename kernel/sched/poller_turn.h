@@ -15,9 +15,9 @@
 #ifndef WP_POLLER_TURN_H
 #define WP_POLLER_TURN_H
 
-#include "sched/local_queue_carrier.h"
 #include "base/error.h"
 #include "sched/carrier_tasks.h"
+#include "sched/local_queue_carrier.h"
 #include "sched/poller.h"
 
 /* WP_OK: the carrier's poller is that thread. WP_CLOSED; WP_AGAIN: it has one; WP_FORBIDDEN: it might

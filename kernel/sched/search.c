@@ -3,9 +3,9 @@
  * The essay on the three fences is in carrier.h. */
 #include "sched/search.h"
 
-#include "sched/local_queue_carrier.h"
-#include "sched/carrier.h"
 #include "base/futex.h"
+#include "sched/carrier.h"
+#include "sched/local_queue_carrier.h"
 #include "sched/poller.h"
 
 void wp__carrier_wake(wp_carrier *carrier, uint32_t place)

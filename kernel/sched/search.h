@@ -18,8 +18,8 @@
 #include <stddef.h>
 
 #include "base/counters.h"
-#include "queue/idle_set.h"
 #include "base/order.h"
+#include "queue/idle_set.h"
 #include "twin.h"
 
 struct wp_carrier;

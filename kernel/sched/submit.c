@@ -6,8 +6,6 @@
 #include "sched/placement/group_placement.h"
 #include "sched/worker.h"
 
-#ifndef WP_EXPLORE
-
 /* The home that the calling thread carries, or NULL. [any thread | wait-free] */
 static wp_home *calling(void)
 {
@@ -145,5 +143,3 @@ int wp_group_home(const wp_group *group)
 		return -1;
 	return (int)((wp_worker *)(void *)self->runs_for)->index;
 }
-
-#endif

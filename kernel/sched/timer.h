@@ -32,8 +32,8 @@
 #ifndef WP_TIMER_H
 #define WP_TIMER_H
 
-#include "sched/carrier.h"
 #include "base/futex.h"
+#include "sched/carrier.h"
 #include "thread/task.h"
 
 struct wp_timers;

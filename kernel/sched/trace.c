@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/vthread_stackful.h"
 #include "base/error.h"
+#include "sched/vthread_stackful.h"
 #include "sched/worker.h"
-
-#ifndef WP_EXPLORE
 
 _Static_assert(sizeof(wp_trace_event) == WP_RING_WORDS * sizeof(uint64_t),
 	       "an event is as many words as a slot holds");
@@ -214,5 +212,3 @@ int64_t wp_trace_cost_ns(uint32_t events)
 	give(traces);
 	return wp_clock_ns() - begin_ns;
 }
-
-#endif

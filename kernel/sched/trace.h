@@ -33,8 +33,8 @@
 #ifndef WP_TRACE_H
 #define WP_TRACE_H
 
-#include "sched/group.h"
 #include "base/event_ring.h"
+#include "sched/group.h"
 #include "thread/wait_reason.h"
 
 /* cdef: begin */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthread_park.c - what a virtual thread does with itself: park, sleep, yield, pin. See vthread_start.h. */
-#include "sched/vthread_stackful.h"
 #include "base/error.h"
+#include "sched/vthread_stackful.h"
 #include "sched/worker.h"
-
-#ifndef WP_EXPLORE
 
 /* Gives what its next run passes. Let it be the last call, see fiber.h. */
 static int leave(wp_body *body, enum wp_step said)
@@ -183,5 +181,3 @@ void wp_vthread_unpin(void)
 	if (thread != NULL && wp__body_of(thread)->pins > 0)
 		wp__body_of(thread)->pins--;
 }
-
-#endif

@@ -8,8 +8,6 @@
 
 #include "sched/worker.h"
 
-#ifndef WP_EXPLORE
-
 enum { NUMBERS = 48 }; /* bits of a number that a carrier counts itself; above them is the carrier */
 
 static const char *name_of(void *control)
@@ -218,5 +216,3 @@ void wp__body_forget(wp_body *body)
 	}
 	wp__body_drop(body);
 }
-
-#endif

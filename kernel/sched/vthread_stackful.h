@@ -9,11 +9,11 @@
 #ifndef WP_BODY_H
 #define WP_BODY_H
 
+#include "sched/timer.h"
+#include "sched/vthread_start.h"
 #include "thread/fiber.h"
 #include "thread/latch.h"
 #include "thread/stack.h"
-#include "sched/timer.h"
-#include "sched/vthread_start.h"
 
 enum { WP_BODY_CHUNK = 64, WP_BODY_LOCALS = 4 };
 

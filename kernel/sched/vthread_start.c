@@ -4,12 +4,9 @@
 
 #include <string.h>
 
-#include "sched/vthread_stackful.h"
 #include "base/error.h"
-#include "sync/mutex.h"
+#include "sched/vthread_stackful.h"
 #include "sched/worker.h"
-
-#ifndef WP_EXPLORE
 
 /* A thread goes on in another OS thread: nobody may keep the place of this one's variable. */
 #define OF_THIS_OS_THREAD __attribute__((noinline))
@@ -309,5 +306,3 @@ int wp_vthread_run(wp_vthread *thread)
 	wp__wakers_exit(wakers);
 	return WP_OK;
 }
-
-#endif

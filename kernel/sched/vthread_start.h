@@ -26,7 +26,8 @@
 #define WP_VTHREADS_H
 
 #include "sched/group.h"
-#include "thread/vthread_life.h"
+#include "thread/hooks.h"
+#include "thread/vthread.h"
 #include "thread/wait_reason.h"
 
 /* cdef: begin */

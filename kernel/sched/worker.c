@@ -5,13 +5,11 @@
 
 #include <stdio.h>
 
-#include "sched/local_queue_carrier.h"
 #include "base/error.h"
+#include "sched/local_queue_carrier.h"
 #include "sched/placement/group_placement.h"
 #include "sched/poller_turn.h"
 #include "sched/worker_trace.h"
-
-#ifndef WP_EXPLORE
 
 enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
 
@@ -262,6 +260,13 @@ __attribute__((noinline)) wp_worker *wp__worker_self(void)
 	return self;
 }
 
+bool wp__wakers_are_mine(const wp_wakers *wakers)
+{
+	wp_worker *mine = wp__worker_self();
+
+	return mine != NULL && &mine->group->wakers == wakers;
+}
+
 __attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
 {
 	wp_worker *mine = self;
@@ -279,5 +284,3 @@ __attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
 	wp__worker_runs(mine, next);
 	return next;
 }
-
-#endif

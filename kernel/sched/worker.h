@@ -17,13 +17,13 @@
 
 #include <pthread.h>
 
-#include "sched/vthread_stackful.h"
-#include "sched/group_close.h"
-#include "sched/group.h"
-#include "thread/wakers.h"
-#include "sched/poller.h"
 #include "sched/compensation/spare_thread.h"
+#include "sched/group.h"
+#include "sched/group_close.h"
+#include "sched/poller.h"
 #include "sched/trace.h"
+#include "sched/vthread_stackful.h"
+#include "thread/wakers.h"
 
 /* One carrier. home: see there. exited: J1. The last line: the owner. */
 typedef struct wp_worker {

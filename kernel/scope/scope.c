@@ -4,8 +4,6 @@
 
 #include "sched/vthread_stackful.h"
 
-#ifndef WP_EXPLORE
-
 static _Thread_local wp_scope *below; /* of an OS thread */
 
 /* Where the caller has its innermost one. Not inline: a thread goes on in another OS thread, and
@@ -290,5 +288,3 @@ int wp_subtask_outcome(const wp_subtask *subtask, int *failure)
 		return WP_CANCELLED;
 	}
 }
-
-#endif

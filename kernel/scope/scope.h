@@ -24,8 +24,8 @@
 #ifndef WP_SCOPE_H
 #define WP_SCOPE_H
 
-#include "scope/scope_children.h"
 #include "sched/vthread_start.h"
+#include "scope/scope_children.h"
 
 /* What a join waits for, and gives. */
 enum wp_scope_policy {

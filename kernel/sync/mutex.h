@@ -91,13 +91,6 @@ WP_INLINE void wp__mutex_untaken(wp_mutex *mutex)
 	mutex->holder = NULL;
 }
 
-#ifdef WP_EXPLORE /* scenarios step their virtual threads by hand */
-#define wp__mutex_caller() ((wp_vthread *)NULL)
-#else
-wp_vthread *wp_vthread_current(void);
-#define wp__mutex_caller() wp_vthread_current()
-#endif
-
 /* Nobody is its holder yet. True: taken. [any thread | as wp_mutex_try_lock] */
 WP_INLINE bool wp__mutex_try(wp_mutex *mutex)
 {
@@ -115,7 +108,7 @@ WP_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 {
 	if (!wp__mutex_try(mutex))
 		return false;
-	wp__mutex_taken(mutex, wp__mutex_caller());
+	wp__mutex_taken(mutex, wp_vthread_current());
 	return true;
 }
 
@@ -171,11 +164,5 @@ int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns);
 
 /* Whatever happens: WP_OK, or WP_ABANDONED. [any thread | blocks] */
 int wp_mutex_lock(wp_mutex *mutex);
-
-/* cdef: begin */
-/* It has ended, or will not run any more: what it has is marked and unlocked. [its runner, or the close
- * of its group | as wp_mutex_unlock] */
-void wp__vthread_abandon_held(wp_vthread *thread);
-/* cdef: end */
 
 #endif

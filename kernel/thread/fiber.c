@@ -4,8 +4,6 @@
 #define _GNU_SOURCE
 #include "thread/fiber.h"
 
-#ifndef WP_EXPLORE
-
 #include <pthread.h>
 
 enum { ALIGNMENT = 16 }; /* of a stack, in both ABIs */
@@ -175,5 +173,4 @@ void wp_fiber_leave(wp_fiber *from, wp_fiber *to, uintptr_t value)
 	__builtin_unreachable();
 }
 
-#endif
 #endif

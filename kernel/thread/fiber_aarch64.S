@@ -6,7 +6,7 @@
  *
  * Why it works  As fiber_x86_64.S. x30 is where it goes on. x18 belongs to the platform.
  * Evidence      tests/test_fiber.py, under qemu-user. */
-#if defined(__aarch64__) && !defined(WP_EXPLORE)
+#ifdef __aarch64__
 
 #define FRAME 176
 

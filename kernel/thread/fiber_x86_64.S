@@ -8,7 +8,7 @@
  * Why it works  At every instruction the frame description holds for the stack that sp is in: both
  *               stacks have the same layout there.
  * Evidence      tests/test_fiber.py. */
-#if defined(__x86_64__) && !defined(WP_EXPLORE)
+#ifdef __x86_64__
 
 #define FRAME 56
 #define CONTROL_OF_MXCSR 0xffc0 /* without the collected flags */

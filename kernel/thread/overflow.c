@@ -4,8 +4,6 @@
 #define _GNU_SOURCE
 #include "thread/overflow.h"
 
-#ifndef WP_EXPLORE
-
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -257,5 +255,3 @@ void wp_stack_watch_end(wp_stack_watch *watch)
 	sigaltstack(&before, NULL);
 	munmap(watch->memory, watch->bytes);
 }
-
-#endif

@@ -120,7 +120,7 @@ wp_stack *wp__stacks_take(wp_stacks *pool, wp_stack_cache *cache);
 void wp__stacks_give(wp_stacks *pool, wp_stack_cache *cache, wp_stack *stack);
 void wp__stack_check(const wp_stack *stack);
 
-/* stack_guard.c: the best for a pool; the one that a slot gets; those that go with their pool. */
+/* stack.c: the best for a pool; the one that a slot gets; those that go with their pool. */
 enum wp_stack_guard wp__stack_guard_best(wp_stacks *pool, enum wp_stack_guard at_most);
 enum wp_stack_guard wp__stack_guard_set(wp_stacks *pool, char *low);
 void wp__stack_guard_return(uint64_t protected_pages);

@@ -28,8 +28,8 @@
 #ifndef WP_TASK_H
 #define WP_TASK_H
 
-#include "queue/mpsc.h"
 #include "base/order.h"
+#include "queue/mpsc.h"
 #include "twin.h"
 
 struct wp_home;

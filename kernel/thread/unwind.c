@@ -2,8 +2,6 @@
  * unwind.c - from frame to frame: see unwind.h. Not explored: it reads stacks. */
 #include "thread/unwind.h"
 
-#ifndef WP_EXPLORE
-
 /* Where the switch leaves them, and its bytes. */
 #if defined(__x86_64__)
 static const uint8_t saved_at[][2] = {{12, 8}, {13, 16}, {14, 24}, {15, 32},
@@ -73,5 +71,3 @@ uint32_t wp__unwind(wp_unwind_rows *rows, uintptr_t sp, uintptr_t low, uintptr_t
 	       step(row_of(rows, registers[WP_UNWIND_PC]), registers, top));
 	return depth;
 }
-
-#endif

@@ -3,8 +3,6 @@
  * explored: it reads tables of the program. */
 #include "thread/unwind.h"
 
-#ifndef WP_EXPLORE
-
 #include <string.h>
 
 enum { REMEMBERED = 4, TOP_BITS = 6 };
@@ -262,5 +260,3 @@ wp_unwind_row wp__unwind_row(uintptr_t pc)
 	made.row.is_end |= made.is_bad || made.row.saved[WP_UNWIND_PC] == 0;
 	return made.row;
 }
-
-#endif

@@ -2,23 +2,11 @@
  * wait_queue.c - see wait_queue.h. */
 #include "thread/wait_queue.h"
 
-#ifdef WP_EXPLORE /* a scenario steps its virtual threads by hand */
-#define wp_vthread_current() ((wp_vthread *)NULL)
-#define wp__vthread_park_for(deadline_ns, why, on) ((void)(deadline_ns), WP_FORBIDDEN)
-#define wp_vthread_clear_interrupt() false
-#define wp_vthread_interrupt(thread) ((void)(thread))
-#define wp__vthread_push NULL
-#else
-#include "sched/vthread_start.h"
-#endif
-
-#ifndef WP_EXPLORE
 /* Permits, or the descriptor: its own; of others the amount is for who wakes it. */
 static uint32_t on(const wp_waiter *waiter)
 {
 	return waiter->why == WP_WAIT_SEMAPHORE || waiter->why >= WP_WAIT_READ ? waiter->amount : 0;
 }
-#endif
 
 int wp__waiter_park(wp_waiter *waiter, int64_t deadline_ns)
 {

@@ -46,11 +46,12 @@
 
 #include "base/error.h"
 #include "base/futex.h"
-#include "thread/wakers.h"
 #include "base/order.h"
-#include "twin.h"
+#include "thread/hooks.h"
 #include "thread/vthread.h"
 #include "thread/wait_reason.h"
+#include "thread/wakers.h"
+#include "twin.h"
 
 /* Values of the state. */
 enum { WP_WAITER_WAITS, WP_WAITER_LOOK, WP_WAITER_GRANTED };

@@ -2,17 +2,6 @@
  * wakers.c - see wakers.h. */
 #include "thread/wakers.h"
 
-#ifndef WP_EXPLORE
-#include "sched/worker.h"
-
-bool wp__wakers_are_mine(const wp_wakers *wakers)
-{
-	wp_worker *self = wp__worker_self();
-
-	return self != NULL && &self->group->wakers == wakers;
-}
-#endif
-
 void wp__wakers_wait(wp_wakers *wakers)
 {
 	for (;;) {

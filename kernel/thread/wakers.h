@@ -28,6 +28,7 @@
 
 #include "base/futex.h"
 #include "base/order.h"
+#include "thread/hooks.h"
 #include "twin.h"
 
 /* A bit of the count: the free sleeps. */
@@ -37,13 +38,6 @@
 typedef struct wp_wakers {
 	wp_atomic(uint32_t) count;
 } wp_wakers;
-
-#ifdef WP_EXPLORE /* scenarios have no carriers */
-#define wp__wakers_are_mine(wakers) ((void)(wakers), false)
-#else
-/* The caller is a carrier of that group. [any thread | wait-free] */
-bool wp__wakers_are_mine(const wp_wakers *wakers);
-#endif
 
 /* Counts the caller in: it gives that to the exit; NULL: it need not be counted. `wakers`: of the
  * thread's group, or NULL. [who is about to let the thread go on, or holds the lock of its line |

@@ -38,6 +38,7 @@ HEADERS = (
             "sched/group",
             "thread/wait_reason",
             "sched/vthread_start",
+            "thread/hooks",
             "sched/poller",
             "thread/snapshot",
             "inspect/dump",

@@ -16,7 +16,7 @@
 #include "base/futex.h"
 #include "litmus.h"
 #include "stress.h"
-#include "thread/vthread_life.h"
+#include "thread/vthread.h"
 
 enum { SOON_NS = 1030000000 }; /* later than the explorer's clock */
 enum { LOCKED = 1, PARK = 2 }; /* of `timer`: a bit; one park */

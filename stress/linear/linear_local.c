@@ -13,7 +13,7 @@
  * Spec          judge/linear_objects.py: local. Checked by wakeproof linear -t local. */
 #define WP_LOCAL_CAPACITY 2
 #include "litmus.h"
-#include "queue/local_queue_steal.h"
+#include "queue/local_queue.h"
 #include "stress.h"
 
 enum { NODES = 2, ROUNDS = 2, STEALS = 1 };

@@ -10,7 +10,7 @@
  * Spec          judge/linear_objects.py: overflowing. Checked by wakeproof linear -t overflow. */
 #define WP_LOCAL_CAPACITY 2
 #include "litmus.h"
-#include "queue/local_queue_steal.h"
+#include "queue/local_queue.h"
 #include "stress.h"
 
 enum { NODES = 3 };

@@ -10,7 +10,7 @@
  *               stolen, e ask the owner, T ask whose turn it is. */
 #include "case.h"
 #include "chance.h"
-#include "queue/local_queue_steal.h"
+#include "queue/local_queue.h"
 #include "queue/biased_lock.h"
 
 enum { MOST = 100000, MEMBERS = 3, UPDATES = 300, STOLEN = 2 };

@@ -3,10 +3,8 @@
  * Not explored, for it is a thread: stress/supervise.c has what it calls. */
 #include "sched/placement/group_placement.h"
 
-#include "sched/local_queue_carrier.h"
 #include "base/error.h"
-
-#ifndef WP_EXPLORE
+#include "sched/local_queue_carrier.h"
 
 /* The same step as at the last look, and something waits behind it: it moves. [the supervisor | as
  * wp__placed_move] */
@@ -67,5 +65,3 @@ void wp__supervise_end(wp_placed *placed)
 	pthread_join(placed->supervisor, NULL);
 	placed->has_supervisor = false;
 }
-
-#endif

@@ -6,8 +6,6 @@
 
 #include "sched/placement/group_placement.h"
 
-#ifndef WP_EXPLORE
-
 static wp_worker *worker_at(void *arg, uint32_t index)
 {
 	return &((wp_placed *)arg)->group->workers[index];
@@ -67,5 +65,3 @@ wp_replaced wp_group_replaced(wp_group *group)
 		return (wp_replaced){0};
 	return wp_replacements_counts(&group->placed->replaced);
 }
-
-#endif

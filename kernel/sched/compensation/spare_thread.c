@@ -7,8 +7,6 @@
 #include "sched/local_queue_carrier.h"
 #include "sched/worker_trace.h"
 
-#ifndef WP_EXPLORE
-
 static void *begin(void *arg)
 {
 	wp_group *group = arg;
@@ -123,5 +121,3 @@ void wp__spares_end(wp_spares *spares)
 	for (; spares->started != 0; spares->started--)
 		pthread_join(spares->threads[spares->started - 1], NULL);
 }
-
-#endif

@@ -25,10 +25,10 @@
 
 #include <pthread.h>
 
-#include "thread/fiber.h"
-#include "thread/overflow.h"
 #include "sched/compensation/role.h"
 #include "sched/timer.h"
+#include "thread/fiber.h"
+#include "thread/overflow.h"
 
 struct wp_worker;
 struct wp_group;

@@ -20,6 +20,7 @@ class Sources:
     def __init__(self, root: Path) -> None:
         self.kernel, self.stress = root / "kernel", root / "stress"
         self.folders = (self.kernel, self.stress)
+        self._left_out = left_out(self.stress)
         self._files: dict[Path, tuple[tuple[int, int], str, list[Path]]] = {}
 
     def closure(self, source: Path) -> dict[str, str]:
@@ -56,8 +57,7 @@ class Sources:
 
         They are linked with it, for others name what it has; one compilation of it does for all.
         """
-        text, _ = self._file(path)
-        return "\n#ifndef WP_EXPLORE\n" in text and text.endswith("\n#endif\n")
+        return self.kernel in path.parents and str(path.relative_to(self.kernel)) in self._left_out
 
     def explorer(self) -> list[Path]:
         """Return the explorer's sources; and of the native engine what a scenario file needs."""
@@ -78,6 +78,15 @@ class Sources:
             candidates = (folder / name for folder in (path.parent, *self.folders))
             if found := next((file for file in candidates if file.is_file()), None):
                 yield found.resolve()
+
+
+def left_out(stress: Path) -> dict[str, str]:
+    """Return the files of the kernel that the explorer leaves out, from ``kernel/`` on, and why.
+
+    Source: ``stress/explorer/left_out.txt``.
+    """
+    text = (stress / "explorer" / "left_out.txt").read_text(encoding="utf-8")
+    return dict(line.split(maxsplit=1) for line in text.splitlines() if not line.startswith("#"))
 
 
 def uses_twin(text: str, twin: str) -> bool:

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker_park.c - how a carrier that has nothing to run comes by something: it steals, or sleeps. See
- * worker.c. */
+ * worker_idle.c - how a carrier that has nothing to run comes by something: it steals, or sleeps. Apart from
+ * worker.c, whose loop calls it, so that a test can stand between the two (tests/test_idle.py). */
 #include "sched/local_queue_carrier.h"
 #include "sched/placement/group_placement.h"
 #include "sched/worker_trace.h"
-
-#ifndef WP_EXPLORE
 
 /* xorshift64 [the owner | wait-free] */
 static uint32_t draw(wp_worker *mine, uint32_t below)
@@ -127,5 +125,3 @@ wp_mpsc_node *wp__worker_park(wp_worker *mine)
 	wp__placed_woken(mine);
 	return wp__worker_left(mine, stolen);
 }
-
-#endif
