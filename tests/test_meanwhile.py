@@ -44,7 +44,7 @@ TWINS = {  # file, what stands there, and what is put there
         "is_granted(waiter)) {\n",
     ),
     "late": (
-        "waitq.c",
+        "wait_queue.c",
         "\t\tif (rc != WP_OK)\n\t\t\twp__waiter_refused",
         "\t\tif (rc != WP_OK && !waiter->thread)\n\t\t\twp__waiter_refused",
     ),
@@ -54,7 +54,7 @@ TWINS = {  # file, what stands there, and what is put there
         "\t\tif (!wp_twin(semaphore_leaves",
     ),
     "waited": ("pool_threads.c", "\twp_lock_acquire(&pool->lock);\n\tgone =", "\tgone ="),
-    "suspected": ("supervise.c", "\tif (still)\n", "\n"),
+    "suspected": ("monitor.c", "\tif (still)\n", "\n"),
     "told": (
         "channel.c",
         "\twp_lock_release(&channel->lock);\n\twp__waiter_grant_all(senders);\n",

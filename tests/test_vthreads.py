@@ -84,16 +84,16 @@ def test_each_twin_is_seen(compiled: Callable[..., list[str]], twin: str) -> Non
 
 
 BROKEN = [  # program, case, file, what stands there, and what is put there
-    ("vthreads", "again", "vthreads.c", "\tbody->is_started = false; /*", "\t/*"),
+    ("vthreads", "again", "vthread_start.c", "\tbody->is_started = false; /*", "\t/*"),
     (
         "vthreads",
         "outside",
-        "spare.c",
+        "spare_thread.c",
         "\tif (mine == NULL)\n\t\treturn;\n\twp__poller",
         "\twp__poller",
     ),
-    ("vthreads", "yielded", "home.c", " && home->carrier.bounded != NULL)", ")"),
-    ("passed", "seen", "vthreads.c", "\tif (yields) /*", "\tif (!yields) /*"),
+    ("vthreads", "yielded", "carrier_tasks.c", " && home->carrier.bounded != NULL)", ")"),
+    ("passed", "seen", "vthread_start.c", "\tif (yields) /*", "\tif (!yields) /*"),
 ]
 
 

@@ -3,7 +3,7 @@
 
     tools/layers.py [ROOT]      ROOT holds kernel/; prints a line for each broken rule, exit code 1
 
-The rules: a file includes its own layer or one below, in the order of `LAYERS`; a file of the kernel
+The rules: a file includes its own layer or one below, in the order of `LAYERS`; a kernel file
 is named from kernel/ on (`#include "wakeup/guard.h"`); headers form no cycle; no two files of the
 kernel have the same stem, unless they are the header and the source of one concept in one
 folder, because labels, objects and messages carry the stem; every folder is a layer.
