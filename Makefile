@@ -8,7 +8,7 @@ T      ?=
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib tables
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib test-package tables
 
 ##@ The two commands
 audit: judges venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
@@ -64,6 +64,9 @@ builds: venv ## Every scenario with each compiler and sanitizer, and as AArch64 
 
 test-stdlib: venv ## All of CPython's tests of its ThreadPoolExecutor, over our executors: two minutes
 	$(Q)WAKEPROOF_TIMED=1 $(BIN)/python -m pytest -q -n 2 tests/test_executors_stdlib.py
+
+test-package: venv ## Source archive and wheel, installed from the registry into empty environments
+	$(Q)WAKEPROOF_REGISTRY=1 $(BIN)/python -m pytest -q -rP tests/test_installed.py
 
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]

@@ -14,6 +14,7 @@ import shutil
 import sysconfig
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -29,17 +30,28 @@ LIBRARY_NAME = "wakeproof.libwakeproof"  # what setuptools takes for an extensio
 
 
 class BuildPy(build_py):
-    """Copies kernel/, specs/ and stress/ into the wheel, so that an installed package can judge."""
+    """Packs kernel/, specs/ and stress/ into the wheel, so that an installed package can judge."""
 
     def run(self) -> None:
         super().run()
         if self.editable_mode:
             return
-        target = Path(self.build_lib) / "wakeproof" / "_sources"
-        shutil.rmtree(target, ignore_errors=True)
-        ignore = shutil.ignore_patterns("*.o", "*.so", "states", "__pycache__", ".*")
-        for folder in ("kernel", "specs", "stress"):
-            shutil.copytree(ROOT / folder, target / folder, ignore=ignore)
+        target = Path(self.build_lib) / "wakeproof" / "_sources.zip"
+        with ZipFile(target, "w", ZIP_DEFLATED, compresslevel=9) as archive:
+            for path in _judged():  # without times: the same sources make the same archive
+                entry = ZipInfo(path.relative_to(ROOT).as_posix())
+                archive.writestr(entry, path.read_bytes(), ZIP_DEFLATED)
+
+
+def _judged() -> list[Path]:
+    """Return the files that judges read, without what a run has left there."""
+    files = [path for name in ("kernel", "specs", "stress") for path in (ROOT / name).rglob("*")]
+    return sorted(
+        path for path in files
+        if path.is_file() and path.suffix not in (".o", ".so", ".pyc")
+        and not any(part == "states" or part.startswith(".")
+                    for part in path.relative_to(ROOT).parts)
+    )  # fmt: skip
 
 
 class BuildExt(build_ext):

@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from wakeproof import _build, machine
+from wakeproof import _build, doctor
 
 needs_uring = pytest.mark.skipif(
-    not machine.has_io_uring()
+    not doctor.has_io_uring()
     or not (_build.has_uring(*_build.compiler()) or os.environ.get("WAKEPROOF_CI") == "1"),
     reason="not run: needs io_uring, and liburing-dev to build with",
 )

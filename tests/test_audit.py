@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 from tests.conftest import Command
 
-from wakeproof import audit, page, paths, report
+from wakeproof import paths
 from wakeproof.cli.audit import audit as audit_command
 from wakeproof.cli.audit import counted, kernel_claims, show, summary, to_markdown
 from wakeproof.cli.check import print_configs
 from wakeproof.errors import MissingToolError
-from wakeproof.judge import explore_reports, grading, manifest, toolchain
+from wakeproof.judge import audit, explore_reports, grading, manifest, page, report, toolchain
 from wakeproof.judge.allowed import Computed
 from wakeproof.judge.conform import ConformReport, ConformResult
 from wakeproof.judge.conform_maps import CONCEPTS

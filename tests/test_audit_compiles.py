@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import machine
 from wakeproof.cli.audit import STRESSED
 from wakeproof.cli.audit import audit as audit_command
 from wakeproof.errors import UsageError
-from wakeproof.judge import builds, compiled, conform, linear, specs, traces
+from wakeproof.judge import builds, compiled, conform, linear, needs, specs, traces
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.native import StressOptions
 
@@ -49,7 +48,7 @@ def test_a_program_that_does_not_compile_ends_the_audit_before_a_judge_runs(
     def runs(**_options: object) -> None:
         raise AssertionError("a judge runs")
 
-    monkeypatch.setattr(machine, "require_judges", lambda: None)
+    monkeypatch.setattr(needs, "require_judges", lambda: None)
     monkeypatch.setattr(Builder, "program", program)
     monkeypatch.setattr(specs, "check", runs)
     monkeypatch.setattr(conform, "conform", runs)

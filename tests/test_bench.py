@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from wakeproof import bench, report
+from wakeproof import bench
 from wakeproof.bench import (
     MET,
     ROWS,
@@ -33,6 +33,7 @@ from wakeproof.bench import (
 from wakeproof.bench.rows import KOPS
 from wakeproof.cli.bench import cells, show
 from wakeproof.errors import UsageError
+from wakeproof.judge import report
 from wakeproof.judge.process import Children
 
 TIMES = Row("a queue", "toy", "ours", "ring", "private ring", at_most=1.8, why="one exchange")

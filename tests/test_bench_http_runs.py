@@ -18,13 +18,14 @@ from pathlib import Path
 import pytest
 from tests.virtual import PATIENCE_S
 
-from wakeproof import paths, report
+from wakeproof import paths
 from wakeproof.bench import web
 from wakeproof.bench.web import run, running, sample, servers
 from wakeproof.bench.web.sample import FIXED, MOST
 from wakeproof.bench.web.servers import GO, REACTIVE, UNIFIED, Setup
 from wakeproof.cli.bench_http import show
 from wakeproof.errors import JudgeError
+from wakeproof.judge import report
 from wakeproof.judge.process import Children
 
 TOY = [sys.executable, str(Path(__file__).parent / "programs" / "toy_proxy.py")]

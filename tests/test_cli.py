@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import machine, paths
+from wakeproof import doctor, paths
 from wakeproof._rlock import IS_OWN
 from wakeproof.judge import manifest
 from wakeproof.topology import default_carriers
@@ -111,11 +111,11 @@ def test_doctor_says_where_carriers_would_sit(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "7")
     monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "none")
     first = ", ".join(f"carrier-{n}" for n in range(4))
-    assert machine.carriers(None).value == f"7, floating: {first}, .., carrier-6"
+    assert doctor.carriers(None).value == f"7, floating: {first}, .., carrier-6"
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "1")
-    assert re.fullmatch(r"1: carrier-0-cluster0-core\d+", machine.carriers("linux").value)
+    assert re.fullmatch(r"1: carrier-0-cluster0-core\d+", doctor.carriers("linux").value)
     monkeypatch.setenv("WAKEPROOF_CARRIERS", "0")
-    found = machine.carriers(None)
+    found = doctor.carriers(None)
     assert (found.present, found.value) == (False, "WAKEPROOF_CARRIERS is '0'; allowed: 1 to 1,024")
 
 
@@ -123,8 +123,8 @@ def test_doctor_says_where_carriers_would_sit(monkeypatch: pytest.MonkeyPatch) -
 def test_doctor_says_that_pollers_sleep_by_the_millisecond(
     error: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "_syscall", lambda *_: (-1, error))
-    found = next(part for part in machine.examine() if part.part == "epoll_pwait2")
+    monkeypatch.setattr(doctor, "_syscall", lambda *_: (-1, error))
+    found = next(part for part in doctor.examine() if part.part == "epoll_pwait2")
     assert not found.present
     assert found.value == f"not offered ({os.strerror(error)}): pollers sleep by the millisecond"
 

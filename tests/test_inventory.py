@@ -14,8 +14,9 @@ from tools.inventory.__main__ import READERS, main, taken
 from tools.inventory.sections import SECTIONS, Inventory, collected, write
 from tools.inventory.tree import Tree
 
-from wakeproof import audit, errors, paths
+from wakeproof import errors, paths
 from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge import audit
 
 pytestmark = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
 ROOT = paths.sources()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +32,8 @@ print(type(wakeproof.VirtualThread(body).start().result()).__name__, "Scope" in 
     command = [sys.executable, "-c", script]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ran.stdout, ran.stderr) == ("Joiner True\n", "")
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = Path(__file__).resolve().parent.parent / "pyproject.toml"
+    assert f'\nversion = "{wakeproof.__version__}"\n' in project.read_text(encoding="utf-8")

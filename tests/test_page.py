@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 from tests.conftest import Command
 
-from wakeproof import page, report
 from wakeproof.cli.stress import show
+from wakeproof.judge import page, report
 from wakeproof.judge.native import StressReport
 
 EMPTY = StressReport((), (), "quick", 7, "<cc>", "x86_64", 2, ("none",), 1.0)

@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from wakeproof import paths, report
+from wakeproof import paths
 from wakeproof.bench import MET, Result, measure
 from wakeproof.bench.measure import BenchReport
 from wakeproof.cli.bench import show
+from wakeproof.judge import report
 
 TOOL = runpy.run_path(str(paths.sources() / "tools" / "tables.py"))
 tables: Callable[[str], list[tuple[str, str]]] = TOOL["tables"]

@@ -7,6 +7,7 @@ The bindings load when one of their names is first used, so the judges run witho
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from wakeproof.errors import (
@@ -35,6 +36,7 @@ from wakeproof.errors import (
 )
 
 if TYPE_CHECKING:
+    __version__: str
     from wakeproof import coroutine as coroutine
     from wakeproof import io as io
     from wakeproof import joiner as joiner
@@ -205,6 +207,8 @@ _MODULES = ("coroutine", "io", "joiner")  # to be named without an import of the
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"wakeproof.{name}")
+    if name == "__version__":
+        return version("wakeproof")
     if name not in _HOME:
         raise AttributeError(f"module 'wakeproof' has no attribute {name!r}")
     value: object = getattr(import_module(f"wakeproof.{_HOME[name]}"), name)

@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wakeproof import _open, _process, paths
+from wakeproof import _open, _process
+from wakeproof._atomic import write_atomically
 from wakeproof._ffi import ffi, lib
 from wakeproof.errors import SystemCallError, UsageError
 
@@ -245,7 +246,7 @@ def save(found: Sequence[Event]) -> None:
     if not folder or not found:
         return
     file = Path(folder, f"{os.getpid()}-{next(_saved)}.json")
-    paths.write_atomically(file, json.dumps([asdict(event) for event in found]))
+    write_atomically(file, json.dumps([asdict(event) for event in found]))
 
 
 def load(folder: Path) -> list[list[Event]]:

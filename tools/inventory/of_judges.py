@@ -14,8 +14,7 @@ from pathlib import Path
 from tools.inventory.sections import Facts
 from tools.inventory.tree import Tree
 
-from wakeproof import audit
-from wakeproof.judge import conform_twins, manifest
+from wakeproof.judge import audit, conform_twins, manifest
 from wakeproof.judge.conform_concept import Concept
 from wakeproof.judge.conform_equal import EQUAL, TOO_LARGE, TOO_LARGE_TWINS
 from wakeproof.judge.conform_maps import CONCEPTS

@@ -20,8 +20,9 @@ from tools.inventory.sections import Facts
 from tools.inventory.tree import Tree
 
 import wakeproof
-from wakeproof import _build, cli, errors
+from wakeproof import _build, errors
 from wakeproof._ffi import ffi, lib
+from wakeproof.cli.app import app
 
 Declared = Iterator[tuple[str, Facts]]
 
@@ -147,7 +148,7 @@ def _signature(value: Any) -> str | None:
 
 def commands(tree: Tree) -> Declared:
     """Yield each command of the command line with its options and arguments; targets of make."""
-    group: Any = typer.main.get_command(cli.app)
+    group: Any = typer.main.get_command(app)
     for command in group.commands.values():
         yield command.name, {}
         for parameter in command.params:

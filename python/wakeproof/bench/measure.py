@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wakeproof import paths, report
+from wakeproof import paths
 from wakeproof.bench import peers, placement, python
 from wakeproof.bench import program as building
 from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
@@ -19,7 +19,7 @@ from wakeproof.bench.program import Program
 from wakeproof.bench.rows import Row
 from wakeproof.bench.table import ROWS
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import explore_results, explore_run
+from wakeproof.judge import explore_results, explore_run, report
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.names import finder

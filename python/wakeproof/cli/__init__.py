@@ -2,7 +2,7 @@
 """The command `wakeproof`: one module per subcommand, one line per error.
 
 Exit codes: 0 all claims hold, 1 a claim is violated, 2 usage, 3 the environment lacks something,
-130 Ctrl-C.
+130 Ctrl-C.  This module needs nothing but Python: `doctor` and `trace` run without an extra.
 """
 
 from __future__ import annotations
@@ -12,38 +12,21 @@ import signal
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from types import FrameType
 
-import typer
-from typer.exceptions import TyperException
-
 from wakeproof import errors
-from wakeproof.cli.audit import audit
-from wakeproof.cli.bench import bench
-from wakeproof.cli.bench_http import bench_http
-from wakeproof.cli.check import check
-from wakeproof.cli.conform import conform
-from wakeproof.cli.doctor import doctor
-from wakeproof.cli.explore import explore
-from wakeproof.cli.linear import linear
-from wakeproof.cli.orders import orders
-from wakeproof.cli.replay import replay
-from wakeproof.cli.stress import stress
-from wakeproof.cli.trace import trace
 
-app = typer.Typer(
-    name="wakeproof",
-    help="Decide whether wakeups can be missed: in the specs, in the code, on this machine.",
-    epilog="Exit codes: 0 holds, 1 violated, 2 usage, 3 the environment lacks something.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-COMMANDS = (
-    check, explore, conform, linear, orders, stress, audit, replay, trace, bench, bench_http,
-    doctor,
-)  # fmt: skip
-for command in COMMANDS:
-    app.command()(command)
+HELP = "Decide whether wakeups can be missed: in the specs, in the code, on this machine."
+EPILOG = "Exit codes: 0 holds, 1 violated, 2 usage, 3 the environment lacks something."
+COMMANDS = {
+    **dict.fromkeys(("check", "explore", "conform", "linear", "orders", "stress"), "judge"),
+    **dict.fromkeys(("audit", "replay"), "judge"),
+    "trace": "",
+    **dict.fromkeys(("bench", "bench-http"), "bench"),
+    "doctor": "",
+}
+"""Each command, in the order of the help, and the extra that it needs ("": none)."""
 
 WAKES = signal.SIGURG
 """Interrupts a sleep, and means nothing else."""
@@ -54,15 +37,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _terminate)
     _wake_for_signals()
     try:
-        code = app(sys.argv[1:] or ["--help"], standalone_mode=False) or errors.EXIT_HOLDS
+        code = _run(sys.argv[1:] or ["--help"])
         if code == errors.EXIT_INTERRUPTED:
             _say("interrupted")
     except errors.WakeproofError as error:
         code = error.exit_code
         _say(str(error))
-    except TyperException as error:  # an unknown command or option, a value of the wrong kind
-        code = errors.EXIT_USAGE
-        _say(_one_line(error.format_message()))
     except BrokenPipeError:  # `wakeproof explore | head`: nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = errors.EXIT_VIOLATED
@@ -76,11 +56,20 @@ def _say(message: str) -> None:
     print(f"wakeproof: {message}", file=sys.stderr)
 
 
-def _one_line(message: str) -> str:
-    line = " ".join(message.split())
-    if line.startswith("No such command"):
-        line += f" Commands: {', '.join(sorted(c.__name__.replace('_', '-') for c in COMMANDS))}."
-    return line
+def has_judge() -> bool:
+    """Whether the extra is installed: what one of its parts lacks, its command says."""
+    return all(find_spec(name) for name in ("typer", "rich"))
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the whole command line, or what of it needs no extra."""
+    if has_judge():
+        from wakeproof.cli import app
+
+        return app.run(arguments)
+    from wakeproof.cli import no_extra
+
+    return no_extra.run(arguments)
 
 
 def _wake_for_signals() -> None:

@@ -14,17 +14,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
-from wakeproof import audit as auditing
-from wakeproof import errors, machine, page, paths, report
-from wakeproof.audit import (
-    GOOD,
-    HOLDS,
-    NOT_JUDGED,
-    SPECIFICATION_ONLY,
-    VIOLATED,
-    AuditReport,
-    ClaimRow,
-)
+from wakeproof import errors, paths
 from wakeproof.cli import traces as recorded
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.judge import (
@@ -34,11 +24,24 @@ from wakeproof.judge import (
     explore,
     linear,
     native,
+    needs,
     orders,
     outcome_sets,
+    page,
+    report,
     specs,
 )
+from wakeproof.judge import audit as auditing
 from wakeproof.judge import traces as tracing
+from wakeproof.judge.audit import (
+    GOOD,
+    HOLDS,
+    NOT_JUDGED,
+    SPECIFICATION_ONLY,
+    VIOLATED,
+    AuditReport,
+    ClaimRow,
+)
 from wakeproof.judge.conform import ConformReport
 from wakeproof.judge.native import StressOptions
 from wakeproof.judge.orders_reports import EXPLAINED
@@ -92,7 +95,7 @@ def audit(
     options = StressOptions(mode=mode, opt=STRESSED).checked()
     page.check_folder("--markdown", markdown)
     page.check_folder("--html", html)
-    machine.require_judges()
+    needs.require_judges()
     screen = report.console(stderr=as_json)
     root = paths.sources()
     with screen.status("compiling what the judges run"):

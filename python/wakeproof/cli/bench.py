@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from wakeproof import bench as benching
-from wakeproof import errors, paths, report
+from wakeproof import errors, paths
 from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result
 from wakeproof.cli.progress import status
+from wakeproof.judge import report
 
 COLUMNS = ("row", ">ours", "against", ">peer", "unit", ">ratio", "quartiles", ">goal", "")
 STYLES = {MET: "green", TIE: "yellow", SHORT: "bold red", SHOWN: "dim"}

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wakeproof import errors, paths, report
+from wakeproof import errors, paths
 from wakeproof.bench import SHORT, web
 from wakeproof.bench.web.placement import PINNED, SPARE
 from wakeproof.bench.web.results import (
@@ -27,6 +27,7 @@ from wakeproof.bench.web.sample import FIXED, MOST, PERCENTILES, TRACED, Sample
 from wakeproof.bench.web.servers import HISTOGRAM_NEEDS, can_sort
 from wakeproof.cli.bench import cells
 from wakeproof.cli.progress import status
+from wakeproof.judge import report
 
 COLUMNS = (
     "server", "stealing", "where", ">rate", ">CPU us", ">CPUs", ">waited", ">switches", ">wakes",

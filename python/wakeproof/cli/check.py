@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from wakeproof import errors, paths, report
+from wakeproof import errors, paths
 from wakeproof.cli.progress import ConfigProgress
 from wakeproof.errors import UsageError
-from wakeproof.judge import manifest, own_spec, specs, trace
+from wakeproof.judge import manifest, own_spec, report, specs, trace
 from wakeproof.judge.own_spec import OwnReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
 from wakeproof.judge.tlc import Outcome

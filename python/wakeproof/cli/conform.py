@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from wakeproof import errors, report
+from wakeproof import errors
 from wakeproof.cli import paths, spec_twins
 from wakeproof.cli import traces as recorded
 from wakeproof.errors import UsageError
 from wakeproof.judge import conform as judge
+from wakeproof.judge import report
 from wakeproof.judge import traces as tracing
 from wakeproof.judge.conform import ConformReport, ConformResult
 from wakeproof.judge.trace_reports import TraceResult

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
 
-from wakeproof import errors, machine, report
-from wakeproof.machine import Finding
+from wakeproof.cli import no_extra
+from wakeproof.judge import report
 
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show what the judges find on this machine; exit 3 if a needed part is missing.
+    """Show what this machine offers, and what is missing; exit 3 if a needed part is missing.
 
     Examples:
 
@@ -22,17 +23,14 @@ def doctor(
 
       wakeproof doctor --json   for a bug report
     """
-    findings = machine.examine()
-    lacking = any(finding.needed and not finding.present for finding in findings)
-    if as_json:
-        print(report.to_json({"complete": not lacking, "findings": findings}))
-    else:
-        rows = [(finding.part, _state(finding), finding.value) for finding in findings]
-        report.console().print(report.table("", ("part", "", "found"), rows))
-    raise typer.Exit(errors.EXIT_ENVIRONMENT if lacking else errors.EXIT_HOLDS)
+    raise typer.Exit(no_extra.doctor(_show, as_json=as_json))
 
 
-def _state(finding: Finding) -> object:
-    if finding.present:
-        return report.verdict("ok", good=True)
-    return report.verdict("MISSING", good=False) if finding.needed else "optional"
+def _show(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    report.show(title, columns, ([part, _coloured(state), value] for part, state, value in rows))
+
+
+def _coloured(state: str) -> object:
+    if state == no_extra.OPTIONAL:
+        return state
+    return report.verdict(state, good=state == no_extra.PRESENT)

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeproof import errors, paths, report
+from wakeproof import errors, paths
 from wakeproof.cli import explore_print
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import explore as judge
-from wakeproof.judge import explore_labels, scenarios
+from wakeproof.judge import explore_labels, report, scenarios
 from wakeproof.judge.explore import ExploreReport
 from wakeproof.judge.explore_labels import Labels
 from wakeproof.judge.explore_options import (

@@ -7,8 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from wakeproof import report
-from wakeproof.judge import explore_classes, explore_trace
+from wakeproof.judge import explore_classes, explore_trace, report
 from wakeproof.judge.explore import ExploreReport
 from wakeproof.judge.explore_kept import Counterexample
 from wakeproof.judge.explore_labels import Labels

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from wakeproof import errors, report
+from wakeproof import errors
 from wakeproof.judge import linear as judge
+from wakeproof.judge import report
 from wakeproof.judge.linear import LinearReport, LinearResult
 from wakeproof.judge.linear_check import Row
 

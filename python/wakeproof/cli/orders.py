@@ -11,10 +11,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wakeproof import errors, paths, report
+from wakeproof import errors, paths
 from wakeproof.cli.progress import StressProgress
 from wakeproof.judge import orders as judge
 from wakeproof.judge import orders_reports as reports
+from wakeproof.judge import report
 from wakeproof.judge.orders_reports import MutantReport, OrdersReport, SiteReport
 
 STYLES = {

@@ -8,8 +8,9 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from wakeproof import errors, report
+from wakeproof import errors
 from wakeproof.judge import paths_tests as judge
+from wakeproof.judge import report
 from wakeproof.judge.paths_tests import PathsReport, PathsResult
 
 SHOWN = 5

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from wakeproof import errors, paths, report
+from wakeproof import errors, paths
 from wakeproof.cli.explore_print import print_execution
-from wakeproof.judge import explore_labels, explore_replay, explore_tokens
+from wakeproof.judge import explore_labels, explore_replay, explore_tokens, report
 from wakeproof.judge.explore_kept import Counterexample
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from wakeproof import errors, report
+from wakeproof import errors
 from wakeproof.judge import conform_twins as judge
+from wakeproof.judge import report
 from wakeproof.judge.conform_equal import TOO_LARGE, TOO_LARGE_TWINS
 from wakeproof.judge.conform_twins import SpecTwinResult, SpecTwinsReport
 

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from wakeproof import errors, page, report
+from wakeproof import errors
 from wakeproof.cli.progress import StressProgress
-from wakeproof.judge import allowed, junit, native
+from wakeproof.judge import allowed, junit, native, page, report
 from wakeproof.judge.allowed import Standing
 from wakeproof.judge.grading import HELD, NOT_JUDGED, VIOLATED, ScenarioReport, TwinReport
 from wakeproof.judge.native import StressReport

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from wakeproof import report
+from wakeproof.judge import report
 from wakeproof.judge.trace_reports import TraceReport, TraceResult
 
 

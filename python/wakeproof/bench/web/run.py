@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 
-from wakeproof import paths, report
+from wakeproof import paths
 from wakeproof.bench.web import servers
 from wakeproof.bench.web.placement import Placement, place
 from wakeproof.bench.web.results import LOADS, MATRIX, ONE, Line, WebReport, goals
@@ -18,6 +18,7 @@ from wakeproof.bench.web.running import Running
 from wakeproof.bench.web.sample import FIXED, MOST, TRACED, Load, measure
 from wakeproof.bench.web.servers import Programs, Setup
 from wakeproof.errors import JudgeError, UsageError
+from wakeproof.judge import report
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 

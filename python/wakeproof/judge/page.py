@@ -11,7 +11,7 @@ from rich.console import Console
 
 from wakeproof import paths
 from wakeproof.errors import UsageError
-from wakeproof.report import WIDE
+from wakeproof.judge.report import WIDE
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine offers: CPUs, kernel features, programs.  Only reads; installs nothing."""
+"""What this machine offers: CPUs, kernel features.  Only reads; installs nothing.
+
+What the judges need besides is in ``judge/needs.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,13 @@ import ctypes
 import errno
 import os
 import platform
-import shutil
-import subprocess
 import sysconfig
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from wakeproof import _build, cgroup
-from wakeproof.errors import MissingToolError, WakeproofError
-from wakeproof.judge import toolchain
+from wakeproof.errors import WakeproofError
 
 _MEMBARRIER = {"x86_64": 324, "aarch64": 283}  # system call numbers
 _MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3  # bit in the answer to MEMBARRIER_CMD_QUERY
@@ -38,23 +37,9 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Return everything that `wakeproof doctor` shows, in its order."""
+    """Return what `wakeproof doctor` shows of the machine and of the library, in its order."""
     return [_cpus(), _quota(), carriers(None), carriers("linux"), _membarrier(), _epoll(),
-            _io_uring(), _compiler(), *map(_binutil, BINUTILS), _headers(),
-            _own_values(), *_tlc(),
-            *map(_optional, OPTIONAL.items())]  # fmt: skip
-
-
-OPTIONAL = {
-    "second compiler": ("clang clang-19", "clang"),
-    "C++ compiler": ("g++", "g++"),
-    "aarch64 compiler": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
-    "aarch64 emulator": ("qemu-aarch64", "qemu-user"),
-    "debugger": ("gdb", "gdb"),
-    "moodycamel queue": ("/usr/include/concurrentqueue", "libconcurrentqueue-dev"),
-    "Boost.Context": ("/usr/include/boost/context", "libboost-context-dev"),
-}
-"""part -> (programs or paths, one of which will do; Debian packages)."""
+            _io_uring(), _headers(), _own_values()]  # fmt: skip
 
 
 def _cpus() -> Finding:
@@ -131,54 +116,6 @@ def _io_uring() -> Finding:
     return Finding("io_uring", True, "available, with liburing")
 
 
-def _compiler() -> Finding:
-    name = (os.environ.get("CC") or "cc").split()[0]
-    if not shutil.which(name):
-        return Finding("C compiler", False, "not found: apt install gcc", needed=True)
-    run = subprocess.run([name, "--version"], capture_output=True, text=True, check=False)
-    return Finding("C compiler", True, f"{name}: {run.stdout.splitlines()[0]}", needed=True)
-
-
-BINUTILS = ("objcopy", "nm")
-"""What the explorer needs beside the compiler: judge/explored.py."""
-
-
-def _binutil(name: str) -> Finding:
-    found = shutil.which(name)
-    return Finding(name, found is not None, found or "not found: apt install binutils", needed=True)
-
-
-def require_judges() -> None:
-    """Check that all judges can run: a compiler that links, what the explorer needs, Java and TLC.
-
-    Raises:
-        MissingToolError: what is missing, all of it, and what provides each.
-    """
-    findings = [_compiler(), *map(_binutil, BINUTILS)]
-    missing = [f"{found.part}: {found.value}" for found in findings if not found.present]
-    if findings[0].present:
-        missing += _unlinked()
-    try:
-        toolchain.find()
-    except MissingToolError as error:
-        missing.append(str(error))
-    if missing:
-        raise MissingToolError("the judges cannot run: " + "; ".join(missing))
-
-
-def _unlinked() -> list[str]:
-    """Say what the compiler lacks: it may be there without assembler, linker or headers."""
-    command = [*(os.environ.get("CC") or "cc").split(), "-x", "c", "-", "-pthread"]
-    with tempfile.TemporaryDirectory(prefix="wakeproof-") as folder:
-        program = "#include <stdatomic.h>\n#include <stdio.h>\nint main(void) { return 0; }\n"
-        ended = subprocess.run([*command, "-o", str(Path(folder) / "program")], input=program,
-                               capture_output=True, text=True, check=False)  # fmt: skip
-    if ended.returncode == 0:
-        return []
-    said = next(iter(ended.stderr.strip().splitlines()), f"exit {ended.returncode}")
-    return [f"{command[0]} builds no program ({said}): apt install gcc binutils libc6-dev"]
-
-
 def _headers() -> Finding:
     header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     found = header.is_file()
@@ -192,27 +129,3 @@ def _own_values() -> Finding:
     each = "each virtual thread's own"
     shared = "shared by the virtual threads of a carrier: needs CPython 3.11 to 3.13 and Python.h"
     return Finding("threading.local, RLock", IS_OWN, each if IS_OWN else shared)
-
-
-def _tlc() -> list[Finding]:
-    try:
-        tools = toolchain.find()
-        version = toolchain.tlc_version(tools)
-    except MissingToolError as error:
-        return [Finding("Java and TLC", False, str(error), needed=True)]
-    java = Finding("Java", True, f"{tools.java_version} ({tools.java})", needed=True)
-    return [java, Finding("TLC", True, f"{version} ({tools.jar})", needed=True)]
-
-
-def _optional(item: tuple[str, tuple[str, str]]) -> Finding:
-    """Look for a part that the two commands can do without, except in CI."""
-    part, (wanted, packages) = item
-    found = next(filter(None, map(_path_of, wanted.split())), None)
-    value = found or f"not found: apt install {packages}"
-    return Finding(part, found is not None, value, needed=os.environ.get("WAKEPROOF_CI") == "1")
-
-
-def _path_of(wanted: str) -> str | None:
-    if wanted.startswith("/"):
-        return wanted if Path(wanted).exists() else None
-    return shutil.which(wanted)

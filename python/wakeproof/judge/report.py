@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import sys
 from collections.abc import Iterable
-from enum import Enum
-from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
+
+from wakeproof.plain import to_json as to_json
 
 WIDE = 220  # columns of a table that goes to a file or a pipe
 NARROW = 12  # columns that a cell keeps in any window, if it has so many
@@ -70,23 +68,11 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) 
     return result
 
 
+def show(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a table."""
+    console().print(table(title, columns, rows))
+
+
 def verdict(text: str, *, good: bool) -> Text:
     """Return a cell in the colour of its meaning."""
     return Text(text, style="green" if good else "bold red")
-
-
-def to_json(data: object) -> str:
-    """Return dataclasses, enums and paths as indented JSON."""
-    return json.dumps(data, indent=2, default=_plain)
-
-
-def _plain(value: Any) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, (set, frozenset)):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All commands, for a machine that has the extra `judge`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+import wakeproof
+from wakeproof import cli, errors
+
+app = typer.Typer(
+    name="wakeproof",
+    help=cli.HELP,
+    epilog=cli.EPILOG,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"wakeproof {wakeproof.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+for name in cli.COMMANDS:
+    function = name.replace("-", "_")
+    app.command()(getattr(import_module(f"wakeproof.cli.{function}"), function))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command; return its exit code.
+
+    Raises:
+        UsageError: an unknown command or option, a value of the wrong kind.
+    """
+    try:
+        return app(arguments, standalone_mode=False) or errors.EXIT_HOLDS
+    except TyperException as error:
+        raise errors.UsageError(_one_line(error.format_message())) from None
+
+
+def _one_line(message: str) -> str:
+    line = " ".join(message.split())
+    if line.startswith("No such command"):
+        line += f" Commands: {', '.join(sorted(cli.COMMANDS))}."
+    return line
