@@ -6,6 +6,9 @@ BIN    := build/venv/bin
 Q      := $(if $(filter 1,$(V)),,@)
 T      ?=
 
+# FRESH=1: judge all, whatever was judged before.
+export WAKEPROOF_FRESH := $(FRESH)
+
 .DEFAULT_GOAL := help
 .SECONDARY:
 .PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib test-package tables

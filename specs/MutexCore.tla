@@ -9,7 +9,7 @@ EXTENDS Naturals, Sequences, FiniteSets
 CONSTANTS
   Threads,   \* lock and unlock for ever
   Leavers,   \* those of them that may give up waiting
-  Passes,    \* WP_MUTEX_PASSES
+  Passes,    \* WP_MUTEX_BYPASSES
   Twin       \* "none", or the one defect of this model
 
 ASSUME SomebodyLocks == Leavers \subseteq Threads /\ Passes \in Nat

@@ -218,8 +218,8 @@ static void trier(void *at, stress_result *result)
 	do {
 		wp_mutex_unlock(&state->mutex);
 		passes++;
-	} while (passes <= WP_MUTEX_PASSES && wp_mutex_try_lock(&state->mutex));
-	result->r[0] = passes > WP_MUTEX_PASSES;
+	} while (passes <= WP_MUTEX_BYPASSES && wp_mutex_try_lock(&state->mutex));
+	result->r[0] = passes > WP_MUTEX_BYPASSES;
 }
 
 STRESS_TEST(mutex_passes, .claim = "The first in line is passed so often and no more.",

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from wakeproof import _build, paths
+from wakeproof.judge.explored import instrument
 from wakeproof.judge.source_texts import Sources, digest, uses_twin
 
 BUILDS = {
     "plain": ("-O2",),
-    "delayed": ("-O2", "-DWP_STRESS_DELAYED"),
+    "delayed": ("-O2", "-DWP_STRESS_DELAYED", instrument("engine")),
     "thread": ("-O1", "-fsanitize=thread"),
     "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 }
@@ -45,7 +46,8 @@ def link(
     twins = [flag for flag in more if flag.startswith(TWIN)]
     assert not {*more} - {*defined, *to_link, *twins}, f"{more}: for whom?"
     uring = _build.has_uring(*compiler)
-    common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}"]
+    common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}",
+              f"-I{sources.stress}"]  # fmt: skip
     objects = []
     of_kernel = [path for path in _build.SOURCES if sources.kernel in path.parents and kernel]
     for file in [*of_kernel, *programs]:

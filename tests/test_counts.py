@@ -69,8 +69,9 @@ MOVES = [
 
 def moves(kernel: Path, program: Path) -> list[str]:
     """Compile programs/counts.c with that kernel; return what it prints."""
-    files = [kernel / f"{n}.c" for n in ("base/error", "base/futex", "base/order", "sched/carrier",
-                                         "sched/local_queue_carrier", "sched/search")]  # fmt: skip
+    files = [kernel / f"{n}.c" for n in ("base/error", "base/futex", "base/lock", "base/membarrier",
+                                         "sched/carrier", "sched/local_queue_carrier",
+                                         "sched/search")]  # fmt: skip
     files.append(Path(__file__).parent / "programs" / "counts.c")
     flags = ["-std=c11", "-O1", f"-I{kernel}", "-pthread"]
     subprocess.run(["cc", *flags, *files, "-o", program], check=True)

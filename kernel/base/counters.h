@@ -96,11 +96,6 @@ WP_INLINE void wp__count_denied(wp_search_counts *counts, uint32_t victim)
 		wp__count_shared(&counts->denied_other);
 }
 
-/* Around each count in what is explored. */
-#if defined(WP_EXPLORE) || defined(WP_EVENTS)
-#define wp__counted(count) ((void)0)
-#else
-#define wp__counted(count) (count)
-#endif
+#define wp__counted(count) WP__COUNTED(count)
 
 #endif

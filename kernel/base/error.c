@@ -2,7 +2,6 @@
  * error.c - the meanings, from the one table. */
 #include "base/error.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #define WP_CHECK(code, value, text) \
@@ -19,14 +18,4 @@ const char *wp_error_text(int code)
 	default:
 		return "not a wakeproof code";
 	}
-}
-
-int wp__errno(void)
-{
-	return errno;
-}
-
-void wp__errno_set(int failed)
-{
-	errno = failed;
 }

@@ -30,10 +30,8 @@
 #include "twin.h"
 
 /* Of an event; their meaning is the writer's. All take the same steps: scenarios have fewer. */
-#ifdef WP_EXPLORE
-enum { WP_RING_WORDS = 6 };
-#else
-enum { WP_RING_WORDS = 11 };
+#ifndef WP_RING_WORDS
+#define WP_RING_WORDS 11
 #endif
 
 /* 96 bytes; written by the ring's thread. */

@@ -13,8 +13,8 @@
  *               one action.
  * Evidence      make stress T=parker.
  *
- * The stress engine compiles with -DWP_STRESS and is told of each wait (its watchdog proves
- * missed wakeups). */
+ * The stress engine learns of each wait by WP__SLEEP (instrument.h): its watchdog proves missed
+ * wakeups. */
 #ifndef WP_FUTEX_H
 #define WP_FUTEX_H
 

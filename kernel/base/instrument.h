@@ -1,226 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
- * instrument.h - where a judge steps in: what each operation of order.h becomes in which build.
+ * instrument.h - what each operation of order.h becomes: the C11 operation, or what a judge puts there.
  *
- *   product               the C11 operation
- *   -DWP_STRESS_DELAYED   the same after a random delay (stress/engine/delay.c)
- *   -DWP_EVENTS           the same, recorded with stamps before and after (access_log.h)
- *   -DWP_EXPLORE          a call of wp__explore, which does it when and as the model allows
- *                         (stress/explorer/compiled_steps.c)
+ *   product                        the C11 operation
+ *   -DWP_INSTRUMENT='"FILE"'       what that header defines in place of every macro below
  *
- * Why it works  Every shared access of the kernel is one of the macros below, futex and eventfd
- *               calls included, so a judge that is here sees everything that threads can see of
- *               one another. Plain accesses come in through -fsanitize=thread's hooks.
+ *     stress/engine/instrument.h   the C11 operation after a random delay; sleeps are announced
+ *     stress/recorder/instrument.h the C11 operation, recorded with stamps before and after
+ *     stress/explorer/instrument.h a call of the explorer, which does it when and as the model allows
+ *
+ * Why it works  Every shared access of the kernel is one of these macros, futex and eventfd calls
+ *               included, so a judge that is here sees everything that threads can see of one another.
+ *               The explorer sees plain accesses through the hooks of -fsanitize=thread. A judge may
+ *               also define a smaller size here (WP_LOCAL_CAPACITY, say), for fewer states.
  * Included by   order.h alone, after <stdatomic.h>.
  * Spec          none. Evidence  tests/test_explore_engines.py. */
-#ifndef WP_SEAM_H
-#define WP_SEAM_H
+#ifndef WP_INSTRUMENT_H
+#define WP_INSTRUMENT_H
+
+#ifdef WP_INSTRUMENT
+#include WP_INSTRUMENT
+#else
 
 #include <sched.h>
-#include <stdint.h>
 
-#ifdef WP_EXPLORE
-
-enum wp__explored { /* as enum explore_kind */
-	WP__EXPLORE_LOAD = 1,
-	WP__EXPLORE_STORE,
-	WP__EXPLORE_EXCHANGE,
-	WP__EXPLORE_ADD,
-	WP__EXPLORE_OR,
-	WP__EXPLORE_AND,
-	WP__EXPLORE_CAS,
-	WP__EXPLORE_FENCE,
-	WP__EXPLORE_LIGHT_FENCE,
-	WP__EXPLORE_HEAVY_FENCE,
-	WP__EXPLORE_WAIT,
-	WP__EXPLORE_WAKE,
-	WP__EXPLORE_PLAIN_STORE = 14,
-	WP__EXPLORE_LOCAL,
-	WP__EXPLORE_ABANDON = 17,
-	WP__EXPLORE_FAIL = 18,
-	WP__EXPLORE_CHOOSE = 19,
-};
-
-typedef struct wp__explore_site {
-	const char *file;
-	int line;
-	const char *what;
-} wp__explore_site;
-
-/* Does one operation and gives its value. */
-uint64_t wp__explore(int kind, const volatile void *place, unsigned size, int order,
-		     uint64_t operand, uint64_t expected, const wp__explore_site *site);
-/* The same for a compare-and-swap; on failure *expected is what was there. */
-_Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int fail_order,
-		      void *expected, uint64_t desired, _Bool is_weak,
-		      const wp__explore_site *site);
-/* An eventfd: opened by a scenario's init; then signalled, or read and emptied. */
-int wp__explore_event_open(void);
-uint64_t wp__explore_event(int event, _Bool takes, const wp__explore_site *site);
-
-/* Somebody waits for another thread in a loop that changes memory: only so many turns are explored. */
-void wp__explore_yield(void);
-
-#define WP__SITE(what) (&(const wp__explore_site){__FILE__, __LINE__, what})
-#define WP__VALUE_OF(p) __typeof__(atomic_load_explicit((p), memory_order_relaxed))
-/* `v` as the atomic holds it: a bool is 0 or 1, a float its bits. */
-#define WP__BITS(p, v)                                                       \
-	__extension__({                                                     \
-		WP__VALUE_OF(p) wp__value = (v);                            \
-		uint64_t wp__bits = 0;                                      \
-		__builtin_memcpy(&wp__bits, &wp__value, sizeof(wp__value)); \
-		wp__bits;                                                   \
-	})
-#define WP__IS_WORD(p)                                                                         \
-	_Static_assert(sizeof(*(p)) <= 8 && !(sizeof(*(p)) & (sizeof(*(p)) - 1)) &&           \
-			       sizeof(*(p)) == sizeof(WP__VALUE_OF(p)),                       \
-		       "the explorer takes atomics of 1, 2, 4 or 8 bytes, unpadded: " #p)
-#define WP__IS_INTEGER(p)                                                                      \
-	_Static_assert(_Generic(*(WP__VALUE_OF(p) *)0, char: 1, signed char: 1,                \
-				unsigned char: 1, short: 1, unsigned short: 1, int: 1,        \
-				unsigned: 1, long: 1, unsigned long: 1, long long: 1,         \
-				unsigned long long: 1, default: 0),                           \
-		       "fetch_add, fetch_or and fetch_and take integers, nothing else: " #p)
-#define WP__ACT(kind, p, bits, order)                                                    \
-	__extension__({                                                                 \
-		WP__IS_WORD(p);                                                         \
-		uint64_t wp__got = wp__explore(kind, (p), sizeof(*(p)), (order), (bits), 0, \
-					       WP__SITE(#kind " " #p));                 \
-		WP__VALUE_OF(p) wp__old;                                                \
-		__builtin_memcpy(&wp__old, &wp__got, sizeof(wp__old));                  \
-		wp__old;                                                                \
-	})
-#define WP__FETCH(kind, p, v, order)                       \
-	__extension__({                                   \
-		WP__IS_INTEGER(p);                        \
-		WP__ACT(kind, p, WP__BITS(p, v), order); \
-	})
-
-#define WP__INIT(p, v) ((void)WP__ACT(WP__EXPLORE_PLAIN_STORE, p, WP__BITS(p, v), 0))
-#define WP__LOAD(p, order) WP__ACT(WP__EXPLORE_LOAD, p, 0, order)
-#define WP__STORE(p, v, order) ((void)WP__ACT(WP__EXPLORE_STORE, p, WP__BITS(p, v), order))
-#define WP__EXCHANGE(p, v, order) WP__ACT(WP__EXPLORE_EXCHANGE, p, WP__BITS(p, v), order)
-#define WP__FETCH_ADD(p, v, order) WP__FETCH(WP__EXPLORE_ADD, p, v, order)
-#define WP__FETCH_OR(p, v, order) WP__FETCH(WP__EXPLORE_OR, p, v, order)
-#define WP__FETCH_AND(p, v, order) WP__FETCH(WP__EXPLORE_AND, p, v, order)
-#define WP__CAS_AS(p, expected, v, order, fail_order, is_weak)                               \
-	__extension__({                                                                     \
-		WP__IS_WORD(p);                                                             \
-		_Bool wp__took = wp__explore_cas((p), sizeof(*(p)), (order), (fail_order),  \
-						 (expected), WP__BITS(p, v), (is_weak),     \
-						 WP__SITE("WP__EXPLORE_CAS " #p));          \
-		wp__took;                                                                   \
-	})
+#define WP__INIT(p, v) atomic_init((p), (v))
+#define WP__LOAD(p, order) atomic_load_explicit((p), (order))
+#define WP__STORE(p, v, order) atomic_store_explicit((p), (v), (order))
+#define WP__EXCHANGE(p, v, order) atomic_exchange_explicit((p), (v), (order))
+#define WP__FETCH_ADD(p, v, order) atomic_fetch_add_explicit((p), (v), (order))
+#define WP__FETCH_OR(p, v, order) atomic_fetch_or_explicit((p), (v), (order))
+#define WP__FETCH_AND(p, v, order) atomic_fetch_and_explicit((p), (v), (order))
 #define WP__CAS(p, expected, v, order, fail_order) \
-	WP__CAS_AS(p, expected, v, order, fail_order, 0)
+	atomic_compare_exchange_strong_explicit((p), (expected), (v), (order), (fail_order))
 #define WP__CAS_WEAK(p, expected, v, order, fail_order) \
-	WP__CAS_AS(p, expected, v, order, fail_order, 1)
-#define WP__FENCE(order)                                                                     \
-	((void)wp__explore(WP__EXPLORE_FENCE, 0, 0, (order), 0, 0, WP__SITE("WP__EXPLORE_FENCE")))
-#define WP__LIGHT_FENCE()                                                               \
-	((void)wp__explore(WP__EXPLORE_LIGHT_FENCE, 0, 0, memory_order_seq_cst, 0, 0,   \
-			   WP__SITE("WP__EXPLORE_LIGHT_FENCE")))
-#define WP__HEAVY_FENCE()                                                                      \
-	__extension__({                                                                       \
-		_Bool wp__works = wp__explore(WP__EXPLORE_HEAVY_FENCE, 0, 0,                  \
-					      memory_order_seq_cst, 0, 0,                     \
-					      WP__SITE("WP__EXPLORE_HEAVY_FENCE")) != 0;      \
-		wp__works;                                                                    \
-	})
+	atomic_compare_exchange_weak_explicit((p), (expected), (v), (order), (fail_order))
+#define WP__FENCE(order) atomic_thread_fence(order)
+#define WP__FENCE_SEQ_CST() wp__fence_seq_cst()
+#define WP__LIGHT_FENCE() atomic_signal_fence(memory_order_seq_cst)
+#define WP__HEAVY_FENCE() (wp_fence_heavy)()
 
-#define WP__STEP() \
-	((void)wp__explore(WP__EXPLORE_LOCAL, 0, 0, 0, 0, 0, WP__SITE("WP__EXPLORE_LOCAL")))
-#define WP__YIELD() wp__explore_yield()
-/* Any of 0 .. n - 1, each explored; for scenarios only (stress/litmus.h has the native form). */
-#define WP__CHOOSE(n)                                                                   \
-	((unsigned)wp__explore(WP__EXPLORE_CHOOSE, 0, 0, 0, (n), 0, WP__SITE("choose")))
-
-#elif defined(WP_EVENTS)
-
-#include "base/access_log.h"
-
-#define WP__WORD(v) ((uint64_t)(uintptr_t)(v))
-#define WP__VALUE_OF(p) __typeof__(atomic_load_explicit((p), memory_order_relaxed))
-#define WP__SITE(name)                                                            \
-	__extension__({                                                           \
-		static const wp_event_site wp__site = {__FILE__, __LINE__, name}; \
-		&wp__site;                                                        \
-	})
-/* An operation that gives what it read; `wp__v` in it is the operand. */
-#define WP__RECORD(p, v, operation)                                                         \
-	__extension__({                                                                    \
-		WP__VALUE_OF(p) wp__v = (v);                                               \
-		wp_event *wp__event =                                                      \
-			wp__event_begin(WP__SITE(""), (uintptr_t)(p), WP__WORD(wp__v));    \
-		WP__VALUE_OF(p) wp__read = (operation);                                    \
-		wp__event_end(wp__event, WP__WORD(wp__read), 1);                           \
-		(void)wp__v;                                                               \
-		wp__read;                                                                  \
-	})
-/* Anything else: a system call, a fence, a choice. */
-#define WP__SYSTEM(name, p, operand, call)                                                    \
-	__extension__({                                                                      \
-		wp_event *wp__event =                                                        \
-			wp__event_begin(WP__SITE(name), (uintptr_t)(p), (uint64_t)(operand)); \
-		__typeof__(call) wp__result = (call);                                        \
-		wp__event_end(wp__event, (uint64_t)wp__result, 1);                           \
-		wp__result;                                                                  \
-	})
-#define WP__INIT(p, v) atomic_init((p), (v))
-#define WP__LOAD(p, order) WP__RECORD(p, 0, atomic_load_explicit((p), (order)))
-#define WP__STORE(p, v, order) \
-	((void)WP__RECORD(p, v, (atomic_store_explicit((p), wp__v, (order)), wp__v)))
-#define WP__EXCHANGE(p, v, order) \
-	WP__RECORD(p, v, atomic_exchange_explicit((p), wp__v, (order)))
-#define WP__FETCH_ADD(p, v, order) \
-	WP__RECORD(p, v, atomic_fetch_add_explicit((p), wp__v, (order)))
-#define WP__FETCH_OR(p, v, order) \
-	WP__RECORD(p, v, atomic_fetch_or_explicit((p), wp__v, (order)))
-#define WP__FETCH_AND(p, v, order) \
-	WP__RECORD(p, v, atomic_fetch_and_explicit((p), wp__v, (order)))
-#define WP__CAS(p, expected, v, order, fail_order)                                              \
-	__extension__({                                                                        \
-		WP__VALUE_OF(p) wp__v = (v);                                                   \
-		wp_event *wp__event =                                                          \
-			wp__event_begin(WP__SITE(""), (uintptr_t)(p), WP__WORD(wp__v));        \
-		_Bool wp__done = atomic_compare_exchange_strong_explicit((p), (expected), wp__v, \
-									 (order), (fail_order)); \
-		wp__event_end(wp__event, WP__WORD(*(expected)), wp__done);                     \
-		wp__done;                                                                      \
-	})
-#define WP__CAS_WEAK WP__CAS
-#define WP__FENCE(order) ((void)WP__SYSTEM("", 0, 0, (atomic_thread_fence(order), 0)))
-#define WP__LIGHT_FENCE() \
-	((void)WP__SYSTEM("", 0, 0, (atomic_signal_fence(memory_order_seq_cst), 0)))
-#define WP__STEP() ((void)WP__SYSTEM("", 0, 0, 0))
-#define WP__YIELD() ((void)sched_yield())
-
-#else
-
-#ifdef WP_STRESS_DELAYED
-void wp__stress_delay(void); /* stretches the window before each access */
-#define WP__SEAM(operation) (wp__stress_delay(), (operation))
-#else
-#define WP__SEAM(operation) (operation)
-#endif
-
-#define WP__INIT(p, v) atomic_init((p), (v))
-#define WP__LOAD(p, order) WP__SEAM(atomic_load_explicit((p), (order)))
-#define WP__STORE(p, v, order) WP__SEAM(atomic_store_explicit((p), (v), (order)))
-#define WP__EXCHANGE(p, v, order) WP__SEAM(atomic_exchange_explicit((p), (v), (order)))
-#define WP__FETCH_ADD(p, v, order) WP__SEAM(atomic_fetch_add_explicit((p), (v), (order)))
-#define WP__FETCH_OR(p, v, order) WP__SEAM(atomic_fetch_or_explicit((p), (v), (order)))
-#define WP__FETCH_AND(p, v, order) WP__SEAM(atomic_fetch_and_explicit((p), (v), (order)))
-#define WP__CAS(p, expected, v, order, fail_order)                                     \
-	WP__SEAM(atomic_compare_exchange_strong_explicit((p), (expected), (v), (order), \
-							 (fail_order)))
-#define WP__CAS_WEAK(p, expected, v, order, fail_order)                               \
-	WP__SEAM(atomic_compare_exchange_weak_explicit((p), (expected), (v), (order), \
-						       (fail_order)))
-#define WP__FENCE(order) WP__SEAM(atomic_thread_fence(order))
-#define WP__LIGHT_FENCE() WP__SEAM(atomic_signal_fence(memory_order_seq_cst))
+/* A system call, and one that sleeps while the word has that value. */
 #define WP__SYSTEM(name, p, operand, call) (call)
-#define WP__STEP() ((void)0)
+#define WP__SLEEP(name, p, expected, call) (call)
 #define WP__YIELD() ((void)sched_yield())
+#define WP__WAIT_A_TURN(turns) wp__wait_a_turn(turns)
+/* Around each count that no protocol reads (counters.h). */
+#define WP__COUNTED(count) (count)
 
 #endif
 #endif

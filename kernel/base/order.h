@@ -78,33 +78,26 @@
 #define WP__TSAN 1
 #endif
 #endif
-#if defined(__x86_64__) && defined(__clang__) && !defined(WP__TSAN) && !defined(WP_EXPLORE) && \
-	!defined(WP_EVENTS)
-#define wp_fence_seq_cst() WP__SEAM(wp__fence_locked())
-WP_INLINE void wp__fence_locked(void)
-{
-	__asm__ __volatile__("lock; orl $0, (%%rsp)" ::: "memory", "cc");
-}
-#else
 #ifdef __SANITIZE_THREAD__
 #pragma GCC diagnostic ignored \
 	"-Wtsan" /* gcc: "not supported"; no kernel data is published by a fence */
 #endif
-#define wp_fence_seq_cst() WP__FENCE(memory_order_seq_cst)
+WP_INLINE void wp__fence_seq_cst(void)
+{
+#if defined(__x86_64__) && defined(__clang__) && !defined(WP__TSAN)
+	__asm__ __volatile__("lock; orl $0, (%%rsp)" ::: "memory", "cc");
+#else
+	atomic_thread_fence(memory_order_seq_cst);
 #endif
+}
+#define wp_fence_seq_cst() WP__FENCE_SEQ_CST()
 
 /* The asymmetric pair. Light orders the compiler alone and neither acquires nor releases.
  * Heavy fails where the system forbids membarrier, or after an exec. [any thread | a system call]
  */
 #define wp_fence_light() WP__LIGHT_FENCE()
-#ifdef WP_EXPLORE
+bool(wp_fence_heavy)(void); /* in brackets: for a caller its name is a macro */
 #define wp_fence_heavy() WP__HEAVY_FENCE()
-#else
-bool wp_fence_heavy(void);
-#ifdef WP_EVENTS
-#define wp_fence_heavy() WP__SYSTEM("", 0, 0, (wp_fence_heavy)())
-#endif
-#endif
 
 /* Once per process before the first heavy fence; again is harmless. False: use seq_cst fences
  * instead. Covers threads that start later, is inherited by fork and cleared by exec. [any thread |
@@ -114,8 +107,7 @@ bool wp_fence_heavy_register(void);
 /* A hint inside a spin loop that the other hyperthread may run. */
 WP_INLINE void wp_pause(void)
 {
-#if defined(WP_EXPLORE)
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
 	__asm__ __volatile__(
@@ -130,17 +122,16 @@ WP_INLINE void wp_pause(void)
 /* Pauses before a waiter yields: about 2 us, several times a short hold, far below a time slice. */
 enum { WP_PAUSES = 64 };
 
-/* One turn of a wait for somebody who needs an instant, unless he has lost his CPU. */
-WP_INLINE void wp_wait_a_turn(unsigned *turns)
+WP_INLINE void wp__wait_a_turn(unsigned *turns)
 {
-#ifndef WP_EXPLORE
 	if (++*turns < WP_PAUSES)
 		wp_pause();
 	else
 		wp_yield();
-#else
-	(void)turns; /* a count would make each turn of the loop another state */
-#endif
 }
+
+/* One turn of a wait for a thread that needs an instant, unless it has lost its CPU. `turns`: 0 at
+ * first. */
+#define wp_wait_a_turn(turns) WP__WAIT_A_TURN(turns)
 
 #endif

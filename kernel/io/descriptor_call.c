@@ -4,12 +4,6 @@
 
 #include "io/descriptor.h"
 
-#ifdef WP_EXPLORE /* a scenario's threads are OS threads, which no close of a group ends */
-#define wp__io_left NULL
-#define wp__errno() EAGAIN /* its attempts have no other reason to fail */
-#define wp__errno_set(failed) ((void)(failed))
-#endif
-
 int wp__io_await(wp_io *io, enum wp_io_side side, wp_waiter *waiter, uint32_t seen,
 		int64_t deadline_ns, bool *is_told)
 {

@@ -2,11 +2,6 @@
  * strategy.c - see strategy.h. */
 #include "pool/strategy.h"
 
-#ifdef WP_EXPLORE /* its threads have no tag */
-#define wp_is_non_blocking() false
-#define wp_invoke_non_blocking(run, ...) run(__VA_ARGS__)
-#endif
-
 enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other)
 {
 	if (one == other)

@@ -27,11 +27,10 @@
 
 /* Explored, numbers wrap early: a loop of lost turns then comes back to a state that was there before.
  * Nobody holds a number for 256 turns in a scenario. */
-#ifdef WP_EXPLORE
-typedef uint8_t wp__ticket_number;
-#else
-typedef uint64_t wp__ticket_number;
+#ifndef WP_TICKET_NUMBER
+#define WP_TICKET_NUMBER uint64_t
 #endif
+typedef WP_TICKET_NUMBER wp__ticket_number;
 
 /* 128 bytes. Both words on one line: owner and stealer touch both in each turn, and measured with
  * two of them one line moves faster than two (make bench T=layout). next: T1, T4. serving: T5. */

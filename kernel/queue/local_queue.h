@@ -36,11 +36,7 @@
 
 /* Tasks: a power of two. Scenarios have fewer. */
 #ifndef WP_LOCAL_CAPACITY
-#if defined(WP_STRESS) || defined(WP_EXPLORE)
-#define WP_LOCAL_CAPACITY 4
-#else
 #define WP_LOCAL_CAPACITY 256
-#endif
 #endif
 
 enum {

@@ -63,10 +63,8 @@ typedef struct wp_carrier {
 	struct wp_poller *poller; /* ends a PARKED_POLLER sleep; NULL: it parks at the futex only */
 	struct wp_bounded *bounded; /* has what it pushes to itself (local_queue_carrier.h); NULL: queue has it */
 	bool inbox_next; /* the owner's turns alternate */
-#ifndef WP_EXPLORE
 	bool is_placed; /* what is pushed to it is counted (group_placement.h) */
 	uint32_t left;  /* what the word was when its last park ended; for counts */
-#endif
 } wp_carrier;
 
 _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LINE,

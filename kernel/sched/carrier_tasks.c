@@ -5,9 +5,6 @@
 #include "base/error.h"
 #include "sched/local_queue_carrier.h"
 
-#ifndef WP_EXPLORE
-#include "sched/vthread_start.h" /* it has what carrier_tasks.h asks of stacks and schedulers */
-#endif
 
 void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index)
 {
@@ -281,10 +278,6 @@ int wp__home_wait(wp_home *home, int64_t deadline_ns)
 }
 
 /* What a close hands back: tasks that are queued or parked. */
-
-#ifndef WP_EXPLORE
-#include "sched/vthread_start.h"
-#endif
 
 static wp_task *pop(wp_home *home)
 {

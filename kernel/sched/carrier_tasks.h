@@ -72,14 +72,11 @@ void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index);
  * accepted. `self`: the calling carrier, or NULL. [any thread | blocks shortly] */
 int wp_home_start(wp_home *home, wp_home *self, wp_task *task);
 
-#ifdef WP_EXPLORE /* scenarios have neither schedulers nor stacks */
-#define wp__vthread_submit(thread) ((void)(thread))
-#define wp__vthread_left() (__builtin_unreachable(), (wp_task *)NULL)
-#define wp__home_is_placed(home) ((void)(home), false)
-#define wp__placed_pushed(home) ((void)(home))
-#define wp__placed_resumes(task) ((void)(task))
-#else
-#define wp__home_is_placed(home) ((home)->carrier.is_placed)
+/* Whether its group counts what is pushed there. [any thread | wait-free] */
+WP_INLINE bool wp__home_is_placed(const wp_home *home)
+{
+	return home->carrier.is_placed;
+}
 /* Something was pushed there: group_placement.h. [who has pushed it | may move the queue] */
 void wp__placed_pushed(wp_home *home);
 /* It goes on where its group chooses, if that is to. [who owes it | wait-free] */
@@ -89,7 +86,6 @@ void wp__vthread_submit(wp_vthread *thread);
 /* Who has left its stack: who was mounted, or the last of those who were passed to; the first may be
  * gone. [who ran it | wait-free] */
 wp_task *wp__vthread_left(void);
-#endif
 
 /* Pushes it home: who was told to by wp__task_notify. [any thread | as wp_carrier_submit] */
 void wp__home_push(wp_home *self, wp_task *task);

@@ -32,9 +32,7 @@ typedef struct wp_domain {
 	_Alignas(WP_LINE) struct wp_carrier **carriers; /* by index */
 	uint32_t count;
 	struct wp_global *global; /* where full rings spill (local_queue_carrier.h); NULL: there are none */
-#ifndef WP_EXPLORE
 	wp_search_counts counts;
-#endif
 } wp_domain;
 
 _Static_assert(offsetof(wp_domain, idle) - offsetof(wp_domain, searching) >= WP_LINE,
@@ -49,9 +47,7 @@ WP_INLINE void wp_domain_init(wp_domain *domain, struct wp_carrier **carriers, u
 	domain->carriers = carriers;
 	domain->count = count;
 	domain->global = NULL;
-#ifndef WP_EXPLORE
-	domain->counts = (wp_search_counts){0};
-#endif
+	wp__counted(domain->counts = (wp_search_counts){0});
 }
 
 /* True: the caller holds the token and must stop or hand it on. [any thread | wait-free] */

@@ -23,10 +23,8 @@ static void forget(wp_channel *channel, wp_returned *one)
 {
 	if (one == &channel->own)
 		one->is_used = false;
-#ifndef WP_EXPLORE /* a scenario has one at the most */
 	else
 		free(one);
-#endif
 }
 
 void wp_channel_fini(wp_channel *channel)
@@ -43,11 +41,7 @@ void wp_channel_fini(wp_channel *channel)
 static wp_returned *room(wp_channel *channel)
 {
 	if (channel->own.is_used) {
-#ifdef WP_EXPLORE
-		return NULL;
-#else
 		return malloc(sizeof(wp_returned));
-#endif
 	}
 	channel->own.is_used = true;
 	return &channel->own;

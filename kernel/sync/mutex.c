@@ -132,7 +132,7 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 	/* [YM15] relaxed: ordered by the lock, see above; pairs YM3; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
-	if (word / WP_MUTEX_PASS >= WP_MUTEX_PASSES) {
+	if (word / WP_MUTEX_PASS >= WP_MUTEX_BYPASSES) {
 		hand_over(mutex, first);
 		return;
 	}
@@ -155,7 +155,7 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	for (;;) {
-		bool is_coming = word & WP_MUTEX_WOKEN && word / WP_MUTEX_PASS < WP_MUTEX_PASSES;
+		bool is_coming = word & WP_MUTEX_WOKEN && word / WP_MUTEX_PASS < WP_MUTEX_BYPASSES;
 
 		if (!(word & WP_MUTEX_LOCKED))
 			return WP_FORBIDDEN;

@@ -22,7 +22,7 @@
  * Why it works  While the line is not empty, it is held, or its first is awake and looks. A free
  *               mutex goes to whoever comes first, as the first of the line may need long to come;
  *               but each pass is counted in the step that makes it, and the last one hands over.
- *               So the line is served in order, and its first is passed WP_MUTEX_PASSES times at
+ *               So the line is served in order, and its first is passed WP_MUTEX_BYPASSES times at
  *               the most.
  * Abandoned     A virtual thread lists the mutexes that it has. If it ends, or the close of its group
  *               hands it back, while it has some, these are marked and unlocked; the next lock of one
@@ -43,10 +43,8 @@ enum { WP_MUTEX_LOCKED = 1, WP_MUTEX_QUEUED = 2, WP_MUTEX_WOKEN = 4, WP_MUTEX_PA
 
 /* Times. A wake takes as long as some hundred short holds: fewer passes would cost a switch each,
  * more would make its first wait longer than it must. */
-#ifdef WP_EXPLORE
-enum { WP_MUTEX_PASSES = 2 };
-#else
-enum { WP_MUTEX_PASSES = 256 };
+#ifndef WP_MUTEX_BYPASSES
+#define WP_MUTEX_BYPASSES 256
 #endif
 
 /* 48 bytes. Zeroed is free. word: YM1..YM19. lock: of the list. line: under it. The rest: who has it. */

@@ -13,7 +13,8 @@
 #ifndef WP_EXPLORER_COMPILED_H
 #define WP_EXPLORER_COMPILED_H
 
-#define WP_EXPLORE /* the seam's declarations */
+#define WP_EXPLORE
+#define WP_INSTRUMENT "explorer/instrument.h" /* its declarations */
 #include <string.h>
 
 #include "coroutine.h"

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * compiled_hooks.c - what kernel/thread/hooks.h asks of the scheduler, where there is none.
+ * compiled_hooks.c - what explored files of the kernel call in those that the explorer leaves out.
  *
- * A scenario has no carriers: its actors are OS threads, or it steps its virtual threads by hand. So a
- * waiter is never the calling virtual thread, and nobody is a carrier of a group. */
+ * A scenario has no group: its actors are OS threads, or it steps its virtual threads by hand. So a
+ * waiter is never the calling virtual thread, nobody is a carrier of a group, no close ends a wait, no
+ * thread has a tag, and where a step ends nobody has left a stack. */
+#define WP_EXPLORE
+#define WP_INSTRUMENT "explorer/instrument.h" /* the sizes of its structs */
 #include <stddef.h>
 
+#include "io/descriptor.h"
+#include "pool/nonblocking_tag.h"
+#include "sched/carrier_tasks.h"
 #include "thread/hooks.h"
 
 wp_vthread *wp_vthread_current(void)
@@ -39,4 +45,39 @@ bool wp__wakers_are_mine(const struct wp_wakers *wakers)
 {
 	(void)wakers;
 	return false;
+}
+
+void wp__placed_pushed(wp_home *home)
+{
+	(void)home;
+}
+
+void wp__placed_resumes(wp_task *task)
+{
+	(void)task;
+}
+
+void wp__vthread_submit(wp_vthread *thread)
+{
+	(void)thread;
+}
+
+wp_task *wp__vthread_left(void)
+{
+	__builtin_trap(); /* nobody was mounted */
+}
+
+void wp__io_left(wp_waiter *waiter)
+{
+	(void)waiter;
+}
+
+bool wp_is_non_blocking(void)
+{
+	return false;
+}
+
+void wp_invoke_non_blocking(void (*run)(void *arg), void *arg)
+{
+	run(arg);
 }

@@ -5,7 +5,8 @@
 #ifndef WP_FOLLOW_H
 #define WP_FOLLOW_H
 
-#define WP_EXPLORE /* the seam's declarations */
+#define WP_EXPLORE
+#define WP_INSTRUMENT "explorer/instrument.h" /* its declarations */
 #include "explorer/coroutine.h"
 #include "explorer/program.h"
 #include "stress.h"

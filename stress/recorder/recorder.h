@@ -12,7 +12,7 @@
  *               is left who could wake it or fail to; its last event then has no end.
  * Spec          none. Evidence  tests/test_recorder.py.
  *
- * Compiled without -DWP_EVENTS: the recorder does not record itself. Output, a line each:
+ * Compiled without recorder/instrument.h: the recorder does not record itself. Output, a line each:
  *   r ROUND                                                           a round begins
  *   e ACTOR BEGIN END FILE LINE NAME PLACE OPERAND RESULT HAPPENED    end 0: it did not come back
  *   x ACTOR returned|stopped
@@ -25,7 +25,7 @@
 #include <setjmp.h>
 
 #include "../stress.h"
-#include "base/access_log.h"
+#include "recorder/access_log.h"
 
 enum recorder_place { RUNNING, ASLEEP, RETURNED, STOPPED };
 

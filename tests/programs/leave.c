@@ -132,7 +132,7 @@ static void case_passes(void)
 	start(locks, NULL);
 	end_group();
 	wp_mutex_unlock(&mutex);
-	for (int time = 0; time < 4 * WP_MUTEX_PASSES; time++) {
+	for (int time = 0; time < 4 * WP_MUTEX_BYPASSES; time++) {
 		check(wp_mutex_try_lock(&mutex), "a mutex that nobody has");
 		wp_mutex_unlock(&mutex);
 	}
@@ -257,7 +257,7 @@ static void case_granted(void)
 	keep_carrier();
 	check(wp_semaphore_release(&semaphore, 3) == WP_OK, "a release");
 	check(wp_semaphore_permits(&semaphore) == 0, "a grant");
-	for (int pass = 0; pass <= WP_MUTEX_PASSES; pass++) {
+	for (int pass = 0; pass <= WP_MUTEX_BYPASSES; pass++) {
 		wp_mutex_unlock(&mutex);
 		if (!wp_mutex_try_lock(&mutex))
 			break;

@@ -96,14 +96,12 @@ void wp__supervise_end(wp_placed *placed);
 /* A task whose home is marked, or NULL: none is there. [the carrier | blocks shortly, may wake others]
  */
 wp_mpsc_node *wp__placed_take(wp_worker *mine);
-#ifndef WP_EXPLORE
 /* Tasks are there. [the carrier | wait-free] */
 WP_INLINE bool wp__placed_is_wanted_at(wp_worker *mine)
 {
 	return mine->home.carrier.is_placed &&
 	       wp_placement_has_global(&mine->group->placed->placement);
 }
-#endif
 
 /* Its word says parked. False: it is to leave. [the carrier | lock-free] */
 bool wp__placed_rest(wp_worker *mine);

@@ -202,9 +202,17 @@ def _print(screen: Console, found: CheckReport, *, traced: bool) -> None:
     verdict = "all as expected" if found.holds else f"{wrong} WRONG"
     screen.print(
         f"\n{len(found.results)} configurations, {twins} of them twins, "
-        f"in {found.seconds:.0f} s: {verdict}{_defects(found)}",
+        f"in {found.seconds:.0f} s: {verdict}{_defects(found)}{judged_before(found)}",
         style="green" if found.holds else "bold red",
     )
+
+
+def judged_before(found: CheckReport) -> str:
+    """Say how many verdicts were taken from the store, "" if none was."""
+    dates = [result.since for result in found.results if result.since]
+    if not dates:
+        return ""
+    return f"; {len(dates)} were judged before, since {min(dates)} (WAKEPROOF_FRESH=1 judges all)"
 
 
 def _defects(found: CheckReport) -> str:
@@ -266,6 +274,7 @@ def summary(found: CheckReport) -> dict[str, Any]:
                 "depth": result.tlc.depth,
                 "trace": trace.rows(result.tlc),
                 "seconds": round(result.tlc.seconds, 1),
+                "since": result.since,
             }
             for result in found.results
         ],

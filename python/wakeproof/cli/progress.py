@@ -28,6 +28,7 @@ class ConfigProgress:
         count = f"[{done:>{len(str(total))}}/{total}]"
         line = f"{count} {result.entry.name:<34} {result.got:<42}"
         line += f" {result.tlc.states:>10,} states {result.tlc.seconds:7.1f} s"
+        line += f"  of {result.since}" if result.since else ""
         if result.wrong:
             line += f"  WRONG: {result.wrong}"
         if result.runner:

@@ -130,7 +130,7 @@ class Builder:
             jobs = [job for job in jobs if not job[0].stem.startswith("compiled")]
             return self._program(jobs[0][0].with_name("explorer"), jobs, build, explored.LINKED)
         kernel = sources.kernel_of(scenario)
-        jobs += [(path, build) for path in kernel if not sources.is_unexplored(path)]
+        jobs += [(path, build) for path in kernel if sources.is_explored(path)]
         jobs.append((scenario, build))
         return self._program(scenario, jobs, build, explored.LINKED)
 
@@ -183,7 +183,7 @@ class Builder:
         texts, dirs = self._sources.closure(source), self._sources.folders
         is_explored = build.kind == "explored"
         kind = explored.flags(source, self._version) if is_explored else _kind_flags(build)
-        kind += explored.names(source) if build.kind == "recorded" else []
+        kind += explored.names(source) if build.kind in ("recorded", "explorer") else []
         flags = ["-std=c11", "-pthread", "-Wall", "-Wextra", *kind, *(f"-I{d}" for d in dirs)]
         if os.environ.get("WAKEPROOF_CI") == "1":
             flags.append("-Werror")
@@ -254,9 +254,9 @@ def _twin_flag(twin: str) -> str:
 def _kind_flags(build: Build) -> list[str]:
     if build.kind == "explorer":
         return ["-O2", "-fno-pie", "-D_GNU_SOURCE="]
-    seam = ["-DWP_STRESS_DELAYED"] if build.delayed else []
-    seam += ["-DWP_EVENTS"] if build.kind == "recorded" else []
-    return [f"-{build.opt}", "-g1", "-DWP_STRESS", *_sanitizer_flags(build), *seam]
+    judge = "recorder" if build.kind == "recorded" else "engine"
+    own = [explored.instrument(judge), *(["-DWP_STRESS_DELAYED"] if build.delayed else [])]
+    return [f"-{build.opt}", "-g1", "-DWP_STRESS", *_sanitizer_flags(build), *own]
 
 
 def _sanitizer_flags(build: Build) -> list[str]:

@@ -186,7 +186,8 @@ def site_names(labels: Labels, kernel: Path, scenario: Path) -> dict[tuple[str, 
     ``/* [Write] */``; and of a twin's lines, the site that they stand for (``TWIN``).
     """
     names = dict(labels.by_line)
-    places = [(path, _CALL) for path in sorted(kernel.rglob("*.c"))]
+    system = kernel.parent / "stress" / "explorer" / "compiled_system.c"
+    places = [(path, _CALL) for path in (*sorted(kernel.rglob("*.c")), system)]
     places += [(path, TWIN) for path in sorted(kernel.rglob("*.[ch]"))]
     for path, pattern in [*places, (scenario, _NAMED)]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

@@ -15,10 +15,20 @@ from wakeproof import paths
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.process import Children
 
+
+def instrument(judge: str) -> str:
+    """Return the flag by which ``kernel/base/instrument.h`` takes the operations of a judge.
+
+    `judge` is the folder of ``stress/`` that has them: ``engine``, ``recorder`` or ``explorer``.
+    """
+    return f'-DWP_INSTRUMENT="{judge}/instrument.h"'
+
+
 TOOL_S = 60.0
 LINKED = ["-no-pie", "-Wl,-z,now"]  # the first call of a function is as any other
-_FLAGS = ("-O1", "-fsanitize=thread", "-DWP_EXPLORE", "-fno-builtin", "-fno-stack-protector",
-          "-fcf-protection=none", "-fno-pie", "-U_FORTIFY_SOURCE")  # fmt: skip
+_FLAGS = ("-O1", "-fsanitize=thread", "-DWP_EXPLORE", instrument("explorer"), "-fno-builtin",
+          "-fno-stack-protector", "-fcf-protection=none", "-fno-pie",
+          "-U_FORTIFY_SOURCE")  # fmt: skip
 """Every access calls a hook, and nothing depends on where the code is loaded."""
 _CLANG = ("-mllvm", "-tsan-instrument-read-before-write")
 """Else of `x += 1` the write alone is reported."""

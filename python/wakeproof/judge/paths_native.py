@@ -56,11 +56,14 @@ class FollowBuilder(Builder):
             UsageError: it does not compile, or nothing in it depends on `twin`.
         """
         stress, build = self._sources.stress, Build(twin=twin, kind="explored")
-        own = [*sorted((stress / "follow").glob("*.c")), stress / "explorer" / "coroutine.c",
+        explorer = stress / "explorer"
+        own = [*sorted((stress / "follow").glob("*.c")), explorer / "coroutine.c",
+               explorer / "compiled_hooks.c", explorer / "compiled_system.c",
                stress / "engine" / "registry.c", stress / "engine" / "json.c",
                stress / "engine" / "tally.c"]  # fmt: skip
         jobs = [(path, Build(kind="explorer")) for path in own]
-        jobs += [(path, build) for path in sorted(self._sources.kernel.rglob("*.c"))]
+        jobs += [(path, build) for path in sorted(self._sources.kernel.rglob("*.c"))
+                 if self._sources.is_explored(path)]  # fmt: skip
         jobs.append((scenario, build))
         named = scenario.with_name(f"follow_{scenario.name}")
         return self._program(named, jobs, build, explored.LINKED)

@@ -11,6 +11,10 @@ from pathlib import Path
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
+_UPCALLS = frozenset(("thread/hooks.h", "sched/carrier_tasks.h"))
+"""Headers with functions that files of layers above define."""
+
+
 class Sources:
     """The files that programs are made of.  One is read again only when it has changed.
 
@@ -37,27 +41,37 @@ class Sources:
     def kernel_of(self, scenario: Path) -> list[Path]:
         """Return the kernel's files for a scenario: of each header that it includes, and on.
 
-        With one that is not explored come all: these are named by more than their own header.
+        With one that is not explored come all: these are named by more than their own header. So it
+        is with one that calls what a layer above defines.
         """
-        found = {
-            self.kernel / "base" / f"{name}.c" for name in ("error", "futex", "order")
-        }  # the engines'
-        todo = [scenario, *found]
+        always = ("error", "futex", "lock", "membarrier")  # the engines' own, too
+        found = {self.kernel / "base" / f"{name}.c" for name in always}
+        todo, headers = [scenario, *found], set[Path]()
         while todo:
-            files = {Path(name).with_suffix(".c") for name in self.closure(todo.pop())}
+            included = {Path(name) for name in self.closure(todo.pop())}
+            headers |= included
+            files = {file.with_suffix(".c") for file in included}
             more = {f for f in files - found if self.kernel in f.parents and f.exists()}
             todo += more
             found |= more
-        if any(self.is_unexplored(path) for path in found):
+        upcalls = {self.kernel / name for name in _UPCALLS}
+        if not upcalls.isdisjoint(headers) or any(self.is_unexplored(path) for path in found):
             return sorted(self.kernel.rglob("*.[cS]"))
         return sorted(found)
 
     def is_unexplored(self, path: Path) -> bool:
-        """Say whether scenarios have nothing of a kernel file: it is empty for the explorer.
+        """Say whether scenarios have nothing of a kernel file, and the explorer leaves it out.
 
         They are linked with it, for others name what it has; one compilation of it does for all.
         """
-        return self.kernel in path.parents and str(path.relative_to(self.kernel)) in self._left_out
+        return self._left_out.get(self._name(path), "replaced") != "replaced"
+
+    def is_explored(self, path: Path) -> bool:
+        """Say whether the explorer runs a kernel file."""
+        return self._name(path) not in self._left_out
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self.kernel)) if self.kernel in path.parents else ""
 
     def explorer(self) -> list[Path]:
         """Return the explorer's sources; and of the native engine what a scenario file needs."""

@@ -7,30 +7,37 @@ that it names, and no other first, in a counterexample of the recorded length.
 Most of the time of a small configuration is the start of Java, so these share machines.  What a
 shared one says counts only if it is what the manifest expects, in verdict and numbers: anything
 else is run again alone, and that result counts; the difference is the runner's own defect.
+
+What TLC said is kept under a hash of what it was asked (`store`), if it is what the manifest
+expects, and compared with the manifest again each time.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from wakeproof import paths
 from wakeproof.errors import UsageError
-from wakeproof.judge import jvm, manifest, tlc
+from wakeproof.judge import jvm, manifest, store, tlc, toolchain
 from wakeproof.judge.jvm import JvmError, Machines
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.process import Children
-from wakeproof.judge.tlc import Outcome, TlcResult
+from wakeproof.judge.tlc import Outcome, Step, TlcResult
 
 SHORT_S = 600.0
 FULL_S = 6 * 3600.0
 LONG_S = 30.0
 """What took longer than this last time has a JVM of its own: its start is a small part."""
+_PARTS = re.compile(r"\bEXTENDS\s+(\w+(?:\s*,\s*\w+)*)|\bINSTANCE\s+(\w+)")
+_PARSED = re.compile(r"^Parsing file .*?(\w+)\.tla", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,7 @@ class ConfigResult:
     violated: tuple[str, ...]  # names of the violated invariants or properties, as in the cfg
     wrong: str
     runner: str = ""  # what a shared JVM said instead; "": the same, or it was not asked
+    since: str = ""  # when TLC said so; "": now
 
     @property
     def holds(self) -> bool:
@@ -114,9 +122,12 @@ def check(
     if found:
         raise UsageError("; ".join(found))
     begin = time.monotonic()
+    store.prune()
     shared = not alone and not update and jvm.can_share()
     with Children() as children, Machines(children, specs, tlc.SHORT_JVM) as machines:
-        runner = Runner(specs, children, update=update, machines=machines if shared else None)
+        runner = Runner(
+            specs, children, update=update, machines=machines if shared else None, keeps=True
+        )
         done = _run_all(runner, chosen, jobs or min(2, len(os.sched_getaffinity(0))), progress)
     results = tuple(done[entry.config] for entry in chosen)
     if update:
@@ -161,15 +172,35 @@ class Runner:
         update: bool,
         options: tuple[str, ...] = (),
         machines: Machines | None = None,
+        keeps: bool = False,
     ) -> None:
         self.specs = specs
         self.machines = machines  # in the folder `specs`; None: each in a JVM of its own
         self.options = options  # of TLC
         self.children = children
         self.update = update
+        self.keeps = keeps  # in the store; no module may come from elsewhere than `specs`
 
     def judge(self, entry: Entry) -> ConfigResult:
-        """Run TLC on `entry` and compare."""
+        """Compare what TLC says of `entry`, now or when it was asked the same before."""
+        if not self.keeps:
+            return self._run_and_compare(entry)
+        inputs = inputs_of(self.specs, entry)
+        kept = None if self.update else store.look(inputs)
+        if kept is not None:
+            result = self._compared(entry, _read(kept.value), tuple(kept.value["violated_names"]))
+            if result.holds:
+                return replace(result, since=kept.date)
+        result = self._run_and_compare(entry)
+        if result.holds and result.tlc.outcome is not Outcome.TIMEOUT:
+            parsed = {f"module {name}" for name in _PARSED.findall(result.tlc.output)}
+            own = {f"module {file.stem}" for file in self.specs.rglob("*.tla")}
+            if parsed and parsed & own <= inputs.keys():
+                names = {"violated_names": result.violated}
+                store.keep(inputs, {**asdict(result.tlc), **names})
+        return result
+
+    def _run_and_compare(self, entry: Entry) -> ConfigResult:
         if self.machines is None or not _is_small(entry):
             return self._judge(entry, None)
         try:
@@ -185,7 +216,9 @@ class Runner:
 
     def _judge(self, entry: Entry, machines: Machines | None) -> ConfigResult:
         result = self._run(entry, self.specs / entry.config, machines)
-        violated = self._violated(entry, result, machines)
+        return self._compared(entry, result, self._violated(entry, result, machines))
+
+    def _compared(self, entry: Entry, result: TlcResult, violated: tuple[str, ...]) -> ConfigResult:
         wrong = _wrong(entry, result, violated) or ("" if self.update else _changed(entry, result))
         return ConfigResult(entry, result, violated, wrong)
 
@@ -233,6 +266,40 @@ class Runner:
             config.write(text)
             config.flush()
             return self._run(entry, Path(config.name), machines).outcome
+
+
+def inputs_of(specs: Path, entry: Entry) -> dict[str, str]:
+    """Return what TLC's verdict on `entry` rests on, each with its content."""
+    tools = toolchain.find()
+    return {
+        **modules(specs, entry.module),
+        "config": (specs / entry.config).read_text(encoding="utf-8"),
+        "claim": entry.claim.partition("!")[2],  # which property is asked for by itself
+        "workers": "1" if entry.workers == 1 else "several",
+        "TLC": store.file_hash(tools.jar),
+        "Java": str(tools.java_version),
+        **store.code("specs.py", "tlc.py", "messages.py", "jvm.py", "jvm_child.py", "store.py"),
+    }
+
+
+def modules(specs: Path, name: str) -> dict[str, str]:
+    """Return the texts of module `name` and of those below `specs` that it extends or instances."""
+    files = {file.stem: file for file in sorted(specs.rglob("*.tla"))}
+    found: dict[str, str] = {}
+    todo = [name]
+    while todo:
+        one = todo.pop()
+        if one in files and f"module {one}" not in found:
+            text = found[f"module {one}"] = files[one].read_text(encoding="utf-8")
+            for extended, instanced in _PARTS.findall(text):
+                todo += re.findall(r"\w+", extended or instanced)
+    return found
+
+
+def _read(value: dict[str, Any]) -> TlcResult:
+    fields = {name: value[name] for name in TlcResult.__dataclass_fields__}
+    trace = tuple(Step(**step) for step in value["trace"])
+    return TlcResult(**{**fields, "outcome": Outcome(value["outcome"]), "trace": trace})
 
 
 def _is_temporal(config: Path) -> bool:

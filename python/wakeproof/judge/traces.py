@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge `conform --traces`: what real threads did on real cores is a behaviour of the spec.
 
-The scenario that `conform` compares is recorded round by round (``kernel/base/access_log.h``); TLC
-judges all rounds of a concept in one run, a few tampered ones among them. The replay over TLC's
+The scenario that `conform` compares is recorded round by round (``stress/recorder/access_log.h``);
+TLC judges all rounds of a concept in one run, a few tampered ones among them. The replay over TLC's
 graph must give the same verdict on each.
 Source: DESIGN section 6, TOOLCHAIN 3.
 """

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * order.c - the system's half of the asymmetric fence: membarrier, private and expedited. */
+ * membarrier.c - the system's half of the asymmetric fence: membarrier, private and expedited. */
 #define _GNU_SOURCE
 #include "base/order.h"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#ifdef WP_EXPLORE
-
-bool wp_fence_heavy_register(void)
-{
-	return true;
-}
-
-#else
 
 static bool membarrier(int command)
 {
@@ -26,11 +17,9 @@ bool wp_fence_heavy_register(void)
 	return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
-bool(wp_fence_heavy)(void) /* in brackets: recorded, its name is a macro */
+bool(wp_fence_heavy)(void) /* in brackets: for a caller its name is a macro */
 {
 	/* An exec clears the registration: try once more before giving up. */
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
 	       (wp_fence_heavy_register() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED));
 }
-
-#endif

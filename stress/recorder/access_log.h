@@ -19,7 +19,7 @@
  * Spec          each concept's own: wakeproof conform --traces.
  * Evidence      tests/test_recorder.py, tests/test_traces.py.
  *
- * With -DWP_EVENTS instrument.h makes each operation of the kernel one event; else nothing of this is
+ * recorder/instrument.h makes each operation of the kernel one event; else nothing of this is
  * compiled. */
 #ifndef WP_EVENTS_H
 #define WP_EVENTS_H

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * lock.c - a lock and a condition made of futexes. See futex.h. */
+#include "base/error.h"
+#include "base/futex.h"
+#include "twin.h"
+
+void wp_lock_acquire(wp_lock *lock)
+{
+	uint32_t seen = 0;
+
+	/* [L1] acquire; pairs L3; upholds Guard!NoLostWakeup: what the last holder wrote is seen.
+	 */
+	if (wp_cas_acquire(&lock->state, &seen, 1))
+		return;
+	/* [L2] acquire; pairs L3; upholds Guard!NoLostWakeup: state 2 makes the holder wake a
+	 * sleeper. */
+	while (wp_exchange_acquire(&lock->state, wp_twin(guard_lock_alone) && seen == 3 ? 1 : 2) !=
+	       0) {
+		wp_futex_wait(&lock->state, 2, WP_FOREVER);
+		if (wp_twin(guard_lock_alone))
+			seen = seen < 3 ? 3 : 4; /* twin: once woken */
+	}
+}
+
+void wp_lock_release(wp_lock *lock)
+{
+	/* [L3] release; pairs L1, L2; upholds Guard!NoLostWakeup: hands over what was written under
+	 * the lock. */
+	if (wp_exchange_release(&lock->state, 0) == 2 && !wp_twin(guard_release_silent))
+		wp_futex_wake(&lock->state, 1);
+}
+
+int wp_cond_wait(wp_cond *cond, wp_lock *lock, int64_t deadline_ns)
+{
+	/* [L4] relaxed: ordered by the lock, under which every signal is counted; pairs L5; upholds
+	 * Guard!NoLostWakeup. */
+	uint32_t seen = wp_load_relaxed(&cond->signals);
+	int rc;
+
+	wp_lock_release(lock);
+	rc = wp_futex_wait(&cond->signals, seen, deadline_ns);
+	wp_lock_acquire(lock);
+	return rc == WP_TIMEOUT || rc == WP_INTERRUPTED ? rc : WP_OK;
+}
+
+void wp_cond_signal(wp_cond *cond)
+{
+	/* [L5] relaxed: ordered by the lock that both sides hold; pairs L4; upholds
+	 * Guard!NoLostWakeup. */
+	wp_fetch_add_relaxed(&cond->signals, 1);
+	if (!wp_twin(guard_signal_silent))
+		wp_futex_wake(&cond->signals, 1);
+}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was judged before: results, each under a hash of everything that it rests on.
+
+A judge that is deterministic says the same of the same inputs, so it need not be asked twice.  Its
+caller names the inputs, each with its content: the texts of the modules, the program's bytes, the
+options, the tool, the judge's own code.  An entry is a file with the hashes of its inputs, the
+time, the result, and a hash of all this.  An entry that does not fit its own hash, or lacks an
+input, or has another one, is no entry: the judge is asked again.
+
+Only what can come out the same again may be kept: no run that was cut off by the clock.
+
+``WAKEPROOF_FRESH=1`` (``make audit FRESH=1``) judges all, and keeps what comes out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from wakeproof import paths
+
+FRESH = "WAKEPROOF_FRESH"
+KEPT_S = 30 * 86400.0
+"""What nobody asked for so long rests on sources that have changed."""
+
+Inputs = Mapping[str, str]
+"""What a result rests on: each input's content by its name, ``{"spec Guard": "---- MODULE ..."}``.
+
+No name and no content may hold a path that differs between two checkouts of the same sources.
+"""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A result that was judged before, as plain data, and when: ``2026-01-31 12:59``, UTC."""
+
+    value: Any
+    date: str
+
+
+def key(inputs: Inputs) -> str:
+    """Return the hash that names the result of `inputs`, 64 hexadecimal digits."""
+    return _key(_hashes(inputs))
+
+
+def look(inputs: Inputs) -> Kept | None:
+    """Return what was kept of a judgement of these `inputs`; None: judge now."""
+    if os.environ.get(FRESH, "0") not in ("", "0"):
+        return None
+    hashes = _hashes(inputs)
+    place = _place(_key(hashes))
+    try:
+        text, _, own = place.read_text(encoding="utf-8").rstrip("\n").rpartition("\n")
+        entry = json.loads(text)
+        if own != _sha256(text) or entry["inputs"] != hashes:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(place)
+        return Kept(entry["value"], str(entry["date"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def keep(inputs: Inputs, value: object) -> None:
+    """Keep `value`, which is plain data, as the result of these `inputs`, judged now."""
+    hashes = _hashes(inputs)
+    place = _place(_key(hashes))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+    text = json.dumps({"inputs": hashes, "date": date, "value": value})
+    paths.write_atomically(place, f"{text}\n{_sha256(text)}\n")
+
+
+def code(*names: str) -> dict[str, str]:
+    """Return the texts of a judge's own modules as inputs.
+
+    Args:
+        names: patterns of files below ``wakeproof/judge``: ``"conform*.py"``.
+    """
+    folder = Path(__file__).parent
+    files = sorted({file for name in names for file in folder.glob(name)})
+    return {f"python {file.relative_to(folder)}": file.read_text("utf-8") for file in files}
+
+
+def file_hash(file: Path) -> str:
+    """Return the hash of a file's bytes, read again only when the file has changed."""
+    status = file.stat()
+    return _file_hash(file, status.st_mtime_ns, status.st_size)
+
+
+@cache
+def _file_hash(file: Path, _mtime_ns: int, _size: int) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def prune() -> None:
+    """Remove what nobody asked for in `KEPT_S` seconds."""
+    oldest = time.time() - KEPT_S
+    for file in _folder().glob("*/*"):
+        with contextlib.suppress(FileNotFoundError):  # another job prunes too
+            if file.stat().st_mtime < oldest:
+                file.unlink()
+
+
+def oldest(dates: Iterable[str]) -> str:
+    """Return the oldest of the dates on which parts of a row were judged; "": all just now."""
+    return min(filter(None, dates), default="")
+
+
+def _folder() -> Path:
+    return paths.cache() / "judged"
+
+
+def _place(name: str) -> Path:
+    return _folder() / name[:2] / f"{name[2:]}.json"
+
+
+def _hashes(inputs: Inputs) -> dict[str, str]:
+    return {name: _sha256(inputs[name]) for name in sorted(inputs)}
+
+
+def _key(hashes: dict[str, str]) -> str:
+    return _sha256(json.dumps(hashes))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
