@@ -89,6 +89,7 @@ lint: venv ## ruff, mypy --strict, and labels of code and specs against each oth
 	$(Q)$(BIN)/python tools/layers.py
 
 include examples/rules.mk
+include tools/library/rules.mk
 
 tools: ## Put TLC into your own tlaplus-cli cache, so that `tla tlc Spec.tla` works
 	$(Q)$(PYTHON) tools/bootstrap.py --user-tools

@@ -45,8 +45,6 @@ def test_what_goes_down_or_stays_in_its_layer_is_allowed(tmp_path: Path) -> None
          "sync/a.c: base/ has a file a as well: one stem, one concept"),
         ({"other__a_h": ""},
          f"other/a.h: other/ is no layer; there are {', '.join(layers.LAYERS)}"),
-        ({"wakeproof_h": "", "base__a_c": "wakeproof.h"},
-         'base/a.c: includes "wakeproof.h", which is for users of the kernel'),
     ],
 )  # fmt: skip
 def test_a_broken_rule_is_named_with_file_and_include(

@@ -19,8 +19,6 @@ from pathlib import Path
 
 LAYERS = ("base", "queue", "wakeup", "thread", "sched", "sync", "io", "scope", "pool", "inspect")
 """From the bottom up."""
-UMBRELLA = "wakeproof.h"
-"""Includes every public header; nothing of the kernel includes it."""
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -52,8 +50,6 @@ def broken(kernel: Path) -> Iterator[str]:
 def _of_include(kernel: Path, name: Path, other: str) -> Iterator[str]:
     if not (kernel / other).is_file():
         yield f'{name}: includes "{other}", which is not named from kernel/ on'
-    elif other == UMBRELLA:
-        yield f'{name}: includes "{other}", which is for users of the kernel'
     elif (above := Path(other).parts[0]) in LAYERS[LAYERS.index(name.parts[0]) + 1 :]:
         yield f'{name}: includes "{other}": {above}/ is above {name.parts[0]}/'
 

@@ -8,6 +8,8 @@
 #ifndef WP_ERROR_H
 #define WP_ERROR_H
 
+#include "base/api.h"
+
 /* code, value, meaning. Zero is success; every other code is negative. */
 #define WP_ERRORS(X)                                                          \
 	X(WP_OK, 0, "done")                                                   \
@@ -40,7 +42,7 @@ enum wp_error {
 };
 
 /* The meaning of a code, never NULL. [any thread | wait-free] */
-const char *wp_error_text(int code);
+WP_API const char *wp_error_text(int code);
 /* cdef: end */
 
 /* errno of the OS thread that calls. Compilers take its address for a constant of a function, and a

@@ -42,7 +42,7 @@ bool wp_event_take(int event); /* true: there was a signal */
 
 /* cdef: begin */
 /* CLOCK_MONOTONIC in nanoseconds. [any thread | wait-free] */
-int64_t wp_clock_ns(void);
+WP_API int64_t wp_clock_ns(void);
 /* cdef: end */
 
 /* 4 bytes: 0 free, 1 held, 2 held and somebody may sleep. Written by whoever locks and unlocks.

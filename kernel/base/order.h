@@ -25,16 +25,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/api.h"
 #include "base/instrument.h"
-
-#ifndef WP_INLINE
-#define WP_INLINE static inline
-#endif
 
 /* Bytes. Two 64-byte lines: adjacent-line prefetchers move lines in pairs. */
 #define WP_LINE 128
-
-#define wp_atomic(type) _Atomic(type)
 
 /* The first value, before the object is shared: no access yet, so no order and no label. */
 #define wp_init(p, v) WP__INIT(p, v)

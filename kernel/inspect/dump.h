@@ -44,7 +44,7 @@ enum wp_dump_state {
 	WP_DUMP_PINNED,
 	WP_DUMP_CLOSED,
 };
-const char *wp_dump_state_name(enum wp_dump_state state); /* "new" ... [any thread | wait-free] */
+WP_API const char *wp_dump_state_name(enum wp_dump_state state); /* "new" ... [any thread | wait-free] */
 
 typedef struct wp_dump_thread {
 	uint64_t id; /* the number of its slot; the same as long as it lives */
@@ -60,12 +60,12 @@ typedef struct wp_dump_thread {
 
 /* Shows each that was made and has not ended to `each`, until that gives false. True: all were
  * shown. [any thread, before wp_group_free | blocks shortly] */
-bool wp_dump_each(wp_group *group, bool (*each)(void *arg, const wp_dump_thread *thread), void *arg);
+WP_API bool wp_dump_each(wp_group *group, bool (*each)(void *arg, const wp_dump_thread *thread), void *arg);
 
 /* cdef: begin */
 /* Index of the carrier that runs it, or has run it last and does nothing else yet; -1: none. [any
  * thread, before wp_vthread_free | reads a word of each carrier] */
-int wp_dump_carrier(wp_vthread *thread);
+WP_API int wp_dump_carrier(wp_vthread *thread);
 /* cdef: end */
 
 enum wp_dump_format { WP_DUMP_TEXT, WP_DUMP_JSON };
@@ -84,6 +84,6 @@ typedef struct wp_dump_config {
 
 /* Writes a dump. WP_OK; WP_SYSTEM and errno: no memory, or a write failed: what was written is no
  * whole dump. Takes less than a megabyte. [any thread, before wp_group_free | blocks, as writes do] */
-int wp_dump(wp_group *group, const wp_dump_config *config);
+WP_API int wp_dump(wp_group *group, const wp_dump_config *config);
 
 #endif

@@ -54,7 +54,7 @@ typedef struct wp_io {
  * were there; WP_SYSTEM and errno: call it again for those that lack one; WP_FORBIDDEN: a carrier has
  * another poller; else as wp_poller_register.
  * `idle_spins`: looks that each takes before it blocks; 0. [one thread at a time | system calls] */
-int wp_io_start(wp_group *group, uint32_t idle_spins);
+WP_API int wp_io_start(wp_group *group, uint32_t idle_spins);
 
 /* Of the poller of one carrier; all ever grow. When nothing goes on, wakeups <= sleeps. */
 typedef struct wp_poll_counts {
@@ -66,47 +66,47 @@ typedef struct wp_poll_counts {
 
 /* All are 0 where wp_io_start has not been. [any thread, not meanwhile | wait-free, reads what others
  * write] */
-wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier);
+WP_API wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier);
 /* cdef: end */
 
 /* Takes over a descriptor, and makes it non-blocking. WP_OK; WP_UNSUPPORTED: epoll refuses such;
  * WP_SYSTEM and errno; WP_MISUSED: wp_io_start has not been called; WP_CLOSED: its group is closed.
  * Where it is not WP_OK the caller keeps it. [any thread | system calls] */
-int wp_io_new(wp_group *group, int fd, wp_io **io);
+WP_API int wp_io_new(wp_group *group, int fd, wp_io **io);
 
 /* cdef: begin */
 /* No call begins any more, and those under way end with WP_CLOSED; the last one closes it. WP_OK;
  * WP_CLOSED: it was before. [any thread | system calls] */
-int wp_io_close(wp_io *io);
+WP_API int wp_io_close(wp_io *io);
 
 /* Closes it, if it is not; its memory goes with the last call that is under way. None begins after this
  * one has. [any thread | system calls] */
-void wp_io_free(wp_io *io);
+WP_API void wp_io_free(wp_io *io);
 
 /* A call of yours: false: it is closed; else the descriptor stays open until you exit. A close of the
  * group of a thread that waits in a call of this header ends that call for it; not yours: exit in its
  * `left`. [any thread | lock-free; the exit may make system calls] */
-bool wp_io_enter(wp_io *io);
-void wp_io_exit(wp_io *io);
+WP_API bool wp_io_enter(wp_io *io);
+WP_API void wp_io_exit(wp_io *io);
 /* cdef: end */
 
 /* Calls `attempt` until it does not fail with EAGAIN, and waits in between until the direction is
  * ready. WP_OK and its result; WP_SYSTEM and errno; WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED: it is
  * closed, or it would wait and the group of its poller is closed. The deadline is looked at where it
  * would wait. [any thread | parks] */
-int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
-	       int64_t deadline_ns, int64_t *result);
+WP_API int wp_io_call(wp_io *io, enum wp_io_side side, int64_t (*attempt)(int fd, void *arg), void *arg,
+		      int64_t deadline_ns, int64_t *result);
 
 /* Some bytes, or 0: its end. [as wp_io_call] */
-int wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t *done);
+WP_API int wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t *done);
 /* All of them, or the first *done. A broken pipe is an error, not a signal, on sockets. [as
  * wp_io_call] */
-int wp_io_write(wp_io *io, const void *bytes, size_t size, int64_t deadline_ns, size_t *done);
+WP_API int wp_io_write(wp_io *io, const void *bytes, size_t size, int64_t deadline_ns, size_t *done);
 /* A descriptor, close-on-exec and non-blocking. [as wp_io_call] */
-int wp_io_accept(wp_io *io, int64_t deadline_ns, int *fd);
+WP_API int wp_io_accept(wp_io *io, int64_t deadline_ns, int *fd);
 /* To a unix-domain socket whose queue of connections is full it waits, as connect(2) does: there is no
  * event for that, so it tries again, after 1 ms, and later after 32. [as wp_io_call] */
-int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, int64_t deadline_ns);
+WP_API int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, int64_t deadline_ns);
 
 /* [before it is shared | wait-free] */
 WP_INLINE void wp__io_init(wp_io *io, int fd, struct wp_epoll *epoll)

@@ -31,19 +31,19 @@ struct wp_home;
 
 /* WP_OK; WP_SYSTEM and errno; WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED: its group is closing; WP_MISUSED:
  * wp_io_start has not been called; WP_UNSUPPORTED. [any thread | parks, or blocks as above] */
-int wp_file_open(const char *path, int flags, mode_t mode, int64_t deadline_ns, int *fd);
+WP_API int wp_file_open(const char *path, int flags, mode_t mode, int64_t deadline_ns, int *fd);
 /* Some bytes, or 0: its end. */
-int wp_file_read(int fd, void *bytes, size_t size, int64_t place, int64_t deadline_ns, size_t *done);
+WP_API int wp_file_read(int fd, void *bytes, size_t size, int64_t place, int64_t deadline_ns, size_t *done);
 /* All of them, or the first *done. */
-int wp_file_write(int fd, const void *bytes, size_t size, int64_t place, int64_t deadline_ns,
-		  size_t *done);
+WP_API int wp_file_write(int fd, const void *bytes, size_t size, int64_t place, int64_t deadline_ns,
+			 size_t *done);
 /* What was written is on the disk; `data_only`: but not, say, its times. */
-int wp_file_sync(int fd, bool data_only, int64_t deadline_ns);
+WP_API int wp_file_sync(int fd, bool data_only, int64_t deadline_ns);
 
 /* cdef: begin */
 /* Why virtual threads of that group have no files; NULL: they have. [any thread, after wp_io_start |
  * wait-free] */
-const char *wp_file_lacks(wp_group *group);
+WP_API const char *wp_file_lacks(wp_group *group);
 /* cdef: end */
 
 /* Asks the ring of a thread's home. WP_OK: wait for its latch; WP_UNSUPPORTED, WP_MISUSED, WP_CLOSED.

@@ -10,11 +10,13 @@
 
 #include <stdbool.h>
 
+#include "base/api.h"
+
 /* cdef: begin */
 /* Runs it with the calling OS thread tagged as one that must not block; then it is as it was. In a
  * virtual thread: runs it. [any thread | as run] */
-void wp_invoke_non_blocking(void (*run)(void *arg), void *arg);
-bool wp_is_non_blocking(void);
+WP_API void wp_invoke_non_blocking(void (*run)(void *arg), void *arg);
+WP_API bool wp_is_non_blocking(void);
 /* cdef: end */
 
 #endif

@@ -89,64 +89,64 @@ typedef struct wp_pool_counts {
 	bool is_closed;
 } wp_pool_counts;
 
-void wp_pool_config_init(wp_pool_config *config);
+WP_API void wp_pool_config_init(wp_pool_config *config);
 
 /* Starts `min` threads. WP_OK; WP_SYSTEM and errno: no memory, or no thread; WP_MISUSED: min > max,
  * no `max`, no `evictions`, or as many reserved as there are threads. [any thread | system calls] */
-int wp_pool_new(const wp_pool_config *config, wp_pool **pool);
+WP_API int wp_pool_new(const wp_pool_config *config, wp_pool **pool);
 
 /* After a wait that said WP_OK, when nobody uses it any more. [not its threads | system calls] */
-void wp_pool_free(wp_pool *pool);
+WP_API void wp_pool_free(wp_pool *pool);
 
 /* WP_OK: it is run by one of its threads, or closed; *job is copied. WP_CLOSED. WP_SYSTEM and errno:
  * no memory, or the system refuses a first thread: it is not accepted. [any thread | shortly; may
  * start a thread] */
-int wp_pool_execute(wp_pool *pool, const wp_job *job);
+WP_API int wp_pool_execute(wp_pool *pool, const wp_job *job);
 
 /* By the executor of virtual threads, if there is one. [any thread | as that] */
-int wp_pool_execute_virtual(wp_pool *pool, const wp_job *job);
-bool wp_pool_has_virtual(const wp_pool *pool); /* [any thread | wait-free] */
+WP_API int wp_pool_execute_virtual(wp_pool *pool, const wp_job *job);
+WP_API bool wp_pool_has_virtual(const wp_pool *pool); /* [any thread | wait-free] */
 
 /* True: a thread that waited for it runs it now; false: none did, one more may be on its way, and
  * *job is as it was. *job stays until it runs. Never queues. [any thread | as wp_pool_execute] */
-bool wp_pool_try_execute(wp_pool *pool, const wp_job *job);
+WP_API bool wp_pool_try_execute(wp_pool *pool, const wp_job *job);
 
 /* Nothing is accepted any more; what was is run, and the threads leave. Again: nothing. [any thread |
  * system calls] */
-void wp_pool_close(wp_pool *pool);
+WP_API void wp_pool_close(wp_pool *pool);
 
 /* After a close: closes what is queued, in the calling thread; says how many. [any thread | as their
  * close] */
-uint64_t wp_pool_drain(wp_pool *pool);
+WP_API uint64_t wp_pool_drain(wp_pool *pool);
 
 /* After a close: until its threads have left, but for those that are in here themselves. WP_OK,
  * WP_TIMEOUT, WP_INTERRUPTED. [any OS thread | blocks] */
-int wp_pool_wait(wp_pool *pool, int64_t deadline_ns);
+WP_API int wp_pool_wait(wp_pool *pool, int64_t deadline_ns);
 
 /* A close; a wait for half of the time; a drain; a wait for the other half, WP_INTERRUPTED or not.
  * WP_OK or WP_TIMEOUT: some jobs run on: wait for them. [any OS thread | blocks, as their close] */
-int wp_pool_stop(wp_pool *pool, int64_t deadline_ns);
+WP_API int wp_pool_stop(wp_pool *pool, int64_t deadline_ns);
 
-void wp_pool_counts_read(wp_pool *pool, wp_pool_counts *counts); /* [any thread | shortly] */
+WP_API void wp_pool_counts_read(wp_pool *pool, wp_pool_counts *counts); /* [any thread | shortly] */
 
 /* Few threads are free, or could be started, beyond what is queued. [any thread | shortly] */
-bool wp_pool_is_low(wp_pool *pool);
+WP_API bool wp_pool_is_low(wp_pool *pool);
 
 /* So many threads are promised to something that keeps them. WP_OK; WP_MISUSED: none would be left, or
  * less is leased than is given back. [any thread | shortly] */
-int wp_pool_lease(wp_pool *pool, uint32_t threads);
-int wp_pool_unlease(wp_pool *pool, uint32_t threads);
+WP_API int wp_pool_lease(wp_pool *pool, uint32_t threads);
+WP_API int wp_pool_unlease(wp_pool *pool, uint32_t threads);
 
 /* What the calling thread of a pool does, for its dump, until the job ends: a text that stays; NULL:
  * nothing special. Elsewhere: nothing. [any thread | wait-free] */
-void wp_pool_tag(const char *tag);
+WP_API void wp_pool_tag(const char *tag);
 
 /* The pool it is a thread of, or NULL. [any OS thread | wait-free] */
-wp_pool *wp_pool_current(void);
+WP_API wp_pool *wp_pool_current(void);
 
 /* As text, a line for the pool and one for each thread; cut to `bytes`, with its end. Says how long it
  * is uncut, without the end. [any thread | shortly] */
-size_t wp_pool_dump(wp_pool *pool, char *text, size_t bytes);
+WP_API size_t wp_pool_dump(wp_pool *pool, char *text, size_t bytes);
 /* cdef: end */
 
 enum wp_pool_state { WP_POOL_BUSY, WP_POOL_COMING, WP_POOL_RESTING };

@@ -97,26 +97,26 @@ struct wp_strategy {
 };
 
 /* [before it is shared | wait-free] */
-void wp_strategy_init(wp_strategy *strategy, const wp_strategy_config *config);
+WP_API void wp_strategy_init(wp_strategy *strategy, const wp_strategy_config *config);
 
 /* cdef: begin */
 /* There is something to produce: it produces, and runs tasks, unless somebody does already. [any
  * thread | runs tasks] */
-void wp_strategy_produce(wp_strategy *strategy);
+WP_API void wp_strategy_produce(wp_strategy *strategy);
 
 /* The same, by another thread. WP_OK; or what `start` said: nobody was told. [any thread | as start] */
-int wp_strategy_dispatch(wp_strategy *strategy);
+WP_API int wp_strategy_dispatch(wp_strategy *strategy);
 
 /* What a started thread calls, once. [who was started | runs tasks] */
-void wp_strategy_run(wp_strategy *strategy);
+WP_API void wp_strategy_run(wp_strategy *strategy);
 
 /* Of a task that does what both do: EITHER may block where its thread is not tagged, so it is not
  * NON_BLOCKING beside one that never does. [any thread | wait-free] */
-enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other);
+WP_API enum wp_kind wp_kind_combine(enum wp_kind one, enum wp_kind other);
 
 /* Nobody produces just now. [any thread | wait-free] */
-bool wp_strategy_is_idle(const wp_strategy *strategy);
-uint64_t wp_strategy_count(const wp_strategy *strategy, enum wp_consumed how);
+WP_API bool wp_strategy_is_idle(const wp_strategy *strategy);
+WP_API uint64_t wp_strategy_count(const wp_strategy *strategy, enum wp_consumed how);
 /* cdef: end */
 
 #endif

@@ -53,7 +53,7 @@ typedef struct wp_mpsc {
 
 _Static_assert(offsetof(wp_mpsc, first) - offsetof(wp_mpsc, tail) >= WP_LINE, "ends share a line");
 
-WP_INLINE void wp_mpsc_init(wp_mpsc *queue) /* empty [before it is shared | wait-free] */
+WP_API_INLINE void wp_mpsc_init(wp_mpsc *queue) /* empty [before it is shared | wait-free] */
 {
 	wp_init(&queue->first, NULL);
 	wp_init(&queue->head, NULL);
@@ -86,7 +86,7 @@ WP_INLINE void wp__mpsc_publish(wp_mpsc_cell *cell, wp_mpsc_node *node)
 
 /* Appends the node, which must be in no queue. Never allocates, never fails. [any thread |
  * wait-free] */
-WP_INLINE void wp_mpsc_push(wp_mpsc *queue, wp_mpsc_node *node)
+WP_API_INLINE void wp_mpsc_push(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	wp__mpsc_publish(wp__mpsc_reserve(queue, node), node);
 }
@@ -136,7 +136,7 @@ WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
 
 /* Takes the oldest node, or NULL: nothing is published at the head, or the one node there is
  * hostage. The node may be pushed again or freed at once. [one consumer at a time | wait-free] */
-WP_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
+WP_API_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
 {
 	/* [Q15] relaxed: ordered by whatever makes consumers follow one another; pairs Q6; upholds
 	 * Mpsc!Fifo. */
@@ -175,7 +175,7 @@ WP_INLINE wp_mpsc_node *wp__mpsc_front(wp_mpsc *queue)
 /* True: the head of the queue is published (for an instant also while the last one is taken).
  * False is exact in this sense: at the read, no push that is older than every unfinished one was
  * waiting to be taken. [any thread | wait-free, reads only the queue] */
-WP_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
+WP_API_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
 {
 	if (wp_twin(mpsc_asks_tail))
 		return wp_load_relaxed(&queue->tail) != &queue->first; /* twin */
@@ -183,7 +183,7 @@ WP_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
 }
 
 /* True: no push has been reserved that is not taken. [any thread | wait-free] */
-WP_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
+WP_API_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
 {
 	/* [Q10] acquire; pairs Q2, Q7; upholds Search!WorkConservation: who sees that the last node
 	 * was taken sees what its taker did before, its carrier's word among it. */
@@ -195,7 +195,7 @@ WP_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
  * node and nothing else; unless that node was taken and pushed again between the reads, and then
  * this push signals for itself. The order of the reads matters: the front, then the tail.
  * [any thread | wait-free, reads only the queue] */
-WP_INLINE int wp_mpsc_published(wp_mpsc *queue)
+WP_API_INLINE int wp_mpsc_published(wp_mpsc *queue)
 {
 	wp_mpsc_node *node = wp__mpsc_front(queue);
 
@@ -209,7 +209,7 @@ WP_INLINE int wp_mpsc_published(wp_mpsc *queue)
 
 /* True: the queue holds `node` and nothing else, in the same sense as 1 above.
  * [any thread | wait-free, reads only the queue] */
-WP_INLINE bool wp_mpsc_is_alone(wp_mpsc *queue, wp_mpsc_node *node)
+WP_API_INLINE bool wp_mpsc_is_alone(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	return wp__mpsc_front(queue) == node &&
 	       /* [Q14] relaxed: ordered by the caller's fence; pairs Q2; upholds

@@ -87,14 +87,14 @@ typedef struct wp_group_config {
 
 /* Starts the carriers. WP_OK; WP_MISUSED: a value out of its range; or WP_SYSTEM and errno: no
  * memory, or no thread; none is left then. [any thread | system calls] */
-int wp_group_new(wp_group **group, const wp_group_config *config);
+WP_API int wp_group_new(wp_group **group, const wp_group_config *config);
 
 /* After a close that said WP_OK, when nobody is inside a start, an unpark or a join any more. Waits for
  * those who still wake its threads from a line that they have left, and for wp_vthread_run: not to be
  * called inside that. [any thread | blocks shortly] */
-void wp_group_free(wp_group *group);
+WP_API void wp_group_free(wp_group *group);
 
-uint32_t wp_group_size(const wp_group *group); /* without replacements [any thread | wait-free] */
+WP_API uint32_t wp_group_size(const wp_group *group); /* without replacements [any thread | wait-free] */
 
 /* Closes it: no start is accepted any more; waits until all tasks have ended, or until deadline_ns
  * (CLOCK_MONOTONIC), or, if it cancels, not at all; stops the carriers; hands back every task that
@@ -104,37 +104,37 @@ uint32_t wp_group_size(const wp_group *group); /* without replacements [any thre
  * not, for longer than WP_CLOSE_GRACE_NS and the deadline; nothing is handed back yet: close it again.
  * A dump (dump.h) names what is left. WP_INTERRUPTED: a signal handler ran: close it again. WP_FORBIDDEN: the caller is one of
  * its carriers. [any thread | blocks] */
-int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel,
-		   void (*each)(void *arg, wp_task *task, bool was_parked), void *arg);
+WP_API int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel,
+			  void (*each)(void *arg, wp_task *task, bool was_parked), void *arg);
 
 /* Starts a task, made by wp_task_init, on that carrier. WP_OK or WP_CLOSED. [any thread | blocks
  * shortly] */
-int wp_group_start(wp_group *group, uint32_t index, wp_task *task);
+WP_API int wp_group_start(wp_group *group, uint32_t index, wp_task *task);
 
 /* The same, where the group places it. */
-int wp_group_submit(wp_group *group, wp_task *task);
+WP_API int wp_group_submit(wp_group *group, wp_task *task);
 
 /* The task that calls is to block its carrier: until its unblock, or the end of its step, none is
  * placed there, and what is queued there, and is not pinned, goes to the others. WP_AGAIN: it has said
  * so before, and one unblock ends both. WP_FORBIDDEN: no carrier that counts loads runs it. [a task |
  * blocks shortly, may wake others] */
-int wp_group_block(void);
-void wp_group_unblock(void);
+WP_API int wp_group_block(void);
+WP_API void wp_group_unblock(void);
 
 /* What came of its replacements. [any thread | blocks shortly] */
-wp_replaced wp_group_replaced(wp_group *group);
+WP_API wp_replaced wp_group_replaced(wp_group *group);
 
 /* Has the task run once more, however late its park. [any thread, while the task lives | as
  * wp_carrier_submit] */
-void wp_task_unpark(wp_task *task);
+WP_API void wp_task_unpark(wp_task *task);
 
 /* The index of the calling carrier of this group; -1: the caller is none. [any thread |
  * wait-free] */
-int wp_group_running(const wp_group *group);
+WP_API int wp_group_running(const wp_group *group);
 
 /* The index of the home of the task that the calling carrier of this group runs; -1: the caller is
  * none. Another one than wp_group_running says: the task is stolen. [any thread | wait-free] */
-int wp_group_home(const wp_group *group);
+WP_API int wp_group_home(const wp_group *group);
 
 /* Of one carrier; all but runnable and load ever grow. */
 typedef struct wp_carrier_counts {
@@ -155,7 +155,7 @@ typedef struct wp_carrier_counts {
 } wp_carrier_counts;
 
 /* [any thread | wait-free, reads what others write] */
-wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index);
+WP_API wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index);
 
 /* Of one carrier of a group that counts loads; all ever grow. When nothing goes on, what was moved is
  * what was taken, in all. */
@@ -171,7 +171,7 @@ typedef struct wp_placement_counts {
 } wp_placement_counts;
 
 /* All are 0 if nobody counts loads. [any thread | wait-free, reads what others write] */
-wp_placement_counts wp_group_placement_counts(wp_group *group, uint32_t index);
+WP_API wp_placement_counts wp_group_placement_counts(wp_group *group, uint32_t index);
 
 /* Of the searches of one steal domain; all ever grow. When nobody searches, started = no_idle +
  * the directed and fruitless of its carriers. */
@@ -185,7 +185,7 @@ typedef struct wp_domain_counts {
 
 /* Of the domain of that carrier; without work stealing all are 0. [any thread | wait-free, reads
  * what others write] */
-wp_domain_counts wp_group_domain_counts(wp_group *group, uint32_t index);
+WP_API wp_domain_counts wp_group_domain_counts(wp_group *group, uint32_t index);
 /* cdef: end */
 
 #endif

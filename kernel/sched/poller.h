@@ -90,7 +90,7 @@ typedef struct wp_poller {
 /* Has the others run: WP_OK; WP_AGAIN: there was nothing to run. If it had no input or output, it may
  * steal one task for its carrier. WP_CLOSED: return from your body. [a poller with a stack | runs
  * others] */
-int wp_poller_maybe_yield(bool had_io);
+WP_API int wp_poller_maybe_yield(bool had_io);
 
 /* cdef: begin */
 /* The same, in two halves. The first: WP_OK: say WP_STEP_POLL, and call the second when it goes on; else
@@ -100,27 +100,27 @@ int wp__poller_yield_end(void);
 
 /* WP_OK: the carrier is parked: ask can_park and block; then unpark. WP_AGAIN: there is work, yield.
  * WP_CLOSED: return from your body. [the poller | wakes somebody at the most] */
-int wp_poller_try_park(void);
+WP_API int wp_poller_try_park(void);
 
 /* Right before the system call, each time: may it block? A snapshot. [the poller | wait-free] */
-bool wp_poller_can_park(void);
+WP_API bool wp_poller_can_park(void);
 
 /* How long, by CLOCK_MONOTONIC in ns: the carrier's earliest timer; INT64_MAX: until it is woken.
  * Read it after try_park. [the poller | wait-free] */
-int64_t wp_poller_until(void);
+WP_API int64_t wp_poller_until(void);
 
 /* After the system call, or in its place. [the poller | wakes somebody at the most] */
-int wp_poller_unpark(void);
+WP_API int wp_poller_unpark(void);
 
 /* How many pollers of the group block without wp_poller_try_park. [any thread | blocks shortly] */
-uint32_t wp_poller_blocking(struct wp_group *group);
+WP_API uint32_t wp_poller_blocking(struct wp_group *group);
 /* cdef: end */
 
 /* Starts a poller of that carrier. WP_OK and its thread: join it to wait until the carrier has none
  * again, and free it. WP_AGAIN: it has one. WP_FORBIDDEN: it blocks, and no other carrier of the group
  * would be free of such. WP_CLOSED; WP_SYSTEM: no memory. [any thread | as wp_vthread_start] */
-int wp_poller_register(struct wp_group *group, uint32_t carrier, const wp_poller_config *config,
-		       struct wp_vthread **thread);
+WP_API int wp_poller_register(struct wp_group *group, uint32_t carrier, const wp_poller_config *config,
+			      struct wp_vthread **thread);
 
 /* What the drivers of io/ have made for the carriers of a group, which have ended. Defined by
  * io/driver_epoll.c. [the last that is done with the group] */

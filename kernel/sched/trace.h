@@ -73,25 +73,25 @@ typedef struct wp_trace_event {
  * two, or 0: as before, at first WP_TRACE_USUAL. Events of before stay, but not with larger rings; the
  * numbers go on. WP_OK; WP_MISUSED: no such number; WP_SYSTEM and errno. [any thread | blocks shortly,
  * allocates] */
-int wp_group_trace_on(wp_group *group, uint32_t events);
+WP_API int wp_group_trace_on(wp_group *group, uint32_t events);
 
 /* Keeps no more; those that are there can be read. [any thread | blocks shortly] */
-void wp_group_trace_off(wp_group *group);
+WP_API void wp_group_trace_off(wp_group *group);
 
 /* How many are kept of each carrier; 0: it is off, or never was on. [any thread | wait-free; blocks
  * shortly] */
-uint32_t wp_group_tracing(wp_group *group);
-uint32_t wp_group_traced(wp_group *group);
+WP_API uint32_t wp_group_tracing(wp_group *group);
+WP_API uint32_t wp_group_traced(wp_group *group);
 
 /* Copies events of one ring, from *number on, as long as there are and `room` lasts; says how
  * many, and moves *number on, past those that are overwritten. ring: a carrier's index; the group's
  * size: all other threads'. [any thread | blocks shortly] */
-uint64_t wp_group_trace(wp_group *group, uint32_t ring, uint64_t *number, wp_trace_event *events,
-			uint64_t room);
+WP_API uint64_t wp_group_trace(wp_group *group, uint32_t ring, uint64_t *number, wp_trace_event *events,
+			       uint64_t room);
 
 /* How long it takes to keep so many events, each with its two looks at the clock; -1: no memory.
  * [any thread | wait-free] */
-int64_t wp_trace_cost_ns(uint32_t events);
+WP_API int64_t wp_trace_cost_ns(uint32_t events);
 /* cdef: end */
 
 typedef struct wp_traces {

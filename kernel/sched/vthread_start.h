@@ -65,57 +65,57 @@ typedef struct wp_vthread_config {
 
 /* WP_OK; WP_SYSTEM and errno: no memory, or WP_VTHREAD_SIZES are there; nothing is left then.
  * [any thread | wait-free while its carrier has a stack; then blocks shortly] */
-int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread);
+WP_API int wp_vthread_new(wp_group *group, const wp_vthread_config *config, wp_vthread **thread);
 
 /* cdef: begin */
 /* WP_OK; WP_CLOSED: its group accepts none any more; WP_FORBIDDEN: it was started before. [who made
  * it | as wp_group_start] */
-int wp_vthread_start(wp_vthread *thread);
+WP_API int wp_vthread_start(wp_vthread *thread);
 
 /* Its maker's last call: its memory is reused when it has ended, or at once, if it was not started.
  * [who made it, or in its name | wait-free] */
-void wp_vthread_free(wp_vthread *thread);
+WP_API void wp_vthread_free(wp_vthread *thread);
 
 /* Waits until it has ended: WP_OK, and how it failed, or 0. WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED:
  * a close has handed it back, it never ends; WP_FORBIDDEN: it is the caller. [any thread, before
  * wp_vthread_free | blocks] */
-int wp_vthread_join(wp_vthread *thread, int64_t deadline_ns, int *failure);
+WP_API int wp_vthread_join(wp_vthread *thread, int64_t deadline_ns, int *failure);
 
 /* The calling virtual thread; NULL: the caller is none. The same on any carrier. [any thread |
  * wait-free] */
-wp_vthread *wp_vthread_current(void);
+WP_API wp_vthread *wp_vthread_current(void);
 
 /* Gives the permit. [any thread, before wp_vthread_free | as wp_carrier_submit] */
-void wp_vthread_unpark(wp_vthread *thread);
+WP_API void wp_vthread_unpark(wp_vthread *thread);
 
 /* Sets its flag, and gives the permit. [as wp_vthread_unpark] */
-void wp_vthread_interrupt(wp_vthread *thread);
+WP_API void wp_vthread_interrupt(wp_vthread *thread);
 
 /* Was the caller interrupted? No more, from now on. [a virtual thread | wait-free] */
-bool wp_vthread_clear_interrupt(void);
+WP_API bool wp_vthread_clear_interrupt(void);
 
 /* Takes the permit, or leaves its carrier until it comes: WP_OK; or WP_TIMEOUT, and no permit is
  * taken; or WP_INTERRUPTED, as long as the flag is set: one may be taken. In a pinned section, or
  * without a stack, its carrier sleeps as well, unless a spare carries on (spare_thread.h). WP_FORBIDDEN: the caller is no virtual thread.
  * [a virtual thread | parks] */
-int wp_vthread_park_until(int64_t deadline_ns);
+WP_API int wp_vthread_park_until(int64_t deadline_ns);
 
 /* WP_OK: it is time; WP_INTERRUPTED. Takes no permit. [a virtual thread | parks] */
-int wp_vthread_sleep_until(int64_t deadline_ns);
+WP_API int wp_vthread_sleep_until(int64_t deadline_ns);
 
 /* After all that its home's carrier has queued there; what others queue takes turns with these. In a
  * pinned section: nothing. [a virtual thread] */
-void wp_vthread_yield(void);
+WP_API void wp_vthread_yield(void);
 
 /* Pinned sections nest: in one, the thread does not leave its carrier. [a virtual thread |
  * wait-free] */
-void wp_vthread_pin(void);
-void wp_vthread_unpin(void);
+WP_API void wp_vthread_pin(void);
+WP_API void wp_vthread_unpin(void);
 
 /* From now on the carrier that runs it now does, alone, and is its home: whose number this gives.
  * WP_FORBIDDEN: no carrier of its group does, or the caller is no virtual thread. [a virtual thread |
  * wait-free] */
-int wp_vthread_settle(void);
+WP_API int wp_vthread_settle(void);
 
 /* For threads without a stack, the two halves of a park. The first: WP_AGAIN: say WP_STEP_PARK, and
  * call the second when it goes on; else as wp_vthread_park_until, which is then over. [the thread |
@@ -127,8 +127,8 @@ int wp__vthread_park_end(void);
 int wp__vthread_park_begin_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
 int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on);
 
-const char *wp_vthread_name(wp_vthread *thread); /* or NULL [any thread | wait-free] */
-void *wp_vthread_arg(wp_vthread *thread);        /* [any thread | wait-free] */
+WP_API const char *wp_vthread_name(wp_vthread *thread); /* or NULL [any thread | wait-free] */
+WP_API void *wp_vthread_arg(wp_vthread *thread);        /* [any thread | wait-free] */
 /* cdef: end */
 
 /* Starts that thread, or unparks it if it was started, and yields. Where run queues are bounded (group.h)
@@ -136,12 +136,12 @@ void *wp_vthread_arg(wp_vthread *thread);        /* [any thread | wait-free] */
  * other. WP_OK, or as wp_vthread_start, and nothing was done. In a pinned section, and for who is no
  * virtual thread, no more than the start or unpark. [any thread; of a start: who made it | as
  * wp_group_start] */
-int wp_vthread_submit_and_yield(wp_vthread *thread);
+WP_API int wp_vthread_submit_and_yield(wp_vthread *thread);
 
 /* Mounts a thread that a scheduler was given, until it parks, yields or ends. WP_FORBIDDEN: the
  * caller is a virtual thread itself, or the thread was not given out, or was run for it already.
  * [an OS thread | runs it] */
-int wp_vthread_run(wp_vthread *thread);
+WP_API int wp_vthread_run(wp_vthread *thread);
 
 /* What a thread keeps by key, the address of one of these; NULL at first. */
 typedef struct wp_local {
@@ -150,9 +150,9 @@ typedef struct wp_local {
 } wp_local;
 
 /* [a virtual thread | wait-free] */
-void *wp_local_get(const wp_local *key);
+WP_API void *wp_local_get(const wp_local *key);
 /* WP_OK; WP_SYSTEM: no memory; WP_FORBIDDEN: it must have none. [a virtual thread | allocates] */
-int wp_local_set(const wp_local *key, void *value);
+WP_API int wp_local_set(const wp_local *key, void *value);
 
 /* It is about to start: its group chooses its home, if nobody has, nor did this before. [who made it |
  * wait-free] */

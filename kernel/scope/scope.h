@@ -75,40 +75,40 @@ typedef struct wp_subtask {
 
 /* Opens it in the caller's innermost scope. WP_OK; WP_SYSTEM, WP_CLOSED: the thread of its deadline
  * could not start, and it is not open. [any thread, before it is shared | as wp_vthread_start] */
-int wp_scope_open(wp_scope *scope, wp_group *group, const wp_scope_config *config);
+WP_API int wp_scope_open(wp_scope *scope, wp_group *group, const wp_scope_config *config);
 
 /* Starts run(arg), which gives 0 or how it failed, in a virtual thread. WP_OK: so it is, or the scope
  * is cancelled, and it never runs. WP_FORBIDDEN: the caller is not the owner. WP_MISUSED: after a
  * join, or a close. As wp_vthread_new and _start: WP_SYSTEM, WP_CLOSED. But for the first of these,
  * it did not begin, and will not. [the owner | as wp_vthread_start] */
-int wp_scope_fork(wp_scope *scope, wp_subtask *subtask, int (*run)(void *arg), void *arg);
+WP_API int wp_scope_fork(wp_scope *scope, wp_subtask *subtask, int (*run)(void *arg), void *arg);
 
 /* Waits until all subtasks have ended, or it is cancelled. WP_OK: the policy is met. WP_FAILED: a
  * subtask failed (ALL), or none succeeded (ANY). WP_TIMEOUT: its deadline cancelled it.
  * WP_CANCELLED: somebody did. *decisive, if not NULL: the first success of ANY, else the first
  * failure; NULL: none. WP_INTERRUPTED: join it again, or close it; no more forks. WP_FORBIDDEN, as
  * fork; WP_MISUSED: it was joined, or closed. [the owner | blocks] */
-int wp_scope_join(wp_scope *scope, wp_subtask **decisive);
+WP_API int wp_scope_join(wp_scope *scope, wp_subtask **decisive);
 
 /* No more forks; interrupts all subtasks but the caller; wakes a join. Once; then nothing. [the owner,
  * a subtask, or any thread that is back before the close is called | as wp_vthread_interrupt] */
-void wp_scope_cancel(wp_scope *scope);
+WP_API void wp_scope_cancel(wp_scope *scope);
 
 /* [as wp_scope_cancel | wait-free] */
-bool wp_scope_is_cancelled(wp_scope *scope);
+WP_API bool wp_scope_is_cancelled(wp_scope *scope);
 
 /* Cancels it, unless it was joined; waits for all subtasks; an interrupt meanwhile is one for later.
  * WP_OK, also if it was closed. WP_MISUSED: it is closed, but has forked and was never joined, or
  * scopes opened in it were open: these are closed, too. WP_FORBIDDEN: the caller is not the owner.
  * [the owner | blocks] */
-int wp_scope_close(wp_scope *scope);
+WP_API int wp_scope_close(wp_scope *scope);
 
 /* WP_OK: success; WP_FAILED: failure, in *failure, if not NULL; WP_CANCELLED: the scope was cancelled
  * before it ended, or it never began; WP_MISUSED: its scope is not joined. [the owner | wait-free] */
-int wp_subtask_outcome(const wp_subtask *subtask, int *failure);
+WP_API int wp_subtask_outcome(const wp_subtask *subtask, int *failure);
 
 /* The caller's innermost open scope, else the one that has forked it; NULL: none. [any thread |
  * wait-free] */
-wp_scope *wp_scope_current(void);
+WP_API wp_scope *wp_scope_current(void);
 
 #endif

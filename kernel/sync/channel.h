@@ -49,23 +49,23 @@ typedef struct wp_channel {
 
 /* slots: room for `capacity` pointers, the caller's, or NULL for none. [before it is shared |
  * wait-free] */
-void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity);
+WP_API void wp_channel_init(wp_channel *channel, void **slots, uint32_t capacity);
 
 /* Before its memory goes: nobody uses it any more. Needed where the close of a group may have handed a
  * receiver back. [one thread | frees] */
-void wp_channel_fini(wp_channel *channel);
+WP_API void wp_channel_fini(wp_channel *channel);
 
 /* cdef: begin */
 /* WP_OK, WP_CLOSED, or WP_TIMEOUT: it would have to wait. [any thread | blocks shortly] */
-int wp_channel_try_send(wp_channel *channel, void *item);
-int wp_channel_try_receive(wp_channel *channel, void **item);
+WP_API int wp_channel_try_send(wp_channel *channel, void *item);
+WP_API int wp_channel_try_receive(wp_channel *channel, void **item);
 
 /* Nothing can be sent any more; what is in its slots, or has come back, can be received. Senders that wait keep their
  * items. Again is harmless. [any thread | blocks shortly] */
-void wp_channel_close(wp_channel *channel);
+WP_API void wp_channel_close(wp_channel *channel);
 
 /* Items in its slots, and those that have come back. [any thread | blocks shortly] */
-uint32_t wp_channel_count(wp_channel *channel);
+WP_API uint32_t wp_channel_count(wp_channel *channel);
 
 /* WP_OK, WP_CLOSED, or WP_AGAIN: in line, park. Granted (wp__waiter_check, under channel->lock): its
  * result says which of the first two, its value is what was received. [any thread | blocks shortly]
@@ -79,8 +79,8 @@ int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waite
 int wp__channel_send(wp_channel *channel, void *item, wp_waiter *waiter, int64_t deadline_ns);
 int wp__channel_receive(wp_channel *channel, void **item, wp_waiter *waiter, int64_t deadline_ns);
 /* cdef: begin */
-int wp_channel_send_until(wp_channel *channel, void *item, int64_t deadline_ns);
-int wp_channel_receive_until(wp_channel *channel, void **item, int64_t deadline_ns);
+WP_API int wp_channel_send_until(wp_channel *channel, void *item, int64_t deadline_ns);
+WP_API int wp_channel_receive_until(wp_channel *channel, void **item, int64_t deadline_ns);
 /* cdef: end */
 
 #endif

@@ -30,13 +30,13 @@ typedef struct wp_condition {
 } wp_condition;
 
 /* [before it is shared | wait-free] */
-void wp_condition_init(wp_condition *condition);
+WP_API void wp_condition_init(wp_condition *condition);
 
 /* cdef: begin */
 /* Wakes who waits longest; all. They need the mutex first: best called by its holder. [any thread |
  * blocks shortly if somebody waits] */
-void wp_condition_signal(wp_condition *condition);
-void wp_condition_broadcast(wp_condition *condition);
+WP_API void wp_condition_signal(wp_condition *condition);
+WP_API void wp_condition_broadcast(wp_condition *condition);
 
 /* In line, and the mutex is free: park. All who wait at one time must use one mutex. [the mutex's
  * holder | blocks shortly] */
@@ -56,7 +56,7 @@ bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter);
 int wp__condition_wait(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter,
 		       int64_t deadline_ns);
 /* cdef: begin */
-int wp_condition_wait_until(wp_condition *condition, wp_mutex *mutex, int64_t deadline_ns);
+WP_API int wp_condition_wait_until(wp_condition *condition, wp_mutex *mutex, int64_t deadline_ns);
 /* cdef: end */
 
 #endif

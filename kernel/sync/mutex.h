@@ -58,7 +58,7 @@ typedef struct wp_mutex {
 } wp_mutex;
 
 /* Free. [before it is shared | wait-free] */
-void wp_mutex_init(wp_mutex *mutex);
+WP_API void wp_mutex_init(wp_mutex *mutex);
 
 /* It is free, but others wait: may be taken past them. True: taken. */
 bool wp__mutex_pass(wp_mutex *mutex);
@@ -102,7 +102,7 @@ WP_INLINE bool wp__mutex_try(wp_mutex *mutex)
 /* cdef: begin */
 /* True: taken; if it may be abandoned, ask wp_mutex_was_abandoned. [any thread | lock-free: retries
  * when the word has changed] */
-WP_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
+WP_API_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 {
 	if (!wp__mutex_try(mutex))
 		return false;
@@ -112,7 +112,7 @@ WP_INLINE bool wp_mutex_try_lock(wp_mutex *mutex)
 
 /* A holder before the caller ended while it had it, and nobody was told so before. [its holder |
  * wait-free] */
-WP_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
+WP_API_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
 {
 	bool was_abandoned = mutex->is_abandoned;
 
@@ -123,7 +123,7 @@ WP_INLINE bool wp_mutex_was_abandoned(wp_mutex *mutex)
 
 /* WP_OK, or WP_FORBIDDEN: nobody has it. Once it is free this touches it no more. [its holder |
  * blocks shortly if others wait] */
-WP_INLINE int wp_mutex_unlock(wp_mutex *mutex)
+WP_API_INLINE int wp_mutex_unlock(wp_mutex *mutex)
 {
 	uint32_t word = WP_MUTEX_LOCKED;
 
@@ -156,11 +156,12 @@ void wp__mutex_has(wp_mutex *mutex, wp_waiter *waiter);
 /* The three as one: WP_OK, WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
 int wp__mutex_lock(wp_mutex *mutex, wp_waiter *waiter, int64_t deadline_ns);
 /* cdef: begin */
-/* The same, or WP_ABANDONED: the caller has it, see above. [any thread | blocks] */
-int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns);
+/* Takes it: WP_OK, WP_TIMEOUT, WP_INTERRUPTED; or WP_ABANDONED: the caller has it, but an earlier
+ * holder ended while it had it. [any thread | blocks] */
+WP_API int wp_mutex_lock_until(wp_mutex *mutex, int64_t deadline_ns);
 /* cdef: end */
 
 /* Whatever happens: WP_OK, or WP_ABANDONED. [any thread | blocks] */
-int wp_mutex_lock(wp_mutex *mutex);
+WP_API int wp_mutex_lock(wp_mutex *mutex);
 
 #endif

@@ -36,18 +36,18 @@ typedef struct wp_semaphore {
 } wp_semaphore;
 
 /* permits: at most WP_SEMAPHORE_PERMITS_MAX. [before it is shared | wait-free] */
-void wp_semaphore_init(wp_semaphore *semaphore, uint32_t permits);
+WP_API void wp_semaphore_init(wp_semaphore *semaphore, uint32_t permits);
 
 /* cdef: begin */
 /* True: taken. [any thread | lock-free: retries when the word has changed] */
-bool wp_semaphore_try_acquire(wp_semaphore *semaphore, uint32_t permits);
+WP_API bool wp_semaphore_try_acquire(wp_semaphore *semaphore, uint32_t permits);
 
 /* WP_OK, or WP_FORBIDDEN: there would be more than WP_SEMAPHORE_PERMITS_MAX, none is added. [any
  * thread | blocks shortly if others wait] */
-int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits);
+WP_API int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits);
 
 /* Free permits; those that wait have a claim on them. [any thread | wait-free] */
-uint32_t wp_semaphore_permits(wp_semaphore *semaphore);
+WP_API uint32_t wp_semaphore_permits(wp_semaphore *semaphore);
 
 /* True: taken; false: in line, park. Then wp__waiter_check. [any thread | blocks shortly] */
 bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *waiter);
@@ -61,7 +61,7 @@ bool wp__semaphore_cancel(wp_semaphore *semaphore, wp_waiter *waiter);
 int wp__semaphore_acquire(wp_semaphore *semaphore, uint32_t permits, wp_waiter *waiter,
 			  int64_t deadline_ns);
 /* cdef: begin */
-int wp_semaphore_acquire_until(wp_semaphore *semaphore, uint32_t permits, int64_t deadline_ns);
+WP_API int wp_semaphore_acquire_until(wp_semaphore *semaphore, uint32_t permits, int64_t deadline_ns);
 /* cdef: end */
 
 #endif

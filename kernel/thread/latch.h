@@ -35,7 +35,7 @@ typedef struct wp_latch {
 } wp_latch;
 
 /* [before it is shared | wait-free] */
-WP_INLINE void wp_latch_init(wp_latch *latch)
+WP_API_INLINE void wp_latch_init(wp_latch *latch)
 {
 	wp_init(&latch->word, 0);
 }
@@ -44,7 +44,7 @@ WP_INLINE void wp_latch_init(wp_latch *latch)
 void wp__latch_open_queued(wp_latch *latch);
 
 /* Once. The latch may be gone when this returns. [one thread | blocks shortly] */
-WP_INLINE void wp_latch_open(wp_latch *latch)
+WP_API_INLINE void wp_latch_open(wp_latch *latch)
 {
 	uintptr_t shut = 0;
 
@@ -55,7 +55,7 @@ WP_INLINE void wp_latch_open(wp_latch *latch)
 }
 
 /* [any thread | wait-free] */
-WP_INLINE bool wp_latch_is_open(wp_latch *latch)
+WP_API_INLINE bool wp_latch_is_open(wp_latch *latch)
 {
 	/* [YL2] acquire; pairs YL1, YL4; upholds Latch!TerminationVisible. */
 	return wp_load_acquire(&latch->word) == WP_LATCH_OPEN;
@@ -70,7 +70,8 @@ bool wp__latch_cancel(wp_latch *latch, wp_waiter *waiter);
 
 /* The three as one: WP_OK: it is open; WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
 int wp__latch_wait(wp_latch *latch, wp_waiter *waiter, int64_t deadline_ns);
-int wp_latch_wait_until(wp_latch *latch, int64_t deadline_ns);
+/* Waits until it is open: WP_OK; WP_TIMEOUT, WP_INTERRUPTED. [any thread | blocks] */
+WP_API int wp_latch_wait_until(wp_latch *latch, int64_t deadline_ns);
 /* The same, and what the latch stands for: for an event. */
 int wp__latch_wait_for(wp_latch *latch, int64_t deadline_ns, enum wp_wait why, uint32_t on);
 

@@ -71,7 +71,7 @@ typedef struct wp_task {
 _Static_assert(sizeof(void *) != 8 || sizeof(wp_task) == 64, "a task is a line");
 
 /* BUSY: whoever starts it pushes it. [before it is shared | wait-free] */
-WP_INLINE void wp_task_init(wp_task *task, enum wp_step (*step)(struct wp_task *), const char *name)
+WP_API_INLINE void wp_task_init(wp_task *task, enum wp_step (*step)(struct wp_task *), const char *name)
 {
 	wp_init(&task->word, WP_TASK_BUSY);
 	task->is_pinned = 0;
@@ -131,7 +131,7 @@ WP_INLINE void wp__task_finish(wp_task *task)
 }
 
 /* [any thread | wait-free] */
-WP_INLINE bool wp_task_is_done(wp_task *task)
+WP_API_INLINE bool wp_task_is_done(wp_task *task)
 {
 	/* [K5] acquire; pairs K4; upholds Task!HappensBeforeRun. */
 	return (wp_load_acquire(&task->word) & ~(uint32_t)WP_TASK_NOTIFIED) == WP_TASK_DONE;

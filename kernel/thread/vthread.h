@@ -135,7 +135,7 @@ WP_INLINE enum wp_owed wp__vthread_interrupt(wp_vthread *thread)
 
 /* Whoever is about to park looks, after it has looked for a permit. [any thread, while it lives |
  * wait-free] */
-WP_INLINE bool wp_vthread_is_interrupted(wp_vthread *thread)
+WP_API_INLINE bool wp_vthread_is_interrupted(wp_vthread *thread)
 {
 	/* [V13] relaxed: stale costs a park that is refused, or ends: by V3 or V2 the permit is seen
 	 * that comes with it; pairs V12; upholds VThread!InterruptNotLost. */
@@ -309,7 +309,7 @@ WP_INLINE void wp__vthread_finish(wp_vthread *thread)
 }
 
 /* [any thread, while it lives | wait-free] */
-WP_INLINE bool wp_vthread_is_done(wp_vthread *thread)
+WP_API_INLINE bool wp_vthread_is_done(wp_vthread *thread)
 {
 	/* [V9] acquire; pairs V7; upholds VThread!TerminationVisible. */
 	return (wp_load_acquire(&thread->task.word) & WP_VTHREAD_STATE) == WP_TASK_DONE;

@@ -50,18 +50,18 @@ typedef struct wp_guard {
 
 /* WP_OK, or WP_UNSUPPORTED: no membarrier here, the guard became symmetric. [before it is shared |
  * a system call if asymmetric] */
-int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences);
+WP_API int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences);
 
 /* cdef: begin */
 /* Promises to sleep. Then look for work: leave if there is some, else block and then leave. WP_OK,
  * or WP_UNSUPPORTED: the heavy fence failed, block at most WP_GUARD_NAP_NS. A producer whose wake
  * failed may call it too: the wake is owed again, at worst once more than needed. [the poller | a
  * system call if asymmetric] */
-int wp_guard_announce(wp_guard *guard);
+WP_API int wp_guard_announce(wp_guard *guard);
 
 /* Takes the promise back, after a block or instead of it. False: a producer has claimed the
  * wake-up, the signal is here or on its way. [the poller | wait-free] */
-WP_INLINE bool wp_guard_leave(wp_guard *guard)
+WP_API_INLINE bool wp_guard_leave(wp_guard *guard)
 {
 	/* [G7] acquire; pairs G6, G11; upholds Guard!NoLostWakeup: what was pushed before the claim
 	 * is seen now. */
@@ -85,7 +85,7 @@ WP_INLINE void wp__guard_producer_fence(const wp_guard *guard)
 
 /* cdef: begin */
 /* Call after a push. True: the caller owes the poller one wake-up. [any thread | wait-free] */
-WP_INLINE bool wp_guard_signal(wp_guard *guard)
+WP_API_INLINE bool wp_guard_signal(wp_guard *guard)
 {
 	wp__guard_producer_fence(guard);
 	/* [G5] relaxed: ordered by G4 or G8; pairs G1; upholds Guard!NoLostWakeup. A poller that is
@@ -110,22 +110,22 @@ typedef struct wp_rendezvous {
 	wp_cond cond;
 } wp_rendezvous;
 
-int wp_rendezvous_init(wp_rendezvous *rendezvous,
-		       enum wp_guard_fences fences); /* as wp_guard_init */
+WP_API int wp_rendezvous_init(wp_rendezvous *rendezvous,
+			      enum wp_guard_fences fences); /* as wp_guard_init */
 
 /* cdef: begin */
 /* After announce and a fruitless look: blocks until a signal or the deadline, then leaves. WP_OK (a
  * producer claimed the wake) or WP_TIMEOUT. [the poller | blocks] */
-int wp_rendezvous_block(wp_rendezvous *rendezvous, int64_t deadline_ns);
+WP_API int wp_rendezvous_block(wp_rendezvous *rendezvous, int64_t deadline_ns);
 
 /* The same, and WP_INTERRUPTED when a handler that was installed without SA_RESTART ran during the
  * block: block again (at once over if the wake was claimed meanwhile) or leave.
  * [the poller | blocks] */
-int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadline_ns);
+WP_API int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadline_ns);
 
 /* Call after a push. True: this call woke the poller. [any thread | wait-free if it is awake, else
  * takes the lock] */
-bool wp_rendezvous_signal(wp_rendezvous *rendezvous);
+WP_API bool wp_rendezvous_signal(wp_rendezvous *rendezvous);
 /* cdef: end */
 
 #endif

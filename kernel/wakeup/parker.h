@@ -30,31 +30,31 @@ typedef struct wp_parker {
 	wp_atomic(uint32_t) word;
 } wp_parker;
 
-void wp_parker_init(wp_parker *parker); /* no permit, open [before it is shared | wait-free] */
+WP_API void wp_parker_init(wp_parker *parker); /* no permit, open [before it is shared | wait-free] */
 
 /* cdef: begin */
 /* Gives the permit. True: there was none, this call gave it; false: it was there already, or the
  * parker is closed (one last park may still take it). When a park has returned WP_OK and no other
  * unpark or close can come, the parker may be freed: this call's wake then names an address only.
  * [any thread | one system call if the owner sleeps] */
-bool wp_parker_unpark(wp_parker *parker);
+WP_API bool wp_parker_unpark(wp_parker *parker);
 
 /* Takes the permit, sleeping until it comes: WP_OK or WP_CLOSED. A permit given before the close is
  * still taken. [owner | blocks] */
-int wp_parker_park(wp_parker *parker);
+WP_API int wp_parker_park(wp_parker *parker);
 
 /* The same until deadline_ns (CLOCK_MONOTONIC, absolute; 0 or past: does not sleep): WP_OK,
  * WP_TIMEOUT, WP_CLOSED. [owner | blocks] */
-int wp_parker_park_until(wp_parker *parker, int64_t deadline_ns);
+WP_API int wp_parker_park_until(wp_parker *parker, int64_t deadline_ns);
 
 /* The same, and WP_INTERRUPTED when a handler that was installed without SA_RESTART ran during the
  * sleep: for a thread that must run an interpreter's handlers. One that ran just before it is not
  * noticed. [owner | blocks] */
-int wp_parker_park_interruptible(wp_parker *parker, int64_t deadline_ns);
+WP_API int wp_parker_park_interruptible(wp_parker *parker, int64_t deadline_ns);
 
 /* Every later park without a permit returns WP_CLOSED, a sleeping one at once; it sees what was
  * written before the close. [any thread | a system call] */
-void wp_parker_close(wp_parker *parker);
+WP_API void wp_parker_close(wp_parker *parker);
 /* cdef: end */
 
 #endif

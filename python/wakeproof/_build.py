@@ -22,46 +22,6 @@ from cffi import FFI
 
 PACKAGE = Path(__file__).resolve().parent
 KERNEL = PACKAGE.parents[1] / "kernel"
-HEADERS = (
-    PACKAGE / "_binding.h",  # first: it names the types
-    *(
-        KERNEL / f"{name}.h"
-        for name in (
-            "base/error",
-            "base/futex",
-            "wakeup/parker",
-            "wakeup/guard",
-            "queue/mpsc",
-            "thread/task",
-            "sched/placement/policy",
-            "sched/compensation/spare_carrier",
-            "sched/group",
-            "thread/wait_reason",
-            "sched/vthread_start",
-            "thread/hooks",
-            "sched/poller",
-            "thread/snapshot",
-            "inspect/dump",
-            "sched/trace",
-            "base/topology",
-        )
-    ),
-    PACKAGE / "_sync.h",
-    *(KERNEL / f"{name}.h" for name in ("pool/nonblocking_tag", "pool/strategy", "pool/pool")),
-    PACKAGE / "_pools.h",
-    PACKAGE / "_io.h",
-    *(
-        KERNEL / f"{name}.h"
-        for name in (
-            "io/descriptor",
-            "io/file",
-            "sync/mutex",
-            "sync/condition",
-            "sync/semaphore",
-            "sync/channel",
-        )
-    ),
-)
 _OF_PYTHON = ("_own.c",)  # a module of its own
 SOURCES = (
     *(path for path in sorted(PACKAGE.glob("*.c")) if path.name not in _OF_PYTHON),
@@ -89,6 +49,7 @@ int main(void)
 """
 
 _REGION = re.compile(r"/\* cdef: begin \*/(.*?)/\* cdef: end \*/", re.DOTALL)
+_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _BODY = re.compile(r"\)\n\{\n.*?\n\}", re.DOTALL)
 
@@ -104,13 +65,35 @@ def cut(text: str) -> str:
     regions: list[str] = _REGION.findall(text)
     if not regions or text.count("cdef: begin") != len(regions):
         raise ValueError("marks cdef: begin and cdef: end must come in pairs, at least one")
-    plain = _COMMENT.sub("", "".join(regions)).replace("WP_INLINE ", "")
+    plain = _COMMENT.sub("", "".join(regions))
+    plain = re.sub(r"\b(?:WP_API_INLINE|WP_API|WP_INLINE) ", "", plain)
     return re.sub(r"\n\s*\n+", "\n", _BODY.sub(");", plain)).strip() + "\n"
 
 
+def headers() -> list[Path]:
+    """Return the headers with cdef marks: Python's own, which name the types, then the kernel's.
+
+    The kernel's come as `#include` lines ask: each after those that it includes.
+    """
+    own = sorted(PACKAGE.glob("*.h"))
+    found: dict[Path, None] = {}
+
+    def add(path: Path) -> None:
+        for name in _INCLUDE.findall(path.read_text(encoding="utf-8")):
+            for folder in (PACKAGE, KERNEL):
+                if (folder / name).is_file():
+                    add(folder / name)
+        found[path] = None
+
+    for path in own:
+        add(path)
+    ordered = sorted(found, key=lambda path: path not in own)
+    return [path for path in ordered if "cdef: begin" in path.read_text(encoding="utf-8")]
+
+
 def declarations() -> str:
-    """Return the whole cdef, in the order of `HEADERS`."""
-    return "".join(cut(path.read_text(encoding="utf-8")) for path in HEADERS)
+    """Return the whole cdef."""
+    return "".join(cut(path.read_text(encoding="utf-8")) for path in headers())
 
 
 def has_uring(*compiler: str) -> bool:

@@ -10,6 +10,9 @@
 #include "pool/strategy.h"
 
 /* cdef: begin */
+typedef struct wp_strategy wp_strategy;
+typedef struct wp_strategy_config wp_strategy_config;
+
 /* NULL and errno if there is no memory; *config is copied. Free: nobody may use it. [any thread] */
 wp_strategy *wp__strategy_new(const wp_strategy_config *config);
 void wp__strategy_free(wp_strategy *strategy);

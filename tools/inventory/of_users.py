@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import typer
 from tests.explorer.programs import LITMUS
+from tools import public_headers
 from tools.inventory import c_names as declarations
 from tools.inventory.sections import Facts
 from tools.inventory.tree import Tree
@@ -68,11 +69,10 @@ def _hash(program: str) -> str:
 
 
 def c_names(tree: Tree) -> Declared:
-    """Yield the public names of the kernel's headers, and whether wakeproof.h shows them."""
+    """Yield the public names of the kernel's headers, and whether users of the library see them."""
     headers = sorted(tree.kernel.rglob("*.h"))
-    umbrella = [file for file in headers if file.name == "wakeproof.h"]
     every = declarations.merged(declarations.of_headers(headers, tree.kernel, [tree.kernel]))
-    shown = declarations.merged(declarations.of_headers(umbrella, tree.kernel, [tree.kernel]))
+    shown = {name for chunk in public_headers.Kernel(tree.kernel).kept for name in chunk.names}
     for name, facts in every.items():
         if re.match(r"wp_(?!_)", name, re.IGNORECASE) and not re.fullmatch(r"WP_\w+_H", name):
             kept = {fact: value for fact, value in facts.items() if fact != "fields"}
