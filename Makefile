@@ -95,7 +95,7 @@ tools: ## Put TLC into your own tlaplus-cli cache, so that `tla tlc Spec.tla` wo
 	$(Q)$(PYTHON) tools/bootstrap.py --user-tools
 
 clean: ## Remove what was built
-	$(Q)rm -rf build dist python/*.egg-info python/wakeproof/*.so .pytest_cache .mypy_cache \
+	$(Q)rm -rf build dist python/*.egg-info python/wakeproof/_native/*.so .pytest_cache .mypy_cache \
 	  .ruff_cache .hypothesis
 
 help: ## Show this list

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What pyproject.toml cannot say: the wheel's copy of the sources, and the native part.
 
-With Python.h the bindings are an extension made by cffi from python/wakeproof/_build.py. Without
-it (or with WAKEPROOF_ABI=1) the same kernel is compiled to libwakeproof.so, and cffi binds that at
-import: no headers needed, slower calls.
+With Python.h the bindings are an extension made by cffi from python/wakeproof/_native/build.py.
+Without it (or with WAKEPROOF_ABI=1) the same kernel is compiled to libwakeproof.so, and cffi binds
+that at import: no headers needed, slower calls.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-PACKAGE = ROOT / "python" / "wakeproof"
+NATIVE = ROOT / "python" / "wakeproof" / "_native"
 HAS_HEADERS = (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file()
 USE_ABI = os.environ.get("WAKEPROOF_ABI") == "1" or not HAS_HEADERS
-OWN = Extension("wakeproof._own", ["python/wakeproof/_own.c"], extra_compile_args=["-std=c11"])
-BUILT = ("_native*.so", "_own*.so", "libwakeproof.*")
-LIBRARY_NAME = "wakeproof.libwakeproof"  # what setuptools takes for an extension
+OWN = Extension(
+    "wakeproof._native.own", ["python/wakeproof/_native/own.c"], extra_compile_args=["-std=c11"]
+)
+BUILT = ("kernel*.so", "own*.so", "libwakeproof.*")
+LIBRARY_NAME = "wakeproof._native.libwakeproof"  # what setuptools takes for an extension
 
 
 class BuildPy(build_py):
@@ -55,7 +57,7 @@ def _judged() -> list[Path]:
 
 
 class BuildExt(build_ext):
-    """Builds the cffi extension, or libwakeproof.so through _build.py."""
+    """Builds the cffi extension, or libwakeproof.so through build.py."""
 
     def build_extension(self, ext: Extension) -> None:
         if ".S" not in self.compiler.src_extensions:
@@ -74,12 +76,12 @@ class BuildExt(build_ext):
 
     def copy_extensions_to_source(self) -> None:
         """Editable: the other mode's files go, or the bindings would load an outdated kernel."""
-        for path in [file for kind in BUILT for file in PACKAGE.glob(kind)]:
+        for path in [file for kind in BUILT for file in NATIVE.glob(kind)]:
             path.unlink()
         super().copy_extensions_to_source()
         if USE_ABI:  # setuptools itself copies the library only
             cdef = _builder().CDEF
-            shutil.copyfile(Path(self.build_lib) / "wakeproof" / cdef, PACKAGE / cdef)
+            shutil.copyfile(Path(self.build_lib) / "wakeproof" / "_native" / cdef, NATIVE / cdef)
 
     def get_ext_filename(self, fullname: str) -> str:
         name = str(super().get_ext_filename(fullname))
@@ -89,8 +91,8 @@ class BuildExt(build_ext):
 
 
 def _builder() -> Any:
-    """Load _build.py as a file: the package itself cannot be imported before it is built."""
-    spec = importlib.util.spec_from_file_location("wakeproof_build", PACKAGE / "_build.py")
+    """Load build.py as a file: the package itself cannot be imported before it is built."""
+    spec = importlib.util.spec_from_file_location("wakeproof_build", NATIVE / "build.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -103,7 +105,7 @@ def native_part() -> dict[str, Any]:
     own = [OWN] if HAS_HEADERS else []
     if USE_ABI:
         return {"ext_modules": [Extension(LIBRARY_NAME, []), *own]}
-    return {"cffi_modules": ["python/wakeproof/_build.py:ffibuilder"], "ext_modules": own}
+    return {"cffi_modules": ["python/wakeproof/_native/build.py:ffibuilder"], "ext_modules": own}
 
 
 setup(

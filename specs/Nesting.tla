@@ -3,7 +3,7 @@
 (* Scopes within scopes: a thread's open ones are a stack; a subtask opens *)
 (* its own within the one that has forked it.                              *)
 (* Code       kernel/scope/scope.c: innermost, end, end_within, run_subtask;     *)
-(*            python/wakeproof/scope.py, _nesting.py, scoped.py.           *)
+(*            python/wakeproof/scope.py, _runtime/nesting.py, scoped.py.   *)
 (* Abstracts  a wait for subtasks to one step (Scope says how); a cancel   *)
 (*            away: subtasks end when they like. C has no bindings.        *)
 (* Memory     sequential consistency.                                      *)

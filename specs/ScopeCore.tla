@@ -2,7 +2,8 @@
 (***************************************************************************)
 (* The state of Scope, its subtasks, and whoever cancels it.               *)
 (* Code       kernel/scope/scope_children.h, scope_children.c, scope.c; [SF1] [SF2] name sites;    *)
-(*            python/wakeproof/_flock.py, subtask.py, joiner.py.           *)
+(*            python/wakeproof/_runtime/scope_children.py, subtask.py,     *)
+(*            joiner.py.                                                   *)
 (* The essay on what is abstracted, and the claims, are in Scope.tla.      *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import _build, paths
+from wakeproof import locations
+from wakeproof._native import build as _build
 from wakeproof.judge.explored import instrument
 from wakeproof.judge.source_texts import Sources, digest, uses_twin
 
@@ -37,7 +38,7 @@ def link(
     folder: Path, name: str, kind: str, programs: list[Path], *more: str, kernel: bool = True
 ) -> Path:
     """Do so with these files in place of NAME.c; what others wrote may have warnings."""
-    sources = Sources(paths.sources())
+    sources = Sources(locations.sources())
     compiler = os.environ.get("CC", "cc").split()
     flags = ["-std=c11", "-g", *BUILDS[kind], "-pthread", _build.PROBED]
     own_flags = ("-D", "-I", "-O", "-fno-")
@@ -67,7 +68,7 @@ def link(
 
 def broken(folder: Path, name: str, kind: str, file: str, old: str, new: str, *more: str) -> Path:
     """Build NAME.c with a kernel in which `old`, which is once in one of its files, is `new`."""
-    kernel = paths.sources() / "kernel"
+    kernel = locations.sources() / "kernel"
     [whole] = kernel.rglob(file)
     text = whole.read_text()
     assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {file}"
@@ -80,7 +81,7 @@ def broken(folder: Path, name: str, kind: str, file: str, old: str, new: str, *m
 
 def _object(command: list[str], stem: str, key: str) -> Path:
     """Return what the command makes, made now if it does not exist."""
-    target = paths.cache() / "tests" / f"{stem}-{key}.o"
+    target = locations.cache() / "tests" / f"{stem}-{key}.o"
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
         part = target.with_name(f".{target.name}.{os.getpid()}.part")

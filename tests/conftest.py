@@ -23,7 +23,7 @@ from tests import compiling
 from tests.polling import Eventfd, Make, One, Pair
 from tests.virtual import PATIENCE_S, Owner
 
-from wakeproof import CarrierGroup, VirtualThread, paths
+from wakeproof import CarrierGroup, VirtualThread, locations
 
 # A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    with (paths.cache() / "tests.lock").open("w") as lock:
+    with (locations.cache() / "tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if is_alone(item) else fcntl.LOCK_SH)
         try:
             return (yield)

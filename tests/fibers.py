@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from tests.compiling import BUILDS, WARNINGS
 
-from wakeproof import _build, paths
+from wakeproof import locations
+from wakeproof._native import build as _build
 
-KERNEL = paths.sources() / "kernel"
+KERNEL = locations.sources() / "kernel"
 SOURCES = ("thread/fiber.c", "thread/stack.c", "thread/overflow.c",
            "base/futex.c")  # fmt: skip
 ASSEMBLY = ("thread/fiber_x86_64.S", "thread/fiber_aarch64.S")

@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from wakeproof import _build, doctor
+from wakeproof import doctor
+from wakeproof._native import build as _build
 
 needs_uring = pytest.mark.skipif(
     not doctor.has_io_uring()

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from tests import compiling
 
-from wakeproof import paths
+from wakeproof import locations
 
 PATIENCE_S = 120
-EXAMPLES = paths.sources() / "examples"
+EXAMPLES = locations.sources() / "examples"
 PARTS = ("http", "options", "serve", "connection")
 ECHO = ("echo_handlers", "echo_modes", "upstream",
         "echo_accept", "echo_reactive", "reactive_client", "reactive_line",
@@ -32,8 +32,8 @@ HELLO = b"the backend says hello\n"
 
 def llhttp() -> list[Path]:
     """Return its sources, fetched now if they are not there."""
-    subprocess.run([sys.executable, str(paths.sources() / "tools" / "llhttp.py")], check=True)
-    return sorted((paths.cache() / "llhttp" / "src").glob("*.c"))
+    subprocess.run([sys.executable, str(locations.sources() / "tools" / "llhttp.py")], check=True)
+    return sorted((locations.cache() / "llhttp" / "src").glob("*.c"))
 
 
 @functools.cache
@@ -41,7 +41,7 @@ def compiled(folder: Path, name: str, kind: str, *more: str) -> list[str]:
     """Compile an example in a build; say how to run it."""
     parts = [EXAMPLES / f"{part}.c" for part in (name, *PARTS)]
     parts += [EXAMPLES / f"{part}.c" for part in ECHO if name == "echo_server"]
-    include = f"-I{paths.cache() / 'llhttp' / 'include'}"
+    include = f"-I{locations.cache() / 'llhttp' / 'include'}"
     full = "".join([name, *more])
     target = compiling.link(folder, full, kind, [*llhttp(), *parts], include, *more)
     no_aslr = ["setarch", "-R"] if kind == "thread" and shutil.which("setarch") else []

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from tests.conftest import Command
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.cli.audit import audit as audit_command
 from wakeproof.cli.audit import counted, kernel_claims, show, summary, to_markdown
 from wakeproof.cli.check import print_configs
@@ -225,7 +225,7 @@ def test_reasons_are_read_by_claim_and_one_of_no_claim_is_a_problem(specs: Path)
 
 
 def test_each_claim_that_no_scenario_and_no_comparison_judges_has_its_reason() -> None:
-    root = paths.sources()
+    root = locations.sources()
     upheld = {
         claim
         for file in (root / "stress").glob("*.c")
@@ -245,7 +245,7 @@ def test_each_claim_that_no_scenario_and_no_comparison_judges_has_its_reason() -
 
 
 def test_each_twin_that_check_must_see_is_a_twin_of_a_spec_and_the_other_way_round() -> None:
-    root = paths.sources()
+    root = locations.sources()
     texts = [file.read_text(encoding="utf-8") for file in (root / "stress").glob("*.c")]
     twins = dict(re.findall(r"STRESS_TWIN\((\w+),(.*?)\);", "".join(texts), re.DOTALL))
     entries = manifest.load(root / "specs").values()
@@ -342,7 +342,7 @@ def test_make_audit_without_objcopy_stops_before_it_makes_anything(tmp_path: Pat
             (tmp_path / name).symlink_to(found)
     outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     ended = subprocess.run(
-        ["make", "audit"], cwd=paths.sources(), env={**outer, "PATH": str(tmp_path)},
+        ["make", "audit"], cwd=locations.sources(), env={**outer, "PATH": str(tmp_path)},
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert ended.returncode == 2  # make's own
@@ -406,7 +406,7 @@ def test_a_claim_that_no_spec_promises_is_a_problem_wherever_it_is_named(specs: 
 
 
 def test_every_claim_of_the_kernel_s_sites_is_promised_by_a_spec() -> None:
-    root = paths.sources()
+    root = locations.sources()
     sites = kernel_claims(root / "kernel")
     assert len(sites) > 40
     assert {claim for _, claim in sites} <= set(audit.promised(root / "specs"))

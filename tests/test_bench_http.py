@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.bench import MET, SHORT, SHOWN, peers, web
 from wakeproof.bench.web import results, run, running, sample, servers
 from wakeproof.bench.web.placement import FLOATING, PINNED, SPARE, Placement, place
@@ -174,7 +174,7 @@ def test_an_unknown_server_names_what_there_is() -> None:
 def test_without_the_examples_it_says_how_to_make_them(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(paths, "cache", lambda: tmp_path)
+    monkeypatch.setattr(locations, "cache", lambda: tmp_path)
     with Children() as children, pytest.raises(MissingToolError, match="run `make examples`"):
         servers.build(children)
 
@@ -185,7 +185,7 @@ def test_each_peer_that_is_missing_says_what_to_install(
     (tmp_path / "examples").mkdir()
     for name in ("echo_server", "backend"):
         (tmp_path / "examples" / name).touch()
-    monkeypatch.setattr(paths, "cache", lambda: tmp_path)
+    monkeypatch.setattr(locations, "cache", lambda: tmp_path)
     monkeypatch.setattr(servers, "load", lambda _: tmp_path)
     monkeypatch.setattr(servers, "find_spec", lambda _: None)
     monkeypatch.setattr(peers.shutil, "which", lambda _: None)

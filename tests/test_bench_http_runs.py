@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from tests.virtual import PATIENCE_S
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.bench import web
 from wakeproof.bench.web import run, running, sample, servers
 from wakeproof.bench.web.sample import FIXED, MOST
@@ -74,7 +74,7 @@ def toys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
                                 {GO: "not run: install Go"})  # fmt: skip
 
     monkeypatch.setattr(servers, "build", build)
-    monkeypatch.setattr(paths, "write_atomically", lambda _, text: done.write_text(text))
+    monkeypatch.setattr(locations, "write_atomically", lambda _, text: done.write_text(text))
     done = tmp_path / "http.json"
     return done
 
@@ -112,7 +112,7 @@ backend.write_text("#!/bin/sh\\nexec " + " ".join(toy) + " --backend\\n")
 backend.chmod(0o755)
 servers.build = lambda children: servers.Programs(
     servers.load(children), backend, {{"unified": [*toy, "--tag", sys.argv[1]]}})
-run.paths.write_atomically = lambda path, text: print("written", flush=True)
+run.locations.write_atomically = lambda path, text: print("written", flush=True)
 setups, loads = (Setup("unified"),), (sample.Load(0, 4, 4),)
 run.bench_http(run.Settings(None, 60, 1, 100, loads, setups), lambda what: print(what, flush=True))
 """

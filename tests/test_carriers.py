@@ -12,7 +12,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from wakeproof import CarrierGroup, paths
+from wakeproof import CarrierGroup, locations
 
 PATIENCE_S = 60
 BY_HAND = """\
@@ -26,7 +26,7 @@ turns 1 disorder 0
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+@pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 def test_token_idle_set_search_and_turns_by_hand(compiled: Callable[..., list[str]]) -> None:
     # A token is one; a bit is set or not; of 200 carriers the idle one is found; no queue waits.
     command = compiled("by_hand", "plain", "-O0")

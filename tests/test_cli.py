@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import doctor, paths
-from wakeproof._rlock import IS_OWN
+from wakeproof import doctor, locations
+from wakeproof._runtime.rlock import IS_OWN
 from wakeproof.judge import manifest
 from wakeproof.topology import default_carriers
 
@@ -188,7 +188,7 @@ def read(path: Path | str) -> str:
 
 
 def test_a_module_runs_by_hand_with_tla_tlc(tmp_path: Path) -> None:
-    specs = paths.sources() / "specs"
+    specs = locations.sources() / "specs"
     smallest = min(passing(specs), key=lambda entry: entry.states or 0)
     ended = subprocess.run(
         [Path(sys.executable).with_name("tla"), "tlc", "--cfg", smallest.config,
@@ -208,7 +208,7 @@ def passing(specs: Path) -> list[manifest.Entry]:
 
 def tla_environment(private: Path) -> dict[str, str]:
     """Return the environment in which `make` put TLC: the environment's java, the jar's slot."""
-    slot = paths.cache() / "cache" / "tla" / "tla2tools.jar"
+    slot = locations.cache() / "cache" / "tla" / "tla2tools.jar"
     (private / "tla").mkdir(parents=True)
     (private / "tla" / slot.name).symlink_to(slot)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tools import public_headers
 
-from wakeproof import paths
+from wakeproof import locations
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL = ROOT / "kernel"
@@ -31,7 +31,7 @@ COMPILERS = (
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from tests.topologies import Halves, nowhere
 
-from wakeproof import Carrier, CarrierGroup, DomainStatistics, paths
+from wakeproof import Carrier, CarrierGroup, DomainStatistics, locations
 
 PATIENCE_S = 60
 
@@ -54,7 +54,7 @@ def until(moved: Callable[[], int], again: Callable[[], object]) -> int:
     return tries
 
 
-IN_CHECKOUT = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+IN_CHECKOUT = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 MOVES = [
     "nobody is idle: 0 0 0 0 0",
     "1 is sent to 2: 1 0 0 0 0",
@@ -89,7 +89,7 @@ def each_end_moves_its_count(command: list[str]) -> None:
 
 @IN_CHECKOUT
 def test_each_end_of_a_search_moves_its_count(tmp_path: Path) -> None:
-    assert moves(paths.sources() / "kernel", tmp_path / "counts") == MOVES
+    assert moves(locations.sources() / "kernel", tmp_path / "counts") == MOVES
 
 
 @IN_CHECKOUT
@@ -105,7 +105,7 @@ def test_each_end_of_a_search_moves_its_count(tmp_path: Path) -> None:
     ],
 )
 def test_a_count_that_is_left_out_shows(file: str, count: str, tmp_path: Path) -> None:
-    kernel = shutil.copytree(paths.sources() / "kernel", tmp_path / "kernel")
+    kernel = shutil.copytree(locations.sources() / "kernel", tmp_path / "kernel")
     [broken] = kernel.rglob(file)
     lines = broken.read_text().splitlines()
     (where,) = (number for number, line in enumerate(lines) if count in line)

@@ -17,11 +17,11 @@ import pytest
 from tests import fibers
 from tests.dumps import checked, functions
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 PARKED = 1000
 MORE = ("-rdynamic",)
@@ -144,8 +144,8 @@ def test_the_twin_that_forgets_registers_loses_frames(compiled: Callable[..., li
 
 def test_frames_are_found_on_aarch64(tmp_path: Path) -> None:
     fibers.needs_aarch64()
-    program, sources = tmp_path / "dump-aarch64", paths.sources()
-    kernel = paths.kernel_files("cS")
+    program, sources = tmp_path / "dump-aarch64", locations.sources()
+    kernel = locations.kernel_files("cS")
     flags = ("-std=c11", "-O1", "-pthread", f"-I{sources / 'kernel'}", "-o", program)
     fibers.cc(fibers.AARCH64, sources / "tests/programs/dump.c", *kernel, *flags, cwd=tmp_path)
     (dump,) = dumps(output(["qemu-aarch64", str(program)], "states"))

@@ -19,7 +19,8 @@ import pytest
 from tests.dumps import checked, functions, said_of
 
 import wakeproof
-from wakeproof import CarrierGroup, Scope, VirtualThread, _jobs, coroutine
+from wakeproof import CarrierGroup, Scope, VirtualThread, coroutine
+from wakeproof._runtime import jobs
 from wakeproof.errors import UsageError
 
 PATIENCE_S = 30
@@ -135,7 +136,7 @@ def test_threads_that_share_a_stack_are_one_group_and_a_limit_lists_some(
 def test_stacks_beyond_the_table_are_counted_together(
     group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wakeproof._listing.STACKS", 2)
+    monkeypatch.setattr("wakeproof._runtime.dump_tree.STACKS", 2)
     threads = [VirtualThread(parks, depth, group=group).start() for depth in range(5)]
     for thread in threads:
         await_state(thread, "parked")
@@ -166,7 +167,7 @@ def test_scopes_are_a_tree_with_owners(group: CarrierGroup) -> None:
     assert outer["owner"] == inner["owner"] == str(owner._number)
     assert outer["threadCount"] == inner["threadCount"] == "1"
     while not owner.join(0):
-        for thread in list(_jobs.threads.values()):
+        for thread in list(jobs.threads.values()):
             thread.unpark()
 
 
@@ -203,7 +204,7 @@ def test_a_file_is_whole_and_not_overwritten_unless_asked(
     wakeproof.dump(path, format="json", overwrite=True)
     before = path.read_text(encoding="utf-8")
     checked(json.loads(before))
-    monkeypatch.setattr("wakeproof._dump.tree", lambda _: 1 / 0)
+    monkeypatch.setattr("wakeproof._runtime.dump.tree", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         wakeproof.dump(path, overwrite=True)
     assert path.read_text(encoding="utf-8") == before

@@ -8,10 +8,10 @@ import re
 import pytest
 
 import wakeproof
-from wakeproof import errors, paths
-from wakeproof._ffi import ffi, lib
+from wakeproof import errors, locations
+from wakeproof._native.ffi import ffi, lib
 
-HEADER = (paths.sources() / "kernel" / "base" / "error.h").read_text(encoding="utf-8")
+HEADER = (locations.sources() / "kernel" / "base" / "error.h").read_text(encoding="utf-8")
 TABLE = [
     (name, int(value), text)
     for name, value, text in re.findall(r'X\((WP_\w+), (-?\d+), "([^"]+)"\)', HEADER)

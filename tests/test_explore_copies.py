@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.judge.explore import explore
 from wakeproof.judge.explore_options import ExploreOptions, Model
 
@@ -107,7 +107,7 @@ def test_random_copies_leave_what_they_leave_on_the_machine(
     monkeypatch.setenv("CC", compiler)
     file, native = tmp_path / "copies.c", tmp_path / "native"
     file.write_text(program(SEED))
-    folders = [f"-I{paths.sources() / folder}" for folder in ("kernel", "stress")]
+    folders = [f"-I{locations.sources() / folder}" for folder in ("kernel", "stress")]
     subprocess.run(
         [compiler, "-O0", "-DNATIVE", *folders, str(file), "-o", str(native)], check=True
     )

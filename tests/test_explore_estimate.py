@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge import litmus
 from wakeproof.judge.explore_options import ExploreOptions, Model
@@ -18,8 +18,8 @@ from wakeproof.judge.explore_tasks import size_of
 
 pytestmark = pytest.mark.slow
 
-LITMUS = paths.sources() / "tests" / "explorer" / "litmus"
-FUTEX = paths.sources() / "tests" / "explorer" / "futex"
+LITMUS = locations.sources() / "tests" / "explorer" / "litmus"
+FUTEX = locations.sources() / "tests" / "explorer" / "futex"
 PUBLISHED = json.loads((LITMUS / "expected.json").read_text("utf-8"))
 FACTOR = 2.0
 DESCENTS = 300

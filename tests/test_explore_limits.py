@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge import litmus
 from wakeproof.judge.builds import Builder
@@ -28,7 +28,7 @@ from wakeproof.judge.process import Children
 
 pytestmark = pytest.mark.slow
 
-FUTEX = paths.sources() / "tests" / "explorer" / "futex"
+FUTEX = locations.sources() / "tests" / "explorer" / "futex"
 STATES = ExploreOptions(engine="states", models=(Model.SC,), loop_bound=0, timeouts=False)
 GRAPHS = replace(STATES, engine="graphs")
 LOST = """program lost

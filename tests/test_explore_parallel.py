@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.judge import litmus
 from wakeproof.judge.builds import Builder
 from wakeproof.judge.explore import explore
@@ -23,7 +23,7 @@ from wakeproof.judge.process import Children
 
 pytestmark = pytest.mark.slow
 
-FUTEX = paths.sources() / "tests" / "explorer" / "futex"
+FUTEX = locations.sources() / "tests" / "explorer" / "futex"
 ADDS = "program adds\n" + "thread\n  r0 = add x 1 seq_cst\n" * 8 + "observe 7:r0\n"  # 8! executions
 LONG = "program long\n" + ("thread\n" + "  r0 = add x 1 relaxed\n" * 12) * 4 + "observe x\n"
 ALONE = ExploreOptions(engine="graphs", loop_bound=0, timeouts=False)

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.judge import litmus
 from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.explore_results import Result
 
 pytestmark = pytest.mark.slow
 
-FUTEX = paths.sources() / "tests" / "explorer" / "futex"
+FUTEX = locations.sources() / "tests" / "explorer" / "futex"
 STATES = ExploreOptions(engine="states", models=(Model.SC, Model.TSO), loop_bound=0, timeouts=False)
 BUFFERING = """program SB
 thread

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.judge import explore_labels
 from wakeproof.judge.explore import ExploreReport, explore
 from wakeproof.judge.explore_options import ExploreOptions, Model
@@ -61,7 +61,7 @@ def test_a_twins_counterexample_is_saved_and_found_again(
 
 
 def test_a_weaker_order_is_put_in_by_label_and_breaks_the_claim() -> None:
-    labels = explore_labels.read(paths.sources())
+    labels = explore_labels.read(locations.sources())
     orders = tuple((file, line, "relaxed") for file, line in labels.lines("PK1"))
     options = ExploreOptions(models=(Model.RC11,), orders=orders)
     report = explore(None, "^parker_data$", options, twins=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge import explore_labels, explore_tokens
 from wakeproof.judge.explore_options import ExploreOptions, Model
@@ -19,9 +19,9 @@ from wakeproof.judge.explore_tokens import Token
 
 
 def test_labels_are_those_that_pairs_lints() -> None:
-    tool = paths.sources() / "tools" / "pairs.py"
+    tool = locations.sources() / "tools" / "pairs.py"
     ended = subprocess.run([sys.executable, str(tool), "--json"], capture_output=True, check=False)
-    labels = explore_labels.read(paths.sources())
+    labels = explore_labels.read(locations.sources())
     sites = json.loads(ended.stdout)
     assert len(sites) > 50
     for site in sites:
@@ -30,7 +30,7 @@ def test_labels_are_those_that_pairs_lints() -> None:
 
 
 def test_a_label_that_does_not_exist_lists_those_that_do() -> None:
-    labels = explore_labels.read(paths.sources())
+    labels = explore_labels.read(locations.sources())
     assert labels.lines("[G2]") == labels.lines("G2")
     with pytest.raises(UsageError, match="no site has the label 'XX9'; there are "):
         labels.lines("XX9")

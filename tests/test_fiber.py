@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from tests import fibers
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="not run: x86-64 registers")
 CASES = ("registers", "rounding", "many", "lives", "jumps", "moved", "then")

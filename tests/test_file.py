@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from tests.ringed import needs_uring
 
-from wakeproof import _build, paths
+from wakeproof import locations
+from wakeproof._native import build as _build
 
 CASES = ("files", "lent", "direct", "stolen", "refused")
 ENDS = ("others_run", "ends", "crowd", "closed")
@@ -27,7 +28,7 @@ Compiled = Callable[..., list[str]]
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 
 

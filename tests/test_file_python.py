@@ -22,7 +22,7 @@ LINES = 300
 @pytest.fixture(params=["ring", "pool"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With io_uring, if it is there, and without; of which is no warning."""
-    monkeypatch.setattr("wakeproof._file._warned", ["."])
+    monkeypatch.setattr("wakeproof._runtime.file._warned", ["."])
     if request.param == "pool":
         monkeypatch.setenv("WAKEPROOF_NO_URING", "1")
     way: str = request.param

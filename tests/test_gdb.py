@@ -10,19 +10,20 @@ from collections.abc import Callable
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
     pytest.mark.skipif(shutil.which("gdb") is None, reason="not run: install gdb"),
 ]
 
 
 def gdb(command: list[str], *asked: str) -> str:
     """Stop it where the last thread has been joined by nobody yet, and ask."""
+    gdb = locations.sources() / "tools" / "gdb.py"
     script = ["set confirm off", "set debuginfod enabled off", "break await_link", "run",
-              f"source {paths.sources() / 'tools' / 'gdb.py'}", *asked, "bt 1", "kill"]  # fmt: skip
+              f"source {gdb}", *asked, "bt 1", "kill"]  # fmt: skip
     flags = [flag for line in script for flag in ("-ex", line)]
     ended = subprocess.run(
         ["gdb", "-q", "-nx", "-batch", *flags, "--args", *command, "parked"],

@@ -11,7 +11,8 @@ from concurrent.futures import CancelledError, Future, wait
 
 import pytest
 
-from wakeproof import Carrier, CarrierGroup, ForkedError, _jobs
+from wakeproof import Carrier, CarrierGroup, ForkedError
+from wakeproof._runtime import jobs
 
 PATIENCE_S = 60  # a lost task fails the test instead of hanging it
 
@@ -101,7 +102,7 @@ def test_a_callback_that_exits_ends_its_task_alone() -> None:
         go_on.set()
         assert group.submit(int, "7").result(PATIENCE_S) == 7
         assert group.close() == []
-    assert not _jobs.works
+    assert not jobs.works
 
 
 def test_a_task_that_was_cancelled_before_it_began_does_not_run() -> None:

@@ -13,8 +13,9 @@ from concurrent.futures import Future, wait
 
 import pytest
 
-from wakeproof import CarrierGroup, ClosedError, Unfinished, _open, paths
-from wakeproof._ffi import lib
+from wakeproof import CarrierGroup, ClosedError, Unfinished, locations
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import group_registry
 from wakeproof.errors import WrongThreadError
 
 PATIENCE_S = 60  # a lost task fails the test instead of hanging it
@@ -130,7 +131,7 @@ def test_what_is_handed_back_may_close_the_group_again() -> None:
 
 def test_a_closed_group_is_freed_when_nobody_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     freed: list[object] = []
-    monkeypatch.setattr(_open, "_free", lambda native, *_: freed.append(native))
+    monkeypatch.setattr(group_registry, "_free", lambda native, *_: freed.append(native))
     group = CarrierGroup(1)
     native = group._native
     assert [group.close(), group.close(), freed] == [[], [], []]
@@ -141,7 +142,7 @@ def test_a_closed_group_is_freed_when_nobody_has_it(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+@pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 @pytest.mark.parametrize(
     ("build", "twin", "pushed"), [("address", "", 0), ("plain", "-DWP_TWIN_task_unpark_busy=1", 6)]
 )

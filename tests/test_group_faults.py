@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 
 Compiled = Callable[..., list[str]]
 
-IN_CHECKOUT = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+IN_CHECKOUT = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 TOO_LITTLE = """
 import re, resource
 from pathlib import Path

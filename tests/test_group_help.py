@@ -15,7 +15,7 @@ from collections.abc import Callable
 import pytest
 from tests.soaking import PATIENCE_S, SECONDS, SEED
 
-from wakeproof import paths
+from wakeproof import locations
 
 Compiled = Callable[..., list[str]]
 
@@ -24,7 +24,7 @@ TWIN_S, TWIN_PATIENCE_S = 120, 1
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 
 

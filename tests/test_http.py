@@ -19,11 +19,11 @@ import pytest
 from tests import serving
 from tests.serving import HELLO, VARIANTS, Server, get
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 GET = b"GET %b HTTP/1.1\r\nHost: here\r\n\r\n"
 
@@ -194,5 +194,5 @@ def test_other_clients_agree(server: Server) -> None:
 
 def test_make_knows_how_to_build_the_examples() -> None:
     command = ["make", "-n", "examples", "SAN=thread", "EXAMPLES_OUT=build/none"]
-    said = subprocess.check_output(command, cwd=paths.sources(), text=True)
+    said = subprocess.check_output(command, cwd=locations.sources(), text=True)
     assert all(f"-o build/none/{program}" in said for program in ("backend", "echo_server"))

@@ -21,11 +21,11 @@ from tests import serving
 from tests.serving import HELLO, VARIANTS, Server, get
 from tests.test_http import GET, replies
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 TSAN_MOST = 5000  # "Thread limit (8128 threads) exceeded": fibers count, too
 WAVE = 2000  # requests at once: each has a descriptor for the backend, too

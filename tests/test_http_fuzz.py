@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from tests import compiling, serving
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 WRAPS = ["wp_io_new", "wp_io_free", "wp_io_read", "wp_io_write", "http_write"]
 
@@ -24,13 +24,13 @@ WRAPS = ["wp_io_new", "wp_io_free", "wp_io_read", "wp_io_write", "http_write"]
 def fuzzed(tmp_path: Path, seconds: int, *more: str) -> subprocess.CompletedProcess[str]:
     """Give a connection random bytes, for so long."""
     examples = [serving.EXAMPLES / f"{part}.c" for part in ("http", "connection")]
-    program = paths.sources() / "tests" / "programs" / "http_fuzz.c"
+    program = locations.sources() / "tests" / "programs" / "http_fuzz.c"
     wraps = [f"-Wl,--wrap={name}" for name in WRAPS]
-    include = [f"-I{serving.EXAMPLES}", f"-I{paths.cache() / 'llhttp' / 'include'}"]
+    include = [f"-I{serving.EXAMPLES}", f"-I{locations.cache() / 'llhttp' / 'include'}"]
     parts = [*serving.llhttp(), *examples, program]
     name = "".join(["http_fuzz", *more])
     target = compiling.link(tmp_path, name, "address", parts, *include, *wraps, *more)
-    seeds = sorted(map(str, (paths.sources() / "tests" / "http_seeds").iterdir()))
+    seeds = sorted(map(str, (locations.sources() / "tests" / "http_seeds").iterdir()))
     command = [str(target), str(seconds), "7", *seeds]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

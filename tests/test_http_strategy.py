@@ -18,12 +18,12 @@ from tests import serving
 from tests.serving import HELLO, PATIENCE_S, Server
 from tests.test_http import GET, replies
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.bench.web.servers import OURS, Programs, Setup, command, modes
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(HELLO), HELLO)
 STRATEGIES = ("produce-consume", "produce-execute-consume", "execute-produce-consume", "adaptive")

@@ -22,7 +22,7 @@ import greenlet
 import pytest
 
 import wakeproof
-from wakeproof import paths
+from wakeproof import locations
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = os.environ.get("WAKEPROOF_REGISTRY") == "1"
@@ -32,7 +32,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 
 PROGRAM = """
@@ -112,9 +112,9 @@ def light(tmp_path_factory: pytest.TempPathFactory, unpacked: Path) -> Installed
         return made
     checked(sys.executable, "setup.py", "-q", "build_py", "--build-lib", made.site,
             "dist_info", "-o", made.site, cwd=unpacked)  # fmt: skip
-    package = Path(wakeproof.__file__).parent
+    package = Path(wakeproof.__file__).parent / "_native"
     for file in [*package.glob("*.so"), *package.glob("*.cdef")]:
-        shutil.copy(file, made.site / "wakeproof")
+        shutil.copy(file, made.site / "wakeproof" / "_native")
     for name in ("cffi", "_cffi_backend*", "pycparser", "greenlet"):
         for found in SITE.glob(name):
             (made.site / found.name).symlink_to(found)
@@ -157,6 +157,8 @@ def test_without_extras_it_needs_two_packages(light: Installed) -> None:
 
 def test_without_extras_ours_is_small(light: Installed) -> None:
     files = [path for path in (light.site / "wakeproof").rglob("*") if path.is_file()]
+    assert light.site / "wakeproof" / "py.typed" in files  # a type checker reads ours
+    assert light.site / "wakeproof" / "_native" / "ffi.pyi" in files
     sizes = {path: path.stat().st_size for path in files if path.suffix != ".pyc"}
     sys.stdout.write(f"{sum(sizes.values()):,} bytes in {len(sizes)} files\n")
     assert sum(sizes.values()) < MOST_BYTES

@@ -10,8 +10,8 @@ from tests.holding import whole
 BEFORE = """
 import io, os, signal, sys, threading, wakeproof
 from wakeproof import *
-from wakeproof import _held
-_held.EACH_S = float(sys.argv[1])
+from wakeproof._runtime import held
+held.EACH_S = float(sys.argv[1])
 ready, said, ended = threading.Event(), threading.Event(), []
 class Stderr(io.StringIO):
     def write(self, text):

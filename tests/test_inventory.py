@@ -14,12 +14,12 @@ from tools.inventory.__main__ import READERS, main, taken
 from tools.inventory.sections import SECTIONS, Inventory, collected, write
 from tools.inventory.tree import Tree
 
-from wakeproof import errors, paths
+from wakeproof import errors, locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import audit
 
-pytestmark = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
-ROOT = paths.sources()
+pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
+ROOT = locations.sources()
 BEFORE: Inventory = {
     "concepts": {"home": {}, "home_back": {}, "guard": {}},
     "claims": {"Home!Served": {"twins": {"check": 3, "sc": 1}}, "Guard!Seen": {"twins": {}}},

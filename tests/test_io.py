@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from tests import compiling
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = (
     "pair",
@@ -132,7 +132,7 @@ def safety_timeouts(text: str) -> list[str]:
 
 def test_no_sleep_in_the_kernel_has_a_safety_timeout() -> None:
     """A sleep ends for a wake or for a deadline that somebody gave."""
-    files = paths.kernel_files()
+    files = locations.kernel_files()
     texts = {file.name: file.read_text() for file in files}
     assert {name: found for name, text in texts.items() if (found := safety_timeouts(text))} == {}
     calls = [call.group(1) for text in texts.values() for call in CALL.finditer(text)]

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import _build, paths
+from wakeproof import locations
+from wakeproof._native import build
 
-KERNEL = paths.sources() / "kernel"
+KERNEL = locations.sources() / "kernel"
 COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="not run: x86-64 instructions")
-IN_CHECKOUT = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+IN_CHECKOUT = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 NEEDS_OBJDUMP = pytest.mark.skipif(not shutil.which("objdump"), reason="not run: install binutils")
 
 SITES = """
@@ -84,7 +85,7 @@ def test_a_full_fence_is_a_locked_or_and_never_mfence(compiler: str, tmp_path: P
 def test_no_kernel_file_has_an_mfence_and_the_submit_path_has_its_lock(
     compiler: str, tmp_path: Path
 ) -> None:
-    for source in (path for path in _build.SOURCES if KERNEL in path.parents):
+    for source in (path for path in build.SOURCES if KERNEL in path.parents):
         target = tmp_path / f"{source.stem}.o"
         flags = ["-std=c11", "-O2", f"-I{KERNEL}", "-c"]
         subprocess.run([compiler, *flags, source, "-o", target], check=True)
@@ -114,8 +115,8 @@ def test_the_library_exports_what_is_declared_and_no_twin(
 ) -> None:
     monkeypatch.setenv("CC", compiler)
     monkeypatch.setenv("CFLAGS", "-Werror")
-    exported = symbols(_build.build_library(tmp_path))
-    declared = set(re.findall(r"(wp_\w+)\(", (tmp_path / _build.CDEF).read_text()))
+    exported = symbols(build.build_library(tmp_path))
+    declared = set(re.findall(r"(wp_\w+)\(", (tmp_path / build.CDEF).read_text()))
     assert declared <= exported
     assert not [n for n in exported if not re.match(r"wp_|_init$|_fini$", n) or "twin" in n]
 
@@ -130,8 +131,8 @@ def test_sanitizers_find_nothing_in_the_inbox(
     # One item for each readiness: a wake that is not written leaves the consumer asleep.
     program = Path(__file__).parent / "programs" / "inbox.c"
     flags = ["-std=c11", "-O1", "-g", "-Werror", f"-fsanitize={sanitizer}", "-pthread"]
-    includes = [f"-I{KERNEL}", f"-I{Path(_build.__file__).parent}"]
-    command = [compiler, *flags, *includes, str(program), *map(str, _build.SOURCES)]
+    includes = [f"-I{KERNEL}", f"-I{Path(build.__file__).parent}"]
+    command = [compiler, *flags, *includes, str(program), *map(str, build.SOURCES)]
     built = subprocess.run([*command, "-o", str(tmp_path / "inbox")], capture_output=True)
     if b"libclang_rt" in built.stderr:
         pytest.skip(f"not run: install the sanitizers of {compiler} (Debian: libclang-rt-dev)")
@@ -146,13 +147,14 @@ def test_sanitizers_find_nothing_in_the_inbox(
 @IN_CHECKOUT
 @pytest.mark.slow
 def test_without_pythons_headers_the_library_serves_as_well(tmp_path: Path) -> None:
-    _build.build_library(tmp_path)
+    build.build_library(tmp_path)
     script = """
-from wakeproof import MpscQueue, Parker, RendezvousGuard, WakeupGuard, _ffi
+from wakeproof import MpscQueue, Parker, RendezvousGuard, WakeupGuard
+from wakeproof._native import ffi
 parker, queue = Parker(), MpscQueue()
 guard = WakeupGuard(parker.unpark)
 queue.put("x")
-print(_ffi.MODE, guard.enter(lambda: True), guard.wakeup(), parker.park(0), guard.exit())
+print(ffi.MODE, guard.enter(lambda: True), guard.wakeup(), parker.park(0), guard.exit())
 print(queue.get(), queue.is_quiescent(), RendezvousGuard().wait(lambda: True, 0))
 import os
 from wakeproof import CarrierGroup, VirtualThread
@@ -187,9 +189,9 @@ except Exception as error:
 
 @IN_CHECKOUT
 def test_the_stub_types_every_declaration() -> None:
-    stub = Path(_build.__file__).with_name("_ffi.pyi").read_text(encoding="utf-8")
+    stub = Path(build.__file__).with_name("ffi.pyi").read_text(encoding="utf-8")
     typed = {n.name for n in ast.walk(ast.parse(stub)) if isinstance(n, ast.FunctionDef)}
-    declared = set(re.findall(r"(wp_\w+)\(", _build.declarations()))
+    declared = set(re.findall(r"(wp_\w+)\(", build.declarations()))
     assert {name for name in typed if name.startswith("wp_")} == declared
 
 
@@ -207,10 +209,10 @@ WP_INLINE bool wp_two(int x)
 int wp_one(void); /* why */
 /* cdef: end */
 """
-    assert _build.cut(header).split("\n") == ["bool wp_two(int x);", "int wp_one(void);", ""]
+    assert build.cut(header).split("\n") == ["bool wp_two(int x);", "int wp_one(void);", ""]
 
 
 @pytest.mark.parametrize("marks", ["", "/* cdef: begin */", "/* cdef: end */"])
 def test_a_header_without_both_marks_is_refused(marks: str) -> None:
     with pytest.raises(ValueError, match="must come in pairs"):
-        _build.cut(f"int x;\n{marks}\nint wp_one(void);\n")
+        build.cut(f"int x;\n{marks}\nint wp_one(void);\n")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tools import layers
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.judge.source_texts import left_out
 
-KERNEL = paths.sources() / "kernel"
+KERNEL = locations.sources() / "kernel"
 
 
 def toy(folder: Path, **files: str) -> list[str]:
@@ -54,6 +54,6 @@ def test_a_broken_rule_is_named_with_file_and_include(
 
 
 def test_each_file_that_the_explorer_leaves_out_is_there_and_has_its_reason() -> None:
-    files = left_out(paths.sources() / "stress")
+    files = left_out(locations.sources() / "stress")
     assert [file for file, why in files.items() if not (KERNEL / file).is_file() or not why] == []
     assert len(files) > 20

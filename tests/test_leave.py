@@ -12,11 +12,11 @@ import pytest
 from tests import compiling
 from tests.soaking import SECONDS, SEED
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 Compiled = Callable[..., list[str]]
 CASES = {

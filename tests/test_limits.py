@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import pytest
 
-from wakeproof import _build, paths
+from wakeproof import locations
+from wakeproof._native import build as _build
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 Compiled = Callable[..., list[str]]
 UNPROBED = "-fno-stack-clash-protection"
@@ -62,5 +63,5 @@ def test_a_large_frame_at_the_end_of_a_stack_is_reported(
 
 def test_the_kernel_is_built_with_probes() -> None:
     assert "-fstack-clash-protection" in _build.FLAGS
-    rules = (paths.sources() / "examples" / "rules.mk").read_text()
+    rules = (locations.sources() / "examples" / "rules.mk").read_text()
     assert "EXAMPLES_FLAGS = -std=c11 -O2 -g -pthread -fstack-clash-protection" in rules

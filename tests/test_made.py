@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests import compiling
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = ("clusters", "rings", "switched", "counted", "marked", "largest")
 LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"

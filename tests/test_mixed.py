@@ -16,13 +16,13 @@ from collections.abc import Callable
 import pytest
 from tests.soaking import PATIENCE_S, SECONDS, SEED
 
-from wakeproof import paths
+from wakeproof import locations
 
 Compiled = Callable[..., list[str]]
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 IS_LONG = SECONDS >= 60
 BUILDS = {"plain": "lanes", "address": "stealing", "thread": "lanes", "delayed": "stealing"}

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 from greenlet import getcurrent
 
-from wakeproof import CarrierGroup, VirtualThread, _process, yield_now
-from wakeproof._here import pool_here
-from wakeproof._mount import IDLE_MOST, Pool
+from wakeproof import CarrierGroup, VirtualThread, yield_now
+from wakeproof._runtime import process
+from wakeproof._runtime.here import pool_here
+from wakeproof._runtime.trampoline import IDLE_MOST, Pool
 
 PATIENCE_S = 20.0
 word: contextvars.ContextVar[object] = contextvars.ContextVar("word")
@@ -96,9 +97,9 @@ def test_a_callable_that_failed_leaves_a_greenlet_that_works(group: CarrierGroup
 def test_a_forked_child_knows_that_it_is_another_process() -> None:
     child = os.fork()
     if child == 0:
-        os._exit(0 if _process.pid == os.getpid() else 1)
+        os._exit(0 if process.pid == os.getpid() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert _process.pid == os.getpid()
+    assert process.pid == os.getpid()
 
 
 @pytest.mark.parametrize("is_coroutine", [False, True])

@@ -14,7 +14,7 @@ import pytest
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from wakeproof import MpscQueue, MpscStatistics
-from wakeproof._ffi import lib
+from wakeproof._native.ffi import lib
 
 PATIENCE_S = 20  # a lost wakeup fails the test instead of hanging it
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 
 from wakeproof import ClosedError, MpscQueue
-from wakeproof._ffi import lib
+from wakeproof._native.ffi import lib
 
 PATIENCE_S = 20  # a lost wakeup fails the test instead of hanging it
 

@@ -25,11 +25,11 @@ from tools.mutants.scoring import (
     kept_orders,
 )
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.process import Children
 
-pytestmark = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 KNOWN = frozenset({"wp_load_relaxed", "wp_cas_acquire", "wp_cas_release", "wake_one"})
 
 
@@ -93,7 +93,7 @@ def test_an_edit_moves_no_line_and_comments_and_directives_have_none() -> None:
 
 def test_the_whole_kernel_is_read() -> None:
     # A function that the parser does not know would have no defects, silently.
-    kernel = paths.sources() / "kernel"
+    kernel = locations.sources() / "kernel"
     texts = {path.name: path.read_text() for path in kernel.rglob("*.[ch]")}
     found = {m.function for name, text in texts.items() for m in mutants(name, text)}
     assert {"wp__mutex_check", "wp_group_new", "wp__waitq_remove"} <= found
@@ -212,7 +212,7 @@ def test_an_order_that_its_site_keeps_is_explained() -> None:
 def test_python_tests_judge_a_library_that_has_the_defect(tmp_path: Path) -> None:
     # One of a file that they read machines with, and one that none of them comes to. For the first
     # they ran again without it, and held.
-    root, builds = paths.sources(), paths.cache() / "mutants"
+    root, builds = locations.sources(), locations.cache() / "mutants"
     files = ("base/topology.c", "sched/trace.c")
     texts = {name: (root / "kernel" / name).read_text() for name in files}
     found = [

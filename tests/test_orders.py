@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge import explore_labels
 from wakeproof.judge.explore_options import Model
@@ -105,7 +105,7 @@ def test_a_kill_says_how_much_of_the_scenario_holds_as_it_is() -> None:
 
 
 def test_every_order_of_the_kernel_has_its_weaker_ones() -> None:
-    files = explore_labels.kernel_files(paths.sources())
+    files = explore_labels.kernel_files(locations.sources())
     sites = selected([one for file in files for one in explore_labels.sites(file)], None)
     assert len(sites) > 50
     for one in sites:

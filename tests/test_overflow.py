@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from tests import compiling, fibers
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 INSTALLED, PROTECTED, CANARY = GUARDS = ("0", "1", "2")
 ADVICE = "(64 KiB; give it a larger stack)"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Python keeps by OS thread, each virtual thread has for itself: threading.local, RLock.
 
-Serves ``_own.c``, ``_rlock.py``.
+Serves ``_native/own.c``, ``_runtime/rlock.py``.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from wakeproof import (
     sleep,
     yield_now,
 )
-from wakeproof._here import ARE_OWN, own_dict
-from wakeproof._rlock import IS_OWN
+from wakeproof._runtime.here import ARE_OWN, own_dict
+from wakeproof._runtime.rlock import IS_OWN
 
 PATIENCE_S = 60
 pytestmark = pytest.mark.skipif(not ARE_OWN, reason="built without Python.h")

@@ -26,7 +26,7 @@ import wakeproof
 async def body():
     await wakeproof.coroutine.sleep(0)
     return wakeproof.joiner.await_all()
-assert "wakeproof._ffi" not in __import__("sys").modules  # what judges do without
+assert "wakeproof._native.ffi" not in __import__("sys").modules  # what judges do without
 print(type(wakeproof.VirtualThread(body).start().result()).__name__, "Scope" in dir(wakeproof))
 """
     command = [sys.executable, "-c", script]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 
-TOOL = paths.sources() / "tools" / "pairs.py"
+TOOL = locations.sources() / "tools" / "pairs.py"
 GOOD = """\
 /* [A1] release; pairs A2; upholds Toy!Seen: the data. */
 wp_store_release(&toy->flag, 1);

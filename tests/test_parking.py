@@ -12,17 +12,10 @@ from greenlet import greenlet
 from tests.virtual import PATIENCE_S, myself, parked
 
 import wakeproof
-from wakeproof import (
-    CarrierGroup,
-    ThreadInterruptedError,
-    VirtualThread,
-    _signal,
-    coroutine,
-    park,
-    pinned,
-)
-from wakeproof._ffi import lib
-from wakeproof._signal import Signal
+from wakeproof import CarrierGroup, ThreadInterruptedError, VirtualThread, coroutine, park, pinned
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import signal as _signal
+from wakeproof._runtime.signal import Signal
 from wakeproof.errors import UsageError, WrongThreadError
 
 

@@ -11,13 +11,9 @@ import pytest
 from tests.virtual import PATIENCE_S, parked
 
 import wakeproof
-from wakeproof import (
-    CarrierGroup,
-    VirtualThread,
-    _mount,
-    park,
-)
-from wakeproof._ffi import lib
+from wakeproof import CarrierGroup, VirtualThread, park
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import trampoline
 
 
 @pytest.fixture
@@ -109,7 +105,7 @@ def test_the_twin_that_says_park_when_it_should_yield_is_seen(
     group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(_mount, "YIELD", lib.WP_STEP_PARK)
+        patched.setattr(trampoline, "YIELD", lib.WP_STEP_PARK)
         thread = VirtualThread(wakeproof.yield_now, group=group).start()
         parked(thread)
         assert not thread.join(0.01)

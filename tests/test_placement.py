@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = ("ties", "two", "least", "marked")
 POLICIES, FORMS = (0, 1, 2, 3), (0, 1)

@@ -24,13 +24,13 @@ from wakeproof import (
     PollerClosedError,
     Unfinished,
     VirtualThread,
-    _poller,
     park,
 )
-from wakeproof._ffi import lib
-from wakeproof._here import pool_here
-from wakeproof._jobs import threads
-from wakeproof._mount import Pool
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import poller as _poller
+from wakeproof._runtime.here import pool_here
+from wakeproof._runtime.jobs import threads
+from wakeproof._runtime.trampoline import Pool
 from wakeproof.errors import StateError
 
 

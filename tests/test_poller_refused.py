@@ -13,7 +13,7 @@ from tests.polling import Make, One, await_that, run_on
 from tests.virtual import PATIENCE_S
 
 from wakeproof import CarrierGroup, ForkedError, Poller, VirtualThread, io, park
-from wakeproof._jobs import threads
+from wakeproof._runtime.jobs import threads
 from wakeproof.errors import StateError, UsageError, WrongThreadError
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from tests.holding import PATIENCE_S, run, until
 
-from wakeproof import ClosedError, QueuedThreadPool, _queued
+from wakeproof import ClosedError, QueuedThreadPool
+from wakeproof._runtime import pool_jobs
 from wakeproof.errors import StateError, UsageError
 
 
@@ -119,7 +120,7 @@ def test_a_pool_that_nobody_has_runs_all_and_is_freed() -> None:
     assert gone() is None
     gate.set()
     assert [future.result(PATIENCE_S) for future in futures[1:]] == [0, 1, 2, 3, 4]
-    until(lambda: _queued.reap() or not _queued._leaving)
+    until(lambda: pool_jobs.reap() or not pool_jobs._leaving)
 
 
 def test_a_dump_says_what_each_thread_calls() -> None:

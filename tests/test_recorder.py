@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import JudgeError
 from wakeproof.judge import trace_events
 from wakeproof.judge.builds import Build, Builder
@@ -26,7 +26,7 @@ def builder() -> Iterator[Builder]:
 
 
 def scenario(name: str) -> Path:
-    return paths.sources() / "stress" / "conform" / f"conform_{name}.c"
+    return locations.sources() / "stress" / "conform" / f"conform_{name}.c"
 
 
 def record(program: Path, *options: str) -> subprocess.CompletedProcess[str]:

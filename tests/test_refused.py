@@ -11,11 +11,11 @@ import pytest
 from tests import compiling
 from tests.ringed import needs_uring
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = {
     "stacks": "a pool of stacks without addresses is none, and gives back what it had",

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from tests import compiling
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = ("all", "many", "watched", "kept", "closed", "refused", "ends")
 WRAPPED = "-Wl,--wrap=pthread_create"

@@ -16,7 +16,7 @@ from tests.virtual import PATIENCE_S, Owner, interrupt, parked
 
 import wakeproof
 from wakeproof import CarrierGroup, Scope, ThreadInterruptedError, VirtualThread, joiner
-from wakeproof._flock import Flock
+from wakeproof._runtime.scope_children import Flock
 from wakeproof.errors import (
     ClosedError,
     DeadlineError,

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import wakeproof
-from wakeproof import paths
+from wakeproof import locations
 
-ROOT = paths.sources()
+ROOT = locations.sources()
 TABLES = "docs/seeds.md"
 SUFFIXES = (".c", ".h", ".S", ".py", ".tla")
 NAMES = r"`([^`]+)`|\b([A-Z]\w+!\w+)"
 
-pytestmark = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 
 
 @cache

@@ -10,8 +10,9 @@ from tests.syncing import KINDS, Worker
 from tests.virtual import PATIENCE_S, parked
 
 import wakeproof
-from wakeproof import CarrierGroup, Semaphore, VirtualThread, _mount, _wait, coroutine
-from wakeproof._ffi import lib
+from wakeproof import CarrierGroup, Semaphore, VirtualThread, coroutine
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import trampoline, wait
 from wakeproof.errors import StateError, UsageError
 from wakeproof.semaphore import MOST
 
@@ -80,8 +81,8 @@ def test_a_grant_that_comes_with_the_timeout_is_taken(
     def acquire() -> bool:
         return VirtualThread(semaphore.acquire, 1, 3600, group=group).start().result(PATIENCE_S)
 
-    monkeypatch.setattr(_mount, "park", late)
+    monkeypatch.setattr(trampoline, "park", late)
     assert acquire() is True
-    monkeypatch.setattr(_wait.Wait, "granted", lambda _: lib.WP_TIMEOUT)
+    monkeypatch.setattr(wait.Wait, "granted", lambda _: lib.WP_TIMEOUT)
     assert acquire() is False
     assert semaphore.permits == 0

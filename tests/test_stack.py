@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from tests import fibers
 
-from wakeproof import paths
+from wakeproof import locations
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = ("layout", "colours", "reuse", "exhausted", "invalid", "trimming", "threads")
 SYSTEM = ("refused", "mappings", "locked", "small_pages")  # of programs/stack_system.c

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.test_check import PASSING, TOY, judge, twin_of
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.judge import store
 
 INPUTS = {"spec": "x' = x + 1", "tool": "1.0"}
@@ -21,7 +21,7 @@ INPUTS = {"spec": "x' = x + 1", "tool": "1.0"}
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(store.FRESH, "")
-    monkeypatch.setattr(paths, "cache", lambda: tmp_path)
+    monkeypatch.setattr(locations, "cache", lambda: tmp_path)
     return tmp_path / "judged"
 
 

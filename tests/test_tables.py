@@ -9,19 +9,19 @@ from collections.abc import Callable
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.bench import MET, Result, measure
 from wakeproof.bench.measure import BenchReport
 from wakeproof.cli.bench import show
 from wakeproof.judge import report
 
-TOOL = runpy.run_path(str(paths.sources() / "tools" / "tables.py"))
+TOOL = runpy.run_path(str(locations.sources() / "tools" / "tables.py"))
 tables: Callable[[str], list[tuple[str, str]]] = TOOL["tables"]
 renewed: Callable[[str, Callable[[str], str]], str] = TOOL["renewed"]
 
 
 def page() -> str:
-    return (paths.sources() / "docs" / "placement.md").read_text()
+    return (locations.sources() / "docs" / "placement.md").read_text()
 
 
 def test_the_tables_of_placement_have_the_rows_that_their_commands_print() -> None:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from tests import compiling
 
-from wakeproof import paths
+from wakeproof import locations
 
 Compiled = Callable[..., list[str]]
 
 FOREVER = 2**63 - 1
 PATIENCE_S = 60
-IN_CHECKOUT = pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+IN_CHECKOUT = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 NUMBERS = st.integers(0, 63)
 TIMES = st.one_of(st.integers(0, 20), st.integers(-(2**63), FOREVER))
 TWINS = ("timer_drain_unfired",)

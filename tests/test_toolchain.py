@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.judge import toolchain
 from wakeproof.judge.toolchain import Toolchain
 
@@ -34,6 +34,6 @@ def test_a_java_that_makes_no_archive_runs_without(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(toolchain, "find", lambda: Toolchain(Path("/bin/false"), 11, JAR))
-    monkeypatch.setattr(paths, "cache", lambda: tmp_path)
+    monkeypatch.setattr(locations, "cache", lambda: tmp_path)
     assert toolchain.shared_classes.__wrapped__() == ()
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ from typing import Literal
 import pytest
 from tests.topologies import Halves, indices, nowhere
 
-from wakeproof import Carrier, CarrierGroup, paths
+from wakeproof import Carrier, CarrierGroup, locations
 
 PATIENCE_S = 60
 
@@ -89,10 +89,10 @@ def test_under_global_a_sibling_of_the_cluster_helps_first() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout")
+@pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 def test_helpers_and_victims_are_chosen_by_distance(tmp_path: Path) -> None:
     program = Path(__file__).parent / "programs" / "near.c"
-    kernel = paths.sources() / "kernel"
+    kernel = locations.sources() / "kernel"
     files = [kernel / f"{n}.c" for n in ("base/error", "base/futex", "base/lock", "base/membarrier",
                                          "sched/carrier", "sched/local_queue_carrier",
                                          "sched/search")]  # fmt: skip

@@ -21,9 +21,9 @@ from tests import (
     test_timers,
 )
 
-from wakeproof import paths
+from wakeproof import locations
 
-ROOT = paths.sources()
+ROOT = locations.sources()
 
 
 def texts(*folders: str, pattern: str = "*.[ch]") -> str:
@@ -48,7 +48,7 @@ def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_
 
 
 def test_the_product_is_built_without_any_twin() -> None:
-    builds = [ROOT / "setup.py", ROOT / "Makefile", ROOT / "python/wakeproof/_build.py"]
+    builds = [ROOT / "setup.py", ROOT / "Makefile", ROOT / "python/wakeproof/_native/build.py"]
     assert not [b.name for b in builds if "WP_TWIN_" in b.read_text()]
 
 

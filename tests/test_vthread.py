@@ -16,17 +16,8 @@ import pytest
 from tests.virtual import PATIENCE_S, parked
 
 import wakeproof
-from wakeproof import (
-    CarrierGroup,
-    Channel,
-    Condition,
-    Mutex,
-    Semaphore,
-    VirtualThread,
-    _jobs,
-    _mount,
-    park,
-)
+from wakeproof import CarrierGroup, Channel, Condition, Mutex, Semaphore, VirtualThread, park
+from wakeproof._runtime import jobs, trampoline
 from wakeproof.errors import DeadlineError, StateError, UsageError, WrongThreadError
 
 
@@ -173,7 +164,7 @@ def test_ten_thousand_park_and_end(group: CarrierGroup) -> None:
     for thread in threads:
         thread.unpark()
     assert all(thread.result(PATIENCE_S) for thread in threads)
-    assert not _jobs.threads
+    assert not jobs.threads
 
 
 @pytest.mark.parametrize("bad", [{"name": 3}, {"name": "a\0b"}, {"group": 7}])
@@ -208,13 +199,13 @@ def test_the_twin_that_forgets_its_joiners_is_seen(
     group: CarrierGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forget(thread: VirtualThread) -> None:
-        _jobs.threads.pop(thread._number)
+        jobs.threads.pop(thread._number)
         thread._done.is_set = True
 
     thread = parked(VirtualThread(park, group=group).start())
     joiner = parked(VirtualThread(thread.join, group=group).start())
     with monkeypatch.context() as patched:
-        patched.setattr(_mount, "forget", forget)
+        patched.setattr(trampoline, "forget", forget)
         thread.unpark()
         while not thread._done.is_set:
             pass

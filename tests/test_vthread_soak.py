@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from tests.soaking import PATIENCE_S, SECONDS, SEED
 
-from wakeproof import paths
+from wakeproof import locations
 
 Compiled = Callable[..., list[str]]
 
@@ -30,7 +30,7 @@ STARTS_S = 120  # a million of them, on a busy machine
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not paths.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 
 

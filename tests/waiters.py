@@ -39,7 +39,7 @@ def library() -> Any:
     if "WAKEPROOF_LIBRARY" in os.environ:
         path = str(Path(os.environ["WAKEPROOF_LIBRARY"]) / "libwakeproof.so")
     else:
-        path = str(importlib.import_module("wakeproof._native").__file__)
+        path = str(importlib.import_module("wakeproof._native.kernel").__file__)
     kernel = ctypes.CDLL(path)
     for name in ("mutex_begin", "mutex_check", "mutex_cancel", "mutex_pass", "semaphore_begin"):
         getattr(kernel, f"wp__{name}").restype = ctypes.c_bool

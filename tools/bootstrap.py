@@ -150,10 +150,11 @@ def make_environment():
 def install_package():
     """Install wakeproof itself, editable; again when the native part's sources change."""
     stamp = VENV / "wakeproof-package"
-    inputs = [ROOT / "pyproject.toml", ROOT / "setup.py", ROOT / "python/wakeproof/_build.py"]
-    for folder in (ROOT / "kernel", ROOT / "python/wakeproof"):
+    native = ROOT / "python/wakeproof/_native"
+    inputs = [ROOT / "pyproject.toml", ROOT / "setup.py", native / "build.py"]
+    for folder in (ROOT / "kernel", native):
         inputs += folder.rglob("*.[chS]")
-    inputs = [path for path in inputs if not path.name.startswith("_native")]
+    inputs = [path for path in inputs if path != native / "kernel.c"]  # generated
     names = ("CC", "CFLAGS", "WAKEPROOF_ABI", "WAKEPROOF_NO_URING")
     options = [os.environ.get(name, "") for name in names]
     options.append(str(Path("/usr/include/liburing.h").exists()))

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from wakeproof.paths import write_atomically
+from wakeproof.locations import write_atomically
 
 COMMAND = "build/venv/bin/wakeproof bench"
 HEAD, LEGEND = "row  ", "ratio: ours/peer"  # where a table starts; what follows its rows

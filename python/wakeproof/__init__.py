@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from wakeproof import coroutine as coroutine
     from wakeproof import io as io
     from wakeproof import joiner as joiner
-    from wakeproof._dump import dump, dump_on_signal
-    from wakeproof._jobs import Unfinished
+    from wakeproof._runtime.dump import dump, dump_on_signal
+    from wakeproof._runtime.jobs import Unfinished
     from wakeproof.carrier import Carrier
     from wakeproof.channel import Channel
     from wakeproof.condition import Condition
@@ -168,7 +168,7 @@ _HOME = {
     "DomainStatistics": "counts",
     "ReplacementCounts": "counts",
     "PlacementStatistics": "counts",
-    "Unfinished": "_jobs",
+    "Unfinished": "_runtime.jobs",
     "GuardStatistics": "guard",
     "MpscQueue": "mpsc",
     "MpscStatistics": "mpsc",
@@ -195,7 +195,7 @@ _HOME = {
     "VirtualThreadPoolStatistics": "virtual_pool",
     "WakeupGuard": "guard",
     "default_group": "default",
-    **dict.fromkeys(("dump", "dump_on_signal"), "_dump"),
+    **dict.fromkeys(("dump", "dump_on_signal"), "_runtime.dump"),
     **dict.fromkeys(("blocking", "current", "interrupted", "park", "pinned"), "parking"),
     **dict.fromkeys(("sleep", "yield_now"), "parking"),
 }

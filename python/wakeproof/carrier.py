@@ -12,8 +12,8 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from wakeproof import counts
-from wakeproof._ffi import lib
-from wakeproof._jobs import threads
+from wakeproof._native.ffi import lib
+from wakeproof._runtime.jobs import threads
 from wakeproof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Carrier:
             UsageError: `wakeup` or `body` cannot be called, or `name` is no name.
             ForkedError: the group is of the parent of this process.
         """
-        from wakeproof._poller import register  # which needs this module
+        from wakeproof._runtime.poller import register  # which needs this module
 
         return register(self, wakeup, body, name, blocks)
 

@@ -10,15 +10,15 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from wakeproof._deadline import deadline_ns
-from wakeproof._ffi import ffi, lib
-from wakeproof._mount import here
-from wakeproof._unique import Unique
-from wakeproof._wait import Wait, asleep, made, parked, told
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.noncopyable import Unique
+from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.wait import Wait, asleep, made, parked, told
 from wakeproof.errors import ClosedError, DeadlineError, UsageError
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CPointer
+    from wakeproof._native.ffi import CPointer
     from wakeproof.vthread import VirtualThread
 
 T = TypeVar("T")

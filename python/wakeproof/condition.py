@@ -10,11 +10,11 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-from wakeproof._deadline import NS_PER_S, deadline_ns
-from wakeproof._ffi import lib
-from wakeproof._mount import here
-from wakeproof._unique import Unique
-from wakeproof._wait import Turns, Wait, made, parked, told
+from wakeproof._native.ffi import lib
+from wakeproof._runtime.deadline import NS_PER_S, deadline_ns
+from wakeproof._runtime.noncopyable import Unique
+from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.wait import Turns, Wait, made, parked, told
 from wakeproof.errors import UsageError
 from wakeproof.mutex import Mutex, _caller
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from wakeproof._ffi import lib
+from wakeproof._native.ffi import lib
 from wakeproof.errors import UsageError
 from wakeproof.topology import LinuxTopology, Scope, Topology, default_carriers
 

@@ -16,14 +16,14 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from wakeproof import _mount
-from wakeproof._deadline import deadline_ns, sleep_ns
-from wakeproof._descriptor import READ, WRITE, closed
-from wakeproof._ffi import lib
-from wakeproof._offload import begin
-from wakeproof._signal import Signal, interrupted
-from wakeproof._socket import connecting
-from wakeproof._wait import Turns, told, what_for
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import trampoline
+from wakeproof._runtime.deadline import deadline_ns, sleep_ns
+from wakeproof._runtime.descriptor import READ, WRITE, closed
+from wakeproof._runtime.offload import begin
+from wakeproof._runtime.signal import Signal, interrupted
+from wakeproof._runtime.socket import connecting
+from wakeproof._runtime.wait import Turns, told, what_for
 from wakeproof.channel import Channel, _Receive, _Send
 from wakeproof.condition import Condition
 from wakeproof.errors import WrongThreadError
@@ -31,7 +31,7 @@ from wakeproof.mutex import Mutex, _Lock
 from wakeproof.semaphore import Semaphore, _Acquire
 
 if TYPE_CHECKING:
-    from wakeproof._socket import Socket
+    from wakeproof._runtime.socket import Socket
     from wakeproof.vthread import VirtualThread
 
 P = ParamSpec("P")
@@ -45,7 +45,7 @@ def _leave(said: int) -> Generator[int, None, None]:
 
 
 def _caller(what: str) -> VirtualThread:
-    thread = _mount.caller(what)
+    thread = trampoline.caller(what)
     if not thread._is_coroutine:
         raise WrongThreadError(f"await {what}: {thread.name} is no coroutine function")
     return thread
@@ -58,7 +58,7 @@ async def _park(
         return lib.wp__vthread_park_for(deadline, why, on)
     code = lib.wp__vthread_park_begin_for(deadline, why, on)
     if code == lib.WP_AGAIN:
-        await _leave(_mount.PARK)
+        await _leave(trampoline.PARK)
         code = lib.wp__vthread_park_end()
     return code
 
@@ -90,7 +90,7 @@ async def sleep(seconds: float) -> None:
 async def yield_now() -> None:
     """As `wakeproof.yield_now`."""
     if not _caller("yield_now")._pins:
-        await _leave(_mount.YIELD)
+        await _leave(trampoline.YIELD)
 
 
 async def join(other: VirtualThread, timeout_s: float | None = None) -> bool:
@@ -134,7 +134,7 @@ async def result(future: Future[T], timeout_s: float | None = None) -> T:
 async def _lent(
     thread: VirtualThread, permits: Semaphore | None, wait: Coroutine[Any, None, object]
 ) -> None:
-    """Wait without the permit that its call has of these, as `wakeproof._future.lent`."""
+    """Wait without the permit that its call has of these, as `wakeproof._runtime.future.lent`."""
     call = thread._permitted
     if call is None or permits is None or call.future.permits is not permits:
         await wait

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wakeproof._ffi import lib
+from wakeproof._native.ffi import lib
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wakeproof._ffi import CGroup
+    from wakeproof._native.ffi import CGroup
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The default group: one per process, made when somebody first asks for it.
 
-Source: ``_default.c``.
+Source: ``_native/default.c``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wakeproof._ffi import ffi, lib
+from wakeproof._native.ffi import ffi, lib
 from wakeproof.errors import TwoCopiesError
 from wakeproof.group import CarrierGroup
 

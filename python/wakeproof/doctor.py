@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from wakeproof import _build, cgroup
+from wakeproof import cgroup
+from wakeproof._native import build as _build
 from wakeproof.errors import WakeproofError
 
 _MEMBARRIER = {"x86_64": 324, "aarch64": 283}  # system call numbers
@@ -124,7 +125,7 @@ def _headers() -> Finding:
 
 
 def _own_values() -> Finding:
-    from wakeproof._rlock import IS_OWN  # loads the bindings
+    from wakeproof._runtime.rlock import IS_OWN  # loads the bindings
 
     each = "each virtual thread's own"
     shared = "shared by the virtual threads of a carrier: needs CPython 3.11 to 3.13 and Python.h"

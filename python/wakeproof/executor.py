@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, overload
 
-from wakeproof._future import Future
-from wakeproof._held import naming
-from wakeproof._mount import here
-from wakeproof._signal import Signal
-from wakeproof._types import P, T
-from wakeproof._workers import Workers
+from wakeproof._runtime.future import Future
+from wakeproof._runtime.held import naming
+from wakeproof._runtime.signal import Signal
+from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.types import P, T
+from wakeproof._runtime.workers import Workers
 from wakeproof.carrier import Carrier
 from wakeproof.errors import ClosedError
 from wakeproof.group import CarrierGroup

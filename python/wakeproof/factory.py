@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from wakeproof._types import P, T
+from wakeproof._runtime.types import P, T
 from wakeproof.carrier import checked
 from wakeproof.vthread import VirtualThread
 

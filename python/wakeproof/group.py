@@ -11,20 +11,23 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar, overload
 from weakref import WeakSet
 
-from wakeproof import _future, _held, _open, _process, counts, trace
-from wakeproof._deadline import deadline_ns
-from wakeproof._ffi import ffi, lib
-from wakeproof._jobs import ANYWHERE, Unfinished, hand_back, submit, threads, unfinished
-from wakeproof._made import native
-from wakeproof._unique import Unique
+from wakeproof import counts, trace
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import future as _future
+from wakeproof._runtime import group_registry, held
+from wakeproof._runtime import process as _process
+from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.jobs import ANYWHERE, Unfinished, hand_back, submit, threads, unfinished
+from wakeproof._runtime.native_group import native
+from wakeproof._runtime.noncopyable import Unique
 from wakeproof.carrier import Carrier
 from wakeproof.config import Placement, Queue, settle
 from wakeproof.errors import ForkedError, error_for
 from wakeproof.topology import Seats
 
 if TYPE_CHECKING:
-    from wakeproof._descriptor import Descriptor
-    from wakeproof._ffi import CGroup
+    from wakeproof._native.ffi import CGroup
+    from wakeproof._runtime.descriptor import Descriptor
     from wakeproof.counts import DomainStatistics, ReplacementCounts
     from wakeproof.factory import ThreadFactory
     from wakeproof.topology import Scope, Topology
@@ -111,7 +114,7 @@ class CarrierGroup(Unique):
         self._all = tuple(Carrier(self, index) for index in range(count + more))
         self._carriers = self._all[:count]
         self._anywhere, self._is_placed = Carrier(self, ANYWHERE), bool(chosen.placement)
-        _open.groups.add(self)
+        group_registry.groups.add(self)
         try:
             self._seats.wait()
         except BaseException:  # a warning that is an error, or Ctrl-C
@@ -152,10 +155,10 @@ class CarrierGroup(Unique):
         for thread in self._threads():
             thread.interrupt()
         while True:
-            left = self.close(_held.EACH_S)
-            if self not in _open.groups:
+            left = self.close(held.EACH_S)
+            if self not in group_registry.groups:
                 return
-            _held.tell("the close of a group", self._threads() or left)
+            held.tell("the close of a group", self._threads() or left)
 
     def _threads(self) -> list[VirtualThread]:
         return [thread for thread in list(threads.values()) if thread._group is self]
@@ -265,11 +268,11 @@ class CarrierGroup(Unique):
         if code == lib.WP_FORBIDDEN:
             raise error_for(code, "a carrier cannot close its own group: it would wait for itself")
         if code == lib.WP_OK:
-            if self in _open.groups:
+            if self in group_registry.groups:
                 trace.save(self.events())
             for descriptor in list(self._descriptors):
                 descriptor.close()  # nobody would tell who waits
-            _open.release(self, self._native)
+            group_registry.release(self, self._native)
             return hand_back(back[0])
         return unfinished(self)
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from wakeproof._deadline import NS_PER_S, deadline_ns
-from wakeproof._ffi import ffi, lib
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime.deadline import NS_PER_S, deadline_ns
 from wakeproof.errors import UsageError
 
 Fences = Literal["symmetric", "asymmetric"]

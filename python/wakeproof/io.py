@@ -23,10 +23,10 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from wakeproof import counts
-from wakeproof._file import fsync
-from wakeproof._file import open_file as open  # noqa: A004 - the builtin's name
-from wakeproof._offload import offload
-from wakeproof._socket import Socket
+from wakeproof._runtime.file import fsync
+from wakeproof._runtime.file import open_file as open  # noqa: A004 - the builtin's name
+from wakeproof._runtime.offload import offload
+from wakeproof._runtime.socket import Socket
 from wakeproof.counts import PollerStatistics
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from queue import Empty
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from wakeproof._deadline import deadline_ns
-from wakeproof._ffi import ffi, lib
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime.deadline import deadline_ns
 from wakeproof.errors import ClosedError, SystemCallError
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CItem
+    from wakeproof._native.ffi import CItem
 
 T = TypeVar("T")
 _NS_PER_MS = 1_000_000
@@ -50,7 +50,7 @@ class MpscQueue(Generic[T]):
     Threads: `put` and the questions belong to any thread; `get` and `get_nowait` to the consumer;
     `close` to any thread.  A context manager: leaving the block closes it.
     Spec: ``specs/Mpsc.tla`` (Fifo, NoLoss, EmptyIsTrue, PushNeverFails), ``Guard.tla``.
-    Source: ``kernel/queue/mpsc.h``, ``kernel/wakeup/guard.h``, ``python/wakeproof/_binding.h``.
+    Source: ``kernel/queue/mpsc.h``, ``kernel/wakeup/guard.h``, ``_native/binding.h``.
 
     Raises:
         OSError: no memory, or no file descriptor left.

@@ -10,11 +10,11 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from wakeproof._deadline import deadline_ns
-from wakeproof._ffi import lib
-from wakeproof._mount import here
-from wakeproof._unique import Unique
-from wakeproof._wait import Wait, asleep, made, parked, told
+from wakeproof._native.ffi import lib
+from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.noncopyable import Unique
+from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.wait import Wait, asleep, made, parked, told
 from wakeproof.errors import AbandonedError, StateError, WrongThreadError
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from wakeproof._deadline import deadline_ns
-from wakeproof._ffi import ffi, lib
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime.deadline import deadline_ns
 from wakeproof.errors import error_for
 
 

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from wakeproof import _mount, _process
-from wakeproof._deadline import deadline_ns, sleep_ns
-from wakeproof._ffi import lib
-from wakeproof._mount import here
-from wakeproof._signal import interrupted as _interrupted
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import process, trampoline
+from wakeproof._runtime.deadline import deadline_ns, sleep_ns
+from wakeproof._runtime.signal import interrupted as _interrupted
+from wakeproof._runtime.trampoline import here
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
@@ -43,8 +43,8 @@ def park(timeout_s: float | None = None) -> bool:
         UsageError: `timeout_s` is negative or not a number.
         ThreadInterruptedError: it was interrupted; its permit may be taken.
     """
-    thread = _mount.caller("park")
-    code = _mount.park(thread, deadline_ns(timeout_s))
+    thread = trampoline.caller("park")
+    code = trampoline.park(thread, deadline_ns(timeout_s))
     if code == lib.WP_INTERRUPTED:
         raise _interrupted(thread)
     return code == lib.WP_OK
@@ -65,7 +65,7 @@ def sleep(seconds: float) -> None:
         time.sleep(min(seconds, _LONGEST_S))
         return
     had_permit = False
-    while (code := _mount.park(thread, deadline, lib.WP_WAIT_SLEEP)) == lib.WP_OK:
+    while (code := trampoline.park(thread, deadline, lib.WP_WAIT_SLEEP)) == lib.WP_OK:
         had_permit = True
     if had_permit:
         thread._tell(lib.wp_vthread_unpark)
@@ -84,7 +84,7 @@ def yield_now() -> None:
     if thread is None:
         time.sleep(0)
     elif not thread._pins and not thread._is_coroutine:
-        _mount.leave(thread, _mount.YIELD)
+        trampoline.leave(thread, trampoline.YIELD)
 
 
 def interrupted() -> bool:
@@ -120,7 +120,7 @@ def blocking() -> Iterator[bool]:
     it.  So it is in a section within another, and where no carrier of a group that counts loads
     (`CarrierGroup`: `placement`, `supervise_ms`, `replacements`) runs the caller.
     """
-    is_marked = not _process.has_forked() and lib.wp_group_block() == lib.WP_OK
+    is_marked = not process.has_forked() and lib.wp_group_block() == lib.WP_OK
     try:
         yield is_marked
     finally:

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wakeproof._ffi import lib
-from wakeproof._mount import POLL, here, leave
+from wakeproof._native.ffi import lib
+from wakeproof._runtime.trampoline import POLL, here, leave
 from wakeproof.errors import PollerClosedError, WrongThreadError
 
 if TYPE_CHECKING:

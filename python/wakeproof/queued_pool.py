@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from wakeproof import _process, _queued
-from wakeproof._call import Call
-from wakeproof._ffi import ffi, lib
-from wakeproof._offload import offload
-from wakeproof._types import P, T
-from wakeproof._workers import Workers, bound, either
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import pool_jobs
+from wakeproof._runtime import process as _process
+from wakeproof._runtime.call import Call
+from wakeproof._runtime.offload import offload
+from wakeproof._runtime.types import P, T
+from wakeproof._runtime.workers import Workers, bound, either
 from wakeproof.carrier import checked
 from wakeproof.errors import ClosedError, ForkedError, StateError, UsageError, error_for
 
@@ -131,7 +132,7 @@ class QueuedThreadPool(ThreadPoolExecutor):
         config = ffi.new("wp_pool_config *")
         lib.wp_pool_config_init(config)
         config.min, config.max = _number("min_threads", least, 0, most), most
-        config.idle_ns = _queued.idle_ns(idle_timeout_s)
+        config.idle_ns = pool_jobs.idle_ns(idle_timeout_s)
         config.evictions = _number("max_evict_count", max_evict_count, 1, _MOST)
         config.reserved = _number("reserved_threads", reserved_threads, -1, most - 1)
         config.low = _number("low_threads", low_threads, 0, _MOST)
@@ -142,20 +143,20 @@ class QueuedThreadPool(ThreadPoolExecutor):
         config.name = text
         prefix = thread_name_prefix or f"QueuedThreadPool-{next(_counter)}"
         self._workers = Workers(prefix, initializer, initargs)
-        _queued.reap()
-        number = _queued.begins(self._workers, config)
+        pool_jobs.reap()
+        number = pool_jobs.begins(self._workers, config)
         made = ffi.new("wp_pool **")
         code = lib.wp_pool_new(config, made)
         if code != lib.WP_OK:
-            _queued.workers.pop(number)
+            pool_jobs.workers.pop(number)
             raise error_for(code, f"pool of {least} to {most}: {os.strerror(ffi.errno)}")
         self._native, self._pid, self._max_workers = made[0], _process.pid, most
         self.name, self.virtual_threads_executor = name, virtual_threads_executor
         self._is_tracking, self._refuses = tracking, "shutdown"
         self._leases: set[threading.Event] = set()  # what ends each
-        self._finalizer = weakref.finalize(self, _queued.leave, self._native, self._pid, number)
+        self._finalizer = weakref.finalize(self, pool_jobs.leave, self._native, self._pid, number)
         self._finalizer.atexit = False
-        _queued.pools.add(self)
+        pool_jobs.pools.add(self)
 
     def __repr__(self) -> str:
         return f"<QueuedThreadPool {self.name}>"
@@ -171,11 +172,11 @@ class QueuedThreadPool(ThreadPoolExecutor):
         self._check_process()
         self._workers.check()
         call = Call(fn, args, kwargs)
-        number, job = _queued.enter(call, self._tag(fn), self._workers)
+        number, job = pool_jobs.enter(call, self._tag(fn), self._workers)
         code = lib.wp_pool_execute(self._native, job)
         if code == lib.WP_OK:
             return call.future
-        _queued.forget(number)
+        pool_jobs.forget(number)
         if code == lib.WP_CLOSED:
             raise ClosedError(f"cannot schedule new futures after {self._refuses}")
         raise error_for(code, f"submit to {self.name}: {os.strerror(ffi.errno)}")
@@ -187,10 +188,10 @@ class QueuedThreadPool(ThreadPoolExecutor):
         self._check_process()
         self._workers.check()
         call = Call(fn, args, kwargs)
-        number, job = _queued.enter(call, self._tag(fn), self._workers)
+        number, job = pool_jobs.enter(call, self._tag(fn), self._workers)
         if lib.wp_pool_try_execute(self._native, job):
             return call.future
-        _queued.forget(number)
+        pool_jobs.forget(number)
         return None
 
     @property
@@ -214,7 +215,7 @@ class QueuedThreadPool(ThreadPoolExecutor):
         if cancel_futures:
             lib.wp_pool_drain(self._native)
         if wait:
-            offload(_queued.wait, self._native)  # a virtual thread parks
+            offload(pool_jobs.wait, self._native)  # a virtual thread parks
 
     def statistics(self) -> QueuedThreadPoolStatistics:
         """Return how many threads and calls are where."""

@@ -12,7 +12,8 @@
 
 Spec: ``specs/Scope.tla``: Fork, Join, Close, Begin, Record, Tell, Leave, Cancel
 (ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel, NoResultAfterCancel, FirstFailureWins,
-JoinWakes, TimerCancelled); ``specs/Nesting.tla``.  Source: this file, ``_flock.py``; in C scope.h.
+JoinWakes, TimerCancelled); ``specs/Nesting.tla``.  Source: this file,
+``_runtime/scope_children.py``; in C scope.h.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from wakeproof import joiner as joiners
-from wakeproof._deadline import deadline_ns
-from wakeproof._flock import Flock, cancel_in
-from wakeproof._handle import check_callable, is_coroutine
-from wakeproof._held import naming
-from wakeproof._mount import here
-from wakeproof._nesting import me, parent, stack
-from wakeproof._types import P, T
+from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.held import naming
+from wakeproof._runtime.nesting import me, parent, stack
+from wakeproof._runtime.scope_children import Flock, cancel_in
+from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.types import P, T
+from wakeproof._runtime.vthread_base import check_callable, is_coroutine
 from wakeproof.errors import (
     ClosedError,
     ForkedError,

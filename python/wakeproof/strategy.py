@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who runs what is produced: one thread at a time produces, and a pool has the others.
 
-Spec: ``specs/Strategy.tla``.  Source: ``kernel/pool/strategy.h``, ``invoke.h``, ``_strategy.py``.
+Spec: ``specs/Strategy.tla``.  Source: ``kernel/pool/strategy.h``,
+``kernel/pool/nonblocking_tag.h``, ``_runtime/strategy.py``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Literal, ParamSpec, TypeVar, get_args
 
-from wakeproof import _strategy
-from wakeproof._call import Call
-from wakeproof._ffi import lib
-from wakeproof._strategy import Driver, Kind, Task
-from wakeproof._unique import Unique
-from wakeproof._wait import made
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import strategy as _strategy
+from wakeproof._runtime.call import Call
+from wakeproof._runtime.noncopyable import Unique
+from wakeproof._runtime.strategy import Driver, Kind, Task
+from wakeproof._runtime.wait import made
 from wakeproof.errors import UsageError
 
 P = ParamSpec("P")

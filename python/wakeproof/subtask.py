@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
-from wakeproof._mount import here, named
-from wakeproof._types import T
+from wakeproof._runtime.trampoline import here, named
+from wakeproof._runtime.types import T
 from wakeproof.errors import StateError, SubtaskError
 
 if TYPE_CHECKING:

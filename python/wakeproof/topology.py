@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from wakeproof import cgroup
-from wakeproof._ffi import ffi, lib
+from wakeproof._native.ffi import ffi, lib
 from wakeproof.errors import TopologyWarning, UsageError, WakeproofError, error_for
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CNumbers, Null
+    from wakeproof._native.ffi import CNumbers, Null
 
 Scope = Literal["global", "cluster"]
 _REASONS = {

@@ -17,13 +17,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wakeproof import _open, _process
-from wakeproof._atomic import write_atomically
-from wakeproof._ffi import ffi, lib
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import group_registry
+from wakeproof._runtime import process as _process
+from wakeproof._runtime.atomic import write_atomically
 from wakeproof.errors import SystemCallError, UsageError
 
 if TYPE_CHECKING:
-    from wakeproof._ffi import CEvent, CGroup
+    from wakeproof._native.ffi import CEvent, CGroup
     from wakeproof.group import CarrierGroup
 
 FOLDER = "WAKEPROOF_TRACE"
@@ -196,7 +197,7 @@ def switch_off() -> None:
 
 def _own() -> list[CarrierGroup]:
     """Return the open groups of this process, not those of the one that it was forked from."""
-    return [group for group in list(_open.groups) if group._pid == _process.pid]
+    return [group for group in list(group_registry.groups) if group._pid == _process.pid]
 
 
 def events(group: CGroup, carriers: Sequence[str]) -> list[Event]:

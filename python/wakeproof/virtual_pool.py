@@ -21,15 +21,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 from weakref import WeakSet
 
-from wakeproof._admission import Permitted, admit, leave_line
-from wakeproof._dump import LISTED, write
-from wakeproof._future import lent
-from wakeproof._handle import is_coroutine
-from wakeproof._held import naming
-from wakeproof._mount import here
-from wakeproof._signal import Signal
-from wakeproof._types import P, T
-from wakeproof._workers import Workers, bound, either
+from wakeproof._runtime.admission import Permitted, admit, leave_line
+from wakeproof._runtime.dump import LISTED, write
+from wakeproof._runtime.future import lent
+from wakeproof._runtime.held import naming
+from wakeproof._runtime.signal import Signal
+from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.types import P, T
+from wakeproof._runtime.vthread_base import is_coroutine
+from wakeproof._runtime.workers import Workers, bound, either
 from wakeproof.default import default_group
 from wakeproof.errors import ClosedError
 from wakeproof.semaphore import MOST, Semaphore

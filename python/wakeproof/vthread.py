@@ -24,12 +24,12 @@ import contextvars
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, overload
 
-from wakeproof import _rlock as _rlock  # an RLock parks who waits for it
-from wakeproof._ffi import lib
-from wakeproof._handle import Handle
-from wakeproof._jobs import threads
-from wakeproof._mount import here
-from wakeproof._types import P, T
+from wakeproof._native.ffi import lib
+from wakeproof._runtime import rlock as rlock  # an RLock parks who waits for it
+from wakeproof._runtime.jobs import threads
+from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.types import P, T
+from wakeproof._runtime.vthread_base import Handle
 from wakeproof.carrier import Carrier
 from wakeproof.errors import ClosedError, DeadlineError, StateError, WrongThreadError
 from wakeproof.scoped import bindings, unbind

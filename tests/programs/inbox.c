@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-#include "_binding.h"
+#include "binding.h"
 
 enum { PRODUCERS = 3, ITEMS = 20000, PATIENCE_MS = 10000 };
 

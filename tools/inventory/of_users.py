@@ -21,8 +21,9 @@ from tools.inventory.sections import Facts
 from tools.inventory.tree import Tree
 
 import wakeproof
-from wakeproof import _build, errors
-from wakeproof._ffi import ffi, lib
+from wakeproof import errors
+from wakeproof._native import build
+from wakeproof._native.ffi import ffi, lib
 from wakeproof.cli.app import app
 
 Declared = Iterator[tuple[str, Facts]]
@@ -81,7 +82,7 @@ def c_names(tree: Tree) -> Declared:
 
 def cdef(_tree: Tree) -> Declared:
     """Yield the names that the cdef gives to Python."""
-    yield from declarations.merged(declarations.of_text(_build.declarations())).items()
+    yield from declarations.merged(declarations.of_text(build.declarations())).items()
 
 
 def python_names(_tree: Tree) -> Declared:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 
 Facts = dict[str, Any]
@@ -148,7 +148,7 @@ def text_of(inventory: Inventory) -> str:
 
 def write(path: Path, inventory: Inventory) -> None:
     """Write the inventory; readers see the old file or the new one."""
-    paths.write_atomically(path, text_of(inventory))
+    locations.write_atomically(path, text_of(inventory))
 
 
 def read(path: Path) -> Inventory:

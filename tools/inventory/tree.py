@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tools import pairs
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import manifest, scenarios
 from wakeproof.judge.builds import Build, Builder
@@ -34,9 +34,9 @@ class Tree:
     """
 
     def __init__(self, files: Sequence[Path] | None = None) -> None:
-        if not paths.is_checkout():
+        if not locations.is_checkout():
             raise UsageError("an inventory is taken of a checkout, and this is none")
-        self.root = paths.sources()
+        self.root = locations.sources()
         self.kernel, self.specs = self.root / "kernel", self.root / "specs"
         self._files = files
 

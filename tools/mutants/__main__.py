@@ -33,7 +33,7 @@ from tools.mutants.judging import (
 from tools.mutants.rules import RULES, Mutant, mutants
 from tools.mutants.scoring import COUNTED, EXPLAINED, KILLED, SURVIVED, YET_KILLED, Score
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import (
     EXIT_ENVIRONMENT,
     EXIT_HOLDS,
@@ -54,7 +54,7 @@ class Kernel:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        files = paths.kernel_files(root=folder.parent)
+        files = locations.kernel_files(root=folder.parent)
         every = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in files}
         self.texts = {f: text for f, text in every.items() if Path(f).name not in JUDGED_APART}
         known = frozenset(re.findall(r"[A-Za-z_]\w*", " ".join(every.values())))
@@ -213,7 +213,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Run the tool; return its exit code."""
     options = _options(arguments)
-    root, folder = paths.sources(), paths.cache() / "mutants"
+    root, folder = locations.sources(), locations.cache() / "mutants"
     started = time.monotonic()
     run: Run | None = None
     try:
@@ -245,7 +245,7 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     scores.sort(key=lambda s: (s.mutant.file, s.mutant.start, s.mutant.rule))
     said = json.dumps(summary(scores, options.seed, time.monotonic() - started), indent=1)
-    paths.write_atomically(folder / "score.json", said)
+    locations.write_atomically(folder / "score.json", said)
     print(said) if options.json else show(scores)
     bad = any(score.status in (SURVIVED, YET_KILLED) for score in scores)
     return EXIT_VIOLATED if bad else EXIT_HOLDS

@@ -10,7 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from wakeproof import _build, paths
+from wakeproof import locations
+from wakeproof._native import build as _build
 from wakeproof.errors import UsageError
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.process import Children
@@ -120,7 +121,7 @@ class NativeBuilder:
         self.sources = Sources(root)
         self.kernel = [
             path for path in sorted(self.sources.kernel.rglob("*.[cS]"))
-            if path in _build.SOURCES or root != paths.sources()
+            if path in _build.SOURCES or root != locations.sources()
         ]  # fmt: skip
         self._overlay: Overlay | None = None
 
@@ -165,7 +166,7 @@ class NativeBuilder:
         inlines = self._shared / f"inlines-{digest(_build.INLINES)}" / "inlines.c"
         if not inlines.exists():
             inlines.parent.mkdir(parents=True, exist_ok=True)
-            paths.write_atomically(inlines, _build.INLINES)
+            locations.write_atomically(inlines, _build.INLINES)
         objects = [self._object(path, *SHARED) for path in (*_build.SOURCES, inlines)]
         command = [*self._compiler, *NATIVE, *["--coverage"] * self._counting, "-shared",
                    *map(str, objects), *(_build.URING_LINKED if self._uring else ())]  # fmt: skip
@@ -173,7 +174,7 @@ class NativeBuilder:
         target = folder / f"library-{digest(*command, declared)}" / _build.LIBRARY
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            paths.write_atomically(target.with_name(_build.CDEF), declared)
+            locations.write_atomically(target.with_name(_build.CDEF), declared)
         return self._made(command, target).parent
 
     def library_texts(self) -> dict[str, str]:
@@ -228,7 +229,7 @@ class NativeBuilder:
         )
         if key:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            paths.write_atomically(kept, said)
+            locations.write_atomically(kept, said)
         return said
 
     def _object(self, source: Path, *flags: str) -> Path:

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from tools.mutants.building import BUILDS, NATIVE, ExplorerBuilder, NativeBuilder, Overlay
 
-from wakeproof import _build, paths
+from wakeproof import locations
+from wakeproof._native import build as _build
 from wakeproof.errors import JudgeError, MissingToolError, UsageError
 from wakeproof.judge import explore_grading, explore_run, scenarios
 from wakeproof.judge.builds import Build
@@ -261,7 +262,10 @@ class Bench:
             found = self.native.library_texts()
             tests = [path for path in judge.source.parent.glob("*.py")
                      if path == judge.source or not path.name.startswith("test_")]  # fmt: skip
-            for path in (*tests, *_build.PACKAGE.glob("*.py")):
+            package = _build.PACKAGE.parent
+            ours = [path for folder in (".", "_native", "_runtime")
+                    for path in (package / folder).glob("*.py")]  # fmt: skip
+            for path in (*tests, *ours):
                 found[str(path)] = path.read_text(encoding="utf-8")
             self._texts[judge.source] = found
             return dict(found)
@@ -412,7 +416,7 @@ class Baselines:
         """Return the judge's baseline, run now if it is not kept."""
         kept = self._folder / f"{self._plain.key(judge)}.json"
         if not kept.exists():
-            paths.write_atomically(kept, json.dumps(self._run(judge)))
+            locations.write_atomically(kept, json.dumps(self._run(judge)))
         found = json.loads(kept.read_text(encoding="utf-8"))
         lines = {name: frozenset(numbers) for name, numbers in found.pop("lines").items()}
         return Baseline(lines=lines, **found)

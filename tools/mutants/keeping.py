@@ -12,7 +12,7 @@ from pathlib import Path
 from tools.mutants.rules import RULES, Mutant
 
 from wakeproof.errors import UsageError
-from wakeproof.paths import write_atomically
+from wakeproof.locations import write_atomically
 
 LEAST_WORDS = 4  # of a reason
 

@@ -16,7 +16,7 @@ from tools.mutants.judging import HANGS, Baseline, Bench, Judge, Verdict
 from tools.mutants.keeping import Kept
 from tools.mutants.rules import Mutant
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.explore_options import Model
 
@@ -204,7 +204,7 @@ class Judging:
                 verdict = self._bench.ask(judge)
                 self._end()
                 file.parent.mkdir(exist_ok=True)
-                paths.write_atomically(file, json.dumps({"holds": not verdict.killed}))
+                locations.write_atomically(file, json.dumps({"holds": not verdict.killed}))
             return bool(json.loads(file.read_text(encoding="utf-8"))["holds"])
         finally:
             self._bench.lay(overlay)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.bench import peers, placement, python
 from wakeproof.bench import program as building
 from wakeproof.bench.grading import MET, SHORT, TIE, Result, Samples, grade
@@ -84,7 +84,7 @@ def bench(
     if not 0 < seconds <= 3600:
         raise UsageError(f"--seconds {seconds:g}: must be more than 0 and at most 3600")
     cpus = tuple(sorted(os.sched_getaffinity(0)))[:8]
-    folder = paths.cache() / "bench"
+    folder = locations.cache() / "bench"
     with Children() as children:
         progress("building")
         program = building.build(children)
@@ -94,10 +94,10 @@ def bench(
             progress(name)
             samples = _measure(children, program, name, seconds, cpus)
             found = [judge(row, samples) for row in rows if row.program == name]
-            paths.write_atomically(folder / f"{name}.json", report.to_json([samples, found]))
+            locations.write_atomically(folder / f"{name}.json", report.to_json([samples, found]))
             results += found
     ended = BenchReport(tuple(results), platform.machine(), compiler, cpus)
-    paths.write_atomically(folder / "bench.json", report.to_json(ended))
+    locations.write_atomically(folder / "bench.json", report.to_json(ended))
     return ended
 
 

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.bench import program
 from wakeproof.errors import JudgeError, MissingToolError
 from wakeproof.judge import toolchain
@@ -132,7 +132,7 @@ def _here() -> Path:
 
 
 def _made() -> Path:
-    return paths.cache() / "bench"
+    return locations.cache() / "bench"
 
 
 def _make(children: Children, target: Path, command: Command, why: str = "") -> None:

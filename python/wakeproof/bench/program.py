@@ -10,7 +10,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from wakeproof import _build, paths
+from wakeproof import locations
+from wakeproof._native import build as _build
 from wakeproof.errors import JudgeError, MissingToolError
 from wakeproof.judge.builds import compiler
 from wakeproof.judge.process import Children
@@ -49,7 +50,7 @@ def folder() -> Path:
     Raises:
         MissingToolError: an installed wheel carries none.
     """
-    found = paths.sources() / "bench"
+    found = locations.sources() / "bench"
     if not (found / "main.c").is_file():
         raise MissingToolError("the bench is not in the wheel: run `make bench` in a checkout")
     return found
@@ -62,7 +63,7 @@ def build(children: Children) -> Program:
         MissingToolError: no C compiler, or no sources.
         JudgeError: it does not compile.
     """
-    here, kernel = folder(), paths.sources() / "kernel"
+    here, kernel = folder(), locations.sources() / "kernel"
     cxx = shlex.split(os.environ.get("CXX", "")) or ["c++"]
     no_peer = _why_no_peer(children, cxx)
     no_boost = _why_no_boost(children)
@@ -72,12 +73,12 @@ def build(children: Children) -> Program:
     flags = [*FLAGS, *(_build.URING_COMPILED if uring else ()), f"-I{kernel}", f"-I{here}"]
     cc = [*compiler(), "-std=c11", "-Wall", "-Wextra", *flags]
     files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
-    files += paths.kernel_files("cS")
+    files += locations.kernel_files("cS")
     version = children.run([cc[0], "--version"], timeout_s=60).output
     key = digest(
         [version, no_peer, no_boost, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.rglob("*.[chS]")]
     )
-    made = paths.cache() / "bench" / f"program-{key}"
+    made = locations.cache() / "bench" / f"program-{key}"
     if no_peer:
         make(children, made, [*cc, *map(str, files), *link])
         return Program(made, no_peer, no_boost)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
-from wakeproof import errors, paths
+from wakeproof import errors, locations
 from wakeproof.cli import traces as recorded
 from wakeproof.cli.progress import ConfigProgress, StressProgress
 from wakeproof.judge import (
@@ -97,7 +97,7 @@ def audit(
     page.check_folder("--html", html)
     needs.require_judges()
     screen = report.console(stderr=as_json)
-    root = paths.sources()
+    root = locations.sources()
     with screen.status("compiling what the judges run"):
         compiled.compile_all(compiled.programs(options))
     checked, conformed = _specs(screen)
@@ -117,7 +117,7 @@ def audit(
         root / "specs", sites, checked, stressed, explored, conformed, ordered, traced, linearized
     )
     if markdown is not None:
-        paths.write_atomically(markdown, to_markdown(found))
+        locations.write_atomically(markdown, to_markdown(found))
     if html is not None:
         page.write(html, "wakeproof audit", lambda to: show(to, found))
     if as_json:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wakeproof import bench as benching
-from wakeproof import errors, paths
+from wakeproof import errors, locations
 from wakeproof.bench import MET, SHORT, SHOWN, TIE, BenchReport, Result
 from wakeproof.cli.progress import status
 from wakeproof.judge import report
@@ -47,7 +47,7 @@ def bench(
     with status(screen) as progress:
         found = benching.bench(regex, seconds, progress)
     if as_json:
-        print(report.to_json({**vars(found), "stored": paths.cache() / "bench"}))
+        print(report.to_json({**vars(found), "stored": locations.cache() / "bench"}))
     else:
         show(screen, found)
     raise typer.Exit(errors.EXIT_HOLDS)
@@ -64,7 +64,7 @@ def show(screen: Console, found: BenchReport) -> None:
     cpus = ",".join(map(str, found.cpus))
     screen.print(f"\n{found.summary} ({found.machine}, CPUs {cpus}, {found.compiler})",
                  markup=False)  # fmt: skip
-    screen.print(f"stored in {paths.cache() / 'bench'}", markup=False)
+    screen.print(f"stored in {locations.cache() / 'bench'}", markup=False)
 
 
 def cells(result: Result) -> list[object]:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wakeproof import errors, paths
+from wakeproof import errors, locations
 from wakeproof.bench import SHORT, web
 from wakeproof.bench.web.placement import PINNED, SPARE
 from wakeproof.bench.web.results import (
@@ -71,7 +71,7 @@ def bench_http(
     with status(screen) as progress:
         found = web.bench_http(web.Settings(regex, seconds, rounds, rate), progress)
     if as_json:
-        print(report.to_json({**vars(found), "stored": paths.cache() / "bench" / "http.json"}))
+        print(report.to_json({**vars(found), "stored": locations.cache() / "bench" / "http.json"}))
     else:
         show(screen, found)
     has_failed = any(line.has_failed for line in found.lines)
@@ -104,7 +104,7 @@ def show(screen: Console, found: web.WebReport) -> None:
     cpus = ",".join(map(str, found.cpus))
     screen.print(f"\n{found.summary} ({found.rounds} rounds of {found.seconds:g} s, "
                  f"{found.machine}, CPUs {cpus})", markup=False)  # fmt: skip
-    screen.print(f"stored in {paths.cache() / 'bench' / 'http.json'}", markup=False)
+    screen.print(f"stored in {locations.cache() / 'bench' / 'http.json'}", markup=False)
 
 
 def named(line: Line) -> list[object]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from wakeproof import errors, paths
+from wakeproof import errors, locations
 from wakeproof.cli.progress import ConfigProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import manifest, own_spec, report, specs, trace
@@ -71,7 +71,7 @@ def check(
     """
     if files:
         _check_own(files, pattern, full, update, trace_of, as_json, deadlock, jobs, seconds)
-    if update and not paths.is_checkout():
+    if update and not locations.is_checkout():
         raise UsageError("--update needs a checkout: these specs are part of an installed package")
     if trace_of is not None:
         if pattern is not None:
@@ -176,7 +176,7 @@ def own_summary(found: OwnReport) -> dict[str, Any]:
 
 def _exactly(name: str) -> str:
     """Return the pattern of one configuration, which must exist."""
-    known = [entry.name for entry in manifest.load(paths.sources() / "specs").values()]
+    known = [entry.name for entry in manifest.load(locations.sources() / "specs").values()]
     wanted = name.removesuffix(".cfg")
     if wanted not in known:
         near = difflib.get_close_matches(wanted, known, 5, 0.4) or known[:5]

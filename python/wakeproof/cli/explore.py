@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeproof import errors, paths
+from wakeproof import errors, locations
 from wakeproof.cli import explore_print
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
@@ -100,7 +100,7 @@ def explore(
 
       wakeproof explore -t search --sample pct:d=3   too large for all: so many at random
     """
-    labels = explore_labels.read(paths.sources())
+    labels = explore_labels.read(locations.sources())
     samples, depth = sample_of(sample) if sample else (0, 0)
     bound, grows = preemptions_of(preemptions) if preemptions is not None else (None, False)
     if preemptions is not None and engine == "auto":
@@ -128,7 +128,7 @@ def explore(
         found = judge.explore(
             given, pattern, options, twins=twins, progress=progress.show,
             jobs=len(os.sched_getaffinity(0)) if parallel else jobs,
-            save=save or paths.cache() / "explore",
+            save=save or locations.cache() / "explore",
         )  # fmt: skip
     if as_json:
         print(report.to_json(summary(found, strict)))

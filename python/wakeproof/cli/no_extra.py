@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NoReturn
 import wakeproof
 from wakeproof import cli, errors
 from wakeproof import doctor as machine
-from wakeproof._atomic import write_atomically
+from wakeproof._runtime.atomic import write_atomically
 from wakeproof.doctor import Finding
 from wakeproof.plain import Show, table, to_json
 

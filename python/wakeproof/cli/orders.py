@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wakeproof import errors, paths
+from wakeproof import errors, locations
 from wakeproof.cli.progress import StressProgress
 from wakeproof.judge import orders as judge
 from wakeproof.judge import orders_reports as reports
@@ -61,7 +61,7 @@ def orders(
         found = judge.orders(
             files or None, pattern, seconds=seconds, progress=progress.show,
             jobs=len(os.sched_getaffinity(0)) if jobs is None else jobs,
-            save=save or paths.cache() / "orders",
+            save=save or locations.cache() / "orders",
         )  # fmt: skip
     if as_json:
         print(report.to_json(summary(found)))

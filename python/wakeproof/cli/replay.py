@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from wakeproof import errors, paths
+from wakeproof import errors, locations
 from wakeproof.cli.explore_print import print_execution
 from wakeproof.judge import explore_labels, explore_replay, explore_tokens, report
 from wakeproof.judge.explore_kept import Counterexample
@@ -37,6 +37,6 @@ def replay(
     if as_json:
         print(report.to_json({"identical": True, **asdict(wanted), "execution": asdict(found)}))
     else:
-        labels = explore_labels.read(paths.sources())
+        labels = explore_labels.read(locations.sources())
         print_execution(report.console(), Counterexample(wanted, found), labels)
     raise typer.Exit(errors.EXIT_HOLDS)

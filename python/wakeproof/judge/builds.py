@@ -18,7 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from wakeproof import _build, paths
+from wakeproof import locations
+from wakeproof._native import build as _build
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge import explored, explored_assembly
 from wakeproof.judge.process import Children
@@ -80,10 +81,10 @@ class Builder:
         self._pool = ThreadPoolExecutor(JOBS)
         self._compiler = compiler()
         self._version = children.run([*self._compiler, "--version"], timeout_s=60).output
-        self._sources = Sources(paths.sources())
+        self._sources = Sources(locations.sources())
         self._checked: set[str] = set()  # objects of scenarios
         self._warned: dict[str, str] = {}  # by what a warning says without the build
-        self._folder = paths.cache() / "stress"
+        self._folder = locations.cache() / "stress"
         prune(self._folder)
         self._guard = threading.Lock()
         self._locks: dict[Path, threading.Lock] = {}
@@ -218,7 +219,7 @@ class Builder:
                 if hooks:
                     explored.hook_copies(part, self._children)
                 if said:
-                    paths.write_atomically(_warnings_of(target), said + "\n")
+                    locations.write_atomically(_warnings_of(target), said + "\n")
                 part.replace(target)
             finally:
                 part.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import conform_code, conform_spec, explore_labels
 from wakeproof.judge.builds import Build, Builder, Program
@@ -124,7 +124,7 @@ def programs(*, slow_twins: bool = True) -> list[Program]:
 
 def _program(concept: Concept, twin: str | None) -> Program:
     """Return the concept's scenario and its build; a twin that is an order is made at run time."""
-    scenario = paths.sources() / "stress" / "conform" / f"conform_{concept.scenario}.c"
+    scenario = locations.sources() / "stress" / "conform" / f"conform_{concept.scenario}.c"
     return scenario, Build(twin=None if "=" in (twin or "") else twin, kind="explored")
 
 
@@ -175,7 +175,7 @@ class Judge:
 
     def __init__(self, children: Children) -> None:
         self.children = children
-        self.sources = paths.sources()
+        self.sources = locations.sources()
         self.builder = Builder(children)
         self.labels = explore_labels.read(self.sources)
         self._spec: tuple[object, tuple[StateGraph, list[conform_spec.Action]]] | None = None

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge import explore_grading, explore_labels, explore_run, scenarios
 from wakeproof.judge.builds import Build, Builder
@@ -105,7 +105,7 @@ class _Job:
         self._options, self._children, self._jobs = options, children, jobs
         self._progress = progress or (lambda _next, _done, _total: None)
         self._builder = Builder(children)
-        self._labels = explore_labels.read(paths.sources())
+        self._labels = explore_labels.read(locations.sources())
         self._namer = Namer(children)
         self._keeper = Keeper(options, save, self._again)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.explored import shown
 
@@ -82,7 +82,7 @@ def read(sources: Path, files: Iterable[Path] = ()) -> Labels:
 
 def kernel_files(sources: Path) -> list[Path]:
     """Return the files of ``kernel/`` below `sources` that hold labelled operations."""
-    return [file for file in paths.kernel_files(root=sources) if file.name not in _VOCABULARY]
+    return [file for file in locations.kernel_files(root=sources) if file.name not in _VOCABULARY]
 
 
 def sites(file: Path) -> list[LabelledSite]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.explore_results import Found
@@ -49,7 +49,7 @@ class Token:
     def path(self) -> Path:
         """Return the scenario's or program's file."""
         path = Path(self.file)
-        return path if path.is_absolute() else paths.sources() / path
+        return path if path.is_absolute() else locations.sources() / path
 
     def explore_options(self) -> ExploreOptions:
         """Return the options that found it, for its model alone.
@@ -76,8 +76,8 @@ def make(
     found: Found, sources: str,
 ) -> Token:  # fmt: skip
     """Return the token of a counterexample."""
-    own = file.is_relative_to(paths.sources())
-    place = file.relative_to(paths.sources()) if own else file
+    own = file.is_relative_to(locations.sources())
+    place = file.relative_to(locations.sources()) if own else file
     changed = {name: value for name, value in options.changed().items() if name != "engine"}
     return Token(
         str(place), name, twin, model.value, engine, changed, found.text, found.verdict,
@@ -124,7 +124,7 @@ def save(token: Token, found: Found, folder: Path) -> Path:
     stem = f"{token.twin or token.name}-{token.model}-{short_hash(token.text)}".replace("/", "_")
     file = folder / f"{stem}.json"
     content = {"token": token.text, **asdict(token), "execution": asdict(found)}
-    paths.write_atomically(file, json.dumps(content, indent=1) + "\n")
+    locations.write_atomically(file, json.dumps(content, indent=1) + "\n")
     return file
 
 

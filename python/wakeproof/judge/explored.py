@@ -11,7 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge.process import Children
 
@@ -56,7 +56,7 @@ class NotModelledError(UsageError):
 
 def flags(source: Path, compiler: str) -> list[str]:
     """Return the flags for `source`; `compiler` is the text that its --version prints."""
-    is_kernel = (paths.sources() / "kernel").resolve() in source.resolve().parents
+    is_kernel = (locations.sources() / "kernel").resolve() in source.resolve().parents
     debug = "-g1" if is_kernel else "-g"  # a scenario's types name the parts of its state
     is_clang = "clang" in compiler
     own = ["-mllvm", f"-{_VOLATILE}"] if is_clang else [f"--param={_VOLATILE}=1"]
@@ -69,10 +69,10 @@ def shown(file: Path) -> str:
     ``wakeup/guard.h`` is the kernel's, ``stress/guard.c`` ours; yours is ``race.c``, or
     ``folder/guard.c`` where its folder holds files with names of kernel files.
     """
-    kernel, resolved = (paths.sources() / "kernel").resolve(), file.resolve()
+    kernel, resolved = (locations.sources() / "kernel").resolve(), file.resolve()
     if kernel in resolved.parents:
         return str(resolved.relative_to(kernel))
-    clashes = any((file.parent / other.name).exists() for other in paths.kernel_files())
+    clashes = any((file.parent / other.name).exists() for other in locations.kernel_files())
     return f"{file.parent.name or '.'}/{file.name}" if clashes else file.name
 
 
@@ -81,7 +81,7 @@ def names(source: Path) -> list[str]:
     prefix = str(source)[: -len(source.name)]
     to = shown(source)[: -len(source.name)]
     own = [(prefix or source.name, to if prefix else shown(source))]
-    places = [*own, (f"{paths.sources() / 'kernel'}/", "")]
+    places = [*own, (f"{locations.sources() / 'kernel'}/", "")]
     return [f"-fmacro-prefix-map={old}={new}" for old, new in places if old != new]
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.explored import NotModelledError
 from wakeproof.judge.process import Children
@@ -39,7 +39,7 @@ _OF_COMPILER = re.compile(
 
 def is_used(texts: Mapping[str, str]) -> bool:
     """Say whether files (path to text) that are not the kernel's or ours may hold assembly."""
-    kernel, stress = paths.sources() / "kernel", paths.sources() / "stress"
+    kernel, stress = locations.sources() / "kernel", locations.sources() / "stress"
     return any(
         _USED.search(text)
         for path, text in ((Path(name), text) for name, text in texts.items())

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.judge.grading import NOT_JUDGED, VIOLATED
 from wakeproof.judge.native import StressReport
 
@@ -46,4 +46,4 @@ def to_xml(report: StressReport, strict: bool = False) -> str:
 
 def write(report: StressReport, path: Path, strict: bool = False) -> None:
     """Write the document to `path`, whole or not at all."""
-    paths.write_atomically(path, to_xml(report, strict))
+    locations.write_atomically(path, to_xml(report, strict))

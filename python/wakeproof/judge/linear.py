@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import conform_code, explore_labels
 from wakeproof.judge.builds import Build, Builder, Program
@@ -109,7 +109,7 @@ def programs(*, slow: bool = True) -> list[Program]:
 
 
 def _program(case: Case) -> Program:
-    scenario = paths.sources() / "stress" / "linear" / f"linear_{case.name}.c"
+    scenario = locations.sources() / "stress" / "linear" / f"linear_{case.name}.c"
     return scenario, Build(twin=case.twin or None, kind="explored")
 
 
@@ -118,7 +118,7 @@ class _Judge:
 
     def __init__(self, children: Children) -> None:
         self.children = children
-        self.sources = paths.sources()
+        self.sources = locations.sources()
         self.builder = Builder(children)
         self.labels = explore_labels.read(self.sources)
         self._last: tuple[tuple[str, str, str], Dump] | None = None

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.names import finder
 
@@ -199,7 +199,7 @@ def save_measured(specs: Path, measured: dict[str, dict[str, int | float]]) -> N
     for config, numbers in measured.items():
         kept = {k: v for k, v in raw[config].items() if k not in MEASURED}
         raw[config] = {**kept, **numbers}
-    paths.write_atomically(path, json.dumps(raw, indent=2, sort_keys=False) + "\n")
+    locations.write_atomically(path, json.dumps(raw, indent=2, sort_keys=False) + "\n")
 
 
 def with_properties(config: Path, names: Iterable[str]) -> str:

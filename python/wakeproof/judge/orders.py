@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import (
     explore_grading,
@@ -69,7 +69,7 @@ def orders(
         raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
     options = ExploreOptions(loop_bound=LOOP_BOUND, seconds=seconds, max_bytes=BYTES).checked()
     given = scenarios.find(files)
-    sources = explore_labels.kernel_files(paths.sources()) if files is None else given
+    sources = explore_labels.kernel_files(locations.sources()) if files is None else given
     chosen = orders_sites.selected(
         [site for file in sources for site in explore_labels.sites(file)], regex
     )
@@ -122,7 +122,7 @@ class _Audit:
 
     def report(self, files: list[Path], sites: Sequence[LabelledSite]) -> OrdersReport:
         started = time.monotonic()
-        self._labels = explore_labels.read(paths.sources(), files)
+        self._labels = explore_labels.read(locations.sources(), files)
         mutants = [Mutant(site, weaker) for site in sites for weaker in ONE_WEAKER[site.order]]
         baselines = self._baselines(files, mutants)
         broken = [b for b in baselines if b.error]

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import JudgeError, MissingToolError, UsageError
 from wakeproof.judge import allowed, explore
 from wakeproof.judge.allowed import Computed
@@ -143,7 +143,7 @@ def _kept_in(file: Path, one: Scenario | Twin, builder: Builder) -> Path:
     """Return the file that keeps the sets; the program is named by a hash of all in it."""
     program = builder.explorer(file, one.name if isinstance(one, Twin) else None)
     bounds = sha256(" ".join(BOUNDS.arguments()).encode()).hexdigest()[:12]
-    return paths.cache() / "stress" / "sets" / f"{program.name}-{one.name}-{bounds}.json"
+    return locations.cache() / "stress" / "sets" / f"{program.name}-{one.name}-{bounds}.json"
 
 
 def _read(at: Path) -> tuple[Computed, ...]:
@@ -163,4 +163,4 @@ def _read(at: Path) -> tuple[Computed, ...]:
 def _write(at: Path, sets: tuple[Computed, ...]) -> None:
     at.parent.mkdir(parents=True, exist_ok=True)
     entries = [asdict(one) | {"model": one.model.value} for one in sets]
-    paths.write_atomically(at, json.dumps(entries) + "\n")
+    locations.write_atomically(at, json.dumps(entries) + "\n")

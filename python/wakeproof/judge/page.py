@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.report import WIDE
 
@@ -49,4 +49,4 @@ def write(file: Path, title: str, show: Callable[[Console], None]) -> None:
     """Write what `show` prints to `file`, whole or not at all."""
     screen = Console(record=True, file=io.StringIO(), width=WIDE, highlight=False)
     show(screen)
-    paths.write_atomically(file, screen.export_html(code_format=_PAGE.replace("TITLE", title)))
+    locations.write_atomically(file, screen.export_html(code_format=_PAGE.replace("TITLE", title)))

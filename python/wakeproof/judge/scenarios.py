@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import declarations
 from wakeproof.judge.builds import Build, Builder
@@ -43,7 +43,7 @@ def find(files: Iterable[Path] | None = None) -> list[Path]:
         UsageError: a given file does not exist.
     """
     if files is None:
-        return sorted((paths.sources() / "stress").glob("*.c"))
+        return sorted((locations.sources() / "stress").glob("*.c"))
     found = []
     for file in files:
         if not file.is_file():

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge import jvm, manifest, store, tlc, toolchain
 from wakeproof.judge.jvm import JvmError, Machines
@@ -113,7 +113,7 @@ def check(
     """
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
-    specs = specs or paths.sources() / "specs"
+    specs = specs or locations.sources() / "specs"
     entries = manifest.load(specs)
     chosen = manifest.select(entries, pattern, full=full)
     found = manifest.problems(specs, chosen, entries)

@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wakeproof import paths
+from wakeproof import locations
 
 FRESH = "WAKEPROOF_FRESH"
 KEPT_S = 30 * 86400.0
@@ -77,7 +77,7 @@ def keep(inputs: Inputs, value: object) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
     text = json.dumps({"inputs": hashes, "date": date, "value": value})
-    paths.write_atomically(place, f"{text}\n{_sha256(text)}\n")
+    locations.write_atomically(place, f"{text}\n{_sha256(text)}\n")
 
 
 def code(*names: str) -> dict[str, str]:
@@ -117,7 +117,7 @@ def oldest(dates: Iterable[str]) -> str:
 
 
 def _folder() -> Path:
-    return paths.cache() / "judged"
+    return locations.cache() / "judged"
 
 
 def _place(name: str) -> Path:

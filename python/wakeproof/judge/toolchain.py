@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import MissingToolError
 
 OLDEST_JAVA = 11
@@ -55,7 +55,7 @@ def shared_classes() -> tuple[str, ...]:
     tools = find()
     files = [tools.java.resolve(), tools.jar.resolve()]  # Java looks at their times as well
     stamp = "".join(f"{file} {file.stat().st_mtime_ns} {file.stat().st_size} " for file in files)
-    archive = paths.cache() / f"tlc-{hashlib.sha256(stamp.encode()).hexdigest()[:20]}.jsa"
+    archive = locations.cache() / f"tlc-{hashlib.sha256(stamp.encode()).hexdigest()[:20]}.jsa"
     if not archive.exists():
         _make_archive(tools, archive)
     return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable") if archive.exists() else ()
@@ -63,7 +63,7 @@ def shared_classes() -> tuple[str, ...]:
 
 def _make_archive(tools: Toolchain, archive: Path) -> None:
     """Model-check a small spec for a list of the classes that this takes, and make the archive."""
-    specs = paths.sources() / "specs"
+    specs = locations.sources() / "specs"
     with tempfile.TemporaryDirectory(prefix="wakeproof-tlc-", dir=archive.parent) as private:
         java = [str(tools.java), "-XX:+UseSerialGC", f"-Djava.io.tmpdir={private}"]
         classes, made = Path(private) / "classes", Path(private) / archive.name

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import conform_code, conform_spec, explore_labels, trace_batch, trace_events
 from wakeproof.judge.builds import Build, Builder, Program
@@ -81,7 +81,7 @@ def programs() -> list[Program]:
 
 
 def _program(table: TraceConcept, twin: str) -> Program:
-    scenario = paths.sources() / "stress" / "conform" / f"conform_{table.concept.scenario}.c"
+    scenario = locations.sources() / "stress" / "conform" / f"conform_{table.concept.scenario}.c"
     return scenario, Build(kind="recorded", twin=twin or None)
 
 
@@ -91,7 +91,7 @@ class _Judge:
     def __init__(self, children: Children, seed: int) -> None:
         self.children = children
         self.seed = seed
-        self.sources = paths.sources()
+        self.sources = locations.sources()
         self.builder = Builder(children)
         self.labels = explore_labels.read(self.sources)
 

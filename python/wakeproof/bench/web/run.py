@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.bench.web import servers
 from wakeproof.bench.web.placement import Placement, place
 from wakeproof.bench.web.results import LOADS, MATRIX, ONE, Line, WebReport, goals
@@ -70,7 +70,9 @@ def bench_http(settings: Settings, progress: Progress = lambda _: None) -> WebRe
                 if not line.not_run:
                     _measure(children, programs, line, settings)
             found = _report(lines, settings, cpus)
-            paths.write_atomically(paths.cache() / "bench" / "http.json", report.to_json(found))
+            locations.write_atomically(
+                locations.cache() / "bench" / "http.json", report.to_json(found)
+            )
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from wakeproof import paths
+from wakeproof import locations
 from wakeproof.bench import peers, program
 from wakeproof.bench.web.placement import FLOATING
 from wakeproof.errors import MissingToolError
@@ -69,7 +69,7 @@ def build(children: Children) -> Programs:
         MissingToolError: no C compiler, or the examples have not been made.
         JudgeError: the load generator does not compile.
     """
-    examples = paths.cache() / "examples"
+    examples = locations.cache() / "examples"
     ours, backend = examples / "echo_server", examples / "backend"
     for needed in (ours, backend):
         if not needed.is_file():
@@ -100,7 +100,9 @@ def load(children: Children) -> Path:
     """
     cc = [*compiler(), "-std=c11", "-O2", "-Wall", "-Wextra", "-pthread"]
     files = sorted(_here().glob("*.c"))
-    made = paths.cache() / "bench" / f"load-{program.digest(cc, sorted(_here().glob('*.[ch]')))}"
+    made = (
+        locations.cache() / "bench" / f"load-{program.digest(cc, sorted(_here().glob('*.[ch]')))}"
+    )
     program.make(children, made, [*cc, *map(str, files)])
     return made
 

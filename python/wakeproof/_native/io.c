@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * io.c - see io.h. */
+#include "io.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+_Static_assert((int)WP_OP_OPEN == (int)WP_URING_OPEN && (int)WP_OP_READ == (int)WP_URING_READ &&
+		       (int)WP_OP_WRITE == (int)WP_URING_WRITE &&
+		       (int)WP_OP_SYNC == (int)WP_URING_SYNC,
+	       "as the kernel's");
+
+wp_io *wp__io_take(wp_group *group, int fd)
+{
+	wp_io *io = NULL;
+	int code = wp_io_new(group, fd, &io);
+
+	if (code == WP_UNSUPPORTED)
+		errno = EPERM;
+	else if (code == WP_MISUSED)
+		errno = ENXIO;
+	else if (code == WP_CLOSED)
+		errno = ESHUTDOWN;
+	return code == WP_OK ? io : NULL;
+}
+
+int wp__io_fd(const wp_io *io)
+{
+	return io->fd;
+}
+
+uint32_t wp__io_look(wp_io *io, int side)
+{
+	return wp_ready_look(&io->ready[side]);
+}
+
+int wp__io_wait(wp_io *io, int side, uint32_t seen, int64_t deadline_ns)
+{
+	bool is_told;
+
+	return wp_ready_wait(&io->ready[side], seen, deadline_ns, &is_told);
+}
+
+void wp__io_pass(wp_io *io, int side)
+{
+	wp_ready_pass(&io->ready[side]);
+}
+
+int wp__io_wait_begin(wp_io *io, int side, uint32_t seen, wp_waiter *waiter)
+{
+	return wp__ready_begin(&io->ready[side], seen, waiter);
+}
+
+bool wp__io_check(wp_io *io, int side, wp_waiter *waiter)
+{
+	return wp__waiter_check(&io->ready[side].lock, waiter);
+}
+
+bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter)
+{
+	return wp__waiter_cancel(&io->ready[side].lock, waiter);
+}
+
+/* home: whose ring has it; its thread may go on at another (place_at_resume). */
+struct asked {
+	wp_uring_op op;
+	struct wp_home *home;
+};
+
+wp_uring_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_t flags)
+{
+	wp_uring_op *op = calloc(1, sizeof(struct asked));
+
+	if (op == NULL)
+		return NULL;
+	op->what = (uint8_t)what;
+	op->fd = fd;
+	op->at = at;
+	op->size = size;
+	op->flags = flags;
+	if (what == WP_OP_READ || what == WP_OP_WRITE)
+		op->offset = (uint64_t)WP_FILE_HERE;
+	return op;
+}
+
+void wp__op_free(wp_uring_op *op)
+{
+	free(op);
+}
+
+static int wait_for(wp_uring_op *op, wp_waiter *waiter)
+{
+	return wp__latch_begin(&op->done, waiter) ? WP_OK : WP_AGAIN;
+}
+
+int wp__op_begin(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)
+{
+	struct asked *asked = (struct asked *)(void *)op;
+	int code = wp__file_ask(thread->task.home, op);
+
+	asked->home = thread->task.home;
+	return code == WP_OK ? wait_for(op, waiter) : code;
+}
+
+int wp__op_end(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)
+{
+	(void)thread;
+	wp__file_cancel(((struct asked *)(void *)op)->home, op);
+	return wait_for(op, waiter);
+}
+
+bool wp__op_check(wp_uring_op *op, wp_waiter *waiter)
+{
+	return wp__latch_check(&op->done, waiter);
+}
+
+bool wp__op_cancel(wp_uring_op *op, wp_waiter *waiter)
+{
+	return wp__latch_cancel(&op->done, waiter);
+}
+
+int wp__op_result(const wp_uring_op *op)
+{
+	return op->result;
+}
+
+bool wp__op_is_cancelled(const wp_uring_op *op)
+{
+	return wp__file_is_cancelled(op);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vthreads.c - virtual threads, and pollers, whose step is a Python callable; see binding.h. */
+#include "binding.h"
+
+#include "sched/vthread_start.h"
+#include "sched/worker.h"
+
+/* Written at import, before there is a thread. */
+static int (*step_of)(uint64_t number);
+static void (*wakeup_of)(uint64_t number), (*left_of)(uint64_t number);
+
+void wp__vthread_steps(int (*step)(uint64_t number))
+{
+	step_of = step;
+}
+
+static enum wp_step call(wp_task *task)
+{
+	return (enum wp_step)step_of(wp__vthread_id((wp_vthread *)(void *)task));
+}
+
+wp_vthread *wp__vthread_new(wp_group *group, uint64_t number, const char *name, int carrier,
+			    bool is_pinned)
+{
+	wp_vthread_config config = {.name = name, .step = call, .arg = (void *)(uintptr_t)number,
+				    .carrier = carrier, .is_pinned = is_pinned};
+	wp_vthread *thread = NULL;
+
+	return wp_vthread_new(group, &config, &thread) == WP_OK ? thread : NULL;
+}
+
+uint64_t wp__vthread_id(wp_vthread *thread)
+{
+	return (uintptr_t)wp_vthread_arg(thread);
+}
+
+int wp__vthread_placed(wp_vthread *thread)
+{
+	wp__vthread_place(thread);
+	return wp__vthread_home(thread);
+}
+
+int wp__vthread_home(wp_vthread *thread)
+{
+	/* Another thread may place it meanwhile: once, one or the other. */
+	wp_home *home = *(wp_home *volatile *)&thread->task.home;
+
+	return (int)((wp_worker *)(void *)home)->index;
+}
+
+int wp__vthread_state(wp_vthread *thread)
+{
+	uint32_t word = wp__vthread_look(thread);
+	uint32_t state = word & WP_VTHREAD_STATE;
+
+	return (int)(state == WP_TASK_PARKED && word & WP_VTHREAD_ENDS ? WP_TASK_BUSY : state);
+}
+
+int64_t wp__vthread_park_number(void)
+{
+	wp_vthread *thread = wp_vthread_current();
+
+	return thread == NULL ? -1 : (int64_t)wp__vthread_number(thread);
+}
+
+void wp__vthread_unpark_if(wp_vthread *thread, uint32_t number)
+{
+	wp__vthread_pay(thread, wp__vthread_notify_park(thread, number));
+}
+
+void wp__poller_hooks(void (*wakeup)(uint64_t number), void (*left)(uint64_t number))
+{
+	wakeup_of = wakeup;
+	left_of = left;
+}
+
+static void wake(void *arg)
+{
+	wakeup_of((uintptr_t)arg);
+}
+
+static void left(wp_vthread *thread)
+{
+	left_of(wp__vthread_id(thread));
+}
+
+int wp__poller_register(wp_group *group, uint32_t carrier, uint64_t number, const char *name,
+			bool blocks, wp_vthread **thread)
+{
+	wp_poller_config config = {.name = name, .step = call, .wakeup = wake, .left = left,
+				   .arg = (void *)(uintptr_t)number, .blocks = blocks};
+	wp_vthread *made = NULL;
+	int code = wp_poller_register(group, carrier, &config, &made);
+
+	if (code == WP_OK)
+		*thread = made;
+	return code;
+}
+
+uint64_t wp__poller_number(wp_group *group, uint32_t carrier)
+{
+	wp_poller *poller = &group->workers[carrier].poller;
+	uint64_t number = 0;
+
+	wp_lock_acquire(&group->closing.lock);
+	if (poller->registered != NULL && poller->config.step == call)
+		number = wp__vthread_id(poller->registered);
+	wp_lock_release(&group->closing.lock);
+	return number;
+}

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A descriptor of the kernel: calls that park a virtual thread where they would block.
+
+Spec: ``specs/Io.tla``.  Source: ``_native/io.h``, ``kernel/io/descriptor.h``,
+``kernel/io/readiness.h``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import process
+from wakeproof._runtime.noncopyable import Unique
+from wakeproof._runtime.signal import interrupted
+from wakeproof._runtime.trampoline import here
+from wakeproof._runtime.wait import Turns, Wait, parked
+from wakeproof.default import default_group
+from wakeproof.errors import ClosedError, StateError, SystemCallError, error_for
+
+if TYPE_CHECKING:
+    from wakeproof._native.ffi import CIo
+    from wakeproof.group import CarrierGroup
+    from wakeproof.vthread import VirtualThread
+
+T = TypeVar("T")
+READ, WRITE = 0, 1
+FIRST_NAP_NS, LONGEST_NAP_NS = 1_000_000, 32_000_000
+_WHY = {"accept": lib.WP_WAIT_ACCEPT, "connect": lib.WP_WAIT_CONNECT}
+_starting = threading.Lock()
+
+
+class UntoldError(BlockingIOError):
+    """It would block, and no event will say when it would not: to be tried again, after a nap."""
+
+
+class _Ready(Wait):
+    """One wait until a direction is ready."""
+
+    __slots__ = ("call", "seen")
+
+    def __init__(self, thread: VirtualThread, call: Call, seen: int) -> None:
+        super().__init__(thread)
+        self.call, self.seen = call, seen
+
+    def begin(self) -> int:
+        return lib.wp__io_wait_begin(self.call.io, self.call.side, self.seen, self.waiter)
+
+    def check(self) -> bool:
+        return lib.wp__io_check(self.call.io, self.call.side, self.waiter)
+
+    def cancel(self) -> bool:
+        return lib.wp__io_cancel(self.call.io, self.call.side, self.waiter)
+
+    def granted(self) -> int:
+        return lib.wp__waiter_result(self.waiter)
+
+    def waits(self) -> tuple[int, int]:
+        return self.call.why, lib.wp__io_fd(self.call.io)
+
+    def abandon(self) -> None:
+        self.call.leave()
+
+
+class Call:
+    """One call under way: its descriptor stays open until it leaves."""
+
+    __slots__ = ("has_left", "has_waited", "io", "nap_ns", "side", "why")
+
+    def __init__(self, io: CIo, side: int, why: int) -> None:
+        self.io, self.side, self.has_waited, self.has_left = io, side, False, False
+        self.nap_ns = 0
+        self.why = why  # it waits, if it does
+
+    def seen_before(self, attempt: Callable[[], T], deadline: int, found: list[T]) -> int | None:
+        """Try once: None: found; else what to wait from, for it would block."""
+        seen = lib.wp__io_look(self.io, self.side)
+        try:
+            found.append(attempt())
+        except BlockingIOError as error:
+            if deadline == 0:
+                raise
+            self.has_waited = True
+            naps = isinstance(error, UntoldError)
+            self.nap_ns = min(2 * self.nap_ns or FIRST_NAP_NS, LONGEST_NAP_NS) if naps else 0
+            return seen
+        return None
+
+    def until(self, deadline: int) -> int:
+        """Return when to stop waiting: at the deadline, or at the end of a nap."""
+        return min(deadline, lib.wp_clock_ns() + self.nap_ns) if self.nap_ns else deadline
+
+    def leave(self) -> None:
+        if self.has_left:
+            return
+        self.has_left = True
+        if self.has_waited:
+            lib.wp__io_pass(self.io, self.side)  # it may have been told, and there may be more
+        lib.wp_io_exit(self.io)
+
+
+class Descriptor(Unique):
+    """Owns the descriptor of a socket, which it makes non-blocking, until it is closed.
+
+    Raises:
+        OSError: epoll refuses such a file (EPERM), or the number is no descriptor.
+        ClosedError: the group is closed.
+    """
+
+    __slots__ = ("__weakref__", "_io", "_of", "_pid", "group")
+
+    def __init__(self, of: socket.socket, group: CarrierGroup | None = None) -> None:
+        fd = of.fileno()
+        self._io: CIo | None = None
+        self.group = group or _group_here()
+        self._pid, self._of = process.pid, weakref.ref(of)
+        start(self.group)
+        made = lib.wp__io_take(self.group._native, fd)
+        if not made:
+            raise OSError(ffi.errno, f"descriptor {fd}: {os.strerror(ffi.errno)}")
+        self._io = made
+        self.group._descriptors.add(self)
+
+    @property
+    def is_parents(self) -> bool:
+        """Whether it was made before a fork: the epoll is the parent's."""
+        return self._pid != process.pid
+
+    def call(self, side: int, attempt: Callable[[], T], deadline: int, what: str) -> T:
+        """Call `attempt` until it does not raise BlockingIOError, and park in between.
+
+        Raises:
+            TimeoutError: the deadline has passed.
+            BlockingIOError: it would block, and the deadline is 0.
+            OSError: it is closed (EBADF), or what `attempt` raises.
+            ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+        """
+        found: list[T] = []
+        thread = here.thread
+        if thread is None:
+            code = self._asleep(side, attempt, deadline, found)
+        else:
+            code = parked(self.turns(thread, side, attempt, deadline, found, what))
+        return self.said(code, found, what)
+
+    def said(self, code: int, found: list[T], what: str) -> T:
+        """Return what was found, or raise what the code says."""
+        if code == lib.WP_OK:
+            return found[0]
+        if code == lib.WP_TIMEOUT:
+            raise TimeoutError(errno.ETIMEDOUT, f"{what}: timed out")
+        if code == lib.WP_INTERRUPTED and here.thread is not None:
+            raise interrupted(here.thread)
+        raise closed(what)
+
+    def turns(
+        self,
+        thread: VirtualThread,
+        side: int,
+        attempt: Callable[[], T],
+        deadline: int,
+        found: list[T],
+        what: str = "",
+    ) -> Turns:
+        call = self._enter(side, what)
+        try:
+            while (seen := call.seen_before(attempt, deadline, found)) is not None:
+                until = call.until(deadline)
+                code = yield from _Ready(thread, call, seen).turns(until)
+                if code != lib.WP_OK and not (code == lib.WP_TIMEOUT and until < deadline):
+                    return code
+            return lib.WP_OK
+        finally:
+            call.leave()
+
+    def _asleep(self, side: int, attempt: Callable[[], T], deadline: int, found: list[T]) -> int:
+        call = self._enter(side)
+        try:
+            while (seen := call.seen_before(attempt, deadline, found)) is not None:
+                until = call.until(deadline)
+                code = lib.wp__io_wait(call.io, side, seen, until)
+                if code == lib.WP_TIMEOUT and until < deadline:
+                    continue
+                if code not in (lib.WP_OK, lib.WP_INTERRUPTED):  # signal handlers have run
+                    return code
+            return lib.WP_OK
+        finally:
+            call.leave()
+
+    def _enter(self, side: int, what: str = "") -> Call:
+        io = self._io
+        if io is None or self.is_parents or not lib.wp_io_enter(io):
+            raise closed("call")
+        return Call(io, side, _WHY.get(what, lib.WP_WAIT_WRITE if side else lib.WP_WAIT_READ))
+
+    def close(self) -> None:
+        """Close it when the calls under way have ended, which are told; again is harmless."""
+        io, self._io = self._io, None
+        if io is None or self.is_parents:
+            return
+        of = self._of()
+        if of is not None:
+            socket.socket.detach(of)  # its number is soon another's
+        self.group._descriptors.discard(self)
+        lib.wp_io_free(io)
+
+
+def _group_here() -> CarrierGroup:
+    return here.thread._group if here.thread and here.thread._group else default_group()
+
+
+def closed(what: str) -> OSError:
+    return OSError(errno.EBADF, f"{what}: {os.strerror(errno.EBADF)}: it is closed")
+
+
+def start(group: CarrierGroup) -> None:
+    """Start the pollers of a group, once.
+
+    Raises:
+        SystemCallError: no descriptor or no memory for them.
+        StateError: a carrier has a poller of your own.
+        ClosedError: it is closed.
+    """
+    group._check_process()
+    with _starting:
+        if group.closed:
+            raise ClosedError("pollers: the group is closed")
+        if group._has_pollers:
+            return
+        own = [f"{one.name} ({one.poller.name!r})" for one in group if one.poller]
+        if len(group._all) > len(group):
+            raise StateError("pollers: carriers that stand in for others (replacements) have none")
+        code = lib.WP_FORBIDDEN if own else lib.wp_io_start(group._native, group._idle_spins)
+        if code == lib.WP_SYSTEM:
+            raise SystemCallError(f"pollers of {len(group)} carriers: {os.strerror(ffi.errno)}")
+        if code == lib.WP_FORBIDDEN:
+            raise StateError(f"pollers of wakeproof.io: there is another on {', '.join(own)}")
+        if code not in (lib.WP_OK, lib.WP_AGAIN):  # Ctrl-C came when they had been started
+            raise error_for(code, "pollers")
+        group._has_pollers = True

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every virtual thread does now, and where: as text or JSON, by scope, grouped by stack.
+
+Carriers go on meanwhile: each thread is shown as it was when it was looked at.
+Spec: ``specs/Dump.tla``.  Source: ``kernel/inspect/dump.h`` (for threads in C), ``dump_tree.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+from wakeproof._runtime import stacks as _stacks
+from wakeproof._runtime.dump_tree import NAMES, Listing, label, owner, tree
+from wakeproof._runtime.jobs import threads
+from wakeproof.errors import UsageError
+
+if TYPE_CHECKING:
+    from wakeproof.vthread import VirtualThread
+
+LISTED = 1000
+
+
+def _json(made: Listing, alive: list[VirtualThread], about: dict[str, str]) -> Iterator[str]:
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    head = {"processId": str(os.getpid()), "time": now,
+            "runtimeVersion": sys.version.split()[0], **about}  # fmt: skip
+    yield '{"threadDump": ' + json.dumps(head)[:-1] + ', "threadContainers": ['
+    for at, (scope, members) in enumerate(tree(alive)):
+        parent = None if scope is None else label(scope.parent)
+        one = {"container": label(scope), "parent": parent, "owner": owner(scope)}
+        yield ("," if at else "") + "\n " + json.dumps(one)[:-1] + ', "threads": ['
+        before = made.count
+        for place, said in enumerate(made.each(members)):
+            yield ("," if place else "") + "\n  " + json.dumps(said)
+        yield f'], "threadCount": "{made.count - before}"}}'
+    yield '],\n "stacks": ' + json.dumps(made.by_stack())
+    yield f', "others": "{made.others}"'
+    runs = [{"carrier": name, "thread": str(number)} for (_, name), number in made.carriers.items()]
+    yield ',\n "carriers": ' + json.dumps(runs) + "}}\n"
+
+
+def _text(made: Listing, alive: list[VirtualThread], about: dict[str, str]) -> Iterator[str]:
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    yield f"{os.getpid()}\n{now}\nPython {sys.version.split()[0]}\n"
+    yield "".join(f"{name} {value}\n" for name, value in about.items())
+    for scope, members in tree(alive):
+        where = "" if scope is None else f" in {label(scope.parent)}, owner #{owner(scope)}"
+        yield f"\n{json.dumps(label(scope))}{where}, {len(members)} threads\n"
+        for said in made.each(members):
+            on = f" on {said['carrier']}" if said["carrier"] else ""
+            yield f"#{said['tid']} {json.dumps(said['name'])} virtual, {said['state']}{on}, "
+            yield f"home {said['home']}\n" + "".join(f"    {line}\n" for line in said["stack"])
+    yield f"\n{made.count} threads, {made.listed} listed; by stack:\n"
+    for same in made.by_stack():
+        names = " ".join(json.dumps(name) for name in same["names"])
+        more = " ..." if int(same["count"]) > NAMES else ""
+        yield f"\n{same['count']} {same['state']}: {names}{more}\n"
+        yield "".join(f"    {line}\n" for line in same["stack"])
+    yield f"\n{made.others} with other stacks\n"
+
+
+_FORMATS = {"json": _json, "text": _text}
+
+
+def dump(
+    file: str | os.PathLike[str] | TextIO | None = None,
+    *,
+    format: Literal["text", "json"] = "text",  # noqa: A002 - as in the JDK's
+    limit: int = LISTED,
+    overwrite: bool = False,
+) -> None:
+    """Write what every virtual thread that was started, and has not ended, does now.
+
+    Args:
+        file: a path, which then holds the whole dump, or nothing; an open text file; None: stderr.
+        format: "text" or "json".
+        limit: so many threads are listed one by one.  All are counted, and grouped by stack.
+        overwrite: a path that is there is replaced.
+
+    Threads: any; a virtual one blocks its carrier while it writes.
+
+    Raises:
+        UsageError: an unknown format, a negative limit, or a path that is there.
+        OSError: it cannot be written.
+    """
+    alive = [thread for thread in list(threads.values()) if _is_ours(thread)]
+    write(alive, file, format=format, limit=limit, overwrite=overwrite, about={})
+
+
+def write(
+    alive: list[VirtualThread],
+    file: str | os.PathLike[str] | TextIO | None,
+    *,
+    format: str,  # noqa: A002
+    limit: int,
+    overwrite: bool,
+    about: dict[str, str],
+) -> None:
+    """Write a dump of those threads, with what `about` says in its head."""
+    if format not in _FORMATS:
+        raise UsageError(f"format is {format!r}; allowed: 'text', 'json'")
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+        raise UsageError(f"limit is {limit!r}; allowed: 0 and more")
+    text = _FORMATS[format](Listing(_stacks.running(), limit), alive, about)
+    if file is None or hasattr(file, "write"):
+        to: Any = sys.stderr if file is None else file
+        to.writelines(text)
+        to.flush()
+    else:
+        _save(Path(file), text, overwrite=overwrite)
+
+
+def _is_ours(thread: VirtualThread) -> bool:
+    """Say whether it is of this process: a forked child has its parent's."""
+    return thread._group is not None and thread._group._pid == os.getpid()
+
+
+def _save(path: Path, text: Iterator[str], *, overwrite: bool) -> None:
+    """Have `path` appear whole."""
+    taken = UsageError(f"dump to {path}: it is there; allowed: a new path, or overwrite=True")
+    if path.exists() and not overwrite:
+        raise taken
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8") as out:
+            out.writelines(text)
+        if overwrite:
+            part.replace(path)
+        else:
+            os.link(part, path)  # unlike a rename it refuses what came meanwhile
+    except FileExistsError:
+        raise taken from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def dump_on_signal(
+    number: int = signal.SIGQUIT,
+    *,
+    format: Literal["text", "json"] = "text",  # noqa: A002
+) -> Any:
+    """Have `number` write a dump to stderr; return the handler that was there before.
+
+    Python runs handlers in the main thread, between two instructions: not while it is in a call
+    that does not come back.
+
+    Raises:
+        ValueError: the caller is not the main thread, or there is no such signal.
+    """
+    write = partial(dump, format=format)
+    return signal.signal(number, lambda *_: write())

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keeps a block from its end after Ctrl-C: a line each second names it, and where it is.
+
+Parked threads are interrupted at once.  One that is inside a call of the system, or computes, can
+be told nothing before it parks, and a block never ends before what it has started: so whoever has
+pressed Ctrl-C sees why nothing happens.
+
+Source: this file; `stacks`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wakeproof._runtime import stacks
+from wakeproof._runtime.jobs import Unfinished
+
+if TYPE_CHECKING:
+    from wakeproof._runtime.vthread_base import Handle
+
+EACH_S = 1.0
+_PACKAGE = str(Path(__file__).parent.parent)
+
+
+def naming(what: str, wait: Callable[[float], bool], alive: Callable[[], Iterable[Handle]]) -> None:
+    """Wait until it is over; say each second what it waits for."""
+    while not wait(EACH_S):
+        tell(what, alive())
+
+
+def tell(what: str, alive: Iterable[Handle | Unfinished]) -> None:
+    """Write a line about those that are alive, first of all about one that runs."""
+    threads = sorted(alive, key=lambda thread: thread.state != "running")
+    if threads:
+        more = f", and for {len(threads) - 1} more" if len(threads) > 1 else ""
+        said = f"wakeproof: {what} was interrupted, and waits for {_about(threads[0])}{more}\n"
+        sys.stderr.write(said)
+        sys.stderr.flush()
+
+
+def _about(thread: Handle | Unfinished) -> str:
+    state = thread.state
+    if isinstance(thread, Unfinished):
+        return f"{thread.name!r}, {state}"
+    stack = stacks.running().get(thread._number) if state == "running" else None
+    if state == "parked":
+        stack = stacks.parked(thread)  # type: ignore[arg-type]
+    for code, line in stack or ():
+        if not code.co_filename.startswith(_PACKAGE):
+            where = f"in {code.co_qualname} ({code.co_filename}:{line})"
+            break
+    else:
+        where = f"in {_name(thread._call)}"
+    return f"{thread.name!r}, {state} {where}"
+
+
+def _name(call: Any) -> str:
+    """Return the name of what a thread was given to call, beneath what we have put around it."""
+    while True:
+        owner: Any = getattr(call, "__self__", None)
+        is_ours = type(owner).__module__.startswith("wakeproof.")
+        if isinstance(call, partial):
+            call = call.func
+        elif is_ours and hasattr(owner, "inner"):
+            call = owner.inner
+        else:
+            break
+    module = getattr(call, "__module__", None)
+    name = str(getattr(call, "__qualname__", type(call).__qualname__))
+    return name if module in (None, "builtins", "__main__") else f"{module}.{name}"

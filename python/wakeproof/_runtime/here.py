@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which virtual thread the caller is, and what Python keeps for each.
+
+With ``_native/own.c``, which is built where there are headers of a CPython that it knows, a step
+begins with `mount` and ends with `unmount`: between them ``threading.local`` has the thread's own
+values. Without, all threads of a carrier share those of its OS thread (`ARE_OWN` is False).
+
+Source: ``_native/own.c``.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wakeproof._native.own import here as here
+    from wakeproof._native.own import mount as mount
+    from wakeproof._native.own import own_dict
+    from wakeproof._native.own import unmount as unmount
+    from wakeproof._runtime.trampoline import Pool
+
+    ARE_OWN: bool
+else:
+    try:
+        from wakeproof._native.own import here, mount, own_dict, unmount
+
+        ARE_OWN = True
+    except ImportError:
+        ARE_OWN = False
+
+        class Here(threading.local):
+            """The calling OS thread."""
+
+            thread = None
+
+        here = Here()
+
+        def mount(thread, number, values, /):  # noqa: ARG001 - as that of _native/own.c
+            here.thread = thread
+
+        def unmount():
+            here.thread = None
+
+        def own_dict():
+            return here.__dict__
+
+
+def pool_here(make: type[Pool]) -> Pool:
+    """Return the greenlets of the calling OS thread."""
+    own = own_dict()
+    pool: Pool | None = own.get("wakeproof.pool")
+    if pool is None:
+        pool = own["wakeproof.pool"] = make()
+    return pool

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callables as tasks, from submission to end, by the kernel's number; and what is told of them.
+
+Spec: ``specs/Task.tla``.  Source: ``_native/binding.h``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import dataclass
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
+
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import known
+from wakeproof._runtime import process as _process
+from wakeproof.errors import ClosedError
+
+if TYPE_CHECKING:
+    from wakeproof._native.ffi import CGroup, CPath, CTask, Null
+    from wakeproof.group import CarrierGroup
+    from wakeproof.vthread import VirtualThread
+
+P = ParamSpec("P")
+T = TypeVar("T")
+State = Literal["parked", "queued", "running"]
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A task that had not ended when its group was closed.
+
+    Attributes:
+        name: a thread's own, or the qualified name of what `submit` was given.
+        state: "queued", "parked"; "running": it could not be stopped, and may still end.
+    """
+
+    name: str
+    state: State
+
+
+@dataclass
+class Work:
+    """A callable on its way; gone when it has run."""
+
+    group: CarrierGroup
+    name: str
+    call: Callable[[], object]
+    future: Future[Any]
+    runs: bool = False
+    text: CPath | Null | None = None  # its name, in events; it is copied before it runs
+
+
+ANYWHERE = -1  # the carrier that the group chooses
+works: dict[int, Work] = {}
+threads: dict[int, VirtualThread] = {}  # from start to end
+numbers = itertools.count(1)
+
+
+def _step(job: CTask) -> int:
+    """Run the callable of `job`: the kernel calls this on a carrier."""
+    _in_parent(_run, lib.wp__job_number(job))
+    return lib.WP_STEP_DONE
+
+
+def _run(number: int) -> None:
+    work = works[number]
+    work.runs = True
+    if known.groups.get(get_ident()) is not work.group:
+        known.know(work.group)
+    try:
+        if work.future.set_running_or_notify_cancel():
+            try:
+                result = _in_parent(work.call)
+            except BaseException as error:
+                work.future.set_exception(error)
+            else:
+                work.future.set_result(result)
+    finally:  # a callback of the future may raise SystemExit
+        del works[number]
+
+
+def _in_parent(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call it, and end a child that it has forked, as `multiprocessing` does.
+
+    The child has this carrier's queues, but no other thread: who locks the future may be gone.
+    """
+    parent = _process.pid
+    try:
+        return call(*args, **kwargs)
+    finally:
+        if _process.pid != parent:
+            _end(sys.exception())
+        del args, kwargs  # what failed has this frame behind it
+
+
+def _end(error: BaseException | None) -> NoReturn:
+    """Leave the process with what `error` says, if there is one; exit handlers do not run."""
+    code: object = None if error is None else 1
+    try:
+        if isinstance(error, SystemExit):
+            code = error.code
+        elif error is not None:
+            traceback.print_exception(error)
+        if code is not None and not isinstance(code, int):
+            sys.stderr.write(f"{code}\n")
+            code = 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code if isinstance(code, int) else 0)
+
+
+STEP = ffi.callback("int(wp_task *)", _step)
+
+
+def start(group: CGroup, index: int, work: Work, text: CPath | Null) -> bool:
+    """Submit `work` to that carrier; False: the group is closed.  `text`: its name, in events.
+
+    Raises:
+        MemoryError: there is none; the work was not submitted.
+    """
+    number = next(numbers)
+    works[number] = work
+    job = lib.wp__job_new(STEP, number, False, text)
+    if job:
+        of_group = index == ANYWHERE
+        code = (
+            lib.wp_group_submit(group, job) if of_group else lib.wp_group_start(group, index, job)
+        )
+        if code == lib.WP_OK:
+            return True
+    del works[number]
+    if not job:
+        raise MemoryError(f"submit {work.name}: no memory")
+    lib.wp__job_free(job)
+    return False
+
+
+def submit(
+    group: CarrierGroup, index: int, call: Callable[[], T], name: str, future: Future[T]
+) -> Future[T]:
+    """Submit a callable to that carrier; its result comes through the future, which is returned.
+
+    Raises:
+        ClosedError, ForkedError: as `CarrierGroup.submit`.
+    """
+    group._check_process()
+    work = Work(group, name, call, future)
+    text: CPath | Null = ffi.NULL
+    if group.tracing:
+        text = work.text = ffi.new("char[]", name.encode(errors="replace"))
+    if not start(group._native, index, work, text):
+        raise ClosedError(f"submit {name}: the group is closed")
+    return future
+
+
+def unfinished(group: object) -> list[Unfinished]:
+    """Return what a close that came to no end leaves as it is."""
+    here = [work for work in list(works.values()) if work.group is group]
+    tasks = [Unfinished(work.name, "running" if work.runs else "queued") for work in here]
+    alive = [thread for thread in list(threads.values()) if thread._group is group]
+    return tasks + [Unfinished(thread.name, thread._told()) for thread in alive]
+
+
+def hand_back(job: CTask) -> list[Unfinished]:
+    """Free and cancel what has not ended, in the order in which it was handed back."""
+    found: list[Unfinished] = []
+    with ExitStack() as each:  # the last first, and all of them, whatever their callbacks raise
+        while job:
+            number = lib.wp__job_number(job)
+            state: State = "parked" if lib.wp__job_was_parked(job) else "queued"
+            if lib.wp__job_is_virtual(job):
+                thread = threads.pop(number)
+                found.append(Unfinished(thread.name, state))
+                each.callback(thread._hand_back)
+            else:
+                work = works.pop(number)
+                found.append(Unfinished(work.name, state))
+                each.callback(work.future.set_running_or_notify_cancel)
+                each.callback(work.future.cancel)
+            done, job = job, lib.wp__job_next(job)
+            lib.wp__job_free(done)
+    return found[::-1]

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `threading` knows of carriers: each is a thread with a name, in logs as well.
+
+``threading.current_thread()`` is the carrier's, whose name is that of the virtual thread that it
+runs just now.  Forgotten when the group is closed.
+
+Source: this file.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wakeproof.group import CarrierGroup
+
+groups: dict[int, CarrierGroup] = {}  # of which an OS thread is a carrier, until that is closed
+_threads: dict[int, CarrierThread] = {}
+runs: Callable[[], Any] = int  # the virtual thread that the caller is; `trampoline` says so
+
+
+class CarrierThread(threading._DummyThread):
+    """One carrier."""
+
+    def __init__(self, name: str) -> None:
+        self._carrier = name
+        super().__init__()
+        self._carrier = name  # not the one that Python gives it
+
+    @property
+    def _name(self) -> str:
+        if get_ident() == self.ident and (thread := runs()):
+            return str(thread.name)
+        return self._carrier
+
+    @_name.setter
+    def _name(self, name: str) -> None:
+        if getattr(self, "_ident", None) == get_ident() and (thread := runs()):
+            thread._name = str(name)
+        else:
+            self._carrier = str(name)
+
+
+def know(group: CarrierGroup | None) -> None:
+    """Make the calling carrier known."""
+    carrier, me = None if group is None else group.running(), get_ident()
+    if group is not None and carrier is not None:
+        groups[me], _threads[me] = group, CarrierThread(carrier.name)
+
+
+def forget(group: CarrierGroup) -> None:
+    """Its carriers have ended."""
+    for ident in [ident for ident, of in list(groups.items()) if of is group]:
+        groups.pop(ident, None)
+        known = _threads.pop(ident, None)
+        with threading._active_limbo_lock:  # type: ignore[attr-defined]
+            active: dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
+            if active.get(ident) is known:
+                active.pop(ident, None)
+
+
+def _forget_all() -> None:
+    groups.clear()
+    _threads.clear()
+
+
+os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A group as the kernel makes it, of what `wakeproof.config` has settled.
+
+Source: ``kernel/sched/group.h``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from wakeproof._native.ffi import ffi, lib
+from wakeproof.errors import error_for
+
+if TYPE_CHECKING:
+    from wakeproof._native.ffi import CGroup
+    from wakeproof.config import Settings
+    from wakeproof.topology import Seats
+
+
+def native(chosen: Settings, seats: Seats, trace_events: int) -> CGroup:
+    """Start its carriers.
+
+    Raises:
+        SystemCallError: there is no memory, or no thread.
+    """
+    config, made = ffi.new("wp_group_config *"), ffi.new("wp_group **")
+    numbers = seats.numbers()  # they are read before it returns
+    config.carriers, config.yield_us = chosen.carriers, chosen.yield_us
+    config.work_stealing, config.trace_events = chosen.work_stealing, trace_events
+    config.placement, config.supervise_ms = chosen.placement, chosen.supervise_ms
+    config.place_at_resume, config.replacements = chosen.place_at_resume, chosen.replacements
+    config.bounded = chosen.bounded
+    config.domain_of, config.cluster_of = numbers
+    config.bind = seats.callback
+    code = lib.wp_group_new(made, config)
+    if code == lib.WP_SYSTEM:
+        why = os.strerror(ffi.errno)
+        raise error_for(code, f"{chosen.carriers} carriers: {why} (memory, or threads)")
+    if code != lib.WP_OK:
+        raise error_for(
+            code, f"{chosen.carriers} carriers, {chosen.replacements} replacements; allowed: "
+            f"{lib.WP_GROUP_CARRIERS:,} in all",
+        )  # fmt: skip
+    return made[0]

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a poller of Python starts, is woken, and ends.
+
+  register        the kernel starts its thread, whose body may run before the caller goes on
+  who wakes       [PO1] `_wake`, in whatever thread has claimed it
+  its end         its body returns; nobody is in its wakeup; the carrier has none: `_left`
+
+The main thread runs signal handlers between any two instructions of Python, so Ctrl-C may raise
+before the first one of a wakeup, or in it.  A wake that was claimed must happen, or the carrier
+sleeps for ever: hence `_wake_again`.
+
+Spec: ``specs/Poller.tla`` (WakeReachesSleeper, WakeupIsOver).  Source: ``_native/vthreads.c``.
+"""
+
+from __future__ import annotations
+
+import _thread
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime.jobs import threads
+from wakeproof._runtime.trampoline import forget, here
+from wakeproof._runtime.vthread_base import is_coroutine
+from wakeproof.errors import (
+    ClosedError,
+    PollerClosedError,
+    StateError,
+    ThreadInterruptedError,
+    UsageError,
+)
+from wakeproof.poller import Poller
+from wakeproof.vthread import VirtualThread, context_to_start
+
+if TYPE_CHECKING:
+    from wakeproof._native.ffi import Null
+    from wakeproof.carrier import Carrier
+    from wakeproof.group import CarrierGroup
+
+
+class _PollerThread(VirtualThread):
+    """Starts when it is made."""
+
+    __slots__ = ("_blocks", "_wakeup")
+    _is_poller = True
+
+    def __init__(
+        self,
+        carrier: Carrier,
+        wakeup: Callable[[], object],
+        body: Callable[[Poller], Any],
+        name: str | None,
+        blocks: bool,
+    ) -> None:
+        self._wakeup, self._blocks = wakeup, blocks
+        name = f"poller-{carrier.index}" if name is None else name
+        super().__init__(_run, body, Poller(self, carrier), name=name, group=carrier)
+
+    def _make(self, group: CarrierGroup, text: bytes | Null, home: int) -> None:
+        made = ffi.new("wp_vthread **")
+        self._context, self._is_started = context_to_start(), True
+        self._home, code = home, lib.WP_CLOSED
+        threads[self._number] = self
+        try:
+            code = lib.wp__poller_register(
+                group._native, home, self._number, text, self._blocks, made
+            )
+        finally:  # Ctrl-C, behind the call: `Carrier.poller` has it
+            if made[0]:
+                self._native = made[0]
+            else:
+                self._is_started = False
+                del threads[self._number]
+                self._let_go()
+        if code != lib.WP_OK:
+            raise _refused(f"register {self.name}", code, group, home)
+
+    def _let_go(self) -> None:
+        super()._let_go()
+        self._wakeup = int
+
+
+def _refused(what: str, code: int, group: CarrierGroup, home: int) -> Exception:
+    carrier = group[home]
+    if code == lib.WP_CLOSED:
+        return ClosedError(f"{what}: the group is closed")
+    if code == lib.WP_AGAIN:
+        there = carrier.poller
+        who = f"{there.name!r}" if there else "that of wakeproof.io"
+        return StateError(f"{what}: {carrier.name} has a poller: {who}")
+    if code == lib.WP_FORBIDDEN:
+        count = lib.wp_poller_blocking(group._native)
+        return StateError(f"{what}: it blocks; {count} of {len(group)} carriers have pollers that "
+                          "do, and one more would leave none free")  # fmt: skip
+    return MemoryError(f"{what}: no memory")
+
+
+def _run(body: Callable[[Poller], Any], poller: Poller) -> Any:
+    """Call the body; that its group is closed is no failure."""
+    poller._thread._native = lib.wp_vthread_current()  # who registers it may be behind
+    try:
+        return body(poller)
+    except PollerClosedError:
+        return None
+    except ThreadInterruptedError:  # a close interrupts who is parked
+        if lib.wp__poller_yield_begin(True) != lib.WP_CLOSED:
+            raise
+        return None
+
+
+def register(
+    carrier: Carrier,
+    wakeup: Callable[[], object],
+    body: Callable[[Poller], Any],
+    name: str | None,
+    blocks: bool,
+) -> VirtualThread:
+    """Start one; see `Carrier.register_poller`."""
+    if not callable(wakeup):
+        raise UsageError(f"wakeup is {wakeup!r}; allowed: what can be called without arguments")
+    if not callable(body) or is_coroutine(body):
+        raise UsageError(f"body is {body!r}; allowed: a callable, and no coroutine function")
+    return _PollerThread(carrier, wakeup, body, name, bool(blocks))
+
+
+def _wake(number: int) -> None:
+    """Call the wakeup of that poller, in whatever thread has claimed it."""
+    poller, caller = threads[number], here.thread
+    here.thread = None  # it must not park who happens to run
+    try:
+        poller._wakeup()  # type: ignore[attr-defined]
+    finally:
+        here.thread = caller
+
+
+def _wake_again(_: object, error: BaseException, trace: TracebackType) -> None:
+    """Call it once more, which does a sticky one no harm.
+
+    If it fails again, cffi gives both errors to ``sys.unraisablehook``.
+    """
+    number = trace.tb_frame.f_locals["number"]
+    with suppress(Exception):  # a class of theirs may take no note
+        error.add_note(f"in the wakeup of {threads[number].name}")
+    _wake(number)
+    if not isinstance(error, KeyboardInterrupt):
+        raise error
+    _thread.start_new_thread(_thread.interrupt_main, ())  # once the call that woke has returned
+
+
+def _left(number: int) -> None:
+    forget(threads[number])
+
+
+WAKEUP = ffi.callback("void(uint64_t)", _wake, onerror=_wake_again)
+LEFT = ffi.callback("void(uint64_t)", _left)
+lib.wp__poller_hooks(WAKEUP, LEFT)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls on their way through a pool of OS threads, by number; and pools until they are freed.
+
+A pool that nobody has any more runs what it has accepted; it is freed once its threads have left.
+Source: ``kernel/pool/pool.h``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+from concurrent.futures.thread import BrokenThreadPool
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import process
+from wakeproof._runtime.deadline import _is_time
+from wakeproof._runtime.workers import Workers, enlist, strike
+from wakeproof.errors import UsageError
+
+if TYPE_CHECKING:
+    from wakeproof._native.ffi import CJob, CPath, CPointer, CPool, CPoolConfig
+    from wakeproof._runtime.call import Call
+    from wakeproof.queued_pool import QueuedThreadPool
+
+pools: WeakSet[QueuedThreadPool] = WeakSet()
+workers: dict[int, Workers] = {}  # of each pool, until it is freed
+_leaving: list[tuple[CPool, int]] = []
+_calls: dict[int, tuple[Call, CJob, CPath | None, Workers]] = {}
+_tags: dict[str, CPath] = {}  # a dump may read one at any time
+_numbers = itertools.count(1)
+
+
+def _run(arg: CPointer) -> None:
+    call, _, tag, of = _calls.pop(int(ffi.cast("uintptr_t", arg)))
+    if tag is not None:
+        lib.wp_pool_tag(tag)
+    if of.broken is None:
+        call.run()
+    else:
+        call.fail(BrokenThreadPool(of.broken))
+
+
+def _begin(arg: CPointer) -> None:
+    """Begin a thread: before its first call."""
+    of = workers[int(ffi.cast("uintptr_t", arg))]
+    enlist(of.name())
+    of.prepare()
+
+
+def _end(_: CPointer) -> None:
+    strike()
+
+
+def _close(arg: CPointer) -> None:
+    call = _calls.pop(int(ffi.cast("uintptr_t", arg)))[0]
+    call.future.cancel()
+    call.begins()  # tells those that wait
+
+
+_RUN = ffi.callback("void(void *)", _run)
+_CLOSE = ffi.callback("void(void *)", _close)
+_BEGIN, _END = ffi.callback("void(void *)", _begin), ffi.callback("void(void *)", _end)
+
+
+def begins(of: Workers, config: CPoolConfig) -> int:
+    """Have the threads of a pool begin and end so; return its number in `workers`."""
+    number = next(_numbers)
+    workers[number] = of
+    config.begin, config.end, config.arg = _BEGIN, _END, ffi.cast("void *", number)
+    return number
+
+
+def enter(call: Call, tag: str | None, of: Workers) -> tuple[int, CJob]:
+    """Give it a number and a job, which stays until it runs."""
+    number, job = next(_numbers), ffi.new("wp_job *")
+    job.run, job.close, job.arg = _RUN, _CLOSE, ffi.cast("void *", number)
+    text = None
+    if tag is not None:
+        text = _tags.get(tag)
+        if text is None:
+            text = _tags.setdefault(tag, ffi.new("char[]", tag.encode(errors="replace")))
+    _calls[number] = call, job, text, of
+    return number, job
+
+
+def forget(number: int) -> None:
+    """Drop one that was refused."""
+    del _calls[number]
+
+
+def idle_ns(timeout_s: float | None) -> int:
+    """Return how long that is; None: WP_FOREVER.
+
+    Raises:
+        UsageError: `timeout_s` is no time.
+    """
+    if timeout_s is None:
+        return lib.WP_FOREVER
+    if not _is_time(timeout_s):
+        raise UsageError(f"idle_timeout_s is {timeout_s!r}; allowed: 0 or more seconds, or None")
+    return int(min(timeout_s * 1e9, 2.0**62))
+
+
+def wait(native: CPool) -> None:
+    """Wait until its threads have left; signal handlers run meanwhile."""
+    while lib.wp_pool_wait(native, lib.WP_FOREVER) != lib.WP_OK:
+        pass
+
+
+def leave(native: CPool, pid: int, number: int) -> None:
+    """Close a pool that nobody has any more."""
+    if pid == process.pid:
+        lib.wp_pool_close(native)
+        _leaving.append((native, number))
+        reap()
+
+
+def reap() -> None:
+    """Free what has been left by all threads, unless this is such a thread."""
+    if lib.wp_pool_current():
+        return
+    for _ in range(len(_leaving)):
+        try:
+            native, number = _leaving.pop(0)
+        except IndexError:  # somebody else reaps
+            return
+        if lib.wp_pool_wait(native, 0) == lib.WP_OK:
+            lib.wp_pool_free(native)
+            workers.pop(number, None)
+        else:
+            _leaving.append((native, number))
+
+
+def _end_all() -> None:
+    """Wait for what was submitted, as `concurrent.futures` does before the interpreter ends."""
+    for pool in list(pools):
+        pool._refuses = "interpreter shutdown"
+        lib.wp_pool_close(pool._native)
+        pool._end_leases()
+    for pool in list(pools):
+        wait(pool._native)
+    for native, _ in _leaving:
+        wait(native)
+
+
+def _forget_all() -> None:
+    """Begin anew, in a forked child: the threads are the parent's."""
+    pools.clear()
+    _leaving.clear()
+    _calls.clear()
+    workers.clear()
+
+
+atexit.register(_end_all)
+os.register_at_fork(after_in_child=_forget_all)

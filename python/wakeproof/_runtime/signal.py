@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One event that any number of threads wait for, virtual and OS threads alike.
+
+  setter                          waiter
+  is_set := True                  into the list
+  each in the list: off it, wake  is_set? off the list, done; if it is not there: a wake comes
+                                  park
+
+Of setter and waiter one comes second and sees the other.  A virtual thread is woken by the number
+of its park, so a late wake leaves no permit behind; nor if that park was refused, for then it ends
+it.  What it took of other permits it gives back.
+
+Spec: ``specs/Latch.tla`` (NoLostWaiter).  Source: ``kernel/thread/vthread.h`` (V5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from wakeproof._native.ffi import lib
+from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.trampoline import here, park
+from wakeproof.errors import ThreadInterruptedError
+from wakeproof.parker import Parker
+
+if TYPE_CHECKING:
+    from wakeproof.vthread import VirtualThread
+
+
+def interrupted(thread: VirtualThread) -> ThreadInterruptedError:
+    """Clear the caller's flag; return what to raise."""
+    lib.wp_vthread_clear_interrupt()
+    return ThreadInterruptedError(f"{thread.name} was interrupted")
+
+
+def _wake(thread: VirtualThread, number: int) -> None:
+    thread._tell(lib.wp__vthread_unpark_if, number)
+
+
+def _end(thread: VirtualThread, number: int) -> None:
+    """End that park of the caller's, if it was refused: a wake that is on its way finds it over."""
+    if lib.wp__vthread_park_number() == number:
+        thread._tell(lib.wp_vthread_unpark)
+        lib.wp__vthread_park_begin(0)
+
+
+class Signal:
+    """Shut, then set for good."""
+
+    __slots__ = ("_waiters", "is_set")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._waiters: list[Callable[[], object]] = []
+
+    def set(self) -> None:
+        """Set it, and wake all who wait, whatever a callback raises."""
+        self.is_set = True
+        while self._waiters:
+            try:
+                wake = self._waiters.pop(0)
+            except IndexError:  # it has left the list
+                return
+            try:
+                wake()
+            except BaseException:
+                self.set()
+                raise
+
+    def call(self, callback: Callable[[], object]) -> None:
+        """Have it called by whoever sets it; before others can."""
+        self._waiters.append(callback)
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until it is set; False: the time ran out.
+
+        Raises:
+            UsageError: `timeout_s` is negative or not a number.
+            ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
+        """
+        deadline = deadline_ns(timeout_s)
+        if self.is_set or deadline == 0:
+            return self.is_set
+        thread = here.thread
+        if thread is None:
+            return self._wait_below(timeout_s)
+        turns = self.turns(thread)
+        code = None
+        while True:
+            try:
+                turns.send(code)
+            except StopIteration as stop:
+                return bool(stop.value)
+            code = park(thread, deadline, lib.WP_WAIT_JOIN)
+
+    def _leave(self, wake: Callable[[], object]) -> bool:
+        try:
+            self._waiters.remove(wake)
+        except ValueError:
+            return False
+        return True
+
+    def _wait_below(self, timeout_s: float | None) -> bool:
+        """Wait as an OS thread."""
+        parker = Parker()
+        self._waiters.append(parker.unpark)
+        if not self.is_set:
+            try:
+                parker.park(timeout_s)
+            finally:
+                self._leave(parker.unpark)
+        return self.is_set
+
+    def turns(self, thread: VirtualThread) -> Generator[None, int | None, bool]:
+        """Wait as a virtual thread: parks at each yield, and sends what the park gave."""
+        took_other = False
+        try:
+            while True:
+                number = lib.wp__vthread_park_number()
+                wake = partial(_wake, thread, number)
+                self._waiters.append(wake)
+                if self.is_set and self._leave(wake):
+                    break
+                code = yield
+                if not self._leave(wake):
+                    _end(thread, number)
+                    break
+                if code == lib.WP_INTERRUPTED:
+                    raise interrupted(thread)
+                if code == lib.WP_TIMEOUT:
+                    break
+                took_other = True
+        finally:
+            if took_other:
+                thread._tell(lib.wp_vthread_unpark)
+        return self.is_set

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a carrier does with a Python virtual thread: one step of it, on the carrier's own stack.
+
+A callable runs in a greenlet, which belongs to the OS thread that ran it first: such a thread
+settles there.  A coroutine has no stack, and goes on wherever its next step is.
+
+Spec: ``specs/VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_start.h``.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import partial
+from threading import get_ident
+from typing import TYPE_CHECKING
+
+from greenlet import getcurrent, greenlet
+
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import known
+from wakeproof._runtime.here import here as here
+from wakeproof._runtime.here import mount, pool_here, unmount
+from wakeproof._runtime.jobs import _in_parent, threads
+from wakeproof._runtime.unheard import keep
+from wakeproof.errors import WrongThreadError
+
+if TYPE_CHECKING:
+    from wakeproof._runtime.vthread_base import Handle
+    from wakeproof.vthread import VirtualThread
+
+DONE, YIELD, PARK, POLL = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK, lib.WP_STEP_POLL
+_AGAIN = lib.WP_AGAIN
+IDLE_MOST = 64  # greenlets that wait, of each OS thread; each takes some 10 KB
+_OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof._runtime.poller")
+
+
+class Pool:
+    """Greenlets of one OS thread: a new one costs a mapping and more, one that waits a switch."""
+
+    __slots__ = ("alive", "idle")
+
+    def __init__(self) -> None:
+        self.alive = 0  # callables that have begun, and not ended
+        self.idle: list[greenlet] = []  # whose callables have ended; none once nobody is alive
+
+
+def _step(number: int) -> int:
+    """Run one step of that thread: the kernel calls this on a carrier."""
+    thread = threads[number]
+    if known.groups.get(get_ident()) is not thread._group:
+        known.know(thread._group)
+    mount(thread, number, thread._locals)
+    thread._runs = True
+    try:
+        said = thread._resume(thread)
+    except BaseException as error:  # no memory for a greenlet; what it runs raises nothing
+        thread._error = error
+        said = DONE
+    finally:
+        thread._locals, thread._runs = unmount(), False
+    if said == DONE and not thread._is_poller:  # a poller: when its carrier has none again
+        forget(thread)
+    del thread  # as in `_body`
+    return said
+
+
+STEP = ffi.callback("int(uint64_t)", _step)
+lib.wp__vthread_steps(STEP)
+known.runs = lambda: here.thread
+
+
+def forget(thread: Handle) -> None:
+    """Let go of what it ran with, and tell joiners: it has ended, or was handed back."""
+    threads.pop(thread._number, None)
+    if thread._held:
+        thread._abandon_held()
+    thread._let_go()
+    if thread._error is not None:
+        keep(thread)
+    thread._done.set()
+
+
+def first_of_call(thread: VirtualThread) -> int:
+    """Begin a callable, in a greenlet of its own."""
+    thread._home = lib.wp_vthread_settle()
+    pool = pool_here(Pool)
+    pool.alive += 1
+    body = pool.idle.pop() if pool.idle else greenlet(partial(_bodies, pool))
+    thread._hub, thread._greenlet, thread._resume = getcurrent(), body, _next_of_call
+    said: int = body.switch(thread)
+    return said
+
+
+def _next_of_call(thread: VirtualThread) -> int:
+    said: int = thread._greenlet.switch()
+    return said
+
+
+def _bodies(pool: Pool, thread: VirtualThread) -> int:
+    """Run one callable after the other, as long as more are alive and not too many wait."""
+    hub = thread._hub
+    while True:
+        _body(thread)
+        del thread
+        pool.alive -= 1
+        if not pool.alive:
+            pool.idle.clear()  # each ends: nothing of them outlives the OS thread
+        if not pool.alive or len(pool.idle) >= IDLE_MOST:
+            return DONE
+        pool.idle.append(getcurrent())
+        thread = hub.switch(DONE)
+
+
+def _body(thread: VirtualThread) -> int:
+    try:
+        thread._value = _in_parent(thread._context.run, thread._call)
+    except BaseException as error:
+        _failed(thread, error)
+    finally:
+        del thread  # what failed has this frame behind it
+    return DONE
+
+
+def first_of_coroutine(thread: VirtualThread) -> int:
+    """Begin a coroutine function."""
+    try:
+        thread._coroutine = thread._context.run(thread._call)
+    except BaseException as error:
+        _failed(thread, error)
+        return DONE
+    thread._resume = _next_of_coroutine
+    try:
+        return _next_of_coroutine(thread)
+    finally:
+        del thread  # what failed has this frame behind it
+
+
+def _next_of_coroutine(thread: VirtualThread) -> int:
+    try:
+        return _in_parent(thread._context.run, _send, thread)
+    except BaseException as error:
+        _failed(thread, error)
+        return DONE
+    finally:
+        del thread  # as above
+
+
+def _send(thread: VirtualThread) -> int:
+    coroutine = thread._coroutine
+    assert coroutine is not None
+    try:
+        said = coroutine.send(None)
+        while said not in (YIELD, PARK):
+            what = f"{thread.name}: awaits {said!r}; allowed: what wakeproof.coroutine has"
+            said = coroutine.throw(TypeError(what))
+    except StopIteration as stop:
+        thread._value = stop.value
+        return DONE
+    finally:
+        del thread  # as above
+    return int(said)
+
+
+def _failed(thread: VirtualThread, error: BaseException) -> None:
+    thread._error = named(error, repr(thread.name))
+
+
+def named(error: BaseException, name: str) -> BaseException:
+    """Say in its traceback where it comes from; and drop from that our frames, which hold it."""
+    note = f"in virtual thread {name}"
+    with suppress(Exception):  # a class of theirs may take none
+        if note not in getattr(
+            error, "__notes__", ()
+        ):  # one exception may be raised again and again
+            error.add_note(note)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") in _OURS:
+        trace = trace.tb_next
+    return error.with_traceback(trace)
+
+
+def leave(thread: VirtualThread, said: int) -> None:
+    """Switch to the carrier, whose step says that, until the next step.
+
+    The caller may be a greenlet that the callable has made: that one goes on.
+    """
+    thread._greenlet = getcurrent()
+    thread._hub.switch(said)
+
+
+def park(thread: VirtualThread, deadline_ns: int, why: int = lib.WP_WAIT_PARK, on: int = 0) -> int:
+    """Park the caller: WP_OK, WP_TIMEOUT or WP_INTERRUPTED.  Blocks its carrier if it is pinned."""
+    if thread._pins or thread._is_coroutine:
+        return lib.wp__vthread_park_for(deadline_ns, why, on)
+    code = lib.wp__vthread_park_begin_for(deadline_ns, why, on)
+    if code == _AGAIN:
+        leave(thread, PARK)
+        code = lib.wp__vthread_park_end()
+    return code
+
+
+def caller(what: str) -> VirtualThread:
+    """Return the calling virtual thread.
+
+    Raises:
+        WrongThreadError: the caller is none.
+    """
+    thread = here.thread
+    if thread is None:
+        raise WrongThreadError(f"{what}: the caller is no virtual thread")
+    return thread
+
+
+def _forget_here() -> None:
+    here.thread = None  # a forked child has the stack, but no carrier to go back to
+
+
+os.register_at_fork(after_in_child=_forget_here)

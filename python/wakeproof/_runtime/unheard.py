@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors that nobody asks for: they are printed, once, as Python prints such.
+
+A virtual thread keeps its error for `VirtualThread.result`.  When the last reference to a thread
+goes and nobody has asked, or when the interpreter ends, ``threading.excepthook`` gets it.
+
+Source: this file.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from wakeproof.errors import ThreadInterruptedError
+
+if TYPE_CHECKING:
+    from wakeproof._runtime.vthread_base import Handle
+
+_waiting: WeakSet[Handle] = WeakSet()  # threads whose error nobody has asked for yet
+_QUIET = (SystemExit, ThreadInterruptedError)  # ways to end, not failures
+
+
+def _args_type() -> Any:
+    """Return the type of what ``sys.unraisablehook`` takes, which Python gives no name."""
+    for kind in tuple.__subclasses__():
+        if kind.__name__ == "UnraisableHookArgs":
+            return kind
+    return lambda args: SimpleNamespace(
+        exc_type=args[0], exc_value=args[1], exc_traceback=args[2], err_msg=args[3], object=args[4]
+    )
+
+
+def unraisable(error: BaseException, message: str, about: object) -> None:
+    """Give it to ``sys.unraisablehook``."""
+    args = _args_type()((type(error), error, error.__traceback__, message, about))
+    try:
+        sys.unraisablehook(args)
+    except BaseException as another:
+        _with(another, error)
+
+
+def _with(another: BaseException, error: BaseException) -> None:
+    """Print what a hook has raised, as `threading` does, and the error that it was told of."""
+    if another.__context__ is None and another is not error:
+        another.__context__ = error
+    sys.excepthook(type(another), another, another.__traceback__)
+
+
+def keep(thread: Handle) -> None:
+    """Remember a thread that has died of an exception, until somebody asks for it."""
+    if not isinstance(thread._error, _QUIET):
+        _waiting.add(thread)
+
+
+def report(thread: Handle) -> None:
+    """Print the error of a thread, unless somebody has asked for it."""
+    error = thread._error
+    if error is None or thread._is_heard or isinstance(error, _QUIET):
+        return
+    thread._is_heard = True
+    args = threading.ExceptHookArgs((type(error), error, error.__traceback__, thread))
+    try:
+        threading.excepthook(args)
+    except BaseException as another:
+        _with(another, error)
+
+
+def _report_all() -> None:
+    for thread in list(_waiting):
+        report(thread)
+
+
+atexit.register(_report_all)
+os.register_at_fork(after_in_child=_waiting.clear)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One wait of one virtual thread in the line of a mutex, condition, semaphore or channel.
+
+Spec: ``specs/Waitq.tla``.  Source: ``kernel/thread/wait_queue.h``, ``_native/sync.h``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, TypeVar
+
+from wakeproof._native.ffi import ffi, lib
+from wakeproof._runtime import trampoline
+from wakeproof._runtime.signal import interrupted
+from wakeproof._runtime.trampoline import here
+from wakeproof.errors import ClosedError
+
+if TYPE_CHECKING:
+    from wakeproof._native.ffi import CWaiter
+    from wakeproof.vthread import VirtualThread
+
+T = TypeVar("T")
+Turns = Generator[int, int, int]
+"""Parks until the deadline at each yield, and is sent what the park said; returns the code."""
+
+
+def made(cdata: T, free: Callable[[T], None], what: str) -> T:
+    """Own what a new returned.
+
+    Raises:
+        MemoryError: it is NULL.
+    """
+    if not cdata:
+        raise MemoryError(f"{what}: no memory")
+    return ffi.gc(cdata, free)
+
+
+class Wait:
+    """Begun by the thread; checked after each park, or cancelled."""
+
+    __slots__ = ("thread", "waiter")
+
+    def __init__(self, thread: VirtualThread) -> None:
+        assert thread._native is not None
+        self.thread = thread
+        self.waiter: CWaiter = made(
+            lib.wp__waiter_new(thread._native), lib.wp__waiter_free, thread.name
+        )
+
+    def begin(self) -> int:
+        """Get in line, WP_AGAIN, unless there is no need to."""
+        raise NotImplementedError
+
+    def check(self) -> bool:
+        raise NotImplementedError
+
+    def cancel(self) -> bool:
+        """Get out of the line; False: it was granted."""
+        raise NotImplementedError
+
+    def granted(self) -> int:
+        return lib.WP_OK
+
+    def waits(self) -> tuple[int, int]:
+        """Say what for, and for how many permits or on which descriptor: for events."""
+        return lib.WP_WAIT_PARK, 0
+
+    def abandon(self) -> None:
+        """Do what else there is to do for a thread that a close has handed back.
+
+        The close has left its line, and has passed on what it was granted
+        (kernel/thread/wait_queue.h).
+        """
+
+    def turns(self, deadline: int) -> Turns:
+        code = self.begin()
+        if code != lib.WP_AGAIN:
+            return code
+        self.thread._wait = self
+        try:
+            while True:
+                code = yield deadline
+                if code != lib.WP_OK:
+                    lib.wp__waiter_unparked(self.waiter)
+                    return code if self.cancel() else self.granted()
+                if self.check():
+                    return self.granted()
+        finally:
+            self.thread._wait = None
+
+
+def what_for(thread: VirtualThread) -> tuple[int, int]:
+    """Return what the thread waits for, which is about to park."""
+    return thread._wait.waits() if thread._wait is not None else (lib.WP_WAIT_PARK, 0)
+
+
+def parked(turns: Turns) -> int:
+    """Take those turns, as a callable does."""
+    thread = here.thread
+    assert thread is not None
+    try:
+        deadline = next(turns)
+        while True:
+            deadline = turns.send(trampoline.park(thread, deadline, *what_for(thread)))
+    except StopIteration as stop:
+        return int(stop.value)
+
+
+def asleep(wait_until: Callable[[int], int], deadline: int) -> int:
+    """Wait as an OS thread; signal handlers run at each interruption."""
+    while (code := wait_until(deadline)) == lib.WP_INTERRUPTED:
+        pass
+    return code
+
+
+def told(code: int, what: str) -> bool:
+    """Return whether it was granted; False: the time ran out.
+
+    Raises:
+        ClosedError, ThreadInterruptedError.
+    """
+    if code == lib.WP_INTERRUPTED:
+        assert here.thread is not None
+        raise interrupted(here.thread)
+    if code == lib.WP_CLOSED:
+        raise ClosedError(f"{what}: the channel is closed")
+    return code == lib.WP_OK

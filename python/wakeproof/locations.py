@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the sources are (a checkout, or the archive in an installed wheel) and where to build."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+from wakeproof._runtime.atomic import write_atomically as write_atomically
+from wakeproof.errors import MissingToolError
+
+_PACKAGE = Path(__file__).resolve().parent
+ARCHIVE = _PACKAGE / "_sources.zip"
+"""What a wheel carries of ``kernel/``, ``specs/`` and ``stress/``: a tenth of its size unpacked."""
+
+
+def _is_complete(folder: Path) -> bool:
+    return (folder / "kernel" / "base" / "order.h").is_file()
+
+
+def is_checkout() -> bool:
+    """Say whether the sources are a checkout that may be written to (`--update`)."""
+    return not ARCHIVE.is_file() and _is_complete(_PACKAGE.parents[1])
+
+
+@functools.cache
+def sources() -> Path:
+    """Return the folder that holds ``kernel/``, ``specs/`` and ``stress/``.
+
+    An installed wheel's are unpacked into `cache` on the first call, under their archive's hash.
+
+    Raises:
+        MissingToolError: neither a checkout nor a wheel that carries them.
+    """
+    if is_checkout():
+        return _PACKAGE.parents[1]
+    if ARCHIVE.is_file():
+        return _unpacked(ARCHIVE, cache())
+    raise MissingToolError(
+        f"no kernel sources beside {_PACKAGE}: install wakeproof's wheel, "
+        "or run `make test` in a checkout"
+    )
+
+
+def _unpacked(archive: Path, into: Path) -> Path:
+    """Unpack, unless that was done before; whole or not at all, however many processes try."""
+    name = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
+    folder = into / f"sources-{name}"
+    if not folder.is_dir():
+        part = Path(tempfile.mkdtemp(prefix=".sources-", dir=into))
+        try:
+            with zipfile.ZipFile(archive) as packed:
+                packed.extractall(part)
+            part.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # another process was not faster: it is an error
+                raise
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+def kernel_files(suffixes: str = "ch", root: Path | None = None) -> list[Path]:
+    """Return the files of ``kernel/`` in all its folders, sorted.
+
+    Args:
+        suffixes: letters: ``"ch"`` gives C sources and headers, ``"cS"`` what is compiled.
+        root: the folder that holds ``kernel/``; None: `sources`.
+    """
+    return sorted(((root or sources()) / "kernel").rglob(f"*.[{suffixes}]"))
+
+
+def cache() -> Path:
+    """Return the folder for what is built at run time, made if absent.
+
+    In a checkout ``build/``; for an installed wheel ``$XDG_CACHE_HOME/wakeproof``.
+    """
+    if is_checkout():
+        folder = _PACKAGE.parents[1] / "build"
+    else:
+        home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        folder = Path(home) / "wakeproof"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
