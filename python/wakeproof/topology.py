@@ -21,7 +21,7 @@ from wakeproof._native.ffi import ffi, lib
 from wakeproof.errors import TopologyWarning, UsageError, WakeproofError, error_for
 
 if TYPE_CHECKING:
-    from wakeproof._native.ffi import CNumbers, Null
+    from wakeproof._native.ffi import CNumber, Null
 
 Scope = Literal["global", "cluster"]
 _REASONS = {
@@ -197,7 +197,7 @@ class Seats:
         if topology is not None:
             self.callback = ffi.callback("void(void *, uint32_t)", self._bind)
 
-    def numbers(self) -> tuple[CNumbers | Null, CNumbers | Null]:
+    def numbers(self) -> tuple[CNumber | Null, CNumber | Null]:
         """Return the kernel's domain_of and cluster_of; one of them at least is NULL."""
         clusters = self.clusters[: self._size]
         number_of = {cluster: n for n, cluster in enumerate(sorted(set(clusters)))}

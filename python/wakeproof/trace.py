@@ -24,7 +24,7 @@ from wakeproof._runtime.atomic import write_atomically
 from wakeproof.errors import SystemCallError, UsageError
 
 if TYPE_CHECKING:
-    from wakeproof._native.ffi import CEvent, CGroup
+    from wakeproof._native.ffi import CGroup, CTraceEvent
     from wakeproof.group import CarrierGroup
 
 FOLDER = "WAKEPROOF_TRACE"
@@ -212,7 +212,7 @@ def events(group: CGroup, carriers: Sequence[str]) -> list[Event]:
     return sorted(found, key=lambda event: event.begin_ns)
 
 
-def _event(carrier: int | None, carrier_name: str, raw: CEvent) -> Event:
+def _event(carrier: int | None, carrier_name: str, raw: CTraceEvent) -> Event:
     name = NAMES[raw.kind]
     details: dict[str, int | str | bool] = {}
     action = ACTIONS[name][0]
