@@ -185,6 +185,56 @@ def test_the_example_runs_against_what_cmake_finds(prefix: Path, tmp_path: Path)
         )
 
 
+ZEROED = """
+#include <stdio.h>
+#include <string.h>
+#include "inspect/dump.h"
+#include "pool/pool.h"
+#include "sched/worker.h"
+#include "scope/scope.h"
+
+static int yes(void *arg) { return arg != NULL; }
+
+int main(void)
+{
+	wp_group_config group_config = {0};
+	wp_scope_config scope_config = {0};
+	wp_pool_config pool_config = {0};
+	wp_group *group;
+	wp_scope scope;
+	wp_subtask one;
+	wp_pool *pool;
+	wp_pool_counts counts;
+	int codes[8], at = 0;
+
+	codes[at++] = wp_group_new(&group, &group_config);
+	codes[at++] = wp_scope_open(&scope, group, &scope_config);
+	codes[at++] = wp_scope_fork(&scope, &one, yes, NULL);
+	codes[at++] = wp_scope_join(&scope, NULL);
+	codes[at++] = wp_scope_close(&scope);
+	printf("group %u, scope %d\\n", group->config.yield_us, scope.timer != NULL);
+	codes[at++] = wp_group_close(group, WP_FOREVER, false, NULL, NULL);
+	codes[at++] = wp_pool_new(&pool_config, &pool);
+	wp_pool_counts_read(pool, &counts);
+	printf("pool %u %u %lld %u %u\\n", pool->config.min, pool->config.max,
+		(long long)pool->config.idle_ns, pool->config.evictions, pool->config.low);
+	codes[at++] = counts.threads >= 8 ? WP_OK : WP_FAILED;
+	for (int each = 0; each < at; each++)
+		printf("%d ", codes[each]);
+	return 0;
+}
+"""
+
+
+def test_a_zeroed_configuration_means_the_defaults(prefix: Path, tmp_path: Path) -> None:
+    library = flags(prefix, "--libs", "--static")
+    library[library.index("-lwakeproof")] = f"{prefix}/lib/libwakeproof.a"
+    run("gcc", "-std=c11", *STRICT, f"-I{KERNEL}", "-x", "c", "-", "-x", "none", *library,
+        "-o", tmp_path / "program", text=ZEROED)  # fmt: skip
+    said = "group 50, scope 0\npool 8 200 60000000000 1 1\n" + "0 " * 8
+    assert run(tmp_path / "program") == said  # the numbers of group.h and pool.h
+
+
 HEADER = """/* toy.h - a toy. */
 typedef struct wp_toy {
 	wp_atomic(uint32_t) word;

@@ -11,7 +11,7 @@ static int greet(void *name)
 
 int main(void)
 {
-	wp_group_config config = { .carriers = 2, .yield_us = 50, .work_stealing = true };
+	wp_group_config config = { .carriers = 2, .work_stealing = true };
 	wp_vthread_config first = { .name = "first", .run = greet, .arg = "first" };
 	wp_group *group;
 	wp_vthread *thread;

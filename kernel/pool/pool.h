@@ -55,7 +55,8 @@ typedef struct wp_job {
 
 enum { WP_POOL_NAME = 12 }; /* bytes of a name, with its end */
 
-/* As wp_pool_config_init has it, in brackets. */
+/* As wp_pool_config_init has it, in brackets. With `max` 0, as if zeroed, each number that is 0 is what
+ * the brackets say. */
 typedef struct wp_pool_config {
 	uint32_t min, max;	/* threads [8, 200] */
 	int64_t idle_ns;	/* until one that is not needed leaves; WP_FOREVER [60 s] */
@@ -92,7 +93,7 @@ typedef struct wp_pool_counts {
 WP_API void wp_pool_config_init(wp_pool_config *config);
 
 /* Starts `min` threads. WP_OK; WP_SYSTEM and errno: no memory, or no thread; WP_MISUSED: min > max,
- * no `max`, no `evictions`, or as many reserved as there are threads. [any thread | system calls] */
+ * no `evictions`, or as many reserved as there are threads. [any thread | system calls] */
 WP_API int wp_pool_new(const wp_pool_config *config, wp_pool **pool);
 
 /* After a wait that said WP_OK, when nobody uses it any more. [not its threads | system calls] */

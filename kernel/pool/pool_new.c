@@ -104,19 +104,36 @@ void wp_pool_config_init(wp_pool_config *config)
 				   .reserved = -1, .low = 1};
 }
 
+static wp_pool_config with_defaults(const wp_pool_config *config)
+{
+	wp_pool_config chosen = *config, usual;
+
+	if (config->max != 0)
+		return chosen;
+	wp_pool_config_init(&usual);
+	chosen.max = usual.max;
+	chosen.min = config->min == 0 ? usual.min : config->min;
+	chosen.idle_ns = config->idle_ns == 0 ? usual.idle_ns : config->idle_ns;
+	chosen.evictions = config->evictions == 0 ? usual.evictions : config->evictions;
+	chosen.reserved = config->reserved == 0 ? usual.reserved : config->reserved;
+	chosen.low = config->low == 0 ? usual.low : config->low;
+	return chosen;
+}
+
 int wp_pool_new(const wp_pool_config *config, wp_pool **pool)
 {
+	wp_pool_config chosen = with_defaults(config);
 	wp_pool *made;
 	int code = WP_OK;
 
-	if (config->min > config->max || config->max == 0 || config->evictions == 0 ||
-	    (config->reserved > 0 && (uint32_t)config->reserved >= config->max))
+	if (chosen.min > chosen.max || chosen.evictions == 0 ||
+	    (chosen.reserved > 0 && (uint32_t)chosen.reserved >= chosen.max))
 		return WP_MISUSED;
-	made = make(config);
+	made = make(&chosen);
 	if (made == NULL)
 		return WP_SYSTEM;
 	wp_lock_acquire(&made->lock);
-	while (made->threads < config->min && code == WP_OK)
+	while (made->threads < chosen.min && code == WP_OK)
 		code = wp__pool_start(made, NULL);
 	wp_lock_release(&made->lock);
 	if (code == WP_OK) {

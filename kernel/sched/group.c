@@ -251,6 +251,8 @@ int wp_group_close(wp_group *group, int64_t deadline_ns, bool cancel, told *each
 
 /* The memory of a group: carriers in domains and clusters. */
 
+enum { YIELD_US = 50 }; /* unless stated */
+
 static uint32_t cpus(void)
 {
 	cpu_set_t set;
@@ -276,6 +278,8 @@ int wp__group_settle(wp_group_config *config)
 		return WP_MISUSED;
 	if (config->carriers == 0)
 		config->carriers = cpus();
+	if (config->yield_us == 0)
+		config->yield_us = YIELD_US;
 	if (config->carriers > WP_GROUP_CARRIERS ||
 	    config->replacements > WP_GROUP_CARRIERS - config->carriers ||
 	    (events & (events - 1)) != 0 || events > WP_TRACE_MOST ||

@@ -47,11 +47,12 @@ enum {
 /* cdef: end */
 
 /* cdef: begin */
+/* Zeroed, it is what to use. */
 typedef struct wp_group_config {
 	/* At most WP_GROUP_CARRIERS; 0: as many as CPUs that the calling thread may use, and then
 	 * neither domain_of nor cluster_of. */
 	uint32_t carriers;
-	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 50 */
+	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 0: 50 */
 	bool work_stealing;    /* false: no path takes ticket, token or idle bit */
 	/* What a carrier queues for itself is in a ring, half of which is stolen at once, or goes to a
 	 * queue of its steal domain when it is full (local_queue_carrier.h). Without siblings it makes no difference,

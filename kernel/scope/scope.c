@@ -53,7 +53,7 @@ static int start_timer(wp_scope *scope)
 				    .carrier = scope->config.forks.carrier};
 	int code;
 
-	if (scope->config.deadline_ns == WP_FOREVER)
+	if (scope->config.deadline_ns == 0 || scope->config.deadline_ns == WP_FOREVER)
 		return WP_OK;
 	if (scope->config.deadline_ns <= wp_clock_ns()) {
 		wp__flock_cancel(&scope->flock, NULL, true);

@@ -34,10 +34,11 @@ enum wp_scope_policy {
 	WP_SCOPE_AWAIT, /* all end, however they do */
 };
 
+/* Zeroed, it is what to use. */
 typedef struct wp_scope_config {
 	const char *name; /* outlives it; NULL: none */
 	enum wp_scope_policy policy;
-	int64_t deadline_ns;     /* CLOCK_MONOTONIC; cancels it, unless it is joined; WP_FOREVER: none */
+	int64_t deadline_ns;     /* CLOCK_MONOTONIC; cancels it, unless it is joined; 0, WP_FOREVER: none */
 	wp_vthread_config forks; /* each is as this says, but for run, step, arg and left */
 } wp_scope_config;
 

@@ -132,7 +132,7 @@ static void case_cancel(void)
 static int times_out(void *arg)
 {
 	int64_t before_ns = in_ms(1);
-	wp_scope_config config = as(WP_SCOPE_ALL, 0);
+	wp_scope_config config = as(WP_SCOPE_ALL, 1); /* long over */
 	wp_subtask subtask;
 	wp_scope scope;
 
