@@ -62,7 +62,7 @@ static int64_t receive(struct state *state)
 
 	wp__waiter_init(waiter, &state->virtual.thread, virtual_push);
 	rc = wp__channel_begin_receive(&state->channel, &item, waiter);
-	if (rc == WP_AGAIN) {
+	if (rc == WP_MUST_PARK) {
 		do
 			virtual_park(&state->virtual);
 		while (!wp__waiter_check(&state->channel.lock, waiter));

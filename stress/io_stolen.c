@@ -73,7 +73,7 @@ static bool waits(struct state *state)
 	if (wp_load_relaxed(&state->data) != 0)
 		return true;
 	wp__waiter_init(&state->waiter, &state->thread, push);
-	return wp__ready_begin(&state->ready, seen, &state->waiter) != WP_AGAIN;
+	return wp__ready_begin(&state->ready, seen, &state->waiter) != WP_MUST_PARK;
 }
 
 static void thief(void *at, stress_result *result)

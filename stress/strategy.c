@@ -82,7 +82,7 @@ static int start_second(void *arg)
 	if (state->has_refused)
 		return start(arg);
 	state->has_refused = true;
-	return WP_AGAIN;
+	return WP_REFUSED;
 }
 
 /* A start that was refused: the caller asks again. */

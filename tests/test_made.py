@@ -27,7 +27,7 @@ TWINS = [  # case, build, file, what stands there, and what is put there
      "switch_on(group, events);", "\tcode = switch_on(group, events);\n"
      "\twp_lock_acquire(&group->tracing.lock);"),
     ("counted", "plain", "worker.c", "woke = woke && !did;", "woke = !did;"),
-    ("marked", "plain", "group_placement.c", "return WP_AGAIN;", "return WP_OK;"),
+    ("marked", "plain", "group_placement.c", "return WP_ALREADY;", "return WP_OK;"),
     ("largest", "plain", "trace.c", "events > WP_TRACE_MOST", "events >= WP_TRACE_MOST"),
     ("largest", "plain", "trace.c", " || events > WP_TRACE_MOST", ""),
 ]  # fmt: skip

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * error.h - every code that a kernel function returns, and its meaning, in one table.
  *
+ *   negative   a failure                            Python: an exception of its own
+ *   0          done
+ *   positive   an answer: nothing has failed, but the caller goes on in another way
+ *
  * Why it works  One list makes the numbers, the texts and (through python/wakeproof/errors.py)
  *               the exceptions.
  * Evidence      tests/test_errors.py: each code has a text, and an exception or a documented
@@ -10,7 +14,7 @@
 
 #include "base/api.h"
 
-/* code, value, meaning. Zero is success; every other code is negative. */
+/* code, value, meaning. Each means one thing, whichever function returns it. */
 #define WP_ERRORS(X)                                                          \
 	X(WP_OK, 0, "done")                                                   \
 	X(WP_TIMEOUT, -1, "the deadline passed")                              \
@@ -23,7 +27,12 @@
 	X(WP_MISUSED, -8, "too late, too early, out of order, or out of range")             \
 	X(WP_FAILED, -9, "a subtask failed, or none succeeded")               \
 	X(WP_CANCELLED, -10, "it was cancelled before")                      \
-	X(WP_ABANDONED, -11, "locked, but its last holder ended while it had it")
+	X(WP_ABANDONED, -11, "locked, but its last holder ended while it had it") \
+	X(WP_MUST_PARK, 1, "in line: park, and look when the park is over")   \
+	X(WP_ALREADY, 2, "it was so before: nothing was done")                \
+	X(WP_REFUSED, 3, "not admitted now: nothing was started")             \
+	X(WP_HAS_WORK, 4, "there is work to run first")                       \
+	X(WP_IDLE, 5, "there was nothing to run")
 
 /* cdef: begin */
 enum wp_error {
@@ -39,6 +48,11 @@ enum wp_error {
 	WP_FAILED = -9,
 	WP_CANCELLED = -10,
 	WP_ABANDONED = -11,
+	WP_MUST_PARK = 1,
+	WP_ALREADY = 2,
+	WP_REFUSED = 3,
+	WP_HAS_WORK = 4,
+	WP_IDLE = 5,
 };
 
 /* The meaning of a code, never NULL. [any thread | wait-free] */

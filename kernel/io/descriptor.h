@@ -50,7 +50,7 @@ typedef struct wp_io {
 } wp_io;
 
 /* cdef: begin */
-/* Starts an epoll poller on each carrier of the group; they end with its close. WP_OK; WP_AGAIN: they
+/* Starts an epoll poller on each carrier of the group; they end with its close. WP_OK; WP_ALREADY: they
  * were there; WP_SYSTEM and errno: call it again for those that lack one; WP_FORBIDDEN: a carrier has
  * another poller; else as wp_poller_register.
  * `idle_spins`: looks that each takes before it blocks; 0. [one thread at a time | system calls] */

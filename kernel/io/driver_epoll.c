@@ -248,7 +248,7 @@ static int start(wp_worker *one, uint32_t idle_spins)
 
 int wp_io_start(wp_group *group, uint32_t idle_spins)
 {
-	int code = WP_AGAIN; /* all have one */
+	int code = WP_ALREADY; /* all have one */
 
 	if (group->config.replacements != 0)
 		return WP_UNSUPPORTED; /* these would have none */
@@ -256,7 +256,7 @@ int wp_io_start(wp_group *group, uint32_t idle_spins)
 		if (group->workers[index].epoll != NULL)
 			continue;
 		code = start(&group->workers[index], idle_spins);
-		if (code == WP_AGAIN)
+		if (code == WP_ALREADY)
 			code = WP_FORBIDDEN;
 		if (code != WP_OK)
 			break;

@@ -23,7 +23,7 @@ void wp__ready_leave(wp_waiter *waiter)
 
 int wp__ready_begin(wp_ready *ready, uint32_t seen, wp_waiter *waiter)
 {
-	int code = WP_AGAIN;
+	int code = WP_MUST_PARK;
 
 	wp__waiter_stands(waiter, waiter->leave != NULL ? waiter->leave : wp__ready_leave, ready);
 	wp_lock_acquire(&ready->lock);
@@ -34,7 +34,7 @@ int wp__ready_begin(wp_ready *ready, uint32_t seen, wp_waiter *waiter)
 	else
 		wp__waitq_add(&ready->line, waiter);
 	wp_lock_release(&ready->lock);
-	if (code != WP_AGAIN)
+	if (code != WP_MUST_PARK)
 		wp__waiter_over(waiter);
 	return code;
 }
@@ -45,7 +45,7 @@ int wp__ready_wait(wp_ready *ready, wp_waiter *waiter, uint32_t seen, int64_t de
 	int code = wp__ready_begin(ready, seen, waiter);
 
 	*is_told = false;
-	if (code != WP_AGAIN)
+	if (code != WP_MUST_PARK)
 		return code;
 	code = wp__waiter_wait(&ready->lock, waiter, deadline_ns);
 	*is_told = code == WP_OK;

@@ -42,7 +42,7 @@ WP_INLINE uint32_t wp_ready_look(wp_ready *ready)
 	return wp_load_acquire(&ready->edges);
 }
 
-/* It was not ready: WP_OK: try once more; WP_CLOSED; WP_AGAIN: in line, park. [the waiter's thread |
+/* It was not ready: WP_OK: try once more; WP_CLOSED; WP_MUST_PARK: in line, park. [the waiter's thread |
  * blocks shortly] */
 int wp__ready_begin(wp_ready *ready, uint32_t seen, wp_waiter *waiter);
 

@@ -153,7 +153,7 @@ int wp_pool_execute(wp_pool *pool, const wp_job *job)
 
 	wp_lock_acquire(&pool->lock);
 	if (!pool->is_closed) {
-		code = is_short(pool) ? wp__pool_start(pool, job) : WP_AGAIN;
+		code = is_short(pool) ? wp__pool_start(pool, job) : WP_REFUSED;
 		if (code != WP_OK && pool->threads > 0)
 			code = enqueue(pool, job, &chosen);
 	}

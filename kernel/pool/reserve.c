@@ -80,7 +80,7 @@ int wp__reserve_start(wp_reserve *reserve)
 
 	do
 		if (pending >= reserve->config.max_pending && !wp_twin(reserve_admits_all))
-			return WP_AGAIN;
+			return WP_REFUSED;
 	/* [RV1] relaxed: atomicity is enough, a number; pairs RV4; upholds Reserve!PendingBound. */
 	while (!wp_cas_relaxed(&reserve->pending, &pending, pending + 1));
 	code = reserve->config.start(reserve->config.arg);

@@ -92,7 +92,7 @@ bool wp__reserve_offer(wp_reserve *reserve, wp_reserved *self, uint32_t *slot);
 bool wp__reserve_leave(wp_reserve *reserve, wp_reserved *self, uint32_t slot);
 /* From its offer to its task, or NULL: exit. [its thread | blocks] */
 void *wp__reserve_wait(wp_reserve *reserve, wp_reserved *self, uint32_t slot);
-/* One more is to be started, if that is admitted. WP_AGAIN: it is not. [any thread | as start] */
+/* One more is to be started, if that is admitted. WP_REFUSED: it is not. [any thread | as start] */
 int wp__reserve_start(wp_reserve *reserve);
 
 #endif

@@ -116,7 +116,7 @@ WP_API int wp_group_start(wp_group *group, uint32_t index, wp_task *task);
 WP_API int wp_group_submit(wp_group *group, wp_task *task);
 
 /* The task that calls is to block its carrier: until its unblock, or the end of its step, none is
- * placed there, and what is queued there, and is not pinned, goes to the others. WP_AGAIN: it has said
+ * placed there, and what is queued there, and is not pinned, goes to the others. WP_ALREADY: it has said
  * so before, and one unblock ends both. WP_FORBIDDEN: no carrier that counts loads runs it. [a task |
  * blocks shortly, may wake others] */
 WP_API int wp_group_block(void);

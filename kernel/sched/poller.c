@@ -48,7 +48,7 @@ int wp__poller_yield_begin(bool had_io)
 	if (mine->poller.is_closing)
 		return WP_CLOSED;
 	if (!is_wanted(mine) || wp__body_of(mine->poller.thread)->pins != 0)
-		return WP_AGAIN;
+		return WP_IDLE;
 	mine->poller.runs = wp__count_read(&mine->runs);
 	return WP_OK;
 }
@@ -61,7 +61,7 @@ int wp__poller_yield_end(void)
 		return WP_FORBIDDEN;
 	if (mine->poller.is_closing)
 		return WP_CLOSED;
-	return wp__count_read(&mine->runs) - mine->poller.runs > 1 ? WP_OK : WP_AGAIN; /* one is its own */
+	return wp__count_read(&mine->runs) - mine->poller.runs > 1 ? WP_OK : WP_IDLE; /* one is its own */
 }
 
 int wp_poller_maybe_yield(bool had_io)
@@ -86,7 +86,7 @@ int wp_poller_try_park(void)
 	if (mine->poller.is_parked)
 		return WP_OK;
 	if (wp__poller_must_yield(&mine->home) || mine->role.is_wanted)
-		return WP_AGAIN;
+		return WP_HAS_WORK;
 	wp__count(&mine->parks);
 	mine->poller.since_ns = wp__worker_now_ns(mine);
 	if (wp__poller_park(&mine->poller, &mine->home.carrier, &stolen)) {
@@ -94,10 +94,10 @@ int wp_poller_try_park(void)
 		if (wp__placed_rest(mine))
 			return WP_OK;
 		wp__poller_unpark(mine);
-		return WP_AGAIN;
+		return WP_HAS_WORK;
 	}
 	mine->home.next = wp__worker_left(mine, stolen);
-	return WP_AGAIN;
+	return WP_HAS_WORK;
 }
 
 bool wp_poller_can_park(void)

@@ -87,7 +87,7 @@ typedef struct wp_poller {
 
 /* For the poller of the calling carrier; on any other thread these give WP_FORBIDDEN. */
 
-/* Has the others run: WP_OK; WP_AGAIN: there was nothing to run. If it had no input or output, it may
+/* Has the others run: WP_OK; WP_IDLE: there was nothing to run. If it had no input or output, it may
  * steal one task for its carrier. WP_CLOSED: return from your body. [a poller with a stack | runs
  * others] */
 WP_API int wp_poller_maybe_yield(bool had_io);
@@ -98,7 +98,7 @@ WP_API int wp_poller_maybe_yield(bool had_io);
 int wp__poller_yield_begin(bool had_io);
 int wp__poller_yield_end(void);
 
-/* WP_OK: the carrier is parked: ask can_park and block; then unpark. WP_AGAIN: there is work, yield.
+/* WP_OK: the carrier is parked: ask can_park and block; then unpark. WP_HAS_WORK: yield first.
  * WP_CLOSED: return from your body. [the poller | wakes somebody at the most] */
 WP_API int wp_poller_try_park(void);
 
@@ -117,7 +117,7 @@ WP_API uint32_t wp_poller_blocking(struct wp_group *group);
 /* cdef: end */
 
 /* Starts a poller of that carrier. WP_OK and its thread: join it to wait until the carrier has none
- * again, and free it. WP_AGAIN: it has one. WP_FORBIDDEN: it blocks, and no other carrier of the group
+ * again, and free it. WP_ALREADY: it has one. WP_FORBIDDEN: it blocks, and no other carrier of the group
  * would be free of such. WP_CLOSED; WP_SYSTEM: no memory. [any thread | as wp_vthread_start] */
 WP_API int wp_poller_register(struct wp_group *group, uint32_t carrier, const wp_poller_config *config,
 			      struct wp_vthread **thread);

@@ -20,7 +20,7 @@
 #include "sched/local_queue_carrier.h"
 #include "sched/poller.h"
 
-/* WP_OK: the carrier's poller is that thread. WP_CLOSED; WP_AGAIN: it has one; WP_FORBIDDEN: it might
+/* WP_OK: the carrier's poller is that thread. WP_CLOSED; WP_ALREADY: it has one; WP_FORBIDDEN: it might
  * be, but may not. [any thread | blocks shortly] */
 WP_INLINE int wp__poller_enter(wp_poller *poller, wp_home *home, const wp_poller_config *config,
 			       struct wp_vthread *thread, bool may)
@@ -29,7 +29,7 @@ WP_INLINE int wp__poller_enter(wp_poller *poller, wp_home *home, const wp_poller
 
 	wp_lock_acquire(&home->lock);
 	code = home->is_shut		    ? WP_CLOSED
-	       : poller->registered != NULL ? WP_AGAIN
+	       : poller->registered != NULL ? WP_ALREADY
 	       : may			    ? WP_OK
 					    : WP_FORBIDDEN;
 	if (wp_twin(poller_twice)) {

@@ -59,7 +59,7 @@ static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
 	body->waits_since_ns = wp_clock_ns();
 }
 
-/* WP_AGAIN: it is to park. */
+/* WP_MUST_PARK: it is to park. */
 static inline int begin(int64_t deadline_ns)
 {
 	wp_vthread *thread = wp_vthread_current();
@@ -71,18 +71,18 @@ static inline int begin(int64_t deadline_ns)
 	if (wp_vthread_is_interrupted(thread))
 		return WP_INTERRUPTED;
 	if (deadline_ns == WP_FOREVER)
-		return WP_AGAIN;
+		return WP_MUST_PARK;
 	if (deadline_ns <= wp_clock_ns())
 		return WP_TIMEOUT;
 	arm(wp__body_of(thread), deadline_ns);
-	return WP_AGAIN;
+	return WP_MUST_PARK;
 }
 
 int wp__vthread_park_begin_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
 {
 	int code = begin(deadline_ns);
 
-	if (code == WP_AGAIN)
+	if (code == WP_MUST_PARK)
 		waits(wp__body_of(wp_vthread_current()), why, on);
 	return code;
 }
@@ -115,7 +115,7 @@ int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
 	if (thread != NULL && (body->pins != 0 || !body->has_stack))
 		return park_mounted(thread, deadline_ns, why, on);
 	code = begin(deadline_ns);
-	if (code != WP_AGAIN)
+	if (code != WP_MUST_PARK)
 		return code;
 	waits(body, why, on);
 	return leave_parking(body);

@@ -117,7 +117,7 @@ WP_API void wp_vthread_unpin(void);
  * wait-free] */
 WP_API int wp_vthread_settle(void);
 
-/* For threads without a stack, the two halves of a park. The first: WP_AGAIN: say WP_STEP_PARK, and
+/* For threads without a stack, the two halves of a park. The first: WP_MUST_PARK: say WP_STEP_PARK, and
  * call the second when it goes on; else as wp_vthread_park_until, which is then over. [the thread |
  * wait-free] */
 int wp__vthread_park_begin(int64_t deadline_ns);

@@ -39,8 +39,8 @@ static enum wp_step time_out(wp_task *task)
 
 	while (code == WP_OK)
 		code = wp__vthread_park_begin(scope->config.deadline_ns);
-	scope->is_timing = code == WP_AGAIN;
-	if (code == WP_AGAIN)
+	scope->is_timing = code == WP_MUST_PARK;
+	if (code == WP_MUST_PARK)
 		return WP_STEP_PARK;
 	if (code == WP_TIMEOUT)
 		wp__flock_cancel(&scope->flock, NULL, true);

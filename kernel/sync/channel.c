@@ -153,7 +153,7 @@ static void leave_receivers(wp_waiter *waiter)
 		give_back(channel, waiter);
 }
 
-/* Under the lock. WP_AGAIN: it would have to wait. *served: whom to grant after it, or NULL. */
+/* Under the lock. WP_MUST_PARK: it would have to wait. *served: whom to grant after it, or NULL. */
 static int send_now(wp_channel *channel, void *item, wp_waiter **served)
 {
 	if (channel->is_closed)
@@ -164,7 +164,7 @@ static int send_now(wp_channel *channel, void *item, wp_waiter **served)
 	if (channel->count < channel->capacity)
 		put(channel, item);
 	else
-		return WP_AGAIN;
+		return WP_MUST_PARK;
 	return WP_OK;
 }
 
@@ -184,7 +184,7 @@ static int receive_now(wp_channel *channel, void **item, wp_waiter **served)
 	}
 	*served = serve(&channel->senders);
 	if (*served == NULL)
-		return channel->is_closed ? WP_CLOSED : WP_AGAIN;
+		return channel->is_closed ? WP_CLOSED : WP_MUST_PARK;
 	*item = (*served)->value;
 	return WP_OK;
 }
@@ -196,7 +196,7 @@ int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter)
 
 	wp_lock_acquire(&channel->lock);
 	rc = send_now(channel, item, &served);
-	if (rc == WP_AGAIN && waiter != NULL) {
+	if (rc == WP_MUST_PARK && waiter != NULL) {
 		waiter->value = item;
 		wp__waiter_stands(waiter, leave_senders, channel);
 		wp__waitq_add(&channel->senders, waiter);
@@ -214,7 +214,7 @@ int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waite
 
 	wp_lock_acquire(&channel->lock);
 	rc = receive_now(channel, item, &served);
-	if (rc == WP_AGAIN && waiter != NULL) {
+	if (rc == WP_MUST_PARK && waiter != NULL) {
 		wp__waiter_stands(waiter, leave_receivers, channel);
 		wp__waitq_add(&channel->receivers, waiter);
 	}
@@ -228,14 +228,14 @@ int wp_channel_try_send(wp_channel *channel, void *item)
 {
 	int rc = wp__channel_begin_send(channel, item, NULL);
 
-	return rc == WP_AGAIN ? WP_TIMEOUT : rc;
+	return rc == WP_MUST_PARK ? WP_TIMEOUT : rc;
 }
 
 int wp_channel_try_receive(wp_channel *channel, void **item)
 {
 	int rc = wp__channel_begin_receive(channel, item, NULL);
 
-	return rc == WP_AGAIN ? WP_TIMEOUT : rc;
+	return rc == WP_MUST_PARK ? WP_TIMEOUT : rc;
 }
 
 /* Takes all off the line, in order, with WP_CLOSED for them. */
@@ -280,7 +280,7 @@ int wp__channel_send(wp_channel *channel, void *item, wp_waiter *waiter, int64_t
 {
 	int rc = wp__channel_begin_send(channel, item, waiter);
 
-	if (rc != WP_AGAIN)
+	if (rc != WP_MUST_PARK)
 		return rc;
 	rc = wp__waiter_wait(&channel->lock, waiter, deadline_ns);
 	return rc == WP_OK ? waiter->result : rc;
@@ -290,7 +290,7 @@ int wp__channel_receive(wp_channel *channel, void **item, wp_waiter *waiter, int
 {
 	int rc = wp__channel_begin_receive(channel, item, waiter);
 
-	if (rc != WP_AGAIN)
+	if (rc != WP_MUST_PARK)
 		return rc;
 	rc = wp__waiter_wait(&channel->lock, waiter, deadline_ns);
 	if (rc == WP_OK && waiter->result == WP_OK)

@@ -67,7 +67,7 @@ WP_API void wp_channel_close(wp_channel *channel);
 /* Items in its slots, and those that have come back. [any thread | blocks shortly] */
 WP_API uint32_t wp_channel_count(wp_channel *channel);
 
-/* WP_OK, WP_CLOSED, or WP_AGAIN: in line, park. Granted (wp__waiter_check, under channel->lock): its
+/* WP_OK, WP_CLOSED, or WP_MUST_PARK: in line, park. Granted (wp__waiter_check, under channel->lock): its
  * result says which of the first two, its value is what was received. [any thread | blocks shortly]
  */
 int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter);

@@ -57,7 +57,7 @@ async def _park(
     if thread._pins:
         return lib.wp__vthread_park_for(deadline, why, on)
     code = lib.wp__vthread_park_begin_for(deadline, why, on)
-    if code == lib.WP_AGAIN:
+    if code == lib.WP_MUST_PARK:
         await _leave(trampoline.PARK)
         code = lib.wp__vthread_park_end()
     return code

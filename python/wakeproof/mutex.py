@@ -33,7 +33,7 @@ class _Lock(Wait):
         self.mutex = mutex._native
 
     def begin(self) -> int:
-        return lib.WP_OK if lib.wp__mutex_begin(self.mutex, self.waiter) else lib.WP_AGAIN
+        return lib.WP_OK if lib.wp__mutex_begin(self.mutex, self.waiter) else lib.WP_MUST_PARK
 
     def check(self) -> bool:
         return lib.wp__mutex_check(self.mutex, self.waiter)

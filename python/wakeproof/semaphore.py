@@ -32,7 +32,7 @@ class _Acquire(Wait):
 
     def begin(self) -> int:
         is_taken = lib.wp__semaphore_begin(self.semaphore, self.permits, self.waiter)
-        return lib.WP_OK if is_taken else lib.WP_AGAIN
+        return lib.WP_OK if is_taken else lib.WP_MUST_PARK
 
     def check(self) -> bool:
         return lib.wp__semaphore_check(self.semaphore, self.waiter)

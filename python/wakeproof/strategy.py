@@ -118,7 +118,7 @@ class ExecutionStrategy(Unique):
             RuntimeError: the pool refuses: nobody was told.
         """
         code = lib.wp_strategy_dispatch(self._native)
-        if code == lib.WP_AGAIN:
+        if code == lib.WP_REFUSED:
             self.produce()
         elif code != lib.WP_OK:
             raise self._driver.refusal()

@@ -176,7 +176,7 @@ static void case_refused(void)
 	open_group(1, false, 0);
 	check(wp_io_new(group, fd, &io) == WP_MISUSED, "that there is no poller");
 	check(wp_io_start(group, 0) == WP_OK, "the pollers");
-	check(wp_io_start(group, 0) == WP_AGAIN, "that they are started once");
+	check(wp_io_start(group, 0) == WP_ALREADY, "that they are started once");
 	check(wp_io_new(group, fd, &io) == WP_UNSUPPORTED, "that epoll refuses files");
 	close(fd);
 	check(wp_io_new(group, fd, &io) == WP_SYSTEM && errno == EBADF, "what is closed");

@@ -146,7 +146,7 @@ static int marks_twice(void *arg)
 {
 	(void)arg;
 	check(wp_group_block() == WP_OK, "a mark");
-	check(wp_group_block() == WP_AGAIN, "that it is marked");
+	check(wp_group_block() == WP_ALREADY, "that it is marked");
 	wp_group_unblock();
 	return 0;
 }

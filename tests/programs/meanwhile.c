@@ -160,7 +160,7 @@ static int polls(void *arg)
 	while (wp_poller_maybe_yield(false) != WP_CLOSED) {
 		moves_now = wp_load_relaxed(&has_looked) == 0;
 		if (moves_now) {
-			check(wp_poller_try_park() == WP_AGAIN, "that it may not park now");
+			check(wp_poller_try_park() == WP_HAS_WORK, "that it may not park now");
 			check(!wp_poller_can_park(), "that its carrier is not parked");
 		}
 		moves_now = false;

@@ -116,7 +116,7 @@ static enum wp_step polls_by_steps(wp_task *task)
 		int code;
 
 		if (next == NEXT_ASIDE) {
-			bool parks = wp__vthread_park_begin(in_ms(1)) == WP_AGAIN;
+			bool parks = wp__vthread_park_begin(in_ms(1)) == WP_MUST_PARK;
 
 			one->is_aside = true;
 			return parks ? WP_STEP_PARK : WP_STEP_YIELD;

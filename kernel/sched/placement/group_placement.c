@@ -226,7 +226,7 @@ int wp_group_block(void)
 	if (placed == NULL)
 		return WP_FORBIDDEN;
 	if (!wp_placement_mark(&placed->placement, mine->index))
-		return WP_AGAIN;
+		return WP_ALREADY;
 	wp__count_shared(&tally_of(placed, mine->index)->marks);
 	wp__placed_move(placed, mine);
 	wp__replaced_settle(placed, false);

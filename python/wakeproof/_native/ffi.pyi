@@ -337,6 +337,11 @@ class _Lib:
     WP_FAILED: Final = -9
     WP_CANCELLED: Final = -10
     WP_ABANDONED: Final = -11
+    WP_MUST_PARK: Final = 1
+    WP_ALREADY: Final = 2
+    WP_REFUSED: Final = 3
+    WP_HAS_WORK: Final = 4
+    WP_IDLE: Final = 5
     WP_PLACE_HOME: Final = 0
     WP_PLACE_TWO_CHOICES: Final = 1
     WP_PLACE_LEAST_LOADED: Final = 2

@@ -90,7 +90,7 @@ void wp__op_free(wp_uring_op *op)
 
 static int wait_for(wp_uring_op *op, wp_waiter *waiter)
 {
-	return wp__latch_begin(&op->done, waiter) ? WP_OK : WP_AGAIN;
+	return wp__latch_begin(&op->done, waiter) ? WP_OK : WP_MUST_PARK;
 }
 
 int wp__op_begin(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)

@@ -23,7 +23,7 @@ uint32_t wp__io_look(wp_io *io, int side);
 int wp__io_wait(wp_io *io, int side, uint32_t seen, int64_t deadline_ns);
 void wp__io_pass(wp_io *io, int side);
 
-/* Of a virtual thread: WP_AGAIN: in line, park. [the waiter's thread | blocks shortly] */
+/* Of a virtual thread: WP_MUST_PARK: in line, park. [the waiter's thread | blocks shortly] */
 int wp__io_wait_begin(wp_io *io, int side, uint32_t seen, wp_waiter *waiter);
 bool wp__io_check(wp_io *io, int side, wp_waiter *waiter);
 bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter);
@@ -38,7 +38,7 @@ enum { WP_OP_OPEN, WP_OP_READ, WP_OP_WRITE, WP_OP_SYNC };
 wp_uring_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_t flags);
 /* It has ended, or was refused. */
 void wp__op_free(wp_uring_op *op);
-/* Asks: WP_AGAIN: in line, park; WP_OK: it has ended; else as wp__file_ask. [that thread | blocks
+/* Asks: WP_MUST_PARK: in line, park; WP_OK: it has ended; else as wp__file_ask. [that thread | blocks
  * shortly] */
 int wp__op_begin(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter);
 /* Out of line: it is to end soon. As begin. */

@@ -241,6 +241,6 @@ def start(group: CarrierGroup) -> None:
             raise SystemCallError(f"pollers of {len(group)} carriers: {os.strerror(ffi.errno)}")
         if code == lib.WP_FORBIDDEN:
             raise StateError(f"pollers of wakeproof.io: there is another on {', '.join(own)}")
-        if code not in (lib.WP_OK, lib.WP_AGAIN):  # Ctrl-C came when they had been started
+        if code not in (lib.WP_OK, lib.WP_ALREADY):  # Ctrl-C came when they had been started
             raise error_for(code, "pollers")
         group._has_pollers = True

@@ -69,7 +69,7 @@ class _Op(Wait):
         if code != lib.WP_INTERRUPTED:
             return code
         assert self.thread._native is not None
-        if lib.wp__op_end(self.op, self.thread._native, self.waiter) == lib.WP_AGAIN:
+        if lib.wp__op_end(self.op, self.thread._native, self.waiter) == lib.WP_MUST_PARK:
             yield from self._to_the_end()
         return code if lib.wp__op_is_cancelled(self.op) else lib.WP_OK
 

@@ -86,7 +86,7 @@ def _refused(what: str, code: int, group: CarrierGroup, home: int) -> Exception:
     carrier = group[home]
     if code == lib.WP_CLOSED:
         return ClosedError(f"{what}: the group is closed")
-    if code == lib.WP_AGAIN:
+    if code == lib.WP_ALREADY:
         there = carrier.poller
         who = f"{there.name!r}" if there else "that of wakeproof.io"
         return StateError(f"{what}: {carrier.name} has a poller: {who}")

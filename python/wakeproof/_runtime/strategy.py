@@ -149,7 +149,7 @@ class Driver:
     def start(self) -> int:
         came = Came(self.come)
         code = self.accepted(0, self.pool, came, came.withdraw)
-        return code if came.is_elsewhere() else lib.WP_AGAIN
+        return code if came.is_elsewhere() else lib.WP_REFUSED
 
     def accepted(
         self,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
 
 DONE, YIELD, PARK, POLL = lib.WP_STEP_DONE, lib.WP_STEP_YIELD, lib.WP_STEP_PARK, lib.WP_STEP_POLL
-_AGAIN = lib.WP_AGAIN
+_MUST_PARK = lib.WP_MUST_PARK
 IDLE_MOST = 64  # greenlets that wait, of each OS thread; each takes some 10 KB
 _OURS = (__name__, _in_parent.__module__, "wakeproof.subtask", "wakeproof._runtime.poller")
 
@@ -194,7 +194,7 @@ def park(thread: VirtualThread, deadline_ns: int, why: int = lib.WP_WAIT_PARK, o
     if thread._pins or thread._is_coroutine:
         return lib.wp__vthread_park_for(deadline_ns, why, on)
     code = lib.wp__vthread_park_begin_for(deadline_ns, why, on)
-    if code == _AGAIN:
+    if code == _MUST_PARK:
         leave(thread, PARK)
         code = lib.wp__vthread_park_end()
     return code

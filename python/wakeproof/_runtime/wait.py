@@ -48,7 +48,7 @@ class Wait:
         )
 
     def begin(self) -> int:
-        """Get in line, WP_AGAIN, unless there is no need to."""
+        """Get in line, WP_MUST_PARK, unless there is no need to."""
         raise NotImplementedError
 
     def check(self) -> bool:
@@ -74,7 +74,7 @@ class Wait:
 
     def turns(self, deadline: int) -> Turns:
         code = self.begin()
-        if code != lib.WP_AGAIN:
+        if code != lib.WP_MUST_PARK:
             return code
         self.thread._wait = self
         try:
