@@ -18,7 +18,7 @@ from wakeproof._native import build as _build
 
 KERNEL = locations.sources() / "kernel"
 SOURCES = ("thread/fiber.c", "thread/stack.c", "thread/overflow.c",
-           "base/futex.c")  # fmt: skip
+           "base/lock.c", "base/futex.c")  # fmt: skip
 ASSEMBLY = ("thread/fiber_x86_64.S", "thread/fiber_aarch64.S")
 CLANG = next((c for c in ("clang", "clang-19") if shutil.which(c)), "clang")
 AARCH64 = "aarch64-linux-gnu-gcc -static"

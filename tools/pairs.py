@@ -77,15 +77,15 @@ def blank_comments(text: str) -> str:
     return COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), "".join(lines))
 
 
-def read_file(path: Path, links: Links) -> None:
-    """Enter the sites of one kernel file."""
+def read_file(path: Path, name: str, links: Links) -> None:
+    """Enter the sites of one kernel file; `name` is its path from kernel/."""
     text = path.read_text()
     code = blank_comments(text)
     comments = [(m.end(), re.sub(r"\s+\*?\s*", " ", m.group())) for m in COMMENT.finditer(text)]
     previous = 0
-    links.twins += [(path.name, label) for label in TWIN.findall(text) if label]
+    links.twins += [(name, label) for label in TWIN.findall(text) if label]
     for operation in OPERATION.finditer(code):
-        where = f"{path.name}:{text.count(chr(10), 0, operation.start()) + 1}"
+        where = f"{name}:{text.count(chr(10), 0, operation.start()) + 1}"
         near = [
             c for end, c in comments if previous <= end <= operation.start() and LABEL.search(c)
         ]
@@ -93,10 +93,10 @@ def read_file(path: Path, links: Links) -> None:
         if not near:
             links.errors.append(f"{where}: {operation.group()[:-1]} has no label of its own")
             continue
-        add_site(path, where, operation, near[-1], links)
+        add_site(where, operation, near[-1], links)
 
 
-def add_site(path: Path, where: str, operation: re.Match[str], comment: str, links: Links) -> None:
+def add_site(where: str, operation: re.Match[str], comment: str, links: Links) -> None:
     """Check one site by itself and enter it."""
     found = LABEL.search(comment)
     assert found is not None
@@ -120,7 +120,7 @@ def add_site(path: Path, where: str, operation: re.Match[str], comment: str, lin
         links.errors.append(f"{where}: [{label}] is also in {links.sites[label].file}")
     links.sites[label] = Site(
         label=label,
-        file=path.name,
+        file=where.rsplit(":", 1)[0],
         line=int(where.rsplit(":", 1)[1]),
         order=order,
         pairs=tuple(re.split(r",\s+", pairs.group(1))) if pairs else (),
@@ -149,7 +149,7 @@ def check_partners(links: Links) -> None:
 
 def check_specs(specs: Path, links: Links) -> None:
     """Claims are operators of their module; spec labels and kernel labels are the same set."""
-    texts = {p.stem: p.read_text() for p in sorted(specs.glob("*.tla"))}
+    texts = {p.stem: p.read_text() for p in sorted(specs.rglob("*.tla"))}
     for site in links.sites.values():
         module, _, name = site.upholds.partition("!")
         if module and not re.search(rf"^{name}\b[^\n]*==", texts.get(module, ""), re.MULTILINE):
@@ -175,7 +175,7 @@ def read_links(root: Path) -> Links:
     links = Links()
     for path in sorted((root / "kernel").rglob("*.[ch]")):
         if path.name not in VOCABULARY:
-            read_file(path, links)
+            read_file(path, path.relative_to(root / "kernel").as_posix(), links)
     check_partners(links)
     check_specs(root / "specs", links)
     return links
