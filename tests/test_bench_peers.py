@@ -31,7 +31,7 @@ def build(*sides: str) -> tuple[dict[str, list[str]], dict[str, str]]:
 def no_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(peers, "JDKS", tmp_path)
-    monkeypatch.setattr(peers.paths, "cache", lambda: tmp_path)
+    monkeypatch.setattr(peers.locations, "cache", lambda: tmp_path)
 
 
 @pytest.mark.usefixtures("no_tools")
@@ -61,7 +61,7 @@ def test_a_scheduler_that_cannot_be_built_fails_nothing(monkeypatch: pytest.Monk
 def test_a_missing_library_of_fibers_names_its_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(peers.paths, "cache", lambda: tmp_path)
+    monkeypatch.setattr(peers.locations, "cache", lambda: tmp_path)
     monkeypatch.setenv("CXX", "/bin/false")
     assert build("boost") == ({}, {"boost": "not run: install libboost-fiber-dev"})
 
@@ -69,7 +69,7 @@ def test_a_missing_library_of_fibers_names_its_package(
 def test_a_javac_that_is_too_old_is_as_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(peers.paths, "cache", lambda: tmp_path)
+    monkeypatch.setattr(peers.locations, "cache", lambda: tmp_path)
     monkeypatch.setattr(peers, "_javacs", lambda: ["/bin/false"])
     assert build("jdk") == ({}, {"jdk": "not run: install a JDK (21 or newer: javac)"})
 

@@ -11,7 +11,7 @@ import ctypes
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.waiters import AGAIN, CLOSED, FORBIDDEN, OK, TIMEOUT, Sync, Waiter, library
+from tests.waiters import CLOSED, FORBIDDEN, MUST_PARK, OK, TIMEOUT, Sync, Waiter, library
 
 PASSES = 256
 KERNEL = library()
@@ -189,7 +189,7 @@ class ChannelMachine(RuleBasedStateMachine):
             assert told == OK
             self.slots.append(item)
         else:
-            assert told == (AGAIN if waits else TIMEOUT)
+            assert told == (MUST_PARK if waits else TIMEOUT)
             self.senders += [(waiter, item)] if waits else []
 
     def take(self) -> tuple[int, int | None]:
@@ -210,7 +210,7 @@ class ChannelMachine(RuleBasedStateMachine):
         if self.slots or self.senders or self.closed:
             assert (told, item.value) == self.take()
         else:
-            assert told == (AGAIN if waits else TIMEOUT)
+            assert told == (MUST_PARK if waits else TIMEOUT)
             self.receivers += [waiter] if waits else []
 
     @precondition(lambda self: getattr(self, "receivers", None))

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any, cast
 
-OK, TIMEOUT, CLOSED, AGAIN, FORBIDDEN = 0, -1, -2, -4, -7
+OK, TIMEOUT, CLOSED, FORBIDDEN, MUST_PARK = 0, -1, -2, -7, 1
 GRANTED = 2
 
 
