@@ -16,7 +16,7 @@
  *               A task that must not block (a tagged thread, or --kind non-blocking) does what does
  *               not, and leaves the rest to the pool.
  * Not promised  That somebody produces while all threads of the pool run handlers.
- * Spec          specs/Guard.tla: NoLostWakeup, WakeIsClaimed; specs/Strategy.tla: SingleProducer.
+ * Spec          specs/wakeup/Guard.tla: NoLostWakeup, WakeIsClaimed; specs/pool/Strategy.tla: SingleProducer.
  * Evidence      tests/test_http*.py; twins eat_unwoken, eat_arms_early. */
 #ifndef EAT_H
 #define EAT_H

@@ -7,7 +7,7 @@
  *
  * Why it works  As in search.c: a carrier that has its tasks is done, as one in a long task is. If one
  *               sleeps on beside a task that is in a ring, or spilt, its actor never ends: "asleep".
- * Spec          specs/SearchLocal.tla: NothingStrands, SlotIsNext. */
+ * Spec          specs/sched/SearchLocal.tla: NothingStrands, SlotIsNext. */
 #include "sched/local_queue_carrier.h"
 #include "stress.h"
 

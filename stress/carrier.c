@@ -7,7 +7,7 @@
  * Why it works  In `carrier_exit` nobody sleeps: the searcher's compare-and-swap meets the exit. If
  *               the exit misses the victim, the search token is never given back. `carrier_wake`
  *               really sleeps.
- * Spec          specs/Carrier.tla. */
+ * Spec          specs/sched/Carrier.tla. */
 #include "sched/carrier.h"
 
 #include "base/error.h"

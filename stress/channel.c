@@ -6,7 +6,7 @@
  *   send 2                      receive
  *
  * Why it works  What an item points to is plain, so it must be handed over. All really sleep.
- * Spec          specs/Channel.tla. */
+ * Spec          specs/sync/Channel.tla. */
 #include "sync/channel.h"
 #include "stress.h"
 #include "virtual.h"

@@ -6,7 +6,7 @@
  *
  * Why it works  What group.c does to threads is done to words: a stop is sent to the home, an exit is a
  *               word. Where a scenario has no carrier, it has exited before.
- * Spec          specs/Close.tla, Group.tla. */
+ * Spec          specs/sched/Close.tla, Group.tla. */
 #include "sched/group_close.h"
 #include "base/error.h"
 #include "stress.h"

@@ -7,7 +7,7 @@
  *   unlock                      unlock; signal
  *
  * Why it works  The state is plain, under the mutex. All really sleep.
- * Spec          specs/Condition.tla. */
+ * Spec          specs/sync/Condition.tla. */
 #include "sync/condition.h"
 #include "stress.h"
 #include "virtual.h"

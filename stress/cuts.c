@@ -8,7 +8,7 @@
  *
  * Why it works  Each cut starts where a hand-off of kernel/sched/carrier.h starts, in a state that search.c
  *               reaches. Whatever carrier 1 or the submitter does, the task must come to carrier 0.
- * Spec          specs/Search.tla: WorkConservation. */
+ * Spec          specs/sched/Search.tla: WorkConservation. */
 #include "base/futex.h"
 #include "sched/search.h"
 #include "stress.h"

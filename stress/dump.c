@@ -5,7 +5,7 @@
  *   look; low, high; look again   unpark; run: low, high := 1; park
  *
  * Why it works  The stack is two words, each the number of the run that wrote it.
- * Spec          specs/Dump.tla. */
+ * Spec          specs/inspect/Dump.tla. */
 #include "thread/snapshot.h"
 #include "stress.h"
 #include "vthread_run.h"

@@ -8,7 +8,7 @@
  * Why it works  Nobody sleeps in `guard`: the pair that the two leave behind says whether a poller
  *               would have slept with its work unseen and no wake owed. `guard_sleep` and
  *               `guard_rendezvous` really sleep.
- * Spec          specs/Guard.tla. */
+ * Spec          specs/wakeup/Guard.tla. */
 #include "wakeup/guard.h"
 #include "base/error.h"
 #include "wakeup/parker.h"

@@ -6,7 +6,7 @@
  *   accepted: poll, run: done   wait until the list is empty
  *
  * Why it works  The close reads, behind its wait, a plain word that the task writes.
- * Spec          specs/Group.tla. */
+ * Spec          specs/sched/Group.tla. */
 #include "sched/carrier_tasks.h"
 #include "sched/local_queue_carrier.h"
 #include "base/error.h"

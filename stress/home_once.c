@@ -6,7 +6,7 @@
  *
  * Why it works  Whoever has a task in its hands is the only one that owes it (task.h); home_hands sees
  *               two by a count that a step takes up and puts down.
- * Spec          specs/Group.tla. */
+ * Spec          specs/sched/Group.tla. */
 #include "base/error.h"
 #include "sched/carrier_tasks.h"
 #include "stress.h"

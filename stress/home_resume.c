@@ -7,7 +7,7 @@
  *
  * Why it works  Who owes a task alone reads and writes its home; it is on the list of home 0 until it
  *               has ended.
- * Spec          specs/Group.tla: Resume. */
+ * Spec          specs/sched/Group.tla: Resume. */
 #include "sched/carrier_tasks.h"
 #include "stress.h"
 

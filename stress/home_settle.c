@@ -5,7 +5,7 @@
  *   poll, run         steal, run       unpark, push           the first"
  *
  * Why it works  Whoever owes it reads its home after the park that a run before it ended with.
- * Spec          specs/Group.tla. */
+ * Spec          specs/sched/Group.tla. */
 #include "sched/carrier_tasks.h"
 #include "stress.h"
 

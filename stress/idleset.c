@@ -6,7 +6,7 @@
  *   add               remove         (idleset_leave)
  *
  * Why it works  The arbiter reads the word when both are done.
- * Spec          specs/Idleset.tla. */
+ * Spec          specs/queue/Idleset.tla. */
 #include <string.h>
 
 #include "queue/idle_set.h"

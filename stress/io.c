@@ -8,7 +8,7 @@
  *
  * Why it works  `open` is what a system call would find; `used` is plain: a use that is not before the
  *               close is a race.
- * Spec          specs/Io.tla. */
+ * Spec          specs/io/Io.tla. */
 #include "io/descriptor.h"
 
 #include "io/driver_epoll.h"

@@ -9,7 +9,7 @@
  * Why it works  The home's poller really parks its carrier, and nobody blocks: that it would is seen
  *               in its word. Where it goes on: 1: it has read where it was stolen; 2: at home, which
  *               is awake or was woken.
- * Spec          specs/Io.tla, Poller.tla. */
+ * Spec          specs/io/Io.tla, Poller.tla. */
 #include "sched/poller.h"
 #include "io/readiness.h"
 #include "stress.h"

@@ -7,7 +7,7 @@
  *
  * Why it works  All really sleep: the OS thread in its futex, the carrier of the virtual one in its
  *               queue.
- * Spec          specs/Latch.tla. */
+ * Spec          specs/thread/Latch.tla. */
 #include "thread/latch.h"
 #include "stress.h"
 #include "virtual.h"

@@ -8,7 +8,7 @@
  * Why it works  The virtual thread is in line, parked, and never runs: the close acts for it. Where it
  *               does run, what "the free" writes is plain, and who pushes the thread reads that, as a
  *               push goes on to touch the carrier: a free that does not wait is a race.
- * Spec          specs/Leave.tla. */
+ * Spec          specs/thread/Leave.tla. */
 #include "sync/channel.h"
 #include "sync/condition.h"
 #include "sync/semaphore.h"

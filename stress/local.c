@@ -7,7 +7,7 @@
  * Why it works  The arbiter takes what is left, so every task that is lost is missed. The value of a
  *               task is plain: written before its push, read by who has it. Of two slots each is
  *               soon written again.
- * Spec          specs/Local.tla. */
+ * Spec          specs/queue/Local.tla. */
 #define WP_LOCAL_CAPACITY 2
 #include "queue/local_queue.h"
 #include "stress.h"

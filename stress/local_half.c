@@ -6,7 +6,7 @@
  *                          one is in its ring
  *
  * Why it works  As in local.c. What a chain brings to the global queue is popped from there meanwhile.
- * Spec          specs/Local.tla. */
+ * Spec          specs/queue/Local.tla. */
 #define WP_LOCAL_CAPACITY 4
 #include "queue/local_queue.h"
 #include "stress.h"

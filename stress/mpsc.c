@@ -6,7 +6,7 @@
  *
  * Why it works  The arbiter takes what the consumer left, so every node that is lost is missed. The
  *               value in a node is written before its push and read after its pop.
- * Spec          specs/Mpsc.tla. */
+ * Spec          specs/queue/Mpsc.tla. */
 #include "queue/mpsc.h"
 #include "stress.h"
 

@@ -7,7 +7,7 @@
  *   unlock           unlock
  *
  * Why it works  The count is plain, so two holders are a race. All really sleep.
- * Spec          specs/Mutex.tla. */
+ * Spec          specs/sync/Mutex.tla. */
 #include "sync/mutex.h"
 #include "stress.h"
 #include "virtual.h"

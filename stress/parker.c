@@ -7,7 +7,7 @@
  *
  * Why it works  The owner really sleeps. What it reads after the park is what the unparker wrote
  *               before.
- * Spec          specs/Parker.tla. */
+ * Spec          specs/wakeup/Parker.tla. */
 #include "wakeup/parker.h"
 #include "base/error.h"
 #include "base/futex.h"

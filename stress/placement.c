@@ -7,7 +7,7 @@
  *
  * Why it works  Queues are numbers, and each access to them is relaxed: only the words order them.
  *               Who takes from one reads first: a read-modify-write would be ordered by itself.
- * Spec          specs/Placement.tla. */
+ * Spec          specs/sched/placement/Placement.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
 

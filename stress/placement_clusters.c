@@ -6,7 +6,7 @@
  *                                choose in the lesser one
  *
  * Why it works  The other cluster has a carrier that nobody marks, so one is to be had at all times.
- * Spec          specs/Placement.tla: Choose. */
+ * Spec          specs/sched/placement/Placement.tla: Choose. */
 #include "sched/placement/placement.h"
 #include "stress.h"
 

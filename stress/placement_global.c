@@ -6,7 +6,7 @@
  *   somebody is idle: a wake     none: idle                   a task and found none; not counted"
  *
  * Why it works  As placement.c: the queues are numbers, and only the word orders them.
- * Spec          specs/Placement.tla. */
+ * Spec          specs/sched/placement/Placement.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
 

@@ -6,7 +6,7 @@
  *   somebody is idle: nudge it   [P]; idle, if there are no tasks
  *
  * Why it works  The nudge is of timer.h, with its fence: who finds it counted finds the word.
- * Spec          specs/Placement.tla. */
+ * Spec          specs/sched/placement/Placement.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
 #include "sched/timer.h"

@@ -7,7 +7,7 @@
  *   somebody is idle: nudge it   none: word := PARKED; [P]; idle; sleep
  *
  * Why it works  As placement_nudge.c, with the sleep: who finds nothing is woken for what comes.
- * Spec          specs/Placement.tla. */
+ * Spec          specs/sched/placement/Placement.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
 #include "sched/timer.h"

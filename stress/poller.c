@@ -8,7 +8,7 @@
  *
  * Why it works  Nobody blocks in a system call: that it would is the result. `poller_ends` frees what the wakeup uses
  *               with a plain write, as soon as it may: a waker that is still inside is a race.
- * Spec          specs/Poller.tla. */
+ * Spec          specs/sched/Poller.tla. */
 #include "sched/poller.h"
 
 #include "stress.h"

@@ -6,7 +6,7 @@
  *
  * Why it works  Each scenario is a piece of the loop, made of the steps that worker.c and poller.c take
  *               (poller_turn.h). Nobody blocks in a system call: that it would is the result.
- * Spec          specs/Poller.tla. */
+ * Spec          specs/sched/Poller.tla. */
 #include "sched/poller_turn.h"
 
 #include "stress.h"

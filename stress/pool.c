@@ -5,7 +5,7 @@
  *   takes one job, or leaves    execute
  *
  * Why it works  As pools.h.
- * Spec          specs/Pool.tla. */
+ * Spec          specs/pool/Pool.tla. */
 #include "pools.h"
 
 /* A thread that was just started, and one may be started still. Result: "accepted, run, starts". */

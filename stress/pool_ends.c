@@ -5,7 +5,7 @@
  *   takes jobs, or leaves       execute; close; drain; wait
  *
  * Why it works  As pools.h.
- * Spec          specs/Pool.tla. */
+ * Spec          specs/pool/Pool.tla. */
 #include "pools.h"
 
 static void works(void *at, stress_result *result)

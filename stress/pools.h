@@ -3,7 +3,7 @@
  *
  * Why it works  What a job changes is plain: who runs it before it is handed over is a race. All
  *               really sleep.
- * Spec          specs/Pool.tla. */
+ * Spec          specs/pool/Pool.tla. */
 #ifndef STRESS_POOLS_H
 #define STRESS_POOLS_H
 

@@ -8,7 +8,7 @@
  *
  * Why it works  `data` stands for what the system has: relaxed, as a system call orders nothing that
  *               the program could see. All really sleep.
- * Spec          specs/Io.tla. */
+ * Spec          specs/io/Io.tla. */
 #include "io/readiness.h"
 #include "stress.h"
 #include "virtual.h"

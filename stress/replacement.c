@@ -5,7 +5,7 @@
  *   lock; decide; unlock         lock; decide; unlock        threads that were started twice"
  *
  * Why it works  Queues are numbers, and each access to them is relaxed, as in placement.c.
- * Spec          specs/Replacement.tla. */
+ * Spec          specs/sched/compensation/Replacement.tla. */
 #include "replacements.h"
 
 static void init(void *at)

@@ -7,7 +7,7 @@
  *                                else idle, if there are none    unless it is dormant
  *
  * Why it works  Carriers that sleep are real, their wakes are nudges (timer.h).
- * Spec          specs/Replacement.tla. */
+ * Spec          specs/sched/compensation/Replacement.tla. */
 #include "replacements.h"
 
 /* Result: "it sleeps (1: counted, 2: dormant), it was woken". */

@@ -6,7 +6,7 @@
  *
  * Why it works  The task is a plain word: who runs it before it is handed over is a race. All really
  *               sleep. `starts` is the pool: nobody comes for them.
- * Spec          specs/Reserve.tla. */
+ * Spec          specs/pool/Reserve.tla. */
 #include "pool/reserve.h"
 #include "stress.h"
 

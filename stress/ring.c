@@ -6,7 +6,7 @@
  *   (into the slot of 0)   get event 1
  *
  * Why it works  The ring has one slot, and each word of event n is n + 1.
- * Spec          specs/Ring.tla. */
+ * Spec          specs/base/Ring.tla. */
 #include "base/event_ring.h"
 #include "stress.h"
 

@@ -6,7 +6,7 @@
  *   leave            leave             data?
  *
  * Why it works  The data is plain, so an owner that is back too early is a race. Owners really sleep.
- * Spec          specs/Scope.tla. */
+ * Spec          specs/scope/Scope.tla. */
 #include "scopes.h"
 
 static void end(struct state *state, int one)

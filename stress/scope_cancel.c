@@ -5,7 +5,7 @@
  *   cancel                 fork
  *
  * Why it works  The arbiter looks at the word of the thread that was forked.
- * Spec          specs/Scope.tla. */
+ * Spec          specs/scope/Scope.tla. */
 #include "scopes.h"
 
 /* One more is counted in while it is cancelled. Result: "counted in, not interrupted". */

@@ -7,7 +7,7 @@
  * Why it works  A carrier that has its task is done, as one in a long task is: the second task must
  *               be brought to the other. If both tasks are published and a carrier sleeps on, its
  *               actor never ends: "asleep".
- * Spec          specs/Search.tla: WorkConservation, PublishedIsTaken. */
+ * Spec          specs/sched/Search.tla: WorkConservation, PublishedIsTaken. */
 #include "sched/search.h"
 #include "stress.h"
 

@@ -6,7 +6,7 @@
  *   release 2        data?            data?
  *
  * Why it works  All really sleep; the OS thread is in line when it begins. The arbiter counts the permits that are left.
- * Spec          specs/Semaphore.tla. */
+ * Spec          specs/sync/Semaphore.tla. */
 #include "sync/semaphore.h"
 #include "stress.h"
 #include "virtual.h"

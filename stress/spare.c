@@ -7,7 +7,7 @@
  *
  * Why it works  Both threads run one loop, as wp__worker_carry does. What is queued is plain: whoever
  *               has the role reads it, so two that have it at once are a race, and are counted.
- * Spec          specs/Spare.tla. */
+ * Spec          specs/sched/compensation/Spare.tla. */
 #include "wakeup/parker.h"
 #include "sched/compensation/role.h"
 #include "stress.h"

@@ -3,7 +3,7 @@
  *
  * Why it works  `made` is plain: two producers at once, or one that does not see what another did, are
  *               a race. `items` is relaxed, as what a poller would find: only the word orders it.
- * Spec          specs/Strategy.tla. */
+ * Spec          specs/pool/Strategy.tla. */
 #ifndef STRESS_STRATEGIES_H
 #define STRESS_STRATEGIES_H
 

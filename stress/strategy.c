@@ -4,7 +4,7 @@
  *   each                                    `strategy`: "left to produce"
  *   items++; produce, or dispatch
  *
- * Spec          specs/Strategy.tla. */
+ * Spec          specs/pool/Strategy.tla. */
 #include "strategies.h"
 
 static void init(void *at)

@@ -5,7 +5,7 @@
  *   a task: leave, start somebody, run it   produce
  *   refused: come back; the pool has it
  *
- * Spec          specs/Strategy.tla. */
+ * Spec          specs/pool/Strategy.tla. */
 #include "strategies.h"
 
 /* Tasks that may block: who produced runs them, another produces on. */

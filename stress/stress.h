@@ -48,7 +48,7 @@ typedef struct stress_outcome {
 /* The judges that must see a twin. A judge that is neither in seen_by nor in chance must not see
  * it. */
 enum stress_judge {
-	SEEN_CHECK = 1 << 0,   /* TLC: specs/MC<Concept>_<defect>.cfg exists and fails */
+	SEEN_CHECK = 1 << 0,   /* TLC: MC<Concept>_<defect> is in specs/ and fails */
 	SEEN_STRESS = 1 << 1,  /* real cores, plain build (x86-64) */
 	SEEN_DELAYED = 1 << 2, /* real cores, each access delayed at random */
 	SEEN_SC = 1 << 3,      /* explorer, sequential consistency */

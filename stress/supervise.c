@@ -6,7 +6,7 @@
  *   marked: unmark               it has ended: unmark
  *
  * Why it works  Both change one word; who comes second sees what the first has written before.
- * Spec          specs/Supervise.tla. */
+ * Spec          specs/sched/compensation/Supervise.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
 

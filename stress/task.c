@@ -7,7 +7,7 @@
  *
  * Why it works  The arbiter runs what is queued at the end. A run that begins after an unpark must
  *               see what the unparker wrote; what runs write is plain, so two at once are a race.
- * Spec          specs/Task.tla. */
+ * Spec          specs/thread/Task.tla. */
 #include "thread/task.h"
 #include "stress.h"
 

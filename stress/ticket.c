@@ -8,7 +8,7 @@
  *
  * Why it works  `inside` is raised and lowered without a read-modify-write, so two holders at once
  *               leave a trace.
- * Spec          specs/Ticket.tla. */
+ * Spec          specs/queue/Ticket.tla. */
 #include "queue/biased_lock.h"
 #include "stress.h"
 

@@ -7,7 +7,7 @@
  *
  * Why it works  In `timer_sleep` the deadline is past: a sleep that knows it ends at once. How a
  *               timer ends is in timer_ends.c.
- * Spec          specs/Timer.tla. */
+ * Spec          specs/sched/Timer.tla. */
 #include "timers.h"
 
 static void armer(void *at, stress_result *result)

@@ -6,7 +6,7 @@
  *
  * Why it works  Who cancels takes the timer's memory at once: plain accesses by whoever still has
  *               it in hand are races. `timer_stale` has a thread that parks twice.
- * Spec          specs/Timer.tla. */
+ * Spec          specs/sched/Timer.tla. */
 #include "timers.h"
 
 /* Armed; fired or cancelled. Result: "fired, cancelled". */

@@ -6,7 +6,7 @@
  *
  * Why it works  Nobody blocks in the poller: that it would is the result. The system is the poller's
  *               actor, too: what it was given ends at once, or when it is told.
- * Spec          specs/Uring.tla. */
+ * Spec          specs/io/Uring.tla. */
 #include "io/driver_uring.h"
 
 #include "sched/poller.h"

@@ -7,7 +7,7 @@
  *
  * Why it works  The arbiter runs what is queued at the end. stress/vthread_data.c has what a run
  *               sees.
- * Spec          specs/VThread.tla. */
+ * Spec          specs/thread/VThread.tla. */
 #include "vthread_run.h"
 #include "stress.h"
 

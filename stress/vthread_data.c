@@ -7,7 +7,7 @@
  *   unpark; owed: push
  *
  * Why it works  The arbiter orders everything, so what counts is read before it.
- * Spec          specs/VThread.tla. */
+ * Spec          specs/thread/VThread.tla. */
 #include "vthread_run.h"
 #include "stress.h"
 

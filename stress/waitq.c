@@ -6,7 +6,7 @@
  *
  * Why it works  The virtual thread steps as kernel/thread/vthread.h asks, its carrier really sleeps. Who is
  *               given a permit of the semaphore, and what is left in the thread's word, are counted.
- * Spec          specs/Waitq.tla. */
+ * Spec          specs/thread/Waitq.tla. */
 #include "sync/semaphore.h"
 #include "stress.h"
 #include "things.h"

@@ -20,7 +20,16 @@ from wakeproof.cli.audit import audit as audit_command
 from wakeproof.cli.audit import counted, kernel_claims, show, summary, to_markdown
 from wakeproof.cli.check import print_configs
 from wakeproof.errors import MissingToolError
-from wakeproof.judge import audit, explore_reports, grading, manifest, page, report, toolchain
+from wakeproof.judge import (
+    audit,
+    explore_reports,
+    grading,
+    manifest,
+    models,
+    page,
+    report,
+    toolchain,
+)  # fmt: skip
 from wakeproof.judge.allowed import Computed
 from wakeproof.judge.conform import ConformReport, ConformResult
 from wakeproof.judge.conform_maps import CONCEPTS
@@ -248,7 +257,7 @@ def test_each_twin_that_check_must_see_is_a_twin_of_a_spec_and_the_other_way_rou
     root = locations.sources()
     texts = [file.read_text(encoding="utf-8") for file in (root / "stress").glob("*.c")]
     twins = dict(re.findall(r"STRESS_TWIN\((\w+),(.*?)\);", "".join(texts), re.DOTALL))
-    entries = manifest.load(root / "specs").values()
+    entries = manifest.load(models.folder(root / "specs")).values()
     of_specs = {audit.twin_of(entry) for entry in entries if entry.expect == "violates"}
     seen = {name for name, text in twins.items() if "SEEN_CHECK" in text}
     assert len(seen) > 100

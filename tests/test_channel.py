@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's channel against specs/Channel.tla: nothing lost, in order, nobody waits for nothing."""
+"""Python's channel against Channel.tla: nothing lost, in order, nobody waits for nothing."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import pytest
 
 from wakeproof import doctor, locations
 from wakeproof._runtime.rlock import IS_OWN
-from wakeproof.judge import manifest
+from wakeproof.judge import manifest, models
 from wakeproof.topology import default_carriers
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -188,7 +188,7 @@ def read(path: Path | str) -> str:
 
 
 def test_a_module_runs_by_hand_with_tla_tlc(tmp_path: Path) -> None:
-    specs = locations.sources() / "specs"
+    specs = models.own()
     smallest = min(passing(specs), key=lambda entry: entry.states or 0)
     ended = subprocess.run(
         [Path(sys.executable).with_name("tla"), "tlc", "--cfg", smallest.config,

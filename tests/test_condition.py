@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's condition against specs/Condition.tla, virtual and OS threads in one line."""
+"""Python's condition against specs/sync/Condition.tla, virtual and OS threads in one line."""
 
 from __future__ import annotations
 

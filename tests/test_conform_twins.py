@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from wakeproof import locations
 from wakeproof.cli import spec_twins
 from wakeproof.errors import UsageError
-from wakeproof.judge import conform_twins
+from wakeproof.judge import conform_twins, models
 from wakeproof.judge.conform_concept import HIDDEN
 from wakeproof.judge.conform_equal import EQUAL
 from wakeproof.judge.conform_maps import CONCEPTS, TICKET, vthread
@@ -44,12 +43,12 @@ def test_a_twin_must_differ_unless_it_has_a_reason_and_then_it_must_not() -> Non
 def test_each_reason_is_of_a_twin_that_there_is() -> None:
     modules = {concept.name: concept.module for concept in CONCEPTS}
     for name, reasons in EQUAL.items():
-        assert reasons.keys() <= set(twins_of(modules[name], locations.sources() / "specs")), name
+        assert reasons.keys() <= set(twins_of(modules[name], models.own())), name
 
 
 def test_every_spec_has_twins_to_compare() -> None:
     for module in {concept.module for concept in CONCEPTS}:
-        assert len(twins_of(module, locations.sources() / "specs")) >= 5
+        assert len(twins_of(module, models.own())) >= 5
 
 
 def test_a_concept_whose_twins_are_too_large_is_refused_with_the_reason() -> None:

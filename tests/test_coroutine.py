@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coroutine functions as virtual threads, against specs/VThread.tla."""
+"""Coroutine functions as virtual threads, against specs/thread/VThread.tla."""
 
 from __future__ import annotations
 

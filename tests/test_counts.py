@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of steal domains, each count moved by a situation made for it.
 
-Spec: specs/Search.tla, EveryStartSearchMatchedByOneStop: searches that begin come to an end.
+Spec: specs/sched/Search.tla, EveryStartSearchMatchedByOneStop: searches that begin come to an end.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dumps of virtual threads in C: specs/Dump.tla.
+"""Dumps of virtual threads in C: specs/inspect/Dump.tla.
 
 programs/dump.c and dump_made.c run one case and print it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples run as they stand, with smaller numbers: specs/VThread.tla, Poller.tla."""
+"""The examples run as they stand, with smaller numbers: specs/thread/VThread.tla, Poller.tla."""
 
 from __future__ import annotations
 

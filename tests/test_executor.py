@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual thread for each call, against specs/VThread.tla (TerminationVisible)."""
+"""A virtual thread for each call, against specs/thread/VThread.tla (TerminationVisible)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of virtual threads: specs/Uring.tla, kernel/io/file.h.
+"""Files of virtual threads: specs/io/Uring.tla, kernel/io/file.h.
 
 programs/file.c and file_ends.c run one case and print what is lost.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wakeproof.CarrierGroup against specs/Group.tla: NoTaskLost, HomeReturn, WaitsForAll."""
+"""wakeproof.CarrierGroup against specs/sched/Group.tla: NoTaskLost, HomeReturn, WaitsForAll."""
 
 from __future__ import annotations
 

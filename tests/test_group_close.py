@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing a group, against specs/Group.tla: NoTaskLost, WaitsForAll, NothingRunsAfterClose."""
+"""Closing a group, against Group.tla: NoTaskLost, WaitsForAll, NothingRunsAfterClose."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carrier groups where the system refuses: specs/Group.tla, NothingRunsAfterClose."""
+"""Carrier groups where the system refuses: specs/sched/Group.tla, NothingRunsAfterClose."""
 
 from __future__ import annotations
 

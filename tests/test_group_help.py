@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carriers that are all occupied but one, in C: specs/Search.tla's WorkConservation under load.
+"""Carriers that are all occupied but one, in C: Search.tla's WorkConservation under load.
 
 Each build for half of $WAKEPROOF_SOAK_S seconds (`make soak`: 60); $WAKEPROOF_SOAK_SEED repeats
 a seed.

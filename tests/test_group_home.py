@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a task belongs and where it runs, against specs/Group.tla: HomeReturn, OneCarrier."""
+"""Where a task belongs and where it runs, against specs/sched/Group.tla: HomeReturn, OneCarrier."""
 
 from __future__ import annotations
 

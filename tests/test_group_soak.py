@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups from start to close, again and again, in C: specs/Group.tla under load.
+"""Groups from start to close, again and again, in C: specs/sched/Group.tla under load.
 
 Each build for $WAKEPROOF_SOAK_S seconds (`make soak`: 60); $WAKEPROOF_SOAK_SEED repeats a seed.
 """

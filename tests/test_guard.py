@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WakeupGuard against specs/Guard.tla: NoLostWakeup, WakeIsClaimed, Served."""
+"""WakeupGuard against specs/wakeup/Guard.tla: NoLostWakeup, WakeIsClaimed, Served."""
 
 from __future__ import annotations
 

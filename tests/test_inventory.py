@@ -16,7 +16,7 @@ from tools.inventory.tree import Tree
 
 from wakeproof import errors, locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import audit
+from wakeproof.judge import audit, models
 
 pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 ROOT = locations.sources()
@@ -338,7 +338,7 @@ def test_the_tree_s_inventory_has_what_others_count() -> None:
     found = taken(Tree(files))
     assert list(found) == list(SECTIONS) == list(READERS)
     assert set(found["claims"]) == set(audit.promised(ROOT / "specs"))
-    raw = json.loads((ROOT / "specs" / "manifest.json").read_text())
+    raw = json.loads((models.own() / "manifest.json").read_text())
     assert {f"{name}.cfg" for name in found["configurations"]} == set(raw)
     assert len(found["spec_twins"]) == sum(row.get("expect") == "violates" for row in raw.values())
     states = {name: row["states"] for name, row in raw.items() if "states" in row}

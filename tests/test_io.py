@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors of virtual threads: specs/Io.tla, kernel/io/descriptor.h.
+"""Descriptors of virtual threads: specs/io/Io.tla, kernel/io/descriptor.h.
 
 programs/io.c, io_server.c and io_kinds.c run one case and print what is lost.
 """

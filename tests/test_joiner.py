@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scope's joiner makes of its subtasks, against specs/Scope.tla, which is to come.
+"""What a scope's joiner makes of its subtasks, against specs/scope/Scope.tla, which is to come.
 
 Its claims are named in each test; owners are the main thread and a virtual one.
 """

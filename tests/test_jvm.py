@@ -177,8 +177,8 @@ def test_a_machine_that_says_holds_of_everything_is_caught_each_time(
 ) -> None:
     broken(tmp_path, ANSWERS + f"said(request, {PASSED!r}, 0)", monkeypatch)
     assert said_of(check(specs=toys(tmp_path))) == {
-        "Holds": "states: 1,234, the manifest says 4",
-        "Safe": "states: 1,234, the manifest says 4",
+        "Holds": "states: 1,234, the table says 4",
+        "Safe": "states: 1,234, the table says 4",
         "Unfair": "the twin was not caught: ok; it must violate Toy!Ends",
         "Jump": "the twin was not caught: ok; it must violate Toy!Small",
     }
@@ -190,7 +190,7 @@ def test_a_machine_with_the_right_states_and_another_depth_is_caught(
     text = PASSED.replace("1,234", "4")
     broken(tmp_path, ANSWERS + f"said(request, {text!r}, 0)", monkeypatch)
     said = said_of(check("Safe", specs=toys(tmp_path)))
-    assert said == {"Safe": "depth: 56, the manifest says 3"}
+    assert said == {"Safe": "depth: 56, the table says 3"}
 
 
 def test_a_machine_that_says_holds_beside_an_error_is_caught(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose run queues are bounded: specs/SearchLocal.tla and Local.tla, in the wiring.
+"""Groups whose run queues are bounded: specs/sched/SearchLocal.tla and Local.tla, in the wiring.
 
 programs/local_group.c and local_next.c run one case and print what is lost.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All at once, at random: threads that pass, pins with spares, scopes, dumps, closes; mixed.c.
 
-specs/Spare.tla, Dump.tla, Scope.tla, Group.tla, each judged alone elsewhere: what they do to one
+Spare.tla, Dump.tla, Scope.tla, Group.tla, each judged alone elsewhere: what they do to one
 another is judged here.  `make soak`: 60 s each; $WAKEPROOF_SOAK_SEED repeats a seed.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Greenlets of a carrier: callables use them one after the other, and leave nothing in them.
 
-Serves specs/VThread.tla: what a step of a Python thread is.
+Serves specs/thread/VThread.tla: what a step of a Python thread is.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MpscQueue against specs/Mpsc.tla: Fifo, NoLoss, EmptyIsTrue, PushNeverFails; and its eventfd."""
+"""MpscQueue against Mpsc.tla: Fifo, NoLoss, EmptyIsTrue, PushNeverFails; and its eventfd."""
 
 from __future__ import annotations
 

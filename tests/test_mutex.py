@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's mutex against specs/Mutex.tla; what it shares with condition and semaphore."""
+"""Python's mutex against specs/sync/Mutex.tla; what it shares with condition and semaphore."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wakeproof.Parker against specs/Parker.tla: PermitAtMostOne, UnparkNotLost, CloseNotLost."""
+"""wakeproof.Parker against Parker.tla: PermitAtMostOne, UnparkNotLost, CloseNotLost."""
 
 from __future__ import annotations
 

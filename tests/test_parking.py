@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python virtual threads against specs/VThread.tla: permits, time, interrupts, pinned sections."""
+"""Python virtual threads against VThread.tla: permits, time, interrupts, pinned sections."""
 
 from __future__ import annotations
 

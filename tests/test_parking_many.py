@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python virtual threads that take turns and wake one another, against specs/VThread.tla."""
+"""Python virtual threads that take turns and wake one another, against specs/thread/VThread.tla."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The permit of a Python virtual thread, against specs/VThread.tla."""
+"""The permit of a Python virtual thread, against specs/thread/VThread.tla."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups that place tasks by load: specs/Placement.tla, in the wiring.
+"""Groups that place tasks by load: specs/sched/placement/Placement.tla, in the wiring.
 
 programs/placed.c and placed_resume.c run one case, placed_storm.c threads that do all of it at
 once; all print what is lost: a load that is not 0 in the end is.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pollers of Python that are refused, that end, and that fail: specs/Poller.tla."""
+"""Pollers of Python that are refused, that end, and that fail: specs/sched/Poller.tla."""
 
 from __future__ import annotations
 

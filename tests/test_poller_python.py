@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pollers whose body is Python's: specs/Poller.tla, in the three forms that a poller has."""
+"""Pollers whose body is Python's: specs/sched/Poller.tla, in the three forms that a poller has."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wakeups of Python: whatever they raise no wake is lost; specs/Poller.tla."""
+"""Wakeups of Python: whatever they raise no wake is lost; specs/sched/Poller.tla."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of pools balance, whatever is submitted, ends, fails and is cancelled at once.
 
-Specs: specs/Pool.tla (QtpCounterBalance), Semaphore.tla (PermitBalance).
+Specs: specs/pool/Pool.tla (QtpCounterBalance), Semaphore.tla (PermitBalance).
 """
 
 from __future__ import annotations

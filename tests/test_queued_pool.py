@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's calls on a pool of OS threads, against specs/Pool.tla (StopDrainsOnce) and Python."""
+"""Python's calls on a pool of OS threads, against Pool.tla (StopDrainsOnce) and Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RendezvousGuard against specs/Guard.tla, rendezvous signals.  With producers: test_guard.py."""
+"""RendezvousGuard against Guard.tla, rendezvous signals.  With producers: test_guard.py."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose marked carriers are replaced: specs/Replacement.tla, in the wiring.
+"""Groups whose marked carriers are replaced: Replacement.tla, in the wiring.
 
 programs/replacement.c runs one case and prints what is lost.
 """

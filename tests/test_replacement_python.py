@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`CarrierGroup(replacements=...)`: marked carriers are replaced.  Serves specs/Replacement.tla."""
+"""`CarrierGroup(replacements=...)`: marked carriers are replaced.  Serves Replacement.tla."""
 
 from __future__ import annotations
 

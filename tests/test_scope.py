@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes, against specs/Scope.tla and Nesting.tla: their claims are named in each test.
+"""Scopes, against specs/scope/Scope.tla and Nesting.tla: their claims are named in each test.
 
 Owners are the main thread and a virtual one.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes that are cancelled, late or interrupted, against specs/Scope.tla, which is to come.
+"""Scopes that are cancelled, late or interrupted, against specs/scope/Scope.tla, which is to come.
 
 Its claims are named in each test; owners are the main thread and a virtual one.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scopes and executors whose owner is the main thread, between two signals.
 
-specs/Scope.tla: JoinWakes, ChildrenWithinScope.
+specs/scope/Scope.tla: JoinWakes, ChildrenWithinScope.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scoped values, against specs/Nesting.tla: BindingsInherited."""
+"""Scoped values, against specs/scope/Nesting.tla: BindingsInherited."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def is_there(name: str) -> bool:
     """Whether a claim, path, command, Python name or C name is there."""
     module, _, claim = name.partition("!")
     if claim:
-        files = Path(ROOT, "specs").glob(f"*{module}*.tla")
+        files = Path(ROOT, "specs").rglob(f"*{module}*.tla")
         return any(re.search(rf"\b{claim}\b", file.read_text("utf-8")) for file in files)
     first, *rest = name.split()
     if first == "make":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's semaphore against specs/Semaphore.tla, virtual and OS threads in one line."""
+"""Python's semaphore against specs/sync/Semaphore.tla, virtual and OS threads in one line."""
 
 from __future__ import annotations
 

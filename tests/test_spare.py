@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spare OS threads that carry on while a pinned park blocks a carrier: specs/Spare.tla.
+"""Spare OS threads that carry on while a pinned park blocks a carrier: Spare.tla.
 
 programs/spares.c and roles.c run one case and print what is lost.
 """

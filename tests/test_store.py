@@ -110,7 +110,7 @@ def test_check_compares_what_is_kept_with_the_manifest_of_today(tmp_path: Path) 
     kept = judge(tmp_path, "jump", twin_of("Toy!Small", 3))
     assert (bool(kept.since), kept.violated, len(kept.tlc.trace)) == (True, ("Small",), 3)
     other = judge(tmp_path, "jump", twin_of("Toy!Small", 4))
-    assert (other.since, other.wrong) == ("", "trace: 3, the manifest says 4")
+    assert (other.since, other.wrong) == ("", "trace: 3, the table says 4")
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies over pools, against specs/Strategy.tla: who produces, who runs, who is told."""
+"""Strategies over pools, against specs/pool/Strategy.tla: who produces, who runs, who is told."""
 
 from __future__ import annotations
 

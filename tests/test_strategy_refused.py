@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pool refuses or cancels, against specs/Strategy.tla (RejectionIsReported)."""
+"""What a pool refuses or cancels, against specs/pool/Strategy.tla (RejectionIsReported)."""
 
 from __future__ import annotations
 

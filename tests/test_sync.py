@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads and OS threads at the same objects: specs/Waitq.tla, Mutex.tla and their like.
+"""Virtual threads and OS threads at the same objects: Waitq.tla, Mutex.tla and their like.
 
 programs/sync.c draws what they do, disturbs them, and prints what is lost.
 """

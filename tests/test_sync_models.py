@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutex, semaphore, channel against plain models: specs/Mutex.tla, Semaphore.tla, Channel.tla.
+"""Mutex, semaphore, channel against plain models: specs/sync/Mutex.tla, Semaphore.tla, Channel.tla.
 
 In split form many waiters are one test's: each step has one right result, the order included.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timers of a carrier, against specs/Timer.tla: NeverEarly, DueOnce, NoOversleep."""
+"""The timers of a carrier, against specs/sched/Timer.tla: NeverEarly, DueOnce, NoOversleep."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of carriers against specs/Ring.tla, NoInventedEvent; and their summary."""
+"""Events of carriers against specs/base/Ring.tla, NoInventedEvent; and their summary."""
 
 from __future__ import annotations
 
@@ -139,7 +139,8 @@ def test_a_ring_keeps_the_newest_events() -> None:
 def test_every_action_of_an_event_is_one_of_the_specs() -> None:
     specs = Path(__file__).parents[1] / "specs"
     text = "".join(
-        (specs / f"{name}.tla").read_text() for name in ("GroupCore", "Carrier", "VThreadCore")
+        next(specs.rglob(f"{name}.tla")).read_text()
+        for name in ("GroupCore", "Carrier", "VThreadCore")
     )
     for actions in ACTIONS.values():
         for action in actions:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose events they are, what threads waited for, and the switch: specs/Trace.tla."""
+"""Whose events they are, what threads waited for, and the switch: specs/sched/Trace.tla."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool that bounds running calls, against specs/Semaphore.tla (PermitBalance, InOrder)."""
+"""A pool that bounds running calls, against specs/sync/Semaphore.tla (PermitBalance, InOrder)."""
 
 from __future__ import annotations
 

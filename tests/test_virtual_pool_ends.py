@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a pool of virtual threads ends, as specs/Semaphore.tla (PermitBalance) and Python say."""
+"""How a pool of virtual threads ends, as Semaphore.tla (PermitBalance) and Python say."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python virtual threads against specs/VThread.tla: starts, results, joins."""
+"""Python virtual threads against specs/thread/VThread.tla: starts, results, joins."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a close, a fork and the end of Python virtual threads leave; specs/VThread.tla."""
+"""What a close, a fork and the end of Python virtual threads leave; specs/thread/VThread.tla."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads by the hundred thousand, at random, in C: specs/VThread.tla under load.
+"""Virtual threads by the hundred thousand, at random, in C: specs/thread/VThread.tla under load.
 
 `make soak`: a million for 60 s; $WAKEPROOF_SOAK_SEED repeats a seed.
 """

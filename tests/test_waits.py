@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of virtual threads in C: names, numbers, reasons, the switch; specs/Trace.tla."""
+"""Events of virtual threads in C: names, numbers, reasons, the switch; specs/sched/Trace.tla."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@
  *               rings that were made, and that go only when nobody can have them any more.
  * Not promised  That an event is still there: the oldest are overwritten, and counted. That nobody
  *               writes when the switch is off: who read it before writes its event.
- * Spec          specs/Ring.tla: NoTornEvent, NoInventedEvent; specs/Trace.tla: RingsAreThere.
+ * Spec          specs/base/Ring.tla: NoTornEvent, NoInventedEvent; specs/sched/Trace.tla: RingsAreThere.
  * Evidence      make check-specs T=Ring, make stress T=ring. */
 #ifndef WP_RING_H
 #define WP_RING_H

@@ -9,7 +9,7 @@
  *               return at once and a change after it finds the sleeper in the queue. A return
  *               orders nothing: the caller reads its word again with acquire. Spurious returns
  *               are allowed; callers loop.
- * Spec          specs/Parker.tla, Carrier.tla and Guard.tla contain the compare-and-queue step as
+ * Spec          specs/wakeup/Parker.tla, Carrier.tla and Guard.tla contain the compare-and-queue step as
  *               one action.
  * Evidence      make stress T=parker.
  *

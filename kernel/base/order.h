@@ -12,7 +12,7 @@
  *               pass a full barrier, so the hot side needs the compiler's order alone.
  * As weak as    Each labelled order one step weaker breaks a scenario (wakeproof orders). Where
  * possible      none breaks, weaken it, or write `kept:` and why into the comment of its site.
- * Spec          none of its own; specs/Guard.tla has both fence pairs over explicit store
+ * Spec          none of its own; specs/wakeup/Guard.tla has both fence pairs over explicit store
  *               buffers.
  * Evidence      tests/test_kernel.py reads the emitted code; wakeproof doctor shows whether
  *               membarrier is there.

@@ -22,7 +22,7 @@
  *               and threads of other groups too: WP_CLOSED, and so does each wait that comes later
  *               (driver_epoll.h). What need not wait is done all the same, until wp_io_close.
  *               A thread that a close hands back is in no call and in no line any more.
- * Spec          specs/Io.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome,
+ * Spec          specs/io/Io.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome,
  *               EndWakesWaiter, ClosedInTheEnd.
  * Evidence      make check-specs T=Io, make stress T='ready|io', make conform T='^io', tests/test_io.py. */
 #ifndef WP_IO_H

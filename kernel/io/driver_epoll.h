@@ -21,7 +21,7 @@
  *               A poller ends with its carrier, and then nobody tells what comes: so its end shuts
  *               each of its descriptors, which tells who waits, on whatever thread. What is on the
  *               list is not retired, so the walk finds it alive; what comes too late is refused.
- * Spec          specs/Io.tla, specs/Poller.tla.
+ * Spec          specs/io/Io.tla, specs/sched/Poller.tla.
  * Evidence      make stress T=io, tests/test_io.py. */
 #ifndef WP_POLLER_EPOLL_H
 #define WP_POLLER_EPOLL_H

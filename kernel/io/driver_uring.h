@@ -23,7 +23,7 @@
  *               At its end the poller ends what the system has and waits for it: only then does a
  *               close hand back who waits.
  * Not promised  That a cancelled operation ends soon: a disk's does when the disk has answered.
- * Spec          specs/Uring.tla: OpNotLost, BufferOutlivesOp, OpIsAlive, CancelNotLost,
+ * Spec          specs/io/Uring.tla: OpNotLost, BufferOutlivesOp, OpIsAlive, CancelNotLost,
  *               IoCompletionAtHome, CancelEnds.
  * Evidence      make check-specs T=Uring, make stress T=uring, tests/test_file.py. */
 #ifndef WP_POLLER_URING_H

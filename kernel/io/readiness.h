@@ -16,7 +16,7 @@
  * Not promised  That who is told finds something: who has just come may be faster.
  *               A thread whose group is closed tries no more: the close takes it out of the line; or,
  *               if it was told, passes that on in its stead.
- * Spec          specs/Io.tla: ReadinessNotLost, CloseWakesWaiter, ReadsAll.
+ * Spec          specs/io/Io.tla: ReadinessNotLost, CloseWakesWaiter, ReadsAll.
  * Evidence      make check-specs T=Io, make stress T=ready. */
 #ifndef WP_READY_H
 #define WP_READY_H

@@ -27,7 +27,7 @@
  * Not promised  Progress, if all threads wait for a job that is queued (WP_BLOCKING jobs of a
  *               strategy; `max`). That a job which runs ends: it is not interrupted. An order between
  *               jobs of several threads. A fork: the child has no threads.
- * Spec          specs/Pool.tla: QtpCounterBalance, NoStrandedJob, NoSpuriousThread, StopDrainsOnce.
+ * Spec          specs/pool/Pool.tla: QtpCounterBalance, NoStrandedJob, NoSpuriousThread, StopDrainsOnce.
  * Evidence      make check-specs T=Pool, make stress T=pool, tests/test_pool.py. */
 #ifndef WP_POOL_H
 #define WP_POOL_H

@@ -19,7 +19,7 @@
  *               From the first slot on: the last ones are taken least, and time out.
  * Not promised  That it finds the one that gets into a slot behind its back. `least`: two may leave at
  *               once. Which one is taken.
- * Spec          specs/Reserve.tla: ReservedThreadExclusive, TakenImpliesRun, PendingBound,
+ * Spec          specs/pool/Reserve.tla: ReservedThreadExclusive, TakenImpliesRun, PendingBound,
  *               StopTerminates.
  * Evidence      make check-specs T=Reserve, make stress T=reserve, tests/test_reserve.py. */
 #ifndef WP_RESERVE_H

@@ -35,7 +35,7 @@
  * Not promised  That a task that blocks is not run by the producer: in produce-consume it is. Progress,
  *               if each thread of the pool waits for what is still to be produced. Anything after a
  *               callback that does not return: one that ends its thread, jumps out, or throws.
- * Spec          specs/Strategy.tla: SingleProducer, NoLostProduction, PendingAccounting,
+ * Spec          specs/pool/Strategy.tla: SingleProducer, NoLostProduction, PendingAccounting,
  *               EpcRequiresSuccessor, RejectionIsReported, StarterHasLeft, NonBlockingRespected,
  *               ExceptionDoesNotChangeRole.
  * Evidence      make check-specs T=Strategy, make stress T=strategy, tests/test_strategy.py. */

@@ -17,7 +17,7 @@
  *               lets it run, and for ever where that limit is off. So threads that share a queue
  *               have one policy and one priority: all carriers of a steal domain, and whoever closes
  *               or submits to them.
- * Spec          specs/Ticket.tla: SingleConsumer, StealerNeverWaits, OwnerAlwaysServed.
+ * Spec          specs/queue/Ticket.tla: SingleConsumer, StealerNeverWaits, OwnerAlwaysServed.
  * Evidence      make check-specs T=Ticket, make stress T=ticket. */
 #ifndef WP_TICKET_H
 #define WP_TICKET_H

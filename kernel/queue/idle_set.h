@@ -8,7 +8,7 @@
  * Why it works  Each bit has one writer, its member, but a word holds 64 of them: I1 and I2 are
  *               read-modify-writes. The carrier's word decides who is parked; the bits only say
  *               where to look.
- * Spec          specs/Idleset.tla: BitSetWhileParked, NoLostBit.
+ * Spec          specs/queue/Idleset.tla: BitSetWhileParked, NoLostBit.
  * Evidence      make check-specs T=Idleset, make stress T=idleset. */
 #ifndef WP_IDLESET_H
 #define WP_IDLESET_H

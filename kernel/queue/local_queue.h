@@ -22,7 +22,7 @@
  *               do not look at it: nobody need be told. Who hands the queue over takes it.
  * Not promised  That the global queue is served: the caller asks it when wp_local_is_global_turn
  *               says so, and when it has nothing. Anything about wakes: they are the caller's.
- * Spec          specs/Local.tla: Bounded, NothingTwice, NothingLost, OverflowMovesHalf,
+ * Spec          specs/queue/Local.tla: Bounded, NothingTwice, NothingLost, OverflowMovesHalf,
  *               FifoPerOwner, EmptyIsTrue, HandedOver, GlobalServed.
  * Evidence      make check-specs T=Local, make stress T=local, tests/test_local.py.
  *

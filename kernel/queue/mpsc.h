@@ -26,7 +26,7 @@
  * Not promised  That pop succeeds when has_published is true: the one node may be hostage for as
  *               long as its successor's producer is descheduled between Q2 and Q3. Meanwhile
  *               owner and idle siblings poll, and yield.
- * Spec          specs/Mpsc.tla: Fifo, NoLoss, EmptyIsTrue, PushNeverFails.
+ * Spec          specs/queue/Mpsc.tla: Fifo, NoLoss, EmptyIsTrue, PushNeverFails.
  * Evidence      make check-specs T=Mpsc, make stress T=mpsc, make bench T=mpsc. */
 #ifndef WP_MPSC_H
 #define WP_MPSC_H

@@ -27,8 +27,8 @@
  *               replaced. The exit is one exchange: a victim is read exactly once.
  * Not promised  Fairness between carriers; that a hit can be taken (its node may be hostage, see
  *               mpsc.h).
- * Spec          specs/Carrier.tla: NoSignalLostOnExit, NoMissedSubmission, WakeReachesSleeper,
- *               RunsOnlyWhenRunning; specs/Search.tla: WorkConservation, SubmitTerminates,
+ * Spec          specs/sched/Carrier.tla: NoSignalLostOnExit, NoMissedSubmission, WakeReachesSleeper,
+ *               RunsOnlyWhenRunning; specs/sched/Search.tla: WorkConservation, SubmitTerminates,
  *               PublishedIsTaken.
  * Evidence      make check-specs T='Carrier|Search', make stress T='carrier|search'. */
 #ifndef WP_CARRIER_H

@@ -24,8 +24,8 @@
  *               A step that submits a task and yields to it keeps that one, alone: if the task has a
  *               scheduler, that may start others meanwhile, and these are queued.
  * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
- * Spec          specs/Group.tla: OneCarrier, HomeReturn, StaysSettled, HomeStaysSettled, NoTaskLost, BackIsLeftAlone,
- *               WaitsForAll, CloserIsWoken; specs/Local.tla: NothingLost; specs/Close.tla:
+ * Spec          specs/sched/Group.tla: OneCarrier, HomeReturn, StaysSettled, HomeStaysSettled, NoTaskLost, BackIsLeftAlone,
+ *               WaitsForAll, CloserIsWoken; specs/queue/Local.tla: NothingLost; specs/sched/Close.tla:
  *               SleepsForHeld.
  * Evidence      make check-specs T=Group, make stress T=home. */
 #ifndef WP_HOME_H

@@ -22,8 +22,8 @@
  *               That a step ends: a close whose time is over says so. That nobody is inside
  *               wp_task_unpark when the close returns: free the group when nobody is. A fork: a
  *               step must not return in the child, which has the queues and one carrier.
- * Spec          specs/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll;
- *               specs/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, OneConsumer, SleepsForHeld,
+ * Spec          specs/sched/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll;
+ *               specs/sched/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, OneConsumer, SleepsForHeld,
  *               Returns.
  * Evidence      make check-specs T='Group|Close', tests/test_group.py. */
 #ifndef WP_GROUP_H

@@ -12,8 +12,8 @@
  *               another inside waits again, and that one wakes it when it leaves. All else of a close is
  *               done by who is inside. A carrier that has read its stop leaves tasks behind, so nobody
  *               waits for these once a stop may be out.
- * Spec          specs/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, WaitsForAll, OneConsumer, Returns;
- *               specs/Group.tla: WaitsForAll, NothingRunsAfterClose.
+ * Spec          specs/sched/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, WaitsForAll, OneConsumer, Returns;
+ *               specs/sched/Group.tla: WaitsForAll, NothingRunsAfterClose.
  * Evidence      make check-specs T='Group|Close', make stress T=close, wakeproof conform -t close. */
 #ifndef WP_CLOSING_H
 #define WP_CLOSING_H

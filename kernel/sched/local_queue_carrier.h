@@ -24,7 +24,7 @@
  * Not promised  That tasks start in the order of their pushes: those that spill come later, and what
  *               others push takes turns with the ring. That they spill in a domain of one only to its
  *               own carrier.
- * Spec          specs/SearchLocal.tla: NothingStrands, SlotIsNext; specs/Local.tla: the ring.
+ * Spec          specs/sched/SearchLocal.tla: NothingStrands, SlotIsNext; specs/queue/Local.tla: the ring.
  * Evidence      make check-specs T='Local', make stress T=bounded, tests/test_local_group.py. */
 #ifndef WP_BOUNDED_H
 #define WP_BOUNDED_H

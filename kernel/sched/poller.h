@@ -40,7 +40,7 @@
  * Three forms   blocking: as above. Spinning: it never parks, its wakeup does nothing, nobody counts
  *               on it; a carrier that spins steals and is stolen from. Parking: it waits as any
  *               virtual thread does (wp_vthread_park_until), and its carrier sleeps by itself.
- * Spec          specs/Poller.tla: BlockOnlyIfParked, PollerParkPaired, PinnedPollerUnique,
+ * Spec          specs/sched/Poller.tla: BlockOnlyIfParked, PollerParkPaired, PinnedPollerUnique,
  *               WakeReachesSleeper, WakeupIsOver, StolenIsKept, PollerStaysHome, PollerRuns,
  *               CloseEnds.
  * Evidence      make check-specs T=Poller, make stress T=poller, tests/test_poller*.py. */

@@ -9,7 +9,7 @@
  *
  * Why it works  Each is one look at what its own carrier alone writes, so it is in one place, apart
  *               from stacks, counts and events: scenarios run it as the loop does.
- * Spec          specs/Poller.tla: PinnedPollerUnique, PollerRuns, StolenIsKept, NoMissedSubmission,
+ * Spec          specs/sched/Poller.tla: PinnedPollerUnique, PollerRuns, StolenIsKept, NoMissedSubmission,
  *               PollerParkPaired, RunsOnlyWhenRunning.
  * Evidence      make stress T=poller, stress/poller_turn.c. */
 #ifndef WP_POLLER_TURN_H

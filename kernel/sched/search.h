@@ -10,7 +10,7 @@
  *               wake everybody. That is safe only because every release is followed by fence [R]
  *               and a look at all queues of the domain. The token travels with the wake: who is
  *               woken as SEARCHING releases it.
- * Spec          specs/Search.tla: EveryStartSearchMatchedByOneStop, SearchingImpliesToken.
+ * Spec          specs/sched/Search.tla: EveryStartSearchMatchedByOneStop, SearchingImpliesToken.
  * Evidence      make check-specs T=Search, make stress T=search. */
 #ifndef WP_SEARCH_H
 #define WP_SEARCH_H

@@ -26,8 +26,8 @@
  *               its carrier may be inside a long step, and no other one fires for it.
  * Time          CLOCK_MONOTONIC, absolute, in ns. Deadlines are compared and never subtracted, so
  *               nothing can wrap; wp_deadline_in, the one sum, saturates.
- * Spec          specs/Timer.tla: NoOversleep, NeverEarly, DueOnce, CancelIsFinal,
- *               StaleTimerHarmless, Fires, Resumes; specs/MCSearchNudged.tla: Search with nudges.
+ * Spec          specs/sched/Timer.tla: NoOversleep, NeverEarly, DueOnce, CancelIsFinal,
+ *               StaleTimerHarmless, Fires, Resumes; specs/sched/search_nudged.models.toml: Search with nudges.
  * Evidence      make check-specs T=Timer, make stress T=timer. */
 #ifndef WP_TIMER_H
 #define WP_TIMER_H

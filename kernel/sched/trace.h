@@ -27,7 +27,7 @@
  * Not promised  That every event is kept: a ring holds the newest. That whoever writes an event while
  *               it is switched off does not finish it. The numbers of tasks that are no virtual
  *               threads: these are addresses. Waits of OS threads.
- * Spec          specs/Ring.tla; specs/Trace.tla: NameIsItsOwn, NumberIsItsOwn, RingsAreThere,
+ * Spec          specs/base/Ring.tla; specs/sched/Trace.tla: NameIsItsOwn, NumberIsItsOwn, RingsAreThere,
  *               SpansHaveBegun; kinds are actions of specs (wakeproof.trace.ACTIONS).
  * Evidence      tests/test_trace.py, tests/test_trace_waits.py. */
 #ifndef WP_TRACE_H

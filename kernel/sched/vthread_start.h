@@ -20,7 +20,7 @@
  *               scheduler has, until its time is over: WP_TIMEOUT, and the thread is to be run, until
  *               it parks or ends, before the next close.
  * Not promised  Time slices. errno across a park, and what else is an OS thread's.
- * Spec          specs/VThread.tla.
+ * Spec          specs/thread/VThread.tla.
  * Evidence      make check-specs T=VThread, tests/test_vthreads.py. */
 #ifndef WP_VTHREADS_H
 #define WP_VTHREADS_H

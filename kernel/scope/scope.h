@@ -19,7 +19,7 @@
  *               are in the owner's group; close another group of theirs before the owner's is freed.
  * Not promised  That a subtask stops when it is interrupted: a close waits for it. That an OS
  *               thread, or a virtual one that no scope has forked, closes what it has opened.
- * Spec          specs/Scope.tla, Nesting.tla.
+ * Spec          specs/scope/Scope.tla, Nesting.tla.
  * Evidence      make check-specs T='Scope|Nesting', make stress T=scope, tests/test_scope_kernel.py. */
 #ifndef WP_SCOPE_H
 #define WP_SCOPE_H

@@ -18,7 +18,7 @@
  *               interrupts a thread whose memory is another's, and the owner waits for the canceller
  *               if that has a member in its hand, or is one.
  * Not promised  That a member stops: it is interrupted, and may go on.
- * Spec          specs/Scope.tla: CancelOnce, NoForkRunsAfterCancel, CancelReachesAll,
+ * Spec          specs/scope/Scope.tla: CancelOnce, NoForkRunsAfterCancel, CancelReachesAll,
  *               NoResultAfterCancel, FirstFailureWins, JoinWakes, TimerCancelled, UntouchedAfterEnd.
  * Evidence      make check-specs T=Scope, make stress T=scope. */
 #ifndef WP_FLOCK_H

@@ -18,7 +18,7 @@
  *               given an item: one that gets out first gets none, one that is given an item cannot get
  *               out. Receivers wait only while there is no item, senders only while no slot is free.
  * Not promised  Fairness between try_ and those that wait for the lock.
- * Spec          specs/Channel.tla: NothingLost, Fifo, NobodyWaitsForNothing, Served.
+ * Spec          specs/sync/Channel.tla: NothingLost, Fifo, NobodyWaitsForNothing, Served.
  * Evidence      make check-specs T=Channel, make stress T=channel, wakeproof conform -t channel. */
 #ifndef WP_CHANNEL_H
 #define WP_CHANNEL_H

@@ -15,7 +15,7 @@
  *               under this lock: a deadline that comes later finds it moved, and does not swallow the
  *               signal. Nobody is woken only to sleep again at the mutex: a broadcast is no stampede.
  * Not promised  That what a waiter waits for still holds when it has the mutex: it looks again.
- * Spec          specs/Condition.tla: NoLostSignal, SignalsNotSwallowed, HoldsMutex, Served.
+ * Spec          specs/sync/Condition.tla: NoLostSignal, SignalsNotSwallowed, HoldsMutex, Served.
  * Evidence      make check-specs T=Condition, make stress T=condition. */
 #ifndef WP_CONDITION_H
 #define WP_CONDITION_H

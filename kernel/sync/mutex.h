@@ -31,7 +31,7 @@
  * Not promised  That it may be locked twice by one thread. That an unlock by a stranger is noticed:
  *               only that of a free mutex is; one that races with the holder's own locks may spoil its
  *               list. A mutex's memory must stay while a virtual thread has it.
- * Spec          specs/Mutex.tla: MutualExclusion, NoLostSignal, BoundedBypass, InOrder, Served.
+ * Spec          specs/sync/Mutex.tla: MutualExclusion, NoLostSignal, BoundedBypass, InOrder, Served.
  * Evidence      make check-specs T=Mutex, make stress T=mutex, wakeproof conform -t mutex. */
 #ifndef WP_MUTEX_H
 #define WP_MUTEX_H

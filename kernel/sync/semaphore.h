@@ -16,7 +16,7 @@
  *               front as far as the permits go, so none stays idle that the first could use.
  *               Permits are taken in the waiter's name by whoever takes it off the line.
  * Not promised  That who releases had acquired. That small requests pass a large one that must wait.
- * Spec          specs/Semaphore.tla: PermitBalance, NoIdlePermit, InOrder, Served.
+ * Spec          specs/sync/Semaphore.tla: PermitBalance, NoIdlePermit, InOrder, Served.
  * Evidence      make check-specs T=Semaphore, make stress T=semaphore, wakeproof conform -t semaphore. */
 #ifndef WP_SEMAPHORE_H
 #define WP_SEMAPHORE_H

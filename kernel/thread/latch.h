@@ -19,7 +19,7 @@
  *               publishes the event in one step, and nothing of the latch is touched after it: who
  *               finds it open may free it, though others are still being granted.
  * Not promised  That LOCKED is short, if its holder has lost its CPU.
- * Spec          specs/Latch.tla: TerminationVisible, NoLostWaiter, UntouchedAfterOpen, Served.
+ * Spec          specs/thread/Latch.tla: TerminationVisible, NoLostWaiter, UntouchedAfterOpen, Served.
  * Evidence      make check-specs T=Latch, make stress T=latch, wakeproof conform -t latch. */
 #ifndef WP_LATCH_H
 #define WP_LATCH_H

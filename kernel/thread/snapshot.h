@@ -16,7 +16,7 @@
  *               mean nothing until D2 says so. Memory of threads is type-stable (vthread_stackful.h).
  * Not promised  A look at a thread that runs, or is queued after a yield. D2 mistakes a park for
  *               that 2^27 parks later.
- * Spec          specs/Dump.tla: StackIsWhole, UnparkIsKept.
+ * Spec          specs/inspect/Dump.tla: StackIsWhole, UnparkIsKept.
  * Evidence      make check-specs T=Dump, make stress T=dump. */
 #ifndef WP_DUMP_LOOK_H
 #define WP_DUMP_LOOK_H

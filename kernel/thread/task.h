@@ -23,7 +23,7 @@
  *               read-modify-writes, so a run acquires what the last run and every unparker before
  *               it released.
  * Not promised  One run for each unpark: those before the same run are one.
- * Spec          specs/Task.tla: OneCarrier, UnparkNotLost, HappensBeforeRun, CancelIsAlone.
+ * Spec          specs/thread/Task.tla: OneCarrier, UnparkNotLost, HappensBeforeRun, CancelIsAlone.
  * Evidence      make check-specs T=Task, make stress T=task. */
 #ifndef WP_TASK_H
 #define WP_TASK_H

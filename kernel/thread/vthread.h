@@ -29,7 +29,7 @@
  *               its time is over only if nobody unparked it.
  * Not promised  That a park returns for a permit alone: whoever parks looks again. More than one
  *               permit. V5 mistakes a park for that 2^27 parks later.
- * Spec          specs/VThread.tla: NoConcurrentMount, HappensBeforeRun, SubmitOncePerRunnable,
+ * Spec          specs/thread/VThread.tla: NoConcurrentMount, HappensBeforeRun, SubmitOncePerRunnable,
  *               UnparkNotLost, PermitOnlyConsumedByPark, ParkedImpliesNoPermit,
  *               PinnedUnparkReachesCarrier, StaleTimerHarmless, InterruptNotLost,
  *               TerminationVisible.

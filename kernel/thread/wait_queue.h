@@ -37,7 +37,7 @@
  * Not promised  That a park ends for a grant alone: whoever parks looks again. That a user's permit
  *               outlasts a wait: its parks take permits as any park does. How long YW3 takes, if
  *               the granter has lost its CPU.
- * Spec          specs/Waitq.tla: NoLostGrant, NothingLost, UntouchedAfterGrant, NoStrayPermit.
+ * Spec          specs/thread/Waitq.tla: NoLostGrant, NothingLost, UntouchedAfterGrant, NoStrayPermit.
  * Evidence      make check-specs T=Waitq, make stress T=waitq, wakeproof conform -t waitq. */
 #ifndef WP_WAITQ_H
 #define WP_WAITQ_H

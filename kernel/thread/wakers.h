@@ -20,7 +20,7 @@
  * Not promised  That a user's wp_vthread_unpark, _interrupt, _start or wp_task_unpark is counted: who
  *               frees the group has ended these. That a free inside one of its threads' `left`, or
  *               inside wp_vthread_run, ends: it waits for its caller.
- * Spec          specs/Leave.tla: NoDeadGrant, PassedOn, NoLostWake, NoTouchAfterFree,
+ * Spec          specs/thread/Leave.tla: NoDeadGrant, PassedOn, NoLostWake, NoTouchAfterFree,
  *               NoTouchAfterLeave, FreeEnds.
  * Evidence      make check-specs T=Leave, make stress T=leave, tests/test_leave.py. */
 #ifndef WP_LEAVE_H

@@ -22,7 +22,7 @@
  *               one step, and it acquires what G6 released.
  * Not promised  That a wake finds work: the poller may have found it itself (one redundant wake,
  *               harmless).
- * Spec          specs/Guard.tla: NoLostWakeup, WakeIsClaimed, Served.
+ * Spec          specs/wakeup/Guard.tla: NoLostWakeup, WakeIsClaimed, Served.
  * Evidence      make check-specs T=Guard, make stress T=guard; twin guard_no_fence shows what G2,
  *               G4 prevent. */
 #ifndef WP_GUARD_H

@@ -14,7 +14,7 @@
  *               release sequence that carries this unparker's data.
  * Not promised  Which of several unparks a park belongs to; fairness. A park may take a permit
  *               left long ago.
- * Spec          specs/Parker.tla: PermitAtMostOne, UnparkNotLost, HappensBefore.
+ * Spec          specs/wakeup/Parker.tla: PermitAtMostOne, UnparkNotLost, HappensBefore.
  * Evidence      make check-specs T=Parker, make stress T=parker. */
 #ifndef WP_PARKER_H
 #define WP_PARKER_H

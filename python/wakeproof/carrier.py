@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carriers: the threads of a group.
 
-Spec: ``specs/Carrier.tla``, ``Group.tla``.  Source: ``kernel/sched/carrier.h``, ``worker.h``.
+Spec: ``specs/sched/Carrier.tla``, ``Group.tla``.  Source: ``kernel/sched/carrier.h``, ``worker.h``.
 """
 
 from __future__ import annotations

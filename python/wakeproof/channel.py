@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bounded FIFO of objects between virtual threads and OS threads.
 
-Spec: ``specs/Channel.tla``.  Source: ``kernel/sync/channel.h``.
+Spec: ``specs/sync/Channel.tla``.  Source: ``kernel/sync/channel.h``.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Channel(Unique, Generic[T]):
         capacity: slots, 0 to `MOST`; 0: a sender waits until its object is received.
 
     Threads: any.
-    Spec: ``specs/Channel.tla`` (NothingLost, Fifo, NobodyWaitsForNothing).
+    Spec: ``specs/sync/Channel.tla`` (NothingLost, Fifo, NobodyWaitsForNothing).
     Source: ``kernel/sync/channel.h``.
 
     Raises:

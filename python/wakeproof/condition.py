@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for a change of what a mutex guards.
 
-Spec: ``specs/Condition.tla``.  Source: ``kernel/sync/condition.h``.
+Spec: ``specs/sync/Condition.tla``.  Source: ``kernel/sync/condition.h``.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Condition(Unique):
         mutex: default: one of its own.
 
     Threads: the mutex's holder, but for `acquire`.
-    Spec: ``specs/Condition.tla`` (NoLostSignal, SignalsNotSwallowed, HoldsMutex).
+    Spec: ``specs/sync/Condition.tla`` (NoLostSignal, SignalsNotSwallowed, HoldsMutex).
     Source: ``kernel/sync/condition.h``.
 
     Raises:

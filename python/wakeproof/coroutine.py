@@ -4,7 +4,7 @@
 ``async def`` functions given to `VirtualThread` park without a stack, so each step may run on
 another carrier.  They await what is here and each other, nothing of asyncio.
 
-Spec: ``specs/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
+Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What carriers and the searches of a steal domain came to, in numbers.
 
-Spec: ``specs/Search.tla``.  Source: ``kernel/base/counters.h``, ``group.h``.
+Spec: ``specs/sched/Search.tla``.  Source: ``kernel/base/counters.h``, ``group.h``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An executor that starts a virtual thread for each call.
 
-Spec: ``specs/VThread.tla`` (TerminationVisible).  Source: ``vthread.py``.
+Spec: ``specs/thread/VThread.tla`` (TerminationVisible).  Source: ``vthread.py``.
 """
 
 from __future__ import annotations

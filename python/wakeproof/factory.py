@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What makes virtual threads of one carrier, or of one group.
 
-Spec: ``specs/VThread.tla``.  Source: this file, ``vthread.py``.
+Spec: ``specs/thread/VThread.tla``.  Source: this file, ``vthread.py``.
 """
 
 from __future__ import annotations

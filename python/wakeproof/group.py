@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carrier groups run callables on permanent threads that keep related work together.
 
-Spec: ``specs/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel/sched/group.h``.
+Spec: ``specs/sched/Group.tla``, ``Task.tla``, ``Search.tla``.  Source: ``kernel/sched/group.h``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guards let one poller block without missing queued work.
 
-Spec: ``specs/Guard.tla``.  Source: ``kernel/wakeup/guard.h``.
+Spec: ``specs/wakeup/Guard.tla``.  Source: ``kernel/wakeup/guard.h``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WakeupGuard:
             2 ns cheaper, each `enter` costs microseconds.  Symmetric where the system forbids it.
 
     Threads: `enter`, `exit` and `statistics` belong to the poller; `wakeup` to any thread.
-    Spec: ``specs/Guard.tla`` (NoLostWakeup, WakeIsClaimed).  Source: ``kernel/wakeup/guard.h``.
+    Spec: ``Guard.tla`` (NoLostWakeup, WakeIsClaimed).  Source: ``kernel/wakeup/guard.h``.
 
     Raises:
         ValueError: `fences` is neither of the two.
@@ -153,7 +153,7 @@ class RendezvousGuard:
         fences: as in `WakeupGuard`.
 
     Threads: `wait` belongs to the poller; `wakeup` to any thread.
-    Spec: ``specs/Guard.tla`` (rendezvous signals).  Source: ``kernel/wakeup/guard.h``.
+    Spec: ``specs/wakeup/Guard.tla`` (rendezvous signals).  Source: ``kernel/wakeup/guard.h``.
 
     Raises:
         ValueError: `fences` is neither of the two.

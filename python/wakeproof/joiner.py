@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scope does with its subtasks' outcomes: when it cancels, what its join returns.
 
-Spec: ``specs/Scope.tla``: Tell (FirstFailureWins).  Source: this file.
+Spec: ``specs/scope/Scope.tla``: Tell (FirstFailureWins).  Source: this file.
 """
 
 from __future__ import annotations

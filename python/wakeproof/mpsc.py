@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run queue of Python objects.  Spec: ``specs/Mpsc.tla``.  Source: ``kernel/queue/mpsc.h``."""
+"""Run queue of Python objects.  Spec: ``Mpsc.tla``.  Source: ``kernel/queue/mpsc.h``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MpscQueue(Generic[T]):
 
     Threads: `put` and the questions belong to any thread; `get` and `get_nowait` to the consumer;
     `close` to any thread.  A context manager: leaving the block closes it.
-    Spec: ``specs/Mpsc.tla`` (Fifo, NoLoss, EmptyIsTrue, PushNeverFails), ``Guard.tla``.
+    Spec: ``specs/queue/Mpsc.tla`` (Fifo, NoLoss, EmptyIsTrue, PushNeverFails), ``Guard.tla``.
     Source: ``kernel/queue/mpsc.h``, ``kernel/wakeup/guard.h``, ``_native/binding.h``.
 
     Raises:

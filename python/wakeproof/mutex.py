@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutual exclusion among virtual threads and OS threads alike.
 
-Spec: ``specs/Mutex.tla``.  Source: ``kernel/sync/mutex.h``.
+Spec: ``specs/sync/Mutex.tla``.  Source: ``kernel/sync/mutex.h``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Mutex(Unique):
     free.  It is not reentrant.
 
     Threads: any; `release` is its holder's.
-    Spec: ``specs/Mutex.tla`` (MutualExclusion, NoLostSignal, BoundedBypass).
+    Spec: ``specs/sync/Mutex.tla`` (MutualExclusion, NoLostSignal, BoundedBypass).
     Source: ``kernel/sync/mutex.h``.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One permit for one thread.  Spec: ``specs/Parker.tla``.  Source: ``kernel/wakeup/parker.h``."""
+"""One permit for one thread.  Spec: ``Parker.tla``.  Source: ``kernel/wakeup/parker.h``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Parker:
     manager: leaving the block closes it.
 
     Threads: `park` belongs to the owner; `unpark` and `close` may come from any thread.
-    Spec: ``specs/Parker.tla`` (PermitAtMostOne, UnparkNotLost, HappensBefore).
+    Spec: ``specs/wakeup/Parker.tla`` (PermitAtMostOne, UnparkNotLost, HappensBefore).
     Source: ``kernel/wakeup/parker.h``.
     """
 

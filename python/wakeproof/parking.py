@@ -6,7 +6,7 @@ And what any task may say of itself: that it is `blocking`.
 For callables.  In a coroutine function, await those of `wakeproof.coroutine`: these block its
 carrier, and are counted as pinned.
 
-Spec: ``specs/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
+Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 """
 
 from __future__ import annotations

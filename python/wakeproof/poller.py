@@ -14,7 +14,7 @@ blocks when there is nothing to run; whoever brings something to run then calls 
 A second form never parks its carrier: it spins, and its wakeup may do nothing.  A third parks
 itself, by `wakeproof.park`, and its carrier sleeps without it.
 
-Spec: ``specs/Poller.tla``.  Source: ``kernel/sched/poller.h``.
+Spec: ``specs/sched/Poller.tla``.  Source: ``kernel/sched/poller.h``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Poller:
 
     Once the group is being closed, and all others have ended, `maybe_yield` and `try_park` raise
     PollerClosedError: let it out of the body, after what there is to clean up.
-    Spec: ``specs/Poller.tla``.  Source: ``kernel/sched/poller.h``.
+    Spec: ``specs/sched/Poller.tla``.  Source: ``kernel/sched/poller.h``.
 
     Raises:
         WrongThreadError: the caller is not this poller.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pool of OS threads that grows and shrinks, with one queue.
 
-Spec: ``specs/Pool.tla``, ``Reserve.tla``.  Source: ``kernel/pool/pool.h``, ``reserve.h``.
+Spec: ``specs/pool/Pool.tla``, ``Reserve.tla``.  Source: ``kernel/pool/pool.h``, ``reserve.h``.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class QueuedThreadPool(ThreadPoolExecutor):
         virtual_threads_executor: has what may block of an `ExecutionStrategy` over this pool.
 
     Threads: any.
-    Spec: ``specs/Pool.tla`` (QtpCounterBalance, NoStrandedJob, NoSpuriousThread, StopDrainsOnce).
+    Spec: ``Pool.tla`` (QtpCounterBalance, NoStrandedJob, NoSpuriousThread, StopDrainsOnce).
     Source: ``kernel/pool/pool.h``.
 
     Raises:

@@ -10,9 +10,9 @@
   Close    Cancel, unless joined; waits     Cancel    once: no more forks; interrupt each
            until count is 0                           subtask but the caller; wake the owner
 
-Spec: ``specs/Scope.tla``: Fork, Join, Close, Begin, Record, Tell, Leave, Cancel
+Spec: ``specs/scope/Scope.tla``: Fork, Join, Close, Begin, Record, Tell, Leave, Cancel
 (ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel, NoResultAfterCancel, FirstFailureWins,
-JoinWakes, TimerCancelled); ``specs/Nesting.tla``.  Source: this file,
+JoinWakes, TimerCancelled); ``specs/scope/Nesting.tla``.  Source: this file,
 ``_runtime/scope_children.py``; in C scope.h.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scoped values: bound for a block, inherited by the forks of scopes opened in it.
 
-Spec: ``specs/Nesting.tla`` (BindingsInherited).  Source: this file.
+Spec: ``specs/scope/Nesting.tla`` (BindingsInherited).  Source: this file.
 """
 
 from __future__ import annotations

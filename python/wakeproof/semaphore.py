@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Permits that virtual threads and OS threads take and give.
 
-Spec: ``specs/Semaphore.tla``.  Source: ``kernel/sync/semaphore.h``.
+Spec: ``specs/sync/Semaphore.tla``.  Source: ``kernel/sync/semaphore.h``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Semaphore(Unique):
         permits: at first, 0 to `MOST`.
 
     Threads: any.
-    Spec: ``specs/Semaphore.tla`` (PermitBalance, NoIdlePermit).
+    Spec: ``specs/sync/Semaphore.tla`` (PermitBalance, NoIdlePermit).
     Source: ``kernel/sync/semaphore.h``.
 
     Raises:

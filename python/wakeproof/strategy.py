@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who runs what is produced: one thread at a time produces, and a pool has the others.
 
-Spec: ``specs/Strategy.tla``.  Source: ``kernel/pool/strategy.h``,
+Spec: ``specs/pool/Strategy.tla``.  Source: ``kernel/pool/strategy.h``,
 ``kernel/pool/nonblocking_tag.h``, ``_runtime/strategy.py``.
 """
 
@@ -63,7 +63,7 @@ class ExecutionStrategy(Unique):
             default: its ``close`` is called, if it has one, and `failed`.
 
     Threads: any.
-    Spec: ``specs/Strategy.tla`` (SingleProducer, NoLostProduction, RejectionIsReported,
+    Spec: ``specs/pool/Strategy.tla`` (SingleProducer, NoLostProduction, RejectionIsReported,
     ExceptionDoesNotChangeRole).  Source: ``kernel/pool/strategy.h``.
 
     Raises:

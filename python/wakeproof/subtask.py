@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a scope has forked, and what came of it.
 
-Spec: ``specs/Scope.tla``: Begin, Record (NoForkRunsAfterCancel, NoResultAfterCancel).  Source:
+Spec: ``Scope.tla``: Begin, Record (NoForkRunsAfterCancel, NoResultAfterCancel).  Source:
 ``scope.py``.
 """
 

@@ -6,7 +6,7 @@
   a future that is cancelled: interrupt     call; tell the future
   the thread, which leaves the line         ended, whatever happened: give the permit back
 
-Spec: ``specs/Semaphore.tla`` (PermitBalance, InOrder).  Source: ``vthread.py``, ``semaphore.py``.
+Spec: ``Semaphore.tla`` (PermitBalance, InOrder).  Source: ``vthread.py``, ``semaphore.py``.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class VirtualThreadPool(ThreadPoolExecutor):
         tracking: a thread's name has what it calls behind it, for dumps.
 
     Threads: any.
-    Spec: ``specs/Semaphore.tla`` (PermitBalance).  Source: this file.
+    Spec: ``specs/sync/Semaphore.tla`` (PermitBalance).  Source: this file.
 
     Raises:
         UsageError: `max_workers` is out of range; `thread_name_prefix` is no name, or blank.

@@ -15,7 +15,7 @@ carrier's, for that is what others do with them: ``signal.pthread_kill``, ``sys.
 ``threading.current_thread()`` is the carrier's, too, under the virtual thread's name; which virtual
 thread runs, `current` says.
 
-Spec: ``specs/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
+Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class VirtualThread(Handle, Generic[T]):
     A thread that was parked when its group was closed never goes on; what it has locked stays so.
     A callable does not even clean up, and what is on its stack stays in memory.  A coroutine is
     closed, as Python does: its ``finally`` blocks run in who closes the group, and cannot await.
-    Spec: ``specs/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
+    Spec: ``specs/thread/VThread.tla``.  Source: ``kernel/sched/vthread_start.h``.
 
     Raises:
         UsageError: `fn` cannot be called, or `name` is no str, or holds a NUL.

@@ -10,7 +10,7 @@
  * Why it works  The explorer's heavy fence never fails, and under SC it does nothing: so a choice
  *               stands for what it returns. `told` is 1 if the poller was told that nobody claimed
  *               its wake.
- * Spec          specs/Guard.tla. Compared by wakeproof conform -t guard. */
+ * Spec          specs/wakeup/Guard.tla. Compared by wakeproof conform -t guard. */
 #include "base/error.h"
 #include "wakeup/guard.h"
 #include "litmus.h"

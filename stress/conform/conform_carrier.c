@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_carrier.c - the threads of specs/Carrier.tla: a carrier, submitters, a searcher.
+ * conform_carrier.c - the threads of specs/sched/Carrier.tla: a carrier, submitters, a searcher.
  *
  *   carrier, for ever                      submitter    searcher, twice or not
  *   run; poll; nothing: park, at the       submit       take the token; the word PARKED: send the
@@ -8,7 +8,7 @@
  * Why it works  The victims are carriers without a thread, and without work. The searcher comes at
  *               any time, as in the spec: it does not look at the idle set. The poller is two
  *               choices (descheduled or not; input or not) and the carrier's eventfd.
- * Spec          specs/Carrier.tla. Compared by wakeproof conform -t carrier. */
+ * Spec          specs/sched/Carrier.tla. Compared by wakeproof conform -t carrier. */
 #include "base/futex.h"
 #include "litmus.h"
 #include "sched/search.h"

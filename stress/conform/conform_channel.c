@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_channel.c - the threads of specs/Channel.tla: one sends two items, one receives until the
+ * conform_channel.c - the threads of specs/sync/Channel.tla: one sends two items, one receives until the
  * end, one closes.
  *
  *   sender                     receiver                   closer
@@ -7,7 +7,7 @@
  *
  * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline may
  *               come at any time while one sleeps. An item is its number.
- * Spec          specs/Channel.tla. Compared by wakeproof conform -t channel. */
+ * Spec          specs/sync/Channel.tla. Compared by wakeproof conform -t channel. */
 #include "sync/channel.h"
 #include "litmus.h"
 #include "stress.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_close.c - the threads of specs/Close.tla: closers, and a carrier, whose run and whose exit
+ * conform_close.c - the threads of specs/sched/Close.tla: closers, and a carrier, whose run and whose exit
  * are a thread each.
  *
  *   closer                  runs                    exits
@@ -10,7 +10,7 @@
  *               close waits for is asked for by `home`: it is the empty one once the task has ended,
  *               and before that one that keeps its task, until a handler comes, or the deadline of who
  *               has one passes. A deadline stands for a handler that ends the wait for the turn.
- * Spec          specs/Close.tla. Compared by wakeproof conform -t '^close'. */
+ * Spec          specs/sched/Close.tla. Compared by wakeproof conform -t '^close'. */
 #include "sched/group_close.h"
 #include "base/error.h"
 #include "litmus.h"

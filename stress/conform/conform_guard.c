@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_guard.c - the threads of specs/Guard.tla: a poller, and producers who push once.
+ * conform_guard.c - the threads of specs/wakeup/Guard.tla: a poller, and producers who push once.
  *
  *   poller, for ever                            producer
  *   take an item, or, if there is none:         push its item
@@ -10,7 +10,7 @@
  *
  * Why it works  The queue is a word with a bit per item, read and changed in one step, as in the
  *               spec. Which item is taken, and whether a block times out, are choices.
- * Spec          specs/Guard.tla. Compared by wakeproof conform -t guard. */
+ * Spec          specs/wakeup/Guard.tla. Compared by wakeproof conform -t guard. */
 #include "base/error.h"
 #include "wakeup/guard.h"
 #include "litmus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_idleset.c - the threads of specs/Idleset.tla: three members in two words, a searcher.
+ * conform_idleset.c - the threads of specs/queue/Idleset.tla: three members in two words, a searcher.
  *
  *   member, for ever                         searcher, for ever
  *   parked := 1, set my bit                  each word: for each bit, in any order:
@@ -7,7 +7,7 @@
  *   clear my bit, parked := 0
  *
  * Why it works  `parked` stands for the carrier's word, and the choice for its look at the queues.
- * Spec          specs/Idleset.tla. Compared by wakeproof conform -t idleset. */
+ * Spec          specs/queue/Idleset.tla. Compared by wakeproof conform -t idleset. */
 #include "queue/idle_set.h"
 #include "litmus.h"
 #include "stress.h"

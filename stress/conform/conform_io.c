@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_io.c - the threads of specs/Io.tla: each reader reads once from a descriptor, until a
+ * conform_io.c - the threads of specs/io/Io.tla: each reader reads once from a descriptor, until a
  * deadline; the system, its poller, and who closes and frees it.
  *
  *   reader                    system             poller                        closer
@@ -10,7 +10,7 @@
  * Why it works  What the system has of the descriptor is one word: what can be read, whether there is
  *               an event, whether the number is this file's. The readers are OS threads: the deadline
  *               may come at any time while one sleeps.
- * Spec          specs/Io.tla. Compared by wakeproof conform -t '^io'. */
+ * Spec          specs/io/Io.tla. Compared by wakeproof conform -t '^io'. */
 #include "io/descriptor.h"
 
 #include "litmus.h"

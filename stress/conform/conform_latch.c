@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_latch.c - the threads of specs/Latch.tla: one opens, two wait and may be late.
+ * conform_latch.c - the threads of specs/thread/Latch.tla: one opens, two wait and may be late.
  *
  *   opener          waiter
  *   work; open      wait until a deadline; say whether it is open
  *
  * Why it works  The waiters are OS threads, which sleep in their futex: the deadline may come at any
  *               time while one sleeps.
- * Spec          specs/Latch.tla. Compared by wakeproof conform -t latch. */
+ * Spec          specs/thread/Latch.tla. Compared by wakeproof conform -t latch. */
 #include "thread/latch.h"
 #include "litmus.h"
 #include "stress.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_mutex.c - the threads of specs/Mutex.tla, which lock and unlock for ever.
+ * conform_mutex.c - the threads of specs/sync/Mutex.tla, which lock and unlock for ever.
  *
  *   thread
  *   lock, until a deadline; had: unlock
  *
  * Why it works  The threads are OS threads, which sleep in the futex of their waiter: the deadline may
  *               come at any time while one sleeps, where it has one.
- * Spec          specs/Mutex.tla. Compared by wakeproof conform -t mutex. */
+ * Spec          specs/sync/Mutex.tla. Compared by wakeproof conform -t mutex. */
 #include "sync/mutex.h"
 #include "litmus.h"
 #include "stress.h"

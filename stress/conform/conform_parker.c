@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_parker.c - the threads of specs/Parker.tla: an owner, two unparkers, a closer.
+ * conform_parker.c - the threads of specs/wakeup/Parker.tla: an owner, two unparkers, a closer.
  *
  *   owner                              unparker, twice       closer
  *   again and again: end, park with    write data            close
@@ -11,7 +11,7 @@
  * Why it works  The owner may end when it has seen all data, which is what an acquire of the word
  *               makes visible: the comparison keeps that account (a ghost), and refuses the choices
  *               that the owner would not make.
- * Spec          specs/Parker.tla. Compared by wakeproof conform -t parker. */
+ * Spec          specs/wakeup/Parker.tla. Compared by wakeproof conform -t parker. */
 #include "wakeup/parker.h"
 #include "base/error.h"
 #include "base/futex.h"

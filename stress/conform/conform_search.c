@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_search.c - the threads of specs/Search.tla: carriers and submitters.
+ * conform_search.c - the threads of specs/sched/Search.tla: carriers and submitters.
  *
  *   carrier, for ever                           submitter, once
  *   poll; nothing: park, until its word is      submit a task to either carrier
@@ -8,7 +8,7 @@
  *
  * Why it works  A carrier in a task that never ends has no thread. That a sleep ends for no reason
  *               is a poller that has input. The futex is Carrier's.
- * Spec          specs/Search.tla. Compared by wakeproof conform -t search. */
+ * Spec          specs/sched/Search.tla. Compared by wakeproof conform -t search. */
 #include "sched/search.h"
 #include "litmus.h"
 #include "stress.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_task.c - the threads of specs/Task.tla: carriers at home, unparkers, a canceller.
+ * conform_task.c - the threads of specs/thread/Task.tla: carriers at home, unparkers, a canceller.
  *
  *   owner, for ever     thief, for ever     unparker                 canceller
  *   poll; run           steal; run          notify; owed: push home  cancel, until it is done
  *
  * Why it works  The step says any of done, yield and park; how often it yields is the comparison's
  *               to bound (a ghost). Nobody sleeps, so a push wakes nobody.
- * Spec          specs/Task.tla. Compared by wakeproof conform -t task. */
+ * Spec          specs/thread/Task.tla. Compared by wakeproof conform -t task. */
 #include "sched/carrier_tasks.h"
 #include "litmus.h"
 #include "stress.h"

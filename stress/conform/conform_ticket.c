@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_ticket.c - the threads of specs/Ticket.tla: an owner and two stealers, two rounds each.
+ * conform_ticket.c - the threads of specs/queue/Ticket.tla: an owner and two stealers, two rounds each.
  *
  * Why it works  The counters of the code never come back, so the rounds are bounded here, and in
  *               the generated module by the same number.
- * Spec          specs/Ticket.tla. Compared by wakeproof conform -t ticket. */
+ * Spec          specs/queue/Ticket.tla. Compared by wakeproof conform -t ticket. */
 #include "queue/biased_lock.h"
 #include "stress.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_timer.c - the threads of specs/Timer.tla: a carrier, armers, an unparker, the time.
+ * conform_timer.c - the threads of specs/sched/Timer.tla: a carrier, armers, an unparker, the time.
  *
  *   carrier, for ever              armer (elsewhere)              unparker       time
  *   what time is it?               arm; nudge                     any armer:     goes on
@@ -10,7 +10,7 @@
  * Why it works  The carrier has no queue here: whoever owes an armer makes it ready, and it runs in
  *               a thread of its own. The carrier asks this file for the time. What a nudge returns
  *               is said in a step that touches no memory; what a cancel returns, if it is not so.
- * Spec          specs/Timer.tla. Compared by wakeproof conform -t timer. */
+ * Spec          specs/sched/Timer.tla. Compared by wakeproof conform -t timer. */
 #include "sched/timer.h"
 #include "litmus.h"
 #include "stress.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_vthread.c - the threads of specs/VThread.tla: carriers, an unparker, an interrupter, a
+ * conform_vthread.c - the threads of specs/thread/VThread.tla: carriers, an unparker, an interrupter, a
  * timer, a canceller; the virtual thread between its parks is what the carriers choose.
  *
  *   carrier, for ever            unparker, interrupter      timer, for ever        canceller
@@ -12,7 +12,7 @@
  *               operations: the queue is a count of cells (Task and Mpsc compare the real one);
  *               `timer` is the park that it is armed for and, in one bit, the timers' lock;
  *               `joined` is the latch.
- * Spec          specs/VThread.tla. Compared by wakeproof conform -t '^vthread$'. */
+ * Spec          specs/thread/VThread.tla. Compared by wakeproof conform -t '^vthread$'. */
 #include "base/futex.h"
 #include "litmus.h"
 #include "stress.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * conform_waitq.c - the threads of specs/Waitq.tla: two wait once, and may be late; two give.
+ * conform_waitq.c - the threads of specs/thread/Waitq.tla: two wait once, and may be late; two give.
  *
  *   waiter                     granter
  *   take a thing, or wait      give a thing to the first of the line, or leave it
  *
  * Why it works  The object is a count under the line's lock. The waiters are OS threads, which sleep in
  *               the futex of their waiter: the deadline may come at any time while one sleeps.
- * Spec          specs/Waitq.tla. Compared by wakeproof conform -t waitq. */
+ * Spec          specs/thread/Waitq.tla. Compared by wakeproof conform -t waitq. */
 #include "stress.h"
 #include "things.h"
 

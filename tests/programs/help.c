@@ -9,7 +9,7 @@
  * Why it works  The awaited task is queued, perhaps at a carrier that is occupied, and one carrier has
  *               nothing else to do: if it is not woken, nobody ever runs the task. Nothing else
  *               happens that could wake it by chance.
- * Spec          specs/Search.tla: WorkConservation. */
+ * Spec          specs/sched/Search.tla: WorkConservation. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

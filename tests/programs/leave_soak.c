@@ -11,7 +11,7 @@
  *
  * Why it works  Who holds nothing where it parks takes nothing with it: so all permits, items and
  *               batons are there at the end, and no OS thread waits longer than the patience.
- * Spec          specs/Leave.tla. */
+ * Spec          specs/thread/Leave.tla. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * Why it works  `inside` is plain: of one carrier, whoever's OS thread it is, one at a time goes in and
  *               out. Who runs is named by its carrier, and has its own locals, at every step. What a
  *               scope's close leaves behind has all ended. A parked stack shows where all park.
- * Spec          specs/Spare.tla, Dump.tla, Scope.tla, Group.tla. */
+ * Spec          specs/sched/compensation/Spare.tla, Dump.tla, Scope.tla, Group.tla. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * soak.h - the state of soak.c, and what must be true of a group that is closed.
  *
- * Spec  specs/Group.tla: EachRunsOnce, NoTaskLost, NothingRunsAfterClose, WaitsForAll. */
+ * Spec  specs/sched/Group.tla: EachRunsOnce, NoTaskLost, NothingRunsAfterClose, WaitsForAll. */
 #include <stdio.h>
 #include <unistd.h>
 

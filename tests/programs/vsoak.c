@@ -10,7 +10,7 @@
  *               the same park still, an unpark is lost. Time alone says nothing, for a turn of a
  *               million threads on a busy machine takes many seconds. Every thread must end when told to, and all
  *               mail that was sent is received or still there.
- * Spec          specs/VThread.tla. */
+ * Spec          specs/thread/VThread.tla. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -77,9 +77,9 @@ def configurations(tree: Tree) -> Declared:
     """Yield each configuration of TLC: what it sets, what it checks, what must come out."""
     for entry in tree.entries:
         spec = entry.module.removeprefix("MC")
-        settings = cfg(tree.specs / entry.config)
+        settings = cfg(tree.models / entry.config)
         constants = constants_of(settings.pop("CONSTANTS", []))
-        lists = manifest.listed(tree.specs / entry.config)
+        lists = manifest.listed(tree.models / entry.config)
         yield (
             entry.name,
             {
@@ -119,7 +119,7 @@ def spec_twins(tree: Tree) -> Declared:
                     "violates": entry.claim,
                     "trace": entry.trace,
                     "in_code": name in in_code,
-                    "conform": compared(module, twin, tree.specs),
+                    "conform": compared(module, twin, tree.models),
                 },
             )
 
@@ -305,7 +305,7 @@ def constants_of(words: list[str]) -> dict[str, str]:
 
 
 def _constants(tree: Tree, entry: Entry) -> dict[str, str]:
-    return constants_of(cfg(tree.specs / entry.config).get("CONSTANTS", []))
+    return constants_of(cfg(tree.models / entry.config).get("CONSTANTS", []))
 
 
 def twin_of(constants: Mapping[str, str]) -> str | None:

@@ -15,7 +15,7 @@ from tools import pairs
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import manifest, scenarios
+from wakeproof.judge import manifest, models, scenarios
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.process import Children
@@ -52,9 +52,14 @@ class Tree:
         return file.relative_to(self.root).parts[0]
 
     @cached_property
+    def models(self) -> Path:
+        """The folder of TLC's files, made from the tables of ``specs/``."""
+        return models.folder(self.specs)
+
+    @cached_property
     def entries(self) -> list[Entry]:
         """The configurations of TLC."""
-        return list(manifest.load(self.specs).values())
+        return list(manifest.load(self.models).values())
 
     @cached_property
     def links(self) -> pairs.Links:

@@ -11,7 +11,7 @@
  *               from hand to hand is under the lock. `waiting` counts a thread from the step by which
  *               it gives a role up, not from when it arrives: who has the role next may need it
  *               before that.
- * Spec          specs/Spare.tla: OneHolder, ExitsAlone, KeepsIfAlone, StopIsLast, OthersRun.
+ * Spec          specs/sched/compensation/Spare.tla: OneHolder, ExitsAlone, KeepsIfAlone, StopIsLast, OthersRun.
  * Evidence      make check-specs T=Spare, make stress T=spare, tests/test_spare.py. */
 #ifndef WP_ROLE_H
 #define WP_ROLE_H

@@ -20,7 +20,7 @@
  *               poller. That a dormant one runs nothing: what is pinned to it, and its timers, it runs.
  *               Exactly as many for a while: until a thread is started, or a step ends. That a
  *               refused thread is tried again before the next mark.
- * Spec          specs/Replacement.tla: EligibleKept, OneThread, TargetHasThread, RetiredIsEmpty,
+ * Spec          specs/sched/compensation/Replacement.tla: EligibleKept, OneThread, TargetHasThread, RetiredIsEmpty,
  *               NoStrandedGlobal, StopReachesAll, OthersRun, AllRun.
  * Evidence      make check-specs T=Replacement, make stress T=replacement, tests/test_replacement.py. */
 #ifndef WP_REPLACEMENT_H

@@ -17,8 +17,8 @@
  *               carrier for a task may have left. So who gives it up has a sibling look for that.
  * Not promised  A spare for each: where none is left, the carrier sleeps. That a thread goes on at
  *               once: it waits for the step that runs.
- * Spec          specs/Spare.tla: OneHolder, ExitsAlone, StopIsLast, OthersRun;
- *               specs/MCSearchGiven.tla: Search with roles that are given up.
+ * Spec          specs/sched/compensation/Spare.tla: OneHolder, ExitsAlone, StopIsLast, OthersRun;
+ *               specs/sched/search_given.models.toml: Search with roles that are given up.
  * Evidence      make check-specs T='Spare|SearchGiven', make stress T=spare, tests/test_spare.py. */
 #ifndef WP_SPARE_H
 #define WP_SPARE_H

@@ -27,7 +27,8 @@
  * Not promised  That timers, pollers and pinned tasks of a marked carrier go on, with a replacement
  *               or without (spare_thread.h does that for pinned parks). That a moved task stays in its
  *               steal domain.
- * Spec          specs/Placement.tla, Supervise.tla, Replacement.tla; specs/MCSearchNudged.tla, MCSearchGiven.tla: wakes, help.
+ * Spec          specs/sched/placement/Placement.tla, Supervise.tla, Replacement.tla; specs/sched/search_nudged.models.toml: wakes;
+ *               search_given.models.toml: help.
  * Evidence      tests/test_placed.py. */
 #ifndef WP_PLACED_H
 #define WP_PLACED_H

@@ -24,8 +24,8 @@
  * Counted       is what is queued and what runs; `at_dequeue`: what is queued.
  * Not promised  That a chosen carrier has the least load: others choose, too. Anything about who is
  *               marked while no task runs there. Queues, and a wake, are the caller's.
- * Spec          specs/Placement.tla: CounterBalance, BlockingNeverTargeted, NoStrandedGlobal;
- *               specs/Supervise.tla: MarkIsOfWhoRuns.
+ * Spec          specs/sched/placement/Placement.tla: CounterBalance, BlockingNeverTargeted, NoStrandedGlobal;
+ *               specs/sched/compensation/Supervise.tla: MarkIsOfWhoRuns.
  * Evidence      make check-specs T='Placement|Supervise', make stress T='placement|supervise',
  *               tests/test_placement.py. */
 #ifndef WP_PLACEMENT_H

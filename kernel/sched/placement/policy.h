@@ -8,7 +8,7 @@
  *               without such is passed over. Nobody was to be had inside, since all were marked
  *               meanwhile: then any carrier that is not.
  * Not promised  That a chosen carrier has the least load: others choose, too.
- * Spec          specs/Placement.tla: Choose. Evidence  as placement.h. */
+ * Spec          specs/sched/placement/Placement.tla: Choose. Evidence  as placement.h. */
 #ifndef WP_PLACEMENT_CHOOSE_H
 #define WP_PLACEMENT_CHOOSE_H
 

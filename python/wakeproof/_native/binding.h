@@ -15,7 +15,7 @@
  *               or a write is on its way. Python keeps its objects by item address, so no
  *               reference count is touched without the GIL.
  * Not promised  That a readable eventfd means an item; that take finds an item that is hostage.
- * Spec          specs/Mpsc.tla, Guard.tla (sticky signal).
+ * Spec          specs/queue/Mpsc.tla, Guard.tla (sticky signal).
  * Evidence      tests/test_mpsc.py, test_guard.py, test_parker.py. */
 #ifndef WP_BINDING_H
 #define WP_BINDING_H

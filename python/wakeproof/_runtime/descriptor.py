@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A descriptor of the kernel: calls that park a virtual thread where they would block.
 
-Spec: ``specs/Io.tla``.  Source: ``_native/io.h``, ``kernel/io/descriptor.h``,
+Spec: ``specs/io/Io.tla``.  Source: ``_native/io.h``, ``kernel/io/descriptor.h``,
 ``kernel/io/readiness.h``.
 """
 

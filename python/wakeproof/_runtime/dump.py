@@ -2,7 +2,7 @@
 """What every virtual thread does now, and where: as text or JSON, by scope, grouped by stack.
 
 Carriers go on meanwhile: each thread is shown as it was when it was looked at.
-Spec: ``specs/Dump.tla``.  Source: ``kernel/inspect/dump.h`` (for threads in C), ``dump_tree.py``.
+Spec: ``Dump.tla``.  Source: ``kernel/inspect/dump.h`` (for threads in C), ``dump_tree.py``.
 """
 
 from __future__ import annotations

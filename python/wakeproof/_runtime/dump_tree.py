@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a dump says of each thread, which stacks are shared, and the tree of scopes.
 
-Spec: ``specs/Dump.tla``.  Source: ``dump.py``, ``stacks.py``.
+Spec: ``specs/inspect/Dump.tla``.  Source: ``dump.py``, ``stacks.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which groups are open: closed when the interpreter ends, freed when nobody has them any more.
 
-Spec: ``specs/Group.tla``.  Source: ``kernel/sched/group.h``.
+Spec: ``specs/sched/Group.tla``.  Source: ``kernel/sched/group.h``.
 """
 
 from __future__ import annotations

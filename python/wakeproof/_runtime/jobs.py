@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callables as tasks, from submission to end, by the kernel's number; and what is told of them.
 
-Spec: ``specs/Task.tla``.  Source: ``_native/binding.h``.
+Spec: ``specs/thread/Task.tla``.  Source: ``_native/binding.h``.
 """
 
 from __future__ import annotations

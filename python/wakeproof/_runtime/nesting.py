@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which scopes a thread has open, innermost last.
 
-Spec: ``specs/Nesting.tla`` (LifoClose, OwnerConfinement).  Source: this file.
+Spec: ``specs/scope/Nesting.tla`` (LifoClose, OwnerConfinement).  Source: this file.
 """
 
 from __future__ import annotations

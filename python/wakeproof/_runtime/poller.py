@@ -9,7 +9,7 @@ The main thread runs signal handlers between any two instructions of Python, so 
 before the first one of a wakeup, or in it.  A wake that was claimed must happen, or the carrier
 sleeps for ever: hence `_wake_again`.
 
-Spec: ``specs/Poller.tla`` (WakeReachesSleeper, WakeupIsOver).  Source: ``_native/vthreads.c``.
+Spec: ``Poller.tla`` (WakeReachesSleeper, WakeupIsOver).  Source: ``_native/vthreads.c``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Count, gate and outcomes change under one lock: a fork that a cancellation does 
 and a subtask that ends after it records nothing.  Python runs signal handlers behind calls, so none
 is under the lock: a handler may cancel.
 
-Spec: ``specs/Scope.tla``: Fork is `enter`, Look is `wait`, EndJoin is `end`; Cancel, Walk and
+Spec: ``specs/scope/Scope.tla``: Fork is `enter`, Look is `wait`, EndJoin is `end`; Cancel, Walk and
 Interrupt are `cancel` (CancelOnce, NoForkRunsAfterCancel, CancelReachesAll, JoinWakes).  Source:
 this file; ``kernel/scope/scope_children.h`` is the same for C.
 """

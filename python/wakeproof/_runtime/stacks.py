@@ -4,7 +4,7 @@
 A parked one's frames are read between two looks at its word, as the kernel's dump does.  Python
 3.11 may collect garbage while it makes a frame object, hence let another thread run, which ends the
 frame: then it crashes.  So nothing is collected meanwhile.
-Spec: ``specs/Dump.tla`` (StackIsWhole).  Source: ``kernel/thread/snapshot.h``.
+Spec: ``specs/inspect/Dump.tla`` (StackIsWhole).  Source: ``kernel/thread/snapshot.h``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """What the kernel asks of a strategy: to produce, to run, to start somebody.
 
 Each answers whatever happens; nothing that Python raises gets into the kernel.
-Spec: ``specs/Strategy.tla``.  Source: ``kernel/pool/strategy.h``.
+Spec: ``specs/pool/Strategy.tla``.  Source: ``kernel/pool/strategy.h``.
 """
 
 from __future__ import annotations

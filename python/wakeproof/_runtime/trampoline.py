@@ -4,7 +4,7 @@
 A callable runs in a greenlet, which belongs to the OS thread that ran it first: such a thread
 settles there.  A coroutine has no stack, and goes on wherever its next step is.
 
-Spec: ``specs/VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_start.h``.
+Spec: ``VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_start.h``.
 """
 
 from __future__ import annotations

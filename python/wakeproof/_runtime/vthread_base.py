@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a virtual thread is beneath its methods: the kernel's handle, and what a close does to it.
 
-Spec: ``specs/VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_start.h``.
+Spec: ``VThread.tla``.  Source: ``_native/vthreads.c``, ``kernel/sched/vthread_start.h``.
 """
 
 from __future__ import annotations

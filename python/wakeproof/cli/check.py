@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.console import Console
 from wakeproof import errors, locations
 from wakeproof.cli.progress import ConfigProgress
 from wakeproof.errors import UsageError
-from wakeproof.judge import manifest, own_spec, report, specs, trace
+from wakeproof.judge import manifest, models, own_spec, report, specs, trace
 from wakeproof.judge.own_spec import OwnReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
 from wakeproof.judge.tlc import Outcome
@@ -39,7 +39,7 @@ def check(
     full: Annotated[bool, typer.Option(help="The large ones as well (up to an hour).")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     update: Annotated[
-        bool, typer.Option("--update", help="Record the measured numbers in the manifest.")
+        bool, typer.Option("--update", help="Record the measured numbers in the tables.")
     ] = False,
     jobs: Annotated[
         int | None, typer.Option(help="One-worker runs at a time (2, or the CPUs).")
@@ -49,6 +49,13 @@ def check(
     ] = False,
     trace_of: Annotated[
         str | None, typer.Option("--trace", metavar="CFG", help="Run one, print its trace.")
+    ] = None,
+    shown: Annotated[
+        str | None, typer.Option("--show", metavar="CFG", help="Print the files that TLC reads.")
+    ] = None,
+    exported: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="DIR", help="Write what TLC reads, for an editor."),
     ] = None,
     deadlock: Annotated[
         bool, typer.Option(help="Of your own: a state without a step is a violation.")
@@ -67,10 +74,18 @@ def check(
 
       wakeproof check --trace MCGuard_no_fence   the counterexample, step by step
 
+      wakeproof check --show MCGuard             its bounds, as TLC gets them
+
+      wakeproof check --export tla               a folder for the Toolbox or VS Code
+
       wakeproof check my.tla                     your own, with my.cfg beside it
     """
     if files:
+        if shown is not None or exported is not None:
+            raise UsageError("--show and --export are for wakeproof's own specs: no FILE")
         _check_own(files, pattern, full, update, trace_of, as_json, deadlock, jobs, seconds)
+    if shown is not None or exported is not None:
+        _give(shown, exported)
     if update and not locations.is_checkout():
         raise UsageError("--update needs a checkout: these specs are part of an installed package")
     if trace_of is not None:
@@ -87,6 +102,17 @@ def check(
     else:
         _print(screen, found, traced=trace_of is not None)
     raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+
+
+def _give(shown: str | None, exported: Path | None) -> NoReturn:
+    """Print or write files of TLC's, and end the command."""
+    tables = locations.sources() / "specs"
+    if shown is not None:
+        print("\n".join(models.show(tables, shown)), end="")
+    if exported is not None:
+        folder = models.export(tables, exported)
+        print(f"{len(list(folder.glob('*.cfg')))} configurations in {folder}")
+    raise typer.Exit(errors.EXIT_HOLDS)
 
 
 def _check_own(
@@ -176,7 +202,7 @@ def own_summary(found: OwnReport) -> dict[str, Any]:
 
 def _exactly(name: str) -> str:
     """Return the pattern of one configuration, which must exist."""
-    known = [entry.name for entry in manifest.load(locations.sources() / "specs").values()]
+    known = [entry.name for entry in manifest.load(models.own()).values()]
     wanted = name.removesuffix(".cfg")
     if wanted not in known:
         near = difflib.get_close_matches(wanted, known, 5, 0.4) or known[:5]

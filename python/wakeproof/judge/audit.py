@@ -102,9 +102,9 @@ class AuditReport:
 
 
 def promised(specs: Path) -> list[str]:
-    """Return the claims that the headers of `specs`/*.tla promise, as "Module!Name"."""
+    """Return the claims that the headers of `specs` promise, as "Module!Name"."""
     claims = []
-    for module in sorted(specs.glob("*.tla")):
+    for module in sorted(specs.rglob("*.tla")):
         header = _PROMISES.search(module.read_text(encoding="utf-8"))
         text = (
             re.sub(r"\([a-z][^)]*\)", "", header.group(1).replace("*)\n(*", "")) if header else ""
@@ -114,12 +114,12 @@ def promised(specs: Path) -> list[str]:
 
 
 def tlc_alone(specs: Path) -> dict[str, str]:
-    """Return why TLC alone judges a claim, as the headers of `specs`/*.tla say, by "Module!Name".
+    """Return why TLC alone judges a claim, as the headers of `specs` say, by "Module!Name".
 
     The field stands last in a header: ``TLC alone  Served, Ends: the reason; Bounded: another.``
     """
     reasons: dict[str, str] = {}
-    for module in sorted(specs.glob("*.tla")):
+    for module in sorted(specs.rglob("*.tla")):
         header = _TLC_ALONE.search(module.read_text(encoding="utf-8"))
         text = " ".join(re.sub(r"\(\*|\*\)", "", header.group(1)).split()) if header else ""
         for names, reason in _REASON.findall(text):

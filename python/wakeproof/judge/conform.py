@@ -19,7 +19,7 @@ from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import conform_code, conform_spec, explore_labels
+from wakeproof.judge import conform_code, conform_spec, explore_labels, models
 from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.conform_code import Dump
 from wakeproof.judge.conform_concept import HIDDEN, Concept
@@ -208,7 +208,7 @@ class Judge:
         key = (concept.name, tuple((constants or {}).items()))
         if self._spec is None or self._spec[0] != key:
             self._spec = None
-            specs = self.sources / "specs"
+            specs = models.folder(self.sources / "specs")
             self._spec = key, conform_spec.graph(concept, specs, self.children, constants)
         return self._spec[1]
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wakeproof.errors import UsageError
+from wakeproof.judge import models
 from wakeproof.judge.conform import Judge, chosen
 from wakeproof.judge.conform_concept import HIDDEN, Concept
 from wakeproof.judge.conform_equal import EQUAL, TOO_LARGE, TOO_LARGE_TWINS
@@ -95,7 +96,7 @@ def spec_twins(pattern: str | None = None, *, progress: Progress | None = None) 
         for concept in concepts:
             numbers = {HIDDEN: INVISIBLE}
             code = quotient(code_side(concept, judge.code(concept, None), numbers)[0])
-            for twin in twins_of(concept.module, judge.sources / "specs"):
+            for twin in twins_of(concept.module, models.folder(judge.sources / "specs")):
                 if twin in TOO_LARGE_TWINS.get(concept.name, ()):
                     continue
                 result = _compare(judge, concept, twin, code, numbers)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""specs/manifest.json: what each configuration must show, and the numbers it showed last time.
+"""manifest.json: what each configuration must show, and the numbers it showed last time.
 
-Written by hand: module, set, expect, claims | claim + defect, workers, budget_s.
-Written by `wakeproof check --update` only: states and depth (passing runs), trace (twins), seconds.
+It is made from the tables in ``specs/`` with the files that TLC reads (`models`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.names import finder
 
@@ -24,7 +22,6 @@ _OTHER_SECTIONS = {
 }  # fmt: skip
 NO_CLAIMS = {"TypeOK"}
 """Invariants that every configuration checks and that state no claim."""
-MEASURED = ("states", "depth", "trace", "seconds")
 
 
 @dataclass(frozen=True)
@@ -190,16 +187,6 @@ def defines(module: Path, name: str) -> bool:
         return False
     text = module.read_text(encoding="utf-8")
     return re.search(rf"^\s*{re.escape(name)}\s*==", text, re.MULTILINE) is not None
-
-
-def save_measured(specs: Path, measured: dict[str, dict[str, int | float]]) -> None:
-    """Replace the measured fields of some configurations; all that was written by hand stays."""
-    path = specs / "manifest.json"
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    for config, numbers in measured.items():
-        kept = {k: v for k, v in raw[config].items() if k not in MEASURED}
-        raw[config] = {**kept, **numbers}
-    locations.write_atomically(path, json.dumps(raw, indent=2, sort_keys=False) + "\n")
 
 
 def with_properties(config: Path, names: Iterable[str]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `check`: every configuration of specs/ by TLC, compared with what the manifest says.
+"""The judge `check`: every configuration of specs/ by TLC, compared with what the table says.
 
 A passing configuration must pass with the recorded number of states; a twin must violate the claim
 that it names, and no other first, in a counterexample of the recorded length.
@@ -26,7 +26,7 @@ from typing import Any
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
-from wakeproof.judge import jvm, manifest, store, tlc, toolchain
+from wakeproof.judge import jvm, manifest, models, store, tlc, toolchain
 from wakeproof.judge.jvm import JvmError, Machines
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.process import Children
@@ -104,7 +104,7 @@ def check(
         update: record the measured numbers instead of comparing them; each has a JVM of its own.
         alone: start a JVM for each configuration instead of running many in one.
         jobs: how many one-worker runs at a time (None: the allowed CPUs, at most 2).
-        specs: folder with manifest.json, *.tla and *.cfg (None: wakeproof's own).
+        specs: folder with tables (see `models`), or one that was made of them (None: our own).
         progress: called in the caller's thread after each configuration.
 
     Raises:
@@ -113,7 +113,10 @@ def check(
     """
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
-    specs = specs or locations.sources() / "specs"
+    tables = specs or locations.sources() / "specs"
+    specs = models.folder(tables)
+    if update and specs == tables:
+        raise UsageError(f"{specs} was made from tables; update those")
     entries = manifest.load(specs)
     chosen = manifest.select(entries, pattern, full=full)
     found = manifest.problems(specs, chosen, entries)
@@ -131,7 +134,7 @@ def check(
         done = _run_all(runner, chosen, jobs or min(2, len(os.sched_getaffinity(0))), progress)
     results = tuple(done[entry.config] for entry in chosen)
     if update:
-        manifest.save_measured(specs, {r.entry.config: _measured(r) for r in results if r.holds})
+        models.save_measured(tables, {r.entry.config: _measured(r) for r in results if r.holds})
     return CheckReport(results, time.monotonic() - begin)
 
 
@@ -347,7 +350,7 @@ def _changed(entry: Entry, result: TlcResult) -> str:
         if recorded is None:
             return f"{field} is not recorded: run `wakeproof check --update`"
         if recorded != now[field]:
-            return f"{field}: {now[field]:,}, the manifest says {recorded:,}"
+            return f"{field}: {now[field]:,}, the table says {recorded:,}"
     return ""
 
 

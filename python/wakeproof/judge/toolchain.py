@@ -16,6 +16,7 @@ from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.errors import MissingToolError
+from wakeproof.judge import models
 
 OLDEST_JAVA = 11
 JAR_SHA256 = "58c6df9a1045beb341ee947bc640fe8d89988ad1d0b700e392aa8dd97502129a"
@@ -63,7 +64,7 @@ def shared_classes() -> tuple[str, ...]:
 
 def _make_archive(tools: Toolchain, archive: Path) -> None:
     """Model-check a small spec for a list of the classes that this takes, and make the archive."""
-    specs = locations.sources() / "specs"
+    specs = models.own()
     with tempfile.TemporaryDirectory(prefix="wakeproof-tlc-", dir=archive.parent) as private:
         java = [str(tools.java), "-XX:+UseSerialGC", f"-Djava.io.tmpdir={private}"]
         classes, made = Path(private) / "classes", Path(private) / archive.name

@@ -17,7 +17,14 @@ from dataclasses import replace
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import conform_code, conform_spec, explore_labels, trace_batch, trace_events
+from wakeproof.judge import (
+    conform_code,
+    conform_spec,
+    explore_labels,
+    models,
+    trace_batch,
+    trace_events,
+)
 from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
@@ -99,7 +106,7 @@ class _Judge:
         self, table: TraceConcept, count: int, progress: Progress | None, *, twins: bool
     ) -> list[TraceResult]:
         """Judge a concept, and its twins."""
-        specs = self.sources / "specs"
+        specs = models.folder(self.sources / "specs")
         replay = Replay(table, *conform_spec.graph(table.concept, specs, self.children))
         results = []
         for twin in ("", *table.twins) if twins else ("",):
@@ -156,7 +163,7 @@ class _Judge:
 
     def accepted(self, table: TraceConcept, every: list[Trace]) -> set[int]:
         """Return the indices of the traces that TLC accepts."""
-        specs = self.sources / "specs"
+        specs = models.folder(self.sources / "specs")
         good: set[int] = set()
         for first in range(0, len(every), BATCH):
             batch = every[first : first + BATCH]

@@ -1,4 +1,0 @@
------------------------------- MODULE MCChannel -----------------------------
-(* Bounds for Channel.  No symmetry: liveness is checked. *)
-EXTENDS Channel
-=============================================================================

@@ -1,4 +1,0 @@
------------------------------ MODULE MCCondition ----------------------------
-(* Bounds for Condition.  No symmetry: liveness is checked. *)
-EXTENDS Condition
-=============================================================================

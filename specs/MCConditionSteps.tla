@@ -1,4 +1,0 @@
-------------------------- MODULE MCConditionSteps ---------------------------
-(* Bounds for ConditionSteps.  No symmetry: liveness is checked. *)
-EXTENDS ConditionSteps
-=============================================================================

@@ -1,6 +1,0 @@
----------------------------- MODULE MCPlacement ----------------------------
-(* Bounds for Placement. *)
-EXTENDS Placement, TLC
-
-Symmetry == Permutations(Submitters) \cup Permutations(Carriers)
-=============================================================================

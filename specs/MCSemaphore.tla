@@ -1,4 +1,0 @@
------------------------------ MODULE MCSemaphore ----------------------------
-(* Bounds for Semaphore.  No symmetry: liveness is checked. *)
-EXTENDS Semaphore
-=============================================================================

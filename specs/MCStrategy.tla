@@ -1,6 +1,0 @@
------------------------------ MODULE MCStrategy -----------------------------
-(* Bounds for Strategy. *)
-EXTENDS Strategy, TLC
-
-Symmetry == Permutations(Workers) \cup Permutations(Callers \ Tagged)
-=============================================================================
