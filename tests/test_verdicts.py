@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from wakeproof import locations
-from wakeproof.judge import builds, explore, store
+from wakeproof.judge import builds, conform, explore, linear, manifest, orders, specs, store
 from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.conform_maps import CONCEPTS
 from wakeproof.judge.explore import ExploreReport
+from wakeproof.judge.linear_cases import CASES
+from wakeproof.judge.orders_reports import EXPLAINED, KILLED
 from wakeproof.judge.process import Children
 from wakeproof.judge.verdicts import Rows
 
@@ -109,6 +113,92 @@ def test_code_is_a_judge_s_module_and_all_that_it_imports_of_other_judges() -> N
     assert whole != store.code_hash("conform.py", without=("conform_maps",))
     assert whole != store.code_hash("conform.py", without=("lts.py",))  # by way of others
     assert whole == store.code_hash("conform.py", without=("linear.py",))
+
+
+def inputs(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Return the hashes of what some comparisons and checks rest on, by the name of each."""
+    monkeypatch.setattr(locations, "sources", lambda: root)
+    compared: list[tuple[str, bool, str | None]] = [
+        ("ticket", False, None), ("ticket", False, "ticket_no_cas"), ("mpsc", False, None),
+        ("search pinned", False, None),
+    ]  # fmt: skip
+    concepts = {concept.name: concept for concept in CONCEPTS}
+    with Children() as children:
+        judge = conform.Judge(children)
+        found = {
+            f"conform {name} {twin}": conform.inputs_of(judge, (concepts[name], of_spec, twin))
+            for name, of_spec, twin in compared
+        }
+        for case in CASES:
+            found[f"linear {case.title}"] = linear.inputs_of(judge.builder, case)
+    for entry in manifest.load(root / "specs").values():
+        if entry.name in ("MCTicket", "MCMpsc"):
+            found[f"check {entry.name}"] = specs.inputs_of(root / "specs", entry)
+    return {name: store.key(of) for name, of in found.items()}
+
+
+def test_what_a_verdict_rests_on_is_the_same_in_two_checkouts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = clone(tmp_path / "one"), clone(tmp_path / "an" / "other")
+    before = inputs(one, monkeypatch)
+    assert len(set(before.values())) == len(before)
+    assert inputs(other, monkeypatch) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("specs/Ticket.tla", "(check MC|conform )[Tt]icket"),
+        ("kernel/sched/search.c", "conform search"),
+        ("stress/conform/conform_mpsc.c", "conform mpsc"),
+        ("stress/linear/linear_mpsc.c", "linear linear_mpsc"),
+        ("stress/explorer/dump.c", "conform|linear"),
+    ],
+)
+def test_a_change_of_a_source_changes_what_rests_on_it_alone(
+    file: str, pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = clone(tmp_path)
+    before = inputs(root, monkeypatch)
+    with (root / file).open("a") as text:
+        text.write("/* changed */\n")
+    after = inputs(root, monkeypatch)
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {name for name in before if re.match(pattern, name)}
+
+
+@pytest.mark.slow
+def test_a_comparison_and_a_check_of_histories_come_back_as_they_were() -> None:
+    first, second = Rows(), Rows()
+    for judge in (lambda rows: conform.conform("^ticket$", rows=rows),
+                  lambda rows: linear.linear("^linear_ticket$", rows=rows)):  # fmt: skip
+        before, after = judge(first), judge(second)
+        assert before.holds
+        assert [replace(r, seconds=0.0) for r in before.results] == list(after.results)
+    assert {row.judge for row in first.all if not row.date} == {"conform", "linear"}
+    assert all(row.date for row in second.all)
+    assert [row.counts for row in first.all] == [row.counts for row in second.all]
+
+
+@pytest.mark.slow
+def test_a_site_s_order_is_judged_again_when_a_scenario_has_changed(tmp_path: Path) -> None:
+    file = tmp_path / "orders.c"
+    shutil.copy(SCENARIOS / "orders.c", file)
+    first, second, third = Rows(), Rows(), Rows()
+    before = orders.orders([file], rows=first)
+    after = orders.orders([file], rows=second)
+    assert before.score == after.score
+    assert before.count(KILLED)
+    good = {site.label for site in before.sites if site.status in (KILLED, EXPLAINED)}
+    assert {row.name for row in second.all if row.date} == good
+    kills = [[mutant.kill and replace(mutant.kill, token="") for mutant in site.mutants]
+             for site in before.sites]  # fmt: skip
+    assert kills == [[mutant.kill and replace(mutant.kill, token="") for mutant in site.mutants]
+                     for site in after.sites]  # fmt: skip
+    file.write_text(file.read_text() + "/* changed */\n")
+    orders.orders([file], rows=third)
+    assert not any(row.date for row in third.all)
 
 
 def explored(file: Path, rows: Rows) -> ExploreReport:

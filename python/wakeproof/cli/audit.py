@@ -114,11 +114,11 @@ def audit(
             options=options, allowed=outcome_sets.of_report(explored),
             announce=progress.announce, progress=progress.show,
         )  # fmt: skip
-        ordered = orders.orders(progress=progress.show, jobs=2)
+        ordered = orders.orders(progress=progress.show, jobs=2, rows=rows)
     with screen.status("traces: runs on real cores against the specs"):
         traced = tracing.traces(count=TRACED_RUNS)
     with screen.status("linear: histories of queue and ticket"):
-        linearized = linear.linear(slow=False)
+        linearized = linear.linear(slow=False, rows=rows)
     sites = kernel_claims(root / "kernel")
     found = auditing.audit(
         root / "specs", sites, checked, stressed, explored, conformed, ordered, traced, linearized,
@@ -141,7 +141,7 @@ def audit(
 def _specs(screen: Console, rows: Rows) -> tuple[CheckReport, ConformReport]:
     """Check the specs and compare them with the code, side by side: one CPU is Python's then."""
     with Children() as children:
-        compared = _aside(lambda: conform.conform(slow_twins=False, children=children))
+        compared = _aside(lambda: conform.conform(slow_twins=False, children=children, rows=rows))
         checked = specs.check(progress=ConfigProgress(screen).show, rows=rows)
         with screen.status("conform: spec against code"):
             return checked, compared.result()

@@ -276,16 +276,20 @@ class Runner:
 
 def inputs_of(specs: Path, entry: Entry) -> dict[str, str]:
     """Return what TLC's verdict on `entry` rests on, each with its content."""
-    tools = toolchain.find()
     return {
         **modules(specs, entry.module),
+        **tools(),
         "config": (specs / entry.config).read_text(encoding="utf-8"),
         "claim": entry.claim.partition("!")[2],  # which property is asked for by itself
         "workers": "1" if entry.workers == 1 else "several",
-        "TLC": store.file_hash(tools.jar),
-        "Java": str(tools.java_version),
         **store.code("specs.py", "tlc.py", "messages.py", "jvm.py", "jvm_child.py", "store.py"),
     }
+
+
+def tools() -> dict[str, str]:
+    """Return TLC and Java as inputs of what TLC says."""
+    found = toolchain.find()
+    return {"TLC": store.file_hash(found.jar), "Java": str(found.java_version)}
 
 
 def modules(specs: Path, name: str) -> dict[str, str]:
