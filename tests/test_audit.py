@@ -47,6 +47,7 @@ from wakeproof.judge.tlc import Outcome, TlcResult
 from wakeproof.judge.trace_maps import TRACED
 from wakeproof.judge.trace_replay import Coverage
 from wakeproof.judge.trace_reports import KINDS, Grade, TraceReport, TraceResult
+from wakeproof.judge.verdicts import Rows
 
 RUN = TlcResult(Outcome.OK, "", 440, 14, (), 0, False, "", 1.0)
 PASSING = ConfigResult(Entry("MCToy.cfg", "MCToy", claims=("Toy!Seen",)), RUN, (), "")
@@ -99,7 +100,7 @@ def judged(
     return audit.audit(
         specs, sites, CheckReport(configs, 1.0), stress, explore, ConformReport(compared, 1.0),
         OrdersReport((), unusable, 0, 1.0), TraceReport(traced, 1, 1.0),
-        LinearReport((), 1.0),
+        LinearReport((), 1.0), Rows(),
     )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ from wakeproof.judge.audit import (
     GOOD,
     HOLDS,
     NOT_JUDGED,
+    NOW,
     SPECIFICATION_ONLY,
     VIOLATED,
     AuditReport,
@@ -47,10 +48,12 @@ from wakeproof.judge.native import StressOptions
 from wakeproof.judge.orders_reports import EXPLAINED
 from wakeproof.judge.process import Children
 from wakeproof.judge.specs import CheckReport
+from wakeproof.judge.verdicts import Rows
 
 T = TypeVar("T")
 COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios", "explored",
-           ">samples", "check", "sc", "tso", "rc11", "stress", "delayed", "verdict")  # fmt: skip
+           ">samples", "check", "sc", "tso", "rc11", "stress", "delayed", "judged",
+           "verdict")  # fmt: skip
 TRACED_RUNS = 100  # of each concept
 STRESSED = ("O2",)
 """Builds of the stress; `wakeproof stress` has -O0 and -O3, too."""
@@ -62,7 +65,8 @@ explored: the scenarios under SC, x86-TSO and RC11, compiled from the same sourc
 part (`wakeproof explore` says by which bound).
 stress: the scenarios on real cores and their samples, with -O2, without and with delays, in \
 all places; `wakeproof stress` has -O0 and -O3, too.
-The six columns before the verdict: twins that this judge had to see, and saw, of those declared.
+The six columns of judges: twins that this judge had to see, and saw, of those declared.
+judged: now, or when the oldest of what check and explore say of the claim was judged.
 verdict: holds: of the specification and of the code. Specification only: check alone judges the \
 claim, for it has no scenario and its concept no comparison; no judge sees the code keep it. \
 Why, for each:"""
@@ -100,22 +104,26 @@ def audit(
     root = locations.sources()
     with screen.status("compiling what the judges run"):
         compiled.compile_all(compiled.programs(options))
-    checked, conformed = _specs(screen)
+    rows = Rows()
+    checked, conformed = _specs(screen, rows)
     with StressProgress(screen) as progress:
-        explored = explore.explore(options=outcome_sets.BOUNDS, progress=progress.show, jobs=2)
+        explored = explore.explore(
+            options=outcome_sets.BOUNDS, progress=progress.show, jobs=2, rows=rows
+        )
         stressed = native.stress(
             options=options, allowed=outcome_sets.of_report(explored),
             announce=progress.announce, progress=progress.show,
         )  # fmt: skip
-        ordered = orders.orders(progress=progress.show, jobs=2)
+        ordered = orders.orders(progress=progress.show, jobs=2, rows=rows)
     with screen.status("traces: runs on real cores against the specs"):
         traced = tracing.traces(count=TRACED_RUNS)
     with screen.status("linear: histories of queue and ticket"):
-        linearized = linear.linear(slow=False)
+        linearized = linear.linear(slow=False, rows=rows)
     sites = kernel_claims(root / "kernel")
     found = auditing.audit(
-        root / "specs", sites, checked, stressed, explored, conformed, ordered, traced, linearized
-    )
+        root / "specs", sites, checked, stressed, explored, conformed, ordered, traced, linearized,
+        rows,
+    )  # fmt: skip
     if markdown is not None:
         locations.write_atomically(markdown, to_markdown(found))
     if html is not None:
@@ -130,11 +138,11 @@ def audit(
     raise typer.Exit(errors.EXIT_VIOLATED if bad else errors.EXIT_HOLDS)
 
 
-def _specs(screen: Console) -> tuple[CheckReport, ConformReport]:
+def _specs(screen: Console, rows: Rows) -> tuple[CheckReport, ConformReport]:
     """Check the specs and compare them with the code, side by side: one CPU is Python's then."""
     with Children() as children:
-        compared = _aside(lambda: conform.conform(slow_twins=False, children=children))
-        checked = specs.check(progress=ConfigProgress(screen).show)
+        compared = _aside(lambda: conform.conform(slow_twins=False, children=children, rows=rows))
+        checked = specs.check(progress=ConfigProgress(screen).show, rows=rows)
         with screen.status("conform: spec against code"):
             return checked, compared.result()
 
@@ -174,6 +182,7 @@ def _cells(row: ClaimRow) -> list[str]:
         *(str(killed) for killed in row.model_twins.values()),
         str(row.stress_twins),
         str(row.delayed_twins),
+        row.judged,
         row.status,
     ]
 
@@ -245,6 +254,7 @@ def show(screen: Console, found: AuditReport) -> None:
     total = sum(seconds for _, seconds in shares)
     line = f"{counted(found)} ({total:.0f} s: {spent})"
     screen.print(f"\n{line}", markup=False, soft_wrap=True)
+    screen.print(found.judged.summary, markup=False, soft_wrap=True)
 
 
 def counted(found: AuditReport) -> str:
@@ -293,5 +303,15 @@ def summary(found: AuditReport) -> dict[str, Any]:
         "allowed": found.allowed,
         "traces": recorded.summary(found.traces)["results"],
         "orders": {"good": found.orders.score[0], "of": found.orders.score[1]},
+        "rows": [
+            {
+                "judge": row.judge,
+                "name": row.name,
+                "inputs": row.inputs,
+                "verdict": row.verdict,
+                "judged": row.date or NOW,
+            }
+            for row in found.judged.all
+        ],
         "seconds": {judge: round(seconds, 1) for judge, seconds in _shares(found).items()},
     }

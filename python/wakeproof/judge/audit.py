@@ -25,11 +25,13 @@ from wakeproof.judge.native import StressReport
 from wakeproof.judge.orders_reports import EXPLAINED, KILLED, RELAXED, OrdersReport
 from wakeproof.judge.specs import CheckReport, ConfigResult
 from wakeproof.judge.trace_reports import TraceReport
+from wakeproof.judge.verdicts import Rows
 
 HOLDS, VIOLATED, NOT_JUDGED = "holds", "violated", "not judged"
 SPECIFICATION_ONLY = "specification only"
 """TLC holds the claim of the specification, and no judge compares it with the code."""
 GOOD = (HOLDS, SPECIFICATION_ONLY)
+NOW = "now"
 WHOLE, IN_PART = "whole", "in part"
 """How much the explorer saw of a claim's scenarios: every execution, or what its bounds allow."""
 
@@ -70,6 +72,7 @@ class ClaimRow:
     status: str
     problems: tuple[str, ...]
     reason: str = ""  # why TLC alone judges it, as the module's header says
+    judged: str = NOW  # when, the oldest part of it
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class AuditReport:
     orders: OrdersReport
     traces: TraceReport
     linearized: LinearReport
+    judged: Rows
 
     @property
     def allowed(self) -> dict[str, Allowed]:
@@ -137,6 +141,7 @@ def audit(
     orders: OrdersReport,
     traces: TraceReport,
     linearized: LinearReport,
+    judged: Rows,
 ) -> AuditReport:
     """Join what the judges said.
 
@@ -150,11 +155,12 @@ def audit(
         orders: every memory order one step weaker.
         traces: recorded runs on real cores, and those of twins.
         linearized: histories of queue and ticket against their sequential specs.
+        judged: the rows of all these judges.
     """
     claims = promised(specs)
     reasons = tlc_alone(specs)
     rows = tuple(
-        replace(_row(claim, check, stress, explore, conform), reason=reasons.get(claim, ""))
+        replace(_row(claim, check, stress, explore, conform, judged), reason=reasons.get(claim, ""))
         for claim in claims
     )
     problems = [
@@ -171,7 +177,7 @@ def audit(
     ]  # fmt: skip
     return AuditReport(
         rows, tuple(dict.fromkeys(problems)), check, stress, explore, conform, orders, traces,
-        linearized,
+        linearized, judged,
     )  # fmt: skip
 
 
@@ -191,6 +197,7 @@ def _row(
     stress: StressReport,
     explore: ExploreReport,
     conform: ConformReport,
+    judged_rows: Rows,
 ) -> ClaimRow:
     passing = [r for r in check.results if claim in r.entry.claims]
     killing = [r for r in check.results if r.entry.claim == claim]
@@ -220,6 +227,9 @@ def _row(
         _by_check(killing),
         {model.value: _by_model(explored_twins, model.value) for model in MODELS},
         _by_stress(twins, "stress"), _by_stress(twins, "delayed"), status, tuple(problems),
+        judged=judged_rows.since(
+            {r.entry.name for r in (*passing, *killing)} | {report.name for report in judged}
+        ) or NOW,
     )  # fmt: skip
 
 

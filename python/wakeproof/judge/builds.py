@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wakeproof import locations
@@ -23,7 +23,7 @@ from wakeproof._native import build as _build
 from wakeproof.errors import MissingToolError, UsageError
 from wakeproof.judge import explored, explored_assembly
 from wakeproof.judge.process import Children
-from wakeproof.judge.source_texts import Sources, digest, uses_twin
+from wakeproof.judge.source_texts import Sources, digest, twins_in, uses_twin
 
 COMPILE_TIMEOUT_S = 300.0
 JOBS = 2  # compilers at once
@@ -88,6 +88,8 @@ class Builder:
         prune(self._folder)
         self._guard = threading.Lock()
         self._locks: dict[Path, threading.Lock] = {}
+        self._texts: dict[Path, tuple[dict[str, str], frozenset[str]]] = {}  # and twins in them
+        self._identities: dict[Program, str] = {}  # of objects
 
     @property
     def compiler_name(self) -> str:
@@ -111,13 +113,44 @@ class Builder:
         """
         if build.kind == "explored":
             return self.explorer(scenario, build.twin)
-        sources, engine = self._sources, Build(sanitizer=build.sanitizer)
-        runner = sources.stress / ("recorder" if build.kind == "recorded" else "engine")
-        jobs = [(path, engine) for path in sorted(runner.glob("*.c"))]
-        jobs += [(path, engine if sources.is_unexplored(path) else build)
-                 for path in sources.kernel_of(scenario)]  # fmt: skip
-        jobs.append((scenario, build))
+        jobs = self._jobs(scenario, build)
         return self._program(scenario, jobs, build, [*_sanitizer_flags(build), "-pthread"])
+
+    def identity(self, scenario: Path, build: Build) -> str:
+        """Return a hash of what `program` is made of, and compile nothing.
+
+        It holds no path of this checkout: another one of the same sources has the same.
+        """
+        objects = (self._identity(*job) for job in self._jobs(scenario, build))
+        return digest(self._version, platform.machine(), str(build), *objects)
+
+    def _jobs(self, scenario: Path, build: Build) -> list[Program]:
+        """Return each source of a program, the scenario last, with how it is built."""
+        sources, engine = self._sources, Build(sanitizer=build.sanitizer)
+        kernel = sources.kernel_of(scenario)
+        if build.kind == "explored":
+            jobs = [(path, Build(kind="explorer")) for path in sources.explorer()]
+            jobs += [(path, build) for path in kernel if sources.is_explored(path)]
+        else:
+            runner = sources.stress / ("recorder" if build.kind == "recorded" else "engine")
+            jobs = [(path, engine) for path in sorted(runner.glob("*.c"))]
+            jobs += [(path, engine if sources.is_unexplored(path) else build) for path in kernel]
+        return [*jobs, (scenario, build)]
+
+    def _identity(self, source: Path, build: Build) -> str:
+        """Return a hash of an object's sources and flags; each file is read once."""
+        if source not in self._texts:
+            texts = self._sources.closure(source)
+            self._texts[source] = texts, frozenset().union(*map(twins_in, texts.values()))
+        texts, twins = self._texts[source]
+        own = build if build.twin in twins else replace(build, twin=None)
+        if (source, own) not in self._identities:
+            root = f"{locations.sources()}/"
+            words = [*self._compiler, *self._flags(source, own, texts), f"-c{source}"]
+            placeless = (word.replace(root, "") for word in words if word != "-Werror")
+            contents = (text for _, text in sorted(texts.items()))
+            self._identities[source, own] = digest(*placeless, *contents)
+        return self._identities[source, own]
 
     def explorer(self, scenario: Path | None = None, twin: str | None = None) -> Path:
         """Return the explorer, linked with `scenario` and the kernel; None: for programs as text.
@@ -125,15 +158,12 @@ class Builder:
         Raises:
             UsageError: it does not compile, or nothing in it depends on `twin`.
         """
-        sources, build = self._sources, Build(twin=twin, kind="explored")
-        jobs = [(path, Build(kind="explorer")) for path in sources.explorer()]
-        if scenario is None:
-            jobs = [job for job in jobs if not job[0].stem.startswith("compiled")]
-            return self._program(jobs[0][0].with_name("explorer"), jobs, build, explored.LINKED)
-        kernel = sources.kernel_of(scenario)
-        jobs += [(path, build) for path in kernel if sources.is_explored(path)]
-        jobs.append((scenario, build))
-        return self._program(scenario, jobs, build, explored.LINKED)
+        build = Build(twin=twin, kind="explored")
+        if scenario is not None:
+            return self._program(scenario, self._jobs(scenario, build), build, explored.LINKED)
+        own = [path for path in self._sources.explorer() if not path.stem.startswith("compiled")]
+        jobs = [(path, Build(kind="explorer")) for path in own]
+        return self._program(own[0].with_name("explorer"), jobs, build, explored.LINKED)
 
     def explorer_sources(self, scenario: Path | None) -> str:
         """Return a hash of every text that is compiled into `explorer(scenario)`, by file name."""
@@ -181,8 +211,13 @@ class Builder:
 
     def _compile_command(self, source: Path, build: Build) -> tuple[list[str], Path]:
         """Return the command that compiles `source`, and the object it makes."""
-        texts, dirs = self._sources.closure(source), self._sources.folders
-        is_explored = build.kind == "explored"
+        texts = self._sources.closure(source)
+        command = [*self._compiler, *self._flags(source, build, texts), "-c", str(source)]
+        key = digest(self._version, *command, *(text for _, text in sorted(texts.items())))
+        return command, self._folder / "objects" / f"{source.stem}-{key}.o"
+
+    def _flags(self, source: Path, build: Build, texts: dict[str, str]) -> list[str]:
+        is_explored, dirs = build.kind == "explored", self._sources.folders
         kind = explored.flags(source, self._version) if is_explored else _kind_flags(build)
         kind += explored.names(source) if build.kind in ("recorded", "explorer") else []
         flags = ["-std=c11", "-pthread", "-Wall", "-Wextra", *kind, *(f"-I{d}" for d in dirs)]
@@ -195,9 +230,7 @@ class Builder:
         if is_explored and explored_assembly.is_used(texts):
             flags += [explored_assembly.NO_RED_ZONE] * (platform.machine() == "x86_64")
             flags.append(explored_assembly.MARK)
-        command = [*self._compiler, *flags, "-c", str(source)]
-        key = digest(self._version, *command, *(text for _, text in sorted(texts.items())))
-        return command, self._folder / "objects" / f"{source.stem}-{key}.o"
+        return flags
 
     def _make(self, source: Path, command: list[str], target: Path, *, hooks: bool = False) -> Path:
         """Run `command` so that `target` appears whole, unless it is there already.

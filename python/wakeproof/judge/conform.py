@@ -13,13 +13,14 @@ import contextlib
 import gc
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import conform_code, conform_spec, explore_labels, models
+from wakeproof.judge import conform_code, conform_spec, explore_labels, models, specs, store
 from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.conform_code import Dump
 from wakeproof.judge.conform_concept import HIDDEN, Concept
@@ -34,8 +35,12 @@ from wakeproof.judge.lts_example import explain
 from wakeproof.judge.lts_graph import INVISIBLE, Graph
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
+from wakeproof.judge.verdicts import Rows
 
 TIMEOUT_S = 900.0
+DIFFERS = "differs"
+UNSHOWN = ("a difference that is not kept", (), (), "", "")
+_COUNTS = ("spec_states", "spec_edges", "code_states", "code_edges", "classes", "differences")
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ class ConformReport:
         return all(result.holds for result in self.results)
 
 
+Comparison = tuple[Concept, bool, str | None]
+"""A concept, whether its spec is a twin, and its code's twin."""
 Progress = Callable[[ConformResult], None]
 
 
@@ -89,12 +96,13 @@ def conform(
     slow_twins: bool = True,
     progress: Progress | None = None,
     children: Children | None = None,
+    rows: Rows | None = None,
 ) -> ConformReport:
     """Compare the concepts whose name matches `pattern` (None: all), and their twins.
 
     `slow_twins`: the twins of concepts that take minutes as well, and concepts that are too long
-    for the audit.  `children`: the caller's, who
-    ends the job by killing them.
+    for the audit.  `children`: the caller's, who ends the job by killing them.  With `rows`,
+    comparisons that are in them are not made again, and new ones are added.
 
     Raises:
         UsageError: not a regular expression, nothing matches, or a scenario does not compile.
@@ -106,14 +114,68 @@ def conform(
     results = []
     with children or Children() as own, _uncollected():
         judge = Judge(own)
-        for concept, spec_twin, code_twin in _comparisons(
-            concepts, twins=twins, slow_twins=slow_twins
-        ):
-            result = judge.compare(concept, spec_twin=spec_twin, code_twin=code_twin)
+        for comparison in _comparisons(concepts, twins=twins, slow_twins=slow_twins):
+            result = _in_rows(judge, comparison, rows) if rows else _compared(judge, comparison)
             results.append(result)
             if progress:
                 progress(result)
     return ConformReport(tuple(results), time.monotonic() - begin)
+
+
+def _compared(judge: Judge, comparison: Comparison) -> ConformResult:
+    concept, spec_twin, code_twin = comparison
+    return judge.compare(concept, spec_twin=spec_twin, code_twin=code_twin)
+
+
+def _in_rows(judge: Judge, comparison: Comparison, rows: Rows) -> ConformResult:
+    """Return what is in the `rows`, or else compare, and add it."""
+    concept, spec_twin, code_twin = comparison
+    twin = _twin_of(concept, spec_twin, code_twin)
+    name, inputs = f"{concept.name}; {twin or 'no twin'}", inputs_of(judge, comparison)
+    row = rows.find("conform", name, inputs)
+    if row is not None:
+        difference = _difference_of(row.more or UNSHOWN) if row.verdict == DIFFERS else None
+        return ConformResult(concept, twin, **row.counts, difference=difference, seconds=0.0)
+    result = _compared(judge, comparison)
+    rows.judged(
+        "conform", name, inputs, DIFFERS if result.difference else "equal",
+        {count: getattr(result, count) for count in _COUNTS},
+        more=astuple(result.difference) if result.difference else None, holds=result.holds,
+    )  # fmt: skip
+    return result
+
+
+def _difference_of(plain: Sequence[Any]) -> Difference:
+    what, spec_path, code_path, spec_state, code_state = plain
+    return Difference(what, tuple(spec_path), tuple(code_path), spec_state, code_state)
+
+
+def inputs_of(judge: Judge, comparison: Comparison) -> dict[str, str]:
+    """Return what the verdict of a comparison rests on, each with its content."""
+    concept, spec_twin, code_twin = comparison
+    functions = [getattr(concept, field.name) for field in fields(concept)]
+    functions += [concept.ghost.after] if concept.ghost else []
+    places = [one.__module__.split(".")[2:] for one in functions if callable(one)]
+    table = {f"{'/'.join(place)}.py" for place in places}
+    plain = [
+        f"{field.name} {value}" for field in fields(concept)
+        if not callable(value := getattr(concept, field.name)) and field.name != "ghost"
+    ]  # fmt: skip
+    return {
+        **specs.modules(judge.sources / "specs", concept.module),
+        **specs.tools(),
+        "program": judge.builder.identity(*_program(concept, code_twin)),
+        "twins": f"{_twin_of(concept, spec_twin, code_twin)} {' '.join(judge.orders(code_twin))}",
+        "table": "\n".join(plain),
+        "table's code": store.code_hash(*sorted(table)),
+        "code": store.code_hash("conform.py", without=("conform_maps",)),
+    }
+
+
+def _twin_of(concept: Concept, spec_twin: bool, code_twin: str | None) -> str:
+    if spec_twin:
+        return f"spec: {' '.join(concept.spec_twin.values())}"
+    return f"code: {code_twin}" if code_twin else ""
 
 
 def programs(*, slow_twins: bool = True) -> list[Program]:
@@ -157,11 +219,9 @@ def chosen(pattern: str | None) -> list[Concept]:
     return found
 
 
-def _comparisons(
-    concepts: Iterable[Concept], *, twins: bool, slow_twins: bool
-) -> list[tuple[Concept, bool, str | None]]:
-    """Return (concept, its spec's twin?, its code's twin) of each comparison."""
-    found: list[tuple[Concept, bool, str | None]] = []
+def _comparisons(concepts: Iterable[Concept], *, twins: bool, slow_twins: bool) -> list[Comparison]:
+    """Return each comparison."""
+    found: list[Comparison] = []
     for concept in (one for one in concepts if slow_twins or not one.is_long):
         found.append((concept, False, None))
         if twins and (slow_twins or concept.is_quick):
@@ -193,12 +253,11 @@ class Judge:
         difference = _difference(concept, partition, (spec_graph, code_graph), (spec, dump, states),
                                  numbers)  # fmt: skip
         alone = sum(partition.alone())
-        twin = f"spec: {' '.join(concept.spec_twin.values())}" if spec_twin else ""
         return ConformResult(
-            concept, twin or (f"code: {code_twin}" if code_twin else ""),
-            len(spec_graph.observed), len(spec_graph.label), len(code_graph.observed),
-            len(code_graph.label), len(set(partition.block)), max(alone, int(bool(difference))),
-            difference, time.monotonic() - begin,
+            concept, _twin_of(concept, spec_twin, code_twin), len(spec_graph.observed),
+            len(spec_graph.label), len(code_graph.observed), len(code_graph.label),
+            len(set(partition.block)), max(alone, int(bool(difference))), difference,
+            time.monotonic() - begin,
         )  # fmt: skip
 
     def spec(
@@ -208,8 +267,8 @@ class Judge:
         key = (concept.name, tuple((constants or {}).items()))
         if self._spec is None or self._spec[0] != key:
             self._spec = None
-            specs = models.folder(self.sources / "specs")
-            self._spec = key, conform_spec.graph(concept, specs, self.children, constants)
+            made = models.folder(self.sources / "specs")
+            self._spec = key, conform_spec.graph(concept, made, self.children, constants)
         return self._spec[1]
 
     def code(self, concept: Concept, twin: str | None) -> Dump:
@@ -222,7 +281,7 @@ class Judge:
 
     def _explore(self, concept: Concept, twin: str | None) -> Dump:
         scenario, build = _program(concept, twin)
-        orders = self._orders(twin)
+        orders = self.orders(twin)
         program = self.builder.program(scenario, build)
         names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
         with tempfile.TemporaryDirectory(prefix="wakeproof-conform-") as folder:
@@ -239,7 +298,7 @@ class Judge:
                 except (JudgeError, ValueError):
                     raise JudgeError(f"{concept.test}: {why_no_graph(ended.output)}") from None
 
-    def _orders(self, twin: str | None) -> list[str]:
+    def orders(self, twin: str | None) -> list[str]:
         """Return ``--order FILE:LINE=relaxed`` for the twin "PK1=relaxed"; [] for any other."""
         label, is_order, order = (twin or "").partition("=")
         places = self.labels.lines(label) if is_order else []

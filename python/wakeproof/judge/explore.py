@@ -14,7 +14,14 @@ from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
-from wakeproof.judge import explore_grading, explore_labels, explore_run, scenarios
+from wakeproof.judge import (
+    explore_grading,
+    explore_labels,
+    explore_run,
+    explore_stored,
+    scenarios,
+    store,
+)
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.explore_kept import Counterexample, Keeper
 from wakeproof.judge.explore_names import Namer, distinct
@@ -23,10 +30,11 @@ from wakeproof.judge.explore_replay import check_kind, programs_in, selected, so
 from wakeproof.judge.explore_reports import ScenarioReport, TwinReport
 from wakeproof.judge.explore_results import Result
 from wakeproof.judge.explore_tasks import Progress, Task, Tasks
-from wakeproof.judge.grading import NOT_JUDGED, VIOLATED
+from wakeproof.judge.grading import HELD, NOT_JUDGED, VIOLATED
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Selection, Twin
+from wakeproof.judge.verdicts import Rows
 
 
 @dataclass(frozen=True)
@@ -75,10 +83,12 @@ def explore(
     jobs: int = 1,
     save: Path | None = None,
     progress: Progress | None = None,
+    rows: Rows | None = None,
 ) -> ExploreReport:
     """Explore scenario files (.c; the project's own if None) and programs (any other file).
 
-    Counterexamples of what is violated are saved to the folder `save` unless it is None.
+    Counterexamples of what is violated are saved to the folder `save` unless it is None.  With
+    `rows`, scenarios and twins that are in them are not explored again, and new ones are added.
 
     Raises:
         UsageError: a bad option, an unknown name, a file that cannot be read or does not compile.
@@ -89,7 +99,7 @@ def explore(
         raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
     finder(regex)  # a wrong one is said before minutes of compiling
     with Children() as children:
-        job = _Job(chosen, children, jobs, save, progress)
+        job = _Job(chosen, children, jobs, save, progress, rows)
         return job.report(files, regex, twins)
 
 
@@ -101,8 +111,10 @@ class _Job:
         jobs: int,
         save: Path | None,
         progress: Progress | None,
+        rows: Rows | None,
     ) -> None:
         self._options, self._children, self._jobs = options, children, jobs
+        self._rows = rows
         self._progress = progress or (lambda _next, _done, _total: None)
         self._builder = Builder(children)
         self._labels = explore_labels.read(locations.sources())
@@ -172,21 +184,54 @@ class _Job:
     ) -> tuple[tuple[ScenarioReport, ...], tuple[TwinReport, ...]]:
         every, selection = self._select(files, regex, with_twins)
         owners = [selection.scenario_of(twin, every) for twin in selection.twins]
-        tasks = [Task(s, model) for s in selection.scenarios for model in self._options.models]
-        tasks += [
-            Task(owner, model, twin)
-            for twin, owner in zip(selection.twins, owners, strict=True)
-            for model in self._options.models
-        ]
-        results = Tasks(self._options, self._children, self._builder, self._progress).run(
-            tasks, self._jobs
-        )
+        wanted: list[tuple[Scenario, Twin | None]] = [(s, None) for s in selection.scenarios]
+        wanted += zip(owners, selection.twins, strict=True)
+        results: dict[Task, list[Result]] = {}
+        tasks: list[Task] = []
+        for of, twin in wanted:
+            known = self._known(of, twin)
+            own = [Task(of, model, twin) for model in self._options.models]
+            results |= {t: [r for r in known if r.model is t.model] for t in own if known}
+            tasks += () if known else own
+        run = Tasks(self._options, self._children, self._builder, self._progress, self._judged)
+        results |= run.run(tasks, self._jobs) if tasks else {}
         judged = tuple(self._scenario(s, results) for s in selection.scenarios)
         twins = tuple(
             self._twin(twin, owner, results)
             for twin, owner in zip(selection.twins, owners, strict=True)
         )
         return judged, twins
+
+    def _known(self, of: Scenario, twin: Twin | None) -> list[Result]:
+        """Return what was explored of a scenario or twin before, without executions; [] if not."""
+        name = (twin or of).name
+        row = self._rows and self._rows.find("explore", name, self._inputs(of, twin))
+        return explore_stored.of_plain(of.name, row.counts, row.detail) if row else []
+
+    def _judged(self, task: Task, results: list[Result]) -> None:
+        """Add a row."""
+        of, twin = task.scenario, task.betrays
+        if self._rows is None:
+            return
+        status = (
+            explore_grading.judge_twin(twin, of, results, self._labels).status
+            if twin
+            else explore_grading.judge_scenario(of, results, self._labels).status
+        )
+        self._rows.judged(
+            "explore", (twin or of).name, self._inputs(of, twin), status,
+            *explore_stored.to_plain(results), holds=status == HELD,
+        )  # fmt: skip
+
+    def _inputs(self, of: Scenario, twin: Twin | None) -> dict[str, str]:
+        """Return what a verdict on a scenario or twin rests on."""
+        build = Build(twin=twin.name if twin else None, kind="explored")
+        return {
+            "program": self._builder.identity(of.file, build),
+            "test": f"explore {of.name}",
+            "options": " ".join(self._options.arguments()),
+            "code": store.code_hash("explore_tasks.py", "explore_stored.py"),
+        }
 
     def _select(
         self, files: list[Path], regex: str | None, with_twins: bool

@@ -51,14 +51,23 @@ class Task:
         )
 
 
+Judged = Callable[[Task, list[Result]], None]
+"""Called with the first of the runs of a scenario or twin when all models are through."""
+
+
 class Tasks:
     """The runs of one job: each scenario and each twin goes through its models in one thread."""
 
     def __init__(
-        self, options: ExploreOptions, children: Children, builder: Builder, progress: Progress
+        self,
+        options: ExploreOptions,
+        children: Children,
+        builder: Builder,
+        progress: Progress,
+        judged: Judged,
     ) -> None:
         self._options, self._children, self._builder = options, children, builder
-        self._progress = progress
+        self._progress, self._judged = progress, judged
         self._lock = threading.Lock()
         self._done = self._total = 0
         self._each = 1  # processes of each run
@@ -110,6 +119,7 @@ class Tasks:
                     betrayed = next((r for r in found[task] if task.is_betrayed(r)), None)
             with self._lock:
                 self._done += 1
+        self._judged(tasks[0], [result for task in tasks for result in found[task]])
         return found
 
     def _run(self, task: Task, program: Path) -> list[Result]:

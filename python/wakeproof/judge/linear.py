@@ -13,20 +13,22 @@ import re
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import conform_code, explore_labels
+from wakeproof.judge import conform_code, explore_labels, store
 from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.conform_code import Dump
 from wakeproof.judge.explore_results import why_no_graph
 from wakeproof.judge.linear_cases import CASES, Case
 from wakeproof.judge.linear_check import Row, check
 from wakeproof.judge.process import Children
+from wakeproof.judge.verdicts import Rows
 
 TIMEOUT_S = 900.0
+_COUNTS = ("states", "edges", "pairs", "sets", "returned")
 _MARK = re.compile(r"\blitmus_(call|return)\((\w+)")
 
 
@@ -65,22 +67,23 @@ class LinearReport:
     @property
     def problems(self) -> tuple[str, ...]:
         """What did not come out as it must, a line each."""
-        return tuple(
-            f"linear: {r.case.test} {r.case.twin} under {r.case.model} against {r.case.against}"
-            for r in self.results
-            if not r.holds
-        )
+        return tuple(f"linear: {r.case.title}" for r in self.results if not r.holds)
 
 
 Progress = Callable[[LinearResult], None]
 
 
 def linear(
-    pattern: str | None = None, *, slow: bool = True, progress: Progress | None = None
+    pattern: str | None = None,
+    *,
+    slow: bool = True,
+    progress: Progress | None = None,
+    rows: Rows | None = None,
 ) -> LinearReport:
     """Check the cases whose scenario's name matches `pattern` (None: all).
 
-    `slow`: those that take a minute as well.
+    `slow`: those that take a minute as well.  With `rows`, cases that are in them are not checked
+    again, and new ones are added.
 
     Raises:
         UsageError: nothing matches, or a scenario does not compile.
@@ -94,7 +97,7 @@ def linear(
     begin = time.monotonic()
     results = []
     with Children() as children:
-        judge = _Judge(children)
+        judge = _Judge(children, rows)
         for case in chosen:
             if case.is_quick or slow:
                 results.append(judge.judge(case))
@@ -113,18 +116,45 @@ def _program(case: Case) -> Program:
     return scenario, Build(twin=case.twin or None, kind="explored")
 
 
+def inputs_of(builder: Builder, case: Case) -> dict[str, str]:
+    """Return what the verdict on a case rests on."""
+    return {
+        "program": builder.identity(*_program(case)),
+        "case": f"{case.title} {case.must_fail} {case.shows}",
+        "code": store.code_hash("linear.py"),
+    }
+
+
 class _Judge:
     """Explores each program once under each model."""
 
-    def __init__(self, children: Children) -> None:
+    def __init__(self, children: Children, rows: Rows | None) -> None:
         self.children = children
+        self.rows = rows
         self.sources = locations.sources()
         self.builder = Builder(children)
         self.labels = explore_labels.read(self.sources)
         self._last: tuple[tuple[str, str, str], Dump] | None = None
 
     def judge(self, case: Case) -> LinearResult:
-        """Check one case."""
+        """Check one case, unless that was done before."""
+        if self.rows is None:
+            return self._judge(case)
+        inputs = inputs_of(self.builder, case)
+        row = self.rows.find("linear", case.title, inputs)
+        if row is not None:
+            steps = tuple(Row(*step) for step in row.detail)
+            return LinearResult(case, **row.counts, counterexample=steps, missing=(), seconds=0.0)
+        result = self._judge(case)
+        exact = {name: getattr(result, name) for name in _COUNTS}
+        shown = tuple(astuple(step) for step in result.counterexample)
+        verdict = "a history that nothing explains" if shown else "linearizable"
+        self.rows.judged(
+            "linear", case.title, inputs, verdict, exact, shown, holds=result.holds
+        )  # fmt: skip
+        return result
+
+    def _judge(self, case: Case) -> LinearResult:
         begin = time.monotonic()
         key = (case.test, case.model, case.twin)
         if self._last is None or self._last[0] != key:

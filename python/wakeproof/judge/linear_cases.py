@@ -29,6 +29,11 @@ class Case:
     must_fail: bool = False
     is_quick: bool = True  # seconds
 
+    @property
+    def title(self) -> str:
+        """Return what tells it from every other case."""
+        return f"{self.test} {self.twin} under {self.model} against {self.against}"
+
 
 def _must_fail(case: Case, twins: Iterable[str]) -> Iterable[Case]:
     return (replace(case, twin=twin, must_fail=True) for twin in twins)

@@ -27,6 +27,7 @@ from wakeproof.judge import (
     explore_tokens,
     orders_sites,
     scenarios,
+    store,
 )
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.explore_labels import LabelledSite
@@ -34,10 +35,21 @@ from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.explore_replay import sources_hash
 from wakeproof.judge.explore_reports import Judged
 from wakeproof.judge.grading import VIOLATED
-from wakeproof.judge.orders_reports import Kill, MutantReport, OrdersReport, Run, SiteReport
+from wakeproof.judge.orders_reports import (
+    EXPLAINED,
+    KILLED,
+    Kill,
+    MutantReport,
+    OrdersReport,
+    Run,
+    SiteReport,
+    mutant_of,
+    plain_of,
+)
 from wakeproof.judge.orders_sites import ONE_WEAKER, Mutant
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario
+from wakeproof.judge.verdicts import Rows
 
 Progress = Callable[[str, int, int], None]
 """Called with what runs, steps done and steps in all."""
@@ -56,10 +68,12 @@ def orders(
     jobs: int = 1,
     save: Path | None = None,
     progress: Progress | None = None,
+    rows: Rows | None = None,
 ) -> OrdersReport:
     """Audit the sites of ``kernel/`` with the project's scenarios, or of `files` with their own.
 
-    `regex` finds labels; `seconds` limits each run; the executions that kill go to `save`.
+    `regex` finds labels; `seconds` limits each run; the executions that kill go to `save`.  With
+    `rows`, sites that are in them are not judged again, and new ones are added.
 
     Raises:
         UsageError: no such label, a bad number, a file that cannot be read or does not compile.
@@ -74,7 +88,7 @@ def orders(
         [site for file in sources for site in explore_labels.sites(file)], regex
     )
     with Children() as children:
-        return _Audit(children, options, jobs, save, progress).report(given, chosen)
+        return _Audit(children, options, jobs, save, progress, rows).report(given, chosen)
 
 
 @dataclass(frozen=True)
@@ -110,11 +124,14 @@ class _Audit:
         jobs: int,
         save: Path | None,
         progress: Progress | None,
+        rows: Rows | None,
     ) -> None:
         self._children, self._options, self._jobs, self._save = children, options, jobs, save
+        self._rows = rows
         self._progress = progress or (lambda _what, _done, _total: None)
         self._builder = Builder(children)
         self._programs: dict[Path, Path] = {}  # by scenario file
+        self._identities: list[str] = []  # of these programs
         self._lock = threading.Lock()
         self._done = self._total = self._runs = 0
         self._labels = explore_labels.Labels()
@@ -123,8 +140,13 @@ class _Audit:
     def report(self, files: list[Path], sites: Sequence[LabelledSite]) -> OrdersReport:
         started = time.monotonic()
         self._labels = explore_labels.read(locations.sources(), files)
-        mutants = [Mutant(site, weaker) for site in sites for weaker in ONE_WEAKER[site.order]]
-        baselines = self._baselines(files, mutants)
+        known = self._known(files, sites)
+        mutants = [
+            Mutant(site, weaker)
+            for site in sites if site.label not in known
+            for weaker in ONE_WEAKER[site.order]
+        ]  # fmt: skip
+        baselines = self._baselines(files, mutants) if mutants else []
         broken = [b for b in baselines if b.error]
         self._usable = [b for b in baselines if not b.error]
         self._done, self._total = 0, len(mutants)
@@ -132,12 +154,50 @@ class _Audit:
         reports = tuple(
             SiteReport(
                 site.label, site.file, site.first, site.order, site.kept,
-                tuple(judged[Mutant(site, weaker)] for weaker in ONE_WEAKER[site.order]),
+                known[site.label] if site.label in known
+                else tuple(judged[Mutant(site, weaker)] for weaker in ONE_WEAKER[site.order]),
             )
             for site in sites
         )  # fmt: skip
+        self._add(files, [r for r in reports if r.label not in known], is_whole=not broken)
         unusable = tuple(f"{b.scenario.name} {b.model.label}: {b.error}" for b in broken)
         return OrdersReport(reports, unusable, self._runs, time.monotonic() - started)
+
+    def _known(
+        self, files: list[Path], sites: Sequence[LabelledSite]
+    ) -> dict[str, tuple[MutantReport, ...]]:
+        """Return what was judged before, by label."""
+        found = {}
+        for site in sites if self._rows is not None else ():
+            inputs = self._inputs(files, site.label, site.file, site.order, site.kept)
+            row = self._rows and self._rows.find("orders", site.label, inputs)
+            if row:
+                found[site.label] = tuple(mutant_of(one) for one in row.detail)
+        return found
+
+    def _add(self, files: list[Path], reports: Sequence[SiteReport], *, is_whole: bool) -> None:
+        """Add a row for each site that was judged now; `is_whole`: by every scenario."""
+        for site in reports:
+            if self._rows is not None and site.mutants:
+                self._rows.judged(
+                    "orders", site.label,
+                    self._inputs(files, site.label, site.file, site.order, site.kept), site.status,
+                    {mutant.weaker: bool(mutant.kill) for mutant in site.mutants},
+                    [plain_of(mutant) for mutant in site.mutants],
+                    holds=is_whole and site.status in (KILLED, EXPLAINED),
+                )  # fmt: skip
+
+    def _inputs(self, files: list[Path], *site: str) -> dict[str, str]:
+        """Return what a verdict on a site rests on: every scenario, for any may come to it."""
+        if not self._identities:
+            build = Build(kind="explored")
+            self._identities = [self._builder.identity(file, build) for file in files]
+        return {
+            "programs": " ".join(self._identities),
+            "site": " ".join(site),
+            "options": " ".join(self._options.arguments()),
+            "code": store.code_hash("orders.py"),
+        }
 
     def _baselines(self, files: list[Path], mutants: Sequence[Mutant]) -> list[_Baseline]:
         """Run every scenario as it is, under each model that some mutant needs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from wakeproof.judge.explore_options import Model
 
@@ -68,6 +69,28 @@ class MutantReport:
     def judged_by(self) -> int:
         """Return how many runs explored a scenario exhaustively and showed nothing."""
         return sum(run.judges for run in self.runs)
+
+
+def plain_of(mutant: MutantReport) -> list[Any]:
+    """Return a mutant's report as plain data, without the token of its kill."""
+    kill = mutant.kill
+    return [
+        mutant.weaker,
+        kill and [kill.scenario, kill.model.value, kill.outcome, kill.verdict, kill.reason,
+                  kill.at, kill.baseline],
+        [[r.scenario, r.model.value, r.coverage, r.executions, r.seconds] for r in mutant.runs],
+    ]  # fmt: skip
+
+
+def mutant_of(plain: list[Any]) -> MutantReport:
+    """Return the report that `plain_of` has made plain."""
+    weaker, kill, runs = plain
+    if kill is not None:
+        scenario, model, outcome, verdict, reason, at, baseline = kill
+        kill = Kill(scenario, Model(model), outcome, verdict, reason, at, "", None, baseline)
+    return MutantReport(
+        weaker, kill, tuple(Run(name, Model(model), *rest) for name, model, *rest in runs)
+    )
 
 
 @dataclass(frozen=True)

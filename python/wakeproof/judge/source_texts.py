@@ -11,6 +11,8 @@ from pathlib import Path
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
+_TWIN = re.compile(r"\bwp_twin\(\s*(\w+)\s*\)|\bWP_TWIN_(\w+)\b")
+
 _UPCALLS = frozenset(("thread/hooks.h", "sched/carrier_tasks.h"))
 """Headers with functions that files of layers above define."""
 
@@ -105,7 +107,12 @@ def left_out(stress: Path) -> dict[str, str]:
 
 def uses_twin(text: str, twin: str) -> bool:
     """Say whether the code of `text` depends on the twin."""
-    return bool(re.search(rf"\bwp_twin\(\s*{twin}\s*\)|\bWP_TWIN_{twin}\b", text))
+    return twin in twins_in(text)
+
+
+def twins_in(text: str) -> frozenset[str]:
+    """Return the twins on which the code of `text` depends."""
+    return frozenset(one or other for one, other in _TWIN.findall(text))
 
 
 def digest(*parts: str) -> str:

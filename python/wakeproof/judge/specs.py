@@ -31,6 +31,7 @@ from wakeproof.judge.jvm import JvmError, Machines
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.process import Children
 from wakeproof.judge.tlc import Outcome, Step, TlcResult
+from wakeproof.judge.verdicts import Row, Rows
 
 SHORT_S = 600.0
 FULL_S = 6 * 3600.0
@@ -95,6 +96,7 @@ def check(
     jobs: int | None = None,
     specs: Path | None = None,
     progress: Progress | None = None,
+    rows: Rows | None = None,
 ) -> CheckReport:
     """Model-check the configurations whose name matches `pattern` (None: all).
 
@@ -106,6 +108,7 @@ def check(
         jobs: how many one-worker runs at a time (None: the allowed CPUs, at most 2).
         specs: folder with tables (see `models`), or one that was made of them (None: our own).
         progress: called in the caller's thread after each configuration.
+        rows: what is in them is not checked again, and new ones are added (None: the store's).
 
     Raises:
         UsageError: nothing matches, or manifest and files do not fit together.
@@ -129,8 +132,9 @@ def check(
     shared = not alone and not update and jvm.can_share()
     with Children() as children, Machines(children, specs, tlc.SHORT_JVM) as machines:
         runner = Runner(
-            specs, children, update=update, machines=machines if shared else None, keeps=True
-        )
+            specs, children, update=update, machines=machines if shared else None,
+            rows=rows or Rows(),
+        )  # fmt: skip
         done = _run_all(runner, chosen, jobs or min(2, len(os.sched_getaffinity(0))), progress)
     results = tuple(done[entry.config] for entry in chosen)
     if update:
@@ -175,32 +179,34 @@ class Runner:
         update: bool,
         options: tuple[str, ...] = (),
         machines: Machines | None = None,
-        keeps: bool = False,
+        rows: Rows | None = None,
     ) -> None:
         self.specs = specs
         self.machines = machines  # in the folder `specs`; None: each in a JVM of its own
         self.options = options  # of TLC
         self.children = children
         self.update = update
-        self.keeps = keeps  # in the store; no module may come from elsewhere than `specs`
+        self.rows = rows  # no module may come from elsewhere than `specs`; None: nothing is kept
 
     def judge(self, entry: Entry) -> ConfigResult:
         """Compare what TLC says of `entry`, now or when it was asked the same before."""
-        if not self.keeps:
+        if self.rows is None:
             return self._run_and_compare(entry)
         inputs = inputs_of(self.specs, entry)
-        kept = None if self.update else store.look(inputs)
-        if kept is not None:
-            result = self._compared(entry, _read(kept.value), tuple(kept.value["violated_names"]))
+        row = None if self.update else self.rows.find("check", entry.name, inputs)
+        if row is not None:
+            result = self._compared(entry, *_read(row))
             if result.holds:
-                return replace(result, since=kept.date)
+                return replace(result, since=row.date)
         result = self._run_and_compare(entry)
-        if result.holds and result.tlc.outcome is not Outcome.TIMEOUT:
-            parsed = {f"module {name}" for name in _PARSED.findall(result.tlc.output)}
-            own = {f"module {file.stem}" for file in self.specs.rglob("*.tla")}
-            if parsed and parsed & own <= inputs.keys():
-                names = {"violated_names": result.violated}
-                store.keep(inputs, {**asdict(result.tlc), **names})
+        parsed = {f"module {name}" for name in _PARSED.findall(result.tlc.output)}
+        own = {f"module {file.stem}" for file in self.specs.rglob("*.tla")}
+        known = bool(parsed) and parsed & own <= inputs.keys()
+        is_whole = result.tlc.outcome is not Outcome.TIMEOUT
+        self.rows.judged(
+            "check", entry.name, inputs, result.tlc.outcome.value, *_plain(entry, result),
+            holds=result.holds and known and is_whole,
+        )  # fmt: skip
         return result
 
     def _run_and_compare(self, entry: Entry) -> ConfigResult:
@@ -273,16 +279,20 @@ class Runner:
 
 def inputs_of(specs: Path, entry: Entry) -> dict[str, str]:
     """Return what TLC's verdict on `entry` rests on, each with its content."""
-    tools = toolchain.find()
     return {
         **modules(specs, entry.module),
+        **tools(),
         "config": (specs / entry.config).read_text(encoding="utf-8"),
         "claim": entry.claim.partition("!")[2],  # which property is asked for by itself
         "workers": "1" if entry.workers == 1 else "several",
-        "TLC": store.file_hash(tools.jar),
-        "Java": str(tools.java_version),
         **store.code("specs.py", "tlc.py", "messages.py", "jvm.py", "jvm_child.py", "store.py"),
     }
+
+
+def tools() -> dict[str, str]:
+    """Return TLC and Java as inputs of what TLC says."""
+    found = toolchain.find()
+    return {"TLC": store.file_hash(found.jar), "Java": str(found.java_version)}
 
 
 def modules(specs: Path, name: str) -> dict[str, str]:
@@ -299,10 +309,29 @@ def modules(specs: Path, name: str) -> dict[str, str]:
     return found
 
 
-def _read(value: dict[str, Any]) -> TlcResult:
-    fields = {name: value[name] for name in TlcResult.__dataclass_fields__}
-    trace = tuple(Step(**step) for step in value["trace"])
-    return TlcResult(**{**fields, "outcome": Outcome(value["outcome"]), "trace": trace})
+def _plain(
+    entry: Entry, result: ConfigResult
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return what TLC said as plain data: what may not change, what is counted besides, and all."""
+    run = result.tlc
+    counted = {"states": run.states, "depth": run.depth, "trace": len(run.trace)}
+    exact = {"violated": result.violated, **_numbers(entry, run)}
+    return exact, counted, asdict(run) | {"outcome": run.outcome.value}
+
+
+def _read(row: Row) -> tuple[TlcResult, tuple[str, ...]]:
+    """Return what TLC said, and the names of what was violated.
+
+    Where all that it said is not known, a trace has as many steps as it had, and nothing in them.
+    """
+    fields = row.more or {
+        **dict.fromkeys(("violated", "message"), ""), **dict.fromkeys(("back_to", "seconds"), 0),
+        **row.detail, "outcome": row.verdict, "stuttering": False,
+        "trace": [{"action": "", "values": {}}] * row.detail["trace"],
+    }  # fmt: skip
+    trace = tuple(Step(**step) for step in fields["trace"])
+    result = TlcResult(**{**fields, "outcome": Outcome(fields["outcome"]), "trace": trace})
+    return result, tuple(row.counts["violated"])
 
 
 def _is_temporal(config: Path) -> bool:

@@ -7,19 +7,20 @@ options, the tool, the judge's own code.  An entry is a file with the hashes of 
 time, the result, and a hash of all this.  An entry that does not fit its own hash, or lacks an
 input, or has another one, is no entry: the judge is asked again.
 
-Only what can come out the same again may be kept: no run that was cut off by the clock.
+What was cut off by the clock, or ran on real cores, is a sample: kept, it says what was seen then.
 
 ``WAKEPROOF_FRESH=1`` (``make audit FRESH=1``) judges all, and keeps what comes out.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -28,6 +29,7 @@ from typing import Any
 
 from wakeproof import locations
 
+_JUDGES = "wakeproof.judge"
 FRESH = "WAKEPROOF_FRESH"
 KEPT_S = 30 * 86400.0
 """What nobody asked for so long rests on sources that have changed."""
@@ -89,6 +91,35 @@ def code(*names: str) -> dict[str, str]:
     folder = Path(__file__).parent
     files = sorted({file for name in names for file in folder.glob(name)})
     return {f"python {file.relative_to(folder)}": file.read_text("utf-8") for file in files}
+
+
+@cache
+def code_hash(*names: str, without: tuple[str, ...] = ()) -> str:
+    """Return a hash of a judge's own modules and of every other module of judges that they import.
+
+    Args:
+        names: files below ``wakeproof/judge``: ``"conform.py"``.
+        without: files and folders there that are left out, with what they alone import.
+    """
+    folder = Path(__file__).parent
+    left_out = {folder / name for name in without}
+    texts: dict[Path, str] = {}
+    todo = [folder / name for name in names]
+    while todo:
+        file = todo.pop()
+        if file not in texts and left_out.isdisjoint((file, *file.parents)):
+            texts[file] = file.read_text(encoding="utf-8")
+            todo += _imported(folder, texts[file])
+    return _key({str(f.relative_to(folder)): _sha256(texts[f]) for f in sorted(texts)})
+
+
+def _imported(folder: Path, text: str) -> Iterator[Path]:
+    """Return the files below `folder` that the module `text` imports."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_JUDGES):
+            base = folder.joinpath(*(node.module or "").split(".")[2:])
+            for one in (base, *(base / alias.name for alias in node.names)):
+                yield from (f for f in (one.with_suffix(".py"), one / "__init__.py") if f.is_file())
 
 
 def file_hash(file: Path) -> str:
