@@ -4,7 +4,7 @@
  *   producer a          producer b          consumer          result: "nodes taken"
  *   push, three times   push, three times   pop, six times
  *
- * Larger than stress/mpsc.c, so that the graphs are counted and not the code that is run for the
+ * Larger than stress/scenarios/queue/mpsc.c, so that the graphs are counted and not the code that is run for the
  * first time. */
 #include "queue/mpsc.h"
 #include "stress.h"

@@ -94,7 +94,7 @@ typedef struct stress_twin {
 void stress_add_test(const stress_test *test);
 void stress_add_twin(const stress_twin *twin);
 
-#include "engine/loops.h"
+#include "harness/engine/loops.h"
 
 /* STRESS_TEST(guard, .claim = ..., ...): one scenario. STRESS_TWIN(guard_no_fence, .of = "guard",
  * ...): one twin. */

@@ -16,7 +16,7 @@ from wakeproof.judge.source_texts import Sources, digest, uses_twin
 
 BUILDS = {
     "plain": ("-O2",),
-    "delayed": ("-O2", "-DWP_STRESS_DELAYED", instrument("engine")),
+    "delayed": ("-O2", "-DWP_STRESS_DELAYED", instrument("harness/engine")),
     "thread": ("-O1", "-fsanitize=thread"),
     "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 }

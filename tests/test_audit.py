@@ -28,6 +28,7 @@ from wakeproof.judge import (
     models,
     page,
     report,
+    scenarios,
     toolchain,
 )  # fmt: skip
 from wakeproof.judge.allowed import Computed
@@ -238,7 +239,7 @@ def test_each_claim_that_no_scenario_and_no_comparison_judges_has_its_reason() -
     root = locations.sources()
     upheld = {
         claim
-        for file in (root / "stress").glob("*.c")
+        for file in (root / "stress" / "scenarios").rglob("*.c")
         for claim in re.findall(r'\.upholds\s*=\s*"(\w+!\w+)"', file.read_text(encoding="utf-8"))
     }
     promised = set(audit.promised(root / "specs"))
@@ -256,7 +257,7 @@ def test_each_claim_that_no_scenario_and_no_comparison_judges_has_its_reason() -
 
 def test_each_twin_that_check_must_see_is_a_twin_of_a_spec_and_the_other_way_round() -> None:
     root = locations.sources()
-    texts = [file.read_text(encoding="utf-8") for file in (root / "stress").glob("*.c")]
+    texts = [file.read_text(encoding="utf-8") for file in scenarios.find()]
     twins = dict(re.findall(r"STRESS_TWIN\((\w+),(.*?)\);", "".join(texts), re.DOTALL))
     entries = manifest.load(models.folder(root / "specs")).values()
     of_specs = {audit.twin_of(entry) for entry in entries if entry.expect == "violates"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from wakeproof import locations
 from wakeproof.cli.audit import STRESSED
 from wakeproof.cli.audit import audit as audit_command
 from wakeproof.errors import UsageError
@@ -31,9 +32,9 @@ class _AskedError(Exception):
         ("conform_parker.c", Build(kind="explored", twin="conform_unpark_lies")),
         ("conform_parker.c", RECORDED),
         ("linear_local.c", EXPLORED),
-        ("waitq.c", EXPLORED),
-        ("waitq.c", Build("O2")),
-        ("waitq.c", Build("O2", delayed=True)),
+        ("wait_queue.c", EXPLORED),
+        ("wait_queue.c", Build("O2")),
+        ("wait_queue.c", Build("O2", delayed=True)),
     ],
     ids=lambda what: getattr(what, "kind", what),
 )
@@ -105,8 +106,8 @@ def test_what_the_judges_ask_for_is_among_what_was_compiled(
 
 def test_every_file_of_the_judges_is_among_what_is_compiled() -> None:
     files = {scenario for scenario, _ in compiled.programs(OPTIONS)}
-    stress = next(file for file in files if file.name == "parker.c").parent
-    assert {*stress.glob("*.c"), *stress.glob("linear/*.c")} <= files
+    stress = locations.sources() / "stress"
+    assert {*(stress / "scenarios").rglob("*.c"), *stress.glob("linear/**/*.c")} <= files
     kept = {f"conform_{c.scenario}.c" for c in conform.CONCEPTS if not c.is_long}
     assert kept <= {file.name for file in files}
     assert all(file.is_file() for file in files)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.explorer.judges import TRUST
 
-from wakeproof import locations
+from wakeproof.judge import scenarios
 from wakeproof.judge.explore import explore
 from wakeproof.judge.explore_options import ExploreOptions, Model
 from wakeproof.judge.grading import HELD, VIOLATED
@@ -24,9 +24,10 @@ STATUSES = {"arbiter_token": VIOLATED, "arbiter_sum": HELD, "arbiter_last": HELD
 RUN = StressOptions(seconds=0.02, opt=("O2",), delayed=False, twins=False, seed=7,
                     affinity=("none",), computed=False)  # fmt: skip
 KERNEL = sorted(
-    file for file in (locations.sources() / "stress").glob("*.c") if ".arbiter" in file.read_text()
+    (file for file in scenarios.find() if ".arbiter" in file.read_text()),
+    key=lambda file: file.name,
 )
-SOME = ("idleset.c", "latch.c", "parker.c", "reserve.c")
+SOME = ("idle_set.c", "latch.c", "parker.c", "reserve.c")
 
 
 def outside(seen: StressReport, file: Path, models: tuple[Model, ...]) -> dict[str, set[str]]:

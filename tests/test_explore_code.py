@@ -209,7 +209,7 @@ def test_a_wait_is_a_fence_however_it_ends(linux: bool) -> None:
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_heavy_fence_fails_where_that_is_asked_for(failing: int) -> None:
     options = ExploreOptions(engine="both", failing_heavy=failing)
-    guard = [locations.sources() / "stress" / "guard.c"]
+    guard = [locations.sources() / "stress" / "scenarios" / "wakeup" / "guard.c"]
     [scenario] = explore(guard, "^guard_asymmetric$", options, twins=False).scenarios
     for judged in scenario.judged:  # it does not read that its fence failed
         lost = failing == 1 and judged.model is not Model.SC
@@ -217,7 +217,7 @@ def test_a_heavy_fence_fails_where_that_is_asked_for(failing: int) -> None:
 
 
 def test_a_poller_that_does_not_read_that_its_heavy_fence_failed_is_caught() -> None:
-    guard = [locations.sources() / "stress" / "guard.c"]
+    guard = [locations.sources() / "stress" / "scenarios" / "wakeup" / "guard.c"]
     found = explore(guard, "^(guard_failing|guard_failure_unread)$", ExploreOptions(engine="both"))
     assert [scenario.status for scenario in found.scenarios] == [HELD]
     [twin] = found.twins

@@ -334,7 +334,8 @@ def test_a_cfg_s_constants_are_read() -> None:
 
 @pytest.mark.slow
 def test_the_tree_s_inventory_has_what_others_count() -> None:
-    files = [ROOT / "stress" / f"{name}.c" for name in ("guard", "parker", "ring")]
+    folder = ROOT / "stress" / "scenarios"
+    files = [folder / f"{name}.c" for name in ("wakeup/guard", "wakeup/parker", "base/event_ring")]
     found = taken(Tree(files))
     assert list(found) == list(SECTIONS) == list(READERS)
     assert set(found["claims"]) == set(audit.promised(ROOT / "specs"))

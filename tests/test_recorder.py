@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from wakeproof import locations
 from wakeproof.errors import JudgeError
-from wakeproof.judge import trace_events
+from wakeproof.judge import scenarios, trace_events
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.process import Children
 from wakeproof.judge.trace_events import Event
@@ -26,7 +25,7 @@ def builder() -> Iterator[Builder]:
 
 
 def scenario(name: str) -> Path:
-    return locations.sources() / "stress" / "conform" / f"conform_{name}.c"
+    return scenarios.of_concept("conform", name)
 
 
 def record(program: Path, *options: str) -> subprocess.CompletedProcess[str]:

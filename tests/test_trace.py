@@ -83,7 +83,7 @@ def test_a_steal_names_home_thief_and_kind() -> None:
 
 
 def test_events_may_be_read_while_carriers_write_and_have_known_names_and_times() -> None:
-    # A ring of 16 is overwritten all the time. That none is torn is judged by stress/ring.c.
+    # A ring of 16 is overwritten all the time. That none is torn: scenarios/base/event_ring.c.
     with CarrierGroup(1, trace_events=16) as group:
         seen: list[Event] = []
         while len(seen) < 500:

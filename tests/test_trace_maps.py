@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from wakeproof import locations
-from wakeproof.judge import explore_labels, trace_events
+from wakeproof.judge import explore_labels, scenarios, trace_events
 from wakeproof.judge.conform_code import site_names
 from wakeproof.judge.trace_events import BASE, Event, Round
 from wakeproof.judge.trace_maps import guard, mpsc, own, rendezvous, task
@@ -153,7 +153,7 @@ def test_two_threads_with_the_ticket_of_one_queue_are_wrong() -> None:
 
 def test_a_twins_line_has_the_name_of_the_site_that_it_stands_for() -> None:
     kernel = locations.sources() / "kernel"
-    scenario = locations.sources() / "stress" / "conform" / "conform_ticket.c"
+    scenario = scenarios.of_concept("conform", "ticket")
     names = site_names(explore_labels.read(locations.sources()), kernel, scenario)
     of = {name: place for place, name in names.items()}
     assert [of[f"{half} T4"][0] for half in ("reads", "writes")] == ["queue/biased_lock.h"] * 2

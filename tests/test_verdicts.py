@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from wakeproof import locations
-from wakeproof.judge import builds, conform, explore, linear, manifest, orders, specs, store
+from wakeproof.judge import builds, conform, explore, linear, manifest, models, orders, specs, store
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.conform_maps import CONCEPTS
 from wakeproof.judge.explore import ExploreReport
@@ -43,7 +43,8 @@ def identities(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(locations, "sources", lambda: root)
     with Children() as children:
         builder = Builder(children)
-        files = [root / "stress" / name for name in ("idleset.c", "mutex.c")]
+        folder = root / "stress" / "scenarios"
+        files = [folder / name for name in ("queue/idle_set.c", "sync/mutex.c")]
         return [builder.identity(file, build) for file in files for build in BUILDS]
 
 
@@ -63,11 +64,11 @@ def test_a_program_has_one_identity_in_two_checkouts_of_the_same_sources(
     [
         ("kernel/queue/idle_set.h", "all"),  # a header
         ("kernel/base/error.c", "all"),
-        ("stress/idleset.c", "idleset"),
+        ("stress/scenarios/queue/idle_set.c", "idleset"),
         ("kernel/sync/mutex.c", "mutex"),
         ("stress/explorer/states.c", "explored"),
         ("stress/explorer/explore.h", "explored"),
-        ("stress/engine/main.c", "stress"),
+        ("stress/harness/engine/main.c", "stress"),
     ],
 )
 def test_a_change_of_a_source_changes_the_identity_of_what_is_made_of_it(
@@ -131,9 +132,9 @@ def inputs(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         }
         for case in CASES:
             found[f"linear {case.title}"] = linear.inputs_of(judge.builder, case)
-    for entry in manifest.load(root / "specs").values():
+    for entry in manifest.load(models.folder(root / "specs")).values():
         if entry.name in ("MCTicket", "MCMpsc"):
-            found[f"check {entry.name}"] = specs.inputs_of(root / "specs", entry)
+            found[f"check {entry.name}"] = specs.inputs_of(models.folder(root / "specs"), entry)
     return {name: store.key(of) for name, of in found.items()}
 
 
@@ -149,10 +150,10 @@ def test_what_a_verdict_rests_on_is_the_same_in_two_checkouts(
 @pytest.mark.parametrize(
     ("file", "pattern"),
     [
-        ("specs/Ticket.tla", "(check MC|conform )[Tt]icket"),
+        ("specs/queue/Ticket.tla", "(check MC|conform )[Tt]icket"),
         ("kernel/sched/search.c", "conform search"),
-        ("stress/conform/conform_mpsc.c", "conform mpsc"),
-        ("stress/linear/linear_mpsc.c", "linear linear_mpsc"),
+        ("stress/conform/queue/conform_mpsc.c", "conform mpsc"),
+        ("stress/linear/queue/linear_mpsc.c", "linear linear_mpsc"),
         ("stress/explorer/dump.c", "conform|linear"),
     ],
 )

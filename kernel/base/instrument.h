@@ -4,8 +4,8 @@
  *   product                        the C11 operation
  *   -DWP_INSTRUMENT='"FILE"'       what that header defines in place of every macro below
  *
- *     stress/engine/instrument.h   the C11 operation after a random delay; sleeps are announced
- *     stress/recorder/instrument.h the C11 operation, recorded with stamps before and after
+ *     stress/harness/engine/instrument.h   the C11 operation after a random delay; sleeps are announced
+ *     stress/harness/recorder/instrument.h the C11 operation, recorded with stamps before and after
  *     stress/explorer/instrument.h a call of the explorer, which does it when and as the model allows
  *
  * Why it works  Every shared access of the kernel is one of these macros, futex and eventfd calls

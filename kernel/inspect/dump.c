@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dump.c - threads of a group, one after the other, and their frames: see dump.h. Not explored: it
- * reads stacks; stress/dump.c has the looks. */
+ * reads stacks; stress/scenarios/inspect/dump.c has the looks. */
 #include "inspect/dump.h"
 
 #include "sched/vthread_stackful.h"

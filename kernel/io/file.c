@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file.c - see file.h. Not explored, for it makes system calls: stress/uring.c has how it asks. */
+ * file.c - see file.h. Not explored, for it makes system calls: stress/scenarios/io/driver_uring.c has how it asks. */
 #define _GNU_SOURCE
 #include "io/file.h"
 

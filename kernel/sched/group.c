@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * group.c - the threads of a group, and what its close does to them. Not explored, for it makes threads:
- * stress/home.c has the lists, stress/closing.c the close. */
+ * stress/scenarios/sched/carrier_tasks.c has the lists, stress/scenarios/sched/group_close.c the close. */
 #define _GNU_SOURCE
 #include "sched/group.h"
 

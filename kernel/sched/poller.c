@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller.c - see poller.h. Not explored, for it asks which carrier calls: stress/poller.c has what it
+ * poller.c - see poller.h. Not explored, for it asks which carrier calls: stress/scenarios/sched/poller.c has what it
  * calls. */
 #include "sched/poller.h"
 

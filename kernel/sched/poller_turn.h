@@ -11,7 +11,7 @@
  *               from stacks, counts and events: scenarios run it as the loop does.
  * Spec          specs/sched/Poller.tla: PinnedPollerUnique, PollerRuns, StolenIsKept, NoMissedSubmission,
  *               PollerParkPaired, RunsOnlyWhenRunning.
- * Evidence      make stress T=poller, stress/poller_turn.c. */
+ * Evidence      make stress T=poller, stress/scenarios/sched/poller_turn.c. */
 #ifndef WP_POLLER_TURN_H
 #define WP_POLLER_TURN_H
 

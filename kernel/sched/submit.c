@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * submit.c - tasks and virtual threads of a group: started, unparked, pushed home. See group.h. Not
- * explored, for it asks which carrier calls: stress/home.c has what it calls. */
+ * explored, for it asks which carrier calls: stress/scenarios/sched/carrier_tasks.c has what it calls. */
 #include "base/error.h"
 #include "sched/group.h"
 #include "sched/placement/group_placement.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_start.c - see vthread_start.h. Not explored, it switches stacks; stress/vthread.c has the word. */
+ * vthread_start.c - see vthread_start.h. Not explored, it switches stacks; stress/scenarios/thread/vthread.c has the word. */
 #include "sched/vthread_start.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker.c - a carrier's loop. Not explored: it never ends; stress/home.c has what it calls. */
+ * worker.c - a carrier's loop. Not explored: it never ends; stress/scenarios/sched/carrier_tasks.c has what it calls. */
 #define _GNU_SOURCE
 #include "sched/worker.h"
 

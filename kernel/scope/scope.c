@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scope.c - see scope.h. Not explored, for it starts threads; stress/scope.c has the flock. */
+ * scope.c - see scope.h. Not explored, for it starts threads; stress/scenarios/scope/scope.c has the flock. */
 #include "scope/scope.h"
 
 #include "sched/vthread_stackful.h"

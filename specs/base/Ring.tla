@@ -3,7 +3,7 @@
 (* The newest events of one thread, read by others while it writes on.     *)
 (* Code       kernel/base/event_ring.h; [E1]..[E9] name sites in that file.           *)
 (* Abstracts  an event to its number, which each of its words carries.     *)
-(* Memory     sequential consistency; the orders are stress/ring.c's.      *)
+(* Memory     sequential consistency; the orders are stress/scenarios/base/event_ring.c's.      *)
 (* Promises   NoTornEvent, NoInventedEvent (safety).                       *)
 (***************************************************************************)
 EXTENDS Integers

@@ -7,7 +7,7 @@
 (* Abstracts  the stack to two words that a run writes, one after the      *)
 (*            other; the queue to the permit that somebody gave.           *)
 (* Memory     sequential consistency (what a look sees of a run, and a run *)
-(*            of a look: stress/dump.c).                                   *)
+(*            of a look: stress/scenarios/inspect/dump.c).                                   *)
 (* Promises   StackIsWhole, UnparkIsKept, RunnerIsNamed (safety).          *)
 (* TLC alone  RunnerIsNamed: who runs a thread is said in worker.c, beside *)
 (*            switches of stacks, which the explorer does not have         *)

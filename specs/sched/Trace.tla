@@ -6,7 +6,7 @@
 (* Code       kernel/sched/trace.c, event_ring.h, vthread_stackful.c; [E10]..[E12] name sites.     *)
 (* Abstracts  a ring to the set of its events; a name to its thread; the   *)
 (*            clock to whether it was read.                                *)
-(* Memory     sequential consistency; the orders are stress/ring.c's.      *)
+(* Memory     sequential consistency; the orders are stress/scenarios/base/event_ring.c's.      *)
 (* Promises   NameIsItsOwn, NumberIsItsOwn, RingsAreThere, SpansHaveBegun, *)
 (*            OffIsSilent (safety).                                        *)
 (* TLC alone  NameIsItsOwn, NumberIsItsOwn, SpansHaveBegun, OffIsSilent:   *)

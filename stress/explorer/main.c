@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../engine/registry.h"
+#include "harness/engine/registry.h"
 #include "dump.h"
 #include "options.h"
 #include "overrides.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../engine/json.h"
+#include "harness/engine/json.h"
 
 enum { PROGRESS_NS = 2000000000 };
 

@@ -3,7 +3,7 @@
 #ifndef WP_EXPLORER_SCENARIO_H
 #define WP_EXPLORER_SCENARIO_H
 
-#include "../stress.h"
+#include "stress.h"
 #include "program.h"
 
 /* compiled.c: the test's actors as a program. NULL: `error` says why. */

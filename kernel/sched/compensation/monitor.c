@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * monitor.c - a thread that looks, again and again, for carriers that make no progress: see group_placement.h.
- * Not explored, for it is a thread: stress/supervise.c has what it calls. */
+ * Not explored, for it is a thread: stress/scenarios/sched/compensation/monitor.c has what it calls. */
 #include "sched/placement/group_placement.h"
 
 #include "base/error.h"

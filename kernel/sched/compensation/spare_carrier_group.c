@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * spare_carrier_group.c - the replacements of a group: their threads, queues, wakes. See group_placement.h, spare_carrier.h.
- * Not explored, for it makes threads: stress/replacement.c has what it calls. */
+ * Not explored, for it makes threads: stress/scenarios/sched/compensation/spare_carrier.c has what it calls. */
 #define _GNU_SOURCE
 #include <sched.h>
 

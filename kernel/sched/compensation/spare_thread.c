@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_thread.c - see spare_thread.h. Not explored, for it makes threads: stress/spare.c has what it calls. */
+ * spare_thread.c - see spare_thread.h. Not explored, for it makes threads: stress/scenarios/sched/compensation/spare_thread.c has what it calls. */
 #include "sched/compensation/spare_thread.h"
 
 #include <stddef.h>

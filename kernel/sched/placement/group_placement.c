@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_placement.c - see group_placement.h. Not explored: stress/placement.c, placement_global.c have what it calls. */
+ * group_placement.c - see group_placement.h. Not explored: stress/scenarios/sched/placement/placement.c, placement_global.c have what it calls. */
 #include <stdlib.h>
 #include <string.h>
 #include "sched/placement/group_placement.h"

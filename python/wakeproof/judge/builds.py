@@ -132,7 +132,7 @@ class Builder:
             jobs = [(path, Build(kind="explorer")) for path in sources.explorer()]
             jobs += [(path, build) for path in kernel if sources.is_explored(path)]
         else:
-            runner = sources.stress / ("recorder" if build.kind == "recorded" else "engine")
+            runner = sources.harness / ("recorder" if build.kind == "recorded" else "engine")
             jobs = [(path, engine) for path in sorted(runner.glob("*.c"))]
             jobs += [(path, engine if sources.is_unexplored(path) else build) for path in kernel]
         return [*jobs, (scenario, build)]
@@ -288,7 +288,7 @@ def _twin_flag(twin: str) -> str:
 def _kind_flags(build: Build) -> list[str]:
     if build.kind == "explorer":
         return ["-O2", "-fno-pie", "-D_GNU_SOURCE="]
-    judge = "recorder" if build.kind == "recorded" else "engine"
+    judge = f"harness/{'recorder' if build.kind == 'recorded' else 'engine'}"
     own = [explored.instrument(judge), *(["-DWP_STRESS_DELAYED"] if build.delayed else [])]
     return [f"-{build.opt}", "-g1", "-DWP_STRESS", *_sanitizer_flags(build), *own]
 

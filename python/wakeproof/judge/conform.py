@@ -20,7 +20,15 @@ from typing import Any
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import conform_code, conform_spec, explore_labels, models, specs, store
+from wakeproof.judge import (
+    conform_code,
+    conform_spec,
+    explore_labels,
+    models,
+    scenarios,
+    specs,
+    store,
+)
 from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.conform_code import Dump
 from wakeproof.judge.conform_concept import HIDDEN, Concept
@@ -186,7 +194,7 @@ def programs(*, slow_twins: bool = True) -> list[Program]:
 
 def _program(concept: Concept, twin: str | None) -> Program:
     """Return the concept's scenario and its build; a twin that is an order is made at run time."""
-    scenario = locations.sources() / "stress" / "conform" / f"conform_{concept.scenario}.c"
+    scenario = scenarios.of_concept("conform", concept.scenario)
     return scenario, Build(twin=None if "=" in (twin or "") else twin, kind="explored")
 
 

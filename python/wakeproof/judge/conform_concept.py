@@ -41,7 +41,7 @@ class Concept:
     """One comparison: a scenario of ``stress/conform`` with a spec at the same bounds."""
 
     name: str  # of the table's row
-    scenario: str  # stress/conform/conform_<scenario>.c: no name of a file in kernel/
+    scenario: str  # stress/conform/**/conform_<scenario>.c: no name of a file in kernel/
     test: str  # in that file
     module: str
     bounds: str  # in words

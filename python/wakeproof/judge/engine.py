@@ -39,7 +39,7 @@ def measure(children: Children, command: Sequence[str], timeout_s: float) -> dic
 
 
 def _with_line(children: Children, command: Sequence[str], said: str) -> str:
-    """Give an instruction, which stress/engine/crash.c says as a number, its line."""
+    """Give an instruction, which stress/harness/engine/crash.c says as a number, its line."""
     found = _CODE.search(said)
     if found is None or "--run" not in command or shutil.which("addr2line") is None:
         return said

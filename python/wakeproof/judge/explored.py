@@ -19,7 +19,8 @@ from wakeproof.judge.process import Children
 def instrument(judge: str) -> str:
     """Return the flag by which ``kernel/base/instrument.h`` takes the operations of a judge.
 
-    `judge` is the folder of ``stress/`` that has them: ``engine``, ``recorder`` or ``explorer``.
+    `judge` is the folder of ``stress/`` that has them: ``explorer``, ``harness/engine`` or
+    ``harness/recorder``.
     """
     return f'-DWP_INSTRUMENT="{judge}/instrument.h"'
 
@@ -66,14 +67,17 @@ def flags(source: Path, compiler: str) -> list[str]:
 def shown(file: Path) -> str:
     """Return what sites call a source file: its name, unless a kernel file has the same.
 
-    ``wakeup/guard.h`` is the kernel's, ``stress/guard.c`` ours; yours is ``race.c``, or
+    ``wakeup/guard.h`` is the kernel's, ``scenarios/wakeup/guard.c`` ours; yours is ``race.c``, or
     ``folder/guard.c`` where its folder holds files with names of kernel files.
     """
-    kernel, resolved = (locations.sources() / "kernel").resolve(), file.resolve()
-    if kernel in resolved.parents:
-        return str(resolved.relative_to(kernel))
-    clashes = any((file.parent / other.name).exists() for other in locations.kernel_files())
-    return f"{file.parent.name or '.'}/{file.name}" if clashes else file.name
+    sources, resolved = locations.sources().resolve(), file.resolve()
+    if sources / "kernel" in resolved.parents:
+        return str(resolved.relative_to(sources / "kernel"))
+    if not any((file.parent / other.name).exists() for other in locations.kernel_files()):
+        return file.name
+    if sources / "stress" in resolved.parents:
+        return str(resolved.relative_to(sources / "stress"))
+    return f"{file.parent.name or '.'}/{file.name}"
 
 
 def names(source: Path) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import conform_code, explore_labels, store
+from wakeproof.judge import conform_code, explore_labels, scenarios, store
 from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.conform_code import Dump
 from wakeproof.judge.explore_results import why_no_graph
@@ -112,7 +112,7 @@ def programs(*, slow: bool = True) -> list[Program]:
 
 
 def _program(case: Case) -> Program:
-    scenario = locations.sources() / "stress" / "linear" / f"linear_{case.name}.c"
+    scenario = scenarios.of_concept("linear", case.name)
     return scenario, Build(twin=case.twin or None, kind="explored")
 
 

@@ -19,7 +19,7 @@ from wakeproof.judge.linear_spec import Spec
 class Case:
     """One check: a scenario of ``stress/linear``, perhaps a twin, against a spec."""
 
-    name: str  # of the object, and of the file: stress/linear/linear_<name>.c
+    name: str  # of the object, and of the file: stress/linear/**/linear_<name>.c
     test: str  # in that file
     model: str  # "sc" | "tso"
     against: str  # the spec, in words

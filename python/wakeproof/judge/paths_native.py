@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a compiled scenario along schedules: each step is one real operation of the code.
 
-Source: ``stress/follow/follow.c`` (the format).
+Source: ``stress/harness/follower/follow.c`` (the format).
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class FollowBuilder(Builder):
         Raises:
             UsageError: it does not compile, or nothing in it depends on `twin`.
         """
-        stress, build = self._sources.stress, Build(twin=twin, kind="explored")
-        explorer = stress / "explorer"
-        own = [*sorted((stress / "follow").glob("*.c")), explorer / "coroutine.c",
+        harness, build = self._sources.harness, Build(twin=twin, kind="explored")
+        explorer = self._sources.stress / "explorer"
+        own = [*sorted((harness / "follower").glob("*.c")), explorer / "coroutine.c",
                explorer / "compiled_hooks.c", explorer / "compiled_system.c",
-               stress / "engine" / "registry.c", stress / "engine" / "json.c",
-               stress / "engine" / "tally.c"]  # fmt: skip
+               harness / "engine" / "registry.c", harness / "engine" / "json.c",
+               harness / "engine" / "tally.c"]  # fmt: skip
         jobs = [(path, Build(kind="explorer")) for path in own]
         jobs += [(path, build) for path in sorted(self._sources.kernel.rglob("*.c"))
                  if self._sources.is_explored(path)]  # fmt: skip

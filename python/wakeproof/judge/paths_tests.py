@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from wakeproof.errors import UsageError
-from wakeproof.judge import conform_code, paths_native
+from wakeproof.judge import conform_code, paths_native, scenarios
 from wakeproof.judge.conform import Judge
 from wakeproof.judge.conform_concept import HIDDEN, Concept
 from wakeproof.judge.conform_graphs import code_side, spec_side
@@ -114,7 +114,7 @@ class _Paths:
     def __init__(self, judge: Judge, concept: Concept) -> None:
         self.judge, self.concept = judge, concept
         self.builder = FollowBuilder(judge.children)
-        self.scenario = judge.sources / "stress" / "conform" / f"conform_{concept.scenario}.c"
+        self.scenario = scenarios.of_concept("conform", concept.scenario, judge.sources)
         self.names = conform_code.site_names(judge.labels, judge.sources / "kernel", self.scenario)
         self.dump = judge.code(concept, None)
         self.numbers = {HIDDEN: INVISIBLE}

@@ -43,12 +43,25 @@ def find(files: Iterable[Path] | None = None) -> list[Path]:
         UsageError: a given file does not exist.
     """
     if files is None:
-        return sorted((locations.sources() / "stress").glob("*.c"))
+        return sorted((locations.sources() / "stress" / "scenarios").rglob("*.c"))
     found = []
     for file in files:
         if not file.is_file():
             raise UsageError(f"no scenario file {file}: give a C file that declares STRESS_TEST")
         found.append(file.resolve())
+    return found
+
+
+def of_concept(judge: str, name: str, sources: Path | None = None) -> Path:
+    """Return the scenario that a judge has for a concept: ``stress/conform/**/conform_mutex.c``.
+
+    Raises:
+        UsageError: it has none.
+    """
+    folder = (sources or locations.sources()) / "stress" / judge
+    found = next(folder.rglob(f"{judge}_{name}.c"), None)
+    if found is None:
+        raise UsageError(f"{folder} has no {judge}_{name}.c")
     return found
 
 

@@ -25,6 +25,7 @@ class Sources:
 
     def __init__(self, root: Path) -> None:
         self.kernel, self.stress = root / "kernel", root / "stress"
+        self.harness = self.stress / "harness"
         self.folders = (self.kernel, self.stress)
         self._left_out = left_out(self.stress)
         self._files: dict[Path, tuple[tuple[int, int], str, list[Path]]] = {}
@@ -77,7 +78,7 @@ class Sources:
 
     def explorer(self) -> list[Path]:
         """Return the explorer's sources; and of the native engine what a scenario file needs."""
-        engine = [self.stress / "engine" / name for name in ("json.c", "registry.c", "tally.c")]
+        engine = [self.harness / "engine" / name for name in ("json.c", "registry.c", "tally.c")]
         return [*sorted((self.stress / "explorer").glob("*.c")), *engine]
 
     def _file(self, path: Path) -> tuple[str, list[Path]]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real threads did: rounds of a scenario as the recorder prints them.
 
-Source: ``stress/recorder/main.c`` (the format), ``stress/recorder/access_log.h`` (what the stamps
+Source: ``stress/harness/recorder/``: ``main.c`` (the format), ``access_log.h`` (what the stamps
 mean).
 """
 

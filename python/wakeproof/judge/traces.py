@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge `conform --traces`: what real threads did on real cores is a behaviour of the spec.
 
-The scenario that `conform` compares is recorded round by round (``stress/recorder/access_log.h``);
+The scenario that `conform` compares is recorded round by round (``harness/recorder/access_log.h``);
 TLC judges all rounds of a concept in one run, a few tampered ones among them. The replay over TLC's
 graph must give the same verdict on each.
 Source: DESIGN section 6, TOOLCHAIN 3.
@@ -22,6 +22,7 @@ from wakeproof.judge import (
     conform_spec,
     explore_labels,
     models,
+    scenarios,
     trace_batch,
     trace_events,
 )
@@ -88,7 +89,7 @@ def programs() -> list[Program]:
 
 
 def _program(table: TraceConcept, twin: str) -> Program:
-    scenario = locations.sources() / "stress" / "conform" / f"conform_{table.concept.scenario}.c"
+    scenario = scenarios.of_concept("conform", table.concept.scenario)
     return scenario, Build(kind="recorded", twin=twin or None)
 
 

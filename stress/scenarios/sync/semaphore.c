@@ -9,7 +9,7 @@
  * Spec          specs/sync/Semaphore.tla. */
 #include "sync/semaphore.h"
 #include "stress.h"
-#include "virtual.h"
+#include "scenarios/thread/virtual.h"
 
 struct state {
 	wp_semaphore semaphore;

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/registry.h"
+#include "harness/engine/registry.h"
 
 enum { JOINS = 4096, WRAPS = 8, TOUCHED = 256 };
 

@@ -8,7 +8,7 @@
  * Spec          specs/inspect/Dump.tla. */
 #include "thread/snapshot.h"
 #include "stress.h"
-#include "vthread_run.h"
+#include "scenarios/thread/vthread_run.h"
 
 enum { NOTHING = 0, TORN = 9 }; /* else 1 + the park */
 

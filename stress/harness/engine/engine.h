@@ -19,7 +19,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "../stress.h"
+#include "stress.h"
 
 enum {
 	STRESS_CPUS = 64,             /* places in --cpus */

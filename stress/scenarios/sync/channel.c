@@ -9,7 +9,7 @@
  * Spec          specs/sync/Channel.tla. */
 #include "sync/channel.h"
 #include "stress.h"
-#include "virtual.h"
+#include "scenarios/thread/virtual.h"
 
 struct state {
 	wp_channel channel;

@@ -10,7 +10,7 @@
  * Spec          specs/sync/Condition.tla. */
 #include "sync/condition.h"
 #include "stress.h"
-#include "virtual.h"
+#include "scenarios/thread/virtual.h"
 
 struct state {
 	wp_mutex mutex;

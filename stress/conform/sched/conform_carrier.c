@@ -15,7 +15,7 @@
 #include "stress.h"
 
 enum { CARRIERS = 3, TASKS = 2 };
-#include "cluster.h"
+#include "scenarios/sched/cluster.h"
 
 static void signal_event(void *arg)
 {

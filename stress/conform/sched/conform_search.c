@@ -14,7 +14,7 @@
 #include "stress.h"
 
 enum { CARRIERS = 2, TASKS = 2 };
-#include "cluster.h"
+#include "scenarios/sched/cluster.h"
 
 static void init(void *at)
 {

@@ -13,7 +13,7 @@
 
 #include "io/driver_epoll.h"
 #include "stress.h"
-#include "virtual.h"
+#include "scenarios/thread/virtual.h"
 
 struct state {
 	wp_io io;

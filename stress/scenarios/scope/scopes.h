@@ -9,7 +9,7 @@
 
 #include "scope/scope_children.h"
 #include "stress.h"
-#include "virtual.h"
+#include "scenarios/thread/virtual.h"
 
 enum { LET_GO = 2 }; /* a thread's flag: its memory is another's */
 

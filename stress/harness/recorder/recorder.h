@@ -24,8 +24,8 @@
 #include <pthread.h>
 #include <setjmp.h>
 
-#include "../stress.h"
-#include "recorder/access_log.h"
+#include "stress.h"
+#include "harness/recorder/access_log.h"
 
 enum recorder_place { RUNNING, ASLEEP, RETURNED, STOPPED };
 

@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <stdint.h>
 
-#include "engine/sleep.h"
+#include "harness/engine/sleep.h"
 
 #ifdef WP_STRESS_DELAYED
 void wp__stress_delay(void); /* delay.c: stretches the window before each access */

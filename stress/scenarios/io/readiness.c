@@ -11,7 +11,7 @@
  * Spec          specs/io/Io.tla. */
 #include "io/readiness.h"
 #include "stress.h"
-#include "virtual.h"
+#include "scenarios/thread/virtual.h"
 
 struct state {
 	wp_ready ready;

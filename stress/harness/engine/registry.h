@@ -5,7 +5,7 @@
 #ifndef WP_STRESS_REGISTRY_H
 #define WP_STRESS_REGISTRY_H
 
-#include "../stress.h"
+#include "stress.h"
 
 const stress_test *stress_find_test(const char *name); /* NULL: there is no such test */
 void stress_print_list(void);                          /* all of them, as JSON */

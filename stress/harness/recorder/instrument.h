@@ -8,8 +8,8 @@
 #include <sched.h>
 #include <stdint.h>
 
-#include "engine/sleep.h"
-#include "recorder/access_log.h"
+#include "harness/engine/sleep.h"
+#include "harness/recorder/access_log.h"
 
 #define WP__WORD(v) ((uint64_t)(uintptr_t)(v))
 #define WP__VALUE_OF(p) __typeof__(atomic_load_explicit((p), memory_order_relaxed))

@@ -5,7 +5,7 @@
  *   run: look at work; park     work := 1
  *   refused: push               unpark; owed: push
  *
- * Why it works  The arbiter runs what is queued at the end. stress/vthread_data.c has what a run
+ * Why it works  The arbiter runs what is queued at the end. stress/scenarios/thread/vthread_data.c has what a run
  *               sees.
  * Spec          specs/thread/VThread.tla. */
 #include "vthread_run.h"

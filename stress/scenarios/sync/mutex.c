@@ -10,7 +10,7 @@
  * Spec          specs/sync/Mutex.tla. */
 #include "sync/mutex.h"
 #include "stress.h"
-#include "virtual.h"
+#include "scenarios/thread/virtual.h"
 
 struct state {
 	wp_mutex mutex;

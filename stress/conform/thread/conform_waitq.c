@@ -8,7 +8,7 @@
  *               the futex of their waiter: the deadline may come at any time while one sleeps.
  * Spec          specs/thread/Waitq.tla. Compared by wakeproof conform -t waitq. */
 #include "stress.h"
-#include "things.h"
+#include "scenarios/thread/things.h"
 
 enum { WAITERS = 2, LATE = 1 };
 
