@@ -6,6 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from tests import (
     test_file,
     test_io,
@@ -22,6 +23,8 @@ from tests import (
 )
 
 from wakeproof import locations
+from wakeproof.errors import UsageError
+from wakeproof.judge import twins
 
 ROOT = locations.sources()
 
@@ -35,6 +38,7 @@ def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_
     None
 ):
     used = set(re.findall(r"\bwp_twin\((\w+)\)", texts("stress/scenarios", "kernel")))
+    used |= set(twins.read(ROOT))
     declared = set(re.findall(r"\bSTRESS_TWIN\((\w+),", texts("stress/scenarios")))
     # spare.c makes threads, and worker.c never ends: not explored.
     unexplored = {*test_spare.TWINS, *test_spare.TWINS_OF_ROLES, *test_poller.TWINS}
@@ -57,3 +61,41 @@ def test_a_twin_is_one_where_it_is_set_and_zero_elsewhere(tmp_path: Path) -> Non
     )
     command = ["cc", "-std=c11", "-fsyntax-only", f"-I{ROOT / 'kernel'}", "-DWP_TWIN_a_b=1"]
     subprocess.run([*command, str(source)], check=True)
+
+
+CODE = "#include <stdio.h>\nint f(void)\n{\n\treturn 1;\n}\nint g(void)\n{\n\treturn __LINE__;\n}\n"
+
+
+def toy(root: Path, find: str, replace: str) -> twins.Twin:
+    (root / "kernel/a").mkdir(parents=True)
+    (root / "kernel/a/x.c").write_text(CODE)
+    return twins.Twin("x_bad", root / "x.toml", (twins.Edit("a/x.c", "f", find, replace),))
+
+
+def test_every_edit_of_the_tables_applies() -> None:
+    assert all(twins.edited(twin, ROOT) for twin in twins.read(ROOT).values())
+
+
+@pytest.mark.parametrize("replace", ["return 2;", "int two = 2;\n\n\treturn two;"])
+def test_what_follows_an_edit_keeps_its_line(tmp_path: Path, replace: str) -> None:
+    [text] = twins.edited(toy(tmp_path, "return 1;", replace), tmp_path).values()
+    (tmp_path / "t.c").write_text(text + "int main(void) { return f() == 2 ? g() : 0; }\n")
+    subprocess.run(["cc", str(tmp_path / "t.c"), "-o", str(tmp_path / "t")], check=True)
+    line = CODE.split("__LINE__")[0].count("\n") + 1
+    assert subprocess.run([str(tmp_path / "t")], check=False).returncode == line
+
+
+@pytest.mark.parametrize(
+    ("find", "times"), [("return 3;", "0 times"), ("return __LINE__;", "0 times"), ("t", "2 times")]
+)
+def test_an_edit_that_does_not_apply_once_is_an_error(
+    tmp_path: Path, find: str, times: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"twin x_bad: a/x\.c: .* is {times} in f, not once"):
+        twins.edited(toy(tmp_path, find, ""), tmp_path)
+
+
+def test_an_overlay_holds_the_changed_file_alone(tmp_path: Path) -> None:
+    texts = twins.edited(toy(tmp_path, "return 1;", "return 2;"), tmp_path)
+    folder = twins.overlay(texts, tmp_path, tmp_path / "o")
+    assert [file for file in folder.rglob("*") if file.is_file()] == [folder / "a/x.c"]

@@ -31,8 +31,7 @@ bool wp_parker_unpark(wp_parker *parker)
 	 * there already. */
 	old = wp_twin(parker_store_unpark) ? split_give(parker)
 					   : wp_fetch_or_release(&parker->word, WP_PARKER_PERMIT);
-	if ((old & WP_PARKER_PARKED) && !(old & WP_PARKER_PERMIT) &&
-	    !wp_twin(parker_wake_forgotten))
+	if ((old & WP_PARKER_PARKED) && !(old & WP_PARKER_PERMIT))
 		wp_futex_wake(&parker->word, 1);
 	return !(old & (WP_PARKER_PERMIT | WP_PARKER_CLOSED));
 }
@@ -110,7 +109,6 @@ void wp_parker_close(wp_parker *parker)
 {
 	/* [PK5] release; pairs PK2, PK3; upholds Parker!UnparkNotLost: a sleeper is told, a permit
 	 * stays. Release: the closer's reason comes before. */
-	if ((wp_fetch_or_release(&parker->word, WP_PARKER_CLOSED) & WP_PARKER_PARKED) &&
-	    !wp_twin(parker_close_silent))
+	if (wp_fetch_or_release(&parker->word, WP_PARKER_CLOSED) & WP_PARKER_PARKED)
 		wp_futex_wake(&parker->word, 1);
 }

@@ -15,7 +15,7 @@ from tools import pairs
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import manifest, models, scenarios
+from wakeproof.judge import manifest, models, scenarios, twins
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.process import Children
@@ -94,6 +94,9 @@ class Tree:
                     continue
                 for match in _TWIN.finditer(_COMMENT.sub("", file.read_text(encoding="utf-8"))):
                     found.setdefault(match[1] or match[2], set()).add(self.concept(file))
+        for name, twin in twins.read(self.root).items():
+            changed = {self.concept(self.kernel / edit.file) for edit in twin.edits}
+            found.setdefault(name, set()).update(changed)
         return found
 
     @cached_property

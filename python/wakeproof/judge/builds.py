@@ -21,7 +21,7 @@ from pathlib import Path
 from wakeproof import locations
 from wakeproof._native import build as _build
 from wakeproof.errors import MissingToolError, UsageError
-from wakeproof.judge import explored, explored_assembly
+from wakeproof.judge import explored, explored_assembly, twins
 from wakeproof.judge.process import Children
 from wakeproof.judge.source_texts import Sources, digest, twins_in, uses_twin
 
@@ -90,6 +90,7 @@ class Builder:
         self._locks: dict[Path, threading.Lock] = {}
         self._texts: dict[Path, tuple[dict[str, str], frozenset[str]]] = {}  # and twins in them
         self._identities: dict[Program, str] = {}  # of objects
+        self._twins = twins.read(locations.sources())
 
     @property
     def compiler_name(self) -> str:
@@ -142,13 +143,15 @@ class Builder:
         if source not in self._texts:
             texts = self._sources.closure(source)
             self._texts[source] = texts, frozenset().union(*map(twins_in, texts.values()))
-        texts, twins = self._texts[source]
-        own = build if build.twin in twins else replace(build, twin=None)
+        texts, used = self._texts[source]
+        edited = self._edited(build.twin, texts)
+        texts = texts | edited
+        own = build if edited or build.twin in used else replace(build, twin=None)
         if (source, own) not in self._identities:
             root = f"{locations.sources()}/"
             words = [*self._compiler, *self._flags(source, own, texts), f"-c{source}"]
             placeless = (word.replace(root, "") for word in words if word != "-Werror")
-            contents = (text for _, text in sorted(texts.items()))
+            contents = (text.replace(root, "") for _, text in sorted(texts.items()))
             self._identities[source, own] = digest(*placeless, *contents)
         return self._identities[source, own]
 
@@ -180,10 +183,12 @@ class Builder:
     ) -> Path:
         """Compile `jobs` and link them to a program with the name of `named`."""
         commands = [self._compile_command(source, which) for source, which in jobs]
-        if build.twin and not any(_twin_flag(build.twin) in command for command, _ in commands):
+        marks = [_twin_flag(build.twin or ""), f"-I{self._folder / 'overlays'}/"]
+        flags = [flag for command, _ in commands for flag in command]
+        if build.twin and not any(flag.startswith(mark) for mark in marks for flag in flags):
             raise UsageError(
                 f"{named}: twin {build.twin} changes nothing: no wp_twin({build.twin}) is in "
-                "this file or in kernel/"
+                "this file or in kernel/, and no edit of stress/twins/ is of a file it needs"
             )
         made = [
             self._pool.submit(self._make, source, *command, hooks=which.kind == "explored")
@@ -211,10 +216,27 @@ class Builder:
 
     def _compile_command(self, source: Path, build: Build) -> tuple[list[str], Path]:
         """Return the command that compiles `source`, and the object it makes."""
-        texts = self._sources.closure(source)
-        command = [*self._compiler, *self._flags(source, build, texts), "-c", str(source)]
+        texts, compiled, first = self._sources.closure(source), source, []
+        if edited := self._edited(build.twin, texts):
+            root = locations.sources()
+            folder = twins.overlay(
+                {Path(p): t for p, t in edited.items()}, root, self._folder / "overlays"
+            )
+            texts, first = texts | edited, [f"-I{folder}"]
+            if str(source) in edited:
+                compiled = folder / source.relative_to(root / "kernel")
+        flags = self._flags(source, build, texts)
+        command = [*self._compiler, *first, *flags, "-c", str(compiled)]
         key = digest(self._version, *command, *(text for _, text in sorted(texts.items())))
         return command, self._folder / "objects" / f"{source.stem}-{key}.o"
+
+    def _edited(self, twin: str | None, texts: dict[str, str]) -> dict[str, str]:
+        """Return the twin's texts in place of those that it changes among `texts`."""
+        found = self._twins.get(twin or "")
+        changed = twins.edited(found, locations.sources()) if found else {}
+        # All or none: the folder's name is the same for every object of the twin.
+        needed = not texts.keys().isdisjoint(map(str, changed))
+        return {str(path): text for path, text in changed.items()} if needed else {}
 
     def _flags(self, source: Path, build: Build, texts: dict[str, str]) -> list[str]:
         is_explored, dirs = build.kind == "explored", self._sources.folders
