@@ -25,6 +25,8 @@ from tests import (
 from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge import twins
+from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.process import Children
 
 ROOT = locations.sources()
 
@@ -99,3 +101,17 @@ def test_an_overlay_holds_the_changed_file_alone(tmp_path: Path) -> None:
     texts = twins.edited(toy(tmp_path, "return 1;", "return 2;"), tmp_path)
     folder = twins.overlay(texts, tmp_path, tmp_path / "o")
     assert [file for file in folder.rglob("*") if file.is_file()] == [folder / "a/x.c"]
+
+
+@pytest.mark.parametrize("kind", ["stress", "explored"])
+def test_a_twin_of_a_table_is_a_program_of_its_own_and_compiles_without_warnings(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("WAKEPROOF_CI", "1")  # a warning is an error
+    scenario = ROOT / "stress/scenarios/wakeup/parker.c"
+    names = [None, "parker_wake_forgotten", "parker_close_silent"]
+    with Children() as children:
+        builder = Builder(children)
+        builds = [Build(twin=name, kind=kind) for name in names]
+        assert len({builder.identity(scenario, build) for build in builds}) == len(names)
+        assert len({builder.program(scenario, build) for build in builds}) == len(names)
