@@ -87,6 +87,7 @@ lint: venv ## ruff, mypy --strict, and labels of code and specs against each oth
 	$(Q)$(BIN)/mypy
 	$(Q)$(BIN)/python tools/pairs.py
 	$(Q)$(BIN)/python tools/layers.py
+	$(Q)$(BIN)/python tools/twins.py
 	$(Q)$(BIN)/python tools/ffi_stub.py --check
 
 include examples/rules.mk

@@ -21,6 +21,7 @@ from tests import (
     test_strategy,
     test_timers,
 )
+from tools import twins as lint
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
@@ -115,3 +116,15 @@ def test_a_twin_of_a_table_is_a_program_of_its_own_and_compiles_without_warnings
         builds = [Build(twin=name, kind=kind) for name in names]
         assert len({builder.identity(scenario, build) for build in builds}) == len(names)
         assert len({builder.program(scenario, build) for build in builds}) == len(names)
+
+
+@pytest.mark.parametrize("code", [CODE.replace("return 1", "return 2"), CODE.replace("f(", "h(")])
+def test_lint_names_a_twin_whose_edit_no_longer_applies(tmp_path: Path, code: str) -> None:
+    toy(tmp_path, "return 1;", "return 2;")
+    (tmp_path / "stress/twins/a").mkdir(parents=True)
+    row = '{file = "a/x.c", in = "f", find = "return 1;", replace = ""}'
+    (tmp_path / "stress/twins/a/x.toml").write_text(f"[bad]\nedits = [{row}]\n")
+    assert not lint.problems(tmp_path)
+    (tmp_path / "kernel/a/x.c").write_text(code)
+    [problem] = lint.problems(tmp_path)
+    assert "x.toml: twin x_bad: a/x.c: " in problem

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Check that every edit in stress/twins/ applies: exactly once, in the function that it names."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from wakeproof import locations
+from wakeproof.errors import UsageError
+from wakeproof.judge import twins
+
+
+def problems(root: Path) -> list[str]:
+    """Return what is wrong with the tables below `root`, a sentence for each twin."""
+    found = []
+    try:
+        for twin in twins.read(root).values():
+            try:
+                twins.edited(twin, root)
+            except UsageError as error:
+                found.append(str(error))
+    except UsageError as error:
+        found.append(str(error))
+    return found
+
+
+if __name__ == "__main__":
+    wrong = problems(locations.sources())
+    print("\n".join(wrong), end="\n" * bool(wrong), file=sys.stderr)
+    sys.exit(bool(wrong))
