@@ -110,7 +110,7 @@ def test_a_twin_of_a_table_is_a_program_of_its_own_and_compiles_without_warnings
 ) -> None:
     monkeypatch.setenv("WAKEPROOF_CI", "1")  # a warning is an error
     scenario = ROOT / "stress/scenarios/wakeup/parker.c"
-    names = [None, "parker_wake_forgotten", "parker_close_silent"]
+    names = [None, "parker_wake_forgotten", "parker_close_silent", "parker_lost_permit_on_timeout"]
     with Children() as children:
         builder = Builder(children)
         builds = [Build(twin=name, kind=kind) for name in names]

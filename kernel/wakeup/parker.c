@@ -72,8 +72,7 @@ static int park_once(wp_parker *parker, int64_t deadline_ns)
 		rc = WP_OK; /* closed, with or without a last permit */
 	}
 	seen = leave(parker);
-	if ((seen & WP_PARKER_PERMIT) &&
-	    !(wp_twin(parker_lost_permit_on_timeout) && rc == WP_TIMEOUT))
+	if (seen & WP_PARKER_PERMIT)
 		return WP_OK;
 	if (seen & WP_PARKER_CLOSED)
 		return WP_CLOSED;
