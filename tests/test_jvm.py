@@ -32,8 +32,8 @@ def children() -> Iterator[Children]:
 
 
 @pytest.fixture
-def machines(children: Children, tmp_path: Path) -> Iterator[Machines]:
-    with Machines(children, tmp_path, tlc.SHORT_JVM) as made:
+def machines(children: Children) -> Iterator[Machines]:
+    with Machines(children, tlc.SHORT_JVM) as made:
         yield made
 
 
@@ -277,16 +277,16 @@ def test_a_machine_is_replaced_before_its_memory_is_full(
     for fresh in (True, False, False, False, True, True):
         made = tmp_path / "private"
         made.mkdir(exist_ok=True)
-        machines.run([], made, fresh=fresh, timeout_s=60.0, stall_s=30.0)
+        machines.run([], made, made, fresh=fresh, timeout_s=60.0, stall_s=30.0)
     assert starts.read_text() == "xx"
 
 
 def test_a_machine_that_was_killed_says_so_instead_of_waiting(
     children: Children, tmp_path: Path
 ) -> None:
-    machine = Machine(children, tmp_path, tlc.SHORT_JVM)
+    machine = Machine(children, tlc.SHORT_JVM)
     children.kill_all()
     with pytest.raises(JvmError, match="has ended"):
-        machine.run([], tmp_path, fresh=False, timeout_s=60.0, stall_s=30.0)
+        machine.run([], tmp_path, tmp_path, fresh=False, timeout_s=60.0, stall_s=30.0)
     machine.end()
     assert not Path(machine._unpacked.name).exists()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge import manifest, models
-from wakeproof.judge.specs import check
+from wakeproof.judge.specs import check, inputs_of
 
 TOY = """\
 -------------------------------- MODULE Toy --------------------------------
@@ -91,6 +92,130 @@ def test_a_configuration_inherits_and_a_twin_is_what_follows_the_underscore(tmp_
         "violates", "Toy!Small", "It jumps.", 3,
     )  # fmt: skip
     assert (entries["MCToyFull.cfg"].set, twin.set) == ("full", "short")
+
+
+def edited(root: Path, *edits: tuple[str, str], defect: str = "jump") -> Path:
+    """Write the toy without its constant, and its defect as an edit."""
+    specs = root / "specs"
+    specs.mkdir(exist_ok=True)
+    toy(specs, ("\nTwin = '\"none\"'", ""), *edits)
+    text = TOY.replace("Twin, ", "").replace(
+        'IF Twin = "jump" /\\ n = 1 THEN n\' = Last + 1 ELSE ', ""
+    )
+    assert "Twin" not in text
+    (specs / "deep" / "Toy.tla").write_text(text)
+    row = "file = 'deep/Toy.tla', in = 'Next', find = 'n + 1', "
+    row += "replace = 'IF n = 1 THEN 9 ELSE n + 1'"
+    table = root / "stress/twins/deep/toy.toml"
+    table.parent.mkdir(parents=True, exist_ok=True)
+    table.write_text(f"[{defect}]\nspec = [{{{row}}}]\n")
+    return specs
+
+
+def test_a_twin_with_an_edit_has_its_modules_and_settings_in_a_folder_of_its_own(
+    tmp_path: Path,
+) -> None:
+    made = models.folder(edited(tmp_path))
+    own = made / "MCToy_jump"
+    assert sorted(file.name for file in own.iterdir()) == ["MCToy.tla", "MCToy_jump.cfg", "Toy.tla"]
+    assert "IF n = 1 THEN 9" in (own / "Toy.tla").read_text()
+    assert "IF n = 1 THEN 9" not in (made / "Toy.tla").read_text()
+    assert "Twin" not in (own / "MCToy_jump.cfg").read_text()
+    entries = manifest.load(made)
+    assert (entries["MCToy_jump.cfg"].folder, entries["MCToy.cfg"].folder) == ("MCToy_jump", "")
+    assert models.home(made, "Toy", "jump") == own
+    assert models.home(made, "Toy", "") == made
+    other = models.folder(edited(tmp_path, ("It jumps.", "It leaps.")))
+    table = tmp_path / "stress/twins/deep/toy.toml"
+    table.write_text(table.read_text().replace("9", "8"))
+    assert models.folder(tmp_path / "specs") not in (made, other)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_tlc_judges_the_edited_module_of_a_twin_and_the_plain_one_of_others(
+    tmp_path: Path, alone: bool
+) -> None:
+    specs = edited(tmp_path)
+    found = check(specs=specs, alone=alone)
+    assert [(result.wrong, result.runner) for result in found.results] == [("", "")] * 2
+    table = tmp_path / "stress/twins/deep/toy.toml"
+    table.write_text(table.read_text().replace("9", "n + 1 + 0"))  # as it should be: no defect
+    assert [result.wrong for result in check(specs=specs, alone=alone).results] == [
+        "", "the twin was not caught: ok; it must violate Toy!Small",
+    ]  # fmt: skip
+
+
+def test_a_stored_verdict_rests_on_the_edited_module(tmp_path: Path) -> None:
+    specs = edited(tmp_path)
+    table = tmp_path / "stress/twins/deep/toy.toml"
+    found = []
+    for text in (table.read_text(), table.read_text().replace("9", "8")):
+        table.write_text(text)
+        made = models.folder(specs)
+        entries = manifest.load(made)
+        found.append({
+            name: inputs_of(made, entries[f"{name}.cfg"])["module Toy"]
+            for name in ("MCToy", "MCToy_jump")
+        })  # fmt: skip
+    before, after = found
+    assert "THEN 9" in before["MCToy_jump"]
+    assert "THEN 8" in after["MCToy_jump"]
+    assert before["MCToy"] == after["MCToy"]
+    assert "THEN" not in before["MCToy"]
+
+
+def test_what_is_shown_of_a_twin_has_its_edits_as_a_difference(tmp_path: Path) -> None:
+    cfg, module, difference = models.show(edited(tmp_path), "MCToy_jump")
+    assert cfg.startswith("\\* It jumps.")
+    assert " MODULE MCToy " in module
+    assert "--- a/Toy.tla\n+++ b/Toy.tla\n" in difference
+    assert "\n-Next == n < Last /\\ n' = n + 1\n" in difference
+    assert "\n+Next == n < Last /\\ n' = IF n = 1 THEN 9 ELSE n + 1\n" in difference
+
+
+@pytest.mark.parametrize(
+    ("edits", "defect", "said"),
+    [
+        ((), "leap", r"twin leap: \S+toy.models.toml has no \[MCToy_leap\] with breaks"),
+        ((("[MCToyFull]", "[MCToy_jumps]"), ('"MCToyFull"', '"MCToy_jumps"')), "jumps",
+         r"no \[MCToy_jumps\] with breaks"),
+        ((), "leap", "MCToy_jump has no defect: neither spec = "),
+        ((('like = "MCToyFull"', "constants = { Last = 3 }"),), "leap", "MCToy_jump has no defect"),
+    ],
+)  # fmt: skip
+def test_a_defect_without_a_configuration_and_one_without_an_edit_are_errors(
+    tmp_path: Path, edits: tuple[tuple[str, str], ...], defect: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        models.folder(edited(tmp_path, *edits, defect=defect))
+
+
+def test_constants_that_nothing_which_must_hold_has_are_a_defect(tmp_path: Path) -> None:
+    specs = edited(tmp_path, ('like = "MCToyFull"', "constants = { Last = 7 }"), defect="leap")
+    (tmp_path / "stress/twins/deep/toy.toml").unlink()
+    assert models.problems(specs) == []
+    assert manifest.load(models.folder(specs))["MCToy_jump.cfg"].folder == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("deep/Toy.tla", "deep/Other.tla", "MCToy does not extend or instance Other"),
+        ("deep/Toy.tla", "Toy.tla", "Toy.tla: no such file in specs/"),
+        ("'n + 1'", "'n + 2'", "twin toy_jump: deep/Toy.tla: 'n . 2' is 0 times in Next, not once"),
+    ],
+)
+def test_an_edit_that_changes_nothing_that_tlc_reads_is_an_error(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    specs = edited(tmp_path)
+    (specs / "deep" / "Other.tla").write_text(TOY.replace("Toy", "Other"))
+    table = tmp_path / "stress/twins/deep/toy.toml"
+    table.write_text(table.read_text().replace(old, new, 1))
+    [problem] = models.problems(specs)
+    assert re.search(rf"toy.toml: twin \w+: .*{said}", problem) or re.search(said, problem)
+    with pytest.raises(UsageError, match=said):
+        models.folder(specs)
 
 
 def test_the_files_are_made_anew_only_where_a_text_has_changed(tmp_path: Path) -> None:
@@ -191,7 +316,7 @@ def test_show_prints_what_tlc_reads_and_export_writes_all_of_it(tmp_path: Path) 
     assert "no configuration is ticket; near: MCTicket" in unknown.stderr
     out = tmp_path / "tla"
     assert wakeproof("check", "--export", str(out)).returncode == 0
-    names = {file.name for file in out.iterdir()}
+    names = {file.name for file in out.rglob("*.*")}
     written = json.loads((out / "manifest.json").read_text())
     assert names >= {*written, "Guard.tla", "MCGuard.tla"}
     mixed = wakeproof("check", str(out / "Guard.tla"), "--show", "MCGuard")

@@ -41,7 +41,7 @@ def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_
     None
 ):
     used = set(re.findall(r"\bwp_twin\((\w+)\)", texts("stress/scenarios", "kernel")))
-    used |= set(twins.read(ROOT))
+    used |= set(twins.of_code(ROOT))
     declared = set(re.findall(r"\bSTRESS_TWIN\((\w+),", texts("stress/scenarios")))
     # spare.c makes threads, and worker.c never ends: not explored.
     unexplored = {*test_spare.TWINS, *test_spare.TWINS_OF_ROLES, *test_poller.TWINS}
@@ -72,11 +72,11 @@ CODE = "#include <stdio.h>\nint f(void)\n{\n\treturn 1;\n}\nint g(void)\n{\n\tre
 def toy(root: Path, find: str, replace: str) -> twins.Twin:
     (root / "kernel/a").mkdir(parents=True)
     (root / "kernel/a/x.c").write_text(CODE)
-    return twins.Twin("x_bad", root / "x.toml", (twins.Edit("a/x.c", "f", find, replace),))
+    return twins.Twin("bad", root / "x.toml", (twins.Edit("a/x.c", "f", find, replace),))
 
 
 def test_every_edit_of_the_tables_applies() -> None:
-    assert all(twins.edited(twin, ROOT) for twin in twins.read(ROOT).values())
+    assert all(twins.edited(twin, ROOT) for twin in twins.of_code(ROOT).values())
 
 
 @pytest.mark.parametrize("replace", ["return 2;", "int two = 2;\n\n\treturn two;"])
@@ -123,8 +123,139 @@ def test_lint_names_a_twin_whose_edit_no_longer_applies(tmp_path: Path, code: st
     toy(tmp_path, "return 1;", "return 2;")
     (tmp_path / "stress/twins/a").mkdir(parents=True)
     row = '{file = "a/x.c", in = "f", find = "return 1;", replace = ""}'
-    (tmp_path / "stress/twins/a/x.toml").write_text(f"[bad]\nedits = [{row}]\n")
+    (tmp_path / "stress/twins/a/x.toml").write_text(f"[bad]\ncode = [{row}]\n")
+    (tmp_path / "specs").mkdir()
+    head = 'module = "MCX"\nextends = ["X"]\nabout = ""\n[defaults]\n'
+    (tmp_path / "specs/x.models.toml").write_text(head)
     assert not lint.problems(tmp_path)
     (tmp_path / "kernel/a/x.c").write_text(code)
     [problem] = lint.problems(tmp_path)
     assert "x.toml: twin x_bad: a/x.c: " in problem
+
+
+ROW = {"file": "a/X.tla", "in": "Init", "find": "x = 0", "replace": "x = 1"}
+
+
+def table(root: Path, text: str, name: str = "x") -> Path:
+    file = root / f"stress/twins/a/{name}.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def edit(**changes: str) -> str:
+    return ", ".join(f"{key} = {value!r}" for key, value in {**ROW, **changes}.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[bad", "not TOML"),
+        ("bad = 1", r"twin bad: a section is needed: \[bad\]"),
+        ("[bad]\nedits = []", "twin bad: unknown key edits; allowed: defect, code, spec"),
+        ("[bad]\nspec = [{file = 'a/X.tla'}]", "an edit has file, in, find, replace"),
+        (f"[bad]\nspec = [{{{edit(more='')}}}]", "and nothing else"),
+        (f"[bad]\nspec = [{{{edit(replace='x = 0')}}}]", "'x = 0' changes nothing"),
+    ],
+)
+def test_a_malformed_table_is_an_error_that_names_its_file(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = table(tmp_path, text)
+    with pytest.raises(UsageError, match=rf"{re.escape(str(file))}: .*{said}"):
+        twins.read(tmp_path)
+
+
+def test_two_twins_of_one_name_in_c_are_an_error_and_in_specs_are_not(tmp_path: Path) -> None:
+    for name, defect in (("x", "y_bad"), ("x_y", "bad")):
+        table(tmp_path, f"[{defect}]\nspec = [{{{edit()}}}]", name)
+    assert len(twins.read(tmp_path)) == 2
+    assert twins.of_code(tmp_path) == {}
+    for name, defect in (("x", "y_bad"), ("x_y", "bad")):
+        table(tmp_path, f"[{defect}]\ncode = [{{{edit()}}}]", name)
+    with pytest.raises(UsageError, match=r"twin x_y_bad is in .*x.toml and in .*x_y.toml"):
+        twins.of_code(tmp_path)
+
+
+SPEC = """\
+---- MODULE X ----
+EXTENDS Naturals
+CONSTANTS
+  Last   \\* the last
+VARIABLES
+  x,     \\* it
+  y      \\* the other
+\\* Where it begins.
+Init ==
+  /\\ x = 0
+  /\\ y = 0
+(* Steps. *)
+Go(a,
+   F(_)) ==
+  LET up == x = 0
+  IN  up /\\ x' = F(a)
+At[n \\in 0 .. 1] == IF n = 0 THEN x ELSE y
+Same   == x = 0
+Longer == Same /\\ x = 0
+====
+Init == x = 0
+"""
+
+
+def changed(root: Path, *edits: tuple[str, str, str]) -> str:
+    (root / "specs/a").mkdir(parents=True, exist_ok=True)
+    (root / "specs/a/X.tla").write_text(SPEC)
+    rows = tuple(twins.Edit("a/X.tla", *edit) for edit in edits)
+    twin = twins.Twin("bad", root / "x.toml", spec=rows)
+    [text] = twins.edited_specs(twin, root / "specs").values()
+    return text
+
+
+@pytest.mark.parametrize(
+    ("within", "find", "replace"),
+    [
+        ("CONSTANTS", "Last ", "Most "),
+        ("VARIABLES", "  y  ", "  z, y  "),
+        ("Init", "x = 0", "x = 1"),
+        ("Init", "Init ==", "Zero == 0\nInit =="),
+        ("Go", "up == x = 0", "up == TRUE"),
+        ("Go", "Go(a,", "Stay == x' = x\nGo(a,"),
+        ("At", "n = 0", "n = 1"),
+        ("Same", "x = 0", "TRUE"),
+        ("Longer", "Same /\\ x = 0", "Same"),
+    ],
+)
+def test_an_edit_of_a_spec_changes_the_definition_that_it_names_and_no_other(
+    tmp_path: Path, within: str, find: str, replace: str
+) -> None:
+    text = changed(tmp_path, (within, find, replace))
+    before, _, after = SPEC.partition("\n(* Steps. *)")
+    if within in ("Go", "At", "Same", "Longer"):
+        head, own = SPEC.split(within, 1)
+        assert text == head + (within + own).replace(find, replace, 1)
+    else:
+        assert text == before.replace(find, replace, 1) + "\n(* Steps. *)" + after
+
+
+def test_several_edits_of_a_spec_are_of_the_text_as_it_stands(tmp_path: Path) -> None:
+    text = changed(tmp_path, ("Same", "x = 0", "y = 0 \\/ x = 0"), ("Init", "x = 0", "x = 7"))
+    assert "Same   == y = 0 \\/ x = 0\n" in text
+    assert "  /\\ x = 7\n  /\\ y = 0\n" in text
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ([("Init", "x = 2", "")], "'x = 2' is 0 times in Init, not once"),
+        ([("Init", " = 0", "")], "' = 0' is 2 times in Init, not once"),
+        ([("Init", "F(a)", "")], r"'F\(a\)' is 0 times in Init, not once"),
+        ([("Steps", "x", "")], "0 definitions of Steps at the margin, not one"),
+        ([("up", "x", "")], "0 definitions of up at the margin, not one"),
+        ([("Same", "Same   ==", ""), ("Same", "== x", "")], "overlaps another edit in Same"),
+    ],
+)
+def test_an_edit_of_a_spec_that_does_not_apply_once_is_an_error(
+    tmp_path: Path, edits: list[tuple[str, str, str]], said: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"x\.toml: twin x_bad: a/X\.tla: .*{said}"):
+        changed(tmp_path, *edits)

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check that every edit in stress/twins/ applies: exactly once, in the function that it names."""
+"""Check that every edit in stress/twins/ applies: exactly once, in the definition that it names.
+
+Each configuration of TLC that must violate a claim has such an edit, or a row that says its defect.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,19 @@ from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
-from wakeproof.judge import twins
+from wakeproof.judge import models, twins
 
 
 def problems(root: Path) -> list[str]:
     """Return what is wrong with the tables below `root`, a sentence for each twin."""
     found = []
     try:
-        for twin in twins.read(root).values():
+        for twin in twins.of_code(root).values():
             try:
                 twins.edited(twin, root)
             except UsageError as error:
                 found.append(str(error))
+        found += models.problems(root / "specs")
     except UsageError as error:
         found.append(str(error))
     return found

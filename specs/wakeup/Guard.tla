@@ -17,8 +17,7 @@ CONSTANTS
   Memory,     \* "SC" or "TSO"
   Fences,     \* "symmetric": full [G2] [G4]; "asymmetric": heavy, light; "failing": heavy may fail
   Signals,    \* "sticky": a wake before the sleep is kept; "rendezvous": it is not, a lock helps
-  Ends,       \* what may end a block but a signal: "ok" (nothing), "timeout", "interrupted"
-  Twin        \* "none", or the one defect of this model
+  Ends        \* what may end a block but a signal: "ok" (nothing), "timeout", "interrupted"
 
 ASSUME KnownModel ==
   /\ Memory \in {"SC", "TSO"} /\ Fences \in {"symmetric", "asymmetric", "failing"}
@@ -41,23 +40,18 @@ Theirs   == <<producer, pending>>
 Blocking == <<nap, rc, token, lock>>
 vars     == <<Cells, poller, Theirs, Blocking, answers>>
 
-\* The poller's way into sleep: the correct order, and the orders that lose a wakeup.
-Order ==
-  CASE Twin = "check_first"           -> <<"check", "announce", "fence", "block">>
-    [] Twin = "heavy_before_announce" -> <<"fence", "announce", "check", "block">>
-    [] Twin = "heavy_after_recheck"   -> <<"announce", "check", "fence", "block">>
-    [] Twin \in {"no_fence", "no_poller_fence", "light_light"} -> <<"announce", "check", "block">>
-    [] OTHER                          -> <<"announce", "fence", "check", "block">>
+\* The poller's way into sleep.
+Order == <<"announce", "fence", "check", "block">>
 After(step) == Order[1 + CHOOSE i \in 1 .. Len(Order) - 1 : Order[i] = step]
 Heavy       == IF Fences = "symmetric" THEN {} ELSE Producers
-LightSignal == Fences # "symmetric" \/ Twin \in {"no_fence", "no_producer_fence"}
+LightSignal == Fences # "symmetric"
 
 Threads == Producers \cup {"poller"}
 TypeOK ==
   /\ asleep \in {0, 1} /\ queue \subseteq Producers /\ pending \subseteq Producers
   /\ \A t \in Threads : Len(buffer[t]) <= 2
   /\ poller \in {"poll", "announce", "fence", "check", "block", "wait", "waiting", "woken", "leave",
-                 "left", "unlock"}
+                 "unlock"}
   /\ producer \in [Producers -> {"push", "fence", "look", "claim", "owes", "done"}]
   /\ {nap, token} \subseteq BOOLEAN /\ rc \in {"ok", "timeout", "interrupted"}
   /\ lock \in Threads \cup {"free"} /\ answers \in 0 .. Cardinality(Producers) + 1
@@ -96,11 +90,13 @@ Fence ==                        \* [G2] [G9] full fence, or the end of the heavy
   /\ Go("fence", After("fence")) /\ Drained("poller") /\ pending = {}
   /\ pending' = Heavy /\ UNCHANGED <<Cells, producer, Blocking, answers>>
 FenceFails ==                   \* [G9] announce returns WP_UNSUPPORTED: no store need have landed
-  /\ Go("fence", After("fence")) /\ Fences = "failing" /\ nap' = (Twin # "failure_unread")
-  /\ pending' = Heavy /\ UNCHANGED <<Cells, producer, rc, token, lock, answers>>
+  /\ Go("fence", After("fence"))
+  /\ Fences = "failing"
+  /\ nap' = TRUE
+  /\ pending' = Heavy
+  /\ UNCHANGED <<Cells, producer, rc, token, lock, answers>>
 Check ==                        \* G3, the caller's: it looks at its queue again, and may retract
-  /\ Go("check", IF queue = {} THEN After("check")
-                 ELSE IF Order[1] = "check" THEN "poll" ELSE "leave")
+  /\ Go("check", IF queue = {} THEN After("check") ELSE "leave")
   /\ UNCHANGED <<Cells, Theirs, Blocking, answers>>
 Block ==                        \* sticky: the system call, which ends when the token is there
   /\ Go("block", "leave") /\ Signals = "sticky"
@@ -108,12 +104,9 @@ Block ==                        \* sticky: the system call, which ends when the 
 Confirm ==                      \* [L1] [L2] [G12] wp_rendezvous_block: is the promise unclaimed?
   /\ poller \in {"block", "woken"} /\ Signals = "rendezvous"
   /\ Drained("poller") /\ lock = "free" /\ lock' = "poller"
-  /\ LET waits == \/ rc = "ok" /\ asleep = 1 /\ (poller = "block" \/ Twin # "wait_once")
-                  \/ poller = "block" /\ Twin = "wait_unconfirmed"
-                  \/ rc = "interrupted" /\ Twin = "interrupt_waits_on"
-         leaves == rc # "interrupted" \/ Twin = "interrupt_leaves" IN
-     /\ poller' = IF waits THEN "wait" ELSE IF leaves THEN "leave" ELSE "unlock"
-     /\ rc' = IF waits THEN "ok" ELSE rc
+  /\ LET waits == rc = "ok" /\ asleep = 1
+     IN /\ poller' = IF waits THEN "wait" ELSE IF rc # "interrupted" THEN "leave" ELSE "unlock"
+        /\ rc' = IF waits THEN "ok" ELSE rc
   /\ UNCHANGED <<Cells, Theirs, nap, token, answers>>
 Wait ==                         \* [L4] [L3] wp_cond_wait gives the lock back and waits for a signal
   /\ Go("wait", "waiting")
@@ -124,17 +117,13 @@ End(why) ==                     \* no signal ends the block, but a deadline, a h
   /\ UNCHANGED <<Cells, Theirs, nap, token, lock, answers>>
 NapEnds == nap /\ End("timeout")
 Says == IF lock = "poller" /\ rc # "timeout" THEN 0   \* 1: the return says that nobody claimed
-        ELSE IF rc = "timeout" /\ Twin = "timeout_unlooked" THEN 1 ELSE asleep
-Leave ==                        \* [G7] wp_guard_leave: exchange; the twin loads first, then stores
-  /\ IF Twin = "split_leave"
-     THEN Go("leave", IF asleep = 1 THEN "left" ELSE "poll") /\ UNCHANGED <<Cells, answers>>
-     ELSE /\ Exchange("poller") /\ answers' = answers + Says
-          /\ Go("leave", IF lock = "poller" THEN "unlock" ELSE
-                         IF Twin = "retract_forgets_work" /\ queue # {} THEN Order[1] ELSE "poll")
-  /\ nap' = FALSE /\ UNCHANGED <<Theirs, rc, token, lock>>
-LeaveLate ==                    \* the twin's store: it answers what may have been answered
-  /\ Go("left", "poll") /\ answers' = answers + 1
-  /\ Store("poller", "asleep", 0) /\ UNCHANGED <<Theirs, Blocking>>
+        ELSE asleep
+Leave ==                        \* [G7] wp_guard_leave: exchange
+  /\ Exchange("poller")
+  /\ answers' = answers + Says
+  /\ Go("leave", IF lock = "poller" THEN "unlock" ELSE "poll")
+  /\ nap' = FALSE
+  /\ UNCHANGED <<Theirs, rc, token, lock>>
 Unlock ==                       \* [L3] the block returns; interrupted: block again, or leave
   /\ \E to \in IF rc = "interrupted" THEN {"block", "leave"} ELSE {"poll"} : Go("unlock", to)
   /\ lock' = "free" /\ rc' = "ok" /\ UNCHANGED <<Cells, Theirs, nap, token, answers>>
@@ -150,14 +139,14 @@ SignalFence(p) ==               \* [G4] full fence; [G8], the light one, is no s
 Look(p) ==                      \* [G5] [G10] a poller that is awake needs nothing
   /\ Step(p, "look", IF asleep = 1 THEN "claim" ELSE "done")
   /\ UNCHANGED <<Cells, poller, pending, Blocking, answers>>
-Locking == Signals = "rendezvous" /\ Twin # "signal_outside_lock"
+Locking == Signals = "rendezvous"
 Claim(p) ==                     \* [G6], or [L1] [L2] [G11]: who reads 1 owes the wake
   /\ Locking => lock = "free"
-  /\ LET owes == asleep = 1 \/ Twin = "no_claim" IN
-     /\ Step(p, "claim", IF owes /\ Twin # "wake_unpaid" THEN "owes" ELSE "done")
-     /\ lock' = IF Locking /\ owes THEN p ELSE lock
-     /\ answers' = IF owes THEN answers + 1 ELSE answers
-  /\ IF Twin = "no_claim" THEN Store(p, "asleep", 0) ELSE Exchange(p)
+  /\ LET owes == asleep = 1
+     IN /\ Step(p, "claim", IF owes THEN "owes" ELSE "done")
+        /\ lock' = IF Locking /\ owes THEN p ELSE lock
+        /\ answers' = IF owes THEN answers + 1 ELSE answers
+  /\ Exchange(p)
   /\ UNCHANGED <<poller, pending, nap, rc, token>>
 Wake(p) ==                      \* the wake: write the eventfd, or [L5] [L3] signal and unlock
   /\ Step(p, "owes", "done")
@@ -180,7 +169,7 @@ Finished ==                     \* the intended end: all work taken, the poller 
   /\ Sleeps /\ ~Work /\ \A p \in Producers : producer[p] = "done"
   /\ UNCHANGED vars
 Poller ==
-  \/ Poll \/ Announce \/ Fence \/ Check \/ Block \/ Confirm \/ Wait \/ NapEnds \/ Leave \/ LeaveLate
+  \/ Poll \/ Announce \/ Fence \/ Check \/ Block \/ Confirm \/ Wait \/ NapEnds \/ Leave
   \/ Unlock \/ Drain("poller") \/ \E p \in Producers : Reach(p)
 Drains == \E p \in Producers : Drain(p)
 Producer(p) == Push(p) \/ SignalFence(p) \/ Look(p) \/ Claim(p) \/ Wake(p)
@@ -190,11 +179,12 @@ Next == Poller \/ Drains \/ Others \/ FenceFails \/ (\E why \in Ends : End(why))
 \* signal that is not enough: a poller that goes on for ever takes and gives back the lock again and
 \* again, so the lock must let a producer in at last.  A lock that newcomers may barge into does not
 \* promise that (LockIsFair).  Sticky signals need no such lock.
-NapOver    == NapEnds /\ Twin # "nap_restarts"
-LockIsFair ==
-  Signals = "rendezvous" /\ Twin # "lock_barges" => SF_vars(Others) /\ SF_vars(NapOver)
+LockIsFair == Signals = "rendezvous" => SF_vars(Others) /\ SF_vars(NapEnds)
 Fairness   ==
-  /\ WF_vars(Poller) /\ WF_vars(Drains) /\ WF_vars(NapOver) /\ \A p \in Producers : WF_vars(Producer(p))
+  /\ WF_vars(Poller)
+  /\ WF_vars(Drains)
+  /\ WF_vars(NapEnds)
+  /\ \A p \in Producers : WF_vars(Producer(p))
   /\ LockIsFair
 Spec == Init /\ [][Next]_vars /\ Fairness
 =============================================================================

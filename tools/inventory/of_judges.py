@@ -77,14 +77,14 @@ def configurations(tree: Tree) -> Declared:
     """Yield each configuration of TLC: what it sets, what it checks, what must come out."""
     for entry in tree.entries:
         spec = entry.module.removeprefix("MC")
-        settings = cfg(tree.models / entry.config)
+        settings = cfg(entry.file(tree.models))
         constants = constants_of(settings.pop("CONSTANTS", []))
-        lists = manifest.listed(tree.models / entry.config)
+        lists = manifest.listed(entry.file(tree.models))
         yield (
             entry.name,
             {
                 "spec": spec,
-                "twin": twin_of(constants),
+                "twin": twin_of(entry, constants),
                 "constants": {name: value for name, value in constants.items() if name != TWIN},
                 "settings": {name: " ".join(words) for name, words in settings.items()},
                 "invariants": sorted(f"{spec}!{name}" for name in lists["INVARIANTS"]),
@@ -106,10 +106,9 @@ def spec_twins(tree: Tree) -> Declared:
     """Yield each twin of a spec: what it violates, and what `conform` says of it."""
     _, twins = tree.declared
     in_code = {twin.name for twin in twins if "check" in twin.seen_by}
-    constants = {entry.config: twin_of(_constants(tree, entry)) for entry in tree.entries}
     for entry in tree.entries:
         if entry.expect == "violates":
-            module, twin = entry.module.removeprefix("MC"), constants[entry.config]
+            module, twin = entry.module.removeprefix("MC"), twin_of(entry, _constants(tree, entry))
             name = audit.twin_of(entry)
             yield (
                 name,
@@ -207,8 +206,7 @@ def conform(_tree: Tree) -> Declared:
             "bounded": dict(concept.bounded),
             "flags": list(concept.flags),
             "joins": [list(join) for join in concept.joins],
-            "spec_twin": [f"{name} = {one}" if name != TWIN else one.strip('"')
-                          for name, one in sorted(concept.spec_twin.items())],
+            "spec_twin": [concept.spec_twin] if concept.spec_twin else [],
             "code_twins": sorted(concept.code_twins),
             "blind": sorted(concept.blind),
             "is_quick": concept.is_quick,
@@ -305,10 +303,12 @@ def constants_of(words: list[str]) -> dict[str, str]:
 
 
 def _constants(tree: Tree, entry: Entry) -> dict[str, str]:
-    return constants_of(cfg(tree.models / entry.config).get("CONSTANTS", []))
+    return constants_of(cfg(entry.file(tree.models)).get("CONSTANTS", []))
 
 
-def twin_of(constants: Mapping[str, str]) -> str | None:
-    """Return the defect that the constants name; None: none."""
+def twin_of(entry: Entry, constants: Mapping[str, str]) -> str | None:
+    """Return the defect that a configuration's edits make or its constants name; None: none."""
+    if entry.folder:
+        return entry.name.partition("_")[2]
     twin = constants.get(TWIN, NONE).strip('"')
     return None if twin == NONE else twin

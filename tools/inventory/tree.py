@@ -94,8 +94,8 @@ class Tree:
                     continue
                 for match in _TWIN.finditer(_COMMENT.sub("", file.read_text(encoding="utf-8"))):
                     found.setdefault(match[1] or match[2], set()).add(self.concept(file))
-        for name, twin in twins.read(self.root).items():
-            changed = {self.concept(self.kernel / edit.file) for edit in twin.edits}
+        for name, twin in twins.of_code(self.root).items():
+            changed = {self.concept(self.kernel / edit.file) for edit in twin.code}
             found.setdefault(name, set()).update(changed)
         return found
 

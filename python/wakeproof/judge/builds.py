@@ -90,7 +90,7 @@ class Builder:
         self._locks: dict[Path, threading.Lock] = {}
         self._texts: dict[Path, tuple[dict[str, str], frozenset[str]]] = {}  # and twins in them
         self._identities: dict[Program, str] = {}  # of objects
-        self._twins = twins.read(locations.sources())
+        self._twins = twins.of_code(locations.sources())
 
     @property
     def compiler_name(self) -> str:

@@ -13,7 +13,7 @@ import contextlib
 import gc
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class ConformResult:
     """One comparison; with a twin, the comparison must fail."""
 
     concept: Concept
-    twin: str  # "" | "spec: Twin = ..." | "code: parker_wake_forgotten"
+    twin: str  # "" | "spec: past_hides_close" | "code: parker_wake_forgotten"
     spec_states: int
     spec_edges: int
     code_states: int
@@ -170,7 +170,7 @@ def inputs_of(judge: Judge, comparison: Comparison) -> dict[str, str]:
         if not callable(value := getattr(concept, field.name)) and field.name != "ghost"
     ]  # fmt: skip
     return {
-        **specs.modules(judge.sources / "specs", concept.module),
+        **specs.modules(judge.modules(concept, spec_twin), concept.module),
         **specs.tools(),
         "program": judge.builder.identity(*_program(concept, code_twin)),
         "twins": f"{_twin_of(concept, spec_twin, code_twin)} {' '.join(judge.orders(code_twin))}",
@@ -182,7 +182,7 @@ def inputs_of(judge: Judge, comparison: Comparison) -> dict[str, str]:
 
 def _twin_of(concept: Concept, spec_twin: bool, code_twin: str | None) -> str:
     if spec_twin:
-        return f"spec: {' '.join(concept.spec_twin.values())}"
+        return f"spec: {concept.spec_twin}"
     return f"code: {code_twin}" if code_twin else ""
 
 
@@ -252,7 +252,7 @@ class Judge:
     def compare(self, concept: Concept, *, spec_twin: bool, code_twin: str | None) -> ConformResult:
         """Compare one concept."""
         begin = time.monotonic()
-        spec, actions = self.spec(concept, concept.spec_twin if spec_twin else None)
+        spec, actions = self.spec(concept, concept.spec_twin if spec_twin else "")
         dump = self.code(concept, code_twin)
         numbers: dict[str, int] = {HIDDEN: INVISIBLE}
         spec_graph = spec_side(concept, spec, actions, numbers)
@@ -268,15 +268,20 @@ class Judge:
             time.monotonic() - begin,
         )  # fmt: skip
 
+    def modules(self, concept: Concept, spec_twin: bool) -> Path:
+        """Return the folder of the modules of the concept's spec, or of its twin."""
+        made = models.folder(self.sources / "specs")
+        return models.home(made, concept.module, concept.spec_twin if spec_twin else "")
+
     def spec(
-        self, concept: Concept, constants: Mapping[str, str] | None = None
+        self, concept: Concept, twin: str = ""
     ) -> tuple[StateGraph, list[conform_spec.Action]]:
-        """Return TLC's graph, and per edge its action with arguments; `constants`: of a twin."""
-        key = (concept.name, tuple((constants or {}).items()))
+        """Return TLC's graph, and per edge its action with arguments; of a twin if one is named."""
+        key = (concept.name, twin)
         if self._spec is None or self._spec[0] != key:
             self._spec = None
             made = models.folder(self.sources / "specs")
-            self._spec = key, conform_spec.graph(concept, made, self.children, constants)
+            self._spec = key, conform_spec.graph(concept, made, self.children, twin)
         return self._spec[1]
 
     def code(self, concept: Concept, twin: str | None) -> Dump:

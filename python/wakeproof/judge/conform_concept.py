@@ -64,9 +64,7 @@ class Concept:
     keeps: Callable[[str, tuple[str, ...], Mapping[str, Any], Mapping[str, Any]], bool] | None = (
         None
     )
-    spec_twin: Mapping[str, str] = field(
-        default_factory=dict
-    )  # constants that make it another spec
+    spec_twin: str = ""  # a defect of the module: "no_fence"
     code_twins: tuple[str, ...] = ()  # of wp_twin; "PK1=relaxed": that site in another order
     is_quick: bool = True  # seconds, twins included
     is_long: bool = False  # too long for the audit: `wakeproof conform` alone compares it

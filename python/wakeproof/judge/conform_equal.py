@@ -16,7 +16,7 @@ HANDLER = "no handler ends a wait there"
 TOLD = "what the poller is told is not compared there"
 LIGHT = "the producer's fence is a light one there already"
 STICKY = {
-    "nap_restarts": FAIRNESS,
+    **dict.fromkeys(("lock_barges", "nap_restarts"), FAIRNESS),
     "interrupt_leaves": CONDITION,
     "interrupt_waits_on": CONDITION,
     "signal_outside_lock": CONDITION,
@@ -72,11 +72,14 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
         "failure_unread": FAILS,
         "interrupt_leaves": HANDLER,
         "interrupt_waits_on": HANDLER,
-        "nap_restarts": FAIRNESS,
+        **dict.fromkeys(("lock_barges", "nap_restarts"), FAIRNESS),
         "timeout_unlooked": TOLD,
     },
     "guard nap": {**STICKY, "no_producer_fence": LIGHT},
-    "guard interrupted": {"failure_unread": FAILS, "nap_restarts": FAIRNESS},
+    "guard interrupted": {
+        "failure_unread": FAILS,
+        **dict.fromkeys(("lock_barges", "nap_restarts"), FAIRNESS),
+    },
     "mpsc": {"asks_tail": ASKED_OF},
     "search": {**SEARCH, "waking_ignored": ONE_TASK},
     "search long": {**SEARCH, "hit_inbox_late": NOT_WAKING},

@@ -10,18 +10,17 @@ Source: TOOLCHAIN 2.1, 4.
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 from wakeproof.errors import JudgeError
-from wakeproof.judge import dot, tlc
+from wakeproof.judge import dot, models, tlc
 from wakeproof.judge.conform_concept import Concept
 from wakeproof.judge.dot import StateGraph
 from wakeproof.judge.process import Children
 
 TIMEOUT_S = 900.0
+_HAS_TWIN = re.compile(r"^(?:  Twin\b *\\\*|CONSTANTS?\b.*\bTwin\b)", re.MULTILINE)
 Action = tuple[str, tuple[str, ...]]
 
 
@@ -68,34 +67,43 @@ def _bound(concept: Concept, name: str, arguments: tuple[str, ...]) -> str:
 
 
 def graph(
-    concept: Concept, specs: Path, children: Children, constants: Mapping[str, str] | None = None
+    concept: Concept, specs: Path, children: Children, twin: str = ""
 ) -> tuple[StateGraph, list[Action]]:
     """Return the spec's graph and, per edge, its action with arguments; no intended end's loop.
 
-    With `constants` it is a twin, whose own actions the table need not know: they have no
-    arguments, and where the table bounds the spec they are left out (the twin stops there).
+    A twin's own actions the table need not know: they have no arguments, and where the table bounds
+    the spec they are left out (the twin stops there).
 
     Raises:
         JudgeError: TLC failed, or the table's actions are not the spec's.
     """
-    values = {**concept.constants, **(constants or {})}
-    found = _dump(concept, specs, children, values, bounded=False)
-    edges = _checked(concept, found, is_twin=bool(constants))
+    found = _dump(concept, specs, children, twin, bounded=False)
+    edges = _checked(concept, found, is_twin=bool(twin))
     if concept.bounded:
-        found = _dump(concept, specs, children, values, bounded=True)
+        found = _dump(concept, specs, children, twin, bounded=True)
         known = {**actions(concept), **{name: (name, ()) for name in concept.added}}
         edges = [(a, b, known[name]) for a, b, name in found.edges]
     found.edges = [(a, b, action[0]) for a, b, action in edges]
     return found, [action for _, _, action in edges]
 
 
+def written(concept: Concept, specs: Path, twin: str, into: Path) -> dict[str, str]:
+    """Write the modules of the spec, or of its twin, and return the constants."""
+    home = models.home(specs, concept.module, twin)
+    texts = models.modules(home, concept.module)
+    for name, text in texts.items():
+        (into / f"{name}.tla").write_text(text, encoding="utf-8")
+    if any(_HAS_TWIN.search(text) for text in texts.values()):
+        return {**concept.constants, "Twin": f'"{twin if twin and home == specs else "none"}"'}
+    return dict(concept.constants)
+
+
 def _dump(
-    concept: Concept, specs: Path, children: Children, values: Mapping[str, str], *, bounded: bool
+    concept: Concept, specs: Path, children: Children, twin: str, *, bounded: bool
 ) -> StateGraph:
     with tempfile.TemporaryDirectory(prefix="wakeproof-conform-") as folder:
         private = Path(folder)
-        for file in specs.glob("*.tla"):
-            shutil.copy(file, private)
+        values = written(concept, specs, twin, private)
         module = private / f"Conform{concept.module}.tla"
         module.write_text(module_text(concept, bounded=bounded), encoding="utf-8")
         config = module.with_suffix(".cfg")
@@ -109,7 +117,7 @@ def _dump(
         )  # fmt: skip
         if result.outcome is not tlc.Outcome.OK:
             why = f"{result.outcome.value} {result.message}".strip()
-            raise JudgeError(f"{concept.name}, Twin = {values.get('Twin', '')}: TLC: {why}")
+            raise JudgeError(f"{concept.name}{' with ' * bool(twin)}{twin}: TLC: {why}")
         with (private / "graph.dot").open(encoding="utf-8") as stream:
             return dot.read(stream)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wakeproof.errors import UsageError
-from wakeproof.judge import models
+from wakeproof.judge import manifest, models
 from wakeproof.judge.conform import Judge, chosen
 from wakeproof.judge.conform_concept import HIDDEN, Concept
 from wakeproof.judge.conform_equal import EQUAL, TOO_LARGE, TOO_LARGE_TWINS
@@ -25,7 +25,7 @@ from wakeproof.judge.lts_graph import INVISIBLE, Graph
 from wakeproof.judge.lts_quotient import quotient
 from wakeproof.judge.process import Children
 
-_TWIN = re.compile(r'^\s*Twin\s*=\s*"(\w+)"', re.MULTILINE)
+_TWIN = re.compile(r'^\s*Twin\s*=\s*"(?!none")', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,12 @@ Progress = Callable[[SpecTwinResult], None]
 
 
 def twins_of(module: str, specs: Path) -> list[str]:
-    """Return the twins of a spec: the constant `Twin` of its configurations that set one."""
-    files = sorted(specs.glob(f"MC{module}_*.cfg"))
-    found = [_TWIN.search(file.read_text(encoding="utf-8")) for file in files]
-    return [match[1] for match in found if match]
+    """Return the twins of a spec that change its text: others have only bounds of their own."""
+    return [
+        entry.name.partition("_")[2] for entry in manifest.load(specs).values()
+        if entry.module == f"MC{module}" and entry.expect == "violates"
+        and (entry.folder or _TWIN.search(entry.file(specs).read_text(encoding="utf-8")))
+    ]  # fmt: skip
 
 
 def spec_twins(pattern: str | None = None, *, progress: Progress | None = None) -> SpecTwinsReport:
@@ -110,7 +112,7 @@ def _compare(
     judge: Judge, concept: Concept, twin: str, code: Graph, numbers: dict[str, int]
 ) -> SpecTwinResult:
     begin = time.monotonic()
-    graph, actions = judge.spec(concept, {"Twin": f'"{twin}"'})
+    graph, actions = judge.spec(concept, twin)
     spec = spec_side(concept, graph, actions, numbers)
     differs = not Partition([spec, code]).starts_agree()
     reason = EQUAL.get(concept.name, {}).get(twin, "")

@@ -41,7 +41,7 @@ class JvmError(WakeproofError):
 class Machine:
     """One process with one Java virtual machine; used by one thread at a time."""
 
-    def __init__(self, children: Children, folder: Path, options: tuple[str, ...]) -> None:
+    def __init__(self, children: Children, options: tuple[str, ...]) -> None:
         tools = toolchain.find()
         command = [sys.executable, "-P", str(CHILD), str(_library(tools.java)), str(tools.jar)]
         self._unpacked = tempfile.TemporaryDirectory(prefix="wakeproof-tlc-")
@@ -49,7 +49,7 @@ class Machine:
         self._children = children
         self._fresh = 0
         try:
-            self._child = children.start(command, cwd=folder, asked=True)
+            self._child = children.start(command, cwd=Path(self._unpacked.name), asked=True)
         except BaseException:
             self._unpacked.cleanup()
             raise
@@ -66,9 +66,16 @@ class Machine:
         return self._fresh >= MOST_FRESH
 
     def run(
-        self, arguments: list[str], private: Path, *, fresh: bool, timeout_s: float, stall_s: float
+        self,
+        arguments: list[str],
+        folder: Path,
+        private: Path,
+        *,
+        fresh: bool,
+        timeout_s: float,
+        stall_s: float,
     ) -> Finished:
-        """Run TLC with `arguments`; `private` is a folder for what it writes.
+        """Run TLC with `arguments` in `folder`; `private` is a folder for what it writes.
 
         After `timed_out` the machine still runs, and is good for nothing but `end`.
 
@@ -78,7 +85,8 @@ class Machine:
         self._fresh += fresh
         output = private / "output"
         request = {
-            "arguments": arguments, "output": str(output), "private": str(private), "fresh": fresh,
+            "arguments": arguments, "folder": str(folder), "output": str(output),
+            "private": str(private), "fresh": fresh,
         }  # fmt: skip
         assert self._child.stdin is not None
         try:
@@ -124,16 +132,15 @@ class Machine:
 
 
 class Machines:
-    """The machines of one job, all in the folder of its specs; as many as threads that call.
+    """The machines of one job; as many as threads that call.
 
     Leaving the `with` block kills them; no thread may be in `run` then.
 
     Threads: `run` and `end` from any number of threads.
     """
 
-    def __init__(self, children: Children, folder: Path, options: tuple[str, ...]) -> None:
+    def __init__(self, children: Children, options: tuple[str, ...]) -> None:
         self._children = children
-        self._folder = folder
         self._options = options
         self._lock = threading.Lock()
         self._idle: list[Machine] = []
@@ -151,12 +158,20 @@ class Machines:
         self.end()
 
     def run(
-        self, arguments: list[str], private: Path, *, fresh: bool, timeout_s: float, stall_s: float
+        self,
+        arguments: list[str],
+        folder: Path,
+        private: Path,
+        *,
+        fresh: bool,
+        timeout_s: float,
+        stall_s: float,
     ) -> Finished:
         """Run TLC with `arguments` in a machine that is idle, or in a new one.
 
         Args:
-            arguments: of TLC, whose module is in the folder of the specs.
+            arguments: of TLC.
+            folder: where TLC looks for the files that these name, and for modules.
             private: an existing folder for what TLC writes.
             fresh: load TLC's classes for this run alone; temporal formulas need it.
             timeout_s: seconds after which the run is cut off, and its machine killed.
@@ -170,7 +185,7 @@ class Machines:
         keeps = False
         try:
             done = machine.run(
-                arguments, private, fresh=fresh, timeout_s=timeout_s, stall_s=stall_s
+                arguments, folder, private, fresh=fresh, timeout_s=timeout_s, stall_s=stall_s
             )
             keeps = not done.timed_out and not machine.is_worn
             return done
@@ -195,7 +210,7 @@ class Machines:
             if self._refused:
                 raise JvmError(self._refused)
         try:
-            return Machine(self._children, self._folder, self._options)
+            return Machine(self._children, self._options)
         except JvmError as error:
             with self._lock:
                 self._refused = str(error)

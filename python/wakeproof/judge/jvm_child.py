@@ -3,12 +3,13 @@
 
 Started by `wakeproof.judge.jvm` as a program, so it imports nothing of wakeproof:
 
-    python jvm_child.py LIBJVM JAR OPTION...    in the folder of the specs
+    python jvm_child.py LIBJVM JAR OPTION...
 
 It prints ``<tlc ready>``, then reads a request per line, a JSON object, and answers each with
 ``<tlc CODE>``, CODE being the exit code that TLC's own process would have had.  A request has:
 
     arguments   those of TLC
+    folder      where TLC looks for the files that they name, and for modules
     output      the file for all that TLC prints, which is whole even if the process is killed
     private     a folder for what TLC writes
     fresh       whether TLC's classes are loaded anew for this request alone; others find the
@@ -57,12 +58,13 @@ class Tlc:
             if name is not None:  # its place among the variables and definitions of that spec
                 _invoke(set_place, name, _java("java.lang.Integer")(UNSET))
 
-    def run(self, arguments: list[str], printer: Any) -> int:
+    def run(self, arguments: list[str], folder: str, printer: Any) -> int:
         """Do what `tlc2.TLC.main` does, but return the exit code instead of leaving with it."""
         thread = _java("java.lang.Thread").currentThread()
         thread.setContextClassLoader(self._loader)
         for field in ("out", "err"):
             self._field("util.ToolIO", field).set(None, printer)
+        self._field("util.ToolIO", "userDir").set(None, _java("java.lang.String")(folder))
         tlc = self._new("tlc2.TLC")
         texts = jpype.JArray(jpype.JString)(arguments)
         if not _invoke(self._method("tlc2.TLC", "handleParameters"), tlc, texts):
@@ -121,7 +123,7 @@ def answer(request: dict[str, Any], jar: str, reused: list[Tlc]) -> int:
         tlc = Tlc(jar)
         reused.append(tlc)
     try:
-        return tlc.run(request["arguments"], printer)
+        return tlc.run(request["arguments"], request["folder"], printer)
     finally:
         printer.close()
         system.setProperties(properties)

@@ -30,6 +30,7 @@ class Entry:
 
     config: str  # "MCGuard_no_fence.cfg"
     module: str  # "MCGuard"
+    folder: str = ""  # of its files, below the specs': a twin with edits has its own
     set: str = "short"  # "short" | "full"
     expect: str = "ok"  # "ok" | "violates" | "bounded": no violation within budget_s
     claims: tuple[str, ...] = ()  # "Guard!NoLostWakeup": what a passing run shows
@@ -46,6 +47,14 @@ class Entry:
     def name(self) -> str:
         """The configuration without its suffix, as people type it."""
         return self.config.removesuffix(".cfg")
+
+    def home(self, specs: Path) -> Path:
+        """Return the folder of its files; `specs` is that of the manifest."""
+        return specs / self.folder
+
+    def file(self, specs: Path) -> Path:
+        """Return its .cfg."""
+        return self.home(specs) / self.config
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -125,9 +134,9 @@ def problems(specs: Path, chosen: list[Entry], entries: dict[str, Entry]) -> lis
     """Return what is wrong between the manifest and the files, for the chosen entries."""
     found = []
     for entry in chosen:
-        if not (specs / entry.config).is_file():
-            found.append(f"{entry.config} is in the manifest but not in {specs}")
-        elif not (specs / f"{entry.module}.tla").is_file():
+        if not entry.file(specs).is_file():
+            found.append(f"{entry.config} is in the manifest but not in {entry.home(specs)}")
+        elif not (entry.home(specs) / f"{entry.module}.tla").is_file():
             found.append(f"{entry.config}: {entry.module}.tla does not exist")
         else:
             found += _claim_problems(specs, entry)
@@ -143,7 +152,7 @@ def strays(specs: Path, entries: dict[str, Entry]) -> list[str]:
 
 
 def _claim_problems(specs: Path, entry: Entry) -> list[str]:
-    names = _names(specs / entry.config)
+    names = _names(entry.file(specs))
     about = entry.about
     if not any(about) and set(names) - NO_CLAIMS:
         return [f"{entry.config}: names no claim"]
@@ -152,7 +161,7 @@ def _claim_problems(specs: Path, entry: Entry) -> list[str]:
         module, _, name = claim.partition("!")
         if name not in names:
             found.append(f"{entry.config}: does not check {claim}; it lists {', '.join(names)}")
-        elif not defines(specs / f"{module}.tla", name):
+        elif not defines(entry.home(specs) / f"{module}.tla", name):
             found.append(f"{entry.config}: {claim}: {module}.tla does not define {name}")
     return found
 
@@ -162,13 +171,13 @@ def _twin_problems(specs: Path, twin: Entry, entries: dict[str, Entry]) -> list[
 
     Without that, "violates this claim, and no other first" would say nothing.
     """
-    names = _names(specs / twin.config)
+    names = _names(twin.file(specs))
     siblings = [
-        _names(specs / entry.config)
+        _names(entry.file(specs))
         for entry in entries.values()
         if entry.module == twin.module
         and twin.claim in entry.claims
-        and (specs / entry.config).is_file()
+        and entry.file(specs).is_file()
     ]
     if not siblings:
         return [f"{twin.config}: no passing configuration of {twin.module} checks {twin.claim}"]

@@ -15,7 +15,6 @@ what all its configurations share, and each further section is a configuration, 
     [defaults.constants]
     Producers = "{p1, p2}"                         # an expression of TLA+, or a number
     Memory = '"SC"'
-    Twin = '"none"'
 
     [MCGuard]
     about = "Two producers."
@@ -26,17 +25,22 @@ what all its configurations share, and each further section is a configuration, 
     like = "MCGuard"                               # a configuration above, instead of the defaults
     constants = { Producers = "{p1, p2, p3}" }     # those that differ
 
-    [MCGuard_no_fence]                             # a twin: Twin is what follows the underscore
+    [MCGuard_no_fence]                             # a twin: its defect follows the underscore
     about = "Neither side fences."
     breaks = "NoLostWakeup"
     measured = { trace = 12, seconds = 1.1 }
 
+The defect is an edit of the module's text in ``stress/twins/`` (`twins`), or stands in the row: a
+`specification` or `constants` that no configuration which must hold has.
+
 From these TLC's files are made (`folder`): a flat folder of all modules, a ``.cfg`` for each
-configuration, and ``manifest.json``, which `manifest` reads.  Nobody edits them.
+configuration, and ``manifest.json``, which `manifest` reads.  A twin with an edit has a folder
+below that one, of its ``.cfg``, its edited modules and those that they need.  Nobody edits them.
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -51,7 +55,9 @@ from typing import Any, Final
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
+from wakeproof.judge import twins
 from wakeproof.judge.manifest import NO_CLAIMS
+from wakeproof.judge.twins import Twin
 
 SUFFIX: Final = ".models.toml"
 KEPT_S: Final = 86400.0
@@ -62,6 +68,7 @@ _ROW: Final = (
     "about", "like", "set", "workers", "budget_s", "claims", "breaks", "measured",
 )  # fmt: skip
 _MEASURED: Final = ("states", "depth", "trace", "seconds")
+_PARTS: Final = re.compile(r"\bEXTENDS\s+(\w+(?:\s*,\s*\w+)*)|\bINSTANCE\s+(\w+)")
 
 
 @dataclass(frozen=True)
@@ -75,15 +82,20 @@ class Model:
     row: Mapping[str, Any]  # of `_ROW`, what stands in its own section
 
     @property
-    def twin(self) -> str:
-        """The twin's name, "none" for what must hold."""
-        return self.name.partition("_")[2] if "breaks" in self.row else "none"
+    def defect(self) -> str:
+        """The defect's name, "" for what must hold."""
+        return self.name.partition("_")[2] if "breaks" in self.row else ""
 
-    def cfg(self) -> str:
-        """Return the file of settings that TLC reads."""
+    @property
+    def bounds(self) -> tuple[str, dict[str, Any]]:
+        """What TLC explores: the specification and its constants."""
+        return self.settings["specification"], self.settings["constants"]
+
+    def cfg(self, *, is_edited: bool = False) -> str:
+        """Return the file of settings that TLC reads; of a twin by edits if `is_edited`."""
         constants = dict(self.settings["constants"])
         if "Twin" in constants:
-            constants["Twin"] = f'"{self.twin}"'
+            constants["Twin"] = f'"{self.defect if self.defect and not is_edited else "none"}"'
         lines = [f"\\* {self.about}", f"SPECIFICATION {self.settings['specification']}"]
         if constants:
             lines.append("CONSTANTS")
@@ -231,9 +243,9 @@ def folder(specs: Path) -> Path:
     """
     if (specs / "manifest.json").is_file():
         return specs
-    digest = hashlib.sha256(Path(__file__).read_bytes())
+    digest = hashlib.sha256(Path(__file__).read_bytes() + Path(twins.__file__).read_bytes())
     for file in _sources(specs):
-        digest.update(f"{file.relative_to(specs).as_posix()}\n".encode())
+        digest.update(f"{file.relative_to(specs.parent).as_posix()}\n".encode())
         digest.update(file.read_bytes())
     made = locations.cache() / "specs" / digest.hexdigest()[:16]
     if not made.is_dir():
@@ -255,23 +267,139 @@ def folder(specs: Path) -> Path:
 
 def _sources(specs: Path) -> Iterator[Path]:
     yield from sorted([*specs.rglob("*.tla"), *specs.rglob(f"*{SUFFIX}")])
+    yield from sorted(_twins(specs).rglob("*.toml"))
+
+
+def _twins(specs: Path) -> Path:
+    return specs.parent / "stress" / "twins"
 
 
 def _write(specs: Path, into: Path) -> None:
     found = tables(specs)
-    modules = {file.name: file for file in sorted(specs.rglob("*.tla"))}
-    for name, file in modules.items():
-        shutil.copyfile(file, into / name)
+    texts = _texts(specs, found)
+    for name, text in texts.items():
+        (into / f"{name}.tla").write_text(text, encoding="utf-8")
+    edits, wrong = _edits(specs, found)
+    if wrong:
+        raise UsageError("; ".join(wrong))
     entries: dict[str, Any] = {}
-    for table in found:
-        if f"{table.module}.tla" in modules:
-            raise UsageError(f"{table.file.name} makes {table.module}.tla, which exists")
-        (into / f"{table.module}.tla").write_text(table.text(), encoding="utf-8")
-        for model in table.models.values():
-            (into / f"{model.name}.cfg").write_text(model.cfg(), encoding="utf-8")
-            entries[f"{model.name}.cfg"] = model.entry()
+    for model in (model for table in found for model in table.models.values()):
+        changed = edits.get(model.name, {})
+        entry = model.entry() | ({"folder": model.name} if changed else {})
+        home = into / entry.get("folder", "")
+        home.mkdir(exist_ok=True)
+        for name, text in closure(texts | changed, model.module).items() if changed else ():
+            (home / f"{name}.tla").write_text(text, encoding="utf-8")
+        text = model.cfg(is_edited=bool(changed))
+        (home / f"{model.name}.cfg").write_text(text, encoding="utf-8")
+        entries[f"{model.name}.cfg"] = entry
     text = json.dumps(dict(sorted(entries.items())), indent=1)
     (into / "manifest.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _texts(specs: Path, found: list[Table]) -> dict[str, str]:
+    """Return the texts of all modules, those that stand there and those that are made."""
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(specs.rglob("*.tla"))}
+    for table in found:
+        if table.module in texts:
+            raise UsageError(f"{table.file.name} makes {table.module}.tla, which exists")
+        texts[table.module] = table.text()
+    return texts
+
+
+def closure(texts: Mapping[str, str], module: str) -> dict[str, str]:
+    """Return the texts of a module and of those that it extends or instances, by name."""
+    found: dict[str, str] = {}
+    todo = [module]
+    while todo:
+        name = todo.pop()
+        if name in texts and name not in found:
+            found[name] = texts[name]
+            for extended, instanced in _PARTS.findall(texts[name]):
+                todo += re.findall(r"\w+", extended or instanced)
+    return found
+
+
+def modules(made: Path, module: str) -> dict[str, str]:
+    """Return the same of the modules in one folder of TLC's files."""
+    files = sorted(made.glob("*.tla"))
+    return closure({file.stem: file.read_text(encoding="utf-8") for file in files}, module)
+
+
+def home(made: Path, module: str, defect: str) -> Path:
+    """Return the folder with the modules of a twin: `made` itself unless it has edits.
+
+    Args:
+        made: TLC's files (`folder`).
+        module: "Guard".
+        defect: "no_fence", or "" for what must hold.
+    """
+    own = made / f"MC{module}_{defect}"
+    return own if own.is_dir() else made
+
+
+def problems(specs: Path) -> list[str]:
+    """Return what is wrong with the twins of the tables of `specs`, a sentence for each."""
+    return _edits(specs, tables(specs))[1]
+
+
+def _edits(specs: Path, found: list[Table]) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Return the modules that each twin by edits changes, by configuration, and what is wrong."""
+    texts = _texts(specs, found)
+    by_place = {table.file.relative_to(specs): table for table in found}
+    edits: dict[str, dict[str, str]] = {}
+    wrong = []
+    for twin in filter(lambda twin: twin.spec, twins.read(specs.parent)):
+        place = twin.table.relative_to(_twins(specs)).with_suffix(SUFFIX)
+        try:
+            model = _configuration(twin, by_place.get(place))
+            edits[model.name] = {}
+            edits[model.name] = _edited(twin, model, specs, texts)
+        except UsageError as error:
+            wrong.append(str(error))
+    return edits, [*wrong, *(one for table in found for one in _without_defect(table, edits))]
+
+
+def _configuration(twin: Twin, table: Table | None) -> Model:
+    """Return the configuration that has the twin's edits."""
+    where = f"{twin.table}: twin {twin.defect}"
+    if table is None:
+        raise UsageError(f"{where}: edits a spec, and specs/ has no *{SUFFIX} of that path")
+    model = table.models.get(f"{table.module}_{twin.defect}")
+    if model is None or not model.defect:
+        raise UsageError(f"{where}: {table.file} has no [{table.module}_{twin.defect}] with breaks")
+    return model
+
+
+def _edited(twin: Twin, model: Model, specs: Path, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the modules that a twin changes."""
+    changed = {file.stem: text for file, text in twins.edited_specs(twin, specs).items()}
+    unused = sorted(changed.keys() - closure(texts, model.module).keys())
+    if unused:
+        raise UsageError(
+            f"{twin.table}: twin {twin.defect}: {model.module} does not extend or instance "
+            f"{', '.join(unused)}"
+        )
+    return changed
+
+
+def _without_defect(table: Table, edits: Mapping[str, object]) -> Iterator[str]:
+    """Yield each configuration that must violate a claim and has no defect."""
+    right = [model.bounds for model in table.models.values() if not model.defect]
+    for model in table.models.values():
+        has_own = bool(model.row.keys() & {"constants", "specification"})
+        is_defect = has_own and model.bounds not in right
+        if (
+            model.defect
+            and model.name not in edits
+            and not is_defect
+            and "Twin" not in model.settings["constants"]
+        ):
+            yield (
+                f"{table.file}: {model.name} has no defect: neither spec = [..] in the section "
+                f"[{model.defect}] of its table in stress/twins/, nor constants or a specification "
+                "in its row that no configuration which must hold has"
+            )
 
 
 def export(specs: Path, target: Path) -> Path:
@@ -287,8 +415,10 @@ def export(specs: Path, target: Path) -> Path:
     return target
 
 
-def show(specs: Path, name: str) -> tuple[str, str]:
+def show(specs: Path, name: str) -> tuple[str, ...]:
     """Return the .cfg and the made module of the configuration `name`, as TLC gets them.
+
+    Of a twin with edits follow its modules' differences from those that must hold.
 
     Raises:
         UsageError: no configuration has that name.
@@ -300,8 +430,17 @@ def show(specs: Path, name: str) -> tuple[str, str]:
         close = [known for known in entries if name.casefold() in known.casefold()]
         hint = ", ".join(known.removesuffix(".cfg") for known in close[:8])
         raise UsageError(f"no configuration is {name}" + (f"; near: {hint}" if hint else ""))
-    cfg = (made / f"{name.removesuffix('.cfg')}.cfg").read_text(encoding="utf-8")
-    return cfg, (made / f"{entry['module']}.tla").read_text(encoding="utf-8")
+    own = made / entry.get("folder", "")
+    cfg = (own / f"{name.removesuffix('.cfg')}.cfg").read_text(encoding="utf-8")
+    module = (own / f"{entry['module']}.tla").read_text(encoding="utf-8")
+    files = sorted(own.glob("*.tla")) if own != made else ()
+    texts = [(made / file.name, file) for file in files]
+    return cfg, module, *filter(None, (_difference(*pair) for pair in texts))
+
+
+def _difference(old: Path, new: Path) -> str:
+    one, other = (file.read_text(encoding="utf-8").splitlines(True) for file in (old, new))
+    return "".join(difflib.unified_diff(one, other, f"a/{old.name}", f"b/{new.name}"))
 
 
 _MEASURED_LINE: Final = re.compile(r"^measured = .*\n", re.MULTILINE)

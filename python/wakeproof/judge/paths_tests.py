@@ -123,17 +123,15 @@ class _Paths:
     def results(self, *, twins: bool) -> Iterator[PathsResult]:
         """Follow the spec's paths, then those of its twin; the code's twins follow the first."""
         concept = self.concept
-        tests = self._tests(spec_twin=False)
+        tests = self._tests("")
         yield self._result(tests, "", None)
         for twin in built(concept) if twins else ():
             yield self._result(tests, f"code: {twin}", twin)
         if twins and concept.spec_twin:
-            name = " ".join(concept.spec_twin.values())
-            yield self._result(self._tests(spec_twin=True), f"spec: {name}", None)
+            yield self._result(self._tests(concept.spec_twin), f"spec: {concept.spec_twin}", None)
 
-    def _tests(self, *, spec_twin: bool) -> _Tests:
-        constants = self.concept.spec_twin if spec_twin else None
-        graph, actions = self.judge.spec(self.concept, constants)
+    def _tests(self, spec_twin: str) -> _Tests:
+        graph, actions = self.judge.spec(self.concept, spec_twin)
         spec = spec_side(self.concept, graph, actions, self.numbers)
         paths = tour(spec)
         planner = Planner(spec, self.code)

@@ -37,7 +37,6 @@ SHORT_S = 600.0
 FULL_S = 6 * 3600.0
 LONG_S = 30.0
 """What took longer than this last time has a JVM of its own: its start is a small part."""
-_PARTS = re.compile(r"\bEXTENDS\s+(\w+(?:\s*,\s*\w+)*)|\bINSTANCE\s+(\w+)")
 _PARSED = re.compile(r"^Parsing file .*?(\w+)\.tla", re.MULTILINE)
 
 
@@ -130,7 +129,7 @@ def check(
     begin = time.monotonic()
     store.prune()
     shared = not alone and not update and jvm.can_share()
-    with Children() as children, Machines(children, specs, tlc.SHORT_JVM) as machines:
+    with Children() as children, Machines(children, tlc.SHORT_JVM) as machines:
         runner = Runner(
             specs, children, update=update, machines=machines if shared else None,
             rows=rows or Rows(),
@@ -182,7 +181,7 @@ class Runner:
         rows: Rows | None = None,
     ) -> None:
         self.specs = specs
-        self.machines = machines  # in the folder `specs`; None: each in a JVM of its own
+        self.machines = machines  # None: each in a JVM of its own
         self.options = options  # of TLC
         self.children = children
         self.update = update
@@ -224,7 +223,7 @@ class Runner:
         return alone if said == alone.wrong else replace(alone, runner=said)
 
     def _judge(self, entry: Entry, machines: Machines | None) -> ConfigResult:
-        result = self._run(entry, self.specs / entry.config, machines)
+        result = self._run(entry, entry.file(self.specs), machines)
         return self._compared(entry, result, self._violated(entry, result, machines))
 
     def _compared(self, entry: Entry, result: TlcResult, violated: tuple[str, ...]) -> ConfigResult:
@@ -232,7 +231,7 @@ class Runner:
         return ConfigResult(entry, result, violated, wrong)
 
     def _run(self, entry: Entry, config: Path, machines: Machines | None) -> TlcResult:
-        module = self.specs / f"{entry.module}.tla"
+        module = entry.home(self.specs) / f"{entry.module}.tla"
         timeout_s = entry.budget_s or (SHORT_S if entry.set == "short" else FULL_S)
         if machines is not None:
             fresh = _is_temporal(config)
@@ -257,7 +256,7 @@ class Runner:
 
         TLC 2.15 names no temporal property, and gives a place instead of a name for a part of one.
         """
-        lists = manifest.listed(self.specs / entry.config)
+        lists = manifest.listed(entry.file(self.specs))
         if not result.outcome.is_violation or result.outcome is Outcome.DEADLOCK:
             return ()
         if result.violated in lists["INVARIANTS"] + lists["PROPERTIES"]:
@@ -270,7 +269,7 @@ class Runner:
         return tuple(name for name in names if self._of(entry, [name], machines).is_violation)
 
     def _of(self, entry: Entry, properties: list[str], machines: Machines | None) -> Outcome:
-        text = manifest.with_properties(self.specs / entry.config, properties)
+        text = manifest.with_properties(entry.file(self.specs), properties)
         with tempfile.NamedTemporaryFile("w", suffix=".cfg", prefix="wakeproof-") as config:
             config.write(text)
             config.flush()
@@ -280,9 +279,9 @@ class Runner:
 def inputs_of(specs: Path, entry: Entry) -> dict[str, str]:
     """Return what TLC's verdict on `entry` rests on, each with its content."""
     return {
-        **modules(specs, entry.module),
+        **modules(entry.home(specs), entry.module),
         **tools(),
-        "config": (specs / entry.config).read_text(encoding="utf-8"),
+        "config": entry.file(specs).read_text(encoding="utf-8"),
         "claim": entry.claim.partition("!")[2],  # which property is asked for by itself
         "workers": "1" if entry.workers == 1 else "several",
         **store.code("specs.py", "tlc.py", "messages.py", "jvm.py", "jvm_child.py", "store.py"),
@@ -296,17 +295,8 @@ def tools() -> dict[str, str]:
 
 
 def modules(specs: Path, name: str) -> dict[str, str]:
-    """Return the texts of module `name` and of those below `specs` that it extends or instances."""
-    files = {file.stem: file for file in sorted(specs.rglob("*.tla"))}
-    found: dict[str, str] = {}
-    todo = [name]
-    while todo:
-        one = todo.pop()
-        if one in files and f"module {one}" not in found:
-            text = found[f"module {one}"] = files[one].read_text(encoding="utf-8")
-            for extended, instanced in _PARTS.findall(text):
-                todo += re.findall(r"\w+", extended or instanced)
-    return found
+    """Return the texts of module `name` and of those in `specs` that it extends or instances."""
+    return {f"module {one}": text for one, text in models.modules(specs, name).items()}
 
 
 def _plain(

@@ -9,6 +9,7 @@ Source: TOOLCHAIN 2.2 (exit codes), 2.4 (pitfalls).
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 import time
@@ -130,8 +131,7 @@ def run_shared(
 ) -> TlcResult:
     """Model-check as `run` does with one worker, in a machine that runs other configurations too.
 
-    `module` must be in the folder of `machines`.  With `fresh` TLC's classes are loaded for this
-    run alone; temporal formulas need that.
+    With `fresh` TLC's classes are loaded for this run alone; temporal formulas need that.
 
     Raises:
         JvmError: the machine gave no answer.
@@ -141,18 +141,20 @@ def run_shared(
         arguments = _arguments(module, config, private, 1, options)
         begin = time.monotonic()
         child = machines.run(
-            arguments, Path(private), fresh=fresh, timeout_s=timeout_s, stall_s=STALL_S
-        )
+            arguments, module.parent.resolve(), Path(private), fresh=fresh, timeout_s=timeout_s,
+            stall_s=STALL_S,
+        )  # fmt: skip
         return read_result(child, time.monotonic() - begin)
 
 
 def _arguments(
     module: Path, config: Path, private: str, workers: int, options: tuple[str, ...]
 ) -> list[str]:
-    """Return TLC's own arguments; `private` is a folder for its files."""
+    """Return TLC's own arguments, in the module's folder; `private` is a folder for its files."""
+    beside = os.path.relpath(config.resolve(), module.parent.resolve())
     return [
         "-tool", "-metadir", private, "-fp", "0", "-checkpoint", "0", "-workers", str(workers),
-        *options, "-config", str(config), module.name,
+        *options, "-config", beside, module.name,
     ]  # fmt: skip
 
 

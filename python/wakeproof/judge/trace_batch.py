@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 import string
 import tempfile
 from bisect import bisect_left
@@ -21,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wakeproof.errors import JudgeError
-from wakeproof.judge import tlc
+from wakeproof.judge import conform_spec, tlc
 from wakeproof.judge.process import Children
 from wakeproof.judge.trace_concept import Cell, Step, TraceConcept
 
@@ -71,11 +70,10 @@ def accepted(
     """
     with tempfile.TemporaryDirectory(prefix="wakeproof-traces-") as folder:
         private = Path(folder)
-        for file in specs.glob("*.tla"):
-            shutil.copy(file, private)
+        constants = conform_spec.written(table.concept, specs, "", private)
         module = private / f"Trace{table.concept.module}.tla"
         module.write_text(module_text(table, traces), encoding="utf-8")
-        lines = [f"  {name} = {value}" for name, value in table.concept.constants.items()]
+        lines = [f"  {name} = {value}" for name, value in constants.items()]
         text = ["INIT TrInit", "NEXT TrNext", "INVARIANT TrReport", "CONSTANTS", *lines]
         config = module.with_suffix(".cfg")
         config.write_text("\n".join(text), encoding="utf-8")

@@ -1,8 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twins as data: edits of the kernel's text, which make one named defect when a judge builds it.
+"""Twins as data: edits of the product's text, which make one named defect when a judge takes it.
 
-Source: ``stress/twins/<layer>/<concept>.toml``; the section ``[defect]`` is twin
-``<concept>_<defect>``.
+Source: ``stress/twins/<layer>/<concept>.toml``.  A section is one defect, by its edits of C, of
+TLA+, or of both::
+
+    [no_fence]
+    code = [
+      { file = "wakeup/guard.h", in = "wp_guard_signal", find = "wp_fence();", replace = "" },
+    ]
+    spec = [
+      { file = "wakeup/Guard.tla", in = "Order", find = '"fence", ', replace = "" },
+    ]
+
+`find` occurs once in what `in` names: a C function; an operator of TLA+, from its head to the next
+definition at the margin, box comment or separator; or the paragraph VARIABLES or CONSTANTS.  `code`
+is the twin ``guard_no_fence`` of a build.  `spec` is what the configuration ``MCGuard_no_fence``
+changes, which ``specs/<layer>/<concept>.models.toml`` has.
 """
 
 from __future__ import annotations
@@ -10,19 +23,24 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, Final
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.source_texts import digest
 
+_SECTION: Final = ("defect", "code", "spec")
+_ROW: Final = ("file", "in", "find", "replace")
+
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: `find`, which occurs once in `function` of `file`, becomes `replace`."""
+    """One change: `find`, which occurs once in `within` of `file`, becomes `replace`."""
 
-    file: str  # from kernel/ on
-    function: str
+    file: str  # from kernel/ or specs/ on
+    within: str  # a C function, or a definition of TLA+
     find: str
     replace: str
 
@@ -31,30 +49,69 @@ class Edit:
 class Twin:
     """One defect, and the table that has it."""
 
-    name: str  # <concept>_<defect>
+    defect: str  # "no_fence"
     table: Path
-    edits: tuple[Edit, ...]
+    code: tuple[Edit, ...] = ()
+    spec: tuple[Edit, ...] = ()
+    about: str = ""  # the defect in a sentence
+
+    @property
+    def name(self) -> str:
+        """The twin of a build that has its code."""
+        return f"{self.table.stem}_{self.defect}"
 
 
-def read(root: Path) -> dict[str, Twin]:
-    """Return the twins in the tables below `root`, by name.
+Place = tuple[int, int, str]
+"""The text from the first offset to the second becomes the third."""
+
+
+def read(root: Path) -> list[Twin]:
+    """Return the twins in the tables below `root`.
 
     Raises:
         UsageError: a table is malformed.
     """
-    found: dict[str, Twin] = {}
+    found = []
     for table in sorted((root / "stress" / "twins").rglob("*.toml")):
         try:
-            for defect, section in tomllib.loads(table.read_text(encoding="utf-8")).items():
-                rows = tuple(
-                    Edit(row["file"], row["in"], row["find"], row["replace"])
-                    for row in section["edits"]
-                )
-                name = f"{table.stem}_{defect}"
-                found[name] = Twin(name, table, rows)
-        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-            raise UsageError(f"{table}: not a table of twins: {error}") from None
+            sections = tomllib.loads(table.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{table}: not TOML: {error}") from None
+        found += [_twin(table, defect, section) for defect, section in sections.items()]
     return found
+
+
+def of_code(root: Path) -> dict[str, Twin]:
+    """Return the twins that change C, by the name that a build gives them.
+
+    Raises:
+        UsageError: a table is malformed, or two twins have one name.
+    """
+    found: dict[str, Twin] = {}
+    for twin in read(root):
+        if twin.code and found.setdefault(twin.name, twin) is not twin:
+            raise UsageError(f"twin {twin.name} is in {found[twin.name].table} and in {twin.table}")
+    return found
+
+
+def _twin(table: Path, defect: str, section: Any) -> Twin:
+    where = f"{table}: twin {defect}"
+    if not isinstance(section, dict):
+        raise UsageError(f"{where}: a section is needed: [{defect}]")
+    if unknown := sorted(section.keys() - set(_SECTION)):
+        raise UsageError(f"{where}: unknown key {unknown[0]}; allowed: {', '.join(_SECTION)}")
+    edits = {kind: tuple(_edit(where, row) for row in section.get(kind, ()))
+             for kind in ("code", "spec")}  # fmt: skip
+    return Twin(defect, table, **edits, about=section.get("defect", ""))
+
+
+def _edit(where: str, row: Any) -> Edit:
+    if not isinstance(row, dict) or row.keys() != set(_ROW):
+        raise UsageError(f"{where}: an edit has {', '.join(_ROW)}, and nothing else")
+    edit = Edit(*(str(row[key]) for key in _ROW))
+    if edit.find == edit.replace:
+        raise UsageError(f"{where}: {edit.file}: the edit of {edit.find!r} changes nothing")
+    return edit
 
 
 def edited(twin: Twin, root: Path) -> dict[Path, str]:
@@ -65,22 +122,47 @@ def edited(twin: Twin, root: Path) -> dict[Path, str]:
     Raises:
         UsageError: an edit does not apply; the message names the twin and the file.
     """
-    changes: dict[Path, list[tuple[int, int, str]]] = {}
-    texts: dict[Path, str] = {}
-    for edit in twin.edits:
-        path = root / "kernel" / edit.file
+    found = _places(twin, twin.code, root / "kernel")
+    return {path: _changed(path, text, places) for path, (text, places) in found.items()}
+
+
+def edited_specs(twin: Twin, specs: Path) -> dict[Path, str]:
+    """Return the texts of the modules below `specs` that the twin changes, by their path there.
+
+    Raises:
+        UsageError: an edit does not apply; the message names the twin and the file.
+    """
+    texts = {}
+    for path, (text, places) in _places(twin, twin.spec, specs).items():
+        for begin, end, replacement in reversed(places):
+            text = text[:begin] + replacement + text[end:]
+        texts[path] = text
+    return texts
+
+
+def _places(
+    twin: Twin, edits: tuple[Edit, ...], folder: Path
+) -> dict[Path, tuple[str, list[Place]]]:
+    """Return the text of each file that is edited, and where, in the order of the text."""
+    found: dict[Path, tuple[str, list[Place]]] = {}
+    for edit in edits:
+        path = folder / edit.file
         wrong = f"{twin.table}: twin {twin.name}: {edit.file}"
         if not path.is_file():
-            raise UsageError(f"{wrong}: no such file in kernel/")
-        text = texts.setdefault(path, path.read_text(encoding="utf-8"))
-        begin, end = _body(text, edit.function, wrong)
+            raise UsageError(f"{wrong}: no such file in {folder.name}/")
+        if path not in found:
+            found[path] = path.read_text(encoding="utf-8"), []
+        text, places = found[path]
+        find_span = _definition if path.suffix == ".tla" else _body
+        begin, end = find_span(text, edit.within, wrong)
         if (times := text.count(edit.find, begin, end)) != 1:
-            raise UsageError(
-                f"{wrong}: {edit.find!r} is {times} times in {edit.function}, not once"
-            )
+            raise UsageError(f"{wrong}: {edit.find!r} is {times} times in {edit.within}, not once")
         at = text.index(edit.find, begin)
-        changes.setdefault(path, []).append((at, at + len(edit.find), edit.replace))
-    return {path: _changed(path, texts[path], sorted(rows)) for path, rows in changes.items()}
+        places.append((at, at + len(edit.find), edit.replace))
+        places.sort()
+        if any(after[0] < before[1] for before, after in pairwise(places)):
+            raise UsageError(f"{wrong}: {edit.find!r} overlaps another edit in {edit.within}")
+    return found
 
 
 def overlay(texts: dict[Path, str], root: Path, into: Path) -> Path:
@@ -104,7 +186,23 @@ def _body(text: str, function: str, wrong: str) -> tuple[int, int]:
     return found.span()
 
 
-def _changed(path: Path, text: str, rows: list[tuple[int, int, str]]) -> str:
+_AT_MARGIN = re.compile(
+    r"^(?:(?P<name>VARIABLES?\b|CONSTANTS?\b|[A-Za-z_]\w*(?=(?:\((?:[^()]|\([^()]*\))*\)|\[[^]]*\])?"
+    r"\s*==))|ASSUME\b|THEOREM\b|LOCAL\b|RECURSIVE\b|INSTANCE\b|EXTENDS\b|\(\*|-{4}|={4})",
+    re.MULTILINE,
+)
+
+
+def _definition(text: str, name: str, wrong: str) -> tuple[int, int]:
+    """Return where a definition of TLA+ begins, and where what follows it at the margin does."""
+    heads = list(_AT_MARGIN.finditer(text))
+    spans = [(a.start(), b.start()) for a, b in pairwise(heads) if a["name"] == name]
+    if len(spans) != 1:
+        raise UsageError(f"{wrong}: {len(spans)} definitions of {name} at the margin, not one")
+    return spans[0]
+
+
+def _changed(path: Path, text: str, rows: list[Place]) -> str:
     """Replace [begin, end) by text in each row; number what follows as in the product."""
     parts, last = [f'#line 1 "{path}"\n'], 0
     for begin, end, replacement in rows:

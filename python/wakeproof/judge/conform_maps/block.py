@@ -72,7 +72,7 @@ GUARD_NAP = replace(
     code_label=nap_label,
     ghost=Ghost(1, lambda answers, step, label: answers_after(answers, step, label, ASLEEP)),
     joins=(("Poll", "Take"), ("Poll", "Empty"), ("Nap", "event_take")),
-    spec_twin={"Twin": '"heavy_after_recheck"'},
+    spec_twin="heavy_after_recheck",
     code_twins=("conform_failure_unread",),
 )  # fmt: skip
 
@@ -161,7 +161,7 @@ GUARD_INTERRUPTED = replace(
     },
     added=("Settle", "Handle"),
     starts="Start",
-    spec_twin={"Twin": '"interrupt_leaves"'},
+    spec_twin="interrupt_leaves",
     code_twins=("conform_interrupt_unleft",),
     is_quick=False,
     looks_ahead=True,

@@ -135,7 +135,7 @@ CARRIER_TWO = Concept(
     bounds="2 submitters, no searcher; no sibling has work",
     threads=THREADS,
     constants={
-        "Submitters": '{"s1", "s2"}', "Victims": '{"v1"}', "Searches": "0", "Twin": '"none"',
+        "Submitters": '{"s1", "s2"}', "Victims": '{"v1"}', "Searches": "0",
     },
     plain=(
         "Search", "End", "Poll", "Recheck", "SiblingHit", "Test", "Wait", "Select", "Deschedule",
@@ -168,7 +168,7 @@ CARRIER_ONE = replace(
         **CARRIER_TWO.arguments, "Push": (('"s1"',),),
         **dict.fromkeys(("LoadWord", "Signal", "Call"), WAKERS[:2]),
     },
-    spec_twin={"Twin": '"runs_parked"'},
+    spec_twin="runs_parked",
     code_twins=("carrier_wake_forgotten",),
     is_quick=True,
 )  # fmt: skip
@@ -183,6 +183,6 @@ CARRIER_HIT = replace(
     joins=(*CARRIER_TWO.joins, ("Q11", "Q9"), ("Q11", "Q12"), ("Q9", "Q12")),
     flags=("--wrap", "ticket->next=2", "--wrap", "ticket->serving=2"),
     keeps=None,
-    spec_twin={"Twin": '"no_recheck"'},
+    spec_twin="no_recheck",
     code_twins=("search_no_recheck_park",),
 )

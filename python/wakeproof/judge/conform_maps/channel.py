@@ -74,7 +74,6 @@ CHANNEL = Concept(
     threads=NAMES,
     constants={
         "Senders": '{"a"}', "Receivers": '{"r"}', "Items": "2", "Capacity": "1",
-        "Twin": '"none"',
     },
     plain=("Close",),
     arguments={
@@ -90,7 +89,7 @@ CHANNEL = Concept(
     code_label=code_label,
     code_seen=code_seen,
     flags=("--timeouts", "--any-spurious"),
-    spec_twin={"Twin": '"senders_forgotten"'},
+    spec_twin="senders_forgotten",
     code_twins=("channel_senders_forgotten", "channel_close_forgets"),
     blind=("Fifo",),  # one sender, and what is received without a wait is not observed
 )  # fmt: skip
@@ -100,6 +99,6 @@ CHANNEL_NONE = replace(
     test="conform_channel_none",
     bounds="a sender of two items, a receiver, a closer, no slot",
     constants={**CHANNEL.constants, "Capacity": "0"},
-    spec_twin={},
+    spec_twin="",
     code_twins=(),
 )  # fmt: skip

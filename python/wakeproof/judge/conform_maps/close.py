@@ -142,7 +142,7 @@ CLOSE = Concept(
     threads=THREADS,
     constants={
         "Closers": '{"a", "b"}', "Cancellers": '{"b"}', "Patient": '{"a"}', "Tasks": '{"t"}',
-        "Held": "{}", "Twin": '"none"',
+        "Held": "{}",
     },
     plain=("Run", "End", "Exit"),
     arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
@@ -154,7 +154,7 @@ CLOSE = Concept(
     code_seen=code_seen,
     ghost=Ghost(frozenset[int](), after),
     flags=("--timeouts", "--any-spurious", "--spurious", "1"),
-    spec_twin={"Twin": '"woken_gives_up"'},
+    spec_twin="woken_gives_up",
     code_twins=("close_leaves_silent", "close_stops_forgotten"),
     blind=("SleepsForHeld", "Returns"),  # no task has a scheduler
 )  # fmt: skip
@@ -164,7 +164,7 @@ CLOSE_IN_TIME = replace(
     test="conform_close_in_time",
     bounds="a close that waits for a task, one that waits in time, a carrier",
     constants={**CLOSE.constants, "Cancellers": "{}"},
-    spec_twin={},
+    spec_twin="",
     code_twins=(),
 )  # fmt: skip
 CLOSE_THREE = replace(
@@ -181,7 +181,7 @@ CLOSE_THREE = replace(
     code_label=lambda step: code_label(step, THREE),
     code_seen=lambda at, ghost: code_seen(at, ghost, "abc"),
     spec_seen=lambda state: spec_seen(state, "abc"),
-    spec_twin={"Twin": '"leaves_silent"'},
+    spec_twin="leaves_silent",
     code_twins=("close_drains_outside",),
     blind=(*CLOSE.blind, "WaitsForAll", "WaitsForWhatRuns"),
     flags=CLOSE.flags[:2],  # nobody waits for a list

@@ -143,7 +143,7 @@ CONDITION = Concept(
     bounds="an OS thread that waits, perhaps too late, and one that signals",
     threads=NAMES[:2],
     constants={
-        "Threads": '{"a", "b"}', "Leavers": "{}", "Passes": "2", "Twin": '"none"',
+        "Threads": '{"a", "b"}', "Leavers": "{}", "Passes": "2",
         "Waiters": '{"a"}', "Hasty": '{"a"}', "Signallers": '{"b"}', "Lockers": "{}",
     },
     plain=(),
@@ -153,7 +153,7 @@ CONDITION = Concept(
     code_label=code_label,
     code_seen=code_seen,
     flags=("--timeouts", "--any-spurious"),
-    spec_twin={"Twin": '"wakes_unlocked"'},
+    spec_twin="wakes_unlocked",
     code_twins=("condition_wakes_unlocked", "condition_moved_is_deaf", "condition_swallows",
                 "condition_unlocks_first"),
 )  # fmt: skip

@@ -104,7 +104,7 @@ GUARD = Concept(
     threads=THREADS,
     constants={
         "Producers": '{"p1", "p2", "p3"}', "Memory": '"SC"', "Fences": '"symmetric"',
-        "Signals": '"sticky"', "Ends": '{"timeout"}', "Twin": '"none"',
+        "Signals": '"sticky"', "Ends": '{"timeout"}',
     },
     plain=("Poll", "Announce", "Fence", "Check", "Block", "Leave"),
     arguments={"End": (('"timeout"',),), **dict.fromkeys(EACH, PRODUCERS)},
@@ -115,7 +115,7 @@ GUARD = Concept(
     ghost=Ghost(1, after),
     joins=(("Poll", "Take"), ("Poll", "Empty"), ("Block", "event_take")),
     joined="the caller's look at its queue, with the taking of an item",
-    spec_twin={"Twin": '"retract_forgets_work"'},
+    spec_twin="retract_forgets_work",
     code_twins=("guard_wake_unpaid", "conform_announce_lies"),
 )  # fmt: skip
 GUARD_ASYMMETRIC = replace(
@@ -125,7 +125,7 @@ GUARD_ASYMMETRIC = replace(
     constants={**GUARD.constants, "Fences": '"asymmetric"'},
     arguments={**GUARD.arguments, "Reach": PRODUCERS},
     spec_label=labels_of({"Reach": ""}),
-    spec_twin={},
+    spec_twin="",
     code_twins=(),
 )
 
@@ -194,6 +194,6 @@ GUARD_RENDEZVOUS = replace(
         ("futex_wake", "L3"),
     ),
     joined="as above; the lock with the claim under it; the signal with giving the lock back",
-    spec_twin={"Twin": '"wait_once"'},
+    spec_twin="wait_once",
     code_twins=("guard_signal_outside_lock", "conform_signal_lies"),
 )  # fmt: skip

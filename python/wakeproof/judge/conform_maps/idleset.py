@@ -55,7 +55,7 @@ IDLESET = Concept(
     module="Idleset",
     bounds="3 members in 2 words, a searcher",
     threads=THREADS,
-    constants={"Count": "3", "PerWord": "2", "Searchers": '{"s1"}', "Twin": '"none"'},
+    constants={"Count": "3", "PerWord": "2", "Searchers": '{"s1"}'},
     plain=(),
     arguments={
         **dict.fromkeys(("Advertise", "Add", "Recheck", "Woken", "Remove", "Exit"), MEMBERS),
@@ -67,6 +67,6 @@ IDLESET = Concept(
     code_seen=code_seen,
     joins=(("Pick", "Try"),),
     joined="the choice of a found member, with its try",
-    spec_twin={"Twin": '"one_word"'},
+    spec_twin="one_word",
     code_twins=("idleset_plain_set",),
 )

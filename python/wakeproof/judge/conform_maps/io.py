@@ -166,7 +166,7 @@ def concept(name: str, test: str, bounds: str, names: tuple[str, ...]) -> Concep
         threads=names,
         constants={
             "Readers": f"{{{quoted}}}", "Closes": str("closer" in names).upper(),
-            "Timeouts": str(len(readers)), "Ends": "FALSE", "Cancels": "FALSE", "Twin": '"none"',
+            "Timeouts": str(len(readers)), "Ends": "FALSE", "Cancels": "FALSE",
         },
         plain=("Arrive", "Close", "Free", "Shut"),
         arguments=actions(readers),
@@ -185,13 +185,13 @@ def concept(name: str, test: str, bounds: str, names: tuple[str, ...]) -> Concep
 IO = replace(
     concept("io", "conform_io", "a reader, a close and a free, one arrival",
             ("a", "closer", "home", "system")),
-    spec_twin={"Twin": '"edge_unseen"'},
+    spec_twin="edge_unseen",
     code_twins=("io_edge_unseen", "io_looks_late"),
 )  # fmt: skip
 IO_OPEN = replace(
     concept("io open", "conform_io_open", "two readers, two arrivals",
             ("a", "b", "home", "system")),
-    spec_twin={"Twin": '"kept"'},
+    spec_twin="kept",
     code_twins=("io_kept",),
     is_long=True,
 )  # fmt: skip

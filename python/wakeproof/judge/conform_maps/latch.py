@@ -121,7 +121,7 @@ LATCH = Concept(
     module="Latch",
     bounds="two OS threads that wait, each once",
     threads=("opener", *NAMES),
-    constants={"Waiters": '{"a", "b"}', "Twin": '"none"'},
+    constants={"Waiters": '{"a", "b"}'},
     plain=("Work", "Open", "Lock", "Publish", "Grant", "Wake"),
     arguments={
         **dict.fromkeys(("Push", "Sleep", "Return", "TimeOut", "Remove"), WAITERS),
@@ -134,6 +134,6 @@ LATCH = Concept(
     flags=("--timeouts",),
     joins=tuple((site, "Result") for site in ("YL2", "YL5", "YW1", "YW3")),
     joined="the last step of a wait with the result that it returns",
-    spec_twin={"Twin": '"leaves_early"'},
+    spec_twin="leaves_early",
     code_twins=("latch_wakes_one", "latch_leaves_early"),
 )  # fmt: skip

@@ -83,7 +83,7 @@ MPSC_THREE = Concept(
     threads=THREADS,
     constants={
         "Producers": '{"p1", "p2", "p3"}', "Siblings": '{"s1"}', "Nodes": '{"n1", "n2", "n3"}',
-        "NoNode": '"NoNode"', "Twin": '"none"',
+        "NoNode": '"NoNode"',
     },
     plain=("Pop", "Adopt", "Open", "Look", "Advance", "Unlink", "GiveAway"),
     arguments={
@@ -109,7 +109,7 @@ MPSC = replace(
         **MPSC_THREE.arguments,
         "Reserve": MPSC_THREE.arguments["Reserve"][:6], "Publish": PRODUCERS[:2],
     },
-    spec_twin={"Twin": '"clear_first"'},
+    spec_twin="clear_first",
     code_twins=("mpsc_ignores_hostage",),
     is_quick=True,
 )  # fmt: skip

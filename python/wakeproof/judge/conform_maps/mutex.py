@@ -92,7 +92,7 @@ MUTEX = Concept(
     bounds="two OS threads, one of which may leave the line; two passes",
     threads=NAMES[:2],
     constants={
-        "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Passes": "2", "Twin": '"none"',
+        "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Passes": "2",
     },
     plain=(),
     arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
@@ -101,7 +101,7 @@ MUTEX = Concept(
     code_label=code_label,
     code_seen=code_seen,
     flags=("--timeouts", "--any-spurious"),
-    spec_twin={"Twin": '"passes_uncounted"'},
+    spec_twin="passes_uncounted",
     code_twins=("mutex_passes_uncounted", "mutex_first_untold", "mutex_woken_kept"),
     blind=("InOrder",),  # one thread in line
 )  # fmt: skip

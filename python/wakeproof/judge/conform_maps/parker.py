@@ -173,7 +173,7 @@ PARKER = Concept(
     bounds="2 unparkers x 2 rounds, a closer",
     threads=THREADS,
     constants={
-        "Unparkers": '{"u1", "u2"}', "Rounds": str(ROUNDS), "MayClose": "TRUE", "Twin": '"none"',
+        "Unparkers": '{"u1", "u2"}', "Rounds": str(ROUNDS), "MayClose": "TRUE",
     },
     plain=("Begin", "Try", "Peek", "Arm", "Wait", "Leave", "Close"),
     arguments={
@@ -186,7 +186,7 @@ PARKER = Concept(
     code_seen=code_seen,
     ghost=Ghost(Memory(), after),
     flags=("--timeouts", "--any-spurious"),
-    spec_twin={"Twin": '"past_hides_close"'},
+    spec_twin="past_hides_close",
     code_twins=(
         "conform_second_wake_forgotten", "parker_lost_permit_on_timeout", "conform_unpark_lies",
         "conform_timeout_is_ok", "PK1=relaxed", "PK4=relaxed",

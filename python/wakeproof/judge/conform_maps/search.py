@@ -129,7 +129,7 @@ SEARCH_LONG = Concept(
     threads=LONG_THREADS,
     constants={
         "Carriers": '{"c1", "c2"}', "Submitters": '{"s1", "s2"}', "Endless": '{"c2"}',
-        "Backlog": "0", "Spawns": "0", "Yields": "0", "Pinners": "{}", "Twin": '"none"',
+        "Backlog": "0", "Spawns": "0", "Yields": "0", "Pinners": "{}",
     },
     plain=(),
     arguments={
@@ -149,7 +149,7 @@ SEARCH_LONG = Concept(
     joins=(*POP, *LOOKS, *OTHERS),
     keeps=keeps,
     joined="a pop; both reads of a front; the test for alone",
-    spec_twin={"Twin": '"no_recheck_release"'},
+    spec_twin="no_recheck_release",
     code_twins=("search_no_recheck_release",),
     is_quick=False,
 )  # fmt: skip
@@ -180,7 +180,7 @@ SEARCH_PINNED = replace(
     spec_seen=spec_pinned_seen,
     code_label=lambda step: pinned_as(TWO_THREADS, step, alone=True),
     code_seen=pinned_seen,
-    spec_twin={},
+    spec_twin="",
     code_twins=("conform_pin_silent",),
     is_quick=True,
 )
@@ -194,7 +194,7 @@ SEARCH_PINNED_LONG = replace(
     code_label=lambda step: pinned_as(LONG_THREADS, step, alone=False),
     code_seen=pinned_seen,
     keeps=keeps_long,
-    spec_twin={"Twin": '"pinned_leaves"'},
+    spec_twin="pinned_leaves",
     code_twins=("search_pinned_leaves", "conform_pin_silent"),
 )
 TWO_CARRIERS = ("c1", "c2")
@@ -209,7 +209,7 @@ SEARCH_SPAWN = replace(
     code_label=lambda step: label_as(TWO_CARRIERS, step),
     ghost=Ghost(("",) * 2, after),
     joined="a pop; both reads of a front; what a task does with the place in the queue",
-    spec_twin={"Twin": '"silent_internal"'},
+    spec_twin="silent_internal",
     code_twins=("search_silent_internal",),
     is_quick=True,
 )
@@ -219,6 +219,6 @@ SEARCH_YIELD = replace(
     test="conform_search_yield",
     bounds="2 carriers, whose tasks may yield once",
     constants={**SEARCH_SPAWN.constants, "Spawns": "0", "Yields": "1"},
-    spec_twin={"Twin": '"silent_reenqueue"'},
+    spec_twin="silent_reenqueue",
     code_twins=("search_silent_reenqueue", "search_yield_wakes"),
 )

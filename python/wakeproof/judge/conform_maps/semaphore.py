@@ -82,7 +82,6 @@ SEMAPHORE = Concept(
     threads=NAMES[:2],
     constants={
         "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Large": '{"b"}', "Permits": "2",
-        "Twin": '"none"',
     },
     plain=(),
     arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
@@ -91,7 +90,7 @@ SEMAPHORE = Concept(
     code_label=code_label,
     code_seen=code_seen,
     flags=("--timeouts", "--any-spurious"),
-    spec_twin={"Twin": '"grant_ignored"'},
+    spec_twin="grant_ignored",
     code_twins=("semaphore_grant_ignored", "semaphore_leaves_silent"),
     blind=("InOrder",),  # one thread in line
 )  # fmt: skip
@@ -107,7 +106,7 @@ SEMAPHORE_THREE = replace(
     arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',), ('"c"',))),
     code_seen=lambda at, ghost: code_seen(at, ghost, 3),
     spec_seen=lambda state: spec_seen(state, 3),
-    spec_twin={"Twin": '"serves_one"'},
+    spec_twin="serves_one",
     code_twins=("semaphore_serves_one", "semaphore_overtakes"),
     blind=(),
     is_quick=False,

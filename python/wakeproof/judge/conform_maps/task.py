@@ -105,7 +105,7 @@ TASK = Concept(
     threads=THREADS,
     constants={
         "Carriers": '{"c1", "c2"}', "Unparkers": '{"u1", "u2"}', "Unparks": "1",
-        "Yields": str(YIELDS), "Twin": '"none"',
+        "Yields": str(YIELDS),
     },
     plain=("Cancel",),
     arguments={
@@ -124,6 +124,6 @@ TASK = Concept(
     joins=(*POP, *PUSH, *RUN),
     joined="a look at the queue with the pop that follows; a place in the queue; what a step says "
     "with what becomes of the word",
-    spec_twin={"Twin": '"park_split"'},
+    spec_twin="park_split",
     code_twins=("task_notified_kept", "home_forgotten", "conform_done_lies"),
 )  # fmt: skip

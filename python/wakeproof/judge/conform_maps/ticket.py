@@ -47,7 +47,7 @@ TICKET = Concept(
     module="Ticket",
     bounds="owner, 2 stealers, 2 rounds each",
     threads=THREADS,
-    constants={"Stealers": '{"s1", "s2"}', "Twin": '"none"'},
+    constants={"Stealers": '{"s1", "s2"}'},
     plain=("Acquire", "Enter"),
     arguments={
         "Look": (('"s1"',), ('"s2"',)),
@@ -64,6 +64,6 @@ TICKET = Concept(
         "Look": SPENDS.format("$1"),
         "*": "UNCHANGED left",
     },
-    spec_twin={"Twin": '"lazy_stealer"'},
+    spec_twin="lazy_stealer",
     code_twins=("ticket_no_cas",),
 )

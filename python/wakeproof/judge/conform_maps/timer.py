@@ -173,7 +173,7 @@ TIMER = Concept(
     bounds="an armer elsewhere, an unpark, a deadline",
     threads=("carrier", "a1", "time", "unparker"),
     constants={
-        "Armers": '{"a1"}', "Own": "{}", "Deadlines": "{1}", "Unparks": "1", "Twin": '"none"',
+        "Armers": '{"a1"}', "Own": "{}", "Deadlines": "{1}", "Unparks": "1",
     },
     plain=LOOP,
     arguments={
@@ -186,7 +186,7 @@ TIMER = Concept(
     flags=("--timeouts",),
     joins=(("L1", "M1"), ("L2", "M1"), ("L1", "M5"), ("L2", "M5"), ("M5", "M6")),
     joined="the lock with what it says of the timer",
-    spec_twin={"Twin": '"check_first"'},
+    spec_twin="check_first",
     code_twins=("timer_nudge_silent", "timer_armed_first", "conform_nudge_lies",
                 "conform_cancel_lies"),
 )  # fmt: skip
@@ -223,7 +223,7 @@ TIMER_TWO = replace(
     declares=SPURIOUS,
     bounded={"*": "TRUE"},
     added=("Spurious",),
-    spec_twin={},
+    spec_twin="",
     code_twins=("timer_earliest_late",),
     is_quick=False,
 )  # fmt: skip

@@ -161,7 +161,7 @@ VTHREAD = Concept(
     threads=THREADS,
     constants={
         "Carriers": '{"c1", "c2"}', "Unparkers": '{"u1"}', "Unparks": "1", "Parks": str(PARKS),
-        "Yields": str(YIELDS), "Twin": '"none"',
+        "Yields": str(YIELDS),
     },
     plain=("Interrupt", "InterruptNotifies", "IsDue", "Fire", "Cancel"),
     arguments={
@@ -180,6 +180,6 @@ VTHREAD = Concept(
         ("V2", "Told"), ("V4", "Told"), ("V11", "Told"),
     ),
     joined="what the thread chooses to do with its first step; the end of a park with what it says",
-    spec_twin={"Twin": '"yield_takes"'},
+    spec_twin="yield_takes",
     code_twins=("vthread_timer_stale", "vthread_pinned_unwoken"),
 )  # fmt: skip

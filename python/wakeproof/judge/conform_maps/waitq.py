@@ -75,7 +75,7 @@ WAITQ = Concept(
     threads=NAMES,
     constants={
         "Virtual": "{}", "Os": '{"a", "b"}', "Granters": '{"g", "h"}', "Waits": "1",
-        "Strays": "0", "Twin": '"none"',
+        "Strays": "0",
     },
     plain=(),
     arguments={
@@ -89,7 +89,7 @@ WAITQ = Concept(
     code_label=code_label,
     code_seen=code_seen,
     flags=("--timeouts", "--any-spurious"),
-    spec_twin={"Twin": '"grant_ignored"'},
+    spec_twin="grant_ignored",
     code_twins=("waitq_grant_ignored", "waitq_left_in_line", "waitq_leaves_early"),
     blind=("NoLostGrant", "NoStrayPermit"),  # what breaks these is of virtual threads
 )  # fmt: skip
