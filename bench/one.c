@@ -6,7 +6,7 @@
  *   ping    push one, take it: an empty queue each time, which is where the last node must be taken
  *
  * The ring with one exchange per push is the floor of every queue into which others may push at the
- * same moment by a single read-modify-write; one_twin.c shows the queue without its lock. Time is
+ * same moment by a single read-modify-write; push_pop_unlocked.c shows the queue without its lock. Time is
  * this thread's CPU time. */
 #include "one.h"
 

@@ -27,8 +27,8 @@ static void stop_one_of_many(wp_domain *domain)
 #define wp_search_start start_one_of_many
 #define wp_search_stop stop_one_of_many
 
-#include "../kernel/sched/carrier.c"
-#include "../kernel/sched/search.c"
+#include "sched/carrier.c"
+#include "sched/search.c"
 #include "sim_body.h"
 
 sim_found sim_many(const sim_load *load, uint64_t seed, bool may_lose)

@@ -8,7 +8,6 @@
 
 #include "base/futex.h"
 #include "sched/timer.h"
-#include "twin.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -84,7 +83,7 @@ static bool read_request(connection *client, int *status)
 		switch (http_parse(&client->parser, client->bytes + client->at,
 				   client->end - client->at, &used)) {
 		case HTTP_MESSAGE:
-			client->at += wp_twin(http_pipeline_cut) ? client->end - client->at : used;
+			client->at += used;
 			return true;
 		case HTTP_BAD:
 			*status = client->parser.status;

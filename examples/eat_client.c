@@ -8,7 +8,6 @@
 #include "eat.h"
 #include "base/futex.h"
 #include "sched/timer.h"
-#include "twin.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -68,8 +67,6 @@ static void call(eat_client *one, uint32_t many, http_reply *reply)
 	unsigned index = one->selector->index;
 	http_reply halves[2];
 
-	if (wp_twin(eat_arms_early))
-		eat_client_wants(one, EAT_READ);
 	eat_call(&one->selector->of->lines, halves, many);
 	if (many == 1)
 		*reply = halves[0];

@@ -9,14 +9,13 @@
 #include "eat.h"
 #include "base/futex.h"
 #include "sched/timer.h"
-#include "twin.h"
 
 enum { NS_PER_MS = 1000000, SWEEP_MS = 100 };
 
 static void tell(eat_selector *of, wp_mpsc_node *update)
 {
 	wp_mpsc_push(&of->updates, update);
-	if (wp_guard_signal(&of->guard) && !wp_twin(eat_unwoken)) {
+	if (wp_guard_signal(&of->guard)) {
 		wp_fetch_add_relaxed(&of->wakeups, 1);
 		wp_event_signal(of->event);
 	}

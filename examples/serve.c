@@ -16,7 +16,6 @@
 #include "connection.h"
 #include "base/futex.h"
 #include "sched/timer.h"
-#include "twin.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -74,9 +73,7 @@ static int accept_all(void *arg)
 			serve(server, fd, number++);
 		else
 			wp_vthread_sleep_until(
-				wp_deadline_in(wp_twin(http_accept_spins)
-						       ? 0
-						       : (int64_t)SERVE_RETRY_MS * NS_PER_MS));
+				wp_deadline_in((int64_t)SERVE_RETRY_MS * NS_PER_MS));
 	}
 	return 0;
 }
@@ -121,7 +118,7 @@ int server_start(http_server *server, const server_config *config)
 static void tell_all(http_server *server, bool is_late)
 {
 	for (connection *client = server->first; client != NULL; client = client->next)
-		if (is_late || wp_twin(http_stop_drops))
+		if (is_late)
 			wp_io_close(client->io);
 		else if (wp_io_enter(client->io)) {
 			shutdown(client->io->fd, SHUT_RD);

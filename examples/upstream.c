@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "sched/timer.h"
-#include "twin.h"
 
 enum { NS_PER_MS = 1000000, BUFFER = 1024 };
 
@@ -168,8 +167,7 @@ void upstream_call(upstream *to, http_reply *reply)
 			return;
 		}
 		code = exchange(line, deadline_ns, &is_kept);
-		is_again = code == WP_SYSTEM && line->is_used && !line->parser.is_begun &&
-			   !wp_twin(http_stale_told);
+		is_again = code == WP_SYSTEM && line->is_used && !line->parser.is_begun;
 		if (is_again)
 			drop(line);
 	} while (is_again);

@@ -11,6 +11,7 @@ import pytest
 
 from wakeproof import locations
 from wakeproof._native import build as _build
+from wakeproof.judge import twins
 from wakeproof.judge.explored import instrument
 from wakeproof.judge.source_texts import Sources, digest, uses_twin
 
@@ -44,8 +45,12 @@ def link(
     own_flags = ("-D", "-I", "-O", "-fno-")
     defined = [flag for flag in more if flag.startswith(own_flags) and TWIN not in flag]
     to_link = [flag for flag in more if flag.startswith("-Wl,") or flag == "-rdynamic"]
-    twins = [flag for flag in more if flag.startswith(TWIN)]
-    assert not {*more} - {*defined, *to_link, *twins}, f"{more}: for whom?"
+    flags_of_twins = [flag for flag in more if flag.startswith(TWIN)]
+    assert not {*more} - {*defined, *to_link, *flags_of_twins}, f"{more}: for whom?"
+    named = [flag.removeprefix(TWIN).split("=")[0] for flag in flags_of_twins]
+    [twin] = named or [""]
+    edits = twins.of_code(locations.sources()).get(twin)
+    is_used = not twin
     uring = _build.has_uring(*compiler)
     common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}",
               f"-I{sources.stress}"]  # fmt: skip
@@ -53,13 +58,22 @@ def link(
     of_kernel = [path for path in _build.SOURCES if sources.kernel in path.parents and kernel]
     for file in [*of_kernel, *programs]:
         texts = sources.closure(file)
-        own = [f for f in twins if uses_twin("".join(texts.values()), f[len(TWIN) :].split("=")[0])]
-        own += ["-Wno-error"] if own else []  # of what a defect leaves unused
+        own = flags_of_twins if twin and uses_twin("".join(texts.values()), twin) else []
+        compiled = file
+        if edited := twins.needed(edits, texts, locations.sources()):
+            overlay = twins.overlay(edited, locations.sources(), locations.cache() / "overlays")
+            texts = texts | edited
+            if str(file) in edited:
+                compiled = overlay / twins.place(file, locations.sources())
+            own = [*own, f"-I{overlay}"]
+        is_used |= bool(own)
+        own = [*own, "-Wno-error"] if own else []  # of what a defect leaves unused
         own += defined if file in programs and file not in _build.SOURCES else []
         own += ["-w"] if OTHERS in file.parts else []
         own += _build.URING_COMPILED if uring and file.stem == "driver_uring" else ()
-        command = [*common, *own, "-c", str(file)]
+        command = [*common[: len(compiler)], *own, *common[len(compiler) :], "-c", str(compiled)]
         objects.append(_object(command, file.stem, digest(*command, *texts.values())))
+    assert is_used, f"{twin}: no such twin"
     target = folder / f"{name}-{kind}"
     linked = _build.URING_LINKED if uring else ()
     _run([*compiler, *flags, *to_link, *map(str, objects), *linked, "-o", str(target)])

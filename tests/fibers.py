@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.compiling import BUILDS, WARNINGS
+from tests.compiling import BUILDS, TWIN, WARNINGS
 
 from wakeproof import locations
 from wakeproof._native import build as _build
+from wakeproof.judge import twins
 
 KERNEL = locations.sources() / "kernel"
 SOURCES = ("thread/fiber.c", "thread/stack.c", "thread/overflow.c",
@@ -64,18 +65,27 @@ def build(
     folder: Path, name: str, kind: str = "plain", compiler: str = "cc", flags: Sequence[str] = (),
     kernel: Path = KERNEL,
 ) -> Program:  # fmt: skip
-    """Compile what is C, once per folder; assemble and link with `flags`, which name a twin."""
+    """Compile what is C, once per folder; assemble and link. A flag may name a twin."""
     warnings = [] if "untold" in " ".join(flags) else WARNINGS
-    common = ["-std=c11", "-g", *warnings, *BUILDS[kind], "-pthread", _build.PROBED, f"-I{kernel}"]
+    named = [flag.removeprefix(TWIN).split("=")[0] for flag in flags if flag.startswith(TWIN)]
+    overlay = twins.overlay_of(*named) if named else None
+    flags = [flag for flag in flags if not flag.startswith(TWIN)]
+    common = ["-std=c11", "-g", *warnings, *BUILDS[kind], "-pthread", _build.PROBED,
+              *(f"-I{place}" for place in (overlay, kernel) if place)]  # fmt: skip
     folder.mkdir(exist_ok=True)
+
+    def source_of(name: str) -> Path:
+        edited = overlay / name if overlay else None
+        return edited if edited and edited.exists() else kernel / name
+
     if not (folder / "program.o").exists():
         program = Path(__file__).parent / "programs" / f"{name}.c"
-        objects = [*(kernel / source for source in SOURCES)]
+        objects = [*map(source_of, SOURCES)]
         cc(compiler, *common, *flags, "-c", *objects, cwd=folder)
         cc(compiler, *common, "-c", program, "-o", "program.o", cwd=folder)
-    target = folder / f"{name}{''.join(flags)}"
+    target = folder / f"{name}{overlay.name if overlay else ''}{''.join(flags)}"
     objects = [Path(f"{Path(source).stem}.o") for source in ("program", *SOURCES)]
-    assembly = [kernel / source for source in ASSEMBLY]
+    assembly = map(source_of, ASSEMBLY)
     cc(compiler, *common, *flags, *objects, *assembly, "-lm", "-o", target, cwd=folder)
     if "aarch64" in compiler:
         return Program(("qemu-aarch64", str(target)))

@@ -50,11 +50,17 @@ TWINS = {  # file, what stands there, and what is put there
     ),
     "over": (
         "semaphore.c",
-        "\t\twp__waiter_over(waiter);\n\t\tif (!wp_twin(semaphore_leaves",
-        "\t\tif (!wp_twin(semaphore_leaves",
+        "\t\twp__waiter_over(waiter);\n\t\tserve(",
+        "\t\tserve(",
     ),
     "waited": ("pool_threads.c", "\twp_lock_acquire(&pool->lock);\n\tgone =", "\tgone ="),
-    "suspected": ("monitor.c", "\tif (still)\n", "\n"),
+    "suspected": (
+        "monitor.c",
+        "\tif (still) {\n",
+        "\tif (!still)\n"
+        "\t\twp__count_shared(&placed->placement.slots[one->index].tally.suspects);\n"
+        "\tif (still) {\n",
+    ),
     "told": (
         "channel.c",
         "\twp_lock_release(&channel->lock);\n\twp__waiter_grant_all(senders);\n",

@@ -27,7 +27,6 @@
 #include <stddef.h>
 
 #include "base/order.h"
-#include "twin.h"
 
 /* Of an event; their meaning is the writer's. All take the same steps: scenarios have fewer. */
 #ifndef WP_RING_WORDS
@@ -65,8 +64,7 @@ WP_INLINE void wp_ring_add(wp_ring *ring, const uint64_t *words)
 
 	/* [E1] relaxed: ordered by E2, each of which releases it; pairs E4, E6; upholds
 	 * Ring!NoTornEvent. */
-	if (!wp_twin(ring_unmarked))
-		wp_store_relaxed(&slot->seq, 2 * number + 1);
+	wp_store_relaxed(&slot->seq, 2 * number + 1);
 	for (int word = 0; word < WP_RING_WORDS; word++)
 		/* [E2] release; pairs E5; upholds Ring!NoTornEvent: who gets this word sees E1. */
 		wp_store_release(&slot->words[word], words[word]);
@@ -95,7 +93,7 @@ WP_INLINE bool wp_ring_get(wp_ring *ring, uint64_t number, uint64_t *words)
 		/* [E5] acquire; pairs E2; upholds Ring!NoTornEvent. */
 		words[word] = wp_load_acquire(&slot->words[word]);
 	/* [E6] relaxed: ordered by E5; pairs E1, E3; upholds Ring!NoTornEvent. */
-	return wp_load_relaxed(&slot->seq) == 2 * number + 2 || wp_twin(ring_unchecked);
+	return wp_load_relaxed(&slot->seq) == 2 * number + 2;
 }
 
 /* Where events go, of all who look there. Zeroed is off. */

@@ -2,7 +2,6 @@
  * lock.c - a lock and a condition made of futexes. See futex.h. */
 #include "base/error.h"
 #include "base/futex.h"
-#include "twin.h"
 
 void wp_lock_acquire(wp_lock *lock)
 {
@@ -14,11 +13,8 @@ void wp_lock_acquire(wp_lock *lock)
 		return;
 	/* [L2] acquire; pairs L3; upholds Guard!NoLostWakeup: state 2 makes the holder wake a
 	 * sleeper. */
-	while (wp_exchange_acquire(&lock->state, wp_twin(guard_lock_alone) && seen == 3 ? 1 : 2) !=
-	       0) {
+	while (wp_exchange_acquire(&lock->state, 2) != 0) {
 		wp_futex_wait(&lock->state, 2, WP_FOREVER);
-		if (wp_twin(guard_lock_alone))
-			seen = seen < 3 ? 3 : 4; /* twin: once woken */
 	}
 }
 
@@ -26,7 +22,7 @@ void wp_lock_release(wp_lock *lock)
 {
 	/* [L3] release; pairs L1, L2; upholds Guard!NoLostWakeup: hands over what was written under
 	 * the lock. */
-	if (wp_exchange_release(&lock->state, 0) == 2 && !wp_twin(guard_release_silent))
+	if (wp_exchange_release(&lock->state, 0) == 2)
 		wp_futex_wake(&lock->state, 1);
 }
 
@@ -48,6 +44,5 @@ void wp_cond_signal(wp_cond *cond)
 	/* [L5] relaxed: ordered by the lock that both sides hold; pairs L4; upholds
 	 * Guard!NoLostWakeup. */
 	wp_fetch_add_relaxed(&cond->signals, 1);
-	if (!wp_twin(guard_signal_silent))
-		wp_futex_wake(&cond->signals, 1);
+	wp_futex_wake(&cond->signals, 1);
 }

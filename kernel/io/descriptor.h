@@ -129,7 +129,7 @@ WP_INLINE bool wp__io_begin(wp_io *io, uint32_t flags)
 	/* [X3] relaxed: atomicity is enough: a call under way keeps it open; pairs X4, X7, X8;
 	 * upholds Io!FdIsOurs. */
 	while (!wp_cas_relaxed(&io->users, &users, (users + WP_IO_USER) | flags))
-		if (users & WP_IO_CLOSING && !(flags & WP_IO_FREED) && !wp_twin(io_begins_late))
+		if (users & WP_IO_CLOSING && !(flags & WP_IO_FREED))
 			return false;
 	return true;
 }
@@ -145,9 +145,6 @@ WP_INLINE bool wp__io_end(wp_io *io)
 
 		if ((users | WP_IO_FREED) == (WP_IO_USER | WP_IO_CLOSING | WP_IO_FREED))
 			return true;
-		if ((users & WP_IO_CLOSING && wp_twin(io_closes_now)) ||
-		    (users & WP_IO_FREED && wp_twin(io_frees_in_use)))
-			return true;
 		/* [X4] release; pairs X3, X7, X8; upholds Io!FdIsOurs: as X7. */
 		if (wp_cas_release(&io->users, &users, users - WP_IO_USER))
 			return false;
@@ -161,8 +158,7 @@ WP_INLINE bool wp__io_leave(wp_io *io)
 	 * before its memory is freed. */
 	uint32_t users = wp_fetch_add_acq_rel(&io->users, 0u - WP_IO_USER);
 
-	return users == (WP_IO_USER | WP_IO_CLOSING | WP_IO_FREED) ||
-	       (users & WP_IO_FREED && wp_twin(io_frees_in_use));
+	return users == (WP_IO_USER | WP_IO_CLOSING | WP_IO_FREED);
 }
 
 /* For a thread that waits in a call and whose group was closed: out of the line, and no longer under
@@ -170,7 +166,7 @@ WP_INLINE bool wp__io_leave(wp_io *io)
 WP_INLINE bool wp__io_abandon(wp_waiter *waiter)
 {
 	wp__ready_leave(waiter);
-	return !wp_twin(io_dies_inside) && wp__io_end(waiter->value);
+	return wp__io_end(waiter->value);
 }
 
 /* A waiter's `leave`: as above; and the last closes it. [as wp__io_abandon | system calls] */

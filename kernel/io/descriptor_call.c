@@ -30,13 +30,11 @@ int wp__io_call(wp_io *io, enum wp_io_side side, wp_waiter *waiter,
 		if (*result < 0 && failed == EINTR)
 			continue;
 		if (*result >= 0 || failed != EAGAIN) {
-			if (is_told && (*result != 0 || !wp_twin(io_kept_at_end)))
+			if (is_told)
 				wp_ready_pass(ready);
 			wp__errno_set(failed);
 			return *result >= 0 ? WP_OK : WP_SYSTEM;
 		}
-		if (wp_twin(io_looks_late))
-			seen = wp_ready_look(ready);
 		code = wp__io_await(io, side, waiter, seen, deadline_ns, &is_told);
 		if (code != WP_OK)
 			return code;

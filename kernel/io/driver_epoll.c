@@ -221,10 +221,8 @@ static void wake(void *arg)
 {
 	wp_epoll *epoll = arg;
 
-	for (int times = 0; times <= wp_twin(io_wakes_twice); times++) {
-		wp__count_shared(&epoll->wakeups);
-		wp_event_signal(epoll->event);
-	}
+	wp__count_shared(&epoll->wakeups);
+	wp_event_signal(epoll->event);
 }
 
 static int start(wp_worker *one, uint32_t idle_spins)
@@ -283,8 +281,7 @@ int wp_io_new(wp_group *group, int fd, wp_io **io)
 	wp_vthread *self = wp_vthread_current();
 	wp_home *home = self == NULL || wp__body_of(self)->group != group
 				? wp__group_home(group, wp__group_next(group))
-			: wp_twin(io_registers_here) ? &wp__worker_self()->home
-						     : self->task.home;
+				: self->task.home;
 	wp_epoll *epoll = ((wp_worker *)(void *)home)->epoll;
 	int flags = fcntl(fd, F_GETFL), code;
 

@@ -67,7 +67,7 @@ WP_INLINE bool wp__epoll_list(wp_epoll *epoll, wp_io *io)
 	bool is_over;
 
 	wp_lock_acquire(&epoll->lock);
-	is_over = epoll->is_over && !wp_twin(io_adds_late);
+	is_over = epoll->is_over;
 	if (!is_over) {
 		io->next = epoll->first;
 		io->back = &epoll->first;
@@ -82,13 +82,11 @@ WP_INLINE bool wp__epoll_list(wp_epoll *epoll, wp_io *io)
 /* [any thread | blocks shortly] */
 WP_INLINE void wp__epoll_unlist(wp_epoll *epoll, wp_io *io)
 {
-	if (!wp_twin(io_leaves_unlocked))
-		wp_lock_acquire(&epoll->lock);
+	wp_lock_acquire(&epoll->lock);
 	*io->back = io->next;
 	if (io->next != NULL)
 		io->next->back = io->back;
-	if (!wp_twin(io_leaves_unlocked))
-		wp_lock_release(&epoll->lock);
+	wp_lock_release(&epoll->lock);
 }
 
 /* Nobody tells any more what comes: who waits, or will, at one of its descriptors is told WP_CLOSED.
@@ -97,7 +95,7 @@ WP_INLINE void wp__epoll_end(wp_epoll *epoll)
 {
 	wp_lock_acquire(&epoll->lock);
 	epoll->is_over = true;
-	for (wp_io *io = epoll->first; io != NULL && !wp_twin(io_ends_silent); io = io->next) {
+	for (wp_io *io = epoll->first; io != NULL; io = io->next) {
 		wp_ready_shut(&io->ready[WP_IO_READ]);
 		wp_ready_shut(&io->ready[WP_IO_WRITE]);
 	}

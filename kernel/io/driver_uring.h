@@ -102,7 +102,7 @@ WP_INLINE bool wp__uring_is_asked(wp_uring *uring)
 {
 	/* [U2] relaxed: ordered by [P] before it blocks; elsewhere stale costs a turn; pairs U1;
 	 * upholds Uring!OpNotLost. */
-	return wp_load_relaxed(&uring->asked) != 0 && !wp_twin(uring_unseen);
+	return wp_load_relaxed(&uring->asked) != 0;
 }
 
 /* The system is given one more: the ring has one user. [the poller] */
@@ -127,24 +127,22 @@ WP_INLINE void wp__uring_list(wp_uring *uring, wp_uring_op *op)
 /* [who has asked | a system call if it sleeps] */
 WP_INLINE void wp__uring_nudge(wp_carrier *away)
 {
-	if (away != NULL && !wp_twin(uring_unnudged))
+	if (away != NULL)
 		wp_timers_nudge(away);
 }
 
 /* False: the ring is over. `away`: its carrier; NULL: that calls. [any thread | blocks shortly] */
 WP_INLINE bool wp__uring_ask(wp_uring *uring, wp_uring_op *op, wp_carrier *away)
 {
-	bool is_over, is_here = wp_twin(uring_submits_here);
+	bool is_over;
 
 	op->is_begun = op->is_cancelled = op->has_ended = op->is_listed = false;
 	wp_latch_init(&op->done);
 	wp_lock_acquire(&uring->lock);
-	is_over = uring->is_over && !wp_twin(uring_asks_late);
-	if (!is_over && !is_here)
+	is_over = uring->is_over;
+	if (!is_over)
 		wp__uring_list(uring, op);
 	wp_lock_release(&uring->lock);
-	if (!is_over && is_here)
-		wp__uring_enter(uring);
 	wp__uring_nudge(is_over ? NULL : away);
 	return !is_over;
 }
@@ -171,11 +169,10 @@ WP_INLINE wp_uring_op *wp__uring_pop(wp_uring *uring)
 	if (op == NULL)
 		return NULL;
 	uring->first = op->next;
-	if (uring->first == NULL || wp_twin(uring_forgets_rest))
+	if (uring->first == NULL)
 		wp__uring_set_asked(uring, 0);
 	op->is_listed = false;
-	if (!op->is_begun && !op->has_ended && (op->is_cancelled || uring->is_over) &&
-	    !wp_twin(uring_begins_cancelled)) {
+	if (!op->is_begun && !op->has_ended && (op->is_cancelled || uring->is_over)) {
 		op->has_ended = true;
 		op->result = -ECANCELED;
 	}
@@ -198,8 +195,6 @@ WP_INLINE wp_uring_op *wp__uring_take(wp_uring *uring, bool *is_begun)
 			op->is_begun = true;
 		}
 		wp_lock_release(&uring->lock);
-		if (op != NULL && !has_ended && *is_begun && wp_twin(uring_cancel_ignored))
-			continue;
 		if (!has_ended)
 			return op;
 		wp_latch_open(&op->done);
@@ -209,7 +204,7 @@ WP_INLINE wp_uring_op *wp__uring_take(wp_uring *uring, bool *is_begun)
 /* Its poller must not end: the system writes into the memory of callers. [the poller | wait-free] */
 WP_INLINE bool wp__uring_is_inside(const wp_uring *uring)
 {
-	return uring->inside != 0 && !wp_twin(uring_ends_early);
+	return uring->inside != 0;
 }
 
 /* It is over: no operation begins any more. [the poller, its carrier RUNNING | pushes] */
@@ -232,7 +227,7 @@ WP_INLINE void wp__uring_finish(wp_uring *uring, wp_uring_op *op, int32_t result
 	wp_lock_acquire(&uring->lock);
 	op->has_ended = true;
 	op->result = result;
-	is_listed = op->is_listed && !wp_twin(uring_frees_listed);
+	is_listed = op->is_listed;
 	wp_lock_release(&uring->lock);
 	if (!is_listed)
 		wp_latch_open(&op->done);

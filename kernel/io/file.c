@@ -125,8 +125,7 @@ static int ask_and_wait(wp_home *home, wp_uring_op *op, int64_t deadline_ns)
 	if (code == WP_OK)
 		return WP_OK;
 	wp__file_cancel(home, op);
-	if (!wp_twin(uring_cancel_returns))
-		wait_for_end(op);
+	wait_for_end(op);
 	return wp__file_is_cancelled(op) ? code : WP_OK;
 }
 

@@ -14,10 +14,7 @@ void wp__ready_leave(wp_waiter *waiter)
 {
 	wp_ready *ready = waiter->object;
 
-	if (wp_twin(io_dies_in_line))
-		return;
-	if (!wp__waiter_cancel(&ready->lock, waiter) && waiter->result == WP_OK &&
-	    !wp_twin(leave_keeps) && !wp_twin(io_dies_told))
+	if (!wp__waiter_cancel(&ready->lock, waiter) && waiter->result == WP_OK)
 		wp_ready_pass(ready);
 }
 
@@ -29,7 +26,7 @@ int wp__ready_begin(wp_ready *ready, uint32_t seen, wp_waiter *waiter)
 	wp_lock_acquire(&ready->lock);
 	if (ready->is_shut)
 		code = WP_CLOSED;
-	else if (wp_ready_look(ready) != seen && !wp_twin(io_edge_unseen))
+	else if (wp_ready_look(ready) != seen)
 		code = WP_OK;
 	else
 		wp__waitq_add(&ready->line, waiter);
@@ -75,13 +72,10 @@ void wp_ready_tell(wp_ready *ready)
 	wp_waiter *first;
 
 	wp_lock_acquire(&ready->lock);
-	first = wp_twin(io_poller_silent) ? NULL : take(ready);
-	if (wp_twin(io_edge_late))
-		wp_lock_release(&ready->lock);
+	first = take(ready);
 	/* [X2] release; pairs X1; upholds Io!ReadinessNotLost: who sees the edge sees what came. */
 	wp_store_release(&ready->edges, wp_ready_look(ready) + 1);
-	if (!wp_twin(io_edge_late))
-		wp_lock_release(&ready->lock);
+	wp_lock_release(&ready->lock);
 	if (first != NULL)
 		wp__waiter_grant(first);
 }
@@ -90,8 +84,6 @@ void wp_ready_pass(wp_ready *ready)
 {
 	wp_waiter *first;
 
-	if (wp_twin(io_kept))
-		return;
 	wp_lock_acquire(&ready->lock);
 	first = take(ready);
 	wp_lock_release(&ready->lock);
@@ -105,7 +97,7 @@ void wp_ready_shut(wp_ready *ready)
 
 	wp_lock_acquire(&ready->lock);
 	ready->is_shut = true;
-	chain = wp_twin(io_close_silent) ? NULL : ready->line.first;
+	chain = ready->line.first;
 	for (wp_waiter *waiter = chain; waiter != NULL; waiter = waiter->next) {
 		waiter->line = NULL;
 		waiter->result = WP_CLOSED;

@@ -43,30 +43,10 @@ static bool push(wp_pool *pool, const wp_job *job)
 	return true;
 }
 
-/* Twin only: in two steps. */
-static bool pop_split(wp_pool *pool, wp_job *job)
-{
-	bool has_job = pool->queued > 0;
-
-	if (has_job)
-		*job = *job_at(pool, 0);
-	wp_lock_release(&pool->lock);
-	wp_lock_acquire(&pool->lock);
-	pool->head += pool->queued > 0;
-	pool->queued -= pool->queued > 0;
-	return has_job;
-}
-
 static bool pop(wp_pool *pool, wp_job *job)
 {
-	if (wp_twin(pool_drain_unchecked))
-		return pop_split(pool, job);
 	if (pool->queued == 0)
 		return false;
-	if (wp_twin(pool_takes_last)) {
-		*job = *job_at(pool, --pool->queued);
-		return true;
-	}
 	*job = *job_at(pool, 0);
 	pool->head++;
 	pool->queued--;
@@ -101,8 +81,6 @@ static wp_pool_thread *choose(wp_pool *pool)
 
 	if (one == NULL)
 		return NULL;
-	while (wp_twin(pool_chooses_oldest) && one->below != NULL)
-		one = one->below;
 	unlink_resting(pool, one);
 	one->state = WP_POOL_COMING;
 	pool->coming++;
@@ -115,7 +93,7 @@ static int enqueue(wp_pool *pool, const wp_job *job, wp_pool_thread **chosen)
 	if (!push(pool, job))
 		return WP_SYSTEM;
 	pool->accepted++;
-	if (wp_twin(pool_one_wake) ? pool->coming == 0 : pool->queued > pool->coming)
+	if (pool->queued > pool->coming)
 		*chosen = choose(pool);
 	return WP_OK;
 }
@@ -126,7 +104,6 @@ int wp__pool_start(wp_pool *pool, const wp_job *first)
 
 	if (code != WP_OK) {
 		pool->refused++;
-		pool->threads += wp_twin(pool_refused_kept);
 		return code;
 	}
 	pool->started++;
@@ -141,7 +118,7 @@ int wp__pool_start(wp_pool *pool, const wp_job *first)
 /* Nobody will be free for one job more, and one may be started. [under the lock] */
 static bool is_short(const wp_pool *pool)
 {
-	uint32_t idle = pool->resting + (wp_twin(pool_coming_uncounted) ? 0 : pool->coming);
+	uint32_t idle = pool->resting + pool->coming;
 
 	return pool->threads < pool->config.max && idle <= pool->queued;
 }
@@ -158,7 +135,7 @@ int wp_pool_execute(wp_pool *pool, const wp_job *job)
 			code = enqueue(pool, job, &chosen);
 	}
 	wp_lock_release(&pool->lock);
-	if (chosen != NULL && !wp_twin(pool_chooses_silently))
+	if (chosen != NULL)
 		wp_parker_unpark(&chosen->parker);
 	return code;
 }
@@ -166,7 +143,7 @@ int wp_pool_execute(wp_pool *pool, const wp_job *job)
 /* No thread may leave. [under the lock] */
 static bool is_needed(const wp_pool *pool)
 {
-	return pool->threads <= pool->config.min && !wp_twin(pool_leaves_below);
+	return pool->threads <= pool->config.min;
 }
 
 bool wp__pool_may_leave(wp_pool *pool, int64_t now_ns, int64_t *until_ns)
@@ -212,13 +189,13 @@ static bool rest(wp_pool *pool, wp_pool_thread *self, int64_t until_ns)
 		unlink_resting(pool, self);
 		return false;
 	}
-	if (is_over && !wp_twin(pool_leaves_chosen) && !wp_twin(pool_permit_kept)) {
+	if (is_over) {
 		wp_lock_release(&pool->lock);
 		wp_parker_park(&self->parker);
 		wp_lock_acquire(&pool->lock);
 	}
 	pool->coming--;
-	return !wp_twin(pool_leaves_chosen) || !is_over;
+	return true;
 }
 
 /* [a thread, under the lock] */
@@ -233,8 +210,7 @@ static void leave(wp_pool *pool, wp_pool_thread *self)
 	self->gone = pool->gone;
 	pool->gone = self;
 	pool->threads--;
-	if (!wp_twin(pool_leaves_silently))
-		wp_cond_signal(&pool->left);
+	wp_cond_signal(&pool->left);
 }
 
 /* What it was doing is over. [a thread, under the lock] */
@@ -247,13 +223,9 @@ static void arrive(wp_pool *pool, wp_pool_thread *self)
 }
 
 /* [a thread, under the lock] */
-static bool take(wp_pool_thread *self, bool is_late, wp_job *job)
+static bool take(wp_pool_thread *self, wp_job *job)
 {
-	if ((wp_twin(pool_rests_first) && self->state == WP_POOL_COMING) ||
-	    (wp_twin(pool_leaves_chosen) && is_late))
-		return false;
-	return pop(self->pool, job) &&
-	       !(wp_twin(pool_taken_dropped) && self->pool->is_closed);
+	return pop(self->pool, job);
 }
 
 /* It may leave; else it is to rest until then. [a thread, under the lock] */
@@ -274,7 +246,7 @@ bool wp__pool_next(wp_pool_thread *self, wp_job *job)
 
 	wp_lock_acquire(&pool->lock);
 	arrive(pool, self);
-	while (!(has_job = take(self, is_late, job)) && !pool->is_closed &&
+	while (!(has_job = take(self, job)) && !pool->is_closed &&
 	       !is_needless(self, is_late, &until_ns))
 		is_late = !rest(pool, self, until_ns);
 	if (has_job)
@@ -293,8 +265,8 @@ bool wp__pool_close(wp_pool *pool)
 	wp_lock_acquire(&pool->lock);
 	is_first = !pool->is_closed;
 	pool->is_closed = true;
-	resting = wp_twin(pool_close_silent) ? NULL : pool->top;
-	while (!wp_twin(pool_close_silent) && choose(pool) != NULL)
+	resting = pool->top;
+	while (choose(pool) != NULL)
 		continue;
 	wp_lock_release(&pool->lock);
 	for (; resting != NULL; resting = next) {

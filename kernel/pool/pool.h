@@ -40,7 +40,6 @@
 #include "base/error.h"
 #include "base/futex.h"
 #include "pool/reserve.h"
-#include "twin.h"
 #include "wakeup/parker.h"
 
 /* cdef: begin */

@@ -41,20 +41,9 @@ static bool is_stopping(wp_reserve *reserve)
 	return wp_load_relaxed(&reserve->stopping);
 }
 
-/* Twin only: a load and a store. */
-static wp_reserved *take_split(wp_reserve_slot *slot)
-{
-	wp_reserved *thread = wp_load_acquire(&slot->thread); /* twin reads RV3 */
-
-	wp_store_release(&slot->thread, NULL); /* twin writes RV3 */
-	return thread;
-}
-
 /* Who is in it, or NULL. [any thread | wait-free] */
 static wp_reserved *take(wp_reserve *reserve, uint32_t slot)
 {
-	if (wp_twin(reserve_takes_split))
-		return take_split(&reserve->slots[slot]);
 	/* [RV3] acq_rel; pairs RV2, RV6, RV8; upholds Reserve!ReservedThreadExclusive: acquires what
 	 * the thread made; releases the stop, also where nobody is, for Reserve!StopTerminates. */
 	return wp_exchange_acq_rel(&reserve->slots[slot].thread, NULL);
@@ -79,12 +68,12 @@ int wp__reserve_start(wp_reserve *reserve)
 	int code;
 
 	do
-		if (pending >= reserve->config.max_pending && !wp_twin(reserve_admits_all))
+		if (pending >= reserve->config.max_pending)
 			return WP_REFUSED;
 	/* [RV1] relaxed: atomicity is enough, a number; pairs RV4; upholds Reserve!PendingBound. */
 	while (!wp_cas_relaxed(&reserve->pending, &pending, pending + 1));
 	code = reserve->config.start(reserve->config.arg);
-	if (code != WP_OK && !wp_twin(reserve_refused_kept))
+	if (code != WP_OK)
 		wp_reserve_drop(reserve);
 	return code;
 }
@@ -124,8 +113,7 @@ bool wp__reserve_leave(wp_reserve *reserve, wp_reserved *self, uint32_t slot)
 
 	/* [RV8] relaxed: atomicity is enough: nobody else has touched it; pairs RV2, RV3, RV6; upholds
 	 * Reserve!ReservedThreadExclusive. */
-	return wp_cas_relaxed(&reserve->slots[slot].thread, &expected, NULL) ||
-	       wp_twin(reserve_exits_taken);
+	return wp_cas_relaxed(&reserve->slots[slot].thread, &expected, NULL);
 }
 
 /* Whether it may go: it stays where few are. */
@@ -145,7 +133,7 @@ void *wp__reserve_wait(wp_reserve *reserve, wp_reserved *self, uint32_t slot)
 {
 	int64_t until_ns = WP_FOREVER;
 
-	if (!is_stopping(reserve) || wp_twin(reserve_stop_unseen))
+	if (!is_stopping(reserve))
 		until_ns = idle_until(reserve);
 	else if (wp__reserve_leave(reserve, self, slot))
 		return NULL;
@@ -158,7 +146,7 @@ void *wp__reserve_wait(wp_reserve *reserve, wp_reserved *self, uint32_t slot)
 			until_ns = WP_FOREVER;
 		}
 	}
-	return is_stopping(reserve) && wp_twin(reserve_given_unseen) ? NULL : self->task;
+	return self->task;
 }
 
 void wp_reserve_run(wp_reserve *reserve)
@@ -185,7 +173,7 @@ void wp_reserve_stop(wp_reserve *reserve)
 	for (uint32_t slot = 0; slot < reserve->config.capacity; slot++) {
 		wp_reserved *thread = take(reserve, slot);
 
-		if (thread != NULL && !wp_twin(reserve_dismisses_silently))
+		if (thread != NULL)
 			hand(thread, NULL);
 	}
 }

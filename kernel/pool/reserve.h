@@ -32,7 +32,6 @@
 #include "base/error.h"
 #include "base/futex.h"
 #include "base/order.h"
-#include "twin.h"
 #include "wakeup/parker.h"
 
 /* On the stack of a reserved thread. task: who has taken it, then the thread. */

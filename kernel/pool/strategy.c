@@ -77,9 +77,9 @@ static bool enter(wp_strategy *strategy, uint64_t begun)
 	uint64_t word = look(strategy);
 
 	for (;;) {
-		uint64_t next = word - (wp_twin(strategy_run_uncounted) ? 0 : begun);
+		uint64_t next = word - begun;
 
-		if (state_of(word) == WP_STRATEGY_IDLE || wp_twin(strategy_no_state)) {
+		if (state_of(word) == WP_STRATEGY_IDLE) {
 			if (take(strategy, &word, next))
 				return true;
 		} else if (ask(strategy, &word, with_state(next, WP_STRATEGY_REPRODUCING))) {
@@ -93,8 +93,6 @@ static bool enter_again(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy);
 
-	if (wp_twin(strategy_failure_keeps))
-		return true;
 	while (state_of(word) == WP_STRATEGY_IDLE)
 		if (take(strategy, &word, word))
 			return true;
@@ -107,17 +105,13 @@ static bool look_again(wp_strategy *strategy)
 	uint64_t word = look(strategy);
 
 	for (;;) {
-		if (state_of(word) == WP_STRATEGY_REPRODUCING && wp_twin(strategy_null_stops))
-			return false;
-		if (state_of(word) == WP_STRATEGY_REPRODUCING && !wp_twin(strategy_null_leaves)) {
+		if (state_of(word) == WP_STRATEGY_REPRODUCING) {
 			/* [Z4] acquire; pairs Z1, Z7; upholds Strategy!NoLostProduction. */
 			if (wp_cas_acquire(&strategy->word, &word,
 					   with_state(word, WP_STRATEGY_PRODUCING)))
 				return true;
 			continue;
 		}
-		if (wp_twin(strategy_null_keeps))
-			return false;
 		/* [Z6] release; pairs Z3, Z7, Z8; upholds Strategy!SingleProducer: what it has produced
 		 * comes before what the next one does. */
 		if (wp_cas_release(&strategy->word, &word, with_state(word, WP_STRATEGY_IDLE)))
@@ -129,7 +123,7 @@ static bool look_again(wp_strategy *strategy)
  * that is counted here. [the producer | lock-free] */
 static bool leave(wp_strategy *strategy)
 {
-	uint64_t word = look(strategy), one = wp_twin(strategy_leave_uncounted) ? 0 : ONE;
+	uint64_t word = look(strategy), one = ONE;
 
 	for (;;) {
 		bool is_to_come = pending_of(word) > 0;
@@ -145,12 +139,12 @@ static bool leave(wp_strategy *strategy)
  * to come. [who has left | lock-free] */
 static bool come_back(wp_strategy *strategy)
 {
-	uint64_t word = look(strategy), one = wp_twin(strategy_back_counted) ? 0 : ONE;
+	uint64_t word = look(strategy), one = ONE;
 
 	for (;;) {
 		bool is_free = state_of(word) == WP_STRATEGY_IDLE && pending_of(word) <= 1;
 
-		if ((is_free && !wp_twin(strategy_hands_alone)) || wp_twin(strategy_back_overwrites)) {
+		if (is_free) {
 			/* [Z8] acquire; pairs Z1, Z5, Z6, Z7; upholds Strategy!NoLostProduction: as
 			 * Z3; and who relied on the start is served. */
 			if (wp_cas_acquire(&strategy->word, &word,
@@ -179,8 +173,6 @@ static bool hand_over(wp_strategy *strategy)
 
 	if (config->mode < WP_EXECUTE_PRODUCE_CONSUME)
 		return false;
-	if (wp_twin(strategy_start_first) && pending_of(look(strategy)) <= 0 && start_one(config))
-		count_start(strategy);
 	return leave(strategy) || start_one(config) || !come_back(strategy);
 }
 
@@ -218,7 +210,7 @@ static bool consume(wp_strategy *strategy, void *task, bool is_tagged)
 		config->run(config->arg, task);
 		return true;
 	}
-	if ((!is_tagged || wp_twin(strategy_tag_ignored)) && hand_over(strategy)) {
+	if (!is_tagged && hand_over(strategy)) {
 		wp__count_shared(&strategy->counts[WP_HANDED_OVER]);
 		config->run(config->arg, task);
 		return enter_again(strategy);
@@ -263,20 +255,14 @@ int wp_strategy_dispatch(wp_strategy *strategy)
 	int code;
 
 	while (state_of(word) != WP_STRATEGY_IDLE || pending_of(word) > 0) {
-		uint32_t state = state_of(word) == WP_STRATEGY_PRODUCING &&
-						 !wp_twin(strategy_demand_dropped)
-					 ? WP_STRATEGY_REPRODUCING
-					 : state_of(word);
+		uint32_t found = state_of(word);
+		uint32_t state = found == WP_STRATEGY_PRODUCING ? WP_STRATEGY_REPRODUCING : found;
 
-		if (wp_twin(strategy_demand_read) && state == state_of(word))
-			return WP_OK;
 		if (ask(strategy, &word, with_state(word, state)))
 			return WP_OK;
 	}
-	if (wp_twin(strategy_count_first))
-		count_start(strategy);
 	code = config->start(config->arg);
-	if (code == WP_OK && !wp_twin(strategy_count_first))
+	if (code == WP_OK)
 		count_start(strategy);
 	return code;
 }

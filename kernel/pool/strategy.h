@@ -49,7 +49,6 @@
 #include "base/error.h"
 #include "base/order.h"
 #include "pool/nonblocking_tag.h"
-#include "twin.h"
 
 /* cdef: begin */
 typedef struct wp_strategy wp_strategy;

@@ -23,7 +23,6 @@
 #define WP_TICKET_H
 
 #include "base/order.h"
-#include "twin.h"
 
 /* Explored, numbers wrap early: a loop of lost turns then comes back to a state that was there before.
  * Nobody holds a number for 256 turns in a scenario. */
@@ -66,19 +65,10 @@ WP_INLINE uint64_t wp_ticket_acquire(wp_ticket *ticket)
 WP_INLINE bool wp_ticket_try_acquire(wp_ticket *ticket, uint64_t *my)
 {
 	/* [T3] acquire; pairs T5; upholds Ticket!SingleConsumer. */
-	wp__ticket_number serving = wp_twin(ticket_reads_next)
-					    ? wp_load_acquire(&ticket->next) /* twin of T3 */
-					    : wp_load_acquire(&ticket->serving);
+	wp__ticket_number serving = wp_load_acquire(&ticket->serving);
 	wp__ticket_number next = serving;
 
 	*my = serving;
-	if (wp_twin(ticket_no_cas)) {
-		if (wp_load_relaxed(&ticket->next) != serving) /* twin reads T4 */
-			return false;
-		next = (wp__ticket_number)(serving + 1);
-		wp_store_relaxed(&ticket->next, next); /* twin writes T4 */
-		return true;
-	}
 	/* [T4] relaxed: atomicity is enough, T3 acquired; pairs T1; upholds
 	 * Ticket!StealerNeverWaits: one try. */
 	return wp_cas_relaxed(&ticket->next, &next, (wp__ticket_number)(serving + 1));

@@ -14,7 +14,6 @@
 #define WP_IDLESET_H
 
 #include "base/order.h"
-#include "twin.h"
 
 enum {
 	WP_IDLESET_BITS = 64, /* members per word */
@@ -42,12 +41,6 @@ WP_INLINE void wp_idleset_add(wp_idleset *set, uint32_t member) /* [the member |
 	wp_atomic(uint64_t) *word = &set->words[member / WP_IDLESET_BITS];
 	uint64_t bit = UINT64_C(1) << member % WP_IDLESET_BITS;
 
-	if (wp_twin(idleset_plain_set)) {
-		uint64_t old = wp_load_relaxed(word); /* twin reads I1 */
-
-		wp_store_release(word, old | bit); /* twin writes I1 */
-		return;
-	}
 	/* [I1] release; pairs I3; upholds Idleset!NoLostBit: who sees the bit sees the parked word.
 	 */
 	wp_fetch_or_release(word, bit);
@@ -58,12 +51,6 @@ WP_INLINE void wp_idleset_remove(wp_idleset *set, uint32_t member) /* [the membe
 	wp_atomic(uint64_t) *word = &set->words[member / WP_IDLESET_BITS];
 	uint64_t bit = UINT64_C(1) << member % WP_IDLESET_BITS;
 
-	if (wp_twin(idleset_plain_clear)) {
-		uint64_t old = wp_load_relaxed(word); /* twin reads I2 */
-
-		wp_store_release(word, old & ~bit); /* twin writes I2 */
-		return;
-	}
 	/* [I2] relaxed: atomicity is enough, no other member's bit is touched and nothing is
 	 * published; pairs I3; upholds Idleset!BitSetWhileParked. */
 	wp_fetch_and_relaxed(word, ~bit);
@@ -73,7 +60,7 @@ WP_INLINE void wp_idleset_remove(wp_idleset *set, uint32_t member) /* [the membe
 WP_INLINE uint64_t wp_idleset_word(wp_idleset *set, uint32_t word)
 {
 	/* [I3] acquire; pairs I1, I2; upholds Idleset!BitSetWhileParked. */
-	return wp_load_acquire(&set->words[wp_twin(idleset_first_word) ? 0 : word]);
+	return wp_load_acquire(&set->words[word]);
 }
 
 WP_INLINE bool wp_idleset_has(wp_idleset *set, uint32_t member) /* [any thread | wait-free] */

@@ -32,7 +32,6 @@
 
 #include "base/order.h"
 #include "queue/mpsc.h"
-#include "twin.h"
 
 /* Tasks: a power of two. Scenarios have fewer. */
 #ifndef WP_LOCAL_CAPACITY
@@ -42,7 +41,7 @@
 enum {
 	WP_LOCAL_HALF = WP_LOCAL_CAPACITY / 2,
 	WP_LOCAL_TURNS = 64, /* polls: one of them begins with the global queue */
-	WP_LOCAL_ROUNDS = wp_twin(local_indices_wrap) ? 2 : 0, /* then indices wrap; 0: never */
+	WP_LOCAL_ROUNDS = 0, /* then indices wrap; 0: never */
 };
 
 _Static_assert((WP_LOCAL_CAPACITY & (WP_LOCAL_CAPACITY - 1)) == 0 && WP_LOCAL_HALF > 0,
@@ -110,12 +109,6 @@ WP_INLINE wp_mpsc_node *wp__local_at(wp_local_queue *local, uint64_t index)
 /* The owner takes tasks from the front. False: *head is what it is now. [its owner | wait-free] */
 WP_INLINE bool wp__local_take(wp_local_queue *local, uint64_t *head, uint64_t many)
 {
-	if (wp_twin(local_takes_split)) {
-		if (wp_load_relaxed(&local->head) != *head) /* twin reads B4 */
-			return false;
-		wp_store_relaxed(&local->head, *head + many); /* twin writes B4 */
-		return true;
-	}
 	/* [B4] release; pairs B6, B7, B10; upholds Local!EmptyIsTrue: who sees this head sees the
 	 * tail of its time. */
 	return wp_cas_release(&local->head, head, wp__local_after(*head, many));
@@ -139,11 +132,11 @@ WP_INLINE void wp__local_spill(wp_mpsc *global, wp_mpsc_node **nodes, uint64_t m
 WP_INLINE uint32_t wp__local_overflow(wp_local_queue *local, uint64_t head, wp_mpsc *global)
 {
 	wp_mpsc_node *oldest[WP_LOCAL_HALF];
-	uint32_t many = wp_twin(local_moves_one) ? 1 : WP_LOCAL_HALF;
+	uint32_t many = WP_LOCAL_HALF;
 
 	for (uint32_t at = 0; at < many; at++)
 		oldest[at] = wp__local_at(local, head + at);
-	if (!wp__local_take(local, &head, many) && !wp_twin(local_overflow_unread))
+	if (!wp__local_take(local, &head, many))
 		return 0;
 	wp__local_spill(global, oldest, many);
 	return many;
@@ -157,8 +150,7 @@ WP_INLINE bool wp__local_is_full(wp_local_queue *local, uint64_t *head)
 	 * has read it. kept: relaxed, a thief could read the slot after its claim, as machines do
 	 * and RC11 does not (load buffering). */
 	*head = wp_load_acquire(&local->head);
-	return wp__local_between(*head, tail) >=
-	       WP_LOCAL_CAPACITY + (uint64_t)wp_twin(local_full_by_one);
+	return wp__local_between(*head, tail) >= WP_LOCAL_CAPACITY;
 }
 
 /* Appends a task, which must be in no queue. So many were moved to the global queue to make room.
@@ -170,11 +162,7 @@ WP_INLINE uint32_t wp_local_push(wp_local_queue *local, wp_mpsc_node *node, wp_m
 
 	while (moved == 0 && wp__local_is_full(local, &head)) {
 		moved = wp__local_overflow(local, head, global);
-		if (wp_twin(local_overflow_forgets))
-			return moved;
 	}
-	if (wp_twin(local_publishes_first))
-		wp__local_show(local, wp__local_after(tail, 1));
 	wp__local_put(local, tail, node);
 	wp__local_show(local, wp__local_after(tail, 1));
 	return moved;
@@ -183,12 +171,6 @@ WP_INLINE uint32_t wp_local_push(wp_local_queue *local, wp_mpsc_node *node, wp_m
 /* What the slot has, if anything; now it is empty. [its owner, or who hands over | wait-free] */
 WP_INLINE wp_mpsc_node *wp__local_take_next(wp_local_queue *local)
 {
-	if (wp_twin(local_slot_split)) {
-		wp_mpsc_node *node = wp_load_acquire(&local->next); /* twin reads B13 */
-
-		wp_store_relaxed(&local->next, NULL); /* twin writes B13 */
-		return node;
-	}
 	/* [B13] acquire; pairs B11, B12; upholds Local!NothingTwice: who hands it over sees what it
 	 * carries. */
 	return wp_exchange_acquire(&local->next, NULL);
@@ -229,8 +211,7 @@ WP_INLINE wp_mpsc_node *wp_local_pop(wp_local_queue *local)
  * wait-free] */
 WP_INLINE bool wp_local_is_empty(wp_local_queue *local)
 {
-	return (!wp__local_has_next(local) || wp_twin(local_sleeps_on_slot)) &&
-	       wp__local_head(local) == wp__local_tail(local);
+	return !wp__local_has_next(local) && wp__local_head(local) == wp__local_tail(local);
 }
 
 /* For a task that its owner is to run next, and that nobody need be told of. False: something else
@@ -239,7 +220,7 @@ WP_INLINE bool wp_local_keep(wp_local_queue *local, wp_mpsc_node *node)
 {
 	if (wp__local_has_next(local))
 		return false;
-	if (wp__local_head(local) != wp__local_tail(local) && !wp_twin(local_slot_jumps))
+	if (wp__local_head(local) != wp__local_tail(local))
 		return false;
 	/* [B11] release; pairs B12, B13; upholds Local!HandedOver: what it carries is written
 	 * before. */
@@ -250,7 +231,7 @@ WP_INLINE bool wp_local_keep(wp_local_queue *local, wp_mpsc_node *node)
 /* Before each poll. True: this one begins with the global queue. [its owner | wait-free] */
 WP_INLINE bool wp_local_is_global_turn(wp_local_queue *local)
 {
-	return ++local->turn % WP_LOCAL_TURNS == 0 && !wp_twin(local_no_turn);
+	return ++local->turn % WP_LOCAL_TURNS == 0;
 }
 
 /* What other carriers do to the queue: look whether it has tasks, steal half, take all of it. */
@@ -261,14 +242,11 @@ WP_INLINE uint64_t wp__local_look(wp_local_queue *local, uint64_t *head)
 {
 	uint64_t tail = 0;
 
-	if (wp_twin(local_asks_tail_first))
-		tail = wp_load_acquire(&local->tail); /* twin of B8 */
 	/* [B7] acquire; pairs B4, B10; upholds Local!EmptyIsTrue: the tail is not older. */
 	*head = wp_load_acquire(&local->head);
-	if (!wp_twin(local_asks_tail_first))
-		/* [B8] acquire; pairs B3; upholds Local!NothingLost: the slots before it are
-		 * written, and what their tasks carry. */
-		tail = wp_load_acquire(&local->tail);
+	/* [B8] acquire; pairs B3; upholds Local!NothingLost: the slots before it are
+	 * written, and what their tasks carry. */
+	tail = wp_load_acquire(&local->tail);
 	return wp__local_between(*head, tail);
 }
 
@@ -311,7 +289,7 @@ WP_INLINE uint64_t wp__local_share(uint64_t many, uint64_t room)
 	uint64_t half = many - many / 2;
 
 	half = half < WP_LOCAL_HALF ? half : WP_LOCAL_HALF;
-	return half < room + 1 || wp_twin(local_no_room) ? half : room + 1;
+	return half < room + 1 ? half : room + 1;
 }
 
 /* Takes the older half of the victim's tasks, and says how many: *first is to be run, the others are
@@ -325,14 +303,9 @@ WP_INLINE uint32_t wp_local_steal(wp_local_queue *victim, wp_local_queue *own, w
 	wp__local_is_full(own, &ours);
 	while ((many = wp__local_look(victim, &theirs)) > 0) {
 		many = wp__local_share(many, WP_LOCAL_CAPACITY - wp__local_between(ours, tail));
-		if (!wp_twin(local_claims_first))
-			oldest = wp__local_copy_half(victim, theirs, many, own, tail);
-		if (wp_twin(local_loot_shown) && many > 1)
-			wp__local_show(own, wp__local_after(tail, many - 1));
+		oldest = wp__local_copy_half(victim, theirs, many, own, tail);
 		if (!wp__local_claim(victim, &theirs, many))
 			continue;
-		if (wp_twin(local_claims_first))
-			oldest = wp__local_copy_half(victim, theirs, many, own, tail);
 		if (many > 1)
 			wp__local_show(own, wp__local_after(tail, many - 1));
 		*first = oldest;
@@ -360,8 +333,6 @@ WP_INLINE uint32_t wp_local_hand_over(wp_local_queue *local, wp_mpsc *global)
 			continue;
 		wp__local_spill(global, oldest, many);
 		moved += (uint32_t)many;
-		if (wp_twin(local_hand_over_once))
-			break;
 	}
 	return moved;
 }

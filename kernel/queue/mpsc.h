@@ -34,7 +34,6 @@
 #include <stddef.h>
 
 #include "base/order.h"
-#include "twin.h"
 
 /* 8 bytes, embedded in what is queued. Writers: Q1 its producer, Q3 the next producer. */
 typedef struct wp_mpsc_node {
@@ -65,12 +64,6 @@ WP_INLINE wp_mpsc_cell *wp__mpsc_reserve(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	/* [Q1] relaxed: ordered by Q2, which hands the cell on; pairs Q5; upholds Mpsc!NoLoss. */
 	wp_store_relaxed(&node->next, NULL);
-	if (wp_twin(mpsc_split_reserve)) {
-		wp_mpsc_cell *cell = wp_load_acquire(&queue->tail); /* twin reads Q2 */
-
-		wp_store_release(&queue->tail, &node->next); /* twin writes Q2 */
-		return cell;
-	}
 	/* [Q2] acq_rel; pairs Q2, Q7, Q10, Q12, Q14, Q16; upholds Mpsc!Fifo: release our Q1,
 	 * acquire the Q1 of the cell's owner, so that Q3 comes after it. */
 	return wp_exchange_acq_rel(&queue->tail, &node->next);
@@ -99,18 +92,12 @@ WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 
 	/* [Q16] relaxed: stale costs a NULL, never a node, for Q7 decides; pairs Q2; upholds
 	 * Mpsc!NoLoss. A hostage is seen without taking the line from its producers. */
-	if (wp_load_relaxed(&queue->tail) != behind && !wp_twin(mpsc_ignores_hostage))
+	if (wp_load_relaxed(&queue->tail) != behind)
 		return false;
-	if (wp_twin(mpsc_ignores_hostage)) {
-		wp_exchange_release(&queue->tail, &queue->first); /* twin of Q7 */
-		return true;
-	}
 	/* [Q7] release; pairs Q2, Q10, Q12; upholds Mpsc!NoLoss: a producer that gets &first
 	 * writes it after our Q8. */
 	if (!wp_cas_release(&queue->tail, &behind, &queue->first))
 		return false;
-	if (wp_twin(mpsc_plain_clear))
-		wp_store_relaxed(&queue->first, NULL); /* twin */
 	return true;
 }
 
@@ -122,15 +109,12 @@ WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
 
 	if (node == NULL)
 		return NULL;
-	if (wp_twin(mpsc_clears_first))
-		wp_store_release(&queue->first, NULL); /* twin of Q8 */
 	/* [Q13] relaxed: ordered by Q8, for who sees the cell empty sees this; pairs Q11; upholds
 	 * Mpsc!EmptyIsTrue. */
 	wp_store_relaxed(&queue->head, node);
-	if (!wp_twin(mpsc_plain_clear) && !wp_twin(mpsc_clears_first))
-		/* [Q8] release; pairs Q9; upholds Mpsc!EmptyIsTrue: who sees the cell empty sees
-		 * Q13. A store is enough: until Q7 no producer holds this cell. */
-		wp_store_release(&queue->first, NULL);
+	/* [Q8] release; pairs Q9; upholds Mpsc!EmptyIsTrue: who sees the cell empty sees
+	 * Q13. A store is enough: until Q7 no producer holds this cell. */
+	wp_store_release(&queue->first, NULL);
 	return node;
 }
 
@@ -177,8 +161,6 @@ WP_INLINE wp_mpsc_node *wp__mpsc_front(wp_mpsc *queue)
  * waiting to be taken. [any thread | wait-free, reads only the queue] */
 WP_API_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
 {
-	if (wp_twin(mpsc_asks_tail))
-		return wp_load_relaxed(&queue->tail) != &queue->first; /* twin */
 	return wp__mpsc_front(queue) != NULL;
 }
 

@@ -7,18 +7,6 @@
 #include "sched/carrier.h"
 #include "sched/poller.h"
 
-/* The protocol as the locality-first scheduler shipped it. Nobody looks again after the token is
- * given back, and a carrier looks at no sibling after it has advertised its sleep. In their place it
- * probes two siblings before that, and signals after a drain, a pull and a directed steal. A
- * re-enqueue signals nobody, and a search takes the token though nobody is idle. */
-#define SHIPPED wp_twin(search_shipped)
-
-void wp__carrier_signal_shipped(wp_carrier *carrier)
-{
-	if (SHIPPED && carrier->domain != NULL && wp_mpsc_has_published(&carrier->queue))
-		wp_search(carrier->domain, carrier->index);
-}
-
 void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 {
 	wp_init(&carrier->word, WP_RUNNING);
@@ -41,7 +29,7 @@ static void search_if_idle(wp_carrier *victim)
 {
 	wp_domain *domain = victim->domain;
 
-	if (domain != NULL && (SHIPPED || !wp_idleset_is_empty(&domain->idle, domain->count)))
+	if (domain != NULL && !wp_idleset_is_empty(&domain->idle, domain->count))
 		wp_search(domain, victim->index);
 }
 
@@ -50,8 +38,7 @@ static void submit_fence(void)
 {
 	/* [S] seq_cst fence; pairs S, P, R; upholds Search!WorkConservation: the task before word,
 	 * bit and token, and before the other queue where somebody may have submitted too. */
-	if (!wp_twin(search_no_submit_fence))
-		wp_fence_seq_cst();
+	wp_fence_seq_cst();
 }
 
 /* True: `task`, in this one of the carrier's queues, is all that the carrier has. [any thread] */
@@ -72,7 +59,7 @@ static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 		return false;
 	/* Before the wake: alone then means that the carrier takes this task next. Afterwards it may
 	 * have taken another one, for long, and this one is alone behind it. */
-	alone = !wp_twin(search_late_alone) && is_alone(carrier, queue, task);
+	alone = is_alone(carrier, queue, task);
 	/* [C3] acq_rel; pairs C1, C2, C6, C8; upholds Carrier!WakeReachesSleeper: one waker, who
 	 * knows the place, and whose poller it is; the look above comes before. kept: [S] hands
 	 * over what was pushed, but only release keeps the look's loads before the wake on machines
@@ -80,9 +67,7 @@ static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 	if (!wp_cas_acq_rel(&carrier->word, &word, WP_WAKING))
 		return false;
 	wp__carrier_wake(carrier, place);
-	if (wp_twin(search_late_alone))
-		alone = is_alone(carrier, queue, task);
-	return alone || SHIPPED || wp_twin(search_wake_and_leave);
+	return alone;
 }
 
 void wp_carrier_submit(wp_carrier *carrier, wp_mpsc_node *task)
@@ -101,8 +86,7 @@ void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task)
 	 * already. Whether the queue has something published would serve as well: a producer between
 	 * the two steps of its push looks for a helper itself when it has published (checked in
 	 * MCSearchPinned, 530,155 states). */
-	if (!wake_for(carrier, &carrier->inbox, task) && !wp_twin(search_pinned_leaves) &&
-	    !wp_mpsc_is_quiescent(&carrier->queue))
+	if (!wake_for(carrier, &carrier->inbox, task) && !wp_mpsc_is_quiescent(&carrier->queue))
 		search_if_idle(carrier);
 }
 
@@ -126,22 +110,19 @@ static bool push_own(wp_carrier *carrier, wp_mpsc_node *task)
 
 void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
 {
-	bool spilt = push_own(carrier, task);
-
-	if (!wp_twin(search_silent_internal) && !(spilt && wp_twin(searchlocal_overflow_silent)))
-		wp_carrier_get_help(carrier);
+	push_own(carrier, task);
+	wp_carrier_get_help(carrier);
 }
 
 void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 {
-	bool spilt = push_own(carrier, task) && !wp_twin(searchlocal_overflow_alone);
+	bool spilt = push_own(carrier, task);
 
-	if (carrier->domain == NULL || SHIPPED || wp_twin(search_silent_reenqueue))
+	if (carrier->domain == NULL)
 		return;
 	submit_fence();
 	if (spilt || !(carrier->bounded == NULL ? is_alone(carrier, &carrier->queue, task)
-				       : wp__bounded_is_alone(carrier)) ||
-	    wp_twin(search_yield_wakes))
+				       : wp__bounded_is_alone(carrier)))
 		search_if_idle(carrier);
 }
 
@@ -167,9 +148,7 @@ wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier)
 	bool inbox_first = carrier->inbox_next;
 	wp_mpsc_node *task;
 
-	carrier->inbox_next = !inbox_first && !wp_twin(carrier_no_turns);
-	if (wp_twin(carrier_inbox_first))
-		carrier->inbox_next = true;
+	carrier->inbox_next = !inbox_first;
 	task = inbox_first ? wp_mpsc_pop(&carrier->inbox) : poll_queue(carrier);
 	if (task != NULL)
 		return task;
@@ -190,7 +169,7 @@ wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_ticket *tic
 		if (wp_ticket_try_acquire(ticket, &my)) {
 			wp_mpsc_node *task = wp_mpsc_pop(queue);
 
-			wp_ticket_release(ticket, my - wp_twin(carrier_wrong_ticket));
+			wp_ticket_release(ticket, my);
 			if (task == NULL)
 				wp_yield(); /* as in poll_queue */
 			return task;
@@ -216,9 +195,7 @@ static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
 	wp_mpsc_node *task = wp__bounded_steal(carrier, victim);
 
 	wp_search_stop(domain);
-	if (SHIPPED && task != NULL)
-		wp__carrier_signal_shipped(domain->carriers[victim]);
-	else if (wp__search_recheck(domain, &victim))
+	if (wp__search_recheck(domain, &victim))
 		wp_search(domain, victim);
 	return task;
 }
@@ -230,11 +207,6 @@ static uint32_t end_park(wp_carrier *carrier)
 
 	if (carrier->domain != NULL)
 		wp_idleset_remove(&carrier->domain->idle, carrier->index);
-	if (wp_twin(carrier_split_exit)) { /* a signal that lands between is lost */
-		old = wp_load_acquire(&carrier->word); /* twin reads C2 */
-		wp_store_release(&carrier->word, WP_RUNNING); /* twin writes C2 */
-		return old;
-	}
 	/* [C2] acquire; pairs C3, C5, M11, PO3; upholds Carrier!NoSignalLostOnExit: in one step. */
 	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);
 	wp__counted(carrier->left = old);
@@ -256,10 +228,10 @@ static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t vic
 {
 	uint32_t old = end_park(carrier);
 
-	if (old >= WP_SEARCHING && !wp_twin(search_unserved))
+	if (old >= WP_SEARCHING)
 		return serve(carrier, old - WP_SEARCHING);
 	/* WAKING: a submitter has left its task to this carrier, which must not go into another one. */
-	if (!is_own && (wp__is_parked(old) || wp_twin(search_waking_ignored)))
+	if (!is_own && wp__is_parked(old))
 		return wp__bounded_steal_more(carrier, victim);
 	return NULL;
 }
@@ -277,13 +249,9 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 		wp_idleset_add(&carrier->domain->idle, carrier->index);
 	/* [P] seq_cst fence; pairs S, R, M9, RP5; upholds Search!WorkConservation: word and bit before
 	 * the queues, and before the deadline of the sleep. */
-	if (!wp_twin(search_no_park_fence))
-		wp_fence_seq_cst();
-	if (wp_twin(carrier_no_recheck))
-		return true;
+	wp_fence_seq_cst();
 	is_own = wp__carrier_has_own(carrier);
-	if (!is_own && (carrier->domain == NULL || SHIPPED || wp_twin(search_no_recheck_park) ||
-			!wp__search_around(carrier, &victim)))
+	if (!is_own && (carrier->domain == NULL || !wp__search_around(carrier, &victim)))
 		return true;
 	*stolen = give_up_park(carrier, is_own, victim);
 	return false;

@@ -90,10 +90,6 @@ void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task);
  * woke it for that may have left. [the owner, RUNNING | a system call if somebody is woken] */
 void wp_carrier_get_help(wp_carrier *carrier);
 
-/* Twin search_shipped: searches for a helper if that carrier's queue is not empty. Otherwise nothing.
- * [any carrier of its domain | as wp_search] */
-void wp__carrier_signal_shipped(wp_carrier *carrier);
-
 /* The next own task, or NULL. [the owner, RUNNING | waits for at most one stealer] */
 wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier);
 

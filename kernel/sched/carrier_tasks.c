@@ -49,14 +49,14 @@ static bool has_lane(const wp_home *home)
 /* The step that runs yields to it. [its carrier | wait-free] */
 static bool is_to_keep(const wp_home *home, const wp_task *task)
 {
-	return home->keeps == task || (home->keeps != NULL && wp_twin(local_keeps_all));
+	return home->keeps == task;
 }
 
 /* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
  * wp_carrier_submit] */
 static void push(wp_home *self, wp_task *task, bool again)
 {
-	wp_home *home = wp_twin(home_forgotten) && self != NULL ? self : task->home;
+	wp_home *home = task->home;
 	bool is_own = self != NULL && home == self;
 
 	if (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL) {
@@ -68,7 +68,7 @@ static void push(wp_home *self, wp_task *task, bool again)
 		home->kept = task;
 	else if (is_own && has_lane(home))
 		wp_lane_push(&home->lane, &task->node);
-	else if (task->is_pinned && !wp_twin(poller_begins_shared))
+	else if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
 	else if (is_own && again)
 		wp_carrier_reenqueue(&home->carrier, &task->node);
@@ -89,11 +89,7 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
 	if (task->is_virtual)
 		((wp_vthread *)(void *)task)->listed = home;
 	wp_lock_acquire(&home->lock);
-	is_shut = home->is_shut && !wp_twin(home_start_unasked);
-	if (wp_twin(home_start_unlocked)) {
-		wp_lock_release(&home->lock);
-		wp_lock_acquire(&home->lock);
-	}
+	is_shut = home->is_shut;
 	if (!is_shut)
 		list_add(home, task);
 	wp_lock_release(&home->lock);
@@ -125,7 +121,7 @@ wp_mpsc_node *wp__home_poll(wp_home *self)
 		self->next = NULL;
 		return node;
 	}
-	if (wp_lane_is_empty(&self->lane) || wp_twin(home_lane_unpolled))
+	if (wp_lane_is_empty(&self->lane))
 		return wp_carrier_poll(&self->carrier);
 	self->lane_next = !lane_first;
 	if (!lane_first && !is_left_alone(self))
@@ -151,8 +147,7 @@ wp_task *wp__home_pass(wp_home *self, wp_task *task, bool yields)
 
 void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns)
 {
-	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self &&
-	    !wp_twin(home_arms_silent))
+	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self)
 		wp_timers_nudge(&home->carrier);
 }
 
@@ -177,7 +172,7 @@ static bool park_given(wp_vthread *thread)
 
 	wp_lock_acquire(&home->lock);
 	is_parked = wp__vthread_park(thread);
-	if (is_parked && home->is_shut && !wp_twin(close_parks_silently))
+	if (is_parked && home->is_shut)
 		wp_cond_signal(&home->ended);
 	wp_lock_release(&home->lock);
 	return is_parked;
@@ -189,7 +184,7 @@ static bool park(wp_task *task)
 	wp_vthread *thread = (wp_vthread *)(void *)task;
 
 	if (!task->is_virtual)
-		return wp__task_park(task) || wp_twin(group_park_deaf);
+		return wp__task_park(task);
 	return thread->scheduler != NULL ? park_given(thread) : wp__vthread_park(thread);
 }
 
@@ -199,9 +194,8 @@ void wp__home_end(wp_task *task)
 
 	if (home != NULL) {
 		wp_lock_acquire(&home->lock);
-		if (!wp_twin(group_done_listed))
-			wp__home_unlist(home, task);
-		if (home->is_shut && home->tasks == NULL && !wp_twin(home_finish_silent))
+		wp__home_unlist(home, task);
+		if (home->is_shut && home->tasks == NULL)
 			wp_cond_signal(&home->ended);
 		wp_lock_release(&home->lock);
 	}
@@ -217,7 +211,7 @@ static void give_kept(wp_home *self, enum wp_step said)
 	wp_mpsc_node *node = &self->kept->node;
 
 	self->kept = NULL;
-	if (said == WP_STEP_YIELD && !wp_twin(home_kept_queued))
+	if (said == WP_STEP_YIELD)
 		wp__bounded_keep(&self->carrier, node);
 	else
 		wp_carrier_submit_internal(&self->carrier, node);
@@ -229,9 +223,7 @@ void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 		give_kept(self, said);
 	if (said == WP_STEP_DONE) {
 		wp__home_end(task);
-		if (wp_twin(group_done_again))
-			push(self, task, true);
-	} else if (said == WP_STEP_POLL && !wp_twin(poller_slot_shared))
+	} else if (said == WP_STEP_POLL)
 		self->slot = task;
 	else if (said == WP_STEP_POLL)
 		wp_carrier_reenqueue(&self->carrier, &task->node);
@@ -260,7 +252,7 @@ uint64_t wp_home_count(wp_home *home)
 void wp__home_shut(wp_home *home)
 {
 	wp_lock_acquire(&home->lock);
-	home->is_shut = !wp_twin(home_stays_open);
+	home->is_shut = true;
 	wp_lock_release(&home->lock);
 }
 
@@ -282,7 +274,7 @@ int wp__home_wait(wp_home *home, int64_t deadline_ns)
 static wp_task *pop(wp_home *home)
 {
 	/* Its carrier has left, and so have all who steal: the close is the consumer. */
-	wp_mpsc_node *node = wp_twin(home_lane_left) ? NULL : wp_lane_pop(&home->lane);
+	wp_mpsc_node *node = wp_lane_pop(&home->lane);
 
 	if (node == NULL) {
 		node = home->next;
@@ -293,7 +285,7 @@ static wp_task *pop(wp_home *home)
 						: wp_mpsc_pop(&home->carrier.queue);
 	if (node == NULL)
 		node = wp_mpsc_pop(&home->carrier.inbox);
-	if (node == NULL && !wp_twin(home_ring_left))
+	if (node == NULL)
 		node = wp__bounded_left(&home->carrier);
 	return (wp_task *)(void *)node;
 }
@@ -311,7 +303,7 @@ static wp_task *cancel_parked(wp_home *home)
 
 	wp_lock_acquire(&home->lock);
 	task = home->tasks;
-	while (task != NULL && !cancel(task) && !wp_twin(home_drain_notified))
+	while (task != NULL && !cancel(task))
 		task = task->next;
 	if (task != NULL)
 		wp__home_unlist(home, task);
@@ -335,8 +327,6 @@ static bool are_all_given(wp_home *home)
 {
 	wp_task *task = home->tasks;
 
-	if (wp_twin(home_given_alone) && task != NULL && task->next != NULL)
-		return false;
 	while (task != NULL && is_given(task))
 		task = task->next;
 	return home->tasks != NULL && task == NULL;
@@ -366,9 +356,7 @@ wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 		*was_parked = task != NULL;
 		return task;
 	}
-	if (wp_twin(group_drain_reset))
-		wp_store_relaxed(&task->word, WP_TASK_PARKED); /* twin writes K3 */
-	listed = wp_twin(home_back_unlisted) ? home : wp__home_listed(task);
+	listed = wp__home_listed(task);
 	wp_lock_acquire(&listed->lock);
 	wp__home_unlist(listed, task);
 	wp_lock_release(&listed->lock);

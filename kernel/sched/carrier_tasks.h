@@ -136,13 +136,13 @@ WP_INLINE void wp_home_run(wp_home *self, wp_task *task)
 WP_INLINE void wp__home_settle(wp_home *self, wp_vthread *thread)
 {
 	thread->task.home = self;
-	thread->task.is_pinned = !wp_twin(group_settled_shared);
+	thread->task.is_pinned = true;
 }
 
 /* Only its home runs it. [who owes it | wait-free] */
 WP_INLINE bool wp__home_stays(const wp_task *task)
 {
-	return task->is_pinned && !wp_twin(group_resume_settled);
+	return task->is_pinned;
 }
 
 /* That is its home from now on, where it is pushed next. [who owes it | wait-free] */
@@ -159,7 +159,7 @@ WP_INLINE wp_home *wp__home_listed(wp_task *task)
 
 	if (task->is_virtual)
 		return ((wp_vthread *)(void *)task)->listed;
-	return home->all == NULL || wp_twin(group_resume_listed) ? home : home->all[task->listed];
+	return home->all == NULL ? home : home->all[task->listed];
 }
 
 /* Tasks that are queued here, about: some may be on their way. [any thread | wait-free] */
@@ -174,10 +174,7 @@ void wp__home_shut(wp_home *home);
 /* Tells its carrier to stop: a node that it alone takes. [the close | as wp_carrier_submit_pinned] */
 WP_INLINE void wp__home_stop(wp_home *home, wp_mpsc_node *stop)
 {
-	if (wp_twin(group_stop_shared))
-		wp_carrier_submit(&home->carrier, stop);
-	else
-		wp_carrier_submit_pinned(&home->carrier, stop);
+	wp_carrier_submit_pinned(&home->carrier, stop);
 }
 
 /* Sleeps until no task is listed, which never changes again. WP_OK, WP_TIMEOUT or WP_INTERRUPTED.

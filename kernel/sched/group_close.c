@@ -7,7 +7,7 @@
 /* WP_OK: no list has a task. [who is inside | blocks] */
 static int wait_all(wp_close *close)
 {
-	uint32_t count = wp_twin(group_first_list) ? 1 : close->count;
+	uint32_t count = close->count;
 	int code = WP_OK;
 
 	for (uint32_t index = 0; index < count && code == WP_OK; index++)
@@ -20,7 +20,7 @@ static int wait_all(wp_close *close)
  * pushes that are on their way, and for schedulers] */
 static int take_all_back(wp_close *close)
 {
-	int64_t given_ns = wp_twin(close_waits_for_ever) ? WP_FOREVER : close->given_ns;
+	int64_t given_ns = close->given_ns;
 	int code = WP_OK;
 
 	while (close->take_back(close) != 0) {
@@ -51,28 +51,24 @@ static void leave(wp_closing *closing)
 {
 	wp_lock_acquire(&closing->lock);
 	closing->is_inside = false;
-	if (!wp_twin(close_leaves_silent))
-		wp_cond_signal(&closing->left);
+	wp_cond_signal(&closing->left);
 	wp_lock_release(&closing->lock);
 }
 
 /* [who is inside | blocks] */
 static int close_once(wp_closing *closing, wp_close *close)
 {
-	bool waits = !close->cancels && !wp_twin(close_gives_up_early);
+	bool waits = !close->cancels;
 	int code;
 
 	close->shut(close);
 	/* Once the stops are out, carriers leave tasks behind: there is nothing to wait for. */
-	if (waits && (!closing->is_stopping || wp_twin(close_stops_forgotten)) &&
-	    wait_all(close) == WP_INTERRUPTED)
+	if (waits && !closing->is_stopping && wait_all(close) == WP_INTERRUPTED)
 		return WP_INTERRUPTED;
 	closing->is_stopping = true;
 	code = close->join(close);
-	if (code != WP_OK && !wp_twin(group_drain_unjoined))
+	if (code != WP_OK)
 		return code;
-	if (wp_twin(close_drains_outside))
-		leave(closing);
 	code = take_all_back(close);
 	if (code != WP_OK)
 		return code;
@@ -89,8 +85,6 @@ int wp__close(wp_closing *closing, wp_close *close)
 		return code;
 	if (!closing->is_closed) {
 		code = close_once(closing, close);
-		if (wp_twin(close_drains_outside) && code == WP_OK)
-			return code; /* twin: it has left */
 	}
 	leave(closing);
 	return code;

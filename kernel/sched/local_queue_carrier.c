@@ -65,7 +65,7 @@ wp_mpsc_node *wp__bounded_poll(wp_carrier *carrier)
 	bool pushed_first = bounded->pushed_next;
 	wp_mpsc_node *task = NULL;
 
-	if (wp__local_has_next(&bounded->local) && !wp_twin(searchlocal_slot_waits))
+	if (wp__local_has_next(&bounded->local))
 		task = wp__local_take_next(&bounded->local);
 	if (task == NULL && wp_local_is_global_turn(&bounded->local))
 		task = poll_global(carrier);
@@ -129,7 +129,7 @@ wp_mpsc_node *wp__bounded_steal_more(wp_carrier *carrier, uint32_t victim)
 
 	if (carrier->bounded == NULL)
 		return wp_carrier_steal(carrier->domain->carriers[victim]);
-	if (steal(carrier, victim, &task) > 1 && !wp_twin(searchlocal_loot_silent))
+	if (steal(carrier, victim, &task) > 1)
 		wp_carrier_get_help(carrier);
 	return task;
 }

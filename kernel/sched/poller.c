@@ -145,8 +145,7 @@ static bool has_left(wp_worker *mine)
 	mine->poller.has_returned = false;
 	wp_lock_acquire(&mine->group->closing.lock);
 	mine->group->blocking -= mine->poller.config.blocks;
-	if (!wp_twin(poller_slot_kept))
-		mine->poller.registered = NULL;
+	mine->poller.registered = NULL;
 	wp_lock_release(&mine->group->closing.lock);
 	return true;
 }
@@ -224,7 +223,7 @@ bool wp__poller_stays(wp_worker *mine)
 		return false;
 	if (!mine->poller.is_closing && mine->poller.thread != NULL)
 		wp_vthread_interrupt(mine->poller.thread); /* wherever it waits */
-	mine->poller.is_closing = !wp_twin(poller_close_unseen);
+	mine->poller.is_closing = true;
 	return true;
 }
 

@@ -129,11 +129,10 @@ void wp__drivers_free(struct wp_group *group);
 /* Ends the sleep of its carrier. [who has claimed it | as its wakeup] */
 WP_INLINE void wp__poller_wake(wp_poller *poller)
 {
-	if (!wp_twin(poller_wakeup_forgotten))
-		poller->config.wakeup(poller->config.arg);
+	poller->config.wakeup(poller->config.arg);
 	/* [PO1] release; pairs PO2, PO4, PO5; upholds Poller!WakeupIsOver: the call comes before whatever
 	 * is done when it is over. The poller may be gone now: the word is only an address. */
-	if ((wp_fetch_add_release(&poller->woken, 2) & 1) != 0 && !wp_twin(poller_leaves_silent))
+	if ((wp_fetch_add_release(&poller->woken, 2) & 1) != 0)
 		wp_futex_wake(&poller->woken, 1);
 }
 
@@ -151,8 +150,7 @@ WP_INLINE void wp__poller_left(wp_poller *poller, uint32_t old)
 WP_INLINE bool wp__poller_is_over(wp_poller *poller)
 {
 	/* [PO2] acquire; pairs PO1; upholds Poller!WakeupIsOver. */
-	return wp_load_acquire(&poller->woken) == poller->claimed * 2 ||
-	       wp_twin(poller_free_early);
+	return wp_load_acquire(&poller->woken) == poller->claimed * 2;
 }
 
 /* Sleeps until a wakeup returns, if one that was claimed has not. [the poller, its carrier RUNNING |
@@ -181,8 +179,6 @@ WP_INLINE bool wp__poller_park(wp_poller *poller, wp_carrier *carrier, wp_mpsc_n
 /* [the poller | wait-free] */
 WP_INLINE bool wp__poller_may_block(wp_poller *poller, wp_carrier *carrier)
 {
-	if (wp_twin(poller_block_unasked))
-		return true;
 	/* [PO3] relaxed: stale costs one system call that ends at once; pairs C2; upholds
 	 * Poller!BlockOnlyIfParked: its own carrier alone makes it RUNNING. */
 	return poller->is_parked && wp_load_relaxed(&carrier->word) == WP_PARKED_POLLER;

@@ -32,10 +32,6 @@ WP_INLINE int wp__poller_enter(wp_poller *poller, wp_home *home, const wp_poller
 	       : poller->registered != NULL ? WP_ALREADY
 	       : may			    ? WP_OK
 					    : WP_FORBIDDEN;
-	if (wp_twin(poller_twice)) {
-		wp_lock_release(&home->lock);
-		wp_lock_acquire(&home->lock);
-	}
 	if (code == WP_OK) {
 		poller->config = *config;
 		poller->registered = thread;
@@ -47,7 +43,7 @@ WP_INLINE int wp__poller_enter(wp_poller *poller, wp_home *home, const wp_poller
 /* Its poller, if it has yielded since its last turn. [the carrier | wait-free] */
 WP_INLINE wp_task *wp__poller_take_slot(wp_home *home)
 {
-	wp_task *task = wp_twin(poller_slot_forgotten) ? NULL : home->slot;
+	wp_task *task = home->slot;
 
 	home->slot = NULL;
 	return task;
@@ -65,22 +61,20 @@ WP_INLINE bool wp__poller_has_queued(wp_home *home)
  * what others see. [the poller | wait-free] */
 WP_INLINE bool wp__poller_must_yield(wp_home *home)
 {
-	return (home->next != NULL && !wp_twin(poller_parks_full)) ||
-	       !wp_lane_is_empty(&home->lane);
+	return home->next != NULL || !wp_lane_is_empty(&home->lane);
 }
 
 /* Right before its system call. [the poller | wait-free] */
 WP_INLINE bool wp__poller_may_sleep(wp_poller *poller, wp_home *home)
 {
-	return wp__poller_may_block(poller, &home->carrier) &&
-	       (!wp__poller_has_queued(home) || wp_twin(poller_own_unseen));
+	return wp__poller_may_block(poller, &home->carrier) && !wp__poller_has_queued(home);
 }
 
 /* True: it was parked, and no more: *stolen as wp_carrier_leave gives. [the carrier | wakes somebody at
  * the most] */
 WP_INLINE bool wp__poller_leave(wp_poller *poller, wp_carrier *carrier, wp_mpsc_node **stolen)
 {
-	if (!poller->is_parked || wp_twin(poller_unpark_forgotten))
+	if (!poller->is_parked)
 		return false;
 	*stolen = wp_carrier_leave(carrier);
 	return true;
@@ -90,7 +84,7 @@ WP_INLINE bool wp__poller_leave(wp_poller *poller, wp_carrier *carrier, wp_mpsc_
  * is to leave for it, before it runs the others. [the carrier | wait-free] */
 WP_INLINE bool wp__poller_is_aside(const wp_poller *poller)
 {
-	return poller->is_parked && !wp_twin(poller_runs_parked);
+	return poller->is_parked;
 }
 
 #endif

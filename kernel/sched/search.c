@@ -10,10 +10,6 @@
 
 void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
 {
-	if (wp_twin(carrier_wrong_place))
-		place = wp_load_relaxed(&carrier->word); /* twin */
-	if (wp_twin(carrier_wake_forgotten))
-		return;
 	if (place == WP_PARKED_POLLER)
 		wp__poller_wake(carrier->poller);
 	else
@@ -71,23 +67,15 @@ static bool is_hit(wp_carrier *carrier, bool looks_at_ring)
 	/* A carrier that parks has an empty ring until it has left, so no waker relies on this one. */
 	if (looks_at_ring && wp__bounded_has_some(carrier))
 		return true;
-	if (wp_twin(search_count_pinned) && wp_mpsc_has_published(&carrier->inbox))
-		return true;
-	if (wp_twin(search_hit_word_first) &&
-	    wp_load_relaxed(&carrier->word) != WP_WAKING) /* twin */
-		return wp_mpsc_has_published(&carrier->queue);
 	/* The counts first, the word after them: a carrier that has left WAKING and taken its task
 	 * may be in it for long, and the one task seen here is another. */
 	published = wp_mpsc_published(&carrier->queue);
-	if (wp_twin(search_hit_inbox_late) && published == 1 &&
-	    wp_load_relaxed(&carrier->word) == WP_WAKING) /* twin */
-		return !wp_mpsc_is_quiescent(&carrier->inbox);
 	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
 		return published != 0;
 	/* [C8] relaxed: ordered by Q10, Q11 and Q12; pairs C3, M11; upholds
 	 * Search!WorkConservation. A
 	 * carrier that was woken for its one task is not robbed of it. */
-	return !wp_twin(search_hit_word_first) && wp_load_relaxed(&carrier->word) != WP_WAKING;
+	return wp_load_relaxed(&carrier->word) != WP_WAKING;
 }
 
 /* True: also the word says parked. The bit alone would let a lone searcher spin for ever. [any thread
@@ -95,20 +83,16 @@ static bool is_hit(wp_carrier *carrier, bool looks_at_ring)
 static bool is_idle(wp_domain *domain, uint32_t index)
 {
 	/* [C9] relaxed: ordered by [R]; pairs C1; upholds Search!SubmitTerminates. */
-	return wp_twin(search_idle_bit_only) ||
-	       wp__is_parked(wp_load_relaxed(&domain->carriers[index]->word));
+	return wp__is_parked(wp_load_relaxed(&domain->carriers[index]->word));
 }
 
 bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 {
 	uint32_t idle = 0, last_idle = 0;
 
-	if (wp_twin(search_shipped) || wp_twin(search_no_recheck_release))
-		return false;
 	/* [R] seq_cst fence; pairs S, P; upholds Search!WorkConservation: the token is free before
 	 * the look. */
-	if (!wp_twin(search_no_release_fence))
-		wp_fence_seq_cst();
+	wp_fence_seq_cst();
 	for (uint32_t first = 0; first < domain->count && idle < 2; first += WP_IDLESET_BITS) {
 		uint64_t bits = wp_idleset_word(&domain->idle, first / WP_IDLESET_BITS);
 
@@ -122,8 +106,7 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 		}
 	}
 	for (uint32_t index = 0; idle > 0 && index < domain->count; index++) {
-		if ((idle > 1 || index != last_idle) &&
-		    is_hit(domain->carriers[index], !wp_twin(searchlocal_recheck_no_ring))) {
+		if ((idle > 1 || index != last_idle) && is_hit(domain->carriers[index], true)) {
 			*victim = index;
 			return true;
 		}
@@ -149,11 +132,11 @@ bool wp__search_around(wp_carrier *carrier, uint32_t *victim)
 
 	for (uint32_t step = 1; step < domain->count; step++) {
 		*victim = sibling_at(carrier, step);
-		if (is_hit(domain->carriers[*victim], !wp_twin(searchlocal_park_no_ring)))
+		if (is_hit(domain->carriers[*victim], true))
 			return true;
 	}
 	*victim = domain->count;
-	return !wp_twin(searchlocal_park_no_global) && wp__global_has_some(domain);
+	return wp__global_has_some(domain);
 }
 
 void wp_search(wp_domain *domain, uint32_t victim)

@@ -20,7 +20,6 @@
 #include "base/counters.h"
 #include "base/order.h"
 #include "queue/idle_set.h"
-#include "twin.h"
 
 struct wp_carrier;
 

@@ -6,7 +6,6 @@
  * when it fires. What is armed and soon cancelled stays among the small ones. */
 #include "sched/timer.h"
 
-#include "twin.h"
 
 void wp_timers_init(wp_timers *timers)
 {
@@ -143,14 +142,11 @@ bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
 	is_first = timers->first == NULL || deadline_ns < timers->first->deadline_ns;
 	if (is_first)
 		timers->first = timer;
-	if (wp_twin(timer_earliest_late))
-		wp_lock_release(&timers->lock);
 	if (is_first)
 		/* [M2] relaxed: ordered by [M9]; pairs M8; upholds Timer!NoOversleep. Under the
 		 * lock: of two armers the later may have the earlier deadline. */
 		wp_store_relaxed(&timers->earliest_ns, deadline_ns);
-	if (!wp_twin(timer_earliest_late))
-		wp_lock_release(&timers->lock);
+	wp_lock_release(&timers->lock);
 	return is_first;
 }
 
@@ -179,7 +175,7 @@ bool wp_timer_cancel(wp_timer *timer)
 			settle(timers);
 		}
 		wp_lock_release(&timers->lock);
-		if (was_armed || wp_twin(timer_cancel_unchecked))
+		if (was_armed)
 			return true;
 	}
 	return false;
@@ -193,10 +189,6 @@ static wp_task *fire(wp_timers *timers)
 
 	take_off(timer);
 	find_first(timers);
-	if (wp_twin(timer_armed_first)) {
-		wp_store_release(&timer->armed, NULL); /* twin writes M7 */
-		return timer->due(timer);
-	}
 	task = timer->due(timer);
 	/* [M7] release; pairs M4, M5; upholds Timer!CancelIsFinal: the last that is done with it;
 	 * its user may take its memory away at once. */
@@ -206,7 +198,7 @@ static wp_task *fire(wp_timers *timers)
 
 static bool is_due(wp_timer *timer, int64_t now_ns)
 {
-	return timer != NULL && (timer->deadline_ns <= now_ns || wp_twin(timer_early));
+	return timer != NULL && timer->deadline_ns <= now_ns;
 }
 
 wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
@@ -218,8 +210,6 @@ wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
 	wp_lock_acquire(&timers->lock);
 	while (task == NULL && is_due(timers->first, now_ns)) {
 		task = fire(timers);
-		if (wp_twin(timer_fires_one))
-			break;
 	}
 	settle(timers);
 	wp_lock_release(&timers->lock);
@@ -246,15 +236,13 @@ bool wp_timers_nudge(wp_carrier *carrier)
 	uint32_t word, place;
 
 	/* [M9] seq_cst fence; pairs P, RP5; upholds Timer!NoOversleep: the deadline before the word. */
-	if (!wp_twin(timer_no_fence))
-		wp_fence_seq_cst();
+	wp_fence_seq_cst();
 	/* [M10] relaxed: ordered by [M9]; pairs C1; upholds Timer!NoOversleep. */
 	word = place = wp_load_relaxed(&carrier->word);
 	/* [M11] acquire; pairs C1, C2, C6, C8; upholds Timer!NoOversleep: one waker, who knows the
 	 * place, and whose poller it is. M9 hands the deadline over. */
 	if (!wp__is_parked(word) || !wp_cas_acquire(&carrier->word, &word, WP_WAKING))
 		return false;
-	if (!wp_twin(timer_nudge_silent))
-		wp__carrier_wake(carrier, place);
+	wp__carrier_wake(carrier, place);
 	return true;
 }

@@ -121,8 +121,7 @@ static bool drain(wp_worker *mine, bool *did)
 		look_ns = wp_clock_ns();
 		/* Not only between two drains: a queue that is never empty, and a long yield_us, would
 		 * keep what is due from running for so long. */
-		if (!wp_twin(timer_drain_unfired))
-			wp__home_fire(&mine->home, look_ns);
+		wp__home_fire(&mine->home, look_ns);
 		if (mine->role.is_wanted || wp__placed_is_wanted_at(mine))
 			break;
 		if (until_ns == 0)
@@ -181,19 +180,15 @@ static bool carry(wp_worker *mine)
 			wp__poller_leave_behind(mine);
 			return wp__spare_stop(mine);
 		}
-		ran = !wp_twin(placed_own_first) && run_moved(mine);
+		ran = run_moved(mine);
 		if (drain(mine, &did)) {
 			mine->has_stop = true;
 			continue;
 		}
 		did = take_turn(mine) || did || ran;
-		if (wp_twin(placed_own_first))
-			did = run_moved(mine) || did;
 		woke = woke && !did;
-		if (did) {
-			wp__carrier_signal_shipped(&mine->home.carrier);
+		if (did)
 			continue;
-		}
 		if (woke && is_useless(mine))
 			wp__count(&mine->useless_wakes);
 		if (woke)

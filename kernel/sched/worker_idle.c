@@ -35,8 +35,6 @@ static wp_mpsc_node *probe(wp_worker *mine)
 			longer = domain->carriers[second];
 	}
 	node = wp__bounded_steal_more(carrier, longer->index);
-	if (node != NULL)
-		wp__carrier_signal_shipped(longer);
 	return node;
 }
 

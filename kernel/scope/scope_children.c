@@ -29,15 +29,8 @@ static void release_and_wake(wp_flock *flock)
 	if (waiter != NULL)
 		wp__waitq_remove(waiter);
 	wp_lock_release(&flock->lock);
-	if (waiter != NULL && !wp_twin(scope_grants_none))
+	if (waiter != NULL)
 		wp__waiter_grant(waiter);
-}
-
-/* Twins only: another one's step falls between a look and what follows from it. */
-static void split(wp_flock *flock)
-{
-	wp_lock_release(&flock->lock);
-	wp_lock_acquire(&flock->lock);
 }
 
 bool wp__flock_enter(wp_flock *flock, wp_member *member)
@@ -48,8 +41,6 @@ bool wp__flock_enter(wp_flock *flock, wp_member *member)
 	member->has_left = false;
 	wp_lock_acquire(&flock->lock);
 	is_open = !wp__flock_is_cancelled(flock);
-	if (wp_twin(scope_gate_unlocked))
-		split(flock);
 	if (is_open)
 		add(flock, member);
 	wp_lock_release(&flock->lock);
@@ -62,11 +53,7 @@ bool wp__flock_record(wp_flock *flock, wp_member *member, enum wp_outcome outcom
 
 	wp_lock_acquire(&flock->lock);
 	is_open = !wp__flock_is_cancelled(flock);
-	if (wp_twin(scope_records_late))
-		split(flock);
 	is_first = is_open && flock->first[outcome] == NULL;
-	if (wp_twin(scope_first_split))
-		split(flock);
 	if (is_open)
 		member->outcome = outcome;
 	if (is_first)
@@ -85,11 +72,11 @@ bool wp__flock_leave(wp_flock *flock, wp_member *member)
 		member->has_left = true;
 	else
 		discard(flock, member);
-	if (flock->members == NULL && !wp_twin(scope_leaves_silent))
+	if (flock->members == NULL)
 		release_and_wake(flock);
 	else
 		wp_lock_release(&flock->lock);
-	return !is_in_hand || wp_twin(scope_leaves_hand);
+	return !is_in_hand;
 }
 
 /* What an interrupt owes is paid. [who cancels | as flock->push] */
@@ -120,9 +107,8 @@ static wp_member *put_back(wp_flock *flock, wp_member *member, const wp_vthread 
 	if (!member->has_left)
 		return next;
 	discard(flock, member);
-	if (!wp_twin(scope_leaves_hand))
-		flock->let_go(member->thread);
-	return wp_twin(scope_walk_lost) ? take(flock, NULL, caller) : next;
+	flock->let_go(member->thread);
+	return next;
 }
 
 /* Under the lock, which is not held while one is interrupted. */
@@ -147,26 +133,17 @@ bool wp__flock_cancel(wp_flock *flock, const wp_vthread *caller, bool is_late)
 	bool is_over;
 
 	wp_lock_acquire(&flock->lock);
-	is_over = is_late && flock->is_over && !wp_twin(scope_timer_unasked);
+	is_over = is_late && flock->is_over;
 	if (wp__flock_is_cancelled(flock) || is_over) {
 		wp_lock_release(&flock->lock);
 		return false;
-	}
-	if (wp_twin(scope_cancel_split))
-		split(flock);
-	if (wp_twin(scope_wakes_first)) {
-		release_and_wake(flock);
-		wp_lock_acquire(&flock->lock);
 	}
 	/* [SF1] relaxed: ordered by the lock, for all whom it must not escape; pairs SF2; upholds
 	 * Scope!NoForkRunsAfterCancel. */
 	wp_store_relaxed(&flock->is_cancelled, 1);
 	flock->is_late = is_late;
 	interrupt_all(flock, caller);
-	if (wp_twin(scope_wakes_first) || wp_twin(scope_cancel_silent))
-		wp_lock_release(&flock->lock);
-	else
-		release_and_wake(flock);
+	release_and_wake(flock);
 	return true;
 }
 
@@ -187,10 +164,8 @@ bool wp__flock_begin(wp_flock *flock, wp_waiter *waiter, bool or_cancelled)
 	wp__waiter_stands(waiter, leave_wait, flock);
 	wp_lock_acquire(&flock->lock);
 	is_over = flock->members == NULL;
-	if ((or_cancelled || wp_twin(scope_close_as_join)) && wp__flock_is_cancelled(flock))
+	if (or_cancelled && wp__flock_is_cancelled(flock))
 		is_over = true;
-	if (wp_twin(scope_lines_unlooked))
-		split(flock);
 	if (!is_over)
 		wp__waitq_add(&flock->line, waiter);
 	wp_lock_release(&flock->lock);

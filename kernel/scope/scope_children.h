@@ -77,7 +77,7 @@ WP_INLINE bool wp__flock_is_cancelled(wp_flock *flock)
 /* Before its thread runs anything. [the member | wait-free] */
 WP_INLINE bool wp__flock_may_begin(wp_flock *flock)
 {
-	return !wp__flock_is_cancelled(flock) || wp_twin(scope_begins_unlooked);
+	return !wp__flock_is_cancelled(flock);
 }
 
 /* Counts it in; false: cancelled, it must not start. [the owner | blocks shortly] */

@@ -79,9 +79,7 @@ static void put(wp_channel *channel, void *item)
 {
 	uint64_t at = (uint64_t)channel->oldest + channel->count;
 
-	channel->slots[at < (uint64_t)channel->capacity + wp_twin(channel_wraps_late)
-			       ? at
-			       : at - channel->capacity] = item;
+	channel->slots[at < (uint64_t)channel->capacity ? at : at - channel->capacity] = item;
 	channel->count++;
 }
 
@@ -148,8 +146,7 @@ static void leave_receivers(wp_waiter *waiter)
 {
 	wp_channel *channel = waiter->object;
 
-	if (!wp__waiter_cancel(&channel->lock, waiter) && waiter->result == WP_OK &&
-	    !wp_twin(leave_keeps))
+	if (!wp__waiter_cancel(&channel->lock, waiter) && waiter->result == WP_OK)
 		give_back(channel, waiter);
 }
 
@@ -174,10 +171,9 @@ static int receive_now(wp_channel *channel, void **item, wp_waiter **served)
 		*item = take_returned(channel);
 		return WP_OK;
 	}
-	if (channel->count > 0 &&
-	    !(wp_twin(channel_sender_first) && channel->senders.first != NULL)) {
+	if (channel->count > 0) {
 		*item = take(channel);
-		*served = wp_twin(channel_senders_forgotten) ? NULL : serve(&channel->senders);
+		*served = serve(&channel->senders);
 		if (*served != NULL)
 			put(channel, (*served)->value);
 		return WP_OK;
@@ -258,7 +254,7 @@ void wp_channel_close(wp_channel *channel)
 	wp_lock_acquire(&channel->lock);
 	channel->is_closed = true;
 	senders = dismiss(&channel->senders);
-	receivers = wp_twin(channel_close_forgets) ? NULL : dismiss(&channel->receivers);
+	receivers = dismiss(&channel->receivers);
 	wp_lock_release(&channel->lock);
 	wp__waiter_grant_all(senders);
 	wp__waiter_grant_all(receivers);

@@ -29,16 +29,14 @@ static void leave(wp_waiter *waiter)
 	if (wp__condition_cancel(condition, waiter))
 		return;
 	has_mutex = !wp__mutex_cancel(mutex, waiter);
-	if (waiter->amount == SIGNALLED && !wp_twin(leave_signal_kept))
+	if (waiter->amount == SIGNALLED)
 		wp_condition_signal(condition);
-	if (has_mutex && !wp_twin(leave_keeps))
+	if (has_mutex)
 		wp_mutex_unlock(mutex);
 }
 
 void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter)
 {
-	if (wp_twin(condition_unlocks_first))
-		wp_mutex_unlock(mutex);
 	wp__waiter_stands(waiter, leave, condition);
 	waiter->value = mutex;
 	waiter->amount = IN_LINE;
@@ -46,8 +44,7 @@ void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *wa
 	wp__waitq_add(&condition->line, waiter);
 	say_who_waits(condition);
 	wp_lock_release(&condition->lock);
-	if (!wp_twin(condition_unlocks_first))
-		wp_mutex_unlock(mutex);
+	wp_mutex_unlock(mutex);
 }
 
 /* Up to `most` of the line, which get the mutex or stand in its line. */
@@ -65,7 +62,7 @@ static void signal(wp_condition *condition, uint32_t most, uint32_t what)
 
 		wp__waitq_remove(first);
 		first->amount = what;
-		if (wp_twin(condition_wakes_unlocked) || wp__mutex_begin_for(mutex, first)) {
+		if (wp__mutex_begin_for(mutex, first)) {
 			*end = first;
 			end = &first->next;
 		}
@@ -82,7 +79,7 @@ void wp_condition_signal(wp_condition *condition)
 
 void wp_condition_broadcast(wp_condition *condition)
 {
-	signal(condition, wp_twin(condition_wakes_one) ? 1 : UINT32_MAX, BROADCAST);
+	signal(condition, UINT32_MAX, BROADCAST);
 }
 
 /* Under the lock: whether the waiter is in this line. */
@@ -104,7 +101,7 @@ bool wp__condition_check(wp_condition *condition, wp_mutex *mutex, wp_waiter *wa
 	if (is_waiting)
 		wp__waiter_renew(waiter);
 	wp_lock_release(&condition->lock);
-	return !is_waiting && !wp_twin(condition_moved_is_deaf) && wp__mutex_check(mutex, waiter);
+	return !is_waiting && wp__mutex_check(mutex, waiter);
 }
 
 bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter)
@@ -120,7 +117,7 @@ bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter)
 		say_who_waits(condition);
 	}
 	wp_lock_release(&condition->lock);
-	return is_waiting || wp_twin(condition_swallows);
+	return is_waiting;
 }
 
 /* It is in the mutex's line, or has it; its last park is over, or it has not parked there yet. */

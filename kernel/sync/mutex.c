@@ -16,8 +16,8 @@ void wp__vthread_abandon_held(wp_vthread *thread)
 {
 	wp_mutex *mutex;
 
-	while ((mutex = thread->held) != NULL && !wp_twin(leave_holds)) {
-		mutex->is_abandoned = !wp_twin(leave_unmarked);
+	while ((mutex = thread->held) != NULL) {
+		mutex->is_abandoned = true;
 		wp_mutex_unlock(mutex);
 	}
 }
@@ -29,9 +29,7 @@ bool wp__mutex_pass(wp_mutex *mutex)
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	while (!(word & WP_MUTEX_LOCKED)) {
-		uint32_t pass = word & WP_MUTEX_QUEUED && !wp_twin(mutex_passes_uncounted)
-					? WP_MUTEX_PASS
-					: 0;
+		uint32_t pass = word & WP_MUTEX_QUEUED ? WP_MUTEX_PASS : 0;
 
 		/* [YM2] acquire; pairs YM4, YM5, YM6, YM9, YM13; upholds Mutex!MutualExclusion: as YM1. Counted
 		 * in the same step, for Mutex!BoundedBypass. */
@@ -87,7 +85,7 @@ static void leave(wp_waiter *waiter)
 {
 	wp_mutex *mutex = waiter->object;
 
-	if (!wp__mutex_cancel(mutex, waiter) && !wp_twin(leave_keeps))
+	if (!wp__mutex_cancel(mutex, waiter))
 		wp_mutex_unlock(mutex);
 }
 
@@ -140,12 +138,7 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 	wp_store_release(&mutex->word, (word & ~(uint32_t)WP_MUTEX_LOCKED) | WP_MUTEX_WOKEN);
 	tell(first, &wake);
 	wp_lock_release(&mutex->lock);
-	if (wp_twin(leave_told_late)) {
-		wp__wakers_exit(wake.wakers);
-		wake.wakers = wp__wakers_enter(wake.thread == NULL ? NULL : wake.thread->wakers);
-	}
-	if (!wp_twin(mutex_first_untold))
-		wp__wake(&wake);
+	wp__wake(&wake);
 }
 
 int wp__mutex_unlock_queued(wp_mutex *mutex)
@@ -178,8 +171,7 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 /* Under the lock, for the first of the line. True: taken. */
 static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 {
-	uint32_t taken = WP_MUTEX_LOCKED |
-			 (next != NULL && !wp_twin(mutex_line_forgotten) ? WP_MUTEX_QUEUED : 0);
+	uint32_t taken = WP_MUTEX_LOCKED | (next != NULL ? WP_MUTEX_QUEUED : 0);
 	/* [YM17] relaxed: stale costs a failing YM7, YM8; WOKEN is ordered by the lock; pairs YM5;
 	 * upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
@@ -192,7 +184,7 @@ static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 				return true;
 			continue;
 		}
-		if (!(word & WP_MUTEX_WOKEN) || wp_twin(mutex_woken_kept))
+		if (!(word & WP_MUTEX_WOKEN))
 			return false;
 		/* [YM8] relaxed: atomicity is enough; pairs YM5, YM16; upholds Mutex!NoLostSignal:
 		 * who unlocks must tell it again. */
@@ -211,7 +203,7 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 	}
 	wp_lock_acquire(&mutex->lock);
 	is_in_line = waiter->line != NULL;
-	if (is_in_line && (mutex->line.first == waiter || wp_twin(mutex_any_takes)))
+	if (is_in_line && mutex->line.first == waiter)
 		is_taken = take_first(mutex, mutex->line.first->next);
 	if (is_taken) {
 		wp__waitq_remove(waiter);
@@ -245,8 +237,7 @@ static void unmark(wp_mutex *mutex)
 static void pass_on(wp_mutex *mutex, wp_waiter *next)
 {
 	/* [YM19] relaxed: ordered by the lock: WOKEN is; pairs YM6; upholds Mutex!NoLostSignal. */
-	bool is_woken = wp_load_relaxed(&mutex->word) & WP_MUTEX_WOKEN &&
-			!wp_twin(mutex_leaves_silent);
+	bool is_woken = wp_load_relaxed(&mutex->word) & WP_MUTEX_WOKEN;
 	wp_wake wake;
 
 	if (is_woken)

@@ -22,8 +22,7 @@ static bool take(wp_semaphore *semaphore, uint32_t permits, uint32_t *word)
 	/* [YS7] relaxed: stale costs a failing YS1 or YS2, or a turn in line; pairs YS3; upholds
 	 * Semaphore!NoIdlePermit. */
 	*word = wp_load_relaxed(&semaphore->word);
-	while ((!(*word & WP_SEMAPHORE_QUEUED) || wp_twin(semaphore_overtakes)) &&
-	       *word / WP_SEMAPHORE_PERMIT >= permits) {
+	while (!(*word & WP_SEMAPHORE_QUEUED) && *word / WP_SEMAPHORE_PERMIT >= permits) {
 		/* [YS1] acquire; pairs YS3, YS4, YS5, YS6; upholds Semaphore!PermitBalance: what those who
 		 * released them wrote is seen. */
 		if (wp_cas_acquire(&semaphore->word, word, *word - permits * WP_SEMAPHORE_PERMIT))
@@ -59,7 +58,7 @@ static void leave(wp_waiter *waiter)
 {
 	wp_semaphore *semaphore = waiter->object;
 
-	if (!wp__semaphore_cancel(semaphore, waiter) && !wp_twin(leave_keeps))
+	if (!wp__semaphore_cancel(semaphore, waiter))
 		wp_semaphore_release(semaphore, waiter->amount);
 }
 
@@ -101,10 +100,6 @@ static bool serve(wp_semaphore *semaphore, uint32_t more)
 		wp__waitq_remove(first);
 		*end = first;
 		end = &first->next;
-		if (wp_twin(semaphore_serves_one)) {
-			first = semaphore->line.first;
-			break;
-		}
 	}
 	/* [YS4] acq_rel; pairs YS1, YS3; upholds Semaphore!PermitBalance: who is served, or takes the
 	 * rest, sees what all wrote who released them. */
@@ -147,16 +142,13 @@ bool wp__semaphore_cancel(wp_semaphore *semaphore, wp_waiter *waiter)
 	if (is_in_line) {
 		wp__waitq_remove(waiter);
 		wp__waiter_over(waiter);
-		if (!wp_twin(semaphore_leaves_silent)) {
-			serve(semaphore, 0);
-			return true;
-		}
+		serve(semaphore, 0);
+		return true;
 	}
 	wp_lock_release(&semaphore->lock);
-	if (!is_in_line)
-		wp__waiter_await(waiter);
+	wp__waiter_await(waiter);
 	wp__waiter_over(waiter);
-	return is_in_line || wp_twin(semaphore_grant_ignored);
+	return false;
 }
 
 int wp__semaphore_acquire(wp_semaphore *semaphore, uint32_t permits, wp_waiter *waiter,

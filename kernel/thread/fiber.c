@@ -59,7 +59,7 @@ void wp_fiber_init(wp_fiber *fiber, void *low, size_t bytes, void (*entry)(void 
 
 #else
 
-#if defined(WP__FIBER_ASAN) && !defined(WP_TWIN_fiber_untold)
+#if defined(WP__FIBER_ASAN)
 void __sanitizer_start_switch_fiber(void **fake, const void *low, size_t bytes);
 void __sanitizer_finish_switch_fiber(void *fake, const void **low, size_t *bytes);
 void __asan_unpoison_memory_region(const volatile void *low, size_t bytes);
@@ -68,7 +68,7 @@ void __asan_unpoison_memory_region(const volatile void *low, size_t bytes);
 #define __sanitizer_finish_switch_fiber(fake, low, bytes) ((void)0)
 #define __asan_unpoison_memory_region(low, bytes) ((void)0)
 #endif
-#if defined(WP__FIBER_TSAN) && !defined(WP_TWIN_fiber_untold)
+#if defined(WP__FIBER_TSAN)
 void *__tsan_get_current_fiber(void);
 void *__tsan_create_fiber(unsigned flags);
 void __tsan_destroy_fiber(void *fiber);

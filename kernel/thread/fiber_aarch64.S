@@ -50,49 +50,27 @@ wp__fiber_jump:
 	str	x10, [x0]
 	ldr	x10, [x1]
 	mov	sp, x10
-#ifndef WP_TWIN_fiber_no_control
 	ldr	x10, [sp, #160]
 	cmp	x9, x10
 	b.eq	1f
 	msr	fpcr, x10
-#endif
 1:
-#ifndef WP_TWIN_fiber_no_then
 	cbz	x3, 2f
 	mov	x19, x2
 	mov	x0, x4
 	blr	x3
 	mov	x2, x19
 2:
-#endif
-#ifndef WP_TWIN_fiber_no_x19
 	ldp	x19, x20, [sp]
-#endif
-#ifndef WP_TWIN_fiber_no_x21
 	ldp	x21, x22, [sp, #16]
-#endif
-#ifndef WP_TWIN_fiber_no_x23
 	ldp	x23, x24, [sp, #32]
-#endif
-#ifndef WP_TWIN_fiber_no_x25
 	ldp	x25, x26, [sp, #48]
-#endif
-#ifndef WP_TWIN_fiber_no_x27
 	ldp	x27, x28, [sp, #64]
-#endif
 	ldp	x29, x30, [sp, #80]
-#ifndef WP_TWIN_fiber_no_d8
 	ldp	d8, d9, [sp, #96]
-#endif
-#ifndef WP_TWIN_fiber_no_d10
 	ldp	d10, d11, [sp, #112]
-#endif
-#ifndef WP_TWIN_fiber_no_d12
 	ldp	d12, d13, [sp, #128]
-#endif
-#ifndef WP_TWIN_fiber_no_d14
 	ldp	d14, d15, [sp, #144]
-#endif
 	mov	x0, x2
 	add	sp, sp, #FRAME
 	.cfi_def_cfa_offset 0

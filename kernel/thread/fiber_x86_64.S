@@ -50,37 +50,21 @@ wp__fiber_jump:
 	movzwl	4(%rsp), %ecx
 	movq	%rsp, (%rdi)
 	movq	(%rsi), %rsp
-#ifndef WP_TWIN_fiber_no_control
 	xorl	(%rsp), %eax
 	xorw	4(%rsp), %cx
 	andl	$CONTROL_OF_MXCSR, %eax
 	orl	%eax, %ecx
 	jne	2f
-#endif
 1:
-#ifndef WP_TWIN_fiber_no_then
 	testq	%r9, %r9
 	jne	4f
-#endif
 3:
-#ifndef WP_TWIN_fiber_no_r12
 	movq	8(%rsp), %r12
-#endif
-#ifndef WP_TWIN_fiber_no_r13
 	movq	16(%rsp), %r13
-#endif
-#ifndef WP_TWIN_fiber_no_r14
 	movq	24(%rsp), %r14
-#endif
-#ifndef WP_TWIN_fiber_no_r15
 	movq	32(%rsp), %r15
-#endif
-#ifndef WP_TWIN_fiber_no_rbx
 	movq	40(%rsp), %rbx
-#endif
-#ifndef WP_TWIN_fiber_no_rbp
 	movq	48(%rsp), %rbp
-#endif
 	movq	FRAME(%rsp), %rcx
 	movq	%rdx, %rax
 	.cfi_remember_state
@@ -116,9 +100,7 @@ wp__fiber_jump:
  * before it. At sp: entry, its argument */
 wp__fiber_begin:
 	.cfi_startproc
-#ifndef WP_TWIN_fiber_no_end
 	.cfi_undefined rip
-#endif
 	nop
 	LANDING
 	popq	%rax

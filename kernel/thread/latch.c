@@ -46,7 +46,7 @@ void wp__latch_open_queued(wp_latch *latch)
 		wp_waiter *prev = waiter->prev;
 
 		wp__waiter_grant(waiter);
-		waiter = wp_twin(latch_wakes_one) ? NULL : prev;
+		waiter = prev;
 	}
 }
 
@@ -102,8 +102,7 @@ bool wp__latch_cancel(wp_latch *latch, wp_waiter *waiter)
 
 	wp__waiter_over(waiter);
 	if (word == WP_LATCH_OPEN) {
-		if (!wp_twin(latch_leaves_early))
-			wp__waiter_await(waiter);
+		wp__waiter_await(waiter);
 		return false;
 	}
 	if (waiter->next != NULL)

@@ -37,16 +37,6 @@ WP_INLINE bool wp__dump_is_still(wp_vthread *thread, uint32_t seen)
 {
 	uint32_t word = seen;
 
-	if (wp_twin(dump_one_look))
-		return true;
-	if (wp_twin(dump_number_unread))
-		return (wp__vthread_look(thread) & WP_VTHREAD_STATE) == WP_TASK_PARKED;
-	if (wp_twin(dump_look_stores)) {
-		if (wp_load_relaxed(&thread->task.word) != word) /* twin reads D2 */
-			return false;
-		wp_store_release(&thread->task.word, word); /* twin writes D2 */
-		return true;
-	}
 	/* [D2] release; pairs V2; upholds Dump!StackIsWhole: a run comes after what was read.
 	 * kept: guards against load buffering, which RC11 does not have. */
 	while (!wp_cas_release(&thread->task.word, &word, word))

@@ -30,7 +30,6 @@
 
 #include "base/order.h"
 #include "queue/mpsc.h"
-#include "twin.h"
 
 struct wp_home;
 
@@ -89,16 +88,12 @@ WP_INLINE bool wp__task_notify(wp_task *task)
 	 * to the run, acquire the park, whose carrier has done with the node. */
 	uint32_t old = wp_fetch_or_acq_rel(&task->word, WP_TASK_NOTIFIED);
 
-	if (wp_twin(task_unpark_busy) || wp_twin(group_unpark_busy))
-		return (old & ~(uint32_t)WP_TASK_NOTIFIED) <= WP_TASK_BUSY;
-	return old == WP_TASK_PARKED || (wp_twin(task_unpark_done) && old == WP_TASK_DONE);
+	return old == WP_TASK_PARKED;
 }
 
 /* Before each step. [who popped it | wait-free] */
 WP_INLINE void wp__task_begin(wp_task *task)
 {
-	if (wp_twin(task_notified_kept))
-		return;
 	/* [K2] acquire; pairs K1, K3; upholds Task!HappensBeforeRun: what the last run and all
 	 * unparkers before this one wrote is seen. An exchange, not a store: an unparker whose
 	 * notification it takes away is one of them. */
@@ -111,15 +106,9 @@ WP_INLINE bool wp__task_park(wp_task *task)
 {
 	uint32_t busy = WP_TASK_BUSY;
 
-	if (wp_twin(task_park_split)) {
-		if (wp_load_relaxed(&task->word) != WP_TASK_BUSY) /* twin reads K3 */
-			return false;
-		wp_store_release(&task->word, WP_TASK_PARKED); /* twin writes K3 */
-		return true;
-	}
 	/* [K3] release; pairs K1, K2, K6; upholds Task!UnparkNotLost: whoever takes it on sees what
 	 * this run wrote. */
-	return wp_cas_release(&task->word, &busy, WP_TASK_PARKED) || wp_twin(task_notified_kept);
+	return wp_cas_release(&task->word, &busy, WP_TASK_PARKED);
 }
 
 /* After a step that says done. The task may be gone when this returns. [who ran it | wait-free] */
@@ -143,8 +132,6 @@ WP_INLINE bool wp__task_cancel(wp_task *task)
 {
 	uint32_t parked = WP_TASK_PARKED;
 
-	if (wp_twin(task_cancel_notified))
-		parked = wp_load_relaxed(&task->word); /* twin reads K6 */
 	/* [K6] acquire; pairs K3; upholds Task!CancelIsAlone: who gets the task back sees what it
 	 * did. */
 	return (parked & ~(uint32_t)WP_TASK_NOTIFIED) == WP_TASK_PARKED &&

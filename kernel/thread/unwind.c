@@ -44,10 +44,6 @@ static bool step(const wp_unwind_row *row, uintptr_t *registers, uintptr_t top)
 			continue;
 		if (place % WORD != 0 || place < sp || place > top - WORD)
 			return false;
-#ifdef WP_TWIN_unwind_forgets
-		if (reg != WP_UNWIND_PC)
-			continue;
-#endif
 		registers[reg] = word_at(place);
 	}
 	registers[WP_UNWIND_SP] = cfa;

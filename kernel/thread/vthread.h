@@ -103,9 +103,9 @@ WP_INLINE enum wp_owed wp__vthread_owed(uint32_t old)
 	case WP_TASK_PARKED:
 		return WP_OWES_PUSH;
 	case WP_TASK_BUSY:
-		return wp_twin(vthread_unpark_busy) ? WP_OWES_PUSH : WP_OWES_NOTHING;
+		return WP_OWES_NOTHING;
 	case WP_TASK_BUSY | WP_VTHREAD_PINNED:
-		return wp_twin(vthread_pinned_unwoken) ? WP_OWES_NOTHING : WP_OWES_WAKE;
+		return WP_OWES_WAKE;
 	default:
 		return WP_OWES_NOTHING;
 	}
@@ -123,14 +123,10 @@ WP_INLINE enum wp_owed wp__vthread_notify(wp_vthread *thread)
 /* [any thread, while it lives | wait-free] */
 WP_INLINE enum wp_owed wp__vthread_interrupt(wp_vthread *thread)
 {
-	enum wp_owed owed = WP_OWES_NOTHING;
-
-	if (wp_twin(vthread_interrupt_late))
-		owed = wp__vthread_notify(thread);
 	/* [V12] relaxed: ordered by V1, which follows; pairs V13, V18; upholds
 	 * VThread!InterruptNotLost. */
 	wp_store_relaxed(&thread->interrupted, 1);
-	return wp_twin(vthread_interrupt_late) ? owed : wp__vthread_notify(thread);
+	return wp__vthread_notify(thread);
 }
 
 /* Whoever is about to park looks, after it has looked for a permit. [any thread, while it lives |
@@ -162,7 +158,7 @@ WP_INLINE enum wp_owed wp__vthread_end_park(wp_vthread *thread, uint32_t number,
 	do {
 		bool is_over = word / WP_VTHREAD_NUMBER != number;
 
-		if ((is_over && !wp_twin(vthread_timer_stale)) || word & WP_VTHREAD_ENDS)
+		if (is_over || word & WP_VTHREAD_ENDS)
 			return WP_OWES_NOTHING;
 		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6, V10, V11, V17; upholds VThread!UnparkNotLost:
 		 * as V1. */
@@ -191,9 +187,7 @@ WP_INLINE uint32_t wp__vthread_next(uint32_t word)
 /* The end of a park. [its runner | wait-free] */
 WP_INLINE void wp__vthread_ended(wp_vthread *thread, uint32_t word)
 {
-	thread->was_unparked = wp_twin(vthread_timer_swallows)
-				       ? !(word & WP_VTHREAD_LATE)
-				       : (word & WP_VTHREAD_PERMIT) != 0;
+	thread->was_unparked = (word & WP_VTHREAD_PERMIT) != 0;
 }
 
 /* Before each run. [who popped it | wait-free] */
@@ -201,7 +195,7 @@ WP_INLINE void wp__vthread_begin(wp_vthread *thread)
 {
 	uint32_t word = wp__vthread_look(thread);
 
-	if ((word & WP_VTHREAD_STATE) != WP_TASK_PARKED && !wp_twin(vthread_yield_takes))
+	if ((word & WP_VTHREAD_STATE) != WP_TASK_PARKED)
 		return; /* it was started, or yielded, or its park was refused */
 	/* [V2] acquire; pairs V1, V3, V5, D2; upholds VThread!HappensBeforeRun: what the last run and all
 	 * unparkers before this one wrote is seen. An exchange, not a store: an unparker whose
@@ -230,12 +224,6 @@ WP_INLINE bool wp__vthread_park(wp_vthread *thread)
 	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_ENDS;
 	uint32_t parked = word - WP_TASK_BUSY + WP_TASK_PARKED;
 
-	if (wp_twin(vthread_park_split)) {
-		if (wp_load_relaxed(&thread->task.word) != word) /* twin reads V3 */
-			return false;
-		wp_store_release(&thread->task.word, parked); /* twin writes V3 */
-		return true;
-	}
 	/* [V3] release; pairs V1, V2, V5, V8, D1; upholds VThread!UnparkNotLost: whoever takes it on sees
 	 * what this run wrote. */
 	if (wp_cas_release(&thread->task.word, &word, parked))
@@ -320,7 +308,7 @@ WP_INLINE bool wp__vthread_cancel(wp_vthread *thread)
 {
 	uint32_t word = wp__vthread_look(thread);
 
-	if (word & WP_VTHREAD_ENDS && !wp_twin(vthread_cancel_notified))
+	if (word & WP_VTHREAD_ENDS)
 		return false;
 	/* [V8] acquire; pairs V3; upholds VThread!SubmitOncePerRunnable: who gets the thread back
 	 * sees what it did. */
@@ -340,7 +328,7 @@ WP_INLINE void wp__vthread_give(wp_vthread *thread)
 WP_INLINE bool wp__vthread_claim(wp_vthread *thread)
 {
 	/* [V15] acquire; pairs V14; upholds VThread!NoConcurrentMount: one of those who try. */
-	return wp_exchange_acquire(&thread->given, wp_twin(vthread_claimed_twice) ? 1 : 0) == 1;
+	return wp_exchange_acquire(&thread->given, 0) == 1;
 }
 
 /* By its runner when it has ended, and by its maker. True: the other one has done so before.

@@ -70,13 +70,13 @@ bool wp__waiter_cancel(wp_lock *lock, wp_waiter *waiter)
 
 	wp_lock_acquire(lock);
 	is_in_line = waiter->line != NULL;
-	if (is_in_line && !wp_twin(waitq_left_in_line))
+	if (is_in_line)
 		wp__waitq_remove(waiter);
 	wp_lock_release(lock);
-	if (!is_in_line && !wp_twin(waitq_leaves_early))
+	if (!is_in_line)
 		wp__waiter_await(waiter);
 	wp__waiter_over(waiter);
-	return is_in_line || wp_twin(waitq_grant_ignored);
+	return is_in_line;
 }
 
 int wp__waiter_wait(wp_lock *lock, wp_waiter *waiter, int64_t deadline_ns)

@@ -51,7 +51,6 @@
 #include "thread/vthread.h"
 #include "thread/wait_reason.h"
 #include "thread/wakers.h"
-#include "twin.h"
 
 /* Values of the state. */
 enum { WP_WAITER_WAITS, WP_WAITER_LOOK, WP_WAITER_GRANTED };
@@ -114,7 +113,7 @@ WP_INLINE void wp__waiter_init(wp_waiter *waiter, wp_vthread *thread,
  * wait-free] */
 WP_INLINE void wp__waiter_renew(wp_waiter *waiter)
 {
-	if (waiter->thread != NULL && !wp_twin(waitq_number_kept))
+	if (waiter->thread != NULL)
 		waiter->number = wp__vthread_number(waiter->thread);
 }
 
@@ -142,7 +141,7 @@ WP_INLINE void wp__vthread_leave_line(wp_vthread *thread)
 	wp_waiter *waiter = thread->waits;
 
 	thread->waits = NULL;
-	if (waiter != NULL && !wp_twin(leave_stays))
+	if (waiter != NULL)
 		waiter->leave(waiter);
 }
 
@@ -153,8 +152,6 @@ WP_INLINE void wp__waiter_refused(wp_waiter *waiter)
 {
 	if (waiter->thread == NULL || wp__vthread_number(waiter->thread) != waiter->number)
 		return; /* it has parked */
-	if (wp_twin(waitq_refused_kept))
-		return;
 	wp__vthread_notify(waiter->thread);
 	wp__vthread_take(waiter->thread);
 }
@@ -217,8 +214,7 @@ WP_INLINE void wp__wake(const wp_wake *wake)
 		wp_futex_wake(wake->state, 1);
 		return;
 	}
-	owed = wp_twin(waitq_any_park) ? wp__vthread_notify(wake->thread)
-				       : wp__vthread_notify_park(wake->thread, wake->number);
+	owed = wp__vthread_notify_park(wake->thread, wake->number);
 	if (owed == WP_OWES_PUSH)
 		wake->push(wake->thread);
 	else if (owed == WP_OWES_WAKE)
@@ -234,13 +230,9 @@ WP_INLINE void wp__waiter_grant(wp_waiter *waiter)
 	wp_wake wake;
 
 	wp__wake_prepare(&wake, waiter);
-	if (wp_twin(leave_counted_late))
-		wp__wakers_exit(wake.wakers);
 	/* [YW2] release; pairs YW1, YW3; upholds Waitq!NothingLost: the waiter sees what it is given,
 	 * and what the granter did before; it may free itself now. */
 	wp_store_release(&waiter->state, WP_WAITER_GRANTED);
-	if (wp_twin(leave_counted_late) && thread != NULL)
-		wake.wakers = wp__wakers_enter(thread->wakers);
 	wp__wake(&wake);
 }
 
@@ -268,8 +260,6 @@ WP_INLINE void wp__waiter_await(wp_waiter *waiter)
 {
 	unsigned turns = 0;
 
-	if (wp_twin(leave_unawaited))
-		return;
 	/* [YW3] acquire; pairs YW2; upholds Waitq!UntouchedAfterGrant: the granter has done with the
 	 * waiter, and what it gave is seen. */
 	while (wp_load_acquire(&waiter->state) != WP_WAITER_GRANTED)

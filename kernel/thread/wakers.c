@@ -9,7 +9,7 @@ void wp__wakers_wait(wp_wakers *wakers)
 		 * comes before the free. */
 		uint32_t count = wp_load_acquire(&wakers->count);
 
-		if (count % WP_WAKERS_SLEEPS == 0 || wp_twin(leave_freed_at_once))
+		if (count % WP_WAKERS_SLEEPS == 0)
 			return;
 		/* [LV4] relaxed: atomicity is enough: the last one finds it, or this fails; pairs LV1, LV2;
 		 * upholds Leave!FreeEnds. */

@@ -29,7 +29,6 @@
 #include "base/futex.h"
 #include "base/order.h"
 #include "thread/hooks.h"
-#include "twin.h"
 
 /* A bit of the count: the free sleeps. */
 #define WP_WAKERS_SLEEPS 0x80000000u
@@ -44,7 +43,7 @@ typedef struct wp_wakers {
  * wait-free] */
 WP_INLINE wp_wakers *wp__wakers_enter(wp_wakers *wakers)
 {
-	if (wakers == NULL || wp_twin(leave_uncounted) || wp__wakers_are_mine(wakers))
+	if (wakers == NULL || wp__wakers_are_mine(wakers))
 		return NULL;
 	/* [LV1] relaxed: ordered by the grant, or the lock, that follows, and the free comes after what
 	 * comes of that; pairs LV2, LV3, LV4; upholds Leave!NoTouchAfterFree. */
@@ -59,8 +58,7 @@ WP_INLINE void wp__wakers_exit(wp_wakers *wakers)
 		return;
 	/* [LV2] release; pairs LV1, LV3, LV4; upholds Leave!NoTouchAfterFree: all that the caller did
 	 * inside comes before the free. */
-	if (wp_fetch_add_release(&wakers->count, 0u - 1) == WP_WAKERS_SLEEPS + 1 &&
-	    !wp_twin(leave_exit_silent))
+	if (wp_fetch_add_release(&wakers->count, 0u - 1) == WP_WAKERS_SLEEPS + 1)
 		wp_futex_wake(&wakers->count, 1);
 }
 

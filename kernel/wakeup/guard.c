@@ -20,15 +20,9 @@ int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences)
 /* Between the promise and the look at the work. [the poller | a system call if asymmetric] */
 static int poller_fence(const wp_guard *guard)
 {
-	if (wp_twin(guard_no_fence) || wp_twin(guard_no_poller_fence))
-		return WP_OK;
 	if (guard->fences == WP_GUARD_SYMMETRIC) {
 		/* [G2] seq_cst fence; pairs G4; upholds Guard!NoLostWakeup: promise before work. */
 		wp_fence_seq_cst();
-		return WP_OK;
-	}
-	if (wp_twin(guard_light_light) || wp_twin(guard_heavy_after_recheck)) {
-		wp_fence_light(); /* twin */
 		return WP_OK;
 	}
 	/* [G9] heavy; pairs G8; upholds Guard!NoLostWakeup: a full fence here and in every running
@@ -38,11 +32,6 @@ static int poller_fence(const wp_guard *guard)
 
 int wp_guard_announce(wp_guard *guard)
 {
-	if (wp_twin(guard_heavy_before_announce)) {
-		wp_fence_heavy();                    /* twin */
-		wp_store_relaxed(&guard->asleep, 1); /* twin */
-		return WP_OK;
-	}
 	/* [G1] relaxed: ordered by G2 or G9; pairs G5, G10; upholds Guard!NoLostWakeup. */
 	wp_store_relaxed(&guard->asleep, 1);
 	return poller_fence(guard);
@@ -64,8 +53,7 @@ int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadlin
 	 * Guard!NoLostWakeup: read again after each wait, so a wait may end for nothing. */
 	while (rc == WP_OK && wp_load_relaxed(&rendezvous->guard.asleep) == 1)
 		rc = wp_cond_wait(&rendezvous->cond, &rendezvous->lock, deadline_ns);
-	if (rc != WP_INTERRUPTED && !wp_guard_leave(&rendezvous->guard) &&
-	    !wp_twin(guard_timeout_unlooked))
+	if (rc != WP_INTERRUPTED && !wp_guard_leave(&rendezvous->guard))
 		rc = WP_OK; /* a signal that came with the timeout was a signal */
 	wp_lock_release(&rendezvous->lock);
 	return rc;
@@ -90,13 +78,11 @@ bool wp_rendezvous_signal(wp_rendezvous *rendezvous)
 	 * needs no lock. */
 	if (wp_load_relaxed(&rendezvous->guard.asleep) == 0)
 		return false;
-	if (!wp_twin(guard_signal_outside_lock))
-		wp_lock_acquire(&rendezvous->lock);
+	wp_lock_acquire(&rendezvous->lock);
 	/* [G11] release; pairs G7, G12; upholds Guard!WakeIsClaimed: as G6, under the lock. */
 	claimed = wp_exchange_release(&rendezvous->guard.asleep, 0) == 1;
 	if (claimed)
 		wp_cond_signal(&rendezvous->cond);
-	if (!wp_twin(guard_signal_outside_lock))
-		wp_lock_release(&rendezvous->lock);
+	wp_lock_release(&rendezvous->lock);
 	return claimed;
 }

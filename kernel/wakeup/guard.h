@@ -30,7 +30,6 @@
 
 #include "base/futex.h"
 #include "base/order.h"
-#include "twin.h"
 
 /* Which pair of fences; fixed at init. */
 enum wp_guard_fences { WP_GUARD_SYMMETRIC, WP_GUARD_ASYMMETRIC };
@@ -72,8 +71,6 @@ WP_API_INLINE bool wp_guard_leave(wp_guard *guard)
 /* Between the work and the look at the promise. [any thread | wait-free] */
 WP_INLINE void wp__guard_producer_fence(const wp_guard *guard)
 {
-	if (wp_twin(guard_no_fence) || wp_twin(guard_no_producer_fence))
-		return;
 	if (guard->fences == WP_GUARD_ASYMMETRIC)
 		/* [G8] light; pairs G9; upholds Guard!NoLostWakeup: the poller's heavy fence is one
 		 * here as well. */
@@ -92,10 +89,6 @@ WP_API_INLINE bool wp_guard_signal(wp_guard *guard)
 	 * awake will look at the queue by itself. */
 	if (wp_load_relaxed(&guard->asleep) == 0)
 		return false;
-	if (wp_twin(guard_no_claim)) {
-		wp_store_release(&guard->asleep, 0); /* twin */
-		return true;
-	}
 	/* [G6] release; pairs G7; upholds Guard!WakeIsClaimed: one producer pays. Release, because
 	 * the light fence does not release and the wake itself orders nothing. */
 	return wp_exchange_release(&guard->asleep, 0) == 1;

@@ -4,33 +4,19 @@
 
 #include "base/error.h"
 #include "base/futex.h"
-#include "twin.h"
 
 void wp_parker_init(wp_parker *parker)
 {
 	wp_init(&parker->word, 0);
 }
 
-/* Twin only: the permit by a load and a store lets another thread's step fall between them. */
-static uint32_t split_give(wp_parker *parker)
-{
-	uint32_t old = wp_load_relaxed(&parker->word); /* twin reads PK4 */
-
-	wp_store_release(&parker->word, WP_PARKER_PERMIT); /* twin writes PK4 */
-	return old;
-}
-
 bool wp_parker_unpark(wp_parker *parker)
 {
 	uint32_t old;
 
-	if (wp_twin(parker_early_out) &&
-	    (wp_load_relaxed(&parker->word) & WP_PARKER_PERMIT)) /* twin */
-		return false;
 	/* [PK4] release; pairs PK1, PK2, PK3; upholds Parker!HappensBefore: also when the permit is
 	 * there already. */
-	old = wp_twin(parker_store_unpark) ? split_give(parker)
-					   : wp_fetch_or_release(&parker->word, WP_PARKER_PERMIT);
+	old = wp_fetch_or_release(&parker->word, WP_PARKER_PERMIT);
 	if ((old & WP_PARKER_PARKED) && !(old & WP_PARKER_PERMIT))
 		wp_futex_wake(&parker->word, 1);
 	return !(old & (WP_PARKER_PERMIT | WP_PARKER_CLOSED));
@@ -40,12 +26,6 @@ bool wp_parker_unpark(wp_parker *parker)
  */
 static uint32_t leave(wp_parker *parker)
 {
-	if (wp_twin(parker_split_exit)) {
-		uint32_t old = wp_load_acquire(&parker->word); /* twin reads PK3 */
-
-		wp_store_relaxed(&parker->word, old & WP_PARKER_CLOSED); /* twin writes PK3 */
-		return old;
-	}
 	/* [PK3] acquire; pairs PK4, PK5; upholds Parker!UnparkNotLost: read and cleared in one
 	 * step. */
 	return wp_fetch_and_acquire(&parker->word, ~(WP_PARKER_PERMIT | WP_PARKER_PARKED));

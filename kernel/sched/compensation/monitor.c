@@ -17,12 +17,11 @@ static void look(wp_placed *placed, wp_worker *one)
 	if (step != before || step % 2 == 0 || !wp__carrier_has_some(&one->home.carrier))
 		return;
 	still = wp_placement_suspect(&placed->placement, one->index, &one->progress, step);
-	if (still)
+	if (still) {
 		wp__count_shared(&placed->placement.slots[one->index].tally.suspects);
-	if (still && !wp_twin(placed_suspect_keeps))
 		wp__placed_move(placed, one);
-	if (!wp_twin(replaced_watched_silent))
-		wp__replaced_settle(placed, !still);
+	}
+	wp__replaced_settle(placed);
 }
 
 static void *watch(void *arg)

@@ -17,7 +17,6 @@
 #define WP_ROLE_H
 
 #include "base/futex.h"
-#include "twin.h"
 
 /* Of one carrier, under the lock of the spares. is_wanted: who has the role. */
 typedef struct wp_role {
@@ -86,8 +85,6 @@ WP_INLINE bool wp__role_lend(wp_roles *roles, wp_role *role, bool (*add)(void *a
 {
 	bool is_lent = true;
 
-	if (wp_twin(spare_lends_nothing))
-		return false;
 	wp_lock_acquire(&roles->lock);
 	if (role->wanting != 0)
 		wp__role_free(role);
@@ -105,8 +102,7 @@ WP_INLINE void wp__role_await(wp_roles *roles, wp_role *role, void (*tell)(void 
 {
 	role->wanting++;
 	wp_lock_release(&roles->lock);
-	if (!wp_twin(spare_unasked))
-		tell(arg);
+	tell(arg);
 	wp_lock_acquire(&roles->lock);
 	while (!role->is_free)
 		wp_cond_wait(&role->freed, &roles->lock, WP_FOREVER);
@@ -117,8 +113,6 @@ WP_INLINE void wp__role_await(wp_roles *roles, wp_role *role, void (*tell)(void 
  * wp__role_asked; not under the lock. [who has lent it | blocks] */
 WP_INLINE void wp__role_take_back(wp_roles *roles, wp_role *role, void (*tell)(void *arg), void *arg)
 {
-	if (wp_twin(spare_goes_on))
-		return;
 	wp_lock_acquire(&roles->lock);
 	if (role->is_offered)
 		wp__role_withdraw(roles, role);
@@ -133,14 +127,14 @@ WP_INLINE void wp__role_take_back(wp_roles *roles, wp_role *role, void (*tell)(v
 /* [who has the role, at a turn of its loop | wait-free] */
 WP_INLINE void wp__role_asked(wp_role *role)
 {
-	role->is_wanted = !wp_twin(spare_keeps);
+	role->is_wanted = true;
 }
 
 /* May it poll? The stop may have been read by another thread meanwhile: who pins in turn would never
  * let it end. [who has the role | wait-free] */
 WP_INLINE bool wp__role_polls(bool has_stop)
 {
-	return !has_stop || wp_twin(spare_runs_on);
+	return !has_stop;
 }
 
 /* It was asked for. [who has the role, at a turn of its loop | blocks shortly] */
@@ -148,10 +142,6 @@ WP_INLINE void wp__role_give(wp_roles *roles, wp_role *role)
 {
 	wp_lock_acquire(&roles->lock);
 	wp__role_free(role);
-	if (wp_twin(spare_counted_late)) {
-		wp_lock_release(&roles->lock);
-		wp_lock_acquire(&roles->lock);
-	}
 	roles->waiting++;
 	wp_lock_release(&roles->lock);
 }
@@ -163,7 +153,7 @@ WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 	bool is_last;
 
 	wp_lock_acquire(&roles->lock);
-	is_last = role->lent == 0 || wp_twin(spare_exits_first);
+	is_last = role->lent == 0;
 	if (!is_last)
 		wp__role_free(role);
 	roles->waiting++;

@@ -33,8 +33,7 @@ bool wp_replacement_passes_on(const wp_placement *placement)
 {
 	/* [RP8] relaxed: ordered by PL9 in the same word, if it was woken for a task; pairs PL8, PL9;
 	 * upholds Replacement!NoStrandedGlobal. */
-	return (uint32_t)wp_load_relaxed(&placement->global) > 0 &&
-	       !wp_twin(replacement_wake_kept);
+	return (uint32_t)wp_load_relaxed(&placement->global) > 0;
 }
 
 /* Marked or dormant, or 0. [under the lock | wait-free] */
@@ -113,15 +112,11 @@ static bool take_on(wp_replacements *all)
 
 	if (carrier == all->placement->count)
 		return false;
-	if (wp_twin(replacement_starts_late))
-		activate(all, carrier);
 	if (!has_thread && !start(all, carrier))
 		return false;
 	all->counts.reused += has_thread;
-	if (!wp_twin(replacement_starts_late))
-		activate(all, carrier);
-	if (!wp_twin(replacement_unwoken))
-		all->wake(all->arg, carrier);
+	activate(all, carrier);
+	all->wake(all->arg, carrier);
 	return true;
 }
 
@@ -139,28 +134,24 @@ static bool retire(wp_replacements *all)
 	wp_fetch_or_acquire(&all->placement->slots[carrier].word, WP_PLACE_DORMANT);
 	all->counts.active--;
 	set_reach(all);
-	if (!wp_twin(replacement_retire_keeps))
-		all->move(all->arg, carrier);
+	all->move(all->arg, carrier);
 	all->wake(all->arg, carrier);
 	return true;
 }
 
 static void enter(wp_replacements *all)
 {
-	if (!wp_twin(replacement_unlocked))
-		wp_lock_acquire(&all->lock);
+	wp_lock_acquire(&all->lock);
 }
 
 static void leave(wp_replacements *all)
 {
-	if (!wp_twin(replacement_unlocked))
-		wp_lock_release(&all->lock);
+	wp_lock_release(&all->lock);
 }
 
-void wp_replacements_settle(wp_replacements *all, bool is_end)
+void wp_replacements_settle(wp_replacements *all)
 {
-	bool goes_on = is_end ? !wp_twin(replacement_unmark_silent)
-			      : !wp_twin(replacement_mark_silent);
+	bool goes_on = true;
 
 	enter(all);
 	while (goes_on && !all->is_over) {
@@ -170,7 +161,6 @@ void wp_replacements_settle(wp_replacements *all, bool is_end)
 			goes_on = take_on(all);
 		else
 			goes_on = many > all->carriers && retire(all);
-		goes_on = goes_on && !wp_twin(replacement_unlocked); /* else it may never end */
 	}
 	leave(all);
 }

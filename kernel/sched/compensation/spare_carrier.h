@@ -57,7 +57,7 @@ typedef struct wp_replacements {
 void wp_replacements_init(wp_replacements *all, wp_placement *placement, uint32_t carriers);
 
 /* After a mark; or after its end. [any thread | blocks shortly, may start a thread] */
-void wp_replacements_settle(wp_replacements *all, bool is_end);
+void wp_replacements_settle(wp_replacements *all);
 
 /* No thread is started any more. [the close | blocks shortly] */
 void wp_replacements_end(wp_replacements *all);

@@ -48,10 +48,10 @@ void wp__replaced_init(wp_placed *placed)
 	sched_getaffinity(0, sizeof(cpu_set_t), &placed->cpus);
 }
 
-void wp__replaced_settle(wp_placed *placed, bool is_end)
+void wp__replaced_settle(wp_placed *placed)
 {
 	if (placed->replaced.counts.most != 0)
-		wp_replacements_settle(&placed->replaced, is_end);
+		wp_replacements_settle(&placed->replaced);
 }
 
 void wp__replaced_end(wp_placed *placed)

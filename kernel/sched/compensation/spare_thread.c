@@ -95,7 +95,7 @@ void wp__spare_give(wp_worker *mine)
 	wp_carrier *carrier = &mine->home.carrier;
 
 	/* Who gets the role polls nothing before it goes on. */
-	if (wp__carrier_has_some(carrier) && !wp_twin(spare_gives_silent))
+	if (wp__carrier_has_some(carrier))
 		wp_carrier_get_help(carrier);
 	wp__role_give(&mine->group->spares.roles, &mine->role);
 }

@@ -22,7 +22,7 @@ void wp__placed_resumes(wp_task *task)
 	wp_worker *home = (wp_worker *)(void *)task->home;
 	wp_group *group = home->group;
 
-	if (home->home.all == NULL || wp__home_stays(task) || wp_twin(placed_resumes_home) ||
+	if (home->home.all == NULL || wp__home_stays(task) ||
 	    (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL))
 		return;
 	wp__home_resume(group->homes[wp__placed_choose(group->placed, home->index)], task);
@@ -57,8 +57,6 @@ void wp__placed_wake_one(wp_placed *placed, uint32_t after)
 {
 	uint32_t count = placed->placement.count;
 
-	if (wp_twin(placed_wakes_nobody))
-		return;
 	wp_replacement_fence();
 	for (uint32_t step = 1; step <= count; step++) {
 		uint32_t index = (after + step) % count;
@@ -78,13 +76,12 @@ static uint32_t move_ring(wp_placed *placed, wp_worker *from, wp_lane *batch)
 	uint32_t many = 0;
 
 	wp_mpsc_init(&ring);
-	if (wp_twin(placed_ring_left) || wp__bounded_hand_over(&from->home.carrier, &ring) == 0)
+	if (wp__bounded_hand_over(&from->home.carrier, &ring) == 0)
 		return 0;
 	for (; (node = wp_mpsc_pop(&ring)) != NULL; many++) {
 		wp_home *home = ((wp_task *)(void *)node)->home;
 
-		if (!wp_twin(placed_ring_uncounted))
-			wp_placement_moved(&placed->placement, ((wp_worker *)(void *)home)->index, 1);
+		wp_placement_moved(&placed->placement, ((wp_worker *)(void *)home)->index, 1);
 		wp_lane_push(batch, node);
 	}
 	return many;
@@ -103,8 +100,7 @@ void wp__placed_move(wp_placed *placed, wp_worker *from)
 	if (many + more == 0)
 		return;
 	wp__count_shared_many(&tally_of(placed, from->index)->moved, many);
-	if (!wp_twin(placed_move_uncounted))
-		wp_placement_moved(&placed->placement, from->index, many);
+	wp_placement_moved(&placed->placement, from->index, many);
 	many += more;
 	wp_lock_acquire(&placed->lock);
 	while ((node = wp_lane_pop(&batch)) != NULL)
@@ -120,7 +116,7 @@ void wp__placed_pushed(wp_home *home)
 	wp_worker *to = (wp_worker *)(void *)home;
 	wp_placed *placed = to->group->placed;
 
-	if (!wp_placement_submitted(&placed->placement, to->index) && !wp_twin(placed_left_there))
+	if (!wp_placement_submitted(&placed->placement, to->index))
 		wp__placed_move(placed, to);
 }
 
@@ -138,8 +134,7 @@ void wp__placed_stole(wp_worker *mine, wp_task *task)
 {
 	wp_worker *victim = (wp_worker *)(void *)task->home;
 
-	if (!wp_twin(placed_steal_uncounted))
-		wp_placement_stolen(&mine->group->placed->placement, victim->index, mine->index);
+	wp_placement_stolen(&mine->group->placed->placement, victim->index, mine->index);
 }
 
 void wp__placed_begins(wp_worker *mine)
@@ -154,10 +149,9 @@ void wp__placed_ended(wp_worker *mine)
 
 	if (placement->is_watched)
 		wp_placement_step(&mine->progress);
-	if (wp_placement_ends(placement, mine->index) && !wp_twin(placed_mark_outlives)) {
+	if (wp_placement_ends(placement, mine->index)) {
 		wp_placement_unmark(placement, mine->index);
-		if (!wp_twin(replaced_ends_silent))
-			wp__replaced_settle(mine->group->placed, true);
+		wp__replaced_settle(mine->group->placed);
 	}
 }
 
@@ -181,10 +175,9 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 	wp_lock_release(&placed->lock);
 	if (node == NULL)
 		return NULL;
-	if (!wp_twin(placed_take_untold))
-		wp__count(&tally_of(placed, mine->index)->taken);
+	wp__count(&tally_of(placed, mine->index)->taken);
 	wp_placement_begins(&placed->placement, mine->index);
-	if (owes && !wp_twin(placed_takes_silent))
+	if (owes)
 		wp__placed_wake_one(placed, mine->index);
 	if (wp__carrier_has_some(carrier))
 		wp_carrier_get_help(carrier);
@@ -229,7 +222,7 @@ int wp_group_block(void)
 		return WP_ALREADY;
 	wp__count_shared(&tally_of(placed, mine->index)->marks);
 	wp__placed_move(placed, mine);
-	wp__replaced_settle(placed, false);
+	wp__replaced_settle(placed);
 	return WP_OK;
 }
 
@@ -240,7 +233,7 @@ void wp_group_unblock(void)
 	if (mine == NULL || mine->group->placed == NULL)
 		return;
 	wp_placement_unmark(&mine->group->placed->placement, mine->index);
-	wp__replaced_settle(mine->group->placed, true);
+	wp__replaced_settle(mine->group->placed);
 }
 
 /* What a group counts and places by, made and freed. */

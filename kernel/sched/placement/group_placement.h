@@ -85,7 +85,7 @@ void wp__placed_wake_one(wp_placed *placed, uint32_t after);
 
 /* Replacements (spare_carrier_group.c): the calls; after a mark, or its end; before the stops. */
 void wp__replaced_init(wp_placed *placed);
-void wp__replaced_settle(wp_placed *placed, bool is_end);
+void wp__replaced_settle(wp_placed *placed);
 void wp__replaced_end(wp_placed *placed);
 
 /* Starts the supervisor (monitor.c), if one is wanted: 0, or why there is no thread. [who makes the

@@ -37,7 +37,7 @@ bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
 	 * this finds the push in the queue that it moves. */
 	uint64_t before = wp_fetch_add_release(&placement->slots[carrier].word, ONE);
 
-	return (before & WP_PLACEMENT_UNWANTED) == 0 || wp_twin(placement_choose_unchecked);
+	return (before & WP_PLACEMENT_UNWANTED) == 0;
 }
 
 /* [any thread | wait-free] */
@@ -51,17 +51,12 @@ static uint64_t add(wp_placement *placement, uint32_t carrier, uint64_t many)
 
 void wp_placement_moved(wp_placement *placement, uint32_t carrier, uint32_t many)
 {
-	if (wp_twin(placement_reset_to_zero)) {
-		wp_store_release(&placement->slots[carrier].word, MARK); /* twin of PL3 */
-		return;
-	}
 	add(placement, carrier, -(uint64_t)many);
 }
 
 void wp_placement_stolen(wp_placement *placement, uint32_t victim, uint32_t thief)
 {
-	if (!wp_twin(placement_count_twice))
-		add(placement, victim, -(uint64_t)1);
+	add(placement, victim, -(uint64_t)1);
 	if (!placement->at_dequeue)
 		add(placement, thief, 1);
 }
@@ -74,12 +69,12 @@ void wp_placement_begins(wp_placement *placement, uint32_t carrier)
 
 bool wp_placement_ends(wp_placement *placement, uint32_t carrier)
 {
-	bool is_counted = !placement->at_dequeue || wp_twin(placement_ends_twice);
+	bool is_counted = !placement->at_dequeue;
 	uint64_t word = is_counted || placement->is_watched
 				? add(placement, carrier, is_counted ? -(uint64_t)1 : 0)
 				: wp__placement_look(placement, carrier);
 
-	return (word & MARKS) != 0 && !wp_twin(supervise_end_unseen);
+	return (word & MARKS) != 0;
 }
 
 bool wp_placement_mark(wp_placement *placement, uint32_t carrier)
@@ -88,7 +83,7 @@ bool wp_placement_mark(wp_placement *placement, uint32_t carrier)
 	 * counted before is in the queue that is moved. */
 	uint64_t before = wp_fetch_or_acquire(&placement->slots[carrier].word, MARK);
 
-	return (before & MARK) == 0 && !wp_twin(placement_mark_keeps);
+	return (before & MARK) == 0;
 }
 
 void wp_placement_unmark(wp_placement *placement, uint32_t carrier)
@@ -120,7 +115,7 @@ bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress
 	/* [PL12] acquire; pairs PL3; upholds Supervise!MarkIsOfWhoRuns: if the end has not read the
 	 * mark, it is seen. */
 	wp_fetch_or_acquire(&placement->slots[carrier].word, SUSPECT);
-	if (wp_placement_progress(progress) == step || wp_twin(supervise_unchecked))
+	if (wp_placement_progress(progress) == step)
 		return true;
 	/* [PL14] relaxed: atomicity is enough: a mark of its own task stays; pairs PL1; upholds
 	 * Supervise!MarkIsOfWhoRuns. */
@@ -134,15 +129,14 @@ bool wp_placement_spilled(wp_placement *placement, uint32_t many)
 	 * this finds the push. */
 	uint64_t before = wp_fetch_add_release(&placement->global, many * ONE);
 
-	return (uint32_t)before > 0 && !wp_twin(placement_strand_global);
+	return (uint32_t)before > 0;
 }
 
 bool wp_placement_has_global(const wp_placement *placement)
 {
 	/* [PL7] acquire; pairs PL6; upholds Placement!NoStrandedGlobal: what is counted is in the
 	 * queue. */
-	return wp__placement_high(wp_load_acquire(&placement->global)) > 0 &&
-	       !wp_twin(placement_look_idles);
+	return wp__placement_high(wp_load_acquire(&placement->global)) > 0;
 }
 
 bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many)
@@ -151,11 +145,8 @@ bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t ma
 
 	/* [PL10] relaxed: atomicity is enough: what is left was counted by others; pairs PL8; upholds
 	 * Placement!CounterBalance. */
-	if (!wp_twin(placement_drain_uncounted))
-		before = wp_fetch_add_relaxed(&placement->global, -(many * ONE));
+	before = wp_fetch_add_relaxed(&placement->global, -(many * ONE));
 	add(placement, carrier, many);
-	if (wp_twin(placement_drain_silent))
-		return false;
 	return wp__placement_high(before) > many && (uint32_t)before > 0;
 }
 
@@ -164,7 +155,7 @@ bool wp_placement_rest(wp_placement *placement)
 	uint64_t word = 0;
 
 	do {
-		if (wp__placement_high(word) > 0 && !wp_twin(placement_rest_unchecked))
+		if (wp__placement_high(word) > 0)
 			return false;
 		/* [PL8] relaxed: atomicity is enough: either it sees what is counted, or who counts sees
 		 * that it is idle; pairs PL6, PL9, PL10, RP8; upholds Placement!NoStrandedGlobal. */

@@ -21,8 +21,7 @@ static uint32_t weight(const wp_placement *placement, uint32_t carrier)
 	uint64_t word = wp__placement_look(placement, carrier);
 	bool is_unwanted = (word & WP_PLACEMENT_UNWANTED) != 0;
 
-	return is_unwanted && !wp_twin(placement_marked_chosen) ? UINT32_MAX
-								: wp__placement_high(word);
+	return is_unwanted ? UINT32_MAX : wp__placement_high(word);
 }
 
 /* [any thread | wait-free] */
@@ -45,9 +44,9 @@ static uint32_t draw(uint64_t *random, uint32_t below)
 /* Another one than `first`, of two at least. */
 static uint32_t draw_other(uint64_t *random, uint32_t below, uint32_t first)
 {
-	uint32_t second = draw(random, wp_twin(placement_same_twice) ? below : below - 1);
+	uint32_t second = draw(random, below - 1);
 
-	return second + (second >= first && !wp_twin(placement_same_twice));
+	return second + (second >= first);
 }
 
 /* The least from `first` on, the first of equals; or the first that weighs no more than `enough`.
@@ -105,7 +104,7 @@ static uint32_t weigh(const wp_placement *placement, some among, uint64_t *load)
 
 		if (here != UINT32_MAX)
 			*load += here;
-		count += here != UINT32_MAX || wp_twin(placement_cluster_marked);
+		count += here != UINT32_MAX;
 	}
 	return count;
 }
@@ -123,7 +122,7 @@ static uint32_t choose_in_cluster(const wp_placement *placement, some all, uint6
 	if (many == 0 || load_other * many < load * many_other)
 		among = other;
 	chosen = choose_of_two(placement, among, random);
-	if (chosen == WP_PLACE_GLOBAL && !wp_twin(placement_cluster_stays))
+	if (chosen == WP_PLACE_GLOBAL)
 		return scan(placement, all, draw(random, all.count), UINT32_MAX - 1);
 	return chosen;
 }
@@ -144,8 +143,7 @@ uint32_t wp_placement_choose(const wp_placement *placement, uint32_t home, uint6
 	case WP_PLACE_HOME:
 		return scan(placement, all, home, UINT32_MAX - 1);
 	case WP_PLACE_LEAST_LOADED:
-		return scan(placement, all,
-			    wp_twin(placement_herds) ? 0 : draw(random, all.count), 0);
+		return scan(placement, all, draw(random, all.count), 0);
 	case WP_PLACE_CLUSTER_TWO_CHOICES:
 		if (placement->clusters > 1)
 			return choose_in_cluster(placement, all, random);

@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "base/order.h"
-#include "twin.h"
 
 /* cdef: begin */
 /* The home, or the next one that is not marked; the lesser of two that are drawn; the least; the

@@ -13,6 +13,7 @@ from pathlib import Path
 from wakeproof import locations
 from wakeproof._native import build as _build
 from wakeproof.errors import JudgeError, MissingToolError
+from wakeproof.judge import twins
 from wakeproof.judge.builds import compiler
 from wakeproof.judge.process import Children
 
@@ -22,6 +23,8 @@ PEER_PACKAGE = "libconcurrentqueue-dev"
 BOOST_LIBRARY, BOOST_PACKAGE = "-l:libboost_context.a", "libboost-context-dev"
 SCENARIO = "store_buffering.c"  # belongs to the stress engine's program
 EXPLORED = "explored.c"  # belongs to the explorer's
+TWINS = {"push_pop_unlocked.c": "mpsc_split_reserve", "sim_shipped.c": "search_shipped"}
+"""Files that measure a defect of the kernel, which they include."""
 
 # Functions at multiples of 256: where link order puts a loop decides which slot of the processor's
 # prefetcher its loads share, which moved one side of a flow by a third and left the other alone.
@@ -75,10 +78,17 @@ def build(children: Children) -> Program:
     files = [path for path in sorted(here.glob("*.c")) if path.name not in (SCENARIO, EXPLORED)]
     files += locations.kernel_files("cS")
     version = children.run([cc[0], "--version"], timeout_s=60).output
+    overlays = {name: twins.overlay_of(twin) for name, twin in TWINS.items()}
     key = digest(
-        [version, no_peer, no_boost, *cc, *cxx], [*here.glob("*.[ch]*"), *kernel.rglob("*.[chS]")]
+        [version, no_peer, no_boost, *cc, *cxx, *map(str, overlays.values())],
+        [*here.glob("*.[ch]*"), *kernel.rglob("*.[chS]")],
     )
     made = locations.cache() / "bench" / f"program-{key}"
+    for name, overlay in overlays.items():
+        target = made.with_name(f"{made.name}-{name}.o")
+        command = [*compiler(), f"-I{overlay}", *cc[len(compiler()) :], "-c", str(here / name)]
+        make(children, target, command)
+        files = [target if path.name == name else path for path in files]
     if no_peer:
         make(children, made, [*cc, *map(str, files), *link])
         return Program(made, no_peer, no_boost)

@@ -188,7 +188,7 @@ class Builder:
         if build.twin and not any(flag.startswith(mark) for mark in marks for flag in flags):
             raise UsageError(
                 f"{named}: twin {build.twin} changes nothing: no wp_twin({build.twin}) is in "
-                "this file or in kernel/, and no edit of stress/twins/ is of a file it needs"
+                "this file, and no edit of stress/twins/ is of a file that it needs"
             )
         made = [
             self._pool.submit(self._make, source, *command, hooks=which.kind == "explored")
@@ -219,12 +219,10 @@ class Builder:
         texts, compiled, first = self._sources.closure(source), source, []
         if edited := self._edited(build.twin, texts):
             root = locations.sources()
-            folder = twins.overlay(
-                {Path(p): t for p, t in edited.items()}, root, self._folder / "overlays"
-            )
+            folder = twins.overlay(edited, root, self._folder / "overlays")
             texts, first = texts | edited, [f"-I{folder}"]
             if str(source) in edited:
-                compiled = folder / source.relative_to(root / "kernel")
+                compiled = folder / twins.place(source, root)
         flags = self._flags(source, build, texts)
         command = [*self._compiler, *first, *flags, "-c", str(compiled)]
         key = digest(self._version, *command, *(text for _, text in sorted(texts.items())))
@@ -232,11 +230,7 @@ class Builder:
 
     def _edited(self, twin: str | None, texts: dict[str, str]) -> dict[str, str]:
         """Return the twin's texts in place of those that it changes among `texts`."""
-        found = self._twins.get(twin or "")
-        changed = twins.edited(found, locations.sources()) if found else {}
-        # All or none: the folder's name is the same for every object of the twin.
-        needed = not texts.keys().isdisjoint(map(str, changed))
-        return {str(path): text for path, text in changed.items()} if needed else {}
+        return twins.needed(self._twins.get(twin or ""), texts, locations.sources())
 
     def _flags(self, source: Path, build: Build, texts: dict[str, str]) -> list[str]:
         is_explored, dirs = build.kind == "explored", self._sources.folders

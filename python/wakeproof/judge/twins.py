@@ -13,9 +13,11 @@ TLA+, or of both::
     ]
 
 `find` occurs once in what `in` names: a C function; an operator of TLA+, from its head to the next
-definition at the margin, box comment or separator; or the paragraph VARIABLES or CONSTANTS.  `code`
-is the twin ``guard_no_fence`` of a build.  `spec` is what the configuration ``MCGuard_no_fence``
-changes, which ``specs/<layer>/<concept>.models.toml`` has.
+definition at the margin, box comment or separator; or the paragraph VARIABLES or CONSTANTS.  Where
+C has no function to name (assembly, a constant, a declaration), `in` is left out, and `find` occurs
+once in the file.  A file is named from ``kernel/`` or ``specs/`` on; one of ``examples/`` with that
+folder.  `code` is the twin ``guard_no_fence`` of a build.  `spec` is what the configuration
+``MCGuard_no_fence`` changes, which ``specs/<layer>/<concept>.models.toml`` has.
 """
 
 from __future__ import annotations
@@ -33,14 +35,15 @@ from wakeproof.judge.source_texts import digest
 
 _SECTION: Final = ("defect", "code", "spec")
 _ROW: Final = ("file", "in", "find", "replace")
+_EXAMPLES: Final = "examples"
 
 
 @dataclass(frozen=True)
 class Edit:
     """One change: `find`, which occurs once in `within` of `file`, becomes `replace`."""
 
-    file: str  # from kernel/ or specs/ on
-    within: str  # a C function, or a definition of TLA+
+    file: str  # from kernel/ or specs/ on, or examples/x.c
+    within: str  # a C function, or a definition of TLA+; empty: the whole file
     find: str
     replace: str
 
@@ -106,9 +109,9 @@ def _twin(table: Path, defect: str, section: Any) -> Twin:
 
 
 def _edit(where: str, row: Any) -> Edit:
-    if not isinstance(row, dict) or row.keys() != set(_ROW):
+    if not isinstance(row, dict) or {"in", *row} != set(_ROW):
         raise UsageError(f"{where}: an edit has {', '.join(_ROW)}, and nothing else")
-    edit = Edit(*(str(row[key]) for key in _ROW))
+    edit = Edit(*(str(row.get(key, "")) for key in _ROW))
     if edit.find == edit.replace:
         raise UsageError(f"{where}: {edit.file}: the edit of {edit.find!r} changes nothing")
     return edit
@@ -146,7 +149,7 @@ def _places(
     """Return the text of each file that is edited, and where, in the order of the text."""
     found: dict[Path, tuple[str, list[Place]]] = {}
     for edit in edits:
-        path = folder / edit.file
+        path = (folder.parent if edit.file.startswith(f"{_EXAMPLES}/") else folder) / edit.file
         wrong = f"{twin.table}: twin {twin.name}: {edit.file}"
         if not path.is_file():
             raise UsageError(f"{wrong}: no such file in {folder.name}/")
@@ -156,7 +159,8 @@ def _places(
         find_span = _definition if path.suffix == ".tla" else _body
         begin, end = find_span(text, edit.within, wrong)
         if (times := text.count(edit.find, begin, end)) != 1:
-            raise UsageError(f"{wrong}: {edit.find!r} is {times} times in {edit.within}, not once")
+            where = edit.within or "the file"
+            raise UsageError(f"{wrong}: {edit.find!r} is {times} times in {where}, not once")
         at = text.index(edit.find, begin)
         places.append((at, at + len(edit.find), edit.replace))
         places.sort()
@@ -165,12 +169,29 @@ def _places(
     return found
 
 
-def overlay(texts: dict[Path, str], root: Path, into: Path) -> Path:
-    """Write the texts to a folder below `into`, named by what it holds; return it.
+def needed(twin: Twin | None, texts: dict[str, str], root: Path) -> dict[str, str]:
+    """Return the edited texts, by the product's path, if one of `texts` is edited; else nothing.
 
-    The folder comes first in the include path: a name from ``kernel/`` on is then found in it.
+    All or none: the overlay is the same for every object of the twin.
     """
-    rows = sorted((str(path.relative_to(root / "kernel")), text) for path, text in texts.items())
+    changed = edited(twin, root) if twin else {}
+    is_needed = not texts.keys().isdisjoint(map(str, changed))
+    return {str(path): text for path, text in changed.items()} if is_needed else {}
+
+
+def place(path: Path, root: Path) -> Path:
+    """Return where a file of the product lies in an overlay."""
+    kernel = root / "kernel"
+    return path.relative_to(kernel if kernel in path.parents else root)
+
+
+def overlay(texts: dict[str, str], root: Path, into: Path) -> Path:
+    """Write the texts, which are named by the product's paths, to a folder below `into`; return it.
+
+    The folder is named by what it holds.  It comes first in the include path: a name from
+    ``kernel/`` on is then found in it.
+    """
+    rows = sorted((str(place(Path(path), root)), text) for path, text in texts.items())
     folder = into / digest(*(part for row in rows for part in row))
     for name, text in rows:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -178,8 +199,24 @@ def overlay(texts: dict[Path, str], root: Path, into: Path) -> Path:
     return folder
 
 
+def overlay_of(name: str) -> Path:
+    """Return the folder with each file of the product that the twin edits.
+
+    Raises:
+        UsageError: there is no such twin, or an edit does not apply.
+    """
+    root = locations.sources()
+    known = of_code(root)
+    if name not in known:
+        raise UsageError(f"no twin {name}: stress/twins/ has {len(known)} twins of code")
+    texts = {str(path): text for path, text in edited(known[name], root).items()}
+    return overlay(texts, root, locations.cache() / "overlays")
+
+
 def _body(text: str, function: str, wrong: str) -> tuple[int, int]:
-    """Return where the definition of a C function begins and ends."""
+    """Return where the definition of a C function begins and ends, or the file does."""
+    if not function:
+        return 0, len(text)
     found = re.search(rf"^\w[^\n;{{}}]*\b{function}\([^;{{}}]*\)\n{{.*?^}}$", text, re.M | re.S)
     if found is None:
         raise UsageError(f"{wrong}: no function {function}")

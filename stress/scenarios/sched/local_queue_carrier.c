@@ -82,7 +82,7 @@ STRESS_TEST(bounded, .claim = "A carrier that pushes to its ring tells an idle s
 		{"asleep", LOST_WORK, "stranded in the ring"},
 	});
 
-STRESS_TWIN(searchlocal_park_no_ring, .of = "bounded",
+STRESS_TWIN(search_local_park_no_ring, .of = "bounded",
 	.defect = "a park looks at queues, and at no rings", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -104,7 +104,7 @@ STRESS_TEST(bounded_refused, .claim = "Who has released the token looks at rings
 		{"asleep", LOST_WORK, "stranded: its search was refused, and nobody looked"},
 	});
 
-STRESS_TWIN(searchlocal_recheck_no_ring, .of = "bounded_refused",
+STRESS_TWIN(search_local_recheck_no_ring, .of = "bounded_refused",
 	.defect = "who has released the token looks at queues, and at no rings", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -129,7 +129,7 @@ STRESS_TEST(bounded_overflow, .claim = "A push that makes room tells as any othe
 		{"asleep", LOST_WORK, "stranded: they were on their way when it looked"},
 	});
 
-STRESS_TWIN(searchlocal_overflow_silent, .of = "bounded_overflow",
+STRESS_TWIN(search_local_overflow_silent, .of = "bounded_overflow",
 	.defect = "a push that made room tells nobody", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -151,7 +151,7 @@ STRESS_TEST(bounded_yield, .claim = "A yield that made room tells, though it is 
 		{"asleep", LOST_WORK, "stranded in the global queue"},
 	});
 
-STRESS_TWIN(searchlocal_overflow_alone, .of = "bounded_yield",
+STRESS_TWIN(search_local_overflow_alone, .of = "bounded_yield",
 	.defect = "a yield that made room looks only whether it is alone in its ring", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -180,7 +180,7 @@ STRESS_TEST(bounded_spilt, .claim = "What has spilt is found before a sleep.",
 		{"asleep", LOST_WORK, "stranded in the global queue"},
 	});
 
-STRESS_TWIN(searchlocal_park_no_global, .of = "bounded_spilt",
+STRESS_TWIN(search_local_park_no_global, .of = "bounded_spilt",
 	.defect = "a park does not look at the global queue", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -205,7 +205,7 @@ STRESS_TEST(bounded_loot, .claim = "A thief offers what it has not run.",
 		{"asleep", LOST_WORK, "stranded in the ring of a thief"},
 	});
 
-STRESS_TWIN(searchlocal_loot_silent, .of = "bounded_loot",
+STRESS_TWIN(search_local_loot_silent, .of = "bounded_loot",
 	.defect = "a thief that keeps some tells nobody", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -238,6 +238,6 @@ STRESS_TEST(bounded_next, .claim = "Nothing comes before the task of the next sl
 		{"asleep", LOST_WORK, "stranded behind it"},
 	});
 
-STRESS_TWIN(searchlocal_slot_waits, .of = "bounded_next",
+STRESS_TWIN(search_local_slot_waits, .of = "bounded_next",
 	.defect = "a poll may begin with the global queue", .shows = "1,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

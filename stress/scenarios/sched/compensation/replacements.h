@@ -58,13 +58,15 @@ static void init_as(struct state *state, uint32_t carriers, uint32_t count)
 static void mark(struct state *state, uint32_t carrier)
 {
 	wp_placement_mark(&state->placement, carrier);
-	wp_replacements_settle(&state->all, false);
+	if (!wp_twin(replacement_mark_silent))
+		wp_replacements_settle(&state->all);
 }
 
 static void unmark(struct state *state, uint32_t carrier)
 {
 	wp_placement_unmark(&state->placement, carrier);
-	wp_replacements_settle(&state->all, true);
+	if (!wp_twin(replacement_unmark_silent))
+		wp_replacements_settle(&state->all);
 }
 
 static void blocks(void *at, stress_result *result)

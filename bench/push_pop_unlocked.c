@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * one_twin.c - row 1 without the lock: our queue, whose push reserves by a load and a store (Q2).
+ * push_pop_unlocked.c - row 1 without the lock: our queue, whose push reserves by a load and a store (Q2).
  *
- * With two producers it loses tasks (twin mpsc_split_reserve). With one thread it shows what the
+ * It is compiled with twin mpsc_split_reserve, so with two producers it loses tasks. With one thread it shows what the
  * locked instruction costs, because nothing else differs. */
-#define WP_TWIN_mpsc_split_reserve 1
-
 #include "one.h"
 
 #include "queue/mpsc.h"
