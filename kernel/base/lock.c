@@ -13,9 +13,8 @@ void wp_lock_acquire(wp_lock *lock)
 		return;
 	/* [L2] acquire; pairs L3; upholds Guard!NoLostWakeup: state 2 makes the holder wake a
 	 * sleeper. */
-	while (wp_exchange_acquire(&lock->state, 2) != 0) {
+	while (wp_exchange_acquire(&lock->state, 2) != 0)
 		wp_futex_wait(&lock->state, 2, WP_FOREVER);
-	}
 }
 
 void wp_lock_release(wp_lock *lock)

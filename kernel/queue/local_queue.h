@@ -160,9 +160,8 @@ WP_INLINE uint32_t wp_local_push(wp_local_queue *local, wp_mpsc_node *node, wp_m
 	uint64_t tail = wp__local_tail(local), head;
 	uint32_t moved = 0;
 
-	while (moved == 0 && wp__local_is_full(local, &head)) {
+	while (moved == 0 && wp__local_is_full(local, &head))
 		moved = wp__local_overflow(local, head, global);
-	}
 	wp__local_put(local, tail, node);
 	wp__local_show(local, wp__local_after(tail, 1));
 	return moved;

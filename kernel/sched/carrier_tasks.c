@@ -221,12 +221,10 @@ void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
 {
 	if (self != NULL && self->kept != NULL) /* a scheduler runs it on any thread */
 		give_kept(self, said);
-	if (said == WP_STEP_DONE) {
+	if (said == WP_STEP_DONE)
 		wp__home_end(task);
-	} else if (said == WP_STEP_POLL)
-		self->slot = task;
 	else if (said == WP_STEP_POLL)
-		wp_carrier_reenqueue(&self->carrier, &task->node);
+		self->slot = task;
 	else if (said == WP_STEP_YIELD || !park(task))
 		push(self, task, true);
 }

@@ -83,9 +83,8 @@ int wp__close(wp_closing *closing, wp_close *close)
 
 	if (code != WP_OK)
 		return code;
-	if (!closing->is_closed) {
+	if (!closing->is_closed)
 		code = close_once(closing, close);
-	}
 	leave(closing);
 	return code;
 }

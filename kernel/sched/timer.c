@@ -208,9 +208,8 @@ wp_task *wp_timers_due(wp_timers *timers, int64_t now_ns)
 	if (wp_timers_earliest(timers) > now_ns)
 		return NULL;
 	wp_lock_acquire(&timers->lock);
-	while (task == NULL && is_due(timers->first, now_ns)) {
+	while (task == NULL && is_due(timers->first, now_ns))
 		task = fire(timers);
-	}
 	settle(timers);
 	wp_lock_release(&timers->lock);
 	return task;

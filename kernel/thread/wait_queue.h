@@ -226,7 +226,6 @@ WP_INLINE void wp__wake(const wp_wake *wake)
  * as wp__wake] */
 WP_INLINE void wp__waiter_grant(wp_waiter *waiter)
 {
-	wp_vthread *thread = waiter->thread;
 	wp_wake wake;
 
 	wp__wake_prepare(&wake, waiter);

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Write `text` to `path` through a temporary file beside it: readers see old or new."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)

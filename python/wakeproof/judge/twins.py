@@ -217,7 +217,8 @@ def _body(text: str, function: str, wrong: str) -> tuple[int, int]:
     """Return where the definition of a C function begins and ends, or the file does."""
     if not function:
         return 0, len(text)
-    found = re.search(rf"^\w[^\n;{{}}]*\b{function}\([^;{{}}]*\)\n{{.*?^}}$", text, re.M | re.S)
+    head = rf"^\w[^\n;{{}}]*\b{function}\([^;{{}}]*\)(?: /\*[^\n]*\*/)?\n"
+    found = re.search(rf"{head}{{.*?^}}$", text, re.M | re.S)
     if found is None:
         raise UsageError(f"{wrong}: no function {function}")
     return found.span()
