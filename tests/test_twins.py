@@ -191,6 +191,8 @@ CONSTANTS
 VARIABLES
   x,     \\* it
   y      \\* the other
+VARIABLE v
+VARIABLE w
 \\* Where it begins.
 Init ==
   /\\ x = 0
@@ -244,9 +246,9 @@ def test_an_edit_of_a_spec_changes_the_definition_that_it_names_and_no_other(
 
 
 def test_several_edits_of_a_spec_are_of_the_text_as_it_stands(tmp_path: Path) -> None:
-    text = changed(tmp_path, ("Same", "x = 0", "y = 0 \\/ x = 0"), ("Init", "x = 0", "x = 7"))
+    text = changed(tmp_path, ("Same", "x = 0", "y = 0 \\/ x = 0"), ("Init", "x = 0", "x = 70"))
     assert "Same   == y = 0 \\/ x = 0\n" in text
-    assert "  /\\ x = 7\n  /\\ y = 0\n" in text
+    assert "  /\\ x = 70\n  /\\ y = 0\n" in text
 
 
 @pytest.mark.parametrize(
@@ -255,6 +257,9 @@ def test_several_edits_of_a_spec_are_of_the_text_as_it_stands(tmp_path: Path) ->
         ([("Init", "x = 2", "")], "'x = 2' is 0 times in Init, not once"),
         ([("Init", " = 0", "")], "' = 0' is 2 times in Init, not once"),
         ([("Init", "F(a)", "")], r"'F\(a\)' is 0 times in Init, not once"),
+        ([("Init", "Steps", "")], "'Steps' is 0 times in Init, not once"),
+        ([("Longer", "====", "")], "'====' is 0 times in Longer, not once"),
+        ([("VARIABLE", "v", "")], "2 definitions of VARIABLE at the margin, not one"),
         ([("Steps", "x", "")], "0 definitions of Steps at the margin, not one"),
         ([("up", "x", "")], "0 definitions of up at the margin, not one"),
         ([("Same", "Same   ==", ""), ("Same", "== x", "")], "overlaps another edit in Same"),
