@@ -32,6 +32,13 @@ ERRORS = {
     "check --trace Nonsense": "--trace Nonsense: no such configuration; some are: ",
     "check -t Guard --trace MCGuard": "-t and --trace exclude each other",
     "check --bogus": "No such option: --bogus",
+    "twins -t Nonsense": "-t Nonsense: no twin matches",
+    "twins show": "wakeproof twins [show NAME], as in: wakeproof twins show guard.no_fence",
+    "twins hide guard.no_fence": "wakeproof twins [show NAME], as in: ",
+    "twins show guard.no_fence -t guard": "-t is for the list: `show` has one name",
+    "twins show guard.nofence": "no twin is guard.nofence; near: guard.no_fence, ",
+    "twins show spare.": "no twin is spare.; near: spare.",
+    "twins show xyzzy": "no twin is xyzzy: `wakeproof twins` lists all",
 }
 
 
@@ -45,7 +52,7 @@ def test_a_request_that_makes_no_sense_is_one_line_and_exit_2(
     assert run.stderr.count("\n") == 1
 
 
-COMMANDS = ("check", "conform", "explore", "orders", "stress", "bench")
+COMMANDS = ("check", "conform", "explore", "orders", "stress", "bench", "twins")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

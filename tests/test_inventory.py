@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tools.inventory.tree import Tree
 from wakeproof import errors, locations
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge import audit, models
+from wakeproof.judge.manifest import Entry
 
 pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 ROOT = locations.sources()
@@ -329,7 +331,10 @@ def test_a_cfg_s_constants_are_read() -> None:
     text = 'Producers = {p1, p2} Queue <- Short Twin = "no_fence"'
     constants = of_judges.constants_of(text.split())
     assert constants == {"Producers": "{p1, p2}", "Queue": "<- Short", "Twin": '"no_fence"'}
-    assert of_judges.twin_of(constants) == "no_fence"
+    entry = Entry("MCGuard_no_fence.cfg", "MCGuard")
+    assert of_judges.twin_of(entry, constants) == "no_fence"
+    assert of_judges.twin_of(entry, {}) is None
+    assert of_judges.twin_of(replace(entry, folder="MCGuard_no_fence"), {}) == "no_fence"
 
 
 @pytest.mark.slow

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,7 +28,7 @@ from tools import twins as lint
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
-from wakeproof.judge import twins
+from wakeproof.judge import manifest, models, scenarios, twins, twins_listed
 from wakeproof.judge.builds import Build, Builder
 from wakeproof.judge.process import Children
 
@@ -36,12 +39,15 @@ def texts(folder: str, pattern: str = "**/*.[chS]") -> str:
     return "\n".join(f.read_text() for f in sorted((ROOT / folder).glob(pattern)))
 
 
+def used_in_code() -> set[str]:
+    used = set(re.findall(r"\bwp_twin\((\w+)\)", texts("stress/scenarios")))
+    return used | set(twins.of_code(ROOT))
+
+
 def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_the_sources() -> (
     None
 ):
-    used = set(re.findall(r"\bwp_twin\((\w+)\)", texts("stress/scenarios")))
     edits = twins.of_code(ROOT)
-    used |= set(edits)
     declared = set(re.findall(r"\bSTRESS_TWIN\((\w+),", texts("stress/scenarios")))
     # spare.c makes threads, and worker.c never ends: not explored.
     unexplored = {*test_spare.TWINS, *test_spare.TWINS_OF_ROLES, *test_poller.TWINS}
@@ -56,7 +62,7 @@ def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_
         if f"WP_TWIN_{name}\"" in programs or f"WP_TWIN_{name}=" in programs
         or f"WP_TWIN_{twin.table.stem}_{{" in programs
     }  # fmt: skip
-    assert used == declared | unexplored
+    assert used_in_code() == declared | unexplored
 
 
 def test_no_twin_stands_in_what_ships() -> None:
@@ -194,6 +200,8 @@ CONSTANTS
 VARIABLES
   x,     \\* it
   y      \\* the other
+VARIABLE v
+VARIABLE w
 \\* Where it begins.
 Init ==
   /\\ x = 0
@@ -247,9 +255,9 @@ def test_an_edit_of_a_spec_changes_the_definition_that_it_names_and_no_other(
 
 
 def test_several_edits_of_a_spec_are_of_the_text_as_it_stands(tmp_path: Path) -> None:
-    text = changed(tmp_path, ("Same", "x = 0", "y = 0 \\/ x = 0"), ("Init", "x = 0", "x = 7"))
+    text = changed(tmp_path, ("Same", "x = 0", "y = 0 \\/ x = 0"), ("Init", "x = 0", "x = 70"))
     assert "Same   == y = 0 \\/ x = 0\n" in text
-    assert "  /\\ x = 7\n  /\\ y = 0\n" in text
+    assert "  /\\ x = 70\n  /\\ y = 0\n" in text
 
 
 @pytest.mark.parametrize(
@@ -258,6 +266,9 @@ def test_several_edits_of_a_spec_are_of_the_text_as_it_stands(tmp_path: Path) ->
         ([("Init", "x = 2", "")], "'x = 2' is 0 times in Init, not once"),
         ([("Init", " = 0", "")], "' = 0' is 2 times in Init, not once"),
         ([("Init", "F(a)", "")], r"'F\(a\)' is 0 times in Init, not once"),
+        ([("Init", "Steps", "")], "'Steps' is 0 times in Init, not once"),
+        ([("Longer", "====", "")], "'====' is 0 times in Longer, not once"),
+        ([("VARIABLE", "v", "")], "2 definitions of VARIABLE at the margin, not one"),
         ([("Steps", "x", "")], "0 definitions of Steps at the margin, not one"),
         ([("up", "x", "")], "0 definitions of up at the margin, not one"),
         ([("Same", "Same   ==", ""), ("Same", "== x", "")], "overlaps another edit in Same"),
@@ -268,3 +279,95 @@ def test_an_edit_of_a_spec_that_does_not_apply_once_is_an_error(
 ) -> None:
     with pytest.raises(UsageError, match=rf"x\.toml: twin x_bad: a/X\.tla: .*{said}"):
         changed(tmp_path, *edits)
+
+
+LISTED = twins_listed.read(ROOT)
+
+
+def test_each_twin_of_a_spec_and_of_code_is_listed_once() -> None:
+    entries = manifest.load(models.own()).values()
+    broken = sorted(entry.name for entry in entries if entry.expect == "violates")
+    assert sorted(filter(None, (one.configuration for one in LISTED))) == broken
+    conditional = set(re.findall(r"\bWP_TWIN_(\w+)", texts("kernel", pattern="**/*.[chS]")))
+    of_code = sorted(used_in_code() | conditional)
+    assert sorted(filter(None, (one.code for one in LISTED))) == of_code
+    assert len({one.name for one in LISTED}) == len(LISTED)
+
+
+def test_who_must_see_a_listed_twin_is_as_its_scenario_declares() -> None:
+    with Children() as children:
+        file = ROOT / "stress/scenarios/wakeup/guard.c"
+        _, declared = scenarios.declared(file, Builder(children), children, Build())
+    own = {one.code: one for one in LISTED if one.code}
+    assert len(declared) > 5
+    assert len({twin.chance for twin in declared}) > 1
+    for twin in declared:
+        one = own[twin.name]
+        of_scenario = set(one.seen_by) - {"conform", "traces", "linear"}
+        assert (of_scenario, set(one.chance)) == (twin.seen_by, twin.chance)
+        assert (one.scenario, bool(one.about)) == (twin.of, True)
+
+
+def test_every_listed_twin_must_be_seen_by_somebody() -> None:
+    assert [one.name for one in LISTED if not one.seen_by] == []
+    assert [one.name for one in LISTED if one.configuration and "check" not in one.seen_by] == []
+    by_tests = [one for one in LISTED if twins_listed.TESTS in one.seen_by]
+    assert all(one.code and not one.scenario for one in by_tests)
+
+
+@pytest.mark.parametrize("name", ["guard.no_fence", "guard_no_fence", "MCGuard_no_fence"])
+def test_a_twin_is_found_by_its_name_of_either_tree(name: str) -> None:
+    one = twins_listed.find(ROOT, name)
+    assert (one.concept, one.defect, one.violates) == ("guard", "no_fence", "Guard!NoLostWakeup")
+    assert "conform" not in one.seen_by
+    assert "conform" in twins_listed.find(ROOT, "guard.retract_forgets_work").seen_by
+
+
+def test_the_difference_of_a_twin_is_its_edits_in_both_trees() -> None:
+    one = twins_listed.find(ROOT, "parker.close_silent")
+    lines = twins_listed.difference(one, ROOT).splitlines()
+    assert [line for line in lines if line.startswith(("+", "-"))] == [
+        "--- a/kernel/wakeup/parker.c",
+        "+++ b/kernel/wakeup/parker.c",
+        "-\t\twp_futex_wake(&parker->word, 1);",
+        "+\t\t(void)0;",
+        "--- a/specs/wakeup/Parker.tla",
+        "+++ b/specs/wakeup/Parker.tla",
+        '-  /\\ Step("closer", IF PARKED \\in word THEN "wake" ELSE "done")',
+        '+  /\\ Step("closer", "done")',
+    ]
+    assert twins_listed.branches(one, ROOT) == []
+
+
+def test_a_declaration_that_names_no_judge_is_an_error(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "specs", tmp_path / "specs")
+    shutil.copytree(ROOT / "stress/twins", tmp_path / "stress/twins")
+    file = tmp_path / "stress/scenarios/x.c"
+    file.parent.mkdir()
+    file.write_text('STRESS_TWIN(x_y, .of = "x", .seen_by = SEEN_CHECK | SEEN_LUCK);\n')
+    with pytest.raises(UsageError, match=r"x\.c: twin x_y: luck is no judge"):
+        twins_listed.read(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_command_lists_twins_and_shows_one() -> None:
+    def run(*words: str) -> str:
+        command = [sys.executable, "-m", "wakeproof", "twins", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    listed = run("-t", r"^parker\.")
+    assert re.search(
+        r"^parker +close_silent +code, spec +check, sc, tso, rc11, stress", listed, re.M
+    )
+    assert "guard" not in listed
+    shown = run("show", "parker.close_silent")
+    assert shown.startswith("parker.close_silent: Close sets the bit and wakes nobody.\n")
+    assert "spec: MCParker_close_silent violates Parker!CloseNotLost\n" in shown
+    assert "must be seen by: check, sc, tso, rc11, stress, delayed\n" in shown
+    assert "\n+++ b/specs/wakeup/Parker.tla\n" in shown
+    assert "in its row:\n  Unparkers = {u1}\n" in run("show", "parker.unpark_lies")
+    found = json.loads(run("show", "parker.close_silent", "--json"))
+    assert (found["violates"], found["code"]) == ("Parker!CloseNotLost", "parker_close_silent")
+    assert found["diff"] in shown
+    whole = json.loads(run("--json"))["twins"]
+    assert [one["name"] for one in whole] == [one.name for one in LISTED]

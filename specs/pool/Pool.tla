@@ -15,13 +15,13 @@
 EXTENDS PoolCore
 
 (* wp__pool_next: a thread that has run its job, or was started without one, or was chosen. *)
-Take(t, rested, came) ==      \* `rested`: who rests but for it
-  IF queue # <<>> /\ ~(Twin = "rests_first" /\ came)
-  THEN /\ LET next == IF Twin = "takes_last" THEN Len(queue) ELSE 1 IN
-          /\ queue' = [i \in 1 .. Len(queue) - 1 |-> queue[IF i < next THEN i ELSE i + 1]]
-          /\ job' = [job EXCEPT ![t] = queue[next]]
+Take(t, rested) ==            \* `rested`: who rests but for it
+  IF queue # <<>>
+  THEN /\ queue' = Tail(queue)
+       /\ job' = [job EXCEPT ![t] = Head(queue)]
        /\ Set(t, "run", "busy")
-       /\ resting' = rested /\ UNCHANGED threads
+       /\ resting' = rested
+       /\ UNCHANGED threads
   ELSE IF closed
   THEN Leave(t, rested)
   ELSE /\ resting' = <<t>> \o rested
@@ -29,14 +29,13 @@ Take(t, rested, came) ==      \* `rested`: who rests but for it
        /\ UNCHANGED <<queue, job, threads>>
 Run(t) ==
   /\ pc[t] = "run"
-  /\ IF Twin = "taken_dropped" /\ closed THEN UNCHANGED ran
-     ELSE ran' = [ran EXCEPT ![job[t]] = @ + 1]
+  /\ ran' = [ran EXCEPT ![job[t]] = @ + 1]
   /\ job' = [job EXCEPT ![t] = None]
   /\ pc' = [pc EXCEPT ![t] = "look"]
   /\ UNCHANGED <<queue, closed, Counts, Told, state, permit, whom, drained, shut, left>>
 Look(t) ==
   /\ pc[t] = "look"
-  /\ Take(t, resting, state[t] = "coming")
+  /\ Take(t, resting)
   /\ IF state[t] = "coming" THEN coming' = coming - 1 /\ UNCHANGED finished
      ELSE finished' = finished + 1 /\ UNCHANGED coming
   /\ UNCHANGED <<closed, accepted, refused, ended, permit, whom, drained, Fates, left>>
@@ -50,25 +49,22 @@ Timeout(t) ==
   /\ left' = [left EXCEPT !.timeouts = @ - 1]
   /\ pc' = [pc EXCEPT ![t] = "late"]
   /\ UNCHANGED <<queue, closed, Counts, Told, state, permit, job, whom, drained, Fates>>
-MayLeave == threads > Min \/ Twin = "leaves_below"
 Late(t) ==                    \* its time is over: chosen meanwhile; or a job; or it may leave; or not
   /\ pc[t] = "late"
   /\ IF state[t] = "coming"
-     THEN IF Twin = "leaves_chosen"
-          THEN Leave(t, resting) /\ coming' = coming - 1
-          ELSE /\ pc' = [pc EXCEPT ![t] = "await"]
-               /\ UNCHANGED <<queue, Counts, state, job>>
+     THEN /\ pc' = [pc EXCEPT ![t] = "await"]
+          /\ UNCHANGED <<queue, Counts, state, job>>
      ELSE LET rested == Without(resting, t)
           IN /\ UNCHANGED coming
-             /\ \/ Take(t, rested, FALSE)
-                \/ queue = <<>> /\ ~closed /\ MayLeave /\ Leave(t, rested)
+             /\ \/ Take(t, rested)
+                \/ queue = <<>> /\ ~closed /\ threads > Min /\ Leave(t, rested)
   /\ UNCHANGED <<closed, Told, permit, whom, drained, Fates, left>>
 
-Finished ==                   \* a defect may end anywhere: liveness tells
-  /\ \/ Twin # "none"
-     \/ /\ left.jobs = 0 /\ \A u \in Users : pc[u] = "over"
-        /\ pc["stopper"] = IF Stops THEN "over" ELSE "stop"
-        /\ \A t \in Threads : pc[t] = "out" \/ (pc[t] = "rest" /\ ~Stops)
+Finished ==
+  /\ left.jobs = 0
+  /\ \A u \in Users : pc[u] = "over"
+  /\ pc["stopper"] = IF Stops THEN "over" ELSE "stop"
+  /\ \A t \in Threads : pc[t] = "out" \/ (pc[t] = "rest" /\ ~Stops)
   /\ UNCHANGED vars
 Thread(t) == Run(t) \/ Look(t) \/ Wake(t) \/ Late(t)
 Stopping == UnparkAll \/ Drain \/ CloseJob \/ Wait
@@ -102,8 +98,7 @@ Held(j) ==
   Cardinality({t \in Threads : job[t] = j}) + Cardinality({i \in DOMAIN queue : queue[i] = j})
     + (IF drained = j THEN 1 ELSE 0)
 StopDrainsOnce ==
-  /\ drained # Nothing
-  /\ \A j \in 1 .. Jobs - left.jobs : Held(j) + ran[j] + shut[j] = IF j \in refused THEN 0 ELSE 1
+  \A j \in 1 .. Jobs - left.jobs : Held(j) + ran[j] + shut[j] = IF j \in refused THEN 0 ELSE 1
 \* Jobs leave the queue in the order in which they came, run or closed.  A job with which a thread
 \* is started was never queued, and may overtake those that are.
 JobsInOrder ==                \* jobs are numbered as they come

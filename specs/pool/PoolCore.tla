@@ -7,13 +7,12 @@
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
-  Threads,   \* at least Max, and more for defects
+  Threads,   \* more than Max, so that one too many could start; Max if none may
   Users,     \* who have jobs
   Jobs,      \* in all
   Min, Max,
   Timeouts, Refusals,
-  Stops,     \* somebody stops it, at any time
-  Twin       \* "none", or the one defect of this model
+  Stops      \* somebody stops it, at any time
 
 VARIABLES
   queue, closed,
@@ -34,17 +33,16 @@ Counts == <<threads, resting, coming>>
 Told == <<accepted, finished, ended, refused>>
 Fates == <<ran, shut>>
 None == 0
-Nothing == Jobs + 1          \* drained where there was nothing
 TypeOK ==
   /\ queue \in Seq(1 .. Jobs) /\ closed \in BOOLEAN
   /\ threads \in 0 .. Max /\ resting \in Seq(Threads) /\ coming \in 0 .. Max
   /\ {accepted, finished, ended} \subseteq 0 .. Jobs /\ refused \subseteq 1 .. Jobs
   /\ pc \in [Threads \cup Users \cup {"stopper"} ->
              {"out", "run", "look", "rest", "late", "await", "over", "unpark", "stop", "drain",
-              "take", "close", "wait"}]
+              "close", "wait"}]
   /\ state \in [Threads -> {"busy", "coming", "resting"}] /\ permit \in [Threads -> BOOLEAN]
   /\ job \in [Threads -> None .. Jobs] /\ whom \in [Users \cup {"stopper"} -> Seq(Threads)]
-  /\ drained \in None .. Nothing /\ {ran, shut} \subseteq [1 .. Jobs -> 0 .. 2]
+  /\ drained \in None .. Jobs /\ {ran, shut} \subseteq [1 .. Jobs -> 0 .. 2]
   /\ left.jobs \in 0 .. Jobs /\ left.timeouts \in 0 .. Timeouts /\ left.refusals \in 0 .. Refusals
 
 First == CHOOSE s \in SUBSET Threads : Cardinality(s) = Min   \* wp_pool_new has started them
@@ -73,18 +71,19 @@ Leave(t, rested) ==
 (* wp_pool_execute. *)
 IsShort ==
   /\ threads < Max
-  /\ Len(resting) + (IF Twin = "coming_uncounted" THEN 0 ELSE coming) <= Len(queue)
+  /\ Len(resting) + coming <= Len(queue)
 Refuse(j) ==
   /\ refused' = refused \cup {j}
   /\ UNCHANGED <<queue, resting, coming, accepted, whom, pc, state>>
 Enqueue(u, j) ==
   /\ queue' = Append(queue, j)
   /\ accepted' = accepted + 1
-  /\ IF resting # <<>> /\ (IF Twin = "one_wake" THEN coming = 0 ELSE Len(queue) + 1 > coming)
+  /\ IF resting # <<>> /\ Len(queue) + 1 > coming
      THEN /\ whom' = [whom EXCEPT ![u] = <<Head(resting)>>]
-          /\ resting' = Tail(resting) /\ coming' = coming + 1
+          /\ resting' = Tail(resting)
+          /\ coming' = coming + 1
           /\ state' = [state EXCEPT ![Head(resting)] = "coming"]
-          /\ pc' = [pc EXCEPT ![u] = IF Twin = "chooses_silently" THEN "over" ELSE "unpark"]
+          /\ pc' = [pc EXCEPT ![u] = "unpark"]
      ELSE UNCHANGED <<whom, resting, coming, state, pc>>
   /\ UNCHANGED refused
 Start(t, j) ==                \* with the job
@@ -94,9 +93,8 @@ Start(t, j) ==                \* with the job
   /\ threads' = threads + 1 /\ accepted' = accepted + 1
   /\ UNCHANGED <<queue, resting, coming, refused, whom>>
 NotStarted(u, j) ==           \* the system refuses: queue it, if there is a thread
-  /\ threads' = IF Twin = "refused_kept" THEN threads + 1 ELSE threads
-  /\ UNCHANGED job
   /\ IF threads > 0 THEN Enqueue(u, j) ELSE Refuse(j)
+  /\ UNCHANGED <<threads, job>>
 Execute(u) ==
   /\ pc[u] = "over" /\ left.jobs > 0
   /\ LET j == Jobs - left.jobs + 1
@@ -120,10 +118,10 @@ Stopper(where) == pc' = [pc EXCEPT !["stopper"] = where]
 Close ==                      \* [QP1] [QP2] nothing is accepted, nor tried, any more
   /\ pc["stopper"] = "stop" /\ Stops
   /\ closed' = TRUE
-  /\ IF Twin = "close_silent" THEN UNCHANGED <<whom, resting, coming, state>>
-     ELSE /\ whom' = [whom EXCEPT !["stopper"] = resting]
-          /\ resting' = <<>> /\ coming' = coming + Len(resting)
-          /\ state' = [t \in Threads |-> IF state[t] = "resting" THEN "coming" ELSE state[t]]
+  /\ whom' = [whom EXCEPT !["stopper"] = resting]
+  /\ resting' = <<>>
+  /\ coming' = coming + Len(resting)
+  /\ state' = [t \in Threads |-> IF state[t] = "resting" THEN "coming" ELSE state[t]]
   /\ Stopper("unpark")
   /\ UNCHANGED <<queue, threads, Told, permit, job, drained, Fates, left>>
 UnparkAll ==                  \* one after the other
@@ -134,13 +132,11 @@ UnparkAll ==                  \* one after the other
           /\ UNCHANGED pc
   /\ UNCHANGED <<queue, closed, Counts, Told, state, job, drained, Fates, left>>
 Drain ==                      \* at any time after the close: perhaps nothing is left
-  /\ pc["stopper"] \in {"drain", "take"}
-  /\ IF queue = <<>> /\ pc["stopper"] = "drain"
+  /\ pc["stopper"] = "drain"
+  /\ IF queue = <<>>
      THEN Stopper("wait") /\ UNCHANGED <<queue, drained, ended>>
-     ELSE IF Twin = "drain_unchecked" /\ pc["stopper"] = "drain"
-     THEN Stopper("take") /\ UNCHANGED <<queue, drained, ended>>
-     ELSE /\ drained' = IF queue = <<>> THEN Nothing ELSE Head(queue)
-          /\ queue' = IF queue = <<>> THEN queue ELSE Tail(queue)
+     ELSE /\ drained' = Head(queue)
+          /\ queue' = Tail(queue)
           /\ ended' = ended + 1
           /\ Stopper("close")
   /\ UNCHANGED <<closed, Counts, accepted, finished, refused, state, permit, job, whom, Fates, left>>

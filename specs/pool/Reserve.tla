@@ -31,7 +31,8 @@ Offer(t) ==                   \* [RV6] an empty one; or it is not needed
   /\ IF at[t] > Capacity THEN GotoSlot(t, "out", 1) /\ UNCHANGED slot
      ELSE IF slot[at[t]] = None
      THEN /\ slot' = [slot EXCEPT ![at[t]] = t]
-          /\ Goto(t, IF Twin = "stop_unseen" THEN "wait" ELSE "look") /\ UNCHANGED at
+          /\ Goto(t, "look")
+          /\ UNCHANGED at
      ELSE GotoSlot(t, "offer", at[t] + 1) /\ UNCHANGED slot
   /\ UNCHANGED <<stopping, Pool, Given, whom, left>>
 LookStop(t) ==                \* [RV7] after it is offered
@@ -55,13 +56,12 @@ Idle(t) ==                    \* [RV2] more than are to stay
 Remove(t) ==                  \* [RV8] who was taken waits for what it is to be given
   /\ pc[t] = "remove"
   /\ IF slot[at[t]] = t THEN slot' = [slot EXCEPT ![at[t]] = None] /\ GotoSlot(t, "out", 1)
-     ELSE IF Twin = "exits_taken" THEN GotoSlot(t, "out", 1) /\ UNCHANGED slot
      ELSE Goto(t, "wait") /\ UNCHANGED <<slot, at>>
   /\ UNCHANGED <<stopping, Pool, Given, whom, left>>
 Got(t) ==
   /\ pc[t] = "got"
   /\ task' = [task EXCEPT ![t] = None]
-  /\ IF task[t] = "task" /\ (~stopping \/ Twin # "given_unseen")
+  /\ IF task[t] = "task"
      THEN Goto(t, "run") /\ UNCHANGED at
      ELSE GotoSlot(t, "out", 1)
   /\ UNCHANGED <<slot, stopping, Pool, permit, handed, ran, whom, left>>
@@ -74,10 +74,10 @@ Run(t) ==
 Finished ==
   /\ \A c \in Triers : pc[c] = "over"
   /\ pc["stopper"] = IF Stops THEN "over" ELSE "stop"
-  /\ \A t \in Threads : pc[t] = "out" \/ (pc[t] = "wait" /\ (~Stops \/ Twin # "none"))
+  /\ \A t \in Threads : pc[t] = "out" \/ (pc[t] = "wait" /\ ~Stops)
   /\ starts = 0 \/ ~Stops
   /\ UNCHANGED vars
-Trier(c) == Look(c) \/ Taking(c) \/ Give(c) \/ Miss(c) \/ Start(c) \/ Refused(c)
+Trier(c) == Look(c) \/ Give(c) \/ Miss(c) \/ Start(c) \/ Refused(c)
 Thread(t) ==
   \/ Begin(t) \/ Begun(t) \/ Offer(t) \/ LookStop(t) \/ Wake(t) \/ Idle(t) \/ Remove(t) \/ Got(t)
   \/ Run(t)

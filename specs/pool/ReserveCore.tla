@@ -14,8 +14,7 @@ CONSTANTS
   MaxPending, \* started, and have not begun
   Tries,      \* in all
   Timeouts, Refusals,
-  Stops,      \* somebody stops it, at any time
-  Twin        \* "none", or the one defect of this model
+  Stops       \* somebody stops it, at any time
 
 VARIABLES
   slot,       \* who is offered in each
@@ -37,7 +36,7 @@ TypeOK ==
   /\ slot \in [Slots -> Threads \cup {None}] /\ stopping \in BOOLEAN
   /\ pending \in 0 .. Tries /\ starts \in 0 .. Tries
   /\ task \in [Threads -> {None, "task", "stop"}] /\ permit \in [Threads -> BOOLEAN]
-  /\ pc \in [All -> {"try", "taking", "give", "miss", "start", "refused", "over",
+  /\ pc \in [All -> {"try", "give", "miss", "start", "refused", "over",
                      "stop", "sweep", "dismiss",
                      "out", "begun", "offer", "look", "wait", "idle", "remove", "got", "run"}]
   /\ at \in [All -> 1 .. Capacity + 1] /\ whom \in [All \ Threads -> Threads \cup {None}]
@@ -72,16 +71,10 @@ TakeOut(a, i, found, empty) ==      \* [RV3] one exchange
   ELSE GotoSlot(a, empty, i + 1) /\ UNCHANGED <<slot, whom>>
 Look(c) ==                    \* [RV2] empty: the next
   /\ pc[c] = "try"
-  /\ IF at[c] > Capacity THEN Goto(c, "miss") /\ UNCHANGED <<slot, whom, at>>
-     ELSE IF Twin = "takes_split" /\ slot[at[c]] # None
-     THEN whom' = [whom EXCEPT ![c] = slot[at[c]]] /\ Goto(c, "taking") /\ UNCHANGED <<slot, at>>
+  /\ IF at[c] > Capacity
+     THEN Goto(c, "miss") /\ UNCHANGED <<slot, whom, at>>
      ELSE TakeOut(c, at[c], "give", "try")
   /\ UNCHANGED <<stopping, Pool, Given, left>>
-Taking(c) ==                  \* twin takes_split: a load, then a store
-  /\ pc[c] = "taking"
-  /\ slot' = [slot EXCEPT ![at[c]] = None]
-  /\ Goto(c, "give")
-  /\ UNCHANGED <<stopping, Pool, Given, at, whom, left>>
 Hand(a, what, where) ==
   /\ task' = [task EXCEPT ![whom[a]] = what] /\ permit' = [permit EXCEPT ![whom[a]] = TRUE]
   /\ whom' = [whom EXCEPT ![a] = None]
@@ -94,15 +87,17 @@ Give(c) ==
 Miss(c) ==                    \* [RV1] one more, unless enough are under way
   /\ pc[c] = "miss"
   /\ \/ Goto(c, "over") /\ UNCHANGED pending
-     \/ /\ pending < MaxPending \/ Twin = "admits_all"
+     \/ /\ pending < MaxPending
         /\ pending' = pending + 1
         /\ Goto(c, "start")
   /\ UNCHANGED <<slot, stopping, starts, Given, at, whom, left>>
 Start(c) ==
   /\ pc[c] = "start"
   /\ \/ starts' = starts + 1 /\ Goto(c, "over") /\ UNCHANGED left
-     \/ /\ left.refusals > 0 /\ left' = [left EXCEPT !.refusals = @ - 1]
-        /\ Goto(c, IF Twin = "refused_kept" THEN "over" ELSE "refused") /\ UNCHANGED starts
+     \/ /\ left.refusals > 0
+        /\ left' = [left EXCEPT !.refusals = @ - 1]
+        /\ Goto(c, "refused")
+        /\ UNCHANGED starts
   /\ UNCHANGED <<slot, stopping, pending, Given, at, whom>>
 Refused(c) ==                 \* [RV4]
   /\ pc[c] = "refused"
@@ -123,8 +118,6 @@ Sweep ==                      \* [RV3]
   /\ UNCHANGED <<stopping, Pool, Given, left>>
 Dismiss ==
   /\ pc["stopper"] = "dismiss"
-  /\ IF Twin # "dismisses_silently" THEN Hand("stopper", "stop", "sweep")
-     ELSE /\ whom' = [whom EXCEPT !["stopper"] = None]
-          /\ Goto("stopper", "sweep") /\ UNCHANGED <<task, permit>>
+  /\ Hand("stopper", "stop", "sweep")
   /\ UNCHANGED <<slot, stopping, Pool, at, handed, ran, left>>
 =============================================================================

@@ -26,8 +26,7 @@ CONSTANTS
   Tagged,    \* those of them that must not block
   Workers,   \* of the pool
   Kinds,     \* of the tasks
-  Refusals,  \* of the pool: dispatches and tasks; a producer's start it may always refuse
-  Twin       \* "none", or the one defect of this model
+  Refusals   \* of the pool: dispatches and tasks; a producer's start it may always refuse
 
 VARIABLES
   state,     \* "IDLE", "PRODUCING", "REPRODUCING": once more, somebody has asked
@@ -68,16 +67,12 @@ Event(c) ==                   \* then it asks: in its own thread, or not
 (* A demand; or the caller starts somebody. *)
 Dispatch(c) ==                \* [Z1] [Z7]
   /\ pc[c] = "dispatch"
-  /\ state' = IF state = "PRODUCING" /\ Twin # "demand_dropped" THEN "REPRODUCING" ELSE state
-  /\ IF state = "IDLE" /\ pending <= 0
-     THEN /\ Goto(c, "starting")
-          /\ pending' = IF Twin = "count_first" THEN pending + 1 ELSE pending
-     ELSE Goto(c, "done") /\ UNCHANGED pending
-  /\ UNCHANGED <<items, starts, Mine, left>>
+  /\ state' = IF state = "PRODUCING" THEN "REPRODUCING" ELSE state
+  /\ Goto(c, IF state = "IDLE" /\ pending <= 0 THEN "starting" ELSE "done")
+  /\ UNCHANGED <<pending, items, starts, Mine, left>>
 Start(c) ==                   \* the pool takes it, or says no, and the caller comes again
   /\ pc[c] = "starting"
-  /\ \/ /\ starts' = starts + 1 /\ UNCHANGED left
-        /\ Goto(c, IF Twin = "count_first" THEN "done" ELSE "count")
+  /\ \/ starts' = starts + 1 /\ Goto(c, "count") /\ UNCHANGED left
      \/ left > 0 /\ left' = left - 1 /\ Goto(c, "dispatch") /\ UNCHANGED starts
   /\ UNCHANGED <<state, pending, items, Mine>>
 Count(c) ==                   \* [Z2] it may have run meanwhile
@@ -88,7 +83,7 @@ Count(c) ==                   \* [Z2] it may have run meanwhile
 (* Whoever wants to produce: [Z3] it does, or [Z1] asks who does. *)
 Enter(t, else) ==
   /\ state' = IF state = "IDLE" THEN "PRODUCING" ELSE "REPRODUCING"
-  /\ Goto(t, IF state = "IDLE" \/ Twin = "no_state" THEN "produce" ELSE else)
+  /\ Goto(t, IF state = "IDLE" THEN "produce" ELSE else)
 Call(c) ==
   /\ pc[c] = "call"
   /\ Enter(c, "done")
@@ -101,7 +96,7 @@ Take(w) ==
 Run(w) ==
   /\ pc[w] = "run"
   /\ Enter(w, "free")
-  /\ pending' = IF Twin = "run_uncounted" THEN pending ELSE pending - 1
+  /\ pending' = pending - 1
   /\ UNCHANGED <<items, starts, Mine, left>>
 
 (* Who produces. *)
@@ -114,21 +109,19 @@ Produce(t) ==
   /\ UNCHANGED <<state, pending, starts, alone, left>>
 Null(t) ==                    \* once more [Z4], or leave [Z6]
   /\ pc[t] = "null"
-  /\ IF state = "REPRODUCING" /\ Twin \notin {"null_leaves", "null_stops"}
+  /\ IF state = "REPRODUCING"
      THEN state' = "PRODUCING" /\ Goto(t, "produce")
-     ELSE /\ state' = (IF Twin \in {"null_keeps", "null_stops"} THEN state ELSE "IDLE")
-          /\ Goto(t, Home(t))
+     ELSE state' = "IDLE" /\ Goto(t, Home(t))
   /\ UNCHANGED <<pending, items, starts, Mine, left>>
 Otherwise(t) ==               \* nobody else produces: a tagged thread must not block
   IF kind[t] = "BLOCKING" THEN "execute" ELSE "inline"
 Select(t) ==                  \* Otherwise is also what other modes do
   /\ pc[t] = "select"
-  /\ \/ Goto(t, Otherwise(t)) /\ UNCHANGED <<pending, starts>>
-     \/ /\ kind[t] # "NON_BLOCKING" /\ (t \notin Tagged \/ Twin = "tag_ignored")
+  /\ \/ Goto(t, Otherwise(t))
+     \/ /\ kind[t] # "NON_BLOCKING"
+        /\ t \notin Tagged
         /\ Goto(t, "leave")
-        /\ IF Twin = "start_first" /\ pending <= 0
-           THEN starts' = starts + 1 /\ pending' = pending + 1 ELSE UNCHANGED <<pending, starts>>
-  /\ UNCHANGED <<state, items, kind, alone, left>>
+  /\ UNCHANGED <<state, pending, items, starts, Mine, left>>
 Starters == {t \in Threads : pc[t] \in {"start", "back"}}
 Runs == {w \in Workers : pc[w] = "run"}
 IsToCome == starts > 0 \/ Runs # {}
@@ -138,8 +131,7 @@ Leave(t) ==                   \* [Z5] who was started follows; or it counts one,
   /\ state' = "IDLE"
   /\ IF pending > 0
      THEN Goto(t, "blocking") /\ UNCHANGED pending /\ alone' = (alone \/ ~Follows(t))
-     ELSE /\ Goto(t, "start") /\ UNCHANGED alone
-          /\ pending' = IF Twin = "leave_uncounted" THEN pending ELSE pending + 1
+     ELSE Goto(t, "start") /\ pending' = pending + 1 /\ UNCHANGED alone
   /\ UNCHANGED <<items, starts, kind, left>>
 Successor(t) ==               \* the pool has a thread for it, or not
   /\ pc[t] = "start"
@@ -148,8 +140,8 @@ Successor(t) ==               \* the pool has a thread for it, or not
   /\ UNCHANGED <<state, pending, items, Mine, left>>
 Back(t) ==                    \* [Z8] it produces on; [Z9] unless somebody does, or is to come
   /\ pc[t] = "back"
-  /\ pending' = IF Twin = "back_counted" THEN pending ELSE pending - 1
-  /\ IF (state = "IDLE" /\ pending <= 1 /\ Twin # "hands_alone") \/ Twin = "back_overwrites"
+  /\ pending' = pending - 1
+  /\ IF state = "IDLE" /\ pending <= 1
      THEN state' = "PRODUCING" /\ Goto(t, Otherwise(t)) /\ UNCHANGED alone
      ELSE /\ Goto(t, "blocking") /\ UNCHANGED state
           /\ alone' = (alone \/ (state = "IDLE" /\ ~Follows(t)))
@@ -160,9 +152,7 @@ Serve(t) ==                   \* it runs the task; or the pool does, or refuses 
   /\ UNCHANGED <<state, pending, items, starts, Mine>>
 Ends(t) ==                    \* the task that may have blocked
   /\ pc[t] = "blocking"
-  /\ \/ Goto(t, "after")
-     \/ Twin = "failure_keeps" /\ Goto(t, "produce")
-     \/ Twin = "failure_leaves" /\ Goto(t, Home(t))
+  /\ Goto(t, "after")
   /\ UNCHANGED <<state, pending, items, starts, Mine, left>>
 After(t) ==                   \* [Z3], unless somebody produces
   /\ pc[t] = "after"

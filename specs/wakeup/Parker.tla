@@ -18,8 +18,7 @@ EXTENDS Integers
 CONSTANTS
   Unparkers,  \* threads that write data, then unpark
   Rounds,     \* how often each does so
-  MayClose,   \* whether a further thread closes the parker
-  Twin        \* "none", or the one defect of this model
+  MayClose    \* whether a further thread closes the parker
 
 ASSUME SomebodyUnparks == Unparkers # {} /\ Rounds > 0
 
@@ -31,13 +30,12 @@ VARIABLES
   thread,   \* unparker or closer -> what it does next
   gave,     \* unparker -> what its last wp_parker_unpark returned; FALSE while it writes anew
   result,   \* owner: what its last park returned; "none" before the first, and during a park
-  old,      \* twins: what a thread read of the word before it stores
   data,     \* unparker -> rounds whose data it has written
   carried,  \* unparker -> the newest data that an acquire of the word makes visible
   due,      \* ghost: unparker -> data of its last unpark that has had its effect
   credit,   \* ghost: permits given less permits taken
   stale     \* ghost: a park took the permit and missed data that was due
-vars == <<word, owner, late, seen, thread, gave, result, old, data, carried, due, credit, stale>>
+vars == <<word, owner, late, seen, thread, gave, result, data, carried, due, credit, stale>>
 
 PERMIT == "permit"
 PARKED == "parked"
@@ -48,11 +46,10 @@ Versions == [Unparkers -> 0 .. Rounds]
 
 TypeOK ==
   /\ word \subseteq Bits
-  /\ owner \in {"run", "try", "peek", "arm", "wait", "asleep", "leave", "store", "end"}
+  /\ owner \in {"run", "try", "peek", "arm", "wait", "asleep", "leave", "end"}
   /\ late \in BOOLEAN /\ stale \in BOOLEAN
-  /\ thread \in [Threads -> {"write", "unpark", "store", "wake", "close", "done"}]
+  /\ thread \in [Threads -> {"write", "unpark", "wake", "close", "done"}]
   /\ gave \in [Unparkers -> BOOLEAN] /\ result \in {"none", "ok", "timeout", "closed"}
-  /\ old \in [Threads \cup {"owner"} -> SUBSET Bits]
   /\ {seen, data, carried, due} \subseteq Versions
   /\ credit \in -1 .. 2
 
@@ -60,15 +57,13 @@ Init ==
   /\ word = {} /\ owner = "run" /\ late = FALSE /\ stale = FALSE /\ credit = 0
   /\ thread = [t \in Threads |-> IF t = "closer" THEN "close" ELSE "write"]
   /\ gave = [u \in Unparkers |-> FALSE] /\ result = "none"
-  /\ old = [t \in Threads \cup {"owner"} |-> {}]
   /\ seen = [u \in Unparkers |-> 0] /\ data = seen /\ carried = seen /\ due = seen
 
 AllSeen == \A u \in Unparkers : seen[u] = Rounds
 Max(a, b) == IF a > b THEN a ELSE b
-Acquire == IF Twin = "relaxed_take" THEN UNCHANGED seen
-           ELSE seen' = [u \in Unparkers |-> Max(seen[u], carried[u])]
+Acquire == seen' = [u \in Unparkers |-> Max(seen[u], carried[u])]
 Took ==                  \* a park returns with the permit
-  /\ credit' = IF credit < 0 THEN credit ELSE credit - 1  \* a twin's graph stays finite
+  /\ credit' = credit - 1
   /\ stale' = (stale \/ \E u \in Unparkers : due[u] > seen'[u])
 Others == <<thread, gave, data, due>>
 
@@ -76,56 +71,45 @@ Others == <<thread, gave, data, due>>
 Begin ==                 \* the caller's loop: look at the data, then park; or peek: with no time
   /\ owner = "run" /\ owner' \in IF AllSeen THEN {"end"} ELSE {"try", "peek"}
   /\ result' = "none"
-  /\ UNCHANGED <<word, late, seen, old, carried, credit, stale, Others>>
-TimedOut == IF Twin = "timeout_is_ok" THEN "ok" ELSE "timeout"
-Take(looks, otherwise) ==    \* [PK1] park_once: take the permit; a close is told by [PK3]
-  /\ IF looks /\ word = {PERMIT}
-     THEN /\ word' = IF Twin = "permit_kept" THEN word ELSE {}
-          /\ Acquire /\ Took /\ owner' = "run" /\ result' = "ok"
-     ELSE /\ owner' = IF looks /\ word # {} THEN "leave" ELSE otherwise
-          /\ result' = IF owner' = "run" THEN TimedOut ELSE result
+  /\ UNCHANGED <<word, late, seen, carried, credit, stale, Others>>
+Take(otherwise) ==       \* [PK1] park_once: take the permit; a close is told by [PK3]
+  /\ IF word = {PERMIT}
+     THEN /\ word' = {}
+          /\ Acquire
+          /\ Took
+          /\ owner' = "run"
+          /\ result' = "ok"
+     ELSE /\ owner' = IF word # {} THEN "leave" ELSE otherwise
+          /\ result' = IF owner' = "run" THEN "timeout" ELSE result
           /\ UNCHANGED <<word, seen, credit, stale>>
-  /\ UNCHANGED <<late, old, carried, Others>>
-Try == owner = "try" /\ Take(TRUE, "arm")
-Peek ==                  \* [PK1] deadline 0 or past: no permit, open: WP_TIMEOUT without a sleep
-  /\ owner = "peek"
-  /\ Take(Twin # "past_unlooked" /\ ~(Twin = "past_hides_close" /\ word = {CLOSED}), "run")
+  /\ UNCHANGED <<late, carried, Others>>
+Try == owner = "try" /\ Take("arm")
+Peek == owner = "peek" /\ Take("run")  \* [PK1] deadline 0 or past: WP_TIMEOUT without a sleep
 Arm ==                   \* [PK2] compare-and-swap 0 to PARKED, or look again
   /\ owner = "arm"
   /\ IF word = {} THEN word' = {PARKED} /\ owner' = "wait" ELSE owner' = "try" /\ UNCHANGED word
-  /\ UNCHANGED <<late, seen, result, old, carried, credit, stale, Others>>
+  /\ UNCHANGED <<late, seen, result, carried, credit, stale, Others>>
 Wait ==                  \* wp_futex_wait: the kernel compares the word as it queues the sleeper
   /\ owner = "wait"
-  /\ owner' = IF word = {PARKED} \/ Twin = "no_recheck" THEN "asleep"
-              ELSE IF Twin = "again_is_spurious" THEN "wait" ELSE "leave"
-  /\ UNCHANGED <<word, late, seen, result, old, carried, credit, stale, Others>>
+  /\ owner' = IF word = {PARKED} THEN "asleep" ELSE "leave"
+  /\ UNCHANGED <<word, late, seen, result, carried, credit, stale, Others>>
 EndWait(isLate) ==       \* for no reason, or by deadline or signal handler
   /\ owner = "asleep" /\ owner' = "leave" /\ late' = isLate
-  /\ UNCHANGED <<word, seen, result, old, carried, credit, stale, Others>>
+  /\ UNCHANGED <<word, seen, result, carried, credit, stale, Others>>
 Return(had) ==           \* the end of park_once, its local decisions
-  /\ IF PERMIT \in had /\ ~(Twin = "lost_permit_on_timeout" /\ late)
+  /\ IF PERMIT \in had
      THEN Took /\ owner' = "run" /\ result' = "ok"
-     ELSE /\ owner' = IF CLOSED \in had THEN "end"
-                      ELSE IF late \/ Twin = "returns_spuriously" THEN "run" ELSE "try"
+     ELSE /\ owner' = IF CLOSED \in had THEN "end" ELSE IF late THEN "run" ELSE "try"
           /\ result' = IF owner' = "end" THEN "closed"
-                       ELSE IF owner' = "run" THEN TimedOut ELSE result
+                       ELSE IF owner' = "run" THEN "timeout" ELSE result
           /\ UNCHANGED <<credit, stale>>
   /\ late' = FALSE
-Leave ==                 \* [PK3] one fetch-and; the twin loads here and stores later
+Leave ==                 \* [PK3] one fetch-and
   /\ owner = "leave"
   /\ Acquire
-  /\ IF Twin = "split_exit"
-     THEN /\ old' = [old EXCEPT !["owner"] = word] /\ owner' = "store"
-          /\ UNCHANGED <<word, late, result, credit, stale>>
-     ELSE word' = word \ {PERMIT, PARKED} /\ Return(word) /\ UNCHANGED old
+  /\ word' = word \ {PERMIT, PARKED}
+  /\ Return(word)
   /\ UNCHANGED <<carried, Others>>
-LeaveLate ==             \* twin split_exit: a plain store ends the release sequence
-  /\ owner = "store"
-  /\ word' = old["owner"] \cap {CLOSED}
-  /\ carried' = [u \in Unparkers |-> 0]
-  /\ seen' = seen /\ Return(old["owner"])
-  /\ old' = [old EXCEPT !["owner"] = {}]
-  /\ UNCHANGED Others
 
 (* Unparkers and the closer. *)
 Step(t, next) == thread' = [thread EXCEPT ![t] = next]
@@ -134,44 +118,32 @@ OwnerOnly == <<late, seen, result, stale>>
 Effect(u) == due' = [due EXCEPT ![u] = data[u]]
 Give(had) == credit' = IF PERMIT \in had THEN credit ELSE credit + 1
 Tell(u, had) ==          \* the result: this call gave the permit, and the parker is open
-  gave' = [gave EXCEPT ![u] = ((PERMIT \notin had /\ CLOSED \notin had) # (Twin = "unpark_lies"))]
-WakeNeeded(had) == PARKED \in had /\ PERMIT \notin had /\ Twin # "wake_forgotten"
+  gave' = [gave EXCEPT ![u] = PERMIT \notin had /\ CLOSED \notin had]
+WakeNeeded(had) == PARKED \in had /\ PERMIT \notin had
 Write(u) ==              \* the caller's data
   /\ thread[u] = "write" /\ Step(u, "unpark")
   /\ data' = [data EXCEPT ![u] = @ + 1]
   /\ gave' = [gave EXCEPT ![u] = FALSE]
-  /\ UNCHANGED <<word, owner, old, carried, due, credit, OwnerOnly>>
+  /\ UNCHANGED <<word, owner, carried, due, credit, OwnerOnly>>
 Unpark(u) ==             \* [PK4] wp_parker_unpark: fetch-or, also when the permit is there
   /\ thread[u] = "unpark"
-  /\ UNCHANGED <<owner, data, OwnerOnly>>
-  /\ IF Twin = "early_out" /\ PERMIT \in word
-     THEN Step(u, Rest(u)) /\ Effect(u) /\ Tell(u, word) /\ UNCHANGED <<word, old, carried, credit>>
-     ELSE IF Twin = "store_unpark"
-     THEN /\ old' = [old EXCEPT ![u] = word] /\ Step(u, "store")
-          /\ UNCHANGED <<word, gave, carried, due, credit>>
-     ELSE /\ word' = word \cup {PERMIT}
-          /\ carried' = [carried EXCEPT ![u] = data[u]]
-          /\ Effect(u) /\ Give(word) /\ Tell(u, word)
-          /\ Step(u, IF WakeNeeded(word) THEN "wake" ELSE Rest(u))
-          /\ UNCHANGED old
-GiveLate(u) ==           \* twin store_unpark
-  /\ thread[u] = "store"
-  /\ word' = {PERMIT}
-  /\ carried' = [v \in Unparkers |-> IF v = u THEN data[u] ELSE 0]
-  /\ Effect(u) /\ Give(old[u]) /\ Tell(u, old[u])
-  /\ Step(u, IF WakeNeeded(old[u]) THEN "wake" ELSE Rest(u))
-  /\ old' = [old EXCEPT ![u] = {}]
+  /\ word' = word \cup {PERMIT}
+  /\ carried' = [carried EXCEPT ![u] = data[u]]
+  /\ Effect(u)
+  /\ Give(word)
+  /\ Tell(u, word)
+  /\ Step(u, IF WakeNeeded(word) THEN "wake" ELSE Rest(u))
   /\ UNCHANGED <<owner, data, OwnerOnly>>
 Close ==                 \* [PK5] wp_parker_close
   /\ MayClose /\ thread["closer"] = "close"
   /\ word' = word \cup {CLOSED}
-  /\ Step("closer", IF PARKED \in word /\ Twin # "close_silent" THEN "wake" ELSE "done")
-  /\ UNCHANGED <<owner, gave, old, data, carried, due, credit, OwnerOnly>>
+  /\ Step("closer", IF PARKED \in word THEN "wake" ELSE "done")
+  /\ UNCHANGED <<owner, gave, data, carried, due, credit, OwnerOnly>>
 Wake(t) ==               \* wp_futex_wake: it may reach nobody, or a later sleep
   /\ thread[t] = "wake"
   /\ owner' = IF owner = "asleep" THEN "leave" ELSE owner
   /\ Step(t, Rest(t))
-  /\ UNCHANGED <<word, gave, old, data, carried, due, credit, OwnerOnly>>
+  /\ UNCHANGED <<word, gave, data, carried, due, credit, OwnerOnly>>
 
 (* What must hold. *)
 WakeComes == \E t \in Threads : thread[t] = "wake"
@@ -206,10 +178,10 @@ Finished ==              \* the intended end: all data seen, or closed
   /\ owner = "end" /\ \A t \in Threads : thread[t] = "done"
   /\ UNCHANGED vars
 
-Owner == Begin \/ Try \/ Peek \/ Arm \/ Wait \/ Leave \/ LeaveLate
+Owner == Begin \/ Try \/ Peek \/ Arm \/ Wait \/ Leave
 Next ==
   \/ Owner \/ EndWait(TRUE) \/ EndWait(FALSE) \/ Close \/ Finished
-  \/ \E u \in Unparkers : Write(u) \/ Unpark(u) \/ GiveLate(u)
+  \/ \E u \in Unparkers : Write(u) \/ Unpark(u)
   \/ \E t \in Threads : Wake(t)
 \* Nobody need unpark or close; but a wake that is owed is paid.
 Fairness == WF_vars(Owner) /\ \A t \in Threads : WF_vars(Wake(t))

@@ -21,7 +21,7 @@ HELP = "Decide whether wakeups can be missed: in the specs, in the code, on this
 EPILOG = "Exit codes: 0 holds, 1 violated, 2 usage, 3 the environment lacks something."
 COMMANDS = {
     **dict.fromkeys(("check", "explore", "conform", "linear", "orders", "stress"), "judge"),
-    **dict.fromkeys(("audit", "replay"), "judge"),
+    **dict.fromkeys(("audit", "replay", "twins"), "judge"),
     "trace": "",
     **dict.fromkeys(("bench", "bench-http"), "bench"),
     "doctor": "",

@@ -281,7 +281,8 @@ def _write(specs: Path, into: Path) -> None:
         (into / f"{name}.tla").write_text(text, encoding="utf-8")
     edits, wrong = _edits(specs, found)
     if wrong:
-        raise UsageError("; ".join(wrong))
+        more = f"; and {len(wrong) - 1} more: tools/twins.py lists all" * bool(wrong[1:])
+        raise UsageError(f"{wrong[0]}{more}")
     entries: dict[str, Any] = {}
     for model in (model for table in found for model in table.models.values()):
         changed = edits.get(model.name, {})
@@ -396,9 +397,9 @@ def _without_defect(table: Table, edits: Mapping[str, object]) -> Iterator[str]:
             and "Twin" not in model.settings["constants"]
         ):
             yield (
-                f"{table.file}: {model.name} has no defect: neither spec = [..] in the section "
-                f"[{model.defect}] of its table in stress/twins/, nor constants or a specification "
-                "in its row that no configuration which must hold has"
+                f"{table.file}: {model.name} has no defect: neither spec = [..] in "
+                f"[{model.defect}] of stress/twins/, nor constants or a specification "
+                "of its own in its row"
             )
 
 

@@ -135,12 +135,24 @@ def edited_specs(twin: Twin, specs: Path) -> dict[Path, str]:
     Raises:
         UsageError: an edit does not apply; the message names the twin and the file.
     """
-    texts = {}
-    for path, (text, places) in _places(twin, twin.spec, specs).items():
-        for begin, end, replacement in reversed(places):
-            text = text[:begin] + replacement + text[end:]
-        texts[path] = text
-    return texts
+    found = _places(twin, twin.spec, specs)
+    return {path: _replaced(text, places) for path, (text, places) in found.items()}
+
+
+def texts(twin: Twin, root: Path) -> dict[Path, tuple[str, str]]:
+    """Return each file that the twin changes: its text, and the twin's.
+
+    Raises:
+        UsageError: an edit does not apply; the message names the twin and the file.
+    """
+    found = _places(twin, twin.code, root / "kernel") | _places(twin, twin.spec, root / "specs")
+    return {path: (text, _replaced(text, places)) for path, (text, places) in found.items()}
+
+
+def _replaced(text: str, places: list[Place]) -> str:
+    for begin, end, replacement in reversed(places):
+        text = text[:begin] + replacement + text[end:]
+    return text
 
 
 def _places(
