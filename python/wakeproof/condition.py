@@ -106,6 +106,9 @@ class Condition(ConditionCore, Unique):
         self._native = made(lib.wp__condition_new(), lib.wp__condition_free, "Condition")
         self._address = address(self._native)
 
+    def __repr__(self) -> str:
+        return f"<Condition of {self.mutex!r}>"
+
     def wait(self, timeout_s: float | None = None) -> bool:
         """Free the mutex until a notify, and take it again; False: the time ran out.
 

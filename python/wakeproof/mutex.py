@@ -95,11 +95,16 @@ class Mutex(MutexCore, Unique):
         )
 
     def _refuse_stranger(self, what: str) -> NoReturn:
+        raise WrongThreadError(f"{what}: the caller does not have this Mutex: {self._who()} does")
+
+    def _who(self) -> str:
         holder = self._holder
-        who = (
-            f"OS thread {holder}" if isinstance(holder, int) else getattr(holder, "name", "nobody")
-        )
-        raise WrongThreadError(f"{what}: the caller does not have this Mutex: {who} does")
+        if isinstance(holder, int):
+            return f"OS thread {holder}"
+        return "nobody" if holder is None else holder.name
+
+    def __repr__(self) -> str:
+        return f"<Mutex of {self._who()}>"
 
     def _check_holder(self, what: str) -> None:
         if self._holder != caller():

@@ -115,6 +115,9 @@ class Semaphore(SemaphoreCore, Unique):
     def _refuse_more(self, permits: int) -> NoReturn:
         raise StateError(f"release {permits}: a Semaphore has at most {MOST} permits")
 
+    def __repr__(self) -> str:
+        return f"<Semaphore with {self.permits} permits free>"
+
     @property
     def permits(self) -> int:
         """What is free; those that wait have a claim on it."""
