@@ -11,7 +11,7 @@ export WAKEPROOF_FRESH := $(FRESH)
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib test-package tables
+.PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib test-package tables
 
 ##@ The two commands
 audit: judges venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
@@ -80,6 +80,9 @@ tables: venv ## Bench tables of pages, run again: minutes, on a quiet machine  [
 
 bench-http: examples ## An HTTP proxy beside Go, uvloop, the JDK: half an hour  [T=REGEX]
 	$(Q)$(BIN)/wakeproof bench-http $(if $(T),-t '$(T)')
+
+results: venv ## What a release printed, into docs/results/: an hour, on a quiet machine  [T=PART]
+	$(Q)$(BIN)/python -m tools.results $(T)
 
 lint: venv ## ruff, mypy --strict, and labels of code and specs against each other
 	$(Q)$(BIN)/ruff check

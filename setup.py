@@ -24,10 +24,16 @@ ROOT = Path(__file__).resolve().parent
 NATIVE = ROOT / "python" / "wakeproof" / "_native"
 HAS_HEADERS = (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file()
 USE_ABI = os.environ.get("WAKEPROOF_ABI") == "1" or not HAS_HEADERS
-OWN = Extension(
-    "wakeproof._native.own", ["python/wakeproof/_native/own.c"], extra_compile_args=["-std=c11"]
-)
-BUILT = ("kernel*.so", "own*.so", "libwakeproof.*")
+OF_PYTHON = [
+    Extension(
+        f"wakeproof._native.{name}",
+        [f"python/wakeproof/_native/{name}.c"],
+        include_dirs=["kernel"],
+        extra_compile_args=["-std=c11"],
+    )
+    for name in ("own", "locks")
+]
+BUILT = ("kernel*.so", "own*.so", "locks*.so", "libwakeproof.*")
 LIBRARY_NAME = "wakeproof._native.libwakeproof"  # what setuptools takes for an extension
 
 
@@ -102,7 +108,7 @@ def _builder() -> Any:
 
 def native_part() -> dict[str, Any]:
     """Return setup() arguments: the extension, or the plain library."""
-    own = [OWN] if HAS_HEADERS else []
+    own = OF_PYTHON if HAS_HEADERS else []
     if USE_ABI:
         return {"ext_modules": [Extension(LIBRARY_NAME, []), *own]}
     return {"cffi_modules": ["python/wakeproof/_native/build.py:ffibuilder"], "ext_modules": own}

@@ -11,7 +11,7 @@
 
 enum { SIM_CARRIERS = 256, SIM_TASKS = 4096 };
 
-/* Nanoseconds, from PERFORMANCE.md: one-way wake of a thread asleep for 50 us; what its waker pays;
+/* Nanoseconds, as measured: one-way wake of a thread asleep for 50 us; what its waker pays;
  * a turn that finds no task. */
 enum { SIM_WAKE_NS = 5330, SIM_WAKER_NS = 2000, SIM_TURN_NS = 100 };
 

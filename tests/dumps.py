@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of a dump in JSON: PROTOCOLS 11.7, and states, carriers and stacks beside it."""
+"""The shape of a dump in JSON: that of the JDK's thread dump, and states, carriers and stacks."""
 
 from __future__ import annotations
 

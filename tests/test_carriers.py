@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the design asks of carriers (specs/README.md lists it): token, idle set, turns, wakes."""
+"""Cases of carriers that specs/README.md lists: token, idle set, turns, wakes."""
 
 from __future__ import annotations
 

@@ -150,3 +150,9 @@ def test_a_closed_groups_receiver_takes_nothing() -> None:
 def test_a_capacity_that_makes_no_sense_is_refused(bad: int) -> None:
     with pytest.raises(UsageError, match="capacity is"):
         Channel(bad)
+
+
+def test_what_a_channel_prints_is_how_full_it_is() -> None:
+    channel = Channel[int](2)
+    channel.send(1)
+    assert repr(channel) == "<Channel with 1 of 2 slots taken>"

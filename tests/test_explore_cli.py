@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof explore` and `replay` as a user types them; DESIGN section 5."""
+"""`wakeproof explore` and `replay` as a user types them."""
 
 from __future__ import annotations
 

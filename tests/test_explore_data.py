@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small programs as data: how they are written, what the explorer makes of them, and its report.
 
-Exact counts of many programs: VERIFICATION section 3.  Here each field of a result is seen once.
+Exact counts of many programs: test_explore_published.py.  Here each field of a result is seen once.
 """
 
 from __future__ import annotations

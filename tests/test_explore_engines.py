@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,54 @@ def test_drepper_s_mutexes_have_their_published_states_edges_and_depths(name: st
         found = bad.get("race") or bad.get("asleep") or bad["missed"]
         steps = [e for e in found.example if e.kind not in ("fail", "plain_load", "plain_store")]
         assert len(steps) == expected["depth"]
+
+
+Mutex2 = tuple[int, tuple[tuple[str, int], ...]]
+"""The word; of each thread, which operation comes next, and what it has read."""
+
+
+def steps_of_mutex2(state: Mutex2) -> Iterator[Mutex2]:
+    """Say what Drepper's mutex 2 can do in a state, an operation at a time."""
+    word, threads = state
+    for at, (comes, old) in enumerate(threads):
+
+        def to(word: int, comes: str, old: int, woken: int = -1, at: int = at) -> Mutex2:
+            after = [("take", it[1]) if n == woken else it for n, it in enumerate(threads)]
+            after[at] = (comes, old)
+            return word, tuple(after)
+
+        again = to(word, "sleep" if word == 2 else "mark", word)
+        match comes:
+            case "lock":
+                yield to(1, "inside", 0) if word == 0 else again
+            case "mark":
+                yield to(2 if word == 1 else word, "sleep" if word else "take", old)
+            case "sleep":
+                yield to(word, "asleep" if word == 2 else "take", old)
+            case "take":
+                yield to(2, "inside", 0) if word == 0 else again
+            case "inside":
+                yield to(word, "unlock", old)
+            case "unlock":
+                yield to(0, "over", 0) if word == 1 else to(word - 1, "free", word)
+            case "free":
+                yield to(0, "wake", old)
+            case "wake":
+                sleepers = [n for n, (comes, _) in enumerate(threads) if comes == "asleep"]
+                yield from (to(word, "over", 0, n) for n in sleepers or [-1])
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_drepper_s_mutex_2_has_as_many_states_and_edges_as_a_model_of_it(threads: int) -> None:
+    first: Mutex2 = (0, (("lock", 0),) * threads)
+    known, new, edges = {first}, [first], 0
+    while new:
+        after = list(steps_of_mutex2(new.pop()))
+        edges += len(after)
+        new += (unknown := set(after) - known)
+        known |= unknown
+    result = states_of(f"F2_n{threads}")
+    assert (result.states, result.edges) == (len(known), edges)
 
 
 def test_spurious_wakeups_hide_no_deadlock() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios in C under SC, x86-TSO and RC11: verdicts, twins, counterexamples; DESIGN section 5."""
+"""Scenarios in C under SC, x86-TSO and RC11: verdicts, twins, counterexamples."""
 
 from __future__ import annotations
 

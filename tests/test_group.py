@@ -164,3 +164,9 @@ def test_a_forked_child_may_not_use_the_group_and_may_make_its_own() -> None:
         assert in_child(group.close).startswith(ForkedError.__name__)
         assert in_child(lambda: CarrierGroup(1).submit(int, "5").result(PATIENCE_S)) == "5"
         assert group.submit(int).result(PATIENCE_S) == 0
+
+
+def test_what_a_group_prints_is_its_size_and_whether_it_is_closed() -> None:
+    with CarrierGroup(2) as group:
+        assert repr(group) == "<CarrierGroup of 2 carriers>"
+    assert repr(group) == "<CarrierGroup of 2 carriers, closed>"

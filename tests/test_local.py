@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bounded run queue: specs/queue/Local.tla, and what PROTOCOLS section 7 asks of it.
+"""The bounded run queue: specs/queue/Local.tla, and the bugs that specs/README.md lists.
 
 programs/local.c runs one case and prints what is lost, or what each step of a script gives.
 """

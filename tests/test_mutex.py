@@ -92,6 +92,21 @@ def test_a_mutex_is_its_holders_and_not_reentrant(group: CarrierGroup) -> None:
     assert not mutex.locked()
 
 
+def test_what_a_lock_prints_is_who_has_it_or_how_many(group: CarrierGroup) -> None:
+    mutex, semaphore = Mutex(), Semaphore(3)
+    assert repr(Condition(mutex)) == "<Condition of <Mutex of nobody>>"
+    with mutex, semaphore:
+        assert repr(mutex) == f"<Mutex of OS thread {threading.get_ident()}>"
+        assert repr(semaphore) == "<Semaphore with 2 permits free>"
+
+    def shown() -> str:
+        with mutex:
+            return repr(mutex)
+
+    thread = VirtualThread(shown, group=group, name="taker").start()
+    assert thread.result(PATIENCE_S) == "<Mutex of taker>"
+
+
 @pytest.mark.parametrize("what", ["mutex", "semaphore", "condition"])
 def test_an_interrupt_ends_a_wait(group: CarrierGroup, what: str) -> None:
     mutex, semaphore, condition = Mutex(), Semaphore(0), Condition()

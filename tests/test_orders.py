@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`wakeproof orders`: a needed order is killed, a needless one must be explained; DESIGN 5."""
+"""`wakeproof orders`: a needed order is killed, a needless one must be explained."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement: specs/sched/placement/Placement.tla, and what PROTOCOLS section 7 asks of it.
+"""Placement: specs/sched/placement/Placement.tla, and the bugs that specs/README.md lists.
 
 programs/placement.c runs one case, placement_clusters.c what its seed draws; both print what is
 lost.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pollers of carriers: specs/sched/Poller.tla, and what PROTOCOLS section 6 asks of them.
+"""Pollers of carriers: specs/sched/Poller.tla, and the cases that specs/README.md lists.
 
 programs/pollers.c and pollers_two.c run one case, with pollers that have a stack or have none, and
 print what is lost.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool of threads: specs/pool/Pool.tla, and what PROTOCOLS section 4 asks of it.
+"""A pool of threads: specs/pool/Pool.tla, and the bugs that specs/README.md lists.
 
 programs/pool.c and pool_more.c run one case and print what is lost.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reserved threads: specs/pool/Reserve.tla, and what PROTOCOLS section 3 asks of them.
+"""Reserved threads: specs/pool/Reserve.tla, and the bugs that specs/README.md lists.
 
 programs/reserve.c runs one case and prints what is lost.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes in C: specs/scope/Scope.tla and Nesting.tla; the tests that the design names.
+"""Scopes in C: specs/scope/Scope.tla and Nesting.tla; the cases that specs/README.md lists.
 
 programs/scope.c runs one case, most with an OS thread and with a virtual one as the owner, and
 prints what is lost.

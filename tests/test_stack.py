@@ -23,7 +23,7 @@ CASES = ("layout", "colours", "reuse", "exhausted", "invalid", "trimming", "thre
 SYSTEM = ("refused", "mappings", "locked", "small_pages")  # of programs/stack_system.c
 INSTALLED, PROTECTED, CANARY = GUARDS = ("0", "1", "2")
 WARNED = "wakeproof: from here on stacks have no guard page"
-PARKED_MOST = 4400  # bytes, page tables included: PERFORMANCE.md
+PARKED_MOST = 4400  # bytes, page tables included: a page of stack, and 304 for all else
 
 CONTROL = "config->control_bytes"
 TWINS = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution strategies: specs/pool/Strategy.tla, and what PROTOCOLS section 2 asks of them.
+"""Execution strategies: specs/pool/Strategy.tla, and the bugs that specs/README.md lists.
 
 programs/strategy.c runs one case over a pool of OS threads and prints what is lost.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies over pools, and by script: what PROTOCOLS section 2.6 asks of them.
+"""Strategies over pools, and by script: the cases that specs/README.md lists.
 
 programs/strategy_pools.c has each strategy over each pool, programs/strategy_scripts.c one thread
 that plays all, or two.  Each runs one case and prints what is lost.

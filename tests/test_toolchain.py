@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java for TLC: its classes come from an archive, and where none can be made TLC runs all the same.
-
-Source: TOOLCHAIN 2.3.
-"""
+"""Java for TLC: its classes come from an archive; where none can be made TLC runs all the same."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads with stacks, in C: specs/thread/VThread.tla; the tests that the design names.
+"""Virtual threads with stacks, in C: specs/thread/VThread.tla, and the cases of specs/README.md.
 
 programs/vthreads.c, vthreads_end.c, vthreads_shown.c, passed.c run one case and print what is lost.
 """

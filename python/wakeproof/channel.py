@@ -105,6 +105,9 @@ class Channel(Unique, Generic[T]):
             ClosedError: the channel is closed; the item is not sent.
             UsageError: `timeout_s` is negative or not a number.
             ThreadInterruptedError: a virtual thread was interrupted; the item is not sent.
+
+        After Ctrl-C in the main thread it may have been sent or not; if not, the channel keeps a
+        reference to the item as long as it lives.
         """
         deadline = deadline_ns(timeout_s)
         number, token, code = self._try_send(item)
@@ -166,6 +169,9 @@ class Channel(Unique, Generic[T]):
         Senders that wait raise ClosedError, and receivers too.
         """
         lib.wp_channel_close(self._native)
+
+    def __repr__(self) -> str:
+        return f"<Channel with {self.count} of {self.capacity} slots taken>"
 
     @property
     def count(self) -> int:

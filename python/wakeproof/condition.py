@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for a change of what a mutex guards.
 
-Spec: ``specs/sync/Condition.tla``.  Source: ``kernel/sync/condition.h``.
+Spec: ``specs/sync/Condition.tla``.  Source: ``kernel/sync/condition.h``, ``_native/locks.c``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime.deadline import NS_PER_S, deadline_ns
+from wakeproof._runtime.locks import ConditionCore, address, caller, forget, note
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
 from wakeproof._runtime.wait import Turns, Wait, made, parked, told
 from wakeproof.errors import UsageError
-from wakeproof.mutex import Mutex, _caller
+from wakeproof.mutex import Mutex
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
@@ -80,7 +80,7 @@ class _Change(Wait):
         return lib.wp_vthread_clear_interrupt()
 
 
-class Condition(Unique):
+class Condition(ConditionCore, Unique):
     """Threads that wait for a change of what `mutex` guards.  A context manager: the mutex.
 
     A `notify` wakes who waits longest, and moves it to the mutex's line: nobody is woken only to
@@ -97,13 +97,17 @@ class Condition(Unique):
         UsageError: `mutex` is no Mutex.
     """
 
-    __slots__ = ("_native", "mutex")
+    __slots__ = ("_address", "_native", "mutex")
 
     def __init__(self, mutex: Mutex | None = None) -> None:
         if not isinstance(mutex, Mutex | None):
             raise UsageError(f"mutex is {mutex!r}; allowed: a Mutex, or None")
         self.mutex = mutex or Mutex()
         self._native = made(lib.wp__condition_new(), lib.wp__condition_free, "Condition")
+        self._address = address(self._native)
+
+    def __repr__(self) -> str:
+        return f"<Condition of {self.mutex!r}>"
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Free the mutex until a notify, and take it again; False: the time ran out.
@@ -115,30 +119,20 @@ class Condition(Unique):
             UsageError: `timeout_s` is negative or not a number.
             ThreadInterruptedError: a virtual thread was interrupted; it has the mutex again.
         """
-        turns = self._begin("wait", timeout_s)
-        if turns is not None:
-            return self._end(parked(turns))
-        code = lib.WP_TIMEOUT
-        try:
-            code = self._wait_below(deadline_ns(timeout_s))
-        finally:
-            self._end(code)
-        return code == lib.WP_OK
+        if here.thread is None:
+            return self._wait_as_os(deadline_ns(timeout_s))
+        return self._end(parked(self._begin("wait", timeout_s)))
 
-    def _begin(self, what: str, timeout_s: float | None) -> Turns | None:
+    def _begin(self, what: str, timeout_s: float | None) -> Turns:
+        """Begin the wait of the calling virtual thread."""
+        assert here.thread is not None
         self.mutex._check_holder(what)
-        deadline = deadline_ns(timeout_s)
-        turns = _Change(here.thread, self).turns(deadline) if here.thread else None
-        self.mutex._let_go()
+        turns = _Change(here.thread, self).turns(deadline_ns(timeout_s))
+        forget(self.mutex)
         return turns
 
-    def _wait_below(self, deadline: int) -> int:
-        """Wait as an OS thread; a signal handler ends it: what it waits for may have come."""
-        code = lib.wp_condition_wait_until(self._native, self.mutex._native, deadline)
-        return lib.WP_OK if code == lib.WP_INTERRUPTED else code
-
     def _end(self, code: int) -> bool:
-        self.mutex._taken(_caller(), was_abandoned=False)  # who locks it next is told
+        note(self.mutex, caller())  # if it was abandoned, who locks it next is told
         return told(code, "wait")
 
     def wait_for(self, predicate: Callable[[], T], timeout_s: float | None = None) -> T:
@@ -175,15 +169,3 @@ class Condition(Unique):
         """
         self.mutex._check_holder("notify_all")
         lib.wp_condition_broadcast(self._native)
-
-    def __enter__(self) -> Condition:
-        self.mutex.acquire()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.mutex.release()

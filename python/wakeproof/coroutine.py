@@ -185,9 +185,7 @@ async def lock(mutex: Mutex, timeout_s: float | None = None) -> bool:
 async def wait(condition: Condition, timeout_s: float | None = None) -> bool:
     """As `Condition.wait`."""
     thread = _caller("wait")
-    turns = condition._begin("wait", timeout_s)
-    assert turns is not None
-    return condition._end(await _parked(thread, turns))
+    return condition._end(await _parked(thread, condition._begin("wait", timeout_s)))
 
 
 async def acquire(semaphore: Semaphore, permits: int = 1, timeout_s: float | None = None) -> bool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong, one class per cause; the command line makes it one line and an exit code.
 
-Source: ``kernel/base/error.h`` (the codes), DESIGN section 7 (the exit codes).
+Source: ``kernel/base/error.h`` (the codes).
 """
 
 from __future__ import annotations

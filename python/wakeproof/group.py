@@ -121,6 +121,9 @@ class CarrierGroup(Unique):
             self.close(0, cancel=True)
             raise
 
+    def __repr__(self) -> str:
+        return f"<CarrierGroup of {len(self)} carriers{', closed' * self._closed}>"
+
     def __len__(self) -> int:
         return len(self._carriers)
 

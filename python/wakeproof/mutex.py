@@ -1,28 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutual exclusion among virtual threads and OS threads alike.
 
-Spec: ``specs/sync/Mutex.tla``.  Source: ``kernel/sync/mutex.h``.
+Spec: ``specs/sync/Mutex.tla``.  Source: ``kernel/sync/mutex.h``, ``_native/locks.c``.
 """
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.locks import MutexCore, address, caller
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
-from wakeproof._runtime.wait import Wait, asleep, made, parked, told
+from wakeproof._runtime.wait import Wait, made, parked, told
 from wakeproof.errors import AbandonedError, StateError, WrongThreadError
 
 if TYPE_CHECKING:
     from wakeproof.vthread import VirtualThread
-
-
-def _caller() -> VirtualThread | int:
-    return here.thread or threading.get_ident()
 
 
 class _Lock(Wait):
@@ -45,25 +40,28 @@ class _Lock(Wait):
         return lib.WP_WAIT_MUTEX, 0
 
 
-class Mutex(Unique):
+class Mutex(MutexCore, Unique):
     """One holder at a time; a virtual thread that waits leaves its carrier.  A context manager.
 
     Its line is served in order, and passed a bounded number of times by those that come while it is
-    free.  It is not reentrant.
+    free.  It is not reentrant.  Ctrl-C in a `with` block leaves it free.
 
     Threads: any; `release` is its holder's.
     Spec: ``specs/sync/Mutex.tla`` (MutualExclusion, NoLostSignal, BoundedBypass).
     Source: ``kernel/sync/mutex.h``.
     """
 
-    __slots__ = ("_holder", "_native")
+    __slots__ = ("_address", "_holder", "_native")
 
     def __init__(self) -> None:
         self._native = made(lib.wp__mutex_new(), lib.wp__mutex_free, "Mutex")
+        self._address = address(self._native)
         self._holder: VirtualThread | int | None = None
 
     def acquire(self, timeout_s: float | None = None) -> bool:
         """Take it, waiting at most `timeout_s` seconds; False: the time ran out.
+
+        Ctrl-C may come between its return and the caller's next step: `with` has no such gap.
 
         Raises:
             StateError: the caller has it.
@@ -72,62 +70,45 @@ class Mutex(Unique):
             AbandonedError: a virtual thread had it when the close of its group handed it back, or
                 when it ended.  Once; the caller does not have it, the next `acquire` takes it.
         """
-        deadline = deadline_ns(timeout_s)
-        if self._has_now():
-            return True
-        if deadline == 0:
-            return False
-        thread = here.thread
-        if thread is None:
-            code = asleep(lambda until: lib.wp_mutex_lock_until(self._native, until), deadline)
-        else:
-            code = parked(_Lock(thread, self).turns(deadline))
-        return self._has(code)
+        return self._take(deadline_ns(timeout_s))
 
     def _has_now(self) -> bool:
-        """Take it if it is free.
+        """Take it if it is free."""
+        return self._take(0)
 
-        Raises:
-            StateError: the caller has it.
-        """
-        caller = _caller()
-        if self._holder == caller:
-            raise StateError("acquire: the caller has this Mutex; it is not reentrant")
-        if not lib.wp_mutex_try_lock(self._native):
-            return False
-        self._taken(caller, was_abandoned=self._was_abandoned())
-        return True
+    def _parked(self, deadline: int) -> int:
+        """Lock it as the calling virtual thread; return the code."""
+        thread = here.thread
+        assert thread is not None
+        return parked(_Lock(thread, self).turns(deadline))
 
-    def _was_abandoned(self) -> bool:
-        return bool(lib.wp_mutex_was_abandoned(self._native))
-
-    def _taken(self, caller: VirtualThread | int, *, was_abandoned: bool) -> None:
-        """Note who has it.
-
-        Raises:
-            AbandonedError: it was abandoned, and is free again.
-        """
-        if was_abandoned:
-            lib.wp_mutex_unlock(self._native)
-            raise AbandonedError(
-                "acquire: a virtual thread ended, or was handed back by a close, while it had this "
-                "Mutex: what it guards may be half done; acquire it again"
-            )
-        self._holder = caller
-        if not isinstance(caller, int):
-            caller._held.add(self)
-
-    def _has(self, code: int) -> bool:
-        if code in (lib.WP_OK, lib.WP_ABANDONED):
-            was_abandoned = code == lib.WP_ABANDONED or self._was_abandoned()
-            self._taken(_caller(), was_abandoned=was_abandoned)
-            return True
+    def _told(self, code: int) -> bool:
         return told(code, "acquire")
 
-    def _let_go(self) -> None:
-        if not isinstance(self._holder, int) and self._holder is not None:
-            self._holder._held.discard(self)
-        self._holder = None
+    def _refuse_again(self) -> NoReturn:
+        raise StateError("acquire: the caller has this Mutex; it is not reentrant")
+
+    def _refuse_abandoned(self) -> NoReturn:
+        raise AbandonedError(
+            "acquire: a virtual thread ended, or was handed back by a close, while it had this "
+            "Mutex: what it guards may be half done; acquire it again"
+        )
+
+    def _refuse_stranger(self, what: str) -> NoReturn:
+        raise WrongThreadError(f"{what}: the caller does not have this Mutex: {self._who()} does")
+
+    def _who(self) -> str:
+        holder = self._holder
+        if isinstance(holder, int):
+            return f"OS thread {holder}"
+        return "nobody" if holder is None else holder.name
+
+    def __repr__(self) -> str:
+        return f"<Mutex of {self._who()}>"
+
+    def _check_holder(self, what: str) -> None:
+        if self._holder != caller():
+            self._refuse_stranger(what)
 
     def release(self) -> None:
         """Let the next one have it.
@@ -135,32 +116,8 @@ class Mutex(Unique):
         Raises:
             WrongThreadError: the caller does not have it.
         """
-        self._check_holder("release")
-        self._let_go()
-        lib.wp_mutex_unlock(self._native)
-
-    def _check_holder(self, what: str) -> None:
-        holder = self._holder
-        if holder != _caller():
-            who = (
-                f"OS thread {holder}"
-                if isinstance(holder, int)
-                else getattr(holder, "name", "nobody")
-            )
-            raise WrongThreadError(f"{what}: the caller does not have this Mutex: {who} does")
+        self._free()
 
     def locked(self) -> bool:
         """Whether somebody has it."""
         return self._holder is not None
-
-    def __enter__(self) -> Mutex:
-        self.acquire()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()

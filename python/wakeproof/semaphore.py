@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Permits that virtual threads and OS threads take and give.
 
-Spec: ``specs/sync/Semaphore.tla``.  Source: ``kernel/sync/semaphore.h``.
+Spec: ``specs/sync/Semaphore.tla``.  Source: ``kernel/sync/semaphore.h``, ``_native/locks.c``.
 """
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from wakeproof._native.ffi import lib
 from wakeproof._runtime.deadline import deadline_ns
+from wakeproof._runtime.locks import SemaphoreCore, address
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof._runtime.trampoline import here
-from wakeproof._runtime.wait import Wait, asleep, made, parked, told
+from wakeproof._runtime.wait import Wait, made, parked, told
 from wakeproof.errors import StateError, ThreadInterruptedError, UsageError
 
 if TYPE_CHECKING:
@@ -44,10 +44,11 @@ class _Acquire(Wait):
         return lib.wp__semaphore_cancel(self.semaphore, self.waiter)
 
 
-class Semaphore(Unique):
+class Semaphore(SemaphoreCore, Unique):
     """A number of permits, taken in the order in which threads came.  A context manager of one.
 
-    Who needs many permits is served before who came later and needs few.
+    Who needs many permits is served before who came later and needs few.  Ctrl-C in a `with` block
+    leaves as many as there were before.
 
     Args:
         permits: at first, 0 to `MOST`.
@@ -60,11 +61,12 @@ class Semaphore(Unique):
         UsageError: `permits` is out of range.
     """
 
-    __slots__ = ("_native",)
+    __slots__ = ("_address", "_native")
 
     def __init__(self, permits: int = 1) -> None:
         native = lib.wp__semaphore_new(_counted(permits, 0))
         self._native = made(native, lib.wp__semaphore_free, "Semaphore")
+        self._address = address(self._native)
 
     def acquire(self, permits: int = 1, timeout_s: float | None = None) -> bool:
         """Take so many at once, waiting at most `timeout_s` seconds; False: the time ran out.
@@ -74,16 +76,15 @@ class Semaphore(Unique):
             ThreadInterruptedError: the caller is a virtual thread, and was interrupted.
         """
         deadline = deadline_ns(timeout_s)
-        if self._has_now(permits):
-            return True
-        if deadline == 0:
-            return False
+        return self._take(_counted(permits, 1), deadline)
+
+    def _parked(self, permits: int, deadline: int) -> int:
+        """Acquire them as the calling virtual thread; return the code."""
         thread = here.thread
-        if thread is not None:
-            return told(parked(_Acquire(thread, self, permits).turns(deadline)), "acquire")
-        code = asleep(
-            lambda until: lib.wp_semaphore_acquire_until(self._native, permits, until), deadline
-        )
+        assert thread is not None
+        return parked(_Acquire(thread, self, permits).turns(deadline))
+
+    def _told(self, code: int) -> bool:
         return told(code, "acquire")
 
     def _acquire_anyway(self) -> None:
@@ -99,7 +100,7 @@ class Semaphore(Unique):
             here.thread.interrupt()
 
     def _has_now(self, permits: int) -> bool:
-        return lib.wp_semaphore_try_acquire(self._native, _counted(permits, 1))
+        return self._take(_counted(permits, 1), 0)
 
     def release(self, permits: int = 1) -> None:
         """Give so many.
@@ -109,24 +110,18 @@ class Semaphore(Unique):
             StateError: there would be more than `MOST`; none is given.
         """
         if lib.wp_semaphore_release(self._native, _counted(permits, 1)) != lib.WP_OK:
-            raise StateError(f"release {permits}: a Semaphore has at most {MOST} permits")
+            self._refuse_more(permits)
+
+    def _refuse_more(self, permits: int) -> NoReturn:
+        raise StateError(f"release {permits}: a Semaphore has at most {MOST} permits")
+
+    def __repr__(self) -> str:
+        return f"<Semaphore with {self.permits} permits free>"
 
     @property
     def permits(self) -> int:
         """What is free; those that wait have a claim on it."""
         return lib.wp_semaphore_permits(self._native)
-
-    def __enter__(self) -> Semaphore:
-        self.acquire()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()
 
 
 def _counted(permits: int, least: int) -> int:

@@ -10,9 +10,9 @@
  *               met first on a shortest way, so the edge it was first reached by is all that a
  *               counterexample needs. The queue is the table of states itself.
  * Counts        Steps and drains are edges; a wake is one edge per set of sleepers, and makes them
- *               run on at once: their return from the wait is no step of its own (so that the
- *               numbers in VERIFICATION.md 3.5 come out).
- * Spec          VERIFICATION.md 4.7. Evidence  tests/test_explore_engines.py. */
+ *               run on at once: their return from the wait is no step of its own (the
+ *               counts of tests/explorer/futex are so).
+ * Spec          none. Evidence  tests/test_explore_engines.py. */
 #include "states.h"
 
 #include <stdio.h>

@@ -23,7 +23,7 @@ from cffi import FFI
 
 PACKAGE = Path(__file__).resolve().parent
 KERNEL = PACKAGE.parents[2] / "kernel"
-_OF_PYTHON = ("own.c", "kernel.c")  # modules of their own; the second is generated
+_OF_PYTHON = ("own.c", "locks.c", "kernel.c")  # modules of their own; the last is generated
 SOURCES = (
     *(path for path in sorted(PACKAGE.glob("*.c")) if path.name not in _OF_PYTHON),
     *sorted(KERNEL.rglob("*.c")),

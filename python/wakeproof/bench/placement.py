@@ -41,8 +41,7 @@ def _cost(carriers: int) -> list[Row]:
 def _p99(program: str, name: str, at_most: float | None = 1.0) -> list[Row]:
     """Return what tasks wait at the most, but for one in a hundred, beside home's.
 
-    No design has a goal for it; ours is that who looks at loads does not do worse where nobody
-    steals.
+    The goal is that who looks at loads does not do worse where nobody steals.
     """
     rows: list[Row] = []
     for side in OF_LOADS:

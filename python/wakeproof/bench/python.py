@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of Python's virtual threads, beside asyncio's tasks and gevent's greenlets.
 
-Source: issue 5 (Speed), ``bench/peers/threads.py``.
+Source: ``bench/peers/threads.py``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows: what is compared with what, and the goal.  Source: PERFORMANCE.md, issue 2 (Speed)."""
+"""The rows: what is compared with what, and the goal.  Source: docs/performance.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads and strategies beside others.  Source: PERFORMANCE.md, issue 5."""
+"""Virtual threads and strategies beside others.  Source: docs/performance.md."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STRATEGIES = {
 def _adaptive(
     name: str, program: str, unit: str, at_least: float | None = None, at_most: float | None = None
 ) -> list[Row]:
-    """Return adaptive beside the others; no design has a goal: it should cost little."""
+    """Return adaptive beside the others; the goal is that it costs little."""
     return [
         Row(name if at == 0 else "- the same", program, "adaptive", side, against, unit,
             at_least=at_least, at_most=at_most)

@@ -20,7 +20,7 @@ from wakeproof.judge.specs import CheckReport, ConfigResult
 from wakeproof.judge.tlc import Outcome
 
 SHOWN = "MCSearch_shipped.cfg"
-"""The counterexample that is printed without being asked for: DESIGN section 3 tells its story."""
+"""The counterexample that is printed without being asked for: a task that nobody runs."""
 
 RUNNER_DEFECT = "run again in a JVM of its own, which counts; a shared one had said"
 """A defect of the runner, not of the configuration."""

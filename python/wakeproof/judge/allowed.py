@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real cores showed against what the memory models allow.  Pure: joins two reports.
 
-Source: DESIGN section 5, "the allowed set is computed".  A set that is not whole allows what it
-holds, and forbids nothing.
+The explorer computes the allowed set.  A set that is not whole allows what it holds, and forbids
+nothing.
 """
 
 from __future__ import annotations

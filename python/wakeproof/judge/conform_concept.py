@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a concept's table says: how the spec's steps and states and the code's are one thing.
 
-The tables are the modules of ``conform_maps``.  DESIGN section 6 says why states are compared too.
+The tables are the modules of ``conform_maps``.  States are compared too: steps alone would not show
+that the code has reached another state, as long as its next steps have the same names.
 """
 
 from __future__ import annotations

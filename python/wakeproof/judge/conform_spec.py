@@ -4,7 +4,6 @@
 TLC names an edge after its action and leaves the arguments out.  So the generated module adds, to
 the spec's own Next, one named action per argument tuple; the dump then has each step twice, and
 that both sets of steps are the same is checked here.
-Source: TOOLCHAIN 2.1, 4.
 """
 
 from __future__ import annotations

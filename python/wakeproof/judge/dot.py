@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLC's state graph as `-dump dot,actionlabels` writes it: states, and edges with action names.
 
-Source: TOOLCHAIN 2.1, 4.7 of VERIFICATION (parallel edges and self-loops are both in the dump).
+Parallel edges and self-loops are both in the dump.
 """
 
 from __future__ import annotations

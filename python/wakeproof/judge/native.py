@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judge `stress`: scenarios and twins on real cores.  Source: DESIGN section 4."""
+"""The judge `stress`: scenarios and twins on real cores."""
 
 from __future__ import annotations
 

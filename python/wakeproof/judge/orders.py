@@ -4,8 +4,6 @@
 A weaker order that makes a scenario fail is needed: it is killed, and that scenario is the site's
 evidence.  One that survives must be weakened, or explained in the site's comment by ``kept:``.
 Nothing is compiled again: the explorer takes the order of a site from its command line.
-
-Source: DESIGN section 5, Order audit.
 """
 
 from __future__ import annotations

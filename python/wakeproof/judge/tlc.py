@@ -4,7 +4,6 @@
 Each run has a metadir and a tmpdir of its own: TLC 2.15 loses runs that share either.  It has a
 Java virtual machine of its own as well (`run`), or shares one with others (`run_shared`).  Exit
 code 0 alone is never trusted; the line "No error has been found" must be there too.
-Source: TOOLCHAIN 2.2 (exit codes), 2.4 (pitfalls).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from wakeproof.judge.messages import Message, parse_error, read_messages
 from wakeproof.judge.process import Children, Finished
 
 SHORT_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", "-Xss16m")
-"""For runs of seconds: starts in half the time, one thread (TOOLCHAIN 2.3)."""
+"""For runs of seconds: starts in half the time, one thread."""
 LARGE_JVM = ("-XX:+UseParallelGC", "-Xmx4g", "-Xss16m")
 """For runs of minutes: the throughput collector, room for tens of millions of states."""
 

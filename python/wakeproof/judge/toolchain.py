@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what TLC needs: a Java and the jar.  Source: TOOLCHAIN 1.2, 2.1, 2.3."""
+"""Finds what TLC needs: a Java and the jar."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ A trace is a string of cells per thread. A cell is the number of its steps (equa
 share one) and, for every thread, how many of that thread's cells ended before this one began: so
 many must have gone before. TLC chooses the trace in Init, takes any thread's next cell whose time
 has come, and prints the number of each trace that it gets through.
-Source: TOOLCHAIN 3.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from wakeproof.judge.trace_concept import Cell, Step, TraceConcept
 LETTERS = string.ascii_letters
 TIMEOUT_S = 600.0
 JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx2g", "-Xss64m")
-"""A long literal is a deep parse, hence the stack (TOOLCHAIN 3); the rest is for short runs."""
+"""A long literal is a deep parse, hence the stack; the rest is for short runs."""
 
 
 @dataclass(frozen=True)

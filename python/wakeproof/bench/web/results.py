@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of servers, from samples to medians, and the goals as rows of a bench.
 
-Source: issue 6 (Measured), PERFORMANCE.md.
+Source: docs/bench-http.md.
 """
 
 from __future__ import annotations

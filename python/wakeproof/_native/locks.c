@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * locks.c - what a `with` block of Mutex, Condition or Semaphore calls, in one piece for signals.
+ *
+ *   with mutex:      __enter__ takes the lock, and notes who holds it
+ *       ...          a signal handler may raise: the block is left by __exit__
+ *                    __exit__ forgets the holder, and unlocks
+ *
+ * Why it works   CPython runs signal handlers between instructions of Python code, and where C code
+ *                calls PyErr_CheckSignals. Here that is called while nothing is held: after a wait
+ *                that a signal has ended. The interpreter runs no handler between the call of
+ *                __enter__ and the block, nor between the block and the call of __exit__. So
+ *                KeyboardInterrupt comes before the lock is taken, inside the block, or after it is
+ *                free. A Python method instead could be ended between the two halves of either.
+ *                Methods of Python are called where nothing is held as well: to raise an error, and
+ *                for virtual threads, whose carriers run no signal handlers, to park.
+ * Not promised   The same for acquire and release, which the caller calls one by one: after acquire
+ *                KeyboardInterrupt may come before the next instruction, as with threading.Lock.
+ * Where          CPython with its headers. Elsewhere _runtime/locks.py has the same in Python.
+ * Evidence       tests/test_interrupted_locks.py. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/futex.h"
+
+/* Of the kernel, as its bindings have them; each is called without the GIL. */
+static struct {
+	bool (*mutex_try_lock)(void *mutex);
+	bool (*mutex_was_abandoned)(void *mutex);
+	int (*mutex_lock_until)(void *mutex, int64_t deadline_ns);
+	int (*mutex_unlock)(void *mutex);
+	int (*condition_wait_until)(void *condition, void *mutex, int64_t deadline_ns);
+	bool (*semaphore_try_acquire)(void *semaphore, uint32_t permits);
+	int (*semaphore_acquire_until)(void *semaphore, uint32_t permits, int64_t deadline_ns);
+	int (*semaphore_release)(void *semaphore, uint32_t permits);
+} kernel;
+
+static PyObject *here; /* its attribute `thread`: the calling virtual thread, or None */
+
+#define UNLOCKED(call)                   \
+	do {                             \
+		Py_BEGIN_ALLOW_THREADS   \
+		call;                    \
+		Py_END_ALLOW_THREADS     \
+	} while (0)
+
+/* The kernel's object behind `self`; NULL: an exception. */
+static void *native(PyObject *self)
+{
+	PyObject *address = PyObject_GetAttrString(self, "_address");
+	void *found = address == NULL ? NULL : PyLong_AsVoidPtr(address);
+
+	Py_XDECREF(address);
+	return found;
+}
+
+/* The calling virtual thread, or the number of the calling OS thread. */
+static PyObject *caller(void)
+{
+	PyObject *thread = PyObject_GetAttrString(here, "thread");
+
+	if (thread != Py_None)
+		return thread;
+	Py_DECREF(thread);
+	return PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+}
+
+static bool is_os(PyObject *caller)
+{
+	return PyLong_CheckExact(caller);
+}
+
+/* 1: `who` holds the mutex; 0: not; -1: an exception. */
+static int holds(PyObject *self, PyObject *who)
+{
+	PyObject *holder = PyObject_GetAttrString(self, "_holder");
+	int same;
+
+	if (holder == NULL)
+		return -1;
+	same = holder == who ||
+	       (is_os(holder) && is_os(who) && PyObject_RichCompareBool(holder, who, Py_EQ));
+	Py_DECREF(holder);
+	return same;
+}
+
+/* Notes that `who` holds the mutex, or (`hold` is false) that nobody does. */
+static int note(PyObject *self, PyObject *who, bool hold)
+{
+	if (!is_os(who)) { /* the mutexes that a virtual thread has */
+		PyObject *held = PyObject_GetAttrString(who, "_held");
+		int failed = -1;
+
+		if (held != NULL)
+			failed = hold ? PySet_Add(held, self) : PySet_Discard(held, self);
+
+		Py_XDECREF(held);
+		if (failed < 0)
+			return -1;
+	}
+	return PyObject_SetAttrString(self, "_holder", hold ? who : Py_None);
+}
+
+/* What a wait that ended with `code` means, when the lock is not taken. */
+static PyObject *not_taken(PyObject *self, int code)
+{
+	if (code == WP_TIMEOUT)
+		Py_RETURN_FALSE;
+	return PyObject_CallMethod(self, "_told", "i", code);
+}
+
+/* What a lock that ended with `code` means: True: `who` has the mutex. */
+static PyObject *has(PyObject *self, PyObject *who, int code)
+{
+	void *mutex = native(self);
+
+	if (mutex == NULL)
+		return NULL;
+	if (code != WP_OK && code != WP_ABANDONED)
+		return not_taken(self, code);
+	if (kernel.mutex_was_abandoned(mutex) || code == WP_ABANDONED) {
+		UNLOCKED(kernel.mutex_unlock(mutex));
+		return PyObject_CallMethod(self, "_refuse_abandoned", NULL);
+	}
+	if (note(self, who, true) == 0)
+		Py_RETURN_TRUE;
+	UNLOCKED(kernel.mutex_unlock(mutex));
+	return NULL;
+}
+
+/* The code that a Python method returned, which parks a virtual thread. False: an exception. */
+static bool parked(PyObject *said, int *code)
+{
+	*code = said == NULL ? WP_SYSTEM : (int)PyLong_AsLong(said);
+	Py_XDECREF(said);
+	return !PyErr_Occurred();
+}
+
+static PyObject *take_as(PyObject *self, PyObject *who, int64_t deadline_ns)
+{
+	void *mutex = native(self);
+	int code = WP_OK, held = holds(self, who);
+	bool taken;
+
+	if (mutex == NULL || held < 0)
+		return NULL;
+	if (held)
+		return PyObject_CallMethod(self, "_refuse_again", NULL);
+	UNLOCKED(taken = kernel.mutex_try_lock(mutex));
+	if (!taken && deadline_ns == 0)
+		Py_RETURN_FALSE;
+	if (!taken && !is_os(who)) {
+		PyObject *said = PyObject_CallMethod(self, "_parked", "L", (long long)deadline_ns);
+
+		if (!parked(said, &code))
+			return NULL;
+	} else if (!taken) {
+		do {
+			if (PyErr_CheckSignals() != 0)
+				return NULL;
+			UNLOCKED(code = kernel.mutex_lock_until(mutex, deadline_ns));
+		} while (code == WP_INTERRUPTED);
+	}
+	return has(self, who, code);
+}
+
+static PyObject *mutex_take(PyObject *self, PyObject *deadline)
+{
+	int64_t deadline_ns = PyLong_AsLongLong(deadline);
+	PyObject *who, *said;
+
+	if ((deadline_ns == -1 && PyErr_Occurred()) || (who = caller()) == NULL)
+		return NULL;
+	said = take_as(self, who, deadline_ns);
+	Py_DECREF(who);
+	return said;
+}
+
+static PyObject *mutex_has(PyObject *self, PyObject *number)
+{
+	int code = (int)PyLong_AsLong(number);
+	PyObject *who, *said;
+
+	if (PyErr_Occurred() || (who = caller()) == NULL)
+		return NULL;
+	said = has(self, who, code);
+	Py_DECREF(who);
+	return said;
+}
+
+/* 1: the caller holds the mutex, and is `*who`; else an exception, which names `what`. */
+static int check_holder(PyObject *self, const char *what, PyObject **who)
+{
+	int held;
+
+	*who = caller();
+	held = *who == NULL ? -1 : holds(self, *who);
+	if (held == 0)
+		Py_XDECREF(PyObject_CallMethod(self, "_refuse_stranger", "s", what));
+	if (held != 1)
+		Py_CLEAR(*who);
+	return held == 1;
+}
+
+static PyObject *mutex_release(PyObject *self, PyObject *nothing)
+{
+	void *mutex = native(self);
+	PyObject *who;
+	int failed;
+
+	(void)nothing;
+	if (mutex == NULL || !check_holder(self, "release", &who))
+		return NULL;
+	failed = note(self, who, false);
+	Py_DECREF(who);
+	if (failed)
+		return NULL;
+	UNLOCKED(kernel.mutex_unlock(mutex));
+	Py_RETURN_NONE;
+}
+
+static PyObject *entered(PyObject *self, PyObject *taken)
+{
+	Py_XDECREF(taken);
+	return taken == NULL ? NULL : Py_NewRef(self);
+}
+
+static PyObject *mutex_enter(PyObject *self, PyObject *nothing)
+{
+	PyObject *who = caller(), *taken;
+
+	(void)nothing;
+	if (who == NULL)
+		return NULL;
+	taken = take_as(self, who, WP_FOREVER);
+	Py_DECREF(who);
+	return entered(self, taken);
+}
+
+static PyObject *mutex_exit(PyObject *self, PyObject *error)
+{
+	(void)error;
+	return mutex_release(self, NULL);
+}
+
+static PyMethodDef mutex_methods[] = {
+	{"_take", mutex_take, METH_O, "Take it until a deadline; False: it passed."},
+	{"_has", mutex_has, METH_O, "Note that the caller has it, if that code of a lock says so."},
+	{"_free", mutex_release, METH_NOARGS, "Let the next one have it."},
+	{"__enter__", mutex_enter, METH_NOARGS, "Take it."},
+	{"__exit__", mutex_exit, METH_VARARGS, "Let the next one have it."},
+	{0},
+};
+
+/* ---- condition: its mutex, in its attribute ---- */
+
+static PyTypeObject *mutex_type;
+
+static PyObject *mutex_of(PyObject *self)
+{
+	PyObject *mutex = PyObject_GetAttrString(self, "mutex");
+
+	if (mutex != NULL && !PyObject_TypeCheck(mutex, mutex_type)) {
+		PyErr_Format(PyExc_TypeError, "mutex is %R; allowed: a Mutex", mutex);
+		Py_CLEAR(mutex);
+	}
+	return mutex;
+}
+
+static PyObject *condition_enter(PyObject *self, PyObject *nothing)
+{
+	PyObject *mutex = mutex_of(self), *taken;
+
+	if (mutex == NULL)
+		return NULL;
+	taken = mutex_enter(mutex, nothing);
+	Py_DECREF(mutex);
+	return entered(self, taken);
+}
+
+static PyObject *condition_exit(PyObject *self, PyObject *error)
+{
+	PyObject *mutex = mutex_of(self), *said;
+
+	(void)error;
+	if (mutex == NULL)
+		return NULL;
+	said = mutex_release(mutex, NULL);
+	Py_DECREF(mutex);
+	return said;
+}
+
+/* [the caller is an OS thread, and `who` is its number] */
+static PyObject *wait_as(PyObject *self, PyObject *mutex, PyObject *who, int64_t deadline_ns)
+{
+	void *condition = native(self), *lock = native(mutex);
+	int code;
+
+	if (condition == NULL || lock == NULL || note(mutex, who, false) != 0)
+		return NULL;
+	UNLOCKED(code = kernel.condition_wait_until(condition, lock, deadline_ns));
+	if (note(mutex, who, true) != 0)
+		return NULL;
+	if (code == WP_INTERRUPTED) { /* what the caller waits for may have come */
+		if (PyErr_CheckSignals() != 0)
+			return NULL;
+		code = WP_OK;
+	}
+	return PyBool_FromLong(code == WP_OK);
+}
+
+static PyObject *condition_wait(PyObject *self, PyObject *deadline)
+{
+	int64_t deadline_ns = PyLong_AsLongLong(deadline);
+	PyObject *mutex, *who, *said = NULL;
+
+	if ((deadline_ns == -1 && PyErr_Occurred()) || (mutex = mutex_of(self)) == NULL)
+		return NULL;
+	if (check_holder(mutex, "wait", &who)) {
+		said = wait_as(self, mutex, who, deadline_ns);
+		Py_DECREF(who);
+	}
+	Py_DECREF(mutex);
+	return said;
+}
+
+static PyMethodDef condition_methods[] = {
+	{"_wait_as_os", condition_wait, METH_O, "Wait until a deadline; False: it passed."},
+	{"__enter__", condition_enter, METH_NOARGS, "Take its mutex."},
+	{"__exit__", condition_exit, METH_VARARGS, "Free its mutex."},
+	{0},
+};
+
+/* ---- semaphore ---- */
+
+static PyObject *acquire(PyObject *self, uint32_t permits, int64_t deadline_ns)
+{
+	void *semaphore = native(self);
+	PyObject *who;
+	int code = WP_OK;
+	bool taken, is_virtual;
+
+	if (semaphore == NULL || (who = caller()) == NULL)
+		return NULL;
+	is_virtual = !is_os(who);
+	Py_DECREF(who);
+	UNLOCKED(taken = kernel.semaphore_try_acquire(semaphore, permits));
+	if (!taken && deadline_ns == 0)
+		Py_RETURN_FALSE;
+	if (!taken && is_virtual) {
+		PyObject *said = PyObject_CallMethod(self, "_parked", "IL", permits,
+						     (long long)deadline_ns);
+
+		if (!parked(said, &code))
+			return NULL;
+	} else if (!taken) {
+		do {
+			if (PyErr_CheckSignals() != 0)
+				return NULL;
+			UNLOCKED(code = kernel.semaphore_acquire_until(semaphore, permits,
+								       deadline_ns));
+		} while (code == WP_INTERRUPTED);
+	}
+	if (code == WP_OK)
+		Py_RETURN_TRUE;
+	return not_taken(self, code);
+}
+
+static PyObject *semaphore_take(PyObject *self, PyObject *args)
+{
+	long long deadline_ns;
+	unsigned int permits;
+
+	if (!PyArg_ParseTuple(args, "IL", &permits, &deadline_ns))
+		return NULL;
+	return acquire(self, permits, deadline_ns);
+}
+
+static PyObject *semaphore_enter(PyObject *self, PyObject *nothing)
+{
+	(void)nothing;
+	return entered(self, acquire(self, 1, WP_FOREVER));
+}
+
+static PyObject *semaphore_exit(PyObject *self, PyObject *error)
+{
+	void *semaphore = native(self);
+	int code;
+
+	(void)error;
+	if (semaphore == NULL)
+		return NULL;
+	UNLOCKED(code = kernel.semaphore_release(semaphore, 1));
+	if (code != WP_OK)
+		return PyObject_CallMethod(self, "_refuse_more", "i", 1);
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef semaphore_methods[] = {
+	{"_take", semaphore_take, METH_VARARGS, "Take permits until a deadline; False: it passed."},
+	{"__enter__", semaphore_enter, METH_NOARGS, "Take one permit."},
+	{"__exit__", semaphore_exit, METH_VARARGS, "Give it back."},
+	{0},
+};
+
+/* ---- the module ---- */
+
+static PyObject *bind(PyObject *module, PyObject *args)
+{
+	uintptr_t each[sizeof kernel / sizeof(uintptr_t)];
+	Py_ssize_t count = sizeof each / sizeof each[0];
+
+	(void)module;
+	if (PyTuple_GET_SIZE(args) != count + 1)
+		return PyErr_Format(PyExc_TypeError, "bind: of %zd", count + 1);
+	for (Py_ssize_t at = 0; at < count; at++)
+		each[at] = (uintptr_t)PyLong_AsVoidPtr(PyTuple_GET_ITEM(args, at + 1));
+	if (PyErr_Occurred())
+		return NULL;
+	memcpy(&kernel, each, sizeof kernel);
+	here = Py_NewRef(PyTuple_GET_ITEM(args, 0));
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+	{"bind", bind, METH_VARARGS, "What knows the calling thread; the kernel's functions."},
+	{0},
+};
+
+static struct PyModuleDef locks_module = {PyModuleDef_HEAD_INIT, "wakeproof._native.locks",
+					  "What a with block of a lock calls.",
+					  -1, functions, NULL, NULL, NULL, NULL};
+
+static PyTypeObject *add_type(PyObject *module, const char *name, PyMethodDef *methods)
+{
+	PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, NULL}};
+	PyType_Spec spec = {.name = name,
+			    .basicsize = sizeof(PyObject),
+			    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+			    .slots = slots};
+	PyObject *type = PyType_FromSpec(&spec);
+
+	if (type != NULL && PyModule_AddObjectRef(module, strrchr(name, '.') + 1, type) != 0)
+		Py_CLEAR(type);
+	return (PyTypeObject *)type; /* which the module has */
+}
+
+PyMODINIT_FUNC PyInit_locks(void)
+{
+	PyObject *module = PyModule_Create(&locks_module);
+
+	if (module == NULL)
+		return NULL;
+	mutex_type = add_type(module, "wakeproof._native.locks.MutexCore", mutex_methods);
+	if (mutex_type == NULL ||
+	    add_type(module, "wakeproof._native.locks.ConditionCore", condition_methods) == NULL ||
+	    add_type(module, "wakeproof._native.locks.SemaphoreCore", semaphore_methods) == NULL)
+		Py_CLEAR(module);
+	return module;
+}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a `with` block of a lock calls, in one piece for signals.  Source: ``locks.c``."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+class MutexCore:
+    def _take(self, deadline_ns: int, /) -> bool: ...
+    def _has(self, code: int, /) -> bool: ...
+    def _free(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+class ConditionCore:
+    def _wait_as_os(self, deadline_ns: int, /) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+class SemaphoreCore:
+    def _take(self, permits: int, deadline_ns: int, /) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> None: ...
+
+def bind(here: object, /, *functions: int) -> None: ...

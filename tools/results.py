@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/results/, a page for each result of a release.
+
+    make results              all of them
+    make results T=bench      one: audit, bench or bench-http
+
+A page has what its command printed, and the version, the day and the machine. The pages are put in
+place when all commands have ended well; if one fails, docs/results/ stays as it was, and
+build/results/ has the pages of those that had ended.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import wakeproof
+from wakeproof.locations import write_atomically
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = {
+    "audit": "every claim, and what each judge says of it",
+    "bench": "speed beside peers and limits (docs/performance.md says why)",
+    "bench-http": "an HTTP proxy beside others (docs/bench-http.md says how)",
+}
+"""Targets of make, and what they print."""
+COLUMNS = "220"  # the widest table is not broken
+CACHED = "stored in "  # the line that names a file of this machine
+OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "T")  # meant for this run alone
+
+
+class FailedError(Exception):
+    """A command did not end well."""
+
+
+def run(part: str) -> str:
+    """Run `make PART`, which shows its progress; return what it printed.
+
+    Raises:
+        FailedError: its exit code is not 0.
+    """
+    env = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    command = ["make", "--no-print-directory", part]
+    ended = subprocess.run(
+        command, cwd=ROOT, env={**env, "COLUMNS": COLUMNS}, text=True, stdout=subprocess.PIPE,
+        check=False,
+    )  # fmt: skip
+    if ended.returncode:
+        raise FailedError(f"`make {part}` exited with {ended.returncode}:\n{ended.stdout}")
+    return ended.stdout
+
+
+def page(part: str, printed: str, made: str) -> str:
+    """Return the page of a part: what was run, from what it was made, and what was printed."""
+    lines = [line.rstrip() for line in printed.splitlines() if not line.startswith(CACHED)]
+    text = "\n".join(lines).strip("\n")
+    return f"# `make {part}`: {PARTS[part]}\n\n{made}\n\n```\n{text}\n```\n"
+
+
+def write(parts: Sequence[str], folder: Path, staged: Path, call: Callable[[str], str]) -> None:
+    """Run the parts one after the other; put all pages into `folder` once the last has ended.
+
+    Raises:
+        FailedError: a command failed, or printed nothing; `folder` is as it was.
+    """
+    made = made_of()
+    staged.mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        print(f"results: make {part}", file=sys.stderr)
+        printed = call(part)
+        if not printed.strip():
+            raise FailedError(f"`make {part}` printed nothing")
+        write_atomically(staged / f"{part}.md", page(part, printed, made))
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        (staged / f"{part}.md").replace(folder / f"{part}.md")
+        print(f"results: {folder / part}.md", file=sys.stderr)
+
+
+def made_of() -> str:
+    """Say of which version this is, when, and on what machine."""
+    commit = _git("describe", "--always", "--tags")
+    changed = _git("status", "--porcelain", "--", ".", ":!docs/results")
+    version = f"wakeproof {wakeproof.__version__}, {commit or 'not from a repository'}"
+    cpus = f"{len(os.sched_getaffinity(0))} CPUs allowed ({_model()})"
+    return (
+        f"{version}{', with changes that are not committed' * bool(changed)}; "
+        f"{time.strftime('%Y-%m-%d')}; {platform.machine()}, {cpus}, "
+        f"{platform.system()} {platform.release()}."
+    )
+
+
+def _git(*arguments: str) -> str:
+    """Return what git says; empty where there is no git, or no repository."""
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    ended = subprocess.run([git, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return ended.stdout.strip() if ended.returncode == 0 else ""
+
+
+def _model() -> str:
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, "model unknown")
+
+
+def main(parts: Sequence[str]) -> int:
+    """Write the pages; return the exit code: 1 if a command failed, 2 if there is no such part."""
+    unknown = [part for part in parts if part not in PARTS]
+    if unknown:
+        print(f"results: no {', '.join(unknown)}; parts: {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    try:
+        write(parts or list(PARTS), ROOT / "docs" / "results", ROOT / "build" / "results", run)
+    except FailedError as error:
+        print(f"results: {error}\nresults: docs/results/ is as it was", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
