@@ -6,7 +6,7 @@ BIN    := build/venv/bin
 Q      := $(if $(filter 1,$(V)),,@)
 T      ?=
 
-# FRESH=1: judge all, whatever was judged before.
+# FRESH=1: judge all, whatever was judged before; `audit` then writes verdicts.lock.
 export WAKEPROOF_FRESH := $(FRESH)
 
 .DEFAULT_GOAL := help
@@ -14,7 +14,7 @@ export WAKEPROOF_FRESH := $(FRESH)
 .PHONY: help test judges audit audit-full explore explore-full conform spec-twins paths linear check-specs check-specs-full stress orders mutants soak bench results tools lint venv clean examples fuzz-http soak-http bench-http builds test-stdlib test-package tables
 
 ##@ The two commands
-audit: judges venv ## Judge every claim and print claim x judge  [MODE=sanity|quick|default|tough]
+audit: judges venv ## Judge what has changed, and print claim x judge  [FRESH=1: all] [MODE=sanity|quick|default|tough]
 	$(Q)$(BIN)/wakeproof audit $(if $(MODE),--mode $(MODE))
 
 audit-full: audit stress check-specs-full explore-full conform spec-twins paths linear ## The audit, and what takes longer

@@ -49,7 +49,8 @@ def link(
     assert not {*more} - {*defined, *to_link, *flags_of_twins}, f"{more}: for whom?"
     named = [flag.removeprefix(TWIN).split("=")[0] for flag in flags_of_twins]
     [twin] = named or [""]
-    edits = twins.of_code(locations.sources()).get(twin)
+    found = twins.of_code(locations.sources()).get(twin)
+    edits = twins.edited(found, locations.sources()) if found else {}
     is_used = not twin
     uring = _build.has_uring(*compiler)
     common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}",
@@ -60,7 +61,7 @@ def link(
         texts = sources.closure(file)
         own = flags_of_twins if twin and uses_twin("".join(texts.values()), twin) else []
         compiled = file
-        if edited := twins.needed(edits, texts, locations.sources()):
+        if edited := twins.needed(edits, texts):
             overlay = twins.overlay(edited, locations.sources(), locations.cache() / "overlays")
             texts = texts | edited
             if str(file) in edited:

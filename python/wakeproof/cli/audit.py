@@ -23,6 +23,7 @@ from wakeproof.judge import (
     conform,
     explore,
     linear,
+    lock,
     native,
     needs,
     orders,
@@ -30,6 +31,8 @@ from wakeproof.judge import (
     page,
     report,
     specs,
+    store,
+    verdicts,
 )
 from wakeproof.judge import audit as auditing
 from wakeproof.judge import traces as tracing
@@ -57,6 +60,8 @@ COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios
 TRACED_RUNS = 100  # of each concept
 STRESSED = ("O2",)
 """Builds of the stress; `wakeproof stress` has -O0 and -O3, too."""
+LOCKED_MODE = "quick"
+"""The mode in which the lock's rows are judged, and CI's."""
 LEGEND = """\
 check: TLC over every state of the passing configurations; states and depth as it printed them.
 conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to \
@@ -66,7 +71,7 @@ part (`wakeproof explore` says by which bound).
 stress: the scenarios on real cores and their samples, with -O2, without and with delays, in \
 all places; `wakeproof stress` has -O0 and -O3, too.
 The six columns of judges: twins that this judge had to see, and saw, of those declared.
-judged: now, or when the oldest of what check and explore say of the claim was judged.
+judged: now, or when the oldest of what check, explore and stress say of the claim was judged.
 verdict: holds: of the specification and of the code. Specification only: check alone judges the \
 claim, for it has no scenario and its concept no comparison; no judge sees the code keep it. \
 Why, for each:"""
@@ -75,7 +80,7 @@ Why, for each:"""
 def audit(
     mode: Annotated[
         str, typer.Option(help="Stress budget: sanity, quick, default or tough.")
-    ] = "quick",
+    ] = LOCKED_MODE,
     strict: Annotated[bool, typer.Option(help="Fail on what could not be judged as well.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     markdown: Annotated[
@@ -85,14 +90,19 @@ def audit(
 ) -> None:
     """Judge every claim and print claim x judge, with bounds and the twins that each judge killed.
 
-    Fails when a claim has no row or no judge, when a judge fails, and when a twin is missed by a
-    judge that it declares or seen by one that it does not.
+    Fails when a claim has no row or no judge, when a judge fails, when a twin is missed by a judge
+    that it declares or seen by one that it does not, and when verdicts.lock says otherwise.
+
+    Judges what has changed since it was judged here. With WAKEPROOF_FRESH=1 it judges all, and
+    writes verdicts.lock; with WAKEPROOF_CI=1 what verdicts.lock lacks, and a quarter of the rest.
 
     Examples:
 
-      wakeproof audit                   every judge, quick stress: a quarter of an hour
+      wakeproof audit                     what has changed
 
-      wakeproof audit --mode tough      before a release
+      WAKEPROOF_FRESH=1 wakeproof audit   all: a quarter of an hour
+
+      wakeproof audit --mode tough        before a release
 
       wakeproof audit --markdown a.md   for a page
     """
@@ -102,9 +112,9 @@ def audit(
     needs.require_judges()
     screen = report.console(stderr=as_json)
     root = locations.sources()
+    rows = verdicts.of_audit(root)
     with screen.status("compiling what the judges run"):
-        compiled.compile_all(compiled.programs(options))
-    rows = Rows()
+        compiled.compile_for(rows, options, TRACED_RUNS)
     checked, conformed = _specs(screen, rows)
     with StressProgress(screen) as progress:
         explored = explore.explore(
@@ -112,11 +122,12 @@ def audit(
         )
         stressed = native.stress(
             options=options, allowed=outcome_sets.of_report(explored),
-            announce=progress.announce, progress=progress.show,
+            announce=progress.announce, progress=progress.show, rows=rows,
+            listed=compiled.LISTED,
         )  # fmt: skip
         ordered = orders.orders(progress=progress.show, jobs=2, rows=rows)
     with screen.status("traces: runs on real cores against the specs"):
-        traced = tracing.traces(count=TRACED_RUNS)
+        traced = tracing.traces(count=TRACED_RUNS, rows=rows)
     with screen.status("linear: histories of queue and ticket"):
         linearized = linear.linear(slow=False, rows=rows)
     sites = kernel_claims(root / "kernel")
@@ -132,10 +143,25 @@ def audit(
         print(report.to_json(summary(found)))
     else:
         show(screen, found)
+    if store.is_fresh() and locations.is_checkout():
+        _write_lock(screen, root, found, mode)
     is_open = any(row.status not in (*GOOD, VIOLATED) for row in found.rows)
     violated = bool(found.problems) or any(row.status == VIOLATED for row in found.rows)
     bad = violated or (strict and is_open)
     raise typer.Exit(errors.EXIT_VIOLATED if bad else errors.EXIT_HOLDS)
+
+
+def _write_lock(screen: Console, root: Path, found: AuditReport, mode: str) -> None:
+    """Write the lock of a full audit that holds."""
+    if mode != LOCKED_MODE:
+        said = f"{lock.NAME} is left as it is: it has the mode {LOCKED_MODE}, not {mode}"
+    elif not found.holds:
+        said = f"{lock.NAME} is left as it is: not every claim holds"
+    else:
+        rows = [row for row in found.judged.all if row.holds]
+        lock.write(root / lock.NAME, rows, store.now())
+        said = f"{lock.NAME} has {len(rows)} rows"
+    screen.print(said, markup=False, soft_wrap=True)
 
 
 def _specs(screen: Console, rows: Rows) -> tuple[CheckReport, ConformReport]:
@@ -254,6 +280,9 @@ def show(screen: Console, found: AuditReport) -> None:
     total = sum(seconds for _, seconds in shares)
     line = f"{counted(found)} ({total:.0f} s: {spent})"
     screen.print(f"\n{line}", markup=False, soft_wrap=True)
+    for judge, (now, before, since) in found.judged.by_judge.items():
+        of = f", {before} before, since {since}" if before else ""
+        screen.print(f"  {judge}: {now} rows judged now{of}", markup=False, soft_wrap=True)
     screen.print(found.judged.summary, markup=False, soft_wrap=True)
 
 

@@ -174,6 +174,7 @@ def audit(
         *(f"traces: {r.problem}" for r in traces.results if not r.holds),
         *(f"orders: {reason}" for reason in orders.unusable),
         *linearized.problems,
+        *judged.contradictions,
     ]  # fmt: skip
     return AuditReport(
         rows, tuple(dict.fromkeys(problems)), check, stress, explore, conform, orders, traces,

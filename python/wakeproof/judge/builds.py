@@ -90,6 +90,8 @@ class Builder:
         self._locks: dict[Path, threading.Lock] = {}
         self._texts: dict[Path, tuple[dict[str, str], frozenset[str]]] = {}  # and twins in them
         self._identities: dict[Program, str] = {}  # of objects
+        self._kernels: dict[Path, list[Path]] = {}  # by scenario
+        self._changed: dict[str, dict[Path, str]] = {}  # by twin
         self._twins = twins.of_code(locations.sources())
 
     @property
@@ -122,13 +124,18 @@ class Builder:
 
         It holds no path of this checkout: another one of the same sources has the same.
         """
-        objects = (self._identity(*job) for job in self._jobs(scenario, build))
+        if scenario not in self._kernels:
+            self._kernels[scenario] = self._sources.kernel_of(scenario)
+        jobs = self._jobs(scenario, build, self._kernels[scenario])
+        objects = (self._identity(*job) for job in jobs)
         return digest(self._version, platform.machine(), str(build), *objects)
 
-    def _jobs(self, scenario: Path, build: Build) -> list[Program]:
+    def _jobs(
+        self, scenario: Path, build: Build, kernel: list[Path] | None = None
+    ) -> list[Program]:
         """Return each source of a program, the scenario last, with how it is built."""
         sources, engine = self._sources, Build(sanitizer=build.sanitizer)
-        kernel = sources.kernel_of(scenario)
+        kernel = sources.kernel_of(scenario) if kernel is None else kernel
         if build.kind == "explored":
             jobs = [(path, Build(kind="explorer")) for path in sources.explorer()]
             jobs += [(path, build) for path in kernel if sources.is_explored(path)]
@@ -230,7 +237,10 @@ class Builder:
 
     def _edited(self, twin: str | None, texts: dict[str, str]) -> dict[str, str]:
         """Return the twin's texts in place of those that it changes among `texts`."""
-        return twins.needed(self._twins.get(twin or ""), texts, locations.sources())
+        found = self._twins.get(twin or "")
+        if found and found.name not in self._changed:
+            self._changed[found.name] = twins.edited(found, locations.sources())
+        return twins.needed(self._changed[found.name] if found else {}, texts)
 
     def _flags(self, source: Path, build: Build, texts: dict[str, str]) -> list[str]:
         is_explored, dirs = build.kind == "explored", self._sources.folders

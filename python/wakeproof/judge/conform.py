@@ -139,11 +139,13 @@ def _in_rows(judge: Judge, comparison: Comparison, rows: Rows) -> ConformResult:
     """Return what is in the `rows`, or else compare, and add it."""
     concept, spec_twin, code_twin = comparison
     twin = _twin_of(concept, spec_twin, code_twin)
-    name, inputs = f"{concept.name}; {twin or 'no twin'}", inputs_of(judge, comparison)
+    name, inputs = _name_of(comparison), inputs_of(judge, comparison)
     row = rows.find("conform", name, inputs)
     if row is not None:
         difference = _difference_of(row.more or UNSHOWN) if row.verdict == DIFFERS else None
-        return ConformResult(concept, twin, **row.counts, difference=difference, seconds=0.0)
+        known = ConformResult(concept, twin, **row.counts, difference=difference, seconds=0.0)
+        if known.holds:
+            return known
     result = _compared(judge, comparison)
     rows.judged(
         "conform", name, inputs, DIFFERS if result.difference else "equal",
@@ -151,6 +153,11 @@ def _in_rows(judge: Judge, comparison: Comparison, rows: Rows) -> ConformResult:
         more=astuple(result.difference) if result.difference else None, holds=result.holds,
     )  # fmt: skip
     return result
+
+
+def _name_of(comparison: Comparison) -> str:
+    """Return the name of a comparison's row."""
+    return f"{comparison[0].name}; {_twin_of(*comparison) or 'no twin'}"
 
 
 def _difference_of(plain: Sequence[Any]) -> Difference:
@@ -161,23 +168,27 @@ def _difference_of(plain: Sequence[Any]) -> Difference:
 def inputs_of(judge: Judge, comparison: Comparison) -> dict[str, str]:
     """Return what the verdict of a comparison rests on, each with its content."""
     concept, spec_twin, code_twin = comparison
-    functions = [getattr(concept, field.name) for field in fields(concept)]
-    functions += [concept.ghost.after] if concept.ghost else []
-    places = [one.__module__.split(".")[2:] for one in functions if callable(one)]
-    table = {f"{'/'.join(place)}.py" for place in places}
-    plain = [
-        f"{field.name} {value}" for field in fields(concept)
-        if not callable(value := getattr(concept, field.name)) and field.name != "ghost"
-    ]  # fmt: skip
     return {
         **specs.modules(judge.modules(concept, spec_twin), concept.module),
         **specs.tools(),
         "program": judge.builder.identity(*_program(concept, code_twin)),
         "twins": f"{_twin_of(concept, spec_twin, code_twin)} {' '.join(judge.orders(code_twin))}",
-        "table": "\n".join(plain),
-        "table's code": store.code_hash(*sorted(table)),
+        **table_of(concept),
         "code": store.code_hash("conform.py", without=("conform_maps",)),
     }
+
+
+def table_of(concept: Concept) -> dict[str, str]:
+    """Return what the concept's table says, as inputs."""
+    functions = [getattr(concept, field.name) for field in fields(concept)]
+    functions += [concept.ghost.after] if concept.ghost else []
+    places = [one.__module__.split(".")[2:] for one in functions if callable(one)]
+    plain = [
+        f"{field.name} {value}" for field in fields(concept)
+        if not callable(value := getattr(concept, field.name)) and field.name != "ghost"
+    ]  # fmt: skip
+    modules = {f"{'/'.join(place)}.py" for place in places}
+    return {"table": "\n".join(plain), "table's code": store.code_hash(*sorted(modules))}
 
 
 def _twin_of(concept: Concept, spec_twin: bool, code_twin: str | None) -> str:
@@ -186,10 +197,15 @@ def _twin_of(concept: Concept, spec_twin: bool, code_twin: str | None) -> str:
     return f"code: {code_twin}" if code_twin else ""
 
 
-def programs(*, slow_twins: bool = True) -> list[Program]:
-    """Return what `conform` with these `slow_twins` compiles."""
-    compared = _comparisons(CONCEPTS, twins=True, slow_twins=slow_twins)
-    return [_program(concept, twin) for concept, _, twin in compared]
+def programs(rows: Rows, *, slow_twins: bool = True) -> list[Program]:
+    """Return what `conform` with these `slow_twins` and `rows` compiles."""
+    with Children() as children:
+        judge = Judge(children)
+        return [
+            _program(compared[0], compared[2])
+            for compared in _comparisons(CONCEPTS, twins=True, slow_twins=slow_twins)
+            if rows.lacks("conform", _name_of(compared), inputs_of(judge, compared))
+        ]
 
 
 def _program(concept: Concept, twin: str | None) -> Program:

@@ -206,22 +206,24 @@ class _Job:
         """Return what was explored of a scenario or twin before, without executions; [] if not."""
         name = (twin or of).name
         row = self._rows and self._rows.find("explore", name, self._inputs(of, twin))
-        return explore_stored.of_plain(of.name, row.counts, row.detail) if row else []
+        known = explore_stored.of_plain(of.name, row.counts, row.detail) if row else []
+        return known if known and self._status(of, twin, known) == HELD else []
 
     def _judged(self, task: Task, results: list[Result]) -> None:
         """Add a row."""
         of, twin = task.scenario, task.betrays
         if self._rows is None:
             return
-        status = (
-            explore_grading.judge_twin(twin, of, results, self._labels).status
-            if twin
-            else explore_grading.judge_scenario(of, results, self._labels).status
-        )
+        status = self._status(of, twin, results)
         self._rows.judged(
             "explore", (twin or of).name, self._inputs(of, twin), status,
             *explore_stored.to_plain(results), holds=status == HELD,
         )  # fmt: skip
+
+    def _status(self, of: Scenario, twin: Twin | None, results: list[Result]) -> str:
+        if twin:
+            return explore_grading.judge_twin(twin, of, results, self._labels).status
+        return explore_grading.judge_scenario(of, results, self._labels).status
 
     def _inputs(self, of: Scenario, twin: Twin | None) -> dict[str, str]:
         """Return what a verdict on a scenario or twin rests on."""

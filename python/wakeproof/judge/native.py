@@ -8,22 +8,25 @@ import platform
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from wakeproof.errors import UsageError
-from wakeproof.judge import grading, outcome_sets, places, scenarios
+from wakeproof.judge import grading, outcome_sets, places, scenarios, store
 from wakeproof.judge.allowed import Allowed
-from wakeproof.judge.builds import Build, Builder
+from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.engine import add_up, is_overdrawn, is_spent, measure
 from wakeproof.judge.grading import Run, ScenarioReport, TwinReport
 from wakeproof.judge.options import StressOptions as StressOptions
 from wakeproof.judge.outcome_sets import Sets
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Selection, Twin
+from wakeproof.judge.verdicts import Rows
 
 SECOND_CHANCES = 2
 """Times that what must be seen, and was not, is run again, longer, before it counts as missed."""
@@ -86,10 +89,14 @@ def stress(
     allowed: Sets | None = None,
     announce: Callable[[str], None] | None = None,
     progress: Progress | None = None,
+    rows: Rows | None = None,
+    listed: Build | None = None,
 ) -> StressReport:
     """Run scenario files (the project's own if None) and return every verdict.
 
     What is seen is compared with `allowed`; None: with what the explorer computes, if not before.
+    With `rows`, what is in them is not run again, and new ones are added.  `listed`: the build that
+    says what a file declares, if not the first of those that run.
 
     Raises:
         UsageError: a bad option, an unknown name, a file that does not compile.
@@ -97,7 +104,38 @@ def stress(
     """
     chosen = (options or StressOptions()).checked()
     with Children() as children:
-        return _Job(chosen, children, allowed, announce, progress).report(files, regex)
+        job = _Job(chosen, children, allowed, announce, progress, rows)
+        return job.report(files, regex, listed or chosen.builds()[0])
+
+
+def programs(options: StressOptions, rows: Rows, builder: Builder, listed: Build) -> list[Program]:
+    """Return what `stress` of the project's own scenarios compiles with these `rows`."""
+    with Children() as children:
+        found = [scenarios.declared(file, builder, children, listed) for file in scenarios.find()]
+    wanted: list[Scenario | Twin] = []
+    for listing in found:
+        wanted += chain(*listing)
+    return [
+        (one.file, build)
+        for one in wanted if rows.lacks("stress", one.name, inputs_of(builder, options, one))
+        for build in _builds(options, one)
+    ]  # fmt: skip
+
+
+def inputs_of(builder: Builder, options: StressOptions, of: Scenario | Twin) -> dict[str, str]:
+    """Return what a verdict on a scenario or twin rests on, but for the machine and for luck."""
+    builds = [builder.identity(of.file, build) for build in _builds(options, of)]
+    return {
+        "programs": " ".join(builds),
+        "test": f"stress {of.name}",
+        "options": f"{options.mode} {options.seconds} {options.affinity} {options.stride}",
+        "runner": " ".join(scenarios.runner(options.sanitizer)),
+        "code": store.code_hash("native.py", without=("outcome_sets.py",)),
+    }
+
+
+def _builds(options: StressOptions, of: Scenario | Twin) -> list[Build]:
+    return options.builds(of.name if isinstance(of, Twin) else None)
 
 
 class _Job:
@@ -108,8 +146,10 @@ class _Job:
         allowed: Sets | None,
         announce: Callable[[str], None] | None,
         progress: Progress | None,
+        rows: Rows | None,
     ) -> None:
         self._options, self._children, self._allowed = options, children, allowed
+        self._rows = rows
         self._announce = announce or (lambda _text: None)
         self._progress = progress or (lambda _next, _done, _total: None)
         self._builder = Builder(children)
@@ -131,16 +171,27 @@ class _Job:
         """Return the budget of a second chance."""
         return max(1.0, 4 * self._options.budget_s())
 
-    def report(self, files: Iterable[Path] | None, regex: str | None) -> StressReport:
+    def report(
+        self, files: Iterable[Path] | None, regex: str | None, listed: Build
+    ) -> StressReport:
         started = time.monotonic()
-        every, selection = self._select(scenarios.find(files), regex)
-        owners = [selection.scenario_of(twin, every) for twin in selection.twins]
-        self._build_all(selection)
-        sets = self._sets(selection)
-        judged = tuple(self._compared(self._scenario(s), sets) for s in selection.scenarios)
+        every, selection = self._select(scenarios.find(files), regex, listed)
+        owners = {twin: selection.scenario_of(twin, every) for twin in selection.twins}
+        known = {s: self._known(s, partial(self._of_scenario, s)) for s in selection.scenarios}
+        known_twins = {t: self._known(t, partial(self._of_twin, t, of)) for t, of in owners.items()}
+        left = Selection(
+            tuple(s for s, report in known.items() if report is None),
+            tuple(twin for twin, report in known_twins.items() if report is None),
+        )
+        self._build_all(left)
+        sets = self._sets(left)
+        judged = tuple(
+            report or self._add(s, self._compared(self._scenario(s), sets))
+            for s, report in known.items()
+        )
         twins = tuple(
-            self._compared(self._twin(twin, owner), sets)
-            for twin, owner in zip(selection.twins, owners, strict=True)
+            report or self._add(twin, self._compared(self._twin(twin, owners[twin]), sets))
+            for twin, report in known_twins.items()
         )
         return StressReport(
             judged, twins, self._options.mode, self._seed, self._builder.compiler_name,
@@ -148,11 +199,34 @@ class _Job:
             time.monotonic() - started, self._builder.warnings,
         )  # fmt: skip
 
-    def _select(self, files: list[Path], regex: str | None) -> tuple[list[Scenario], Selection]:
-        build = self._options.builds()[0]
+    def _known(
+        self, one: Scenario | Twin, graded: Callable[[Sequence[Run]], _Report]
+    ) -> _Report | None:
+        """Return the report on what was seen before, if it holds against the grades of today."""
+        if self._rows is None:
+            return None
+        row = self._rows.find("stress", one.name, inputs_of(self._builder, self._options, one))
+        if row is None:
+            return None
+        runs = [_run_of(*run) for run in row.detail]
+        report = self._compared(graded(runs), self._allowed or {})
+        return report if report.status == grading.HELD else None
 
+    def _add(self, one: Scenario | Twin, report: _Report) -> _Report:
+        """Add a row; what is seen is luck, and so nothing in it must come out the same again."""
+        if self._rows is not None:
+            inputs = inputs_of(self._builder, self._options, one)
+            self._rows.judged(
+                "stress", one.name, inputs, report.status, None,
+                [_plain_of(run) for run in report.runs], holds=report.status == grading.HELD,
+            )  # fmt: skip
+        return report
+
+    def _select(
+        self, files: list[Path], regex: str | None, listed: Build
+    ) -> tuple[list[Scenario], Selection]:
         def declared(file: Path) -> tuple[list[Scenario], list[Twin]]:
-            return scenarios.declared(file, self._builder, self._children, build)
+            return scenarios.declared(file, self._builder, self._children, listed)
 
         self._progress("compiling", 0, 0)
         with ThreadPoolExecutor(4) as pool:
@@ -200,14 +274,14 @@ class _Job:
             if not is_overdrawn(runs, self._options.seconds):
                 runs.append(self._run(scenario, build))
         left_out = tuple(build.name for build in builds[len(runs) :])
-        judged = grading.judge_scenario(scenario, runs, len(self._cpus), left_out)
+        judged = self._of_scenario(scenario, runs, left_out)
         for chance in range(1, SECOND_CHANCES + 1):
             is_hopeless = judged.samples * HOPELESS < scenario.min_samples
             if not judged.missing or is_hopeless or not self._may_try_again:
                 break
             build = builds[chance % len(builds)]
             runs.append(self._run(scenario, build, chance, self._longer_s))
-            judged = grading.judge_scenario(scenario, runs, len(self._cpus), left_out)
+            judged = self._of_scenario(scenario, runs, left_out)
         return judged
 
     def _twin(self, twin: Twin, owner: Scenario) -> TwinReport:
@@ -221,7 +295,15 @@ class _Job:
                     break
                 run = self._run(owner, build, chance, self._longer_s)
                 runs.append(run)
-        return grading.judge_twin(twin, owner, runs, len(self._cpus), self._is_x86)
+        return self._of_twin(twin, owner, runs)
+
+    def _of_scenario(
+        self, scenario: Scenario, runs: Sequence[Run], left_out: Sequence[str] = ()
+    ) -> ScenarioReport:
+        return grading.judge_scenario(scenario, runs, len(self._cpus), left_out)
+
+    def _of_twin(self, twin: Twin, of: Scenario, runs: Sequence[Run]) -> TwinReport:
+        return grading.judge_twin(twin, of, runs, len(self._cpus), self._is_x86)
 
     def _run(
         self, scenario: Scenario, build: Build, chance: int = 0, seconds: float | None = None
@@ -250,6 +332,16 @@ class _Job:
             if is_spent(parts, budget):
                 break
         return add_up(build, parts)
+
+
+def _plain_of(run: Run) -> list[Any]:
+    return [run.build, run.judge, run.samples, run.asleep, run.asleep_changed, run.histogram]
+
+
+def _run_of(
+    build: str, judge: str, samples: int, asleep: int, changed: int, histogram: dict[str, int]
+) -> Run:
+    return Run(build, judge, samples, 0.0, asleep, changed, (), (), "", histogram)
 
 
 def _machine() -> str:

@@ -53,6 +53,7 @@ Progress = Callable[[str, int, int], None]
 """Called with what runs, steps done and steps in all."""
 
 SECONDS, LOOP_BOUND, BYTES = 10.0, 4, 1 << 30
+GOOD = (KILLED, EXPLAINED)
 _ENGINES = {Model.TSO: "states", Model.RC11: "graphs", Model.SC: "states"}
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
@@ -150,8 +151,8 @@ class _Audit:
         self._done, self._total = 0, len(mutants)
         judged = dict(zip(mutants, self._each(self._mutant, mutants), strict=True))
         reports = tuple(
-            SiteReport(
-                site.label, site.file, site.first, site.order, site.kept,
+            _report(
+                site,
                 known[site.label] if site.label in known
                 else tuple(judged[Mutant(site, weaker)] for weaker in ONE_WEAKER[site.order]),
             )
@@ -169,8 +170,9 @@ class _Audit:
         for site in sites if self._rows is not None else ():
             inputs = self._inputs(files, site.label, site.file, site.order, site.kept)
             row = self._rows and self._rows.find("orders", site.label, inputs)
-            if row:
-                found[site.label] = tuple(mutant_of(one) for one in row.detail)
+            known = tuple(mutant_of(one) for one in row.detail) if row else ()
+            if known and _report(site, known).status in GOOD:
+                found[site.label] = known
         return found
 
     def _add(self, files: list[Path], reports: Sequence[SiteReport], *, is_whole: bool) -> None:
@@ -182,7 +184,7 @@ class _Audit:
                     self._inputs(files, site.label, site.file, site.order, site.kept), site.status,
                     {mutant.weaker: bool(mutant.kill) for mutant in site.mutants},
                     [plain_of(mutant) for mutant in site.mutants],
-                    holds=is_whole and site.status in (KILLED, EXPLAINED),
+                    holds=is_whole and site.status in GOOD,
                 )  # fmt: skip
 
     def _inputs(self, files: list[Path], *site: str) -> dict[str, str]:
@@ -291,3 +293,7 @@ class _Audit:
             except BaseException:  # Ctrl-C, or a file that does not compile: nobody waits for more
                 self._children.kill_all()
                 raise
+
+
+def _report(site: LabelledSite, mutants: tuple[MutantReport, ...]) -> SiteReport:
+    return SiteReport(site.label, site.file, site.first, site.order, site.kept, mutants)

@@ -28,10 +28,11 @@ from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge import jvm, manifest, models, store, tlc, toolchain
 from wakeproof.judge.jvm import JvmError, Machines
+from wakeproof.judge.lock import Row
 from wakeproof.judge.manifest import Entry
 from wakeproof.judge.process import Children
 from wakeproof.judge.tlc import Outcome, Step, TlcResult
-from wakeproof.judge.verdicts import Row, Rows
+from wakeproof.judge.verdicts import Rows
 
 SHORT_S = 600.0
 FULL_S = 6 * 3600.0

@@ -54,9 +54,14 @@ def key(inputs: Inputs) -> str:
     return _key(_hashes(inputs))
 
 
+def is_fresh() -> bool:
+    """Say whether all is judged, whatever was judged before."""
+    return os.environ.get(FRESH, "0") not in ("", "0")
+
+
 def look(inputs: Inputs) -> Kept | None:
     """Return what was kept of a judgement of these `inputs`; None: judge now."""
-    if os.environ.get(FRESH, "0") not in ("", "0"):
+    if is_fresh():
         return None
     hashes = _hashes(inputs)
     place = _place(_key(hashes))
@@ -77,9 +82,13 @@ def keep(inputs: Inputs, value: object) -> None:
     hashes = _hashes(inputs)
     place = _place(_key(hashes))
     place.parent.mkdir(parents=True, exist_ok=True)
-    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
-    text = json.dumps({"inputs": hashes, "date": date, "value": value})
+    text = json.dumps({"inputs": hashes, "date": now(), "value": value})
     locations.write_atomically(place, f"{text}\n{_sha256(text)}\n")
+
+
+def now() -> str:
+    """Return the time as a date of results."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def code(*names: str) -> dict[str, str]:

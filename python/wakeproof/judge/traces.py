@@ -13,7 +13,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
@@ -23,19 +24,22 @@ from wakeproof.judge import (
     explore_labels,
     models,
     scenarios,
+    store,
     trace_batch,
     trace_events,
 )
 from wakeproof.judge.builds import Build, Builder, Program
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
+from wakeproof.judge.specs import modules, tools
 from wakeproof.judge.trace_batch import Trace
 from wakeproof.judge.trace_concept import TraceConcept
 from wakeproof.judge.trace_events import Round
 from wakeproof.judge.trace_maps import TRACED
-from wakeproof.judge.trace_replay import Replay
-from wakeproof.judge.trace_reports import TAMPERED, TraceReport, TraceResult, grades
+from wakeproof.judge.trace_replay import Coverage, Replay
+from wakeproof.judge.trace_reports import TAMPERED, Grade, TraceReport, TraceResult, grades
 from wakeproof.judge.trace_tamper import Lies, tampered, trace_of
+from wakeproof.judge.verdicts import Rows
 
 JOBS = 2  # concepts at once
 RECORD_TIMEOUT_S = 300.0
@@ -54,8 +58,11 @@ def traces(
     seed: int = 1,
     twins: bool = True,
     progress: Progress | None = None,
+    rows: Rows | None = None,
 ) -> TraceReport:
     """Record `count` rounds of each concept whose name matches `pattern`, and judge them.
+
+    With `rows`, concepts and twins that are in them are not judged again, and new ones are added.
 
     Raises:
         UsageError: nothing matches, or a scenario does not compile.
@@ -72,7 +79,7 @@ def traces(
         )
     begin = time.monotonic()
     with Children() as children, ThreadPoolExecutor(JOBS) as pool:
-        judge = _Judge(children, seed)
+        judge = _Judge(children, seed, rows)
         try:
             work = [pool.submit(judge.table, t, count, progress, twins=twins) for t in chosen]
             results = [result for done in work for result in done.result()]
@@ -83,9 +90,31 @@ def traces(
     return TraceReport(tuple(results), seed, time.monotonic() - begin)
 
 
-def programs() -> list[Program]:
-    """Return what `traces` compiles."""
-    return [_program(table, twin) for table in TRACED for twin in ("", *table.twins)]
+def programs(rows: Rows, builder: Builder, count: int, seed: int = 1) -> list[Program]:
+    """Return what `traces` with these `rows` compiles."""
+    return [
+        _program(table, twin)
+        for table in TRACED for twin in ("", *table.twins)
+        if rows.lacks("traces", _name_of(table, twin), inputs_of(builder, table, twin, count, seed))
+    ]  # fmt: skip
+
+
+def inputs_of(
+    builder: Builder, table: TraceConcept, twin: str, count: int, seed: int
+) -> dict[str, str]:
+    """Return what a verdict on runs rests on, but for the machine and for luck."""
+    return {
+        **modules(locations.sources() / "specs", table.concept.module),
+        **tools(),
+        "program": builder.identity(*_program(table, twin)),
+        "runs": f"{_name_of(table, twin)} {TWIN_ROUNDS if twin else count} {seed}",
+        "code": store.code_hash("traces.py"),
+    }
+
+
+def _name_of(table: TraceConcept, twin: str) -> str:
+    """Return the name of a row."""
+    return f"{table.name}; {twin or 'no twin'}"
 
 
 def _program(table: TraceConcept, twin: str) -> Program:
@@ -96,9 +125,10 @@ def _program(table: TraceConcept, twin: str) -> Program:
 class _Judge:
     """Records, and asks both judges."""
 
-    def __init__(self, children: Children, seed: int) -> None:
+    def __init__(self, children: Children, seed: int, rows: Rows | None) -> None:
         self.children = children
         self.seed = seed
+        self.rows = rows
         self.sources = locations.sources()
         self.builder = Builder(children)
         self.labels = explore_labels.read(self.sources)
@@ -107,15 +137,45 @@ class _Judge:
         self, table: TraceConcept, count: int, progress: Progress | None, *, twins: bool
     ) -> list[TraceResult]:
         """Judge a concept, and its twins."""
-        specs = models.folder(self.sources / "specs")
-        replay = Replay(table, *conform_spec.graph(table.concept, specs, self.children))
         results = []
+        replay: Replay | None = None
         for twin in ("", *table.twins) if twins else ("",):
-            result = self.twin(table, replay, twin) if twin else self.judge(table, replay, count)
+            result = self.known(table, twin, count)
+            if result is None:
+                replay = replay or self.replay(table)
+                result = (
+                    self.twin(table, replay, twin) if twin else self.judge(table, replay, count)
+                )
+                self.add(result, count)
             results.append(result)
             if progress:
                 progress(result)
         return results
+
+    def replay(self, table: TraceConcept) -> Replay:
+        """Return the graph of a concept's spec."""
+        folder = models.folder(self.sources / "specs")
+        return Replay(table, *conform_spec.graph(table.concept, folder, self.children))
+
+    def known(self, table: TraceConcept, twin: str, count: int) -> TraceResult | None:
+        """Return what was judged before, if it is as it must be."""
+        if self.rows is None:
+            return None
+        inputs = inputs_of(self.builder, table, twin, count, self.seed)
+        row = self.rows.find("traces", _name_of(table, twin), inputs)
+        result = _result_of(table, twin, row.detail) if row else None
+        return result if result and result.holds else None
+
+    def add(self, result: TraceResult, count: int) -> None:
+        """Add a row; which runs there were is luck."""
+        if self.rows is not None:
+            table, twin = result.table, result.twin
+            self.rows.judged(
+                "traces", _name_of(table, twin),
+                inputs_of(self.builder, table, twin, count, self.seed),
+                "rejected" if result.rejected else "accepted", None, _plain_of(result),
+                holds=result.holds,
+            )  # fmt: skip
 
     def twin(self, table: TraceConcept, replay: Replay, twin: str) -> TraceResult:
         """Judge rounds of a twin until one is rejected."""
@@ -186,6 +246,26 @@ class _Judge:
         for one in rounds if twin else ():
             one.threads = [[e for e in events if ":" not in e.site] for events in one.threads]
         return rounds
+
+
+def _plain_of(result: TraceResult) -> dict[str, Any]:
+    return {
+        "traces": result.traces, "aside": result.aside, "events": result.events,
+        "rejected": result.rejected, "grades": [asdict(grade) for grade in result.grades],
+        "coverage": asdict(result.coverage),
+    }  # fmt: skip
+
+
+def _result_of(table: TraceConcept, twin: str, detail: dict[str, Any]) -> TraceResult:
+    cover = detail["coverage"]
+    own = {
+        "rejected": tuple(detail["rejected"]),
+        "grades": tuple(Grade(**grade) for grade in detail["grades"]),
+        "coverage": Coverage(
+            **{**cover, "actions": {a: tuple(n) for a, n in cover["actions"].items()}}
+        ),
+    }
+    return TraceResult(table, twin, **(detail | own), stuck=(), seconds=0.0)
 
 
 def _differ(trace: Trace, by_tlc: bool) -> str:

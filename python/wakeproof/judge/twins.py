@@ -181,12 +181,11 @@ def _places(
     return found
 
 
-def needed(twin: Twin | None, texts: dict[str, str], root: Path) -> dict[str, str]:
-    """Return the edited texts, by the product's path, if one of `texts` is edited; else nothing.
+def needed(changed: dict[Path, str], texts: dict[str, str]) -> dict[str, str]:
+    """Return the edited texts if one of `texts` is edited, else nothing; by the product's path.
 
     All or none: the overlay is the same for every object of the twin.
     """
-    changed = edited(twin, root) if twin else {}
     is_needed = not texts.keys().isdisjoint(map(str, changed))
     return {str(path): text for path, text in changed.items()} if is_needed else {}
 

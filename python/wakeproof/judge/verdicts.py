@@ -2,59 +2,57 @@
 """The rows of an audit: each verdict, a hash of all that it rests on, and when it was judged.
 
 A row is what one judge says of one configuration, scenario, twin or site.  One that holds is kept
-(`store`), and is not judged again while its inputs are the same.
+(`store`), and is not judged again while its inputs are the same.  In CI, which keeps nothing, it
+is taken from the file `lock` instead, but for the rows of one quarter, which are judged again.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import threading
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from wakeproof.judge import store
+from wakeproof.judge import lock, store
+from wakeproof.judge.lock import QUARTERS, Lock, Row
 from wakeproof.judge.store import Inputs
 
-
-@dataclass(frozen=True)
-class Row:
-    """One verdict.
-
-    `counts` come out the same of the same inputs; `detail` may come out otherwise, as what was
-    seen within some seconds does.  Both are plain data, from which a judge makes its report again;
-    `more`, which may be large, is what it shows besides.
-    """
-
-    judge: str
-    name: str  # of what was judged; no two rows of a judge share one
-    inputs: str  # hash
-    verdict: str
-    counts: Any
-    detail: Any
-    more: Any = None
-    date: str = ""  # when it was judged; "": now
+CI = "WAKEPROOF_CI"
 
 
 class Rows:
     """What one job has judged, and what it took from before.
 
+    Args:
+        known: what was written down; what is judged on the same inputs must come out the same.
+        due: take rows from `known`, but for those of these quarters (None: from the store).
+        why: why these, in words.
+
     Threads: any.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        known: Lock | None = None,
+        due: Collection[int] | None = None,
+        why: str = "FRESH=1 judges all",
+    ) -> None:
         self._guard = threading.Lock()
         self._found: dict[tuple[str, str], Row] = {}
+        self._known, self._due, self._why = known or Lock(), due, why
+        self._contradicted: set[tuple[str, str]] = set()
 
     def find(self, judge: str, name: str, inputs: Inputs) -> Row | None:
         """Return the row of `name` that was judged before on the same inputs; None: judge now."""
-        kept = store.look(inputs)
-        if kept is None:
-            return None
-        verdict, counts, detail, more = kept.value
-        return self._take(
-            Row(judge, name, store.key(inputs), verdict, counts, detail, more, kept.date)
-        )
+        row = self._before(judge, name, inputs)
+        return None if row is None else self._take(row)
+
+    def lacks(self, judge: str, name: str, inputs: Inputs) -> bool:
+        """Say whether `name` is judged now."""
+        return self._before(judge, name, inputs) is None
 
     def judged(
         self,
@@ -72,7 +70,19 @@ class Rows:
         value = json.loads(json.dumps([verdict, counts, detail, more]))  # as it comes back
         if holds:
             store.keep(inputs, value)
-        self._take(Row(judge, name, store.key(inputs), *value))
+        row = self._take(replace(_row(judge, name, store.key(inputs), value), holds=holds))
+        if self._known.contradicts(row):
+            self._contradicted.add((judge, name))
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Return what came out otherwise than was written down, a line each."""
+        pairs = [(self._known.rows[key], self._found[key]) for key in sorted(self._contradicted)]
+        return tuple(
+            f"{new.judge} {new.name}: {_said(old, new)} now, "
+            f"{_said(new, old)} in {lock.NAME} ({old.date}), on the same inputs"
+            for old, new in pairs
+        )
 
     def since(self, names: Collection[str]) -> str:
         """Return when the oldest of the rows of these names was judged; "": all were judged now."""
@@ -84,9 +94,31 @@ class Rows:
         every = self.all
         before = [row.date for row in every if row.date]
         text = f"{len(every) - len(before)} of {len(every)} rows were judged now"
-        if not before:
-            return text
-        return f"{text}, {len(before)} before, since {min(before)} (FRESH=1 judges all)"
+        if self._due is None:
+            since = f", {len(before)} before, since {store.oldest(before)} ({self._why})"
+            return f"{text}{since if before else ''}"
+        due = sum(row.quarter in self._due for row in every)
+        lacks = len(every) - len(before) - due
+        since = f", judged since {store.oldest(before)}" if before else ""
+        return (
+            f"{text}: {due} of {self._why} and {lacks} that {lock.NAME} lacks; {len(before)} were "
+            f"taken from it{since}{self._damaged}"
+        )
+
+    @property
+    def _damaged(self) -> str:
+        lines = self._known.damaged
+        return f"; {lines} of its lines are damaged" if lines else ""
+
+    @property
+    def by_judge(self) -> dict[str, tuple[int, int, str]]:
+        """Return of each judge how many rows it judged now, how many before, and since when."""
+        every = self.all
+        own = {row.judge: [r.date for r in every if r.judge == row.judge] for row in every}
+        return {
+            judge: (dates.count(""), len(dates) - dates.count(""), store.oldest(dates))
+            for judge, dates in own.items()
+        }
 
     @property
     def all(self) -> list[Row]:
@@ -94,7 +126,44 @@ class Rows:
         with self._guard:
             return [self._found[key] for key in sorted(self._found)]
 
+    def _before(self, judge: str, name: str, inputs: Inputs) -> Row | None:
+        if store.is_fresh():
+            return None
+        key = store.key(inputs)
+        if self._due is not None:
+            row = self._known.find(judge, name, key)
+            return None if row is None or row.quarter in self._due else row
+        kept = store.look(inputs)
+        return None if kept is None else _row(judge, name, key, kept.value, kept.date)
+
     def _take(self, row: Row) -> Row:
         with self._guard:
             self._found[row.judge, row.name] = row
         return row
+
+
+def of_audit(root: Path) -> Rows:
+    """Return the rows of an audit of the sources at `root`, before any is judged.
+
+    In CI a quarter of them is judged whatever was judged before; outside of a repository, where no
+    commit says which, all are.
+    """
+    known = lock.read(root / lock.NAME)
+    if os.environ.get(CI) != "1" or store.is_fresh():
+        return Rows(known)
+    found = lock.quarter_of(root)
+    if found is None:
+        return Rows(known, range(QUARTERS), "all quarters, for no commit says which,")
+    quarter, commit = found
+    return Rows(known, (quarter,), f"quarter {quarter + 1} of {QUARTERS}, by commit {commit[:10]},")
+
+
+def _row(judge: str, name: str, inputs: str, value: Sequence[Any], date: str = "") -> Row:
+    verdict, counts, detail, more = value
+    return Row(judge, name, inputs, verdict, counts, detail, more, date)
+
+
+def _said(one: Row, other: Row) -> str:
+    """Return what `other` says, where it differs from `one`."""
+    same = one.verdict == other.verdict
+    return f"{other.verdict} {json.dumps(other.counts)}" if same else other.verdict
