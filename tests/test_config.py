@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import re
+from typing import get_args
 
 import pytest
 
 from wakeproof import CarrierGroup, LinuxTopology
-from wakeproof.config import Settings, settle
+from wakeproof._native.ffi import ffi, lib
+from wakeproof.config import Placement, Settings, settle
 from wakeproof.topology import default_carriers
 
 
@@ -120,3 +122,9 @@ def test_a_bad_argument_is_named_with_value_and_range(
 ) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
         chosen(**arguments)
+
+
+def test_the_type_of_placements_names_each_policy_of_the_kernel() -> None:
+    found = [lib.wp_placement_policy_name(index) for index in range(lib.WP_PLACE_POLICIES)]
+    assert list(get_args(Placement)) == [ffi.string(name).decode() for name in found]
+    assert lib.wp_placement_policy_name(lib.WP_PLACE_POLICIES) == ffi.NULL

@@ -283,7 +283,7 @@ int wp__group_settle(wp_group_config *config)
 	if (config->carriers > WP_GROUP_CARRIERS ||
 	    config->replacements > WP_GROUP_CARRIERS - config->carriers ||
 	    (events & (events - 1)) != 0 || events > WP_TRACE_MOST ||
-	    (uint32_t)config->placement > WP_PLACE_CLUSTER_TWO_CHOICES ||
+	    (uint32_t)config->placement >= WP_PLACE_POLICIES ||
 	    !are_numbers(config->domain_of, config->carriers) ||
 	    !are_numbers(config->cluster_of, config->carriers))
 		return WP_MISUSED;

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from wakeproof._native.ffi import lib
+from wakeproof._native.ffi import ffi, lib
 from wakeproof.errors import UsageError
 from wakeproof.topology import LinuxTopology, Scope, Topology, default_carriers
 
@@ -23,10 +23,8 @@ _SCOPES: dict[str, Scope] = {"global": "global", "cluster": "cluster"}
 _TOPOLOGIES = {"none": False, "linux": True}
 Placement = Literal["home", "two_choices", "least_loaded", "cluster_two_choices"]
 _PLACEMENTS = {
-    "home": lib.WP_PLACE_HOME,
-    "two_choices": lib.WP_PLACE_TWO_CHOICES,
-    "least_loaded": lib.WP_PLACE_LEAST_LOADED,
-    "cluster_two_choices": lib.WP_PLACE_CLUSTER_TWO_CHOICES,
+    ffi.string(lib.wp_placement_policy_name(policy)).decode(): policy
+    for policy in range(lib.WP_PLACE_POLICIES)
 }
 Queue = Literal["unbounded", "bounded"]
 _QUEUES = {"unbounded": False, "bounded": True}

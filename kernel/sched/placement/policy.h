@@ -2,11 +2,7 @@
  * policy.h - which carrier a task is to go to, by loads and marks as they are read
  * (placement.h).
  *
- * Ties          The scan begins where a draw says: else the first of equals would get all that come
- *               before its load is seen. It ends at a carrier that has nothing.
- * Clusters      The load of one is that of its carriers that are not marked, by their number; one
- *               without such is passed over. Nobody was to be had inside, since all were marked
- *               meanwhile: then any carrier that is not.
+ * A policy      is one file, policy_<name>.h, one constant here and one entry in the table of policy.c.
  * Not promised  That a chosen carrier has the least load: others choose, too.
  * Spec          specs/sched/placement/Placement.tla: Choose. Evidence  as placement.h. */
 #ifndef WP_PLACEMENT_CHOOSE_H
@@ -25,7 +21,11 @@ enum wp_placement_policy {
 	WP_PLACE_TWO_CHOICES = 1,
 	WP_PLACE_LEAST_LOADED = 2,
 	WP_PLACE_CLUSTER_TWO_CHOICES = 3,
+	WP_PLACE_POLICIES = 4, /* how many there are */
 };
+
+/* As users type it; NULL: there is no such policy. [any thread | wait-free] */
+const char *wp_placement_policy_name(uint32_t policy);
 /* cdef: end */
 
 #define WP_PLACE_GLOBAL UINT32_MAX /* no carrier: each is marked */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * policy_least_loaded.h - a placement policy: the carrier with the least load.
+ *
+ * The scan begins where a draw says: else the first of equals would get all that come before its
+ * load is seen. It ends at a carrier that has nothing. */
+#ifndef WP_POLICY_LEAST_LOADED_H
+#define WP_POLICY_LEAST_LOADED_H
+
+#include "sched/placement/policy_draw.h"
+
+/* See wp__policy. */
+WP_INLINE uint32_t wp__place_least_loaded(const wp_placement *placement, wp__among all,
+					  uint32_t home, uint64_t *random)
+{
+	(void)home;
+	return wp__place_scan(placement, all, wp__place_draw(random, all.count), 0);
+}
+
+#endif
