@@ -279,6 +279,18 @@ def test_a_temporal_property_of_one_s_own_is_named(tmp_path: Path) -> None:
     assert found.result.tlc.stuttering
 
 
+def test_a_configuration_of_one_s_own_may_be_a_link_in_a_folder_that_is_one(tmp_path: Path) -> None:
+    specs, configs = tmp_path / "deep" / "er" / "specs", tmp_path / "configs"
+    for folder in (specs, configs):
+        folder.mkdir(parents=True)
+    own(specs, None)
+    (configs / "text").write_text(LISTED + "INVARIANT TypeOK\n")
+    (configs / "small.cfg").symlink_to("text")
+    (tmp_path / "here").symlink_to(specs)
+    (tmp_path / "there").symlink_to(configs)
+    assert own_spec.check_own(tmp_path / "here/own.tla", tmp_path / "there/small.cfg").holds
+
+
 def test_a_state_without_a_step_is_one_unless_that_is_right(tmp_path: Path) -> None:
     stops = OWN.replace(r" \/ Rest", "")
     file = own(tmp_path, LISTED + "INVARIANT TypeOK\n", stops)

@@ -150,7 +150,7 @@ def _arguments(
     module: Path, config: Path, private: str, workers: int, options: tuple[str, ...]
 ) -> list[str]:
     """Return TLC's own arguments, in the module's folder; `private` is a folder for its files."""
-    beside = os.path.relpath(config.resolve(), module.parent.resolve())
+    beside = os.path.relpath(config.parent.resolve() / config.name, module.parent.resolve())
     return [
         "-tool", "-metadir", private, "-fp", "0", "-checkpoint", "0", "-workers", str(workers),
         *options, "-config", beside, module.name,
