@@ -17,75 +17,75 @@ EXTENDS LocalCore
 
 (* The owner steals two tasks: it copies them behind its tail, and then has them or not. *)
 Loot ==                     \* [B1]
-  /\ pc[Owner] = "idle" /\ kept = 0 /\ Loots /\ fresh < Tasks /\ Capacity - Between(head, tail) >= 2
+  /\ pc[Owner] = "idle"
+  /\ kept = 0
+  /\ Loots
+  /\ fresh < Tasks
+  /\ Capacity - Between(head, tail) >= 2
   /\ Goto(Owner, "loot")
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
 LootCopy ==                 \* [B2] of the ring in which they will be
   /\ pc[Owner] = "loot"
   /\ slots' = [slots EXCEPT ![(tail + my[Owner].n) % Capacity] = fresh + my[Owner].n]
   /\ Reads(Owner, IF my[Owner].n = 1 THEN "looted" ELSE "loot", [my[Owner] EXCEPT !.n = @ + 1])
-  /\ tail' = IF Twin = "loot_shown" /\ my[Owner].n = 1 THEN Plus(tail, 2) ELSE tail
-  /\ UNCHANGED <<head, next, kept, global, fresh, others, turn, ghosts, waited>>
+  /\ UNCHANGED <<head, tail, next, kept, global, fresh, others, turn, ghosts, waited>>
 LootEnds ==                 \* [B10] of the victim: won, and [B3]; or lost
   /\ pc[Owner] = "looted"
   /\ \/ /\ fresh' = fresh + 2
-        /\ tail' = IF Twin = "loot_shown" THEN tail ELSE Plus(tail, 2)
-     \/ /\ UNCHANGED fresh
-        /\ tail' = IF Twin = "loot_shown" THEN tail - 2 ELSE tail
+        /\ tail' = Plus(tail, 2)
+     \/ UNCHANGED <<fresh, tail>>
   /\ Reads(Owner, "idle", Nothing)
   /\ UNCHANGED <<head, slots, next, kept, global, others, turn, ghosts, waited>>
 
 (* wp_local_steal, and the rounds of wp_local_hand_over. *)
-Asks(t) == (t \in Thieves /\ pc[t] = "idle") \/ pc[t] = "again"
-LooksBack == Twin = "asks_tail_first"
+Asks(t) ==
+  \/ /\ t \in Thieves
+     /\ pc[t] = "idle"
+  \/ pc[t] = "again"
 Aim(t) ==                   \* [B7]
   /\ Asks(t)
-  /\ Reads(t, "aim", [Nothing EXCEPT !.h = IF LooksBack THEN tail ELSE head])
+  /\ Reads(t, "aim", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 Share(t, many) ==
   Min(IF t \in Thieves THEN many - many \div 2 ELSE many, Half)
 Count(t) ==                 \* [B8]
   /\ pc[t] = "aim"
-  /\ LET h == IF LooksBack THEN head ELSE my[t].h
-         many == IF LooksBack THEN Between(head, my[t].h) ELSE Between(h, tail)
-     IN Reads(t, IF many <= 0 THEN "nothing"
-                 ELSE IF Twin = "claims_first" THEN "claim" ELSE "copy",
+  /\ LET h == my[t].h
+         many == Between(h, tail)
+     IN Reads(t, IF many <= 0 THEN "nothing" ELSE "copy",
               [Nothing EXCEPT !.h = h, !.n = IF many <= 0 THEN 0 ELSE Share(t, many)])
   /\ asked' = [asked EXCEPT ![t] = pc'[t] = "nothing" => head = tail]
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, got, ordered, last, before, waited>>
-Copied(t) == Len(my[t].tasks) = my[t].n
 Copy(t) ==                  \* [B9]
-  /\ pc[t] = "copy" /\ ~Copied(t)
+  /\ pc[t] = "copy"
   /\ LET tasks == Append(my[t].tasks, At(my[t].h + Len(my[t].tasks)))
-     IN Reads(t, IF Len(tasks) < my[t].n THEN "copy"
-                 ELSE IF Twin = "claims_first" THEN "has" ELSE "claim",
-              [my[t] EXCEPT !.tasks = tasks])
+     IN Reads(t, IF Len(tasks) < my[t].n THEN "copy" ELSE "claim", [my[t] EXCEPT !.tasks = tasks])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
-Ends(t) ==
-  IF t \in Thieves THEN "idle" ELSE IF Twin = "hand_over_once" THEN "handed" ELSE "again"
 Claim(t) ==                 \* [B10] a thief runs what it has claimed; lost: again
   /\ pc[t] = "claim"
-  /\ head' = IF head = my[t].h THEN Plus(head, my[t].n) ELSE head
-  /\ IF head # my[t].h THEN Reads(t, "again", Nothing) /\ UNCHANGED <<got, ordered, last>>
-     ELSE IF Twin = "claims_first"
-     THEN /\ Reads(t, "copy", [my[t] EXCEPT !.due = [k \in 1 .. my[t].n |-> Ring[k]]])
-          /\ UNCHANGED <<got, ordered, last>>
-     ELSE /\ Leave(my[t].tasks, FALSE)
-          /\ IF t \in Thieves THEN Reads(t, "idle", Nothing) /\ Gets(Range(my[t].tasks))
-                              ELSE Goto(t, "has") /\ UNCHANGED <<my, got>>
+  /\ IF head # my[t].h
+     THEN /\ Reads(t, "again", Nothing)
+          /\ UNCHANGED <<head, got, ordered, last>>
+     ELSE /\ head' = Plus(head, my[t].n)
+          /\ Leave(my[t].tasks, FALSE)
+          /\ IF t \in Thieves
+             THEN /\ Reads(t, "idle", Nothing)
+                  /\ Gets(Range(my[t].tasks))
+             ELSE /\ Goto(t, "has")
+                  /\ UNCHANGED <<my, got>>
   /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, asked, before, waited>>
-Has(t) ==                   \* a helper pushes them to the global queue; so late the twin's thief
+Has(t) ==                   \* a helper pushes them to the global queue
   /\ pc[t] = "has"
-  /\ Gets(IF t \in Thieves THEN Range(my[t].tasks) \ {0} ELSE {})
-  /\ global' = IF t \in Thieves THEN global ELSE global \o my[t].tasks
-  /\ Reads(t, IF my[t].n = 0 THEN "again" ELSE Ends(t), Nothing)
-  /\ UNCHANGED <<ring, next, kept, fresh, others, turn, ordered, last, asked, before, waited>>
+  /\ global' = global \o my[t].tasks
+  /\ Reads(t, "again", Nothing)
+  /\ UNCHANGED <<ring, next, kept, fresh, others, turn, ghosts, waited>>
 None_(t) ==
   /\ pc[t] = "nothing"
   /\ Reads(t, IF t \in Thieves THEN "idle" ELSE "handed", Nothing)
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 HandOver(t) ==              \* [B13] the slot first; a task of it is in hand as one of the ring
-  /\ t \in Helpers /\ pc[t] = "idle"
+  /\ t \in Helpers
+  /\ pc[t] = "idle"
   /\ before' = [before EXCEPT ![t] = (Range(Ring) \cup {next}) \ {0}]
   /\ Reads(t, IF next = 0 THEN "again" ELSE "has",
            [Nothing EXCEPT !.tasks = IF next = 0 THEN <<>> ELSE <<next>>])
@@ -93,13 +93,15 @@ HandOver(t) ==              \* [B13] the slot first; a task of it is in hand as 
   /\ UNCHANGED <<ring, kept, global, fresh, others, turn, got, ordered, last, asked, waited>>
 Handed(t) ==
   /\ pc[t] = "handed"
-  /\ Goto(t, "over") /\ before' = [before EXCEPT ![t] = {}]
-  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, got, ordered, last, asked>>
-  /\ UNCHANGED waited
+  /\ Goto(t, "over")
+  /\ before' = [before EXCEPT ![t] = {}]
+  /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, got, ordered, last, asked,
+                 waited>>
 
 Other ==                    \* somebody else pushes to the global queue
   /\ others < Others
-  /\ others' = others + 1 /\ global' = Append(global, Tasks + others + 1)
+  /\ others' = others + 1
+  /\ global' = Append(global, Tasks + others + 1)
   /\ UNCHANGED <<ring, next, kept, fresh, turn, pc, my, ghosts, waited>>
 
 Taker(t) ==
@@ -111,23 +113,30 @@ Spec == Init /\ [][Next]_vars           \* the owner polls for ever: no state is
 
 (* What must hold. *)
 TypeOK ==
-  /\ {head, tail} \subseteq Nat /\ slots \in [0 .. Capacity - 1 -> Numbers \cup {0}]
-  /\ next \in 0 .. Tasks /\ kept \in 0 .. 1 /\ global \in Seq(Numbers) /\ fresh \in 1 .. Tasks + 1
-  /\ others \in 0 .. Others /\ turn \in 0 .. Turns - 1
-  /\ pc \in [All -> {"idle", "room", "overflow", "spill", "write", "show", "late", "first", "poll",
-                     "take", "clear", "look", "pop", "store", "none", "sleep", "loot", "looted",
-                     "again", "aim", "nothing", "copy", "claim", "has", "handed", "over"}]
+  /\ {head, tail} \subseteq Nat
+  /\ slots \in [0 .. Capacity - 1 -> Numbers \cup {0}]
+  /\ next \in 0 .. Tasks
+  /\ kept \in 0 .. 1
+  /\ global \in Seq(Numbers)
+  /\ fresh \in 1 .. Tasks + 1
+  /\ others \in 0 .. Others
+  /\ turn \in 0 .. Turns - 1
+  /\ pc \in [All -> {"idle", "room", "overflow", "spill", "write", "show", "first", "poll", "take",
+                     "look", "pop", "none", "sleep", "loot", "looted", "again", "aim", "nothing",
+                     "copy", "claim", "has", "handed", "over"}]
 Written ==                  \* and not yet shown
-  IF pc[Owner] = "show" THEN 1 ELSE IF pc[Owner] \in {"loot", "looted"} THEN my[Owner].n ELSE 0
+  CASE pc[Owner] = "show" -> 1
+    [] pc[Owner] \in {"loot", "looted"} -> my[Owner].n
+    [] OTHER -> 0
 Bounded == Between(head, tail) + Written <= Capacity
 \* How often a task is somewhere: in a hand, in the slot, in a queue.
 Times(x, tasks) == Cardinality({i \in DOMAIN tasks : tasks[i] = x})
 Hands == {t \in All : pc[t] \in {"spill", "has"}}
-InHand(x) ==
-  Cardinality({t \in Hands : x \in Range(my[t].tasks)}) +
-  Cardinality({t \in All : pc[t] = "copy" /\ x \in Range(my[t].due)})
+InHand(x) == Cardinality({t \in Hands : x \in Range(my[t].tasks)})
 Places(x) == InHand(x) + (IF next = x THEN 1 ELSE 0) + Times(x, Ring) + Times(x, global)
-IsIn(x) == x < fresh \/ (x > Tasks /\ x <= Tasks + others)
+IsIn(x) ==
+  \/ x < fresh
+  \/ x \in Tasks + 1 .. Tasks + others
 NothingTwice == \A x \in Numbers : got[x] + Places(x) <= (IF IsIn(x) THEN 1 ELSE 0)
 NothingLost == \A x \in Numbers : IsIn(x) => got[x] + Places(x) >= 1
 OverflowMovesHalf == pc[Owner] = "spill" => Len(my[Owner].tasks) = Half
@@ -136,7 +145,8 @@ FifoPerOwner == ordered
 \* Who finds no task in the ring asked an empty one; who sleeps has none, in the slot neither.
 EmptyIsTrue ==
   /\ \A t \in Thieves \cup Helpers : pc[t] = "nothing" => asked[t]
-  /\ pc[Owner] = "sleep" => head = tail /\ next = 0
+  /\ pc[Owner] = "sleep" => /\ head = tail
+                            /\ next = 0
 HandedOver == \A t \in Helpers : pc[t] = "handed" => before[t] \cap Range(Ring) = {}
 GlobalServed == waited <= Turns
 =============================================================================

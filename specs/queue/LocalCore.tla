@@ -14,8 +14,7 @@ CONSTANTS
   Loots,     \* the owner may steal from others: two tasks at a time
   Turns,     \* each so manieth poll begins with the global queue
   Thieves,
-  Helpers,   \* who hand the queue over, once each
-  Twin       \* "none", or the one defect of this model
+  Helpers    \* who hand the queue over, once each
 
 VARIABLES
   head, tail,  \* of the ring: head counts what has left, tail what has come
@@ -27,7 +26,7 @@ VARIABLES
   others,      \* so many have come from elsewhere
   turn,        \* polls since the last one that began with the global queue
   pc,
-  my,          \* thread -> what it has read: an index h, a number n, tasks; due: claimed unread
+  my,          \* thread -> what it has read: an index h, a number n, tasks
   got,         \* ghost: task -> how often somebody got it to run it
   ordered,     \* ghost: tasks have left ring, and slot and ring, in their order
   last,        \* ghost: the newest that has left the ring; that the owner has popped
@@ -42,25 +41,38 @@ Owner == "owner"
 All == Thieves \cup Helpers \cup {Owner}
 Half == Capacity \div 2
 Numbers == 1 .. Tasks + Others
-Nothing == [h |-> 0, n |-> 0, tasks |-> <<>>, due |-> <<>>]
+Nothing == [h |-> 0, n |-> 0, tasks |-> <<>>]
 Min(a, b) == IF a < b THEN a ELSE b
-\* 64-bit indices do not wrap; those of the twin do, after two rounds.
-Wraps == Twin = "indices_wrap"
-Plus(i, k) == IF Wraps THEN (i + k) % (2 * Capacity) ELSE i + k
-Between(i, k) == IF Wraps THEN (k - i) % (2 * Capacity) ELSE k - i
+\* 64-bit indices do not wrap.
+Plus(i, k) == i + k
+Between(i, k) == k - i
 At(i) == slots[i % Capacity]
 Range(s) == {s[i] : i \in DOMAIN s}
 Ring == [k \in 1 .. Between(head, tail) |-> At(Plus(head, k - 1))]
 
 Init ==
-  /\ head = 0 /\ tail = 0 /\ slots = [i \in 0 .. Capacity - 1 |-> 0]
-  /\ next = 0 /\ kept = 0 /\ global = <<>> /\ fresh = 1 /\ others = 0 /\ turn = 0
-  /\ pc = [t \in All |-> "idle"] /\ my = [t \in All |-> Nothing]
-  /\ got = [x \in Numbers |-> 0] /\ ordered = TRUE /\ last = [ring |-> 0, own |-> 0]
-  /\ asked = [t \in All |-> TRUE] /\ before = [t \in Helpers |-> {}] /\ waited = 0
+  /\ head = 0
+  /\ tail = 0
+  /\ slots = [i \in 0 .. Capacity - 1 |-> 0]
+  /\ next = 0
+  /\ kept = 0
+  /\ global = <<>>
+  /\ fresh = 1
+  /\ others = 0
+  /\ turn = 0
+  /\ pc = [t \in All |-> "idle"]
+  /\ my = [t \in All |-> Nothing]
+  /\ got = [x \in Numbers |-> 0]
+  /\ ordered = TRUE
+  /\ last = [ring |-> 0, own |-> 0]
+  /\ asked = [t \in All |-> TRUE]
+  /\ before = [t \in Helpers |-> {}]
+  /\ waited = 0
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
-Reads(t, where, what) == Goto(t, where) /\ my' = [my EXCEPT ![t] = what]
+Reads(t, where, what) ==
+  /\ Goto(t, where)
+  /\ my' = [my EXCEPT ![t] = what]
 Gets(tasks) == got' = [x \in Numbers |-> IF x \in tasks THEN Min(got[x] + 1, 2) ELSE got[x]]
 \* Tasks leave the ring, from its front.
 Leave(tasks, own) ==
@@ -69,127 +81,129 @@ Leave(tasks, own) ==
 
 (* wp_local_push *)
 Push ==
-  /\ pc[Owner] = "idle" /\ fresh + kept <= Tasks
+  /\ pc[Owner] = "idle"
+  /\ fresh + kept <= Tasks
   /\ Goto(Owner, "room")
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
-Put == IF Twin = "publishes_first" THEN "show" ELSE "write"
 Room ==                     \* [B1]
   /\ pc[Owner] = "room"
-  /\ IF Between(head, tail) < Capacity + (IF Twin = "full_by_one" THEN 1 ELSE 0)
-     THEN Reads(Owner, Put, Nothing)
+  /\ IF Between(head, tail) < Capacity
+     THEN Reads(Owner, "write", Nothing)
      ELSE Reads(Owner, "overflow", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
-Moved == IF Twin = "moves_one" THEN 1 ELSE Half
 Overflow ==                 \* [B4] the oldest half; [B6] the owner alone writes the slots
   /\ pc[Owner] = "overflow"
   /\ LET h == my[Owner].h
-         oldest == [k \in 1 .. Moved |-> At(h + k - 1)]
+         oldest == [k \in 1 .. Half |-> At(h + k - 1)]
      IN IF head = h
-        THEN /\ head' = Plus(h, Moved)
-             /\ Reads(Owner, "spill", [Nothing EXCEPT !.tasks = oldest]) /\ Leave(oldest, FALSE)
-        ELSE /\ UNCHANGED <<head, ordered, last>>
-             /\ IF Twin = "overflow_unread"
-                THEN Reads(Owner, "spill", [Nothing EXCEPT !.tasks = oldest])
-                ELSE Reads(Owner, "room", Nothing)
+        THEN /\ head' = Plus(h, Len(oldest))
+             /\ Reads(Owner, "spill", [Nothing EXCEPT !.tasks = oldest])
+             /\ Leave(oldest, FALSE)
+        ELSE /\ Reads(Owner, "room", Nothing)
+             /\ UNCHANGED <<head, ordered, last>>
   /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, got, asked, before, waited>>
 Spill ==                    \* [B15], and a push of Mpsc: one chain; now there is room
   /\ pc[Owner] = "spill"
   /\ global' = global \o my[Owner].tasks
-  /\ IF Twin = "overflow_forgets"
-     THEN Reads(Owner, "idle", Nothing) /\ fresh' = fresh + 1
-     ELSE Reads(Owner, Put, Nothing) /\ UNCHANGED fresh
-  /\ UNCHANGED <<ring, next, kept, others, turn, ghosts, waited>>
+  /\ Reads(Owner, "write", Nothing)
+  /\ UNCHANGED <<ring, next, kept, fresh, others, turn, ghosts, waited>>
 Write ==                    \* [B2]
   /\ pc[Owner] = "write"
   /\ slots' = [slots EXCEPT ![tail % Capacity] = fresh]
   /\ Goto(Owner, "show")
   /\ UNCHANGED <<head, tail, next, kept, global, fresh, others, turn, my, ghosts, waited>>
-Show ==                     \* [B14] [B3]; the twin shows it, and then writes it
+Show ==                     \* [B14] [B3]
   /\ pc[Owner] = "show"
-  /\ tail' = Plus(tail, 1) /\ fresh' = fresh + 1
-  /\ Goto(Owner, IF Twin = "publishes_first" THEN "late" ELSE "idle")
-  /\ UNCHANGED <<head, slots, next, kept, global, others, turn, my, ghosts, waited>>
-Late ==
-  /\ pc[Owner] = "late"
-  /\ slots' = [slots EXCEPT ![(tail - 1) % Capacity] = fresh - 1]
+  /\ tail' = Plus(tail, 1)
+  /\ fresh' = fresh + 1
   /\ Goto(Owner, "idle")
-  /\ UNCHANGED <<head, tail, next, kept, global, fresh, others, turn, my, ghosts, waited>>
+  /\ UNCHANGED <<head, slots, next, kept, global, others, turn, my, ghosts, waited>>
 
 (* A step submits a task and yields to it: that one is in hand until the step has ended, and what
    else the step starts, by a scheduler that it calls, is pushed.  A task has its number when it is
-   queued; what the twin overwrites is nowhere. *)
+   queued. *)
 Submit ==                   \* push in carrier_tasks.c
-  /\ pc[Owner] = "idle" /\ Keeps /\ fresh + kept <= Tasks
-  /\ kept = 0 \/ Twin = "keeps_all"
-  /\ kept' = 1 /\ fresh' = fresh + kept
-  /\ UNCHANGED <<ring, next, global, others, turn, pc, my, ghosts, waited>>
+  /\ pc[Owner] = "idle"
+  /\ Keeps
+  /\ kept = 0
+  /\ fresh <= Tasks
+  /\ kept' = 1
+  /\ UNCHANGED <<ring, next, global, fresh, others, turn, pc, my, ghosts, waited>>
 (* wp_local_keep: one step, for the owner alone could make false what it has read. *)
-IsRoom == next = 0 /\ (head = tail \/ Twin = "slot_jumps")
+IsRoom ==
+  /\ next = 0
+  /\ head = tail
 Keep ==                     \* [B12] [B5] [B11]
-  /\ pc[Owner] = "idle" /\ kept = 1 /\ IsRoom
-  /\ next' = fresh /\ fresh' = fresh + 1 /\ kept' = 0
+  /\ pc[Owner] = "idle"
+  /\ kept = 1
+  /\ IsRoom
+  /\ next' = fresh
+  /\ fresh' = fresh + 1
+  /\ kept' = 0
   /\ UNCHANGED <<ring, global, others, turn, pc, my, ghosts, waited>>
 Behind ==                   \* else as any other: wp_local_push
-  /\ pc[Owner] = "idle" /\ kept = 1 /\ ~IsRoom
-  /\ kept' = 0 /\ Goto(Owner, "room")
+  /\ pc[Owner] = "idle"
+  /\ kept = 1
+  /\ ~IsRoom
+  /\ kept' = 0
+  /\ Goto(Owner, "room")
   /\ UNCHANGED <<ring, next, global, fresh, others, turn, my, ghosts, waited>>
 
 (* A poll: wp_local_is_global_turn, wp_local_pop, and the global queue. *)
 Begin ==
-  /\ pc[Owner] = "idle" /\ kept = 0
+  /\ pc[Owner] = "idle"
+  /\ kept = 0
   /\ turn' = (turn + 1) % Turns
-  /\ Goto(Owner, IF turn' = 0 /\ Twin # "no_turn" THEN "first" ELSE "poll")
+  /\ Goto(Owner, IF turn' = 0 THEN "first" ELSE "poll")
   /\ waited' = IF global = <<>> THEN 0 ELSE waited + 1
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, my, ghosts>>
 TakeGlobal(otherwise) ==
-  /\ IF global = <<>> THEN Goto(Owner, otherwise) /\ UNCHANGED <<global, got>>
-     ELSE Goto(Owner, "idle") /\ global' = Tail(global) /\ Gets({Head(global)})
+  /\ IF global = <<>>
+     THEN /\ Goto(Owner, otherwise)
+          /\ UNCHANGED <<global, got>>
+     ELSE /\ Goto(Owner, "idle")
+          /\ global' = Tail(global)
+          /\ Gets({Head(global)})
   /\ waited' = 0
   /\ UNCHANGED <<ring, next, kept, fresh, others, turn, my, ordered, last, asked, before>>
-First == pc[Owner] = "first" /\ TakeGlobal("poll")
+First ==
+  /\ pc[Owner] = "first"
+  /\ TakeGlobal("poll")
 Poll ==                     \* [B12]
   /\ pc[Owner] = "poll"
-  /\ Goto(Owner, IF next = 0 \/ Twin = "sleeps_on_slot" THEN "look" ELSE "take")
+  /\ Goto(Owner, IF next = 0 THEN "look" ELSE "take")
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, my, ghosts, waited>>
-Take ==                     \* [B13]; the twin clears it later
+Take ==                     \* [B13]
   /\ pc[Owner] = "take"
-  /\ IF Twin = "slot_split" THEN Reads(Owner, "clear", [Nothing EXCEPT !.n = next])
-     ELSE Goto(Owner, IF next = 0 THEN "look" ELSE "idle") /\ UNCHANGED my
-  /\ next' = IF Twin = "slot_split" THEN next ELSE 0
-  /\ Gets(IF next = 0 \/ Twin = "slot_split" THEN {} ELSE {next})
+  /\ Goto(Owner, IF next = 0 THEN "look" ELSE "idle")
+  /\ next' = 0
+  /\ Gets(IF next = 0 THEN {} ELSE {next})
   /\ ordered' = (ordered /\ (next # 0 => next > last.own))
   /\ last' = IF next = 0 THEN last ELSE [last EXCEPT !.own = next]
-  /\ UNCHANGED <<ring, kept, global, fresh, others, turn, asked, before, waited>>
-Clear ==
-  /\ pc[Owner] = "clear"
-  /\ next' = 0 /\ Gets({my[Owner].n} \ {0})
-  /\ Reads(Owner, "idle", Nothing)
-  /\ UNCHANGED <<ring, kept, global, fresh, others, turn, ordered, last, asked, before, waited>>
+  /\ UNCHANGED <<ring, kept, global, fresh, others, turn, my, asked, before, waited>>
 Look ==                     \* [B5]
   /\ pc[Owner] = "look"
   /\ Reads(Owner, IF head = tail THEN "none" ELSE "pop", [Nothing EXCEPT !.h = head])
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
-Pop ==                      \* [B4] [B6]; the twin stores later
+Pop ==                      \* [B4] [B6]
   /\ pc[Owner] = "pop"
   /\ LET h == my[Owner].h
-     IN IF head = h /\ Twin # "takes_split"
-        THEN /\ head' = Plus(h, 1) /\ Gets({At(h)}) /\ Leave(<<At(h)>>, TRUE)
+     IN IF head = h
+        THEN /\ head' = Plus(h, 1)
+             /\ Gets({At(h)})
+             /\ Leave(<<At(h)>>, TRUE)
              /\ Reads(Owner, "idle", Nothing)
-        ELSE /\ Goto(Owner, IF head = h THEN "store" ELSE "look")
+        ELSE /\ Goto(Owner, "look")
              /\ UNCHANGED <<head, got, ordered, last, my>>
   /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, asked, before, waited>>
-Store ==
-  /\ pc[Owner] = "store"
-  /\ head' = my[Owner].h + 1 /\ Gets({At(my[Owner].h)})
-  /\ Reads(Owner, "idle", Nothing)
-  /\ UNCHANGED <<tail, slots, next, kept, global, fresh, others, turn, ordered, last, asked, before>>
-  /\ UNCHANGED waited
-None == pc[Owner] = "none" /\ TakeGlobal("sleep")
+None ==
+  /\ pc[Owner] = "none"
+  /\ TakeGlobal("sleep")
 Wake ==                     \* by whomever
   /\ pc[Owner] = "sleep"
   /\ Reads(Owner, "idle", Nothing)
   /\ UNCHANGED <<ring, next, kept, global, fresh, others, turn, ghosts, waited>>
 OwnerSteps ==
-  \/ Push \/ Room \/ Overflow \/ Spill \/ Write \/ Show \/ Late \/ Submit \/ Keep \/ Behind
-  \/ Begin \/ First \/ Poll \/ Take \/ Clear \/ Look \/ Pop \/ Store \/ None \/ Wake
+  \/ Push \/ Room \/ Overflow \/ Spill \/ Write \/ Show \/ Submit \/ Keep \/ Behind
+  \/ Begin \/ First \/ Poll \/ Take \/ Look \/ Pop \/ None \/ Wake
 =============================================================================
