@@ -17,8 +17,7 @@ CONSTANTS
   Producers,  \* threads that push
   Siblings,   \* threads that ask about the queue and hold no ticket
   Nodes,      \* what is pushed
-  NoNode,     \* NULL
-  Twin        \* "none", or the one defect of this model
+  NoNode      \* NULL
 
 ASSUME ApartFromNodes == NoNode \notin Nodes /\ "first" \notin Nodes
 
@@ -35,11 +34,12 @@ vars == <<cell, head, tail, where, producer, consumer, sibling>>
 Cells == Nodes \cup {"first"}
 TypeOK ==
   /\ cell \in [Cells -> Nodes \cup {NoNode}]
-  /\ head \in Nodes \cup {NoNode} /\ tail \in Cells
+  /\ head \in Nodes \cup {NoNode}
+  /\ tail \in Cells
   /\ where \in [Nodes -> {"free", "pushing", "in", "out"}]
   /\ producer \in [Producers ->
-       [at : {"idle", "reserve", "publish", "late"}, node : Nodes \cup {NoNode}, cell : Cells]]
-  /\ consumer \in [at : {"idle", "adopt", "open", "look", "advance", "unlink", "late", "took"},
+       [at : {"idle", "publish"}, node : Nodes \cup {NoNode}, cell : Cells]]
+  /\ consumer \in [at : {"idle", "adopt", "open", "look", "advance", "unlink", "took"},
                    node : Nodes \cup {NoNode}, next : Nodes \cup {NoNode}]
   /\ sibling \in [Siblings -> [at : {"idle", "second", "tail", "moot", "touch", "lied", "missed"},
                                cell : Cells, seen : SUBSET Nodes]]
@@ -48,53 +48,56 @@ IdleProducer == [at |-> "idle", node |-> NoNode, cell |-> "first"]
 IdleConsumer == [at |-> "idle", node |-> NoNode, next |-> NoNode]
 IdleSibling  == [at |-> "idle", cell |-> "first", seen |-> {}]
 Init ==
-  /\ cell = [c \in Cells |-> NoNode] /\ head = NoNode /\ tail = "first"
+  /\ cell = [c \in Cells |-> NoNode]
+  /\ head = NoNode
+  /\ tail = "first"
   /\ where = [n \in Nodes |-> "free"]
-  /\ producer = [p \in Producers |-> IdleProducer] /\ consumer = IdleConsumer
+  /\ producer = [p \in Producers |-> IdleProducer]
+  /\ consumer = IdleConsumer
   /\ sibling = [s \in Siblings |-> IdleSibling]
 
 (* The abstract queue, read off the cells: links, and reservations where a link is missing. *)
 Reserved(c) == {p \in Producers : producer[p].at = "publish" /\ producer[p].cell = c}
-Successor(c) == IF cell[c] # NoNode THEN cell[c]
-  ELSE IF Reserved(c) # {} THEN producer[CHOOSE p \in Reserved(c) : TRUE].node ELSE NoNode
+Successor(c) ==
+  IF cell[c] # NoNode THEN cell[c]
+  ELSE IF Reserved(c) # {} THEN producer[CHOOSE p \in Reserved(c) : TRUE].node
+  ELSE NoNode
 RECURSIVE Follow(_, _)
-Follow(c, atMost) == IF atMost = 0 \/ Successor(c) = NoNode THEN <<>>
-                     ELSE <<Successor(c)>> \o Follow(Successor(c), atMost - 1)
-Got     == IF consumer.node # NoNode /\ where[consumer.node] = "out" THEN consumer.node ELSE NoNode
-Gone    == head # NoNode /\ head = Got            \* the head is a node that was taken: [Q7] to [Q6]
-Front   == IF head # NoNode /\ ~Gone THEN head
-           ELSE IF Twin = "clear_first" /\ consumer.at = "adopt" THEN consumer.node
-           ELSE IF consumer.at = "late" /\ cell["first"] = consumer.node THEN NoNode
-           ELSE Successor("first")
-Chain   == IF Front = NoNode THEN <<>> ELSE <<Front>> \o Follow(Front, Cardinality(Nodes) - 1)
-Prefix  == {Chain[i] : i \in {k \in DOMAIN Chain : \A b \in 1..k : where[Chain[b]] = "in"}}
+Follow(c, atMost) ==
+  IF atMost = 0 \/ Successor(c) = NoNode
+  THEN <<>>
+  ELSE <<Successor(c)>> \o Follow(Successor(c), atMost - 1)
+Got == IF consumer.node # NoNode /\ where[consumer.node] = "out" THEN consumer.node ELSE NoNode
+\* The head is a node that was taken: [Q7] to [Q6].
+Gone ==
+  /\ head # NoNode
+  /\ head = Got
+Front ==
+  IF head # NoNode /\ ~Gone THEN head
+  ELSE Successor("first")
+Chain == IF Front = NoNode THEN <<>> ELSE <<Front>> \o Follow(Front, Cardinality(Nodes) - 1)
+Prefix == {Chain[i] : i \in {k \in DOMAIN Chain : \A b \in 1 .. k : where[Chain[b]] = "in"}}
 
 (* A producer. *)
 GotoProducer(p, at, n, c) ==
   producer' = [producer EXCEPT ![p] = [at |-> at, node |-> n, cell |-> c]]
 Move(n, place) == where' = [where EXCEPT ![n] = place]
-Reserve(p, n) ==             \* [Q1] [Q2] clear next, exchange tail; twins read the tail here
-  /\ producer[p].at = "idle" /\ where[n] = "free"
-  /\ Twin = "bounded" => Len(Chain) < 2
-  /\ Move(n, "pushing") /\ cell' = [cell EXCEPT ![n] = NoNode]
-  /\ IF Twin \in {"split_reserve", "publish_first"}
-     THEN GotoProducer(p, "reserve", n, tail) /\ UNCHANGED tail
-     ELSE GotoProducer(p, "publish", n, tail) /\ tail' = n
+Reserve(p, n) ==             \* [Q1] [Q2] clear next, exchange tail
+  /\ producer[p].at = "idle"
+  /\ where[n] = "free"
+  /\ Move(n, "pushing")
+  /\ cell' = [cell EXCEPT ![n] = NoNode]
+  /\ GotoProducer(p, "publish", n, tail)
+  /\ tail' = n
   /\ UNCHANGED <<head, consumer, sibling>>
 Publish(p) ==                \* [Q3] the node can be found; the caller signals after this
-  LET n == producer[p].node  c == producer[p].cell IN
-  /\ producer[p].at = IF Twin = "publish_first" THEN "reserve" ELSE "publish"
-  /\ IF Twin = "push_waits" /\ c # "first" THEN where[c] = "in" ELSE TRUE
-  /\ cell' = [cell EXCEPT ![c] = n] /\ Move(n, "in")
-  /\ IF Twin = "publish_first" THEN GotoProducer(p, "late", n, c)
-                               ELSE producer' = [producer EXCEPT ![p] = IdleProducer]
-  /\ UNCHANGED <<head, tail, consumer, sibling>>
-ReserveLate(p) ==            \* twins split_reserve, publish_first: the store of the tail
-  /\ producer[p].at = IF Twin = "publish_first" THEN "late" ELSE "reserve"
-  /\ tail' = producer[p].node
-  /\ producer' = [producer EXCEPT ![p] = IF Twin = "publish_first" THEN IdleProducer
-                                         ELSE [@ EXCEPT !.at = "publish"]]
-  /\ UNCHANGED <<cell, head, where, consumer, sibling>>
+  LET n == producer[p].node
+      c == producer[p].cell
+  IN /\ producer[p].at = "publish"
+     /\ cell' = [cell EXCEPT ![c] = n]
+     /\ Move(n, "in")
+     /\ producer' = [producer EXCEPT ![p] = IdleProducer]
+     /\ UNCHANGED <<head, tail, consumer, sibling>>
 
 (* The consumer. *)
 GotoConsumer(at, n, next) == consumer' = [at |-> at, node |-> n, next |-> next]
@@ -102,65 +105,78 @@ Forget(s, n) == IF sibling[s].at = "tail" /\ sibling[s].cell = n THEN "moot" ELS
 Moot(n) == sibling' =        \* ghosts: the node asked about, or seen to be published, is gone
   [s \in Siblings |-> [sibling[s] EXCEPT !.at = Forget(s, n), !.seen = @ \ {n}]]
 Pop ==                       \* [Q15] [Q4] nothing published: no step, NULL
-  /\ consumer.at = "idle" /\ (head # NoNode \/ cell["first"] # NoNode)
-  /\ IF head # NoNode THEN GotoConsumer("look", head, NoNode)
-     ELSE GotoConsumer(IF Twin = "clear_first" THEN "open" ELSE "adopt", cell["first"], NoNode)
+  /\ consumer.at = "idle"
+  /\ \/ head # NoNode
+     \/ cell["first"] # NoNode
+  /\ IF head # NoNode
+     THEN GotoConsumer("look", head, NoNode)
+     ELSE GotoConsumer("adopt", cell["first"], NoNode)
   /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
 Adopt ==                     \* [Q13]
-  /\ consumer.at = "adopt" /\ head' = consumer.node
-  /\ GotoConsumer(IF Twin \in {"plain_clear", "clear_first"} THEN "look" ELSE "open", head', NoNode)
+  /\ consumer.at = "adopt"
+  /\ head' = consumer.node
+  /\ GotoConsumer("open", head', NoNode)
   /\ UNCHANGED <<cell, tail, where, producer, sibling>>
-Open ==                      \* [Q8] before [Q7]: no producer holds this cell; plain_clear: after it
-  /\ consumer.at \in {"open", "late"} /\ cell' = [cell EXCEPT !["first"] = NoNode]
-  /\ consumer' = [consumer EXCEPT !.at = IF @ = "late" THEN "advance"
-                                         ELSE IF Twin = "clear_first" THEN "adopt" ELSE "look"]
+Open ==                      \* [Q8] before [Q7]: no producer holds this cell
+  /\ consumer.at = "open"
+  /\ cell' = [cell EXCEPT !["first"] = NoNode]
+  /\ consumer' = [consumer EXCEPT !.at = "look"]
   /\ UNCHANGED <<head, tail, where, producer, sibling>>
 Look ==                      \* [Q5]
   /\ consumer.at = "look"
-  /\ LET n == consumer.node IN
-     GotoConsumer(IF cell[n] # NoNode THEN "advance" ELSE "unlink", n, cell[n])
+  /\ LET next == cell[consumer.node]
+     IN GotoConsumer(IF next # NoNode THEN "advance" ELSE "unlink", consumer.node, next)
   /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
 Advance ==                   \* [Q6] to the next node; after [Q7] there is none
-  /\ consumer.at = "advance" /\ head' = consumer.next /\ Move(consumer.node, "out")
-  /\ Moot(consumer.node) /\ GotoConsumer("took", consumer.node, NoNode)
+  /\ consumer.at = "advance"
+  /\ head' = consumer.next
+  /\ Move(consumer.node, "out")
+  /\ Moot(consumer.node)
+  /\ GotoConsumer("took", consumer.node, NoNode)
   /\ UNCHANGED <<cell, tail, producer>>
 Unlink ==                    \* [Q16] [Q7] the tail back; or NULL: it was hostage for a while
   /\ consumer.at = "unlink"
-  /\ IF tail = consumer.node \/ Twin = "ignores_hostage"
+  /\ IF tail = consumer.node
      THEN /\ tail' = "first"
-          /\ Move(consumer.node, "out") /\ Moot(consumer.node)
-          /\ GotoConsumer(IF Twin = "plain_clear" THEN "late" ELSE "advance", consumer.node, NoNode)
-     ELSE consumer' = IdleConsumer /\ UNCHANGED <<tail, where, sibling>>
+          /\ Move(consumer.node, "out")
+          /\ Moot(consumer.node)
+          /\ GotoConsumer("advance", consumer.node, NoNode)
+     ELSE /\ consumer' = IdleConsumer
+          /\ UNCHANGED <<tail, where, sibling>>
   /\ UNCHANGED <<cell, head, producer>>
 GiveAway ==                  \* the caller runs the node's task, then the node is free
-  /\ consumer.at = "took" /\ Move(consumer.node, "free") /\ consumer' = IdleConsumer
+  /\ consumer.at = "took"
+  /\ Move(consumer.node, "free")
+  /\ consumer' = IdleConsumer
   /\ UNCHANGED <<cell, head, tail, producer, sibling>>
 
 (* A sibling: it reads the queue, never a node; `first` and then `head`, then perhaps the tail. *)
-HasPublished == IF Twin = "asks_tail" THEN tail # "first"
-                ELSE cell["first"] # NoNode \/ head # NoNode
-IsQuiescent  == tail = "first"                                                          \* [Q10]
+HasPublished ==
+  \/ cell["first"] # NoNode
+  \/ head # NoNode
+IsQuiescent == tail = "first"    \* [Q10]
 GotoSibling(s, at, c, seen) ==
   /\ sibling' = [sibling EXCEPT ![s] = [at |-> at, cell |-> c, seen |-> seen]]
   /\ UNCHANGED <<cell, head, tail, where, producer, consumer>>
-AskAbout(s, n) == GotoSibling(s, IF Twin = "reads_node" THEN "touch"
-                                ELSE IF where[n] = "out" THEN "moot" ELSE "tail", n, {})
-First(s) == IF Twin = "asks_head_first" THEN head
-            ELSE IF Twin = "asks_backwards" THEN IF tail = "first" THEN NoNode ELSE tail
-            ELSE cell["first"]
+AskAbout(s, n) == GotoSibling(s, IF where[n] = "out" THEN "moot" ELSE "tail", n, {})
 AskFirst(s) ==               \* [Q9]
   /\ sibling[s].at = "idle"
-  /\ IF First(s) # NoNode THEN AskAbout(s, First(s)) ELSE GotoSibling(s, "second", "first", Prefix)
+  /\ LET read == cell["first"]
+     IN IF read # NoNode
+        THEN AskAbout(s, read)
+        ELSE GotoSibling(s, "second", "first", Prefix)
 AskSecond(s) ==              \* [Q11] "nothing published" is a lie if something seen is still there
   /\ sibling[s].at = "second"
-  /\ LET read == IF Twin = "asks_head_first" THEN cell["first"] ELSE head IN
-     IF read # NoNode THEN AskAbout(s, read) ELSE
-     GotoSibling(s, IF sibling[s].seen # {} THEN "missed" ELSE "idle", "first", {})
+  /\ LET read == head
+     IN IF read # NoNode
+        THEN AskAbout(s, read)
+        ELSE GotoSibling(s, IF sibling[s].seen # {} THEN "missed" ELSE "idle", "first", {})
 AskTail(s) ==                \* [Q10] [Q12] [Q14] the last read: is the same node the last one?
   /\ sibling[s].at \in {"tail", "moot"}
-  /\ LET front == IF cell["first"] # NoNode THEN cell["first"] ELSE head
-         read == IF Twin = "asks_backwards" THEN front ELSE tail
-         lied == read = sibling[s].cell /\ sibling[s].at = "tail" /\ Chain # <<read>>
+  /\ LET read == tail
+         lied == /\ read = sibling[s].cell
+                 /\ sibling[s].at = "tail"
+                 /\ Chain # <<read>>
      IN GotoSibling(s, IF lied THEN "lied" ELSE "idle", "first", {})
 
 (* What must hold. *)
@@ -187,10 +203,10 @@ PoppedIsUntouched ==
 PushNeverFails == \A p \in Producers :
   IF producer[p].at = "idle"
   THEN \A n \in Nodes : where[n] = "free" => ENABLED Reserve(p, n)
-  ELSE ENABLED (Publish(p) \/ ReserveLate(p))
+  ELSE ENABLED Publish(p)
 
 Next ==
-  \/ \E p \in Producers : Publish(p) \/ ReserveLate(p) \/ \E n \in Nodes : Reserve(p, n)
+  \/ \E p \in Producers : Publish(p) \/ \E n \in Nodes : Reserve(p, n)
   \/ Pop \/ Adopt \/ Open \/ Look \/ Advance \/ Unlink \/ GiveAway
   \/ \E s \in Siblings : AskFirst(s) \/ AskSecond(s) \/ AskTail(s)
 Spec == Init /\ [][Next]_vars     \* runs for ever: no state is an intended end
