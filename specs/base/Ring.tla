@@ -12,8 +12,7 @@ CONSTANTS
   Events,   \* how many the writer writes: 0 .. Events - 1
   Slots,    \* of the ring
   Words,    \* of an event
-  Reads,    \* how many events the reader asks for, any of them
-  Twin      \* "none", or the one defect of this model
+  Reads     \* how many events the reader asks for, any of them
 
 ASSUME EventsWrap == Events > Slots /\ {Slots, Words, Reads} \subseteq Nat \ {0}
 
@@ -51,29 +50,36 @@ Readers == UNCHANGED <<reader, left, last>>
 Writers == UNCHANGED <<seq, words, count, writer>>
 
 Mark ==                       \* [E8] [E1] wp_ring_add
-  /\ writer.pc = "mark" /\ count < Events
-  /\ seq' = IF Twin = "unmarked" THEN seq ELSE [seq EXCEPT ![Slot(count)] = 2 * count + 1]
-  /\ writer' = [pc |-> IF Twin = "publish_first" THEN "publish" ELSE "word", word |-> 1]
-  /\ UNCHANGED <<words, count>> /\ Readers
+  /\ writer.pc = "mark"
+  /\ count < Events
+  /\ seq' = [seq EXCEPT ![Slot(count)] = 2 * count + 1]
+  /\ writer' = [pc |-> "word", word |-> 1]
+  /\ UNCHANGED <<words, count>>
+  /\ Readers
 Write ==                      \* [E2]
   /\ writer.pc = "word"
   /\ words' = [words EXCEPT ![Slot(count)][writer.word] = count]
-  /\ writer' = IF writer.word < Words THEN [writer EXCEPT !.word = @ + 1]
-               ELSE [pc |-> IF Twin = "publish_first" THEN "count" ELSE "publish", word |-> 1]
-  /\ UNCHANGED <<seq, count>> /\ Readers
+  /\ writer' = IF writer.word < Words
+               THEN [writer EXCEPT !.word = @ + 1]
+               ELSE [pc |-> "publish", word |-> 1]
+  /\ UNCHANGED <<seq, count>>
+  /\ Readers
 Publish ==                    \* [E3]
   /\ writer.pc = "publish"
   /\ seq' = [seq EXCEPT ![Slot(count)] = 2 * count + 2]
-  /\ writer' = [pc |-> IF Twin = "publish_first" THEN "word" ELSE "count", word |-> 1]
-  /\ UNCHANGED <<words, count>> /\ Readers
+  /\ writer' = [pc |-> "count", word |-> 1]
+  /\ UNCHANGED <<words, count>>
+  /\ Readers
 Count ==                      \* [E7]
   /\ writer.pc = "count"
   /\ count' = count + 1
   /\ writer' = [pc |-> "mark", word |-> 1]
-  /\ UNCHANGED <<seq, words>> /\ Readers
+  /\ UNCHANGED <<seq, words>>
+  /\ Readers
 
 Ask(n) ==                     \* [E9] wp_ring_count, or any number that somebody makes up
-  /\ reader.pc = "idle" /\ left > 0
+  /\ reader.pc = "idle"
+  /\ left > 0
   /\ reader' = [pc |-> "seq", event |-> n, word |-> 1, got |-> NoEvent]
   /\ left' = left - 1
   /\ last' = [event |-> -1, got |-> NoEvent]
@@ -81,24 +87,31 @@ Ask(n) ==                     \* [E9] wp_ring_count, or any number that somebody
 Idle == [pc |-> "idle", event |-> -1, word |-> 1, got |-> NoEvent]
 Look ==                       \* [E4]
   /\ reader.pc = "seq"
-  /\ LET there == seq[Slot(reader.event)] = 2 * reader.event + 2 \/ Twin = "unlooked"
-     IN reader' = IF there THEN [reader EXCEPT !.pc = "word"] ELSE Idle
-  /\ UNCHANGED <<left, last>> /\ Writers
+  /\ LET isThere == seq[Slot(reader.event)] = 2 * reader.event + 2
+     IN reader' = IF isThere THEN [reader EXCEPT !.pc = "word"] ELSE Idle
+  /\ UNCHANGED <<left, last>>
+  /\ Writers
 Read ==                       \* [E5]
   /\ reader.pc = "word"
   /\ LET got == [reader.got EXCEPT ![reader.word] = words[Slot(reader.event)][reader.word]]
-     IN reader' = IF reader.word < Words THEN [reader EXCEPT !.word = @ + 1, !.got = got]
+     IN reader' = IF reader.word < Words
+                  THEN [reader EXCEPT !.word = @ + 1, !.got = got]
                   ELSE [reader EXCEPT !.pc = "check", !.got = got]
-  /\ UNCHANGED <<left, last>> /\ Writers
+  /\ UNCHANGED <<left, last>>
+  /\ Writers
 Check ==                      \* [E6]
   /\ reader.pc = "check"
-  /\ LET holds == \/ seq[Slot(reader.event)] = 2 * reader.event + 2
-                  \/ Twin \in {"unchecked", "unlooked"}
-     IN last' = IF holds THEN [event |-> reader.event, got |-> reader.got] ELSE last
+  /\ LET isStillThere == seq[Slot(reader.event)] = 2 * reader.event + 2
+     IN last' = IF isStillThere THEN [event |-> reader.event, got |-> reader.got] ELSE last
   /\ reader' = Idle
-  /\ UNCHANGED left /\ Writers
+  /\ UNCHANGED left
+  /\ Writers
 
-Finished == count = Events /\ reader.pc = "idle" /\ left = 0 /\ UNCHANGED vars
+Finished ==
+  /\ count = Events
+  /\ reader.pc = "idle"
+  /\ left = 0
+  /\ UNCHANGED vars
 Next ==
   \/ Mark \/ Write \/ Publish \/ Count
   \/ (\E n \in 0 .. Events - 1 : Ask(n)) \/ Look \/ Read \/ Check \/ Finished
