@@ -18,8 +18,7 @@ EXTENDS Naturals
 CONSTANTS
   Parks,    \* how often the thread parks
   Unparks,  \* how many permits others give
-  Looks,    \* how many stacks the dump reads
-  Twin      \* "none", or the one defect of this model
+  Looks     \* how many stacks the dump reads
 
 VARIABLES
   state,    \* the thread's word: "BUSY", "PARKED"
@@ -39,73 +38,117 @@ reads == <<seen, got, shown>>
 
 Numbers == 0 .. Parks
 TypeOK ==
-  /\ state \in {"BUSY", "PARKED"} /\ permit \in BOOLEAN /\ number \in Numbers
-  /\ low \in Numbers /\ high \in Numbers /\ mounted \in BOOLEAN /\ told \in BOOLEAN
+  /\ state \in {"BUSY", "PARKED"}
+  /\ permit \in BOOLEAN
+  /\ number \in Numbers
+  /\ low \in Numbers
+  /\ high \in Numbers
+  /\ mounted \in BOOLEAN
   /\ pc \in [{"carrier", "dump"} -> {"idle", "begin", "low", "high", "park", "again"}]
-  /\ seen \in Numbers \X BOOLEAN /\ got \in Numbers \X Numbers
+  /\ seen \in Numbers \X BOOLEAN
+  /\ got \in Numbers \X Numbers
   /\ shown \in {<<>>} \cup Numbers \X Numbers \X Numbers
   /\ left \in [{"unparks", "looks"} -> 0 .. Unparks + Looks]
+  /\ told \in BOOLEAN
 
 Init ==
-  /\ state = "PARKED" /\ permit = FALSE /\ number = 0 /\ low = 0 /\ high = 0
-  /\ mounted = FALSE /\ pc = [t \in {"carrier", "dump"} |-> "idle"]
-  /\ seen = <<0, FALSE>> /\ got = <<0, 0>> /\ shown = <<>> /\ told = FALSE
+  /\ state = "PARKED"
+  /\ permit = FALSE
+  /\ number = 0
+  /\ low = 0
+  /\ high = 0
+  /\ mounted = FALSE
+  /\ pc = [t \in {"carrier", "dump"} |-> "idle"]
+  /\ seen = <<0, FALSE>>
+  /\ got = <<0, 0>>
+  /\ shown = <<>>
   /\ left = [unparks |-> Unparks, looks |-> Looks]
+  /\ told = FALSE
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
-Once(what) == left[what] > 0 /\ left' = [left EXCEPT ![what] = @ - 1]
+Once(what) ==
+  /\ left[what] > 0
+  /\ left' = [left EXCEPT ![what] = @ - 1]
 
 (* The carrier, and others. *)
 Mount ==                      \* [D3] it says whom it runs, then does; after a spare, [D6] again
-  /\ pc["carrier"] = "idle" /\ state = "PARKED" /\ permit /\ number < Parks
-  /\ mounted' = (Twin # "named_late") /\ Goto("carrier", "begin")
+  /\ pc["carrier"] = "idle"
+  /\ state = "PARKED"
+  /\ permit
+  /\ number < Parks
+  /\ mounted' = TRUE
+  /\ Goto("carrier", "begin")
   /\ UNCHANGED <<thread, reads, left, told>>
 Begin ==                      \* [V2] the end of the park
-  /\ pc["carrier"] = "begin" /\ Goto("carrier", "low")
-  /\ state' = "BUSY" /\ permit' = FALSE /\ number' = number + 1 /\ told' = FALSE
+  /\ pc["carrier"] = "begin"
+  /\ Goto("carrier", "low")
+  /\ state' = "BUSY"
+  /\ permit' = FALSE
+  /\ number' = number + 1
+  /\ told' = FALSE
   /\ UNCHANGED <<low, high, mounted, reads, left>>
 Low ==
-  /\ pc["carrier"] = "low" /\ low' = number /\ Goto("carrier", "high")
+  /\ pc["carrier"] = "low"
+  /\ low' = number
+  /\ Goto("carrier", "high")
   /\ UNCHANGED <<state, permit, number, high, mounted, reads, left, told>>
 High ==
-  /\ pc["carrier"] = "high" /\ high' = number /\ Goto("carrier", "park")
+  /\ pc["carrier"] = "high"
+  /\ high' = number
+  /\ Goto("carrier", "park")
   /\ UNCHANGED <<state, permit, number, low, mounted, reads, left, told>>
 Park ==                       \* [V3] or it is refused: the permit is another run's
-  /\ pc["carrier"] = "park" /\ state' = "PARKED" /\ Goto("carrier", "idle")
-  /\ mounted' = (mounted \/ Twin = "named_late")
-  /\ UNCHANGED <<permit, number, low, high, reads, left, told>>
+  /\ pc["carrier"] = "park"
+  /\ state' = "PARKED"
+  /\ Goto("carrier", "idle")
+  /\ UNCHANGED <<permit, number, low, high, mounted, reads, left, told>>
 Rest ==                       \* [D5] it is about to sleep
-  /\ pc["carrier"] = "idle" /\ mounted /\ mounted' = FALSE
+  /\ pc["carrier"] = "idle"
+  /\ mounted
+  /\ mounted' = FALSE
   /\ UNCHANGED <<thread, pc, reads, left, told>>
 Unpark ==                     \* [V1]
-  /\ Once("unparks") /\ permit' = TRUE /\ told' = TRUE
+  /\ Once("unparks")
+  /\ permit' = TRUE
+  /\ told' = TRUE
   /\ UNCHANGED <<state, number, low, high, mounted, pc, reads>>
 
 (* The dump. *)
 Look ==                       \* [D1] wp__dump_look
-  /\ pc["dump"] = "idle" /\ state = "PARKED" /\ Once("looks")
-  /\ seen' = <<number, permit>> /\ Goto("dump", "low")
+  /\ pc["dump"] = "idle"
+  /\ state = "PARKED"
+  /\ Once("looks")
+  /\ seen' = <<number, permit>>
+  /\ Goto("dump", "low")
   /\ UNCHANGED <<thread, mounted, got, shown, told>>
 ReadLow ==
-  /\ pc["dump"] = "low" /\ got' = <<low, got[2]>> /\ Goto("dump", "high")
+  /\ pc["dump"] = "low"
+  /\ got' = <<low, got[2]>>
+  /\ Goto("dump", "high")
   /\ UNCHANGED <<thread, mounted, seen, shown, left, told>>
 ReadHigh ==
-  /\ pc["dump"] = "high" /\ got' = <<got[1], high>> /\ Goto("dump", "again")
+  /\ pc["dump"] = "high"
+  /\ got' = <<got[1], high>>
+  /\ Goto("dump", "again")
   /\ UNCHANGED <<thread, mounted, seen, shown, left, told>>
 IsStill ==
-  \/ Twin = "one_look"
-  \/ state = "PARKED" /\ (number = seen[1] \/ Twin = "number_unread")
+  /\ state = "PARKED"
+  /\ number = seen[1]
 LookAgain ==                  \* [D2] wp__dump_is_still: the word as it is, or nothing is shown
-  /\ pc["dump"] = "again" /\ Goto("dump", "idle")
+  /\ pc["dump"] = "again"
+  /\ Goto("dump", "idle")
   /\ shown' = IF IsStill THEN <<seen[1], got[1], got[2]>> ELSE shown
-  /\ permit' = IF Twin = "look_stores" /\ IsStill THEN seen[2] ELSE permit
-  /\ UNCHANGED <<state, number, low, high, mounted, seen, got, left, told>>
+  /\ UNCHANGED <<thread, mounted, seen, got, left, told>>
 Ask ==                        \* [D1] [D4] it is not parked: who runs it?
-  /\ pc["dump"] = "idle" /\ state = "BUSY" /\ Once("looks")
+  /\ pc["dump"] = "idle"
+  /\ state = "BUSY"
+  /\ Once("looks")
   /\ UNCHANGED <<thread, mounted, pc, reads, told>>
 
 Finished ==
-  /\ pc = [t \in {"carrier", "dump"} |-> "idle"] /\ (~permit \/ number = Parks)
+  /\ pc = [t \in {"carrier", "dump"} |-> "idle"]
+  /\ \/ ~permit
+     \/ number = Parks
   /\ UNCHANGED vars
 Next ==
   \/ Mount \/ Begin \/ Low \/ High \/ Park \/ Rest \/ Unpark
@@ -114,7 +157,8 @@ Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 \* Both words that are shown are of the park that is shown.
-StackIsWhole == shown # <<>> => shown[2] = shown[1] /\ shown[3] = shown[1]
+StackIsWhole == shown # <<>> => /\ shown[2] = shown[1]
+                                /\ shown[3] = shown[1]
 \* A look takes no permit away.
 UnparkIsKept == told => permit
 \* While a carrier runs a thread, its word says so.
