@@ -24,8 +24,7 @@ CONSTANTS
   Closes,    \* somebody closes it, at any time
   Timeouts,  \* how many waits may end by their deadline
   Ends,      \* the group is closed, at any time: its poller ends
-  Cancels,   \* the groups of readers are closed, at any time: they never run again
-  Twin       \* "none", or the one defect of this model
+  Cancels    \* the groups of readers are closed, at any time: they never run again
 
 VARIABLES
   data,      \* what can be read
@@ -42,35 +41,49 @@ VARIABLES
   pc, seen,  \* seen: reader -> what it read of edges before its attempt
   told,      \* readers that were told that it is ready
   left,      \* timeouts
-  listed,    \* by its poller: "not yet", "yes", "no more"; "refused"
-  dead       \* of twins: readers that never run again, and were left where they were
+  listed     \* by its poller: "not yet", "yes", "no more"; "refused"
 vars == <<data, coming, edge, edges, line, shut, users, closing, freed, open, memory, pc, seen,
-          told, left, listed, dead>>
+          told, left, listed>>
 
 Pollers == {"home", "other"}
 Threads == Readers \cup {"closer"} \cup Pollers
-At == IF Twin = "registers_here" THEN "other" ELSE "home"  \* who opens it was stolen
+At == "home"                  \* where it is registered, whoever runs the thread that opens it
 All == Cardinality(Readers)
 
 TypeOK ==
-  /\ {data, coming} \subseteq 0 .. All /\ edge \in [Pollers -> BOOLEAN] /\ edges \in 0 .. All
+  /\ {data, coming} \subseteq 0 .. All
+  /\ edge \in [Pollers -> BOOLEAN]
+  /\ edges \in 0 .. All
   /\ \A i \in 1 .. Len(line) : line[i] \in Readers
-  /\ {shut, closing, freed, open} \subseteq BOOLEAN /\ users \in 0 .. All + 1
+  /\ {shut, closing, freed, open} \subseteq BOOLEAN
+  /\ users \in 0 .. All + 1
   /\ memory \in {"used", "retired", "freed"}
   /\ pc \in [Threads -> {"begin", "look", "read", "wait", "parked", "pass", "end", "final", "leave",
-                         "done", "start", "shut", "closed", "poll", "event", "count", "over",
-                         "gone"}]
-  /\ seen \in [Readers -> 0 .. All] /\ told \subseteq Readers /\ left \in 0 .. Timeouts
-  /\ listed \in {"not yet", "yes", "no more", "refused"} /\ dead \subseteq Readers
+                         "done", "start", "shut", "closed", "poll", "event", "over", "gone"}]
+  /\ seen \in [Readers -> 0 .. All]
+  /\ told \subseteq Readers
+  /\ left \in 0 .. Timeouts
+  /\ listed \in {"not yet", "yes", "no more", "refused"}
 
 Init ==
-  /\ data = 0 /\ coming = All /\ edge = [p \in Pollers |-> FALSE] /\ edges = 0
-  /\ line = <<>> /\ shut = FALSE /\ users = 0 /\ closing = FALSE /\ freed = FALSE
-  /\ open = TRUE /\ memory = "used"
-  /\ pc = [t \in Threads |->
-             IF t \in Readers THEN "begin" ELSE IF t = "closer" THEN "start" ELSE "poll"]
-  /\ seen = [r \in Readers |-> 0] /\ told = {} /\ left = Timeouts
-  /\ listed = (IF Ends THEN "not yet" ELSE "yes") /\ dead = {}
+  /\ data = 0
+  /\ coming = All
+  /\ edge = [p \in Pollers |-> FALSE]
+  /\ edges = 0
+  /\ line = <<>>
+  /\ shut = FALSE
+  /\ users = 0
+  /\ closing = FALSE
+  /\ freed = FALSE
+  /\ open = TRUE
+  /\ memory = "used"
+  /\ pc = [t \in Threads |-> CASE t \in Readers -> "begin"
+                               [] t = "closer" -> "start"
+                               [] OTHER -> "poll"]
+  /\ seen = [r \in Readers |-> 0]
+  /\ told = {}
+  /\ left = Timeouts
+  /\ listed = IF Ends THEN "not yet" ELSE "yes"
 
 System == <<data, coming, edge>>
 Life   == <<users, closing, freed, open, memory>>
@@ -79,156 +92,194 @@ Without(r) == SelectSeq(line, LAMBDA x : x # r)
 InLine == {line[i] : i \in 1 .. Len(line)}
 
 Arrive ==                     \* edge-triggered: each arrival is an event
-  /\ coming > 0 /\ open /\ coming' = coming - 1 /\ data' = data + 1
+  /\ coming > 0
+  /\ open
+  /\ coming' = coming - 1
+  /\ data' = data + 1
   /\ edge' = [edge EXCEPT ![At] = listed = "yes"]
-  /\ UNCHANGED <<edges, line, shut, Life, pc, seen, told, left, listed, dead>>
+  /\ UNCHANGED <<edges, line, shut, Life, pc, seen, told, left, listed>>
 
 (* Who makes it.  The poller's list is under a lock, which its end keeps while it walks. *)
 IsWalked == pc["home"] = "over"
 Register ==                   \* what has come before is an event, too
-  /\ listed = "not yet" /\ ~IsWalked
-  /\ IF pc["home"] = "gone" /\ Twin # "adds_late"
-     THEN listed' = "refused" /\ UNCHANGED edge
-     ELSE listed' = "yes" /\ edge' = [edge EXCEPT ![At] = data > 0]
-  /\ UNCHANGED <<data, coming, edges, line, shut, Life, pc, seen, told, left, dead>>
+  /\ listed = "not yet"
+  /\ ~IsWalked
+  /\ IF pc["home"] = "gone"
+     THEN /\ listed' = "refused"
+          /\ UNCHANGED edge
+     ELSE /\ listed' = "yes"
+          /\ edge' = [edge EXCEPT ![At] = data > 0]
+  /\ UNCHANGED <<data, coming, edges, line, shut, Life, pc, seen, told, left>>
 
 (* A reader, on any carrier. *)
 Begin(r) ==                   \* [X3] one more call, unless it is closing
-  /\ pc[r] = "begin" /\ listed # "not yet"
-  /\ IF listed = "refused" \/ (closing /\ Twin # "begins_late")
-     THEN Goto(r, "done") /\ UNCHANGED users
-     ELSE Goto(r, "look") /\ users' = users + 1
+  /\ pc[r] = "begin"
+  /\ listed # "not yet"
+  /\ IF listed = "refused" \/ closing
+     THEN /\ Goto(r, "done")
+          /\ UNCHANGED users
+     ELSE /\ Goto(r, "look")
+          /\ users' = users + 1
   /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left, listed>>
-  /\ UNCHANGED dead
 Look(r) ==                    \* [X1] before the attempt
-  /\ pc[r] = "look" /\ r \notin dead
-  /\ seen' = [seen EXCEPT ![r] = edges] /\ Goto(r, "read")
-  /\ UNCHANGED <<System, edges, line, shut, Life, told, left, listed, dead>>
+  /\ pc[r] = "look"
+  /\ seen' = [seen EXCEPT ![r] = edges]
+  /\ Goto(r, "read")
+  /\ UNCHANGED <<System, edges, line, shut, Life, told, left, listed>>
 Read(r) ==                    \* the system call
   /\ pc[r] = "read"
-  /\ data' = IF data > 0 THEN data - 1 ELSE data
-  /\ Goto(r, IF data = 0 THEN "wait" ELSE IF r \in told /\ Twin # "kept" THEN "pass" ELSE "end")
-  /\ UNCHANGED <<coming, edge, edges, line, shut, Life, seen, told, left, listed, dead>>
+  /\ IF data = 0
+     THEN /\ Goto(r, "wait")
+          /\ UNCHANGED data
+     ELSE /\ data' = data - 1
+          /\ Goto(r, IF r \in told THEN "pass" ELSE "end")
+  /\ UNCHANGED <<coming, edge, edges, line, shut, Life, seen, told, left, listed>>
 Wait(r) ==                    \* under the lock
   /\ pc[r] = "wait"
   /\ told' = told \ {r}
-  /\ IF shut THEN Goto(r, "end") /\ UNCHANGED line
-     ELSE IF seen[r] # edges /\ Twin # "edge_unseen" THEN Goto(r, "look") /\ UNCHANGED line
-     ELSE line' = Append(line, r) /\ Goto(r, "parked")
-  /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed, dead>>
+  /\ IF shut
+     THEN /\ Goto(r, "end")
+          /\ UNCHANGED line
+     ELSE IF seen[r] # edges
+     THEN /\ Goto(r, "look")
+          /\ UNCHANGED line
+     ELSE /\ Goto(r, "parked")
+          /\ line' = Append(line, r)
+  /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed>>
 Timeout(r) ==                 \* out of the line; who was granted is not there
-  /\ pc[r] = "parked" /\ r \in InLine \ dead /\ left > 0
-  /\ left' = left - 1 /\ line' = Without(r) /\ Goto(r, "end")
-  /\ UNCHANGED <<System, edges, shut, Life, seen, told, listed, dead>>
+  /\ pc[r] = "parked"
+  /\ r \in InLine
+  /\ left > 0
+  /\ left' = left - 1
+  /\ line' = Without(r)
+  /\ Goto(r, "end")
+  /\ UNCHANGED <<System, edges, shut, Life, seen, told, listed>>
 Tell ==                       \* the first in line
-  /\ IF line = <<>> THEN UNCHANGED <<line, told>>
-     ELSE line' = Tail(line) /\ told' = told \cup {Head(line)}
-  /\ UNCHANGED seen
+  IF line = <<>>
+  THEN UNCHANGED <<line, told>>
+  ELSE /\ line' = Tail(line)
+       /\ told' = told \cup {Head(line)}
 Granted(where, t) ==          \* pc, when t goes there and the first in line goes on
-  pc' = [r \in Threads |->
-           IF r = t THEN where ELSE IF line # <<>> /\ r = Head(line) THEN "look" ELSE pc[r]]
+  pc' = [r \in Threads |-> CASE r = t -> where
+                             [] r # t /\ line # <<>> /\ r = Head(line) -> "look"
+                             [] OTHER -> pc[r]]
 Pass(r) ==                    \* under the lock: there may be more
   /\ pc[r] = "pass"
-  /\ Tell /\ Granted("end", r)
-  /\ UNCHANGED <<System, edges, shut, Life, left, listed, dead>>
+  /\ Tell
+  /\ Granted("end", r)
+  /\ UNCHANGED <<System, edges, shut, Life, seen, left, listed>>
 Die(r) ==                     \* its group is closed: out of the line; or told: the next one is
-  /\ Cancels /\ r \notin dead
-  /\ \/ /\ pc[r] = "parked" /\ r \in InLine
-        /\ IF Twin = "dies_in_line" THEN dead' = dead \cup {r} /\ UNCHANGED <<line, pc>>
-           ELSE /\ line' = Without(r) /\ UNCHANGED dead
-                /\ Goto(r, IF Twin = "dies_inside" THEN "done" ELSE "end")
-     \/ /\ pc[r] = "look" /\ r \in told
-        /\ Goto(r, IF Twin = "dies_told" THEN "end" ELSE "pass") /\ UNCHANGED <<line, dead>>
+  /\ Cancels
+  /\ \/ /\ pc[r] = "parked"
+        /\ r \in InLine
+        /\ line' = Without(r)
+        /\ Goto(r, "end")
+     \/ /\ pc[r] = "look"
+        /\ r \in told
+        /\ Goto(r, "pass")
+        /\ UNCHANGED line
   /\ UNCHANGED <<System, edges, shut, Life, seen, told, left, listed>>
 After(t) == IF t = "closer" /\ ~freed THEN "closed" ELSE "done"
 End(t) ==                     \* [X7] the last, of one that is closing? [X4] else one less
-  /\ pc[t] = "end" /\ t \notin dead
-  /\ IF (users = 1 /\ closing) \/ (t = "closer" /\ Twin = "closes_now")
-     THEN Goto(t, "final") /\ UNCHANGED users
-     ELSE Goto(t, After(t)) /\ users' = users - 1
+  /\ pc[t] = "end"
+  /\ IF users = 1 /\ closing
+     THEN /\ Goto(t, "final")
+          /\ UNCHANGED users
+     ELSE /\ Goto(t, After(t))
+          /\ users' = users - 1
   /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, memory, seen, told, left, listed>>
-  /\ UNCHANGED dead
 Final(t) ==                   \* off the poller's list, under its lock; closed
-  /\ pc[t] = "final" /\ (~IsWalked \/ Twin = "leaves_unlocked")
+  /\ pc[t] = "final"
+  /\ ~IsWalked
   /\ listed' = "no more"
-  /\ open' = FALSE /\ edge' = [p \in Pollers |-> FALSE] /\ Goto(t, "leave")
+  /\ open' = FALSE
+  /\ edge' = [p \in Pollers |-> FALSE]
+  /\ Goto(t, "leave")
   /\ UNCHANGED <<data, coming, edges, line, shut, users, closing, freed, memory, seen, told, left>>
-  /\ UNCHANGED dead
 Leave(t) ==                   \* [X8] the last of all: [X5] its memory goes to the poller [X9] [X10]
   /\ pc[t] = "leave"
   /\ users' = users - 1
-  /\ memory' = IF users = 1 /\ freed THEN IF Twin = "frees_at_once" THEN "freed" ELSE "retired"
-               ELSE memory
+  /\ memory' = IF users = 1 /\ freed THEN "retired" ELSE memory
   /\ Goto(t, After(t))
-  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, seen, told, left, listed, dead>>
+  /\ UNCHANGED <<System, edges, line, shut, closing, freed, open, seen, told, left, listed>>
 
 (* Who closes it, and then frees it. *)
 Close ==                      \* [X3] the last call that begins
-  /\ Closes /\ pc["closer"] = "start" /\ listed = "yes"
-  /\ users' = users + 1 /\ closing' = TRUE /\ Goto("closer", "shut")
-  /\ UNCHANGED <<System, edges, line, shut, freed, open, memory, seen, told, left, listed, dead>>
+  /\ Closes
+  /\ pc["closer"] = "start"
+  /\ listed = "yes"
+  /\ users' = users + 1
+  /\ closing' = TRUE
+  /\ Goto("closer", "shut")
+  /\ UNCHANGED <<System, edges, line, shut, freed, open, memory, seen, told, left, listed>>
 Free ==                       \* [X3] calls may be under way
   /\ pc["closer"] = "closed"
-  /\ users' = users + 1 /\ freed' = TRUE
-  /\ memory' = IF Twin = "frees_in_use" THEN "retired" ELSE memory
+  /\ users' = users + 1
+  /\ freed' = TRUE
   /\ Goto("closer", "end")
-  /\ UNCHANGED <<System, edges, line, shut, closing, open, seen, told, left, listed, dead>>
+  /\ UNCHANGED <<System, edges, line, shut, closing, open, memory, seen, told, left, listed>>
 Shut ==                       \* under the lock
   /\ pc["closer"] = "shut"
   /\ shut' = TRUE
-  /\ IF Twin = "close_silent" THEN Goto("closer", "end") /\ UNCHANGED line
-     ELSE /\ line' = <<>>
-          /\ pc' = [r \in Threads |-> IF r = "closer" \/ r \in InLine THEN "end" ELSE pc[r]]
-  /\ UNCHANGED <<System, edges, Life, seen, told, left, listed, dead>>
+  /\ line' = <<>>
+  /\ pc' = [t \in Threads |-> IF t = "closer" \/ t \in InLine THEN "end" ELSE pc[t]]
+  /\ UNCHANGED <<System, edges, Life, seen, told, left, listed>>
 
 (* The pollers. *)
 Take(p) ==                    \* a round: its events lie in an array, with pointers
-  /\ pc[p] = "poll" /\ edge[p]
-  /\ edge' = [edge EXCEPT ![p] = FALSE] /\ Goto(p, "event")
-  /\ UNCHANGED <<data, coming, edges, line, shut, Life, seen, told, left, listed, dead>>
+  /\ pc[p] = "poll"
+  /\ edge[p]
+  /\ edge' = [edge EXCEPT ![p] = FALSE]
+  /\ Goto(p, "event")
+  /\ UNCHANGED <<data, coming, edges, line, shut, Life, seen, told, left, listed>>
 Event(p) ==                   \* under the lock, [X2]
   /\ pc[p] = "event"
-  /\ edges' = IF Twin = "edge_late" THEN edges ELSE edges + 1
-  /\ IF Twin = "poller_silent" THEN Goto(p, "poll") /\ UNCHANGED <<line, told, seen>>
-     ELSE Tell /\ Granted(IF Twin = "edge_late" THEN "count" ELSE "poll", p)
-  /\ UNCHANGED <<System, shut, Life, left, listed, dead>>
-Count(p) ==                   \* twin edge_late: after the lock
-  /\ pc[p] = "count"
-  /\ edges' = edges + 1 /\ Goto(p, "poll")
-  /\ UNCHANGED <<System, line, shut, Life, seen, told, left, listed, dead>>
+  /\ edges' = edges + 1
+  /\ Tell
+  /\ Granted("poll", p)
+  /\ UNCHANGED <<System, shut, Life, seen, left, listed>>
 Reclaim(p) ==                 \* [X6] between two rounds; or with the poller's own memory
-  /\ pc[p] \in {"poll", "gone"} /\ memory = "retired" /\ p = At
+  /\ pc[p] \in {"poll", "gone"}
+  /\ memory = "retired"
+  /\ p = At
   /\ memory' = "freed"
-  /\ UNCHANGED <<System, edges, line, shut, users, closing, freed, open, pc, seen, told, left>>
-  /\ UNCHANGED <<listed, dead>>
+  /\ UNCHANGED <<System, edges, line, shut, users, closing, freed, open, pc, seen, told, left,
+                 listed>>
 Over ==                       \* under the lock of its list: nothing is added any more
-  /\ Ends /\ pc["home"] = "poll"
-  /\ Goto("home", IF listed = "yes" /\ Twin # "ends_silent" THEN "over" ELSE "gone")
-  /\ UNCHANGED <<System, edges, line, shut, Life, seen, told, left, listed, dead>>
+  /\ Ends
+  /\ pc["home"] = "poll"
+  /\ Goto("home", IF listed = "yes" THEN "over" ELSE "gone")
+  /\ UNCHANGED <<System, edges, line, shut, Life, seen, told, left, listed>>
 Walk ==                       \* each that is listed, under the lock of its direction: shut
   /\ IsWalked
-  /\ shut' = TRUE /\ line' = <<>>
+  /\ shut' = TRUE
+  /\ line' = <<>>
   /\ pc' = [t \in Threads |-> IF t = "home" THEN "gone" ELSE IF t \in InLine THEN "end" ELSE pc[t]]
-  /\ UNCHANGED <<System, edges, Life, seen, told, left, listed, dead>>
+  /\ UNCHANGED <<System, edges, Life, seen, told, left, listed>>
 
 Finished ==
-  /\ \A r \in Readers : pc[r] = "done" \/ (pc[r] = "parked" /\ (coming + data = 0 \/ Twin # "none"))
+  /\ \A r \in Readers : \/ pc[r] = "done"
+                        \/ pc[r] = "parked" /\ coming + data = 0
   /\ UNCHANGED vars
 Reader(r) ==
   \/ Begin(r) \/ Look(r) \/ Read(r) \/ Wait(r) \/ Timeout(r) \/ Pass(r)
   \/ End(r) \/ Final(r) \/ Leave(r)
 Closer == Close \/ Shut \/ Free \/ End("closer") \/ Final("closer") \/ Leave("closer")
-Poller(p) == Take(p) \/ Event(p) \/ Count(p) \/ Reclaim(p) \/ (p = "home" /\ (Over \/ Walk))
+Poller(p) == Take(p) \/ Event(p) \/ Reclaim(p) \/ (p = "home" /\ (Over \/ Walk))
 Next ==
   \/ Arrive \/ Register \/ (\E r \in Readers : Reader(r) \/ Die(r)) \/ Closer
   \/ (\E p \in Pollers : Poller(p)) \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec ==
-  /\ Spec /\ WF_vars(Arrive) /\ (\A p \in Pollers : WF_vars(Poller(p)))
+  /\ Spec
+  /\ WF_vars(Arrive)
+  /\ \A p \in Pollers : WF_vars(Poller(p))
   /\ \A r \in Readers : WF_vars(Reader(r))
 
 (* What must hold. *)
-IsActive(r) == r \in told \ dead /\ pc[r] \in {"look", "read", "pass"}
+IsActive(r) ==
+  /\ r \in told
+  /\ pc[r] \in {"look", "read", "pass"}
 ReadinessNotLost ==           \* who waits though it is ready: somebody is about to be told, or was
   line # <<>> /\ data > 0 /\ pc["home"] \notin {"over", "gone"} =>
     \/ \E p \in Pollers : edge[p] \/ pc[p] = "event"

@@ -19,8 +19,7 @@ EXTENDS Naturals, Sequences, FiniteSets
 CONSTANTS
   Callers,   \* each asks once
   Cancels,   \* how many waits may end by a deadline or an interrupt
-  Stops,     \* its group may be closed meanwhile, and hand back who waits
-  Twin       \* "none", or the one defect of this model
+  Stops      \* its group may be closed meanwhile, and hand back who waits
 
 VARIABLES
   pc,        \* of each caller
@@ -47,15 +46,29 @@ TypeOK ==
                          "done", "refused", "back"}]
   /\ \A i \in 1 .. Len(list) : list[i] \in Callers
   /\ \A s \in {begun, cancelled, ended, open, inside, told, results, foreign} : s \subseteq Callers
-  /\ word \in {"running", "parked", "waking"} /\ {event, saw, stop, over} \subseteq BOOLEAN
+  /\ word \in {"running", "parked", "waking"}
+  /\ {event, saw, stop, over} \subseteq BOOLEAN
   /\ poller \in {"poll", "reap", "take", "park", "check", "block", "end", "drain", "ended"}
   /\ left \in 0 .. Cancels
 
 Init ==
-  /\ pc = [t \in Callers |-> "ask"] /\ list = <<>> /\ word = "running" /\ poller = "poll"
-  /\ begun = {} /\ cancelled = {} /\ ended = {} /\ open = {} /\ inside = {} /\ told = {}
-  /\ results = {} /\ foreign = {} /\ left = Cancels
-  /\ event = FALSE /\ saw = FALSE /\ stop = FALSE /\ over = FALSE
+  /\ pc = [t \in Callers |-> "ask"]
+  /\ list = <<>>
+  /\ begun = {}
+  /\ cancelled = {}
+  /\ ended = {}
+  /\ open = {}
+  /\ inside = {}
+  /\ told = {}
+  /\ results = {}
+  /\ foreign = {}
+  /\ word = "running"
+  /\ event = FALSE
+  /\ poller = "poll"
+  /\ saw = FALSE
+  /\ stop = FALSE
+  /\ over = FALSE
+  /\ left = Cancels
 
 System  == <<inside, told, results>>
 Op      == <<begun, cancelled, ended, open>>
@@ -64,115 +77,165 @@ Loop    == <<poller, saw, stop, over>>
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Listed == {list[i] : i \in 1 .. Len(list)}
 Wake ==                       \* [M9] .. [M11], and the wakeup
-  IF word = "parked" THEN word' = "waking" /\ event' = TRUE ELSE UNCHANGED Carrier
+  IF word = "parked"
+  THEN /\ word' = "waking"
+       /\ event' = TRUE
+  ELSE UNCHANGED Carrier
 
 (* A caller: operation and buffer are its memory. *)
 Ask(t) ==                     \* under the lock, [U1]
   /\ pc[t] = "ask"
-  /\ IF over /\ Twin # "asks_late" THEN Goto(t, "refused") /\ UNCHANGED <<list, inside, foreign>>
-     ELSE IF Twin = "submits_here"
-     THEN /\ inside' = inside \cup {t} /\ foreign' = foreign \cup {t}
-          /\ Goto(t, "wait") /\ UNCHANGED list
-     ELSE list' = Append(list, t) /\ Goto(t, "nudge") /\ UNCHANGED <<inside, foreign>>
-  /\ UNCHANGED <<Op, told, results, Carrier, Loop, left>>
+  /\ IF over
+     THEN /\ Goto(t, "refused")
+          /\ UNCHANGED list
+     ELSE /\ Goto(t, "nudge")
+          /\ list' = Append(list, t)
+  /\ UNCHANGED <<Op, System, foreign, Carrier, Loop, left>>
 Nudge(t) ==
   /\ pc[t] \in {"nudge", "renudge"}
-  /\ IF Twin = "unnudged" THEN UNCHANGED Carrier ELSE Wake
-  /\ Goto(t, CASE pc[t] = "nudge" -> "wait"
-               [] t \in inside /\ Twin = "cancel_returns" -> "done" [] OTHER -> "again")
+  /\ Wake
+  /\ Goto(t, IF pc[t] = "nudge" THEN "wait" ELSE "again")
   /\ UNCHANGED <<list, Op, System, foreign, Loop, left>>
 Return(t) ==                  \* its latch is open
-  /\ pc[t] \in {"wait", "again"} /\ t \in open
+  /\ pc[t] \in {"wait", "again"}
+  /\ t \in open
   /\ Goto(t, "done")
   /\ UNCHANGED <<list, Op, System, foreign, Carrier, Loop, left>>
 GiveUp(t) ==                  \* its deadline, or an interrupt
-  /\ pc[t] = "wait" /\ left > 0
-  /\ left' = left - 1 /\ Goto(t, "cancel")
+  /\ pc[t] = "wait"
+  /\ left > 0
+  /\ left' = left - 1
+  /\ Goto(t, "cancel")
   /\ UNCHANGED <<list, Op, System, foreign, Carrier, Loop>>
 Cancel(t) ==                  \* under the lock, [U1]
   /\ pc[t] = "cancel"
-  /\ IF t \in ended \/ over THEN Goto(t, "again") /\ UNCHANGED <<cancelled, list>>
-     ELSE /\ cancelled' = cancelled \cup {t}
+  /\ IF t \in ended \/ over
+     THEN /\ Goto(t, "again")
+          /\ UNCHANGED <<cancelled, list>>
+     ELSE /\ Goto(t, "renudge")
+          /\ cancelled' = cancelled \cup {t}
           /\ list' = IF t \in Listed THEN list ELSE Append(list, t)
-          /\ Goto(t, "renudge")
   /\ UNCHANGED <<begun, ended, open, System, foreign, Carrier, Loop, left>>
 
 Complete(t) ==                \* the system: it may take for ever, but not if it was told
   /\ t \in inside
-  /\ inside' = inside \ {t} /\ results' = results \cup {t} /\ event' = TRUE
+  /\ inside' = inside \ {t}
+  /\ results' = results \cup {t}
+  /\ event' = TRUE
   /\ UNCHANGED <<pc, list, Op, told, foreign, word, Loop, left>>
 
 (* The poller. *)
-At(where) == poller' = where /\ UNCHANGED <<saw, stop, over>>
-LetGo(t) == ended' = ended \cup {t} /\ open' = open \cup {t} /\ UNCHANGED <<begun, cancelled>>
+At(where) ==
+  /\ poller' = where
+  /\ UNCHANGED <<saw, stop, over>>
+LetGo(t) ==
+  /\ ended' = ended \cup {t}
+  /\ open' = open \cup {t}
+  /\ UNCHANGED <<begun, cancelled>>
 Finish(t) ==                  \* under the lock: who is listed is let go by who takes it off
   /\ ended' = ended \cup {t}
-  /\ open' = IF t \in Listed /\ Twin # "frees_listed" THEN open ELSE open \cup {t}
+  /\ open' = IF t \in Listed THEN open ELSE open \cup {t}
   /\ UNCHANGED <<begun, cancelled>>
 Poll ==                       \* edge-triggered: seen once
   /\ poller = "poll"
-  /\ saw' = event /\ event' = FALSE /\ poller' = "reap"
+  /\ saw' = event
+  /\ event' = FALSE
+  /\ poller' = "reap"
   /\ UNCHANGED <<pc, list, Op, System, foreign, word, stop, over, left>>
 Reap(t) ==                    \* also the last ones, at its end
-  /\ t \in results /\ ((poller = "reap" /\ saw) \/ (poller = "drain" /\ list = <<>>))
-  /\ results' = results \ {t} /\ Finish(t)
+  /\ t \in results
+  /\ \/ poller = "reap" /\ saw
+     \/ poller = "drain" /\ list = <<>>
+  /\ results' = results \ {t}
+  /\ Finish(t)
   /\ UNCHANGED <<pc, list, inside, told, foreign, Carrier, Loop, left>>
 Reaped ==
-  /\ poller = "reap" /\ (results = {} \/ ~saw) /\ At("take")
+  /\ poller = "reap"
+  /\ \/ results = {}
+     \/ ~saw
+  /\ At("take")
   /\ UNCHANGED <<pc, list, Op, System, foreign, Carrier, left>>
 Begin(t) ==                   \* to the system, unless its caller does not want it any more
-  IF t \in cancelled /\ Twin # "begins_cancelled" THEN LetGo(t) /\ UNCHANGED System
-  ELSE /\ begun' = begun \cup {t} /\ inside' = inside \cup {t}
+  IF t \in cancelled
+  THEN /\ LetGo(t)
+       /\ UNCHANGED System
+  ELSE /\ begun' = begun \cup {t}
+       /\ inside' = inside \cup {t}
        /\ UNCHANGED <<cancelled, ended, open, told, results>>
 Take ==                       \* under the lock, [U2]; one of the list
-  /\ poller = "take" /\ list # <<>>
-  /\ LET t == Head(list) IN
-       /\ list' = Tail(list)
-       /\ IF t \in ended THEN LetGo(t) /\ UNCHANGED System
-          ELSE IF t \in begun
-          THEN /\ told' = IF Twin = "cancel_ignored" THEN told ELSE told \cup {t}
-               /\ UNCHANGED <<Op, inside, results>>
-          ELSE Begin(t)
+  /\ poller = "take"
+  /\ list # <<>>
+  /\ LET t == Head(list)
+     IN /\ list' = Tail(list)
+        /\ IF t \in ended
+           THEN /\ LetGo(t)
+                /\ UNCHANGED System
+           ELSE IF t \in begun
+           THEN /\ told' = told \cup {t}
+                /\ UNCHANGED <<Op, inside, results>>
+           ELSE Begin(t)
   /\ UNCHANGED <<pc, foreign, Carrier, Loop, left>>
 Taken ==
-  /\ poller = "take" /\ list = <<>> /\ At(IF stop THEN "end" ELSE "park")
+  /\ poller = "take"
+  /\ list = <<>>
+  /\ At(IF stop THEN "end" ELSE "park")
   /\ UNCHANGED <<pc, list, Op, System, foreign, Carrier, left>>
 Park ==                       \* [C1] [P]
-  /\ poller = "park" /\ word' = "parked" /\ At("check")
+  /\ poller = "park"
+  /\ word' = "parked"
+  /\ At("check")
   /\ UNCHANGED <<pc, list, Op, System, foreign, event, left>>
 Check ==                      \* [U2] once more, right before it blocks
   /\ poller = "check"
-  /\ IF list # <<>> /\ Twin # "unseen" THEN word' = "running" /\ At("poll")
-     ELSE At("block") /\ UNCHANGED word
+  /\ IF list # <<>>
+     THEN /\ word' = "running"
+          /\ At("poll")
+     ELSE /\ At("block")
+          /\ UNCHANGED word
   /\ UNCHANGED <<pc, list, Op, System, foreign, event, left>>
 Unblock ==
-  /\ poller = "block" /\ event /\ word' = "running" /\ At("poll")
+  /\ poller = "block"
+  /\ event
+  /\ word' = "running"
+  /\ At("poll")
   /\ UNCHANGED <<pc, list, Op, System, foreign, event, left>>
 End ==                        \* under the lock; then what the system has is to end
   /\ poller = "end"
-  /\ over' = TRUE /\ told' = told \cup inside /\ poller' = "drain"
+  /\ over' = TRUE
+  /\ told' = told \cup inside
+  /\ poller' = "drain"
   /\ UNCHANGED <<pc, list, Op, inside, results, foreign, Carrier, saw, stop, left>>
 Drain ==
-  /\ poller = "drain" /\ list # <<>>
-  /\ LET t == Head(list) IN
-       /\ list' = Tail(list)
-       /\ IF t \in begun \ ended THEN UNCHANGED Op ELSE LetGo(t)
+  /\ poller = "drain"
+  /\ list # <<>>
+  /\ LET t == Head(list)
+     IN /\ list' = Tail(list)
+        /\ IF t \in begun \ ended THEN UNCHANGED Op ELSE LetGo(t)
   /\ UNCHANGED <<pc, System, foreign, Carrier, Loop, left>>
 Drained ==
-  /\ poller = "drain" /\ list = <<>> /\ results = {} /\ (inside = {} \/ Twin = "ends_early")
+  /\ poller = "drain"
+  /\ list = <<>>
+  /\ results = {}
+  /\ inside = {}
   /\ At("ended")
   /\ UNCHANGED <<pc, list, Op, System, foreign, Carrier, left>>
 
 Stop ==                       \* the group's close
-  /\ Stops /\ ~stop
-  /\ stop' = TRUE /\ Wake
+  /\ Stops
+  /\ ~stop
+  /\ stop' = TRUE
+  /\ Wake
   /\ UNCHANGED <<pc, list, Op, System, foreign, poller, saw, over, left>>
 HandBack(t) ==                \* its memory is its owner's, who may free it
-  /\ poller = "ended" /\ pc[t] \in {"wait", "again"}
+  /\ poller = "ended"
+  /\ pc[t] \in {"wait", "again"}
   /\ Goto(t, "back")
   /\ UNCHANGED <<list, Op, System, foreign, Carrier, Loop, left>>
 IsGone(t) == pc[t] \in {"done", "refused", "back"}
-Finished == (\A t \in Callers : IsGone(t)) /\ poller \in {"block", "ended"} /\ UNCHANGED vars
+Finished ==
+  /\ \A t \in Callers : IsGone(t)
+  /\ poller \in {"block", "ended"}
+  /\ UNCHANGED vars
 Caller(t) == Ask(t) \/ Nudge(t) \/ Return(t) \/ Cancel(t)
 Poller ==
   \/ Poll \/ (\E t \in Callers : Reap(t)) \/ Reaped \/ Take \/ Taken
@@ -182,7 +245,8 @@ Next ==
   \/ \E t \in Callers : Caller(t) \/ GiveUp(t) \/ Complete(t) \/ HandBack(t)
 Spec == Init /\ [][Next]_vars
 FairSpec ==
-  /\ Spec /\ WF_vars(Poller)
+  /\ Spec
+  /\ WF_vars(Poller)
   /\ \A t \in Callers : WF_vars(Caller(t)) /\ WF_vars(t \in told /\ Complete(t))
 
 (* What must hold. *)
