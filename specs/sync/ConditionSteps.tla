@@ -32,116 +32,185 @@ cvars == <<waiting, clock, cline, where, stage>>
 all == <<vars, cvars>>
 
 TypeOK ==
-  /\ waiting \in BOOLEAN /\ clock \in Threads \cup {NoOne} /\ cline \in Seq(Waiters)
+  /\ waiting \in BOOLEAN
+  /\ clock \in Threads \cup {NoOne}
+  /\ cline \in Seq(Waiters)
   /\ where \in [Waiters -> {"out", "line", "moved"}]
   /\ stage \in [Threads -> {"waits", "tries", "relocks", "ends"}]
 
 Init ==
-  /\ word = [Free EXCEPT !.locked = TRUE] /\ lock = NoOne /\ line = <<>> /\ bypass = 0
+  /\ word = [Free EXCEPT !.locked = TRUE]
+  /\ lock = NoOne
+  /\ line = <<>>
   /\ pc = [t \in Threads |-> CASE t \in Waiters -> "wait begins"
                                [] t \in Signallers -> "signal begins"
                                [] OTHER -> "begin"]
-  /\ target = [t \in Threads |-> NoOne] /\ said = [t \in Threads |-> "waits"]
-  /\ waiting = FALSE /\ clock = NoOne /\ cline = <<>>
+  /\ said = [t \in Threads |-> "waits"]
+  /\ target = [t \in Threads |-> NoOne]
+  /\ bypass = 0
+  /\ waiting = FALSE
+  /\ clock = NoOne
+  /\ cline = <<>>
   /\ where = [w \in Waiters |-> "out"]
   /\ stage = [t \in Threads |-> IF t \in Lockers THEN "ends" ELSE "waits"]
 
 Stage(t, what) == stage' = [stage EXCEPT ![t] = what]
 Put(w, place) == where' = [where EXCEPT ![w] = place]
 List == <<clock, cline, where, waiting>>
-CLockBy(t) == clock = NoOne /\ clock' = t
-CFree == clock' = NoOne /\ UNCHANGED <<cline, where, waiting>>
+CLockBy(t) ==
+  /\ clock = NoOne
+  /\ clock' = t
+CFree ==
+  /\ clock' = NoOne
+  /\ UNCHANGED <<cline, where, waiting>>
 
 (* A waiter: condition.c takes the lock and changes the line in one step, as others see it. *)
 GetIn(w) ==
-  /\ pc[w] = "wait begins" /\ CLockBy(w) /\ Goto(w, "says it is in")
-  /\ cline' = Append(cline, w) /\ Put(w, "line")
+  /\ pc[w] = "wait begins"
+  /\ CLockBy(w)
+  /\ Goto(w, "says it is in")
+  /\ cline' = Append(cline, w)
+  /\ Put(w, "line")
   /\ UNCHANGED <<Only, Told, waiting, stage>>
 SayIn(w) ==                   \* [YN2]
-  /\ pc[w] = "says it is in" /\ waiting' = (Twin # "in_line_unsaid") /\ Goto(w, "is in")
+  /\ pc[w] = "says it is in"
+  /\ waiting' = TRUE
+  /\ Goto(w, "is in")
   /\ UNCHANGED <<Only, Told, clock, cline, where, stage>>
 IsIn(w) ==                    \* the list; then it unlocks the mutex, as Mutex says
-  /\ pc[w] = "is in" /\ CFree /\ Goto(w, "hold") /\ UNCHANGED <<Only, Told, stage>>
+  /\ pc[w] = "is in"
+  /\ CFree
+  /\ Goto(w, "hold")
+  /\ UNCHANGED <<Only, Told, stage>>
 Park(w) ==                    \* the system call: not if it was told something
   /\ w \in Waiters
   /\ \/ pc[w] = "idle" /\ stage[w] = "waits"
      \/ pc[w] = "wait" /\ stage[w] = "tries"
-  /\ Goto(w, IF said[w] = "waits" THEN "asleep" ELSE "back") /\ Stage(w, "waits")
+  /\ Goto(w, IF said[w] = "waits" THEN "asleep" ELSE "back")
+  /\ Stage(w, "waits")
   /\ UNCHANGED <<Only, Told, List>>
 Late(w) ==
-  /\ w \in Hasty /\ pc[w] = "asleep" /\ stage[w] = "waits" /\ Goto(w, "is late")
+  /\ w \in Hasty
+  /\ pc[w] = "asleep"
+  /\ stage[w] = "waits"
+  /\ Goto(w, "is late")
   /\ UNCHANGED <<Only, Told, cvars>>
 LookFirst(w) ==               \* [YW1] wp__condition_check
-  /\ pc[w] = "back" /\ stage[w] = "waits"
-  /\ IF said[w] = "granted" THEN Goto(w, "hold") /\ Stage(w, "ends")
-     ELSE Goto(w, "checks") /\ UNCHANGED stage
+  /\ pc[w] = "back"
+  /\ stage[w] = "waits"
+  /\ IF said[w] = "granted"
+     THEN /\ Goto(w, "hold")
+          /\ Stage(w, "ends")
+     ELSE /\ Goto(w, "checks")
+          /\ UNCHANGED stage
   /\ UNCHANGED <<Only, Told, List>>
 Check(w) ==
-  /\ pc[w] = "checks" /\ CLockBy(w)
-  /\ Goto(w, IF where[w] = "line" \/ Twin = "moved_is_deaf" THEN "stays" ELSE "tries it")
+  /\ pc[w] = "checks"
+  /\ CLockBy(w)
+  /\ Goto(w, IF where[w] = "line" THEN "stays" ELSE "tries it")
   /\ UNCHANGED <<Only, Told, cline, where, waiting, stage>>
 Stays(w) ==
-  /\ pc[w] = "stays" /\ CFree /\ Goto(w, "idle") /\ UNCHANGED <<Only, Told, stage>>
+  /\ pc[w] = "stays"
+  /\ CFree
+  /\ Goto(w, "idle")
+  /\ UNCHANGED <<Only, Told, stage>>
 GetOut(w) ==                  \* wp__condition_cancel
-  /\ pc[w] = "is late" /\ CLockBy(w)
-  /\ IF where[w] = "line" \/ Twin = "swallows"
-     THEN /\ Goto(w, "says it is out") /\ Put(w, "out")
+  /\ pc[w] = "is late"
+  /\ CLockBy(w)
+  /\ IF where[w] = "line"
+     THEN /\ Goto(w, "says it is out")
+          /\ Put(w, "out")
           /\ cline' = SelectSeq(cline, LAMBDA x : x # w)
-     ELSE Goto(w, "was moved") /\ UNCHANGED <<cline, where>>
+     ELSE /\ Goto(w, "was moved")
+          /\ UNCHANGED <<cline, where>>
   /\ UNCHANGED <<Only, Told, waiting, stage>>
 SayOut(w) ==                  \* [YN2]
-  /\ pc[w] = "says it is out" /\ Goto(w, "is out")
-  /\ waiting' = IF Twin = "out_of_line_unsaid" THEN waiting ELSE cline # <<>>
+  /\ pc[w] = "says it is out"
+  /\ waiting' = (cline # <<>>)
+  /\ Goto(w, "is out")
   /\ UNCHANGED <<Only, Told, clock, cline, where, stage>>
 IsOut(w) ==                   \* it locks the mutex again, as Mutex says
-  /\ pc[w] = "is out" /\ CFree /\ Goto(w, "begin") /\ Stage(w, "relocks") /\ UNCHANGED <<Only, Told>>
+  /\ pc[w] = "is out"
+  /\ CFree
+  /\ Goto(w, "begin")
+  /\ Stage(w, "relocks")
+  /\ UNCHANGED <<Only, Told>>
 TriesIt(w) ==                 \* it is in the mutex's line, or has it; if not it, it parks once more
-  /\ pc[w] = "tries it" /\ CFree /\ Goto(w, "back") /\ Stage(w, "tries")
+  /\ pc[w] = "tries it"
+  /\ CFree
+  /\ Goto(w, "back")
+  /\ Stage(w, "tries")
   /\ UNCHANGED <<Only, Told>>
 WasMoved(w) ==                \* as if it had waited for the mutex all the time
-  /\ pc[w] = "was moved" /\ CFree /\ Goto(w, "back") /\ Stage(w, "relocks")
+  /\ pc[w] = "was moved"
+  /\ CFree
+  /\ Goto(w, "back")
+  /\ Stage(w, "relocks")
   /\ UNCHANGED <<Only, Told>>
 
 (* A signaller locks the mutex in the waiter's name, or puts it in the mutex's line. *)
 Ask(s) ==                     \* [YN1]
-  /\ pc[s] = "signal begins" /\ Goto(s, IF waiting THEN "signals" ELSE "idle")
+  /\ pc[s] = "signal begins"
+  /\ Goto(s, IF waiting THEN "signals" ELSE "idle")
   /\ UNCHANGED <<Only, Told, cvars>>
 TakeOff(s) ==
-  /\ pc[s] = "signals" /\ CLockBy(s)
-  /\ IF cline = <<>> THEN Goto(s, "says the rest") /\ UNCHANGED <<cline, where, target>>
-     ELSE /\ Goto(s, IF Twin = "wakes_unlocked" THEN "says the rest" ELSE "tries for")
-          /\ cline' = Tail(cline) /\ Put(Head(cline), "moved")
+  /\ pc[s] = "signals"
+  /\ CLockBy(s)
+  /\ IF cline = <<>>
+     THEN /\ Goto(s, "says the rest")
+          /\ UNCHANGED <<cline, where, target>>
+     ELSE /\ Goto(s, "tries for")
+          /\ cline' = Tail(cline)
+          /\ Put(Head(cline), "moved")
           /\ target' = [target EXCEPT ![s] = Head(cline)]
   /\ UNCHANGED <<Only, said, waiting, stage>>
 TakeFor(s) ==                 \* [YM1] [YM2]
-  /\ pc[s] \in {"tries for", "decides for"} /\ ~word.locked
+  /\ pc[s] \in {"tries for", "decides for"}
+  /\ ~word.locked
   /\ word' = [word EXCEPT !.locked = TRUE, !.passes = IF word.queued THEN @ + 1 ELSE @]
   /\ Goto(s, IF pc[s] = "tries for" THEN "says the rest" ELSE "took for")
   /\ UNCHANGED <<lock, line, bypass, Told, cvars>>
 MissFor(s) ==                 \* [YM9]
-  /\ pc[s] \in {"tries for", "decides for"} /\ word.locked
+  /\ pc[s] \in {"tries for", "decides for"}
+  /\ word.locked
   /\ Goto(s, IF pc[s] = "tries for" THEN "locks for" ELSE "marks for")
   /\ UNCHANGED <<Only, Told, cvars>>
 LockFor(s) ==
-  /\ pc[s] = "locks for" /\ lock = NoOne /\ lock' = s /\ Goto(s, "decides for")
+  /\ pc[s] = "locks for"
+  /\ lock = NoOne
+  /\ lock' = s
+  /\ Goto(s, "decides for")
   /\ UNCHANGED <<word, line, bypass, Told, cvars>>
 AgainFor(s) ==                \* [YM10]
-  /\ pc[s] = "marks for" /\ ~word.queued /\ ~word.locked /\ Goto(s, "decides for")
+  /\ pc[s] = "marks for"
+  /\ ~word.queued
+  /\ ~word.locked
+  /\ Goto(s, "decides for")
   /\ UNCHANGED <<Only, Told, cvars>>
 MarkFor(s) ==                 \* [YM3]
-  /\ pc[s] = "marks for" /\ ~word.queued /\ word.locked /\ word' = [word EXCEPT !.queued = TRUE]
+  /\ pc[s] = "marks for"
+  /\ ~word.queued
+  /\ word.locked
+  /\ word' = [word EXCEPT !.queued = TRUE]
   /\ UNCHANGED <<lock, line, bypass, pc, Told, cvars>>
 UnlockFor(s) ==               \* the mutex's list
   /\ lock' = NoOne
-  /\ \/ /\ pc[s] = "marks for" /\ word.queued /\ line' = Append(line, target[s])
+  /\ \/ /\ pc[s] = "marks for"
+        /\ word.queued
+        /\ line' = Append(line, target[s])
         /\ target' = [target EXCEPT ![s] = NoOne]
-     \/ pc[s] = "took for" /\ UNCHANGED <<line, target>>
-  /\ Goto(s, "says the rest") /\ UNCHANGED <<word, bypass, said, cvars>>
+     \/ /\ pc[s] = "took for"
+        /\ UNCHANGED <<line, target>>
+  /\ Goto(s, "says the rest")
+  /\ UNCHANGED <<word, bypass, said, cvars>>
 SayRest(s) ==                 \* [YN2]
-  /\ pc[s] = "says the rest" /\ waiting' = (cline # <<>>) /\ Goto(s, "has moved")
+  /\ pc[s] = "says the rest"
+  /\ waiting' = (cline # <<>>)
+  /\ Goto(s, "has moved")
   /\ UNCHANGED <<Only, Told, clock, cline, where, stage>>
 HasMoved(s) ==
-  /\ pc[s] = "has moved" /\ CFree
+  /\ pc[s] = "has moved"
+  /\ CFree
   /\ Goto(s, IF target[s] = NoOne THEN "idle" ELSE "grant")
   /\ UNCHANGED <<Only, Told, stage>>
 
@@ -152,20 +221,33 @@ OfSignaller(s) ==
   \/ Ask(s) \/ TakeOff(s) \/ TakeFor(s) \/ MissFor(s) \/ LockFor(s)
   \/ AgainFor(s) \/ MarkFor(s) \/ UnlockFor(s) \/ SayRest(s) \/ HasMoved(s)
 \* A step of Mutex, but for the park that may be too late, and the look after it.
-OfMutex(step) == step /\ UNCHANGED cvars
-ItsLook(t) == stage[t] # "waits" /\ Look(t)
-ItsSleep(t) == stage[t] # "tries" /\ Sleep(t)
+OfMutex(step) ==
+  /\ step
+  /\ UNCHANGED cvars
+ItsLook(t) ==
+  /\ stage[t] # "waits"
+  /\ Look(t)
+ItsSleep(t) ==
+  /\ stage[t] # "tries"
+  /\ Sleep(t)
 ItsSteps(t) ==
   \/ Take(t) \/ Miss(t) \/ Lock(t) \/ Again(t) \/ Mark(t) \/ Unlock(t) \/ ItsSleep(t) \/ ItsLook(t)
   \/ TakeFirst(t) \/ Forget(t) \/ Stay(t) \/ Renew(t) \/ Await(t)
   \/ Release(t) \/ Slow(t) \/ HandOver(t) \/ LetGo(t) \/ Tell(t) \/ Grant(t) \/ Wake(t)
-IsOver(t) == pc[t] = "idle" /\ (t \in Waiters => stage[t] # "waits")
-Finished == (\A t \in Threads : IsOver(t)) /\ UNCHANGED all
-Next == \/ \E w \in Waiters : OfWaiter(w) \/ Late(w)
-        \/ \E s \in Signallers : OfSignaller(s)
-        \/ \E t \in Threads : OfMutex(ItsSteps(t)) \/ OfMutex(Stray(t))
-        \/ Finished
-Locks(t) == clock = NoOne /\ clock' = t  \* the condition's list
+IsOver(t) ==
+  /\ pc[t] = "idle"
+  /\ t \in Waiters => stage[t] # "waits"
+Finished ==
+  /\ \A t \in Threads : IsOver(t)
+  /\ UNCHANGED all
+Next ==
+  \/ \E w \in Waiters : OfWaiter(w) \/ Late(w)
+  \/ \E s \in Signallers : OfSignaller(s)
+  \/ \E t \in Threads : OfMutex(ItsSteps(t)) \/ OfMutex(Stray(t))
+  \/ Finished
+Locks(t) ==                   \* the condition's list
+  /\ clock = NoOne
+  /\ clock' = t
 Fairness ==
   /\ \A w \in Waiters : WF_all(OfWaiter(w)) /\ SF_all(OfWaiter(w) /\ Locks(w))
   /\ \A s \in Signallers : WF_all(OfSignaller(s)) /\ SF_all(OfSignaller(s) /\ Locks(s))
@@ -175,7 +257,8 @@ Spec == Init /\ [][Next]_all /\ Fairness
 (* What must hold. *)
 \* The mutex of a waiter that was granted is locked until it unlocks.
 GrantedHolds ==
-  \A w \in Waiters : said[w] = "granted" /\ pc[w] \notin {"idle", "freed", "told", "wake"} => word.locked
+  \A w \in Waiters :
+    said[w] = "granted" /\ pc[w] \notin {"idle", "freed", "told", "wake"} => word.locked
 \* Somebody in line is seen without the lock: the store is later than the list, not the unlock.
 WaitingSaid == clock = NoOne => waiting = (cline # <<>>)
 \* A signal that takes a waiter off the line ends its wait.

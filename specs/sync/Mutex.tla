@@ -14,17 +14,23 @@ EXTENDS MutexCore
 Waiting == {"wait", "asleep", "back", "look", "check", "late", "cancel", "await"}
 TypeOK ==
   /\ word \in [locked : BOOLEAN, queued : BOOLEAN, woken : BOOLEAN, passes : Nat]
-  /\ lock \in Threads \cup {NoOne} /\ line \in Seq(Threads) /\ bypass \in Nat
+  /\ lock \in Threads \cup {NoOne}
+  /\ line \in Seq(Threads)
   /\ pc \in [Threads -> Waiting \cup
        {"idle", "begin", "lock", "decide", "mark", "taken", "renew", "renewed", "gone", "hold",
         "slow", "serve", "freed", "told", "handed", "grant", "wake"}]
   /\ said \in [Threads -> {"waits", "look", "granted"}]
   /\ target \in [Threads -> Threads \cup {NoOne}]
+  /\ bypass \in Nat
 
 Init ==
-  /\ word = Free /\ lock = NoOne /\ line = <<>> /\ bypass = 0
-  /\ pc = [t \in Threads |-> "idle"] /\ target = [t \in Threads |-> NoOne]
+  /\ word = Free
+  /\ lock = NoOne
+  /\ line = <<>>
+  /\ pc = [t \in Threads |-> "idle"]
   /\ said = [t \in Threads |-> "waits"]
+  /\ target = [t \in Threads |-> NoOne]
+  /\ bypass = 0
 
 Next == \E t \in Threads : Steps(t) \/ Begin(t) \/ Stray(t) \/ TimeOut(t)
 \* Who begins, waits or holds goes on, and gets the list's lock if it is free again and again.
@@ -32,9 +38,12 @@ Fairness == \A t \in Threads : WF_vars(Steps(t)) /\ SF_vars(Lock(t))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
-Holders == {t \in Threads : \/ pc[t] \in {"taken", "hold", "slow", "serve", "handed", "grant"}
-                            \/ said[t] = "granted" /\ pc[t] \in Waiting}
-MutualExclusion == Cardinality(Holders) <= 1 /\ (Holders # {} => word.locked)
+Holders ==
+  {t \in Threads : \/ pc[t] \in {"taken", "hold", "slow", "serve", "handed", "grant"}
+                   \/ said[t] = "granted" /\ pc[t] \in Waiting}
+MutualExclusion ==
+  /\ Cardinality(Holders) <= 1
+  /\ Holders # {} => word.locked
 \* Beside a free mutex the first in line looks, or is about to.
 NoLostSignal ==
   line # <<>> /\ ~word.locked =>

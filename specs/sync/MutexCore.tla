@@ -9,8 +9,7 @@ EXTENDS Naturals, Sequences, FiniteSets
 CONSTANTS
   Threads,   \* lock and unlock for ever
   Leavers,   \* those of them that may give up waiting
-  Passes,    \* WP_MUTEX_BYPASSES
-  Twin       \* "none", or the one defect of this model
+  Passes     \* WP_MUTEX_BYPASSES
 
 ASSUME SomebodyLocks == Leavers \subseteq Threads /\ Passes \in Nat
 
@@ -37,107 +36,197 @@ Told == <<said, target>>
 \* Taken by the first of the line, or handed to it: `rest` waits on.
 Taken(rest) == [locked |-> TRUE, queued |-> rest # <<>>, woken |-> FALSE, passes |-> 0]
 \* t leaves the line, or is taken off it.
-Off(t) == line' = Without(t) /\ bypass' = IF IsFirst(t) THEN 0 ELSE bypass
+Off(t) ==
+  /\ line' = Without(t)
+  /\ bypass' = IF IsFirst(t) THEN 0 ELSE bypass
 
 (* Lock. *)
 Begin(t) ==                   \* what its last wait was told is over
-  /\ pc[t] = "idle" /\ Goto(t, "begin") /\ Say(t, "waits") /\ UNCHANGED <<Only, target>>
+  /\ pc[t] = "idle"
+  /\ Goto(t, "begin")
+  /\ Say(t, "waits")
+  /\ UNCHANGED <<Only, target>>
 Take(t) ==                    \* [YM1] nobody waits; [YM2] past the line, and counted
-  /\ pc[t] \in {"begin", "decide"} /\ ~word.locked
-  /\ word' = [word EXCEPT !.locked = TRUE,
-                          !.passes = IF word.queued /\ Twin # "passes_uncounted" THEN @ + 1 ELSE @]
+  /\ pc[t] \in {"begin", "decide"}
+  /\ ~word.locked
+  /\ word' = [word EXCEPT !.locked = TRUE, !.passes = IF word.queued THEN @ + 1 ELSE @]
   /\ bypass' = IF line # <<>> /\ bypass <= Passes THEN bypass + 1 ELSE bypass
-  /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken") /\ UNCHANGED <<lock, line, Told>>
+  /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken")
+  /\ UNCHANGED <<lock, line, Told>>
 Miss(t) ==                    \* [YM9]
-  /\ pc[t] \in {"begin", "decide"} /\ word.locked
-  /\ Goto(t, IF pc[t] = "begin" THEN "lock" ELSE "mark") /\ UNCHANGED <<Only, Told>>
+  /\ pc[t] \in {"begin", "decide"}
+  /\ word.locked
+  /\ Goto(t, IF pc[t] = "begin" THEN "lock" ELSE "mark")
+  /\ UNCHANGED <<Only, Told>>
 Lock(t) ==
-  /\ pc[t] \in {"lock", "look", "late", "slow"} /\ lock = NoOne /\ lock' = t
-  /\ Goto(t, CASE pc[t] = "lock" -> "decide" [] pc[t] = "look" -> "check"
-               [] pc[t] = "late" -> "cancel" [] OTHER -> "serve")
+  /\ pc[t] \in {"lock", "look", "late", "slow"}
+  /\ lock = NoOne
+  /\ lock' = t
+  /\ Goto(t, CASE pc[t] = "lock" -> "decide"
+               [] pc[t] = "look" -> "check"
+               [] pc[t] = "late" -> "cancel"
+               [] pc[t] = "slow" -> "serve")
   /\ UNCHANGED <<word, line, bypass, Told>>
 Again(t) ==                   \* [YM10] it is free meanwhile
-  /\ pc[t] = "mark" /\ ~word.queued /\ ~word.locked /\ Goto(t, "decide")
+  /\ pc[t] = "mark"
+  /\ ~word.queued
+  /\ ~word.locked
+  /\ Goto(t, "decide")
   /\ UNCHANGED <<Only, Told>>
 Mark(t) ==                    \* [YM3]
-  /\ pc[t] = "mark" /\ ~word.queued /\ word.locked
-  /\ word' = [word EXCEPT !.queued = TRUE] /\ UNCHANGED <<lock, line, bypass, pc, Told>>
+  /\ pc[t] = "mark"
+  /\ ~word.queued
+  /\ word.locked
+  /\ word' = [word EXCEPT !.queued = TRUE]
+  /\ UNCHANGED <<lock, line, bypass, pc, Told>>
 PassesOn(t) ==                \* it was told to look, and leaves
-  IsFirst(t) /\ Without(t) # <<>> /\ word.woken /\ Twin # "leaves_silent"
+  /\ IsFirst(t)
+  /\ Without(t) # <<>>
+  /\ word.woken
 Unlock(t) ==                  \* the list
   /\ lock' = NoOne
-  /\ \/ /\ pc[t] = "mark" /\ word.queued
-        /\ line' = Append(line, t) /\ Goto(t, "wait") /\ UNCHANGED bypass
-     \/ /\ pc[t] = "cancel" /\ InLine(t) /\ Without(t) # <<>> /\ ~PassesOn(t)
-        /\ Off(t) /\ Goto(t, "idle")
-     \/ /\ pc[t] \in {"taken", "renewed", "gone", "told", "handed"} /\ UNCHANGED <<line, bypass>>
-        /\ Goto(t, CASE pc[t] = "taken" -> "hold" [] pc[t] = "renewed" -> "wait"
-                     [] pc[t] = "gone" -> "idle" [] pc[t] = "handed" -> "grant"
-                     [] OTHER -> IF Twin = "first_untold" THEN "idle" ELSE "wake")
-     \/ /\ pc[t] \in {"check", "cancel"} /\ ~InLine(t) /\ Goto(t, "await")
+  /\ \/ /\ pc[t] = "mark"
+        /\ word.queued
+        /\ line' = Append(line, t)
+        /\ Goto(t, "wait")
+        /\ UNCHANGED bypass
+     \/ /\ pc[t] = "cancel"
+        /\ InLine(t)
+        /\ Without(t) # <<>>
+        /\ ~PassesOn(t)
+        /\ Off(t)
+        /\ Goto(t, "idle")
+     \/ /\ pc[t] \in {"taken", "renewed", "gone", "told", "handed"}
+        /\ Goto(t, CASE pc[t] = "taken" -> "hold"
+                     [] pc[t] = "renewed" -> "wait"
+                     [] pc[t] = "gone" -> "idle"
+                     [] pc[t] = "told" -> "wake"
+                     [] pc[t] = "handed" -> "grant")
         /\ UNCHANGED <<line, bypass>>
-     \/ pc[t] = "serve" /\ line = <<>> /\ Goto(t, "hold") /\ UNCHANGED <<line, bypass>>
+     \/ /\ pc[t] \in {"check", "cancel"}
+        /\ ~InLine(t)
+        /\ Goto(t, "await")
+        /\ UNCHANGED <<line, bypass>>
+     \/ /\ pc[t] = "serve"
+        /\ line = <<>>
+        /\ Goto(t, "hold")
+        /\ UNCHANGED <<line, bypass>>
   /\ UNCHANGED <<word, Told>>
 
 (* In line. *)
 Sleep(t) ==                   \* the system call: not if it was told something
-  /\ pc[t] = "wait" /\ Goto(t, IF said[t] = "waits" THEN "asleep" ELSE "back")
+  /\ pc[t] = "wait"
+  /\ Goto(t, IF said[t] = "waits" THEN "asleep" ELSE "back")
   /\ UNCHANGED <<Only, Told>>
 Stray(t) ==                   \* it ends for nothing
-  /\ pc[t] = "asleep" /\ Goto(t, "back") /\ UNCHANGED <<Only, Told>>
+  /\ pc[t] = "asleep"
+  /\ Goto(t, "back")
+  /\ UNCHANGED <<Only, Told>>
 TimeOut(t) ==
-  /\ t \in Leavers /\ pc[t] = "asleep" /\ Goto(t, "late") /\ UNCHANGED <<Only, Told>>
+  /\ t \in Leavers
+  /\ pc[t] = "asleep"
+  /\ Goto(t, "late")
+  /\ UNCHANGED <<Only, Told>>
 Look(t) ==                    \* [YW1] wp__mutex_check
-  /\ pc[t] = "back" /\ Goto(t, IF said[t] = "granted" THEN "hold" ELSE "look")
+  /\ pc[t] = "back"
+  /\ Goto(t, IF said[t] = "granted" THEN "hold" ELSE "look")
   /\ UNCHANGED <<Only, Told>>
 TakeFirst(t) ==               \* [YM7]
-  /\ pc[t] = "check" /\ (IsFirst(t) \/ (Twin = "any_takes" /\ InLine(t))) /\ ~word.locked
-  /\ word' = Taken(Without(t)) /\ line' = Without(t) /\ bypass' = 0
-  /\ Goto(t, "taken") /\ UNCHANGED <<lock, Told>>
+  /\ pc[t] = "check"
+  /\ IsFirst(t)
+  /\ ~word.locked
+  /\ word' = Taken(Without(t))
+  /\ line' = Without(t)
+  /\ bypass' = 0
+  /\ Goto(t, "taken")
+  /\ UNCHANGED <<lock, Told>>
 Forget(t) ==                  \* [YM8] who unlocks must tell it again
-  /\ pc[t] = "check" /\ IsFirst(t) /\ word.locked /\ word.woken /\ Twin # "woken_kept"
-  /\ word' = [word EXCEPT !.woken = FALSE] /\ Goto(t, "renew")
+  /\ pc[t] = "check"
+  /\ IsFirst(t)
+  /\ word.locked
+  /\ word.woken
+  /\ word' = [word EXCEPT !.woken = FALSE]
+  /\ Goto(t, "renew")
   /\ UNCHANGED <<lock, line, bypass, Told>>
 Stay(t) ==                    \* [YM17]
-  /\ pc[t] = "check" /\ IsFirst(t) /\ word.locked /\ (~word.woken \/ Twin = "woken_kept")
-  /\ Goto(t, "renew") /\ UNCHANGED <<Only, Told>>
+  /\ pc[t] = "check"
+  /\ IsFirst(t)
+  /\ word.locked
+  /\ ~word.woken
+  /\ Goto(t, "renew")
+  /\ UNCHANGED <<Only, Told>>
 Renew(t) ==                   \* [YM12]
-  /\ pc[t] = "renew" \/ (pc[t] = "check" /\ InLine(t) /\ ~IsFirst(t))
-  /\ Say(t, "waits") /\ Goto(t, "renewed") /\ UNCHANGED <<Only, target>>
+  /\ \/ pc[t] = "renew"
+     \/ pc[t] = "check" /\ InLine(t) /\ ~IsFirst(t)
+  /\ Say(t, "waits")
+  /\ Goto(t, "renewed")
+  /\ UNCHANGED <<Only, target>>
 Unmark(t) ==                  \* [YM14] [YM18] wp__mutex_cancel: nobody is left
-  /\ pc[t] = "cancel" /\ InLine(t) /\ Without(t) = <<>>
-  /\ word' = [Free EXCEPT !.locked = word.locked] /\ Off(t)
-  /\ Goto(t, "gone") /\ UNCHANGED <<lock, Told>>
+  /\ pc[t] = "cancel"
+  /\ InLine(t)
+  /\ Without(t) = <<>>
+  /\ word' = [Free EXCEPT !.locked = word.locked]
+  /\ Off(t)
+  /\ Goto(t, "gone")
+  /\ UNCHANGED <<lock, Told>>
 Await(t) ==                   \* [YW3]
-  /\ pc[t] = "await" /\ said[t] = "granted" /\ Goto(t, "hold") /\ UNCHANGED <<Only, Told>>
+  /\ pc[t] = "await"
+  /\ said[t] = "granted"
+  /\ Goto(t, "hold")
+  /\ UNCHANGED <<Only, Told>>
 
 (* Unlock. *)
-IsComing == word.woken /\ word.passes < Passes
+IsComing ==
+  /\ word.woken
+  /\ word.passes < Passes
 Release(t) ==                 \* [YM4] nobody waits; [YM5] the first is coming
-  /\ pc[t] = "hold" /\ (~word.queued \/ IsComing)
-  /\ word' = [word EXCEPT !.locked = FALSE] /\ Goto(t, "idle")
+  /\ pc[t] = "hold"
+  /\ \/ ~word.queued
+     \/ IsComing
+  /\ word' = [word EXCEPT !.locked = FALSE]
+  /\ Goto(t, "idle")
   /\ UNCHANGED <<lock, line, bypass, Told>>
 Slow(t) ==                    \* [YM16]
-  /\ pc[t] = "hold" /\ word.queued /\ ~IsComing /\ Goto(t, "slow") /\ UNCHANGED <<Only, Told>>
+  /\ pc[t] = "hold"
+  /\ word.queued
+  /\ ~IsComing
+  /\ Goto(t, "slow")
+  /\ UNCHANGED <<Only, Told>>
 HandOver(t) ==                \* [YM13] [YM15] it was passed often enough
-  /\ pc[t] = "serve" /\ line # <<>> /\ word.passes >= Passes
-  /\ word' = [Taken(Tail(line)) EXCEPT !.locked = Twin # "hands_over_free"]
-  /\ target' = [target EXCEPT ![t] = Head(line)] /\ line' = Tail(line) /\ bypass' = 0
-  /\ Goto(t, "handed") /\ UNCHANGED <<lock, said>>
+  /\ pc[t] = "serve"
+  /\ line # <<>>
+  /\ word.passes >= Passes
+  /\ word' = Taken(Tail(line))
+  /\ target' = [target EXCEPT ![t] = Head(line)]
+  /\ line' = Tail(line)
+  /\ bypass' = 0
+  /\ Goto(t, "handed")
+  /\ UNCHANGED <<lock, said>>
 LetGo(t) ==                   \* [YM6] free for all, but the first is told
-  /\ pc[t] = "serve" /\ line # <<>> /\ word.passes < Passes
-  /\ word' = [word EXCEPT !.locked = FALSE, !.woken = TRUE] /\ Goto(t, "freed")
+  /\ pc[t] = "serve"
+  /\ line # <<>>
+  /\ word.passes < Passes
+  /\ word' = [word EXCEPT !.locked = FALSE, !.woken = TRUE]
+  /\ Goto(t, "freed")
   /\ UNCHANGED <<lock, line, bypass, Told>>
 Tell(t) ==                    \* [YM11] of an unlock, or [YM19] of the first that leaves
-  /\ \/ pc[t] = "freed" /\ UNCHANGED <<line, bypass>>
-     \/ pc[t] = "cancel" /\ PassesOn(t) /\ Off(t)
-  /\ target' = [target EXCEPT ![t] = Head(line')] /\ Say(Head(line'), "look")
-  /\ Goto(t, "told") /\ UNCHANGED <<word, lock>>
+  /\ \/ /\ pc[t] = "freed"
+        /\ UNCHANGED <<line, bypass>>
+     \/ /\ pc[t] = "cancel"
+        /\ PassesOn(t)
+        /\ Off(t)
+  /\ target' = [target EXCEPT ![t] = Head(line')]
+  /\ Say(Head(line'), "look")
+  /\ Goto(t, "told")
+  /\ UNCHANGED <<word, lock>>
 Grant(t) ==                   \* [YW2]
-  /\ pc[t] = "grant" /\ Goto(t, IF Twin = "grant_unwoken" THEN "idle" ELSE "wake")
-  /\ Say(target[t], "granted") /\ UNCHANGED <<Only, target>>
+  /\ pc[t] = "grant"
+  /\ Goto(t, "wake")
+  /\ Say(target[t], "granted")
+  /\ UNCHANGED <<Only, target>>
 Wake(t) ==                    \* the system call
-  /\ pc[t] = "wake" /\ target' = [target EXCEPT ![t] = NoOne]
+  /\ pc[t] = "wake"
+  /\ target' = [target EXCEPT ![t] = NoOne]
   /\ pc' = [pc EXCEPT ![t] = "idle", ![target[t]] = IF @ = "asleep" THEN "back" ELSE @]
   /\ UNCHANGED <<Only, said>>
 
