@@ -14,8 +14,7 @@ CONSTANTS
   Senders,    \* each sends its items in turn
   Receivers,  \* each receives until it is told that the channel is closed
   Items,      \* of each sender
-  Capacity,   \* slots
-  Twin        \* "none", or the one defect of this model
+  Capacity    \* slots
 
 VARIABLES
   slots,      \* items, oldest first
@@ -51,120 +50,185 @@ SaysClosed == <<"closed", 0>>
 Said == {Nothing, SaysSent, SaysClosed}
 
 TypeOK ==
-  /\ slots \in Seq(Every) /\ senders \in Seq(Senders) /\ receivers \in Seq(Receivers)
-  /\ closed \in BOOLEAN /\ next \in [Senders -> 1 .. Items + 1]
-  /\ lock \in Threads \cup {NoOne} /\ granted \subseteq Waiters
-  /\ pc \in [Threads -> {"run", "begin", "unlock", "grant", "wake", "wait", "asleep", "back", "late",
-                         "await", "done"}]
+  /\ slots \in Seq(Every)
+  /\ senders \in Seq(Senders)
+  /\ receivers \in Seq(Receivers)
+  /\ closed \in BOOLEAN
+  /\ lock \in Threads \cup {NoOne}
+  /\ pc \in [Threads -> {"run", "begin", "unlock", "grant", "wake", "wait", "asleep", "back",
+                         "late", "await", "done"}]
   /\ then \in [Threads -> {"run", "wait", "await", "done"}]
-  /\ hand \in [Threads -> Seq(Waiters)] /\ target \in [Threads -> Waiters \cup {NoOne}]
+  /\ hand \in [Threads -> Seq(Waiters)]
+  /\ target \in [Threads -> Waiters \cup {NoOne}]
+  /\ granted \subseteq Waiters
   /\ \A t \in Waiters : told[t] \in Said \cup Every
-  /\ received \subseteq Every /\ accepted \in Seq(Every) /\ given \in Seq(Every)
+  /\ next \in [Senders -> 1 .. Items + 1]
+  /\ accepted \in Seq(Every)
+  /\ given \in Seq(Every)
+  /\ received \subseteq Every
 
 Init ==
-  /\ slots = <<>> /\ senders = <<>> /\ receivers = <<>> /\ closed = FALSE /\ lock = NoOne
-  /\ pc = [t \in Threads |-> "run"] /\ then = pc /\ hand = [t \in Threads |-> <<>>]
-  /\ target = [t \in Threads |-> NoOne] /\ granted = {}
-  /\ told = [t \in Waiters |-> Nothing] /\ next = [s \in Senders |-> 1]
-  /\ accepted = <<>> /\ given = <<>> /\ received = {}
+  /\ slots = <<>>
+  /\ senders = <<>>
+  /\ receivers = <<>>
+  /\ closed = FALSE
+  /\ lock = NoOne
+  /\ pc = [t \in Threads |-> "run"]
+  /\ then = [t \in Threads |-> "run"]
+  /\ hand = [t \in Threads |-> <<>>]
+  /\ target = [t \in Threads |-> NoOne]
+  /\ granted = {}
+  /\ told = [t \in Waiters |-> Nothing]
+  /\ next = [s \in Senders |-> 1]
+  /\ accepted = <<>>
+  /\ given = <<>>
+  /\ received = {}
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 InLine(t) == t \in Range(senders) \cup Range(receivers)
 \* It has the lock, does what the caller says, and has taken these off: what it does after that.
 Under(t, served, where) ==
-  /\ lock = NoOne /\ lock' = t /\ Goto(t, "unlock")
-  /\ then' = [then EXCEPT ![t] = where] /\ hand' = [hand EXCEPT ![t] = served]
+  /\ lock = NoOne
+  /\ lock' = t
+  /\ Goto(t, "unlock")
+  /\ then' = [then EXCEPT ![t] = where]
+  /\ hand' = [hand EXCEPT ![t] = served]
   /\ UNCHANGED <<target, granted>>
 
 Begin(t) ==                   \* what its last wait was told is over
-  /\ t \in Waiters /\ pc[t] = "run" /\ Goto(t, "begin")
-  /\ granted' = granted \ {t} /\ told' = [told EXCEPT ![t] = Nothing]
+  /\ t \in Waiters
+  /\ pc[t] = "run"
+  /\ Goto(t, "begin")
+  /\ granted' = granted \ {t}
+  /\ told' = [told EXCEPT ![t] = Nothing]
   /\ UNCHANGED <<Lines, lock, then, hand, target, next, Ghosts>>
 
 (* A sender. *)
 Sends(s) == next' = [next EXCEPT ![s] = @ + 1]
 AfterSend(s) == IF next[s] = Items THEN "done" ELSE "run"
 Send(s) ==                    \* wp__channel_begin_send
-  /\ s \in Senders /\ pc[s] = "begin"
-  /\ UNCHANGED <<closed, received>>
-  /\ IF closed THEN /\ Under(s, <<>>, "done")
-                    /\ UNCHANGED <<slots, senders, receivers, told, next, accepted, given>>
+  /\ s \in Senders
+  /\ pc[s] = "begin"
+  /\ IF closed
+     THEN /\ Under(s, <<>>, "done")
+          /\ UNCHANGED <<slots, senders, receivers, told, next, accepted, given>>
      ELSE IF receivers # <<>>
-     THEN /\ told' = [told EXCEPT ![Head(receivers)] = Item(s)] /\ receivers' = Tail(receivers)
-          /\ accepted' = Append(accepted, Item(s)) /\ given' = Append(given, Item(s))
-          /\ Sends(s) /\ Under(s, <<Head(receivers)>>, AfterSend(s)) /\ UNCHANGED <<slots, senders>>
+     THEN /\ told' = [told EXCEPT ![Head(receivers)] = Item(s)]
+          /\ receivers' = Tail(receivers)
+          /\ accepted' = Append(accepted, Item(s))
+          /\ given' = Append(given, Item(s))
+          /\ Sends(s)
+          /\ Under(s, <<Head(receivers)>>, AfterSend(s))
+          /\ UNCHANGED <<slots, senders>>
      ELSE IF Len(slots) < Capacity
-     THEN /\ slots' = Append(slots, Item(s)) /\ accepted' = Append(accepted, Item(s))
-          /\ Sends(s) /\ Under(s, <<>>, AfterSend(s)) /\ UNCHANGED <<senders, receivers, told, given>>
-     ELSE /\ senders' = Append(senders, s) /\ Under(s, <<>>, "wait")
+     THEN /\ slots' = Append(slots, Item(s))
+          /\ accepted' = Append(accepted, Item(s))
+          /\ Sends(s)
+          /\ Under(s, <<>>, AfterSend(s))
+          /\ UNCHANGED <<senders, receivers, told, given>>
+     ELSE /\ senders' = Append(senders, s)
+          /\ Under(s, <<>>, "wait")
           /\ UNCHANGED <<slots, receivers, told, next, accepted, given>>
+  /\ UNCHANGED <<closed, received>>
 
 (* A receiver. *)
 Receive(r) ==                 \* wp__channel_begin_receive
-  /\ r \in Receivers /\ pc[r] = "begin"
-  /\ UNCHANGED <<closed, next>>
-  /\ IF slots # <<>> /\ (Twin = "sender_first" => senders = <<>>)
-     THEN LET serves == senders # <<>> /\ Twin # "senders_forgotten" IN
-          /\ received' = received \cup {Head(slots)} /\ given' = Append(given, Head(slots))
-          /\ slots' = IF serves THEN Append(Tail(slots), Item(Head(senders))) ELSE Tail(slots)
-          /\ accepted' = IF serves THEN Append(accepted, Item(Head(senders))) ELSE accepted
-          /\ told' = IF serves THEN [told EXCEPT ![Head(senders)] = SaysSent] ELSE told
-          /\ senders' = IF serves THEN Tail(senders) ELSE senders
-          /\ Under(r, IF serves THEN <<Head(senders)>> ELSE <<>>, "run") /\ UNCHANGED receivers
+  /\ r \in Receivers
+  /\ pc[r] = "begin"
+  /\ IF slots # <<>>
+     THEN /\ received' = received \cup {Head(slots)}
+          /\ given' = Append(given, Head(slots))
+          /\ IF senders # <<>>
+             THEN /\ slots' = Append(Tail(slots), Item(Head(senders)))
+                  /\ accepted' = Append(accepted, Item(Head(senders)))
+                  /\ told' = [told EXCEPT ![Head(senders)] = SaysSent]
+                  /\ senders' = Tail(senders)
+                  /\ Under(r, <<Head(senders)>>, "run")
+             ELSE /\ slots' = Tail(slots)
+                  /\ Under(r, <<>>, "run")
+                  /\ UNCHANGED <<accepted, told, senders>>
+          /\ UNCHANGED receivers
      ELSE IF senders # <<>>
-     THEN LET item == Item(Head(senders)) IN
-          /\ received' = received \cup {item}
-          /\ accepted' = Append(accepted, item) /\ given' = Append(given, item)
-          /\ told' = [told EXCEPT ![Head(senders)] = SaysSent] /\ senders' = Tail(senders)
-          /\ Under(r, <<Head(senders)>>, "run") /\ UNCHANGED <<slots, receivers>>
-     ELSE /\ UNCHANGED <<slots, senders, told, accepted, given, received>>
-          /\ IF closed THEN Under(r, <<>>, "done") /\ UNCHANGED receivers
-             ELSE Under(r, <<>>, "wait") /\ receivers' = Append(receivers, r)
+     THEN /\ received' = received \cup {Item(Head(senders))}
+          /\ given' = Append(given, Item(Head(senders)))
+          /\ accepted' = Append(accepted, Item(Head(senders)))
+          /\ told' = [told EXCEPT ![Head(senders)] = SaysSent]
+          /\ senders' = Tail(senders)
+          /\ Under(r, <<Head(senders)>>, "run")
+          /\ UNCHANGED <<slots, receivers>>
+     ELSE IF closed
+     THEN /\ Under(r, <<>>, "done")
+          /\ UNCHANGED <<slots, senders, receivers, told, accepted, given, received>>
+     ELSE /\ receivers' = Append(receivers, r)
+          /\ Under(r, <<>>, "wait")
+          /\ UNCHANGED <<slots, senders, told, accepted, given, received>>
+  /\ UNCHANGED <<closed, next>>
 
 (* Whoever waits. *)
 Sleep(t) ==                   \* the system call: not if it is granted
-  /\ pc[t] = "wait" /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
+  /\ pc[t] = "wait"
+  /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
   /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
 Stray(t) ==                   \* it ends for nothing
-  /\ pc[t] = "asleep" /\ Goto(t, "back") /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
+  /\ pc[t] = "asleep"
+  /\ Goto(t, "back")
+  /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
 TimeOut(t) ==
-  /\ pc[t] = "asleep" /\ Goto(t, "late") /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
+  /\ pc[t] = "asleep"
+  /\ Goto(t, "late")
+  /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
 Look(t) ==                    \* [YW1] [YW3]
-  /\ pc[t] \in {"back", "await"} /\ UNCHANGED <<Lines, lock, Wakes, told, accepted, given>>
+  /\ pc[t] \in {"back", "await"}
   /\ IF t \notin granted
-     THEN pc[t] = "back" /\ Goto(t, "wait") /\ UNCHANGED <<next, received>>
-     ELSE IF told[t] = SaysClosed THEN Goto(t, "done") /\ UNCHANGED <<next, received>>
-     ELSE IF Twin = "grant_ignored" /\ pc[t] = "await" THEN Goto(t, "run") /\ UNCHANGED <<next, received>>
-     ELSE IF t \in Senders THEN Sends(t) /\ Goto(t, AfterSend(t)) /\ UNCHANGED received
-     ELSE received' = received \cup {told[t]} /\ Goto(t, "run") /\ UNCHANGED next
+     THEN /\ pc[t] = "back"
+          /\ Goto(t, "wait")
+          /\ UNCHANGED <<next, received>>
+     ELSE IF told[t] = SaysClosed
+     THEN /\ Goto(t, "done")
+          /\ UNCHANGED <<next, received>>
+     ELSE IF t \in Senders
+     THEN /\ Sends(t)
+          /\ Goto(t, AfterSend(t))
+          /\ UNCHANGED received
+     ELSE /\ received' = received \cup {told[t]}
+          /\ Goto(t, "run")
+          /\ UNCHANGED next
+  /\ UNCHANGED <<Lines, lock, Wakes, told, accepted, given>>
 Cancel(t) ==                  \* wp__waiter_cancel; out of the line it tries again
-  /\ t \in Waiters /\ pc[t] = "late" /\ Under(t, <<>>, IF InLine(t) THEN "run" ELSE "await")
+  /\ t \in Waiters
+  /\ pc[t] = "late"
   /\ senders' = SelectSeq(senders, LAMBDA x : x # t)
   /\ receivers' = SelectSeq(receivers, LAMBDA x : x # t)
+  /\ Under(t, <<>>, IF InLine(t) THEN "run" ELSE "await")
   /\ UNCHANGED <<slots, closed, told, next, Ghosts>>
 
 Close ==                      \* wp_channel_close
-  /\ pc[Closer] = "run" /\ closed' = TRUE
-  /\ LET dismissed == senders \o IF Twin = "close_forgets" THEN <<>> ELSE receivers IN
-     /\ told' = [t \in Waiters |-> IF t \in Range(dismissed) THEN SaysClosed ELSE told[t]]
-     /\ Under(Closer, dismissed, "done")
+  /\ pc[Closer] = "run"
+  /\ closed' = TRUE
+  /\ LET dismissed == senders \o receivers
+     IN /\ told' = [t \in Waiters |-> IF t \in Range(dismissed) THEN SaysClosed ELSE told[t]]
+        /\ Under(Closer, dismissed, "done")
   /\ senders' = <<>>
-  /\ receivers' = IF Twin = "close_forgets" THEN receivers ELSE <<>>
+  /\ receivers' = <<>>
   /\ UNCHANGED <<slots, next, Ghosts>>
 
 (* Whoever has taken others off. *)
 Goes(t) == IF hand[t] = <<>> THEN then[t] ELSE "grant"
 Unlock(t) ==
-  /\ pc[t] = "unlock" /\ lock' = NoOne /\ Goto(t, Goes(t))
+  /\ pc[t] = "unlock"
+  /\ lock' = NoOne
+  /\ Goto(t, Goes(t))
   /\ UNCHANGED <<Lines, Wakes, told, next, Ghosts>>
 Grant(t) ==                   \* [YW2]
-  /\ pc[t] = "grant" /\ UNCHANGED <<Lines, lock, then, told, next, Ghosts>>
-  /\ IF Twin = "grants_none" THEN UNCHANGED <<pc, hand, target, granted>>
-     ELSE /\ granted' = granted \cup {Head(hand[t])} /\ Goto(t, "wake")
-          /\ target' = [target EXCEPT ![t] = Head(hand[t])]
-          /\ hand' = [hand EXCEPT ![t] = Tail(@)]
+  /\ pc[t] = "grant"
+  /\ granted' = granted \cup {Head(hand[t])}
+  /\ target' = [target EXCEPT ![t] = Head(hand[t])]
+  /\ hand' = [hand EXCEPT ![t] = Tail(@)]
+  /\ Goto(t, "wake")
+  /\ UNCHANGED <<Lines, lock, then, told, next, Ghosts>>
 Wake(t) ==                    \* the system call
-  /\ pc[t] = "wake" /\ target' = [target EXCEPT ![t] = NoOne]
+  /\ pc[t] = "wake"
+  /\ target' = [target EXCEPT ![t] = NoOne]
   /\ pc' = [pc EXCEPT ![t] = Goes(t), ![target[t]] = IF @ = "asleep" THEN "back" ELSE @]
   /\ UNCHANGED <<Lines, lock, then, hand, granted, told, next, Ghosts>>
 
@@ -172,7 +236,9 @@ Locks(t) == Send(t) \/ Receive(t) \/ Cancel(t)
 Steps(t) ==
   Begin(t) \/ Locks(t) \/ Unlock(t) \/ Grant(t) \/ Wake(t) \/ Sleep(t) \/ Look(t)
 Finished ==
-  pc[Closer] \in {"run", "done"} /\ (\A t \in Waiters : pc[t] = "done") /\ UNCHANGED vars
+  /\ pc[Closer] \in {"run", "done"}
+  /\ \A t \in Waiters : pc[t] = "done"
+  /\ UNCHANGED vars
 Next ==
   \/ \E t \in Threads : Steps(t)
   \/ \E t \in Waiters : TimeOut(t) \/ Stray(t)
@@ -183,16 +249,21 @@ Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
 \* Taken off, and not back: what it was told counts.
-Out(t) == pc[t] \in {"wait", "asleep", "back", "late", "await"} \/ (pc[t] = "unlock" /\ then[t] = "await")
+Out(t) ==
+  \/ pc[t] \in {"wait", "asleep", "back", "late", "await"}
+  \/ pc[t] = "unlock" /\ then[t] = "await"
 Flying == {told[r] : r \in {r \in Receivers : Out(r)}} \ Said
 Has(s) ==
   {<<s, i>> : i \in 1 .. next[s] - 1} \cup (IF Out(s) /\ told[s] = SaysSent THEN {Item(s)} ELSE {})
-\* What was sent is in a slot, on its way to one receiver, or received; what was not sent is nowhere.
+\* What was sent is in a slot, on its way to one receiver, or received; what was not sent is
+\* nowhere.
 NothingLost ==
   /\ Range(slots) \cup Flying \cup received = Range(accepted)
   /\ Range(accepted) = UNION {Has(s) : s \in Senders}
 \* What was sent first is given first.
-Fifo == given \o slots = accepted /\ Len(accepted) = Cardinality(Range(accepted))
+Fifo ==
+  /\ given \o slots = accepted
+  /\ Len(accepted) = Cardinality(Range(accepted))
 \* Who waits to send finds no free slot, who waits to receive no item, and neither a closed channel.
 NobodyWaitsForNothing ==
   /\ receivers # <<>> => slots = <<>> /\ senders = <<>> /\ ~closed

@@ -14,8 +14,7 @@ CONSTANTS
   Threads,  \* acquire and release for ever
   Leavers,  \* those of them that may give up waiting
   Large,    \* those that want two permits; the others want one
-  Permits,  \* at first
-  Twin      \* "none", or the one defect of this model
+  Permits   \* at first
 
 ASSUME EnoughForOne == Leavers \cup Large \subseteq Threads /\ Permits >= 2
 
@@ -36,17 +35,26 @@ Range(s) == {s[i] : i \in 1 .. Len(s)}
 Waiting == {"wait", "asleep", "back", "late", "cancel", "await"}
 
 TypeOK ==
-  /\ permits \in Nat /\ queued \in BOOLEAN /\ line \in Seq(Threads)
-  /\ lock \in Threads \cup {NoOne} /\ granted \subseteq Threads
-  /\ hand \in [Threads -> Seq(Threads)] /\ target \in [Threads -> Threads \cup {NoOne}]
+  /\ permits \in Nat
+  /\ queued \in BOOLEAN
+  /\ lock \in Threads \cup {NoOne}
+  /\ line \in Seq(Threads)
   /\ pc \in [Threads -> Waiting \cup
        {"idle", "begin", "lock", "decide", "taken", "hold", "slow", "serve", "unlock", "grant",
         "wake"}]
+  /\ hand \in [Threads -> Seq(Threads)]
+  /\ target \in [Threads -> Threads \cup {NoOne}]
+  /\ granted \subseteq Threads
 
 Init ==
-  /\ permits = Permits /\ queued = FALSE /\ lock = NoOne /\ line = <<>> /\ granted = {}
-  /\ pc = [t \in Threads |-> "idle"] /\ hand = [t \in Threads |-> <<>>]
+  /\ permits = Permits
+  /\ queued = FALSE
+  /\ lock = NoOne
+  /\ line = <<>>
+  /\ pc = [t \in Threads |-> "idle"]
+  /\ hand = [t \in Threads |-> <<>>]
   /\ target = [t \in Threads |-> NoOne]
+  /\ granted = {}
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 InLine(t) == \E i \in 1 .. Len(line) : line[i] = t
@@ -56,86 +64,130 @@ Wakes == <<hand, target, granted>>
 \* How many of a line are served, and what becomes of the rest.
 RECURSIVE Suffices(_, _)
 Suffices(waiting, free) ==
-  IF waiting = <<>> \/ Wants(Head(waiting)) > free THEN 0
-  ELSE IF Twin = "serves_one" THEN 1
+  IF waiting = <<>> \/ Wants(Head(waiting)) > free
+  THEN 0
   ELSE 1 + Suffices(Tail(waiting), free - Wants(Head(waiting)))
 RECURSIVE Sum(_)
 Sum(waiting) == IF waiting = <<>> THEN 0 ELSE Wants(Head(waiting)) + Sum(Tail(waiting))
 Serve(t, waiting, free) ==    \* [YS4] [YS5] serve, under the lock
   LET n == Suffices(waiting, free)
-      rest == SubSeq(waiting, n + 1, Len(waiting)) IN
-  /\ permits' = free - Sum(SubSeq(waiting, 1, n))
-  /\ line' = rest /\ queued' = (rest # <<>>)
-  /\ hand' = [hand EXCEPT ![t] = SubSeq(waiting, 1, n)] /\ Goto(t, "unlock")
-  /\ UNCHANGED <<lock, target, granted>>
+      rest == SubSeq(waiting, n + 1, Len(waiting))
+  IN /\ permits' = free - Sum(SubSeq(waiting, 1, n))
+     /\ queued' = (rest # <<>>)
+     /\ line' = rest
+     /\ hand' = [hand EXCEPT ![t] = SubSeq(waiting, 1, n)]
+     /\ Goto(t, "unlock")
+     /\ UNCHANGED <<lock, target, granted>>
 
 (* Acquire. *)
 Begin(t) ==                   \* what its last wait was granted is over
-  /\ pc[t] = "idle" /\ Goto(t, "begin") /\ granted' = granted \ {t}
+  /\ pc[t] = "idle"
+  /\ Goto(t, "begin")
+  /\ granted' = granted \ {t}
   /\ UNCHANGED <<permits, queued, lock, line, hand, target>>
-MayTake(t) == permits >= Wants(t) /\ (~queued \/ Twin = "overtakes")
-Take(t) ==                    \* [YS1] nobody waits, and they are there: without the lock, or with it
-  /\ pc[t] \in {"begin", "decide"} /\ MayTake(t) /\ permits' = permits - Wants(t)
+MayTake(t) ==
+  /\ permits >= Wants(t)
+  /\ ~queued
+Take(t) ==                    \* [YS1] nobody waits, they are there: without the lock, or with it
+  /\ pc[t] \in {"begin", "decide"}
+  /\ MayTake(t)
+  /\ permits' = permits - Wants(t)
   /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken")
   /\ UNCHANGED <<queued, lock, line, Wakes>>
 Miss(t) ==                    \* [YS7]
-  /\ pc[t] = "begin" /\ ~MayTake(t) /\ Goto(t, "lock")
+  /\ pc[t] = "begin"
+  /\ ~MayTake(t)
+  /\ Goto(t, "lock")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 Lock(t) ==
-  /\ pc[t] \in {"lock", "late", "slow"} /\ lock = NoOne /\ lock' = t
-  /\ Goto(t, CASE pc[t] = "lock" -> "decide" [] pc[t] = "late" -> "cancel" [] OTHER -> "serve")
+  /\ pc[t] \in {"lock", "late", "slow"}
+  /\ lock = NoOne
+  /\ lock' = t
+  /\ Goto(t, CASE pc[t] = "lock" -> "decide"
+               [] pc[t] = "late" -> "cancel"
+               [] pc[t] = "slow" -> "serve")
   /\ UNCHANGED <<permits, queued, line, Wakes>>
 Mark(t) ==                    \* [YS2]
-  /\ pc[t] = "decide" /\ ~MayTake(t) /\ ~queued /\ queued' = TRUE
+  /\ pc[t] = "decide"
+  /\ ~MayTake(t)
+  /\ ~queued
+  /\ queued' = TRUE
   /\ UNCHANGED <<permits, lock, line, pc, Wakes>>
 Unlock(t) ==
   /\ lock' = NoOne
-  /\ \/ /\ pc[t] = "decide" /\ queued /\ ~MayTake(t)
-        /\ line' = Append(line, t) /\ Goto(t, "wait")
-     \/ pc[t] = "taken" /\ Goto(t, "hold") /\ UNCHANGED line
-     \/ pc[t] = "cancel" /\ ~InLine(t) /\ Goto(t, "await") /\ UNCHANGED line
-     \/ /\ pc[t] = "cancel" /\ InLine(t) /\ Twin = "leaves_silent"
-        /\ line' = Without(t) /\ Goto(t, "idle")
-     \/ pc[t] = "serve" /\ line = <<>> /\ Goto(t, "hold") /\ UNCHANGED line
-     \/ /\ pc[t] = "unlock" /\ Goto(t, IF hand[t] = <<>> THEN "idle" ELSE "grant")
+  /\ \/ /\ pc[t] = "decide"
+        /\ queued
+        /\ ~MayTake(t)
+        /\ line' = Append(line, t)
+        /\ Goto(t, "wait")
+     \/ /\ pc[t] = "taken"
+        /\ Goto(t, "hold")
+        /\ UNCHANGED line
+     \/ /\ pc[t] = "cancel"
+        /\ ~InLine(t)
+        /\ Goto(t, "await")
+        /\ UNCHANGED line
+     \/ /\ pc[t] = "serve"
+        /\ line = <<>>
+        /\ Goto(t, "hold")
+        /\ UNCHANGED line
+     \/ /\ pc[t] = "unlock"
+        /\ Goto(t, IF hand[t] = <<>> THEN "idle" ELSE "grant")
         /\ UNCHANGED line
   /\ UNCHANGED <<permits, queued, Wakes>>
 Sleep(t) ==                   \* the system call: not if it is granted
-  /\ pc[t] = "wait" /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
+  /\ pc[t] = "wait"
+  /\ Goto(t, IF t \in granted THEN "back" ELSE "asleep")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 Stray(t) ==                   \* it ends for nothing
-  /\ pc[t] = "asleep" /\ Goto(t, "back") /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
+  /\ pc[t] = "asleep"
+  /\ Goto(t, "back")
+  /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 Look(t) ==                    \* [YW1]
-  /\ pc[t] = "back" /\ Goto(t, IF t \in granted THEN "hold" ELSE "wait")
+  /\ pc[t] = "back"
+  /\ Goto(t, IF t \in granted THEN "hold" ELSE "wait")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 TimeOut(t) ==
-  /\ t \in Leavers /\ pc[t] = "asleep" /\ Goto(t, "late")
+  /\ t \in Leavers
+  /\ pc[t] = "asleep"
+  /\ Goto(t, "late")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 Cancel(t) ==                  \* wp__semaphore_cancel, under the lock
-  /\ pc[t] = "cancel" /\ InLine(t) /\ Twin # "leaves_silent" /\ Serve(t, Without(t), permits)
+  /\ pc[t] = "cancel"
+  /\ InLine(t)
+  /\ Serve(t, Without(t), permits)
 Await(t) ==                   \* [YW3]
-  /\ pc[t] = "await" /\ t \in granted
-  /\ Goto(t, IF Twin = "grant_ignored" THEN "idle" ELSE "hold")
+  /\ pc[t] = "await"
+  /\ t \in granted
+  /\ Goto(t, "hold")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 
 (* Release. *)
 Release(t) ==                 \* [YS3] [YS8] nobody waits
-  /\ pc[t] = "hold" /\ ~queued /\ permits' = permits + Wants(t) /\ Goto(t, "idle")
+  /\ pc[t] = "hold"
+  /\ ~queued
+  /\ permits' = permits + Wants(t)
+  /\ Goto(t, "idle")
   /\ UNCHANGED <<queued, lock, line, Wakes>>
 Slow(t) ==                    \* [YS8]
-  /\ pc[t] = "hold" /\ queued /\ Goto(t, "slow")
+  /\ pc[t] = "hold"
+  /\ queued
+  /\ Goto(t, "slow")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 ServeLine(t) ==
-  /\ pc[t] = "serve" /\ line # <<>> /\ Serve(t, line, permits + Wants(t))
+  /\ pc[t] = "serve"
+  /\ line # <<>>
+  /\ Serve(t, line, permits + Wants(t))
 Grant(t) ==                   \* [YW2] the first of those that were served, first
   /\ pc[t] = "grant"
-  /\ IF Twin = "grants_none" THEN UNCHANGED <<pc, Wakes>>
-     ELSE /\ granted' = granted \cup {Head(hand[t])} /\ Goto(t, "wake")
-          /\ target' = [target EXCEPT ![t] = Head(hand[t])]
-          /\ hand' = [hand EXCEPT ![t] = Tail(@)]
+  /\ granted' = granted \cup {Head(hand[t])}
+  /\ target' = [target EXCEPT ![t] = Head(hand[t])]
+  /\ hand' = [hand EXCEPT ![t] = Tail(@)]
+  /\ Goto(t, "wake")
   /\ UNCHANGED <<permits, queued, lock, line>>
 Wake(t) ==                    \* the system call
-  /\ pc[t] = "wake" /\ target' = [target EXCEPT ![t] = NoOne]
+  /\ pc[t] = "wake"
+  /\ target' = [target EXCEPT ![t] = NoOne]
   /\ pc' = [pc EXCEPT ![t] = IF hand[t] = <<>> THEN "idle" ELSE "grant",
                       ![target[t]] = IF @ = "asleep" THEN "back" ELSE @]
   /\ UNCHANGED <<permits, queued, lock, line, hand, granted>>
@@ -150,16 +202,24 @@ Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
 Has ==
-  {t \in Threads : pc[t] \in {"taken", "hold", "slow", "serve"}
-                 \/ (t \in granted /\ pc[t] \in Waiting)}
+  {t \in Threads : \/ pc[t] \in {"taken", "hold", "slow", "serve"}
+                   \/ t \in granted /\ pc[t] \in Waiting}
   \cup UNION {Range(hand[t]) : t \in Threads}
 RECURSIVE Total(_)
-Total(ts) == IF ts = {} THEN 0 ELSE LET t == CHOOSE x \in ts : TRUE IN Wants(t) + Total(ts \ {t})
+Total(ts) ==
+  IF ts = {}
+  THEN 0
+  ELSE LET t == CHOOSE x \in ts : TRUE
+       IN Wants(t) + Total(ts \ {t})
 \* [YS6] None is lost, none is invented.
 PermitBalance == permits + Total(Has) = Permits
 \* None is free that the first in line could use, and nobody else is kept from free ones.
 NoIdlePermit ==
-  lock = NoOne => IF line = <<>> THEN ~queued ELSE queued /\ permits < Wants(Head(line))
+  lock = NoOne =>
+    IF line = <<>>
+    THEN ~queued
+    ELSE /\ queued
+         /\ permits < Wants(Head(line))
 \* Who waits gets them in the order of the line, and nobody past it.
 InOrder == [][\A t \in Threads :
   /\ InLine(t) /\ t \notin Range(line') /\ pc[t] # "cancel" =>
