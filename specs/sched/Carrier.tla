@@ -18,8 +18,7 @@ EXTENDS Naturals
 CONSTANTS
   Submitters,  \* threads that push one task each to the carrier, and wake it
   Victims,     \* siblings that the carrier may be sent to help
-  Searches,    \* how many times the searcher comes
-  Twin         \* "none", or the one defect of this model
+  Searches     \* how many times the searcher comes
 
 ASSUME SomebodySubmits == Submitters # {} /\ Searches \in Nat
 
@@ -40,10 +39,10 @@ Parked  == {"PARKED_FUTEX", "PARKED_POLLER"}
 
 TypeOK ==
   /\ word \in {"RUNNING", "WAKING"} \cup Parked \cup Victims
-  /\ work \in Nat /\ eventfd \in BOOLEAN
+  /\ work \in Nat
+  /\ eventfd \in BOOLEAN
   /\ pc \in [Threads -> {"start", "word", "cas", "call", "done", "run", "poll", "park", "recheck",
-                         "test", "wait", "queued", "clear", "poller", "selecting", "drain", "leave",
-                         "store"}]
+                         "test", "wait", "queued", "poller", "selecting", "drain", "leave"}]
   /\ place \in [Threads -> Parked \cup Victims \cup {None}]
   /\ signal \in Victims \cup {None}
   /\ searches \in 0 .. Searches
@@ -74,17 +73,22 @@ LoadWord(w) ==                \* [S] [C4] wp_carrier_submit; [C7] recruit
   /\ pc[w] = "word"
   /\ IF word \in Parked THEN Goto(w, "cas", word) ELSE GiveUp(w)
   /\ Local
-Matches(w) == IF Twin = "stale_place" THEN word \in Parked ELSE word = place[w]
 Signal(w) ==                  \* [C3] PARKED_x to WAKING; [C5] PARKED_x to SEARCHING + v
   /\ pc[w] = "cas"
-  /\ IF ~Matches(w) THEN GiveUp(w) /\ UNCHANGED <<word, signal>>
-     ELSE /\ Goto(w, IF Twin = "wake_forgotten" THEN "done" ELSE "call", place[w])
-          /\ IF w # "searcher" THEN word' = "WAKING" /\ UNCHANGED signal
-             ELSE \E v \in Victims : word' = v /\ signal' = v
+  /\ IF word # place[w]
+     THEN /\ GiveUp(w)
+          /\ UNCHANGED <<word, signal>>
+     ELSE /\ Goto(w, "call", place[w])
+          /\ IF w = "searcher"
+             THEN \E v \in Victims :
+                    /\ word' = v
+                    /\ signal' = v
+             ELSE /\ word' = "WAKING"
+                  /\ UNCHANGED signal
   /\ UNCHANGED <<work, eventfd, searches>>
 Call(w) ==                    \* wp__carrier_wake: the one system call
   /\ pc[w] = "call"
-  /\ LET target == IF Twin = "wrong_place" THEN word ELSE place[w]
+  /\ LET target == place[w]
          woken == target # "PARKED_POLLER" /\ pc["owner"] = "queued"
          next == IF w = "searcher" THEN "start" ELSE "done"
      IN /\ eventfd' = (eventfd \/ target = "PARKED_POLLER")
@@ -108,11 +112,10 @@ Advertise(p) ==               \* [C1] wp_carrier_advertise; then [I1]
   /\ word' = p
   /\ Goto("owner", "recheck", p)
   /\ UNCHANGED <<work, eventfd, signal, searches>>
-Sleep == Become(IF place["owner"] = "PARKED_FUTEX" THEN "test"
-                ELSE IF Twin = "drain_late" THEN "clear" ELSE "poller")
+Sleep == Become(IF place["owner"] = "PARKED_FUTEX" THEN "test" ELSE "poller")
 Recheck ==                    \* [P] [Q4] own work: give up the park; none: sleep
   /\ pc["owner"] = "recheck"
-  /\ IF work > 0 /\ Twin # "no_recheck" THEN Become("leave") ELSE Sleep
+  /\ IF work > 0 THEN Become("leave") ELSE Sleep
   /\ Local
 SiblingHit ==                 \* [P] a sibling has work: give up the park
   /\ pc["owner"] = "recheck" /\ work = 0
@@ -124,21 +127,15 @@ Test ==                       \* [C6] wp_carrier_sleep
   /\ Local
 Wait ==                       \* the system call: sleeps only if the word is still as expected
   /\ pc["owner"] = "wait"
-  /\ Become(IF word = "PARKED_FUTEX" \/ Twin = "wait_unchecked" THEN "queued" ELSE "test")
+  /\ Become(IF word = "PARKED_FUTEX" THEN "queued" ELSE "test")
   /\ Local
-Stray == Twin = "woken_unlisted" /\ pc["owner"] = "queued" /\ Become("run") /\ Local  \* who woke it?
-Clear ==                      \* twin drain_late: away with old signals, before the system call
-  /\ pc["owner"] = "clear"
-  /\ eventfd' = FALSE
-  /\ Become("poller")
-  /\ UNCHANGED <<word, work, signal, searches>>
 Select ==                     \* the poller's system call
   /\ pc["owner"] = "poller"
   /\ Become("selecting")
   /\ Local
 Deschedule ==                 \* the poller is descheduled before its system call
   /\ pc["owner"] = "poller"
-  /\ Become(IF Twin = "runs_parked" THEN "run" ELSE "leave")
+  /\ Become("leave")
   /\ Local
 Readable ==                   \* the eventfd ends the poller's sleep
   /\ pc["owner"] = "selecting" /\ eventfd
@@ -155,17 +152,8 @@ Drain ==
   /\ UNCHANGED <<word, work, signal, searches>>
 Leave ==                      \* [C2] wp_carrier_leave: read and reset in one step, then serve
   /\ pc["owner"] = "leave"
-  /\ IF Twin = "split_exit"
-     THEN /\ Goto("owner", "store", IF word \in Victims THEN word ELSE None)
-          /\ UNCHANGED <<word, signal>>
-     ELSE /\ word' = "RUNNING"
-          /\ signal' = IF word \in Victims THEN None ELSE signal
-          /\ Goto("owner", "poll", None)
-  /\ UNCHANGED <<work, eventfd, searches>>
-Store ==                      \* twin split_exit: the second half
-  /\ pc["owner"] = "store"
   /\ word' = "RUNNING"
-  /\ signal' = IF place["owner"] \in Victims THEN None ELSE signal
+  /\ signal' = IF word \in Victims THEN None ELSE signal
   /\ Goto("owner", "poll", None)
   /\ UNCHANGED <<work, eventfd, searches>>
 
@@ -176,11 +164,25 @@ Finished ==
   /\ UNCHANGED vars
 Waker(w) == LoadWord(w) \/ Signal(w) \/ Call(w)
 Owner ==
-  \/ End \/ Poll \/ (\E p \in Parked : Advertise(p)) \/ Recheck \/ SiblingHit \/ Test \/ Wait
-  \/ Stray \/ Clear \/ Select \/ Deschedule \/ Readable \/ Ready \/ Drain \/ Leave \/ Store
+  \/ End
+  \/ Poll
+  \/ \E p \in Parked : Advertise(p)
+  \/ Recheck
+  \/ SiblingHit
+  \/ Test
+  \/ Wait
+  \/ Select
+  \/ Deschedule
+  \/ Readable
+  \/ Ready
+  \/ Drain
+  \/ Leave
 Next ==
-  \/ (\E s \in Submitters : Push(s)) \/ Search \/ (\E w \in Wakers : Waker(w))
-  \/ Owner \/ Finished
+  \/ \E s \in Submitters : Push(s)
+  \/ Search
+  \/ \E w \in Wakers : Waker(w)
+  \/ Owner
+  \/ Finished
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
