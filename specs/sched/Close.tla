@@ -23,8 +23,7 @@ CONSTANTS
   Cancellers,  \* those of them that wait for no task
   Patient,     \* those of them that wait without a deadline
   Tasks,       \* accepted before the first close
-  Held,        \* those of them that have a scheduler
-  Twin         \* "none", or the one defect of this model
+  Held         \* those of them that have a scheduler
 
 ASSUME SomebodyCloses == Closers # {} /\ {Cancellers, Patient} \subseteq SUBSET Closers
 ASSUME WaitsOrCancels == Cancellers \cap Patient = {}
@@ -65,11 +64,14 @@ IsFree == \A k \in Closers : at[k] \notin Locking    \* closing->lock
 Tasked == <<isStopping, isClosed, listed, carrier, given>>
 
 (* The turn of a close. *)
-Passes(k) == Twin = "cancel_unasked" /\ k \in Cancellers
 Enter(k) ==                   \* enter: locks, at first or when woken; another may be quicker
-  /\ at[k] \in {"idle", "woken"} /\ IsFree
-  /\ IF isClosing /\ ~Passes(k) THEN Goto(k, "misses") /\ UNCHANGED isClosing
-     ELSE Goto(k, "enters") /\ isClosing' = TRUE
+  /\ at[k] \in {"idle", "woken"}
+  /\ IsFree
+  /\ IF isClosing
+     THEN /\ Goto(k, "misses")
+          /\ UNCHANGED isClosing
+     ELSE /\ Goto(k, "enters")
+          /\ isClosing' = TRUE
   /\ UNCHANGED <<says, Tasked>>
 Sleep(k) ==                   \* not if a signal came since the lock was given back: it is woken then
   /\ at[k] = "dozes" /\ Goto(k, "waits")
@@ -78,7 +80,7 @@ Stray(k) ==
   /\ at[k] = "waits" /\ Goto(k, "woken")
   /\ UNCHANGED <<says, isClosing, Tasked>>
 GiveUp(k) ==                  \* its time is over; but a wake that came first counts
-  /\ at[k] = "waits" \/ (at[k] = "woken" /\ Twin = "woken_gives_up")
+  /\ at[k] = "waits"
   /\ Goto(k, "late")
   /\ UNCHANGED <<says, isClosing, Tasked>>
 GoAway(k) ==                  \* locks, and does not look
@@ -86,9 +88,10 @@ GoAway(k) ==                  \* locks, and does not look
   /\ Goto(k, "away") /\ Say(k, "again")
   /\ UNCHANGED <<isClosing, Tasked>>
 LetGo(k) ==                   \* leave: locks
-  /\ at[k] = "leaves" /\ IsFree
+  /\ at[k] = "leaves"
+  /\ IsFree
   /\ isClosing' = FALSE
-  /\ Goto(k, IF Twin = "leaves_silent" THEN "gone" ELSE "signals")
+  /\ Goto(k, "signals")
   /\ UNCHANGED <<says, Tasked>>
 Signal(k) ==                  \* counted: who is about to sleep will not
   /\ at[k] = "signals"
@@ -103,7 +106,6 @@ Wake(k) ==                    \* one of those that sleep
 AfterLock(k) ==
   CASE at[k] = "misses" -> "dozes"
     [] at[k] = "enters" -> "in"
-    [] at[k] = "gone" /\ says[k] = "" -> "drain"    \* the twin
     [] OTHER -> "returns"
 Unlock(k) ==
   /\ at[k] \in {"misses", "enters", "away", "gone"}
@@ -116,9 +118,9 @@ Return(k) ==
 (* A close, when it is its turn. *)
 Begin(k) ==                   \* close_once; tasks that a stop leaves behind will not end
   /\ at[k] = "in"
-  /\ IF isClosed THEN Leave(k, "closed")
-     ELSE /\ IF k \in Cancellers \/ (isStopping /\ Twin # "stops_forgotten") THEN Goto(k, "stop")
-             ELSE Goto(k, "lists")
+  /\ IF isClosed
+     THEN Leave(k, "closed")
+     ELSE /\ Goto(k, IF k \in Cancellers \/ isStopping THEN "stop" ELSE "lists")
           /\ UNCHANGED says
   /\ UNCHANGED <<isClosing, Tasked>>
 AllEnded(k) ==                \* wait_all: nothing is listed any more
@@ -126,7 +128,8 @@ AllEnded(k) ==                \* wait_all: nothing is listed any more
   /\ Goto(k, "stop")
   /\ UNCHANGED <<says, isClosing, Tasked>>
 TimeIsOver(k) ==              \* wait_all: the deadline has passed, and tasks are left
-  /\ at[k] = "lists" /\ (k \notin Patient \/ Twin = "gives_up_early")
+  /\ at[k] = "lists"
+  /\ k \notin Patient
   /\ Goto(k, "stop")
   /\ UNCHANGED <<says, isClosing, Tasked>>
 Interrupted(k) ==             \* wait_all: a signal handler ran
@@ -140,16 +143,20 @@ SendStops(k) ==
   /\ UNCHANGED <<says, isClosing, isClosed, listed, carrier, given>>
 Join(k) ==                    \* wp__workers_join: the exits; or time is over, or interrupted
   /\ at[k] = "join"
-  /\ IF carrier # "exited" THEN Leave(k, "again")
-     ELSE Goto(k, IF Twin = "drains_outside" THEN "leaves" ELSE "drain") /\ UNCHANGED says
+  /\ IF carrier = "exited"
+     THEN /\ Goto(k, "drain")
+          /\ UNCHANGED says
+     ELSE Leave(k, "again")
   /\ UNCHANGED <<isClosing, Tasked>>
 HandBack(k) ==                \* take_back: all of it, and out; a scheduler has some: it sleeps, once
   /\ at[k] \in {"drain", "last"}
-  /\ given = {} \/ Twin # "waits_for_ever"
-  /\ listed' = given /\ isClosed' = (given = {})
-  /\ IF given # {} /\ at[k] = "drain" THEN Goto(k, "asleep") /\ UNCHANGED says
+  /\ listed' = given
+  /\ isClosed' = (given = {})
+  /\ IF given # {} /\ at[k] = "drain"
+     THEN /\ Goto(k, "asleep")
+          /\ UNCHANGED says
      ELSE /\ Say(k, IF given = {} THEN "closed" ELSE "again")
-          /\ Goto(k, IF Twin = "drains_outside" THEN "returns" ELSE "leaves")
+          /\ Goto(k, "leaves")
   /\ UNCHANGED <<isClosing, isStopping, carrier, given>>
 Enough(k) ==                  \* its time is over, or a signal handler ran: it looks once more
   /\ at[k] = "asleep"
@@ -173,16 +180,17 @@ Exit ==
 
 (* A scheduler has a task run: it ends, or parks; under the lock of its list, so a close that sleeps
    sees it. *)
-IsWoken(silent) == [k \in Closers |-> IF at[k] = "asleep" /\ ~silent THEN "drain" ELSE at[k]]
+SleepersWoken == [k \in Closers |-> IF at[k] = "asleep" THEN "drain" ELSE at[k]]
 EndGiven(t) ==
   /\ t \in given
-  /\ listed' = listed \ {t} /\ given' = given \ {t}
-  /\ at' = IsWoken(listed' # {})
+  /\ listed' = listed \ {t}
+  /\ given' = given \ {t}
+  /\ at' = IF listed' = {} THEN SleepersWoken ELSE at
   /\ UNCHANGED <<says, isClosing, isStopping, isClosed, carrier>>
 ParkGiven(t) ==
   /\ t \in given
   /\ given' = given \ {t}
-  /\ at' = IsWoken(Twin = "parks_silently")
+  /\ at' = SleepersWoken
   /\ UNCHANGED <<says, isClosing, isStopping, isClosed, listed, carrier>>
 Give(t) ==                    \* unparked, while it is listed
   /\ t \in (Held \cap listed) \ given
