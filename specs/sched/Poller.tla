@@ -18,10 +18,9 @@
 (***************************************************************************)
 EXTENDS PollerCore
 
-Slot == IF Twin = "slot_shared" THEN "shared" ELSE "slot"   \* where a poller that yields waits
 
 (* The carrier's loop: worker.c. *)
-IsClosing == stop = "read" /\ Twin # "close_unseen"
+IsClosing == stop = "read"
 HasOwn == work > 0 \/ stop = "sent" \/ poller \in {"inbox", "shared"}
 RunNext ==
   /\ Is("loop") /\ next > 0
@@ -38,8 +37,9 @@ ReadStop ==
   /\ stop' = "read"
   /\ UNCHANGED <<word, Queues, Whose, Wakes, pc, place, left>>
 Mount ==                      \* from the inbox; or from its slot, once a turn, after the drain
-  /\ Is("loop") /\ next = 0
-  /\ poller \in {"inbox", "shared"} \cup (IF Twin = "slot_forgotten" THEN {} ELSE {"slot"})
+  /\ Is("loop")
+  /\ next = 0
+  /\ poller \in {"inbox", "shared", "slot"}
   /\ poller' = "on"
   /\ To(resume)
   /\ UNCHANGED <<word, Queues, registered, alive, resume, Wakes, stop, place, left>>
@@ -52,9 +52,13 @@ Over ==                       \* the stop was read, and no poller is left
   /\ To("over")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 ParkLoop ==                   \* [C1] nothing to run, and no poller here
-  /\ Is("loop") /\ next = 0 /\ ~HasOwn /\ (poller # "slot" \/ Twin = "slot_forgotten")
+  /\ Is("loop")
+  /\ next = 0
+  /\ ~HasOwn
+  /\ poller # "slot"
   /\ stop = "read" => registered # None
-  /\ word' = "PARKED_FUTEX" /\ place' = [place EXCEPT !["owner"] = "PARKED_FUTEX"]
+  /\ word' = "PARKED_FUTEX"
+  /\ place' = [place EXCEPT !["owner"] = "PARKED_FUTEX"]
   /\ To("recheck")
   /\ UNCHANGED <<Queues, Whose, Wakes, stop, left>>
 Leave ==                      \* [C2] one exchange; who was sent to a victim may bring a task
@@ -77,7 +81,8 @@ StealInstead ==               \* [P] a sibling has; a waker may have come betwee
   /\ To(IF IsForPoller THEN "poll" ELSE "loop")
   /\ UNCHANGED <<work, Whose, Wakes, stop>>
 Recheck ==                    \* [P] nothing
-  /\ Is("recheck") /\ (~HasOwn \/ Twin = "no_recheck")
+  /\ Is("recheck")
+  /\ ~HasOwn
   /\ To(IF IsForPoller THEN "parked" ELSE IF word = "PARKED_FUTEX" THEN "queued" ELSE "back")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 Back ==                       \* woken, or: the poller went away, and had parked the carrier
@@ -89,26 +94,33 @@ Back ==                       \* woken, or: the poller went away, and had parked
 Yield(steals) ==              \* maybe_yield(had_io): without input or output it may steal one
   /\ Is("poll")
   /\ steals => left.steals > 0 /\ next = 0 /\ work = 0
-  /\ poller' = Slot /\ resume' = "poll"
+  /\ poller' = "slot"
+  /\ resume' = "poll"
   /\ next' = IF steals THEN next + 1 ELSE next
   /\ left' = IF steals THEN [left EXCEPT !.steals = @ - 1] ELSE left
   /\ To("loop")
   /\ UNCHANGED <<word, work, registered, alive, Wakes, stop, place>>
 ParkItself ==                 \* as any virtual thread, wherever it is
-  /\ pc["owner"] \in {"poll", "parked"} /\ left.parks > 0
-  /\ poller' = "away" /\ resume' = IF Is("poll") THEN "poll" ELSE "ask"
+  /\ pc["owner"] \in {"poll", "parked"}
+  /\ left.parks > 0
+  /\ poller' = "away"
+  /\ resume' = IF Is("poll") THEN "poll" ELSE "ask"
   /\ left' = [left EXCEPT !.parks = @ - 1]
-  /\ To(IF Is("poll") \/ Twin = "runs_parked" THEN "loop" ELSE "back")
+  /\ To(IF Is("poll") THEN "loop" ELSE "back")
   /\ UNCHANGED <<word, Queues, registered, alive, Wakes, stop, place>>
 TryPark ==                    \* try_park, [C1]
-  /\ Is("poll") /\ (next = 0 \/ Twin = "parks_full") /\ ~IsClosing
-  /\ word' = "PARKED_POLLER" /\ place' = [place EXCEPT !["owner"] = "PARKED_POLLER"]
+  /\ Is("poll")
+  /\ next = 0
+  /\ ~IsClosing
+  /\ word' = "PARKED_POLLER"
+  /\ place' = [place EXCEPT !["owner"] = "PARKED_POLLER"]
   /\ To("recheck")
   /\ UNCHANGED <<Queues, Whose, Wakes, stop, left>>
 Deschedule ==                 \* between try_park and its system call
   /\ Is("parked")
-  /\ poller' = Slot /\ resume' = "ask"
-  /\ To(IF Twin = "runs_parked" THEN "loop" ELSE "back")
+  /\ poller' = "slot"
+  /\ resume' = "ask"
+  /\ To("back")
   /\ UNCHANGED <<word, Queues, registered, alive, Wakes, stop, place, left>>
 PushItself ==                 \* its own carrier is awake, so no push tells it
   /\ Is("parked") /\ left.pushes > 0
@@ -120,13 +132,12 @@ GoOn ==
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 Ask ==                        \* [PO3] can_park, right before the system call; and its queues
   /\ Is("ask")
-  /\ To(IF /\ word = "PARKED_POLLER" \/ Twin = "block_unasked"
-           /\ ~HasOwn \/ Twin \in {"own_unseen", "no_recheck"} THEN "selecting" ELSE "unpark")
+  /\ To(IF word = "PARKED_POLLER" /\ ~HasOwn THEN "selecting" ELSE "unpark")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 Selected ==                   \* the wakeup; or input or output; or the deadline
   /\ Is("selecting")
   /\ event' = FALSE
-  /\ To(IF Twin = "unpark_forgotten" THEN "poll" ELSE "unpark")
+  /\ To("unpark")
   /\ UNCHANGED <<word, Queues, Whose, owed, whom, stop, place, left>>
 UnparkCarrier ==              \* unpark: [C2], unless the loop has left for it
   /\ Is("unpark")
@@ -139,10 +150,15 @@ Return ==                     \* its body returns
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 Free ==                       \* [PO1] [PO2] who has claimed a wakeup is back from it, or it yields
   /\ Is("end")
-  /\ IF owed = 0 \/ Twin = "free_early"
-     THEN /\ registered' = None /\ alive' = alive \ {registered} /\ poller' = None
-          /\ resume' = "poll" /\ event' = FALSE
-     ELSE poller' = Slot /\ resume' = "end" /\ UNCHANGED <<registered, alive, event>>
+  /\ IF owed = 0
+     THEN /\ registered' = None
+          /\ alive' = alive \ {registered}
+          /\ poller' = None
+          /\ resume' = "poll"
+          /\ event' = FALSE
+     ELSE /\ poller' = "slot"
+          /\ resume' = "end"
+          /\ UNCHANGED <<registered, alive, event>>
   /\ To("loop")
   /\ UNCHANGED <<word, Queues, owed, whom, stop, place, left>>
 AwaitWakeup ==                \* [PO4] [PO5] nothing to run: sleeps until that wakeup returns
@@ -172,8 +188,16 @@ OfPoller ==
   \/ (Selected /\ event) \/ UnparkCarrier \/ Return \/ Free
   \/ AwaitWakeup
 Next ==
-  \/ (\E s \in Submitters : Push(s)) \/ (\E r \in Registrars : Register(r) \/ Check(r)) \/ Unpark
-  \/ Search \/ (\E w \in Wakers : Waker(w)) \/ Loop \/ OfPoller \/ Selected \/ NapOver \/ Steal
+  \/ \E s \in Submitters : Push(s)
+  \/ \E r \in Registrars : Register(r)
+  \/ Unpark
+  \/ Search
+  \/ \E w \in Wakers : Waker(w)
+  \/ Loop
+  \/ OfPoller
+  \/ Selected
+  \/ NapOver
+  \/ Steal
   \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec ==

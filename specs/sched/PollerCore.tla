@@ -14,8 +14,7 @@ CONSTANTS
   Steals,      \* how many tasks may come from siblings
   Parks,       \* how often a poller parks as a virtual thread, for another thread to unpark it
   Pushes,      \* how often it resumes somebody of its carrier when it has parked that
-  Ends,        \* a poller may end by itself
-  Twin         \* "none", or the one defect of this model
+  Ends         \* a poller may end by itself
 
 VARIABLES
   word,        \* carrier->word: RUNNING, PARKED_FUTEX, PARKED_POLLER, WAKING, or a victim
@@ -42,18 +41,23 @@ Parked == {"PARKED_FUTEX", "PARKED_POLLER"}
 
 TypeOK ==
   /\ word \in {"RUNNING", "WAKING"} \cup Parked \cup Victims
-  /\ work \in 0 .. Cardinality(Submitters) + Pushes /\ next \in 0 .. 2
-  /\ registered \in Registrars \cup {None} /\ alive \subseteq Registrars
+  /\ work \in 0 .. Cardinality(Submitters) + Pushes
+  /\ next \in 0 .. 2
+  /\ registered \in Registrars \cup {None}
+  /\ alive \subseteq Registrars
   /\ poller \in {None, "inbox", "shared", "slot", "on", "away", "thief"}
-  /\ resume \in {"poll", "ask", "end"} /\ event \in BOOLEAN
-  /\ owed \in -Cardinality(Wakers) .. Cardinality(Wakers) /\ stop \in {"no", "sent", "read"}
+  /\ resume \in {"poll", "ask", "end"}
+  /\ event \in BOOLEAN
+  /\ owed \in -Cardinality(Wakers) .. Cardinality(Wakers)
+  /\ stop \in {"no", "sent", "read"}
   /\ pc \in [Wakers \cup {"owner"} ->
-       {"start", "check", "word", "cas", "call", "done", "refused",
+       {"start", "word", "cas", "call", "done", "refused",
         "loop", "run", "recheck", "queued", "back", "poll", "parked", "ask", "selecting", "unpark",
         "end", "waits", "over"}]
   /\ place \in [Wakers \cup {"owner"} -> Parked \cup {None}]
   /\ whom \in [Wakers -> Registrars \cup {None}]
-  /\ left.steals \in 0 .. Steals /\ left.parks \in 0 .. Parks
+  /\ left.steals \in 0 .. Steals
+  /\ left.parks \in 0 .. Parks
   /\ left.pushes \in 0 .. Pushes
 
 Init ==
@@ -79,24 +83,24 @@ Push(s) ==
      ELSE work' = work + 1 /\ UNCHANGED stop
   /\ Goto(s, "word")
   /\ UNCHANGED <<word, next, Whose, Wakes, place, left>>
-Inbox == IF Twin = "begins_shared" THEN "shared" ELSE "inbox"   \* where wakes put a poller
 Begin(r) ==                   \* the poller begins as any thread does: in the inbox
-  /\ registered' = r /\ alive' = alive \cup {r}
-  /\ poller' = Inbox /\ resume' = "poll"
+  /\ registered' = r
+  /\ alive' = alive \cup {r}
+  /\ poller' = "inbox"
+  /\ resume' = "poll"
 Register(r) ==                \* wp_poller_register
-  /\ r \in Registrars /\ pc[r] = "start"
+  /\ r \in Registrars
+  /\ pc[r] = "start"
   /\ IF registered # None \/ stop # "no"
-     THEN Goto(r, "refused") /\ UNCHANGED Whose
-     ELSE IF Twin = "twice" THEN Goto(r, "check") /\ UNCHANGED Whose
-     ELSE Goto(r, "word") /\ Begin(r)
-  /\ UNCHANGED <<word, Queues, Wakes, stop, place, left>>
-Check(r) ==                   \* twin twice: looked, and takes it
-  /\ r \in Registrars /\ pc[r] = "check"
-  /\ Goto(r, "word") /\ Begin(r)
+     THEN /\ Goto(r, "refused")
+          /\ UNCHANGED Whose
+     ELSE /\ Goto(r, "word")
+          /\ Begin(r)
   /\ UNCHANGED <<word, Queues, Wakes, stop, place, left>>
 Unpark ==                     \* another thread unparks it
-  /\ pc["friend"] = "start" /\ poller = "away"
-  /\ poller' = Inbox
+  /\ pc["friend"] = "start"
+  /\ poller = "away"
+  /\ poller' = "inbox"
   /\ Goto("friend", "word")
   /\ UNCHANGED <<word, Queues, registered, alive, resume, Wakes, stop, place, left>>
 Search ==
@@ -119,13 +123,12 @@ Claim(w) ==                   \* [C3] [C5]
 Call(w) ==                    \* wp__carrier_wake; then: it has returned
   /\ pc[w] = "call"
   /\ LET wakes == place[w] = "PARKED_POLLER" IN
-     /\ event' = (event \/ (wakes /\ Twin # "wakeup_forgotten"))
+     /\ event' = (event \/ wakes)
      /\ owed' = IF wakes THEN owed - 1 ELSE owed
      /\ pc' = [pc EXCEPT ![w] = Through(w),
                          !["owner"] = CASE ~wakes /\ @ = "queued" -> "back"
-                                          [] /\ wakes /\ @ = "waits"
-                                             /\ Twin # "leaves_silent" -> "end"
-                                          [] OTHER -> @]
+                                        [] wakes /\ @ = "waits" -> "end"
+                                        [] OTHER -> @]
   /\ whom' = [whom EXCEPT ![w] = None]
   /\ UNCHANGED <<word, Queues, Whose, stop, place, left>>
 Waker(w) == LoadWord(w) \/ Claim(w) \/ Call(w)
