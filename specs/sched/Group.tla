@@ -23,12 +23,10 @@ EXTENDS GroupCore
 (* Whoever unparks chooses the home; so does a carrier whose timer resumes a task. *)
 Resume(s) ==                  \* whoever owes the push has the task alone: it stays on its list
   /\ at[s].pc = "place"
-  /\ LET t == at[s].task
-         stays == t \in settled /\ Twin # "resume_settled"
-     IN \E c \in Carriers : home' = [home EXCEPT ![t] = IF stays THEN @ ELSE c]
-  /\ list' = IF Twin = "resume_listed" THEN home' ELSE list
+  /\ LET t == at[s].task IN
+     \E c \in Carriers : home' = [home EXCEPT ![t] = IF t \in settled THEN @ ELSE c]
   /\ Goto(s, "push", at[s].task)
-  /\ UNCHANGED <<word, notified, settled, live, open, queue, stop, budget, told, back, lane>>
+  /\ UNCHANGED <<word, notified, list, settled, live, open, queue, stop, budget, told, back, lane>>
 
 (* The close: shut every list; wait, or not any longer; stop every carrier; hand back. *)
 Shut(c) ==                    \* under the list's lock
@@ -36,15 +34,15 @@ Shut(c) ==                    \* under the list's lock
   /\ open' = open \ {c}
   /\ at' = [at EXCEPT ![Closer].pc = IF open = {c} THEN "wait" ELSE "idle"]
   /\ UNCHANGED <<word, notified, Where, live, queue, stop, budget, told, back, lane>>
-NoneLeft == IF Twin = "first_list" THEN \E c \in Carriers : live[c] = {}
-            ELSE \A c \in Carriers : live[c] = {}
+NoneLeft == \A c \in Carriers : live[c] = {}
 Sleep ==                      \* under the lock of the first list that is not empty
-  /\ at[Closer].pc = "wait" /\ \E c \in Carriers : live[c] # {}
+  /\ at[Closer].pc = "wait"
+  /\ ~NoneLeft
   /\ at' = [at EXCEPT ![Closer].pc = "asleep"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
 Enough ==                     \* all lists are empty; the deadline passes; or it cancels
   /\ at[Closer].pc \in {"wait", "asleep"}
-  /\ IF Patient THEN at[Closer].pc = "wait" /\ NoneLeft ELSE TRUE
+  /\ Patient => at[Closer].pc = "wait" /\ NoneLeft
   /\ at' = [at EXCEPT ![Closer].pc = "stop"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
 SendStop(c) ==                \* wp_carrier_submit_pinned
@@ -52,41 +50,49 @@ SendStop(c) ==                \* wp_carrier_submit_pinned
   /\ stop' = [stop EXCEPT ![c] = "sent"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, at, budget, told, back, lane>>
 Join ==                       \* [J2]
-  /\ at[Closer].pc = "stop" /\ \A c \in Carriers : stop[c] # "no"
-  /\ IF Twin = "drain_unjoined" THEN TRUE ELSE \A c \in Carriers : at[c].pc = "exited"
+  /\ at[Closer].pc = "stop"
+  /\ \A c \in Carriers : stop[c] # "no"
+  /\ \A c \in Carriers : at[c].pc = "exited"
   /\ at' = [at EXCEPT ![Closer].pc = "drain"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
 HandBack(t) ==                \* nobody's any more, but its user's: an unpark may come all the same
   /\ live' = [live EXCEPT ![list[t]] = @ \ {t}]
   /\ back' = back \cup {t}
 DrainQueue(q) ==              \* its word stays: BUSY, or PARKED and notified
-  /\ at[Closer].pc = "drain" /\ CanPop(q)
-  /\ LET t == queue[q][1].task IN
-     /\ HandBack(t)
-     /\ IF Twin # "drain_reset" THEN UNCHANGED <<word, notified>>
-        ELSE word' = [word EXCEPT ![t] = "PARKED"] /\ notified' = notified \ {t}
+  /\ at[Closer].pc = "drain"
+  /\ CanPop(q)
+  /\ HandBack(queue[q][1].task)
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
-  /\ UNCHANGED <<Where, open, stop, at, budget, told, lane>>
+  /\ UNCHANGED <<word, notified, Where, open, stop, at, budget, told, lane>>
 DrainLane(c) ==
   /\ at[Closer].pc = "drain" /\ lane[c] # <<>>
   /\ HandBack(Head(lane[c]))
   /\ lane' = [lane EXCEPT ![c] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, open, queue, stop, at, budget, told>>
 DrainParked(t) ==             \* [K6]
-  /\ at[Closer].pc = "drain" /\ word[t] = "PARKED" /\ t \in live[list[t]]
-  /\ IF Twin = "drain_notified" THEN TRUE ELSE t \notin notified
+  /\ at[Closer].pc = "drain"
+  /\ word[t] = "PARKED"
+  /\ t \in live[list[t]]
+  /\ t \notin notified
   /\ HandBack(t)
   /\ word' = [word EXCEPT ![t] = "CANCELLED"]
   /\ UNCHANGED <<notified, Where, open, queue, stop, at, budget, told, lane>>
 Closed ==                     \* every list is empty: an unparker that owes a push has made it
   /\ at[Closer].pc = "drain"
-  /\ IF Twin = "drain_once" THEN \A q \in Queues : ~CanPop(q) ELSE \A c \in Carriers : live[c] = {}
+  /\ NoneLeft
   /\ at' = [at EXCEPT ![Closer].pc = "closed"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back, lane>>
 
 Carrier(c) ==
-  \/ (\E q \in Queues : Pop(c, q)) \/ Begin(c) \/ Settle(c) \/ Yield(c) \/ Park(c) \/ Done(c)
-  \/ (\E v \in Carriers : Stop(c, v) \/ PopLane(c, v)) \/ TakeLane(c) \/ Keep(c)
+  \/ \E q \in Queues : Pop(c, q)
+  \/ Begin(c)
+  \/ Settle(c)
+  \/ Yield(c)
+  \/ Park(c)
+  \/ Done(c)
+  \/ Stop(c)
+  \/ PopLane(c)
+  \/ Keep(c)
   \/ \E t \in Tasks : Spawn(c, t)
 Close ==
   \/ Sleep \/ Enough \/ Join \/ Closed
@@ -103,10 +109,12 @@ WaitsForEver ==
 Finished == (at[Closer].pc = "closed" \/ WaitsForEver) /\ UNCHANGED vars
 Next ==
   \/ \E s \in Starters, t \in Tasks, c \in Carriers : Start(s, t, c)
-  \/ \E s \in Starters : StartLate(s)
   \/ \E t \in Threads : Reserve(t) \/ Publish(t)
   \/ \E c \in Carriers : Carrier(c)
-  \/ (\E t \in Tasks : Unpark(t)) \/ Resume(Unparker) \/ Close \/ Finished
+  \/ \E t \in Tasks : Unpark(t)
+  \/ Resume(Unparker)
+  \/ Close
+  \/ Finished
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)

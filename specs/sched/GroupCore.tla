@@ -15,8 +15,7 @@ CONSTANTS
   Settling,   \* how many tasks may settle on the carrier that runs them
   Stealing,   \* siblings may take tasks
   Resuming,   \* who unparks a task chooses its home, unless it has settled
-  Patient,    \* the close waits for all tasks, without a deadline
-  Twin        \* "none", or the one defect of this model
+  Patient     \* the close waits for all tasks, without a deadline
 
 ASSUME SomebodyRuns == Carriers # {} /\ {Children, Unparks, Yields, Settling} \subseteq Nat
 
@@ -70,9 +69,8 @@ Goto(t, pc, task) == at' = [at EXCEPT ![t] = [pc |-> pc, task |-> task]]
 (* A push, by whoever owes the task; then back to what the thread does otherwise. *)
 Target(t) ==
   LET task == at[t].task IN
-  IF Twin = "home_forgotten" /\ t \in Carriers /\ at[t].pc = "again" THEN t
-  ELSE IF task \in settled /\ Twin # "settled_shared" THEN Inbox(home[task]) ELSE home[task]
-HasLane == ~Stealing \/ Twin = "lane_shared"
+  IF task \in settled THEN Inbox(home[task]) ELSE home[task]
+HasLane == ~Stealing
 IsOwn(t) == t \in Carriers /\ HasLane /\ Target(t) \in {t, Inbox(t)}
 Keep(c) ==                    \* [LN1] to itself
   /\ at[c].pc \in {"push", "again"} /\ IsOwn(c)
@@ -94,20 +92,19 @@ Publish(t) ==                 \* [Q3]
 (* Starting a task: under the lock of its home. *)
 Accept(t, c) ==
   /\ word' = [word EXCEPT ![t] = "BUSY"]
-  /\ home' = [home EXCEPT ![t] = c] /\ list' = [list EXCEPT ![t] = c]
+  /\ home' = [home EXCEPT ![t] = c]
+  /\ list' = [list EXCEPT ![t] = c]
   /\ live' = [live EXCEPT ![c] = @ \cup {t}]
 New(t) == word[t] = "NEW" /\ \A s \in Threads : at[s].task # t
 Start(s, t, c) ==             \* wp_group_start
-  /\ s \in Starters /\ at[s].pc = "idle" /\ New(t)
-  /\ IF c \notin open THEN Goto(s, "done", None) /\ UNCHANGED <<word, home, list, live>>
-     ELSE IF Twin = "start_unlocked"
-     THEN Goto(s, "accept", t) /\ home' = [home EXCEPT ![t] = c] /\ UNCHANGED <<word, list, live>>
-     ELSE Accept(t, c) /\ Goto(s, "push", t)
-  /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back, lane>>
-StartLate(s) ==               \* twin start_unlocked: the look at the gate, and then the list
-  /\ at[s].pc = "accept"
-  /\ Accept(at[s].task, home[at[s].task])
-  /\ Goto(s, "push", at[s].task)
+  /\ s \in Starters
+  /\ at[s].pc = "idle"
+  /\ New(t)
+  /\ IF c \notin open
+     THEN /\ Goto(s, "done", None)
+          /\ UNCHANGED <<word, home, list, live>>
+     ELSE /\ Accept(t, c)
+          /\ Goto(s, "push", t)
   /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back, lane>>
 
 (* A carrier. *)
@@ -122,15 +119,11 @@ Pop(c, q) ==                  \* wp_carrier_poll, wp_carrier_steal
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
   /\ Goto(c, "begin", queue[q][1].task)
   /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
-PopLane(c, v) ==              \* [LN2] wp__home_poll: one thread, so one step; of several, two
-  /\ at[c].pc = "poll" /\ lane[v] # <<>> /\ (v = c \/ Twin = "lane_shared")
-  /\ IF Twin = "lane_shared" THEN Goto(c, "take", Head(lane[v])) /\ UNCHANGED lane
-     ELSE Goto(c, "begin", Head(lane[v])) /\ lane' = [lane EXCEPT ![v] = Tail(@)]
-  /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
-TakeLane(c) ==                \* twin lane_shared: the second step
-  /\ at[c].pc = "take"
-  /\ lane' = [lane EXCEPT ![home[at[c].task]] = SelectSeq(@, LAMBDA t : t # at[c].task)]
-  /\ Goto(c, "begin", at[c].task)
+PopLane(c) ==                 \* [LN2] wp__home_poll: one thread, so one step
+  /\ at[c].pc = "poll"
+  /\ lane[c] # <<>>
+  /\ Goto(c, "begin", Head(lane[c]))
+  /\ lane' = [lane EXCEPT ![c] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
 Begin(c) ==                   \* [K2]
   /\ at[c].pc = "begin"
@@ -140,18 +133,25 @@ Begin(c) ==                   \* [K2]
   /\ Goto(c, "run", at[c].task)
   /\ UNCHANGED <<Where, live, open, queue, stop, budget, back, lane>>
 Spawn(c, t) ==                \* the running task starts one, on the carrier that runs it
-  /\ at[c].pc = "run" /\ budget.child > 0 /\ New(t)
-  /\ c \in open \/ Twin = "spawn_unasked"
+  /\ at[c].pc = "run"
+  /\ budget.child > 0
+  /\ New(t)
+  /\ c \in open
   /\ Accept(t, c)
-  /\ IF HasLane THEN lane' = [lane EXCEPT ![c] = Append(@, t)] /\ UNCHANGED queue
-     ELSE queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])] /\ UNCHANGED lane
+  /\ IF HasLane
+     THEN /\ lane' = [lane EXCEPT ![c] = Append(@, t)]
+          /\ UNCHANGED queue
+     ELSE /\ queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])]
+          /\ UNCHANGED lane
   /\ budget' = [budget EXCEPT !.child = @ - 1]
   /\ UNCHANGED <<notified, settled, open, stop, at, told, back>>
 Settle(c) ==                  \* wp_vthread_settle: it stays on the list that it is on
-  /\ at[c].pc = "run" /\ budget.settle > 0 /\ at[c].task \notin settled
+  /\ at[c].pc = "run"
+  /\ budget.settle > 0
+  /\ at[c].task \notin settled
   /\ settled' = settled \cup {at[c].task}
   /\ home' = [home EXCEPT ![at[c].task] = c]
-  /\ IF Twin = "settled_listed" THEN list' = home' ELSE UNCHANGED list
+  /\ UNCHANGED list
   /\ budget' = [budget EXCEPT !.settle = @ - 1]
   /\ UNCHANGED <<word, notified, live, open, queue, stop, at, told, back, lane>>
 Yield(c) ==
@@ -162,38 +162,43 @@ Yield(c) ==
 Park(c) ==                    \* [K3]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task IN
-     IF t \in notified /\ Twin # "park_deaf" THEN Goto(c, "again", t) /\ UNCHANGED word
-     ELSE Goto(c, "poll", None) /\ word' = [word EXCEPT ![t] = "PARKED"]
+     IF t \in notified
+     THEN /\ Goto(c, "again", t)
+          /\ UNCHANGED word
+     ELSE /\ Goto(c, "poll", None)
+          /\ word' = [word EXCEPT ![t] = "PARKED"]
   /\ UNCHANGED <<notified, Where, live, open, queue, stop, budget, told, back, lane>>
 Done(c) ==                    \* [K4], off the list first, under its lock
   /\ at[c].pc = "run"
   /\ LET t == at[c].task
-         rest == IF Twin = "done_listed" THEN live ELSE [live EXCEPT ![list[t]] = @ \ {t}]
+         rest == [live EXCEPT ![list[t]] = @ \ {t}]
+         is_last == rest[list[t]] = {} /\ list[t] \notin open
      IN /\ live' = rest
         /\ word' = [word EXCEPT ![t] = "DONE"]
-        /\ at' = [at EXCEPT ![c] = IF Twin = "done_again" THEN [pc |-> "again", task |-> t]
-                                  ELSE [pc |-> "poll", task |-> None],
-                            ![Closer].pc = IF @ = "asleep" /\ rest[list[t]] = {} /\ list[t] \notin open
-                                              /\ Twin # "finish_silent"
-                                           THEN "wait" ELSE @]
-        /\ notified' = notified \ {t} /\ told' = told \ {t}
+        /\ at' = [at EXCEPT ![c] = [pc |-> "poll", task |-> None],
+                            ![Closer].pc = IF @ = "asleep" /\ is_last THEN "wait" ELSE @]
+        /\ notified' = notified \ {t}
+        /\ told' = told \ {t}
   /\ UNCHANGED <<Where, open, queue, stop, budget, back, lane>>
-Stop(c, v) ==                 \* [J1] the stop is in the inbox, which is the owner's alone
-  /\ at[c].pc = "poll" /\ stop[v] = "sent" /\ (c = v \/ Twin = "stop_shared")
-  /\ stop' = [stop EXCEPT ![v] = "read"]
+Stop(c) ==                    \* [J1] the stop is in the inbox, which is the owner's alone
+  /\ at[c].pc = "poll"
+  /\ stop[c] = "sent"
+  /\ stop' = [stop EXCEPT ![c] = "read"]
   /\ Goto(c, "exited", None)
   /\ UNCHANGED <<word, notified, Where, live, open, queue, budget, told, back, lane>>
 
 (* Somebody unparks. *)
 Unpark(t) ==                  \* [K1]
-  /\ at[Unparker].pc = "idle" /\ budget.unpark > 0 /\ word[t] # "NEW"
+  /\ at[Unparker].pc = "idle"
+  /\ budget.unpark > 0
+  /\ word[t] # "NEW"
   /\ budget' = [budget EXCEPT !.unpark = @ - 1]
-  /\ IF word[t] \in {"DONE", "CANCELLED"} THEN UNCHANGED <<notified, told, at, home>>
-     ELSE /\ notified' = notified \cup {t} /\ told' = told \cup {t}
-          /\ IF (word[t] = "PARKED" /\ t \notin notified) \/ Twin = "unpark_busy"
+  /\ IF word[t] \in {"DONE", "CANCELLED"}
+     THEN UNCHANGED <<notified, told, at>>
+     ELSE /\ notified' = notified \cup {t}
+          /\ told' = told \cup {t}
+          /\ IF word[t] = "PARKED" /\ t \notin notified
              THEN Goto(Unparker, IF Resuming THEN "place" ELSE "push", t)
              ELSE UNCHANGED at
-          /\ IF Twin = "resume_early" THEN \E c \in Carriers : home' = [home EXCEPT ![t] = c]
-             ELSE UNCHANGED home
-  /\ UNCHANGED <<word, list, settled, live, open, queue, stop, back, lane>>
+  /\ UNCHANGED <<word, Where, live, open, queue, stop, back, lane>>
 =============================================================================
