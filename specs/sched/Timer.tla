@@ -19,15 +19,20 @@ EXTENDS TimerCore
 
 TypeOK ==
   /\ {heap, armed, ready, gone, first} \subseteq SUBSET Armers
-  /\ deadline \in [Armers -> {0} \cup Deadlines] /\ ends \in [Armers -> 0 .. 2]
-  /\ {earliest, until} \subseteq 1 .. Forever /\ {now, clock} \subseteq 0 .. Last
-  /\ lock \in Armers \cup {"carrier", None} /\ word \in {"RUNNING", "PARKED", "WAKING"}
-  /\ number \in [Armers -> 1 .. 3] /\ permit \in [Armers -> {None, "timer", "unparker"}]
-  /\ hand \in [{"carrier", "unparker"} -> Armers \cup {None}] /\ left \in 0 .. Unparks
+  /\ deadline \in [Armers -> {0} \cup Deadlines]
+  /\ ends \in [Armers -> 0 .. 2]
+  /\ {earliest, until} \subseteq 1 .. Forever
+  /\ {now, clock} \subseteq 0 .. Last
+  /\ lock \in Armers \cup {"carrier", None}
+  /\ word \in {"RUNNING", "PARKED", "WAKING"}
+  /\ number \in [Armers -> 1 .. 3]
+  /\ permit \in [Armers -> {None, "timer", "unparker"}]
+  /\ hand \in [{"carrier", "unparker"} -> Armers \cup {None}]
+  /\ left \in 0 .. Unparks
   /\ pc \in [Threads ->
        {"start", "publish", "unlock", "word", "cas", "call", "park", "parked", "cancel", "lock",
         "withdraw", "release", "again", "done", "idle", "push", "turn", "look", "take", "clear",
-        "late", "settle", "give", "advertise", "until", "wait", "queued", "leave"}]
+        "settle", "give", "advertise", "until", "wait", "queued", "leave"}]
 
 (* The carrier. *)
 To(where) == Goto("carrier", where)
@@ -39,40 +44,40 @@ Turn ==                       \* of its loop: its own threads have run, and it l
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, until, hand, left, Ghosts>>
 Look ==                       \* [M8] wp_timers_due
   /\ Is("look")
-  /\ To(IF earliest <= clock THEN "lock" ELSE IF Twin = "check_first" THEN "until" ELSE "advertise")
+  /\ To(IF earliest <= clock THEN "lock" ELSE "advertise")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
 Lock ==                       \* [L1]
   /\ Is("lock") /\ lock = None
   /\ lock' = "carrier"
   /\ To("take")
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-DueNow == {a \in heap : /\ \A b \in heap : deadline[a] <= deadline[b]
-                        /\ deadline[a] <= clock \/ Twin = "early"}
+DueNow ==
+  {a \in heap :
+     /\ \A b \in heap : deadline[a] <= deadline[b]
+     /\ deadline[a] <= clock}
 \* timer->due: a permit, if its thread is in that park or before it, and has none.
 Due(a) ==                     \* [V5]
-  /\ permit' = IF permit[a] = None /\ (number[a] = 1 \/ Twin = "full_unpark")
-               THEN [permit EXCEPT ![a] = "timer"] ELSE permit
+  /\ permit' = IF permit[a] = None /\ number[a] = 1 THEN [permit EXCEPT ![a] = "timer"] ELSE permit
   /\ ends' = [ends EXCEPT ![a] = @ + 1]
 IsOwed(a) == permit[a] = "timer" /\ pc[a] = "parked"
 Take(a) ==                    \* the first that is due
-  /\ Is("take") /\ a \in DueNow
-  /\ heap' = heap \ {a} /\ hand' = [hand EXCEPT !["carrier"] = a]
-  /\ IF Twin = "armed_first"
-     THEN armed' = armed \ {a} /\ To("late") /\ UNCHANGED <<permit, ends>>
-     ELSE Due(a) /\ To("clear") /\ UNCHANGED armed
+  /\ Is("take")
+  /\ a \in DueNow
+  /\ heap' = heap \ {a}
+  /\ hand' = [hand EXCEPT !["carrier"] = a]
+  /\ Due(a)
+  /\ UNCHANGED armed
+  /\ To("clear")
   /\ UNCHANGED <<deadline, earliest, lock, word, number, ready, now, first, Carrier, left, gone>>
-Late ==                       \* twin armed_first: its owner does not know that it is in a hand
-  /\ Is("late")
-  /\ Due(hand["carrier"])
-  /\ To("settle")
-  /\ UNCHANGED <<Heap, earliest, lock, word, number, ready, now, first, Carrier, hand, left, gone>>
 Clear ==                      \* [M7] the last that touches it; then who must be pushed, or the next
   /\ Is("clear")
   /\ LET a == hand["carrier"] IN
      /\ armed' = armed \ {a}
-     /\ LET pushes == IsOwed(a) /\ Twin # "due_unpushed" IN
-        /\ hand' = [hand EXCEPT !["carrier"] = IF pushes THEN a ELSE None]
-        /\ To(IF pushes THEN "settle" ELSE "take")
+     /\ IF IsOwed(a)
+        THEN /\ UNCHANGED hand
+             /\ To("settle")
+        ELSE /\ hand' = [hand EXCEPT !["carrier"] = None]
+             /\ To("take")
   /\ UNCHANGED <<heap, deadline, earliest, lock, word, Thread, now, first, Carrier, left, Ghosts>>
 Settle ==                     \* [M3]
   /\ Is("settle") \/ (Is("take") /\ DueNow = {})
@@ -97,13 +102,12 @@ Push(t) ==                    \* wp__home_push; in Carrier the wake is in full
 Advertise ==                  \* [C1] [P] wp_carrier_advertise
   /\ Is("advertise")
   /\ word' = "PARKED"
-  /\ To(IF Twin = "check_first" THEN "wait" ELSE "until")
+  /\ To("until")
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, Carrier, hand, left, Ghosts>>
 ReadUntil ==                  \* [M8] if its queues are empty
   /\ Is("until")
   /\ until' = earliest
-  /\ To(IF Twin = "check_first" THEN "advertise"
-        ELSE IF ready \cap Own = {} THEN "wait" ELSE "leave")
+  /\ To(IF ready \cap Own = {} THEN "wait" ELSE "leave")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, clock, hand, left, Ghosts>>
 Wait ==                       \* [C6] the futex compares, and queues
   /\ Is("wait")
@@ -115,8 +119,10 @@ Timeout ==
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
 Leave ==                      \* [C2] wp_carrier_leave
   /\ Is("leave")
-  /\ word' = "RUNNING" /\ until' = Forever /\ clock' = 0
-  /\ To(IF Twin = "past_unlooked" /\ ready \cap Own = {} THEN "advertise" ELSE "turn")
+  /\ word' = "RUNNING"
+  /\ until' = Forever
+  /\ clock' = 0
+  /\ To("turn")
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, hand, left, Ghosts>>
 
 (* Others. *)
@@ -133,16 +139,30 @@ Tick ==
   /\ now' = now + 1
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, pc, first, Carrier, hand, left, Ghosts>>
 Finished ==
-  /\ \A a \in Armers : \/ pc[a] = "done"
-                       \/ pc[a] = "parked" /\ (number[a] = 2 \/ Twin = "due_unpushed")
-  /\ left = 0 /\ Is("queued") /\ until = Forever /\ pc["unparker"] = "idle" /\ now = Last
+  /\ \A a \in Armers : pc[a] = "done" \/ (pc[a] = "parked" /\ number[a] = 2)
+  /\ left = 0
+  /\ Is("queued")
+  /\ until = Forever
+  /\ pc["unparker"] = "idle"
+  /\ now = Last
   /\ UNCHANGED vars
 Armer(a) ==
   \/ Arm(a) \/ Publish(a) \/ UnlockArmed(a) \/ LoadWord(a) \/ Nudge(a) \/ Call(a) \/ Park(a)
   \/ Resume(a) \/ LoadArmed(a) \/ Cancel(a) \/ Withdraw(a) \/ UnlockCancelled(a)
 Loop ==
-  \/ Turn \/ Look \/ Lock \/ (\E a \in Armers : Take(a)) \/ Late \/ Clear \/ Settle \/ Unlock
-  \/ Push("carrier") \/ Advertise \/ ReadUntil \/ Wait \/ Timeout \/ Leave
+  \/ Turn
+  \/ Look
+  \/ Lock
+  \/ \E a \in Armers : Take(a)
+  \/ Clear
+  \/ Settle
+  \/ Unlock
+  \/ Push("carrier")
+  \/ Advertise
+  \/ ReadUntil
+  \/ Wait
+  \/ Timeout
+  \/ Leave
 Next ==
   \/ (\E a \in Armers : Armer(a) \/ Unpark(a)) \/ Loop \/ Push("unparker") \/ Tick \/ Finished
 Fairness ==
@@ -157,7 +177,7 @@ NoOversleep == Is("queued") => IsComing \/ \A a \in heap : until <= deadline[a]
 NeverEarly == \A a \in Armers : ends[a] > 0 /\ a \in armed => deadline[a] <= now
 DueOnce == \A a \in Armers : ends[a] <= 1
 CancelIsFinal ==              \* who is done with a timer may leave the stack that it lies on
-  \A a \in gone : a \notin heap /\ ~(hand["carrier"] = a /\ pc["carrier"] \in {"clear", "late"})
+  \A a \in gone : a \notin heap /\ ~(hand["carrier"] = a /\ pc["carrier"] = "clear")
 StaleTimerHarmless == \A a \in Armers : permit[a] = "timer" => number[a] = 1
 EarliestIsTrue ==             \* what the carrier reads before it sleeps, while nobody changes the heap
   lock = None => earliest = Min(heap)

@@ -10,8 +10,7 @@ CONSTANTS
   Armers,     \* threads: park until a deadline, cancel the timer, park again with none
   Own,        \* those that run on the carrier; the others run elsewhere
   Deadlines,  \* each armer takes one of these
-  Unparks,    \* how many times the unparker comes
-  Twin        \* "none", or the one defect of this model
+  Unparks     \* how many times the unparker comes
 
 ASSUME SomebodyArms == Armers # {} /\ Own \subseteq Armers /\ Deadlines \subseteq Nat \ {0}
 
@@ -61,42 +60,44 @@ Init ==
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 At(a, where) == pc[a] = where /\ (a \in Own => pc["carrier"] = "turn")
 
-(* Arming.  Twins: earliest_late stores without the lock; no_fence looks at the word first.       *)
+(* Arming. *)
 Arm(a) ==                     \* [L1] [M1] wp_timer_arm; is it the first?
-  /\ At(a, "start") /\ lock = None
+  /\ At(a, "start")
+  /\ lock = None
   /\ lock' = a
   /\ \E d \in Deadlines :
        LET is_first == \A b \in heap : d < deadline[b] IN
        /\ deadline' = [deadline EXCEPT ![a] = d]
-       /\ first' = IF is_first /\ Twin = "earliest_late" THEN first \cup {a} ELSE first
-       /\ Goto(a, IF ~is_first \/ Twin = "earliest_late" THEN "unlock"
-                  ELSE IF Twin = "no_fence" THEN "word" ELSE "publish")
-  /\ heap' = heap \cup {a} /\ armed' = armed \cup {a}
-  /\ UNCHANGED <<earliest, word, Thread, now, Carrier, hand, left, Ghosts>>
-Nudges(a) == IF a \notin first \ Own THEN "park" ELSE IF Twin = "no_fence" THEN "cas" ELSE "word"
+       /\ Goto(a, IF is_first THEN "publish" ELSE "unlock")
+  /\ heap' = heap \cup {a}
+  /\ armed' = armed \cup {a}
+  /\ UNCHANGED <<earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
 Publish(a) ==                 \* [M2]
   /\ At(a, "publish")
   /\ earliest' = deadline[a]
-  /\ first' = IF Twin = "no_fence" THEN first ELSE first \cup {a}
-  /\ Goto(a, IF Twin = "earliest_late" THEN Nudges(a) ELSE "unlock")
+  /\ first' = first \cup {a}
+  /\ Goto(a, "unlock")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
 UnlockArmed(a) ==             \* [L3]
   /\ At(a, "unlock")
   /\ lock' = None
-  /\ Goto(a, IF Twin = "earliest_late" /\ a \in first THEN "publish" ELSE Nudges(a))
-  /\ first' = IF Twin = "earliest_late" THEN first ELSE first \ Own
+  /\ Goto(a, IF a \in first \ Own THEN "word" ELSE "park")
+  /\ first' = first \ Own
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, Carrier, hand, left, Ghosts>>
 LoadWord(a) ==                \* [M9] [M10] wp_timers_nudge
   /\ At(a, "word")
-  /\ first' = IF word # "PARKED" THEN first \ {a} ELSE first \cup {a}
-  /\ Goto(a, IF Twin = "no_fence" THEN "publish" ELSE IF word = "PARKED" THEN "cas" ELSE "park")
+  /\ first' = IF word = "PARKED" THEN first ELSE first \ {a}
+  /\ Goto(a, IF word = "PARKED" THEN "cas" ELSE "park")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
 Nudge(a) ==                   \* [M11] PARKED to WAKING
   /\ At(a, "cas")
-  /\ LET wakes == word = "PARKED" /\ Twin # "nudge_silent" IN
-     /\ word' = IF word = "PARKED" THEN "WAKING" ELSE word
-     /\ Goto(a, IF wakes THEN "call" ELSE "park")
-     /\ first' = IF wakes THEN first ELSE first \ {a}
+  /\ IF word = "PARKED"
+     THEN /\ word' = "WAKING"
+          /\ Goto(a, "call")
+          /\ UNCHANGED first
+     ELSE /\ UNCHANGED word
+          /\ Goto(a, "park")
+          /\ first' = first \ {a}
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, Carrier, hand, left, Ghosts>>
 Call(a) ==                    \* wp__carrier_wake: the one system call
   /\ At(a, "call")
@@ -121,22 +122,26 @@ Resume(a) ==                  \* [V2] it is popped, and runs
 (* Cancelling, after the first park. *)
 LoadArmed(a) ==               \* [M4] wp_timer_cancel; it has fired: nobody touches it any more
   /\ At(a, "cancel")
-  /\ IF a \in armed /\ Twin # "late_cancel" THEN Goto(a, "lock") /\ UNCHANGED gone
-     ELSE Goto(a, "park") /\ gone' = gone \cup {a}
+  /\ IF a \in armed
+     THEN /\ Goto(a, "lock")
+          /\ UNCHANGED gone
+     ELSE /\ Goto(a, "park")
+          /\ gone' = gone \cup {a}
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, ends>>
 Cancel(a) ==                  \* [L1] [M5] [M6] if it still is; [M12] wp_timers_clear does it too
-  /\ At(a, "lock") /\ lock = None
+  /\ At(a, "lock")
+  /\ lock = None
   /\ lock' = a
-  /\ heap' = heap \ {a} /\ armed' = armed \ {a}
-  /\ LET was == a \in armed \/ Twin = "cancel_unchecked" IN
-     /\ ends' = IF was THEN [ends EXCEPT ![a] = @ + 1] ELSE ends
-     /\ Goto(a, IF ~was THEN "again"
-                ELSE IF a \in heap /\ \A b \in heap : deadline[a] <= deadline[b] THEN "withdraw"
-                ELSE "release")
+  /\ heap' = heap \ {a}
+  /\ armed' = armed \ {a}
+  /\ LET is_armed == a \in armed
+         is_root == a \in heap /\ \A b \in heap : deadline[a] <= deadline[b]
+     IN /\ ends' = IF is_armed THEN [ends EXCEPT ![a] = @ + 1] ELSE ends
+        /\ Goto(a, IF ~is_armed THEN "again" ELSE IF is_root THEN "withdraw" ELSE "release")
   /\ UNCHANGED <<deadline, earliest, word, Thread, now, first, Carrier, hand, left, gone>>
 Withdraw(a) ==                \* [M3] if it was the root
   /\ At(a, "withdraw")
-  /\ earliest' = IF Twin = "withdraw_forever" THEN Forever ELSE Min(heap)
+  /\ earliest' = Min(heap)
   /\ Goto(a, "release")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
 UnlockCancelled(a) ==         \* [L3] not armed any more: where is it?
