@@ -20,8 +20,7 @@ EXTENDS Naturals, FiniteSets
 CONSTANTS
   Threads,  \* how many, one after the other in one memory
   Rings,    \* how many sets of them may be made, each larger than the last
-  Turns,    \* how often it is switched off or on
-  Twin      \* "none", or the one defect of this model
+  Turns     \* how often it is switched off or on
 
 ASSUME SomeOfEach == {Threads, Rings} \subseteq Nat \ {0} /\ Turns \in Nat
 
@@ -59,11 +58,13 @@ Switches == UNCHANGED <<to, made, kept, freed, left>>
 
 (* A thread of the group, in the memory of the last one. *)
 New ==                        \* wp_vthread_new, wp__body_take
-  /\ writer.pc = "idle" /\ thread < Threads
+  /\ writer.pc = "idle"
+  /\ thread < Threads
   /\ thread' = thread + 1
   /\ taken' = taken + 1
-  /\ number' = IF Twin = "memory_is_number" THEN 1 ELSE taken + 1
-  /\ Switches /\ UNCHANGED <<writer, off, events, shown>>
+  /\ number' = taken + 1
+  /\ Switches
+  /\ UNCHANGED <<writer, off, events, shown>>
 Begin ==                      \* [E12] it parks, or its step begins: is it on? then the clock is read
   /\ writer.pc = "idle" /\ thread # 0
   /\ writer' = [writer EXCEPT !.pc = "span", !.began = to # 0]
@@ -74,32 +75,33 @@ End ==                        \* the span is over
   /\ Memory /\ Switches /\ UNCHANGED <<off, events, shown>>
 Look ==                       \* [E10] wp__trace_add
   /\ writer.pc = "look"
-  /\ LET found == IF Twin = "looks_once" /\ writer.to # 0 THEN writer.to ELSE to
-         goes_on == found # 0 /\ (writer.began \/ Twin = "begin_unread")
+  /\ LET found == to
+         goes_on == found # 0 /\ writer.began
      IN /\ writer' = [writer EXCEPT !.pc = IF goes_on THEN "write" ELSE "idle", !.to = found]
         /\ off' = (to = 0)
-  /\ Memory /\ Switches /\ UNCHANGED <<events, shown>>
+  /\ Memory
+  /\ Switches
+  /\ UNCHANGED <<events, shown>>
 Write ==                      \* wp_ring_add; wp__trace_of copied the name
   /\ writer.pc = "write"
   /\ events' = events \cup {[rings |-> writer.to, of |-> thread, number |-> number,
-                             named |-> IF Twin = "name_is_pointer" THEN 0 ELSE thread,
-                             began |-> writer.began, silent |-> off]}
+                             named |-> thread, began |-> writer.began, silent |-> off]}
   /\ writer' = [writer EXCEPT !.pc = "idle"]
-  /\ Memory /\ Switches /\ UNCHANGED <<off, shown>>
+  /\ Memory
+  /\ Switches
+  /\ UNCHANGED <<off, shown>>
 
 (* Who switches. *)
 Make ==                       \* wp_group_trace_on: there are none, or larger ones are asked for
-  /\ left > 0 /\ kept < Rings
+  /\ left > 0
+  /\ kept < Rings
   /\ kept' = kept + 1
-  /\ made' = IF Twin = "shown_first" THEN made ELSE made \cup {kept + 1}
+  /\ made' = made \cup {kept + 1}
   /\ to' = kept + 1           \* [E11]
-  /\ freed' = IF Twin = "freed_at_once" /\ kept # 0 THEN freed \cup {kept} ELSE freed
+  /\ UNCHANGED freed
   /\ left' = left - 1
-  /\ Memory /\ UNCHANGED <<writer, off, events, shown>>
-MakeLate ==                   \* twin shown_first: they are made behind the switch
-  /\ Twin = "shown_first" /\ kept \notin made \cup {0}
-  /\ made' = made \cup {kept}
-  /\ Memory /\ UNCHANGED <<to, kept, freed, left, writer, off, events, shown>>
+  /\ Memory
+  /\ UNCHANGED <<writer, off, events, shown>>
 On ==                         \* [E11] again, with those that there are
   /\ left > 0 /\ kept # 0 /\ to = 0
   /\ to' = kept /\ left' = left - 1
@@ -109,14 +111,25 @@ Off ==                        \* [E11] wp_group_trace_off
   /\ to' = 0 /\ left' = left - 1
   /\ Memory /\ UNCHANGED <<made, kept, freed, writer, off, events, shown>>
 
-Read ==                       \* wp_group_trace: a name that is a pointer is followed now
+Read ==                       \* wp_group_trace
   /\ \E event \in events :
        /\ event.rings = kept
        /\ shown' = [of |-> event.of, number |-> event.number, began |-> event.began,
-                    named |-> IF event.named = 0 THEN thread ELSE event.named]
-  /\ Memory /\ Switches /\ UNCHANGED <<writer, off, events>>
+                    named |-> event.named]
+  /\ Memory
+  /\ Switches
+  /\ UNCHANGED <<writer, off, events>>
 
-Next == New \/ Begin \/ End \/ Look \/ Write \/ Make \/ MakeLate \/ On \/ Off \/ Read
+Next ==
+  \/ New
+  \/ Begin
+  \/ End
+  \/ Look
+  \/ Write
+  \/ Make
+  \/ On
+  \/ Off
+  \/ Read
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
