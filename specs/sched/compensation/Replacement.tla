@@ -26,8 +26,7 @@ CONSTANTS
   Carriers, Others, \* configured ones, each of which runs a task at first; replacements
   Watchers,   \* each marks somebody else's carrier once: supervisors
   Marks,      \* how often tasks mark theirs
-  Refuses, Closes, \* TRUE: a thread may not start; the group may be closed
-  Twin        \* "none", or the one defect of this model
+  Refuses, Closes  \* TRUE: a thread may not start; the group may be closed
 
 VARIABLES
   marked, dormant, \* one word of each carrier
@@ -67,29 +66,42 @@ Eligible == {c \in All : ~marked[c] /\ ~dormant[c]}
 Many == Cardinality(Carriers)
 (* Who submits. *)
 Choose(s) ==                  \* [PL1] [RP7]
-  /\ s \in Submitters /\ pc[s] = "choose" /\ Goto(s, "push")
-  /\ UNCHANGED <<Word, Tasks, Rest>> /\ \E c \in All : threads[c] > 0 /\ at' = [at EXCEPT ![s] = c]
+  /\ s \in Submitters
+  /\ pc[s] = "choose"
+  /\ Goto(s, "push")
+  /\ UNCHANGED <<Word, Tasks, Rest>>
+  /\ \E c \in All :
+       /\ threads[c] > 0
+       /\ at' = [at EXCEPT ![s] = c]
 Push(s) ==
-  /\ pc[s] = "push" /\ Goto(s, "tell")
-  /\ queue' = [queue EXCEPT ![at[s]] = @ + 1] /\ UNCHANGED <<Word, global, idle, held, at, Rest>>
+  /\ pc[s] = "push"
+  /\ Goto(s, "tell")
+  /\ queue' = [queue EXCEPT ![at[s]] = @ + 1]
+  /\ UNCHANGED <<Word, global, idle, held, at, Rest>>
 Tell(s) ==                    \* wp_carrier_submit: a target that sleeps is woken
-  /\ pc[s] = "tell" /\ UNCHANGED <<Word, Tasks, at, Rest>>
-  /\ pc' = [pc EXCEPT ![s] = "count",
-       ![at[s]] = IF Twin = "push_silent" THEN @
-                  ELSE CASE @ = "idle" -> "woken" [] @ = "asleep" -> "look" [] OTHER -> @]
+  /\ pc[s] = "tell"
+  /\ UNCHANGED <<Word, Tasks, at, Rest>>
+  /\ pc' = [pc EXCEPT
+       ![s] = "count",
+       ![at[s]] = CASE @ = "idle" -> "woken" [] @ = "asleep" -> "look" [] OTHER -> @]
 Count(s) ==                   \* [PL2]
-  /\ pc[s] = "count" /\ Goto(s, IF at[s] \in Eligible THEN "done" ELSE "hand")
+  /\ pc[s] = "count"
+  /\ Goto(s, IF at[s] \in Eligible THEN "done" ELSE "hand")
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
 (* The queue of who is marked, or dormant, moves; by who decides: under the lock. *)
 AfterMove(t) == IF t \in Submitters THEN "done" ELSE IF lock = t THEN "rouse" ELSE "settle"
 Hand(t) ==
   /\ pc[t] = "hand"
-  /\ held' = [held EXCEPT ![t] = queue[at[t]]] /\ queue' = [queue EXCEPT ![at[t]] = 0]
+  /\ held' = [held EXCEPT ![t] = queue[at[t]]]
+  /\ queue' = [queue EXCEPT ![at[t]] = 0]
   /\ UNCHANGED <<Word, global, idle, at, Rest>>
   /\ Goto(t, IF queue[at[t]] > 0 THEN "put" ELSE AfterMove(t))
 Put(t) ==                     \* [PL6]
-  /\ pc[t] = "put" /\ global' = global + held[t] /\ held' = [held EXCEPT ![t] = 0]
-  /\ Goto(t, IF idle > 0 THEN "wake" ELSE AfterMove(t)) /\ UNCHANGED <<Word, queue, idle, at, Rest>>
+  /\ pc[t] = "put"
+  /\ global' = global + held[t]
+  /\ held' = [held EXCEPT ![t] = 0]
+  /\ Goto(t, IF idle > 0 THEN "wake" ELSE AfterMove(t))
+  /\ UNCHANGED <<Word, queue, idle, at, Rest>>
 Wake(t) ==                    \* [RP5] [RP1] who looks dormant is left out; an old look may err
   /\ pc[t] \in {"wake", "more"}
   /\ LET next == IF pc[t] = "more" THEN "run"
@@ -100,80 +112,122 @@ Wake(t) ==                    \* [RP5] [RP1] who looks dormant is left out; an o
      \/ (\A c \in All : pc[c] = "idle" => dormant[c]) /\ Goto(t, next)
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
 (* A carrier: the group's queue first, then its own. *)
-Woken(c) == /\ pc[c] = "woken" /\ idle' = idle - 1 /\ Goto(c, "look")   \* [PL9]
-            /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
-Passes(c) == dormant[c] \/ (Twin = "looks_dormant" /\ c \in Others)
+Woken(c) ==                   \* [PL9]
+  /\ pc[c] = "woken"
+  /\ idle' = idle - 1
+  /\ Goto(c, "look")
+  /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
 Look(c) ==                    \* [PL7] [RP1] [RP8] who is dormant takes none, and passes the wake on
   /\ UNCHANGED <<Word, queue, idle, held, Rest>>
-  /\ pc[c] = "look" /\ at' = [at EXCEPT ![c] = Nobody]
-  /\ IF global > 0 /\ ~Passes(c)
-     THEN global' = global - 1 /\ Goto(c, IF global > 1 /\ idle > 0 THEN "more" ELSE "run")
+  /\ pc[c] = "look"
+  /\ at' = [at EXCEPT ![c] = Nobody]
+  /\ IF global > 0 /\ ~dormant[c]
+     THEN /\ global' = global - 1
+          /\ Goto(c, IF global > 1 /\ idle > 0 THEN "more" ELSE "run")
      ELSE /\ UNCHANGED global
-          /\ Goto(c, IF global > 0 /\ idle > 0 /\ Twin # "wake_kept" THEN "wake" ELSE "own")
+          /\ Goto(c, IF global > 0 /\ idle > 0 THEN "wake" ELSE "own")
 Own(c) ==
-  /\ pc[c] = "own" /\ UNCHANGED <<Word, global, idle, held, at, Rest>>
-  /\ IF queue[c] > 0 THEN queue' = [queue EXCEPT ![c] = @ - 1] /\ Goto(c, "run")
-     ELSE Goto(c, "rest") /\ UNCHANGED queue
+  /\ pc[c] = "own"
+  /\ UNCHANGED <<Word, global, idle, held, at, Rest>>
+  /\ IF queue[c] > 0
+     THEN /\ queue' = [queue EXCEPT ![c] = @ - 1]
+          /\ Goto(c, "run")
+     ELSE /\ Goto(c, "rest")
+          /\ UNCHANGED queue
 Sleep(c) ==                   \* [P] [PL8] [RP1] its word says parked: it looks at its queue once more
-  /\ pc[c] = "rest" /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
-  /\ IF queue[c] > 0 /\ Twin # "rest_own_unchecked" THEN Goto(c, "look") /\ UNCHANGED idle
-     ELSE IF dormant[c] THEN Goto(c, "asleep") /\ UNCHANGED idle
-     ELSE IF global > 0 /\ ~Passes(c) THEN Goto(c, "look") /\ UNCHANGED idle
-     ELSE Goto(c, "idle") /\ idle' = idle + 1
+  /\ pc[c] = "rest"
+  /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
+  /\ IF queue[c] > 0 \/ (global > 0 /\ ~dormant[c])
+     THEN /\ Goto(c, "look")
+          /\ UNCHANGED idle
+     ELSE IF dormant[c]
+     THEN /\ Goto(c, "asleep")
+          /\ UNCHANGED idle
+     ELSE /\ Goto(c, "idle")
+          /\ idle' = idle + 1
 (* A mark, by a task or a supervisor, is moved, then decided on; so is its end. *)
 Mark(t) ==                    \* [PL4]
-  /\ t \in All /\ pc[t] = "run" /\ left > 0 /\ left' = left - 1
-  /\ marked' = [marked EXCEPT ![t] = TRUE] /\ at' = [at EXCEPT ![t] = t]
-  /\ Goto(t, "hand") /\ UNCHANGED <<dormant, Tasks, threads, lock, over, stopped>>
+  /\ t \in All
+  /\ pc[t] = "run"
+  /\ left > 0
+  /\ left' = left - 1
+  /\ marked' = [marked EXCEPT ![t] = TRUE]
+  /\ at' = [at EXCEPT ![t] = t]
+  /\ Goto(t, "hand")
+  /\ UNCHANGED <<dormant, Tasks, threads, lock, over, stopped>>
 Watch(t) ==
-  /\ t \in Watchers /\ pc[t] = "watch"
-  /\ \E c \in All : /\ pc[c] = "run" /\ marked' = [marked EXCEPT ![c] = TRUE]
-                    /\ at' = [at EXCEPT ![t] = c]
-  /\ Goto(t, "hand") /\ UNCHANGED <<dormant, Tasks, Rest>>
+  /\ t \in Watchers
+  /\ pc[t] = "watch"
+  /\ \E c \in All :
+       /\ pc[c] = "run"
+       /\ marked' = [marked EXCEPT ![c] = TRUE]
+       /\ at' = [at EXCEPT ![t] = c]
+  /\ Goto(t, "hand")
+  /\ UNCHANGED <<dormant, Tasks, Rest>>
 End(c) ==                     \* [PL5]
-  /\ c \in All /\ pc[c] = "run" /\ marked' = [marked EXCEPT ![c] = FALSE]
-  /\ Goto(c, IF marked[c] /\ Twin # "unmark_silent" THEN "settle" ELSE "look")
+  /\ c \in All
+  /\ pc[c] = "run"
+  /\ marked' = [marked EXCEPT ![c] = FALSE]
+  /\ Goto(c, IF marked[c] THEN "settle" ELSE "look")
   /\ UNCHANGED <<dormant, Tasks, at, Rest>>
 (* Who decides. *)
 AfterAll(t) == IF t \in Watchers THEN "done" ELSE IF marked[t] THEN "run" ELSE "look"
 Settle(t) ==
-  /\ pc[t] = "settle" /\ (lock = Nobody \/ Twin = "unlocked")
-  /\ IF over \/ (Twin = "mark_silent" /\ (t \in Watchers \/ marked[t]))
-     THEN Goto(t, AfterAll(t)) /\ UNCHANGED lock ELSE Goto(t, "decide") /\ lock' = t
+  /\ pc[t] = "settle"
+  /\ lock = Nobody
+  /\ IF over
+     THEN /\ Goto(t, AfterAll(t))
+          /\ UNCHANGED lock
+     ELSE /\ Goto(t, "decide")
+          /\ lock' = t
   /\ UNCHANGED <<Word, Tasks, at, threads, left, over, stopped>>
 Cached == {r \in Others : dormant[r] /\ threads[r] > 0}
 Startable == IF Cached # {} THEN Cached ELSE {r \in Others : dormant[r]}
 Decide(t) ==                  \* [RP2]
-  /\ pc[t] = "decide" /\ UNCHANGED <<Word, Tasks, threads, left, over, stopped>>
+  /\ pc[t] = "decide"
+  /\ UNCHANGED <<Word, Tasks, threads, left, over, stopped>>
   /\ LET many == Cardinality(Eligible) IN
-     \/ /\ many < Many /\ UNCHANGED lock
-        /\ \E r \in Startable : /\ at' = [at EXCEPT ![t] = r]
-                              /\ Goto(t, IF threads[r] > 0 THEN "activate" ELSE "start")
-     \/ /\ many > Many /\ Goto(t, "retire") /\ UNCHANGED lock
+     \/ /\ many < Many
+        /\ UNCHANGED lock
+        /\ \E r \in Startable :
+             /\ at' = [at EXCEPT ![t] = r]
+             /\ Goto(t, IF threads[r] > 0 THEN "activate" ELSE "start")
+     \/ /\ many > Many
+        /\ Goto(t, "retire")
+        /\ UNCHANGED lock
         /\ \E r \in Others \cap Eligible : at' = [at EXCEPT ![t] = r]
-     \/ /\ (many >= Many \/ Startable = {}) /\ (many <= Many \/ Others \cap Eligible = {})
-        /\ Goto(t, AfterAll(t)) /\ lock' = Nobody /\ UNCHANGED at
+     \/ /\ many >= Many \/ Startable = {}
+        /\ many <= Many \/ Others \cap Eligible = {}
+        /\ Goto(t, AfterAll(t))
+        /\ lock' = Nobody
+        /\ UNCHANGED at
 Start(t) ==                   \* its thread; it is eligible only then
   /\ pc[t] = "start"
   /\ LET r == at[t] IN
-     \/ /\ threads' = [threads EXCEPT ![r] = @ + 1] /\ UNCHANGED lock
+     \/ /\ threads' = [threads EXCEPT ![r] = @ + 1]
+        /\ UNCHANGED lock
         /\ pc' = [pc EXCEPT ![t] = "activate", ![r] = IF @ = "none" THEN "look" ELSE @]
-     \/ /\ Refuses /\ UNCHANGED threads
-        /\ IF Twin = "tries_on" THEN Goto(t, "decide") /\ UNCHANGED lock
-           ELSE Goto(t, AfterAll(t)) /\ lock' = Nobody
-  /\ dormant' = IF Twin = "starts_late" THEN [dormant EXCEPT ![at[t]] = FALSE] ELSE dormant
-  /\ UNCHANGED <<marked, Tasks, at, left, over, stopped>>
+     \/ /\ Refuses
+        /\ UNCHANGED threads
+        /\ Goto(t, AfterAll(t))
+        /\ lock' = Nobody
+  /\ UNCHANGED <<Word, Tasks, at, left, over, stopped>>
 Turn(t) ==                    \* [RP6] [RP3] it is eligible; [RP4] it is so no more: move its queue
-  /\ pc[t] \in {"activate", "retire"} /\ dormant' = [dormant EXCEPT ![at[t]] = pc[t] = "retire"]
-  /\ Goto(t, IF pc[t] = "retire" /\ Twin # "retire_keeps" THEN "hand" ELSE "rouse")
+  /\ pc[t] \in {"activate", "retire"}
+  /\ dormant' = [dormant EXCEPT ![at[t]] = pc[t] = "retire"]
+  /\ Goto(t, IF pc[t] = "retire" THEN "hand" ELSE "rouse")
   /\ UNCHANGED <<marked, Tasks, at, Rest>>
 Rouse(t) ==                   \* it looks at its word
-  /\ pc[t] = "rouse" /\ UNCHANGED <<Word, Tasks, at, Rest>>
-  /\ LET r == at[t] IN
-     pc' = [pc EXCEPT ![t] = "decide", ![r] = IF Twin = "unwoken" THEN @
-       ELSE CASE @ = "idle" -> "woken" [] @ \in {"asleep", "rest"} -> "look" [] OTHER -> @]
+  /\ pc[t] = "rouse"
+  /\ UNCHANGED <<Word, Tasks, at, Rest>>
+  /\ pc' = [pc EXCEPT
+       ![t] = "decide",
+       ![at[t]] = CASE @ = "idle" -> "woken" [] @ \in {"asleep", "rest"} -> "look" [] OTHER -> @]
 Close ==                      \* under the lock: afterwards each gets its stop
-  /\ Closes /\ ~over /\ (lock = Nobody \/ Twin = "stops_first") /\ over' = TRUE
+  /\ Closes
+  /\ ~over
+  /\ lock = Nobody
+  /\ over' = TRUE
   /\ stopped' = {c \in All : threads[c] > 0}
   /\ UNCHANGED <<Word, Tasks, pc, at, threads, lock, left>>
 Finished ==
