@@ -18,8 +18,7 @@ CONSTANTS
   Spares,    \* OS threads besides the carrier's first
   Virtuals,  \* threads: each parks once, pinned, and ends
   Stuck,     \* those that nobody ever unparks
-  Stops,     \* the close stops the carrier at any time
-  Twin       \* "none", or the one defect of this model
+  Stops      \* the close stops the carrier at any time
 
 VARIABLES
   role,     \* who carries; "offered" to the spares; "free" for who waits; "ended"
@@ -38,7 +37,7 @@ vars == <<role, pc, on, lent, wanting, armed, wanted, stop, queue, woken, done>>
 None == "none"
 First == "first"
 Threads == Spares \cup {First}
-Idle == {t \in Threads : pc[t] = "pool" \/ (pc[t] = "leave" /\ Twin # "counted_late")}
+Idle == {t \in Threads : pc[t] \in {"pool", "leave"}}
 
 TypeOK ==
   /\ role \in Threads \cup {"offered", "free", "ended"}
@@ -56,7 +55,10 @@ Init ==
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
 (* Who carries: the loop of worker.c. *)
-Carries(t) == pc[t] = "loop" /\ ~wanted /\ (stop # "read" \/ Twin = "runs_on")
+Carries(t) ==
+  /\ pc[t] = "loop"
+  /\ ~wanted
+  /\ stop # "read"
 Fire(t) ==                    \* the timers of those who ask
   /\ pc[t] = "loop" /\ armed # {} /\ role = t
   /\ armed' = {} /\ wanted' = TRUE
@@ -72,14 +74,18 @@ End(t) ==
   /\ Goto(t, "loop")
   /\ UNCHANGED <<role, lent, wanting, armed, wanted, stop, queue, woken>>
 Give(t) ==                    \* wp__role_give: it is asked for
-  /\ pc[t] = "loop" /\ wanted /\ Twin # "keeps"
-  /\ role' = "free" /\ wanted' = FALSE
+  /\ pc[t] = "loop"
+  /\ wanted
+  /\ role' = "free"
+  /\ wanted' = FALSE
   /\ Goto(t, "leave")
   /\ UNCHANGED <<on, lent, wanting, armed, stop, queue, woken, done>>
 Stop(t) ==                    \* or the stop was read, now or before
-  /\ pc[t] = "loop" /\ ~wanted /\ stop # "no"
+  /\ pc[t] = "loop"
+  /\ ~wanted
+  /\ stop # "no"
   /\ stop' = "read"
-  /\ role' = IF lent # {} /\ Twin # "exits_first" THEN "free" ELSE "ended"
+  /\ role' = IF lent # {} THEN "free" ELSE "ended"
   /\ Goto(t, "leave")
   /\ UNCHANGED <<on, lent, wanting, armed, wanted, queue, woken, done>>
 Leave(t) ==                   \* it carries nothing, and gets to where it waits
@@ -89,8 +95,10 @@ Leave(t) ==                   \* it carries nothing, and gets to where it waits
 
 (* A pinned park. *)
 Lend(t) ==                    \* wp__role_lend; there may be no spare left
-  /\ pc[t] = "run" /\ on[t] \notin woken
-  /\ IF (Idle = {} /\ wanting = {}) \/ Twin = "lends_nothing" THEN UNCHANGED <<role, lent, wanted>>
+  /\ pc[t] = "run"
+  /\ on[t] \notin woken
+  /\ IF Idle = {} /\ wanting = {}
+     THEN UNCHANGED <<role, lent, wanted>>
      ELSE /\ role' = IF wanting = {} THEN "offered" ELSE "free"
           /\ lent' = lent \cup {t}
           /\ wanted' = (wanted /\ wanting = {})
@@ -110,15 +118,20 @@ Has(t) ==                     \* it carries again
   /\ wanted' = (wanting \ {t} # {})
   /\ Goto(t, "run")
 Wake(t) ==                    \* wp__role_take_back
-  /\ pc[t] = "asleep" /\ on[t] \in woken
-  /\ IF t \notin lent \/ Twin = "goes_on"
-     THEN Goto(t, "run") /\ UNCHANGED <<role, lent, wanting, armed, wanted>>
-     ELSE IF role \in {"offered", "free"} THEN Has(t)
-     ELSE wanting' = wanting \cup {t} /\ Goto(t, "arm") /\ UNCHANGED <<role, lent, armed, wanted>>
+  /\ pc[t] = "asleep"
+  /\ on[t] \in woken
+  /\ IF t \notin lent
+     THEN /\ Goto(t, "run")
+          /\ UNCHANGED <<role, lent, wanting, armed, wanted>>
+     ELSE IF role \in {"offered", "free"}
+     THEN Has(t)
+     ELSE /\ wanting' = wanting \cup {t}
+          /\ Goto(t, "arm")
+          /\ UNCHANGED <<role, lent, armed, wanted>>
   /\ UNCHANGED <<on, stop, queue, woken, done>>
 Arm(t) ==                     \* wp_home_arm, not under the lock
   /\ pc[t] = "arm"
-  /\ armed' = IF Twin = "unasked" THEN armed ELSE armed \cup {t}
+  /\ armed' = armed \cup {t}
   /\ Goto(t, "wait")
   /\ UNCHANGED <<role, on, lent, wanting, wanted, stop, queue, woken, done>>
 Return(t) ==
@@ -131,12 +144,22 @@ SendStop ==
   /\ stop' = "sent"
   /\ UNCHANGED <<role, pc, on, lent, wanting, armed, wanted, queue, woken, done>>
 Finished ==                   \* what is asleep is stuck
-  /\ \A t \in Threads : \/ pc[t] \in {"pool", "loop"} \/ (pc[t] = "asleep" /\ on[t] \notin woken)
-                        \/ pc[t] = "wait" /\ Twin \in {"keeps", "unasked"}
+  /\ \A t \in Threads :
+       \/ pc[t] \in {"pool", "loop"}
+       \/ pc[t] = "asleep" /\ on[t] \notin woken
   /\ UNCHANGED vars
 Thread(t) ==
-  \/ Fire(t) \/ (\E v \in Virtuals : Run(t, v)) \/ End(t) \/ Give(t) \/ Stop(t) \/ Lend(t) \/ Take(t)
-  \/ Wake(t) \/ Arm(t) \/ Return(t) \/ Leave(t)
+  \/ Fire(t)
+  \/ \E v \in Virtuals : Run(t, v)
+  \/ End(t)
+  \/ Give(t)
+  \/ Stop(t)
+  \/ Lend(t)
+  \/ Take(t)
+  \/ Wake(t)
+  \/ Arm(t)
+  \/ Return(t)
+  \/ Leave(t)
 Next == (\E t \in Threads : Thread(t)) \/ (\E v \in Virtuals : Unpark(v)) \/ SendStop \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec ==
