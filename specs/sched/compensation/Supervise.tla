@@ -12,8 +12,7 @@
 (***************************************************************************)
 EXTENDS Naturals
 CONSTANTS
-  Steps, \* that the carrier runs
-  Twin   \* "none", or the one defect of this model
+  Steps  \* that the carrier runs
 
 VARIABLES
   progress, \* of the carrier: one more when a step begins, and when it ends
@@ -40,7 +39,7 @@ End ==                        \* [PL11] before it is off the count
   /\ progress' = progress + 1 /\ carrier' = "end" /\ UNCHANGED <<mark, supervisor, seen>>
 Less ==                       \* [PL3] and reads the mark
   /\ carrier = "end"
-  /\ carrier' = IF mark /\ Twin # "end_unseen" THEN "unmark" ELSE "idle"
+  /\ carrier' = IF mark THEN "unmark" ELSE "idle"
   /\ UNCHANGED <<progress, mark, supervisor, seen>>
 Unmark ==                     \* [PL5]
   /\ carrier = "unmark"
@@ -55,7 +54,8 @@ Again ==                      \* [PL13] it is the same step
   /\ UNCHANGED <<progress, mark, carrier, seen>>
 Mark ==                       \* [PL12]
   /\ supervisor = "mark"
-  /\ mark' = TRUE /\ supervisor' = IF Twin = "unchecked" THEN "look" ELSE "recheck"
+  /\ mark' = TRUE
+  /\ supervisor' = "recheck"
   /\ UNCHANGED <<progress, carrier, seen>>
 Recheck ==                    \* [PL13] still: its end will see the mark
   /\ supervisor = "recheck"
