@@ -19,8 +19,7 @@ CONSTANTS
   Submitters, \* each submits one task
   Carriers,   \* each runs one when it begins
   Marks,      \* how often tasks block
-  AtDequeue,  \* TRUE: a load is what is queued; FALSE: with what runs
-  Twin        \* "none", or the one defect of this model
+  AtDequeue   \* TRUE: a load is what is queued; FALSE: with what runs
 
 VARIABLES
   load, blocking, \* of a carrier; may be below what is there, and below 0; the same word: its mark
@@ -73,12 +72,12 @@ Push(s) ==
   /\ UNCHANGED <<Loads, Shared, Mine>>
 Tell(s) ==                    \* wp_carrier_submit: a target that sleeps is woken
   /\ pc[s] = "tell"
-  /\ pc' = [pc EXCEPT ![s] = "count",
-                      ![at[s]] = IF @ = "idle" /\ Twin # "push_silent" THEN "woken" ELSE @]
+  /\ pc' = [pc EXCEPT ![s] = "count", ![at[s]] = IF @ = "idle" THEN "woken" ELSE @]
   /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 Count(s) ==                   \* [PL2] marked meanwhile: its queue is moved
-  /\ pc[s] = "count" /\ load' = Add(load, at[s], 1)
-  /\ Goto(s, IF blocking[at[s]] /\ Twin # "choose_unchecked" THEN "hand" ELSE "done")
+  /\ pc[s] = "count"
+  /\ load' = Add(load, at[s], 1)
+  /\ Goto(s, IF blocking[at[s]] THEN "hand" ELSE "done")
   /\ UNCHANGED <<blocking, queue, Shared, Mine>>
 
 (* The queue of a marked carrier moves to the global one, by it or by who pushed too late. *)
@@ -90,20 +89,25 @@ Hand(t) ==
   /\ UNCHANGED <<Loads, Shared, at, todo, left>>
 Subtract(t) ==                \* [PL3] exactly what it moves, or has stolen
   /\ pc[t] \in {"subtract", "stolen"}
-  /\ load' = IF Twin = "reset_to_zero" /\ pc[t] = "subtract" THEN [load EXCEPT ![at[t]] = 0]
-             ELSE IF Twin = "count_twice" /\ pc[t] = "stolen" THEN load
-             ELSE Add(load, at[t], -held[t])
-  /\ IF pc[t] = "subtract" THEN Goto(t, "put") /\ UNCHANGED <<at, held>>
+  /\ load' = Add(load, at[t], -held[t])
+  /\ IF pc[t] = "subtract"
+     THEN /\ Goto(t, "put")
+          /\ UNCHANGED <<at, held>>
      ELSE /\ at' = [at EXCEPT ![t] = t]
-          /\ IF AtDequeue THEN held' = [held EXCEPT ![t] = 0] /\ Goto(t, "run")
-             ELSE Goto(t, "thief") /\ UNCHANGED held
+          /\ IF AtDequeue
+             THEN /\ held' = [held EXCEPT ![t] = 0]
+                  /\ Goto(t, "run")
+             ELSE /\ Goto(t, "thief")
+                  /\ UNCHANGED held
   /\ UNCHANGED <<blocking, queue, Shared, todo, left>>
 Put(t) ==
   /\ pc[t] = "put" /\ global' = global + held[t]
   /\ Goto(t, "spill") /\ UNCHANGED <<Loads, queue, tasks, idle, Mine>>
 Spill(t) ==                   \* [PL6] somebody is idle: wake one
-  /\ pc[t] = "spill" /\ tasks' = tasks + held[t] /\ held' = [held EXCEPT ![t] = 0]
-  /\ Goto(t, IF idle > 0 /\ Twin # "strand_global" THEN "wake" ELSE AfterMove(t))
+  /\ pc[t] = "spill"
+  /\ tasks' = tasks + held[t]
+  /\ held' = [held EXCEPT ![t] = 0]
+  /\ Goto(t, IF idle > 0 THEN "wake" ELSE AfterMove(t))
   /\ UNCHANGED <<Loads, queue, global, idle, at, todo, left>>
 Wake(t) ==                    \* a nudge (Timer); who is about to be idle may get it
   /\ pc[t] \in {"wake", "more"}
@@ -116,20 +120,24 @@ Wake(t) ==                    \* a nudge (Timer); who is about to be idle may ge
 
 (* A carrier: the global queue first, its own, then another one's. *)
 Woken(c) ==                   \* [PL9]
-  /\ pc[c] = "woken" /\ idle' = idle - 1
-  /\ Goto(c, IF Twin = "own_first" /\ queue[c] > 0 THEN "own" ELSE "look")
+  /\ pc[c] = "woken"
+  /\ idle' = idle - 1
+  /\ Goto(c, "look")
   /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
 Look(c) ==                    \* [PL7] takes one, or more
   /\ pc[c] = "look"
-  /\ IF tasks > 0 /\ global > 0 /\ Twin # "look_idles"
+  /\ IF tasks > 0 /\ global > 0
      THEN \E many \in 1 .. global :
-       held' = [held EXCEPT ![c] = many] /\ global' = global - many /\ Goto(c, "untask")
-     ELSE /\ Goto(c, IF Twin = "look_idles" /\ tasks > 0 THEN "look" ELSE "own")
+            /\ held' = [held EXCEPT ![c] = many]
+            /\ global' = global - many
+            /\ Goto(c, "untask")
+     ELSE /\ Goto(c, "own")
           /\ UNCHANGED <<held, global>>
   /\ UNCHANGED <<Loads, queue, tasks, idle, at, todo, left>>
 Untask(c) ==                  \* [PL10] leaves some, and somebody is idle: wake one
-  /\ pc[c] = "untask" /\ tasks' = IF Twin = "drain_uncounted" THEN tasks ELSE tasks - held[c]
-  /\ Goto(c, IF tasks > held[c] /\ idle > 0 /\ Twin # "drain_silent" THEN "more" ELSE "keep")
+  /\ pc[c] = "untask"
+  /\ tasks' = tasks - held[c]
+  /\ Goto(c, IF tasks > held[c] /\ idle > 0 THEN "more" ELSE "keep")
   /\ UNCHANGED <<Loads, queue, global, idle, Mine>>
 Keep(c) ==
   /\ pc[c] = "keep" /\ queue' = Add(queue, c, held[c])
@@ -157,21 +165,29 @@ Less(c) ==                    \* [PL3] a task begins, or ends
   /\ UNCHANGED <<blocking, queue, Shared, Mine>>
 Rest(c) ==                    \* [PL8], and [P]: a carrier looks at both queues before it sleeps
   /\ pc[c] = "rest"
-  /\ IF (tasks > 0 /\ Twin # "rest_unchecked") \/ (queue[c] > 0 /\ Twin # "rest_own_unchecked") THEN Goto(c, "look") /\ UNCHANGED idle
-     ELSE Goto(c, "idle") /\ idle' = idle + 1
+  /\ IF tasks > 0 \/ queue[c] > 0
+     THEN /\ Goto(c, "look")
+          /\ UNCHANGED idle
+     ELSE /\ Goto(c, "idle")
+          /\ idle' = idle + 1
   /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
 
 (* A task that is to block, and has blocked. *)
 Mark(c) ==                    \* [PL4]
-  /\ pc[c] = "run" /\ left > 0 /\ left' = left - 1 /\ blocking' = [blocking EXCEPT ![c] = TRUE]
-  /\ Goto(c, IF Twin = "mark_keeps" THEN "blocked" ELSE "hand")
+  /\ pc[c] = "run"
+  /\ left > 0
+  /\ left' = left - 1
+  /\ blocking' = [blocking EXCEPT ![c] = TRUE]
+  /\ Goto(c, "hand")
   /\ UNCHANGED <<load, queue, Shared, at, held, todo>>
 Unmark(c) ==                  \* [PL5]
   /\ pc[c] = "blocked" /\ blocking' = [blocking EXCEPT ![c] = FALSE]
   /\ Goto(c, "run") /\ UNCHANGED <<load, queue, Shared, Mine>>
-Finished ==                   \* the two twins that lose a wake end with a task in a queue
-  /\ (\A s \in Submitters : pc[s] = "done") /\ (\A c \in Carriers : pc[c] = "idle")
-  /\ (global = 0 /\ \A c \in Carriers : queue[c] = 0) \/ Twin \in {"push_silent", "rest_own_unchecked"}
+Finished ==
+  /\ \A s \in Submitters : pc[s] = "done"
+  /\ \A c \in Carriers : pc[c] = "idle"
+  /\ global = 0
+  /\ \A c \in Carriers : queue[c] = 0
   /\ UNCHANGED vars
 Step(t) ==
   \/ Choose(t) \/ Push(t) \/ Tell(t) \/ Count(t) \/ Hand(t) \/ Subtract(t) \/ Put(t) \/ Spill(t) \/ Wake(t)
