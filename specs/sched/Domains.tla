@@ -21,8 +21,7 @@ EXTENDS Naturals
 
 CONSTANTS
   Near, NearBusy,  \* a domain, and who of it is inside a task; one more task waits behind that
-  Far, FarBusy,    \* the other; the task of NearBusy submits one to a carrier of it
-  Twin             \* "none", or the one defect of this model
+  Far, FarBusy     \* the other; the task of NearBusy submits one to a carrier of it
 
 ASSUME Apart == Near \cap Far = {} /\ NearBusy \in Near /\ FarBusy \in Far
 
@@ -35,45 +34,21 @@ vars == <<near, far>>
 
 InNear == INSTANCE Search WITH
   Carriers <- Near, Submitters <- {}, Endless <- {NearBusy}, Backlog <- 1, Pinners <- {},
-  Spawns <- 0, Yields <- 0, Twin <- "none", word <- nearWord, idle <- nearIdle,
+  Spawns <- 0, Yields <- 0, word <- nearWord, idle <- nearIdle,
   token <- nearToken, queue <- nearQueue, inbox <- nearInbox, held <- nearHeld, at <- nearAt,
   budget <- nearBudget
 InFar == INSTANCE Search WITH
   Carriers <- Far, Submitters <- {NearBusy}, Endless <- {FarBusy}, Backlog <- 0, Pinners <- {},
-  Spawns <- 0, Yields <- 0, Twin <- "none", word <- farWord, idle <- farIdle,
+  Spawns <- 0, Yields <- 0, word <- farWord, idle <- farIdle,
   token <- farToken, queue <- farQueue, inbox <- farInbox, held <- farHeld, at <- farAt,
   budget <- farBudget
 
 Init == InNear!Init /\ InFar!Init
 
 (* The task of NearBusy submits to Far, and searches there: wp_carrier.domain of its target. *)
-UnchangedBut == UNCHANGED <<farWord, farIdle, farQueue, farInbox, farHeld, farBudget>>
-Snapshot ==                   \* [I3] the idle set of that domain; the twin takes all idle sets
-  /\ farAt[NearBusy].pc = "snapshot"
-  /\ LET members == (farIdle \cup IF Twin = "looks_everywhere" THEN nearIdle ELSE {})
-                    \ {farAt[NearBusy].arg}
-     IN farAt' = [farAt EXCEPT ![NearBusy].pc = IF members = {} THEN "stop" ELSE "recruit",
-                               ![NearBusy].arg = IF members = {} THEN "none" ELSE @,
-                               ![NearBusy].todo = members]
-  /\ UNCHANGED <<near, farToken>> /\ UnchangedBut
-RecruitNear ==                \* [C5] [C7] a member that the snapshot should not have
-  /\ farAt[NearBusy].pc = "recruit"
-  /\ \E m \in farAt[NearBusy].todo \cap Near :
-       IF nearWord[m] = "PARKED"
-       THEN /\ nearWord' = [nearWord EXCEPT ![m] = farAt[NearBusy].arg]
-            /\ farAt' = [farAt EXCEPT ![NearBusy].pc = "done", ![NearBusy].todo = {}]
-       ELSE farAt' = [farAt EXCEPT ![NearBusy].todo = @ \ {m}] /\ UNCHANGED nearWord
-  /\ UNCHANGED <<nearIdle, nearToken, nearQueue, nearInbox, nearHeld, nearAt, nearBudget, farToken>>
-  /\ UnchangedBut
-Submitter ==
-  IF farAt[NearBusy].pc = "snapshot" THEN Snapshot
-  ELSE IF farAt[NearBusy].todo \cap Near # {} THEN RecruitNear
-  ELSE InFar!Submitter(NearBusy) /\ UNCHANGED near
-FarStep ==
-  \/ Submitter
-  \/ /\ InFar!Program \/ (\E c \in Far : InFar!Carrier(c)) \/ InFar!Finished
-     /\ UNCHANGED near
-Next == (InNear!Next /\ UNCHANGED far) \/ FarStep
+Next ==
+  \/ InNear!Next /\ UNCHANGED far
+  \/ InFar!Next /\ UNCHANGED near
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)

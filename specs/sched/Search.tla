@@ -24,14 +24,15 @@
 EXTENDS SearchHit
 
 Places ==
-  {"start", "publish", "word", "alone", "alone_late", "wake", "wake_and_tell", "wake_first",
-   "quiescent", "idle", "search", "snapshot", "recruit", "stop", "chain", "recheck", "parked",
-   "done", "run", "poll", "pop", "probe", "park", "bit", "own", "own_inbox", "asleep", "clear",
-   "leave", "serve", "serve_pop", "steal", "steal_pop"}
-  \cup {ScanAt[what] : what \in DOMAIN ScanAt} \cup {LookAt[what] : what \in DOMAIN LookAt}
+  {"start", "publish", "word", "alone", "wake", "wake_and_tell", "quiescent", "idle", "search",
+   "snapshot", "recruit", "stop", "recheck", "parked", "done", "run", "poll", "pop", "park", "bit",
+   "own", "own_inbox", "asleep", "clear", "leave", "serve", "serve_pop", "steal", "steal_pop"}
+  \cup {ScanAt[what] : what \in DOMAIN ScanAt}
+  \cup {LookAt[what] : what \in DOMAIN LookAt}
 TypeOK ==
   /\ word \in [Carriers -> {"RUNNING", "PARKED", "WAKING"} \cup Victims]
-  /\ idle \subseteq Carriers /\ token \in {0, 1}
+  /\ idle \subseteq Carriers
+  /\ token \in {0, 1}
   /\ queue \in [Carriers \cup Victims -> Seq(Threads \cup {Task})]
   /\ inbox \in [Carriers -> Seq(Threads \cup {Task})]
   /\ held \in [Carriers -> BOOLEAN]
@@ -40,11 +41,10 @@ TypeOK ==
 
 (* A carrier: runs tasks, polls, parks, helps. *)
 End(c) ==                     \* the task ends; not fair, for any task may be long
-  /\ at[c].pc = "run" /\ c \notin Endless
+  /\ at[c].pc = "run"
+  /\ c \notin Endless
   /\ held' = [held EXCEPT ![c] = FALSE]
-  /\ \/ Move(c, "poll", None)
-     \/ /\ Twin = "shipped" /\ HasPublished(queue[c], IsHole)
-        /\ Move(c, "search", c)  \* its drain is over, and its queue is not empty: a signal
+  /\ Move(c, "poll", None)
   /\ UNCHANGED <<word, idle, token, queue, inbox, budget>>
 IsFree(x) == \A c \in Carriers : ~(at[c].pc \in {"pop", "serve_pop", "steal_pop"} /\ at[c].arg = x)
 PollQueue(c) ==               \* [T1] [T2] wp_carrier_poll: the ticket, unless the queue is empty
@@ -58,15 +58,10 @@ PollInbox(c) ==
   /\ Move(c, "run", None)
   /\ UNCHANGED <<word, idle, token, queue, budget>>
 PollNothing(c) ==
-  /\ at[c].pc = "poll" /\ ~HasPublished(queue[c], IsHole) /\ ~CanPop(inbox[c], IsHole)
-  /\ Move(c, IF Twin = "shipped" THEN "probe" ELSE "park", None)
-  /\ Looks
-Probe(c) ==                   \* twin shipped: look at the longer of two siblings' queues before parking
-  /\ at[c].pc = "probe"
-  /\ \E x, y \in Carriers \ {c} :
-       /\ Cardinality(Carriers) > 2 => x # y
-       /\ Len(queue[x]) >= Len(queue[y])
-       /\ IF HasPublished(queue[x], IsHole) THEN Move(c, "steal", x) ELSE Move(c, "park", None)
+  /\ at[c].pc = "poll"
+  /\ ~HasPublished(queue[c], IsHole)
+  /\ ~CanPop(inbox[c], IsHole)
+  /\ Move(c, "park", None)
   /\ Looks
 Advertise(c) ==               \* [C1] wp_carrier_advertise
   /\ at[c].pc = "park"
@@ -78,12 +73,12 @@ SetIdle(c) ==                 \* [I1] wp_idleset_add
   /\ idle' = idle \cup {c}
   /\ Move(c, "own", None)
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
-LookAround(c) == IF Keeps("no_recheck_park") THEN Goto(c, "look", None, Victims \ {c}, {})
-                                             ELSE Move(c, "asleep", None)
+LookAround(c) == Goto(c, "look", None, Victims \ {c}, {})
 LookOwn(c) ==                 \* [P] [Q4]
   /\ at[c].pc = "own"
   /\ IF HasPublished(queue[c], IsHole) THEN Move(c, "clear", None)
-     ELSE IF Pinners # {} THEN Move(c, "own_inbox", None) ELSE LookAround(c)
+     ELSE IF Pinners # {} THEN Move(c, "own_inbox", None)
+     ELSE LookAround(c)
   /\ Looks
 LookInbox(c) ==
   /\ at[c].pc = "own_inbox"
@@ -102,14 +97,14 @@ ClearIdle(c) ==               \* [I2] wp_idleset_remove
   /\ idle' = idle \ {c}
   /\ Move(c, "leave", at[c].arg)
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
-\* Woken meanwhile: its waker may have left because this carrier takes its own task next.
-TakesHit(c) == /\ at[c].arg # None /\ Keeps("hit_not_taken")
-               /\ IF Keeps("waking_ignored") THEN word[c] = "PARKED" ELSE TRUE
+\* It takes the hit unless it was woken meanwhile: its waker may have left because this carrier takes
+\* its own task next.
 Leave(c) ==                   \* [C2] wp_carrier_leave; arg: the sibling that was a hit
   /\ at[c].pc = "leave"
   /\ word' = [word EXCEPT ![c] = "RUNNING"]
   /\ IF word[c] \in Victims THEN Move(c, "serve", word[c])
-     ELSE IF TakesHit(c) THEN Move(c, "steal", at[c].arg) ELSE Move(c, "poll", None)
+     ELSE IF at[c].arg # None /\ word[c] = "PARKED" THEN Move(c, "steal", at[c].arg)
+     ELSE Move(c, "poll", None)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
 TryAcquire(c) ==              \* [T3] [T4] wp_carrier_steal: a lost ticket is retried
   /\ at[c].pc \in {"serve", "steal"} /\ IsFree(at[c].arg)
@@ -120,24 +115,43 @@ Pop(c) ==                     \* [Q4]..[Q8], then [T5]
   /\ LET v == at[c].arg
          got == CanPop(queue[v], IsHole)
          missed == IF at[c].pc = "pop" THEN "park" ELSE "poll"
-         pulled == IF Twin = "shipped" /\ at[c].pc = "steal_pop" THEN "chain" ELSE "run"
-         then == IF at[c].pc = "serve_pop" THEN "stop" ELSE IF got THEN pulled ELSE missed
+         then == IF at[c].pc = "serve_pop" THEN "stop" ELSE IF got THEN "run" ELSE missed
      IN /\ queue' = [queue EXCEPT ![v] = IF got THEN Tail(@) ELSE @]
         /\ held' = [held EXCEPT ![c] = got]
         /\ at' = [(IF got THEN Taken(v) ELSE at) EXCEPT
-                   ![c] = [pc |-> then, arg |-> IF then \in {"stop", "chain"} THEN v ELSE None,
+                   ![c] = [pc |-> then, arg |-> IF then = "stop" THEN v ELSE None,
                            todo |-> {}, seen |-> {}]]
   /\ UNCHANGED <<word, idle, token, inbox, budget>>
 
 Searcher(t) ==
-  \/ Publish(t) \/ IsAlone(t) \/ IsIdle(t) \/ Start(t) \/ Snapshot(t) \/ Recruit(t) \/ Stop(t)
-  \/ Chain(t) \/ Recheck(t) \/ LoadParked(t)
-  \/ IsHit(t) \/ LoadTail(t) \/ LoadInbox(t) \/ LoadWaking(t)
+  \/ Publish(t)
+  \/ IsAlone(t)
+  \/ IsIdle(t)
+  \/ Start(t)
+  \/ Snapshot(t)
+  \/ Recruit(t)
+  \/ Stop(t)
+  \/ Recheck(t)
+  \/ LoadParked(t)
+  \/ IsHit(t)
+  \/ LoadTail(t)
+  \/ LoadInbox(t)
+  \/ LoadWaking(t)
 Submitter(s) == Searcher(s) \/ LoadWord(s) \/ Wake(s) \/ IsQuiescent(s)
 Carrier(c) ==
-  \/ Searcher(c) \/ PollQueue(c) \/ PollInbox(c) \/ PollNothing(c) \/ Probe(c) \/ Advertise(c)
-  \/ SetIdle(c) \/ LookOwn(c) \/ LookInbox(c) \/ Awake(c) \/ ClearIdle(c) \/ Leave(c)
-  \/ TryAcquire(c) \/ Pop(c)
+  \/ Searcher(c)
+  \/ PollQueue(c)
+  \/ PollInbox(c)
+  \/ PollNothing(c)
+  \/ Advertise(c)
+  \/ SetIdle(c)
+  \/ LookOwn(c)
+  \/ LookInbox(c)
+  \/ Awake(c)
+  \/ ClearIdle(c)
+  \/ Leave(c)
+  \/ TryAcquire(c)
+  \/ Pop(c)
 Program ==                    \* what the users of the kernel choose to do, or not to do
   \/ \E s \in Submitters, c \in Carriers : Submit(s, c) \/ SubmitPinned(s, c)
   \/ \E c \in Carriers : SubmitInternal(c) \/ Reenqueue(c) \/ End(c) \/ Rise(c)

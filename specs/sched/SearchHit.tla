@@ -20,36 +20,29 @@ Miss(t, x) ==
 Ask(t, x, what) ==            \* x in `seen`: the node that t saw at the front is there still
   Goto(t, IF IsScan(t) THEN ScanAt[what] ELSE LookAt[what], x, at[t].todo,
        IF what = "tail" THEN {x} ELSE {})
-AskOthers(t, x) ==
-  IF Pinners # {} /\ Twin # "hit_inbox_late" THEN Ask(t, x, "inbox") ELSE Ask(t, x, "word")
 IsHit(t) ==                   \* [Q9] [Q11] wp__search_is_hit, any sibling first
   /\ AsksFor(t, "front")
   /\ \E x \in at[t].todo :
-       IF Twin = "count_pinned" /\ HasPublished(inbox[x], IsHole) THEN Hit(t, x)
-       ELSE IF Twin = "hit_word_first" /\ word[x] = "WAKING" THEN Ask(t, x, "word")
-       ELSE IF ~HasPublished(queue[x], IsHole) THEN Miss(t, x)
-       ELSE IF Twin = "hit_word_first" THEN Hit(t, x) ELSE Ask(t, x, "tail")
+       IF HasPublished(queue[x], IsHole) THEN Ask(t, x, "tail") ELSE Miss(t, x)
   /\ Looks
 LoadTail(t) ==                \* [Q12] one task?  A node pushed again looks as if never taken
   /\ AsksFor(t, "tail")
   /\ LET x == at[t].arg
          one == Len(queue[x]) = 1
      IN \E same \in {at[t].seen # {}} \cup (IF Yields > 0 THEN {TRUE} ELSE {}) :
-          IF one /\ same THEN AskOthers(t, x) ELSE Hit(t, x)
+          IF one /\ same
+          THEN Ask(t, x, IF Pinners # {} THEN "inbox" ELSE "word")
+          ELSE Hit(t, x)
   /\ Looks
 LoadInbox(t) ==               \* [Q10]
   /\ AsksFor(t, "inbox")
   /\ LET x == at[t].arg IN
-     IF inbox[x] # <<>> THEN Hit(t, x)
-     ELSE IF Twin = "hit_inbox_late" THEN Miss(t, x) ELSE Ask(t, x, "word")
+     IF inbox[x] # <<>> THEN Hit(t, x) ELSE Ask(t, x, "word")
   /\ Looks
-LoadWaking(t) ==              \* [C8]; twin hit_word_first read the word before, and counts now
+LoadWaking(t) ==              \* [C8]
   /\ AsksFor(t, "word")
-  /\ LET x == at[t].arg
-         is_left == IF Twin = "hit_word_first" THEN Len(queue[x]) = 1 /\ inbox[x] = <<>>
-                    ELSE word[x] = "WAKING"
-     IN IF ~is_left THEN Hit(t, x)
-     ELSE IF Twin = "hit_inbox_late" THEN Ask(t, x, "inbox") ELSE Miss(t, x)
+  /\ LET x == at[t].arg IN
+     IF word[x] = "WAKING" THEN Miss(t, x) ELSE Hit(t, x)
   /\ Looks
 \* Who saw the front of x, and not yet the tail, saw the node that is now taken.
 Taken(x) == [t \in Threads |-> IF AsksFor(t, "tail") /\ at[t].arg = x

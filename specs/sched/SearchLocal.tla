@@ -69,12 +69,12 @@ Yield(c) ==                   \* wp_carrier_reenqueue; the slot: submit_and_yiel
   /\ Move(c, "push", None)
   /\ UNCHANGED <<word, idle, token, queue, inbox, ring>>
 Put(c) ==                     \* [B3]; then [S]
-  /\ at[c].pc \in {"push", "push_spilt"} /\ ring[c] < Capacity
+  /\ at[c].pc \in {"push", "push_spilt"}
+  /\ ring[c] < Capacity
   /\ ring' = [ring EXCEPT ![c] = @ + 1]
-  /\ IF at[c].pc = "push_spilt" /\ Twin = "overflow_silent" THEN Return(c)
-     ELSE Move(c, IF held[c] \/ (at[c].pc = "push_spilt" /\ Twin # "overflow_alone")
-                  THEN "idle" ELSE "alone", c)
-  /\ UNCHANGED <<held, slot>> /\ Rest
+  /\ Move(c, IF held[c] \/ at[c].pc = "push_spilt" THEN "idle" ELSE "alone", c)
+  /\ UNCHANGED <<held, slot>>
+  /\ Rest
 Overflow(c) ==                \* [B4] half is claimed
   /\ at[c].pc = "push" /\ ring[c] = Capacity
   /\ ring' = [ring EXCEPT ![c] = @ - Half]
@@ -96,13 +96,17 @@ IsLeftAlone(c) ==             \* [S] it has one task, which it takes next; what 
   /\ Looks /\ Stays
 
 (* The poll: the slot first, its queues in any order, the global one last, or first in its turn. *)
-Polls(c) == at[c].pc = "poll" /\ (~slot[c] \/ Twin = "slot_waits")
+Polls(c) ==
+  /\ at[c].pc = "poll"
+  /\ ~slot[c]
 Has(x) == HasPublished(queue[x], IsHole)
 Runs(c) == held' = [held EXCEPT ![c] = TRUE] /\ Move(c, "run", None) /\ Rest
 PollSlot(c) ==                \* [B13]
-  /\ at[c].pc = "poll" /\ slot[c] /\ Twin # "sleeps_on_slot"
+  /\ at[c].pc = "poll"
+  /\ slot[c]
   /\ slot' = [slot EXCEPT ![c] = FALSE]
-  /\ Runs(c) /\ UNCHANGED ring
+  /\ Runs(c)
+  /\ UNCHANGED ring
 PollRing(c) ==                \* [B4]
   /\ Polls(c) /\ ring[c] > 0
   /\ ring' = [ring EXCEPT ![c] = @ - 1]
@@ -115,21 +119,29 @@ LocalPop(c) ==                \* nothing was got: the others have their turn
   /\ LET v == at[c].arg
          got == CanPop(queue[v], IsHole)
          others == ring[c] > 0 \/ (v = Global /\ Has(c)) \/ (v = c /\ Has(Global))
+         missed == IF others THEN "poll" ELSE "park"
+         taken == IF v = Global THEN "owns" ELSE "run"
      IN /\ queue' = [queue EXCEPT ![v] = IF got THEN Tail(@) ELSE @]
         /\ held' = [held EXCEPT ![c] = got]
-        /\ at' = [(IF got THEN Taken(v) ELSE at) EXCEPT ![c] =
-                   [pc |-> IF ~got THEN IF others THEN "poll" ELSE "park"
-                           ELSE IF v = Global /\ Twin # "global_silent" THEN "owns" ELSE "run",
-                    arg |-> None, todo |-> {}, seen |-> {}]]
-  /\ UNCHANGED <<word, idle, token, inbox, budget>> /\ Stays
+        /\ at' = [(IF got THEN Taken(v) ELSE at) EXCEPT
+                   ![c] = [pc |-> IF got THEN taken ELSE missed, arg |-> None,
+                           todo |-> {}, seen |-> {}]]
+  /\ UNCHANGED <<word, idle, token, inbox, budget>>
+  /\ Stays
 Owns(c) ==                    \* [S] it may have been woken for its own, which wait now
   /\ at[c].pc = "owns"
   /\ IF ring[c] > 0 \/ Has(c) THEN Move(c, "idle", c) ELSE Move(c, "run", None)
   /\ Looks /\ Stays
 LocalNothing(c) ==
-  /\ at[c].pc = "poll" /\ (~slot[c] \/ Twin = "sleeps_on_slot") /\ ring[c] = 0
-  /\ ~Has(c) /\ ~CanPop(inbox[c], IsHole) /\ ~Has(Global)
-  /\ Move(c, "park", None) /\ Looks /\ Stays
+  /\ at[c].pc = "poll"
+  /\ ~slot[c]
+  /\ ring[c] = 0
+  /\ ~Has(c)
+  /\ ~CanPop(inbox[c], IsHole)
+  /\ ~Has(Global)
+  /\ Move(c, "park", None)
+  /\ Looks
+  /\ Stays
 
 (* A steal: half of the ring, else one of the queue; of no carrier: one of the global queue. *)
 RingOf(x) == IF x = Global THEN 0 ELSE ring[x]
@@ -146,20 +158,21 @@ StealRing(c) ==               \* [B10]
 Loot(c) ==                    \* [B3]; then [S], or the look that follows a release
   /\ at[c].pc \in {"serve_loot", "loot"}
   /\ ring' = [ring EXCEPT ![c] = @ + 1]
-  /\ IF at[c].pc = "serve_loot" THEN Move(c, "stop", at[c].arg)
-     ELSE IF Twin = "loot_silent" THEN Return(c) ELSE Move(c, "idle", c)
-  /\ UNCHANGED <<held, slot>> /\ Rest
+  /\ IF at[c].pc = "serve_loot" THEN Move(c, "stop", at[c].arg) ELSE Move(c, "idle", c)
+  /\ UNCHANGED <<held, slot>>
+  /\ Rest
 LocalAcquire(c) ==
   /\ at[c].pc \in {"serve", "steal"} => RingOf(at[c].arg) = 0
   /\ TryAcquire(c) /\ Stays
 
 (* Is there something to steal?  The ring, then the queue of Search. *)
-Blind(t, what) == Twin = IF IsScan(t) THEN "recheck_no_" \o what ELSE "park_no_" \o what
 LocalHit(t) ==
   /\ AsksFor(t, "front")
   /\ \E x \in at[t].todo :
-       IF x = Global THEN IF Has(x) /\ ~Blind(t, "global") THEN Hit(t, x) ELSE Miss(t, x)
-       ELSE IF ring[x] > 0 /\ ~Blind(t, "ring") THEN Hit(t, x)
+       IF x = Global
+       THEN IF Has(x) THEN Hit(t, x) ELSE Miss(t, x)
+       ELSE IF ring[x] > 0
+       THEN Hit(t, x)
        ELSE Goto(t, IF IsScan(t) THEN "scan_queue" ELSE "look_queue", x, at[t].todo, {})
   /\ Looks
 LocalFront(t) ==              \* [Q9] [Q11]
@@ -174,14 +187,33 @@ LocalFront(t) ==              \* [Q9] [Q11]
   /\ Looks
 
 LocalCarrier(c) ==
-  \/ /\ at[c].pc \notin {"publish", "alone"} /\ Searcher(c) /\ Stays
+  \/ /\ at[c].pc \notin {"publish", "alone"}
+     /\ Searcher(c)
+     /\ Stays
   \/ LocalFront(c) /\ Stays
-  \/ Polls(c) /\ (PollQueue(c) \/ PollInbox(c)) /\ Stays
-  \/ (Advertise(c) \/ SetIdle(c) \/ LookOwn(c) \/ LookInbox(c) \/ Awake(c) \/ ClearIdle(c)) /\ Stays
-  \/ (Leave(c) \/ (at[c].pc # "pop" /\ Pop(c))) /\ Stays
-  \/ Put(c) \/ Overflow(c) \/ Spill(c) \/ Spilt(c) \/ IsLeftAlone(c)
-  \/ PollSlot(c) \/ PollRing(c) \/ PollGlobal(c) \/ LocalPop(c) \/ Owns(c) \/ LocalNothing(c)
-  \/ StealRing(c) \/ Loot(c) \/ LocalAcquire(c)
+  \/ /\ Polls(c)
+     /\ PollQueue(c) \/ PollInbox(c)
+     /\ Stays
+  \/ /\ Advertise(c) \/ SetIdle(c) \/ LookOwn(c) \/ LookInbox(c) \/ Awake(c) \/ ClearIdle(c)
+     /\ Stays
+  \/ Leave(c) /\ Stays
+  \/ /\ at[c].pc # "pop"
+     /\ Pop(c)
+     /\ Stays
+  \/ Put(c)
+  \/ Overflow(c)
+  \/ Spill(c)
+  \/ Spilt(c)
+  \/ IsLeftAlone(c)
+  \/ PollSlot(c)
+  \/ PollRing(c)
+  \/ PollGlobal(c)
+  \/ LocalPop(c)
+  \/ Owns(c)
+  \/ LocalNothing(c)
+  \/ StealRing(c)
+  \/ Loot(c)
+  \/ LocalAcquire(c)
 LocalNext ==
   \/ \E s \in Submitters : (Submitter(s) \/ LocalFront(s)) /\ Stays
   \/ \E s \in Submitters, c \in Carriers : (Submit(s, c) \/ SubmitPinned(s, c)) /\ Stays

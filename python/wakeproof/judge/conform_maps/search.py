@@ -110,11 +110,11 @@ OTHERS = (
 SUBMITTER = (('"s1"',), ('"s2"',))
 CARRIERS = (('"c1"',), ('"c2"',))
 ANY = (
-    "Publish", "IsAlone", "IsIdle", "Start", "Snapshot", "Recruit", "Stop", "Chain", "Recheck",
+    "Publish", "IsAlone", "IsIdle", "Start", "Snapshot", "Recruit", "Stop", "Recheck",
     "LoadParked", "IsHit", "LoadTail", "LoadInbox", "LoadWaking",
 )  # fmt: skip
 OWN = (
-    "PollQueue", "PollInbox", "PollNothing", "Probe", "Advertise", "SetIdle", "LookOwn",
+    "PollQueue", "PollInbox", "PollNothing", "Advertise", "SetIdle", "LookOwn",
     "LookInbox", "Awake", "ClearIdle", "Leave", "TryAcquire", "Pop", "SubmitInternal", "Reenqueue",
     "End", "Rise",
 )  # fmt: skip

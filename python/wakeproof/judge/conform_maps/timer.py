@@ -162,7 +162,7 @@ EACH = (
     "Cancel", "Withdraw", "UnlockCancelled", "Take", "Unpark",
 )  # fmt: skip
 LOOP = (
-    "Turn", "Look", "Lock", "Late", "Clear", "Settle", "Unlock", "Advertise", "ReadUntil", "Wait",
+    "Turn", "Look", "Lock", "Clear", "Settle", "Unlock", "Advertise", "ReadUntil", "Wait",
     "Timeout", "Leave", "Tick",
 )  # fmt: skip
 TIMER = Concept(
