@@ -6,16 +6,18 @@
  *                    __exit__ forgets the holder, and unlocks
  *
  * Why it works   CPython runs signal handlers between instructions of Python code, and where C code
- *                calls PyErr_CheckSignals. Here that is called while nothing is held: after a wait
- *                that a signal has ended. The interpreter runs no handler between the call of
- *                __enter__ and the block, nor between the block and the call of __exit__. So
- *                KeyboardInterrupt comes before the lock is taken, inside the block, or after it is
- *                free. A Python method instead could be ended between the two halves of either.
- *                Methods of Python are called where nothing is held as well: to raise an error, and
- *                for virtual threads, whose carriers run no signal handlers, to park.
+ *                calls PyErr_CheckSignals. Here C code calls it after a wait that a signal has ended,
+ *                when nothing is held (Condition.wait: when the holder is noted again). Between the
+ *                call of __enter__ and the block, and between the block and the call of __exit__,
+ *                the interpreter runs no handler. So KeyboardInterrupt comes before the lock is taken,
+ *                inside the block, or after the lock is free. A method of Python could be ended
+ *                between its two halves instead. Methods of Python are called where nothing is held
+ *                as well: to raise an error, and to park a virtual thread, whose carrier runs no
+ *                signal handlers.
  * Not promised   The same for acquire and release, which the caller calls one by one: after acquire
  *                KeyboardInterrupt may come before the next instruction, as with threading.Lock.
- * Where          CPython with its headers. Elsewhere _runtime/locks.py has the same in Python.
+ * Where          CPython with its headers; 3.11 to 3.13 call both methods in that way. Elsewhere
+ *                _runtime/locks.py has the same in Python, and the gaps.
  * Evidence       tests/test_interrupted_locks.py. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files, twins and claims that docs/decisions.md and docs/limits.md name are there."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from wakeproof import locations
+
+ROOT = locations.sources()
+PAGES = ("decisions.md", "limits.md")
+FOLDERS = ("bench", "docs", "examples", "kernel", "python", "specs", "stress", "tests", "tools")
+FILE = re.compile(r"`([\w./]+\.(?:c|h|md|py|tla))`")
+TWINS = re.compile(r"[Tt]wins?((?:,? (?:and )?`\w+`)+)")
+CLAIM = re.compile(r"\b([A-Z]\w+)!(\w+)")
+
+pytestmark = [
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+    pytest.mark.parametrize("page", PAGES),
+]
+
+
+@cache
+def files() -> tuple[str, ...]:
+    here = (path for folder in FOLDERS for path in Path(ROOT, folder).rglob("*"))
+    return tuple(f"/{path.relative_to(ROOT).as_posix()}" for path in here)
+
+
+@cache
+def words(folder: str) -> frozenset[str]:
+    """Return the words of a folder's sources and tables."""
+    kinds = (".c", ".h", ".toml", ".tla")
+    texts = (path.read_text("utf-8") for path in Path(ROOT, folder).rglob("*")
+             if path.suffix in kinds)  # fmt: skip
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text))
+
+
+def text(page: str) -> str:
+    return " ".join((ROOT / "docs" / page).read_text("utf-8").split())
+
+
+def test_each_file_that_is_named_is_there(page: str) -> None:
+    named = set(FILE.findall(text(page)))
+    assert named
+    lost = {name for name in named if not any(file.endswith(f"/{name}") for file in files())}
+    assert lost == set()
+
+
+def test_each_twin_and_claim_that_is_named_is_there(page: str) -> None:
+    twins = {name for some in TWINS.findall(text(page)) for name in re.findall(r"\w+", some)}
+    twins.discard("and")
+    known = words("stress") | words("specs") | words("examples")
+    of_specs = {word.partition("_")[2] for word in known if word.startswith("MC")}
+    assert {name for name in twins if name not in known | of_specs} == set()
+    for module, claim in CLAIM.findall(text(page)):
+        assert any(file.endswith(f"/{module}.tla") for file in files()), module
+        assert claim in words("specs"), f"{module}!{claim}"
