@@ -10,8 +10,7 @@
 EXTENDS Naturals, Sequences
 
 CONSTANTS
-  Waiters,  \* each waits once, and may give up
-  Twin      \* "none", or the one defect of this model
+  Waiters   \* each waits once, and may give up
 
 VARIABLES
   word,     \* "shut", "open"
@@ -27,45 +26,72 @@ Opener == "opener"
 Range(s) == {s[i] : i \in 1 .. Len(s)}
 
 TypeOK ==
-  /\ word \in {"shut", "open"} /\ locked \in BOOLEAN /\ done \in BOOLEAN
-  /\ list \in Seq(Waiters) /\ hand \in Seq(Waiters) /\ granted \subseteq Waiters
+  /\ word \in {"shut", "open"}
+  /\ locked \in BOOLEAN
+  /\ list \in Seq(Waiters)
   /\ pc \in [Waiters \cup {Opener} ->
        {"begin", "push", "wait", "asleep", "back", "late", "remove", "await",
         "open", "lock", "publish", "grant", "wake", "out", "in"}]
+  /\ hand \in Seq(Waiters)
+  /\ granted \subseteq Waiters
+  /\ done \in BOOLEAN
 
 Init ==
-  /\ word = "shut" /\ locked = FALSE /\ list = <<>> /\ hand = <<>> /\ granted = {}
-  /\ pc = [t \in Waiters \cup {Opener} |-> "begin"] /\ done = FALSE
+  /\ word = "shut"
+  /\ locked = FALSE
+  /\ list = <<>>
+  /\ pc = [t \in Waiters \cup {Opener} |-> "begin"]
+  /\ hand = <<>>
+  /\ granted = {}
+  /\ done = FALSE
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 
 (* The opener. *)
 Work ==
-  /\ pc[Opener] = "begin" /\ done' = (Twin # "works_late") /\ Goto(Opener, "open")
+  /\ pc[Opener] = "begin"
+  /\ done' = TRUE
+  /\ Goto(Opener, "open")
   /\ UNCHANGED <<word, locked, list, hand, granted>>
+
 Open ==                       \* [YL1] nobody waits, or is about to
   /\ pc[Opener] = "open"
-  /\ IF list = <<>> /\ ~locked THEN word' = "open" /\ Goto(Opener, "out")
-     ELSE UNCHANGED word /\ Goto(Opener, "lock")
+  /\ IF list = <<>> /\ ~locked
+     THEN /\ word' = "open"
+          /\ Goto(Opener, "out")
+     ELSE /\ Goto(Opener, "lock")
+          /\ UNCHANGED word
   /\ UNCHANGED <<locked, list, hand, granted, done>>
+
 Lock ==                       \* [YL3] [YL6]
-  /\ pc[Opener] = "lock" /\ ~locked /\ locked' = TRUE /\ Goto(Opener, "publish")
-  /\ word' = IF Twin = "opens_first" THEN "open" ELSE word
-  /\ UNCHANGED <<list, hand, granted, done>>
+  /\ pc[Opener] = "lock"
+  /\ ~locked
+  /\ locked' = TRUE
+  /\ Goto(Opener, "publish")
+  /\ UNCHANGED <<word, list, hand, granted, done>>
+
 After(waiting) == IF waiting = <<>> THEN "out" ELSE "grant"
+
 Publish ==                    \* [YL4] list, lock and event in one step
   /\ pc[Opener] = "publish"
-  /\ word' = "open" /\ locked' = FALSE /\ list' = <<>>
-  /\ hand' = IF Twin = "wakes_one" /\ list # <<>> THEN <<list[Len(list)]>> ELSE list
-  /\ Goto(Opener, After(hand')) /\ UNCHANGED <<granted, done>>
+  /\ word' = "open"
+  /\ locked' = FALSE
+  /\ list' = <<>>
+  /\ hand' = list
+  /\ Goto(Opener, After(hand'))
+  /\ UNCHANGED <<granted, done>>
+
 Oldest == hand[Len(hand)]
+
 Grant ==                      \* [YW2] the oldest first
   /\ pc[Opener] = "grant"
-  /\ IF Twin = "grants_none" THEN UNCHANGED <<pc, granted>>
-     ELSE granted' = granted \cup {Oldest} /\ Goto(Opener, "wake")
+  /\ granted' = granted \cup {Oldest}
+  /\ Goto(Opener, "wake")
   /\ UNCHANGED <<word, locked, list, hand, done>>
+
 Wake ==                       \* the system call; whoever is awake is not asked
-  /\ pc[Opener] = "wake" /\ hand' = SubSeq(hand, 1, Len(hand) - 1)
+  /\ pc[Opener] = "wake"
+  /\ hand' = SubSeq(hand, 1, Len(hand) - 1)
   /\ pc' = [pc EXCEPT ![Opener] = After(hand'),
                       ![Oldest] = IF @ = "asleep" THEN "back" ELSE @]
   /\ UNCHANGED <<word, locked, list, granted, done>>
@@ -73,48 +99,91 @@ Wake ==                       \* the system call; whoever is awake is not asked
 (* A waiter. *)
 Take(w, from, to) ==          \* [YL2] open; or [YL3] the lock
   /\ pc[w] = from
-  /\ IF word = "open" THEN Goto(w, IF from = "late" THEN "await" ELSE "in") /\ UNCHANGED locked
-     ELSE ~locked /\ locked' = TRUE /\ Goto(w, to)
+  /\ IF word = "open"
+     THEN /\ Goto(w, IF from = "late" THEN "await" ELSE "in")
+          /\ UNCHANGED locked
+     ELSE /\ ~locked
+          /\ locked' = TRUE
+          /\ Goto(w, to)
   /\ UNCHANGED <<word, list, hand, granted, done>>
+
 Push(w) ==                    \* [YL5]
-  /\ pc[w] = "push" /\ list' = <<w>> \o list /\ locked' = FALSE /\ Goto(w, "wait")
+  /\ pc[w] = "push"
+  /\ list' = <<w>> \o list
+  /\ locked' = FALSE
+  /\ Goto(w, "wait")
   /\ UNCHANGED <<word, hand, granted, done>>
+
 Sleep(w) ==                   \* the system call: not if it is granted
-  /\ pc[w] = "wait" /\ Goto(w, IF w \in granted THEN "back" ELSE "asleep")
+  /\ pc[w] = "wait"
+  /\ Goto(w, IF w \in granted THEN "back" ELSE "asleep")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
+
 Return(w) ==                  \* [YW1] [YW3]
-  /\ pc[w] \in {"back", "await"} /\ Goto(w, "in")
-  /\ w \in granted \/ (Twin = "leaves_early" /\ pc[w] = "await")
+  /\ pc[w] \in {"back", "await"}
+  /\ w \in granted
+  /\ Goto(w, "in")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
+
 TimeOut(w) ==
-  /\ pc[w] = "asleep" /\ Goto(w, "late")
+  /\ pc[w] = "asleep"
+  /\ Goto(w, "late")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
+
 Remove(w) ==                  \* [YL5]
-  /\ pc[w] = "remove" /\ list' = SelectSeq(list, LAMBDA x : x # w)
-  /\ locked' = FALSE /\ Goto(w, "out")
+  /\ pc[w] = "remove"
+  /\ list' = SelectSeq(list, LAMBDA x : x # w)
+  /\ locked' = FALSE
+  /\ Goto(w, "out")
   /\ UNCHANGED <<word, hand, granted, done>>
 
 Waiter(w) ==
-  \/ Take(w, "begin", "push") \/ Push(w) \/ Sleep(w) \/ Return(w)
-  \/ Take(w, "late", "remove") \/ Remove(w)
-Finished == \A t \in DOMAIN pc : pc[t] \in {"out", "in"} /\ UNCHANGED vars
-Opens == Work \/ Open \/ Lock \/ Publish \/ Grant \/ Wake
-Next == Opens \/ (\E w \in Waiters : Waiter(w) \/ TimeOut(w)) \/ Finished
-Fairness == WF_vars(Opens) /\ \A w \in Waiters : WF_vars(Waiter(w))
+  \/ Take(w, "begin", "push")
+  \/ Push(w)
+  \/ Sleep(w)
+  \/ Return(w)
+  \/ Take(w, "late", "remove")
+  \/ Remove(w)
+
+Opens ==
+  \/ Work
+  \/ Open
+  \/ Lock
+  \/ Publish
+  \/ Grant
+  \/ Wake
+
+Finished ==
+  /\ \A t \in DOMAIN pc : pc[t] \in {"out", "in"}
+  /\ UNCHANGED vars
+
+Next ==
+  \/ Opens
+  \/ \E w \in Waiters : Waiter(w) \/ TimeOut(w)
+  \/ Finished
+
+Fairness ==
+  /\ WF_vars(Opens)
+  /\ \A w \in Waiters : WF_vars(Waiter(w))
+
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
 \* Who finds it open sees what the opener did.
 TerminationVisible == word = "open" \/ (\E w \in Waiters : pc[w] = "in") => done
+
 \* Once it is open nobody waits whom the opener will not grant.
 NoLostWaiter ==
   word = "open" => \A w \in Waiters :
-    pc[w] \in {"wait", "asleep", "late", "await"} => w \in granted \cup Range(hand) \/ pc[Opener] = "publish"
+    pc[w] \in {"wait", "asleep", "late", "await"} =>
+      w \in granted \cup Range(hand) \/ pc[Opener] = "publish"
+
 \* Who finds it open may free it: from then on the opener touches only its waiters, and none that has
 \* come back.
 UntouchedAfterOpen ==
   /\ word = "open" => pc[Opener] \notin {"open", "lock", "publish"} /\ ~locked
   /\ \A w \in Waiters : pc[w] \in {"in", "out"} => w \notin Range(hand) \ granted
+
 \* All who wait come back.
 Served == \A w \in Waiters : pc[w] \in {"wait", "asleep"} ~> pc[w] \in {"in", "out"}
 =============================================================================

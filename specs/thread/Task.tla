@@ -16,8 +16,7 @@ CONSTANTS
   Carriers,   \* they run the task
   Unparkers,  \* threads that unpark it
   Unparks,    \* how many times each
-  Yields,     \* how many times the task yields at the most
-  Twin        \* "none", or the one defect of this model
+  Yields      \* how many times the task yields at the most
 
 ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Yields} \subseteq Nat
 
@@ -37,28 +36,36 @@ Canceller == "canceller"
 Threads == Carriers \cup Unparkers \cup {Canceller}
 
 TypeOK ==
-  /\ word \in {"PARKED", "BUSY", "DONE", "CANCELLED"} /\ notified \in BOOLEAN
-  /\ cells \in 0 .. 3 /\ told \in BOOLEAN
-  /\ pc \in [Threads -> {"idle", "begin", "run", "park", "store", "push", "publish", "done"}]
+  /\ word \in {"PARKED", "BUSY", "DONE", "CANCELLED"}
+  /\ notified \in BOOLEAN
+  /\ cells \in 0 .. 3
+  /\ pc \in [Threads -> {"idle", "begin", "run", "push", "publish", "done"}]
   /\ left \in [Unparkers \cup {"yields"} -> Nat]
-  /\ writes \subseteq Threads /\ carried \in [{"word", "cell"} -> SUBSET Threads]
+  /\ told \in BOOLEAN
+  /\ writes \subseteq Threads
+  /\ carried \in [{"word", "cell"} -> SUBSET Threads]
 
 Init ==                       \* started: somebody has pushed it
-  /\ word = "BUSY" /\ notified = FALSE /\ cells = 1
+  /\ word = "BUSY"
+  /\ notified = FALSE
+  /\ cells = 1
   /\ pc = [t \in Threads |-> "idle"]
   /\ left = [x \in Unparkers \cup {"yields"} |-> IF x = "yields" THEN Yields ELSE Unparks]
-  /\ told = FALSE /\ writes = {} /\ carried = [at \in {"word", "cell"} |-> {}]
+  /\ told = FALSE
+  /\ writes = {}
+  /\ carried = [at \in {"word", "cell"} |-> {}]
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
-Looks == UNCHANGED <<word, notified, cells, left, ghosts>>
+
 \* A read-modify-write with release adds to what the word carries; without, it goes on carrying.
-Carry(t, twin) == carried' = [carried EXCEPT !["word"] = IF Twin = twin THEN @ ELSE @ \cup {t}]
+Carry(t) == carried' = [carried EXCEPT !["word"] = @ \cup {t}]
 
 (* Pushing it to its home, in two steps. *)
 Reserve(t) ==                 \* [Q2]
   /\ pc[t] = "push"
   /\ Goto(t, "publish")
-  /\ Looks
+  /\ UNCHANGED <<word, notified, cells, left, ghosts>>
+
 Publish(t) ==                 \* [Q3]
   /\ pc[t] = "publish"
   /\ cells' = cells + 1
@@ -68,95 +75,127 @@ Publish(t) ==                 \* [Q3]
 
 (* A carrier: takes it, runs one step, and does what the step says. *)
 Pop(c) ==                     \* [Q4]..[Q8]
-  /\ pc[c] = "idle" /\ cells > 0
+  /\ pc[c] = "idle"
+  /\ cells > 0
   /\ cells' = cells - 1
   /\ writes' = writes \ carried["cell"]
   /\ Goto(c, "begin")
   /\ UNCHANGED <<word, notified, left, told, carried>>
+
 Begin(c) ==                   \* [K2] wp_task_begin
   /\ pc[c] = "begin"
   /\ word' = "BUSY"
-  /\ notified' = IF Twin = "notified_kept" THEN notified ELSE FALSE
+  /\ notified' = FALSE
   /\ told' = FALSE
-  /\ writes' = (IF Twin = "begin_relaxed" THEN writes ELSE writes \ carried["word"]) \ {c}
+  /\ writes' = (writes \ carried["word"]) \ {c}
   /\ Goto(c, "run")
   /\ UNCHANGED <<cells, left, carried>>
+
 Done(c) ==                    \* [K4] wp_task_finish
   /\ pc[c] = "run"
-  /\ word' = "DONE" /\ notified' = FALSE
-  /\ Goto(c, "idle")
-  /\ UNCHANGED <<cells, left, ghosts>>
-Yield(c) ==                   \* no step of the word: it stays BUSY
-  /\ pc[c] = "run" /\ left["yields"] > 0
-  /\ left' = [left EXCEPT !["yields"] = @ - 1]
-  /\ writes' = writes \cup {c}
-  /\ IF Twin = "yield_stores" THEN /\ notified' = FALSE
-                                   /\ carried' = [carried EXCEPT !["word"] = {c}]
-     ELSE UNCHANGED <<notified, carried>>
-  /\ Goto(c, "push")
-  /\ UNCHANGED <<word, cells, told>>
-Park(c) ==                    \* [K3] wp_task_park: refused if it was notified while it ran
-  /\ pc[c] = "run"
-  /\ writes' = writes \cup {c}
-  /\ IF notified /\ Twin # "notified_kept" THEN Goto(c, "push") /\ UNCHANGED <<word, carried>>
-     ELSE IF Twin = "park_split" THEN Goto(c, "store") /\ UNCHANGED <<word, carried>>
-     ELSE Goto(c, "idle") /\ word' = "PARKED" /\ Carry(c, "park_relaxed")
-  /\ UNCHANGED <<notified, cells, left, told>>
-Store(c) ==                   \* twin park_split: a load and a store
-  /\ pc[c] = "store"
-  /\ word' = "PARKED" /\ notified' = FALSE
+  /\ word' = "DONE"
+  /\ notified' = FALSE
   /\ Goto(c, "idle")
   /\ UNCHANGED <<cells, left, ghosts>>
 
+Yield(c) ==                   \* no step of the word: it stays BUSY
+  /\ pc[c] = "run"
+  /\ left["yields"] > 0
+  /\ left' = [left EXCEPT !["yields"] = @ - 1]
+  /\ writes' = writes \cup {c}
+  /\ Goto(c, "push")
+  /\ UNCHANGED <<word, notified, cells, told, carried>>
+
+Park(c) ==                    \* [K3] wp_task_park: refused if it was notified while it ran
+  /\ pc[c] = "run"
+  /\ writes' = writes \cup {c}
+  /\ IF notified
+     THEN /\ Goto(c, "push")
+          /\ UNCHANGED <<word, carried>>
+     ELSE /\ word' = "PARKED"
+          /\ Carry(c)
+          /\ Goto(c, "idle")
+  /\ UNCHANGED <<notified, cells, left, told>>
+
 (* Others. *)
-Owes == /\ word \in {"PARKED"} \cup (IF Twin = "unpark_busy" THEN {"BUSY"} ELSE {})
-                               \cup (IF Twin = "unpark_done" THEN {"DONE"} ELSE {})
-        /\ ~notified
+Owes ==
+  /\ word = "PARKED"
+  /\ ~notified
+
 Unpark(u) ==                  \* [K1] wp_task_notify: the one that finds it parked pushes it
-  /\ pc[u] = "idle" /\ left[u] > 0
+  /\ pc[u] = "idle"
+  /\ left[u] > 0
   /\ left' = [left EXCEPT ![u] = @ - 1]
   /\ notified' = TRUE
   /\ told' = (told \/ word \in {"PARKED", "BUSY"})
   /\ writes' = writes \cup {u}
-  /\ Carry(u, "unpark_relaxed")
+  /\ Carry(u)
   /\ Goto(u, IF Owes THEN "push" ELSE "idle")
   /\ UNCHANGED <<word, cells>>
+
 Cancel ==                     \* [K6] wp_task_cancel: only a task that is parked and not notified
-  /\ pc[Canceller] = "idle" /\ word = "PARKED"
-  /\ IF Twin = "cancel_notified" THEN TRUE ELSE ~notified
+  /\ pc[Canceller] = "idle"
+  /\ word = "PARKED"
+  /\ ~notified
   /\ word' = "CANCELLED"
   /\ Goto(Canceller, "done")
   /\ UNCHANGED <<notified, cells, left, ghosts>>
 
 HasEnded == word \in {"DONE", "CANCELLED"}   \* [K5] wp_task_is_done
+
 Finished ==
   /\ HasEnded \/ (word = "PARKED" /\ ~told)
   /\ \A t \in Threads : pc[t] \in {"idle", "done"}
   /\ \A u \in Unparkers : left[u] = 0
   /\ UNCHANGED vars
-Carrier(c) == Pop(c) \/ Begin(c) \/ Done(c) \/ Yield(c) \/ Park(c) \/ Store(c)
+
+Carrier(c) ==
+  \/ Pop(c)
+  \/ Begin(c)
+  \/ Done(c)
+  \/ Yield(c)
+  \/ Park(c)
+
 Next ==
   \/ \E c \in Carriers : Carrier(c)
   \/ \E u \in Unparkers : Unpark(u)
   \/ \E t \in Carriers \cup Unparkers : Reserve(t) \/ Publish(t)
-  \/ Cancel \/ Finished
+  \/ Cancel
+  \/ Finished
+
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
-Runners == {c \in Carriers : pc[c] \in {"run", "park", "store"}}
+Runners == {c \in Carriers : pc[c] = "run"}
 Pushers == {t \in Threads : pc[t] \in {"push", "publish"}}
-OneCarrier ==                 \* the task is in one cell, or one hand, or one thread is about to queue it
+
+\* The task is in one cell, or one hand, or one thread is about to queue it.
+OneCarrier ==
   /\ cells + Cardinality({c \in Carriers : pc[c] = "begin"}) + Cardinality(Runners \cup Pushers) <= 1
   /\ Runners # {} => word = "BUSY"
+
 \* An unpark that no run has begun after: the task is on its way to a carrier, or its park is refused.
 UnparkNotLost ==
-  told /\ ~HasEnded => \/ cells > 0 \/ Pushers # {} \/ \E c \in Carriers : pc[c] = "begin"
-                       \/ notified /\ Runners # {}
+  told /\ ~HasEnded =>
+    \/ cells > 0
+    \/ Pushers # {}
+    \/ \E c \in Carriers : pc[c] = "begin"
+    \/ notified /\ Runners # {}
+
 \* A run sees what the last run wrote, and whatever was written before each unpark that it answers.
 HappensBeforeRun == \A c \in Runners : ~told => writes \subseteq {c}
+
 \* A task that has ended is in no queue, and no thread runs it or is about to queue it.
-EndIsFinal == HasEnded => cells = 0 /\ Runners = {} /\ Pushers = {}
+EndIsFinal ==
+  HasEnded =>
+    /\ cells = 0
+    /\ Runners = {}
+    /\ Pushers = {}
+
 \* A task that was unparked before it was cancelled runs.
-CancelIsAlone == word = "CANCELLED" => cells = 0 /\ ~told
+CancelIsAlone ==
+  word = "CANCELLED" =>
+    /\ cells = 0
+    /\ ~told
 =============================================================================
 Results: MCTask 2,760 states, depth 28.

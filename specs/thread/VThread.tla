@@ -18,76 +18,107 @@
 EXTENDS VThreadCore
 
 (* Others. *)
-Owes == CASE permit # {} -> "idle"
-          [] permit = {} /\ (state = "PARKED" \/ (Twin = "unpark_busy" /\ state = "BUSY")) -> "push"
-          [] permit = {} /\ state = "PINNED" /\ Twin # "pinned_unwoken" -> "wake"
-          [] OTHER -> "idle"
+\* What the thread does next that gives the permit.
+Owes ==
+  CASE permit = {} /\ state = "PARKED" -> "push"
+    [] permit = {} /\ state = "PINNED" -> "wake"
+    [] OTHER -> "idle"
+
 Notify(t) ==
   /\ permit' = permit \cup {"unpark"}
   /\ told' = (told \/ state \in {"PARKED", "BUSY", "PINNED"})
   /\ writes' = writes \cup {t}
-  /\ Carry(t, "unpark_relaxed")
+  /\ Carry(t)
   /\ Goto(t, Owes)
+
 Unpark(u) ==                  \* [V1] wp__vthread_notify
-  /\ pc[u] = "idle" /\ left[u] > 0
+  /\ pc[u] = "idle"
+  /\ left[u] > 0
   /\ left' = [left EXCEPT ![u] = @ - 1]
   /\ Notify(u)
   /\ UNCHANGED <<state, number, interrupted, cells, timer, asleep, due>>
+
 Wake(t) ==                    \* the futex of a pinned thread
   /\ pc[t] = "wake"
   /\ asleep' = FALSE
   /\ Goto(t, "idle")
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
+
 Interrupt ==                  \* [V12] the flag (it clears it by [V18]), then as an unpark
-  /\ pc[Interrupter] = "idle" /\ ~interrupted
-  /\ IF Twin = "interrupt_late"
-     THEN Notify(Interrupter) /\ UNCHANGED <<interrupted, due>>
-     ELSE interrupted' = TRUE /\ Goto(Interrupter, "notify") /\ UNCHANGED <<permit, ghosts>>
-  /\ UNCHANGED <<state, number, cells, timer, asleep, left>>
+  /\ pc[Interrupter] = "idle"
+  /\ ~interrupted
+  /\ interrupted' = TRUE
+  /\ Goto(Interrupter, "notify")
+  /\ UNCHANGED <<word, cells, timer, asleep, left, ghosts>>
+
 InterruptNotifies ==          \* [V1]
   /\ pc[Interrupter] = "notify"
   /\ Notify(Interrupter)
   /\ UNCHANGED <<state, number, interrupted, cells, timer, asleep, left, due>>
-InterruptLate ==              \* twin interrupt_late: the flag last
-  /\ Twin = "interrupt_late" /\ pc[Interrupter] = "idle" /\ Interrupter \in carried["word"]
-  /\ interrupted' = TRUE
-  /\ Goto(Interrupter, "idle")
-  /\ UNCHANGED <<word, cells, timer, asleep, left, ghosts>>
+
 IsDue ==                      \* under the timers' lock
-  /\ pc[Timer] = "idle" /\ timer # 0
+  /\ pc[Timer] = "idle"
+  /\ timer # 0
   /\ Goto(Timer, "due")
-  /\ Looks
+  /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
+
+\* A timer has written nothing that a run is to see, so what the word carries stays.
 Fire ==                       \* [V10] [V5] wp__vthread_notify_park: of the park it was armed for
   /\ pc[Timer] = "due"
   /\ timer' = 0
-  /\ LET ends == timer = number \/ Twin \in {"timer_stale", "timer_reduced"}
-     IN IF ends /\ permit = {}
-        THEN /\ permit' = {"timer"} /\ due' = timer
-             /\ Carry(Timer, "none")
-             /\ Goto(Timer, IF Twin = "timer_reduced" /\ timer # number THEN "idle" ELSE Owes)
-        ELSE Goto(Timer, "idle") /\ UNCHANGED <<permit, due, carried>>
-  /\ UNCHANGED <<state, number, interrupted, cells, asleep, left, told, writes>>
+  /\ IF timer = number /\ permit = {}
+     THEN /\ permit' = {"timer"}
+          /\ due' = timer
+          /\ Goto(Timer, Owes)
+     ELSE /\ Goto(Timer, "idle")
+          /\ UNCHANGED <<permit, due>>
+  /\ UNCHANGED <<state, number, interrupted, cells, asleep, left, told, writes, carried>>
+
 Cancel ==                     \* [V10] [V8] wp__vthread_cancel: only a thread that is left alone
-  /\ pc[Canceller] = "idle" /\ state = "PARKED"
-  /\ IF Twin = "cancel_notified" THEN TRUE ELSE permit = {}
+  /\ pc[Canceller] = "idle"
+  /\ state = "PARKED"
+  /\ permit = {}
   /\ state' = "CANCELLED"
   /\ Goto(Canceller, "done")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 
 HasEnded == state \in {"DONE", "CANCELLED"}   \* [V9] wp_vthread_is_done
+
 Finished ==
   /\ HasEnded \/ (state = "PARKED" /\ permit = {})
   /\ \A t \in Threads : pc[t] \in {"idle", "done"}
   /\ UNCHANGED vars
+
 Mounted(c) ==
-  \/ Pop(c) \/ Begin(c) \/ CancelTimer(c) \/ LookPermit(c) \/ LookFlag(c) \/ Arm(c)
-  \/ BeginPark(c) \/ Park(c) \/ Store(c) \/ Leaves(c) \/ Refused(c) \/ Yield(c) \/ BeginPin(c)
-  \/ Pin(c) \/ Sleep(c) \/ TimesOut(c) \/ End(c) \/ Done(c) \/ Latch(c) \/ Late(c)
+  \/ Pop(c)
+  \/ Begin(c)
+  \/ CancelTimer(c)
+  \/ LookPermit(c)
+  \/ LookFlag(c)
+  \/ Arm(c)
+  \/ BeginPark(c)
+  \/ Park(c)
+  \/ Refused(c)
+  \/ Yield(c)
+  \/ BeginPin(c)
+  \/ Pin(c)
+  \/ Sleep(c)
+  \/ TimesOut(c)
+  \/ End(c)
+  \/ Done(c)
+  \/ Latch(c)
+
 Next ==
   \/ \E c \in Carriers : Mounted(c)
   \/ \E u \in Unparkers : Unpark(u)
   \/ \E t \in Carriers \cup Others : Reserve(t) \/ Publish(t) \/ Wake(t)
-  \/ Interrupt \/ InterruptNotifies \/ InterruptLate \/ IsDue \/ Fire \/ Cancel \/ Finished
+  \/ Interrupt
+  \/ InterruptNotifies
+  \/ IsDue
+  \/ Fire
+  \/ Cancel
+  \/ Finished
+
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
@@ -96,25 +127,37 @@ Runners == {c \in On : pc[c] \in {"run", "flag", "look", "armed", "park", "pin",
 Holders == {t \in Threads : pc[t] \in {"push", "publish"}}
              \cup {c \in Carriers : pc[c] = "begin"}
 InFlight == cells > 0 \/ Holders # {}
+
 NoConcurrentMount == Cardinality(On) <= 1
+
 \* A run sees the last one; the end of a park, all that was written before each unpark it answers.
 HappensBeforeRun ==
-  \A c \in Runners : writes \cap Carriers \subseteq {c} /\ (~told => writes \subseteq {c})
+  \A c \in Runners :
+    /\ writes \cap Carriers \subseteq {c}
+    /\ ~told => writes \subseteq {c}
+
 SubmitOncePerRunnable ==
   /\ cells + Cardinality(Holders) <= 1
   /\ InFlight => (state = "BUSY" /\ On = {}) \/ (state = "PARKED" /\ permit # {})
+
 UnparkNotLost == told /\ state = "PARKED" => InFlight
+
 \* Nor by one that says that its time ran out.
 PermitOnlyConsumedByPark == told => "unpark" \in permit
+
 ParkedImpliesNoPermit == state = "PARKED" /\ permit # {} => InFlight
+
 PinnedUnparkReachesCarrier == asleep /\ permit # {} => \E t \in Threads : pc[t] = "wake"
+
 \* The permit of a timer is for the park that it was armed for.
 StaleTimerHarmless == "timer" \in permit /\ ~HasEnded => due = number
+
 \* Once the interrupter has done, a thread that it has interrupted does not stay parked.
 InterruptNotLost ==
   interrupted /\ pc[Interrupter] = "idle" =>
     /\ state = "PARKED" => InFlight
     /\ state = "PINNED" => permit # {}
+
 TerminationVisible == pc[Joiner] = "done" => state = "DONE"
 =============================================================================
 Results: MCVThread 19,565 states, depth 35.

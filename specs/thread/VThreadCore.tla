@@ -12,8 +12,7 @@ CONSTANTS
   Unparkers,  \* threads that unpark it
   Unparks,    \* how many times each
   Parks,      \* how many parks the thread begins at the most
-  Yields,     \* how many times it yields at the most
-  Twin        \* "none", or the one defect of this model
+  Yields      \* how many times it yields at the most
 
 ASSUME SomebodyRuns == Carriers # {} /\ {Unparks, Parks, Yields} \subseteq Nat
 
@@ -31,8 +30,9 @@ VARIABLES
   due,         \* ghost: the park that the timer gave the permit for; 0: none
   writes,      \* ghost: threads that wrote something for the next run: the last runner, unparkers
   carried      \* ghost: whose writes come with the "word" (release sequence), with the "cell"
-vars == <<state, permit, number, interrupted, cells, timer, asleep, pc, left, told, due, writes,
-          carried>>
+word == <<state, permit, number>>
+ghosts == <<told, due, writes, carried>>
+vars == <<word, interrupted, cells, timer, asleep, pc, left, ghosts>>
 
 Interrupter == "interrupter"
 Timer == "timer"          \* the carrier whose timers have the thread's
@@ -45,35 +45,49 @@ Numbers == 0 .. Parks + Unparks * Cardinality(Unparkers) + 2
 TypeOK ==
   /\ state \in {"PARKED", "BUSY", "PINNED", "DONE", "CANCELLED"}
   /\ permit \subseteq {"unpark", "timer"}
-  /\ number \in Numbers /\ {timer, due} \subseteq Numbers \cup {0}
-  /\ {interrupted, asleep, told} \subseteq BOOLEAN /\ cells \in 0 .. 3
+  /\ number \in Numbers
+  /\ interrupted \in BOOLEAN
+  /\ cells \in 0 .. 3
+  /\ timer \in Numbers
+  /\ asleep \in BOOLEAN
   /\ pc \in [Threads -> {"idle", "begin", "cancel", "run", "flag", "look", "armed", "park",
-                         "store", "leaves", "refused", "pin", "pinned", "end", "push", "publish",
-                         "wake", "due", "notify", "latch", "late", "done"}]
+                         "refused", "pin", "pinned", "end", "push", "publish", "wake", "due",
+                         "notify", "latch", "done"}]
   /\ left \in [Unparkers \cup {"parks", "yields"} -> Nat]
-  /\ writes \subseteq Threads /\ carried \in [{"word", "cell"} -> SUBSET Threads]
+  /\ told \in BOOLEAN
+  /\ due \in Numbers
+  /\ writes \subseteq Threads
+  /\ carried \in [{"word", "cell"} -> SUBSET Threads]
 
 Init ==                       \* [V17] started: somebody has pushed it
-  /\ state = "BUSY" /\ permit = {} /\ number = 1 /\ interrupted = FALSE
-  /\ cells = 1 /\ timer = 0 /\ asleep = FALSE
+  /\ state = "BUSY"
+  /\ permit = {}
+  /\ number = 1
+  /\ interrupted = FALSE
+  /\ cells = 1
+  /\ timer = 0
+  /\ asleep = FALSE
   /\ pc = [t \in Threads |-> "idle"]
   /\ left = [x \in Unparkers \cup {"parks", "yields"} |->
-               CASE x = "parks" -> Parks [] x = "yields" -> Yields [] OTHER -> Unparks]
-  /\ told = FALSE /\ due = 0
-  /\ writes = {} /\ carried = [at \in {"word", "cell"} |-> {}]
+               CASE x = "parks" -> Parks
+                 [] x = "yields" -> Yields
+                 [] OTHER -> Unparks]
+  /\ told = FALSE
+  /\ due = 0
+  /\ writes = {}
+  /\ carried = [at \in {"word", "cell"} |-> {}]
 
-word == <<state, permit, number>>
-ghosts == <<told, due, writes, carried>>
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
-Looks == UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
+
 \* A read-modify-write with release adds to what the word carries; without, it goes on carrying.
-Carry(t, twin) == carried' = [carried EXCEPT !["word"] = IF Twin = twin THEN @ ELSE @ \cup {t}]
+Carry(t) == carried' = [carried EXCEPT !["word"] = @ \cup {t}]
 
 (* Pushing it to its home, in two steps. *)
 Reserve(t) ==                 \* [Q2]; with a scheduler of its own: [V14]
   /\ pc[t] = "push"
   /\ Goto(t, "publish")
-  /\ Looks
+  /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
+
 Publish(t) ==                 \* [Q3]
   /\ pc[t] = "publish"
   /\ cells' = cells + 1
@@ -81,117 +95,137 @@ Publish(t) ==                 \* [Q3]
   /\ Goto(t, "idle")
   /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, writes>>
 
-(* The end of a park: BUSY, the permit is taken, the number changes. *)
-SaysTimeout == "timer" \in permit /\ (Twin = "timer_swallows" \/ "unpark" \notin permit)
-Return(c, twin) ==
-  /\ state' = "BUSY" /\ permit' = {} /\ number' = number + 1
-  /\ told' = (told /\ SaysTimeout) /\ due' = 0
-  /\ writes' = (IF Twin = twin THEN writes ELSE writes \ carried["word"]) \ {c}
+SaysTimeout ==
+  /\ "timer" \in permit
+  /\ "unpark" \notin permit
+
+\* The end of a park: BUSY, the permit is taken, the number changes.
+Return(c) ==
+  /\ state' = "BUSY"
+  /\ permit' = {}
+  /\ number' = number + 1
+  /\ told' = (told /\ SaysTimeout)
+  /\ due' = 0
+  /\ writes' = (writes \ carried["word"]) \ {c}
 
 (* A carrier: takes the thread, and runs it until it leaves. *)
 Pop(c) ==                     \* [Q4]..[Q8]; with a scheduler of its own: [V15]
-  /\ pc[c] = "idle" /\ cells > 0
+  /\ pc[c] = "idle"
+  /\ cells > 0
   /\ cells' = cells - 1
   /\ writes' = writes \ carried["cell"]
   /\ Goto(c, "begin")
   /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, carried>>
+
 Begin(c) ==                   \* [V10] [V2] wp__vthread_begin
   /\ pc[c] = "begin"
-  /\ CASE state = "PARKED" -> Return(c, "begin_relaxed")
-       [] state # "PARKED" /\ Twin = "yield_takes" ->
-            /\ state' = "BUSY" /\ permit' = {} /\ number' = number + 1
-            /\ UNCHANGED <<told, due, writes>>
-       [] OTHER -> writes' = writes \ {c} /\ UNCHANGED <<word, told, due>>
+  /\ IF state = "PARKED"
+     THEN Return(c)
+     ELSE /\ writes' = writes \ {c}
+          /\ UNCHANGED <<word, told, due>>
   /\ Goto(c, IF timer # 0 THEN "cancel" ELSE "run")
   /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
+
 CancelTimer(c) ==             \* under the timers' lock: before it, or after it has fired
-  /\ pc[c] = "cancel" /\ pc[Timer] # "due"
+  /\ pc[c] = "cancel"
+  /\ pc[Timer] # "due"
   /\ timer' = 0
   /\ Goto(c, "run")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
+
 LookPermit(c) ==              \* [V10] it parks: is there a permit?
-  /\ pc[c] = "run" /\ left["parks"] > 0
+  /\ pc[c] = "run"
+  /\ left["parks"] > 0
   /\ left' = [left EXCEPT !["parks"] = @ - 1]
   /\ Goto(c, IF permit # {} THEN "end" ELSE "flag")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, ghosts>>
+
 LookFlag(c) ==                \* [V13] was it interrupted?
   /\ pc[c] = "flag"
   /\ Goto(c, IF interrupted THEN "run" ELSE "look")
-  /\ Looks
+  /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
+
 Arm(c) ==                     \* [V10] a timed park
   /\ pc[c] = "look"
   /\ timer' = number
   /\ Goto(c, "armed")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
+
 BeginPark(c) ==               \* [V10] it has left its stack
   /\ pc[c] \in {"look", "armed"}
   /\ Goto(c, "park")
-  /\ Looks
+  /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
+
 Park(c) ==                    \* [V3] wp__vthread_park: refused if the permit is there
   /\ pc[c] = "park"
   /\ writes' = writes \cup {c}
-  /\ IF permit # {} /\ Twin # "park_unchecked"
-     THEN Goto(c, "refused") /\ UNCHANGED <<state, carried>>
-     ELSE IF Twin = "park_split" THEN Goto(c, "store") /\ UNCHANGED <<state, carried>>
-     ELSE /\ state' = "PARKED" /\ Carry(c, "park_relaxed")
-          /\ Goto(c, IF Twin = "park_mounted" THEN "leaves" ELSE "idle")
+  /\ IF permit # {}
+     THEN /\ Goto(c, "refused")
+          /\ UNCHANGED <<state, carried>>
+     ELSE /\ state' = "PARKED"
+          /\ Carry(c)
+          /\ Goto(c, "idle")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, told, due>>
-Store(c) ==                   \* twin park_split: a load and a store
-  /\ pc[c] = "store"
-  /\ state' = "PARKED" /\ permit' = {}
-  /\ Goto(c, "idle")
-  /\ UNCHANGED <<number, interrupted, cells, timer, asleep, left, ghosts>>
-Leaves(c) ==                  \* twin park_mounted: PARKED while it is still on its stack
-  /\ pc[c] = "leaves"
-  /\ Goto(c, "idle")
-  /\ Looks
+
 Refused(c) ==                 \* [V4] takes the permit; goes to the end of the queue
   /\ pc[c] = "refused"
-  /\ Return(c, "begin_relaxed")
+  /\ Return(c)
   /\ Goto(c, "push")
   /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
+
 Yield(c) ==                   \* no step of the word: it stays BUSY, with its permit
-  /\ pc[c] = "run" /\ left["yields"] > 0
+  /\ pc[c] = "run"
+  /\ left["yields"] > 0
   /\ left' = [left EXCEPT !["yields"] = @ - 1]
   /\ writes' = writes \cup {c}
   /\ Goto(c, "push")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, told, due, carried>>
+
 BeginPin(c) ==                \* [V10] it parks where it cannot leave its carrier
-  /\ pc[c] = "look" \/ (pc[c] = "flag" /\ Twin = "pin_unlooked")
+  /\ pc[c] = "look"
   /\ Goto(c, "pin")
-  /\ Looks
+  /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
+
 Pin(c) ==                     \* [V6] wp__vthread_park_pinned: not if the permit is there
   /\ pc[c] = "pin"
-  /\ state' = IF permit # {} THEN state ELSE "PINNED"
-  /\ Goto(c, IF permit # {} THEN "end" ELSE "pinned")
+  /\ IF permit # {}
+     THEN /\ Goto(c, "end")
+          /\ UNCHANGED state
+     ELSE /\ state' = "PINNED"
+          /\ Goto(c, "pinned")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
+
 Sleep(c) ==                   \* [V10] the futex looks and sleeps in one step
-  /\ pc[c] = "pinned" /\ ~asleep
-  /\ asleep' = (permit = {})
-  /\ Goto(c, IF permit # {} THEN "end" ELSE "pinned")
+  /\ pc[c] = "pinned"
+  /\ ~asleep
+  /\ IF permit # {}
+     THEN /\ Goto(c, "end")
+          /\ UNCHANGED asleep
+     ELSE /\ asleep' = TRUE
+          /\ UNCHANGED pc
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
+
 TimesOut(c) ==                \* the sleep's own deadline
-  /\ pc[c] = "pinned" /\ asleep
+  /\ pc[c] = "pinned"
+  /\ asleep
   /\ asleep' = FALSE
   /\ Goto(c, "end")
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
+
 End(c) ==                     \* [V4] [V11] the end of a park that did not leave the carrier
   /\ pc[c] = "end"
-  /\ Return(c, "begin_relaxed")
+  /\ Return(c)
   /\ Goto(c, "run")
   /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
+
 Done(c) ==                    \* [V7] wp__vthread_finish
   /\ pc[c] = "run"
-  /\ state' = IF Twin = "latch_first" THEN state ELSE "DONE"
+  /\ state' = "DONE"
   /\ Goto(c, "latch")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
+
 Latch(c) ==                   \* [V16] whoever joins goes on; then it lets go of the memory
   /\ pc[c] = "latch"
-  /\ pc' = [pc EXCEPT ![c] = IF Twin = "latch_first" THEN "late" ELSE "idle", ![Joiner] = "done"]
-  /\ Looks
-Late(c) ==                    \* twin latch_first
-  /\ pc[c] = "late"
-  /\ state' = "DONE"
-  /\ Goto(c, "idle")
-  /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
+  /\ pc' = [pc EXCEPT ![c] = "idle", ![Joiner] = "done"]
+  /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 =============================================================================
