@@ -89,7 +89,7 @@ STRESS_TEST(replacement_none, .claim = "Who is configured is never retired.",
 
 STRESS_TWIN(replacement_retires_any, .of = "replacement_none",
 	.defect = "who looks for a replacement to retire goes on to those that are configured",
-	.shows = "0,1", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
 /* Both are marked. */
