@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tools.mutants import keeping
-from tools.mutants.__main__ import Run, shown
+from tools.mutants.__main__ import Kernel, Run, shown
 from tools.mutants.judging import Baseline, Bench, Judge
 from tools.mutants.parse import blanked, functions
 from tools.mutants.rules import RULES, Mutant, mutants
@@ -200,12 +200,22 @@ def test_a_reason_for_what_is_not_there_is_refused(
         keeping.explanations(toy / "explained.json", mutants("toy.c", TOY))
 
 
+def test_each_reason_has_its_defect_in_the_kernel() -> None:
+    root = locations.sources()
+    explained = root / "tools" / "mutants" / "explained.json"
+    reasons = Kernel(root / "kernel").reasons(explained)
+    assert len(json.loads(explained.read_text())) <= len(reasons)
+
+
 def test_an_order_that_its_site_keeps_is_explained() -> None:
     site = "/* [A1] acquire; pairs A2. kept: a reader needs it. */\n\treturn wp_load_acquire(&w);"
     text = f"int f(void)\n{{\n\t{site}\n}}\n"
     [defect] = [m for m in mutants("toy.c", text) if m.rule == "weaker"]
     assert kept_orders("toy.c", text, [defect]) == {defect: "kept: a reader needs it."}
     assert not kept_orders("toy.c", text.replace("kept:", ""), [defect])
+    fence = text.replace("return wp_load_acquire(&w);", "wp_fence_seq_cst();")
+    [lost] = [m for m in mutants("toy.c", fence) if m.rule == "weaker"]
+    assert not kept_orders("toy.c", fence, [lost])
 
 
 @pytest.mark.slow

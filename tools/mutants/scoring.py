@@ -72,10 +72,13 @@ def shuffled(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
 
 
 def kept_orders(file: str, text: str, mutants: Sequence[Mutant]) -> dict[Mutant, str]:
-    """Return the reason of each weaker order whose site says ``kept:`` in its comment."""
+    """Return the reason of each weaker order whose site says ``kept:`` in its comment.
+
+    A fence is lost, not weaker, so its ``kept:`` does not explain that.
+    """
     found = {}
     for mutant in mutants:
-        if mutant.file != file or mutant.rule != "weaker":
+        if mutant.file != file or mutant.rule != "weaker" or "_fence_" in mutant.code:
             continue
         comments = [m.group() for m in re.finditer(r"/\*.*?\*/", text[: mutant.start], re.DOTALL)]
         label = next((c for c in reversed(comments) if _LABEL.search(c)), "")

@@ -242,11 +242,13 @@ FairSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ End(t))
 HeldSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ (End(t) /\ ~marked[t]))
 (* What must hold. *)
 In(where) == {t \in Threads : pc[t] \in where}
-EligibleKept ==
+Decided ==
   In(Deciding \cup {"settle"}) \cup {t \in In({"hand", "put", "wake"}) : t \notin Submitters} = {}
-  /\ ~over => LET many == Cardinality(Eligible) IN
-    \/ many = Many
-    \/ many < Many /\ \A r \in Others : dormant[r] => Refuses /\ threads[r] = 0
+EligibleKept ==
+  /\ \A c \in Carriers : ~dormant[c]
+  /\ Decided /\ ~over => LET many == Cardinality(Eligible) IN
+       \/ many = Many
+       \/ many < Many /\ \A r \in Others : dormant[r] => Refuses /\ threads[r] = 0
 OneThread == \A c \in All : threads[c] < 2
 TargetHasThread == \A c \in All : ~dormant[c] => threads[c] > 0
 RetiredIsEmpty ==

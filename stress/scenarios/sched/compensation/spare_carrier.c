@@ -47,16 +47,55 @@ STRESS_TWIN(replacement_unmark_silent, .of = "replacement",
 	.defect = "the end of a mark retires nobody", .shows = "3,2,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* Both are marked. */
-static void blocks_too(void *at, stress_result *result)
+/* As the mark of 0 ends, 1 and 2, who stood in, are marked: who has counted one too many finds nobody
+ * to retire. Result: "eligible, configured ones that are dormant". */
+static void init_stand_in(void *at)
+{
+	init_as(at, 2, 3);
+	mark(at, 0);
+}
+
+static void blocks_1(void *at, stress_result *result)
 {
 	(void)result;
 	mark(at, 1);
 }
 
+static void blocks_2(void *at, stress_result *result)
+{
+	(void)result;
+	mark(at, 2);
+}
+
+static void read_configured(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	for (uint32_t carrier = 0; carrier < state->placement.count; carrier++) {
+		result->r[0] += (uint32_t)wp_load_relaxed(&state->slots[carrier].word) == 0;
+		result->r[1] += carrier < state->all.carriers &&
+				wp_replacement_is_dormant(&state->placement, carrier);
+	}
+}
+
+STRESS_TEST(replacement_none, .claim = "Who is configured is never retired.",
+	.upholds = "Replacement!EligibleKept", .state_size = sizeof(struct state),
+	.init = init_stand_in, .actors = {goes_on, blocks_1, blocks_2},
+	.arbiter = read_configured, .results = 2, .blocking = 1,
+	.outcomes = {
+		{"1,0", ACCEPTABLE, "0 may be given tasks, and nobody is left to stand in"},
+		{"*", FORBIDDEN, "too few, or a configured one is dormant"},
+	});
+
+STRESS_TWIN(replacement_retires_any, .of = "replacement_none",
+	.defect = "who looks for a replacement to retire goes on to those that are configured",
+	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.chance = SEEN_STRESS | SEEN_DELAYED);
+
+/* Both are marked. */
 STRESS_TEST(replacement_both, .claim = "Each that is marked is replaced.",
 	.upholds = "Replacement!OneThread", .state_size = sizeof(struct state), .init = init,
-	.actors = {blocks, blocks_too}, .arbiter = read_all, .results = 3, .blocking = 1,
+	.actors = {blocks, blocks_1}, .arbiter = read_all, .results = 3, .blocking = 1,
 	.outcomes = {
 		{"2,2,0", ACCEPTABLE, "two stand in"},
 		{"*", FORBIDDEN, "too few, or two threads of one"},
