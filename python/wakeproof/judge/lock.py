@@ -124,4 +124,3 @@ def _row(line: str) -> Row | None:
 
 def _own(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
