@@ -1,7 +1,8 @@
 """Our own scenarios: with each compiler, under each sanitizer, and as AArch64 under qemu-user.
 
 Sanity mode: a few blocks of each. What real cores show is for `make stress`; this is about the
-code.  `make builds`: each sanitizer with each compiler, and every scenario under qemu.
+code.  A commit has one quarter of the files, which its hash chooses, and a few under qemu; `make
+builds` has all of them, each sanitizer with each compiler.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ from pathlib import Path
 import pytest
 from tests.conftest import Command
 
+from wakeproof import locations
+from wakeproof.judge import lock
+from wakeproof.judge import scenarios as declared
+
 pytestmark = pytest.mark.slow
 IS_LONG = os.environ.get("WAKEPROOF_BUILDS") == "1"
 long = pytest.mark.skipif(not IS_LONG, reason="takes minutes: make builds")
-ONE_EACH = "^(guard|idleset|mpsc|parker|ring|search|task|ticket|vthread)$"
+FEW = ("guard", "idle_set", "mpsc", "parker", "event_ring", "search", "task", "biased_lock",
+       "vthread")  # fmt: skip
 CLANG = next((c for c in ("clang", "clang-19") if shutil.which(c)), "clang")
 QUICK = ("--mode", "sanity", "--no-twins", "--opt", "O2", "--plain", "--json")
 
@@ -35,12 +41,29 @@ def needs(tool: str, package: str) -> None:
         lacks(package)
 
 
-def sanity(wakeproof: Command, *options: str, least: int = 20, **variables: str) -> None:
-    ended = wakeproof("stress", *QUICK, *options, **variables)
+def due(quarter: int) -> list[Path]:
+    root = locations.sources()
+    return [f for f in declared.find() if lock.quarter(str(f.relative_to(root))) == quarter]
+
+
+def chosen() -> list[Path]:
+    """Return the files of the commit's quarter; all where no commit says which."""
+    found = lock.quarter_of(locations.sources())
+    return declared.find() if IS_LONG or found is None else due(found[0])
+
+
+def sanity(wakeproof: Command, files: list[Path], *options: str, **variables: str) -> None:
+    ended = wakeproof("stress", *QUICK, *options, *map(str, files), **variables)
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
     scenarios = json.loads(ended.stdout)["report"]["scenarios"]
-    assert len(scenarios) >= least
+    assert {scenario["file"] for scenario in scenarios} == set(map(str, files))
     assert all(scenario["samples"] > 0 for scenario in scenarios)
+
+
+def test_each_file_is_in_one_of_the_quarters_and_each_quarter_has_some() -> None:
+    quarters = [due(quarter) for quarter in range(lock.QUARTERS)]
+    assert sorted(file for files in quarters for file in files) == declared.find()
+    assert all(len(files) >= 5 for files in quarters)
 
 
 def has_sanitizers(compiler: str, folder: Path) -> bool:
@@ -65,18 +88,19 @@ def test_sanitizers_find_nothing(
     needs(compiler, compiler)
     if not has_sanitizers(compiler, tmp_path):
         lacks(f"the sanitizers of {compiler} (Debian: libclang-rt-dev)")
-    sanity(wakeproof, "--sanitizer", sanitizer, CC=compiler)
+    sanity(wakeproof, chosen(), "--sanitizer", sanitizer, CC=compiler)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", CLANG])
 def test_each_compiler_builds_without_a_warning(wakeproof: Command, compiler: str) -> None:
     needs(compiler, compiler)
-    sanity(wakeproof, CC=compiler, WAKEPROOF_CI="1")
+    sanity(wakeproof, chosen(), CC=compiler, WAKEPROOF_CI="1")
 
 
 def test_the_aarch64_build_holds_under_qemu(wakeproof: Command) -> None:
     needs("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross")
     needs("qemu-aarch64", "qemu-user")
-    only, least = ((), 20) if IS_LONG else (("-t", ONE_EACH), 9)
+    few = [file for file in declared.find() if file.stem in FEW]
+    assert len(few) == len(FEW)
     cross = {"CC": "aarch64-linux-gnu-gcc -static", "WAKEPROOF_RUNNER": "qemu-aarch64"}
-    sanity(wakeproof, *only, least=least, **cross)
+    sanity(wakeproof, declared.find() if IS_LONG else few, **cross)

@@ -21,10 +21,10 @@ from tools.inventory.sections import Facts
 from tools.inventory.tree import Tree
 
 import wakeproof
-from wakeproof import errors
+from wakeproof import cli, errors
 from wakeproof._native import build
 from wakeproof._native.ffi import ffi, lib
-from wakeproof.cli.app import app
+from wakeproof.cli.app import add, app
 
 Declared = Iterator[tuple[str, Facts]]
 
@@ -149,6 +149,7 @@ def _signature(value: Any) -> str | None:
 
 def commands(tree: Tree) -> Declared:
     """Yield each command of the command line with its options and arguments; targets of make."""
+    add(cli.COMMANDS)
     group: Any = typer.main.get_command(app)
     for command in group.commands.values():
         yield command.name, {}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Annotated
 
@@ -36,9 +37,11 @@ def _options(
     pass
 
 
-for name in cli.COMMANDS:
-    function = name.replace("-", "_")
-    app.command()(getattr(import_module(f"wakeproof.cli.{function}"), function))
+def add(names: Iterable[str]) -> None:
+    """Add these commands; each imports what it needs, and all together take most of a second."""
+    for name in names:
+        function = name.replace("-", "_")
+        app.command()(getattr(import_module(f"wakeproof.cli.{function}"), function))
 
 
 def run(arguments: list[str]) -> int:
@@ -47,6 +50,7 @@ def run(arguments: list[str]) -> int:
     Raises:
         UsageError: an unknown command or option, a value of the wrong kind.
     """
+    add(arguments[:1] if arguments[0] in cli.COMMANDS else cli.COMMANDS)
     try:
         return app(arguments, standalone_mode=False) or errors.EXIT_HOLDS
     except TyperException as error:

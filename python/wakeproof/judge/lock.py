@@ -44,7 +44,7 @@ class Row:
     @property
     def quarter(self) -> int:
         """Return which quarter of all rows it is in, whatever its inputs are."""
-        return _number(f"{self.judge} {self.name}") % QUARTERS
+        return quarter(f"{self.judge} {self.name}")
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,11 @@ def write(file: Path, rows: Iterable[Row], date: str) -> None:
     locations.write_atomically(file, "".join(_line(row, date) for row in ordered))
 
 
+def quarter(name: str) -> int:
+    """Return the quarter of a name."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % QUARTERS
+
+
 def quarter_of(root: Path) -> tuple[int, str] | None:
     """Return the quarter of the commit that is checked out at `root`, and its hash.
 
@@ -95,7 +100,7 @@ def quarter_of(root: Path) -> tuple[int, str] | None:
     except OSError:
         return None
     commit = ended.stdout.strip()
-    return None if ended.returncode or not commit else (_number(commit) % QUARTERS, commit)
+    return None if ended.returncode or not commit else (quarter(commit), commit)
 
 
 def _line(row: Row, date: str) -> str:
@@ -119,7 +124,3 @@ def _row(line: str) -> Row | None:
 
 def _own(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _number(text: str) -> int:
-    return int(hashlib.sha256(text.encode()).hexdigest(), 16)

@@ -127,8 +127,6 @@ class Rows:
             return [self._found[key] for key in sorted(self._found)]
 
     def _before(self, judge: str, name: str, inputs: Inputs) -> Row | None:
-        if store.is_fresh():
-            return None
         key = store.key(inputs)
         if self._due is not None:
             row = self._known.find(judge, name, key)
