@@ -59,17 +59,18 @@ orders: venv ## Each memory order one step weaker must break a scenario  [T=REGE
 
 soak: venv ## Groups from start to close for a minute in each build  [S=SECONDS] [SEED=N]
 	$(Q)WAKEPROOF_SOAK_S=$(or $(S),60) WAKEPROOF_SOAK_SEED=$(SEED) \
-	  $(BIN)/python -m pytest -q -rP tests/test_group_soak.py tests/test_group_help.py tests/test_vthread_soak.py \
-	  tests/test_mixed.py -k 'one_fate or helps or lost or together'
+	  $(BIN)/python -m pytest -q -rP tests/sched/test_group_soak.py tests/sched/test_group_help.py \
+	  tests/sched/test_vthread_stackful_soak.py tests/across/test_mixed.py \
+	  -k 'one_fate or helps or lost or together'
 
 builds: venv ## Every scenario with each compiler and sanitizer, and as AArch64 under qemu
-	$(Q)WAKEPROOF_BUILDS=1 $(BIN)/python -m pytest -q -n 2 tests/test_scenarios.py
+	$(Q)WAKEPROOF_BUILDS=1 $(BIN)/python -m pytest -q -n 2 tests/judge/test_scenarios.py
 
 test-stdlib: venv ## All of CPython's tests of its ThreadPoolExecutor, over our executors: two minutes
-	$(Q)WAKEPROOF_TIMED=1 $(BIN)/python -m pytest -q -n 2 tests/test_executors_stdlib.py
+	$(Q)WAKEPROOF_TIMED=1 $(BIN)/python -m pytest -q -n 2 tests/python/test_executors_stdlib.py
 
 test-package: venv ## Source archive and wheel, installed from the registry into empty environments
-	$(Q)WAKEPROOF_REGISTRY=1 $(BIN)/python -m pytest -q -rP tests/test_installed.py
+	$(Q)WAKEPROOF_REGISTRY=1 $(BIN)/python -m pytest -q -rP tests/project/test_installed.py
 
 ##@ For developers
 bench: venv ## Speed against peers and limits, in one run  [T=REGEX]

@@ -19,7 +19,7 @@
  *
  * Why it works  A ratio of two sides measured within milliseconds of one another survives a noisy
  * machine; their nanoseconds do not. Goals, medians and verdicts are in python/wakeproof/bench/.
- * Spec          none. Evidence  tests/test_bench.py (form, never time). */
+ * Spec          none. Evidence  tests/bench/test_bench.py (form, never time). */
 #ifndef WP_BENCH_H
 #define WP_BENCH_H
 

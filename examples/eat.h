@@ -17,7 +17,7 @@
  *               not, and leaves the rest to the pool.
  * Not promised  That somebody produces while all threads of the pool run handlers.
  * Spec          specs/wakeup/Guard.tla: NoLostWakeup, WakeIsClaimed; specs/pool/Strategy.tla: SingleProducer.
- * Evidence      tests/test_http*.py; twins eat_unwoken, eat_arms_early. */
+ * Evidence      tests/examples/test_http*.py; twins eat_unwoken, eat_arms_early. */
 #ifndef EAT_H
 #define EAT_H
 

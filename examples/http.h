@@ -4,7 +4,7 @@
  * No input or output happens here: who has bytes hands them over, and is told when they complete a
  * message. What follows it stays the caller's, for the next call (pipelining).
  *
- * Evidence      tests/test_http.py, make fuzz-http. */
+ * Evidence      tests/examples/test_http.py, make fuzz-http. */
 #ifndef HTTP_H
 #define HTTP_H
 

@@ -50,12 +50,12 @@ fuzz-http: $(LLHTTP)/pin.txt ## Any bytes to the examples' HTTP for a minute, by
 	@mkdir -p build/fuzz-http/corpus
 	$(Q)clang -std=gnu11 -g -O1 -w -DLIBFUZZER -fsanitize=fuzzer,address,undefined \
 	  -fno-sanitize-recover=all -pthread -Ikernel -Iexamples -I$(LLHTTP)/include \
-	  $(FUZZ_WRAPS:%=-Wl,--wrap=%) tests/programs/http_fuzz.c examples/http.c examples/connection.c \
+	  $(FUZZ_WRAPS:%=-Wl,--wrap=%) tests/programs/examples/http_fuzz.c examples/http.c examples/connection.c \
 	  $(LLHTTP)/src/*.c $$(find kernel -name "*.[cS]") -o build/fuzz-http/fuzz
 	$(Q)build/fuzz-http/fuzz -max_total_time=$(or $(S),60) -max_len=16384 -print_final_stats=1 \
-	  -artifact_prefix=build/fuzz-http/ build/fuzz-http/corpus tests/http_seeds
+	  -artifact_prefix=build/fuzz-http/ build/fuzz-http/corpus tests/corpus/http
 
 soak-http: venv ## 10,000 connections to each HTTP example, in each of its builds
-	$(Q)WAKEPROOF_CONNECTIONS=10000 $(BIN)/python -m pytest -q -rP tests/test_http_faults.py -k many
+	$(Q)WAKEPROOF_CONNECTIONS=10000 $(BIN)/python -m pytest -q -rP tests/examples/test_http_faults.py -k many
 
 -include $(wildcard $(EXAMPLES_OUT)/*.d $(EXAMPLES_OUT)/kernel/*/*.d $(EXAMPLES_OUT)/kernel/*/*/*.d)

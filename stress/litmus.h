@@ -8,7 +8,7 @@
  * does: a race of theirs is written down with these. All go through the seam, so stress and the
  * explorer both run them.
  *
- * Spec  none. Evidence  tests/scenarios/litmus.c, tests/test_explore_trust.py. */
+ * Spec  none. Evidence  tests/judge/scenarios/litmus.c, tests/judge/explore/test_trust.py. */
 #ifndef WP_LITMUS_H
 #define WP_LITMUS_H
 

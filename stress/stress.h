@@ -10,7 +10,7 @@
  * A twin is the same file compiled with -DWP_TWIN_<name>=1: one named defect, in the kernel or in
  * the actors, tested with wp_twin(<name>). It must show the outcome that the scenario forbids.
  *
- * Spec      none: this is the language. Evidence  tests/test_stress.py. */
+ * Spec      none: this is the language. Evidence  tests/judge/stress/test_stress.py. */
 #ifndef WP_STRESS_H
 #define WP_STRESS_H
 

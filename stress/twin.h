@@ -7,8 +7,8 @@
  * Why it works  A macro that is 1 turns its name into a comma that shifts the 1 into second
  *               place; any other name leaves the 0 there.
  * Spec          each twin with a spec form is MC<Concept>_<defect> in a table of specs/.
- * Evidence      tests/test_twins.py: every twin named in kernel/ is declared in stress/, and no
- *               twin is set in the product. */
+ * Evidence      tests/judge/test_twins.py: every twin named in kernel/ is declared in stress/, and
+ *               no twin is set in the product. */
 #ifndef WP_TWIN_H
 #define WP_TWIN_H
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import hypothesis
 import pytest
-from tests import compiling
-from tests.polling import Eventfd, Make, One, Pair
-from tests.virtual import PATIENCE_S, Owner
+from tests.support import compiling
+from tests.support.polling import Eventfd, Make, One, Pair
+from tests.support.virtual import PATIENCE_S, Owner
 
 from wakeproof import CarrierGroup, VirtualThread, locations
 
@@ -40,7 +40,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_configure() -> None:
-    importlib.import_module("tests.soaking")
+    importlib.import_module("tests.support.soaking")
 
 
 def is_alone(item: pytest.Item) -> bool:
@@ -81,7 +81,7 @@ def wakeproof() -> Command:
 
 @pytest.fixture
 def compiled(tmp_path: Path) -> Callable[..., list[str]]:
-    """Compile programs/NAME.c with the kernel, in a build, with more flags; say how to run it."""
+    """Compile programs/**/NAME.c with the kernel, in a build, with flags; say how to run it."""
 
     def compiled(name: str, build: str, *more: str) -> list[str]:
         target = str(compiling.build(tmp_path, name, build, *more))
@@ -110,7 +110,7 @@ def owner(request: pytest.FixtureRequest, group: CarrierGroup) -> Owner:
 @pytest.fixture(scope="session")
 def smt() -> Any:
     """Return the oracle that needs z3: without z3 only its own tests fail."""
-    return importlib.import_module("wakeproof.judge.oracle_smt")
+    return importlib.import_module("wakeproof.judge.oracle.smt")
 
 
 @pytest.fixture(params=[(1, False), (2, True)], ids=["one carrier", "two that steal"])

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
-from wakeproof.judge import models, twins
+from wakeproof.judge.tlc import models
+from wakeproof.judge.twins import edits as twins
 
 
 def problems(root: Path) -> list[str]:

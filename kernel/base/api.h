@@ -10,7 +10,7 @@
  *               compiles one file with an empty WP_INLINE, which gives them symbols.
  *               An atomic field has the size and the alignment of a plain one; users do not touch it, so
  *               C++, which has no _Atomic, sees the plain type.
- * Evidence      tests/test_clib.py. */
+ * Evidence      tests/project/test_clib.py. */
 #ifndef WP_BASE_API_H
 #define WP_BASE_API_H
 

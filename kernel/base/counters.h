@@ -13,7 +13,8 @@
  *               submission that finds nobody idle touches none.
  * Not promised  That counts which are read together belong to one moment.
  * Explored      and recorded (instrument.h) nothing is counted: counts would multiply the states.
- * Spec          none. Evidence  tests/test_counts.py; they balance in tests/programs/soak.h. */
+ * Spec          none. Evidence  tests/base/test_counters.py; they balance in
+ *               tests/programs/sched/soak.h. */
 #ifndef WP_COUNTS_H
 #define WP_COUNTS_H
 

@@ -7,7 +7,7 @@
  *
  * Why it works  One list makes the numbers, the texts and (through python/wakeproof/errors.py)
  *               the exceptions.
- * Evidence      tests/test_errors.py: each code has a text, and an exception or a documented
+ * Evidence      tests/base/test_error.py: each code has a text, and an exception or a documented
  *               meaning in Python. */
 #ifndef WP_ERROR_H
 #define WP_ERROR_H

@@ -13,7 +13,7 @@
  *               The explorer sees plain accesses through the hooks of -fsanitize=thread. A judge may
  *               also define a smaller size here (WP_LOCAL_CAPACITY, say), for fewer states.
  * Included by   order.h alone, after <stdatomic.h>.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #ifndef WP_INSTRUMENT_H
 #define WP_INSTRUMENT_H
 

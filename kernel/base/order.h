@@ -14,7 +14,7 @@
  * possible      none breaks, weaken it, or write `kept:` and why into the comment of its site.
  * Spec          none of its own; specs/wakeup/Guard.tla has both fence pairs over explicit store
  *               buffers.
- * Evidence      tests/test_kernel.py reads the emitted code; wakeproof doctor shows whether
+ * Evidence      tests/across/test_kernel.py reads the emitted code; wakeproof doctor shows whether
  *               membarrier is there.
  *
  * What an operation is made of, and where judges step in: instrument.h. */

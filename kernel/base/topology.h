@@ -15,7 +15,7 @@
  * Not promised  That the system agrees: CPUs go offline, and affinity can be forbidden. That a
  *               virtual machine tells the truth about its caches.
  * Spec          none: nothing here is shared between threads.
- * Evidence      tests/test_topology.py: fake trees under a root of their own. */
+ * Evidence      tests/base/test_topology.py: fake trees under a root of their own. */
 #ifndef WP_TOPOLOGY_H
 #define WP_TOPOLOGY_H
 

@@ -17,7 +17,7 @@
  *               thread that runs, or is queued after a yield or its start; name and home of one that
  *               ended while it was looked at, and whose memory is another's by now.
  * Spec          specs/inspect/Dump.tla: StackIsWhole, UnparkIsKept, RunnerIsNamed.
- * Evidence      make check-specs T=Dump, make stress T=dump, tests/test_dump.py. */
+ * Evidence      make check-specs T=Dump, make stress T=dump, tests/inspect/test_dump.py. */
 #ifndef WP_DUMP_H
 #define WP_DUMP_H
 

@@ -24,7 +24,8 @@
  *               A thread that a close hands back is in no call and in no line any more.
  * Spec          specs/io/Io.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome,
  *               EndWakesWaiter, ClosedInTheEnd.
- * Evidence      make check-specs T=Io, make stress T='ready|io', make conform T='^io', tests/test_io.py. */
+ * Evidence      make check-specs T=Io, make stress T='ready|io', make conform T='^io',
+ *               tests/io/test_descriptor.py. */
 #ifndef WP_IO_H
 #define WP_IO_H
 

@@ -25,7 +25,7 @@
  * Not promised  That a cancelled operation ends soon: a disk's does when the disk has answered.
  * Spec          specs/io/Uring.tla: OpNotLost, BufferOutlivesOp, OpIsAlive, CancelNotLost,
  *               IoCompletionAtHome, CancelEnds.
- * Evidence      make check-specs T=Uring, make stress T=uring, tests/test_file.py. */
+ * Evidence      make check-specs T=Uring, make stress T=uring, tests/io/test_file.py. */
 #ifndef WP_POLLER_URING_H
 #define WP_POLLER_URING_H
 

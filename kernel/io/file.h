@@ -14,7 +14,7 @@
  * Its deadline  The call is cancelled when its time is over, or its thread is interrupted: if it has
  *               ended all the same, it says WP_OK and what was done.
  * Not promised  That a cancelled call ends soon. A file's own position, if several use it at once.
- * Spec          specs/io/Uring.tla. Evidence  tests/test_file.py. */
+ * Spec          specs/io/Uring.tla. Evidence  tests/io/test_file.py. */
 #ifndef WP_FILE_H
 #define WP_FILE_H
 

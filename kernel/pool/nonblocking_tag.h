@@ -4,7 +4,7 @@
  * Why it works  The tag is the OS thread's own. A virtual thread has none: it parks, and goes on on
  *               another OS thread.
  * Spec          specs/pool/Strategy.tla: NonBlockingRespected.
- * Evidence      tests/test_strategy.py. */
+ * Evidence      tests/pool/test_strategy.py. */
 #ifndef WP_INVOKE_H
 #define WP_INVOKE_H
 

@@ -28,7 +28,7 @@
  *               strategy; `max`). That a job which runs ends: it is not interrupted. An order between
  *               jobs of several threads. A fork: the child has no threads.
  * Spec          specs/pool/Pool.tla: QtpCounterBalance, NoStrandedJob, NoSpuriousThread, StopDrainsOnce.
- * Evidence      make check-specs T=Pool, make stress T=pool, tests/test_pool.py. */
+ * Evidence      make check-specs T=Pool, make stress T=pool, tests/pool/test_pool.py. */
 #ifndef WP_POOL_H
 #define WP_POOL_H
 

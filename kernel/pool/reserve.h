@@ -21,7 +21,7 @@
  *               once. Which one is taken.
  * Spec          specs/pool/Reserve.tla: ReservedThreadExclusive, TakenImpliesRun, PendingBound,
  *               StopTerminates.
- * Evidence      make check-specs T=Reserve, make stress T=reserve, tests/test_reserve.py. */
+ * Evidence      make check-specs T=Reserve, make stress T=reserve, tests/pool/test_reserve.py. */
 #ifndef WP_RESERVE_H
 #define WP_RESERVE_H
 

@@ -38,7 +38,8 @@
  * Spec          specs/pool/Strategy.tla: SingleProducer, NoLostProduction, PendingAccounting,
  *               EpcRequiresSuccessor, RejectionIsReported, StarterHasLeft, NonBlockingRespected,
  *               ExceptionDoesNotChangeRole.
- * Evidence      make check-specs T=Strategy, make stress T=strategy, tests/test_strategy.py. */
+ * Evidence      make check-specs T=Strategy, make stress T=strategy,
+ *               tests/pool/test_strategy.py. */
 #ifndef WP_STRATEGY_H
 #define WP_STRATEGY_H
 

@@ -24,7 +24,7 @@
  *               says so, and when it has nothing. Anything about wakes: they are the caller's.
  * Spec          specs/queue/Local.tla: Bounded, NothingTwice, NothingLost, OverflowMovesHalf,
  *               FifoPerOwner, EmptyIsTrue, HandedOver, GlobalServed.
- * Evidence      make check-specs T=Local, make stress T=local, tests/test_local.py.
+ * Evidence      make check-specs T=Local, make stress T=local, tests/queue/test_local_queue.py.
  *
  * What others do: local_queue.h. */
 #ifndef WP_LOCAL_H

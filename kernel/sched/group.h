@@ -25,7 +25,7 @@
  * Spec          specs/sched/Group.tla: NoTaskLost, NothingRunsAfterClose, StopsItself, WaitsForAll;
  *               specs/sched/Close.tla: TurnIsPassedOn, WaitsForWhatRuns, OneConsumer, SleepsForHeld,
  *               Returns.
- * Evidence      make check-specs T='Group|Close', tests/test_group.py. */
+ * Evidence      make check-specs T='Group|Close', tests/sched/test_group.py. */
 #ifndef WP_GROUP_H
 #define WP_GROUP_H
 

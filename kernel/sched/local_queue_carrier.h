@@ -25,7 +25,8 @@
  *               others push takes turns with the ring. That they spill in a domain of one only to its
  *               own carrier.
  * Spec          specs/sched/SearchLocal.tla: NothingStrands, SlotIsNext; specs/queue/Local.tla: the ring.
- * Evidence      make check-specs T='Local', make stress T=bounded, tests/test_local_group.py. */
+ * Evidence      make check-specs T='Local', make stress T=bounded,
+ *               tests/sched/test_local_queue_carrier.py. */
 #ifndef WP_BOUNDED_H
 #define WP_BOUNDED_H
 

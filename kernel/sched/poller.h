@@ -43,7 +43,7 @@
  * Spec          specs/sched/Poller.tla: BlockOnlyIfParked, PollerParkPaired, PinnedPollerUnique,
  *               WakeReachesSleeper, WakeupIsOver, StolenIsKept, PollerStaysHome, PollerRuns,
  *               CloseEnds.
- * Evidence      make check-specs T=Poller, make stress T=poller, tests/test_poller*.py. */
+ * Evidence      make check-specs T=Poller, make stress T=poller, tests/sched/test_poller*.py. */
 #ifndef WP_POLLER_H
 #define WP_POLLER_H
 

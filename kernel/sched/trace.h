@@ -29,7 +29,7 @@
  *               threads: these are addresses. Waits of OS threads.
  * Spec          specs/base/Ring.tla; specs/sched/Trace.tla: NameIsItsOwn, NumberIsItsOwn, RingsAreThere,
  *               SpansHaveBegun; kinds are actions of specs (wakeproof.trace.ACTIONS).
- * Evidence      tests/test_trace.py, tests/test_trace_waits.py. */
+ * Evidence      tests/sched/test_trace.py, tests/sched/test_trace_waits.py. */
 #ifndef WP_TRACE_H
 #define WP_TRACE_H
 

@@ -21,7 +21,7 @@
  *               it parks or ends, before the next close.
  * Not promised  Time slices. errno across a park, and what else is an OS thread's.
  * Spec          specs/thread/VThread.tla.
- * Evidence      make check-specs T=VThread, tests/test_vthreads.py. */
+ * Evidence      make check-specs T=VThread, tests/sched/test_vthread_stackful.py. */
 #ifndef WP_VTHREADS_H
 #define WP_VTHREADS_H
 

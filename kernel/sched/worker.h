@@ -11,7 +11,7 @@
  *
  * Why it works  Between a wake that brought nothing and the next park there is nothing that takes
  *               long (carrier.h).
- * Spec          specs/sched/Group.tla: Pop, Stop. Evidence  tests/test_group.py. */
+ * Spec          specs/sched/Group.tla: Pop, Stop. Evidence  tests/sched/test_group.py. */
 #ifndef WP_WORKER_H
 #define WP_WORKER_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * worker_idle.c - how a carrier that has nothing to run comes by something: it steals, or sleeps. Apart from
- * worker.c, whose loop calls it, so that a test can stand between the two (tests/test_idle.py). */
+ * worker.c, whose loop calls it, so that a test can stand between the two
+ * (tests/sched/test_worker_idle.py). */
 #include "sched/local_queue_carrier.h"
 #include "sched/placement/group_placement.h"
 #include "sched/worker_trace.h"

@@ -20,7 +20,8 @@
  * Not promised  That a subtask stops when it is interrupted: a close waits for it. That an OS
  *               thread, or a virtual one that no scope has forked, closes what it has opened.
  * Spec          specs/scope/Scope.tla, Nesting.tla.
- * Evidence      make check-specs T='Scope|Nesting', make stress T=scope, tests/test_scope_kernel.py. */
+ * Evidence      make check-specs T='Scope|Nesting', make stress T=scope,
+ *               tests/scope/test_scope_kernel.py. */
 #ifndef WP_SCOPE_H
 #define WP_SCOPE_H
 

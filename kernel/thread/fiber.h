@@ -25,7 +25,8 @@
  *               goes on in another OS thread. Signal masks: they are the OS thread's.
  *               LeakSanitizer does not look into parked stacks.
  * Spec          none: whoever switches owns both.
- * Evidence      tests/test_fiber.py, with a twin for each register; wakeproof bench -t fiber. */
+ * Evidence      tests/thread/test_fiber.py, with a twin for each register; wakeproof bench -t
+ *               fiber. */
 #ifndef WP_FIBER_H
 #define WP_FIBER_H
 

@@ -5,7 +5,7 @@
  *           x19 .. x28  x29  x30   d8 .. d15     fpcr   entry, argument
  *
  * Why it works  As fiber_x86_64.S. x30 is where it goes on. x18 belongs to the platform.
- * Evidence      tests/test_fiber.py, under qemu-user. */
+ * Evidence      tests/thread/test_fiber.py, under qemu-user. */
 #ifdef __aarch64__
 
 #define FRAME 176

@@ -7,7 +7,7 @@
  *
  * Why it works  At every instruction the frame description holds for the stack that sp is in: both
  *               stacks have the same layout there.
- * Evidence      tests/test_fiber.py. */
+ * Evidence      tests/thread/test_fiber.py. */
 #ifdef __x86_64__
 
 #define FRAME 56

@@ -5,10 +5,11 @@
  *   sched/worker.c          whether the caller is a carrier of a group
  *   sync/mutex.c            the mutexes that a thread leaves behind
  *
- * Includes go down the layers only (tests/test_layers.py), so these declarations stand below their
- * definitions. The compiler compares the two: each file that defines one includes this header, too.
+ * Includes go down the layers only (tests/project/test_layers.py), so these declarations stand
+ * below their definitions. The compiler compares the two: each file that defines one includes this
+ * header, too.
  * The explorer has definitions of its own (stress/explorer/compiled_hooks.c).
- * Spec          none. Evidence  tests/test_layers.py. */
+ * Spec          none. Evidence  tests/project/test_layers.py. */
 #ifndef WP_HOOKS_H
 #define WP_HOOKS_H
 

@@ -16,7 +16,7 @@
  *               made. A handler that was set later is asked first; one that then raises the signal
  *               anew, as Python's faulthandler does, gets no report.
  * Spec          none.
- * Evidence      tests/test_overflow.py. */
+ * Evidence      tests/thread/test_overflow.py. */
 #ifndef WP_OVERFLOW_H
 #define WP_OVERFLOW_H
 

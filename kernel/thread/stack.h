@@ -29,7 +29,8 @@
  *               notice before the unmount, or of a frame larger than a page, or that the slot below
  *               it is whole then.
  * Spec          none: idle slots stand under a lock, all others have one owner.
- * Evidence      tests/test_stack.py, tests/test_overflow.py; wakeproof bench -t stack. */
+ * Evidence      tests/thread/test_stack.py, tests/thread/test_overflow.py; wakeproof bench -t
+ *               stack. */
 #ifndef WP_STACK_H
 #define WP_STACK_H
 

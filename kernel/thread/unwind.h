@@ -17,7 +17,7 @@
  *               stack), or with a signed return address (AArch64, pac-ret): the frames end there. That
  *               a library may be unloaded meanwhile.
  * Spec          none: what is read is one thread's, or is thrown away (snapshot.h).
- * Evidence      tests/test_dump.py, tests/test_unwind.py. */
+ * Evidence      tests/inspect/test_dump.py, tests/thread/test_unwind.py. */
 #ifndef WP_UNWIND_H
 #define WP_UNWIND_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * wait_reason.h - what a virtual thread waits for when it parks, for its events (trace.h).
  *
- * Evidence      tests/test_trace_waits.py. */
+ * Evidence      tests/sched/test_trace_waits.py. */
 #ifndef WP_WAITS_H
 #define WP_WAITS_H
 

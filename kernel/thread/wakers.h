@@ -22,7 +22,7 @@
  *               inside wp_vthread_run, ends: it waits for its caller.
  * Spec          specs/thread/Leave.tla: NoDeadGrant, PassedOn, NoLostWake, NoTouchAfterFree,
  *               NoTouchAfterLeave, FreeEnds.
- * Evidence      make check-specs T=Leave, make stress T=leave, tests/test_leave.py. */
+ * Evidence      make check-specs T=Leave, make stress T=leave, tests/thread/test_wakers.py. */
 #ifndef WP_LEAVE_H
 #define WP_LEAVE_H
 

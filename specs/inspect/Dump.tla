@@ -11,7 +11,7 @@
 (* Promises   StackIsWhole, UnparkIsKept, RunnerIsNamed (safety).          *)
 (* TLC alone  RunnerIsNamed: who runs a thread is said in worker.c, beside *)
 (*            switches of stacks, which the explorer does not have         *)
-(*            (tests/test_dump.py).                                        *)
+(*            (tests/inspect/test_dump.py).                                        *)
 (***************************************************************************)
 EXTENDS Naturals
 

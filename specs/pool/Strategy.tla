@@ -17,7 +17,7 @@
 (* TLC alone  NonBlockingRespected: the tag is a thread's own variable,    *)
 (*            which the explorer does not have; the twin                   *)
 (*            strategy_tag_ignored is killed on real threads               *)
-(*            (tests/test_strategy.py).                                    *)
+(*            (tests/pool/test_strategy.py).                                    *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets
 

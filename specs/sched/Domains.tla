@@ -14,7 +14,7 @@
 (* Promises   StealsInsideDomain (safety).                                 *)
 (* TLC alone  StealsInsideDomain: a carrier reaches its own domain alone,  *)
 (*            so code that breaks it would need a pointer that is not      *)
-(*            there; tests/test_topology_steal.py and the soak run two on  *)
+(*            there; tests/sched/test_search_distance.py and the soak run two on  *)
 (*            real threads.                                                *)
 (***************************************************************************)
 EXTENDS Naturals

@@ -12,8 +12,8 @@
 (* TLC alone  NameIsItsOwn, NumberIsItsOwn, SpansHaveBegun, OffIsSilent:   *)
 (*            one thread reads and writes what these need, plain memory    *)
 (*            between a run and the next in it, so there is no order of    *)
-(*            steps to explore (tests/test_trace_lies.py,                  *)
-(*            tests/programs/made.c and waits.c).                          *)
+(*            steps to explore (tests/judge/traces/test_lies.py,                  *)
+(*            tests/programs/sched/made.c and waits.c).                          *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 

@@ -12,9 +12,9 @@
 (* TLC alone  LifoClose, OwnerConfinement, ChildrenWithinScope: scopes     *)
 (*            within scopes are one thread's own stack of them, on         *)
 (*            carriers with stacks of their own, which the explorer does   *)
-(*            not have (tests/programs/scope.c, tests/test_scope.py); what *)
+(*            not have (tests/programs/scope/scope.c, tests/scope/test_scope.py); what *)
 (*            several threads share is Scope's; BindingsInherited:         *)
-(*            bindings are Python's (tests/test_scoped.py).                *)
+(*            bindings are Python's (tests/scope/test_scoped.py).                *)
 (***************************************************************************)
 EXTENDS Naturals
 

@@ -11,7 +11,7 @@
  *               So the memory that a resumed actor finds does not matter: what it loads is put
  *               there just before. Each step is run twice, and must come to the same position both
  *               times.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include "compiled.h"
 
 #include <stdarg.h>

@@ -2,13 +2,13 @@
  * compiled_copies.c - memcpy, memmove and memset of scenario and kernel code, which the compiler
  * calls for structs as well.
  *
- *   memcpy       wp__explored_memcpy: judge/explored.py renames it in the objects
+ *   memcpy       wp__explored_memcpy: judge/explore/explored.py renames it in the objects
  *   __tsan_...   what clang calls from version 15 on
  *
  * Why it works  Each is a plain load of every word, then a plain store of every word; what was
  *               loaded lies on the actor's stack meanwhile, hence in its position. What gcc has
  *               announced by its hooks just before is only done.
- * Spec          none. Evidence  tests/test_explore_code.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_code.py. */
 #include <string.h>
 
 #include "compiled.h"

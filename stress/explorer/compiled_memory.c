@@ -4,7 +4,7 @@
  *
  * Why it works  Before a step the arena holds a pattern, another one in the second run: what is
  *               read and was not put there differs, and what is written and not reported shows.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include "compiled.h"
 
 #include <stdio.h>

@@ -16,7 +16,7 @@
  * Volatile      has hooks of its own: each access is a step of its own, never answered from
  *               another one, and plain as C11 has it: it races.
  * Copies        compiled_copies.c.
- * Spec          none. Evidence  tests/test_explore_code.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_code.py. */
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * value.
  *
  * Why it works  Both are compared byte by byte; a hash only says where to look.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 

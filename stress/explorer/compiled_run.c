@@ -3,7 +3,7 @@
  *
  * Why it works  The stack is put back and the state filled with a pattern: what the actor does then
  *               follows from its position and the value that it is given.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * Why it works  Init and arbiter run alone: their operations act at once. What happens on an
  *               actor's stack is the same each time: sites are looked up after it has paused, on
  *               the engine's, or what that leaves there would tell two runs apart.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include <stdio.h>
 #include <string.h>
 
@@ -252,7 +252,7 @@ _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int 
 	return 0;
 }
 
-/* What judge/explored.py makes of assert and abort. */
+/* What judge/explore/explored.py makes of assert and abort. */
 _Noreturn void wp__explored_assert_fail(const char *text, const char *file, unsigned line,
 					const char *function);
 _Noreturn void wp__explored_abort(void);
@@ -271,7 +271,7 @@ void wp__explored_abort(void)
 	compiled_end("calls abort", true, __builtin_return_address(0), NULL);
 }
 
-/* A fence that stood as assembly: judge/explored_assembly.py calls this in its place, where the
+/* A fence that stood as assembly: judge/explore/assembly.py calls this in its place, where the
  * compiler holds values in registers that a call does not preserve. */
 void wp__explored_fence(const void *from);
 

@@ -10,7 +10,7 @@
  *               never disables another: so a greedy walk decides it.
  *               A new node at the end of modification order precedes nothing and closes no cycle:
  *               only others need a check.
- * Spec          none: Alglave et al., "Herding cats", 2014.  Evidence  tests/explorer/litmus. */
+ * Spec          none: Alglave et al., "Herding cats", 2014.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>

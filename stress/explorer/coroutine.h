@@ -8,7 +8,7 @@
  * Why it works  A pause pushes every register that a call preserves, so the bytes from the stack
  *               pointer to the stack's end are all there is. Stacks lie at fixed addresses: bytes
  *               that were saved can be put back, pointers into them included.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #ifndef WP_EXPLORER_COROUTINE_H
 #define WP_EXPLORER_COROUTINE_H
 

@@ -14,7 +14,7 @@
  *               for a part of a component only if they hold for the whole, so no parts need looking
  *               at. Left out: spurious wakeups and weak compare-and-swaps failing for no reason,
  *               which nobody may rely on and which do not go on for ever.
- * Spec          none: weak fairness, as in TLA+. Evidence  tests/test_explore_engines.py. */
+ * Spec          none: weak fairness, as in TLA+. Evidence  tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cycles.h - components of the graph of states: found by cycles.c, walked around by tour.c.
  *
- * Spec  none. Evidence  tests/test_explore_engines.py. */
+ * Spec  none. Evidence  tests/judge/explore/test_engines.py. */
 #ifndef WP_EXPLORER_CYCLES_H
 #define WP_EXPLORER_CYCLES_H
 

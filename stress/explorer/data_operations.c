@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * data_operations.c - a line that is an operation of a thread, as data.c describes it.
  *
- * Spec  none. Evidence  tests/test_explore_data.py. */
+ * Spec  none. Evidence  tests/judge/explore/test_data.py. */
 #include <stdio.h>
 #include <string.h>
 

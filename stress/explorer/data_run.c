@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * data_run.c - runs a program that data.c has read: from a position to the next.
  *
- * Spec  none. Evidence  tests/test_explore_data.py. */
+ * Spec  none. Evidence  tests/judge/explore/test_data.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

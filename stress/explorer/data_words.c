@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * data_words.c - the words of a line: registers, numbers, locations, orders, labels.
  *
- * Spec  none. Evidence  tests/test_explore_data.py. */
+ * Spec  none. Evidence  tests/judge/explore/test_data.py. */
 #include "data.h"
 
 #include <ctype.h>

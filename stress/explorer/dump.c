@@ -11,7 +11,7 @@
  *   i SITE FILE LINE WHAT
  *   end STATES EDGES                          the dump is complete
  *
- * Spec  none. Evidence  tests/test_conform.py. */
+ * Spec  none. Evidence  tests/judge/conform/test_conform.py. */
 #include "dump.h"
 
 #include <errno.h>

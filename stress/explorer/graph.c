@@ -6,7 +6,7 @@
  * Why it works  Undoing is the reverse of doing, because the newest node is always the last of its
  *               thread and of its place. Clocks need no undoing: they are functions of nodes that
  *               were there before.
- * Spec          none.  Evidence  tests/explorer/litmus. */
+ * Spec          none.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>

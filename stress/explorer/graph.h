@@ -24,7 +24,7 @@
  *               writes follow what was read at once, as an update's do: the kernel's bucket lock.
  *               A wait's compare comes when its queue read does: one node in every order. It stands
  *               first, as a queue read whose source is taken can only have its write come next.
- * Spec          none: TruSt, POPL 2022.  Evidence  tests/explorer/litmus. */
+ * Spec          none: TruSt, POPL 2022.  Evidence  tests/corpus/litmus. */
 #ifndef WP_EXPLORER_GRAPH_H
 #define WP_EXPLORER_GRAPH_H
 

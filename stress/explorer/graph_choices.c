@@ -5,7 +5,7 @@
  *   queueing          until woken | until the deadline | until a spurious wakeup
  *   waking            each set of as many sleepers as may be woken
  *
- * Spec  none.  Evidence  tests/explorer/litmus. */
+ * Spec  none.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
 /* Of the waits just before, at the same position: more would let it loop for ever. */

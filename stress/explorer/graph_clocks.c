@@ -7,7 +7,7 @@
  *
  * Why it works  A node's clocks are functions of nodes that were there before it, so they are set
  *               once it is there, or reads from another source, and never undone.
- * Spec          none: RC11, PLDI 2017.  Evidence  tests/explorer/litmus. */
+ * Spec          none: RC11, PLDI 2017.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>

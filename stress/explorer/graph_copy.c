@@ -5,7 +5,7 @@
  *
  * Why it works  What is kept is downward closed by program order and reads-from, so nodes' clocks
  *               stay as they are: only numbers change, for they say when a node was added.
- * Spec          none.  Evidence  tests/explorer/litmus. */
+ * Spec          none.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
 #include <stdarg.h>

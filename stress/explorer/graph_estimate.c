@@ -12,7 +12,7 @@
  *               method). Sizes, and how many reads were gone back to, keep the error low: what
  *               went back has fewer nodes and more to come. The band is twice the standard error,
  *               and as uncertain as the mean.
- * Spec          none.  Evidence  tests/test_explore_estimate.py. */
+ * Spec          none.  Evidence  tests/judge/explore/test_estimate.py. */
 #include "graph_share.h"
 #include "report.h"
 

@@ -6,7 +6,7 @@
  *               modification order, so that an execution that could be an interleaving looks like
  *               one. As in the state engine, a wait stands where it falls asleep, and its value
  *               says how it ends (UINT64_MAX: never); one that ends by itself stands there too.
- * Spec          none.  Evidence  tests/explorer/litmus. */
+ * Spec          none.  Evidence  tests/corpus/litmus. */
 #include "graph_list.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_list.h - an execution as a list of steps, as far as it has been listed.
  *
- * Spec  none.  Evidence  tests/test_explore_minimal.py. */
+ * Spec  none.  Evidence  tests/judge/explore/test_minimal.py. */
 #ifndef WP_EXPLORER_GRAPH_LIST_H
 #define WP_EXPLORER_GRAPH_LIST_H
 

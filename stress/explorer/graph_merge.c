@@ -7,7 +7,7 @@
  *               as its bytes; steps of an example may be newer than the fork, so they are sent as
  *               printed. Outcomes and examples know the item in which they were met: put in that
  *               order, they are what one process alone would have found, in its order.
- * Spec          none.  Evidence  tests/test_explore_parallel.py. */
+ * Spec          none.  Evidence  tests/judge/explore/test_parallel.py. */
 #include "graph_share.h"
 #include "report.h"
 

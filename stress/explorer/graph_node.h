@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_node.h - what a graph is made of: nodes, clocks, threads, places; and what a node is.
  *
- * Spec  none. Evidence  tests/explorer/litmus. */
+ * Spec  none. Evidence  tests/corpus/litmus. */
 #ifndef WP_EXPLORER_GRAPH_NODE_H
 #define WP_EXPLORER_GRAPH_NODE_H
 

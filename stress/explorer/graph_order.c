@@ -7,7 +7,7 @@
  * Why it works  Points are settled in order of cost, by one queue per cost (Dial 1969): the first
  *               way to the point at which all is listed is a cheapest. What happens before what is
  *               the graph's own: any order in which steps are ready tells the same execution.
- * Spec          none.  Evidence  tests/test_explore_minimal.py. */
+ * Spec          none.  Evidence  tests/judge/explore/test_minimal.py. */
 #include "graph_list.h"
 
 #include <string.h>

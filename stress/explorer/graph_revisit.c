@@ -5,7 +5,7 @@
  *   forgotten  the rest; only if it, and the read, were added in the canonical way
  *
  * Why it works  See graphs.c.
- * Spec          none: TruSt, POPL 2022.  Evidence  tests/explorer/litmus, check_duplicates. */
+ * Spec          none: TruSt, POPL 2022.  Evidence  tests/corpus/litmus, check_duplicates. */
 #include "graph.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
  *               is tried again, with the newest values, once there are newer ones.
  * PCT           Burckhardt et al.: d priorities are changed, at moments drawn among k steps, where
  *               k is the length of a first run that is not counted.
- * Spec          none: PCT, ASPLOS 2010.  Evidence  tests/explorer/litmus. */
+ * Spec          none: PCT, ASPLOS 2010.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>

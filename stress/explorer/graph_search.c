@@ -5,7 +5,7 @@
  *
  * Why it works  Most programs are through before a process would have started. And a program learns
  *               most of what makes it start again in that moment, before there are several of it.
- * Spec          none.  Evidence  tests/explorer/litmus, tests/test_explore_parallel.py. */
+ * Spec          none.  Evidence  tests/corpus/litmus, tests/judge/explore/test_parallel.py. */
 #include "graph_share.h"
 #include "report.h"
 

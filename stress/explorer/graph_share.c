@@ -10,7 +10,7 @@
  *               claimed a later one, so the counter is beyond it. So each item is explored by one
  *               process, and none by nobody: a process that ends otherwise than by exit code 0 with
  *               a whole report makes the search an error.
- * Spec          none.  Evidence  tests/test_explore_parallel.py. */
+ * Spec          none.  Evidence  tests/judge/explore/test_parallel.py. */
 #include "graph_share.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * graph_share.h - one search of graphs by several processes: items, claims, what comes back.
  *
- * Spec  none.  Evidence  tests/test_explore_parallel.py. */
+ * Spec  none.  Evidence  tests/judge/explore/test_parallel.py. */
 #ifndef WP_EXPLORER_GRAPH_SHARE_H
 #define WP_EXPLORER_GRAPH_SHARE_H
 

@@ -8,7 +8,7 @@
  *
  * Why it works  What precedes a node by program order and reads-from can be executed without the
  *               rest, as in graph_copy.c; a step that was begun is kept to its end.
- * Spec          none.  Evidence  tests/test_explore_minimal.py. */
+ * Spec          none.  Evidence  tests/judge/explore/test_minimal.py. */
 #include "graph_list.h"
 
 static bool is_in_the_middle(const explore_node *node)

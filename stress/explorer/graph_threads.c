@@ -16,7 +16,7 @@
  * Spinning      A thread that comes back to a position, having only read, would go on as before. It
  *               is blocked: the graph without that pass is explored as well, as its reads can be
  *               revisited by later writes.
- * Spec          none.  Evidence  tests/explorer/litmus. */
+ * Spec          none.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
 static int first_part(const explore_search *search, int kind)

@@ -7,7 +7,7 @@
  *
  * Why it works  A finished graph cannot grow. Who sleeps has no wake to come; who spins read the
  *               newest values, and nobody is left to write others.
- * Spec          none: VSync, ASPLOS 2021.  Evidence  tests/explorer/litmus. */
+ * Spec          none: VSync, ASPLOS 2021.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 #include "report.h"
 

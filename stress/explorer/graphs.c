@@ -12,7 +12,7 @@
  *               the memory is that of the graphs on the path.
  * Updates       An update whose source another update has read cannot stand; but its write still
  *               goes back to that other update, which is how the other order is found.
- * Spec          none: TruSt, POPL 2022.  Evidence  tests/explorer/litmus, check_duplicates. */
+ * Spec          none: TruSt, POPL 2022.  Evidence  tests/corpus/litmus, check_duplicates. */
 #include "graph.h"
 
 enum { DEPTH_MOST = 10000 }; /* of visits inside each other: about 6 MB of stack */

@@ -7,7 +7,7 @@
  * Why it works  It leaves interleavings out, so it is for conformance alone: where a spec takes a
  *               whole operation as one step, and another comparison judges that operation step by
  *               step. Without --join nothing is joined.
- * Spec          none. Evidence  tests/test_conform.py. */
+ * Spec          none. Evidence  tests/judge/conform/test_conform.py. */
 #ifndef WP_EXPLORER_JOINS_H
 #define WP_EXPLORER_JOINS_H
 

@@ -9,7 +9,7 @@
  * Why it works  A program is made anew for each model and engine, so none sees what another left.
  *               Whatever a program shows, the exit code is 0: the reader grades outcomes. A program
  *               that cannot be explored has its `error` in its line. 2: the request makes no sense.
- * Spec          none. Evidence  tests/test_explore_cli.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_command.py. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * options.c - reads the explorer's command line; what makes no sense ends it with 2 and one line.
  *
- * Spec  none. Evidence  tests/test_explore_cli.py. */
+ * Spec  none. Evidence  tests/judge/explore/test_command.py. */
 #include "options.h"
 
 #include <errno.h>

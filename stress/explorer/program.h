@@ -82,7 +82,7 @@ typedef struct explore_step {
 
 /* A line of the source. */
 typedef struct explore_site {
-	const char *file; /* as python/wakeproof/judge/explored.py shows it: guard.h, stress/scenarios/wakeup/guard.c */
+	const char *file; /* as explored.py shows it: guard.h, stress/scenarios/wakeup/guard.c */
 	int line;
 	const char *what; /* the operation, as it stands there */
 } explore_site;

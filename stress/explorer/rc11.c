@@ -11,7 +11,7 @@
  *               walked to their ends in some order; the greedy walk finds it.
  *               The rest of RC11 (coherence, no cycle of po and rf) holds by construction.
  * Light fences  Before a light fence only strong nodes count: hence a count of its own for them.
- * Spec          none: Lahav et al., RC11, PLDI 2017.  Evidence  tests/explorer/litmus. */
+ * Spec          none: Lahav et al., RC11, PLDI 2017.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
 #include <string.h>

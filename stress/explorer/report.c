@@ -9,7 +9,7 @@
  *
  * Why it works  Outcomes are few, so they are a list in the order they were first met: the same
  *               program and options give the same report, and nothing needs sorting.
- * Spec          none. Evidence  tests/test_explore_data.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_data.py. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -193,7 +193,7 @@ static void print_outcome(const explore_program *program, const explore_outcome 
 	putchar('}');
 }
 
-/* Their addresses: judge/explore_run.py finds the names. */
+/* Their addresses: judge/explore/explorer.py finds the names. */
 static void print_actors(const explore_program *program)
 {
 	printf("\"actors\":[");

@@ -5,7 +5,7 @@
  *
  * Why it works  Equal positions behave equally for ever, so an answer never gets old. Few values
  *               are read at one position; beyond EXPLORE_WAYS_MOST the program is asked again.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 

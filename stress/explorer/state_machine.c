@@ -15,7 +15,8 @@
  *          states, since each drain is a step of its own and can always come before, but would add
  *          edges past the states between. A heavy fence does drain all buffers at once: were it to
  *          wait for a moment in which all are empty, others could keep it waiting for ever.
- * Spec     none: futex(2); Sewell et al., x86-TSO, 2010. Evidence  tests/test_explore_engines.py. */
+ * Spec     none: futex(2); Sewell et al., x86-TSO, 2010. Evidence
+ *          tests/judge/explore/test_engines.py. */
 #include "state_machine.h"
 
 #include <stdio.h>

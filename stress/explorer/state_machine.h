@@ -9,7 +9,7 @@
  * Why it works  A state differs from the next in a value or two and one thread's position, so
  *               taking a step back costs as much as taking it, and nothing is copied. What a thread
  *               does at a position, and where a value leads it, is asked once and kept.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #ifndef WP_EXPLORER_STATE_MACHINE_H
 #define WP_EXPLORER_STATE_MACHINE_H
 

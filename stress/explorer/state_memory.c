@@ -7,7 +7,7 @@
  *
  * Why it works  Each change notes what was there before: in `undo` for values, in `before` for
  *               threads.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include "state_memory.h"
 
 #include <stdlib.h>

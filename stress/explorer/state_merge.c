@@ -18,7 +18,8 @@
  *               ever what only its last value meets. Where both answer, they lead to one place. So
  *               a class is seldom wrong, which costs a round; positions that stay apart for values
  *               that none of them meets are made one when all is known (states.c).
- * Spec          none. Evidence  tests/test_explore_merge.py, tests/test_conform.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_merge.py,
+ *               tests/judge/conform/test_conform.py. */
 #include <stdlib.h>
 #include <string.h>
 

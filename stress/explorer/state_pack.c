@@ -11,7 +11,7 @@
  *
  * Why it works  A step changes a value or two, so a new memory shares all but one path with the old
  *               one. Unpacking goes down only where two trees differ. Both ways are exact.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include "state_space.h"
 
 #define MARK UINT32_C(0x80000000) /* the rest is the number of a pair */

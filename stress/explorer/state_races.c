@@ -26,7 +26,7 @@
  *                 segment that stands when A takes it.
  * In the state    A place that a thread comes to after different accesses is two states. Positions
  *                 may be merged: what a thread has done is no part of them.
- * Spec          none. Evidence  tests/test_explore_races.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_races.py. */
 #include "state_races.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * Why it works  Choices are the engine's own and say nothing of numbers given while exploring. Each
  *               is checked to be one that there is, and a cycle to end where it began; so what
  *               comes out is an execution of this program, or the schedule is refused.
- * Spec          none. Evidence  tests/test_explore_replay.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_replay.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,8 @@
  *               for the walks that were drawn since k rose last, and have an end. Who changes
  *               nothing by his step, or has run alone for long, also falls: he spins, and would
  *               keep the others from what he waits for.
- * Spec          none: Burckhardt et al., PCT, ASPLOS 2010. Evidence  tests/test_explore_engines.py. */
+ * Spec          none: Burckhardt et al., PCT, ASPLOS 2010. Evidence
+ *               tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
  *
  * Why it works  Packing follows what the machine says it changed since the load; see state_pack.c.
  *               A state costs one record of threads + 1 words and now and then a pair.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include "state_space.h"
 
 #include <stdlib.h>

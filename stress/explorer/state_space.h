@@ -6,7 +6,7 @@
  *   thread   its position, whether it sleeps, which plain accesses it has made since its last step;
  *            if there is more to say, the number of a pair
  *
- * Spec  none. Evidence  tests/test_explore_engines.py. */
+ * Spec  none. Evidence  tests/judge/explore/test_engines.py. */
 #ifndef WP_EXPLORER_STATE_SPACE_H
 #define WP_EXPLORER_STATE_SPACE_H
 

@@ -8,7 +8,7 @@
  *               nobody can tell that they happen at once; those that race are reported where they
  *               are met (state_races.c). A volatile access is a step of its own, and races as well.
  *               See state_memory.c for what a step changes.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include <string.h>
 
 #include "joins.h"

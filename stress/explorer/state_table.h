@@ -7,7 +7,7 @@
  *               records' numbers: a pair of pairs of values is a whole memory, and two memories
  *               that differ in one place share all but the path to it. Nothing is hashed away:
  *               restoring is exact.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #ifndef WP_EXPLORER_STATE_TABLE_H
 #define WP_EXPLORER_STATE_TABLE_H
 

@@ -11,8 +11,8 @@
  *               counterexample needs. The queue is the table of states itself.
  * Counts        Steps and drains are edges; a wake is one edge per set of sleepers, and makes them
  *               run on at once: their return from the wait is no step of its own (the
- *               counts of tests/explorer/futex are so).
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ *               counts of tests/corpus/litmus are so).
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include "states.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * Why it works  It need not: levels of most programs rise and fall like a bell, whose logarithm is
  *               a parabola. The band takes half and twice the fall. Unknown (0) as long as the
  *               ratio does not fall, or hardly.
- * Spec          none. Evidence  tests/test_explore_estimate.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_estimate.py. */
 #include <math.h>
 
 #include "state_space.h"

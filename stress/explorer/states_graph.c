@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * states_graph.c - calls back for every state and every edge, once all are known; see states.h.
  *
- * Spec  none. Evidence  tests/test_conform.py. */
+ * Spec  none. Evidence  tests/judge/conform/test_conform.py. */
 #include "states.h"
 
 #include <stdlib.h>

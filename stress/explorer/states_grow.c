@@ -5,7 +5,7 @@
  * Why it works  A bound leaves nothing out if no choice was forbidden by it. Each outcome keeps the
  *               example of the bound at which it was first met: it has the fewest preemptions. What
  *               a bound that was not finished has met is kept as well.
- * Spec          none. Evidence  tests/test_explore_limits.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_limits.py. */
 #include <stdlib.h>
 #include <string.h>
 

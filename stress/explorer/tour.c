@@ -8,7 +8,7 @@
  *
  * Why it works  All states of a component reach each other inside it, and it is fair: what is
  *               looked for is there. Repeating the tour for ever is the run that never ends.
- * Spec          none. Evidence  tests/test_explore_engines.py. */
+ * Spec          none. Evidence  tests/judge/explore/test_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 

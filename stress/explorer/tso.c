@@ -12,7 +12,7 @@
  * Heavy fences  need everybody's buffer empty. A store counts as issued only when a later node of
  *               its thread passes it; passing is delayed, and where only passing is left, each
  *               thread is tried.
- * Spec          none: Sewell et al., x86-TSO, CACM 2010.  Evidence  tests/explorer/litmus. */
+ * Spec          none: Sewell et al., x86-TSO, CACM 2010.  Evidence  tests/corpus/litmus. */
 #include "graph.h"
 
 #include <stddef.h>

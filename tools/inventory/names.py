@@ -9,7 +9,7 @@
     put = 'vthread_stackful_'
 
     [[tests.gone]]                    # left out on purpose; `match`: a regular expression instead
-    name = "tests/test_twins.py::test_the_product_is_built_without_any_twin"
+    name = "tests/judge/test_twins.py::test_the_product_is_built_without_any_twin"
     why = "the product's text holds no twin any more"
 
     [[configurations.changed]]        # the name is that of before; no `was`: there was no such fact

@@ -14,15 +14,17 @@ from pathlib import Path
 from tools.inventory.sections import Facts
 from tools.inventory.tree import Tree
 
-from wakeproof.judge import audit, conform_twins, manifest
-from wakeproof.judge.conform_concept import Concept
-from wakeproof.judge.conform_equal import EQUAL, TOO_LARGE, TOO_LARGE_TWINS
-from wakeproof.judge.conform_maps import CONCEPTS
-from wakeproof.judge.explore_options import MODELS
-from wakeproof.judge.linear_cases import CASES, Case
-from wakeproof.judge.manifest import Entry
-from wakeproof.judge.paths_tests import built
-from wakeproof.judge.trace_maps import TRACED
+from wakeproof.judge.audit import run as audit
+from wakeproof.judge.conform import spec_twins as conform_twins
+from wakeproof.judge.conform.concept import Concept
+from wakeproof.judge.conform.maps import CONCEPTS
+from wakeproof.judge.conform.undetectable_twins import EQUAL, TOO_LARGE, TOO_LARGE_TWINS
+from wakeproof.judge.explore.options import MODELS
+from wakeproof.judge.linear.cases import CASES, Case
+from wakeproof.judge.paths.run import built
+from wakeproof.judge.tlc import manifest
+from wakeproof.judge.tlc.manifest import Entry
+from wakeproof.judge.traces.maps import TRACED
 
 Declared = Iterator[tuple[str, Facts]]
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
-import json
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -14,7 +13,7 @@ from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import typer
-from tests.explorer.programs import LITMUS
+from tests.support.litmus import COUNTS, LITMUS, STATES, VERDICTS
 from tools import public_headers
 from tools.inventory import c_names as declarations
 from tools.inventory.sections import Facts
@@ -28,7 +27,6 @@ from wakeproof.cli.app import add, app
 
 Declared = Iterator[tuple[str, Facts]]
 
-FUTEX = LITMUS.parent / "futex"
 PROTOCOLS = frozenset({
     "__aenter__", "__aexit__", "__await__", "__bool__", "__call__", "__contains__", "__enter__",
     "__exit__", "__getitem__", "__iter__", "__len__", "__next__",
@@ -44,18 +42,11 @@ def tests(tree: Tree) -> Declared:
 
 def litmus(_tree: Tree) -> Declared:
     """Yield each program as text: a hash of what it does, and what must come of it."""
-    tables = {
-        LITMUS: {"counts": "expected.json", "verdict": "verdicts.json"},
-        FUTEX: {"found": "expected.json"},
-    }
-    for folder, files in tables.items():
-        texts = {file.stem: file.read_text(encoding="utf-8") for file in folder.glob("*.txt")}
-        rows = {what: json.loads((folder / file).read_text(encoding="utf-8"))
-                for what, file in files.items()}  # fmt: skip
-        for name in sorted(texts.keys() | {name for table in rows.values() for name in table}):
-            expected = {what: _without_note(table[name])
-                        for what, table in rows.items() if name in table}  # fmt: skip
-            yield name, {"program": _hash(texts[name]), **expected}
+    rows = {"counts": COUNTS, "verdict": VERDICTS, "found": STATES}
+    for name in sorted(LITMUS.keys() | {name for table in rows.values() for name in table}):
+        expected = {what: _without_note(table[name])
+                    for what, table in rows.items() if name in table}  # fmt: skip
+        yield name, {"program": _hash(LITMUS[name]), **expected}
 
 
 def _without_note(row: Facts) -> Facts:

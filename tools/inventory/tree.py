@@ -15,11 +15,13 @@ from tools import pairs
 
 from wakeproof import locations
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import manifest, models, scenarios, twins
+from wakeproof.judge import scenarios
 from wakeproof.judge.builds import Build, Builder
-from wakeproof.judge.manifest import Entry
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario, Twin
+from wakeproof.judge.tlc import manifest, models
+from wakeproof.judge.tlc.manifest import Entry
+from wakeproof.judge.twins import edits as twins
 
 COLLECT_TIMEOUT_S = 300.0
 _TWIN = re.compile(r"\bwp_twin\(\s*(\w+)\s*\)|\bWP_TWIN_(\w+)\b")
@@ -133,9 +135,11 @@ class Tree:
 
     @cached_property
     def test_texts(self) -> dict[str, str]:
-        """The texts of the modules of tests, by stem."""
-        files = sorted((self.root / "tests").rglob("*.py"))
-        return {file.stem: file.read_text(encoding="utf-8") for file in files}
+        """The texts of the modules of tests, by stem, which modules of two folders may have."""
+        found: dict[str, str] = {}
+        for file in sorted((self.root / "tests").rglob("*.py")):
+            found[file.stem] = found.get(file.stem, "") + file.read_text(encoding="utf-8")
+        return found
 
     @cached_property
     def folders(self) -> dict[str, int]:

@@ -24,7 +24,7 @@ BUILDS = {
     "address": ("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
     "thread": ("-fsanitize=thread",),
 }
-"""As tests/compiling.py has them."""
+"""As tests/support/compiling.py has them."""
 SHARED = ("-fPIC", f"-I{_build.PACKAGE}")
 PRODUCT = ("-std=c11", "-O1", "-g0", "-pthread", "-w", _build.PROBED)
 

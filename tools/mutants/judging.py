@@ -23,14 +23,16 @@ from tools.mutants.building import BUILDS, NATIVE, ExplorerBuilder, NativeBuilde
 from wakeproof import locations
 from wakeproof._native import build as _build
 from wakeproof.errors import JudgeError, MissingToolError, UsageError
-from wakeproof.judge import explore_grading, explore_run, scenarios
+from wakeproof.judge import scenarios
 from wakeproof.judge.builds import Build
-from wakeproof.judge.explore_labels import Labels
-from wakeproof.judge.explore_options import ExploreOptions, Model
-from wakeproof.judge.grading import VIOLATED
+from wakeproof.judge.explore import explorer
+from wakeproof.judge.explore import grading as explore_grading
+from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.labels import Labels
 from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario
 from wakeproof.judge.source_texts import digest
+from wakeproof.judge.stress.grading import VIOLATED
 
 SECONDS, BYTES = 4.0, 1 << 30  # of an exploration
 PATIENCE_S = 10  # of a program that waits for what a defect may lose
@@ -83,55 +85,59 @@ _DUMPS = (
 )
 _SMALL = "-DWP_LOCAL_CAPACITY=4"
 TESTS = {
-    "by_hand": ((), "test_carriers", ("test_token_idle_set_search_and_turns_by_hand",)),
-    "counts": ((), "test_counts", ("each_end_moves_its_count",)),
-    "dump": (("-rdynamic",), "test_dump", _DUMPS),
-    "local": ((_SMALL,), "test_local", ("test_each_step_gives_what_the_model_gives",)),
-    "near": ((), "test_topology_steal", ("distance_decides",)),
+    "by_hand": ((), "sched.test_carrier", ("test_token_idle_set_search_and_turns_by_hand",)),
+    "counts": ((), "base.test_counters", ("each_end_moves_its_count",)),
+    "dump": (("-rdynamic",), "inspect.test_dump", _DUMPS),
+    "local": ((_SMALL,), "queue.test_local_queue", ("test_each_step_gives_what_the_model_gives",)),
+    "near": ((), "sched.test_search_distance", ("distance_decides",)),
     "no_threads": (
         (),
-        "test_group_faults",
+        "sched.test_group_faults",
         ("test_a_start_that_is_refused_a_thread_leaves_nothing_running",),
     ),
     "passed": (
         (),
-        "test_vthreads",
+        "sched.test_vthread_stackful",
         ("test_a_broken_canary_is_reported_when_its_thread_yields_to_another",),
     ),
-    "spares": ((), "test_spare", ("test_an_overflow_on_a_spare_is_reported",)),
+    "spares": (
+        (),
+        "sched.compensation.test_spare_thread",
+        ("test_an_overflow_on_a_spare_is_reported",),
+    ),
     "vthreads_end": (
         (),
-        "test_vthreads",
+        "sched.test_vthread_stackful",
         ("test_an_overflow_is_reported_with_the_name_of_its_thread",),
     ),
 }
 """Programs whose output a test reads: flags, the test's module, functions that take the program."""
 
 PYTHON = (
-    "channel",
-    "condition",
-    "executor",
-    "group",
-    "group_home",
-    "io_ends",
-    "io_python",
-    "joiner",
-    "leave_python",
-    "local_python",
-    "mutex",
-    "parker",
-    "parking",
-    "placed_python",
-    "poller_python",
-    "queued_pool",
-    "replacement_python",
-    "scope",
-    "semaphore",
-    "strategy_python",
-    "topology",
-    "topology_input",
-    "virtual_pool",
-    "vthread",
+    "base/topology",
+    "base/topology_input",
+    "io/descriptor_ends",
+    "io/descriptor_python",
+    "pool/queued_pool",
+    "pool/strategy_python",
+    "python/executor",
+    "python/virtual_pool",
+    "sched/carrier_tasks",
+    "sched/compensation/spare_carrier_python",
+    "sched/group",
+    "sched/local_queue_carrier_python",
+    "sched/placement/group_placement_python",
+    "sched/poller_python",
+    "sched/vthread_park",
+    "scope/joiner",
+    "scope/scope",
+    "sync/channel",
+    "sync/condition",
+    "sync/mutex",
+    "sync/semaphore",
+    "thread/vthread",
+    "thread/wakers_python",
+    "wakeup/parker",
 )
 """Files of Python tests that compile nothing: their quick tests run on the kernel as a library."""
 
@@ -213,7 +219,7 @@ def scenario_judges(builder: ExplorerBuilder, children: Children,
 def native_judges(programs: Path, builder: NativeBuilder) -> list[Judge]:
     """Return every case of the C programs in a folder."""
     found = []
-    for source in sorted(programs.glob("*.c")):
+    for source in sorted(programs.rglob("*.c")):
         whole = "".join(builder.sources.closure(source).values())
         flags = [f"-Wl,--wrap={name}" for name in sorted({*_WRAPPED.findall(source.read_text())})]
         flags += [f"-DPATIENCE_S={PATIENCE_S}"] if "#ifndef PATIENCE_S" in whole else []
@@ -231,7 +237,8 @@ def native_judges(programs: Path, builder: NativeBuilder) -> list[Judge]:
 
 def python_judges(root: Path) -> list[Judge]:
     """Return the files of Python tests that a project has."""
-    files = [root / "tests" / f"test_{name}.py" for name in PYTHON]
+    paths = [Path(name) for name in PYTHON]
+    files = [root / "tests" / path.parent / f"test_{path.name}.py" for path in paths]
     return [Judge(f"python:{file.stem.removeprefix('test_')}", file)
             for file in files if file.exists()]  # fmt: skip
 
@@ -260,8 +267,8 @@ class Bench:
             return dict(self._texts[judge.source])
         if judge.is_python:
             found = self.native.library_texts()
-            tests = [path for path in judge.source.parent.glob("*.py")
-                     if path == judge.source or not path.name.startswith("test_")]  # fmt: skip
+            folder = self._kernel.parent / "tests"
+            tests = [judge.source, folder / "conftest.py", *(folder / "support").glob("*.py")]
             package = _build.PACKAGE.parent
             ours = [path for folder in (".", "_native", "_runtime")
                     for path in (package / folder).glob("*.py")]  # fmt: skip
@@ -343,7 +350,7 @@ class Bench:
         try:
             if counts:
                 os.environ["GCOV_PREFIX"] = str(counts)
-            [result] = explore_run.run_test(
+            [result] = explorer.run_test(
                 self._children, program, judge.scenario.name, options, bounded=True
             )
         except JudgeError as error:

@@ -18,7 +18,7 @@ from tools.mutants.rules import Mutant
 
 from wakeproof import locations
 from wakeproof.errors import UsageError
-from wakeproof.judge.explore_options import Model
+from wakeproof.judge.explore.options import Model
 
 KILLED, SURVIVED, EXPLAINED = "killed", "survived", "explained"
 EQUAL, BROKEN = "equal", "does not compile"

@@ -12,7 +12,8 @@
  *               it gives a role up, not from when it arrives: who has the role next may need it
  *               before that.
  * Spec          specs/sched/compensation/Spare.tla: OneHolder, ExitsAlone, KeepsIfAlone, StopIsLast, OthersRun.
- * Evidence      make check-specs T=Spare, make stress T=spare, tests/test_spare.py. */
+ * Evidence      make check-specs T=Spare, make stress T=spare,
+ *               tests/sched/compensation/test_spare_thread.py. */
 #ifndef WP_ROLE_H
 #define WP_ROLE_H
 

@@ -22,7 +22,8 @@
  *               refused thread is tried again before the next mark.
  * Spec          specs/sched/compensation/Replacement.tla: EligibleKept, OneThread, TargetHasThread, RetiredIsEmpty,
  *               NoStrandedGlobal, StopReachesAll, OthersRun, AllRun.
- * Evidence      make check-specs T=Replacement, make stress T=replacement, tests/test_replacement.py. */
+ * Evidence      make check-specs T=Replacement, make stress T=replacement,
+ *               tests/sched/compensation/test_spare_carrier.py. */
 #ifndef WP_REPLACEMENT_H
 #define WP_REPLACEMENT_H
 

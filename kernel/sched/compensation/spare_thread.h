@@ -19,7 +19,8 @@
  *               once: it waits for the step that runs.
  * Spec          specs/sched/compensation/Spare.tla: OneHolder, ExitsAlone, StopIsLast, OthersRun;
  *               specs/sched/search_given.models.toml: Search with roles that are given up.
- * Evidence      make check-specs T='Spare|SearchGiven', make stress T=spare, tests/test_spare.py. */
+ * Evidence      make check-specs T='Spare|SearchGiven', make stress T=spare,
+ *               tests/sched/compensation/test_spare_thread.py. */
 #ifndef WP_SPARE_H
 #define WP_SPARE_H
 

@@ -29,7 +29,7 @@
  *               steal domain.
  * Spec          specs/sched/placement/Placement.tla, Supervise.tla, Replacement.tla; specs/sched/search_nudged.models.toml: wakes;
  *               search_given.models.toml: help.
- * Evidence      tests/test_placed.py. */
+ * Evidence      tests/sched/placement/test_group_placement.py. */
 #ifndef WP_PLACED_H
 #define WP_PLACED_H
 

@@ -27,7 +27,7 @@
  * Spec          specs/sched/placement/Placement.tla: CounterBalance, BlockingNeverTargeted, NoStrandedGlobal;
  *               specs/sched/compensation/Supervise.tla: MarkIsOfWhoRuns.
  * Evidence      make check-specs T='Placement|Supervise', make stress T='placement|supervise',
- *               tests/test_placement.py. */
+ *               tests/sched/placement/test_placement.py. */
 #ifndef WP_PLACEMENT_H
 #define WP_PLACEMENT_H
 

@@ -16,7 +16,8 @@
  *               reference count is touched without the GIL.
  * Not promised  That a readable eventfd means an item; that take finds an item that is hostage.
  * Spec          specs/queue/Mpsc.tla, Guard.tla (sticky signal).
- * Evidence      tests/test_mpsc.py, test_guard.py, test_parker.py. */
+ * Evidence      tests/queue/test_mpsc.py, tests/wakeup/test_guard.py,
+ *               tests/wakeup/test_parker.py. */
 #ifndef WP_BINDING_H
 #define WP_BINDING_H
 

@@ -2,7 +2,7 @@
  * io.h - what Python needs beside the kernel's descriptors and files: the two halves of a wait.
  *
  * Why it works  As sync.h.
- * Evidence      tests/test_io_python.py. */
+ * Evidence      tests/io/test_descriptor_python.py. */
 #ifndef WP__IO_H
 #define WP__IO_H
 

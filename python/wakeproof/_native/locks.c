@@ -18,7 +18,7 @@
  *                KeyboardInterrupt may come before the next instruction, as with threading.Lock.
  * Where          CPython with its headers; 3.11 to 3.13 call both methods in that way. Elsewhere
  *                _runtime/locks.py has the same in Python, and the gaps.
- * Evidence       tests/test_interrupted_locks.py. */
+ * Evidence       tests/sync/test_interrupted_locks.py. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdbool.h>

@@ -20,7 +20,7 @@
  * Who may call   With the GIL, all of it; hence nothing here is atomic, and a line is changed and
  *                looked at in one step.
  * Where          CPython 3.11 to 3.13, with the GIL. Elsewhere there is nothing in this module.
- * Evidence       tests/test_own.py. */
+ * Evidence       tests/python/test_own.py. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pools.h - what Python needs beside the kernel's strategies, and pools: strategies on the heap.
  *
- * Evidence      tests/test_strategy_python.py. */
+ * Evidence      tests/pool/test_strategy_python.py. */
 #ifndef WP_POOLS_H
 #define WP_POOLS_H
 

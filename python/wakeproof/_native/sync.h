@@ -4,7 +4,7 @@
  *
  * Why it works  A virtual thread of Python parks by itself, between the begin of a wait and its
  *               check: the kernel's park would block the carrier. An OS thread waits in the kernel.
- * Evidence      tests/test_mutex.py, test_condition.py, test_semaphore.py, test_channel.py. */
+ * Evidence      tests/sync/test_mutex.py, test_condition.py, test_semaphore.py, test_channel.py. */
 #ifndef WP_SYNC_H
 #define WP_SYNC_H
 

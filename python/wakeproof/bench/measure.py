@@ -19,9 +19,11 @@ from wakeproof.bench.program import Program
 from wakeproof.bench.rows import Row
 from wakeproof.bench.table import ROWS
 from wakeproof.errors import JudgeError, UsageError
-from wakeproof.judge import explore_results, explore_run, report
+from wakeproof.judge import report
 from wakeproof.judge.builds import Build, Builder
-from wakeproof.judge.explore_options import ExploreOptions, Model
+from wakeproof.judge.explore import explorer
+from wakeproof.judge.explore import results as explore_results
+from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
 
@@ -222,12 +224,12 @@ def _measure_explore(children: Children, seconds: float) -> Samples:
 
     def run(texts: list[str], jobs: int = 1) -> list[explore_results.Result]:
         chosen = replace(options, jobs=jobs)
-        return explore_run.run_programs(children, adds, texts, chosen, examples=False)
+        return explorer.run_programs(children, adds, texts, chosen, examples=False)
 
     for _ in range(max(EXPLORE_LEAST, int(seconds / EXPLORE_SLICE_S))):
         found = {
             "adds": run([ADDS] * ADDS_AGAIN),
-            "queue": explore_run.run_test(children, queue, "explored", options),
+            "queue": explorer.run_test(children, queue, "explored", options),
             "one": run([LONG]),
             "two": run([LONG], jobs=2),
         }

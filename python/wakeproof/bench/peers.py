@@ -12,8 +12,8 @@ from pathlib import Path
 from wakeproof import locations
 from wakeproof.bench import program
 from wakeproof.errors import JudgeError, MissingToolError
-from wakeproof.judge import toolchain
 from wakeproof.judge.process import Children
+from wakeproof.judge.tlc import toolchain
 
 OPERATIONS = {
     "peers_near": 50_000, "peers_far": 300, "peers_tasks": 1_000_000, "peers_wake": 65_536,

@@ -13,9 +13,9 @@ from pathlib import Path
 from wakeproof import locations
 from wakeproof._native import build as _build
 from wakeproof.errors import JudgeError, MissingToolError
-from wakeproof.judge import twins
 from wakeproof.judge.builds import compiler
 from wakeproof.judge.process import Children
+from wakeproof.judge.twins import edits as twins
 
 COMPILE_TIMEOUT_S = 300.0
 PEER_HEADER = "concurrentqueue/concurrentqueue.h"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `wakeproof`: one module per subcommand, one line per error.
 
+A judge's command stands in its folder, ``judge/NAME/command.py``, and is found there; others here.
+
 Exit codes: 0 all claims hold, 1 a claim is violated, 2 usage, 3 the environment lacks something,
 130 Ctrl-C.  This module needs nothing but Python: `doctor` and `trace` run without an extra.
 """
@@ -13,15 +15,18 @@ import sys
 import threading
 import time
 from importlib.util import find_spec
+from pathlib import Path
 from types import FrameType
 
 from wakeproof import errors
 
 HELP = "Decide whether wakeups can be missed: in the specs, in the code, on this machine."
 EPILOG = "Exit codes: 0 holds, 1 violated, 2 usage, 3 the environment lacks something."
+OF_JUDGES = {
+    file.parent.name: file for file in sorted(Path(__file__).parents[1].glob("judge/*/command.py"))
+}
 COMMANDS = {
-    **dict.fromkeys(("check", "explore", "conform", "linear", "orders", "stress"), "judge"),
-    **dict.fromkeys(("audit", "replay", "twins"), "judge"),
+    **dict.fromkeys(OF_JUDGES, "judge"),
     "trace": "",
     **dict.fromkeys(("bench", "bench-http"), "bench"),
     "doctor": "",
@@ -50,6 +55,14 @@ def main() -> None:
         code = errors.EXIT_ENVIRONMENT
         _say(": ".join(filter(None, (error.filename, error.strerror or str(error)))))
     raise SystemExit(code)
+
+
+def place(command: str) -> tuple[str, str, Path]:
+    """Return the function of a command, its module and its file."""
+    function = command.replace("-", "_")
+    if command in OF_JUDGES:
+        return function, f"wakeproof.judge.{command}.command", OF_JUDGES[command]
+    return function, f"wakeproof.cli.{function}", Path(__file__).with_name(f"{function}.py")
 
 
 def _say(message: str) -> None:

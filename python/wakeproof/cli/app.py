@@ -40,8 +40,8 @@ def _options(
 def add(names: Iterable[str]) -> None:
     """Add these commands; each imports what it needs, and all together take most of a second."""
     for name in names:
-        function = name.replace("-", "_")
-        app.command()(getattr(import_module(f"wakeproof.cli.{function}"), function))
+        function, module, _ = cli.place(name)
+        app.command()(getattr(import_module(module), function))
 
 
 def run(arguments: list[str]) -> int:

@@ -103,8 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _summary(command: str) -> str:
     """Return the first line of a command's docstring; its module may need an extra."""
-    name = command.replace("-", "_")
-    file = Path(__file__).with_name(f"{name}.py")
+    name, _, file = cli.place(command)
     tree = ast.parse(file.read_text(encoding="utf-8"))
     found = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name)
     return (ast.get_docstring(found) or "").split("\n")[0]

@@ -11,7 +11,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from wakeproof.judge.specs import ConfigResult
+from wakeproof.judge.check.run import ConfigResult
 
 QUIET_S = 15.0
 """Without a terminal there is no bar but a line, at most one in so many seconds."""

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judges: each decides, in its own way, whether the claims of specs/ hold."""
+"""The judges: each decides, in its own way, whether the claims of specs/ hold.
 
-from wakeproof.judge.native import StressReport, stress
-from wakeproof.judge.options import StressOptions
-from wakeproof.judge.specs import CheckReport, ConfigResult, check
-
-__all__ = ["CheckReport", "ConfigResult", "StressOptions", "StressReport", "check", "stress"]
+A judge is a folder: ``run`` judges, ``report`` says what came out, ``command`` is its command.
+"""

@@ -21,9 +21,11 @@ from pathlib import Path
 from wakeproof import locations
 from wakeproof._native import build as _build
 from wakeproof.errors import MissingToolError, UsageError
-from wakeproof.judge import explored, explored_assembly, twins
+from wakeproof.judge.explore import assembly as explored_assembly
+from wakeproof.judge.explore import explored
 from wakeproof.judge.process import Children
 from wakeproof.judge.source_texts import Sources, digest, twins_in, uses_twin
+from wakeproof.judge.twins import edits as twins
 
 COMPILE_TIMEOUT_S = 300.0
 JOBS = 2  # compilers at once

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from wakeproof.doctor import Finding
 from wakeproof.errors import MissingToolError
-from wakeproof.judge import toolchain
+from wakeproof.judge.tlc import toolchain
 
 BINUTILS = ("objcopy", "nm")
-"""What the explorer needs beside the compiler: judge/explored.py."""
+"""What the explorer needs beside the compiler: judge/explore/explored.py."""
 
 OPTIONAL = {
     "second compiler": ("clang clang-19", "clang"),

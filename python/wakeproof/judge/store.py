@@ -95,7 +95,7 @@ def code(*names: str) -> dict[str, str]:
     """Return the texts of a judge's own modules as inputs.
 
     Args:
-        names: patterns of files below ``wakeproof/judge``: ``"conform*.py"``.
+        names: patterns of files below ``wakeproof/judge``: ``"tlc/*.py"``.
     """
     folder = Path(__file__).parent
     files = sorted({file for name in names for file in folder.glob(name)})
@@ -107,7 +107,7 @@ def code_hash(*names: str, without: tuple[str, ...] = ()) -> str:
     """Return a hash of a judge's own modules and of every other module of judges that they import.
 
     Args:
-        names: files below ``wakeproof/judge``: ``"conform.py"``.
+        names: files below ``wakeproof/judge``: ``"conform/run.py"``.
         without: files and folders there that are left out, with what they alone import.
     """
     folder = Path(__file__).parent

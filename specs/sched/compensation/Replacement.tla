@@ -17,7 +17,7 @@
 (*            (liveness).                                                  *)
 (* TLC alone  OthersRun, AllRun: they need tasks, marks and threads of a   *)
 (*            whole group until nothing is left to do, too many states of  *)
-(*            code (tests/programs/replacement.c); the safety that they    *)
+(*            code (tests/programs/sched/compensation/replacement.c); the safety that they    *)
 (*            rest on has scenarios.                                       *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets

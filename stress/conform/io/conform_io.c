@@ -26,7 +26,7 @@ struct state {
 	wp_epoll epoll;
 };
 
-/* python/wakeproof/judge/conform_maps/io.py reads the state at these places. */
+/* python/wakeproof/judge/conform/maps/io.py reads the state at these places. */
 _Static_assert(offsetof(struct state, io.users) == 4, "USERS");
 _Static_assert(offsetof(struct state, io.ready[WP_IO_READ].lock.state) == 8, "LOCK");
 _Static_assert(offsetof(struct state, io.ready[WP_IO_READ].edges) == 12, "EDGES");

@@ -29,7 +29,7 @@ struct state {
 	wp_task task;
 };
 
-/* python/wakeproof/judge/conform_maps/close.py reads the state at these places. */
+/* python/wakeproof/judge/conform/maps/close.py reads the state at these places. */
 _Static_assert(offsetof(struct state, closing.lock.state) == 0, "LOCK");
 _Static_assert(offsetof(struct state, closing.left.signals) == 4, "LEFT");
 _Static_assert(offsetof(struct state, group) == 128, "GROUP");

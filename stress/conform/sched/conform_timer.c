@@ -32,7 +32,7 @@ struct state {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) now;
 };
 
-/* python/wakeproof/judge/conform_maps/timer.py reads the state at these places. */
+/* python/wakeproof/judge/conform/maps/timer.py reads the state at these places. */
 _Static_assert(offsetof(struct state, carrier.word) == 0, "WORD");
 _Static_assert(offsetof(struct state, timers.earliest_ns) == 896, "EARLIEST");
 _Static_assert(offsetof(struct state, timers.lock) == 904, "LOCK");

@@ -21,7 +21,7 @@ struct state {
 	void *received; /* the item that the receiver came back with last */
 };
 
-/* python/wakeproof/judge/conform_maps/channel.py reads the state at these places. */
+/* python/wakeproof/judge/conform/maps/channel.py reads the state at these places. */
 _Static_assert(offsetof(struct state, channel.lock.state) == 0, "LOCK");
 _Static_assert(offsetof(struct state, channel.count) == 12, "COUNT");
 _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");

@@ -20,7 +20,7 @@ struct state {
 	_Alignas(WP_LINE) wp_waiter waiters[WAITERS]; /* the waiter's, the locker's */
 };
 
-/* python/wakeproof/judge/conform_maps/condition.py reads the state at these places. */
+/* python/wakeproof/judge/conform/maps/condition.py reads the state at these places. */
 _Static_assert(offsetof(struct state, mutex.word) == 0, "WORD");
 _Static_assert(offsetof(struct state, mutex.lock.state) == 4, "LOCK");
 _Static_assert(offsetof(struct state, condition.waiting) == 48, "WAITING");

@@ -18,7 +18,7 @@ struct state {
 	_Alignas(WP_LINE) wp_waiter waiters[THREADS];
 };
 
-/* python/wakeproof/judge/conform_maps/semaphore.py reads the state at these places. */
+/* python/wakeproof/judge/conform/maps/semaphore.py reads the state at these places. */
 _Static_assert(offsetof(struct state, semaphore.word) == 0, "WORD");
 _Static_assert(offsetof(struct state, semaphore.lock.state) == 4, "LOCK");
 _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");

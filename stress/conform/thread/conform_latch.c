@@ -24,7 +24,7 @@ struct state {
 	_Alignas(WP_LINE) struct told told[WAITERS];
 };
 
-/* python/wakeproof/judge/conform_maps/latch.py reads the state at these places. */
+/* python/wakeproof/judge/conform/maps/latch.py reads the state at these places. */
 _Static_assert(offsetof(struct state, latch.word) == 0, "WORD");
 _Static_assert(offsetof(struct state, done) == 8, "DONE");
 _Static_assert(offsetof(struct state, told) == 128, "TOLD");

@@ -18,7 +18,7 @@ struct state {
 	_Alignas(WP_LINE) wp_waiter waiters[WAITERS];
 };
 
-/* python/wakeproof/judge/conform_maps/waitq.py reads the state at these places. */
+/* python/wakeproof/judge/conform/maps/waitq.py reads the state at these places. */
 _Static_assert(offsetof(struct state, things.lock.state) == 0, "LOCK");
 _Static_assert(offsetof(struct state, things.count) == 4, "THINGS");
 _Static_assert(offsetof(struct state, has) == 24, "HAS");

@@ -4,10 +4,10 @@
  *   actor 0 of race: touches memory that is not there, at 0x10, in +1a2b
  *
  * Why it works  The handler runs on the thread that crashed, which knows its actor. The instruction
- *               is given as its distance from the program's first byte: judge/engine.py finds the
- *               line. Then the signal comes again, to its default. A sanitizer that has a handler of
- *               its own says more: nothing is installed then.
- * Spec          none. Evidence  tests/test_stress_crash.py. */
+ *               is given as its distance from the program's first byte: judge/stress/engine.py
+ *               finds the line. Then the signal comes again, to its default. A sanitizer that has a
+ *               handler of its own says more: nothing is installed then.
+ * Spec          none. Evidence  tests/judge/stress/test_crash.py. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
  *
  * Why it works  What one thread writes and another reads goes through a release store and an
  *               acquire load of `arrived` (or of a watch's atomics), which ThreadSanitizer follows.
- * Spec          none. Evidence  tests/test_stress.py. */
+ * Spec          none. Evidence  tests/judge/stress/test_stress.py. */
 #ifndef WP_STRESS_ENGINE_H
 #define WP_STRESS_ENGINE_H
 

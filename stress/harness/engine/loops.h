@@ -7,7 +7,7 @@
  * Why it works  STRESS_TEST makes the test a constant, so test->actors[k] is a direct call once
  *               these functions are inlined into it. Each actor writes its own results, settle adds
  *               them up afterwards: actors share the scenario's state and nothing else.
- * Spec          none. Evidence  bench/stress.c, tests/test_stress.py. */
+ * Spec          none. Evidence  bench/stress.c, tests/judge/stress/test_stress.py. */
 #ifndef WP_STRESS_LOOPS_H
 #define WP_STRESS_LOOPS_H
 

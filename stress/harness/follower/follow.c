@@ -15,7 +15,7 @@
  *
  * Why it works  Each actor is a coroutine that stops at every operation of the seam. The
  *               operation is then done on the real memory, and the actor runs on.
- * Spec          the paths are made from TLC's graphs. Evidence  tests/test_paths.py. */
+ * Spec          the paths are made from TLC's graphs. Evidence  tests/judge/test_paths.py. */
 #include "follow.h"
 
 #include <inttypes.h>

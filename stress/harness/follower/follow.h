@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * follow.h - operations that actors stop at, and the memory that they work on.
  *
- * Spec  none. Evidence  tests/test_paths.py. */
+ * Spec  none. Evidence  tests/judge/test_paths.py. */
 #ifndef WP_FOLLOW_H
 #define WP_FOLLOW_H
 

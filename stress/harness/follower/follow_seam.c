@@ -2,7 +2,7 @@
  * follow_seam.c - what the compiled kernel calls: each operation stops its actor, and is then done
  * on the memory as it is.
  *
- * Spec  none. Evidence  tests/test_paths.py. */
+ * Spec  none. Evidence  tests/judge/test_paths.py. */
 #include "follow.h"
 
 #include <string.h>
@@ -166,7 +166,7 @@ void __tsan_write_range(void *at, unsigned long size)
 	wrote(at, (unsigned)size);
 }
 
-/* Copies as well: judge/explored.py gives them these names. */
+/* Copies as well: judge/explore/explored.py gives them these names. */
 #define COPY(name, call)                                           \
 	void *name(void *to, const void *from, unsigned long size); \
 	void *name(void *to, const void *from, unsigned long size)  \

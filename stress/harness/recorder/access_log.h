@@ -17,7 +17,7 @@
  *               reordering: that is for stress and the explorer, which are built without this.
  * Not promised  Time: a stamp is an order, and taking it costs a shared line.
  * Spec          each concept's own: wakeproof conform --traces.
- * Evidence      tests/test_recorder.py, tests/test_traces.py.
+ * Evidence      tests/judge/traces/test_recorder.py, tests/judge/traces/test_traces.py.
  *
  * recorder/instrument.h makes each operation of the kernel one event; else nothing of this is
  * compiled. */

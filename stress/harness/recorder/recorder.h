@@ -10,7 +10,7 @@
  * Why it works  An actor is left before an access or after a sleep, so what is recorded is the
  *               beginning of what it would have done. A sleeper is woken by hand only when nobody
  *               is left who could wake it or fail to; its last event then has no end.
- * Spec          none. Evidence  tests/test_recorder.py.
+ * Spec          none. Evidence  tests/judge/traces/test_recorder.py.
  *
  * Compiled without recorder/instrument.h: the recorder does not record itself. Output, a line each:
  *   r ROUND                                                           a round begins

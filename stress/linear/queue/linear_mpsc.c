@@ -10,7 +10,7 @@
  *
  * Why it works  Calls and returns are steps that touch no memory, so the graph of states has every
  *               history of these threads, of any length. A node n is the number n, nothing is 0.
- * Spec          judge/linear_specs.py: MPSC. Checked by wakeproof linear -t mpsc. */
+ * Spec          judge/linear/objects.py: MPSC. Checked by wakeproof linear -t mpsc. */
 #include "litmus.h"
 #include "queue/mpsc.h"
 #include "stress.h"

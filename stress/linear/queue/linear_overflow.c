@@ -7,7 +7,7 @@
  *
  * Why it works  As linear_local.c. Of two slots: only the third push can find the ring full, and one
  *               task makes room, so the global queue never has two.
- * Spec          judge/linear_objects.py: overflowing. Checked by wakeproof linear -t overflow. */
+ * Spec          judge/linear/objects.py: overflowing. Checked by wakeproof linear -t overflow. */
 #define WP_LOCAL_CAPACITY 2
 #include "litmus.h"
 #include "queue/local_queue.h"

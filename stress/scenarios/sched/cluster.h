@@ -6,7 +6,7 @@
  *
  * Why it works  A carrier that runs no actor is in a long task. The carriers stand first, then lines
  *               of their own: wakeproof conform finds words by their place.
- * Spec          none. Evidence  tests/test_conform.py. */
+ * Spec          none. Evidence  tests/judge/conform/test_conform.py. */
 #ifndef WP_CLUSTER_H
 #define WP_CLUSTER_H
 

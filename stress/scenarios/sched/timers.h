@@ -3,7 +3,7 @@
  *
  * Why it works  Deadlines are numbers here, and so is the time that a carrier fires by: NOW is
  *               between the two.
- * Spec          none. Evidence  tests/test_timers.py. */
+ * Spec          none. Evidence  tests/sched/test_timer.py. */
 #ifndef WP_TIMERS_H
 #define WP_TIMERS_H
 

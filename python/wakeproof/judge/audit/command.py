@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof audit`: every claim against every judge, in one table."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from wakeproof import errors, locations
+from wakeproof.cli.progress import ConfigProgress, StressProgress
+from wakeproof.judge import html_report, lock, needs, report, store, verdicts
+from wakeproof.judge.audit import compiled
+from wakeproof.judge.audit import run as auditing
+from wakeproof.judge.audit.run import (
+    GOOD,
+    HOLDS,
+    NOT_JUDGED,
+    NOW,
+    SPECIFICATION_ONLY,
+    VIOLATED,
+    AuditReport,
+    ClaimRow,
+)
+from wakeproof.judge.check import run as specs
+from wakeproof.judge.check.run import CheckReport
+from wakeproof.judge.conform import run as conform
+from wakeproof.judge.conform.run import ConformReport
+from wakeproof.judge.explore import run as explore
+from wakeproof.judge.linear import run as linear
+from wakeproof.judge.orders import run as orders
+from wakeproof.judge.orders.report import EXPLAINED
+from wakeproof.judge.process import Children
+from wakeproof.judge.stress import allowed, outcome_sets
+from wakeproof.judge.stress import run as native
+from wakeproof.judge.stress.run import StressOptions
+from wakeproof.judge.traces import run as tracing
+from wakeproof.judge.traces import show as recorded
+from wakeproof.judge.verdicts import Rows
+
+T = TypeVar("T")
+COLUMNS = ("claim", "check: configs", ">states", ">depth", "conform", "scenarios", "explored",
+           ">samples", "check", "sc", "tso", "rc11", "stress", "delayed", "judged",
+           "verdict")  # fmt: skip
+TRACED_RUNS = 100  # of each concept
+STRESSED = ("O2",)
+"""Builds of the stress; `wakeproof stress` has -O0 and -O3, too."""
+LOCKED_MODE = "quick"
+"""The mode in which the lock's rows are judged, and CI's."""
+LEGEND = """\
+check: TLC over every state of the passing configurations; states and depth as it printed them.
+conform: the state graph of the compiled code under SC is the spec's, edge by edge, up to \
+branching bisimulation, at the bounds that `wakeproof conform` prints, which also runs slow twins.
+explored: the scenarios under SC, x86-TSO and RC11, compiled from the same sources: whole, or in \
+part (`wakeproof explore` says by which bound).
+stress: the scenarios on real cores and their samples, with -O2, without and with delays, in \
+all places; `wakeproof stress` has -O0 and -O3, too.
+The six columns of judges: twins that this judge had to see, and saw, of those declared.
+judged: now, or when the oldest of what check, explore and stress say of the claim was judged.
+verdict: holds: of the specification and of the code. Specification only: check alone judges the \
+claim, for it has no scenario and its concept no comparison; no judge sees the code keep it. \
+Why, for each:"""
+
+
+def audit(
+    mode: Annotated[
+        str, typer.Option(help="Stress budget: sanity, quick, default or tough.")
+    ] = LOCKED_MODE,
+    strict: Annotated[bool, typer.Option(help="Fail on what could not be judged as well.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the table as Markdown.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
+) -> None:
+    """Judge every claim and print claim x judge, with bounds and the twins that each judge killed.
+
+    Fails when a claim has no row or no judge, when a judge fails, when a twin is missed by a judge
+    that it declares or seen by one that it does not, and when verdicts.lock says otherwise.
+
+    Judges what has changed since it was judged here. With WAKEPROOF_FRESH=1 it judges all, and
+    writes verdicts.lock; with WAKEPROOF_CI=1 what verdicts.lock lacks, and a quarter of the rest.
+
+    Examples:
+
+      wakeproof audit                     what has changed
+
+      WAKEPROOF_FRESH=1 wakeproof audit   all: a quarter of an hour
+
+      wakeproof audit --mode tough        before a release
+
+      wakeproof audit --markdown a.md   for a page
+    """
+    options = StressOptions(mode=mode, opt=STRESSED).checked()
+    html_report.check_folder("--markdown", markdown)
+    html_report.check_folder("--html", html)
+    needs.require_judges()
+    screen = report.console(stderr=as_json)
+    root = locations.sources()
+    rows = verdicts.of_audit(root)
+    with screen.status("compiling what the judges run"):
+        compiled.compile_for(rows, options, TRACED_RUNS)
+    checked, conformed = _specs(screen, rows)
+    with StressProgress(screen) as progress:
+        explored = explore.explore(
+            options=outcome_sets.BOUNDS, progress=progress.show, jobs=2, rows=rows
+        )
+        stressed = native.stress(
+            options=options, allowed=outcome_sets.of_report(explored),
+            announce=progress.announce, progress=progress.show, rows=rows,
+            listed=compiled.LISTED,
+        )  # fmt: skip
+        ordered = orders.orders(progress=progress.show, jobs=2, rows=rows)
+    with screen.status("traces: runs on real cores against the specs"):
+        traced = tracing.traces(count=TRACED_RUNS, rows=rows)
+    with screen.status("linear: histories of queue and ticket"):
+        linearized = linear.linear(slow=False, rows=rows)
+    sites = kernel_claims(root / "kernel")
+    found = auditing.audit(
+        root / "specs", sites, checked, stressed, explored, conformed, ordered, traced, linearized,
+        rows,
+    )  # fmt: skip
+    if markdown is not None:
+        locations.write_atomically(markdown, to_markdown(found))
+    if html is not None:
+        html_report.write(html, "wakeproof audit", lambda to: show(to, found))
+    if as_json:
+        print(report.to_json(summary(found)))
+    else:
+        show(screen, found)
+    if store.is_fresh() and locations.is_checkout():
+        _write_lock(screen, root, found, mode)
+    is_open = any(row.status not in (*GOOD, VIOLATED) for row in found.rows)
+    violated = bool(found.problems) or any(row.status == VIOLATED for row in found.rows)
+    bad = violated or (strict and is_open)
+    raise typer.Exit(errors.EXIT_VIOLATED if bad else errors.EXIT_HOLDS)
+
+
+def _write_lock(screen: Console, root: Path, found: AuditReport, mode: str) -> None:
+    """Write the lock of a full audit that holds."""
+    if mode != LOCKED_MODE:
+        said = f"{lock.NAME} is left as it is: it has the mode {LOCKED_MODE}, not {mode}"
+    elif not found.holds:
+        said = f"{lock.NAME} is left as it is: not every claim holds"
+    else:
+        rows = [row for row in found.judged.all if row.holds]
+        lock.write(root / lock.NAME, rows, store.now())
+        said = f"{lock.NAME} has {len(rows)} rows"
+    screen.print(said, markup=False, soft_wrap=True)
+
+
+def _specs(screen: Console, rows: Rows) -> tuple[CheckReport, ConformReport]:
+    """Check the specs and compare them with the code, side by side: one CPU is Python's then."""
+    with Children() as children:
+        compared = _aside(lambda: conform.conform(slow_twins=False, children=children, rows=rows))
+        checked = specs.check(progress=ConfigProgress(screen).show, rows=rows)
+        with screen.status("conform: spec against code"):
+            return checked, compared.result()
+
+
+def _aside(call: Callable[[], T]) -> Future[T]:
+    """Call it in a thread for which nobody waits at the end: its children are killed by then."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # the caller's, who asks for the result
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def kernel_claims(kernel: Path) -> list[tuple[str, str]]:
+    """Return (label, claim) of each labelled site; tools/pairs.py checks the comments."""
+    site = re.compile(r"\[([A-Z]{1,2}\d*)\][^[]*?\bupholds\s+(?:\*\s+)?(\w+!\w+)")
+    texts = (path.read_text(encoding="utf-8") for path in sorted(kernel.rglob("*.[ch]")))
+    return [(label, claim) for text in texts for label, claim in site.findall(text)]
+
+
+def _cells(row: ClaimRow) -> list[str]:
+    return [
+        row.claim,
+        ", ".join(row.configs),
+        f"{row.states:,}",
+        str(row.depth),
+        row.conforms or "-",
+        ", ".join(row.scenarios) or "-",
+        row.explored or "-",
+        f"{row.samples:,}" if row.samples else "-",
+        str(row.check_twins),
+        *(str(killed) for killed in row.model_twins.values()),
+        str(row.stress_twins),
+        str(row.delayed_twins),
+        row.judged,
+        row.status,
+    ]
+
+
+def _legend(found: AuditReport) -> str:
+    facts = found.stress
+    good, total = found.orders.score
+    return (
+        LEGEND
+        + _alone(found)
+        + f"\ntraces: {found.traces.text}"
+        + _observed(found)
+        + f"\norders: {total} sites have a weaker order; {good} of these are killed in a scenario "
+        f"by it or explained in their comment ({found.orders.count(EXPLAINED)}). "
+        f"{found.orders.rests}."
+        + _linear(found)
+        + f"\nstress ran in mode {facts.mode} on {facts.machine}, {facts.cpus_allowed} CPUs "
+        f"allowed, {facts.compiler}, seed {facts.seed}."
+    )
+
+
+def _alone(found: AuditReport) -> str:
+    """Say why TLC alone judges some claims, a line for each reason."""
+    claims: dict[str, list[str]] = {}
+    for row in found.rows:
+        if row.status == SPECIFICATION_ONLY:
+            claims.setdefault(row.reason or "no reason is given", []).append(row.claim)
+    lines = (f"\n  {', '.join(names)}: {reason}." for reason, names in claims.items())
+    return "".join(lines) or " there is no such claim."
+
+
+def _linear(found: AuditReport) -> str:
+    """Say what queue and ticket are linearizable against."""
+    results = found.linearized.results
+    good = dict.fromkeys(
+        f"{r.case.name} under {r.case.model.upper()} ({r.case.against})"
+        for r in results if r.holds and not r.case.must_fail
+    )  # fmt: skip
+    fail = [r for r in results if r.case.must_fail]
+    return (
+        f"\nlinear: every history of stress/linear has points that explain it: {', '.join(good)}; "
+        f"{sum(r.holds for r in fail)} of {len(fail)} twins and stronger specs have one that has "
+        "none."
+    )
+
+
+def _observed(found: AuditReport) -> str:
+    """Say how what real cores showed lies in what the models allow."""
+    return "".join(f"\n{line}." for line in allowed.summary(found.allowed))
+
+
+def show(screen: Console, found: AuditReport) -> None:
+    """Print claim x judge, what is wrong, the legend and the time of each judge."""
+    rows: list[list[object]] = []
+    for row in sorted(
+        found.rows, key=lambda row: GOOD.index(row.status) if row.status in GOOD else -1
+    ):
+        cells: list[object] = [*_cells(row)]
+        cells[-1] = report.verdict(row.status, good=row.status in GOOD)
+        rows.append(cells)
+    screen.print()
+    screen.print(report.table("claim x judge", COLUMNS, rows))
+    for line in _problems(found):
+        screen.print(line, style="bold red", markup=False, soft_wrap=True)
+    screen.print(_legend(found), markup=False, soft_wrap=True)
+    check, beside, *others = _shares(found).items()  # these two run side by side
+    shares = [("check beside conform", max(check[1], beside[1])), *others]
+    spent = ", ".join(f"{judge} {seconds:.0f}" for judge, seconds in shares)
+    total = sum(seconds for _, seconds in shares)
+    line = f"{counted(found)} ({total:.0f} s: {spent})"
+    screen.print(f"\n{line}", markup=False, soft_wrap=True)
+    for judge, (now, before, since) in found.judged.by_judge.items():
+        of = f", {before} before, since {since}" if before else ""
+        screen.print(f"  {judge}: {now} rows judged now{of}", markup=False, soft_wrap=True)
+    screen.print(found.judged.summary, markup=False, soft_wrap=True)
+
+
+def counted(found: AuditReport) -> str:
+    """Return how many claims stand how: ``137 of 188 claims hold, 51 specification only``."""
+    holding, alone = found.count(HOLDS), found.count(SPECIFICATION_ONLY)
+    rest = len(found.rows) - holding - alone
+    return (
+        f"{holding} of {len(found.rows)} claims hold, {alone} {SPECIFICATION_ONLY}"
+        + f", {rest} do not" * bool(rest)
+    )
+
+
+def _shares(found: AuditReport) -> dict[str, float]:
+    """Return seconds by judge."""
+    return {
+        "check": found.check.seconds, "conform": found.conform.seconds,
+        "stress": found.stress.seconds, "explore": found.explore.seconds,
+        "orders": found.orders.seconds, "traces": found.traces.seconds,
+        "linear": found.linearized.seconds,
+    }  # fmt: skip
+
+
+def _problems(found: AuditReport) -> list[str]:
+    own = [f"{row.claim}: {problem}" for row in found.rows for problem in row.problems]
+    return [*own, *found.problems]
+
+
+def to_markdown(found: AuditReport) -> str:
+    """Return the table, what is wrong and the legend as Markdown."""
+    heads = [column.lstrip(">") for column in COLUMNS]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines += ["| " + " | ".join(_cells(row)) + " |" for row in found.rows]
+    lines += ["", *(f"- {problem}" for problem in _problems(found)), "", _legend(found)]
+    lines += ["", f"{counted(found)}.", ""]
+    return "\n".join(lines)
+
+
+def summary(found: AuditReport) -> dict[str, Any]:
+    """Return the report as plain data."""
+    return {
+        "holds": found.holds,
+        "count": {status: found.count(status) for status in (*GOOD, VIOLATED, NOT_JUDGED)},
+        "problems": found.problems,
+        "claims": list(found.rows),
+        "stress": replace(found.stress, scenarios=(), twins=()),
+        "allowed": found.allowed,
+        "traces": recorded.summary(found.traces)["results"],
+        "orders": {"good": found.orders.score[0], "of": found.orders.score[1]},
+        "rows": [
+            {
+                "judge": row.judge,
+                "name": row.name,
+                "inputs": row.inputs,
+                "verdict": row.verdict,
+                "judged": row.date or NOW,
+            }
+            for row in found.judged.all
+        ],
+        "seconds": {judge: round(seconds, 1) for judge, seconds in _shares(found).items()},
+    }

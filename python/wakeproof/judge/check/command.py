@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof check`: model-check the specs; each broken twin must fail."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from wakeproof import errors, locations
+from wakeproof.cli.progress import ConfigProgress
+from wakeproof.errors import UsageError
+from wakeproof.judge import report
+from wakeproof.judge.check import own_spec
+from wakeproof.judge.check import run as specs
+from wakeproof.judge.check.own_spec import OwnReport
+from wakeproof.judge.check.run import CheckReport, ConfigResult
+from wakeproof.judge.tlc import counterexample, manifest, models
+from wakeproof.judge.tlc.run import Outcome
+
+SHOWN = "MCSearch_shipped.cfg"
+"""The counterexample that is printed without being asked for: a task that nobody runs."""
+
+RUNNER_DEFECT = "run again in a JVM of its own, which counts; a shared one had said"
+"""A defect of the runner, not of the configuration."""
+
+
+def check(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[MODULE.tla [CONFIG.cfg]]", help="A module of your own.", show_default=False
+        ),
+    ] = None,
+    pattern: Annotated[
+        str | None, typer.Option("-t", metavar="REGEX", help="Only configurations of such a name.")
+    ] = None,
+    full: Annotated[bool, typer.Option(help="The large ones as well (up to an hour).")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Record the measured numbers in the tables.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(help="One-worker runs at a time (2, or the CPUs).")
+    ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="A Java of its own for each run, not one for many.")
+    ] = False,
+    trace_of: Annotated[
+        str | None, typer.Option("--trace", metavar="CFG", help="Run one, print its trace.")
+    ] = None,
+    shown: Annotated[
+        str | None, typer.Option("--show", metavar="CFG", help="Print the files that TLC reads.")
+    ] = None,
+    exported: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="DIR", help="Write what TLC reads, for an editor."),
+    ] = None,
+    deadlock: Annotated[
+        bool, typer.Option(help="Of your own: a state without a step is a violation.")
+    ] = True,
+    seconds: Annotated[float, typer.Option(help="Of your own: how long TLC may take.")] = 600.0,
+) -> None:
+    """Model-check every spec with TLC; each broken twin must violate the claim it names.
+
+    With files: a module of your own, in any folder, and what its configuration lists.
+
+    Examples:
+
+      wakeproof check                            everything that runs in seconds
+
+      wakeproof check -t Guard                   one concept and its twins
+
+      wakeproof check --trace MCGuard_no_fence   the counterexample, step by step
+
+      wakeproof check --show MCGuard             its bounds, as TLC gets them
+
+      wakeproof check --export tla               a folder for the Toolbox or VS Code
+
+      wakeproof check my.tla                     your own, with my.cfg beside it
+    """
+    if files:
+        if shown is not None or exported is not None:
+            raise UsageError("--show and --export are for wakeproof's own specs: no FILE")
+        _check_own(files, pattern, full, update, trace_of, as_json, deadlock, jobs, seconds)
+    if shown is not None or exported is not None:
+        _give(shown, exported)
+    if update and not locations.is_checkout():
+        raise UsageError("--update needs a checkout: these specs are part of an installed package")
+    if trace_of is not None:
+        if pattern is not None:
+            raise UsageError("-t and --trace exclude each other: --trace names one configuration")
+        pattern, full = _exactly(trace_of), True
+    screen = report.console(stderr=as_json)
+    found = specs.check(
+        pattern, full=full, update=update, alone=alone, jobs=jobs,
+        progress=ConfigProgress(screen).show,
+    )  # fmt: skip
+    if as_json:
+        print(report.to_json(summary(found)))
+    else:
+        _print(screen, found, traced=trace_of is not None)
+    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+
+
+def _give(shown: str | None, exported: Path | None) -> NoReturn:
+    """Print or write files of TLC's, and end the command."""
+    tables = locations.sources() / "specs"
+    if shown is not None:
+        print("\n".join(models.show(tables, shown)), end="")
+    if exported is not None:
+        folder = models.export(tables, exported)
+        print(f"{len(list(folder.glob('*.cfg')))} configurations in {folder}")
+    raise typer.Exit(errors.EXIT_HOLDS)
+
+
+def _check_own(
+    files: list[Path],
+    pattern: str | None,
+    full: bool,
+    update: bool,
+    trace_of: str | None,
+    as_json: bool,
+    deadlock: bool,
+    jobs: int | None,
+    seconds: float,
+) -> None:
+    """Check a module that is none of ours, and end the command."""
+    if pattern is not None or full or update or trace_of is not None:
+        raise UsageError("-t, --full, --update and --trace are for wakeproof's own specs: no FILE")
+    if len(files) > 2:
+        raise UsageError("one module at a time: wakeproof check MODULE.tla [CONFIG.cfg]")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"jobs is {jobs}; allowed: 1 or more")
+    if not 1 <= seconds <= specs.FULL_S:
+        raise UsageError(f"seconds is {seconds:g}; allowed: 1 to {specs.FULL_S:.0f}")
+    screen = report.console(stderr=as_json)
+    with screen.status(f"TLC: {files[0].name}"):
+        found = own_spec.check_own(
+            files[0], files[1] if len(files) > 1 else None, deadlock=deadlock, workers=jobs or 1,
+            seconds=seconds,
+        )  # fmt: skip
+    if as_json:
+        print(report.to_json(own_summary(found)))
+    else:
+        _print_own(screen, found)
+    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+
+
+def _print_own(screen: Console, found: OwnReport) -> None:
+    """Print the counterexample, then how often each action was taken, then the verdict."""
+    run = found.result.tlc
+    if run.trace:
+        print_trace(screen, found.result, str(found.module))
+    if found.actions:
+        rows = [
+            (action.name, action.line, f"{action.taken:,}", f"{action.distinct:,}",
+             "" if action.taken else report.verdict("never taken", good=False))
+            for action in found.actions
+        ]  # fmt: skip
+        columns = ("action", ">line", ">taken", ">to new states", "")
+        screen.print()
+        screen.print(report.table("", columns, rows))
+    listed = ", ".join((*found.invariants, *found.properties))
+    what = listed or "nothing but deadlock: the configuration lists no INVARIANT, no PROPERTY"
+    verdict = "holds" if found.holds else found.result.got
+    more = f": {run.message}" if run.message else ""
+    if run.outcome is Outcome.TIMEOUT:
+        more = ": nothing wrong among the states that were seen, and not all were"
+    if run.outcome is Outcome.DEADLOCK:
+        more = ": nobody has a step (if that is an end and right: --no-deadlock)"
+    screen.print(f"\nchecked: {what}", markup=False, soft_wrap=True)
+    screen.print(
+        f"{found.module} with {found.config}: {verdict}{more}; {run.states:,} distinct states, "
+        f"depth {run.depth}, {run.seconds:.1f} s",
+        style="green" if found.holds else "bold red", markup=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+def own_summary(found: OwnReport) -> dict[str, Any]:
+    """Return the report on a module of the user's own as plain data."""
+    run = found.result.tlc
+    return {
+        "judge": "check",
+        "module": found.module,
+        "config": found.config,
+        "holds": found.holds,
+        "got": found.result.got,
+        "message": run.message,
+        "violated": found.result.violated,
+        "invariants": found.invariants,
+        "properties": found.properties,
+        "states": run.states,
+        "depth": run.depth,
+        "actions": list(found.actions),
+        "initial": counterexample.initial(run),
+        "trace": counterexample.rows(run),
+        "seconds": round(run.seconds, 1),
+    }
+
+
+def _exactly(name: str) -> str:
+    """Return the pattern of one configuration, which must exist."""
+    known = [entry.name for entry in manifest.load(models.own()).values()]
+    wanted = name.removesuffix(".cfg")
+    if wanted not in known:
+        near = difflib.get_close_matches(wanted, known, 5, 0.4) or known[:5]
+        raise UsageError(f"--trace {name}: no such configuration; some are: {', '.join(near)}")
+    return f"^{re.escape(wanted)}$"
+
+
+def _print(screen: Console, found: CheckReport, *, traced: bool) -> None:
+    for result in found.results:
+        if result.tlc.trace and (traced or result.entry.config == SHOWN):
+            print_trace(screen, result)
+    screen.print()
+    print_configs(screen, found)
+    for result in found.results:
+        if result.wrong:
+            screen.print(f"{result.entry.name}: {result.wrong}", markup=False, style="bold red")
+    for result in found.runner_defects:
+        screen.print(
+            f"{result.entry.name}: {RUNNER_DEFECT}: {result.runner}", markup=False, style="yellow"
+        )
+    wrong = sum(not result.holds for result in found.results)
+    twins = sum(result.entry.expect == "violates" for result in found.results)
+    verdict = "all as expected" if found.holds else f"{wrong} WRONG"
+    screen.print(
+        f"\n{len(found.results)} configurations, {twins} of them twins, "
+        f"in {found.seconds:.0f} s: {verdict}{_defects(found)}{judged_before(found)}",
+        style="green" if found.holds else "bold red",
+    )
+
+
+def judged_before(found: CheckReport) -> str:
+    """Say how many verdicts were taken from the store, "" if none was."""
+    dates = [result.since for result in found.results if result.since]
+    if not dates:
+        return ""
+    return f"; {len(dates)} were judged before, since {min(dates)} (WAKEPROOF_FRESH=1 judges all)"
+
+
+def _defects(found: CheckReport) -> str:
+    many = len(found.runner_defects)
+    return f", {many} of them only in a JVM of their own" if many else ""
+
+
+def print_configs(screen: Console, found: CheckReport) -> None:
+    """Print a row for each configuration; the name of each claim is whole, on a line of its own."""
+    columns = ("config", "claims", "expected", "got", ">states", ">depth", ">seconds", "")
+    screen.print(report.table("", columns, [_row(result) for result in found.results]))
+
+
+def _row(result: ConfigResult) -> list[object]:
+    entry, run = result.entry, result.tlc
+    return [
+        entry.name,
+        "\n".join(entry.about),
+        entry.expect,
+        "violates" if entry.expect == "violates" and not result.wrong else result.got,
+        f"{run.states:,}",
+        f"trace {len(run.trace)}" if run.trace else run.depth,
+        f"{run.seconds:.1f}",
+        report.verdict("ok" if result.holds else "WRONG", good=result.holds),
+    ]
+
+
+def print_trace(screen: Console, result: ConfigResult, name: str = "") -> None:
+    """Print a counterexample: one line per step with thread, action and what changed."""
+    entry = result.entry
+    screen.print(
+        f"\n{name or entry.name} {result.got}, {len(result.tlc.trace)} states.", markup=False
+    )
+    if entry.defect:
+        screen.print(f"The defect: {entry.defect}", markup=False)
+    start = ", ".join(
+        f"{name} = {text}" for name, text in counterexample.initial(result.tlc).items()
+    )
+    screen.print(f"Starts with {start}", markup=False)
+    rows = [
+        (r.number, r.thread, r.action, "; ".join(r.changes))
+        for r in counterexample.rows(result.tlc)
+    ]
+    screen.print(report.table("", (">step", "thread", "action", "what changed"), rows))
+
+
+def summary(found: CheckReport) -> dict[str, Any]:
+    """Return the report as plain data."""
+    return {
+        "judge": "check",
+        "holds": found.holds,
+        "seconds": round(found.seconds, 1),
+        "results": [
+            {
+                "config": result.entry.config,
+                "claims": result.entry.about,
+                "expect": result.entry.expect,
+                "got": result.got,
+                "violated": result.violated,
+                "holds": result.holds,
+                "wrong": result.wrong,
+                "runner": result.runner,
+                "states": result.tlc.states,
+                "depth": result.tlc.depth,
+                "trace": counterexample.rows(result.tlc),
+                "seconds": round(result.tlc.seconds, 1),
+                "since": result.since,
+            }
+            for result in found.results
+        ],
+    }

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof conform`: the compiled code does what the specs say, state by state."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from wakeproof import errors
+from wakeproof.errors import UsageError
+from wakeproof.judge import report
+from wakeproof.judge.conform import run as judge
+from wakeproof.judge.conform import show_spec_twins as spec_twins
+from wakeproof.judge.conform.run import ConformReport, ConformResult
+from wakeproof.judge.paths import show as paths
+from wakeproof.judge.traces import run as tracing
+from wakeproof.judge.traces import show as recorded
+from wakeproof.judge.traces.report import TraceResult
+
+
+def conform(
+    pattern: Annotated[
+        str | None, typer.Option("-t", metavar="REGEX", help="Only concepts of such a name.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    twins: Annotated[bool, typer.Option(help="The twins too: each must differ.")] = True,
+    traces: Annotated[
+        int, typer.Option(metavar="N", help="Instead: N recorded runs per concept on real cores.")
+    ] = 0,
+    seed: Annotated[
+        int, typer.Option(min=1, help="Of --traces: delays, and what is tampered with.")
+    ] = 1,
+    by_paths: Annotated[
+        bool, typer.Option("--paths", help="Run the code along paths over every edge of the spec.")
+    ] = False,
+    by_spec_twins: Annotated[
+        bool, typer.Option("--spec-twins", help="Every twin of every spec: all must differ.")
+    ] = False,
+) -> None:
+    """Compare the state graph of the compiled code with TLC's of its spec; twins must differ.
+
+    Examples:
+
+      wakeproof conform                  every concept, with its twins: a quarter of an hour
+
+      wakeproof conform -t parker        one concept
+
+      wakeproof conform --no-twins       the comparisons that must show no difference
+
+      wakeproof conform --traces 2000    what real threads did must be behaviours of the specs
+
+      wakeproof conform --paths          tests made from TLC's graphs, followed by the code
+
+      wakeproof conform --spec-twins     every twin of every spec differs, or has a reason not to
+    """
+    if sum((by_paths, bool(traces), by_spec_twins)) > 1:
+        raise UsageError(
+            "--paths, --traces, --spec-twins: each runs instead of the comparison; give one"
+        )
+    if by_spec_twins:
+        spec_twins.compare(pattern, as_json=as_json)
+    if by_paths:
+        paths.follow(pattern, twins=twins, as_json=as_json)
+    screen = report.console(stderr=as_json)
+    if traces:
+        _traces(screen, pattern, traces, seed, as_json=as_json, twins=twins)
+
+    def show(result: ConformResult) -> None:
+        verdict = "equal" if result.difference is None else f"{result.differences:,} differences"
+        twin = f" ({result.twin})" if result.twin else ""
+        screen.print(f"{result.concept.name}{twin}: {verdict}, {result.seconds:.1f} s",
+                     markup=False, style="" if result.holds else "bold red")  # fmt: skip
+
+    found = judge.conform(pattern, twins=twins, progress=show)
+    if as_json:
+        print(report.to_json(summary(found)))
+    else:
+        _print(screen, found)
+    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+
+
+def _traces(
+    screen: Console, pattern: str | None, count: int, seed: int, *, as_json: bool, twins: bool
+) -> None:
+    def show(result: TraceResult) -> None:
+        style = "" if result.holds else "bold red"
+        screen.print(recorded.line(result), markup=False, style=style)
+
+    found = tracing.traces(pattern, count=count, seed=seed, twins=twins, progress=show)
+    if as_json:
+        print(report.to_json(recorded.summary(found)))
+    else:
+        recorded.show(screen, found)
+    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+
+
+def _print(screen: Console, found: ConformReport) -> None:
+    for result in found.results:
+        if result.difference and not result.twin:
+            screen.print(f"\n{result.concept.name}: spec and code differ, the shortest example:",
+                         style="bold red", markup=False)  # fmt: skip
+            for line in result.difference.lines:
+                screen.print(line, markup=False, soft_wrap=True)
+    columns = ("concept", "twin", ">spec states", ">edges", ">code states", ">edges", ">classes",
+               ">differences", ">seconds", "")  # fmt: skip
+    screen.print()
+    screen.print(report.table("", columns, [_row(result) for result in found.results]))
+    screen.print()
+    for concept in {r.concept.name: r.concept for r in found.results}.values():
+        steps = f"; one step: {concept.joined}" if concept.joined else ""
+        screen.print(f"{concept.name}: {concept.bounds}{steps}", style="dim", markup=False,
+                     soft_wrap=True)  # fmt: skip
+    wrong = sum(not result.holds for result in found.results)
+    twins = sum(bool(result.twin) for result in found.results)
+    screen.print(
+        f"\n{len(found.results)} comparisons, {twins} of them twins, under SC, in "
+        f"{found.seconds:.0f} s: {'all as expected' if found.holds else f'{wrong} WRONG'}",
+        style="green" if found.holds else "bold red",
+    )
+
+
+def _row(result: ConformResult) -> list[object]:
+    good = "equal" if not result.twin else "differs"
+    return [
+        result.concept.name, result.twin, f"{result.spec_states:,}", f"{result.spec_edges:,}",
+        f"{result.code_states:,}", f"{result.code_edges:,}", f"{result.classes:,}",
+        f"{result.differences:,}", f"{result.seconds:.1f}",
+        report.verdict(good if result.holds else "WRONG", good=result.holds),
+    ]  # fmt: skip
+
+
+def summary(found: ConformReport) -> dict[str, Any]:
+    """Return the report as plain data."""
+    return {
+        "judge": "conform", "holds": found.holds, "model": "sc",
+        "seconds": round(found.seconds, 1),
+        "results": [
+            {
+                "concept": r.concept.name, "spec": r.concept.module, "scenario": r.concept.test,
+                "bounds": r.concept.bounds, "one_step": r.concept.joined, "twin": r.twin,
+                "holds": r.holds, "spec_states": r.spec_states, "spec_edges": r.spec_edges,
+                "code_states": r.code_states, "code_edges": r.code_edges, "classes": r.classes,
+                "differences": r.differences, "example": r.difference,
+                "seconds": round(r.seconds, 1),
+            }
+            for r in found.results
+        ],
+    }  # fmt: skip

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a concept's table says: how the spec's steps and states and the code's are one thing.
+
+The tables are the modules of ``conform.maps``.  States are compared too: steps alone would not show
+that the code has reached another state, as long as its next steps have the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wakeproof.judge.conform.code import At, Step
+
+HIDDEN = ""
+"""A step that the other side does not have."""
+WAIT = "(wait)"
+"""A hidden step of the code that may be repeated for ever: a turn of a loop that waits."""
+DROPPED = "(dropped)"
+"""No step at all; only for one that changes nothing."""
+
+SpecLabel = Callable[[str, tuple[str, ...], Mapping[str, Any], Mapping[str, Any]], str]
+CodeLabel = Callable[["Step"], str]
+
+
+@dataclass(frozen=True)
+class Ghost:
+    """What the spec remembers and the code does not: computed along the code's steps.
+
+    `after` returns the new memory, or None where the caller would not take this choice: the caller
+    is the scenario, so only a step of ``litmus_choose`` may be refused.
+    """
+
+    start: Hashable
+    after: Callable[[Any, Step, str], Hashable | None]
+
+
+@dataclass(frozen=True)
+class Concept:
+    """One comparison: a scenario of ``stress/conform`` with a spec at the same bounds."""
+
+    name: str  # of the table's row
+    scenario: str  # stress/conform/**/conform_<scenario>.c: no name of a file in kernel/
+    test: str  # in that file
+    module: str
+    bounds: str  # in words
+    threads: tuple[str, ...]  # what the spec calls the actors
+    constants: Mapping[str, str]
+    plain: tuple[str, ...]  # actions without arguments
+    arguments: Mapping[str, tuple[tuple[str, ...], ...]]  # action -> argument tuples, in TLA
+    spec_label: SpecLabel
+    spec_seen: Callable[[Mapping[str, Any]], Hashable]
+    code_label: CodeLabel
+    code_seen: Callable[[At, Any], Hashable]
+    ghost: Ghost | None = None
+    flags: tuple[str, ...] = ()  # of the explorer
+    joins: tuple[tuple[str, str], ...] = ()  # (site, site that follows at once); see Joins
+    starts: str = ""  # label of the steps that choose among several initial states
+    joined: str = ""  # what that is, in words
+    bounded: Mapping[str, str] = field(default_factory=dict)  # action -> what its bound adds
+    declares: str = ""  # TLA: what `bounded` needs
+    added: tuple[str, ...] = ()  # actions of `declares` that stand beside the spec's
+    keeps: Callable[[str, tuple[str, ...], Mapping[str, Any], Mapping[str, Any]], bool] | None = (
+        None
+    )
+    spec_twin: str = ""  # a defect of the module: "no_fence"
+    code_twins: tuple[str, ...] = ()  # of wp_twin; "PK1=relaxed": that site in another order
+    is_quick: bool = True  # seconds, twins included
+    is_long: bool = False  # too long for the audit: `wakeproof conform` alone compares it
+    blind: tuple[str, ...] = ()  # claims of the module that no defect breaks at these bounds
+    looks_ahead: bool = False  # the ghost follows the code's graph on: no paths are made
+
+    @property
+    def has_paths(self) -> bool:
+        """Say whether code is run along its paths: there, no handler ends a wait."""
+        return not self.looks_ahead and "--spurious" not in self.flags
+
+
+def labels_of(names: Mapping[str, str]) -> SpecLabel:
+    """Return a spec_label: the action under its name in `names`, then its arguments."""
+
+    def label(
+        action: str, arguments: tuple[str, ...], _pre: Mapping[str, Any], _post: Mapping[str, Any]
+    ) -> str:
+        name = names.get(action, action)
+        return " ".join((name, *arguments)) if name else HIDDEN
+
+    return label

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carrier: word, eventfd, futex and system calls step by step; a push and a pop are one step each.
+
+The spec abstracts token, idle set and the siblings' queues: those accesses are hidden.  That a
+sibling has work is out of bounds but in *carrier hit*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.concept import DROPPED, HIDDEN, WAIT, Concept, labels_of
+
+THREADS = ("owner", "searcher", "s1", "s2")
+BASE, LINE = 0x100000000000, 128
+WORD, TAIL, FIRST, HEAD = 0, LINE, 2 * LINE, 2 * LINE + 8  # of carrier 0, its queue
+INBOX = 2 * LINE  # further: of the inbox, which is such a queue
+CARRIER = 7 * LINE
+TASKS, EVENT = 3 * CARRIER, (1 << 20) - 4096
+WORDS = ("RUNNING", "PARKED_FUTEX", "PARKED_POLLER", "WAKING", "v0", "v1", "v2")
+HIDDEN_SITES = {
+    "S", "P", "R", "I1", "I2", "I3", "N2", "C8", "C9", "Q4", "Q7", "Q10", "Q11", "Q12", "Q14",
+    "Q15", "Q16", "PO1", "T3", "T4", "T5",
+}  # fmt: skip
+
+
+def code_label(step: Step) -> str:
+    """Give the step of the spec; accesses of queues that are not the carrier's own are hidden."""
+    thread = THREADS[step.thread]
+    match step.site:
+        case "End" | "Readable":
+            return step.site
+        case "Q9":
+            if step.thread or step.what.offset != FIRST:
+                return HIDDEN
+            return "Recheck" if step.pre.word(WORD) else "Poll"
+        case "Q1":
+            return f"Push {thread}"
+        case "C4" | "LoadWord":
+            return f"LoadWord {thread}"
+        case "C3" | "Victim":
+            return f"Signal {thread}"
+        case "event_signal" | "futex_wake":
+            return f"Call {thread}"
+        case "N1":
+            if step.thread != 1:
+                return HIDDEN
+            return "Search" if step.value == 0 else WAIT
+        case "Place":
+            return f"Advertise {WORDS[1 + (step.post.word(WORD) == 2)]}"
+        case "C6":
+            return "Test"
+        case "futex_wait":
+            return "Wait"
+        case "Select":
+            return ("Select", "Deschedule")[step.value]
+        case "Selecting":
+            if not step.moves:
+                return DROPPED
+            return "Readable" if step.post.pending(0).site == "event_take" else "Ready"
+        case "event_take":
+            return "Drain"
+        case "C2":
+            return "Leave"
+    if step.site in HIDDEN_SITES:
+        return HIDDEN
+    raise KeyError(step.site)
+
+
+def hit_label(step: Step) -> str:
+    """Tell by the outcome of a look at all queues, which is one step, whether it was a hit."""
+    if step.site == "Has":
+        return WAIT
+    if step.site == "Q15" and step.what.offset == INBOX + HEAD:
+        return "Poll"
+    label = code_label(step)
+    if label == "Poll":
+        return HIDDEN  # its queue is empty: the task is pinned
+    gives_up = step.post.pending(0).site == "I2"
+    return "SiblingHit" if label == "Recheck" and gives_up and not _work(step.pre, INBOX) else label
+
+
+def _work(at: At, which: int = 0) -> int:
+    """Count the chain of the carrier's queue, or INBOX."""
+    node = at.word(which + HEAD) or at.word(which + FIRST)
+    count = 0
+    while node and count < 9:
+        count += 1
+        node = at.word(node - BASE)
+    return count
+
+
+def code_seen(at: At, _ghost: object) -> Hashable:
+    """Return the word, the tasks, the eventfd, whether the carrier sleeps in the futex."""
+    return WORDS[at.word(WORD)], _work(at), at.word(EVENT) > 0, at.is_asleep(0)
+
+
+def hit_seen(at: At, _ghost: object) -> Hashable:
+    """Return the same; the tasks are in the inbox."""
+    return WORDS[at.word(WORD)], _work(at, INBOX), at.word(EVENT) > 0, at.is_asleep(0)
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    asleep = state["pc"]["owner"] == "queued"
+    return state["word"], state["work"], state["eventfd"], asleep
+
+
+def keeps(
+    action: str, _arguments: tuple[str, ...], _pre: Mapping[str, Any], _post: Mapping[str, Any]
+) -> bool:
+    """No sibling has work."""
+    return action != "SiblingHit"
+
+
+PUSH = (("Q1", "Q2"), ("Q2", "Q3"))
+POP = (
+    ("Q9", "Q11"), ("Q9", "T1"), ("Q11", "T1"), ("T1", "T2"), ("T2", "Q15"), ("Q15", "Q4"),
+    ("Q15", "Q5"), ("Q4", "Q13"), ("Q13", "Q8"), ("Q8", "Q5"), ("Q5", "Q16"), ("Q5", "Q6"),
+    ("Q16", "Q7"), ("Q7", "Q6"), ("Q6", "T5"),
+)  # fmt: skip
+SEARCH = (
+    ("Q9", "Q14"), ("Q11", "Q14"), ("Q14", "Q10"), ("I3", "N1"), ("N1", "I3"), ("I3", "N2"),
+    ("N2", "R"), ("R", "I3"), ("I3", "I3"), ("I3", "C9"), ("C9", "I3"),
+)  # fmt: skip
+WAKERS = (('"s1"',), ('"searcher"',), ('"s2"',))
+CARRIER_TWO = Concept(
+    name="carrier two",
+    scenario="carrier",
+    test="conform_carrier_two",
+    module="Carrier",
+    bounds="2 submitters, no searcher; no sibling has work",
+    threads=THREADS,
+    constants={
+        "Submitters": '{"s1", "s2"}', "Victims": '{"v1"}', "Searches": "0",
+    },
+    plain=(
+        "Search", "End", "Poll", "Recheck", "SiblingHit", "Test", "Wait", "Select", "Deschedule",
+        "Readable", "Ready", "Drain", "Leave",
+    ),
+    arguments={
+        "Push": (('"s1"',), ('"s2"',)),
+        **dict.fromkeys(("LoadWord", "Signal", "Call"), WAKERS),
+        "Advertise": (('"PARKED_FUTEX"',), ('"PARKED_POLLER"',)),
+    },
+    spec_label=labels_of({}),
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    joins=(*PUSH, *POP, *SEARCH, ("Victim", "Signal"), ("Place", "C1"), ("Selecting", "Readable")),
+    joined="a push; a look at queues with the pop that follows; a fruitless search; choices with "
+    "what they decide",
+    keeps=keeps,
+    is_quick=False,
+)  # fmt: skip
+CARRIER_ONE = replace(
+    CARRIER_TWO,
+    name="carrier",
+    test="conform_carrier",
+    bounds="a submitter, a searcher twice, 2 victims; no sibling has work",
+    constants={
+        **CARRIER_TWO.constants, "Submitters": '{"s1"}', "Victims": '{"v1", "v2"}', "Searches": "2",
+    },
+    arguments={
+        **CARRIER_TWO.arguments, "Push": (('"s1"',),),
+        **dict.fromkeys(("LoadWord", "Signal", "Call"), WAKERS[:2]),
+    },
+    spec_twin="runs_parked",
+    code_twins=("carrier_wake_forgotten",),
+    is_quick=True,
+)  # fmt: skip
+CARRIER_HIT = replace(
+    CARRIER_ONE,
+    name="carrier hit",
+    test="conform_carrier_hit",
+    bounds="a submitter whose task is pinned, a sibling that has work or not at any time",
+    constants={**CARRIER_TWO.constants, "Submitters": '{"s1"}'},
+    code_label=hit_label,
+    code_seen=hit_seen,
+    joins=(*CARRIER_TWO.joins, ("Q11", "Q9"), ("Q11", "Q12"), ("Q9", "Q12")),
+    flags=("--wrap", "ticket->next=2", "--wrap", "ticket->serving=2"),
+    keeps=None,
+    spec_twin="no_recheck",
+    code_twins=("search_no_recheck_park",),
+)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Condition: its line, the line of its mutex, and how a waiter goes from one to the other.
+
+Taking the lock of the condition's line is one step with what is done under it, as in the spec; what
+the waiter does in the mutex's line has the labels of the mutex's own table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept
+from wakeproof.judge.conform.maps import mutex
+from wakeproof.judge.conform.maps.waiters import (
+    EACH,
+    STATE,
+    WAITERS,
+    end_label,
+    futex_label,
+    lock_label,
+)
+
+WAITING, LINE, ENDED = 48, 52, 72  # bytes, asserted in the scenario
+WAITER, SIGNALLER, LOCKER = NAMES = mutex.NAMES
+ENDED_AS = ("", "signalled", "late")
+OF_SIGNALLER = {"YM1": "TakeFor", "YM2": "TakeFor", "YM3": "MarkFor"}
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each step of the code."""
+    name, site = NAMES[step.thread], step.site
+    if step.what.offset == LINE:
+        return _line_label(step, name)
+    if site in ("YN1", "YN2"):
+        return f"{'Ask' if site == 'YN1' else 'Say'} {name}"
+    if name != SIGNALLER:
+        return mutex.code_label(step)
+    if site in OF_SIGNALLER:
+        return f"{OF_SIGNALLER[site]} {name}" if step.takes_place else WAIT
+    match site:
+        case "L1" | "L2":
+            return lock_label(step, mutex.LOCK, f"LockFor {name}")
+        case "L3":
+            return f"UnlockFor {name}"
+    return mutex.code_label(step)
+
+
+def _line_label(step: Step, name: str) -> str:
+    """Give the lock of the condition's line; its waits are no steps of the spec."""
+    if step.ends_sleep:
+        return end_label(step, LINE, name)
+    match step.site:
+        case "L1" | "L2":
+            return lock_label(step, LINE, f"Line {name}")
+        case "L3":
+            return f"Leave {name}"
+    return futex_label(step, LINE, name)
+
+
+def code_seen(at: At, _ghost: object) -> Hashable:
+    """Return the mutex's word and locks, WAITING, how the wait ended; of waiters: told, asleep."""
+    word = at.word(mutex.WORD)
+    bits = tuple(bool(word & bit) for bit in (mutex.LOCKED, mutex.QUEUED, mutex.WOKEN))
+    ended = ENDED_AS[at.word(ENDED)] if at.pending(0).site == "end" else ""
+    return (
+        (*bits, word // mutex.PASS, at.word(mutex.LOCK) != 0),
+        (at.word(WAITING) != 0, at.word(LINE) != 0, ended),
+        tuple(
+            (
+                mutex.SAID[at.word(WAITERS + EACH * index + STATE)],
+                at.is_asleep(thread) and at.pending(thread).offset not in (mutex.LOCK, LINE),
+            )
+            for thread, index in ((0, 0), (2, 1))
+            if thread < at.dump.threads
+        ),
+    )
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    word = state["word"]
+    has_ended = state["pc"][WAITER] == "idle" and state["stage"][WAITER] != "waits"
+    ended = "late" if state["where"][WAITER] == "out" else "signalled"
+    return (
+        (word["locked"], word["queued"], word["woken"], word["passes"], state["lock"] != "no one"),
+        (state["waiting"], state["clock"] != "no one", ended if has_ended else ""),
+        tuple(
+            (state["said"][name], state["pc"][name] == "asleep")
+            for name in (WAITER, LOCKER)
+            if name in state["pc"]
+        ),
+    )
+
+
+SHOWN = {
+    "GetIn": "Line", "Check": "Line", "GetOut": "Line", "TakeOff": "Line",
+    "SayIn": "Say", "SayOut": "Say", "SayRest": "Say",
+    "IsIn": "Leave", "Stays": "Leave", "IsOut": "Leave", "WasMoved": "Leave", "TriesIt": "Leave",
+    "HasMoved": "Leave",
+    "Park": "Sleep", "ItsSleep": "Sleep", "Late": "TimeOut", "LookFirst": "Look", "ItsLook": "Look",
+    **dict.fromkeys(("Miss", "Again", "Stay", "Slow", "MissFor", "AgainFor"), HIDDEN),
+}  # fmt: skip
+ITS_STEPS = (
+    "Take", "Miss", "Lock", "Again", "Mark", "Unlock", "ItsSleep", "ItsLook", "TakeFirst", "Forget",
+    "Stay", "Renew", "Await", "Release", "Slow", "HandOver", "LetGo", "Tell", "Grant", "Wake",
+    "Stray",
+)  # fmt: skip
+
+
+def spec_label(
+    action: str, arguments: tuple[str, ...], _pre: Mapping[str, Any], _post: Mapping[str, Any]
+) -> str:
+    """Give a step's name; a step of the mutex is the argument of ``OfMutex``: ``Takea``."""
+    (argument,) = arguments
+    if action == "OfMutex":
+        action, argument = argument[:-1], argument[-1]
+    name = SHOWN.get(action, action)
+    return f"{name} {argument}" if name else HIDDEN
+
+
+def _actions(names: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    return {
+        **dict.fromkeys(
+            ("GetIn", "SayIn", "IsIn", "Park", "Late", "LookFirst", "Check", "Stays", "GetOut",
+             "SayOut", "IsOut", "TriesIt", "WasMoved"), (('"a"',),),
+        ),
+        **dict.fromkeys(
+            ("Ask", "TakeOff", "TakeFor", "MissFor", "LockFor", "AgainFor", "MarkFor", "UnlockFor",
+             "SayRest", "HasMoved"), (('"b"',),),
+        ),
+        "OfMutex": tuple((f'{step}("{name}")',) for step in ITS_STEPS for name in names),
+    }  # fmt: skip
+
+
+CONDITION = Concept(
+    name="condition",
+    scenario="condition",
+    test="conform_condition",
+    module="ConditionSteps",
+    bounds="an OS thread that waits, perhaps too late, and one that signals",
+    threads=NAMES[:2],
+    constants={
+        "Threads": '{"a", "b"}', "Leavers": "{}", "Passes": "2",
+        "Waiters": '{"a"}', "Hasty": '{"a"}', "Signallers": '{"b"}', "Lockers": "{}",
+    },
+    plain=(),
+    arguments=_actions(NAMES[:2]),
+    spec_label=spec_label,
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    flags=("--timeouts", "--any-spurious"),
+    spec_twin="wakes_unlocked",
+    code_twins=("condition_wakes_unlocked", "condition_moved_is_deaf", "condition_swallows",
+                "condition_unlocks_first"),
+)  # fmt: skip
+CONDITION_WANTED = replace(
+    CONDITION,
+    name="condition wanted",
+    test="conform_condition_wanted",
+    bounds="the same, and one that locks and unlocks the mutex",
+    threads=NAMES,
+    constants={**CONDITION.constants, "Threads": '{"a", "b", "c"}', "Lockers": '{"c"}'},
+    arguments=_actions(NAMES),
+    is_quick=False,
+)  # fmt: skip

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guard: symmetric and asymmetric with a sticky signal, and the rendezvous.
+
+In the rendezvous the lock is no step of its own: taking it goes with the look or the claim made
+under it, giving it back with the signal.  Spurious wakeups are on: who sleeps at the lock may wake
+and find it free, so the order in which waiters get it is as free as in the spec.  That nobody has
+to is seen where a contended lock is given back: the system call comes next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step, lies, wakes_next
+from wakeproof.judge.conform.concept import (
+    DROPPED,
+    HIDDEN,
+    WAIT,
+    Concept,
+    Ghost,
+    SpecLabel,
+    labels_of,
+)
+
+THREADS = ("poller", "p1", "p2", "p3")
+ASLEEP, QUEUE, RENDEZVOUS, EVENT = 0, 64, 128, (1 << 20) - 4096  # bytes
+LOCK = RENDEZVOUS + 8
+MOST = 9
+"""Answers that are counted: a twin may give more and more."""
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each access, fence and signal."""
+    thread = THREADS[step.thread]
+    match step.site:
+        case "Poll":
+            return (
+                "Poll" if step.moves or seen_queue(step.pre) != seen_queue(step.post) else DROPPED
+            )
+        case "Block":
+            if not step.moves:
+                return DROPPED
+            return "Block" if step.pre.word(EVENT) != step.post.word(EVENT) else "End timeout"
+        case "G1":
+            return "Announce"
+        case "G2" | "G9" | "fence_heavy":
+            return "Fence"
+        case "G4":
+            return f"SignalFence {thread}"
+        case "G5" | "G10":
+            return f"Look {thread}"
+        case "G6":
+            return f"Claim {thread}"
+        case "G7":
+            return "Leave"
+        case "G8":
+            return HIDDEN
+        case "event_signal":
+            return f"Wake {thread}"
+        case "Check":
+            return "Check"
+        case "Push":
+            return f"Push {thread}"
+        case "Lies":
+            return f"Lies {thread}"
+    raise KeyError(step.site)
+
+
+def seen_queue(at: At) -> int:
+    """Return the items."""
+    return at.word(QUEUE)
+
+
+def after(answers: int, step: Step, label: str) -> int:
+    """Count as the spec does: claims of an announcement, and returns that say there is none."""
+    if label == "Announce":
+        return 0
+    if label.startswith("Claim") or label == "Leave":
+        return min(answers + (step.pre.word(ASLEEP) == 1), MOST)
+    return answers
+
+
+def code_seen(at: At, answers: int) -> Hashable:
+    """Return the promise, the items, the signal, the ghost."""
+    queue = frozenset(f"p{1 + item}" for item in range(3) if at.word(QUEUE) >> item & 1)
+    return at.word(ASLEEP), queue, at.word(EVENT) > 0, answers
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    return state["asleep"], state["queue"], state["token"], state["answers"]
+
+
+PRODUCERS = tuple((f'"p{number}"',) for number in (1, 2, 3))
+EACH = ("Push", "SignalFence", "Look", "Claim", "Wake")
+GUARD = Concept(
+    name="guard symmetric",
+    scenario="guard",
+    test="conform_guard",
+    module="Guard",
+    bounds="3 producers, a sticky signal",
+    threads=THREADS,
+    constants={
+        "Producers": '{"p1", "p2", "p3"}', "Memory": '"SC"', "Fences": '"symmetric"',
+        "Signals": '"sticky"', "Ends": '{"timeout"}',
+    },
+    plain=("Poll", "Announce", "Fence", "Check", "Block", "Leave"),
+    arguments={"End": (('"timeout"',),), **dict.fromkeys(EACH, PRODUCERS)},
+    spec_label=labels_of({}),
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    ghost=Ghost(1, after),
+    joins=(("Poll", "Take"), ("Poll", "Empty"), ("Block", "event_take")),
+    joined="the caller's look at its queue, with the taking of an item",
+    spec_twin="retract_forgets_work",
+    code_twins=("guard_wake_unpaid", "conform_announce_lies"),
+)  # fmt: skip
+GUARD_ASYMMETRIC = replace(
+    GUARD,
+    name="guard asymmetric",
+    test="conform_guard_asymmetric",
+    constants={**GUARD.constants, "Fences": '"asymmetric"'},
+    arguments={**GUARD.arguments, "Reach": PRODUCERS},
+    spec_label=labels_of({"Reach": ""}),
+    spec_twin="",
+    code_twins=(),
+)
+
+
+def meeting_label(step: Step) -> str:
+    """Label it with the lock: taken at L1 or L2 if the thread then does not wait for it."""
+    thread = THREADS[step.thread]
+    is_poller = step.thread == 0
+    if step.pre.word(LOCK) == 2 and step.post.word(LOCK) == 0 and not wakes_next(step, LOCK):
+        return f"Unlock silently {thread}"
+    if step.ends_sleep:
+        if step.what.offset == LOCK:
+            return WAIT
+        return "End timeout" if step.ends_sleep == "late" else "End ok"
+    match step.site:
+        case "L1" | "L2":
+            if step.post.pending(step.thread).site in ("L2", "futex_wait"):
+                return WAIT
+            return "Confirm" if is_poller else f"Claim {thread}"
+        case "L4":
+            return "Wait"
+        case "L5":
+            return f"{'Lies' if lies(step, 'Gave', truth=True) else 'Wake'} {thread}"
+        case "G10" | "L3" if lies(step, "Gave", truth=False):  # it is over without a claim
+            return f"Lies {thread}"
+        case "L3" | "G12" | "futex_wake" | "Gave":
+            return HIDDEN
+        case "futex_wait":
+            return WAIT if step.what.offset == LOCK else HIDDEN
+    return code_label(step)
+
+
+def meeting_seen(at: At, _ghost: object) -> Hashable:
+    """Return the promise and the items."""
+    queue = frozenset(f"p{1 + item}" for item in range(3) if at.word(QUEUE) >> item & 1)
+    return at.word(RENDEZVOUS), queue
+
+
+def meeting_spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    return state["asleep"], state["queue"]
+
+
+MEETING_LABELS: SpecLabel = labels_of({"Unlock": ""})
+GUARD_RENDEZVOUS = replace(
+    GUARD,
+    name="guard rendezvous",
+    test="conform_guard_rendezvous",
+    bounds="2 producers, a condition",
+    constants={
+        **GUARD.constants, "Producers": '{"p1", "p2"}', "Signals": '"rendezvous"',
+        "Ends": '{"ok", "timeout"}',
+    },
+    plain=("Poll", "Announce", "Fence", "Check", "Confirm", "Wait", "Leave", "Unlock"),
+    arguments={
+        "End": (('"ok"',), ('"timeout"',)), **dict.fromkeys(EACH, PRODUCERS[:2]),
+    },
+    spec_label=MEETING_LABELS,
+    spec_seen=meeting_spec_seen,
+    code_label=meeting_label,
+    code_seen=meeting_seen,
+    ghost=None,
+    flags=("--timeouts", "--any-spurious"),
+    joins=(
+        ("Poll", "Take"), ("Poll", "Empty"), ("L1", "G11"), ("L2", "G11"), ("L5", "futex_wake"),
+        ("futex_wake", "L3"),
+    ),
+    joined="as above; the lock with the claim under it; the signal with giving the lock back",
+    spec_twin="wait_once",
+    code_twins=("guard_signal_outside_lock", "conform_signal_lies"),
+)  # fmt: skip

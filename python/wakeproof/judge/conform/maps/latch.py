@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latch: the word, the opener's grants and wakes, the waiters' sleeps and results, step by step.
+
+A turn in which the lock is not had is a turn of a loop that waits.  A waiter has returned when it
+says what it got: that is one step with the last one that it takes in the latch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept
+
+BASE = 0x100000000000
+WORD, DONE, TOLD = 0, 8, 128  # bytes, asserted in the scenario
+EACH, STATE, RESULT = 88, 52, 80
+OPEN, LOCKED, GRANTED = 1, 2, 2
+NAMES = ("a", "b")
+
+
+def head(word: int) -> str:
+    """Return who is the newest in the list; "" if nobody is."""
+    place = (word & ~LOCKED) - BASE - TOLD
+    return NAMES[place // EACH] if word & ~LOCKED else ""
+
+
+def opener_label(step: Step) -> str:
+    """Give the opener's steps."""
+    match step.site:
+        case "Work":
+            return "Work"
+        case "YL1":
+            return "Open"
+        case "YL6":
+            return WAIT if step.value & LOCKED else HIDDEN
+        case "YL3":
+            return "Lock" if step.pre.word(WORD) != step.post.word(WORD) else WAIT
+        case "YL4":
+            return "Publish"
+        case "YW2":
+            return "Grant"
+        case "futex_wake":
+            return "Wake"
+    raise KeyError(step.site)
+
+
+def waiter_label(step: Step, name: str) -> str:
+    """Give a waiter's steps."""
+    if step.ends_sleep:
+        return f"TimeOut {name}"
+    word = step.post.word(WORD)
+    match step.site:
+        case "YL6":
+            return WAIT if step.value != OPEN and step.value & LOCKED else HIDDEN
+        case "YL2":
+            return f"Take {name}"
+        case "YL3":
+            return f"Take {name}" if step.pre.word(WORD) != word else WAIT
+        case "YL5":
+            is_pushed = head(step.pre.word(WORD)) != name == head(word)
+            return f"Push {name}" if is_pushed else f"Remove {name}"
+        case "futex_wait":
+            return f"Sleep {name}"
+        case "YW1":
+            return f"Return {name}"
+        case "YW3":
+            return f"Return {name}" if step.pre.word(step.what.offset) == GRANTED else WAIT
+    raise KeyError(step.site)
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each step of the code."""
+    return waiter_label(step, NAMES[step.thread - 1]) if step.thread else opener_label(step)
+
+
+def code_seen(at: At, _ghost: object) -> Hashable:
+    """Return event, lock, the newest in line; of each: granted, asleep, what it returned."""
+    word = at.word(WORD)
+    each = tuple(
+        (
+            at.word(TOLD + EACH * index + STATE) == GRANTED,
+            at.is_asleep(1 + index),
+            ("", "in", "out")[at.word(TOLD + EACH * index + RESULT)],
+        )
+        for index in range(len(NAMES))
+    )
+    if word == OPEN:
+        return "open", False, "", each, at.word(DONE)
+    return "shut", bool(word & LOCKED), head(word), each, at.word(DONE)
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    each = tuple(
+        (
+            name in state["granted"],
+            state["pc"][name] == "asleep",
+            state["pc"][name] if state["pc"][name] in ("in", "out") else "",
+        )
+        for name in NAMES
+    )
+    newest = state["list"][0] if state["list"] else ""
+    return state["word"], state["locked"], newest, each, int(state["done"])
+
+
+def spec_label(
+    action: str, arguments: tuple[str, ...], _pre: Mapping[str, Any], _post: Mapping[str, Any]
+) -> str:
+    """Give action and waiter: that it is late shows in what it did before."""
+    return " ".join((action, *arguments[:1]))
+
+
+WAITERS = (('"a"',), ('"b"',))
+WAYS = (('"begin"', '"push"'), ('"late"', '"remove"'))
+LATCH = Concept(
+    name="latch",
+    scenario="latch",
+    test="conform_latch",
+    module="Latch",
+    bounds="two OS threads that wait, each once",
+    threads=("opener", *NAMES),
+    constants={"Waiters": '{"a", "b"}'},
+    plain=("Work", "Open", "Lock", "Publish", "Grant", "Wake"),
+    arguments={
+        **dict.fromkeys(("Push", "Sleep", "Return", "TimeOut", "Remove"), WAITERS),
+        "Take": tuple((*waiter, *way) for waiter in WAITERS for way in WAYS),
+    },
+    spec_label=spec_label,
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    flags=("--timeouts",),
+    joins=tuple((site, "Result") for site in ("YL2", "YL5", "YW1", "YW3")),
+    joined="the last step of a wait with the result that it returns",
+    spec_twin="leaves_early",
+    code_twins=("latch_wakes_one", "latch_leaves_early"),
+)  # fmt: skip

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mpsc: every access is a step of the spec; all link cells are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.concept import DROPPED, HIDDEN, WAIT, Concept, labels_of
+
+THREADS = ("consumer", "s1", "p1", "p2", "p3")
+BASE = 0x100000000000
+TAIL, FIRST, HEAD, NODES, USED = 0, 128, 136, 256, 384  # bytes
+COUNT = 3
+NAMES = {
+    0: "NoNode", BASE + FIRST: "first", **{BASE + NODES + 8 * n: f"n{n + 1}" for n in range(COUNT)}
+}  # fmt: skip
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each access; a pop that finds nothing published is none."""
+    thread = THREADS[step.thread]
+    match step.site:
+        case "Node":
+            if not step.moves:
+                return DROPPED
+            node = next(n for n in range(COUNT) if step.pre.word(USED + 8 * n) == 0
+                        and step.post.word(USED + 8 * n) == 1)  # fmt: skip
+            return f"Reserve {thread} n{node + 1}"
+        case "Q3":
+            return f"Publish {thread}"
+        case "Q15" | "Q4":
+            return "Pop" if step.value else WAIT
+        case "Q13":
+            return "Adopt"
+        case "Q8":
+            return "Open"
+        case "Q5":
+            return "Look"
+        case "Q16":
+            return HIDDEN if step.post.pending(step.thread).site == "Q7" else "Unlink"
+        case "Q7":
+            return "Unlink"
+        case "Q6":
+            return "Advance"
+        case "Q9":
+            return f"AskFirst {thread}"
+        case "Q11":
+            return f"AskSecond {thread}"
+        case "Q12":
+            return f"AskTail {thread}"
+        case "GiveAway":
+            return "GiveAway"
+    raise KeyError(step.site)
+
+
+def code_seen(at: At, _ghost: object) -> Hashable:
+    """Return tail, head, every link cell, and which nodes are free."""
+    cells = tuple(
+        NAMES[at.word(offset)] for offset in (FIRST, *(NODES + 8 * n for n in range(COUNT)))
+    )
+    free = tuple(not at.word(USED + 8 * n) for n in range(COUNT))
+    return NAMES[at.word(TAIL, BASE + FIRST)], NAMES[at.word(HEAD)], cells, free
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    nodes = [f"n{n + 1}" for n in range(COUNT)]
+    cells = tuple(state["cell"][name] for name in ("first", *nodes))
+    return state["tail"], state["head"], cells, tuple(state["where"][n] == "free" for n in nodes)
+
+
+PRODUCERS = tuple((f'"p{number}"',) for number in (1, 2, 3))
+SIBLING = (('"s1"',),)
+MPSC_THREE = Concept(
+    name="mpsc three",
+    scenario="mpsc",
+    test="conform_mpsc",
+    module="Mpsc",
+    bounds="3 producers, 3 nodes, a sibling",
+    threads=THREADS,
+    constants={
+        "Producers": '{"p1", "p2", "p3"}', "Siblings": '{"s1"}', "Nodes": '{"n1", "n2", "n3"}',
+        "NoNode": '"NoNode"',
+    },
+    plain=("Pop", "Adopt", "Open", "Look", "Advance", "Unlink", "GiveAway"),
+    arguments={
+        "Reserve": tuple((*p, f'"n{n}"') for p in PRODUCERS for n in (1, 2, 3)),
+        "Publish": PRODUCERS,
+        **dict.fromkeys(("AskFirst", "AskSecond", "AskTail"), SIBLING),
+    },
+    spec_label=labels_of({}),
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    joins=(("Node", "Own"), ("Own", "Q1"), ("Q1", "Q2")),
+    joined="the choice of a free node and Q1, which writes a node that nobody else has, with Q2",
+    is_quick=False,
+)  # fmt: skip
+MPSC = replace(
+    MPSC_THREE,
+    name="mpsc",
+    test="conform_mpsc_two",
+    bounds="2 producers, 3 nodes, a sibling",
+    constants={**MPSC_THREE.constants, "Producers": '{"p1", "p2"}'},
+    arguments={
+        **MPSC_THREE.arguments,
+        "Reserve": MPSC_THREE.arguments["Reserve"][:6], "Publish": PRODUCERS[:2],
+    },
+    spec_twin="clear_first",
+    code_twins=("mpsc_ignores_hostage",),
+    is_quick=True,
+)  # fmt: skip

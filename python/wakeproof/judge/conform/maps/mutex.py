@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mutex: the word, the list's lock, what waiters are told, who sleeps, step by step.
+
+The line is plain memory under the lock: it shows in whom an unlock tells, grants and wakes.  A load
+whose outcome leads to no other step is hidden, and so is a compare-and-swap that fails: both sides
+then decide anew.  Sleeps may end for nothing, in the spec as well, so who waits for the lock gets
+it in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept, labels_of
+from wakeproof.judge.conform.maps.waiters import (
+    EACH,
+    STATE,
+    WAITERS,
+    end_label,
+    futex_label,
+    is_granted,
+    lock_label,
+    sleeps,
+)
+
+WORD, LOCK = 0, 4  # bytes, asserted in the scenario
+LOCKED, QUEUED, WOKEN, PASS = 1, 2, 4, 8
+SAID = ("waits", "look", "granted")
+NAMES = ("a", "b", "c")
+SWAPPED = {"YM1": "Take", "YM2": "Take", "YM3": "Mark", "YM4": "Release", "YM5": "Release",
+           "YM7": "TakeFirst", "YM8": "Forget", "YM14": "Unmark"}  # fmt: skip
+NAMED = {"Begin": "Begin", "YM6": "LetGo", "YM11": "Tell", "YM12": "Renew", "YM13": "HandOver",
+         "L3": "Unlock", "YW1": "Look", "YW2": "Grant"}  # fmt: skip
+LOADS = ("YM9", "YM10", "YM15", "YM16", "YM17", "YM18", "YM19")
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each step of the code."""
+    name, site = NAMES[step.thread], step.site
+    if step.ends_sleep:
+        return end_label(step, LOCK, name)
+    if site in NAMED:
+        return f"{NAMED[site]} {name}"
+    if site in SWAPPED:
+        return f"{SWAPPED[site]} {name}" if step.takes_place else WAIT
+    if site in LOADS:
+        return HIDDEN
+    match site:
+        case "L1" | "L2":
+            return lock_label(step, LOCK, f"Lock {name}")
+        case "futex_wait" | "futex_wake":
+            return futex_label(step, LOCK, name)
+        case "YW3":
+            return f"Await {name}" if is_granted(step) else WAIT
+    raise KeyError(site)
+
+
+def code_seen(at: At, _ghost: object) -> Hashable:
+    """Return the word, the lock; of each thread: what its waiter was told, asleep in its wait."""
+    word = at.word(WORD)
+    each = tuple(
+        (
+            SAID[at.word(WAITERS + EACH * index + STATE)],
+            sleeps(at, index, LOCK),
+        )
+        for index in range(2)
+    )
+    bits = bool(word & LOCKED), bool(word & QUEUED), bool(word & WOKEN), word // PASS
+    return bits, at.word(LOCK) != 0, each
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    each = tuple((state["said"][name], state["pc"][name] == "asleep") for name in NAMES[:2])
+    word = state["word"]
+    bits = word["locked"], word["queued"], word["woken"], word["passes"]
+    return bits, state["lock"] != "no one", each
+
+
+ACTIONS = (
+    "Begin", "Take", "Miss", "Lock", "Again", "Mark", "Unlock", "Sleep", "Stray", "TimeOut", "Look",
+    "TakeFirst", "Forget", "Stay", "Renew", "Unmark", "Await", "Release", "Slow", "HandOver",
+    "LetGo", "Tell", "Grant", "Wake",
+)  # fmt: skip
+MUTEX = Concept(
+    name="mutex",
+    scenario="mutex",
+    test="conform_mutex",
+    module="Mutex",
+    bounds="two OS threads, one of which may leave the line; two passes",
+    threads=NAMES[:2],
+    constants={
+        "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Passes": "2",
+    },
+    plain=(),
+    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
+    spec_label=labels_of(dict.fromkeys(("Miss", "Again", "Stay", "Slow"), HIDDEN)),
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    flags=("--timeouts", "--any-spurious"),
+    spec_twin="passes_uncounted",
+    code_twins=("mutex_passes_uncounted", "mutex_first_untold", "mutex_woken_kept"),
+    blind=("InOrder",),  # one thread in line
+)  # fmt: skip

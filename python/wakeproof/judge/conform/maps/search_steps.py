@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which step of Search.tla an access of the compiled search is.
+
+What a site means depends on why the code is there: the thread's own last steps (a ghost) say so.
+"""
+
+from __future__ import annotations
+
+from wakeproof.judge.conform.code import At, Step, wakes_next
+from wakeproof.judge.conform.concept import DROPPED, HIDDEN, WAIT
+
+CARRIER = 7 * 128  # bytes; of the places below: in a carrier
+TAIL, FIRST, HEAD, SERVING = 128, 256, 264, 641
+INBOX = 2 * 128  # further: of the inbox, which is such a queue
+TICKETS = 4  # numbers are kept by two bits
+WHY = {
+    "C4": "alone", "N1": "snapshot", "N2": "stop", "R": "recheck", "P": "own", "C2": "left",
+    "Reenqueue": "alone", "LookOwn": "look", "Snapshot": "recruit",
+}  # fmt: skip
+"""What a thread is at after a step at that site, or with that label."""
+
+
+def queue_of(step: Step) -> int:
+    """Return whose stealable queue the place belongs to, -1 if it is none's."""
+    carrier, place = divmod(step.what.offset, CARRIER)
+    return carrier if place in (FIRST, HEAD, TAIL) and carrier < 2 else -1
+
+
+def front(at: At, carrier: int, which: int = 0) -> int:
+    """Return the published front of the queue (`which`: INBOX), 0 if there is none."""
+    base = carrier * CARRIER + which
+    return at.word(base + HEAD) or at.word(base + FIRST)
+
+
+def pinned_as(threads: tuple[str, ...], step: Step, *, alone: bool) -> str:
+    """Give the step of the spec where tasks are pinned; `alone`: no others are submitted.
+
+    A carrier polls its two queues one after the other, which is one step of the spec.  So one of
+    them must be empty for good: the queues where pinned tasks are `alone`, else the inboxes of
+    those that poll.  That nothing was found is told by the look at the other one.
+    """
+    thread = threads[step.thread]
+    own = int(thread[1]) - 1 if thread[0] == "c" else -1
+    why = step.memory[step.thread]
+    carrier, place = divmod(step.what.offset, CARRIER)
+    match step.site:
+        case "Pin":
+            to = next(c for c in (0, 1) if step.pre.word(c * CARRIER + INBOX + TAIL)
+                      != step.post.word(c * CARRIER + INBOX + TAIL))  # fmt: skip
+            return f"SubmitPinned {thread} c{to + 1}"
+        case "Q9" if why == "look" and carrier == own and place == INBOX + FIRST:
+            return f"LookInbox {thread}"
+        case "Q10" if place == TAIL:
+            return f"IsQuiescent {thread}"
+        case "Q10" if place == INBOX + TAIL:
+            return f"LoadInbox {thread}"
+        case "Q15" if alone and place == INBOX + HEAD:
+            took = front(step.pre, own, INBOX) != front(step.post, own, INBOX)
+            return f"{'PollInbox' if took else 'PollNothing'} {thread}"
+    label = label_as(threads, step)
+    return HIDDEN if alone and label.startswith("PollNothing") else label
+
+
+def label_as(threads: tuple[str, ...], step: Step) -> str:
+    """Give the step of the spec."""
+    thread = threads[step.thread]
+    own = int(thread[1]) - 1 if thread[0] == "c" else -1
+    why = step.memory[step.thread]
+    match step.site:
+        case "To":
+            to = next(c for c in (0, 1) if step.pre.word(c * CARRIER + TAIL)
+                      != step.post.word(c * CARRIER + TAIL))  # fmt: skip
+            return f"Submit {thread} c{to + 1}"
+        case "Q9":
+            return _front(step, thread, own, why)
+        case "I3":
+            name = {"snapshot": "Snapshot", "recheck": "Recheck"}.get(why, "IsIdle")
+            return HIDDEN if why.startswith("scan") else f"{name} {thread}"
+        case "T2":
+            if step.post.pending(step.thread).site == "T2":
+                return WAIT
+            return f"PollQueue {thread}" if front(step.pre, own) else f"PollNothing {thread}"
+        case "Q15":
+            carrier, place = divmod(step.what.offset, CARRIER)
+            is_own = carrier == own
+            if place != HEAD:
+                return HIDDEN  # the inbox
+            if not _gives_back(step, carrier):
+                return f"Keep the ticket {thread}"
+            took = front(step.pre, carrier) != front(step.post, carrier)
+            return f"Pop {thread}" if took or (is_own and why != "nothing") else HIDDEN
+        case "C3" | "C7":
+            return f"{SITES[step.site]} {thread}{'' if _is_told(step) else ' silently'}"
+        case "Spawn" | "Yield" if step.post.pending(step.thread).site == "Q3":
+            return f"{'SubmitInternal' if step.site == 'Spawn' else 'Reenqueue'} {thread}"
+        case "Spawn" | "Yield":
+            return f"End {thread}"
+        case "Sleep":
+            if step.post.pending(step.thread).site == "Sleep":  # it sleeps on
+                return WAIT if step.moves else DROPPED
+            return f"{'Rise' if step.pre.word(own * CARRIER) == 1 else 'Awake'} {thread}"
+        case "T4":
+            return HIDDEN if step.post.pending(step.thread).site == "Q15" else WAIT
+        case "T3":
+            return WAIT
+    name = SITES[step.site]
+    return f"{name} {thread}" if name else HIDDEN
+
+
+def _gives_back(step: Step, carrier: int) -> bool:
+    """Say whether the pop, which ends with [T5], has given back one ticket and no other."""
+    at = carrier * CARRIER + SERVING
+    return (step.post.word(at) - step.pre.word(at)) % TICKETS == 1
+
+
+def _is_told(step: Step) -> bool:
+    """Say whether the thread whose word was changed gets the system call next, if it was."""
+    word = step.what.offset
+    return step.pre.word(word) == step.post.word(word) or wakes_next(step, word)
+
+
+SITES = {
+    "Q3": "Publish", "C4": "LoadWord", "C3": "Wake", "N1": "Start", "N2": "Stop", "C7": "Recruit",
+    "C9": "LoadParked", "Q12": "LoadTail", "C8": "LoadWaking", "C1": "Advertise", "I1": "SetIdle",
+    "I2": "ClearIdle", "C2": "Leave", "End": "End", "S": "", "P": "", "R": "", "Q10": "",
+    "Q4": "", "Q11": "", "futex_wake": "", "T5": "Release",
+}  # fmt: skip
+"""[T5] is part of a pop; a release of its own is no step of the spec."""
+
+
+def _front(step: Step, thread: str, own: int, why: str) -> str:
+    """Tell the looks at a queue's front apart."""
+    carrier = queue_of(step)
+    if why == "alone":
+        return f"IsAlone {thread}"
+    if carrier < 0:
+        return HIDDEN  # an inbox: nobody submits there
+    if why == "own" and carrier == own:
+        return f"LookOwn {thread}"
+    if why.startswith("scan"):
+        return f"IsHit {thread}"
+    if why == "look" and carrier != own:
+        return f"IsHit {thread}"
+    if carrier != own:
+        return WAIT  # a steal, until it has the ticket
+    then = step.post.pending(step.thread)
+    if then.site == "Q15" and then.offset == own * CARRIER + HEAD:
+        return f"PollQueue {thread}"
+    return HIDDEN if then.site == "T2" else f"PollNothing {thread}"
+
+
+def after(memory: tuple[str, ...], step: Step, label: str) -> tuple[str, ...]:
+    """Remember what each thread is at."""
+    name = label.partition(" ")[0]
+    before = memory[step.thread]
+    now = WHY.get(name) or WHY.get(step.site)
+    if name in ("IsAlone", "PollQueue", "PollNothing", "Recruit", "Awake", "Rise"):
+        now = "nothing" if name == "PollNothing" and step.site == "T2" else ""
+    elif name == "Recheck":
+        now = f"scan {step.value} 0" if step.value else ""
+    elif now is None and before.startswith("scan"):
+        now = _scan(before, step)
+    if now is None:
+        return memory
+    return (*memory[: step.thread], now, *memory[step.thread + 1 :])
+
+
+def _scan(before: str, step: Step) -> str | None:
+    """Follow a re-check: bits whose words are still to be read, then queues still to be asked."""
+    bits, seen = map(int, before.split()[1:])
+    if step.site == "C9":
+        bit = bits & -bits
+        bits -= bit
+        seen |= bit if step.value in (1, 2) else 0
+        if bits:
+            return f"scan {bits} {seen}"
+        # One idle carrier is not sent to itself; -1 marks that queues are asked now.
+        return f"scan -1 {3 if seen == 3 else 3 - seen}" if seen else ""
+    is_miss = (step.site == "Q9" and not step.value) or (step.site == "C8" and step.value == 3)
+    if bits < 0 and is_miss:
+        seen &= seen - 1
+        return f"scan -1 {seen}" if seen else ""
+    return None

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Semaphore: the word, the list's lock, who is granted, who sleeps, step by step.
+
+The list and what is served are plain memory under the lock: they show in whom a thread grants next.
+A load whose outcome leads to no other step is hidden.  Sleeps may end for nothing, in the spec as
+well, so who waits for the lock gets it in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept, labels_of
+from wakeproof.judge.conform.maps.waiters import (
+    end_label,
+    futex_label,
+    is_granted,
+    lock_label,
+    told,
+)
+
+WORD, LOCK = 0, 4  # bytes, asserted in the scenario
+QUEUED, PERMIT = 1, 2
+NAMES = ("a", "b", "c")
+NAMED = {"YS4": "Serve", "L3": "Unlock", "YW2": "Grant", "YS3": "Release", "YS1": "Take",
+         "YS2": "Mark"}  # fmt: skip
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each step of the code."""
+    name = NAMES[step.thread]
+    if step.ends_sleep:
+        return end_label(step, LOCK, name)
+    match step.site:
+        case "Begin":
+            return f"Begin {name}"
+        case "L1" | "L2":
+            return lock_label(step, LOCK, f"Lock {name}")
+        case "YS1" | "YS2" | "YS3":
+            changes = step.pre.word(WORD) != step.post.word(WORD)
+            return f"{NAMED[step.site]} {name}" if changes else WAIT
+        case "YS4" | "L3" | "YW2":
+            return f"{NAMED[step.site]} {name}"
+        case "YS5" | "YS7" | "YS8":
+            return HIDDEN
+        case "futex_wait" | "futex_wake":
+            return futex_label(step, LOCK, name)
+        case "YW1":
+            return f"Look {name}"
+        case "YW3":
+            return f"Await {name}" if is_granted(step) else WAIT
+    raise KeyError(step.site)
+
+
+def code_seen(at: At, _ghost: object, threads: int = 2) -> Hashable:
+    """Return permits, the bit, the lock; of each thread: granted, asleep in its wait."""
+    word = at.word(WORD)
+    return word // PERMIT, bool(word & QUEUED), at.word(LOCK) != 0, told(at, threads, LOCK)
+
+
+def spec_seen(state: Mapping[str, Any], threads: int = 2) -> Hashable:
+    """Return the same of the spec."""
+    each = tuple(
+        (name in state["granted"], state["pc"][name] == "asleep") for name in NAMES[:threads]
+    )
+    return state["permits"], state["queued"], state["lock"] != "no one", each
+
+
+ACTIONS = (
+    "Begin", "Take", "Miss", "Lock", "Mark", "Unlock", "Sleep", "Stray", "Look", "TimeOut",
+    "Cancel", "Await", "Release", "Slow", "ServeLine", "Grant", "Wake",
+)  # fmt: skip
+SEMAPHORE = Concept(
+    name="semaphore",
+    scenario="semaphore",
+    test="conform_semaphore",
+    module="Semaphore",
+    bounds="an OS thread that wants one of two permits, one that wants both or leaves",
+    threads=NAMES[:2],
+    constants={
+        "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Large": '{"b"}', "Permits": "2",
+    },
+    plain=(),
+    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
+    spec_label=labels_of({"Miss": HIDDEN, "Slow": HIDDEN, "Cancel": "Serve", "ServeLine": "Serve"}),
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    flags=("--timeouts", "--any-spurious"),
+    spec_twin="grant_ignored",
+    code_twins=("semaphore_grant_ignored", "semaphore_leaves_silent"),
+    blind=("InOrder",),  # one thread in line
+)  # fmt: skip
+SEMAPHORE_THREE = replace(
+    SEMAPHORE,
+    name="semaphore three",
+    test="conform_semaphore_three",
+    bounds="three OS threads that want one, both and one of two permits",
+    threads=NAMES,
+    constants={
+        **SEMAPHORE.constants, "Threads": '{"a", "b", "c"}', "Leavers": "{}",
+    },
+    arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',), ('"c"',))),
+    code_seen=lambda at, ghost: code_seen(at, ghost, 3),
+    spec_seen=lambda state: spec_seen(state, 3),
+    spec_twin="serves_one",
+    code_twins=("semaphore_serves_one", "semaphore_overtakes"),
+    blind=(),
+    is_quick=False,
+    is_long=True,
+)  # fmt: skip

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Timer: lock, deadline, the carrier's word and sleep, the armers' words, step by step.
+
+Taking the lock is one step with what is done under it to `armed`.  A thread's word is read before
+it is changed (V10): those looks are hidden, unless they decide.  Not compared: the heap,
+whose changes show in the earliest deadline and in who is taken, and the ghosts.  With two armers
+sleeps may end for nothing: then the order in which waiters get the lock is as free as in the spec,
+to which such an end of the carrier's sleep is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step, lies
+from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept, labels_of
+
+WORD, EARLIEST, LOCK, ARMERS, NOW = 0, 896, 904, 1280, 1664  # bytes
+ARMER, THREAD, ARMED = 184, 8, 152  # asserted in the scenario
+FOREVER = 2**63 - 1
+WORDS = ("RUNNING", "PARKED", "PARKED_POLLER", "WAKING")
+ENDS, STATE, NUMBER = 20, 11, 32
+HIDDEN_SITES = {
+    "M9", "P", "Q4", "Q9", "Q10", "Q11", "Q14", "Q15", "V10", "Ready",
+}  # fmt: skip
+CARRIER = {"Turn": "Turn", "C1": "Advertise", "C2": "Leave", "M7": "Clear"}
+ARMING = {"M2": "Publish", "M4": "LoadArmed", "M10": "LoadWord", "M11": "Nudge", "V2": "Resume",
+          "V4": "Park"}  # fmt: skip
+WAITS = ("L2", "futex_wait")
+
+
+def thread_at(at: At, armer: int) -> int:
+    """Return the word of an armer's virtual thread."""
+    return at.word(ARMERS + ARMER * armer + THREAD)
+
+
+def armer_of(step: Step) -> int:
+    """Return the armer whose memory the step is about."""
+    return (step.what.offset - ARMERS) // ARMER
+
+
+def carrier_label(step: Step) -> str:
+    """Give the carrier's steps."""
+    is_over = step.post.pending(0).site != "V5"
+    if step.ends_sleep:
+        if step.what.offset == LOCK:
+            return WAIT
+        return "Timeout" if step.ends_sleep == "late" else "Spurious"
+    match step.site:
+        case "M8":
+            return "ReadUntil" if step.pre.word(WORD) else "Look"
+        case "L1" | "L2":
+            return WAIT if step.post.pending(0).site in WAITS else "Lock"
+        case "L3":
+            return "Unlock"
+        case "M3":
+            return "Settle"
+        case "V5" | "V10":
+            return f"Take a{1 + armer_of(step)}" if is_over else HIDDEN
+        case "Push":
+            return "Push carrier"
+        case "C6":
+            return HIDDEN if WORDS[step.pre.word(WORD)] == "PARKED" else "Wait"
+        case "futex_wait":
+            if step.what.offset == LOCK:
+                return WAIT
+            return "Wait" if step.post.is_asleep(0) else HIDDEN
+        case "futex_wake":
+            return HIDDEN
+    return CARRIER.get(step.site) or other(step)
+
+
+def armer_label(step: Step, armer: int) -> str:
+    """Give an armer's steps; it sleeps at the lock alone."""
+    if step.ends_sleep:
+        return WAIT
+    has_parked = thread_at(step.pre, armer) >= NUMBER
+    # A nudge that is over has woken the carrier with its system call, and else not.
+    if step.site == "Lies" or lies(step, "Gave", truth=step.site == "futex_wake"):
+        return f"Lies a{1 + armer}"
+    match step.site:
+        case "L1" | "L2":
+            if step.post.pending(step.thread).site in WAITS:
+                return WAIT
+            return f"{'Cancel' if has_parked else 'Arm'} a{1 + armer}"
+        case "L3":
+            return f"{'UnlockCancelled' if has_parked else 'UnlockArmed'} a{1 + armer}"
+        case "M3":
+            return f"Withdraw a{1 + armer}"
+        case "V3":
+            parks = thread_at(step.pre, armer) != thread_at(step.post, armer)
+            return f"Park a{1 + armer}" if parks else HIDDEN
+        case "Gave":
+            return HIDDEN
+        case "Ready":
+            return HIDDEN if step.value else WAIT
+        case "futex_wait":
+            return WAIT
+        case "futex_wake":
+            return f"Call a{1 + armer}" if step.what.offset == WORD else HIDDEN
+    return f"{ARMING[step.site]} a{1 + armer}" if step.site in ARMING else other(step)
+
+
+def other(step: Step) -> str:
+    """Give what is no step of the spec."""
+    if step.site in HIDDEN_SITES:
+        return HIDDEN
+    raise KeyError(step.site)
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each step of the code; see above for those that are hidden."""
+    if step.thread == 0:
+        return carrier_label(step)
+    if step.site == "Tick":
+        return "Tick"
+    if step.site == "V1":
+        return f"Unpark a{1 + armer_of(step)}"
+    if step.site == "Push":
+        return "Push unparker"
+    return armer_label(step, step.thread // 2)
+
+
+def code_seen(at: At, _ghost: object, armers: int = 1) -> Hashable:
+    """Return the carrier's word and sleep, deadline, lock, time; per armer: armed, and its word."""
+    words = tuple(
+        (
+            at.word(ARMERS + ARMER * armer + ARMED) != 0,
+            1 + thread_at(at, armer) // NUMBER,
+            thread_at(at, armer) & ENDS != 0,
+            thread_at(at, armer) & STATE == 0,
+        )
+        for armer in range(armers)
+    )
+    earliest = at.word(EARLIEST, FOREVER)
+    sleeps = at.is_asleep(0) and at.pending(0).offset == WORD
+    return (WORDS[at.word(WORD)], sleeps, earliest if earliest != FOREVER else None,
+            at.word(LOCK) != 0, at.word(NOW), words)  # fmt: skip
+
+
+def spec_seen(state: Mapping[str, Any], armers: int = 1) -> Hashable:
+    """Return the same of the spec."""
+    names = [f"a{1 + armer}" for armer in range(armers)]
+    words = tuple(
+        (
+            name in state["armed"],
+            state["number"][name],
+            state["permit"][name] != "none",
+            state["pc"][name] == "parked",
+        )
+        for name in names
+    )
+    earliest = state["earliest"] if state["earliest"] <= armers else None
+    return (state["word"], state["pc"]["carrier"] == "queued", earliest,
+            state["lock"] != "none", state["now"], words)  # fmt: skip
+
+
+EACH = (
+    "Arm", "Publish", "UnlockArmed", "LoadWord", "Nudge", "Call", "Park", "Resume", "LoadArmed",
+    "Cancel", "Withdraw", "UnlockCancelled", "Take", "Unpark",
+)  # fmt: skip
+LOOP = (
+    "Turn", "Look", "Lock", "Clear", "Settle", "Unlock", "Advertise", "ReadUntil", "Wait",
+    "Timeout", "Leave", "Tick",
+)  # fmt: skip
+TIMER = Concept(
+    name="timer",
+    scenario="timer",
+    test="conform_timer",
+    module="Timer",
+    bounds="an armer elsewhere, an unpark, a deadline",
+    threads=("carrier", "a1", "time", "unparker"),
+    constants={
+        "Armers": '{"a1"}', "Own": "{}", "Deadlines": "{1}", "Unparks": "1",
+    },
+    plain=LOOP,
+    arguments={
+        **dict.fromkeys(EACH, (('"a1"',),)), "Push": (('"carrier"',), ('"unparker"',)),
+    },
+    spec_label=labels_of({}),
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    flags=("--timeouts",),
+    joins=(("L1", "M1"), ("L2", "M1"), ("L1", "M5"), ("L2", "M5"), ("M5", "M6")),
+    joined="the lock with what it says of the timer",
+    spec_twin="check_first",
+    code_twins=("timer_nudge_silent", "timer_armed_first", "conform_nudge_lies",
+                "conform_cancel_lies"),
+)  # fmt: skip
+
+
+def keeps(
+    action: str, arguments: tuple[str, ...], _pre: Mapping[str, Any], post: Mapping[str, Any]
+) -> bool:
+    """Say whether the armers take their own deadlines, 1 and 2."""
+    return action != "Arm" or post["deadline"][arguments[0]] == int(arguments[0][1:])
+
+
+SPURIOUS = r"""BoundInit == TRUE
+Spurious == /\ Is("queued") /\ To("wait")
+            /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left>>
+            /\ UNCHANGED Ghosts"""
+TIMER_TWO = replace(
+    TIMER,
+    name="timer two",
+    test="conform_timer_two",
+    bounds="two armers elsewhere, with deadlines 1 and 2",
+    threads=("carrier", "a1", "time", "a2"),
+    constants={
+        **TIMER.constants, "Armers": '{"a1", "a2"}', "Deadlines": "{1, 2}", "Unparks": "0",
+    },
+    arguments={
+        **dict.fromkeys(EACH, (('"a1"',), ('"a2"',))),
+        "Push": (('"carrier"',), ('"unparker"',)),
+    },
+    code_seen=lambda at, ghost: code_seen(at, ghost, 2),
+    spec_seen=lambda state: spec_seen(state, 2),
+    keeps=keeps,
+    flags=("--timeouts", "--any-spurious"),
+    declares=SPURIOUS,
+    bounded={"*": "TRUE"},
+    added=("Spurious",),
+    spec_twin="",
+    code_twins=("timer_earliest_late",),
+    is_quick=False,
+)  # fmt: skip

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof conform --spec-twins`: every twin of every spec against the graph of the code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from wakeproof import errors
+from wakeproof.judge import report
+from wakeproof.judge.conform import spec_twins as judge
+from wakeproof.judge.conform.spec_twins import SpecTwinResult, SpecTwinsReport
+from wakeproof.judge.conform.undetectable_twins import TOO_LARGE, TOO_LARGE_TWINS
+
+
+def compare(pattern: str | None, *, as_json: bool) -> None:
+    """Compare the twins of the concepts whose name matches."""
+    screen = report.console(stderr=as_json)
+
+    def show(result: SpecTwinResult) -> None:
+        screen.print(f"{result.concept.name} ({result.twin}): {result.verdict}, "
+                     f"{result.seconds:.1f} s", markup=False, soft_wrap=True,
+                     style="" if result.holds else "bold red")  # fmt: skip
+
+    found = judge.spec_twins(pattern, progress=show)
+    if as_json:
+        print(report.to_json(summary(found)))
+    else:
+        _print(screen, found)
+    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+
+
+def _print(screen: Console, found: SpecTwinsReport) -> None:
+    names = list(dict.fromkeys(result.concept.name for result in found.results))
+    screen.print()
+    screen.print(report.table("", ("concept", ">twins", ">differ", ">equal, with a reason", ""),
+                              [_row(found, name) for name in names]))  # fmt: skip
+    for name, why in TOO_LARGE.items():
+        screen.print(f"not compared, {name}: {why}", style="dim", markup=False, soft_wrap=True)
+    for name, twins in TOO_LARGE_TWINS.items():
+        screen.print(f"not compared, too large, {name}: {', '.join(twins)}", style="dim")
+    wrong = sum(not result.holds for result in found.results)
+    screen.print(
+        f"\n{len(found.results)} twins of specs, under SC, in {found.seconds:.0f} s: "
+        f"{'all as expected' if found.holds else f'{wrong} WRONG'}",
+        style="green" if found.holds else "bold red",
+    )
+
+
+def _row(found: SpecTwinsReport, name: str) -> list[object]:
+    own = [result for result in found.results if result.concept.name == name]
+    good = all(result.holds for result in own)
+    differ = sum(result.differs for result in own)
+    equal = sum(not result.differs and result.holds for result in own)
+    return [name, len(own), differ, equal, report.verdict("holds" if good else "WRONG", good=good)]
+
+
+def summary(found: SpecTwinsReport) -> dict[str, Any]:
+    """Return the report as plain data."""
+    return {
+        "judge": "spec-twins", "holds": found.holds, "model": "sc",
+        "seconds": round(found.seconds, 1),
+        "results": [
+            {
+                "concept": r.concept.name, "spec": r.concept.module, "twin": r.twin,
+                "holds": r.holds, "differs": r.differs, "reason": r.reason,
+                "spec_states": r.spec_states, "code_classes": r.code_states,
+                "seconds": round(r.seconds, 1),
+            }
+            for r in found.results
+        ],
+    }  # fmt: skip

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The spec's side of a comparison: TLC's graph, each edge with its action's arguments.
+
+TLC names an edge after its action and leaves the arguments out.  So the generated module adds, to
+the spec's own Next, one named action per argument tuple; the dump then has each step twice, and
+that both sets of steps are the same is checked here.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from wakeproof.errors import JudgeError
+from wakeproof.judge.conform.concept import Concept
+from wakeproof.judge.process import Children
+from wakeproof.judge.tlc import dot, models
+from wakeproof.judge.tlc import run as tlc
+from wakeproof.judge.tlc.dot import StateGraph
+
+TIMEOUT_S = 900.0
+_HAS_TWIN = re.compile(r"^(?:  Twin\b *\\\*|CONSTANTS?\b.*\bTwin\b)", re.MULTILINE)
+Action = tuple[str, tuple[str, ...]]
+
+
+def actions(concept: Concept) -> dict[str, Action]:
+    """Return the generated actions by name: ``Unpark__u1`` is Unpark("u1")."""
+    found: dict[str, Action] = {}
+    for name in concept.plain:
+        found[f"{name}__"] = (name, ())
+    for name, tuples in concept.arguments.items():
+        for arguments in tuples:
+            plain = tuple(re.sub(r"\W", "", argument) for argument in arguments)
+            found[f"{name}__{'_'.join(plain)}"] = (name, plain)
+    return found
+
+
+def module_text(concept: Concept, *, bounded: bool) -> str:
+    """Return the generated module."""
+    definitions = []
+    names = []
+    for name, tuples in {**dict.fromkeys(concept.plain, ((),)), **concept.arguments}.items():
+        for arguments in tuples:
+            plain = tuple(re.sub(r"\W", "", argument) for argument in arguments)
+            own = f"{name}__{'_'.join(plain)}"
+            call = f"{name}({', '.join(arguments)})" if arguments else name
+            bound = _bound(concept, name, arguments) if bounded else "TRUE"
+            definitions.append(f"{own} == {call} /\\ {bound}")
+            names.append(own)
+    names += concept.added if bounded else ()
+    text = [f"---- MODULE Conform{concept.module} ----", f"EXTENDS {concept.module}"]
+    text += [concept.declares] if bounded else []
+    text += definitions
+    text.append("ConformNext ==")
+    text += [] if bounded else ["  \\/ Next"]
+    text += [f"  \\/ {name}" for name in names]
+    text.append("ConformInit == Init" + (" /\\ BoundInit" if bounded else ""))
+    return "\n".join([*text, "====", ""])
+
+
+def _bound(concept: Concept, name: str, arguments: tuple[str, ...]) -> str:
+    text = concept.bounded.get(name, concept.bounded["*"])
+    for number, argument in enumerate(arguments, start=1):
+        text = text.replace(f"${number}", argument)
+    return text
+
+
+def graph(
+    concept: Concept, specs: Path, children: Children, twin: str = ""
+) -> tuple[StateGraph, list[Action]]:
+    """Return the spec's graph and, per edge, its action with arguments; no intended end's loop.
+
+    A twin's own actions the table need not know: they have no arguments, and where the table bounds
+    the spec they are left out (the twin stops there).
+
+    Raises:
+        JudgeError: TLC failed, or the table's actions are not the spec's.
+    """
+    found = _dump(concept, specs, children, twin, bounded=False)
+    edges = _checked(concept, found, is_twin=bool(twin))
+    if concept.bounded:
+        found = _dump(concept, specs, children, twin, bounded=True)
+        known = {**actions(concept), **{name: (name, ()) for name in concept.added}}
+        edges = [(a, b, known[name]) for a, b, name in found.edges]
+    found.edges = [(a, b, action[0]) for a, b, action in edges]
+    return found, [action for _, _, action in edges]
+
+
+def written(concept: Concept, specs: Path, twin: str, into: Path) -> dict[str, str]:
+    """Write the modules of the spec, or of its twin, and return the constants."""
+    home = models.home(specs, concept.module, twin)
+    texts = models.modules(home, concept.module)
+    for name, text in texts.items():
+        (into / f"{name}.tla").write_text(text, encoding="utf-8")
+    if any(_HAS_TWIN.search(text) for text in texts.values()):
+        return {**concept.constants, "Twin": f'"{twin if twin and home == specs else "none"}"'}
+    return dict(concept.constants)
+
+
+def _dump(
+    concept: Concept, specs: Path, children: Children, twin: str, *, bounded: bool
+) -> StateGraph:
+    with tempfile.TemporaryDirectory(prefix="wakeproof-conform-") as folder:
+        private = Path(folder)
+        values = written(concept, specs, twin, private)
+        module = private / f"Conform{concept.module}.tla"
+        module.write_text(module_text(concept, bounded=bounded), encoding="utf-8")
+        config = module.with_suffix(".cfg")
+        lines = [f"  {name} = {value}" for name, value in values.items()]
+        config.write_text("\n".join(["INIT ConformInit", "NEXT ConformNext", "CONSTANTS", *lines]),
+                          encoding="utf-8")  # fmt: skip
+        result = tlc.run(
+            module, config, children=children, timeout_s=TIMEOUT_S,
+            jvm=tlc.SHORT_JVM if concept.is_quick else tlc.LARGE_JVM,
+            options=("-deadlock", "-dump", "dot,actionlabels", str(private / "graph")),
+        )  # fmt: skip
+        if result.outcome is not tlc.Outcome.OK:
+            why = f"{result.outcome.value} {result.message}".strip()
+            raise JudgeError(f"{concept.name}{' with ' * bool(twin)}{twin}: TLC: {why}")
+        with (private / "graph.dot").open(encoding="utf-8") as stream:
+            return dot.read(stream)
+
+
+def _checked(
+    concept: Concept, found: StateGraph, *, is_twin: bool
+) -> list[tuple[int, int, Action]]:
+    """Return the edges of the generated actions, which must be those of Next, and no others."""
+    known = actions(concept)
+    names = {name for name, _ in known.values()}
+    own: dict[str, set[tuple[int, int]]] = {}
+    theirs: dict[str, set[tuple[int, int]]] = {}
+    edges = []
+    for source, target, name in found.edges:
+        if name in known:
+            edges.append((source, target, known[name]))
+            own.setdefault(known[name][0], set()).add((source, target))
+        elif is_twin and name not in names and name != "Finished":
+            edges.append((source, target, (name, ())))
+        elif source != target or name not in ("Finished", "Terminating"):
+            theirs.setdefault(name, set()).add((source, target))
+    for name in own.keys() | theirs.keys():
+        if own.get(name) != theirs.get(name):
+            raise JudgeError(
+                f"{concept.module}: the table's {name} takes {len(own.get(name, ()))} steps, "
+                f"Next takes {len(theirs.get(name, ()))}"
+            )
+    return edges

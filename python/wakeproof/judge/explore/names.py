@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names in a counterexample of compiled code: its actors by their functions, its state by paths."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+from wakeproof.judge.explore import places as explore_places
+from wakeproof.judge.explore.places import Types
+from wakeproof.judge.explore.results import Event, Found, Result
+from wakeproof.judge.process import Children
+
+TOOL_S = 60.0
+EVENT_BYTES = 64  # stress/explorer/compiled.h: what an eventfd takes, behind the state
+MACRO = re.compile(r"^WP__EXPLORE_\w+ &?")
+"""seam.h's name of an operation before its place."""
+_ACTOR = re.compile(r"\bactor (\d+) of\b")
+_CALLS = ("futex_wait", "futex_wake", "event_signal", "event_take")  # spell no place
+
+
+class Namer:
+    """Names what was found in programs; each program is read once."""
+
+    def __init__(self, children: Children) -> None:
+        self._children = children
+        self._types: dict[Path, Types] = {}
+
+    def named(self, program: Path, result: Result, found: Found) -> Found:
+        """Return `found`, which is of `result`, with names that `program` knows."""
+        events = [event for event in found.example if event.offset >= 0]
+        places = {(event.offset, event.size) for event in events}
+        if program not in self._types:
+            self._types[program] = explore_places.read(self._children, program)
+        inside = {place for place in places if place[0] < result.state_size}
+        paths = self._types[program].named(result.state_size, inside) if inside else {}
+        return replace(
+            distinct(found, paths, result.state_size), actors=self.actors(program, result)
+        )
+
+    def in_error(self, program: Path, result: Result) -> Result:
+        """Return `result` with the names of actors in its error, which has their numbers."""
+        names = self.actors(program, result) if _ACTOR.search(result.error) else ()
+
+        def name(match: re.Match[str]) -> str:
+            at = int(match[1])
+            bare = names[at].split(" ")[0] if at < len(names) else ""
+            return f"actor {at} ({bare}) of" if bare else match[0]
+
+        return replace(result, error=_ACTOR.sub(name, result.error))
+
+    def actors(self, program: Path, result: Result) -> tuple[str, ...]:
+        """Return the names of the actors' functions; those that have one name get a number."""
+        if not result.actors or shutil.which("addr2line") is None:
+            return ()
+        addresses = [address.lstrip("@") for address in result.actors]
+        ended = self._children.run(
+            ["addr2line", "-f", "-e", str(program), *addresses], timeout_s=TOOL_S
+        )
+        names = ended.output.splitlines()[::2]
+        if len(names) != len(addresses) or "??" in names:
+            return ()
+        return tuple(
+            name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names)
+        )
+
+
+def distinct(found: Found, paths: dict[tuple[int, int], str], state_size: int) -> Found:
+    """Return `found` with a location's path where there is one, else told apart by its place."""
+    spelled: dict[str, set[int]] = defaultdict(set)
+    for event in found.example:
+        if event.location is not None:
+            spelled[_bare(event)].add(event.place)
+
+    def name(event: Event) -> Event:
+        if event.location is None or event.offset < 0:
+            return event
+        path = paths.get((event.offset, event.size))
+        bare = _bare(event)
+        if path:
+            text = path
+        elif event.offset >= state_size:
+            text = f"event at {event.offset // EVENT_BYTES % EVENT_BYTES}"
+        elif bare in _CALLS:
+            text = f"state+{event.offset}"
+        elif len(spelled[bare]) > 1:
+            text = f"{bare} (state+{event.offset})"
+        else:
+            text = bare
+        return replace(event, location=text)
+
+    return replace(found, example=tuple(name(event) for event in found.example))
+
+
+def _bare(event: Event) -> str:
+    return MACRO.sub("", event.location or "")

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A counterexample's name: enough to find the identical execution again, from the same sources.
+
+A token is base64 of compressed JSON; the file that `explore` saves holds it with the execution.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from wakeproof import locations
+from wakeproof.errors import UsageError
+from wakeproof.judge.explore.options import ExploreOptions, Model
+from wakeproof.judge.explore.results import Found
+
+VERSION = 2
+
+
+@dataclass(frozen=True)
+class Token:
+    """Which execution of what: found by `options` under `model`, in `file`, from `sources`."""
+
+    file: str  # relative to the sources folder where it is the project's own
+    name: str  # of the scenario or program
+    twin: str
+    model: str
+    engine: str
+    options: dict[str, object]
+    outcome: str
+    verdict: str
+    events: str  # hash of the execution
+    sources: str  # hash of everything that was compiled
+    schedule: str = ""  # of the execution; empty: it is looked for
+
+    @property
+    def text(self) -> str:
+        """Return what `wakeproof replay` takes."""
+        packed = json.dumps([VERSION, *self.__dict__.values()], separators=(",", ":"))
+        return base64.urlsafe_b64encode(zlib.compress(packed.encode(), 9)).decode().rstrip("=")
+
+    @property
+    def path(self) -> Path:
+        """Return the scenario's or program's file."""
+        path = Path(self.file)
+        return path if path.is_absolute() else locations.sources() / path
+
+    def explore_options(self) -> ExploreOptions:
+        """Return the options that found it, for its model alone.
+
+        Raises:
+            UsageError: the token holds an option that this version does not know.
+        """
+        values = dict(self.options)
+        orders = values.pop("orders", ())
+        try:
+            assert isinstance(orders, (list, tuple))
+            chosen = ExploreOptions(
+                models=(Model(self.model),), engine=self.engine,
+                orders=tuple((str(f), int(line), str(o)) for f, line, o in orders),
+                **values,  # type: ignore[arg-type]
+            )  # fmt: skip
+        except (TypeError, ValueError, AssertionError) as error:
+            raise UsageError(f"the token's options are not of this version: {error}") from error
+        return chosen.checked()
+
+
+def make(
+    file: Path, name: str, twin: str, model: Model, engine: str, options: ExploreOptions,
+    found: Found, sources: str,
+) -> Token:  # fmt: skip
+    """Return the token of a counterexample."""
+    own = file.is_relative_to(locations.sources())
+    place = file.relative_to(locations.sources()) if own else file
+    changed = {name: value for name, value in options.changed().items() if name != "engine"}
+    return Token(
+        str(place), name, twin, model.value, engine, changed, found.text, found.verdict,
+        found.digest, sources, found.schedule,
+    )  # fmt: skip
+
+
+def decode(text: str) -> Token:
+    """Return the token that `text` is.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        packed = base64.urlsafe_b64decode(text.strip() + "=" * (-len(text.strip()) % 4))
+        version, *values = json.loads(zlib.decompress(packed))
+    except (binascii.Error, zlib.error, TypeError, ValueError) as error:
+        raise UsageError(f"no token: {text[:40]}{'...' * (len(text) > 40)}") from error
+    if version != VERSION:
+        raise UsageError(f"the token is of version {version}, this is version {VERSION}")
+    return _checked(dict(zip(Token.__dataclass_fields__, values, strict=False)))
+
+
+def load(file: Path) -> Token:
+    """Return the token that a saved counterexample holds.
+
+    Raises:
+        UsageError: it holds none.
+    """
+    try:
+        entry = json.loads(file.read_text("utf-8"))
+        return decode(str(entry["token"]))
+    except FileNotFoundError as error:
+        raise UsageError(f"{file}: there is no such file") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(f"{file} holds no counterexample of wakeproof explore") from error
+
+
+def save(token: Token, found: Found, folder: Path) -> Path:
+    """Write the counterexample to a file of its own in `folder`, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"{token.twin or token.name}-{token.model}-{short_hash(token.text)}".replace("/", "_")
+    file = folder / f"{stem}.json"
+    content = {"token": token.text, **asdict(token), "execution": asdict(found)}
+    locations.write_atomically(file, json.dumps(content, indent=1) + "\n")
+    return file
+
+
+def short_hash(text: str) -> str:
+    """Return eight digits that tell texts apart."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _checked(values: Mapping[str, object]) -> Token:
+    texts = [values.get(name) for name in Token.__dataclass_fields__ if name != "options"]
+    options = values.get("options")
+    if not all(isinstance(text, str) for text in texts) or not isinstance(options, dict):
+        raise UsageError("the token is damaged: a field is missing or of the wrong kind")
+    return Token(**values)  # type: ignore[arg-type]

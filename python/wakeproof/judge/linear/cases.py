@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `wakeproof linear` checks: scenarios against specs, and what must not be linearizable.
+
+Each check that must fail is a twin of the code, or says of the code more than is true: that no pop
+misses a pushed node (FIFO), or, under x86-TSO, that nothing is late.
+Source: ``stress/linear``, ``linear.objects``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from wakeproof.judge.linear.objects import FIFO, local, mpsc, overflowing, ticket
+from wakeproof.judge.linear.spec import Spec
+
+
+@dataclass(frozen=True)
+class Case:
+    """One check: a scenario of ``stress/linear``, perhaps a twin, against a spec."""
+
+    name: str  # of the object, and of the file: stress/linear/**/linear_<name>.c
+    test: str  # in that file
+    model: str  # "sc" | "tso"
+    against: str  # the spec, in words
+    spec: Spec
+    shows: tuple[str, ...]  # returns that must occur, or the check says nothing
+    twin: str = ""
+    must_fail: bool = False
+    is_quick: bool = True  # seconds
+
+    @property
+    def title(self) -> str:
+        """Return what tells it from every other case."""
+        return f"{self.test} {self.twin} under {self.model} against {self.against}"
+
+
+def _must_fail(case: Case, twins: Iterable[str]) -> Iterable[Case]:
+    return (replace(case, twin=twin, must_fail=True) for twin in twins)
+
+
+SHOWS = ("push 0", "pop 0", "pop 1", "pop 2")
+ASKED = ("is_published 0", "is_published 1", "is_quiescent 0", "is_quiescent 1")
+MPSC = Case("mpsc", "linear_mpsc", "sc", "run queue", mpsc(), SHOWS)
+TWO = replace(MPSC, test="linear_mpsc_two")
+LATE = replace(TWO, model="tso", against="run queue, late", spec=mpsc(1))
+FENCED = replace(MPSC, test="linear_mpsc_fenced", model="tso")
+QUESTIONS = replace(MPSC, test="linear_mpsc_asked", shows=(*SHOWS, *ASKED))
+TICKET = Case("ticket", "linear_ticket", "sc", "ticket", ticket(),
+              ("acquire 0", "try 0", "try 1", "release 0"))  # fmt: skip
+LOCAL = Case("local", "linear_local", "sc", "bounded queue", local(),
+             ("push 0", "keep 0", "keep 1", "pop 0", "pop 1", "steal 0", "steal 1",
+              "steal 2"))  # fmt: skip
+LOCAL_ASKED = replace(LOCAL, test="linear_local_asked", shows=(*LOCAL.shows, "has 0", "has 1"))
+OVERFLOW = Case("overflow", "linear_overflow", "sc", "bounded queue, full", overflowing(),
+                ("push 0", "push 1", "pop 2", "pop 3", "steal 0", "steal 1", "steal 2", "take 0",
+                 "take 1"))  # fmt: skip
+CASES: tuple[Case, ...] = (
+    MPSC,
+    replace(MPSC, against="FIFO", spec=FIFO, must_fail=True),
+    *_must_fail(TWO, ("mpsc_split_reserve", "mpsc_ignores_hostage", "mpsc_plain_clear",
+                      "linear_shy_pop")),
+    LATE,
+    replace(LATE, against="run queue", spec=mpsc(), must_fail=True),
+    *_must_fail(LATE, ("mpsc_ignores_hostage",)),
+    FENCED,
+    QUESTIONS,
+    *_must_fail(QUESTIONS, ("mpsc_asks_tail",)),
+    replace(QUESTIONS, model="tso", against="run queue, late", spec=mpsc(1), is_quick=False),
+    replace(LATE, test="linear_mpsc", is_quick=False),
+    TICKET,
+    *_must_fail(TICKET, ("ticket_no_cas", "linear_skips_number")),
+    replace(TICKET, model="tso", against="ticket, late", spec=ticket(1)),
+    replace(TICKET, model="tso", must_fail=True),
+    LOCAL,
+    *_must_fail(LOCAL, ("local_takes_split", "local_publishes_first")),
+    replace(LOCAL, model="tso", must_fail=True),
+    replace(LOCAL, test="linear_local_fenced", model="tso"),
+    LOCAL_ASKED,
+    *_must_fail(LOCAL_ASKED, ("local_asks_tail_first",)),
+    OVERFLOW,
+    *_must_fail(OVERFLOW, ("local_overflow_unread", "local_overflow_forgets")),
+)  # fmt: skip

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof conform --paths`: the code follows paths that take every edge of its spec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from wakeproof import errors
+from wakeproof.judge import report
+from wakeproof.judge.paths import run as judge
+from wakeproof.judge.paths.run import PathsReport, PathsResult
+
+SHOWN = 5
+"""Failures that are printed of a concept."""
+
+
+def follow(pattern: str | None, *, twins: bool, as_json: bool) -> None:
+    """Follow the paths of the concepts whose name matches."""
+    screen = report.console(stderr=as_json)
+
+    def show(result: PathsResult) -> None:
+        screen.print(_line(result), markup=False, style="" if result.holds else "bold red",
+                     soft_wrap=True)  # fmt: skip
+        for failure in result.failures[: 1 if result.twin else SHOWN]:
+            screen.print(f"  {failure}", markup=False, soft_wrap=True)
+
+    found = judge.follow_paths(pattern, twins=twins, progress=show)
+    if as_json:
+        print(report.to_json(summary(found)))
+    else:
+        _print(screen, found)
+    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+
+
+def _line(result: PathsResult) -> str:
+    twin = f" ({result.twin})" if result.twin else ""
+    verdict = "followed"
+    if result.failures:
+        verdict = "a path fails" if result.twin else f"{len(result.failures):,} paths FAIL"
+    return (
+        f"{result.concept.name}{twin}: {result.paths:,} paths, {result.steps:,} steps, "
+        f"all {result.edges:,} edges: {verdict}, {result.seconds:.1f} s"
+    )
+
+
+def _print(screen: Console, found: PathsReport) -> None:
+    wrong = sum(not result.holds for result in found.results)
+    twins = sum(bool(result.twin) for result in found.results)
+    own = [result for result in found.results if not result.twin]
+    screen.print(
+        f"\n{sum(r.paths for r in own):,} paths, {sum(r.taken for r in own):,} steps of the code "
+        f"over all {sum(r.edges for r in own):,} edges of {len(own)} specs, and {twins} twins, in "
+        f"{found.seconds:.0f} s: {'all as expected' if found.holds else f'{wrong} WRONG'}",
+        style="green" if found.holds else "bold red", soft_wrap=True,
+    )  # fmt: skip
+
+
+def summary(found: PathsReport) -> dict[str, Any]:
+    """Return the report as plain data."""
+    return {
+        "judge": "paths", "holds": found.holds, "seconds": round(found.seconds, 1),
+        "results": [
+            {
+                "concept": r.concept.name, "spec": r.concept.module, "scenario": r.concept.test,
+                "bounds": r.concept.bounds, "twin": r.twin, "holds": r.holds, "paths": r.paths,
+                "steps": r.steps, "edges": r.edges, "taken": r.taken,
+                "failures": [str(failure) for failure in r.failures],
+                "seconds": round(r.seconds, 1),
+            }
+            for r in found.results
+        ],
+    }  # fmt: skip

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`wakeproof replay`: find a counterexample again, identically, and print it step by step."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wakeproof import errors, locations
+from wakeproof.judge import labels as explore_labels
+from wakeproof.judge import report
+from wakeproof.judge.explore import tokens
+from wakeproof.judge.explore.kept import Counterexample
+from wakeproof.judge.explore.show import print_execution
+from wakeproof.judge.replay import run as explore_replay
+
+
+def replay(
+    token: Annotated[
+        str, typer.Argument(metavar="TOKEN|FILE", help="What explore printed, or saved.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Find a counterexample of `explore` again and print it step by step.
+
+    A token of other sources is refused. Exit code 0: found again, identically.
+
+    Examples:
+
+      wakeproof replay eNoVi0EKwjAQRa...
+
+      wakeproof replay build/explore/guard_no_fence-tso-1f2e3d4c.json
+    """
+    is_file = token.endswith(".json") or Path(token[:200]).is_file()
+    wanted = tokens.load(Path(token)) if is_file else tokens.decode(token)
+    found = explore_replay.replay(wanted)
+    if as_json:
+        print(report.to_json({"identical": True, **asdict(wanted), "execution": asdict(found)}))
+    else:
+        labels = explore_labels.read(locations.sources())
+        print_execution(report.console(), Counterexample(wanted, found), labels)
+    raise typer.Exit(errors.EXIT_HOLDS)

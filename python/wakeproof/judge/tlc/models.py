@@ -1,0 +1,474 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables ``specs/**/*.models.toml``: under which bounds TLC checks a module, and what it finds.
+
+A table belongs to one module.  Its head says what is added to the module for TLC, ``[defaults]``
+what all its configurations share, and each further section is a configuration, by its name::
+
+    module  = "MCGuard"                            # made: EXTENDS, definitions
+    extends = ["Guard", "TLC"]
+    about   = "Bounds for Guard."
+    definitions = "Symmetry == Permutations(Producers)"
+
+    [defaults]
+    specification = "Spec"
+    invariants = ["TypeOK", "NoLostWakeup"]
+    [defaults.constants]
+    Producers = "{p1, p2}"                         # an expression of TLA+, or a number
+    Memory = '"SC"'
+
+    [MCGuard]
+    about = "Two producers."
+    measured = { states = 1234, depth = 20, seconds = 1.5 }
+
+    [MCGuardThree]
+    about = "Three producers."
+    like = "MCGuard"                               # a configuration above, instead of the defaults
+    constants = { Producers = "{p1, p2, p3}" }     # those that differ
+
+    [MCGuard_no_fence]                             # a twin: its defect follows the underscore
+    about = "Neither side fences."
+    breaks = "NoLostWakeup"
+    measured = { trace = 12, seconds = 1.1 }
+
+The defect is an edit of the module's text in ``stress/twins/`` (`twins`), or stands in the row: a
+`specification` or `constants` that no configuration which must hold has.
+
+From these TLC's files are made (`folder`): a flat folder of all modules, a ``.cfg`` for each
+configuration, and ``manifest.json``, which `manifest` reads.  A twin with an edit has a folder
+below that one, of its ``.cfg``, its edited modules and those that they need.  Nobody edits them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from wakeproof import locations
+from wakeproof.errors import UsageError
+from wakeproof.judge.tlc.manifest import NO_CLAIMS
+from wakeproof.judge.twins import edits as twins
+from wakeproof.judge.twins.edits import Twin
+
+SUFFIX: Final = ".models.toml"
+KEPT_S: Final = 86400.0
+"""How long the files of earlier texts stay."""
+_HEAD: Final = ("module", "extends", "about", "definitions", "defaults")
+_SHARED: Final = ("specification", "symmetry", "constants", "invariants", "properties")
+_ROW: Final = (
+    "about", "like", "set", "workers", "budget_s", "claims", "breaks", "measured",
+)  # fmt: skip
+_MEASURED: Final = ("states", "depth", "trace", "seconds")
+_PARTS: Final = re.compile(r"\bEXTENDS\s+(\w+(?:\s*,\s*\w+)*)|\bINSTANCE\s+(\w+)")
+
+
+@dataclass(frozen=True)
+class Model:
+    """One configuration of TLC, with all that it inherits."""
+
+    name: str  # "MCGuard_no_fence"
+    module: str  # "MCGuard"
+    about: str  # in one sentence: the bounds, or a twin's defect
+    settings: Mapping[str, Any]  # of `_SHARED`
+    row: Mapping[str, Any]  # of `_ROW`, what stands in its own section
+
+    @property
+    def defect(self) -> str:
+        """The defect's name, "" for what must hold."""
+        return self.name.partition("_")[2] if "breaks" in self.row else ""
+
+    @property
+    def bounds(self) -> tuple[str, dict[str, Any]]:
+        """What TLC explores: the specification and its constants."""
+        return self.settings["specification"], self.settings["constants"]
+
+    def cfg(self, *, is_edited: bool = False) -> str:
+        """Return the file of settings that TLC reads; of a twin by edits if `is_edited`."""
+        constants = dict(self.settings["constants"])
+        if "Twin" in constants:
+            constants["Twin"] = f'"{self.defect if self.defect and not is_edited else "none"}"'
+        lines = [f"\\* {self.about}", f"SPECIFICATION {self.settings['specification']}"]
+        if constants:
+            lines.append("CONSTANTS")
+            lines += [f"  {_assignment(name, value)}" for name, value in constants.items()]
+        if self.settings["symmetry"]:
+            lines.append(f"SYMMETRY {self.settings['symmetry']}")
+        for section in ("invariants", "properties"):
+            if self.settings[section]:
+                lines += [section.upper(), *(f"  {name}" for name in self.settings[section])]
+        return "\n".join(lines) + "\n"
+
+    def entry(self) -> dict[str, Any]:
+        """Return what the table says of it (`manifest.Entry`)."""
+        row = self.row
+        entry: dict[str, Any] = {"module": self.module, "set": row.get("set", "short")}
+        if "breaks" in row:
+            entry |= {"expect": "violates", "claim": self._claim(row["breaks"])}
+            entry |= {"defect": self.about}
+        else:
+            names = [*self.settings["invariants"], *self.settings["properties"]]
+            stated = row.get("claims", [name for name in names if name not in NO_CLAIMS])
+            expect = "bounded" if "budget_s" in row else "ok"
+            entry |= {"expect": expect, "claims": [self._claim(name) for name in stated]}
+        entry["workers"] = row.get("workers", 1)
+        if "budget_s" in row:
+            entry["budget_s"] = row["budget_s"]
+        entry |= row.get("measured", {})
+        return entry
+
+    def _claim(self, name: str) -> str:
+        return name if "!" in name else f"{self.module.removeprefix('MC')}!{name}"
+
+
+def _assignment(name: str, value: str | int) -> str:
+    """Return a line of CONSTANTS; "<- Operator" replaces one operator by another."""
+    text = str(value)
+    return f"{name} {text}" if text.startswith("<-") else f"{name} = {text}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """One file of configurations."""
+
+    file: Path
+    module: str  # that is made: "MCGuard"
+    extends: tuple[str, ...]
+    about: str
+    definitions: str
+    models: dict[str, Model] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Return the module that is made."""
+        head = f" MODULE {self.module} ".center(78, "-")
+        lines = [head, f"(* {self.about} *)", f"EXTENDS {', '.join(self.extends)}"]
+        if self.definitions:
+            lines += ["", self.definitions.strip("\n")]
+        return "\n".join([*lines, "=" * 77, ""])
+
+
+def read(file: Path) -> Table:
+    """Read one table.
+
+    Raises:
+        UsageError: no TOML, or a key that is unknown, lacks, or has a value of another kind.
+    """
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{file}: not TOML: {error}") from None
+    for key in ("module", "extends", "about", "defaults"):
+        if key not in raw:
+            raise UsageError(f"{file.name}: lacks {key}")
+    defaults = raw["defaults"]
+    _check(f"{file.name}: defaults", defaults, _SHARED)
+    empty = {"symmetry": "", "constants": {}, "invariants": [], "properties": []}
+    table = Table(
+        file, raw["module"], tuple(raw["extends"]), raw["about"], raw.get("definitions", "")
+    )
+    settings = {table.module: {"specification": "Spec", **empty, **defaults}}
+    base = settings[table.module]
+    for name, row in raw.items():
+        if name in _HEAD:
+            continue
+        where = f"{file.name}: {name}"
+        if not isinstance(row, dict) or not name.startswith(table.module):
+            raise UsageError(f"{where}: a configuration's name begins with {table.module}")
+        _check(where, row, _SHARED + _ROW)
+        _check(f"{where}: measured", row.get("measured", {}), _MEASURED)
+        if "about" not in row:
+            raise UsageError(f"{where}: lacks about")
+        like = row.get("like")
+        if like is not None and like not in table.models:
+            raise UsageError(f"{where}: like = {like!r}: no configuration above has that name")
+        if "breaks" in row and "_" not in name:
+            raise UsageError(f"{where}: breaks a claim, so its name is {table.module}_<defect>")
+        inherited = table.models[like].settings if like else base
+        constants = {**inherited["constants"], **row.get("constants", {})}
+        own = {key: row[key] for key in _SHARED if key in row}
+        merged = {**inherited, **own, "constants": constants}
+        table.models[name] = Model(name, table.module, row["about"], merged, row)
+    return table
+
+
+def _check(where: str, values: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
+    kinds: dict[str, type] = {"constants": dict, "measured": dict, "workers": int}
+    kinds |= dict.fromkeys(("invariants", "properties", "claims"), list)
+    for key, value in values.items():
+        if key not in allowed:
+            raise UsageError(f"{where}: unknown key {key}; allowed: {', '.join(allowed)}")
+        kind = kinds.get(key)
+        if kind is not None and not isinstance(value, kind):
+            raise UsageError(f"{where}: {key} is {value!r}; a {kind.__name__} is needed")
+
+
+def tables(specs: Path) -> list[Table]:
+    """Read all tables of the folder `specs`.
+
+    Raises:
+        UsageError: there is none, one cannot be read, or two have a module or a name in common.
+    """
+    found = [read(file) for file in sorted(specs.rglob(f"*{SUFFIX}"))]
+    if not found:
+        raise UsageError(f"{specs} has no *{SUFFIX}")
+    seen: dict[str, Path] = {}
+    for table in found:
+        for name in {table.module, *table.models}:
+            if name in seen:
+                raise UsageError(f"{name} is in {seen[name].name} and in {table.file.name}")
+            seen[name] = table.file
+    return found
+
+
+def own() -> Path:
+    """Return the folder of TLC's files for wakeproof's own specs."""
+    return folder(locations.sources() / "specs")
+
+
+def folder(specs: Path) -> Path:
+    """Return the folder of TLC's files for `specs`; made once for what the tables and modules say.
+
+    A folder that has a ``manifest.json`` is one that was made (`export`), and is returned as it is.
+
+    Raises:
+        UsageError: the tables cannot be read.
+    """
+    if (specs / "manifest.json").is_file():
+        return specs
+    digest = hashlib.sha256(Path(__file__).read_bytes() + Path(twins.__file__).read_bytes())
+    for file in _sources(specs):
+        digest.update(f"{file.relative_to(specs.parent).as_posix()}\n".encode())
+        digest.update(file.read_bytes())
+    made = locations.cache() / "specs" / digest.hexdigest()[:16]
+    if not made.is_dir():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        for old in made.parent.iterdir():
+            if old.stat().st_mtime < time.time() - KEPT_S:  # no judge that runs reads from it
+                shutil.rmtree(old, ignore_errors=True)
+        part = Path(tempfile.mkdtemp(prefix=".part-", dir=made.parent))
+        try:
+            _write(specs, part)
+            part.rename(made)
+        except OSError:
+            if not made.is_dir():  # another process was not faster: it is an error
+                raise
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return made
+
+
+def _sources(specs: Path) -> Iterator[Path]:
+    yield from sorted([*specs.rglob("*.tla"), *specs.rglob(f"*{SUFFIX}")])
+    yield from sorted(_twins(specs).rglob("*.toml"))
+
+
+def _twins(specs: Path) -> Path:
+    return specs.parent / "stress" / "twins"
+
+
+def _write(specs: Path, into: Path) -> None:
+    found = tables(specs)
+    texts = _texts(specs, found)
+    for name, text in texts.items():
+        (into / f"{name}.tla").write_text(text, encoding="utf-8")
+    edits, wrong = _edits(specs, found)
+    if wrong:
+        more = f"; and {len(wrong) - 1} more: tools/twins.py lists all" * bool(wrong[1:])
+        raise UsageError(f"{wrong[0]}{more}")
+    entries: dict[str, Any] = {}
+    for model in (model for table in found for model in table.models.values()):
+        changed = edits.get(model.name, {})
+        entry = model.entry() | ({"folder": model.name} if changed else {})
+        home = into / entry.get("folder", "")
+        home.mkdir(exist_ok=True)
+        for name, text in closure(texts | changed, model.module).items() if changed else ():
+            (home / f"{name}.tla").write_text(text, encoding="utf-8")
+        text = model.cfg(is_edited=bool(changed))
+        (home / f"{model.name}.cfg").write_text(text, encoding="utf-8")
+        entries[f"{model.name}.cfg"] = entry
+    text = json.dumps(dict(sorted(entries.items())), indent=1)
+    (into / "manifest.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _texts(specs: Path, found: list[Table]) -> dict[str, str]:
+    """Return the texts of all modules, those that stand there and those that are made."""
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(specs.rglob("*.tla"))}
+    for table in found:
+        if table.module in texts:
+            raise UsageError(f"{table.file.name} makes {table.module}.tla, which exists")
+        texts[table.module] = table.text()
+    return texts
+
+
+def closure(texts: Mapping[str, str], module: str) -> dict[str, str]:
+    """Return the texts of a module and of those that it extends or instances, by name."""
+    found: dict[str, str] = {}
+    todo = [module]
+    while todo:
+        name = todo.pop()
+        if name in texts and name not in found:
+            found[name] = texts[name]
+            for extended, instanced in _PARTS.findall(texts[name]):
+                todo += re.findall(r"\w+", extended or instanced)
+    return found
+
+
+def modules(made: Path, module: str) -> dict[str, str]:
+    """Return the same of the modules in one folder of TLC's files."""
+    files = sorted(made.glob("*.tla"))
+    return closure({file.stem: file.read_text(encoding="utf-8") for file in files}, module)
+
+
+def home(made: Path, module: str, defect: str) -> Path:
+    """Return the folder with the modules of a twin: `made` itself unless it has edits.
+
+    Args:
+        made: TLC's files (`folder`).
+        module: "Guard".
+        defect: "no_fence", or "" for what must hold.
+    """
+    own = made / f"MC{module}_{defect}"
+    return own if own.is_dir() else made
+
+
+def problems(specs: Path) -> list[str]:
+    """Return what is wrong with the twins of the tables of `specs`, a sentence for each."""
+    return _edits(specs, tables(specs))[1]
+
+
+def _edits(specs: Path, found: list[Table]) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Return the modules that each twin by edits changes, by configuration, and what is wrong."""
+    texts = _texts(specs, found)
+    by_place = {table.file.relative_to(specs): table for table in found}
+    edits: dict[str, dict[str, str]] = {}
+    wrong = []
+    for twin in filter(lambda twin: twin.spec, twins.read(specs.parent)):
+        place = twin.table.relative_to(_twins(specs)).with_suffix(SUFFIX)
+        try:
+            model = _configuration(twin, by_place.get(place))
+            edits[model.name] = {}
+            edits[model.name] = _edited(twin, model, specs, texts)
+        except UsageError as error:
+            wrong.append(str(error))
+    return edits, [*wrong, *(one for table in found for one in _without_defect(table, edits))]
+
+
+def _configuration(twin: Twin, table: Table | None) -> Model:
+    """Return the configuration that has the twin's edits."""
+    where = f"{twin.table}: twin {twin.defect}"
+    if table is None:
+        raise UsageError(f"{where}: edits a spec, and specs/ has no *{SUFFIX} of that path")
+    model = table.models.get(f"{table.module}_{twin.defect}")
+    if model is None or not model.defect:
+        raise UsageError(f"{where}: {table.file} has no [{table.module}_{twin.defect}] with breaks")
+    return model
+
+
+def _edited(twin: Twin, model: Model, specs: Path, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the modules that a twin changes."""
+    changed = {file.stem: text for file, text in twins.edited_specs(twin, specs).items()}
+    unused = sorted(changed.keys() - closure(texts, model.module).keys())
+    if unused:
+        raise UsageError(
+            f"{twin.table}: twin {twin.defect}: {model.module} does not extend or instance "
+            f"{', '.join(unused)}"
+        )
+    return changed
+
+
+def _without_defect(table: Table, edits: Mapping[str, object]) -> Iterator[str]:
+    """Yield each configuration that must violate a claim and has no defect."""
+    right = [model.bounds for model in table.models.values() if not model.defect]
+    for model in table.models.values():
+        has_own = bool(model.row.keys() & {"constants", "specification"})
+        is_defect = has_own and model.bounds not in right
+        if (
+            model.defect
+            and model.name not in edits
+            and not is_defect
+            and "Twin" not in model.settings["constants"]
+        ):
+            yield (
+                f"{table.file}: {model.name} has no defect: neither spec = [..] in "
+                f"[{model.defect}] of stress/twins/, nor constants or a specification "
+                "of its own in its row"
+            )
+
+
+def export(specs: Path, target: Path) -> Path:
+    """Write TLC's files for `specs` into the new folder `target`, as an editor of TLA+ opens them.
+
+    Raises:
+        UsageError: `target` exists, or the tables cannot be read.
+    """
+    if target.exists():
+        raise UsageError(f"{target} exists; name a folder that does not")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(folder(specs), target)
+    return target
+
+
+def show(specs: Path, name: str) -> tuple[str, ...]:
+    """Return the .cfg and the made module of the configuration `name`, as TLC gets them.
+
+    Of a twin with edits follow its modules' differences from those that must hold.
+
+    Raises:
+        UsageError: no configuration has that name.
+    """
+    made = folder(specs)
+    entries = json.loads((made / "manifest.json").read_text(encoding="utf-8"))
+    entry = entries.get(f"{name.removesuffix('.cfg')}.cfg")
+    if entry is None:
+        close = [known for known in entries if name.casefold() in known.casefold()]
+        hint = ", ".join(known.removesuffix(".cfg") for known in close[:8])
+        raise UsageError(f"no configuration is {name}" + (f"; near: {hint}" if hint else ""))
+    own = made / entry.get("folder", "")
+    cfg = (own / f"{name.removesuffix('.cfg')}.cfg").read_text(encoding="utf-8")
+    module = (own / f"{entry['module']}.tla").read_text(encoding="utf-8")
+    files = sorted(own.glob("*.tla")) if own != made else ()
+    texts = [(made / file.name, file) for file in files]
+    return cfg, module, *filter(None, (_difference(*pair) for pair in texts))
+
+
+def _difference(old: Path, new: Path) -> str:
+    one, other = (file.read_text(encoding="utf-8").splitlines(True) for file in (old, new))
+    return "".join(difflib.unified_diff(one, other, f"a/{old.name}", f"b/{new.name}"))
+
+
+_MEASURED_LINE: Final = re.compile(r"^measured = .*\n", re.MULTILINE)
+
+
+def save_measured(specs: Path, measured: Mapping[str, Mapping[str, float]]) -> None:
+    """Write the numbers that were measured into the tables; all else stays as it is.
+
+    Args:
+        specs: the folder of the tables.
+        measured: by configuration ("MCGuard.cfg"): states, depth, trace, seconds.
+    """
+    for table in tables(specs):
+        text = old = table.file.read_text(encoding="utf-8")
+        for config, numbers in measured.items():
+            name = config.removesuffix(".cfg")
+            if name in table.models:
+                text = _with_measured(text, name, numbers)
+        if text != old:
+            locations.write_atomically(table.file, text)
+
+
+def _with_measured(text: str, name: str, numbers: Mapping[str, float]) -> str:
+    begin = text.index(f"[{name}]\n") + len(f"[{name}]\n")
+    end = text.find("\n[", begin)
+    end = len(text) if end < 0 else end + 1
+    values = ", ".join(f"{key} = {value}" for key, value in numbers.items())
+    line = f"measured = {{ {values} }}\n"
+    row = _MEASURED_LINE.sub("", text[begin:end]).rstrip("\n") + "\n"
+    return text[:begin] + row + line + ("\n" if end < len(text) else "") + text[end:]

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of `wakeproof conform --traces`, one module per concept."""
+
+from __future__ import annotations
+
+from wakeproof.judge.traces.concept import TraceConcept
+from wakeproof.judge.traces.maps.carrier import CARRIER_TRACES
+from wakeproof.judge.traces.maps.guard import GUARD_ASYMMETRIC_TRACES, GUARD_TRACES
+from wakeproof.judge.traces.maps.idleset import IDLESET_TRACES
+from wakeproof.judge.traces.maps.mpsc import MPSC_TRACES
+from wakeproof.judge.traces.maps.parker import PARKER_TRACES
+from wakeproof.judge.traces.maps.rendezvous import RENDEZVOUS_TRACES
+from wakeproof.judge.traces.maps.search import SEARCH_TRACES
+from wakeproof.judge.traces.maps.task import TASK_TRACES
+from wakeproof.judge.traces.maps.ticket import TICKET_TRACES
+
+TRACED: tuple[TraceConcept, ...] = (
+    PARKER_TRACES, TICKET_TRACES, IDLESET_TRACES, GUARD_TRACES, GUARD_ASYMMETRIC_TRACES,
+    RENDEZVOUS_TRACES, MPSC_TRACES, CARRIER_TRACES, SEARCH_TRACES, TASK_TRACES,
+)  # fmt: skip

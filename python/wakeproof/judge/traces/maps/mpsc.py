@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mpsc on real cores: every cell that is read or written is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from wakeproof.judge.conform.maps.mpsc import BASE, MPSC, NAMES, NODES, THREADS, USED
+from wakeproof.judge.traces.concept import NOTHING, Cell, Step, TraceConcept
+from wakeproof.judge.traces.events import Event
+from wakeproof.judge.traces.maps.own import disagrees
+
+
+def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
+    """Give a step per event; what only its own thread can see is none."""
+    found = []
+    node = ""
+    for event in events:
+        if event.site == "Q5":
+            node = NAMES[BASE + event.place]
+        step = _step(THREADS[thread], event, node)
+        if step:
+            found.append(Cell(event, (step,)))
+    return found
+
+
+def _step(who: str, event: Event, node: str) -> Step | None:
+    if event.site in ("Node", "Q1"):
+        return None
+    if event.site in ("Own", "GiveAway"):
+        free = {f"where.n{1 + (event.place - USED) // 8}": "free"}
+        if event.site == "GiveAway":
+            return Step("GiveAway", (), {}, free)
+        return Step(NOTHING, (), free) if event.happened else None
+    read, written = NAMES[event.result], NAMES[event.operand]
+    match event.site:
+        case "Q2":
+            return Step("Reserve", (who, written), {"tail": read}, {"tail": written})
+        case "Q3":
+            return Step("Publish", (who,), {}, {f"cell.{NAMES[BASE + event.place]}": written})
+        case "Q15":
+            return Step("Pop" if event.result else NOTHING, (), {"head": read})
+        case "Q4":
+            return Step("Pop" if event.result else NOTHING, (), {"cell.first": read})
+        case "Q13":
+            return Step("Adopt", (), {}, {"head": written})
+        case "Q8":
+            return Step("Open", (), {}, {"cell.first": written})
+        case "Q5":
+            return Step("Look", (), {f"cell.{node}": read})
+        case "Q16":
+            return Step(NOTHING if read == node else "Unlink", (), {"tail": read})
+        case "Q7":
+            return Step("Unlink", (), {"tail": read}, {"tail": written if event.happened else read})
+        case "Q6":
+            return Step("Advance", (), {}, {"head": written})
+        case "Q9":
+            return Step("AskFirst", (who,), {"cell.first": read})
+        case "Q11":
+            return Step("AskSecond", (who,), {"head": read})
+        case "Q12":
+            return Step("AskTail", (who,), {"tail": read})
+    raise KeyError(event.site)
+
+
+def chosen(events: Sequence[Event]) -> tuple[int, str] | None:
+    """Say where a producer does not take the node that it chose, or not push the one it took."""
+    for index, (last, event) in enumerate(pairwise(events), start=1):
+        takes = event.site == "Own" and event.place == USED + 8 * last.result
+        if last.site == "Node" and not takes:
+            return index, f"no step: [{event.site}] is not node {last.result + 1}"
+        pushes = event.site == "Q1" and event.place == NODES + last.place - USED
+        if last.site == "Own" and pushes != last.happened:
+            return index, f"no step: [{event.site}] after the node was taken, or was not"
+    return None
+
+
+def both_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
+    """Say which event is not as chosen, or at odds with its thread's earlier ones."""
+    return min((bad for bad in (chosen(events), disagrees(events)) if bad), default=None)
+
+
+MPSC_TRACES = TraceConcept(
+    concept=MPSC,
+    explain=explain,
+    at_end=lambda _thread: (Step(),),  # they go on for ever
+    disagrees=both_disagree,
+    twins=("mpsc_ignores_hostage",),
+)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a thread's events say of its own earlier ones, where the spec has no such value.
+
+A ticket that is given back is the one that was drawn; a node is linked where the push reserved its
+place. So the kernel is written (ticket.h, mpsc.h, idleset.h), whatever the other threads do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wakeproof.judge.conform.maps.search_steps import CARRIER
+from wakeproof.judge.traces.events import BASE, Event
+
+INBOX = (512, 520)  # bytes in a carrier: `first` and `head` of its inbox
+
+
+def disagrees(events: Sequence[Event]) -> tuple[int, str] | None:
+    """Say which event of a thread has another ticket or node than its earlier events."""
+    own = Own()
+    for index, event in enumerate(events):
+        if not own.agrees(event):
+            return index, f"no step: [{event.site}] disagrees with what its thread did before"
+    return None
+
+
+def of_carriers(events: Sequence[Event], *, busy: int) -> tuple[int, str] | None:
+    """Say the same of a scenario that submits to the queues of its first `busy` carriers alone.
+
+    Inboxes and the others' queues stay empty for whoever looks.
+    """
+    for index, event in enumerate(events):
+        carrier, place = divmod(event.place, CARRIER)
+        is_look = event.site in ("Q4", "Q9", "Q11", "Q15")
+        if is_look and event.result and (carrier >= busy or place in INBOX):
+            bad = index, f"no step: [{event.site}] finds something where nobody submits"
+            return min(bad, disagrees(events[:index]) or bad)
+    return disagrees(events)
+
+
+class Own:
+    """What one thread holds: a ticket, a node that it pushes, a node that it pops."""
+
+    def __init__(self) -> None:
+        self.ticket = self.node = self.popped = self.next = -1  # values; -1: not known
+        self.cell = -1  # where a push links its node
+
+    def agrees(self, event: Event) -> bool:
+        """Take the event in; False: it cannot be what the thread did."""
+        if event.site in ("T1", "T2", "T3", "T4", "T5"):
+            return self._of_ticket(event)
+        if event.site in ("Q1", "Q2", "Q3"):
+            return self._of_push(event)
+        if event.site == "I2":  # its own bit, which nobody else clears
+            return bool(event.result & ~event.operand)
+        return self._of_pop(event)
+
+    def _of_ticket(self, event: Event) -> bool:
+        match event.site:
+            case "T1" | "T3":
+                self.ticket = event.result
+                return True
+            case "T2":
+                return event.result <= self.ticket
+            case "T4":
+                is_free = event.result == self.ticket
+                takes = event.operand == self.ticket + 1 or not event.happened
+                return takes and event.happened == is_free
+        return event.operand == self.ticket + 1
+
+    def _of_push(self, event: Event) -> bool:
+        place = BASE + event.place
+        if event.site == "Q1":
+            self.node = place
+            return event.operand == 0
+        if event.site == "Q2":
+            self.cell = event.result
+            return event.operand == self.node
+        return (place, event.operand) == (self.cell, self.node)
+
+    def _of_pop(self, event: Event) -> bool:
+        place = BASE + event.place
+        match event.site:
+            case "Q15" | "Q4":
+                self.popped = event.result
+            case "Q13":
+                return event.operand == self.popped
+            case "Q8":
+                return event.operand == 0
+            case "Q5":
+                self.next = event.result
+                return place == self.popped
+            case "Q7":
+                return event.happened == (event.result == self.popped)
+            case "Q6":
+                return event.operand == self.next
+        return True

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guard with a place to block, on real cores: real locks, sleeps and deadlines.
+
+The spec takes the lock together with the look or the claim under it and gives it back together with
+the wait or the signal; nobody else can see between. So each such step is taken at its last access:
+the look, the claim, the release.
+
+The lock and the condition themselves are no part of the spec: after each of their accesses must
+come the call that it asks for, on the right word, and none that it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wakeproof.judge.conform.maps.guard import GUARD_RENDEZVOUS, LOCK, THREADS
+from wakeproof.judge.traces.concept import NOTHING, Cell, Step, TraceConcept
+from wakeproof.judge.traces.events import Event
+from wakeproof.judge.traces.maps.guard import (
+    at_end,
+    choices_disagree,
+    of_poller,
+    of_producer,
+)
+
+LATE = (-1, -3)  # WP_TIMEOUT, WP_INTERRUPTED
+COND = LOCK + 4
+CONTENDED = 2  # the lock's word: held, and somebody may sleep
+HIDDEN = ("L1", "L2", "L4", "L5", "futex_wait", "futex_wake")
+Steps = tuple[Step, ...]
+
+
+@dataclass
+class _Poller:
+    """What the poller is at: its wait has ended, with what; it is about to wait."""
+
+    woken: bool = False
+    late: bool = False
+    waits: bool = False
+
+
+@dataclass
+class _Calls:
+    """What the lock and the condition ask for next: a site, its place, its operand."""
+
+    due: tuple[str, int, int] | None = None
+    seen: int | None = None  # by L4: the wait is for another count
+
+    def agrees(self, event: Event) -> bool:
+        """Take the event in; False: another one is due, or it was not asked for."""
+        is_call = event.site in ("L2", "futex_wait", "futex_wake")
+        this = (event.site, event.place, event.operand)
+        if this != self.due and (self.due or is_call):
+            return False
+        if event.site == "L3" and event.result not in (1, CONTENDED):
+            return False
+        self.due = self._next(event)
+        return True
+
+    def _next(self, event: Event) -> tuple[str, int, int] | None:
+        match event.site:
+            case "L1" if not event.happened:
+                return "L2", LOCK, CONTENDED
+            case "L2" if event.result:
+                return "futex_wait", LOCK, CONTENDED
+            case "futex_wait" if event.place == LOCK:
+                return "L2", LOCK, CONTENDED
+            case "L4":
+                self.seen = event.result
+                return "L3", LOCK, 0
+            case "L5":
+                return "futex_wake", COND, 1
+            case "L3" if event.result == CONTENDED:
+                return "futex_wake", LOCK, 1
+            case "L3" | "futex_wake" if event.place == LOCK and self.seen is not None:
+                seen, self.seen = self.seen, None
+                return "futex_wait", COND, seen
+        return None
+
+
+def disagrees(events: Sequence[Event]) -> tuple[int, str] | None:
+    """Say where the lock or the condition was left: a wake that is due and does not come."""
+    chosen, called = choices_disagree(events), _calls_disagree(events)
+    return min((bad for bad in (chosen, called) if bad), default=None)
+
+
+def _calls_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
+    calls = _Calls()
+    for index, event in enumerate(events):
+        due = calls.due
+        if not calls.agrees(event):
+            want = f"[{due[0]}] of {due[2]} at {due[1]:+d}" if due else "another event"
+            return index, f"no step: {want} is due"
+    return None
+
+
+def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
+    """Give the steps of a thread's events."""
+    at = _Poller()
+    found: list[Cell] = []
+    claimed = False
+    woken = 0  # by the signal
+    for index, event in enumerate(events):
+        then = events[index + 1].site if index + 1 < len(events) else ""
+        if thread == 0:
+            found += [Cell(event, steps) for steps in _of_poller(at, event, then)]
+            continue
+        claimed = bool(event.result) if event.site == "G11" else claimed
+        woken = event.result if event.site == "futex_wake" and event.place == COND else woken
+        step = _of_producer(THREADS[thread], event, claimed, woken)
+        found += [Cell(event, (step,))] if step else []
+    return found
+
+
+def _of_poller(at: _Poller, event: Event, then: str) -> list[Steps]:
+    is_lock = event.place == LOCK
+    if event.site in ("L1", "L2") and (event.happened if event.site == "L1" else not event.result):
+        return _locked(at, then)
+    match event.site:
+        case "G12":
+            where = "wait" if event.result else "leave"
+            return [(Step("Confirm", (), {"asleep": event.result}, {"poller": where}),)]
+        case "L4":
+            at.waits = True
+        case "L3":
+            step = Step("Wait" if at.waits else "Unlock")
+            at.waits = False
+            return [(step,)]
+        case "futex_wait" if not is_lock and not event.is_pending:
+            at.woken, at.late = True, event.result in LATE
+            return [(Step("End", ("timeout",)),)] if at.late else []
+    other = None if event.site in HIDDEN else of_poller(event)
+    return [(other,)] if other else []
+
+
+def _locked(at: _Poller, then: str) -> list[Steps]:
+    """Return what ended the wait, if one has; the look comes with its read, if there is one."""
+    found: list[Steps] = []
+    if at.woken and not at.late:
+        found.append((Step(NOTHING, (), {"poller": "woken"}), Step("End", ("ok",))))
+    if at.woken and at.late and then:
+        found.append((Step("Confirm", (), {"rc": "timeout"}, {"poller": "leave"}),))
+    at.woken = at.late = False
+    return found
+
+
+def _of_producer(who: str, event: Event, claimed: bool, woken: int) -> Step | None:
+    """Give a producer's step; who was woken by its signal was waiting."""
+    if event.site == "L3":
+        return Step("Wake", (who,), {"poller": "waiting"} if woken else {}) if claimed else None
+    return None if event.site in HIDDEN else of_producer(who, event)
+
+
+RENDEZVOUS_TRACES = TraceConcept(
+    concept=GUARD_RENDEZVOUS,
+    explain=explain,
+    at_end=at_end,
+    disagrees=disagrees,
+    limit=64,
+    twins=("guard_signal_outside_lock", "guard_signal_silent", "guard_release_silent"),
+)

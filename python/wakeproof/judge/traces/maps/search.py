@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search on real cores: two carriers that run, a submitter.
+
+What a site means depends on why the code is there, so each thread's events are read as its program
+is written. The spec pops in one step, [Q6], which is when the front is gone for whoever looks; the
+tail is taken back before, by [Q7]: a run in which another thread reads the tail between these two
+is set aside, and counted. Nobody pops a queue while another thread has its ticket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import combinations
+
+from wakeproof.judge.conform.maps.search import SEARCH, TWO_THREADS, WORDS
+from wakeproof.judge.conform.maps.search_steps import CARRIER, TAIL
+from wakeproof.judge.traces.concept import NOTHING, Cell, Step, TraceConcept
+from wakeproof.judge.traces.events import Event, Round
+from wakeproof.judge.traces.maps.own import of_carriers
+from wakeproof.judge.traces.maps.search_walk import Walk, idle
+
+SEARCHING = 4  # WP_SEARCHING
+
+
+class _Thread(Walk):
+    """A carrier or the submitter, as carrier.c and conform_search.c are written."""
+
+    inbox_next = False
+
+    def program(self) -> None:
+        """Read what the thread runs."""
+        if self.who[0] == "s":
+            self.submitter()
+        else:
+            self.carrier()
+
+    def carrier(self) -> None:
+        """Start in a task or not; poll, park, run."""
+        start = self.take("Start")
+        self.step(NOTHING, start, before={self.pc: "run" if start.result else "poll"})
+        has_task = bool(start.result)
+        while True:
+            if has_task:
+                self.step("End", self.take("End"))
+            has_task = self.poll() or self.park()
+
+    def submitter(self) -> None:
+        """Submit to either carrier, and tell somebody."""
+        self.take("To")
+        self.take("Q1")
+        reserve = self.take("Q2")
+        self.step("Submit", reserve, to=f"c{1 + reserve.place // CARRIER}")
+        self.step("Publish", self.take("Q3"))
+        self.take("S")
+        if self.wake_for(reserve.operand):
+            return
+        look = self.take("I3")
+        self.step("IsIdle", look, before=idle(look.result))
+        if look.result:
+            self.search()
+
+    def wake_for(self, node: int) -> bool:
+        """wp_carrier: woken, and the task is the first that it will take."""
+        look = self.take("C4")
+        self.step("LoadWord", look, before=self.word(look, look.result))
+        if WORDS[look.result] != "PARKED":
+            return False
+        first, last, front = self.front()
+        alone = front == node
+        if alone:
+            last = self.take("Q14")
+            alone = last.result == node
+        if alone:
+            last = self.take("Q10")
+        where = "wake" if alone else "wake_and_tell"
+        self.step("IsAlone", first, last, after={self.pc: where})
+        claim = self.take("C3")
+        now = claim.operand if claim.happened else claim.result
+        self.step("Wake", claim, before=self.word(claim, claim.result), after=self.word(claim, now))
+        if claim.happened:
+            self.take("futex_wake")
+        return alone and claim.happened
+
+    def poll(self) -> bool:
+        """wp_carrier_poll: nobody submits to an inbox here."""
+        inbox_first = self.inbox_next
+        self.inbox_next = not inbox_first
+        if inbox_first:
+            self.empty_inbox()
+        got = self.poll_queue()
+        if not got and not inbox_first:
+            self.empty_inbox()
+        return got
+
+    def empty_inbox(self) -> None:
+        """wp_mpsc_pop of an empty queue."""
+        self.take("Q15")
+        self.take("Q4")
+
+    def poll_queue(self) -> bool:
+        """Pop under the ticket, unless there is nothing."""
+        first, last, front = self.front()
+        if not front:
+            self.step("PollNothing", first, last)
+            return False
+        ticket = self.take("T1")
+        turn = self.take("T2")
+        while turn.result != ticket.result:
+            turn = self.take("T2")
+        self.enter(turn)
+        end, got = self.pop()
+        if got:
+            self.step("PollQueue", turn)
+            self.step("Pop", end, after={f"held.{self.who}": True})
+        else:
+            self.step("PollNothing", turn, end)
+        self.leave()
+        return got
+
+    def park(self) -> bool:
+        """Advertise, sleep, leave; with a task or not."""
+        mark = self.take("C1")
+        self.step("Advertise", mark, after=self.word(mark, mark.operand))
+        bit = self.take("I1")
+        self.step("SetIdle", bit, before=idle(bit.result), after=idle(bit.result | bit.operand))
+        self.take("P")
+        first, last, front = self.front()
+        self.step("LookOwn", first, last, after={self.pc: "clear" if front else "look"})
+        is_hit = False
+        if not front:
+            self.front()  # the inbox
+            is_hit = self.is_hit("look")
+            if not is_hit:
+                self.sleep()
+        bit = self.take("I2")
+        self.step("ClearIdle", bit, before=idle(bit.result), after=idle(bit.result & bit.operand))
+        out = self.take("C2")
+        self.step(
+            "Leave", out, before=self.word(out, out.result), after=self.word(out, out.operand)
+        )
+        if out.result >= SEARCHING:
+            return self.serve()
+        return self.steal() if is_hit and WORDS[out.result] == "PARKED" else False
+
+    def sleep(self) -> None:
+        """Until woken, or for no reason."""
+        while True:
+            choice, look = self.take("Sleep"), self.take("Word")
+            is_parked = WORDS[look.result] == "PARKED"
+            if (choice.result == 0) != is_parked:
+                name = "Rise" if is_parked else "Awake"
+                self.step(name, look, before=self.word(look, look.result))
+                return
+
+    def serve(self) -> bool:
+        """Take one task, give the token back, look again."""
+        got = self.steal()
+        self.step("Stop", self.take("N2"), after={"token": 0})
+        if self.recheck():
+            self.search()
+        return got
+
+    def steal(self) -> bool:
+        """wp_carrier_steal: the spec takes the ticket of an empty queue too."""
+        while True:
+            first, last, front = self.front()
+            if not front:
+                self.step("TryAcquire", first, last)
+                self.step("Pop", first, last, after={f"held.{self.who}": False})
+                return False
+            self.take("T3")
+            ticket = self.take("T4")
+            if ticket.happened:
+                self.step("TryAcquire", ticket)
+                self.enter(ticket)
+                end, got = self.pop()
+                self.step("Pop", end, after={f"held.{self.who}": got})
+                self.leave()
+                return got
+
+
+def _read(thread: int, events: Sequence[Event]) -> Walk:
+    walk = _Thread(TWO_THREADS[thread], events)
+    walk.run()
+    return walk
+
+
+def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
+    """Give the steps of a thread's events."""
+    return _read(thread, events).found
+
+
+def judged(one: Round) -> bool:
+    """Say whether nobody else comes to a tail that is taken back while the front is still there."""
+    for thread, events in enumerate(one.threads):
+        others = [e for k, theirs in enumerate(one.threads) if k != thread for e in theirs]
+        for queue, begin, end in _read(thread, events).unlinks:
+            tail = queue * CARRIER + TAIL
+            if any(e.place == tail and e.begin < end and e.end > begin for e in others):
+                return False
+    return True
+
+
+def wrong(one: Round) -> str:
+    """Say where two threads have the ticket of one queue at once."""
+    held = [
+        (TWO_THREADS[thread], hold)
+        for thread, events in enumerate(one.threads)
+        for hold in _read(thread, events).holds
+    ]
+    for (who, (queue, begin, end)), (other, (its, start, stop)) in combinations(held, 2):
+        if who != other and queue == its and begin < stop and start < end:
+            return f"no step: {who} and {other} have the ticket of c{queue + 1} at once"
+    return ""
+
+
+def at_end(thread: int) -> tuple[Step, ...]:
+    """Return that the submitter is done; carriers go on for ever."""
+    return (Step(NOTHING, (), {"at.s1.pc": "done"} if thread == 2 else {}),)
+
+
+SEARCH_TRACES = TraceConcept(
+    concept=SEARCH,
+    explain=explain,
+    at_end=at_end,
+    disagrees=partial(of_carriers, busy=2),
+    wrong=wrong,
+    judged=judged,
+    limit=120,
+    twins=("search_no_recheck_release", "ticket_reads_next", "carrier_wrong_ticket"),
+)

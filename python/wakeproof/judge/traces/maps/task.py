@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Task on real cores: every change of the word is compared, with what it found there.
+
+A pop is one step, taken by its last access [Q6]: nobody else pops until the ticket is given back.
+What queue, ticket and node hold is compared with what the thread itself did before (``own``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from wakeproof.judge.conform.maps.task import FIRST, HEAD, NOTIFIED, TASK, THREADS, WORDS
+from wakeproof.judge.traces.concept import NOTHING, Cell, Step, TraceConcept
+from wakeproof.judge.traces.events import Event
+from wakeproof.judge.traces.maps.own import disagrees
+
+TAIL = FIRST - 128
+INBOX = (FIRST + 256, HEAD + 256)
+SAYS = {"K4": 0, "Q1": 1, "K3": 2}
+"""Site that follows a step -> what the step said."""
+UNSEEN = {
+    "C4", "I3", "L1", "L3", "Q1", "Q4", "Q5", "Q7", "Q8", "Q9", "Q10", "Q11", "Q13",
+    "Q14", "Q15", "Q16", "S", "Step", "T1", "T2", "T3", "T4", "T5",
+}  # fmt: skip
+
+
+def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
+    """Give the steps of a thread's events; a step that says yield is one itself."""
+    found = []
+    said = -1  # -1: what follows is no answer to a step
+    for event in events:
+        if event.site in SAYS and said >= 0:
+            if SAYS[event.site] != said:
+                raise KeyError(f"[{event.site}] after a step that said {said}")
+            said = -1
+        elif event.site == "Step":
+            said = event.result
+        step = _step(THREADS[thread], event)
+        if step:
+            found.append(Cell(event, (step,)))
+    return found
+
+
+def _step(who: str, event: Event) -> Step | None:
+    match event.site:
+        case "K1":
+            return Step("Unpark", (who,), word(event.result), word(event.result | event.operand))
+        case "K2":
+            return Step("Begin", (who,), word(event.result), word(event.operand))
+        case "K3":
+            return Step("Park", (who,), word(event.result), _after(event))
+        case "K4":
+            return Step("Done", (who,), {}, word(event.operand))
+        case "K5":
+            return Step(NOTHING, (), word(event.result))
+        case "K6":
+            return Step("Cancel" if event.happened else NOTHING, (), word(event.result),
+                        _after(event))  # fmt: skip
+        case "Q2" if event.place == TAIL:
+            return Step("Reserve", (who,))
+        case "Q3":
+            return Step("Publish", (who,), {}, {"cells": 1})
+        case "Q6":
+            return Step("Pop", (who,), {"cells": 1}, {"cells": 0})
+        case "Step" if event.result == SAYS["Q1"]:
+            return Step("Yield", (who,))
+        case "Q4" | "Q15" if event.place in INBOX and event.result:
+            raise KeyError(f"[{event.site}]: nobody submits to the inbox")
+        case "C4" | "I3" if event.result:
+            raise KeyError(f"[{event.site}]: nobody sleeps")
+    if event.site in UNSEEN:
+        return None
+    raise KeyError(event.site)
+
+
+def word(value: int) -> dict[str, Any]:
+    """Return that the word has that value."""
+    return {"word": WORDS[value % NOTIFIED], "notified": value >= NOTIFIED}
+
+
+def _after(event: Event) -> dict[str, Any]:
+    return word(event.operand if event.happened else event.result)
+
+
+def at_end(thread: int) -> tuple[Step, ...]:
+    """Return that an unparker owes nothing, and the canceller has cancelled; carriers go on."""
+    who = THREADS[thread]
+    if who == "canceller":
+        return (Step(NOTHING, (), {"pc.canceller": "done"}),)
+    return (Step(NOTHING, (), {f"pc.{who}": "idle", f"left.{who}": 0}),)
+
+
+TASK_TRACES = TraceConcept(
+    concept=replace(
+        TASK,
+        constants={**TASK.constants, "Unparks": "2", "Yields": "4"},
+        bounds="an owner, a thief, 2 unparkers twice, a canceller, 4 yields",
+    ),
+    explain=explain,
+    at_end=at_end,
+    disagrees=disagrees,
+    limit=45,  # a run takes 17 or more: no carrier yields more than twice
+    twins=("task_notified_kept", "task_cancel_notified"),
+)

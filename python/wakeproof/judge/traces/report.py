@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What came out of the judge of traces, and whether it is as it must be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from wakeproof.judge.traces.concept import TraceConcept
+from wakeproof.judge.traces.replay import Coverage
+from wakeproof.judge.traces.tamper import DROPPED, FLIPPED, KINDS, MOVED, TWICE, Lies
+
+TAMPERED = 10
+"""Lies of each kind, in a scenario's runs."""
+MAY_PASS = {DROPPED: 2, TWICE: 2, FLIPPED: 3, MOVED: 5}
+"""How many of a kind may be behaviours all the same; docs/traces.md has what was seen."""
+ASIDE = 0.1
+"""Share of runs that may be set aside."""
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The lies of one kind."""
+
+    kind: str
+    told: int  # that TLC judged
+    found: int  # rejected, by both judges
+    unseen: int  # draws that changed nothing that is judged
+    by_table: int  # draws that were found without the spec
+
+
+@dataclass(frozen=True)
+class TraceResult:
+    """The runs of one concept, or of its twin, whose runs must be rejected."""
+
+    table: TraceConcept
+    twin: str
+    traces: int
+    aside: int  # rounds that were not judged; see the table
+    events: int
+    rejected: tuple[int, ...]  # rounds
+    stuck: tuple[str, ...]  # the first of them, in lines
+    grades: tuple[Grade, ...]  # of a twin: none
+    coverage: Coverage
+    seconds: float
+
+    @property
+    def lies(self) -> int:
+        """How many tampered traces TLC judged."""
+        return sum(grade.told for grade in self.grades)
+
+    @property
+    def found(self) -> int:
+        """How many of these were rejected."""
+        return sum(grade.found for grade in self.grades)
+
+    @property
+    def problem(self) -> str:
+        """Return what is wrong, or ""."""
+        if not self.traces:
+            wrong = "no run can be judged"
+        elif self.twin:
+            wrong = "" if self.rejected else f"no run of the twin {self.twin} is rejected"
+        elif self.rejected:
+            wrong = f"{len(self.rejected)} of {self.traces} runs are no behaviours of the spec"
+        elif self.aside > ASIDE * (self.traces + self.aside):
+            wrong = f"{self.aside} of {self.traces + self.aside} runs are set aside"
+        else:
+            wrong = self._passes()
+        return f"{self.table.name}: {wrong}" if wrong else ""
+
+    def _passes(self) -> str:
+        for grade in self.grades:
+            if grade.told - grade.found > MAY_PASS[grade.kind]:
+                return f"{grade.told - grade.found} of {grade.told} lies pass ({grade.kind})"
+            if grade.told < TAMPERED and (grade.told or grade.by_table < TAMPERED):
+                seen = f"{grade.by_table} found by the table"
+                return f"{grade.told} lies of {TAMPERED} told, {seen} ({grade.kind})"
+        return "" if self.lies >= TAMPERED else f"{self.lies} lies of {TAMPERED} came to TLC"
+
+    @property
+    def holds(self) -> bool:
+        """Say whether it came out as it must."""
+        return not self.problem
+
+
+@dataclass(frozen=True)
+class TraceReport:
+    """All concepts of a job."""
+
+    results: tuple[TraceResult, ...]
+    seed: int
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Say whether all came out as they must."""
+        return all(result.holds for result in self.results)
+
+    @property
+    def text(self) -> str:
+        """Return the report in a sentence or two."""
+        told = [result for result in self.results if not result.twin]
+        rejected = sum(len(result.rejected) for result in told)
+        return (
+            f"{sum(r.traces for r in told):,} runs of {len(told)} scenarios on real cores, "
+            f"{sum(r.events for r in told):,} events; {rejected} are no behaviour of their spec. "
+            f"Of {sum(r.lies for r in told)} tampered ones {sum(r.found for r in told)} are "
+            f"rejected, and of each of {len(self.results) - len(told)} twins at least one. They "
+            f"cover {sum(r.coverage.edges for r in told):,} of "
+            f"{sum(r.coverage.of_edges for r in told):,} edges of the specs' graphs."
+        )
+
+
+def grades(lies: Lies, found: Counter[str]) -> tuple[Grade, ...]:
+    """Return the lies by kind; `found`: how many of each were rejected."""
+    told = Counter(trace.lie for trace in lies.traces)
+    return tuple(
+        Grade(kind, told[kind], found[kind], lies.unseen[kind], lies.by_table[kind])
+        for kind in KINDS if lies.traces
+    )  # fmt: skip

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All at once, at random: threads that pass, pins with spares, scopes, dumps, closes; mixed.c.
+
+Spare.tla, Dump.tla, Scope.tla, Group.tla, each judged alone elsewhere: what they do to one
+another is judged here.  `make soak`: 60 s each; $WAKEPROOF_SOAK_SEED repeats a seed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from tests.support.soaking import PATIENCE_S, SECONDS, SEED
+
+from wakeproof import locations
+
+Compiled = Callable[..., list[str]]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+IS_LONG = SECONDS >= 60
+BUILDS = {"plain": "lanes", "address": "stealing", "thread": "lanes", "delayed": "stealing"}
+TWINS = ("spare_goes_on", "dump_one_look", "scope_close_as_join")
+
+
+def ran(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_what_was_judged_alone_holds_together(build: str, compiled: Compiled) -> None:
+    seconds = SECONDS if IS_LONG else 2
+    for way in ("lanes", "stealing") if IS_LONG else (BUILDS[build],):
+        limits = (str(seconds), SEED, str(PATIENCE_S), way)
+        ended = ran([*compiled("mixed", build), *limits], seconds + 5 * PATIENCE_S)
+        assert ended.returncode == 0, f"seed {SEED}, {way}: {ended.stdout}{ended.stderr}"
+        assert ended.stderr == ""
+        sys.stdout.write(f"{build}, {way}, seed {SEED}: {ended.stdout}")
+        did = {name: int(n) for name, n in re.findall(r"(\w+) (\d+)", ended.stdout)}
+        assert all(did[what] > 0 for what in ("parks", "pins", "forks", "refused", "dumps")), did
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_defect_of_one_is_seen_among_all(twin: str, compiled: Compiled) -> None:
+    mixed = compiled("mixed", "delayed", f"-DWP_TWIN_{twin}=1")
+    with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
+        assert ran([*mixed, "60", SEED, "5", "lanes"], 4 * PATIENCE_S).returncode != 0

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What starts without memory says so and leaves nothing: programs/across/no_memory.c."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support import compiling
+
+from wakeproof import locations
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = ("plain", "whole", "pool", "trace", "thread", "dump", "step")
+WRAPPED = [
+    f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "aligned_alloc", "realloc", "free")
+]
+TWINS = {  # a line that is left out
+    "whole": ("group_placement.c", "\t\tfree(slots);\n"),
+    "trace": ("trace.c", "\t\tgive(traces);\n"),
+    "pool": ("pool_new.c", "\tfree(pool->slots);\n"),
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address"])
+def test_each_allocation_of_a_start_may_fail(build: str, compiled: Compiled) -> None:
+    command = compiled("no_memory", build, *WRAPPED)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("case", TWINS)
+def test_a_start_that_leaks_where_it_fails_is_seen(case: str, tmp_path: Path) -> None:
+    file, line = TWINS[case]
+    target = compiling.broken(tmp_path, "no_memory", "plain", file, line, "", *WRAPPED)
+    ended = run([str(target)], case)
+    assert ended.returncode == 1
+    assert "lost what it had allocated" in ended.stdout
+
+
+def test_a_thread_without_a_stack_or_memory_is_seen(tmp_path: Path) -> None:
+    line = "\tif (bodies->idle != NULL || grow(bodies)) {"
+    always = line.replace("grow(bodies)", "grow(bodies) || body == NULL")
+    target = compiling.broken(
+        tmp_path, "no_memory", "plain", "vthread_stackful.c", line, always, *WRAPPED
+    )
+    assert run([str(target)], "step").returncode != 0

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptors of virtual threads: specs/io/Io.tla, kernel/io/descriptor.h.
+
+programs/io/io.c, io_server.c and io_kinds.c run one case and print what is lost.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support import compiling
+
+from wakeproof import locations
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = (
+    "pair",
+    "os_thread",
+    "ends",
+    "stolen",
+    "churn",
+    "refused",
+    "late",
+    "closed",
+    "dies",
+    "timers",
+    "counts",
+    "edge",
+    "end_of_file",
+    "beside",
+)
+SERVER = ("server", "exhausted")
+KINDS = ("udp", "child", "full", "napping")
+TWINS = {
+    "io_poller_silent": "pair",
+    "io_close_silent": "ends",
+    "io_registers_here": "stolen",
+    "io_wakes_twice": "counts",
+    "io_ends_silent": "closed",
+    "io_dies_in_line": "dies",
+    "io_dies_inside": "dies",
+    "io_looks_late": "edge",
+    "io_kept_at_end": "end_of_file",
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@pytest.mark.parametrize(
+    ("program", "cases"), [("io", CASES), ("io_server", SERVER), ("io_kinds", KINDS)]
+)
+def test_threads_park_where_a_call_would_block(
+    program: str, cases: tuple[str, ...], build: str, compiled: Compiled
+) -> None:
+    command = compiled(program, build)
+    for case in cases:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+def test_a_drain_without_an_end_is_seen(tmp_path: Path) -> None:
+    target = compiling.broken(tmp_path, "io", "plain", "worker.c", "\t\tif (until_ns == 0)\n",
+                              "\t\tif (until_ns >= 0)\n", "-DPATIENCE_S=1")  # fmt: skip
+    ended = run([str(target)], "beside")
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("lost ")
+
+
+@pytest.mark.parametrize(("refusal", "works"), [("ENOSYS", 0), ("EPERM", 0), ("EPERM", 3)])
+def test_a_poller_sleeps_by_the_millisecond_where_nanoseconds_are_refused(
+    refusal: str, works: int, compiled: Compiled
+) -> None:
+    flags = ("-Wl,--wrap=epoll_pwait2", f"-DNO_PWAIT2={refusal}", f"-DPWAIT2_WORKS={works}")
+    command = compiled("io", "plain", *flags)
+    for case in ("pair", "ends", "timers"):
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
+    command = compiled("io", "address", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
+    assert run(command, TWINS[twin]).returncode != 0
+
+
+SLEEPS = {  # function of the kernel or the system: which argument says how long
+    "wp_futex_wait": -1, "wp_cond_wait": -1, "wp_carrier_sleep_until": -1,
+    "wp_parker_park_until": -1, "wp_vthread_park_until": -1, "wp__vthread_park_pinned": -1,
+    "epoll_wait": 3, "epoll_pwait": 3, "epoll_pwait2": 3, "poll": 2, "ppoll": 2, "select": 4,
+    "nanosleep": 0, "usleep": 0, "clock_nanosleep": 2, "pthread_cond_timedwait": 2,
+}  # fmt: skip
+CALL = re.compile(rf"\b({'|'.join(SLEEPS)})\s*\(([^;{{]*)\)\s*[;)&|=!<>]")
+OWN = re.compile(r"(?<![\w.])(?!0\b)\d+|wp_deadline_in|wp_clock_ns|_MS\b|_NS\b")
+
+
+def arguments(text: str) -> list[str]:
+    """Split at the commas outside parentheses."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if depth < 0:
+            break
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts
+
+
+def safety_timeouts(text: str) -> list[str]:
+    """Return the sleeps that end at a time of their own."""
+    plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return [
+        call.group(0)
+        for call in CALL.finditer(plain)
+        if OWN.search(arguments(call.group(2))[SLEEPS[call.group(1)]])
+    ]
+
+
+def test_no_sleep_in_the_kernel_has_a_safety_timeout() -> None:
+    """A sleep ends for a wake or for a deadline that somebody gave."""
+    files = locations.kernel_files()
+    texts = {file.name: file.read_text() for file in files}
+    assert {name: found for name, text in texts.items() if (found := safety_timeouts(text))} == {}
+    calls = [call.group(1) for text in texts.values() for call in CALL.finditer(text)]
+    assert {"wp_futex_wait", "wp_cond_wait", "epoll_pwait2"} <= set(calls)
+
+
+@pytest.mark.parametrize(
+    "sleep",
+    [
+        "epoll_wait(fd, events, 64, 50);",
+        "wp_futex_wait(&word, 1, wp_clock_ns() + slice);",
+        "while (wp_cond_wait(&cond, &lock, wp_deadline_in(1)) != 0)",
+    ],
+)
+def test_a_safety_timeout_is_seen(sleep: str) -> None:
+    assert len(safety_timeouts(sleep)) == 1

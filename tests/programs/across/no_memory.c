@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * no_memory.c CASE - the n-th allocation of a start fails, for each n: it says so, and nothing is left.
+ * Link with -Wl,--wrap= of malloc, calloc, aligned_alloc, realloc and free.
+ *
+ * Why it works  Allocations and frees of all threads are counted, in any build; only those of the
+ *               thread that starts something fail. */
+#include <errno.h>
+
+#include "../case.h"
+#include "inspect/dump.h"
+#include "sched/group.h"
+#include "io/descriptor.h"
+#include "pool/pool.h"
+#include "sched/trace.h"
+#include "sched/vthread_start.h"
+
+enum { MOST = 64 };
+
+static wp_atomic(int64_t) live;
+static _Thread_local bool may_fail;
+static int fails_at, asked;
+
+void *__real_malloc(size_t);
+void *__real_calloc(size_t, size_t);
+void *__real_aligned_alloc(size_t, size_t);
+void *__real_realloc(void *, size_t);
+void __real_free(void *);
+void *__wrap_malloc(size_t);
+void *__wrap_calloc(size_t, size_t);
+void *__wrap_aligned_alloc(size_t, size_t);
+void *__wrap_realloc(void *, size_t);
+void __wrap_free(void *);
+
+static bool is_refused(void)
+{
+	if (!may_fail || asked++ != fails_at)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+static void *counted(void *memory)
+{
+	if (memory != NULL)
+		wp_fetch_add_relaxed(&live, 1);
+	return memory;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+	return is_refused() ? NULL : counted(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t many, size_t bytes)
+{
+	return is_refused() ? NULL : counted(__real_calloc(many, bytes));
+}
+
+void *__wrap_aligned_alloc(size_t line, size_t bytes)
+{
+	return is_refused() ? NULL : counted(__real_aligned_alloc(line, bytes));
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+	if (is_refused())
+		return NULL;
+	return memory == NULL ? counted(__real_realloc(NULL, bytes)) : __real_realloc(memory, bytes);
+}
+
+void __wrap_free(void *memory)
+{
+	if (memory != NULL)
+		wp_fetch_add_relaxed(&live, -1);
+	__real_free(memory);
+}
+
+static int make_group(const wp_group_config *config)
+{
+	wp_group *group = NULL;
+	int code;
+
+	may_fail = true;
+	code = wp_group_new(&group, config);
+	may_fail = false;
+	if (code != WP_OK) {
+		check(group == NULL, "that there is no group");
+		return code;
+	}
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK, "its close");
+	wp_group_free(group);
+	return WP_OK;
+}
+
+static int plain_group(void)
+{
+	return make_group(&(wp_group_config){.carriers = 2});
+}
+
+static int whole_group(void)
+{
+	return make_group(&(wp_group_config){.carriers = 3, .work_stealing = true, .bounded = true,
+					     .max_stacks = 64, .spares = 2, .trace_events = 16,
+					     .placement = WP_PLACE_CLUSTER_TWO_CHOICES, .load_at_dequeue = true,
+					     .place_at_resume = true, .replacements = 1});
+}
+
+static int new_pool(void)
+{
+	wp_pool_config config;
+	wp_pool *pool = NULL;
+	int code;
+
+	wp_pool_config_init(&config);
+	config.min = 2;
+	config.max = 4;
+	may_fail = true;
+	code = wp_pool_new(&config, &pool);
+	may_fail = false;
+	if (code != WP_OK) {
+		check(pool == NULL, "that there is no pool");
+		return code;
+	}
+	check(wp_pool_stop(pool, in_ms(PATIENCE_S * 1000)) == WP_OK, "its stop");
+	wp_pool_free(pool);
+	return WP_OK;
+}
+
+static int trace_on(void)
+{
+	wp_group *group;
+	int code;
+
+	if (wp_group_new(&group, &(wp_group_config){.carriers = 2}) != WP_OK)
+		abort();
+	may_fail = true;
+	code = wp_group_trace_on(group, 16);
+	if (code == WP_OK)
+		code = wp_group_trace_on(group, 64);
+	may_fail = false;
+	wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL);
+	wp_group_free(group);
+	return code;
+}
+
+static int to_nowhere(void *arg, const char *text, size_t bytes)
+{
+	(void)arg;
+	(void)text;
+	(void)bytes;
+	return 0;
+}
+
+static int dumped(void)
+{
+	wp_dump_config config = {.format = WP_DUMP_JSON, .write = to_nowhere};
+	wp_group *group;
+	int code;
+
+	if (wp_group_new(&group, &(wp_group_config){.carriers = 2}) != WP_OK)
+		abort();
+	may_fail = true;
+	code = wp_dump(group, &config);
+	may_fail = false;
+	wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL);
+	wp_group_free(group);
+	return code;
+}
+
+static int nothing(void *arg)
+{
+	return arg != NULL;
+}
+
+static enum wp_step ends(wp_task *task)
+{
+	(void)task;
+	return WP_STEP_DONE;
+}
+
+static int new_thread_of(wp_vthread_config config)
+{
+	wp_vthread *thread = NULL;
+	wp_group *group;
+	int code, failure;
+
+	if (wp_group_new(&group, &(wp_group_config){.carriers = 1}) != WP_OK)
+		abort();
+	may_fail = true;
+	code = wp_vthread_new(group, &config, &thread);
+	may_fail = false;
+	if (code == WP_OK) {
+		check(wp_vthread_start(thread) == WP_OK, "its start");
+		check(wp_vthread_join(thread, in_ms(PATIENCE_S * 1000), &failure) == WP_OK,
+		      "its join");
+		wp_vthread_free(thread);
+	}
+	wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL);
+	wp_group_free(group);
+	return code;
+}
+
+static int new_thread(void)
+{
+	return new_thread_of((wp_vthread_config){.run = nothing, .carrier = WP_VTHREAD_HERE});
+}
+
+/* Without a stack. */
+static int new_step(void)
+{
+	return new_thread_of((wp_vthread_config){.step = ends, .carrier = WP_VTHREAD_HERE});
+}
+
+static void each_fails(int (*start)(void), int least)
+{
+	int64_t before;
+
+	fails_at = -1;
+	check(start() == WP_OK, "a start with memory");
+	before = wp_load_relaxed(&live);
+	for (fails_at = 0; fails_at < MOST; fails_at++) {
+		int code;
+
+		asked = 0;
+		errno = 0;
+		code = start();
+		check(wp_load_relaxed(&live) == before, "what it had allocated");
+		if (asked <= fails_at) {
+			check(code == WP_OK, "that all were made");
+			break;
+		}
+		check(code == WP_SYSTEM && errno == ENOMEM, "that there is no memory");
+	}
+	check(fails_at >= least && fails_at < MOST, "that each failed once");
+}
+
+static void case_plain(void)
+{
+	each_fails(plain_group, 3);
+}
+
+static void case_whole(void)
+{
+	each_fails(whole_group, 8);
+}
+
+static void case_pool(void)
+{
+	each_fails(new_pool, 4);
+}
+
+static void case_trace(void)
+{
+	each_fails(trace_on, 6);
+}
+
+static void case_thread(void)
+{
+	each_fails(new_thread, 1);
+}
+
+static void case_step(void)
+{
+	each_fails(new_step, 1);
+}
+
+static void case_dump(void)
+{
+	each_fails(dumped, 1);
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {{"plain", case_plain}, {"whole", case_whole},
+					 {"pool", case_pool}, {"trace", case_trace},
+					 {"thread", case_thread}, {"dump", case_dump},
+					 {"step", case_step}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

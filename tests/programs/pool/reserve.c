@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * reserve.c CASE - reserved threads of a pool. Prints what is lost.
+ *
+ * Why it works  The pool is a thread per start. Each task is counted when it is handed over, and when
+ *               it runs. */
+#include "../case.h"
+#include "pool/reserve.h"
+
+enum { CAPACITY = 4, TRIERS = 3, TRIES = 4000 };
+
+static wp_reserve reserve;
+static wp_reserve_slot slots[CAPACITY];
+static wp_atomic(uint32_t) alive, starts, handed, ran, held;
+static wp_atomic(bool) is_held, refuses;
+
+static void await(wp_atomic(uint32_t) *word, uint32_t value, const char *what)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while (wp_load_acquire(word) != value) {
+		if (wp_clock_ns() > deadline_ns) {
+			printf("lost %s: %u for %u\n", what, wp_load_relaxed(word), value);
+			exit(1);
+		}
+		wp_yield();
+	}
+}
+
+static void await_available(uint32_t many)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while (wp_reserve_available(&reserve) != many) {
+		if (wp_clock_ns() > deadline_ns) {
+			printf("lost %u reserved threads, %u are there\n", many,
+			       wp_reserve_available(&reserve));
+			exit(1);
+		}
+		wp_yield();
+	}
+}
+
+static void *member(void *arg)
+{
+	(void)arg;
+	wp_reserve_run(&reserve);
+	wp_fetch_add_release(&alive, (uint32_t)-1);
+	return NULL;
+}
+
+static int start(void *arg)
+{
+	pthread_t thread;
+
+	(void)arg;
+	if (wp_load_relaxed(&refuses))
+		return WP_CLOSED;
+	wp_fetch_add_relaxed(&starts, 1);
+	wp_fetch_add_relaxed(&alive, 1);
+	if (pthread_create(&thread, NULL, member, NULL) != 0)
+		abort();
+	pthread_detach(thread);
+	return WP_OK;
+}
+
+static void run(void *arg, void *task)
+{
+	(void)arg;
+	++*(uint32_t *)task;
+	wp_fetch_add_release(&held, 1);
+	while (wp_load_acquire(&is_held))
+		wp_yield();
+	wp_fetch_add_release(&ran, 1);
+}
+
+static void open_reserve(uint32_t least, int64_t idle_ns)
+{
+	wp_reserve_config config = {.capacity = CAPACITY, .least = least, .idle_ns = idle_ns,
+				    .start = start, .run = run};
+
+	check(wp_reserve_init(&reserve, &config, slots) == WP_OK, "a reserve");
+}
+
+static void await_end(void)
+{
+	await(&alive, 0, "the end of its threads");
+	check(wp_load_relaxed(&reserve.pending) == 0, "that no start is under way");
+}
+
+static void close_reserve(void)
+{
+	wp_reserve_stop(&reserve);
+	await_end();
+}
+
+/* Nothing at first; each miss starts one; what is handed over needs no start; they come back. */
+static void case_lazy(void)
+{
+	uint32_t tasks[3] = {0};
+
+	open_reserve(0, WP_FOREVER);
+	check(wp_load_relaxed(&starts) == 0 && wp_reserve_available(&reserve) == 0, "laziness");
+	check(!wp_reserve_try(&reserve, &tasks[0]), "a miss");
+	await_available(1);
+	wp_store_release(&is_held, true);
+	check(wp_reserve_try(&reserve, &tasks[0]), "a task handed over");
+	await(&held, 1, "that it runs");
+	check(!wp_reserve_try(&reserve, &tasks[1]), "a miss");
+	await_available(1);
+	check(wp_reserve_try(&reserve, &tasks[1]), "a task handed over");
+	await(&held, 2, "that both run");
+	check(wp_load_relaxed(&starts) == 2 && wp_reserve_available(&reserve) == 0,
+	      "that a task which was handed over starts nobody");
+	wp_store_release(&is_held, false);
+	await_available(2);
+	check(tasks[0] == 1 && tasks[1] == 1 && tasks[2] == 0, "that each ran once");
+	close_reserve();
+}
+
+/* Who is idle for long leaves, but for the least. */
+static void case_shrinks(void)
+{
+	uint32_t tasks[CAPACITY] = {0};
+
+	open_reserve(1, 20000000);
+	for (uint32_t many = 1; many <= CAPACITY; many++) {
+		wp_store_release(&is_held, true);
+		while (wp_load_acquire(&held) < many)
+			if (!wp_reserve_try(&reserve, &tasks[many - 1]))
+				wp_yield();
+			else
+				await(&held, many, "that it runs");
+	}
+	wp_store_release(&is_held, false);
+	await(&alive, 1, "that all but one leave");
+	await_available(1);
+	close_reserve();
+}
+
+static void case_refused(void)
+{
+	uint32_t task = 0;
+
+	open_reserve(0, WP_FOREVER);
+	wp_store_relaxed(&refuses, true);
+	for (int tries = 0; tries < 10; tries++)
+		check(!wp_reserve_try(&reserve, &task), "a miss");
+	check(wp_load_relaxed(&reserve.pending) == 0, "that what was refused is not under way");
+	wp_store_relaxed(&refuses, false);
+	check(!wp_reserve_try(&reserve, &task), "a miss");
+	await_available(1);
+	check(wp_reserve_init(&(wp_reserve){0}, &(wp_reserve_config){.least = 1}, slots) ==
+		      WP_MISUSED,
+	      "that the least is at most the capacity");
+	close_reserve();
+}
+
+static void *tries(void *arg)
+{
+	uint32_t *tasks = arg;
+
+	for (int at = 0; at < TRIES; at++)
+		if (wp_reserve_try(&reserve, &tasks[at]))
+			wp_fetch_add_relaxed(&handed, 1);
+		else
+			wp_yield();
+	return NULL;
+}
+
+/* Many try, threads time out, and it is stopped meanwhile: what was handed over has run. */
+static void case_storm(void)
+{
+	static uint32_t tasks[TRIERS][TRIES];
+	pthread_t threads[TRIERS];
+
+	open_reserve(1, 50000);
+	for (int at = 0; at < TRIERS; at++)
+		if (pthread_create(&threads[at], NULL, tries, tasks[at]) != 0)
+			abort();
+	pthread_join(threads[0], NULL);
+	wp_reserve_stop(&reserve);
+	for (int at = 1; at < TRIERS; at++)
+		pthread_join(threads[at], NULL);
+	await_end();
+	check(wp_load_relaxed(&handed) > 0, "that anything was handed over");
+	check(wp_load_relaxed(&handed) == wp_load_relaxed(&ran), "a task that was handed over");
+	for (int at = 0; at < TRIERS * TRIES; at++)
+		check(tasks[at / TRIES][at % TRIES] <= 1, "that a task runs once");
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {{"lazy", case_lazy}, {"shrinks", case_shrinks}, {"refused", case_refused},
+		     {"storm", case_storm}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

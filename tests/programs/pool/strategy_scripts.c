@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * strategy_scripts.c CASE - execute-produce-consume, one script each. Prints what is lost.
+ *
+ * Why it works  Starts are only counted; the script lets a started thread come when it likes: inside a
+ *               task, as if that blocked, inside produce, before the start returns, or late. So one
+ *               thread plays all, but for `ends`, where another is in produce meanwhile. */
+#include "../case.h"
+#include "pool/strategy.h"
+
+static wp_strategy strategy;
+static uint32_t left, produced, starts, ran[4];
+static void (*in_task)(uint32_t task), (*in_produce)(void), (*in_start)(void);
+static bool is_producing, is_refused;
+static uint32_t executed;
+static enum wp_strategy_mode mode = WP_EXECUTE_PRODUCE_CONSUME;
+
+static void *produce(void *arg)
+{
+	uintptr_t task;
+
+	(void)arg;
+	check(!is_producing, "that one produces at a time");
+	is_producing = true;
+	produced++;
+	if (in_produce != NULL)
+		in_produce();
+	task = left > 0 ? left-- : 0;
+	is_producing = false;
+	return (void *)task;
+}
+
+static enum wp_kind kind_of(void *arg, void *task)
+{
+	(void)task;
+	return *(enum wp_kind *)arg;
+}
+
+static void run(void *arg, void *task)
+{
+	(void)arg;
+	ran[(uintptr_t)task]++;
+	if (in_task != NULL)
+		in_task((uint32_t)(uintptr_t)task);
+}
+
+static int execute(void *arg, void *task)
+{
+	executed++;
+	run(arg, task);
+	return WP_OK;
+}
+
+static int start(void *arg)
+{
+	(void)arg;
+	starts++;
+	if (in_start != NULL)
+		in_start();
+	return is_refused ? WP_CLOSED : WP_OK;
+}
+
+static void make(uint32_t tasks, enum wp_kind kind)
+{
+	static enum wp_kind kept;
+
+	kept = kind;
+	left = tasks;
+	produced = starts = 0;
+	wp_strategy_init(&strategy, &(wp_strategy_config){.mode = mode,
+							  .produce = produce, .kind = kind_of,
+							  .run = run, .execute = execute,
+							  .start = start, .arg = &kept});
+}
+
+/* All have run once; nobody is to come, or produces. */
+static void is_over(uint32_t tasks, uint32_t started)
+{
+	for (uint32_t task = 1; task <= tasks; task++)
+		check(ran[task] == 1, "a task");
+	check(starts == started, "how many are started");
+	check(wp_strategy_is_idle(&strategy) && wp_load_relaxed(&strategy.word) >> 32 == 0,
+	      "that nobody produces, or is to come");
+}
+
+static void case_idle(void)
+{
+	make(0, WP_BLOCKING);
+	wp_strategy_produce(&strategy);
+	check(produced == 1, "that it looks once");
+	is_over(0, 0);
+}
+
+static void case_non_blocking(void)
+{
+	make(3, WP_NON_BLOCKING);
+	wp_strategy_produce(&strategy);
+	check(wp_strategy_count(&strategy, WP_CONSUMED) == 3, "who runs what does not block");
+	is_over(3, 0);
+}
+
+/* Tasks that do not block after all: one start serves all. It comes late: it looks, and goes. */
+static void case_late(void)
+{
+	make(3, WP_BLOCKING);
+	wp_strategy_produce(&strategy);
+	check(wp_strategy_count(&strategy, WP_HANDED_OVER) == 3 && starts == 1, "one start for all");
+	wp_strategy_run(&strategy);
+	check(produced == 5, "that who comes late looks once");
+	is_over(3, 1);
+}
+
+static void comes(uint32_t task)
+{
+	if (task == 3)
+		wp_strategy_run(&strategy);
+}
+
+/* The first task blocks: who was started runs the others, with one start more. */
+static void case_overtaken(void)
+{
+	make(3, WP_BLOCKING);
+	in_task = comes;
+	wp_strategy_produce(&strategy);
+	check(starts == 2, "one start more");
+	wp_strategy_run(&strategy);
+	is_over(3, 2);
+}
+
+/* Whoever asks while somebody produces goes at once, and that one looks once more. */
+static void asks(void)
+{
+	if (produced > 1)
+		return;
+	wp_strategy_produce(&strategy);
+	check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
+	check(produced == 1, "that it does not wait");
+}
+
+static void case_asked(void)
+{
+	make(0, WP_BLOCKING);
+	in_produce = asks;
+	wp_strategy_produce(&strategy);
+	check(produced == 2, "that it looks once more");
+	is_over(0, 0);
+}
+
+/* Dispatches while nobody produces start one thread. */
+static void case_dispatched(void)
+{
+	make(1, WP_BLOCKING);
+	for (int times = 0; times < 3; times++)
+		check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
+	check(starts == 1 && produced == 0, "one start");
+	wp_strategy_run(&strategy);
+	wp_strategy_run(&strategy); /* that it started for the task */
+	is_over(1, 2);
+}
+
+/* The started thread comes before its starter goes on: it follows, and the starter runs its task. */
+static void follows(void)
+{
+	uint32_t before = produced;
+
+	wp_strategy_run(&strategy);
+	check(produced == before + 1 && wp_strategy_is_idle(&strategy), "that it looks at once");
+}
+
+static void case_early(void)
+{
+	make(1, WP_BLOCKING);
+	in_start = follows;
+	wp_strategy_produce(&strategy);
+	check(wp_strategy_count(&strategy, WP_HANDED_OVER) == 1 && executed == 0,
+	      "that the pool does not run the task");
+	is_over(1, 1);
+}
+
+/* Whoever asks before the start is through relies on it. */
+static void relies(void)
+{
+	if (starts == 1)
+		check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
+}
+
+static void case_relied(void)
+{
+	make(1, WP_BLOCKING);
+	in_start = relies;
+	wp_strategy_produce(&strategy);
+	wp_strategy_run(&strategy);
+	check(executed == 0, "that the pool does not run the task");
+	is_over(1, 1);
+}
+
+/* The start is refused: its starter produces on, also what the one who relied on it has made. */
+static void case_refused(void)
+{
+	make(2, WP_BLOCKING);
+	in_start = relies;
+	is_refused = true;
+	wp_strategy_produce(&strategy);
+	check(executed == 2 && wp_strategy_count(&strategy, WP_EXECUTED) == 2, "that the pool runs both");
+	is_over(2, 2);
+}
+
+/* In each mode: there is nothing, or nobody to look. */
+static void case_nothing(void)
+{
+	for (mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++) {
+		make(0, WP_BLOCKING);
+		wp_strategy_produce(&strategy);
+		check(produced == 1, "that it looks once");
+		is_refused = true;
+		check(wp_strategy_dispatch(&strategy) == WP_CLOSED, "why nobody is told");
+		check(produced == 1, "that nobody looks");
+		is_refused = false;
+		is_over(0, 1);
+	}
+}
+
+/* A task that ends early, while who was started is in produce: it goes, and disturbs nobody. */
+static wp_atomic(uint32_t) looks;
+static wp_atomic(bool) is_inside, has_left;
+static pthread_t successor;
+
+static void await(wp_atomic(bool) *flag, const char *what)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while (!wp_load_acquire(flag)) {
+		if (wp_clock_ns() > deadline_ns)
+			lost(what);
+		wp_yield();
+	}
+}
+
+static void *produce_and_wait(void *arg)
+{
+	uint32_t look = wp_fetch_add_relaxed(&looks, 1);
+
+	(void)arg;
+	if (look == 0)
+		return &strategy; /* a task */
+	if (wp_exchange_acquire(&is_inside, true))
+		lost("that one produces at a time");
+	if (look == 1)
+		await(&has_left, "that the first goes");
+	wp_store_release(&is_inside, false);
+	return NULL;
+}
+
+static void ends_early(void *arg, void *task)
+{
+	(void)arg;
+	(void)task;
+	check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
+	await(&is_inside, "that another produces");
+}
+
+static void *succeeds(void *arg)
+{
+	wp_strategy_run(arg);
+	return NULL;
+}
+
+static bool try_thread(void *arg)
+{
+	(void)arg;
+	starts++;
+	return pthread_create(&successor, NULL, succeeds, &strategy) == 0;
+}
+
+static void case_ends(void)
+{
+	mode = WP_ADAPTIVE;
+	make(0, WP_BLOCKING);
+	strategy.config.produce = produce_and_wait;
+	strategy.config.run = ends_early;
+	strategy.config.try_start = try_thread;
+	wp_strategy_produce(&strategy);
+	wp_store_release(&has_left, true);
+	pthread_join(successor, NULL);
+	check(wp_strategy_count(&strategy, WP_HANDED_OVER) == 1, "who runs the task");
+	is_over(0, 1);
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {{"idle", case_idle}, {"non_blocking", case_non_blocking},
+					 {"late", case_late}, {"overtaken", case_overtaken},
+					 {"asked", case_asked}, {"dispatched", case_dispatched},
+					 {"early", case_early}, {"relied", case_relied},
+					 {"refused", case_refused}, {"nothing", case_nothing},
+					 {"ends", case_ends}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

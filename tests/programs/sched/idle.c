@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * idle.c CASE - what a carrier does that has nothing to run, or little: most cases lay its state out by
+ * hand. Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe. Prints what
+ * is lost. */
+#include "sched/local_queue_carrier.h"
+#include "../case.h"
+#include "sched/search.h"
+#include "sched/worker.h"
+
+/* Two carriers of one domain, moved by hand. */
+static wp_carrier carriers[2];
+static wp_domain domain;
+static wp_mpsc_node tasks[3];
+
+static void lay_out(void)
+{
+	static wp_carrier *by_index[] = {&carriers[0], &carriers[1]};
+
+	wp_domain_init(&domain, by_index, 2);
+	for (uint32_t index = 0; index < 2; index++)
+		wp_carrier_init(&carriers[index], &domain, index);
+}
+
+/* Who sleeps was woken for its one task, and has not come to it: nobody else looks for that one. */
+static bool is_found(wp_carrier *searcher, uint32_t wanted)
+{
+	uint32_t victim = UINT32_MAX;
+
+	return wp__search_around(searcher, &victim) && victim == wanted;
+}
+
+static void case_woken(void)
+{
+	lay_out();
+	check(!is_found(&carriers[0], 1), "that there is nothing");
+	wp_store_relaxed(&carriers[1].word, WP_WAKING);
+	wp_mpsc_push(&carriers[1].queue, &tasks[0]);
+	check(!is_found(&carriers[0], 1), "what it was woken for");
+	wp_store_relaxed(&carriers[1].word, WP_RUNNING);
+	check(is_found(&carriers[0], 1), "one task of a carrier that runs");
+	wp_store_relaxed(&carriers[1].word, WP_WAKING);
+	wp_mpsc_push(&carriers[1].inbox, &tasks[1]);
+	check(is_found(&carriers[0], 1), "a task beside what it alone may take");
+	check(wp_mpsc_pop(&carriers[1].inbox) == &tasks[1], "that one");
+	wp_mpsc_push(&carriers[1].queue, &tasks[2]);
+	check(is_found(&carriers[0], 1), "a second task");
+}
+
+static wp_mpsc_node *late; /* comes to carrier 0 after another has said that it parks */
+
+bool __real_wp__search_around(wp_carrier *carrier, uint32_t *victim);
+bool __wrap_wp__search_around(wp_carrier *carrier, uint32_t *victim);
+bool __wrap_wp__search_around(wp_carrier *carrier, uint32_t *victim)
+{
+	if (late != NULL) {
+		wp_carrier_submit(&carriers[0], late);
+		check(wp_load_relaxed(&carrier->word) == WP_SEARCHING, "who is sent to carrier 0");
+		late = NULL;
+	}
+	return __real_wp__search_around(carrier, victim);
+}
+
+/* A carrier is sent to the first one while it looks around and finds what it is sent for: it takes
+ * that, and lets others be sent. */
+static void case_sent(void)
+{
+	wp_mpsc_node *stolen;
+
+	lay_out();
+	late = &tasks[0];
+	check(!wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen), "that it does not sleep");
+	check(late == NULL && stolen == &tasks[0], "what it was sent for");
+	check(wp_search_start(&domain), "that the next may be sent");
+}
+
+/* A carrier takes what has spilt, while something of its own waits: an idle one is sent to that. */
+static void case_helped(void)
+{
+	static wp_bounded bounded[2];
+	static wp_global global;
+	wp_mpsc_node *stolen;
+
+	lay_out();
+	wp_global_init(&domain, &global);
+	for (int index = 0; index < 2; index++)
+		wp_bounded_init(&carriers[index], &bounded[index]);
+	check(wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen), "that one is idle");
+	wp_mpsc_push(&global.queue, &tasks[0]);
+	wp_mpsc_push(&carriers[0].queue, &tasks[1]);
+	bounded[0].local.turn = WP_LOCAL_TURNS - 1;
+	check(wp_carrier_poll(&carriers[0]) == &tasks[0], "the turn of what has spilt");
+	check(wp_load_relaxed(&carriers[1].word) == WP_SEARCHING, "help for what waits meanwhile");
+}
+
+/* What others push, again and again, and what a carrier has pushed to itself take turns. */
+static void case_turns(void)
+{
+	static wp_mpsc_node others[4], own[4];
+	static wp_home home;
+
+	wp_home_init(&home, NULL, 0);
+	for (int at = 0; at < 4; at++) {
+		wp_mpsc_push(&home.carrier.queue, &others[at]);
+		wp_lane_push(&home.lane, &own[at]);
+	}
+	for (int at = 0; at < 4; at++) {
+		wp_mpsc_node *first = wp__home_poll(&home), *second = wp__home_poll(&home);
+
+		check((first == &others[at] && second == &own[at]) ||
+			      (first == &own[at] && second == &others[at]),
+		      "a turn for each");
+	}
+	check(wp__home_poll(&home) == NULL, "that there is no more");
+}
+
+/* Whoever has only one sibling looks there. */
+static void case_probed(void)
+{
+	static wp_worker workers[2];
+	static wp_carrier *by_index[2];
+	static wp_group one;
+	static wp_task task;
+
+	for (uint32_t index = 0; index < 2; index++)
+		by_index[index] = &workers[index].home.carrier;
+	wp_domain_init(&domain, by_index, 2);
+	for (uint32_t index = 0; index < 2; index++) {
+		wp_home_init(&workers[index].home, &domain, index);
+		workers[index].group = &one;
+		workers[index].random = index + 1;
+	}
+	for (uint32_t turn = 0; turn < 8; turn++) {
+		uint32_t here = turn % 2;
+
+		task.home = &workers[!here].home;
+		wp_mpsc_push(&by_index[!here]->queue, &task.node);
+		check(wp__worker_probe(&workers[!here]) == NULL, "that nobody robs himself");
+		check(wp__worker_probe(&workers[here]) == &task.node, "what a sibling has");
+		check(wp__worker_probe(&workers[here]) == NULL, "that it has no more");
+	}
+}
+
+/* A carrier is woken, and finds nothing: who woke it may be about to push, and relies on it, so it
+ * takes nothing from others before it sleeps again. */
+enum { NUDGES = 5 };
+
+static _Thread_local bool has_woken; /* from a park that brought nothing */
+
+wp_mpsc_node *__real_wp__worker_park(wp_worker *mine);
+wp_mpsc_node *__wrap_wp__worker_park(wp_worker *mine);
+wp_mpsc_node *__wrap_wp__worker_park(wp_worker *mine)
+{
+	wp_mpsc_node *node = __real_wp__worker_park(mine);
+
+	has_woken = node == NULL;
+	return node;
+}
+
+wp_mpsc_node *__real_wp__worker_probe(wp_worker *mine);
+wp_mpsc_node *__wrap_wp__worker_probe(wp_worker *mine);
+wp_mpsc_node *__wrap_wp__worker_probe(wp_worker *mine)
+{
+	check(!has_woken, "that who was woken takes nothing from others");
+	return __real_wp__worker_probe(mine);
+}
+
+static void case_nudged(void)
+{
+	wp_group_config config = {.carriers = 2, .yield_us = 50, .work_stealing = true};
+	wp_atomic(uint32_t) *word;
+	wp_group *group;
+
+	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	word = &group->workers[0].home.carrier.word;
+	for (int nudge = 0; nudge < NUDGES; nudge++) {
+		uint64_t parks = wp_group_counts(group, 0).parks;
+
+		while (!wp_timers_nudge(&group->workers[0].home.carrier))
+			wp_yield();
+		while (wp_group_counts(group, 0).parks == parks ||
+		       wp_load_acquire(word) != WP_PARKED_FUTEX)
+			wp_yield();
+	}
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK, "the close");
+	wp_group_free(group);
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {{"woken", case_woken}, {"sent", case_sent},
+					 {"turns", case_turns}, {"probed", case_probed},
+					 {"nudged", case_nudged}, {"helped", case_helped}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

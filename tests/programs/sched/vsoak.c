@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * vsoak.c SECONDS SEED PATIENCE_S THREADS stealing/lanes - virtual threads that send one another
+ * mail, park until some comes, sleep, time out, are interrupted, stolen, pinned, settle, all at random.
+ *
+ *   sender                     receiver
+ *   mail + 1; unpark           no mail: park, for ever or not
+ *
+ * Why it works  Who is parked and has mail was unparked after it came, and is queued: queues are
+ *               first come, first served, so when all others have parked several times, and it is in
+ *               the same park still, an unpark is lost. Time alone says nothing, for a turn of a
+ *               million threads on a busy machine takes many seconds. Every thread must end when told to, and all
+ *               mail that was sent is received or still there.
+ * Spec          specs/thread/VThread.tla. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../chance.h"
+#include "base/error.h"
+#include "sched/vthread_start.h"
+
+enum { CARRIERS = 4, PINNED_MOST = 2, LOOK_S = 2, TURNS_LOST = 4 };
+
+/* mail: senders and the thread; the rest: the thread. */
+typedef struct peer {
+	wp_vthread *thread;
+	wp_atomic(uint64_t) mail;
+	int settled_at; /* -1: nowhere yet */
+	uint32_t suspect; /* the park in which it had mail, when last looked at; 0: none */
+	uint64_t since;   /* parks of all when it was first seen so */
+	bool is_over;
+} peer;
+
+static peer *peers;
+static uint32_t count;
+static wp_group *group;
+static wp_atomic(uint32_t) over, pinned_now;
+static wp_atomic(uint64_t) sent, received, parks, timeouts, interrupts, children;
+
+static void fail(const char *what)
+{
+	printf("seed %llu: %s\n", (unsigned long long)seed, what);
+	fflush(stdout);
+	_exit(1);
+}
+
+static void send(peer *to)
+{
+	wp_fetch_add_relaxed(&sent, 1);
+	wp_fetch_add_release(&to->mail, 1);
+	wp_vthread_unpark(to->thread);
+}
+
+static void receive(peer *self)
+{
+	uint64_t mail = wp_exchange_acquire(&self->mail, 0);
+
+	wp_fetch_add_relaxed(&received, mail);
+}
+
+static int64_t soon(uint64_t *random)
+{
+	return wp_clock_ns() + (int64_t)draw(random, 2000000);
+}
+
+static void park(peer *self, int64_t deadline_ns)
+{
+	int64_t now_ns;
+	int code;
+
+	wp_fetch_add_relaxed(&parks, 1);
+	code = wp_vthread_park_until(deadline_ns);
+	now_ns = wp_clock_ns();
+	if (code == WP_TIMEOUT) {
+		wp_fetch_add_relaxed(&timeouts, 1);
+		if (now_ns < deadline_ns)
+			fail("a timeout came too early");
+	} else if (code == WP_INTERRUPTED) {
+		if (!wp_vthread_clear_interrupt())
+			fail("an interrupt without its flag");
+		wp_fetch_add_relaxed(&interrupts, 1);
+	}
+	if (wp_vthread_current() != self->thread)
+		fail("a thread is another one after its park");
+	if (self->settled_at >= 0 && self->settled_at != wp_group_running(group))
+		fail("a thread that has settled runs elsewhere");
+}
+
+/* With its carrier; a few at once, or nobody would be left to unpark them. */
+static void park_pinned(peer *self, uint64_t *random)
+{
+	if (wp_fetch_add_relaxed(&pinned_now, 1) < PINNED_MOST) {
+		wp_vthread_pin();
+		park(self, soon(random));
+		wp_vthread_unpin();
+	}
+	wp_fetch_add_relaxed(&pinned_now, (uint32_t)-1);
+}
+
+static int child(void *arg)
+{
+	wp_vthread_yield();
+	return *(int *)arg;
+}
+
+static void have_child(void)
+{
+	int seven = 7, failure = 0;
+	wp_vthread_config config = {.run = child, .arg = &seven, .carrier = WP_VTHREAD_HERE};
+	wp_vthread *thread;
+
+	if (wp_vthread_new(group, &config, &thread) != WP_OK)
+		return; /* there are as many as there may be */
+	if (wp_vthread_start(thread) != WP_OK)
+		fail("a child was refused");
+	while (wp_vthread_join(thread, WP_FOREVER, &failure) != WP_OK)
+		wp_vthread_clear_interrupt();
+	if (failure != 7)
+		fail("a join does not tell how its thread ended");
+	wp_vthread_free(thread);
+	wp_fetch_add_relaxed(&children, 1);
+}
+
+static int live(void *arg)
+{
+	peer *self = arg;
+	uint64_t random = seed + (uint64_t)(self - peers) * 0x9e3779b97f4a7c15u + 1;
+
+	self->settled_at = (self - peers) % 8 == 1 ? wp_vthread_settle() : -1;
+	while (wp_load_relaxed(&over) == 0) {
+		switch (draw(&random, 16)) {
+		case 0:
+			wp_vthread_yield();
+			break;
+		case 1:
+			park_pinned(self, &random);
+			break;
+		case 2:
+			wp_vthread_interrupt(peers[draw(&random, count)].thread);
+			break;
+		case 3:
+			have_child();
+			break;
+		case 4:
+		case 5:
+			park(self, soon(&random));
+			break;
+		default:
+			send(&peers[draw(&random, count)]);
+			send(&peers[draw(&random, count)]);
+			break;
+		}
+		receive(self);
+		if (wp_load_relaxed(&self->mail) == 0 && wp_load_relaxed(&over) == 0)
+			park(self, WP_FOREVER);
+		receive(self);
+	}
+	self->is_over = true;
+	return 0;
+}
+
+/* [the main thread] */
+static void look_for_the_lost(void)
+{
+	uint64_t now = wp_load_relaxed(&parks);
+
+	for (uint32_t at = 0; at < count; at++) {
+		peer *one = &peers[at];
+		uint32_t word = wp__vthread_look(one->thread);
+		bool has_mail = (word & WP_VTHREAD_STATE) == WP_TASK_PARKED &&
+				wp_load_acquire(&one->mail) != 0;
+
+		if (!has_mail || one->suspect != word / WP_VTHREAD_NUMBER)
+			one->since = now;
+		else if (now - one->since > (uint64_t)TURNS_LOST * count)
+			fail("a thread is parked and has mail");
+		one->suspect = has_mail ? word / WP_VTHREAD_NUMBER : 0;
+	}
+}
+
+static void start_all(void)
+{
+	for (uint32_t at = 0; at < count; at++) {
+		wp_vthread_config config = {.run = live, .arg = &peers[at],
+					    .carrier = (int)(at % CARRIERS),
+					    .is_pinned = at % 8 == 0};
+
+		if (wp_vthread_new(group, &config, &peers[at].thread) != WP_OK)
+			fail("no memory for a thread");
+	}
+	for (uint32_t at = 0; at < count; at++)
+		if (wp_vthread_start(peers[at].thread) != WP_OK)
+			fail("a thread was refused");
+}
+
+static void end_all(int64_t patience_ns)
+{
+	int failure;
+
+	wp_store_relaxed(&over, 1);
+	for (uint32_t at = 0; at < count; at++)
+		wp_vthread_unpark(peers[at].thread);
+	for (uint32_t at = 0; at < count; at++) {
+		int64_t until_ns = wp_clock_ns() + patience_ns;
+
+		if (wp_vthread_join(peers[at].thread, until_ns, &failure) != WP_OK)
+			fail("it hangs: a thread does not end");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	wp_group_config config = {.carriers = CARRIERS, .yield_us = 50};
+	uint64_t left = 0;
+	int64_t until_ns, patience_ns, next_ns;
+
+	if (argc != 6)
+		return 2;
+	seed = strtoull(argv[2], NULL, 10);
+	patience_ns = atoll(argv[3]) * 1000000000;
+	count = (uint32_t)atoll(argv[4]);
+	config.work_stealing = strcmp(argv[5], "stealing") == 0; /* else lanes */
+	config.max_stacks = count + count / 8 + 64;
+	peers = calloc(count, sizeof(*peers));
+	if (peers == NULL || wp_group_new(&group, &config) != WP_OK)
+		fail("no memory");
+	start_all();
+	next_ns = wp_clock_ns();
+	until_ns = next_ns + atoll(argv[1]) * 1000000000;
+	while (wp_clock_ns() < until_ns) {
+		if (wp_clock_ns() >= next_ns) {
+			look_for_the_lost();
+			next_ns = wp_clock_ns() + LOOK_S * 1000000000ll;
+		}
+		send(&peers[wp_load_relaxed(&sent) % count]);
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+	}
+	end_all(patience_ns);
+	for (uint32_t at = 0; at < count; at++) {
+		left += wp_load_relaxed(&peers[at].mail);
+		if (!peers[at].is_over)
+			fail("a thread has not ended");
+		wp_vthread_free(peers[at].thread);
+	}
+	if (wp_load_relaxed(&sent) != wp_load_relaxed(&received) + left)
+		fail("mail is lost");
+	if (wp_group_close(group, wp_clock_ns() + patience_ns, false, NULL, NULL) != WP_OK)
+		fail("it hangs: the close");
+	wp_group_free(group);
+	free(peers);
+	printf("parks %llu, timeouts %llu, interrupts %llu, children %llu, mail %llu\n",
+	       (unsigned long long)wp_load_relaxed(&parks),
+	       (unsigned long long)wp_load_relaxed(&timeouts),
+	       (unsigned long long)wp_load_relaxed(&interrupts),
+	       (unsigned long long)wp_load_relaxed(&children),
+	       (unsigned long long)wp_load_relaxed(&sent));
+	return 0;
+}

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package in an empty environment: light, and each command that needs an extra says so.
+
+Quick: what the wheel's Python part holds, with the native part of this environment.  With
+WAKEPROOF_REGISTRY=1, as `make test-package` sets it, the wheel is built from the source archive and
+installed from the registry, and the archive's own tests run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+
+import cffi
+import greenlet
+import pytest
+
+import wakeproof
+from wakeproof import locations
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL = os.environ.get("WAKEPROOF_REGISTRY") == "1"
+MOST_BYTES = 5_000_000  # of ours, without extras
+SITE = Path(cffi.__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+
+PROGRAM = """
+import sys, threading, wakeproof
+parker = wakeproof.Parker()
+threading.Timer(0.05, parker.unpark).start()
+parker.park()
+with wakeproof.CarrierGroup(1) as group:
+    print(wakeproof.VirtualThread(lambda: 6 * 7, group=group).start().result(30))
+print(wakeproof.__version__)
+heavy = ("typer", "rich", "z3", "jpype", "wakeproof.judge", "wakeproof.bench", "wakeproof.cli")
+print([name for name in heavy if name in sys.modules])
+"""
+
+
+def run(
+    *command: str | Path, cwd: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [str(part) for part in command], env={**kept, **variables}, cwd=cwd,
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+
+
+def checked(*command: str | Path, cwd: Path | None = None) -> str:
+    ended = run(*command, cwd=cwd)
+    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
+    return ended.stdout
+
+
+class Installed:
+    """An environment of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.python = folder / "bin" / "python"
+        self.caches = str(folder / "caches")
+
+    @property
+    def site(self) -> Path:
+        return next(self.folder.glob("lib/python3*/site-packages"))
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run(self.python, *arguments, cwd=self.folder, XDG_CACHE_HOME=self.caches)
+
+
+def source_archive(into: Path) -> Path:
+    """Make the source archive with setuptools alone, and unpack it."""
+    checked(sys.executable, "setup.py", "-q", "egg_info", "-e", into, "sdist", "-d", into, cwd=ROOT)
+    packed = next(into.glob("*.tar.gz"))
+    with tarfile.open(packed) as archive:
+        archive.extractall(into, filter="data")
+    return into / packed.name.removesuffix(".tar.gz")
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return source_archive(tmp_path_factory.mktemp("sdist"))
+
+
+def environment(folder: Path) -> Installed:
+    made = Installed(folder)
+    without_pip = [] if REAL else ["--without-pip"]
+    checked(sys.executable, "-m", "venv", *without_pip, made.folder)
+    return made
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory: pytest.TempPathFactory, unpacked: Path) -> Installed:
+    """wakeproof, cffi and greenlet."""
+    made = environment(tmp_path_factory.mktemp("light"))
+    if REAL:
+        wheels = made.folder / "wheels"
+        checked(made.python, "-m", "pip", "wheel", "--no-deps", "-w", wheels, unpacked)
+        checked(made.python, "-m", "pip", "install", next(wheels.glob("*.whl")))
+        return made
+    checked(sys.executable, "setup.py", "-q", "build_py", "--build-lib", made.site,
+            "dist_info", "-o", made.site, cwd=unpacked)  # fmt: skip
+    package = Path(wakeproof.__file__).parent / "_native"
+    for file in [*package.glob("*.so"), *package.glob("*.cdef")]:
+        shutil.copy(file, made.site / "wakeproof" / "_native")
+    for name in ("cffi", "_cffi_backend*", "pycparser", "greenlet"):
+        for found in SITE.glob(name):
+            (made.site / found.name).symlink_to(found)
+    assert Path(greenlet.__file__).parent.parent == SITE
+    return made
+
+
+@pytest.fixture(scope="module")
+def judging(tmp_path_factory: pytest.TempPathFactory, light: Installed) -> Installed:
+    """wakeproof[judge]; quick: the light one, and beside it what this environment holds."""
+    made = environment(tmp_path_factory.mktemp("judging"))
+    if REAL:
+        wheel = next((light.folder / "wheels").glob("*.whl"))
+        checked(made.python, "-m", "pip", "install", f"{wheel}[judge]")
+        return made
+    shutil.copytree(light.site, made.site, symlinks=True, dirs_exist_ok=True)
+    (made.site / "beside.pth").write_text(f"{SITE}\n")
+    return made
+
+
+def test_the_source_archive_holds_every_tracked_file(unpacked: Path) -> None:
+    tracked = run("git", "ls-files", cwd=ROOT)
+    if tracked.returncode != 0:
+        pytest.skip("not run: needs git's list of files")
+    files = [name for name in tracked.stdout.splitlines() if (ROOT / name).is_file()]
+    assert [name for name in files if not (unpacked / name).is_file()] == []
+
+
+def test_without_extras_it_runs_and_loads_nothing_of_the_judges(light: Installed) -> None:
+    ended = light("-c", PROGRAM)
+    assert (ended.stderr, ended.stdout) == ("", f"42\n{PROJECT['version']}\n[]\n")
+
+
+def test_without_extras_it_needs_two_packages(light: Installed) -> None:
+    script = "from importlib.metadata import requires as r; print(*r('wakeproof'), sep='\\n')"
+    lines = light("-c", script).stdout.splitlines()
+    assert [line for line in lines if "extra ==" not in line] == ["cffi>=2.0", "greenlet>=3.2"]
+    assert [line for line in lines if "==" in line.partition(";")[0]] == []
+
+
+def test_without_extras_ours_is_small(light: Installed) -> None:
+    files = [path for path in (light.site / "wakeproof").rglob("*") if path.is_file()]
+    assert light.site / "wakeproof" / "py.typed" in files  # a type checker reads ours
+    assert light.site / "wakeproof" / "_native" / "ffi.pyi" in files
+    sizes = {path: path.stat().st_size for path in files if path.suffix != ".pyc"}
+    sys.stdout.write(f"{sum(sizes.values()):,} bytes in {len(sizes)} files\n")
+    assert sum(sizes.values()) < MOST_BYTES
+
+
+def test_without_extras_doctor_and_trace_work(light: Installed) -> None:
+    ended = light("-m", "wakeproof", "doctor", "--json")
+    found = {part["part"]: part["value"] for part in json.loads(ended.stdout)["findings"]}
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert found["judges"] == "not installed: pip install 'wakeproof[judge]'"
+    ended = light("-m", "wakeproof", "trace", "-o", "events.json")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "submitted, run    36 tasks, 36 steps" in ended.stdout
+    assert json.loads((light.folder / "events.json").read_text())["traceEvents"]
+
+
+def test_without_extras_each_other_command_names_its_extra(light: Installed) -> None:
+    shown = light("-m", "wakeproof", "--help").stdout
+    for name, extra in {"check": "judge", "bench-http": "bench"}.items():
+        ended = light("-m", "wakeproof", name, "-t", "Parker")
+        install = f"pip install 'wakeproof[{extra}]'"
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert ended.stderr == f"wakeproof: {name} needs the extra {extra}: {install}\n"
+        line = next(line for line in shown.splitlines() if line.startswith(f"  {name} "))
+        assert line.endswith(f"(needs: {install})")
+    ended = light("-m", "wakeproof", "chek")
+    assert (ended.returncode, ended.stderr[:34]) == (2, "wakeproof: No such command 'chek'.")
+    assert light("-m", "wakeproof", "--version").stdout == f"wakeproof {PROJECT['version']}\n"
+
+
+def test_with_the_extra_an_installed_package_judges(judging: Installed) -> None:
+    version = judging("-m", "wakeproof", "--version")
+    assert version.stdout == f"wakeproof {PROJECT['version']}\n"
+    ended = judging("-m", "wakeproof", "check", "-t", "^MCParker$", "--json")
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    assert [(found["config"], found["got"]) for found in report["results"]] == [
+        ("MCParker.cfg", "ok")
+    ]
+    unpacked = Path(judging.caches) / "wakeproof"
+    assert [path.name for path in unpacked.glob("sources-*/kernel/base/order.h")] == ["order.h"]
+
+
+@pytest.mark.skipif(not REAL, reason="not run: make test-package")
+def test_the_source_archive_runs_its_tests(judging: Installed, unpacked: Path) -> None:
+    pip = (judging.python, "-m", "pip", "install")
+    checked(*pip, "-e", f"{unpacked}[dev]")
+    names = ("project/test_package", "python/test_imports", "wakeup/test_parker", "base/test_error")
+    tests = [f"tests/{name}.py" for name in names]
+    ended = run(judging.python, "-m", "pytest", "-q", *tests, cwd=unpacked)
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-1000:]
+    sys.stdout.write(ended.stdout.splitlines()[-1])

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`CarrierGroup(placement=...)`: where tasks and threads start that are given no carrier."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Literal, cast
+
+import pytest
+from tests.support.topologies import Halves, nowhere
+
+from wakeproof import Carrier, CarrierGroup, VirtualThread, coroutine
+from wakeproof.errors import UsageError
+
+POLICIES = ("two_choices", "least_loaded", "cluster_two_choices")
+PATIENCE_S = 60
+Policy = Literal["two_choices", "least_loaded", "cluster_two_choices"]
+
+
+@pytest.fixture(params=POLICIES)
+def group(request: pytest.FixtureRequest) -> Iterator[CarrierGroup]:
+    """Two carriers, of which the first has one task that runs and two that wait."""
+    ran, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        ran.set()
+        end.wait(PATIENCE_S)
+
+    with CarrierGroup(2, placement=cast("Policy", request.param)) as group:
+        try:
+            group[0].factory(pinned=True)(hold)
+            assert ran.wait(PATIENCE_S)
+            for _ in range(2):
+                group[0].factory(pinned=True)(str)
+            yield group
+        finally:
+            end.set()
+
+
+def where(group: CarrierGroup) -> Carrier | None:
+    return group.running()
+
+
+def test_what_has_no_carrier_goes_where_less_is(group: CarrierGroup) -> None:
+    assert group[0].counts.load == 3
+    for _ in range(10):
+        assert group.submit(where, group).result(PATIENCE_S) is group[1]
+        assert group.factory(name="one")(where, group).result(PATIENCE_S) is group[1]
+
+
+def test_a_thread_has_its_home_when_it_starts(group: CarrierGroup) -> None:
+    async def coroutine() -> Carrier | None:
+        return where(group)
+
+    for fn in (lambda: where(group), coroutine):
+        thread = VirtualThread(fn, group=group).start()
+        assert thread.home is group[1]
+        assert thread.result(PATIENCE_S) is group[1]
+
+
+@pytest.mark.parametrize("scope", ["global", "cluster"])
+@pytest.mark.parametrize("stealing", [False, True])
+def test_the_lesser_cluster_has_it(scope: Literal["global", "cluster"], stealing: bool) -> None:
+    ran, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        ran.set()
+        end.wait(PATIENCE_S)
+
+    with CarrierGroup(
+        4, placement="cluster_two_choices", work_stealing=stealing, topology=Halves(scope, nowhere)
+    ) as group:
+        try:
+            group[0].factory(pinned=True)(hold)
+            assert ran.wait(PATIENCE_S)
+            for _ in range(2):
+                group[0].factory(pinned=True)(str)
+            submit = group.factory(pinned=True)
+            for _ in range(20):
+                assert submit(where, group).result(PATIENCE_S) in (group[1], group[3])
+        finally:
+            end.set()
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_a_coroutine_goes_on_where_less_is(resumes: bool) -> None:
+    ran, end, parks = threading.Event(), threading.Event(), threading.Event()
+
+    async def body() -> Carrier | None:
+        parks.set()
+        await coroutine.park()
+        return group.running()
+
+    def hold() -> None:
+        ran.set()
+        end.wait(PATIENCE_S)
+
+    with CarrierGroup(2, placement="least_loaded", place_at_resume=resumes) as group:
+        try:
+            thread = VirtualThread(body, group=group[0]).start()
+            assert parks.wait(PATIENCE_S)
+            deadline = time.monotonic() + PATIENCE_S
+            while thread.state != "parked":
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+            group[0].factory(pinned=True)(hold)
+            assert ran.wait(PATIENCE_S)
+            for _ in range(2):
+                group[0].factory(pinned=True)(str)
+            thread.unpark()
+            if not resumes:
+                assert not thread.join(0.01)
+                end.set()
+            assert thread.result(PATIENCE_S) is group[int(resumes)]
+            assert thread.home is group[0]
+        finally:
+            end.set()
+
+
+def test_a_carrier_that_is_given_is_taken() -> None:
+    with CarrierGroup(2, placement="least_loaded") as group:
+        for carrier in group:
+            assert carrier.submit(where, group).result(PATIENCE_S) is carrier
+            assert VirtualThread(lambda: where(group), group=carrier).start().result() is carrier
+
+
+def test_a_placement_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="placement is 'best'; allowed: home, two_choices, least"):
+        CarrierGroup(1, placement=cast("Policy", "best"))
+    monkeypatch.setenv("WAKEPROOF_PLACEMENT", "near")
+    with pytest.raises(UsageError, match="WAKEPROOF_PLACEMENT is 'near'"):
+        CarrierGroup(1)
+
+
+def test_a_group_that_places_nothing_counts_nothing() -> None:
+    with CarrierGroup(1) as group:
+        assert group.submit(lambda: group[0].counts.load).result(PATIENCE_S) == 0

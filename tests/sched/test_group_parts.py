@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a group is made of, clusters and rings of events: programs/sched/made.c."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support import compiling
+
+from wakeproof import locations
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = ("clusters", "rings", "switched", "counted", "marked", "largest")
+LAST = "\t\tends[clusters++] = end;\n\twp_placement_clusters"
+TWINS = [  # case, build, file, what stands there, and what is put there
+    ("clusters", "plain", "group_placement.c", LAST, "\t\tend = 0;\n\twp_placement_clusters"),
+    ("rings", "plain", "trace.c", "&traces->rings[ring], as", "&traces->rings[0], as"),
+    ("rings", "plain", "trace.c", "copied < room", "copied <= room"),
+    ("rings", "plain", "trace.c", "add(traces, 0, &one);\n\t}", "return -1;\n\t}"),
+    ("switched", "thread", "trace.c", "\twp_lock_acquire(&group->tracing.lock);\n\tcode = "
+     "switch_on(group, events);", "\tcode = switch_on(group, events);\n"
+     "\twp_lock_acquire(&group->tracing.lock);"),
+    ("counted", "plain", "worker.c", "woke = woke && !did;", "woke = !did;"),
+    ("marked", "plain", "group_placement.c", "return WP_ALREADY;", "return WP_OK;"),
+    ("largest", "plain", "trace.c", "events > WP_TRACE_MOST", "events >= WP_TRACE_MOST"),
+    ("largest", "plain", "trace.c", " || events > WP_TRACE_MOST", ""),
+]  # fmt: skip
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_a_group_is_made_as_its_configuration_says(build: str, compiled: Compiled) -> None:
+    command = compiled("made", build)
+    for case in CASES:
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize(
+    ("case", "build", "file", "old", "new"),
+    TWINS,
+    ids=[f"{twin[0]}-{number}" for number, twin in enumerate(TWINS)],
+)
+def test_each_twin_is_seen(
+    case: str, build: str, file: str, old: str, new: str, tmp_path: Path
+) -> None:
+    target = compiling.broken(tmp_path, "made", build, file, old, new, "-DPATIENCE_S=2")
+    no_aslr = ["setarch", "-R"] if build == "thread" else []
+    assert run([*no_aslr, str(target)], case).returncode != 0

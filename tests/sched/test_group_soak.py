@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups from start to close, again and again, in C: specs/sched/Group.tla under load.
+
+Each build for $WAKEPROOF_SOAK_S seconds (`make soak`: 60); $WAKEPROOF_SOAK_SEED repeats a seed.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from tests.support.soaking import PATIENCE_S, SECONDS, SEED
+
+from wakeproof import locations
+
+Compiled = Callable[..., list[str]]
+
+TWIN_S, TWIN_PATIENCE_S = 120, 2  # most are seen within 5
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+
+
+def ran(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s)
+
+
+@pytest.mark.parametrize("build", ["plain", "delayed", "thread", "address"])
+def test_every_task_has_one_fate_and_nothing_is_left(build: str, compiled: Compiled) -> None:
+    soak = compiled("soak", build)
+    ended = ran([*soak, str(SECONDS), SEED, str(PATIENCE_S)], SECONDS + 5 * PATIENCE_S)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stderr == ""
+    sys.stdout.write(f"{build}, seed {SEED}: {ended.stdout}")
+    did = {name: int(n) for name, n in re.findall(r"(ended|stolen) (\d+)", ended.stdout)}
+    assert did["ended"] > 100 * SECONDS, ended.stdout
+
+
+@pytest.mark.alone  # some of these races need both cores
+@pytest.mark.parametrize(
+    ("twin", "build", "says"),
+    [
+        ("home_forgotten", "plain", "a task runs where it may not"),
+        ("home_finish_silent", "plain", "it hangs"),
+        ("task_unpark_busy", "plain", "two fates|two carriers|it hangs"),
+        ("task_notified_kept", "plain", "it hangs"),
+        ("task_park_split", "delayed", "it hangs"),
+        ("task_cancel_notified", "delayed", "a queue is not empty|two fates|balance|it hangs"),
+        ("carrier_wake_forgotten", "plain", "it hangs"),
+        ("mpsc_split_reserve", "plain", "it hangs|a queue is not empty|do not balance"),
+        ("ticket_no_cas", "plain", "two carriers run a task at once|two fates|it hangs"),
+    ],
+)
+def test_the_soak_reports_a_defect_with_its_seed(
+    twin: str, build: str, says: str, compiled: Compiled
+) -> None:
+    # A lost task or wake is a round without end, never mere latency.
+    soak = compiled("soak", build, f"-DWP_TWIN_{twin}=1")
+    ended = ran([*soak, str(TWIN_S), SEED, str(TWIN_PATIENCE_S)], 2 * TWIN_S)
+    if ended.returncode > 0:  # else it crashed, which is a report as well
+        assert re.match(rf"seed {SEED}, round \d+ .*: .*({says})", ended.stdout), ended.stdout
+    assert ended.returncode != 0, f"seed {SEED}: {ended.stdout}"

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups whose run queues are bounded: specs/sched/SearchLocal.tla and Local.tla, in the wiring.
+
+programs/sched/local_group.c and local_next.c run one case and print what is lost.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import locations
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = {
+    "local_group": ("order", "spills", "halves", "helped", "placed", "moved", "closed"),
+    "local_next": ("next", "scheduler", "storm"),
+}
+TWINS = {
+    "home_kept_queued": ("local_next", "next"),
+    "home_ring_left": ("local_group", "closed"),
+    "local_keeps_all": ("local_next", "scheduler"),
+    "placed_ring_left": ("local_group", "moved"),
+    "placed_ring_uncounted": ("local_group", "moved"),
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=180, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_tasks_run_once_wherever_they_are_queued(build: str, compiled: Compiled) -> None:
+    for name, cases in CASES.items():
+        command = compiled(name, build)
+        for case in cases:
+            ended = run(command, case)
+            assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
+    name, case = TWINS[twin]
+    ended = run(compiled(name, "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), case)
+    assert ended.returncode != 0
+    assert "lost" in ended.stdout

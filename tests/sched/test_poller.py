@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pollers of carriers: specs/sched/Poller.tla, and the cases that specs/README.md lists.
+
+pollers.c and pollers_two.c run one case, with pollers that have a stack or have none, and
+print what is lost.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from wakeproof import locations
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = (*("blocking", "descheduled", "forgets", "parking", "saves_wakeups", "timers", "resumes"),)
+TWO = ("helps", "spinning", "unique", "blockers")
+TWINS = {
+    "poller_wakeup_forgotten": ("pollers", "blocking"),
+    "poller_block_unasked": ("pollers", "descheduled"),
+    "poller_runs_parked": ("pollers", "descheduled"),
+    "poller_close_unseen": ("pollers", "timers"),
+    "poller_own_unseen": ("pollers", "resumes"),
+    "poller_slot_kept": ("pollers_two", "unique", "step"),
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, *case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+@pytest.mark.parametrize(("program", "cases"), [("pollers", CASES), ("pollers_two", TWO)])
+def test_pollers_run_the_others_and_end(
+    program: str, cases: tuple[str, ...], build: str, compiled: Compiled
+) -> None:
+    command = compiled(program, build)
+    for case in cases:
+        for form in ((case,), (case, "step")):
+            ended = run(command, *form)
+            assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), form
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
+    program, *case = TWINS[twin]
+    ended = run(compiled(program, "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2"), *case)
+    assert ended.returncode != 0
+    assert "lost" in ended.stdout

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a carrier does that has nothing to run, or little: programs/sched/idle.c."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support import compiling
+
+from wakeproof import locations
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = {
+    "woken": "a carrier that was woken for its one task is not robbed of it",
+    "sent": "a carrier that is sent to another while it looks around is sent, whoever that is",
+    "turns": "what others push keeps nobody in the lane from its turn",
+    "probed": "whoever has one sibling looks for tasks there, and not at home",
+    "helped": "who takes what has spilt has an idle one sent to what is its own",
+    "nudged": "a carrier that is woken for nothing takes nothing from others before it sleeps",
+}
+WRAPPED = [
+    f"-Wl,--wrap={name}" for name in ("wp__search_around", "wp__worker_park", "wp__worker_probe")
+]
+TWINS = {  # file, what stands there, and what is put there
+    "helped": (
+        "local_queue_carrier.c",
+        "if (task != NULL && wp__carrier_has_some(carrier))",
+        "if (task == NULL)",
+    ),
+    "woken": (
+        "search.c",
+        "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",
+        "\tif (published >= 0)\n",
+    ),
+    "sent": ("carrier.c", "old >= WP_SEARCHING && !", "old > WP_SEARCHING && !"),
+    "turns": ("carrier_tasks.c", "\tself->lane_next = !lane_first;\n", ""),
+    "probed": ("worker_idle.c", "first = (carrier->index + 1 +", "first = (carrier->index +"),
+    "nudged": ("worker.c", "node = woke || mine->has_stop ?", "node = mine->has_stop ?"),
+}
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_who_has_little_to_run_looks_where_it_should(build: str, compiled: Compiled) -> None:
+    command = compiled("idle", build, *WRAPPED)
+    for case, claim in CASES.items():
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
+
+
+@pytest.mark.parametrize("case", TWINS)
+def test_each_twin_is_seen(case: str, tmp_path: Path) -> None:
+    target = compiling.broken(tmp_path, "idle", "plain", *TWINS[case], *WRAPPED)
+    ended = run([str(target)], case)
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("lost ")

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles C programs of tests with the kernel: an object that several tests need, once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from wakeproof import locations
+from wakeproof._native import build as _build
+from wakeproof.judge.explore.explored import instrument
+from wakeproof.judge.source_texts import Sources, digest, uses_twin
+from wakeproof.judge.twins import edits as twins
+
+BUILDS = {
+    "plain": ("-O2",),
+    "delayed": ("-O2", "-DWP_STRESS_DELAYED", instrument("harness/engine")),
+    "thread": ("-O1", "-fsanitize=thread"),
+    "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+}
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
+TWIN = "-DWP_TWIN_"
+OTHERS = "llhttp"  # a folder
+PROGRAMS = Path(__file__).parents[1] / "programs"
+
+
+def program_file(name: str) -> Path:
+    """Return programs/LAYER/NAME.c: no two layers have a program of one name."""
+    [file] = PROGRAMS.rglob(f"{name}.c")
+    return file
+
+
+def build(folder: Path, name: str, kind: str, *more: str) -> Path:
+    """Compile programs/**/NAME.c and the kernel in a build, with flags; link them in `folder`.
+
+    A twin's flag is for the files that have the twin, a definition or an optimisation for NAME.c.
+    """
+    program = program_file(name)
+    return link(folder, name, kind, [program], *more)
+
+
+def link(
+    folder: Path, name: str, kind: str, programs: list[Path], *more: str, kernel: bool = True
+) -> Path:
+    """Do so with these files in place of NAME.c; what others wrote may have warnings."""
+    sources = Sources(locations.sources())
+    compiler = os.environ.get("CC", "cc").split()
+    flags = ["-std=c11", "-g", *BUILDS[kind], "-pthread", _build.PROBED]
+    own_flags = ("-D", "-I", "-O", "-fno-")
+    defined = [flag for flag in more if flag.startswith(own_flags) and TWIN not in flag]
+    to_link = [flag for flag in more if flag.startswith("-Wl,") or flag == "-rdynamic"]
+    flags_of_twins = [flag for flag in more if flag.startswith(TWIN)]
+    assert not {*more} - {*defined, *to_link, *flags_of_twins}, f"{more}: for whom?"
+    named = [flag.removeprefix(TWIN).split("=")[0] for flag in flags_of_twins]
+    [twin] = named or [""]
+    found = twins.of_code(locations.sources()).get(twin)
+    edits = twins.edited(found, locations.sources()) if found else {}
+    is_used = not twin
+    uring = _build.has_uring(*compiler)
+    common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}",
+              f"-I{sources.stress}"]  # fmt: skip
+    objects = []
+    of_kernel = [path for path in _build.SOURCES if sources.kernel in path.parents and kernel]
+    for file in [*of_kernel, *programs]:
+        texts = sources.closure(file)
+        own = flags_of_twins if twin and uses_twin("".join(texts.values()), twin) else []
+        compiled = file
+        if edited := twins.needed(edits, texts):
+            overlay = twins.overlay(edited, locations.sources(), locations.cache() / "overlays")
+            texts = texts | edited
+            if str(file) in edited:
+                compiled = overlay / twins.place(file, locations.sources())
+            own = [*own, f"-I{overlay}"]
+        is_used |= bool(own)
+        own = [*own, "-Wno-error"] if own else []  # of what a defect leaves unused
+        own += defined if file in programs and file not in _build.SOURCES else []
+        own += ["-w"] if OTHERS in file.parts else []
+        own += _build.URING_COMPILED if uring and file.stem == "driver_uring" else ()
+        command = [*common[: len(compiler)], *own, *common[len(compiler) :], "-c", str(compiled)]
+        objects.append(_object(command, file.stem, digest(*command, *texts.values())))
+    assert is_used, f"{twin}: no such twin"
+    target = folder / f"{name}-{kind}"
+    linked = _build.URING_LINKED if uring else ()
+    _run([*compiler, *flags, *to_link, *map(str, objects), *linked, "-o", str(target)])
+    return target
+
+
+def broken(folder: Path, name: str, kind: str, file: str, old: str, new: str, *more: str) -> Path:
+    """Build NAME.c with a kernel in which `old`, which is once in one of its files, is `new`."""
+    kernel = locations.sources() / "kernel"
+    [whole] = kernel.rglob(file)
+    text = whole.read_text()
+    assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {file}"
+    broken_file = folder / file
+    broken_file.write_text(text.replace(old, new))
+    others = [path for path in _build.SOURCES if kernel in path.parents and path != whole]
+    program = program_file(name)
+    return link(folder, name, kind, [*others, broken_file, program], *more, kernel=False)
+
+
+def _object(command: list[str], stem: str, key: str) -> Path:
+    """Return what the command makes, made now if it does not exist."""
+    target = locations.cache() / "tests" / f"{stem}-{key}.o"
+    if not target.exists():
+        target.parent.mkdir(exist_ok=True)
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        _run([*command, "-o", str(part)])
+        part.replace(target)
+    return target
+
+
+def _run(command: list[str]) -> None:
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "libclang_rt" in built.stderr:
+        pytest.skip(f"not run: install the sanitizers of {command[0]} (libclang-rt-dev)")
+    assert built.returncode == 0, built.stderr

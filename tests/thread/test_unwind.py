@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walks over frames that a case lays out by hand: unwind.c, kernel/thread/unwind.h."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support import compiling
+
+from wakeproof import locations
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+CASES = {
+    "lowest": "a switch may have left the lowest words of a stack, and no lower ones",
+    "highest": "the highest word of a stack is read, and none above it",
+    "far": "a function whose registers are saved too far for a row ends the walk",
+}
+TWINS = [  # case, file, what stands there, and what is put there
+    ("lowest", "unwind.c", "sp < low ||", "sp <= low ||"),
+    ("lowest", "unwind.c", "sp < low ||", "low == 0 ||"),
+    ("lowest", "unwind.c", "if (sp % WORD != 0 ||", "if ("),
+    ("highest", "unwind.c", "|| place > top - WORD)", ")"),
+    ("highest", "unwind.c", "place > top - WORD)", "place >= top - WORD)"),
+    ("highest", "unwind.c", "|| cfa > top)", ")"),
+    ("far", "unwind_table.c", "else if (reg < WP_UNWIND_REGISTERS)", "else if (0)"),
+]
+Compiled = Callable[..., list[str]]
+
+
+def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, case], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_a_walk_reads_its_stack_and_nothing_else(build: str, compiled: Compiled) -> None:
+    command = compiled("unwind", build)
+    for case, claim in CASES.items():
+        ended = run(command, case)
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
+
+
+@pytest.mark.parametrize(
+    ("case", "file", "old", "new"), TWINS,
+    ids=[f"{twin[0]}-{number}" for number, twin in enumerate(TWINS)],
+)  # fmt: skip
+def test_each_twin_is_seen(case: str, file: str, old: str, new: str, tmp_path: Path) -> None:
+    ended = run([str(compiling.broken(tmp_path, "unwind", "plain", file, old, new))], case)
+    assert ended.returncode != 0

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Closes of groups whose threads stand in lines that outlive them, and frees; Leave.tla."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support import compiling
+from tests.support.soaking import SECONDS, SEED
+
+from wakeproof import locations
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+Compiled = Callable[..., list[str]]
+CASES = {
+    "mutex": "an OS thread behind two that are handed back gets the mutex",
+    "passes": "a mutex whose waiter was handed back is locked as often as one likes",
+    "semaphore": "permits stay with the semaphore, also those that a large request kept",
+    "channel": "a rendezvous finds nobody who was handed back",
+    "items": "items that were given and not received come back, in order",
+    "granted": "what was handed over and not taken goes back",
+    "condition": "a signal reaches who is behind one that was handed back",
+    "signal": "a signal that one got who was handed back goes to the next",
+    "broadcast": "a broadcast that one got who was handed back is no signal for who came later",
+    "held": "a mutex of one that is handed back, or ends, is said to be abandoned, once",
+    "latch": "a latch is opened without those who were handed back",
+    "join": "a thread ends whose joiner was handed back",
+    "scope": "a subtask ends whose owner was handed back",
+    "stack": "all have left their lines before the first stack is given back",
+    "left": "a free waits for a scheduler's thread that is inside",
+}
+
+
+def ran(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.parametrize("build", ["plain", "address", "thread"])
+def test_a_close_leaves_nobody_in_a_line(build: str, compiled: Compiled) -> None:
+    program = compiled("leave", build)
+    for case, claim in CASES.items():
+        ended = ran([*program, case])
+        assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
+
+
+@pytest.mark.parametrize(
+    ("twin", "case", "says"),
+    [
+        ("leave_stays", "mutex", "lost a mutex: who is behind\n"),
+        ("leave_keeps", "granted", "lost permits\n"),
+        ("leave_holds", "held", "lost the mutex of one that was handed back\n"),
+        ("leave_uncounted", "left", "lost a runner that is inside\n"),
+    ],
+)
+def test_a_defect_is_reported(twin: str, case: str, says: str, compiled: Compiled) -> None:
+    ended = ran([*compiled("leave", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), case])
+    assert ended.stdout.startswith(says) or ended.returncode < 0  # it crashes
+    assert ended.returncode != 0
+
+
+@pytest.mark.parametrize("build", ["address", "thread", "delayed"])
+def test_nothing_is_lost_while_groups_come_and_go(build: str, compiled: Compiled) -> None:
+    ended = ran([*compiled("leave_soak", build), str(SECONDS), SEED])
+    assert (ended.stderr, ended.returncode) == ("", 0), f"seed {SEED}: {ended.stdout}"
+    did = {name: int(n) for name, n in re.findall(r"(\w+) (\d+)", ended.stdout)}
+    assert all(did[what] > 0 for what in ("groups", "back", "ended")), did
+
+
+def test_the_soak_sees_a_defect(compiled: Compiled) -> None:
+    soak = compiled("leave_soak", "plain", "-DWP_TWIN_leave_stays=1", "-DPATIENCE_S=2")
+    ended = ran([*soak, "120", SEED])
+    assert "lost " in ended.stdout or ended.returncode < 0, f"seed {SEED}"
+    assert ended.returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("case", "file", "old", "new"),
+    [
+        ("broadcast", "condition.c", "if (waiter->amount == SIGNALLED)", ""),
+        (
+            "granted",
+            "mutex.c",
+            "if (!wp__mutex_cancel(mutex, waiter))\n",
+            "if (!wp__mutex_cancel(mutex, waiter) && 0)\n",
+        ),
+    ],
+)
+def test_one_line_changed_shows(case: str, file: str, old: str, new: str, tmp_path: Path) -> None:
+    target = compiling.broken(tmp_path, "leave", "plain", file, old, new, "-DPATIENCE_S=2")
+    ended = ran([str(target), case])
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("lost that nobody has ")
