@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -142,6 +143,14 @@ def test_doctor_without_java_says_what_to_install_and_exits_3(wakeproof: Command
     assert (run.returncode, parts["complete"]) == (3, False)
 
 
+UNCOMPILED = """
+from wakeproof import cli
+from wakeproof.judge import compiled
+compiled.compile_for = lambda *_: None  # what the judges run: a minute and more
+cli.main()
+"""
+
+
 @pytest.mark.parametrize(
     ("command", "many", "sent"),
     [
@@ -154,7 +163,7 @@ def test_doctor_without_java_says_what_to_install_and_exits_3(wakeproof: Command
 def test_an_interrupted_judge_leaves_no_process(
     command: str, many: int, sent: signal.Signals
 ) -> None:
-    program = [str(Path(sys.executable).with_name("wakeproof")), *command.split()]
+    program = [sys.executable, "-c", UNCOMPILED, *command.split()]
     quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(program, stdout=quiet, stderr=pipe, text=True) as run:
         try:
@@ -167,12 +176,10 @@ def test_an_interrupted_judge_leaves_no_process(
 
 
 def wait_for_tlc(parent: int, many: int, timeout_s: float = 600.0) -> list[str]:
-    """Return the ids of the TLC runs that `parent` has started, as soon as there are so many.
-
-    In a fresh clone the audit compiles a minute and more before its first TLC.
-    """
+    """Return the ids of the TLC runs that `parent` has started, as soon as there are so many."""
     deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
+    pause = threading.Event()
+    while not pause.wait(0.01) and time.monotonic() < deadline:
         threads = Path(f"/proc/{parent}/task").iterdir()
         children = [child for thread in threads for child in read(thread / "children").split()]
         running = [child for child in children if runs_tlc(read(f"/proc/{child}/cmdline"))]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -110,22 +109,24 @@ def stress(
 
 
 def programs(options: StressOptions, rows: Rows, builder: Builder, listed: Build) -> list[Program]:
-    """Return what `stress` of the project's own scenarios compiles with these `rows`."""
+    """Return what `stress` of the project's own scenarios compiles with these `rows`, less twins.
+
+    Of a twin all but a few objects are its scenario's.
+    """
     with Children() as children:
         found = [scenarios.declared(file, builder, children, listed) for file in scenarios.find()]
-    wanted: list[Scenario | Twin] = []
-    for listing in found:
-        wanted += chain(*listing)
     return [
         (one.file, build)
-        for one in wanted if rows.lacks("stress", one.name, inputs_of(builder, options, one))
-        for build in _builds(options, one)
+        for own, _ in found for one in own
+        if rows.lacks("stress", one.name, inputs_of(builder, options, one))
+        for build in options.builds()
     ]  # fmt: skip
 
 
 def inputs_of(builder: Builder, options: StressOptions, of: Scenario | Twin) -> dict[str, str]:
     """Return what a verdict on a scenario or twin rests on, but for the machine and for luck."""
-    builds = [builder.identity(of.file, build) for build in _builds(options, of)]
+    twin = of.name if isinstance(of, Twin) else None
+    builds = [builder.identity(of.file, build) for build in options.builds(twin)]
     return {
         "programs": " ".join(builds),
         "test": f"stress {of.name}",
@@ -133,10 +134,6 @@ def inputs_of(builder: Builder, options: StressOptions, of: Scenario | Twin) -> 
         "runner": " ".join(scenarios.runner(options.sanitizer)),
         "code": store.code_hash("stress/run.py", without=("stress/outcome_sets.py",)),
     }
-
-
-def _builds(options: StressOptions, of: Scenario | Twin) -> list[Build]:
-    return options.builds(of.name if isinstance(of, Twin) else None)
 
 
 class _Job:
