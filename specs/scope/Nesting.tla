@@ -21,8 +21,7 @@ EXTENDS Naturals
 CONSTANTS
   Root,    \* a thread that no scope has forked
   Forked,  \* threads that some scope may fork
-  Scopes,
-  Twin     \* "none", or the one defect of this model
+  Scopes
 
 VARIABLES
   pc,       \* thread -> "new", "runs", "closes", "ends", "ended"
@@ -44,80 +43,125 @@ Bindings == {1, 2}
 
 TypeOK ==
   /\ pc \in [Threads -> {"new", "runs", "closes", "ends", "ended"}]
-  /\ {inner[t] : t \in Threads} \cup {target[t] : t \in Threads} \subseteq Maybe
-  /\ from \in [Threads -> Maybe] /\ outer \in [Scopes -> Maybe] /\ owner \in [Scopes -> Threads]
+  /\ inner \in [Threads -> Maybe]
+  /\ target \in [Threads -> Maybe]
+  /\ from \in [Threads -> Maybe]
   /\ state \in [Scopes -> {"new", "open", "closed"}]
-  /\ bound \in [Threads -> Bindings] /\ given \in [Threads -> Bindings]
+  /\ owner \in [Scopes -> Threads]
+  /\ outer \in [Scopes -> Maybe]
+  /\ bound \in [Threads -> Bindings]
   /\ captured \in [Scopes -> Bindings]
+  /\ given \in [Threads -> Bindings]
 
 Init ==
   /\ pc = [t \in Threads |-> IF t = Root THEN "runs" ELSE "new"]
-  /\ inner = [t \in Threads |-> NoScope] /\ target = inner /\ from = inner
-  /\ state = [s \in Scopes |-> "new"] /\ owner = [s \in Scopes |-> Root]
+  /\ inner = [t \in Threads |-> NoScope]
+  /\ target = [t \in Threads |-> NoScope]
+  /\ from = [t \in Threads |-> NoScope]
+  /\ state = [s \in Scopes |-> "new"]
+  /\ owner = [s \in Scopes |-> Root]
   /\ outer = [s \in Scopes |-> NoScope]
-  /\ bound = [t \in Threads |-> 1] /\ given = bound /\ captured = [s \in Scopes |-> 1]
+  /\ bound = [t \in Threads |-> 1]
+  /\ captured = [s \in Scopes |-> 1]
+  /\ given = [t \in Threads |-> 1]
 
 Owns(t, s) == state[s] = "open" /\ owner[s] = t
+
 Open(t, s) ==                 \* wp_scope_open, Scope.__enter__
-  /\ pc[t] = "runs" /\ state[s] = "new"
-  /\ state' = [state EXCEPT ![s] = "open"] /\ owner' = [owner EXCEPT ![s] = t]
-  /\ outer' = [outer EXCEPT ![s] = inner[t]] /\ inner' = [inner EXCEPT ![t] = s]
+  /\ pc[t] = "runs"
+  /\ state[s] = "new"
+  /\ state' = [state EXCEPT ![s] = "open"]
+  /\ owner' = [owner EXCEPT ![s] = t]
+  /\ outer' = [outer EXCEPT ![s] = inner[t]]
+  /\ inner' = [inner EXCEPT ![t] = s]
   /\ captured' = [captured EXCEPT ![s] = bound[t]]
   /\ UNCHANGED <<pc, target, from, bound, given>>
+
 Fork(t, s, u) ==              \* wp_scope_fork, Scope.fork: refused under other bindings
-  /\ pc[t] = "runs" /\ Owns(t, s) /\ pc[u] = "new"
-  /\ bound[t] = captured[s] \/ Twin = "forks_rebound"
-  /\ pc' = [pc EXCEPT ![u] = "runs"] /\ from' = [from EXCEPT ![u] = s]
+  /\ pc[t] = "runs"
+  /\ Owns(t, s)
+  /\ pc[u] = "new"
+  /\ bound[t] = captured[s]
+  /\ pc' = [pc EXCEPT ![u] = "runs"]
+  /\ from' = [from EXCEPT ![u] = s]
   /\ inner' = [inner EXCEPT ![u] = s]
-  /\ bound' = [bound EXCEPT ![u] = bound[t]] /\ given' = [given EXCEPT ![u] = bound[t]]
+  /\ bound' = [bound EXCEPT ![u] = bound[t]]
+  /\ given' = [given EXCEPT ![u] = bound[t]]
   /\ UNCHANGED <<target, state, owner, outer, captured>>
+
 Bind(t) ==                    \* ScopedValue.bind, and its end
-  /\ pc[t] = "runs" /\ bound' = [bound EXCEPT ![t] = 3 - @]
+  /\ pc[t] = "runs"
+  /\ bound' = [bound EXCEPT ![t] = 3 - @]
   /\ UNCHANGED <<pc, inner, target, from, state, owner, outer, captured, given>>
+
 Close(t, s) ==                \* wp_scope_close, Scope.close: the owner's alone
-  /\ pc[t] = "runs" /\ (Owns(t, s) \/ (Twin = "any_closes" /\ from[t] = s))
-  /\ pc' = [pc EXCEPT ![t] = "closes"] /\ target' = [target EXCEPT ![t] = s]
+  /\ pc[t] = "runs"
+  /\ Owns(t, s)
+  /\ pc' = [pc EXCEPT ![t] = "closes"]
+  /\ target' = [target EXCEPT ![t] = s]
   /\ UNCHANGED <<inner, from, state, owner, outer, bound, captured, given>>
-End(t) ==                     \* a subtask's body returns
-  /\ pc[t] = "runs" /\ t # Root
-  /\ pc' = [pc EXCEPT ![t] = IF Twin = "ends_open" THEN "ended" ELSE "ends"]
-  /\ bound' = [bound EXCEPT ![t] = 1] /\ given' = [given EXCEPT ![t] = 1] \* dead from now on
+
+End(t) ==                     \* a subtask's body returns; its bindings are dead from here on
+  /\ pc[t] = "runs"
+  /\ t # Root
+  /\ pc' = [pc EXCEPT ![t] = "ends"]
+  /\ bound' = [bound EXCEPT ![t] = 1]
+  /\ given' = [given EXCEPT ![t] = 1]
   /\ UNCHANGED <<inner, target, from, state, owner, outer, captured>>
-IsEmpty(s, t) == \A u \in Threads : from[u] = s => pc[u] = "ended" \/ (Twin = "any_closes" /\ u = t)
-Goes(t) == IF Twin = "outer_first" /\ pc[t] = "closes" THEN target[t] ELSE inner[t]
+
 Unwind(t) ==                  \* end: the innermost first, when all that it has forked have ended
-  LET s == Goes(t) IN
+  LET s == inner[t] IN
   /\ pc[t] = "closes" \/ (pc[t] = "ends" /\ inner[t] # from[t])
-  /\ IsEmpty(s, t) \/ Twin = "unwinds_unwaited"
-  /\ state' = [state EXCEPT ![s] = "closed"] /\ inner' = [inner EXCEPT ![t] = outer[s]]
-  /\ IF s = target[t] THEN pc' = [pc EXCEPT ![t] = "runs"] /\ target' = [target EXCEPT ![t] = NoScope]
+  /\ \A u \in Threads : from[u] = s => pc[u] = "ended"
+  /\ state' = [state EXCEPT ![s] = "closed"]
+  /\ inner' = [inner EXCEPT ![t] = outer[s]]
+  /\ IF s = target[t]
+     THEN /\ pc' = [pc EXCEPT ![t] = "runs"]
+          /\ target' = [target EXCEPT ![t] = NoScope]
      ELSE UNCHANGED <<pc, target>>
-  /\ captured' = [captured EXCEPT ![s] = 1] \* dead
+  /\ captured' = [captured EXCEPT ![s] = 1]      \* dead
   /\ UNCHANGED <<from, owner, outer, bound, given>>
+
 Ended(t) ==                   \* what it had open is closed
-  /\ pc[t] = "ends" /\ inner[t] = from[t]
+  /\ pc[t] = "ends"
+  /\ inner[t] = from[t]
   /\ pc' = [pc EXCEPT ![t] = "ended"]
   /\ UNCHANGED <<inner, target, from, state, owner, outer, bound, captured, given>>
-Finished == (\A s \in Scopes : state[s] = "closed") /\ UNCHANGED vars
+
+Finished ==
+  /\ \A s \in Scopes : state[s] = "closed"
+  /\ UNCHANGED vars
+
 Next ==
   \/ Finished
   \/ \E t \in Threads :
-       \/ Bind(t) \/ End(t) \/ Unwind(t) \/ Ended(t)
-       \/ \E s \in Scopes : Open(t, s) \/ Close(t, s) \/ \E u \in Forked : Fork(t, s, u)
+       \/ Bind(t)
+       \/ End(t)
+       \/ Unwind(t)
+       \/ Ended(t)
+       \/ \E s \in Scopes :
+            \/ Open(t, s)
+            \/ Close(t, s)
+            \/ \E u \in Forked : Fork(t, s, u)
+
 Spec == Init /\ [][Next]_vars
 
 (* What must hold. *)
 RECURSIVE Within(_, _)
 Within(x, s) == x # NoScope /\ (x = s \/ Within(outer[x], s))
+
 \* Closed with all that was opened in it, by its owner or by a subtask.
 LifoClose ==
   \A s, x \in Scopes : state[s] = "closed" /\ state[x] = "open" => ~Within(x, s)
+
 \* Closed: ended are its subtasks, and theirs.
 ChildrenWithinScope ==
-  \A s \in Scopes, u \in Forked : state[s] = "closed" /\ pc[u] # "new" /\ Within(from[u], s) =>
-    pc[u] = "ended"
+  \A s \in Scopes, u \in Forked :
+    state[s] = "closed" /\ pc[u] # "new" /\ Within(from[u], s) => pc[u] = "ended"
+
 \* Who has opened a scope has taken it off its stack, if it is closed.
 OwnerConfinement == \A s \in Scopes : state[s] = "closed" => ~Within(inner[owner[s]], s)
+
 \* A subtask begins with the bindings of its scope's opening.
 BindingsInherited == \A u \in Forked : pc[u] = "runs" => given[u] = captured[from[u]]
 =============================================================================

@@ -18,113 +18,179 @@
 EXTENDS ScopeCore
 
 (* The owner. *)
-Unlocked == <<told, outcome, first, left, ghosts>>
 Fork(s) ==                    \* wp__flock_enter, Flock.enter: counts it in, or shuts it out
-  /\ pc[Owner] = "open" /\ pc[s] = "new"
-  /\ IF cancelled THEN Goto(s, "refused") /\ UNCHANGED members
-     ELSE IF Twin = "gate_unlocked" THEN Goto(s, "looked") /\ UNCHANGED members
-     ELSE Goto(s, "counted") /\ members' = members \cup {s}
-  /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, line, granted, Unlocked>>
-Count(s) ==                   \* twin gate_unlocked: looks before it takes the lock
-  /\ pc[s] = "looked"
-  /\ Goto(s, "counted") /\ members' = members \cup {s} /\ Tardy(s)
+  /\ pc[Owner] = "open"
+  /\ pc[s] = "new"
+  /\ IF cancelled
+     THEN /\ Goto(s, "refused")
+          /\ UNCHANGED members
+     ELSE /\ members' = members \cup {s}
+          /\ Goto(s, "counted")
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, line, told, granted, outcome,
-                 first, left, cancels, winners, released, was, by>>
+                 first, left, ghosts>>
+
 Start(s) ==                   \* wp_vthread_start; it may be refused: then it leaves at once
   /\ pc[s] = "counted"
   /\ \E where \in {"forked", "leave"} : Goto(s, where)
-  /\ UNCHANGED <<state, locked, granted, Unlocked>>
-IsForking == \E s \in Subtasks : pc[s] \in {"looked", "counted"}
+  /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
+
+IsForking == \E s \in Subtasks : pc[s] = "counted"
+
 Join ==                       \* wp_scope_join, Scope.join
-  /\ pc[Owner] \in {"open", "again"} /\ ~IsForking
-  /\ state' = "joining" /\ Goto(Owner, "join")
-  /\ UNCHANGED <<locked, granted, Unlocked>>
+  /\ pc[Owner] \in {"open", "again"}
+  /\ ~IsForking
+  /\ state' = "joining"
+  /\ Goto(Owner, "join")
+  /\ UNCHANGED <<locked, told, granted, outcome, first, left, ghosts>>
+
 Look ==                       \* wp__flock_begin, Flock.wait: under the lock, or in line
   /\ pc[Owner] = "join"
-  /\ IF members = {} \/ cancelled THEN Goto(Owner, "end") /\ UNCHANGED line
-     ELSE IF Twin = "lines_unlooked" THEN Goto(Owner, "lines") /\ UNCHANGED line
-     ELSE line' = TRUE /\ Goto(Owner, "asleep")
-  /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, granted, Unlocked>>
-Line ==                       \* twin lines_unlooked
-  /\ pc[Owner] = "lines" /\ line' = TRUE /\ Goto(Owner, "asleep")
-  /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, granted, Unlocked>>
+  /\ IF members = {} \/ cancelled
+     THEN /\ Goto(Owner, "end")
+          /\ UNCHANGED line
+     ELSE /\ line' = TRUE
+          /\ Goto(Owner, "asleep")
+  /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
+                 first, left, ghosts>>
+
 Wake ==                       \* [YW1] it looks again
-  /\ pc[Owner] \in {"asleep", "dozing", "await"} /\ granted
-  /\ granted' = FALSE /\ Goto(Owner, IF pc[Owner] = "dozing" THEN "closing" ELSE "join")
-  /\ UNCHANGED <<state, locked, Unlocked>>
+  /\ pc[Owner] \in {"asleep", "dozing", "await"}
+  /\ granted
+  /\ granted' = FALSE
+  /\ Goto(Owner, IF pc[Owner] = "dozing" THEN "closing" ELSE "join")
+  /\ UNCHANGED <<state, locked, told, outcome, first, left, ghosts>>
+
 IsInterrupted ==
-  /\ pc[Owner] = "asleep" /\ left > 0
-  /\ left' = left - 1 /\ Goto(Owner, "late")
+  /\ pc[Owner] = "asleep"
+  /\ left > 0
+  /\ left' = left - 1
+  /\ Goto(Owner, "late")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, ghosts>>
+
 GetOut ==                     \* wp__waiter_cancel: out of line; or the wake is on its way
   /\ pc[Owner] = "late"
-  /\ line' = FALSE /\ Goto(Owner, IF line THEN "again" ELSE "await")
-  /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, granted, Unlocked>>
+  /\ line' = FALSE
+  /\ Goto(Owner, IF line THEN "again" ELSE "await")
+  /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
+                 first, left, ghosts>>
+
 EndJoin ==                    \* wp__flock_end, Flock.end
   /\ pc[Owner] = "end"
-  /\ state' = "joined" /\ over' = TRUE /\ was' = [was EXCEPT !.late = late]
+  /\ state' = "joined"
+  /\ over' = TRUE
+  /\ was' = [was EXCEPT !.late = late]
   /\ Goto(Owner, "joined")
   /\ UNCHANGED <<cancelled, late, walker, hand, gone, members, line, told, granted, outcome, first,
                  left, cancels, tardy, winners, released, by>>
+
 Close ==                      \* wp_scope_close, Scope.close: not joined? cancels
-  /\ pc[Owner] \in {"open", "again", "joined"} /\ ~IsForking
+  /\ pc[Owner] \in {"open", "again", "joined"}
+  /\ ~IsForking
   /\ \A t \in Others : pc[t] \in {"cancel", "ended"}
   /\ Goto(Owner, IF pc[Owner] = "joined" THEN "closing" ELSE "cancel")
-  /\ UNCHANGED <<state, locked, granted, Unlocked>>
-IsEmpty == members = {} \/ (Twin = "close_as_join" /\ cancelled)
+  /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
+
 LookEmpty ==                  \* wp__flock_begin, Flock.wait: nobody is counted in; or in line
   /\ pc[Owner] = "closing"
-  /\ IF IsEmpty THEN Goto(Owner, "timer") /\ UNCHANGED line
-     ELSE line' = TRUE /\ Goto(Owner, "dozing")
-  /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, granted, Unlocked>>
-EndTimer ==                   \* it is interrupted
-  /\ pc[Owner] = "timer" /\ pc[Timer] = "sleeping" /\ Twin # "timer_left"
-  /\ Goto(Timer, "ended")
-  /\ UNCHANGED <<state, locked, granted, Unlocked>>
-Closed ==                     \* and waited for
-  /\ pc[Owner] = "timer" /\ (pc[Timer] = "ended" \/ Twin = "timer_left")
-  /\ state' = "closed" /\ Goto(Owner, "closed")
-  /\ UNCHANGED <<locked, granted, Unlocked>>
-TimeOut ==                    \* the deadline
-  /\ pc[Timer] = "sleeping" /\ Goto(Timer, "cancel")
-  /\ UNCHANGED <<state, locked, granted, Unlocked>>
+  /\ IF members = {}
+     THEN /\ Goto(Owner, "timer")
+          /\ UNCHANGED line
+     ELSE /\ line' = TRUE
+          /\ Goto(Owner, "dozing")
+  /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
+                 first, left, ghosts>>
 
-Forks == \E s \in Subtasks : Fork(s) \/ Count(s) \/ Start(s)
-Goes == Join \/ Look \/ Line \/ Wake \/ GetOut \/ EndJoin \/ Close \/ LookEmpty \/ EndTimer \/ Closed
-Finished == pc[Owner] = "closed" /\ UNCHANGED vars
+EndTimer ==                   \* it is interrupted
+  /\ pc[Owner] = "timer"
+  /\ pc[Timer] = "sleeping"
+  /\ Goto(Timer, "ended")
+  /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
+
+Closed ==                     \* and waited for
+  /\ pc[Owner] = "timer"
+  /\ pc[Timer] = "ended"
+  /\ state' = "closed"
+  /\ Goto(Owner, "closed")
+  /\ UNCHANGED <<locked, told, granted, outcome, first, left, ghosts>>
+
+TimeOut ==                    \* the deadline
+  /\ pc[Timer] = "sleeping"
+  /\ Goto(Timer, "cancel")
+  /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
+
+Forks == \E s \in Subtasks : Fork(s) \/ Start(s)
+
+Goes ==
+  \/ Join
+  \/ Look
+  \/ Wake
+  \/ GetOut
+  \/ EndJoin
+  \/ Close
+  \/ LookEmpty
+  \/ EndTimer
+  \/ Closed
+
+Finished ==
+  /\ pc[Owner] = "closed"
+  /\ UNCHANGED vars
+
 Next ==
-  \/ Forks \/ Goes \/ IsInterrupted \/ TimeOut \/ Finished
+  \/ Forks
+  \/ Goes
+  \/ IsInterrupted
+  \/ TimeOut
+  \/ Finished
   \/ \E s \in Subtasks : Subtask(s)
   \/ \E t \in Cancellers : Cancelling(t)
+
 Fairness ==
-  /\ WF_vars(Goes) /\ \A s \in Subtasks : WF_vars(Subtask(s)) /\ WF_vars(Start(s)) /\ WF_vars(Count(s))
+  /\ WF_vars(Goes)
+  /\ \A s \in Subtasks : WF_vars(Subtask(s)) /\ WF_vars(Start(s))
   /\ \A t \in Cancellers : WF_vars(Cancelling(t))
+
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 (* What must hold. *)
 HasEnded(s) == pc[s] \in {"new", "refused", "wake", "ended"}
+
 \* When it is closed, all subtasks have ended.
 ChildrenWithinScope == state = "closed" => \A s \in Subtasks : HasEnded(s)
+
 CancelOnce == cancels <= 1
+
 \* Who is counted in after the cancel, or begins after it, runs nothing.
 NoForkRunsAfterCancel == tardy = {}
+
 \* Whoever cancels has interrupted all subtasks that are alive, but itself.
 CancelReachesAll == cancelled /\ walker = NoOne => members \subseteq told \cup {by}
+
 \* What ends after the cancel records nothing.
 NoResultAfterCancel == cancelled => outcome = was.outcome
-FirstFailureWins == winners <= 1 /\ (winners = 1 => outcome[first] = "failed")
+
+FirstFailureWins ==
+  /\ winners <= 1
+  /\ winners = 1 => outcome[first] = "failed"
+
 \* Nobody sleeps whom the last subtask, or a cancel, has not woken, or will.
 JoinWakes ==
   /\ line /\ pc[Owner] = "asleep" => (members # {} /\ ~cancelled) \/ walker # NoOne
   /\ line /\ pc[Owner] = "dozing" => members # {} \/ walker # NoOne
   /\ ~line /\ ~granted /\ pc[Owner] \in {"asleep", "dozing", "await"} =>
        \E t \in Cancellers : pc[t] \in {"grant", "wake"}
+
 \* The deadline of a joined scope cancels nothing, and of a closed one nothing is left.
-TimerCancelled == (over => late = was.late) /\ (state = "closed" => pc[Timer] = "ended")
+TimerCancelled ==
+  /\ over => late = was.late
+  /\ state = "closed" => pc[Timer] = "ended"
+
 \* Nobody touches a thread that was let go of, nor a scope that is closed.
 UntouchedAfterEnd ==
   /\ hand \notin released
-  /\ state = "closed" => walker = NoOne /\ members = {}
+  /\ state = "closed" =>
+       /\ walker = NoOne
+       /\ members = {}
+
 \* It is closed in the end, if its subtasks end.
 Ends == <>(state = "closed")
 =============================================================================

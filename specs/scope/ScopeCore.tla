@@ -12,8 +12,7 @@ CONSTANTS
   Subtasks,  \* the owner may fork each of them, once
   Others,    \* threads from outside that cancel it, once each, and are back before its close
   Timed,     \* it has a deadline
-  Interrupts,\* how often the owner's join is interrupted
-  Twin       \* "none", or the one defect of this model
+  Interrupts \* how often the owner's join is interrupted
 
 VARIABLES
   state,     \* "open", "joining", "joined", "closed": the owner writes it
@@ -49,27 +48,54 @@ Blank == [s \in Subtasks |-> "none"]
 
 TypeOK ==
   /\ state \in {"open", "joining", "joined", "closed"}
-  /\ {cancelled, late, over, gone, line, granted} \subseteq BOOLEAN
-  /\ walker \in Cancellers \cup {NoOne} /\ by \in Cancellers \cup {NoOne}
-  /\ {hand, first} \subseteq Subtasks \cup {NoOne}
-  /\ members \cup told \cup tardy \cup released \subseteq Subtasks
+  /\ cancelled \in BOOLEAN
+  /\ late \in BOOLEAN
+  /\ over \in BOOLEAN
+  /\ walker \in Cancellers \cup {NoOne}
+  /\ hand \in Subtasks \cup {NoOne}
+  /\ gone \in BOOLEAN
+  /\ members \subseteq Subtasks
+  /\ told \subseteq Subtasks
+  /\ line \in BOOLEAN
+  /\ granted \in BOOLEAN
   /\ outcome \in [Subtasks -> {"none", "success", "failed"}]
-  /\ {cancels, winners, left} \subseteq Nat
-  /\ pc \in [Cancellers -> {"new", "looked", "counted", "forked", "refused", "run", "record", "tell",
-       "wins", "cancel", "cancels", "flag", "walk", "interrupt", "release", "grant", "leave", "wake",
-       "ended", "open", "join", "lines", "asleep", "late", "await", "again", "end", "joined",
-       "closing", "dozing", "timer", "closed", "sleeping"}]
+  /\ first \in Subtasks \cup {NoOne}
+  /\ pc \in [Cancellers -> {"new", "counted", "forked", "refused", "run", "tell", "cancel", "walk",
+       "interrupt", "release", "grant", "leave", "wake", "ended", "open", "join", "asleep", "late",
+       "await", "again", "end", "joined", "closing", "dozing", "timer", "closed", "sleeping"}]
+  /\ left \in Nat
+  /\ cancels \in Nat
+  /\ tardy \subseteq Subtasks
+  /\ winners \in Nat
+  /\ released \subseteq Subtasks
+  /\ by \in Cancellers \cup {NoOne}
 
 Init ==
-  /\ state = "open" /\ cancelled = FALSE /\ late = FALSE /\ over = FALSE
-  /\ walker = NoOne /\ hand = NoOne /\ gone = FALSE /\ members = {} /\ told = {}
-  /\ line = FALSE /\ granted = FALSE /\ outcome = Blank /\ first = NoOne
-  /\ pc = [t \in Cancellers |-> CASE t = Owner -> "open" [] t \in Others -> "cancel"
-                                  [] t = Timer -> (IF Timed THEN "sleeping" ELSE "ended")
-                                  [] OTHER -> "new"]
+  /\ state = "open"
+  /\ cancelled = FALSE
+  /\ late = FALSE
+  /\ over = FALSE
+  /\ walker = NoOne
+  /\ hand = NoOne
+  /\ gone = FALSE
+  /\ members = {}
+  /\ told = {}
+  /\ line = FALSE
+  /\ granted = FALSE
+  /\ outcome = Blank
+  /\ first = NoOne
+  /\ pc = [t \in Cancellers |->
+       CASE t = Owner -> "open"
+         [] t \in Others -> "cancel"
+         [] t = Timer -> (IF Timed THEN "sleeping" ELSE "ended")
+         [] OTHER -> "new"]
   /\ left = Interrupts
-  /\ cancels = 0 /\ tardy = {} /\ winners = 0 /\ released = {} /\ by = NoOne
+  /\ cancels = 0
+  /\ tardy = {}
+  /\ winners = 0
+  /\ released = {}
   /\ was = [outcome |-> Blank, late |-> FALSE]
+  /\ by = NoOne
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Tardy(s) == tardy' = IF cancelled THEN tardy \cup {s} ELSE tardy
@@ -77,95 +103,131 @@ Tardy(s) == tardy' = IF cancelled THEN tardy \cup {s} ELSE tardy
 (* A subtask. *)
 Begin(s) ==                   \* [SF2] Subtask._run: cancelled? ends at once
   /\ pc[s] = "forked"
-  /\ IF cancelled /\ Twin # "begins_unlooked"
-     THEN Goto(s, "leave") /\ UNCHANGED tardy
-     ELSE Goto(s, "run") /\ Tardy(s)
+  /\ IF cancelled
+     THEN /\ Goto(s, "leave")
+          /\ UNCHANGED tardy
+     ELSE /\ Goto(s, "run")
+          /\ Tardy(s)
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, cancels, winners, released,
                  was, by>>
+
 Record(s) ==                  \* wp__flock_record, Flock.record: not cancelled: what came of it
-  /\ pc[s] = IF Twin = "records_late" THEN "record" ELSE "run"
-  /\ IF cancelled /\ Twin # "records_late" THEN Goto(s, "leave") /\ UNCHANGED outcome
+  /\ pc[s] = "run"
+  /\ IF cancelled
+     THEN /\ Goto(s, "leave")
+          /\ UNCHANGED outcome
      ELSE \E what \in {"success", "failed"} :
             /\ outcome' = [outcome EXCEPT ![s] = what]
             /\ Goto(s, IF what = "failed" THEN "tell" ELSE "leave")
   /\ UNCHANGED <<state, locked, told, granted, first, left, ghosts>>
-RecordLook(s) ==              \* twin records_late: looks before it takes the lock
-  /\ Twin = "records_late" /\ pc[s] = "run"
-  /\ Goto(s, IF cancelled THEN "leave" ELSE "record")
-  /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
+
 Tell(s) ==                    \* the policy, Joiner.on_complete: the first failure cancels
-  /\ pc[s] = IF Twin = "first_split" THEN "wins" ELSE "tell"
-  /\ IF first = NoOne \/ Twin = "first_split"
-     THEN first' = s /\ winners' = winners + 1 /\ Goto(s, "cancel")
-     ELSE Goto(s, "leave") /\ UNCHANGED <<first, winners>>
+  /\ pc[s] = "tell"
+  /\ IF first = NoOne
+     THEN /\ first' = s
+          /\ winners' = winners + 1
+          /\ Goto(s, "cancel")
+     ELSE /\ Goto(s, "leave")
+          /\ UNCHANGED <<first, winners>>
   /\ UNCHANGED <<state, locked, told, granted, outcome, left, cancels, tardy, released, was, by>>
-TellLook(s) ==                \* twin first_split: looks, then writes
-  /\ Twin = "first_split" /\ pc[s] = "tell"
-  /\ Goto(s, IF first = NoOne THEN "wins" ELSE "leave")
-  /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
+
 Leave(s) ==                   \* wp__flock_leave, Flock.leave: it has ended
   /\ pc[s] = "leave"
   /\ IF hand = s
-     THEN /\ gone' = TRUE /\ Goto(s, "ended") /\ UNCHANGED <<members, line>>
-          /\ released' = IF Twin = "leaves_hand" THEN released \cup {s} ELSE released
-     ELSE /\ members' = members \ {s} /\ released' = released \cup {s} /\ UNCHANGED gone
-          /\ LET wakes == members' = {} /\ line /\ Twin # "leaves_silent"
-             IN line' = (line /\ ~wakes) /\ Goto(s, IF wakes THEN "wake" ELSE "ended")
+     THEN /\ gone' = TRUE
+          /\ Goto(s, "ended")
+          /\ UNCHANGED <<members, line, released>>
+     ELSE /\ members' = members \ {s}
+          /\ released' = released \cup {s}
+          /\ IF members' = {} /\ line
+             THEN /\ line' = FALSE
+                  /\ Goto(s, "wake")
+             ELSE /\ Goto(s, "ended")
+                  /\ UNCHANGED line
+          /\ UNCHANGED gone
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, told, granted, outcome, first, left,
                  cancels, tardy, winners, was, by>>
 
 (* Whoever cancels: a subtask, the owner, the timer, another thread. *)
-After(t) == CASE t = Owner -> "closing" [] t \in Subtasks -> "leave" [] OTHER -> "ended"
+After(t) ==
+  CASE t = Owner -> "closing"
+    [] t \in Subtasks -> "leave"
+    [] OTHER -> "ended"
+
 \* Where the owner is before it closes.
-Before == {"open", "join", "lines", "asleep", "late", "await", "again", "end", "joined"}
-IsRefused(t) == cancelled \/ (t = Timer /\ over /\ Twin # "timer_unasked")
+Before == {"open", "join", "asleep", "late", "await", "again", "end", "joined"}
+
+IsRefused(t) == cancelled \/ (t = Timer /\ over)
+
 Claim(t) ==
-  /\ cancelled' = TRUE /\ late' = (t = Timer) /\ walker' = t
-  /\ cancels' = cancels + 1 /\ by' = t /\ was' = [was EXCEPT !.outcome = outcome]
+  /\ cancelled' = TRUE
+  /\ late' = (t = Timer)
+  /\ walker' = t
+  /\ cancels' = cancels + 1
+  /\ by' = t
+  /\ was' = [was EXCEPT !.outcome = outcome]
+
 Cancel(t) ==                  \* [SF1] wp__flock_cancel, Flock.cancel: once
-  /\ pc[t] = "cancel" /\ (t \in Others => pc[Owner] \in Before)
-  /\ IF IsRefused(t) THEN Goto(t, After(t)) /\ UNCHANGED <<cancelled, late, walker, line, ghosts>>
-     ELSE IF Twin = "cancel_split"
-     THEN Goto(t, "cancels") /\ UNCHANGED <<cancelled, late, walker, line, ghosts>>
-     ELSE IF Twin = "wakes_first"
-     THEN /\ line' = FALSE /\ Goto(t, IF line THEN "grant" ELSE "flag")
-          /\ UNCHANGED <<cancelled, late, walker, ghosts>>
-     ELSE Claim(t) /\ Goto(t, "walk") /\ UNCHANGED <<line, tardy, winners, released>>
-  /\ UNCHANGED <<state, over, hand, gone, members, told, granted, outcome, first, left>>
-CancelSplit(t) ==             \* twins: the flag in a second step
-  /\ pc[t] \in {"cancels", "flag"} /\ Claim(t) /\ Goto(t, "walk")
+  /\ pc[t] = "cancel"
+  /\ t \in Others => pc[Owner] \in Before
+  /\ IF IsRefused(t)
+     THEN /\ Goto(t, After(t))
+          /\ UNCHANGED <<cancelled, late, walker, cancels, was, by>>
+     ELSE /\ Claim(t)
+          /\ Goto(t, "walk")
   /\ UNCHANGED <<state, over, hand, gone, members, line, told, granted, outcome, first, left, tardy,
                  winners, released>>
+
 Living(t) == members \ (told \cup {t})
+
 Walk(t) ==                    \* under the lock: the next one; or the end, and the owner's wake
   /\ pc[t] = "walk"
-  /\ \/ \E s \in Living(t) : hand' = s /\ Goto(t, "interrupt") /\ UNCHANGED <<walker, line>>
+  /\ \/ \E s \in Living(t) :
+          /\ hand' = s
+          /\ Goto(t, "interrupt")
+          /\ UNCHANGED <<walker, line>>
      \/ /\ Living(t) = {}
-        /\ walker' = NoOne /\ UNCHANGED hand
-        /\ LET wakes == line /\ Twin \notin {"cancel_silent", "wakes_first"}
-           IN line' = (line /\ ~wakes) /\ Goto(t, IF wakes THEN "grant" ELSE After(t))
+        /\ walker' = NoOne
+        /\ line' = FALSE
+        /\ Goto(t, IF line THEN "grant" ELSE After(t))
+        /\ UNCHANGED hand
   /\ UNCHANGED <<state, cancelled, late, over, gone, members, told, granted, outcome, first, left,
                  ghosts>>
+
 Interrupt(t) ==               \* wp__vthread_interrupt, outside of the lock
   /\ pc[t] = "interrupt"
-  /\ told' = told \cup {hand} /\ Goto(t, "release")
+  /\ told' = told \cup {hand}
+  /\ Goto(t, "release")
   /\ UNCHANGED <<state, locked, granted, outcome, first, left, ghosts>>
+
 Release(t) ==                 \* under the lock again: it counts out who has ended meanwhile
   /\ pc[t] = "release"
-  /\ IF gone THEN members' = members \ {hand} /\ released' = released \cup {hand}
+  /\ IF gone
+     THEN /\ members' = members \ {hand}
+          /\ released' = released \cup {hand}
      ELSE UNCHANGED <<members, released>>
-  /\ hand' = NoOne /\ gone' = FALSE
-  /\ IF Twin = "walk_lost" /\ gone THEN walker' = NoOne /\ line' = FALSE /\ Goto(t, "grant")
-     ELSE Goto(t, "walk") /\ UNCHANGED <<walker, line>>
-  /\ UNCHANGED <<state, cancelled, late, over, told, granted, outcome, first, left, cancels, tardy,
-                 winners, was, by>>
+  /\ hand' = NoOne
+  /\ gone' = FALSE
+  /\ Goto(t, "walk")
+  /\ UNCHANGED <<state, cancelled, late, over, walker, line, told, granted, outcome, first, left,
+                 cancels, tardy, winners, was, by>>
+
 Grant(t) ==                   \* [YW2] wp__waiter_grant, Signal.set
   /\ pc[t] \in {"grant", "wake"}
-  /\ IF Twin = "grants_none" THEN UNCHANGED <<granted, pc>>
-     ELSE /\ granted' = TRUE
-          /\ Goto(t, IF pc[t] = "wake" THEN "ended" ELSE
-                     IF Twin = "wakes_first" THEN "flag" ELSE After(t))
+  /\ granted' = TRUE
+  /\ Goto(t, IF pc[t] = "wake" THEN "ended" ELSE After(t))
   /\ UNCHANGED <<state, locked, told, outcome, first, left, ghosts>>
-Cancelling(t) == Cancel(t) \/ CancelSplit(t) \/ Walk(t) \/ Interrupt(t) \/ Release(t) \/ Grant(t)
-Subtask(s) == Begin(s) \/ Record(s) \/ RecordLook(s) \/ Tell(s) \/ TellLook(s) \/ Leave(s)
+
+Cancelling(t) ==
+  \/ Cancel(t)
+  \/ Walk(t)
+  \/ Interrupt(t)
+  \/ Release(t)
+  \/ Grant(t)
+
+Subtask(s) ==
+  \/ Begin(s)
+  \/ Record(s)
+  \/ Tell(s)
+  \/ Leave(s)
 =============================================================================
