@@ -32,7 +32,6 @@ NOT_WAKING = "nobody whose queue is asked is WAKING there"
 ONE_TIMER = "there is one timer, and the lock is taken only where it is due"
 ORDER = "only a memory order is another: its ghosts are not compared (explore, orders)"
 RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER)
-NOT_GOT = "the item that a receiver gets without a wait is not observed (TLC has Channel!Fifo)"
 NO_SLOT = "there is no slot"
 TWO = "of two threads one holds while the other waits: nobody overtakes, one is served"
 ONE_IN_LINE = "of two threads one holds while the other waits: nobody stands behind the first"
@@ -96,7 +95,6 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     },
     **dict.fromkeys(("task", "vthread"), RELAXED),
     "timer": {"early": ONE_TIMER},
-    "channel": {"sender_first": NOT_GOT},
     "channel without slots": dict.fromkeys(("sender_first", "senders_forgotten"), NO_SLOT),
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
     "mutex": dict.fromkeys(("any_takes", "leaves_silent"), ONE_IN_LINE),

@@ -18,12 +18,14 @@ struct state {
 	wp_channel channel;
 	_Alignas(WP_LINE) wp_waiter waiters[WAITERS];
 	void *slots[1];
+	void *received; /* the item that the receiver came back with last */
 };
 
 /* python/wakeproof/judge/conform_maps/channel.py reads the state at these places. */
 _Static_assert(offsetof(struct state, channel.lock.state) == 0, "LOCK");
 _Static_assert(offsetof(struct state, channel.count) == 12, "COUNT");
 _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
+_Static_assert(offsetof(struct state, received) == 296, "RECEIVED");
 _Static_assert(sizeof(wp_waiter) == 80, "EACH");
 _Static_assert(offsetof(wp_waiter, value) == 40, "VALUE");
 _Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
@@ -31,6 +33,7 @@ _Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
 static void init_as(struct state *state, uint32_t capacity)
 {
 	wp_channel_init(&state->channel, state->slots, capacity);
+	state->received = NULL;
 	for (int index = 0; index < WAITERS; index++)
 		wp__waiter_init(&state->waiters[index], NULL, NULL);
 }
@@ -67,10 +70,10 @@ static void sender(void *at, stress_result *result)
 static void receiver(void *at, stress_result *result)
 {
 	struct state *state = at;
-	void *item;
 
 	(void)result;
-	while (wp__channel_receive(&state->channel, &item, begin(state, 1), LATE) != WP_CLOSED)
+	while (wp__channel_receive(&state->channel, &state->received, begin(state, 1), LATE) !=
+	       WP_CLOSED)
 		continue;
 }
 

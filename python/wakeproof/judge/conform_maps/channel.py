@@ -2,8 +2,9 @@
 """Channel: the lock with what is done under it, grants, wakes and sleeps, step by step.
 
 All of the channel is plain memory under its lock, so taking the lock is one step with what follows;
-of it the count of items is observed, and the item that a waiting receiver was given.  Sleeps may
-end for nothing, in the spec as well, so who waits for the lock gets it in any order.
+of it the count of items is observed, the item that a waiting receiver is given, and the one that it
+came back with last.  Sleeps may end for nothing, in the spec as well, so who waits for the lock
+gets it in any order.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from wakeproof.judge.conform_maps.waiters import (
     told,
 )
 
-LOCK, COUNT, VALUE = 0, 12, 40  # bytes, asserted in the scenario
+LOCK, COUNT, VALUE, RECEIVED = 0, 12, 40, 296  # bytes, asserted in the scenario
 NAMES = ("a", "r", "closer")
 WAITING = NAMES[:2]
 
@@ -51,16 +52,18 @@ def code_label(step: Step) -> str:
 
 
 def code_seen(at: At, _ghost: object) -> Hashable:
-    """Return lock, count, what the receiver was given; of each waiter: granted, asleep."""
-    each = told(at, len(WAITING), LOCK)
-    return at.word(LOCK) != 0, at.word(COUNT), at.word(WAITERS + EACH + VALUE), each
+    """Return lock, count, items that the receiver has; of each waiter: granted, asleep."""
+    items = at.word(WAITERS + EACH + VALUE), at.word(RECEIVED)
+    return at.word(LOCK) != 0, at.word(COUNT), items, told(at, len(WAITING), LOCK)
 
 
 def spec_seen(state: Mapping[str, Any]) -> Hashable:
     """Return the same of the spec."""
     each = tuple((name in state["granted"], state["pc"][name] == "asleep") for name in WAITING)
     told = state["told"]["r"]
-    return state["lock"] != "no one", len(state["slots"]), told[1] if told[0] == "a" else 0, each
+    received = max((item for _, item in state["received"]), default=0)
+    items = told[1] if told[0] == "a" else 0, received
+    return state["lock"] != "no one", len(state["slots"]), items, each
 
 
 EVERY = ("Unlock", "Grant", "Wake")
@@ -91,8 +94,7 @@ CHANNEL = Concept(
     code_seen=code_seen,
     flags=("--timeouts", "--any-spurious"),
     spec_twin={"Twin": '"senders_forgotten"'},
-    code_twins=("channel_senders_forgotten", "channel_close_forgets"),
-    blind=("Fifo",),  # one sender, and what is received without a wait is not observed
+    code_twins=("channel_senders_forgotten", "channel_close_forgets", "channel_sender_first"),
 )  # fmt: skip
 CHANNEL_NONE = replace(
     CHANNEL,
@@ -102,4 +104,5 @@ CHANNEL_NONE = replace(
     constants={**CHANNEL.constants, "Capacity": "0"},
     spec_twin={},
     code_twins=(),
+    blind=("Fifo",),  # of one sender, one item at a time waits
 )  # fmt: skip
