@@ -77,14 +77,13 @@ static void unparker(void *at, stress_result *result)
 			wp__home_push(NULL, &state->task);
 }
 
-/* What it then says of the task is a step that touches no memory. */
+/* What it first says of the task is a step that touches no memory. */
 static void asker(void *at, stress_result *result)
 {
-	bool is_done;
+	bool is_done = wp_task_is_done(&((struct state *)at)->task);
 
-	unparker(at, result);
-	is_done = wp_task_is_done(&((struct state *)at)->task);
 	litmus_return(is_done, is_done != wp_twin(conform_done_lies)); /* [Gave] */
+	unparker(at, result);
 }
 
 static void canceller(void *at, stress_result *result)

@@ -3,7 +3,7 @@
  * timer, a canceller; the virtual thread between its parks is what the carriers choose.
  *
  *   carrier, for ever            unparker, interrupter      timer, for ever        canceller
- *   take it; begin; its timer    notify; pay                armed: lock it; time   cancel, until
+ *   take it; begin; its timer    is it done? notify; pay    armed: lock it; time   cancel, until
  *   off; any of                                             out; off; unlock; pay  it is done
  *     yield, done
  *     park, timed park, park pinned
@@ -171,11 +171,14 @@ _Noreturn static void carrier(void *at, stress_result *result)
 	}
 }
 
+/* What it first says of the thread is a step that touches no memory. */
 static void unparker(void *at, stress_result *result)
 {
 	struct state *state = at;
+	bool is_done = wp_vthread_is_done(&state->thread);
 
 	(void)result;
+	litmus_return(is_done, is_done != wp_twin(conform_done_lies)); /* [Gave] */
 	pay(state, wp__vthread_notify(&state->thread));
 }
 

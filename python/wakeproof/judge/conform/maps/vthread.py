@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
-from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.code import At, Step, lies
 from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept, Ghost
 
 THREADS = ("c1", "c2", "u1", "interrupter", "timer", "canceller")
@@ -89,6 +89,10 @@ def _other(step: Step, thread: str) -> str:
         case "IsDue":
             return "IsDue" if step.pre.word(ARMED) != step.post.word(ARMED) else WAIT
         case "Fired":
+            return HIDDEN
+        case "V9":
+            return "Lies" if lies(step, "Gave", truth=state_of(step.pre) == "DONE") else HIDDEN
+        case "Gave":
             return HIDDEN
         case "V8":
             return "Cancel" if step.pre.word(WORD) != step.post.word(WORD) else WAIT
@@ -181,5 +185,5 @@ VTHREAD = Concept(
     ),
     joined="what the thread chooses to do with its first step; the end of a park with what it says",
     spec_twin="yield_takes",
-    code_twins=("vthread_timer_stale", "vthread_pinned_unwoken"),
+    code_twins=("vthread_timer_stale", "vthread_pinned_unwoken", "conform_done_lies"),
 )  # fmt: skip
