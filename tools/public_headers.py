@@ -6,8 +6,9 @@
 A function is public if its declaration is marked with WP_API or WP_API_INLINE (kernel/base/api.h).
 For each header that declares one there is a public header of the same stem: these functions with
 their comments, and the types, constants and macros that they need or that their comments name. A
-body becomes a semicolon. A type is whole if a public function takes or gives it; it is opaque if
-only another type points to it, or if there is a `<type>_new`: then no user has one of their own.
+body becomes a semicolon. A type is whole if a public function takes or gives it, or if another type
+has a pointer to a const one, which a user fills in; it is opaque if only another type points to it,
+or if there is a `<type>_new`: then no user has one of their own.
 ``wakeproof.h`` includes all of them; ``version.h`` has the version of pyproject.toml.
 """
 
@@ -148,8 +149,8 @@ class Kernel:
         yield from re.findall(r"\bWP_[A-Z0-9_]+\b", chunk.comment + code)
         code = _COMMENT.sub("", code)
         yield from re.findall(r"\benum (wp_\w+)", code)
-        for name, star in re.findall(r"\b(wp_\w+)\b(\s*\*)?", code):
-            if not star or (chunk.is_public and name not in self.made):
+        for const, name, star in re.findall(r"(\bconst )?\b(wp_\w+)\b(\s*\*)?", code):
+            if not star or ((chunk.is_public or const) and name not in self.made):
                 yield name
 
     def public(self) -> dict[str, str]:

@@ -240,7 +240,9 @@ typedef struct wp_toy {
 	wp_atomic(uint32_t) word;
 	wp_part part; /* whole, for it is inside */
 	wp_other *other;
+	const wp_hooks *hooks; /* whole, for a user fills it in */
 } wp_toy;
+typedef struct wp_hooks { int x; } wp_hooks;
 typedef struct wp_part { int x; } wp_part;
 typedef struct wp_other { int x; } wp_other;
 enum { WP_TOY_MOST = 3, WP_TOY_UNUSED };
@@ -268,6 +270,7 @@ def test_a_public_header_has_what_its_functions_need_and_no_more(tmp_path: Path)
     assert "typedef struct wp_part { int x; }" in text
     assert "typedef struct wp_other wp_other;" in text
     assert "wp_other {" not in text
+    assert "typedef struct wp_hooks { int x; }" in text
     assert "typedef struct wp_heap wp_heap;" in text
     assert "wp_heap {" not in text
     assert "WP_TOY_ROOM 8" in text
