@@ -329,13 +329,15 @@ def test_a_name_that_is_declared_in_two_ways_is_an_error() -> None:
 
 
 def test_a_cfg_s_constants_are_read() -> None:
-    text = 'Producers = {p1, p2} Queue <- Short Twin = "no_fence"'
+    text = 'Producers = {p1, p2} Queue <- Short Memory = "TSO"'
     constants = of_judges.constants_of(text.split())
-    assert constants == {"Producers": "{p1, p2}", "Queue": "<- Short", "Twin": '"no_fence"'}
-    entry = Entry("MCGuard_no_fence.cfg", "MCGuard")
-    assert of_judges.twin_of(entry, constants) == "no_fence"
-    assert of_judges.twin_of(entry, {}) is None
-    assert of_judges.twin_of(replace(entry, folder="MCGuard_no_fence"), {}) == "no_fence"
+    assert constants == {"Producers": "{p1, p2}", "Queue": "<- Short", "Memory": '"TSO"'}
+
+
+def test_the_defect_of_a_configuration_follows_the_underscore() -> None:
+    entry = Entry("MCGuard_no_fence.cfg", "MCGuard", expect="violates")
+    assert of_judges.twin_of(entry) == "no_fence"
+    assert of_judges.twin_of(replace(entry, config="MCGuard.cfg", expect="ok")) is None
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from tools.inventory.sections import Facts
@@ -27,10 +27,6 @@ from wakeproof.judge.tlc.manifest import Entry
 from wakeproof.judge.traces.maps import TRACED
 
 Declared = Iterator[tuple[str, Facts]]
-
-TWIN = "Twin"
-"""The constant of a spec that names its defect."""
-NONE = "none"
 
 
 def concepts(tree: Tree) -> Declared:
@@ -86,8 +82,8 @@ def configurations(tree: Tree) -> Declared:
             entry.name,
             {
                 "spec": spec,
-                "twin": twin_of(entry, constants),
-                "constants": {name: value for name, value in constants.items() if name != TWIN},
+                "twin": twin_of(entry),
+                "constants": constants,
                 "settings": {name: " ".join(words) for name, words in settings.items()},
                 "invariants": sorted(f"{spec}!{name}" for name in lists["INVARIANTS"]),
                 "properties": sorted(f"{spec}!{name}" for name in lists["PROPERTIES"]),
@@ -110,7 +106,7 @@ def spec_twins(tree: Tree) -> Declared:
     in_code = {twin.name for twin in twins if "check" in twin.seen_by}
     for entry in tree.entries:
         if entry.expect == "violates":
-            module, twin = entry.module.removeprefix("MC"), twin_of(entry, _constants(tree, entry))
+            module, twin = entry.module.removeprefix("MC"), twin_of(entry)
             name = audit.twin_of(entry)
             yield (
                 name,
@@ -203,7 +199,7 @@ def conform(_tree: Tree) -> Declared:
             "scenario": concept.test,
             "spec": concept.module,
             "threads": list(concept.threads),
-            "constants": {name: one for name, one in concept.constants.items() if name != TWIN},
+            "constants": dict(concept.constants),
             "actions": _actions(concept),
             "bounded": dict(concept.bounded),
             "flags": list(concept.flags),
@@ -304,13 +300,6 @@ def constants_of(words: list[str]) -> dict[str, str]:
     return found
 
 
-def _constants(tree: Tree, entry: Entry) -> dict[str, str]:
-    return constants_of(cfg(entry.file(tree.models)).get("CONSTANTS", []))
-
-
-def twin_of(entry: Entry, constants: Mapping[str, str]) -> str | None:
-    """Return the defect that a configuration's edits make or its constants name; None: none."""
-    if entry.folder:
-        return entry.name.partition("_")[2]
-    twin = constants.get(TWIN, NONE).strip('"')
-    return None if twin == NONE else twin
+def twin_of(entry: Entry) -> str | None:
+    """Return the defect of a configuration that must violate a claim; None: none."""
+    return entry.name.partition("_")[2] if entry.expect == "violates" else None

@@ -19,10 +19,10 @@ from wakeproof.judge.tlc import manifest, models
 TOY = """\
 -------------------------------- MODULE Toy --------------------------------
 EXTENDS Naturals
-CONSTANTS Twin, Last
+CONSTANT Last
 VARIABLE n
 Init == n = 0
-Next == IF Twin = "jump" /\\ n = 1 THEN n' = Last + 1 ELSE n < Last /\\ n' = n + 1
+Next == n < Last /\\ n' = n + 1
 Spec == Init /\\ [][Next \\/ (n = Last /\\ UNCHANGED n)]_n
 Small == n <= Last
 =============================================================================
@@ -41,7 +41,6 @@ invariants = ["Small"]
 
 [defaults.constants]
 Last = 3
-Twin = '"none"'
 
 [MCToy]
 about = "To three."  # a remark that stays
@@ -60,28 +59,38 @@ measured = { trace = 3, seconds = 0.5 }
 """
 
 
-def toy(folder: Path, *edits: tuple[str, str]) -> Path:
-    """Write the module and its table, with pieces of the table's text replaced."""
+EDIT = """\
+[jump]
+spec = [
+  { file = "deep/Toy.tla", in = "Next", find = "n + 1", replace = "IF n = 1 THEN 9 ELSE n + 1" },
+]
+"""
+
+
+def toy(root: Path, *edits: tuple[str, str], defect: str = "jump") -> Path:
+    """Write a module, its table with pieces replaced, and its twin; return the specs' folder."""
     text = TABLE
     for old, new in edits:
         assert text.count(old) == 1
         text = text.replace(old, new)
-    (folder / "deep").mkdir(exist_ok=True)
-    (folder / "deep" / "Toy.tla").write_text(TOY)
-    (folder / "deep" / "toy.models.toml").write_text(text)
-    return folder
+    own, twins = root / "specs" / "deep", root / "stress" / "twins" / "deep"
+    for folder in (own, twins):
+        folder.mkdir(parents=True, exist_ok=True)
+    (own / "Toy.tla").write_text(TOY)
+    (own / "toy.models.toml").write_text(text)
+    (twins / "toy.toml").write_text(EDIT.replace("[jump]", f"[{defect}]"))
+    return root / "specs"
 
 
 def test_a_configuration_inherits_and_a_twin_is_what_follows_the_underscore(tmp_path: Path) -> None:
     made = models.folder(toy(tmp_path))
     assert sorted(file.name for file in made.iterdir()) == [
-        "MCToy.cfg", "MCToy.tla", "MCToyFull.cfg", "MCToy_jump.cfg", "Toy.tla", "manifest.json",
+        "MCToy.cfg", "MCToy.tla", "MCToyFull.cfg", "MCToy_jump", "Toy.tla", "manifest.json",
     ]  # fmt: skip
-    assert (made / "MCToy_jump.cfg").read_text() == (
-        "\\* It jumps.\nSPECIFICATION Spec\nCONSTANTS\n  Last <- Four\n"
-        '  Twin = "jump"\nINVARIANTS\n  Small\n'
+    assert (made / "MCToyFull.cfg").read_text() == (
+        "\\* To four.\nSPECIFICATION Spec\nCONSTANTS\n  Last <- Four\nINVARIANTS\n  Small\n"
     )
-    assert 'Last = 3\n  Twin = "none"' in (made / "MCToy.cfg").read_text()
+    assert "  Last = 3\n" in (made / "MCToy.cfg").read_text()
     assert "EXTENDS Toy, TLC\n\nFour == 4\n===" in (made / "MCToy.tla").read_text()
     entries = manifest.load(made)
     assert entries["MCToy.cfg"] == manifest.Entry(
@@ -94,38 +103,21 @@ def test_a_configuration_inherits_and_a_twin_is_what_follows_the_underscore(tmp_
     assert (entries["MCToyFull.cfg"].set, twin.set) == ("full", "short")
 
 
-def edited(root: Path, *edits: tuple[str, str], defect: str = "jump") -> Path:
-    """Write the toy without its constant, and its defect as an edit."""
-    specs = root / "specs"
-    specs.mkdir(exist_ok=True)
-    toy(specs, ("\nTwin = '\"none\"'", ""), *edits)
-    text = TOY.replace("Twin, ", "").replace(
-        'IF Twin = "jump" /\\ n = 1 THEN n\' = Last + 1 ELSE ', ""
-    )
-    assert "Twin" not in text
-    (specs / "deep" / "Toy.tla").write_text(text)
-    row = "file = 'deep/Toy.tla', in = 'Next', find = 'n + 1', "
-    row += "replace = 'IF n = 1 THEN 9 ELSE n + 1'"
-    table = root / "stress/twins/deep/toy.toml"
-    table.parent.mkdir(parents=True, exist_ok=True)
-    table.write_text(f"[{defect}]\nspec = [{{{row}}}]\n")
-    return specs
-
-
 def test_a_twin_with_an_edit_has_its_modules_and_settings_in_a_folder_of_its_own(
     tmp_path: Path,
 ) -> None:
-    made = models.folder(edited(tmp_path))
+    made = models.folder(toy(tmp_path))
     own = made / "MCToy_jump"
     assert sorted(file.name for file in own.iterdir()) == ["MCToy.tla", "MCToy_jump.cfg", "Toy.tla"]
     assert "IF n = 1 THEN 9" in (own / "Toy.tla").read_text()
     assert "IF n = 1 THEN 9" not in (made / "Toy.tla").read_text()
-    assert "Twin" not in (own / "MCToy_jump.cfg").read_text()
+    cfg = (made / "MCToyFull.cfg").read_text().replace("To four.", "It jumps.")
+    assert (own / "MCToy_jump.cfg").read_text() == cfg
     entries = manifest.load(made)
     assert (entries["MCToy_jump.cfg"].folder, entries["MCToy.cfg"].folder) == ("MCToy_jump", "")
     assert models.home(made, "Toy", "jump") == own
     assert models.home(made, "Toy", "") == made
-    other = models.folder(edited(tmp_path, ("It jumps.", "It leaps.")))
+    other = models.folder(toy(tmp_path, ("It jumps.", "It leaps.")))
     table = tmp_path / "stress/twins/deep/toy.toml"
     table.write_text(table.read_text().replace("9", "8"))
     assert models.folder(tmp_path / "specs") not in (made, other)
@@ -135,7 +127,7 @@ def test_a_twin_with_an_edit_has_its_modules_and_settings_in_a_folder_of_its_own
 def test_tlc_judges_the_edited_module_of_a_twin_and_the_plain_one_of_others(
     tmp_path: Path, alone: bool
 ) -> None:
-    specs = edited(tmp_path)
+    specs = toy(tmp_path)
     found = check(specs=specs, alone=alone)
     assert [(result.wrong, result.runner) for result in found.results] == [("", "")] * 2
     table = tmp_path / "stress/twins/deep/toy.toml"
@@ -146,7 +138,7 @@ def test_tlc_judges_the_edited_module_of_a_twin_and_the_plain_one_of_others(
 
 
 def test_a_stored_verdict_rests_on_the_edited_module(tmp_path: Path) -> None:
-    specs = edited(tmp_path)
+    specs = toy(tmp_path)
     table = tmp_path / "stress/twins/deep/toy.toml"
     found = []
     for text in (table.read_text(), table.read_text().replace("9", "8")):
@@ -165,7 +157,7 @@ def test_a_stored_verdict_rests_on_the_edited_module(tmp_path: Path) -> None:
 
 
 def test_what_is_shown_of_a_twin_has_its_edits_as_a_difference(tmp_path: Path) -> None:
-    cfg, module, difference = models.show(edited(tmp_path), "MCToy_jump")
+    cfg, module, difference = models.show(toy(tmp_path), "MCToy_jump")
     assert cfg.startswith("\\* It jumps.")
     assert " MODULE MCToy " in module
     assert "--- a/Toy.tla\n+++ b/Toy.tla\n" in difference
@@ -186,7 +178,7 @@ def test_what_is_shown_of_a_twin_has_its_edits_as_a_difference(tmp_path: Path) -
 def test_a_defect_without_a_configuration_and_one_without_an_edit_are_errors(
     tmp_path: Path, edits: tuple[tuple[str, str], ...], defect: str, said: str
 ) -> None:
-    specs = edited(tmp_path, *edits, defect=defect)
+    specs = toy(tmp_path, *edits, defect=defect)
     first, *others = models.problems(specs)
     assert re.search(said, "\n".join([first, *others]))
     more = f"; and {len(others)} more: tools/twins.py lists all" if others else ""
@@ -195,7 +187,7 @@ def test_a_defect_without_a_configuration_and_one_without_an_edit_are_errors(
 
 
 def test_constants_that_nothing_which_must_hold_has_are_a_defect(tmp_path: Path) -> None:
-    specs = edited(tmp_path, ('like = "MCToyFull"', "constants = { Last = 7 }"), defect="leap")
+    specs = toy(tmp_path, ('like = "MCToyFull"', "constants = { Last = 7 }"), defect="leap")
     (tmp_path / "stress/twins/deep/toy.toml").unlink()
     assert models.problems(specs) == []
     assert manifest.load(models.folder(specs))["MCToy_jump.cfg"].folder == ""
@@ -206,13 +198,13 @@ def test_constants_that_nothing_which_must_hold_has_are_a_defect(tmp_path: Path)
     [
         ("deep/Toy.tla", "deep/Other.tla", "MCToy does not extend or instance Other"),
         ("deep/Toy.tla", "Toy.tla", "Toy.tla: no such file in specs/"),
-        ("'n + 1'", "'n + 2'", "twin toy_jump: deep/Toy.tla: 'n . 2' is 0 times in Next, not once"),
+        ('"n + 1"', '"n + 2"', "twin toy_jump: deep/Toy.tla: 'n . 2' is 0 times in Next, not once"),
     ],
 )
 def test_an_edit_that_changes_nothing_that_tlc_reads_is_an_error(
     tmp_path: Path, old: str, new: str, said: str
 ) -> None:
-    specs = edited(tmp_path)
+    specs = toy(tmp_path)
     (specs / "deep" / "Other.tla").write_text(TOY.replace("Toy", "Other"))
     table = tmp_path / "stress/twins/deep/toy.toml"
     table.write_text(table.read_text().replace(old, new, 1))
@@ -225,7 +217,7 @@ def test_an_edit_that_changes_nothing_that_tlc_reads_is_an_error(
 def test_the_files_are_made_anew_only_where_a_text_has_changed(tmp_path: Path) -> None:
     made = models.folder(toy(tmp_path))
     before = (made / "manifest.json").stat().st_mtime_ns
-    assert models.folder(tmp_path) == made
+    assert models.folder(tmp_path / "specs") == made
     assert (made / "manifest.json").stat().st_mtime_ns == before
     other = models.folder(toy(tmp_path, ("To three.", "Up to three.")))
     assert other != made
@@ -239,26 +231,26 @@ def test_tlc_judges_them_and_what_it_measured_is_written_where_it_stood(tmp_path
         "states: 4, the table says 5", "trace: 3, the table says 4",
     ]  # fmt: skip
     assert check(specs=wrong, update=True).holds
-    text = (tmp_path / "deep" / "toy.models.toml").read_text()
+    text = (tmp_path / "specs" / "deep" / "toy.models.toml").read_text()
     kept = [line for line in text.splitlines() if not line.startswith("measured")]
     assert kept == [line for line in TABLE.splitlines() if not line.startswith("measured")]
-    rows = {model.name: model.row for table in models.tables(tmp_path)
+    rows = {model.name: model.row for table in models.tables(tmp_path / "specs")
             for model in table.models.values()}  # fmt: skip
     assert rows["MCToy"]["measured"].items() >= {"states": 4, "depth": 4}.items()
     assert rows["MCToy_jump"]["measured"]["trace"] == 3
     assert "measured" not in rows["MCToyFull"]
-    assert check(specs=tmp_path).holds
+    assert check(specs=tmp_path / "specs").holds
 
 
 def test_numbers_go_into_a_row_that_had_none(tmp_path: Path) -> None:
     models.save_measured(toy(tmp_path), {"MCToyFull.cfg": {"states": 5, "seconds": 1.5}})
-    text = (tmp_path / "deep" / "toy.models.toml").read_text()
+    text = (tmp_path / "specs" / "deep" / "toy.models.toml").read_text()
     assert 'Last = "<- Four" }\nmeasured = { states = 5, seconds = 1.5 }\n\n[MCToy_jump]' in text
 
 
 def test_what_was_made_from_tables_is_judged_and_cannot_be_updated(tmp_path: Path) -> None:
     made = models.export(toy(tmp_path), tmp_path / "out")
-    assert check("^MCToy$", specs=made).holds
+    assert check("^MCToy", specs=made).holds
     with pytest.raises(UsageError, match="was made from tables"):
         check(specs=made, update=True)
     with pytest.raises(UsageError, match="out exists; name a folder that does not"):
@@ -294,14 +286,14 @@ def test_a_table_that_is_wrong_is_an_error_that_names_the_place(
 
 def test_a_name_in_two_tables_is_an_error(tmp_path: Path) -> None:
     toy(tmp_path)
-    (tmp_path / "other.models.toml").write_text(TABLE)
+    (tmp_path / "specs" / "other.models.toml").write_text(TABLE)
     with pytest.raises(UsageError, match=r"MCToy\w* is in toy.models.toml and in other"):
-        models.folder(tmp_path)
+        models.folder(tmp_path / "specs")
 
 
 def test_a_folder_without_a_table_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has no \*\.models\.toml"):
-        models.folder(tmp_path)
+        models.folder(tmp_path / "specs")
 
 
 def wakeproof(*words: str) -> subprocess.CompletedProcess[str]:
@@ -325,6 +317,12 @@ def test_show_prints_what_tlc_reads_and_export_writes_all_of_it(tmp_path: Path) 
     assert names >= {*written, "Guard.tla", "MCGuard.tla"}
     mixed = wakeproof("check", str(out / "Guard.tla"), "--show", "MCGuard")
     assert "for wakeproof's own specs: no FILE" in mixed.stderr
+
+
+def test_a_module_of_ours_states_what_must_be_and_names_no_twin() -> None:
+    modules = sorted((locations.sources() / "specs").rglob("*.tla"))
+    assert len(modules) > 30
+    assert [file.name for file in modules if re.search(r"\bTwin\b", file.read_text())] == []
 
 
 def test_of_our_own_specs_each_stands_where_its_module_does() -> None:

@@ -9,6 +9,7 @@ that both sets of steps are the same is checked here.
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from wakeproof.judge.tlc import run as tlc
 from wakeproof.judge.tlc.dot import StateGraph
 
 TIMEOUT_S = 900.0
-_HAS_TWIN = re.compile(r"^(?:  Twin\b *\\\*|CONSTANTS?\b.*\bTwin\b)", re.MULTILINE)
 Action = tuple[str, tuple[str, ...]]
 
 
@@ -87,27 +87,18 @@ def graph(
     return found, [action for _, _, action in edges]
 
 
-def written(concept: Concept, specs: Path, twin: str, into: Path) -> dict[str, str]:
-    """Write the modules of the spec, or of its twin, and return the constants."""
-    home = models.home(specs, concept.module, twin)
-    texts = models.modules(home, concept.module)
-    for name, text in texts.items():
-        (into / f"{name}.tla").write_text(text, encoding="utf-8")
-    if any(_HAS_TWIN.search(text) for text in texts.values()):
-        return {**concept.constants, "Twin": f'"{twin if twin and home == specs else "none"}"'}
-    return dict(concept.constants)
-
-
 def _dump(
     concept: Concept, specs: Path, children: Children, twin: str, *, bounded: bool
 ) -> StateGraph:
     with tempfile.TemporaryDirectory(prefix="wakeproof-conform-") as folder:
         private = Path(folder)
-        values = written(concept, specs, twin, private)
+        home = models.home(specs, concept.module, twin)
+        for file in home.glob("*.tla"):
+            shutil.copy(file, private)
         module = private / f"Conform{concept.module}.tla"
         module.write_text(module_text(concept, bounded=bounded), encoding="utf-8")
         config = module.with_suffix(".cfg")
-        lines = [f"  {name} = {value}" for name, value in values.items()]
+        lines = [f"  {name} = {value}" for name, value in concept.constants.items()]
         config.write_text("\n".join(["INIT ConformInit", "NEXT ConformNext", "CONSTANTS", *lines]),
                           encoding="utf-8")  # fmt: skip
         result = tlc.run(

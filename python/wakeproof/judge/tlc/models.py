@@ -91,11 +91,9 @@ class Model:
         """What TLC explores: the specification and its constants."""
         return self.settings["specification"], self.settings["constants"]
 
-    def cfg(self, *, is_edited: bool = False) -> str:
-        """Return the file of settings that TLC reads; of a twin by edits if `is_edited`."""
-        constants = dict(self.settings["constants"])
-        if "Twin" in constants:
-            constants["Twin"] = f'"{self.defect if self.defect and not is_edited else "none"}"'
+    def cfg(self) -> str:
+        """Return the file of settings that TLC reads."""
+        constants = self.settings["constants"]
         lines = [f"\\* {self.about}", f"SPECIFICATION {self.settings['specification']}"]
         if constants:
             lines.append("CONSTANTS")
@@ -291,8 +289,7 @@ def _write(specs: Path, into: Path) -> None:
         home.mkdir(exist_ok=True)
         for name, text in closure(texts | changed, model.module).items() if changed else ():
             (home / f"{name}.tla").write_text(text, encoding="utf-8")
-        text = model.cfg(is_edited=bool(changed))
-        (home / f"{model.name}.cfg").write_text(text, encoding="utf-8")
+        (home / f"{model.name}.cfg").write_text(model.cfg(), encoding="utf-8")
         entries[f"{model.name}.cfg"] = entry
     text = json.dumps(dict(sorted(entries.items())), indent=1)
     (into / "manifest.json").write_text(text + "\n", encoding="utf-8")
@@ -390,12 +387,7 @@ def _without_defect(table: Table, edits: Mapping[str, object]) -> Iterator[str]:
     for model in table.models.values():
         has_own = bool(model.row.keys() & {"constants", "specification"})
         is_defect = has_own and model.bounds not in right
-        if (
-            model.defect
-            and model.name not in edits
-            and not is_defect
-            and "Twin" not in model.settings["constants"]
-        ):
+        if model.defect and model.name not in edits and not is_defect:
             yield (
                 f"{table.file}: {model.name} has no defect: neither spec = [..] in "
                 f"[{model.defect}] of stress/twins/, nor constants or a specification "

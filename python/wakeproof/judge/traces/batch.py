@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import string
 import tempfile
 from bisect import bisect_left
@@ -19,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wakeproof.errors import JudgeError
-from wakeproof.judge.conform import spec as conform_spec
 from wakeproof.judge.process import Children
 from wakeproof.judge.tlc import run as tlc
 from wakeproof.judge.traces.concept import Cell, Step, TraceConcept
@@ -70,10 +70,11 @@ def accepted(
     """
     with tempfile.TemporaryDirectory(prefix="wakeproof-traces-") as folder:
         private = Path(folder)
-        constants = conform_spec.written(table.concept, specs, "", private)
+        for file in specs.glob("*.tla"):
+            shutil.copy(file, private)
         module = private / f"Trace{table.concept.module}.tla"
         module.write_text(module_text(table, traces), encoding="utf-8")
-        lines = [f"  {name} = {value}" for name, value in constants.items()]
+        lines = [f"  {name} = {value}" for name, value in table.concept.constants.items()]
         text = ["INIT TrInit", "NEXT TrNext", "INVARIANT TrReport", "CONSTANTS", *lines]
         config = module.with_suffix(".cfg")
         config.write_text("\n".join(text), encoding="utf-8")
