@@ -175,6 +175,7 @@ def git(folder: Path, *arguments: str) -> str:
     return run.stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_commit_says_which_quarter_ci_judges(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
