@@ -180,6 +180,7 @@ def git(folder: Path, *arguments: str) -> str:
     return run.stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_commit_says_which_quarter_ci_judges(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,9 +275,10 @@ def test_what_is_taken_is_not_built_and_reported_as_it_was(file: Path, built: li
 
 
 @pytest.mark.slow
+@pytest.mark.alone  # a bare buffer shows on both cores at once
 def test_samples_are_taken_and_nothing_is_built_for_them(file: Path, built: list[Build]) -> None:
     scenario = buffering(file.parent)
-    options = StressOptions(mode="quick", opt=("O2",), affinity=("none",))
+    options = StressOptions(seconds=4.0, opt=("O2",))
     first = Rows()
     before = native.stress([scenario], options=options, allowed={}, rows=first, listed=LISTED)
     assert before.ok(strict=True)

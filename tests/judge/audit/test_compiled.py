@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from wakeproof.judge.stress.run import StressOptions
 from wakeproof.judge.traces import run as traces
 from wakeproof.judge.verdicts import Rows
 
+pytestmark = pytest.mark.slow  # the hashes of all that is judged take a second
 EXPLORED = Build(kind="explored")
 RECORDED = Build(kind="recorded")
 OPTIONS = StressOptions(mode="quick", opt=STRESSED).checked()
@@ -42,14 +44,19 @@ def declared(file: Path, *_: object) -> tuple[list[Scenario], list[object]]:
     return [one], []
 
 
-def every(rows: Rows) -> list[Program]:
+def every(rows: Rows, builder: Builder) -> list[Program]:
     """Return all that an audit with these `rows` compiles."""
+    return [
+        *compiled.programs(rows, builder, RUNS),
+        *native.programs(OPTIONS, rows, builder, compiled.LISTED),
+    ]
+
+
+@pytest.fixture(scope="module")
+def builder() -> Iterator[Builder]:
+    """Read the sources once."""
     with Children() as children:
-        builder = Builder(children)
-        return [
-            *compiled.programs(rows, builder, RUNS),
-            *native.programs(OPTIONS, rows, builder, compiled.LISTED),
-        ]
+        yield Builder(children)
 
 
 class _AskedError(Exception):
@@ -115,10 +122,9 @@ def test_the_compiler_s_words_come_with_the_file_and_the_rest_is_stopped(
 
 
 def test_what_the_judges_ask_for_is_among_what_was_compiled(
-    monkeypatch: pytest.MonkeyPatch,
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Children() as children:
-        before = set(compiled.programs(Rows(), Builder(children), RUNS))
+    before = set(compiled.programs(Rows(), builder, RUNS))
     asked: list[tuple[Path, Build]] = []
 
     def program(_builder: Builder, scenario: Path, build: Build) -> Path:
@@ -140,10 +146,10 @@ def test_what_the_judges_ask_for_is_among_what_was_compiled(
 
 
 def test_every_file_of_the_judges_is_among_what_is_compiled(
-    monkeypatch: pytest.MonkeyPatch,
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scenarios, "declared", declared)
-    wanted = every(Rows())
+    wanted = every(Rows(), builder)
     files = {scenario for scenario, _ in wanted}
     assert {build for _, build in wanted if build.kind == "stress"} == set(OPTIONS.builds())
     stress = locations.sources() / "stress"
@@ -154,7 +160,7 @@ def test_every_file_of_the_judges_is_among_what_is_compiled(
 
 
 def test_what_no_row_needs_that_is_judged_now_is_not_compiled(
-    monkeypatch: pytest.MonkeyPatch,
+    builder: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scenarios, "declared", declared)
     monkeypatch.setenv(store.FRESH, "")
@@ -165,11 +171,11 @@ def test_what_no_row_needs_that_is_judged_now_is_not_compiled(
             asked[judge, name] = Row(judge, name, store.key(inputs), "ok", None, None)
             return True
 
-    whole = set(every(Asked()))
+    whole = set(every(Asked(), builder))
     known = Lock(asked)
     listed = {(file, compiled.LISTED) for file in scenarios.find()}
-    assert set(every(Rows(known, ()))) == listed
-    assert set(every(Rows(known, range(QUARTERS)))) == whole
-    quarters = [set(every(Rows(known, (quarter,)))) - listed for quarter in range(QUARTERS)]
+    assert set(every(Rows(known, ()), builder)) == listed
+    assert set(every(Rows(known, range(QUARTERS)), builder)) == whole
+    quarters = [set(every(Rows(known, (n,)), builder)) - listed for n in range(QUARTERS)]
     assert set().union(*quarters) == whole - listed
     assert all(0 < len(quarter) < len(whole) / 2 for quarter in quarters)

@@ -45,7 +45,8 @@ def programs(rows: Rows, builder: Builder, runs: int) -> list[Program]:
     The explored twins of scenarios are compiled by `explore`, if it judges them now.
     """
     found = [
-        *conform.programs(rows, slow_twins=False), *linear.programs(rows, builder, slow=False),
+        *conform.programs(rows, builder, slow_twins=False),
+        *linear.programs(rows, builder, slow=False),
         *traces.programs(rows, builder, runs), *((file, LISTED) for file in scenarios.find()),
     ]  # fmt: skip
     return list(dict.fromkeys(found))

@@ -193,10 +193,10 @@ def _twin_of(concept: Concept, spec_twin: bool, code_twin: str | None) -> str:
     return f"code: {code_twin}" if code_twin else ""
 
 
-def programs(rows: Rows, *, slow_twins: bool = True) -> list[Program]:
+def programs(rows: Rows, builder: Builder, *, slow_twins: bool = True) -> list[Program]:
     """Return what `conform` with these `slow_twins` and `rows` compiles."""
     with Children() as children:
-        judge = Judge(children)
+        judge = Judge(children, builder)
         return [
             _program(compared[0], compared[2])
             for compared in _comparisons(CONCEPTS, twins=True, slow_twins=slow_twins)
@@ -253,10 +253,10 @@ def _comparisons(concepts: Iterable[Concept], *, twins: bool, slow_twins: bool) 
 class Judge:
     """Makes both graphs, each once."""
 
-    def __init__(self, children: Children) -> None:
+    def __init__(self, children: Children, builder: Builder | None = None) -> None:
         self.children = children
         self.sources = locations.sources()
-        self.builder = Builder(children)
+        self.builder = builder or Builder(children)
         self.labels = labels.read(self.sources)
         self._spec: tuple[object, tuple[StateGraph, list[conform_spec.Action]]] | None = None
         self._codes: dict[tuple[str, str | None], Dump] = {}
