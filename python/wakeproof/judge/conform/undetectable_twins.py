@@ -30,6 +30,7 @@ YIELDS = "no task yields there"
 ONE_TASK = "who is woken and who gives up its park have one task between them there"
 NOT_WAKING = "nobody whose queue is asked is WAKING there"
 ONE_TIMER = "there is one timer, and the lock is taken only where it is due"
+NONE_LEFT = "there is one timer: whoever withdraws it leaves none"
 ORDER = "only a memory order is another: its ghosts are not compared (explore, orders)"
 RELAXED = dict.fromkeys(("begin_relaxed", "park_relaxed", "unpark_relaxed"), ORDER)
 NO_SLOT = "there is no slot"
@@ -97,7 +98,7 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
         "yield_wakes": YIELDS,
     },
     **dict.fromkeys(("task", "vthread"), RELAXED),
-    "timer": {"early": ONE_TIMER},
+    "timer": {"early": ONE_TIMER, "withdraw_forever": NONE_LEFT},
     "channel without slots": dict.fromkeys(("sender_first", "senders_forgotten"), NO_SLOT),
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
     "mutex": dict.fromkeys(("any_takes", "leaves_silent"), ONE_IN_LINE),
