@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from tests.judge import test_twins
 from tests.python import test_config, test_imports
 
 from wakeproof import locations
@@ -42,13 +43,13 @@ def copied(root: Path, *folders: str) -> Path:
     return root
 
 
-def follow(page: str, root: Path, *, without: str = "") -> None:
-    """Change the copy as the page says, but for the file that is forgotten."""
+def follow(page: str, root: Path, *, without: str = "", only: str = "") -> None:
+    """Change the copy as the page says, but for the file that is forgotten; or that file alone."""
     blocks = BLOCK.findall((PAGES / f"{page}.md").read_text(encoding="utf-8"))
     assert blocks, f"{page}.md changes nothing"
     assert not without or without in [name for name, _, _ in blocks]
     for name, kind, text in blocks:
-        if name == without:
+        if name == without or (only and name != only):
             continue
         file = root / name
         if kind != "diff":
@@ -244,3 +245,149 @@ def test_the_runtime_that_imports_the_new_command_is_named(tmp_path: Path) -> No
     (root / "python/wakeproof/toy.py").write_text(line)
     found = test_imports.broken(root / "python/wakeproof")
     assert found == ["toy.py imports wakeproof.judge.lines.command"]
+
+
+UNDECLARED = (
+    "test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_the_sources"
+)
+
+
+def judged(tmp_path: Path, page: str, *, without: str = "") -> Path:
+    """Copy what judges read, and follow the page."""
+    root = copied(tmp_path, "kernel", "specs", "stress", "examples", "tools", "python/wakeproof")
+    (root / "build/cache").mkdir(parents=True)
+    (root / "build/cache/tla").symlink_to(locations.cache() / "cache/tla")  # TLC
+    follow(page, root, without=without)
+    return root
+
+
+def tool(root: Path, name: str, code: int = 0) -> str:
+    """Run a script of tools/ on the copy; return what it prints."""
+    environment = {"PYTHONPATH": str(root / "python")}
+    run = ran(sys.executable, f"tools/{name}.py", cwd=root, code=code, **environment)
+    return run.stdout + run.stderr
+
+
+def checked(root: Path, pattern: str) -> list[dict[str, object]]:
+    """Have TLC judge configurations of such a name; return the results."""
+    found = json.loads(wakeproof(root, "check", "-t", pattern, "--json").stdout)
+    return list(found["results"])
+
+
+def explored(root: Path, scenario: str) -> str:
+    """Return what the explorer says of a scenario and its twins, with all other files away."""
+    for file in (root / "stress/scenarios").rglob("*.c"):
+        if f"STRESS_TEST({scenario}," not in file.read_text():
+            file.unlink()
+    return wakeproof(root, "explore", "-t", f"^{scenario}$", "--model", "sc").stdout
+
+
+def undeclared(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test that compares twins with their declarations, on the copy."""
+    monkeypatch.setattr(test_twins, "ROOT", root)
+    getattr(test_twins, UNDECLARED)()
+
+
+CLAIM = {
+    "spec": "specs/queue/Ticket.tla",
+    "table": "specs/queue/ticket.models.toml",
+    "twin": "stress/twins/queue/ticket.toml",
+    "scenario": "stress/scenarios/queue/biased_lock.c",
+}
+
+
+def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: Path) -> None:
+    root = judged(tmp_path, "claim")
+    assert "0 broken" in tool(root, "pairs")
+    tool(root, "twins")
+    [whole] = checked(root, "MCTicket$")
+    assert "Ticket!ServingStaysBehind" in str(whole["claims"])
+    [twin] = checked(root, "MCTicket_serves_two$")
+    assert (twin["violated"], twin["holds"]) == (["ServingStaysBehind"], True)
+    said = explored(root, "ticket_behind")
+    assert "1 scenarios and programs, 1 twins" in said
+    assert "2 held, 0 violated, 0 not judged" in said
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "said"),
+    [
+        ("table", "twin serves_two: .*ticket.models.toml has no .MCTicket_serves_two. with breaks"),
+        ("twin", "MCTicket_serves_two has no defect: neither spec = .* in .serves_two."),
+    ],
+)
+def test_a_twin_without_its_table_or_its_edit_is_named_by_lint(
+    tmp_path: Path, forgotten: str, said: str
+) -> None:
+    root = judged(tmp_path, "claim", without=CLAIM[forgotten])
+    assert re.search(said, tool(root, "twins", code=1))
+
+
+def test_a_claim_that_no_spec_states_is_named(tmp_path: Path) -> None:
+    root = judged(tmp_path, "claim", without=CLAIM["spec"])
+    said = wakeproof(root, "check", "-t", "MCTicket$", code=2).stderr
+    assert "Ticket.tla does not define ServingStaysBehind" in said
+
+
+def test_a_twin_that_no_scenario_declares_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = judged(copied(tmp_path, "tests"), "claim", without=CLAIM["scenario"])
+    with pytest.raises(AssertionError, match="ticket_serves_two"):
+        undeclared(root, monkeypatch)
+    follow("claim", root, only=CLAIM["scenario"])
+    undeclared(root, monkeypatch)
+
+
+LOCK = "kernel/sync/rwlock.h"
+
+
+def test_a_primitive_is_in_its_own_files_and_judges_and_public_headers_find_it(
+    tmp_path: Path,
+) -> None:
+    root = judged(tmp_path, "primitive")
+    assert "0 broken" in tool(root, "pairs")
+    tool(root, "layers")
+    tool(root, "twins")
+    found = {str(one["config"]): one for one in checked(root, "RwLock")}
+    assert found["MCRwLock.cfg"]["states"] == 11  # free, a writer of three, or some of three read
+    assert found["MCRwLock_readers_ignored.cfg"]["violated"] == ["Exclusive"]
+    assert "2 held, 0 violated, 0 not judged" in explored(root, "rwlock")
+    assert compiled_for_users(root) == ""
+
+
+def test_a_function_that_is_not_marked_as_public_is_missing_for_users(tmp_path: Path) -> None:
+    root = judged(tmp_path, "primitive")
+    file = root / LOCK
+    file.write_text(file.read_text().replace("WP_API_INLINE", "WP_INLINE"))
+    assert "wakeproof/rwlock.h" in compiled_for_users(root, code=1)
+
+
+def compiled_for_users(root: Path, code: int = 0) -> str:
+    """Compile a program with the public headers; return the compiler's messages."""
+    shutil.copy(ROOT / "pyproject.toml", root)
+    ran(sys.executable, "tools/public_headers.py", "out/wakeproof", cwd=root)
+    program = root / "user.c"
+    program.write_text(
+        "#include <wakeproof/rwlock.h>\n"
+        "int main(void) { wp_rwlock lock = {0}; return !wp_rwlock_try_read(&lock); }\n"
+    )
+    return ran(*COMPILED, "-Iout", "-fsyntax-only", program, cwd=root, code=code).stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name", "said"),
+    [
+        ('#include "base/order.h"', '#include "base/order.h"\n#include "pool/pool.h"',
+         "layers", 'sync/rwlock.h: includes "pool/pool.h": pool/ is above sync/'),
+        ("pairs RW1, RW3, RW5", "pairs RW1, RW5", "pairs", "RW3"),
+        ("upholds RwLock!Exclusive: the read", "upholds RwLock!Alone: the read", "pairs",
+         "RwLock!Alone"),
+    ],
+)  # fmt: skip
+def test_a_wrong_layer_a_missing_partner_and_an_unknown_claim_are_named(
+    tmp_path: Path, old: str, new: str, name: str, said: str
+) -> None:
+    root = judged(tmp_path, "primitive")
+    change(root / LOCK, old, new)
+    assert said in tool(root, name, code=1)
