@@ -20,6 +20,7 @@ from typing import Literal
 import pytest
 from tests.judge import test_twins
 from tests.python import test_config, test_imports
+from tests.support import compiling
 
 from wakeproof import locations
 from wakeproof._native.ffi import ffi
@@ -391,3 +392,51 @@ def test_a_wrong_layer_a_missing_partner_and_an_unknown_claim_are_named(
     root = judged(tmp_path, "primitive")
     change(root / LOCK, old, new)
     assert said in tool(root, name, code=1)
+
+
+DRIVER = "kernel/io/driver_poll.c"
+
+
+def with_driver(root: Path) -> Path:
+    """Copy what the driver needs, and follow the page."""
+    copied(root, "kernel", "stress", "tests/programs")
+    follow("poller-driver", root)
+    return root
+
+
+def driven(root: Path, patience_s: int, code: int = 0) -> str:
+    """Run the driver of the copy with the kernel of the tree; return what is lost."""
+    files = [root / DRIVER, root / "tests/programs/io/driver_poll.c"]
+    flags = (f"-I{root}/kernel", f"-DPATIENCE_S={patience_s}")
+    return ran(compiling.link(root, "drives", "plain", files, *flags), code=code).stdout
+
+
+def test_a_driver_is_one_file_and_wakes_its_carrier_and_who_waits(tmp_path: Path) -> None:
+    root = with_driver(tmp_path)
+    assert driven(root, 60) == ""
+    ran(sys.executable, ROOT / "tools" / "layers.py", root)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("\twp_event_signal(((wp_poll_driver *)arg)->event);", "\t(void)arg;",
+         "work for a carrier in its poller"),
+        ("(wp_poller_maybe_yield(had_io) != WP_CLOSED)", "(wp_poller_maybe_yield(had_io) < 1000)",
+         "the close"),
+    ],
+)  # fmt: skip
+def test_a_driver_without_wakeup_or_end_is_seen_by_its_own_test(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    root = with_driver(tmp_path)
+    change(root / DRIVER, old, new)
+    assert driven(root, 2, code=1) == f"lost {said}\n"
+
+
+def test_a_driver_that_a_lower_layer_includes_is_named(tmp_path: Path) -> None:
+    root = with_driver(tmp_path)
+    line = '#include "sched/poller.h"\n'
+    change(root / "kernel/sched/poller.c", line, f'{line}#include "io/driver_poll.h"\n')
+    said = ran(sys.executable, ROOT / "tools" / "layers.py", root, code=1).stderr
+    assert 'sched/poller.c: includes "io/driver_poll.h": io/ is above sched/' in said
