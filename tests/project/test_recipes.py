@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/contributing: a copy changed as a page says works, and what is forgotten is named.
+
+A page says which file a block of code is: a line with its name before the block. A block of `diff`
+changes a text that occurs once in that file; any other block is a new file.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from tests.judge import test_twins
+from tests.python import test_config, test_imports
+from tests.support import compiling
+
+from wakeproof import locations
+from wakeproof._native.ffi import ffi
+
+ROOT = locations.sources()
+PAGES = ROOT / "docs" / "contributing"
+BLOCK = re.compile(r"^`([^`\n]+)`:\n\n```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMPILED = ("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-Wswitch-enum", "-pthread")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
+]
+
+
+def copied(root: Path, *folders: str) -> Path:
+    """Copy these folders of the tree."""
+    unwanted = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for folder in folders:
+        shutil.copytree(ROOT / folder, root / folder, ignore=unwanted)
+    return root
+
+
+def follow(page: str, root: Path, *, without: str = "", only: str = "") -> None:
+    """Change the copy as the page says, but for the file that is forgotten; or that file alone."""
+    blocks = BLOCK.findall((PAGES / f"{page}.md").read_text(encoding="utf-8"))
+    assert blocks, f"{page}.md changes nothing"
+    assert not without or without in [name for name, _, _ in blocks]
+    for name, kind, text in blocks:
+        if name == without or (only and name != only):
+            continue
+        file = root / name
+        if kind != "diff":
+            assert not file.exists(), f"{page}.md: {name} is there"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+            continue
+        for hunk in text.split("@@\n"):
+            change(file, *(of_hunk(hunk, sign) for sign in "-+"))
+
+
+def of_hunk(hunk: str, sign: str) -> str:
+    """Return its text before ("-") or after ("+")."""
+    return "".join(line[1:] for line in hunk.splitlines(True) if line[0] in (" ", sign))
+
+
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {file}"
+    file.write_text(text.replace(old, new))
+
+
+def ran(
+    *command: str | Path, cwd: Path | None = None, code: int = 0, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command, which must end with that exit code."""
+    ended = subprocess.run(
+        [str(word) for word in command], cwd=cwd, env={**os.environ, **environment},
+        capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    return ended
+
+
+def test_contributing_links_each_recipe() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    linked = re.findall(r"\(docs/contributing/([\w-]+)\.md\)", text)
+    assert sorted(linked) == sorted(page.stem for page in PAGES.glob("*.md"))
+
+
+@pytest.mark.parametrize("found", [0, 2])
+def test_a_page_that_the_tree_has_left_behind_is_an_error(tmp_path: Path, found: int) -> None:
+    file = tmp_path / "x.h"
+    file.write_text("int x;\n" * found)
+    with pytest.raises(AssertionError, match=f"is {found} times in"):
+        change(file, "int x;\n", "")
+
+
+POLICY = "kernel/sched/placement/policy"
+CHOOSES = """
+#include <stdio.h>
+#include "sched/placement/placement.h"
+
+static wp_placement_slot slots[4];
+
+int main(void)
+{
+	wp_placement placement;
+	uint32_t policy = 0, chosen[4] = {0};
+	uint64_t random = 1;
+
+	while (wp_placement_policy_name(policy) != NULL)
+		printf("%s ", wp_placement_policy_name(policy++));
+	wp_placement_init(&placement, slots, 4, (enum wp_placement_policy)(policy - 1), false);
+	for (int load = 0; load < 9; load++)
+		wp_placement_submitted(&placement, 2);
+	for (int task = 0; task < 4000; task++)
+		chosen[wp_placement_choose(&placement, 0, &random)]++;
+	for (int carrier = 0; carrier < 4; carrier++)
+		if (chosen[carrier] < 800 || chosen[carrier] > 1200)
+			printf("carrier %d: %u of 4000 ", carrier, (unsigned)chosen[carrier]);
+	return 0;
+}
+"""
+
+
+def names_of_policies(root: Path) -> list[str]:
+    """Let the last policy choose among four carriers, one loaded; return names and complaints."""
+    program = root / "chooses.c"
+    program.write_text(CHOOSES)
+    sources = [POLICY + ".c", "kernel/sched/placement/placement.c"]
+    ran(*COMPILED, "-Ikernel", program, *sources, "-o", "chooses", cwd=root)
+    return ran(root / "chooses").stdout.split()
+
+
+def test_a_policy_is_one_file_a_constant_and_an_entry_and_draws_each_carrier(
+    tmp_path: Path,
+) -> None:
+    root = copied(tmp_path, "kernel", "python/wakeproof")
+    before = names_of_policies(root)
+    follow("placement-policy", root)
+    assert names_of_policies(root) == ["home", *before[1:4], "random"]
+    ran(sys.executable, ROOT / "tools" / "layers.py", root)
+
+
+def test_a_policy_without_an_entry_does_not_compile_and_the_compiler_names_the_table(
+    tmp_path: Path,
+) -> None:
+    root = copied(tmp_path, "kernel", "python/wakeproof")
+    follow("placement-policy", root, without=f"{POLICY}.c")
+    command = (*COMPILED, "-Ikernel", "-fsyntax-only", f"{POLICY}.c")
+    assert "each policy has an entry in this table" in ran(*command, cwd=root, code=1).stderr
+
+
+class LibraryWithRandom:
+    """What Python sees of the kernel when the recipe was followed."""
+
+    names = ("home", "two_choices", "least_loaded", "cluster_two_choices", "random")
+    WP_PLACE_POLICIES = len(names)
+    kept: tuple[object, ...] = tuple(ffi.new("char[]", name.encode()) for name in names)
+
+    def wp_placement_policy_name(self, index: int) -> object:
+        return self.kept[index] if index < len(self.kept) else ffi.NULL
+
+
+def test_a_policy_that_the_type_of_placements_lacks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_config, "lib", LibraryWithRandom())
+    with pytest.raises(AssertionError, match="random"):
+        test_config.test_the_type_of_placements_names_each_policy_of_the_kernel()
+    root = copied(tmp_path, "kernel", "python/wakeproof")
+    follow("placement-policy", root)
+    monkeypatch.setattr(test_config, "Placement", literal(root / "python/wakeproof/config.py"))
+    test_config.test_the_type_of_placements_names_each_policy_of_the_kernel()
+
+
+def literal(file: Path) -> object:
+    """Return the type `Placement` of that file."""
+    found = next(
+        node.value for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "Placement"
+    )  # fmt: skip
+    return eval(ast.unparse(found), {"Literal": Literal})
+
+
+COMMAND = "python/wakeproof/judge/lines/command.py"
+WITHOUT_EXTRAS = """
+import sys
+from wakeproof import cli
+cli.has_judge = lambda: False
+try:
+    cli.main()
+finally:
+    print(sorted(sys.modules.keys() & {"typer", "rich", "wakeproof.judge"}))
+"""
+
+
+def wakeproof(
+    root: Path, *arguments: str, code: int = 0, how: tuple[str, ...] = ("-m", "wakeproof")
+) -> subprocess.CompletedProcess[str]:
+    """Run the command of the copy."""
+    where = {"PYTHONPATH": str(root / "python"), "COLUMNS": "100", "NO_COLOR": "1"}
+    return ran(sys.executable, *how, *arguments, cwd=root, code=code, **where)
+
+
+def test_a_command_is_one_file_and_is_found(tmp_path: Path) -> None:
+    root = copied(tmp_path, "kernel", "python/wakeproof")
+    assert "No such command 'lines'" in wakeproof(root, "lines", code=2).stderr
+    follow("command", root)
+    assert "wakeproof lines --json   for a script" in wakeproof(root, "lines", "--help").stdout
+    found = json.loads(wakeproof(root, "lines", "--json").stdout)["lines"]
+    assert found["base/api.h"] == (ROOT / "kernel/base/api.h").read_text().count("\n")
+
+
+def test_without_extras_a_command_says_what_it_needs_and_loads_no_judge(tmp_path: Path) -> None:
+    root = copied(tmp_path, "kernel", "python/wakeproof")
+    follow("command", root)
+    how = ("-c", WITHOUT_EXTRAS)
+    needed = wakeproof(root, "lines", code=2, how=how)
+    assert needed.stderr == (
+        "wakeproof: lines needs the extra judge: pip install 'wakeproof[judge]'\n"
+    )
+    assert needed.stdout == "[]\n"
+    shown = wakeproof(root, "--help", how=how).stdout
+    assert re.search(r"^  lines +Count the lines of each file of the kernel\.", shown, re.M)
+    assert shown.endswith("[]\n")
+
+
+def test_a_command_whose_function_is_called_otherwise_is_named(tmp_path: Path) -> None:
+    root = copied(tmp_path, "kernel", "python/wakeproof")
+    follow("command", root)
+    change(root / COMMAND, "def lines(", "def count(")
+    said = wakeproof(root, "lines", code=1).stderr
+    assert "module 'wakeproof.judge.lines.command' has no attribute 'lines'" in said
+
+
+def test_the_runtime_that_imports_the_new_command_is_named(tmp_path: Path) -> None:
+    root = copied(tmp_path, "python/wakeproof")
+    follow("command", root)
+    assert test_imports.broken(root / "python/wakeproof") == []
+    line = "from wakeproof.judge.lines import command\n"
+    (root / "python/wakeproof/toy.py").write_text(line)
+    found = test_imports.broken(root / "python/wakeproof")
+    assert found == ["toy.py imports wakeproof.judge.lines.command"]
+
+
+UNDECLARED = (
+    "test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_the_sources"
+)
+
+
+def judged(tmp_path: Path, page: str, *, without: str = "") -> Path:
+    """Copy what judges read, and follow the page."""
+    root = copied(tmp_path, "kernel", "specs", "stress", "examples", "tools", "python/wakeproof")
+    (root / "build/cache").mkdir(parents=True)
+    (root / "build/cache/tla").symlink_to(locations.cache() / "cache/tla")  # TLC
+    follow(page, root, without=without)
+    return root
+
+
+def tool(root: Path, name: str, code: int = 0) -> str:
+    """Run a script of tools/ on the copy; return what it prints."""
+    environment = {"PYTHONPATH": str(root / "python")}
+    run = ran(sys.executable, f"tools/{name}.py", cwd=root, code=code, **environment)
+    return run.stdout + run.stderr
+
+
+def checked(root: Path, pattern: str) -> list[dict[str, object]]:
+    """Have TLC judge configurations of such a name; return the results."""
+    found = json.loads(wakeproof(root, "check", "-t", pattern, "--json").stdout)
+    return list(found["results"])
+
+
+def explored(root: Path, scenario: str) -> str:
+    """Return what the explorer says of a scenario and its twins, with all other files away."""
+    for file in (root / "stress/scenarios").rglob("*.c"):
+        if f"STRESS_TEST({scenario}," not in file.read_text():
+            file.unlink()
+    return wakeproof(root, "explore", "-t", f"^{scenario}$", "--model", "sc").stdout
+
+
+def undeclared(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test that compares twins with their declarations, on the copy."""
+    monkeypatch.setattr(test_twins, "ROOT", root)
+    getattr(test_twins, UNDECLARED)()
+
+
+CLAIM = {
+    "spec": "specs/queue/Ticket.tla",
+    "table": "specs/queue/ticket.models.toml",
+    "twin": "stress/twins/queue/ticket.toml",
+    "scenario": "stress/scenarios/queue/biased_lock.c",
+}
+
+
+def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: Path) -> None:
+    root = judged(tmp_path, "claim")
+    assert "0 broken" in tool(root, "pairs")
+    tool(root, "twins")
+    [whole] = checked(root, "MCTicket$")
+    assert "Ticket!ServingStaysBehind" in str(whole["claims"])
+    [twin] = checked(root, "MCTicket_serves_two$")
+    assert (twin["violated"], twin["holds"]) == (["ServingStaysBehind"], True)
+    said = explored(root, "ticket_behind")
+    assert "1 scenarios and programs, 1 twins" in said
+    assert "2 held, 0 violated, 0 not judged" in said
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "said"),
+    [
+        ("table", "twin serves_two: .*ticket.models.toml has no .MCTicket_serves_two. with breaks"),
+        ("twin", "MCTicket_serves_two has no defect: neither spec = .* in .serves_two."),
+    ],
+)
+def test_a_twin_without_its_table_or_its_edit_is_named_by_lint(
+    tmp_path: Path, forgotten: str, said: str
+) -> None:
+    root = judged(tmp_path, "claim", without=CLAIM[forgotten])
+    assert re.search(said, tool(root, "twins", code=1))
+
+
+def test_a_claim_that_no_spec_states_is_named(tmp_path: Path) -> None:
+    root = judged(tmp_path, "claim", without=CLAIM["spec"])
+    said = wakeproof(root, "check", "-t", "MCTicket$", code=2).stderr
+    assert "Ticket.tla does not define ServingStaysBehind" in said
+
+
+def test_a_twin_that_no_scenario_declares_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = judged(copied(tmp_path, "tests"), "claim", without=CLAIM["scenario"])
+    with pytest.raises(AssertionError, match="ticket_serves_two"):
+        undeclared(root, monkeypatch)
+    follow("claim", root, only=CLAIM["scenario"])
+    undeclared(root, monkeypatch)
+
+
+LOCK = "kernel/sync/rwlock.h"
+
+
+def test_a_primitive_is_in_its_own_files_and_judges_and_public_headers_find_it(
+    tmp_path: Path,
+) -> None:
+    root = judged(tmp_path, "primitive")
+    assert "0 broken" in tool(root, "pairs")
+    tool(root, "layers")
+    tool(root, "twins")
+    found = {str(one["config"]): one for one in checked(root, "RwLock")}
+    assert found["MCRwLock.cfg"]["states"] == 11  # free, a writer of three, or some of three read
+    assert found["MCRwLock_readers_ignored.cfg"]["violated"] == ["Exclusive"]
+    assert "2 held, 0 violated, 0 not judged" in explored(root, "rwlock")
+    assert compiled_for_users(root) == ""
+
+
+def test_a_function_that_is_not_marked_as_public_is_missing_for_users(tmp_path: Path) -> None:
+    root = judged(tmp_path, "primitive")
+    file = root / LOCK
+    file.write_text(file.read_text().replace("WP_API_INLINE", "WP_INLINE"))
+    assert "wakeproof/rwlock.h" in compiled_for_users(root, code=1)
+
+
+def compiled_for_users(root: Path, code: int = 0) -> str:
+    """Compile a program with the public headers; return the compiler's messages."""
+    shutil.copy(ROOT / "pyproject.toml", root)
+    ran(sys.executable, "tools/public_headers.py", "out/wakeproof", cwd=root)
+    program = root / "user.c"
+    program.write_text(
+        "#include <wakeproof/rwlock.h>\n"
+        "int main(void) { wp_rwlock lock = {0}; return !wp_rwlock_try_read(&lock); }\n"
+    )
+    return ran(*COMPILED, "-Iout", "-fsyntax-only", program, cwd=root, code=code).stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name", "said"),
+    [
+        ('#include "base/order.h"', '#include "base/order.h"\n#include "pool/pool.h"',
+         "layers", 'sync/rwlock.h: includes "pool/pool.h": pool/ is above sync/'),
+        ("pairs RW1, RW3, RW5", "pairs RW1, RW5", "pairs", "RW3"),
+        ("upholds RwLock!Exclusive: the read", "upholds RwLock!Alone: the read", "pairs",
+         "RwLock!Alone"),
+    ],
+)  # fmt: skip
+def test_a_wrong_layer_a_missing_partner_and_an_unknown_claim_are_named(
+    tmp_path: Path, old: str, new: str, name: str, said: str
+) -> None:
+    root = judged(tmp_path, "primitive")
+    change(root / LOCK, old, new)
+    assert said in tool(root, name, code=1)
+
+
+DRIVER = "kernel/io/driver_poll.c"
+
+
+def with_driver(root: Path) -> Path:
+    """Copy what the driver needs, and follow the page."""
+    copied(root, "kernel", "stress", "tests/programs")
+    follow("poller-driver", root)
+    return root
+
+
+def driven(root: Path, patience_s: int, code: int = 0) -> str:
+    """Run the driver of the copy with the kernel of the tree; return what is lost."""
+    files = [root / DRIVER, root / "tests/programs/io/driver_poll.c"]
+    flags = (f"-I{root}/kernel", f"-DPATIENCE_S={patience_s}")
+    return ran(compiling.link(root, "drives", "plain", files, *flags), code=code).stdout
+
+
+def test_a_driver_is_one_file_and_wakes_its_carrier_and_who_waits(tmp_path: Path) -> None:
+    root = with_driver(tmp_path)
+    assert driven(root, 60) == ""
+    ran(sys.executable, ROOT / "tools" / "layers.py", root)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("\twp_event_signal(((wp_poll_driver *)arg)->event);", "\t(void)arg;",
+         "work for a carrier in its poller"),
+        ("(wp_poller_maybe_yield(had_io) != WP_CLOSED)", "(wp_poller_maybe_yield(had_io) < 1000)",
+         "the close"),
+    ],
+)  # fmt: skip
+def test_a_driver_without_wakeup_or_end_is_seen_by_its_own_test(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    root = with_driver(tmp_path)
+    change(root / DRIVER, old, new)
+    assert driven(root, 2, code=1) == f"lost {said}\n"
+
+
+def test_a_driver_that_a_lower_layer_includes_is_named(tmp_path: Path) -> None:
+    root = with_driver(tmp_path)
+    line = '#include "sched/poller.h"\n'
+    change(root / "kernel/sched/poller.c", line, f'{line}#include "io/driver_poll.h"\n')
+    said = ran(sys.executable, ROOT / "tools" / "layers.py", root, code=1).stderr
+    assert 'sched/poller.c: includes "io/driver_poll.h": io/ is above sched/' in said
