@@ -7,8 +7,8 @@
  * for ever makes the outcome "asleep", one that would loop for ever "stuck".
  *
  * A scenario file knows nothing of the engine that runs it, has no main and no mutable static data.
- * A twin is the same file compiled with -DWP_TWIN_<name>=1: one named defect, in the kernel or in
- * the actors, tested with wp_twin(<name>). It must show the outcome that the scenario forbids.
+ * A twin is one named defect. Of the kernel, it is an edit of its text (stress/twins/); of the actors,
+ * a branch that asks wp_twin(<name>). It must show the outcome that the scenario forbids.
  *
  * Spec      none: this is the language. Evidence  tests/judge/stress/test_stress.py. */
 #ifndef WP_STRESS_H
