@@ -14,6 +14,7 @@ from pathlib import Path
 from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.explore.explored import shown
+from wakeproof.judge.twins import edits
 
 _OPERATION = re.compile(
     r"\bwp_(?:(?:load|store|exchange|cas|fetch_add|fetch_or|fetch_and)_"
@@ -85,9 +86,10 @@ def kernel_files(sources: Path) -> list[Path]:
     return [file for file in locations.kernel_files(root=sources) if file.name not in _VOCABULARY]
 
 
-def sites(file: Path) -> list[LabelledSite]:
-    """Return the labelled operations of `file`, in their order."""
-    text = file.read_text("utf-8")
+def sites(file: Path, edited: str | None = None) -> list[LabelledSite]:
+    """Return the labelled operations of `file`, or of a twin's text of it, in their order."""
+    text = file.read_text("utf-8") if edited is None else edited
+    numbers = edits.numbered(text)
     code = _blank(text)
     comments = [(match.end(), match.group()) for match in _COMMENT.finditer(text)]
     found = []
@@ -98,8 +100,8 @@ def sites(file: Path) -> list[LabelledSite]:
         previous = operation.end()
         if labelled:
             comment, label = labelled[-1]
-            first = text.count("\n", 0, operation.start()) + 1
-            last = text.count("\n", 0, _closing(code, operation.end())) + 1
+            first = numbers[text.count("\n", 0, operation.start())]
+            last = numbers[text.count("\n", 0, _closing(code, operation.end()))]
             plain = re.sub(r"\s+\*?\s*", " ", comment[2:-2]).strip()
             found.append(LabelledSite(label[1], shown(file), first, last, label[2], plain))
     return found

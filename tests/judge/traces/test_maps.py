@@ -155,13 +155,17 @@ def test_two_threads_with_the_ticket_of_one_queue_are_wrong() -> None:
 def test_a_twins_line_has_the_name_of_the_site_that_it_stands_for() -> None:
     kernel = locations.sources() / "kernel"
     scenario = scenarios.of_concept("conform", "ticket")
-    names = site_names(labels.read(locations.sources()), kernel, scenario)
+    names = site_names(labels.read(locations.sources()), kernel, scenario, "ticket_no_cas")
     of = {name: place for place, name in names.items()}
     assert [of[f"{half} T4"][0] for half in ("reads", "writes")] == ["queue/biased_lock.h"] * 2
     lines = [
         n for (file, n), name in names.items() if (file, name) == ("queue/biased_lock.h", "T3")
     ]
-    assert len(lines) == 2  # the code's and its twin's
+    assert len(lines) == 1
+    product = site_names(labels.read(locations.sources()), kernel, scenario)
+    assert not {"reads T4", "writes T4"} & set(product.values())
+    reads_next = site_names(labels.read(locations.sources()), kernel, scenario, "ticket_reads_next")
+    assert reads_next == product  # its line has the number of the product's
 
 
 HALVES = {("t.h", 1): "reads T4", ("t.h", 2): "writes T4", ("t.h", 3): "T4"}

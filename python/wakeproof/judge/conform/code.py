@@ -16,7 +16,8 @@ from typing import Any
 
 from wakeproof.errors import JudgeError
 from wakeproof.judge.explore.explored import shown
-from wakeproof.judge.labels import TWIN, Labels
+from wakeproof.judge.labels import TWIN, Labels, sites
+from wakeproof.judge.twins import edits
 
 LOAD, STORE, CAS, CHOOSE, WAIT, END = 1, 2, 7, 19, 11, 16
 """Kinds in ``program.h``."""
@@ -179,18 +180,26 @@ def wakes_next(step: Step, offset: int) -> bool:
     return then.site == "futex_wake" and then.offset == offset
 
 
-def site_names(labels: Labels, kernel: Path, scenario: Path) -> dict[tuple[str, int], str]:
+def site_names(
+    labels: Labels, kernel: Path, scenario: Path, twin: str | None = None
+) -> dict[tuple[str, int], str]:
     """Return names by (file, line).
 
     Labels of the kernel, its system calls (``futex_wait``), what `scenario` says in comments:
     ``/* [Write] */``; and of a twin's lines, the site that they stand for (``TWIN``).
     """
-    names = dict(labels.by_line)
+    edited = edits.texts_of(twin, kernel.parent)
+    changed = {shown(path) for path in edited}
+    names = {place: name for place, name in labels.by_line.items() if place[0] not in changed}
+    for path, text in edited.items():
+        names |= {(site.file, n): site.label for site in sites(path, text)
+                  for n in range(site.first, site.last + 1)}  # fmt: skip
     system = kernel.parent / "stress" / "explorer" / "compiled_system.c"
     places = [(path, _CALL) for path in (*sorted(kernel.rglob("*.c")), system)]
-    places += [(path, TWIN) for path in sorted(kernel.rglob("*.[ch]"))]
+    places += [(path, TWIN) for path in edited]
     for path, pattern in [*places, (scenario, _NAMED)]:
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        text = edited.get(path) or path.read_text(encoding="utf-8")
+        for number, line in zip(edits.numbered(text), text.split("\n"), strict=True):
             found = pattern.search(line)
             if found and found.group(1):
                 names[shown(path), number] = found.group(1)

@@ -308,7 +308,7 @@ class Judge:
         scenario, build = _program(concept, twin)
         orders = self.orders(twin)
         program = self.builder.program(scenario, build)
-        names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
+        names = conform_code.site_names(self.labels, self.sources / "kernel", scenario, twin)
         with tempfile.TemporaryDirectory(prefix="wakeproof-conform-") as folder:
             file = Path(folder) / "dump"
             command = [str(program), "--test", concept.test, "--model", "sc", "--engine", "states",

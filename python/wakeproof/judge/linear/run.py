@@ -180,7 +180,9 @@ class _Judge:
     def _explore(self, case: Case) -> Dump:
         scenario, build = _program(case)
         program = self.builder.program(scenario, build)
-        names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
+        names = conform_code.site_names(
+            self.labels, self.sources / "kernel", scenario, case.twin or None
+        )
         names |= marks(scenario)
         with tempfile.TemporaryDirectory(prefix="wakeproof-linear-") as folder:
             file = Path(folder) / "dump"

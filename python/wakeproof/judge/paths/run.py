@@ -110,6 +110,10 @@ def built(concept: Concept) -> list[str]:
     return [twin for twin in concept.code_twins if "=" not in twin]
 
 
+Names = Mapping[tuple[str, int], str]
+"""Of sites, by file and line."""
+
+
 class _Paths:
     """One concept."""
 
@@ -117,7 +121,6 @@ class _Paths:
         self.judge, self.concept = judge, concept
         self.builder = FollowBuilder(judge.children)
         self.scenario = scenarios.of_concept("conform", concept.scenario, judge.sources)
-        self.names = conform_code.site_names(judge.labels, judge.sources / "kernel", self.scenario)
         self.dump = judge.code(concept, None)
         self.numbers = {HIDDEN: INVISIBLE}
         self.code, self.states = code_side(concept, self.dump, self.numbers)
@@ -144,8 +147,10 @@ class _Paths:
     def _result(self, tests: _Tests, twin: str, code_twin: str | None) -> PathsResult:
         begin = time.monotonic()
         failures = []
-        for number, run in enumerate(self._runs(tests, code_twin)):
-            failure = self._failure(tests, number, run)
+        kernel = self.judge.sources / "kernel"
+        names = conform_code.site_names(self.judge.labels, kernel, self.scenario, code_twin)
+        for number, run in enumerate(self._runs(tests, code_twin, names)):
+            failure = self._failure(tests, number, run, names)
             failures += [failure] if failure else []
             if failure and twin:  # one is enough
                 break
@@ -155,16 +160,16 @@ class _Paths:
             tuple(failures), time.monotonic() - begin,
         )  # fmt: skip
 
-    def _runs(self, tests: _Tests, code_twin: str | None) -> list[Run]:
+    def _runs(self, tests: _Tests, code_twin: str | None, names: Names) -> list[Run]:
         program = self.builder.follower(self.scenario, code_twin)
-        options = [*self.concept.flags, *join_options(self.concept.joins, self.names)]
+        options = [*self.concept.flags, *join_options(self.concept.joins, names)]
         what = [orders(self.dump, one.edges) for one in tests.schedules]
         return paths_native.run(self.judge.children, program, self.concept.test, options, what)
 
-    def _failure(self, tests: _Tests, number: int, run: Run) -> Failure | None:
+    def _failure(self, tests: _Tests, number: int, run: Run, names: Names) -> Failure | None:
         path, plan = tests.paths[number], tests.plans[number]
         labels = {label: name for name, label in self.numbers.items()}
-        follower = Follower(self.concept, self.dump, self.names, tests.spec)
+        follower = Follower(self.concept, self.dump, names, tests.spec)
         failure = follower.failure(number + 1, path, tests.schedules[number], run, labels)
         if failure is None and plan.fails_at is not None:
             label = labels[tests.spec.label[path[plan.fails_at]]]

@@ -232,7 +232,7 @@ class _Judge:
         concept = table.concept
         scenario, build = _program(table, twin)
         program = self.builder.program(scenario, build)
-        names = conform_code.site_names(self.labels, self.sources / "kernel", scenario)
+        names = conform_code.site_names(self.labels, self.sources / "kernel", scenario, twin)
         command = [str(program), "--test", concept.test, "--rounds", str(count), "--limit",
                    str(table.limit), "--ring", "256", "--seed", str(seed)]  # fmt: skip
         ended = self.children.run(command, timeout_s=RECORD_TIMEOUT_S)

@@ -36,6 +36,9 @@ from wakeproof.judge.source_texts import digest
 _SECTION: Final = ("defect", "code", "spec")
 _ROW: Final = ("file", "in", "find", "replace")
 _EXAMPLES: Final = "examples"
+_LINE: Final = re.compile(r"#line (\d+) ")
+EDITED: Final = 1_000_001
+"""The first number of a line that an edit adds: no file of the product is as long."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +184,12 @@ def _places(
     return found
 
 
+def texts_of(name: str | None, root: Path) -> dict[Path, str]:
+    """Return the texts that the twin of a build changes, by the product's path; none has none."""
+    found = of_code(root).get(name or "")
+    return edited(found, root) if found else {}
+
+
 def needed(changed: dict[Path, str], texts: dict[str, str]) -> dict[str, str]:
     """Return the edited texts if one of `texts` is edited, else nothing; by the product's path.
 
@@ -252,14 +261,31 @@ def _definition(text: str, name: str, wrong: str) -> tuple[int, int]:
 
 
 def _changed(path: Path, text: str, rows: list[Place]) -> str:
-    """Replace [begin, end) by text in each row; number what follows as in the product."""
-    parts, last = [f'#line 1 "{path}"\n'], 0
+    """Replace [begin, end) by text in each row; number what follows as in the product.
+
+    Lines that the product does not have are numbered from `EDITED` on.
+    """
+    parts, last, own = [f'#line 1 "{path}"\n'], 0, EDITED
     for begin, end, replacement in rows:
-        parts += [text[last:begin], replacement]
+        parts.append(text[last:begin])
         last = end
         if replacement.count("\n") != text.count("\n", begin, end):
             line_end = text.index("\n", end) + 1
             number = text.count("\n", 0, line_end) + 1
-            parts += [text[end:line_end], f'#line {number} "{path}"\n']
+            parts += [f'\n#line {own} "{path}"\n', replacement, text[end:line_end],
+                      f'#line {number} "{path}"\n']  # fmt: skip
+            own += replacement.count("\n") + 1
             last = line_end
+        else:
+            parts.append(replacement)
     return "".join([*parts, text[last:]])
+
+
+def numbered(text: str) -> list[int]:
+    """Return the number that each line of `text` has for a compiler."""
+    numbers, next_one = [], 1
+    for line in text.split("\n"):
+        numbers.append(next_one)
+        found = _LINE.match(line)
+        next_one = int(found[1]) if found else next_one + 1
+    return numbers
