@@ -60,26 +60,26 @@ def link(
     edits = twins.edited(found, locations.sources()) if found else {}
     is_used = not twin
     uring = _build.has_uring(*compiler)
-    common = [*compiler, *flags, *WARNINGS, f"-I{sources.kernel}",
-              f"-I{sources.stress}"]  # fmt: skip
+    common = [*flags, *WARNINGS, f"-I{sources.kernel}", f"-I{sources.stress}"]
     objects = []
     of_kernel = [path for path in _build.SOURCES if sources.kernel in path.parents and kernel]
     for file in [*of_kernel, *programs]:
         texts = sources.closure(file)
-        own = flags_of_twins if twin and uses_twin("".join(texts.values()), twin) else []
-        compiled = file
+        own = [f for f in flags_of_twins if uses_twin("".join(texts.values()), twin)]
+        compiled, first = file, list[str]()
         if edited := twins.needed(edits, texts):
             overlay = twins.overlay(edited, locations.sources(), locations.cache() / "overlays")
             texts = texts | edited
+            first = [f"-I{overlay}"]
             if str(file) in edited:
                 compiled = overlay / twins.place(file, locations.sources())
-            own = [*own, f"-I{overlay}"]
-        is_used |= bool(own)
-        own = [*own, "-Wno-error"] if own else []  # of what a defect leaves unused
+                first += [f"-I{file.parent}"]  # for what it includes from beside it
+        is_used |= bool(own or first)
+        own += ["-Wno-error"] if own or first else []  # of what a defect leaves unused
         own += defined if file in programs and file not in _build.SOURCES else []
         own += ["-w"] if OTHERS in file.parts else []
         own += _build.URING_COMPILED if uring and file.stem == "driver_uring" else ()
-        command = [*common[: len(compiler)], *own, *common[len(compiler) :], "-c", str(compiled)]
+        command = [*compiler, *first, *common, *own, "-c", str(compiled)]
         objects.append(_object(command, file.stem, digest(*command, *texts.values())))
     assert is_used, f"{twin}: no such twin"
     target = folder / f"{name}-{kind}"

@@ -233,6 +233,8 @@ class Builder:
             if str(source) in edited:
                 compiled = folder / twins.place(source, root)
         flags = self._flags(source, build, texts)
+        if edited:  # a defect may leave something unused
+            flags = [flag for flag in flags if flag != "-Werror"]
         command = [*self._compiler, *first, *flags, "-c", str(compiled)]
         key = digest(self._version, *command, *(text for _, text in sorted(texts.items())))
         return command, self._folder / "objects" / f"{source.stem}-{key}.o"
