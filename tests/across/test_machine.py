@@ -23,8 +23,8 @@ TWINS = [  # case, file, what stands there, and what is put there
     ("lists", "topology.c", "last <= first", "last < first"),
     ("named", "topology.c", "file->path = path;", ";"),
     ("reserved", "pool_new.c", "many *= 2;", "{ many *= 2; break; }"),
-    ("unmarked", "placement.c", "return (word & MARKS) != 0 &&",
-     "return ((word & MARKS) != 0 || 1) &&"),
+    ("unmarked", "placement.c", "return (word & MARKS) != 0;",
+     "return ((word & MARKS) != 0 || 1);"),
 ]  # fmt: skip
 Compiled = Callable[..., list[str]]
 

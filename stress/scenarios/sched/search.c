@@ -28,8 +28,8 @@ static wp_mpsc_node *pull(wp_carrier *carrier)
 		wp_mpsc_published(&other->queue) > wp_mpsc_published(&one->queue) ? other : one;
 	wp_mpsc_node *task = wp_carrier_steal(longer);
 
-	if (task != NULL)
-		wp__carrier_signal_shipped(longer);
+	if (task != NULL && wp_mpsc_has_published(&longer->queue))
+		wp_search(longer->domain, longer->index);
 	return task;
 }
 

@@ -261,24 +261,48 @@ def _definition(text: str, name: str, wrong: str) -> tuple[int, int]:
 
 
 def _changed(path: Path, text: str, rows: list[Place]) -> str:
-    """Replace [begin, end) by text in each row; number what follows as in the product.
+    """Replace [begin, end) by text in each row; number all other lines as in the product.
 
-    Lines that the product does not have are numbered from `EDITED` on.
+    Lines of an edit that adds or removes some are numbered from `EDITED` on.
     """
-    parts, last, own = [f'#line 1 "{path}"\n'], 0, EDITED
+    parts: list[str] = []
+    numbers = [1]  # of each line of the result so far
+    last, own = 0, EDITED
     for begin, end, replacement in rows:
-        parts.append(text[last:begin])
-        last = end
-        if replacement.count("\n") != text.count("\n", begin, end):
-            line_end = text.index("\n", end) + 1
-            number = text.count("\n", 0, line_end) + 1
-            parts += [f'\n#line {own} "{path}"\n', replacement, text[end:line_end],
-                      f'#line {number} "{path}"\n']  # fmt: skip
-            own += replacement.count("\n") + 1
-            last = line_end
+        _add(text[last:begin], parts, numbers)
+        if replacement.count("\n") == text.count("\n", begin, end):
+            _add(replacement, parts, numbers)
         else:
-            parts.append(replacement)
-    return "".join([*parts, text[last:]])
+            numbers[-1] = own
+            _add(replacement, parts, numbers)
+            own = numbers[-1] + 1
+            after = text.index("\n", end) + 1  # its line ends as the product's
+            parts.append(text[end:after])
+            numbers.append(text.count("\n", 0, after) + 1)
+            end = after
+        last = end
+    _add(text[last:], parts, numbers)
+    return _with_numbers("".join(parts), numbers, path)
+
+
+def _add(piece: str, parts: list[str], numbers: list[int]) -> None:
+    parts.append(piece)
+    numbers += [numbers[-1] + n for n in range(1, piece.count("\n") + 1)]
+
+
+def _with_numbers(text: str, numbers: list[int], path: Path) -> str:
+    """Put ``#line`` before each line whose number does not follow, but in no comment or macro."""
+    lines, expected, is_comment, is_continued = [], 0, False, False
+    for line, number in zip(text.split("\n"), numbers, strict=True):
+        if number != expected and not is_comment and not is_continued:
+            lines.append(f'#line {number} "{path}"')
+            expected = number
+        lines.append(line)
+        expected += 1
+        for mark in re.findall(r"/\*|\*/", line):
+            is_comment = mark == "/*"
+        is_continued = line.endswith("\\")
+    return "\n".join(lines)
 
 
 def numbered(text: str) -> list[int]:
