@@ -145,7 +145,7 @@ def test_doctor_without_java_says_what_to_install_and_exits_3(wakeproof: Command
 
 UNCOMPILED = """
 from wakeproof import cli
-from wakeproof.judge import compiled
+from wakeproof.judge.audit import compiled
 compiled.compile_for = lambda *_: None  # what the judges run: a minute and more
 cli.main()
 """
@@ -180,6 +180,7 @@ def wait_for_tlc(parent: int, many: int, timeout_s: float = 600.0) -> list[str]:
     deadline = time.monotonic() + timeout_s
     pause = threading.Event()
     while not pause.wait(0.01) and time.monotonic() < deadline:
+        assert read(f"/proc/{parent}/cmdline"), "it has ended"
         threads = Path(f"/proc/{parent}/task").iterdir()
         children = [child for thread in threads for child in read(thread / "children").split()]
         running = [child for child in children if runs_tlc(read(f"/proc/{child}/cmdline"))]
