@@ -38,7 +38,7 @@ TWINS = {  # file, what stands there, and what is put there
         "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",
         "\tif (published >= 0)\n",
     ),
-    "sent": ("carrier.c", "old >= WP_SEARCHING && !", "old > WP_SEARCHING && !"),
+    "sent": ("carrier.c", "if (old >= WP_SEARCHING)", "if (old > WP_SEARCHING)"),
     "turns": ("carrier_tasks.c", "\tself->lane_next = !lane_first;\n", ""),
     "probed": ("worker_idle.c", "first = (carrier->index + 1 +", "first = (carrier->index +"),
     "nudged": ("worker.c", "node = woke || mine->has_stop ?", "node = mine->has_stop ?"),
