@@ -117,7 +117,8 @@ def test_the_wheel_carries_specs_headers_and_scenarios_and_can_judge(tmp_path: P
         names = {Path(name).name for name in sources.namelist()}
     assert {"guard.h", "Guard.tla", "guard.c"} <= names
     judge = "import wakeproof, wakeproof.judge.check.run as j; wakeproof.Parker()"
-    judge += "; print(wakeproof.__file__); r = j.check('MCGuard_no_fence'); print(r.results[0].violated)"
+    judge += "; print(wakeproof.__file__); r = j.check('MCGuard_no_fence')"
+    judge += "; print(r.results[0].violated)"
     run = subprocess.run(
         [sys.executable, "-c", judge],
         env={"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": str(tmp_path)},
