@@ -66,9 +66,9 @@ def build(
     kernel: Path = KERNEL,
 ) -> Program:  # fmt: skip
     """Compile what is C, once per folder; assemble and link. A flag may name a twin."""
-    warnings = [] if "untold" in " ".join(flags) else WARNINGS
     named = [flag.removeprefix(TWIN).split("=")[0] for flag in flags if flag.startswith(TWIN)]
     overlay = twins.overlay_of(*named) if named else None
+    warnings = [] if named else WARNINGS  # a defect may leave something unused
     flags = [flag for flag in flags if not flag.startswith(TWIN)]
     common = ["-std=c11", "-g", *warnings, *BUILDS[kind], "-pthread", _build.PROBED,
               *(f"-I{place}" for place in (overlay, kernel) if place)]  # fmt: skip
