@@ -103,6 +103,27 @@ def test_what_follows_an_edit_keeps_its_line(tmp_path: Path, replace: str) -> No
     assert subprocess.run([str(tmp_path / "t")], check=False).returncode == line
 
 
+def test_a_line_that_an_edit_adds_has_no_number_of_the_product(tmp_path: Path) -> None:
+    twin = toy(tmp_path, "return 1;", "int two = 2;\n\treturn two;")
+    [text] = twins.edited(twin, tmp_path).values()
+    numbers = dict(zip(text.split("\n"), twins.numbered(text), strict=True))
+    assert (numbers["\tint two = 2;"], numbers["\treturn two;"]) == (
+        twins.EDITED, twins.EDITED + 1
+    )  # fmt: skip
+    assert numbers["int g(void)"] == CODE.split("\n").index("int g(void)") + 1
+
+
+def test_what_follows_an_edit_of_a_comment_s_first_line_keeps_its_line(tmp_path: Path) -> None:
+    twin = toy(tmp_path, "/* why", "return 2;\n\t/* why")
+    commented = CODE.replace("\treturn 1;", "\t/* why\n\t * so */\n\treturn 1;")
+    (tmp_path / "kernel/a/x.c").write_text(commented)
+    [text] = twins.edited(twin, tmp_path).values()
+    (tmp_path / "t.c").write_text(text + "int main(void) { return f() == 2 ? g() : 0; }\n")
+    subprocess.run(["cc", str(tmp_path / "t.c"), "-o", str(tmp_path / "t")], check=True)
+    line = commented.split("__LINE__")[0].count("\n") + 1
+    assert subprocess.run([str(tmp_path / "t")], check=False).returncode == line
+
+
 @pytest.mark.parametrize(
     ("find", "times"), [("return 3;", "0 times"), ("return __LINE__;", "0 times"), ("t", "2 times")]
 )
