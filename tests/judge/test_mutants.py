@@ -47,7 +47,6 @@ def made(body: str, head: str = "int f(int a, int b)") -> set[tuple[str, str]]:
         ("always", "if (a) b = 1;", {"if (((a) || 1)) b = 1;"}),
         ("half", "if (a && b) g();", {"if (((a) || 1) && b) g();", "if (a && ((b) || 1)) g();"}),
         ("half", "b = a || !b;", {"b = ((a) && 0) || !b;", "b = a || ((!b) && 0);"}),
-        ("half", "if (a && !wp_twin(x)) g();", {"if (((a) || 1) && !wp_twin(x)) g();"}),
         ("weaker", "a = wp_load_acquire(&w);", {"a = wp_load_relaxed(&w);"}),
         ("weaker", "wp_cas_acq_rel(&w, &a, b);",
          {"wp_cas_acquire(&w, &a, b);", "wp_cas_release(&w, &a, b);"}),

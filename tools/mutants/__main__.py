@@ -45,7 +45,7 @@ from wakeproof.errors import (
 )
 from wakeproof.judge.process import Children
 
-JUDGED_APART = ("instrument.h", "twin.h", "order.h", "api.h")
+JUDGED_APART = ("instrument.h", "order.h", "api.h")
 """Files of judges, and the vocabulary itself."""
 
 

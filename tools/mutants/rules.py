@@ -123,16 +123,8 @@ def _copy(text: str, tokens: Sequence[Token]) -> str:
     return text[tokens[0].start : tokens[-1].end]
 
 
-def _is_twins(tokens: Sequence[Token]) -> bool:
-    """Say whether it is about a twin alone, which the product is built without."""
-    words = [token.text for token in tokens if token.text not in "!()"]
-    return words[:1] == ["wp_twin"] and len(words) == 2
-
-
 def _of_condition(text: str, node: Node) -> Iterator[_Edit]:
     tokens = node.condition
-    if _is_twins(tokens):
-        return
     start, end, copy = tokens[0].start, tokens[-1].end, _copy(text, tokens)
     if node.kind != "do":  # its loop that ends at once is the rule `once`
         yield "never", start, end, f"(({copy}) && 0)"
@@ -185,7 +177,7 @@ def _are_apart(one: Node, other: Node) -> bool:
 def _calls(node: Node) -> bool:
     return any(
         after.text == "(" and re.match(r"[A-Za-z_]", token.text)
-        and token.text not in ("wp_twin", "sizeof")
+        and token.text != "sizeof"
         for token, after in pairwise(node.tokens)
     )  # fmt: skip
 
@@ -207,7 +199,7 @@ def _halves(text: str, expression: Sequence[Token]) -> Iterator[_Edit]:
             continue
         neutral = {"&&": "|| 1", "||": "&& 0"}.get(separator)
         for operand in operands:
-            if neutral and operand and not _is_twins(operand):
+            if neutral and operand:
                 start, end = operand[0].start, operand[-1].end
                 yield "half", start, end, f"(({_copy(text, operand)}) {neutral})"
             yield from _halves(text, operand)
