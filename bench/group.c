@@ -13,11 +13,11 @@
 enum { BATCH = 256, MILLION = 1 << 20, PARKED = 4096 };
 
 static wp_task batch[BATCH];
-static wp_home alone, homes[2];
+static wp_carrier_tasks alone, homes[2];
 static wp_carrier *members[2];
 static wp_domain domain;
 
-BENCH_INLINE double submissions(wp_home *home, void (*submit)(wp_home *, wp_task *), uint64_t ops)
+BENCH_INLINE double submissions(wp_carrier_tasks *home, void (*submit)(wp_carrier_tasks *, wp_task *), uint64_t ops)
 {
 	double ns = 0;
 
@@ -35,26 +35,26 @@ BENCH_INLINE double submissions(wp_home *home, void (*submit)(wp_home *, wp_task
 	return ns;
 }
 
-BENCH_INLINE void fence_after(wp_home *home, wp_task *task)
+BENCH_INLINE void fence_after(wp_carrier_tasks *home, wp_task *task)
 {
 	wp_mpsc_push(&home->carrier.queue, &task->node);
 	wp_fence_seq_cst();
 }
 
-BENCH_INLINE void submit_one(wp_home *home, wp_task *task)
+BENCH_INLINE void submit_one(wp_carrier_tasks *home, wp_task *task)
 {
 	wp_carrier_submit(&home->carrier, &task->node);
 }
 
 static double fenced(uint64_t ops)
 {
-	wp_home_init(&alone, NULL, 0);
+	wp_carrier_tasks_init(&alone, NULL, 0);
 	return submissions(&alone, fence_after, ops);
 }
 
 static double submit(uint64_t ops)
 {
-	wp_home_init(&alone, NULL, 0);
+	wp_carrier_tasks_init(&alone, NULL, 0);
 	return submissions(&alone, submit_one, ops);
 }
 
@@ -62,7 +62,7 @@ static double stealing(uint64_t ops)
 {
 	wp_domain_init(&domain, members, 2);
 	for (uint32_t index = 0; index < 2; index++)
-		wp_home_init(&homes[index], &domain, index);
+		wp_carrier_tasks_init(&homes[index], &domain, index);
 	return submissions(&homes[0], submit_one, ops);
 }
 

@@ -17,7 +17,7 @@ enum {
 };
 
 typedef struct layout_run {
-	wp_ticket ticket;
+	wp_biased_lock ticket;
 	struct {
 		_Alignas(WP_LINE) wp_atomic(uint64_t) next;
 		_Alignas(WP_LINE) wp_atomic(uint64_t) serving;
@@ -33,7 +33,7 @@ typedef struct layout_run {
 	wp_atomic(uint32_t) *token;
 } layout_run;
 
-/* The operations of wp_ticket_acquire and wp_ticket_release. */
+/* The operations of wp_biased_lock_acquire and wp_biased_lock_release. */
 static void own_ticket(layout_run *run)
 {
 	uint64_t my = wp_fetch_add_relaxed(run->next, 1);
@@ -44,7 +44,7 @@ static void own_ticket(layout_run *run)
 	wp_store_release(run->serving, my + 1);
 }
 
-/* The operations of wp_ticket_try_acquire and wp_ticket_release. */
+/* The operations of wp_biased_lock_try_acquire and wp_biased_lock_release. */
 static void steal_ticket(layout_run *run)
 {
 	uint64_t serving = wp_load_acquire(run->serving), next = serving;
@@ -73,7 +73,7 @@ static void ticket_body(void *context, int index)
 	wp_store_release(&run->stop, 1);
 }
 
-/* The operations of wp_search_start, wp_search_stop and wp_idleset_is_empty. */
+/* The operations of wp_search_start, wp_search_stop and wp_idle_set_is_empty. */
 static void token_body(void *context, int index)
 {
 	layout_run *run = context;
@@ -100,7 +100,7 @@ static double run_layout(void (*body)(void *, int), bool is_kernels, uint64_t op
 {
 	static layout_run run;
 
-	wp_ticket_init(&run.ticket);
+	wp_biased_lock_init(&run.ticket);
 	wp_domain_init(&run.domain, NULL, 2);
 	wp_init(&run.split.next, 0);
 	wp_init(&run.split.serving, 0);

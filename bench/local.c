@@ -19,17 +19,17 @@ enum { HALF = WP_LOCAL_HALF, MOST = WP_LOCAL_CAPACITY + HALF };
 
 static wp_local_queue local, thiefs;
 static wp_mpsc queue, global;
-static wp_ticket ticket;
+static wp_biased_lock ticket;
 static bench_task many[MOST];
 
 BENCH_INLINE void push_local(bench_task *task)
 {
-	wp_local_push(&local, (wp_mpsc_node *)(void *)task, &global);
+	wp_local_queue_push(&local, (wp_mpsc_node *)(void *)task, &global);
 }
 
 BENCH_INLINE bench_task *pop_local(void)
 {
-	return (bench_task *)(void *)wp_local_pop(&local);
+	return (bench_task *)(void *)wp_local_queue_pop(&local);
 }
 
 BENCH_INLINE void push_mpsc(bench_task *task)
@@ -44,9 +44,9 @@ BENCH_INLINE bench_task *pop_locked(wp_mpsc *from)
 
 	if (!wp_mpsc_has_published(from))
 		return NULL;
-	my = wp_ticket_acquire(&ticket);
+	my = wp_biased_lock_acquire(&ticket);
 	task = (bench_task *)(void *)wp_mpsc_pop(from);
-	wp_ticket_release(&ticket, my);
+	wp_biased_lock_release(&ticket, my);
 	return task;
 }
 
@@ -57,11 +57,11 @@ BENCH_INLINE bench_task *pop_mpsc(void)
 
 __attribute__((constructor)) static void prepare_queues(void)
 {
-	wp_local_init(&local);
-	wp_local_init(&thiefs);
+	wp_local_queue_init(&local);
+	wp_local_queue_init(&thiefs);
 	wp_mpsc_init(&queue);
 	wp_mpsc_init(&global);
-	wp_ticket_init(&ticket);
+	wp_biased_lock_init(&ticket);
 	vyukov_init(&a_vyukov);
 }
 
@@ -85,7 +85,7 @@ BENCH_INLINE void run_all(pop_task *pop)
 
 static bench_task *pop_stolen(void)
 {
-	return (bench_task *)(void *)wp_local_pop(&thiefs);
+	return (bench_task *)(void *)wp_local_queue_pop(&thiefs);
 }
 
 static double steal_local(uint64_t ops)
@@ -96,7 +96,7 @@ static double steal_local(uint64_t ops)
 		wp_mpsc_node *first = NULL;
 
 		push_all(push_local, HALF);
-		if (wp_local_steal(&local, &thiefs, &first) != HALF / 2)
+		if (wp_local_queue_steal(&local, &thiefs, &first) != HALF / 2)
 			bench_fail("a thief takes half");
 		((bench_task *)(void *)first)->runs++;
 		run_all(pop_stolen);
@@ -114,10 +114,10 @@ static double steal_mpsc(uint64_t ops)
 		for (int k = 0; k < HALF / 2; k++) {
 			uint64_t my;
 
-			if (!wp_ticket_try_acquire(&ticket, &my))
+			if (!wp_biased_lock_try_acquire(&ticket, &my))
 				bench_fail("nobody else steals");
 			((bench_task *)(void *)wp_mpsc_pop(&queue))->runs++;
-			wp_ticket_release(&ticket, my);
+			wp_biased_lock_release(&ticket, my);
 		}
 		run_all(pop_mpsc);
 	}

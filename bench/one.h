@@ -11,7 +11,7 @@ enum { DEPTH = 64 };
 typedef void push_task(bench_task *task);
 typedef bench_task *pop_task(void);
 
-/* Our queue with Q2 as a plain load and store: push_pop_unlocked.c. */
+/* Our queue with mpsc.2 as a plain load and store: push_pop_unlocked.c. */
 double batch_unlocked(uint64_t ops);
 double turn_unlocked(uint64_t ops);
 

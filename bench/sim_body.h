@@ -18,7 +18,7 @@ typedef struct sim_task {
 
 /* Lines lie as in a group, whose homes are an array. */
 typedef struct sim_carrier {
-	wp_home home; /* first: whose word a wake names is found by its address */
+	wp_carrier_tasks home; /* first: whose word a wake names is found by its address */
 	double next_ns;
 	bool is_asleep;
 } sim_carrier;

@@ -4,18 +4,20 @@
 
 Every atomic operation in kernel/ has a comment of its own right before it:
 
-    /* [G2] seq_cst fence; pairs G4; upholds Guard!NoLostWakeup: promise before work. */
+    /* [guard.2] seq_cst fence; pairs guard.4; upholds Guard!NoLostWakeup: promise before work. */
 
 Checked: the label is unique; the order is the one in the operation's name; pairs are mutual; the
 claim is an operator in specs/; a relaxed operation says why that is enough ("ordered by",
 "atomicity is enough", "stale costs"); the labels that specs mention exist in kernel/, and each
 label of kernel/ stands in some spec. A line of a twin says `/* twin */` and is not a site; where it
-stands for one it names it: `/* twin of Q7 */`, or `/* twin reads T4 */` and `/* twin writes T4 */`.
+stands for one it names it: `/* twin of mpsc.7 */`, or `/* twin reads mpsc.7 */` and
+`/* twin writes mpsc.7 */`.
 
 An order that no scenario needs (wakeproof orders: one step weaker, nothing breaks) is weakened, or
 its comment ends with "kept:" and the reason:
 
-    /* [C3] release; pairs C2; upholds Carrier!WakeReachesSleeper. kept: why it is not relaxed. */
+    /* [carrier.3] release; pairs carrier.2; upholds Carrier!WakeReachesSleeper. kept: why it is
+    not relaxed. */
 
 Checked: a reason follows, and the operation is not relaxed, for then there is nothing to keep.
 
@@ -35,14 +37,14 @@ OPERATION = re.compile(
     r"(relaxed|acquire|release|acq_rel)|fence_(seq_cst|light|heavy))\("
 )
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-LABEL = re.compile(r"\[([A-Z]{1,2}\d*)\]\s+(relaxed|acquire|release|acq_rel|seq_cst|light|heavy)\b")
-PAIRS = re.compile(r"\bpairs ([A-Z]{1,2}\d*(?:,\s+[A-Z]{1,2}\d*)*)")
+LABEL = re.compile(r"\[([a-z]\w*\.\d+)\]\s+(relaxed|acquire|release|acq_rel|seq_cst|light|heavy)\b")
+PAIRS = re.compile(r"\bpairs ([a-z]\w*\.\d+(?:,\s+[a-z]\w*\.\d+)*)")
 UPHOLDS = re.compile(r"\bupholds\s+(\w+)!(\w+)")
 WHY_RELAXED = re.compile(r"ordered by|atomicity is enough|stale costs")
 KEPT = re.compile(r"\bkept:\s*(.*?)[\s*/]*$")
 LEAST_WORDS = 4  # of a reason
-TWIN = re.compile(r"/\* twin(?: (?:of|reads|writes) ([A-Z]{1,2}\d*))? \*/")
-SPEC_LABEL = re.compile(r"\[([A-Z]{1,2}\d*)\]")
+TWIN = re.compile(r"/\* twin(?: (?:of|reads|writes) ([a-z]\w*\.\d+))? \*/")
+SPEC_LABEL = re.compile(r"\[([a-z]\w*\.\d+)\]")
 VOCABULARY = {"order.h", "order.c", "twin.h"}
 
 

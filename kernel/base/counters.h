@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * counters.h - what carriers and searches came to: statistics, and how long a queue is, about.
  *
- *   one writer at a time                     any writer
- *   [J3] [J4] load, store one more           [J6] fetch_add, off the hot path of searches
+ *   one writer at a time                            any writer
+ *   [counters.1] [counters.2] load, store one more  [counters.4] fetch_add, off the hot path of
+ *   searches
  *
- *   the token's holder                       who is refused
- *   [J7] victim of the search in flight      [J8] another one than mine?
+ *   the token's holder                           who is refused
+ *   [counters.5] victim of the search in flight  [counters.6] another one than mine?
  *
  * Why it works  No protocol reads them; only which queue is probed (carrier_tasks.h) and people do.
- *               A carrier's own counts have one writer. Those of a search are written by the token's
- *               holder, and the token orders holders. All others are counted off the hot path: a
- *               submission that finds nobody idle touches none.
+ *               A carrier's own counts have one writer. Those of a search are written by the
+ *               token's holder, and the token orders holders. All others are counted off the hot
+ *               path: a submission that finds nobody idle touches none.
  * Not promised  That counts which are read together belong to one moment.
  * Explored      and recorded (instrument.h) nothing is counted: counts would multiply the states.
  * Spec          none. Evidence  tests/base/test_counters.py; they balance in
@@ -32,12 +33,12 @@ typedef struct wp_search_counts {
 /* So many more. [its only writer now | wait-free] */
 WP_INLINE void wp__count_many(wp_atomic(uint64_t) *counter, uint64_t more)
 {
-	/* [J3] relaxed: stale costs a number, never a task; pairs J4; upholds
+	/* [counters.1] relaxed: stale costs a number, never a task; pairs counters.2; upholds
 	 * Group!EachRunsOnce. */
 	uint64_t now = wp_load_relaxed(counter);
 
-	/* [J4] relaxed: stale costs a number, never a task; pairs J3, J5; upholds
-	 * Group!EachRunsOnce. */
+	/* [counters.2] relaxed: stale costs a number, never a task; pairs counters.1, counters.3;
+	 * upholds Group!EachRunsOnce. */
 	wp_store_relaxed(counter, now + more);
 }
 
@@ -50,7 +51,7 @@ WP_INLINE void wp__count(wp_atomic(uint64_t) *counter)
 /* So many more. [any thread | wait-free] */
 WP_INLINE void wp__count_shared_many(wp_atomic(uint64_t) *counter, uint64_t more)
 {
-	/* [J6] relaxed: atomicity is enough, a number; pairs J5; upholds
+	/* [counters.4] relaxed: atomicity is enough, a number; pairs counters.3; upholds
 	 * Group!EachRunsOnce. */
 	wp_fetch_add_relaxed(counter, more);
 }
@@ -73,8 +74,8 @@ WP_INLINE void wp__count_by(bool is_owner, wp_atomic(uint64_t) *own, wp_atomic(u
 /* [any thread | wait-free] */
 WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 {
-	/* [J5] relaxed: stale costs a number, never a task; pairs J4, J6; upholds
-	 * Group!EachRunsOnce. */
+	/* [counters.3] relaxed: stale costs a number, never a task; pairs counters.2, counters.4;
+	 * upholds Group!EachRunsOnce. */
 	return wp_load_relaxed(counter);
 }
 
@@ -82,7 +83,7 @@ WP_INLINE uint64_t wp__count_read(wp_atomic(uint64_t) *counter)
 WP_INLINE void wp__count_search(wp_search_counts *counts, uint32_t victim)
 {
 	wp__count(&counts->started);
-	/* [J7] relaxed: stale costs a number, never a task; pairs J8; upholds
+	/* [counters.5] relaxed: stale costs a number, never a task; pairs counters.6; upholds
 	 * Group!EachRunsOnce. */
 	wp_store_relaxed(&counts->victim, victim);
 }
@@ -91,7 +92,7 @@ WP_INLINE void wp__count_search(wp_search_counts *counts, uint32_t victim)
 WP_INLINE void wp__count_denied(wp_search_counts *counts, uint32_t victim)
 {
 	wp__count_shared(&counts->denied);
-	/* [J8] relaxed: stale costs a number, never a task; pairs J7; upholds
+	/* [counters.6] relaxed: stale costs a number, never a task; pairs counters.5; upholds
 	 * Group!EachRunsOnce. */
 	if (wp_load_relaxed(&counts->victim) != victim)
 		wp__count_shared(&counts->denied_other);

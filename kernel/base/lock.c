@@ -7,28 +7,29 @@ void wp_lock_acquire(wp_lock *lock)
 {
 	uint32_t seen = 0;
 
-	/* [L1] acquire; pairs L3; upholds Guard!NoLostWakeup: what the last holder wrote is seen.
+	/* [lock.1] acquire; pairs lock.3; upholds Guard!NoLostWakeup: what the last holder wrote is
+	 * seen.
 	 */
 	if (wp_cas_acquire(&lock->state, &seen, 1))
 		return;
-	/* [L2] acquire; pairs L3; upholds Guard!NoLostWakeup: state 2 makes the holder wake a
-	 * sleeper. */
+	/* [lock.2] acquire; pairs lock.3; upholds Guard!NoLostWakeup: state 2 makes the holder wake
+	 * a sleeper. */
 	while (wp_exchange_acquire(&lock->state, 2) != 0)
 		wp_futex_wait(&lock->state, 2, WP_FOREVER);
 }
 
 void wp_lock_release(wp_lock *lock)
 {
-	/* [L3] release; pairs L1, L2; upholds Guard!NoLostWakeup: hands over what was written under
-	 * the lock. */
+	/* [lock.3] release; pairs lock.1, lock.2; upholds Guard!NoLostWakeup: hands over what was
+	 * written under the lock. */
 	if (wp_exchange_release(&lock->state, 0) == 2)
 		wp_futex_wake(&lock->state, 1);
 }
 
 int wp_cond_wait(wp_cond *cond, wp_lock *lock, int64_t deadline_ns)
 {
-	/* [L4] relaxed: ordered by the lock, under which every signal is counted; pairs L5; upholds
-	 * Guard!NoLostWakeup. */
+	/* [lock.4] relaxed: ordered by the lock, under which every signal is counted; pairs lock.5;
+	 * upholds Guard!NoLostWakeup. */
 	uint32_t seen = wp_load_relaxed(&cond->signals);
 	int rc;
 
@@ -40,7 +41,7 @@ int wp_cond_wait(wp_cond *cond, wp_lock *lock, int64_t deadline_ns)
 
 void wp_cond_signal(wp_cond *cond)
 {
-	/* [L5] relaxed: ordered by the lock that both sides hold; pairs L4; upholds
+	/* [lock.5] relaxed: ordered by the lock that both sides hold; pairs lock.4; upholds
 	 * Guard!NoLostWakeup. */
 	wp_fetch_add_relaxed(&cond->signals, 1);
 	wp_futex_wake(&cond->signals, 1);

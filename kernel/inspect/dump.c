@@ -10,8 +10,8 @@
 
 enum { LOOKS = 4 }; /* at one that parks and goes on; then it is shown as running */
 
-/* What is read here may be written meanwhile, and other frames' poison lies in it: sanitizers are not
- * asked. */
+/* What is read here may be written meanwhile, and other frames' poison lies in it: sanitizers are
+ * not asked. */
 #define UNWATCHED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 struct walk {
@@ -34,8 +34,8 @@ UNWATCHED static void read_name(wp_dump_thread *shown, const wp_body *body)
 static int carrier_of(wp_group *group, const wp_vthread *thread)
 {
 	for (uint32_t index = 0; index < group->config.carriers; index++)
-		/* [D4] relaxed: stale costs a name, never a task; pairs D3, D5; upholds
-		 * Dump!RunnerIsNamed. */
+		/* [dump.1] relaxed: stale costs a name, never a task; pairs worker.1,
+		 * worker_idle.1; upholds Dump!RunnerIsNamed. */
 		if (wp_load_relaxed(&group->workers[index].mounted) == &thread->task)
 			return (int)index;
 	return -1;
@@ -76,7 +76,7 @@ static void read_stack(wp_unwind_rows *rows, const wp_stack *stack, uintptr_t sp
 	shown->stack_used = shown->depth == 0 ? 0 : top - sp;
 }
 
-UNWATCHED static void describe(struct walk *walk, const wp_body *body, const wp_home *home,
+UNWATCHED static void describe(struct walk *walk, const wp_body *body, const wp_carrier_tasks *home,
 			       uint32_t word, wp_dump_thread *shown)
 {
 	const volatile wp_body *now = body;
@@ -96,9 +96,9 @@ UNWATCHED static void describe(struct walk *walk, const wp_body *body, const wp_
 		read_stack(&walk->rows, stack, (uintptr_t)now->fiber.sp, shown);
 }
 
-/* NULL: it is not made, or has ended: its home is set last, and the end is in the word. Read once: its
- * memory may be another's by now, which is being made. */
-UNWATCHED static const wp_home *home_of(const wp_body *body, uint32_t word)
+/* NULL: it is not made, or has ended: its home is set last, and the end is in the word. Read once:
+ * its memory may be another's by now, which is being made. */
+UNWATCHED static const wp_carrier_tasks *home_of(const wp_body *body, uint32_t word)
 {
 	const volatile wp_body *now = body;
 
@@ -110,7 +110,7 @@ static bool read_one(struct walk *walk, wp_body *body, wp_dump_thread *shown)
 {
 	for (int look = 0; look < LOOKS; look++) {
 		uint32_t word = wp__dump_look(&body->thread);
-		const wp_home *home = home_of(body, word);
+		const wp_carrier_tasks *home = home_of(body, word);
 
 		if (home == NULL)
 			return false;

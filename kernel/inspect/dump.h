@@ -2,20 +2,20 @@
  * dump.h - what every virtual thread of a group does now, and where: read while they go on.
  *
  *   dump                                      carrier
- *   each slot of each pool, each block        [D3] says whom it runs, then runs it
- *     look; state, name, home; [D4] who       about to sleep: [D5] nobody
+ *   each slot of each pool, each block        [worker.1] says whom it runs, then runs it
+ *     look; state, name, home; [dump.1] who   about to sleep: [worker_idle.1] nobody
  *     runs it; parked: frames; look again
  *   list it, and count it among those whose stack is the same
  *
  * Why it works  Slots and blocks enumerate without a lock, and stay memory until the group is freed
- *               (stack.h, vthread_stackful.h). A parked one's stack is read between two looks (snapshot.h), by
- *               the compiler's tables (unwind.h). Text goes out as it is made; stacks are counted in
- *               a table of a fixed size, and those that do not fit, together.
+ *               (stack.h, vthread_stackful.h). A parked one's stack is read between two looks
+ *               (snapshot.h), by the compiler's tables (unwind.h). Text goes out as it is made;
+ *               stacks are counted in a table of a fixed size, and those that do not fit, together.
  * Names         of functions are those that dladdr knows (link with -rdynamic); else it is file and
  *               offset, for addr2line.
  * Not promised  One moment for all: each is shown as it was when it was looked at. The stack of a
- *               thread that runs, or is queued after a yield or its start; name and home of one that
- *               ended while it was looked at, and whose memory is another's by now.
+ *               thread that runs, or is queued after a yield or its start; name and home of one
+ *               that ended while it was looked at, and whose memory is another's by now.
  * Spec          specs/inspect/Dump.tla: StackIsWhole, UnparkIsKept, RunnerIsNamed.
  * Evidence      make check-specs T=Dump, make stress T=dump, tests/inspect/test_dump.py. */
 #ifndef WP_DUMP_H
@@ -33,8 +33,8 @@ enum {
 };
 
 /* new: not started. queued: to run, by its carrier. given: its scheduler has it, queued or run.
- * parked: on no carrier. pinned: asleep on its carrier, unless a spare carries on there. closed: parked
- * when its group was closed. */
+ * parked: on no carrier. pinned: asleep on its carrier, unless a spare carries on there. closed:
+ * parked when its group was closed. */
 enum wp_dump_state {
 	WP_DUMP_NEW,
 	WP_DUMP_QUEUED,
@@ -83,7 +83,8 @@ typedef struct wp_dump_config {
 } wp_dump_config;
 
 /* Writes a dump. WP_OK; WP_SYSTEM and errno: no memory, or a write failed: what was written is no
- * whole dump. Takes less than a megabyte. [any thread, before wp_group_free | blocks, as writes do] */
+ * whole dump. Takes less than a megabyte. [any thread, before wp_group_free | blocks, as writes
+ * do] */
 WP_API int wp_dump(wp_group *group, const wp_dump_config *config);
 
 #endif

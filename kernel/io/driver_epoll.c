@@ -154,8 +154,8 @@ static bool look(wp_epoll *epoll)
 
 enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
-/* Until the carrier's next timer. Where the system has milliseconds only, up to one longer. [parked |
- * blocks] */
+/* Until the carrier's next timer. Where the system has milliseconds only, up to one longer. [parked
+ * | blocks] */
 static int wait_parked(wp_epoll *epoll, struct epoll_event *events)
 {
 	int64_t until_ns = wp_poller_until(), left_ns = until_ns - wp_clock_ns();
@@ -248,7 +248,7 @@ int wp_io_start(wp_group *group, uint32_t idle_spins)
 {
 	int code = WP_ALREADY; /* all have one */
 
-	if (group->config.replacements != 0)
+	if (group->config.spare_carriers != 0)
 		return WP_UNSUPPORTED; /* these would have none */
 	for (uint32_t index = 0; index < group->config.carriers; index++) {
 		if (group->workers[index].epoll != NULL)
@@ -279,7 +279,7 @@ wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier)
 int wp_io_new(wp_group *group, int fd, wp_io **io)
 {
 	wp_vthread *self = wp_vthread_current();
-	wp_home *home = self == NULL || wp__body_of(self)->group != group
+	wp_carrier_tasks *home = self == NULL || wp__body_of(self)->group != group
 				? wp__group_home(group, wp__group_next(group))
 				: self->task.home;
 	wp_epoll *epoll = ((wp_worker *)(void *)home)->epoll;

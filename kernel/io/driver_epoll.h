@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * driver_epoll.h - the poller of a carrier that waits for descriptors: one epoll, edge-triggered; and
- * for operations on files, where there is io_uring (driver_uring.h).
+ * driver_epoll.h - the poller of a carrier that waits for descriptors: one epoll, edge-triggered;
+ * and for operations on files, where there is io_uring (driver_uring.h).
  *
  *   its body                                 who frees a descriptor
- *   look at once; tell who waits (readiness.h)   off the epoll; [X5] onto `retired`
- *   [X6] all of `retired`: free
+ *   look at once; tell who waits (readiness.h)   off the epoll; [driver_epoll.1] onto `retired`
+ *   [driver_epoll.2] all of `retired`: free
  *   a turn of the ring (driver_uring.h)
  *   the others run; nothing did: park, ask,
  *     block until the carrier's timer or its wakeup; back; tell
@@ -12,16 +12,16 @@
  *     over; each that is listed: shut          over? refused, else listed
  *                                            who closes it, under that lock: off the list
  *
- * Why it works  Its wakeup is an eventfd in the epoll, edge-triggered too: each write is an edge, so
- *               nobody has to read it. Who waits is told when the carrier is RUNNING again, for that
- *               pushes. What was retired is taken when the events of a round were told
+ * Why it works  Its wakeup is an eventfd in the epoll, edge-triggered too: each write is an edge,
+ *               so nobody has to read it. Who waits is told when the carrier is RUNNING again, for
+ *               that pushes. What was retired is taken when the events of a round were told
  *               and before the next one is asked for, so no event of it lies in the array. What is
- *               retired later goes with the epoll, and that with the last that has it: its group and
- *               each descriptor [X9] [X10].
+ *               retired later goes with the epoll, and that with the last that has it: its group
+ *               and each descriptor [driver_epoll.3] [driver_epoll.4].
  *               A poller ends with its carrier, and then nobody tells what comes: so its end shuts
  *               each of its descriptors, which tells who waits, on whatever thread. What is on the
  *               list is not retired, so the walk finds it alive; what comes too late is refused.
- * Spec          specs/io/Io.tla, specs/sched/Poller.tla.
+ * Spec          specs/io/Descriptor.tla, specs/sched/Poller.tla.
  * Evidence      make stress T=io, tests/io/test_descriptor.py. */
 #ifndef WP_POLLER_EPOLL_H
 #define WP_POLLER_EPOLL_H
@@ -29,8 +29,9 @@
 #include "io/descriptor.h"
 #include "io/driver_uring.h"
 
-/* retired: X5, X6; holders: X9, X10; looks, events, sleeps: its poller; wakeups: whoever wakes it;
- * first, is_over: under the lock; the rest: who makes it. */
+/* retired: driver_epoll.1, driver_epoll.2; holders: driver_epoll.3, driver_epoll.4; looks, events,
+ * sleeps: its poller; wakeups: whoever wakes it; first, is_over: under the lock; the rest: who
+ * makes it. */
 typedef struct wp_epoll {
 	int fd, event; /* event: its wakeup */
 	uint32_t idle_spins;
@@ -55,8 +56,8 @@ wp_epoll *wp__epoll_new(uint32_t idle_spins);
 /* One holds it less; the last frees it, with what was retired. NULL: nothing. [a holder] */
 void wp__epoll_free(wp_epoll *epoll);
 
-/* WP_OK; WP_CLOSED: its poller has ended; WP_UNSUPPORTED; WP_SYSTEM and errno. [any thread | a system
- * call] */
+/* WP_OK; WP_CLOSED: its poller has ended; WP_UNSUPPORTED; WP_SYSTEM and errno. [any thread | a
+ * system call] */
 int wp__epoll_add(wp_epoll *epoll, wp_io *io);
 /* Closes its descriptor, too. [any thread | system calls] */
 void wp__epoll_remove(wp_epoll *epoll, wp_io *io);
@@ -89,7 +90,8 @@ WP_INLINE void wp__epoll_unlist(wp_epoll *epoll, wp_io *io)
 	wp_lock_release(&epoll->lock);
 }
 
-/* Nobody tells any more what comes: who waits, or will, at one of its descriptors is told WP_CLOSED.
+/* Nobody tells any more what comes: who waits, or will, at one of its descriptors is told
+ * WP_CLOSED.
  * [its poller, at its end, its carrier RUNNING | pushes] */
 WP_INLINE void wp__epoll_end(wp_epoll *epoll)
 {
@@ -105,16 +107,16 @@ WP_INLINE void wp__epoll_end(wp_epoll *epoll)
 /* [a holder | wait-free] */
 WP_INLINE void wp__epoll_hold(wp_epoll *epoll)
 {
-	/* [X9] relaxed: atomicity is enough: the caller has one that holds it; pairs X10; upholds
-	 * Io!EventIsAlive. */
+	/* [driver_epoll.3] relaxed: atomicity is enough: the caller has one that holds it; pairs
+	 * driver_epoll.4; upholds Descriptor!EventIsAlive. */
 	wp_fetch_add_relaxed(&epoll->holders, 1);
 }
 
 /* True: the last: free it. [a holder | wait-free] */
 WP_INLINE bool wp__epoll_drop(wp_epoll *epoll)
 {
-	/* [X10] acq_rel; pairs X9, X10; upholds Io!EventIsAlive: all that its holders did with it
-	 * comes before it is freed. */
+	/* [driver_epoll.4] acq_rel; pairs driver_epoll.3, driver_epoll.4; upholds
+	 * Descriptor!EventIsAlive: all that its holders did with it comes before it is freed. */
 	return wp_fetch_add_acq_rel(&epoll->holders, (uint32_t)-1) == 1;
 }
 
@@ -125,15 +127,15 @@ WP_INLINE void wp__epoll_retire(wp_epoll *epoll, wp_io *io)
 
 	do
 		io->next = first;
-	/* [X5] release; pairs X6; upholds Io!EventIsAlive: whoever frees it comes after all that
-	 * was done with it. */
+	/* [driver_epoll.1] release; pairs driver_epoll.2; upholds Descriptor!EventIsAlive: whoever
+	 * frees it comes after all that was done with it. */
 	while (!wp_cas_release(&epoll->retired, &first, io));
 }
 
 /* All that were retired, linked by next. [its poller, between two rounds | wait-free] */
 WP_INLINE wp_io *wp__epoll_retired(wp_epoll *epoll)
 {
-	/* [X6] acquire; pairs X5; upholds Io!EventIsAlive. */
+	/* [driver_epoll.2] acquire; pairs driver_epoll.1; upholds Descriptor!EventIsAlive. */
 	return wp_exchange_acquire(&epoll->retired, NULL);
 }
 

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
- * driver_uring.h - operations on files: threads ask, the poller of their home gives them to io_uring.
+ * driver_uring.h - operations on files: threads ask, the poller of their home gives them to
+ * io_uring.
  *
  *   caller, on any carrier                   poller of its home, each turn (driver_epoll.c)
  *   lock; over? refused                      its event came: what has ended:
- *         else at the end of the list; [U1]    lock; ended; unlock; open its latch, unless listed
- *   unlock; nudge that carrier (timer.h)     [U2] something is asked:
- *   wait for its latch                         lock; one off the list; unlock
- *   too late: lock; ended? no more to do       ended: open its latch
- *         else cancelled; listed; [U1]         begun: tell the system to end it
- *   unlock; nudge; wait for its latch          else: give it to the system, or, cancelled, open
- *                                            [U2] once more before it blocks
+ *         else at the end of the list; [file_queue.1]  lock; ended; unlock; open its latch, unless
+ *         listed
+ *   unlock; nudge that carrier (timer.h)     [file_queue.2] something is asked:
+ *   wait for its latch                                 lock; one off the list; unlock
+ *   too late: lock; ended? no more to do               ended: open its latch
+ *         else cancelled; listed; [file_queue.1]       begun: tell the system to end it
+ *   unlock; nudge; wait for its latch                  else: give it to the system, or, cancelled, open
+ *                                            [file_queue.2] once more before it blocks
  *
  * Why it works  A ring has one user, the poller of a carrier, which that alone runs: so it needs no
  *               lock, and what ends is told at home. Each end writes to the event that
  *               is also the poller's wakeup: one epoll to wait at. Whoever asks from elsewhere
  *               ends the sleep as one who has armed a timer: either the poller sees what is
- *               asked before it blocks, or its carrier's word is seen parked [M9] [P].
- *               The system writes into the caller's memory until the operation has ended. So whoever
- *               is late, or interrupted, cancels it and waits on; the latch is the last that is
- *               touched of an operation, which may lie on a stack. Its one link is in use
+ *               asked before it blocks, or its carrier's word is seen parked [timer.9] [carrier.6].
+ *               The system writes into the caller's memory until the operation has ended. So
+ *               whoever is late, or interrupted, cancels it and waits on; the latch is the last
+ *               that is touched of an operation, which may lie on a stack. Its one link is in use
  *               while it is listed, so what ends meanwhile is let go by who takes it off.
  *               At its end the poller ends what the system has and waits for it: only then does a
  *               close hand back who waits.
  * Not promised  That a cancelled operation ends soon: a disk's does when the disk has answered.
- * Spec          specs/io/Uring.tla: OpNotLost, BufferOutlivesOp, OpIsAlive, CancelNotLost,
+ * Spec          specs/io/FileQueue.tla: OpNotLost, BufferOutlivesOp, OpIsAlive, CancelNotLost,
  *               IoCompletionAtHome, CancelEnds.
- * Evidence      make check-specs T=Uring, make stress T=uring, tests/io/test_file.py. */
+ * Evidence      make check-specs T=FileQueue, make stress T=file_queue, tests/io/test_file.py. */
 #ifndef WP_POLLER_URING_H
 #define WP_POLLER_URING_H
 
@@ -39,8 +41,8 @@ struct io_uring;
 
 enum wp_uring_what { WP_URING_OPEN, WP_URING_READ, WP_URING_WRITE, WP_URING_SYNC };
 
-/* 64 bytes, its caller's. next, is_*, has_ended, result: under the ring's lock; the rest: its caller,
- * before it asks. done: open when the ring has done with it; result: then its caller's. */
+/* 64 bytes, its caller's. next, is_*, has_ended, result: under the ring's lock; the rest: its
+ * caller, before it asks. done: open when the ring has done with it; result: then its caller's. */
 typedef struct wp_uring_op {
 	struct wp_uring_op *next; /* asked after it */
 	wp_latch done;
@@ -53,7 +55,7 @@ typedef struct wp_uring_op {
 	bool is_listed, is_begun, is_cancelled, has_ended;
 } wp_uring_op;
 
-/* asked: U1, U2; first, last, is_over: under the lock; the rest: the poller. */
+/* asked: file_queue.1, file_queue.2; first, last, is_over: under the lock; the rest: the poller. */
 typedef struct wp_uring {
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_atomic(uint32_t) asked; /* 1: the list is not empty */
@@ -69,8 +71,8 @@ wp_uring *wp__uring_new(int event, const char **why);
 /* [when its poller has ended, or did not begin | system calls] NULL: nothing. */
 void wp__uring_free(wp_uring *uring);
 
-/* Takes what has ended, if it `is_told` of an event, and gives the system what is asked. True: there
- * was something. [the poller, its carrier RUNNING | pushes] */
+/* Takes what has ended, if it `is_told` of an event, and gives the system what is asked. True:
+ * there was something. [the poller, its carrier RUNNING | pushes] */
 bool wp__uring_turn(wp_uring *uring, bool is_told);
 /* It must not block: there is something to be given to the system. [the poller | wait-free] */
 bool wp__uring_is_wanted(wp_uring *uring);
@@ -92,16 +94,16 @@ WP_INLINE void wp__uring_init(wp_uring *uring)
 /* The list is empty, or not. [under the lock] */
 WP_INLINE void wp__uring_set_asked(wp_uring *uring, uint32_t asked)
 {
-	/* [U1] relaxed: ordered by [M9] before a look at its carrier's word, and what is asked by
-	 * the lock; pairs U2; upholds Uring!OpNotLost. */
+	/* [file_queue.1] relaxed: ordered by [timer.9] before a look at its carrier's word, and
+	 * what is asked by the lock; pairs file_queue.2; upholds FileQueue!OpNotLost. */
 	wp_store_relaxed(&uring->asked, asked);
 }
 
 /* [the poller | wait-free] */
 WP_INLINE bool wp__uring_is_asked(wp_uring *uring)
 {
-	/* [U2] relaxed: ordered by [P] before it blocks; elsewhere stale costs a turn; pairs U1;
-	 * upholds Uring!OpNotLost. */
+	/* [file_queue.2] relaxed: ordered by [carrier.6] before it blocks; elsewhere stale costs a
+	 * turn; pairs file_queue.1; upholds FileQueue!OpNotLost. */
 	return wp_load_relaxed(&uring->asked) != 0;
 }
 
@@ -201,7 +203,8 @@ WP_INLINE wp_uring_op *wp__uring_take(wp_uring *uring, bool *is_begun)
 	}
 }
 
-/* Its poller must not end: the system writes into the memory of callers. [the poller | wait-free] */
+/* Its poller must not end: the system writes into the memory of callers. [the poller |
+ * wait-free] */
 WP_INLINE bool wp__uring_is_inside(const wp_uring *uring)
 {
 	return uring->inside != 0;

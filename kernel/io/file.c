@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file.c - see file.h. Not explored, for it makes system calls: stress/scenarios/io/driver_uring.c has how it asks. */
+ * file.c - see file.h. Not explored, for it makes system calls: stress/scenarios/io/driver_uring.c
+ * has how it asks. */
 #define _GNU_SOURCE
 #include "io/file.h"
 
@@ -33,12 +34,12 @@ static int refuse(const char *why)
 }
 
 /* That carrier; NULL: it is the calling one. */
-static wp_carrier *away(wp_home *home)
+static wp_carrier *away(wp_carrier_tasks *home)
 {
-	return (wp_home *)(void *)wp__worker_self() == home ? NULL : &home->carrier;
+	return (wp_carrier_tasks *)(void *)wp__worker_self() == home ? NULL : &home->carrier;
 }
 
-int wp__file_ask(wp_home *home, wp_uring_op *op)
+int wp__file_ask(wp_carrier_tasks *home, wp_uring_op *op)
 {
 	wp_epoll *epoll = ((wp_worker *)(void *)home)->epoll;
 
@@ -49,7 +50,7 @@ int wp__file_ask(wp_home *home, wp_uring_op *op)
 	return wp__uring_ask(epoll->uring, op, away(home)) ? WP_OK : WP_CLOSED;
 }
 
-void wp__file_cancel(wp_home *home, wp_uring_op *op)
+void wp__file_cancel(wp_carrier_tasks *home, wp_uring_op *op)
 {
 	wp__uring_cancel(((wp_worker *)(void *)home)->epoll->uring, op, away(home));
 }
@@ -115,7 +116,7 @@ static void wait_for_end(wp_uring_op *op)
 		wp_vthread_interrupt(wp_vthread_current());
 }
 
-static int ask_and_wait(wp_home *home, wp_uring_op *op, int64_t deadline_ns)
+static int ask_and_wait(wp_carrier_tasks *home, wp_uring_op *op, int64_t deadline_ns)
 {
 	int code = wp__file_ask(home, op);
 

@@ -7,14 +7,15 @@
  *   in a pinned section, or a step    the system call: it blocks its carrier
  *   an OS thread                      the system call
  *
- * Why it works  Epoll says of a file that it is ready, always: what takes its time is the call. So the
- *               system calls, and says when it has done it. Descriptors are plain ones, of any
+ * Why it works  Epoll says of a file that it is ready, always: what takes its time is the call. So
+ *               the system calls, and says when it has done it. Descriptors are plain ones, of any
  *               kind: a pipe, too, may be read so. Nobody owns them: who closes one while a call is
  *               under way may meet another file of that number.
- * Its deadline  The call is cancelled when its time is over, or its thread is interrupted: if it has
+ * Its deadline  The call is cancelled when its time is over, or its thread is interrupted: if it
+ * has
  *               ended all the same, it says WP_OK and what was done.
  * Not promised  That a cancelled call ends soon. A file's own position, if several use it at once.
- * Spec          specs/io/Uring.tla. Evidence  tests/io/test_file.py. */
+ * Spec          specs/io/FileQueue.tla. Evidence  tests/io/test_file.py. */
 #ifndef WP_FILE_H
 #define WP_FILE_H
 
@@ -24,13 +25,14 @@
 #include "io/driver_uring.h"
 
 typedef struct wp_group wp_group;
-struct wp_home;
+struct wp_carrier_tasks;
 
 /* As a place: the file's own, which moves on. */
 #define WP_FILE_HERE (-1)
 
-/* WP_OK; WP_SYSTEM and errno; WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED: its group is closing; WP_MISUSED:
- * wp_io_start has not been called; WP_UNSUPPORTED. [any thread | parks, or blocks as above] */
+/* WP_OK; WP_SYSTEM and errno; WP_TIMEOUT, WP_INTERRUPTED; WP_CLOSED: its group is closing;
+ * WP_MISUSED: wp_io_start has not been called; WP_UNSUPPORTED. [any thread | parks, or blocks as
+ * above] */
 WP_API int wp_file_open(const char *path, int flags, mode_t mode, int64_t deadline_ns, int *fd);
 /* Some bytes, or 0: its end. */
 WP_API int wp_file_read(int fd, void *bytes, size_t size, int64_t place, int64_t deadline_ns, size_t *done);
@@ -41,16 +43,17 @@ WP_API int wp_file_write(int fd, const void *bytes, size_t size, int64_t place, 
 WP_API int wp_file_sync(int fd, bool data_only, int64_t deadline_ns);
 
 /* cdef: begin */
-/* Why virtual threads of that group have no files; NULL: they have. [any thread, after wp_io_start |
- * wait-free] */
+/* Why virtual threads of that group have no files; NULL: they have. [any thread, after wp_io_start
+ * | wait-free] */
 WP_API const char *wp_file_lacks(wp_group *group);
 /* cdef: end */
 
-/* Asks the ring of a thread's home. WP_OK: wait for its latch; WP_UNSUPPORTED, WP_MISUSED, WP_CLOSED.
+/* Asks the ring of a thread's home. WP_OK: wait for its latch; WP_UNSUPPORTED, WP_MISUSED,
+ * WP_CLOSED.
  * [the thread | blocks shortly] */
-int wp__file_ask(struct wp_home *home, wp_uring_op *op);
+int wp__file_ask(struct wp_carrier_tasks *home, wp_uring_op *op);
 /* It is to end soon: wait on. [the thread | blocks shortly] */
-void wp__file_cancel(struct wp_home *home, wp_uring_op *op);
+void wp__file_cancel(struct wp_carrier_tasks *home, wp_uring_op *op);
 /* True: it did not do what was asked, for it was cancelled. [who has waited | wait-free] */
 bool wp__file_is_cancelled(const wp_uring_op *op);
 

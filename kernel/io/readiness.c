@@ -29,7 +29,7 @@ int wp__ready_begin(wp_ready *ready, uint32_t seen, wp_waiter *waiter)
 	else if (wp_ready_look(ready) != seen)
 		code = WP_OK;
 	else
-		wp__waitq_add(&ready->line, waiter);
+		wp__wait_queue_add(&ready->line, waiter);
 	wp_lock_release(&ready->lock);
 	if (code != WP_MUST_PARK)
 		wp__waiter_over(waiter);
@@ -63,7 +63,7 @@ static wp_waiter *take(wp_ready *ready)
 	wp_waiter *first = ready->line.first;
 
 	if (first != NULL)
-		wp__waitq_remove(first);
+		wp__wait_queue_remove(first);
 	return first;
 }
 
@@ -73,7 +73,8 @@ void wp_ready_tell(wp_ready *ready)
 
 	wp_lock_acquire(&ready->lock);
 	first = take(ready);
-	/* [X2] release; pairs X1; upholds Io!ReadinessNotLost: who sees the edge sees what came. */
+	/* [readiness.2] release; pairs readiness.1; upholds Descriptor!ReadinessNotLost: who sees
+	 * the edge sees what came. */
 	wp_store_release(&ready->edges, wp_ready_look(ready) + 1);
 	wp_lock_release(&ready->lock);
 	if (first != NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pool_dump.c - what a pool looks like, and what of it is promised. Not explored, for it only looks. */
+ * pool_dump.c - what a pool looks like, and what of it is promised. Not explored, for it only
+ * looks. */
 #include "pool/pool.h"
 
 #include <stdarg.h>
@@ -88,7 +89,8 @@ static void __attribute__((format(printf, 2, 3))) print(sheet *to, const char *f
 
 static const char *does_what(const wp_pool_thread *one)
 {
-	/* [QP4] relaxed: stale costs a word in a dump; pairs QP3; upholds Pool!QtpCounterBalance. */
+	/* [pool_dump.1] relaxed: stale costs a word in a dump; pairs pool_threads.1; upholds
+	 * Pool!QtpCounterBalance. */
 	const char *tag = wp_load_relaxed(&((wp_pool_thread *)(uintptr_t)one)->tag);
 
 	if (one->state != WP_POOL_BUSY)

@@ -166,16 +166,16 @@ int wp_pool_execute_virtual(wp_pool *pool, const wp_job *job)
 
 bool wp_pool_try_execute(wp_pool *pool, const wp_job *job)
 {
-	/* [QP2] relaxed: stale costs a job that is run during the close; pairs QP1; upholds
-	 * Pool!StopDrainsOnce: after a close nothing is taken. */
+	/* [pool_new.2] relaxed: stale costs a job that is run during the close; pairs pool_new.1;
+	 * upholds Pool!StopDrainsOnce: after a close nothing is taken. */
 	return !wp_load_relaxed(&pool->refuses) &&
 	       wp_reserve_try(&pool->reserve, (void *)(uintptr_t)job);
 }
 
 void wp_pool_close(wp_pool *pool)
 {
-	/* [QP1] relaxed: stale costs a job that is run during the close; pairs QP2; upholds
-	 * Pool!StopDrainsOnce. */
+	/* [pool_new.1] relaxed: stale costs a job that is run during the close; pairs pool_new.2;
+	 * upholds Pool!StopDrainsOnce. */
 	wp_store_relaxed(&pool->refuses, true);
 	if (wp__pool_close(pool))
 		wp_reserve_stop(&pool->reserve);

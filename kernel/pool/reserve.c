@@ -20,8 +20,9 @@ int wp_reserve_init(wp_reserve *reserve, const wp_reserve_config *config, wp_res
 /* [any thread | wait-free] */
 static bool is_empty(wp_reserve *reserve, uint32_t slot)
 {
-	/* [RV2] relaxed: stale costs a task that is not handed over, or a thread that stays a while
-	 * longer; pairs RV3, RV6, RV8; upholds Reserve!ReservedThreadExclusive. */
+	/* [reserve.2] relaxed: stale costs a task that is not handed over, or a thread that stays a
+	 * while longer; pairs reserve.3, reserve.6, reserve.8; upholds
+	 * Reserve!ReservedThreadExclusive. */
 	return wp_load_relaxed(&reserve->slots[slot].thread) == NULL;
 }
 
@@ -36,16 +37,17 @@ uint32_t wp_reserve_available(wp_reserve *reserve)
 
 static bool is_stopping(wp_reserve *reserve)
 {
-	/* [RV7] relaxed: ordered by RV6, which has read what RV3 wrote to the slot, if the stop has
-	 * been there; pairs RV5; upholds Reserve!StopTerminates. */
+	/* [reserve.7] relaxed: ordered by reserve.6, which has read what reserve.3 wrote to the
+	 * slot, if the stop has been there; pairs reserve.5; upholds Reserve!StopTerminates. */
 	return wp_load_relaxed(&reserve->stopping);
 }
 
 /* Who is in it, or NULL. [any thread | wait-free] */
 static wp_reserved *take(wp_reserve *reserve, uint32_t slot)
 {
-	/* [RV3] acq_rel; pairs RV2, RV6, RV8; upholds Reserve!ReservedThreadExclusive: acquires what
-	 * the thread made; releases the stop, also where nobody is, for Reserve!StopTerminates. */
+	/* [reserve.3] acq_rel; pairs reserve.2, reserve.6, reserve.8; upholds
+	 * Reserve!ReservedThreadExclusive: acquires what the thread made; releases the stop, also
+	 * where nobody is, for Reserve!StopTerminates. */
 	return wp_exchange_acq_rel(&reserve->slots[slot].thread, NULL);
 }
 
@@ -58,7 +60,8 @@ static void hand(wp_reserved *thread, void *task)
 /* So has one that has begun, or was refused. */
 void wp_reserve_drop(wp_reserve *reserve)
 {
-	/* [RV4] relaxed: atomicity is enough, a number; pairs RV1; upholds Reserve!PendingBound. */
+	/* [reserve.4] relaxed: atomicity is enough, a number; pairs reserve.1; upholds
+	 * Reserve!PendingBound. */
 	wp_fetch_add_relaxed(&reserve->pending, (uint32_t)-1);
 }
 
@@ -70,7 +73,8 @@ int wp__reserve_start(wp_reserve *reserve)
 	do
 		if (pending >= reserve->config.max_pending)
 			return WP_REFUSED;
-	/* [RV1] relaxed: atomicity is enough, a number; pairs RV4; upholds Reserve!PendingBound. */
+	/* [reserve.1] relaxed: atomicity is enough, a number; pairs reserve.4; upholds
+	 * Reserve!PendingBound. */
 	while (!wp_cas_relaxed(&reserve->pending, &pending, pending + 1));
 	code = reserve->config.start(reserve->config.arg);
 	if (code != WP_OK)
@@ -99,8 +103,9 @@ bool wp__reserve_offer(wp_reserve *reserve, wp_reserved *self, uint32_t *slot)
 	for (*slot = 0; *slot < reserve->config.capacity; ++*slot) {
 		wp_reserved *nobody = NULL;
 
-		/* [RV6] acq_rel; pairs RV2, RV3, RV8; upholds Reserve!StopTerminates: releases what
-		 * this thread is; acquires the stop, if it has been here. */
+		/* [reserve.6] acq_rel; pairs reserve.2, reserve.3, reserve.8; upholds
+		 * Reserve!StopTerminates: releases what this thread is; acquires the stop, if it
+		 * has been here. */
 		if (wp_cas_acq_rel(&reserve->slots[*slot].thread, &nobody, self))
 			return true;
 	}
@@ -111,8 +116,8 @@ bool wp__reserve_leave(wp_reserve *reserve, wp_reserved *self, uint32_t slot)
 {
 	wp_reserved *expected = self;
 
-	/* [RV8] relaxed: atomicity is enough: nobody else has touched it; pairs RV2, RV3, RV6; upholds
-	 * Reserve!ReservedThreadExclusive. */
+	/* [reserve.8] relaxed: atomicity is enough: nobody else has touched it; pairs reserve.2,
+	 * reserve.3, reserve.6; upholds Reserve!ReservedThreadExclusive. */
 	return wp_cas_relaxed(&reserve->slots[slot].thread, &expected, NULL);
 }
 
@@ -167,8 +172,8 @@ void wp_reserve_run(wp_reserve *reserve)
 
 void wp_reserve_stop(wp_reserve *reserve)
 {
-	/* [RV5] relaxed: ordered by RV3, which follows it in each slot; pairs RV7; upholds
-	 * Reserve!StopTerminates. */
+	/* [reserve.5] relaxed: ordered by reserve.3, which follows it in each slot; pairs
+	 * reserve.7; upholds Reserve!StopTerminates. */
 	wp_store_relaxed(&reserve->stopping, true);
 	for (uint32_t slot = 0; slot < reserve->config.capacity; slot++) {
 		wp_reserved *thread = take(reserve, slot);

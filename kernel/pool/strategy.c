@@ -38,40 +38,43 @@ void wp_strategy_init(wp_strategy *strategy, const wp_strategy_config *config)
 /* [any thread | wait-free] */
 static uint64_t look(const wp_strategy *strategy)
 {
-	/* [Z7] relaxed: stale costs a failing step, or one thread that is started for nothing; pairs
-	 * Z1, Z2, Z3, Z4, Z5, Z6, Z8, Z9; upholds Strategy!NoLostProduction: who relies on it
-	 * writes it. */
+	/* [strategy.7] relaxed: stale costs a failing step, or one thread that is started for
+	 * nothing; pairs strategy.1, strategy.2, strategy.3, strategy.4, strategy.5, strategy.6,
+	 * strategy.8, strategy.9; upholds Strategy!NoLostProduction: who relies on it writes it. */
 	return wp_load_relaxed(&strategy->word);
 }
 
-/* Nobody produces: it does, and `word` is `next` but for the state. False: look again. [any thread |
- * wait-free] */
+/* Nobody produces: it does, and `word` is `next` but for the state. False: look again. [any thread
+ * | wait-free] */
 static bool take(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
 	next = with_state(next, WP_STRATEGY_PRODUCING);
-	/* [Z3] acquire; pairs Z1, Z5, Z6, Z7, Z9; upholds Strategy!SingleProducer: whatever others
-	 * produced, and what was asked for, comes before this. */
+	/* [strategy.3] acquire; pairs strategy.1, strategy.5, strategy.6, strategy.7, strategy.9;
+	 * upholds Strategy!SingleProducer: whatever others produced, and what was asked for, comes
+	 * before this. */
 	return wp_cas_acquire(&strategy->word, word, next);
 }
 
 /* To ask is to write. False: look again. [any thread | wait-free] */
 static bool ask(wp_strategy *strategy, uint64_t *word, uint64_t next)
 {
-	/* [Z1] release; pairs Z2, Z3, Z4, Z7, Z8; upholds Strategy!NoLostProduction: who produces
-	 * next, or once more, finds what this thread has made. */
+	/* [strategy.1] release; pairs strategy.2, strategy.3, strategy.4, strategy.7, strategy.8;
+	 * upholds Strategy!NoLostProduction: who produces next, or once more, finds what this
+	 * thread has made. */
 	return wp_cas_release(&strategy->word, word, next);
 }
 
 /* One that was started. [who started it | wait-free] */
 static void count_start(wp_strategy *strategy)
 {
-	/* [Z2] relaxed: atomicity is enough: the pool hands over what came before to whom it starts;
-	 * pairs Z1, Z7; upholds Strategy!RejectionIsReported: no refusal is counted. */
+	/* [strategy.2] relaxed: atomicity is enough: the pool hands over what came before to whom
+	 * it starts; pairs strategy.1, strategy.7; upholds Strategy!RejectionIsReported: no refusal
+	 * is counted. */
 	wp_fetch_add_relaxed(&strategy->word, ONE);
 }
 
-/* Whoever comes, `begun` of those that were started among them. True: it is the producer now. Else the
- * one there is looks once more. [any thread | lock-free] */
+/* Whoever comes, `begun` of those that were started among them. True: it is the producer now. Else
+ * the one there is looks once more. [any thread | lock-free] */
 static bool enter(wp_strategy *strategy, uint64_t begun)
 {
 	uint64_t word = look(strategy);
@@ -88,7 +91,8 @@ static bool enter(wp_strategy *strategy, uint64_t begun)
 	}
 }
 
-/* After a task that may have blocked: true: nobody produces, so it does. [who has left | lock-free] */
+/* After a task that may have blocked: true: nobody produces, so it does. [who has left |
+ * lock-free] */
 static bool enter_again(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy);
@@ -106,21 +110,23 @@ static bool look_again(wp_strategy *strategy)
 
 	for (;;) {
 		if (state_of(word) == WP_STRATEGY_REPRODUCING) {
-			/* [Z4] acquire; pairs Z1, Z7; upholds Strategy!NoLostProduction. */
+			/* [strategy.4] acquire; pairs strategy.1, strategy.7; upholds
+			 * Strategy!NoLostProduction. */
 			if (wp_cas_acquire(&strategy->word, &word,
 					   with_state(word, WP_STRATEGY_PRODUCING)))
 				return true;
 			continue;
 		}
-		/* [Z6] release; pairs Z3, Z7, Z8; upholds Strategy!SingleProducer: what it has produced
-		 * comes before what the next one does. */
+		/* [strategy.6] release; pairs strategy.3, strategy.7, strategy.8; upholds
+		 * Strategy!SingleProducer: what it has produced comes before what the next one
+		 * does. */
 		if (wp_cas_release(&strategy->word, &word, with_state(word, WP_STRATEGY_IDLE)))
 			return false;
 	}
 }
 
-/* Nobody produces now. True: who was started follows. False: nobody was, and the caller starts the one
- * that is counted here. [the producer | lock-free] */
+/* Nobody produces now. True: who was started follows. False: nobody was, and the caller starts the
+ * one that is counted here. [the producer | lock-free] */
 static bool leave(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy), one = ONE;
@@ -129,14 +135,15 @@ static bool leave(wp_strategy *strategy)
 		bool is_to_come = pending_of(word) > 0;
 		uint64_t next = with_state(is_to_come ? word : word + one, WP_STRATEGY_IDLE);
 
-		/* [Z5] release; pairs Z3, Z7, Z8; upholds Strategy!SingleProducer: as Z6. */
+		/* [strategy.5] release; pairs strategy.3, strategy.7, strategy.8; upholds
+		 * Strategy!SingleProducer: as strategy.6. */
 		if (wp_cas_release(&strategy->word, &word, next))
 			return is_to_come;
 	}
 }
 
-/* The one it has counted will not come. True: it is the producer again; false: somebody produces, or is
- * to come. [who has left | lock-free] */
+/* The one it has counted will not come. True: it is the producer again; false: somebody produces,
+ * or is to come. [who has left | lock-free] */
 static bool come_back(wp_strategy *strategy)
 {
 	uint64_t word = look(strategy), one = ONE;
@@ -145,13 +152,15 @@ static bool come_back(wp_strategy *strategy)
 		bool is_free = state_of(word) == WP_STRATEGY_IDLE && pending_of(word) <= 1;
 
 		if (is_free) {
-			/* [Z8] acquire; pairs Z1, Z5, Z6, Z7; upholds Strategy!NoLostProduction: as
-			 * Z3; and who relied on the start is served. */
+			/* [strategy.8] acquire; pairs strategy.1, strategy.5, strategy.6,
+			 * strategy.7; upholds Strategy!NoLostProduction: as strategy.3; and who
+			 * relied on the start is served. */
 			if (wp_cas_acquire(&strategy->word, &word,
 					   with_state(word - one, WP_STRATEGY_PRODUCING)))
 				return true;
-			/* [Z9] relaxed: atomicity is enough: who produces, or comes, reads the word;
-			 * pairs Z3, Z7; upholds Strategy!RejectionIsReported. */
+			/* [strategy.9] relaxed: atomicity is enough: who produces, or comes, reads
+			 * the word; pairs strategy.3, strategy.7; upholds
+			 * Strategy!RejectionIsReported. */
 		} else if (wp_cas_relaxed(&strategy->word, &word, word - one)) {
 			return false;
 		}

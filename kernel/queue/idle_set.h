@@ -2,14 +2,14 @@
  * idle_set.h - bitmap of idle carriers: a hint that is set whenever a carrier is stably parked.
  *
  *   member                       searcher
- *   [I1] set my bit              [I3] read the words; for each bit: try to wake that member
- *   [I2] clear my bit
+ *   [idle_set.1] set my bit      [idle_set.3] read the words; for each bit: try to wake that member
+ *   [idle_set.2] clear my bit
  *
- * Why it works  Each bit has one writer, its member, but a word holds 64 of them: I1 and I2 are
- *               read-modify-writes. The carrier's word decides who is parked; the bits only say
- *               where to look.
- * Spec          specs/queue/Idleset.tla: BitSetWhileParked, NoLostBit.
- * Evidence      make check-specs T=Idleset, make stress T=idleset. */
+ * Why it works  Each bit has one writer, its member, but a word holds 64 of them: idle_set.1 and
+ *               idle_set.2 are read-modify-writes. The carrier's word decides who is parked; the
+ *               bits only say where to look.
+ * Spec          specs/queue/IdleSet.tla: BitSetWhileParked, NoLostBit.
+ * Evidence      make check-specs T=IdleSet, make stress T=idleset. */
 #ifndef WP_IDLESET_H
 #define WP_IDLESET_H
 
@@ -24,55 +24,56 @@ enum {
 
 /* 128 bytes, one line: members set bits when they go idle, which is rare, and searchers read all of
  * it. */
-typedef struct wp_idleset {
+typedef struct wp_idle_set {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) words[WP_IDLESET_WORDS];
-} wp_idleset;
+} wp_idle_set;
 
-_Static_assert(sizeof(wp_idleset) == WP_LINE, "the set fills its line");
+_Static_assert(sizeof(wp_idle_set) == WP_LINE, "the set fills its line");
 
-WP_INLINE void wp_idleset_init(wp_idleset *set) /* empty [before it is shared | wait-free] */
+WP_INLINE void wp_idle_set_init(wp_idle_set *set) /* empty [before it is shared | wait-free] */
 {
 	for (int word = 0; word < WP_IDLESET_WORDS; word++)
 		wp_init(&set->words[word], 0);
 }
 
-WP_INLINE void wp_idleset_add(wp_idleset *set, uint32_t member) /* [the member | wait-free] */
+WP_INLINE void wp_idle_set_add(wp_idle_set *set, uint32_t member) /* [the member | wait-free] */
 {
 	wp_atomic(uint64_t) *word = &set->words[member / WP_IDLESET_BITS];
 	uint64_t bit = UINT64_C(1) << member % WP_IDLESET_BITS;
 
-	/* [I1] release; pairs I3; upholds Idleset!NoLostBit: who sees the bit sees the parked word.
+	/* [idle_set.1] release; pairs idle_set.3; upholds IdleSet!NoLostBit: who sees the bit sees
+	 * the parked word.
 	 */
 	wp_fetch_or_release(word, bit);
 }
 
-WP_INLINE void wp_idleset_remove(wp_idleset *set, uint32_t member) /* [the member | wait-free] */
+WP_INLINE void wp_idle_set_remove(wp_idle_set *set, uint32_t member) /* [the member | wait-free] */
 {
 	wp_atomic(uint64_t) *word = &set->words[member / WP_IDLESET_BITS];
 	uint64_t bit = UINT64_C(1) << member % WP_IDLESET_BITS;
 
-	/* [I2] relaxed: atomicity is enough, no other member's bit is touched and nothing is
-	 * published; pairs I3; upholds Idleset!BitSetWhileParked. */
+	/* [idle_set.2] relaxed: atomicity is enough, no other member's bit is touched and nothing
+	 * is published; pairs idle_set.3; upholds IdleSet!BitSetWhileParked. */
 	wp_fetch_and_relaxed(word, ~bit);
 }
 
 /* The members 64 * word .. 64 * word + 63. [any thread | wait-free] */
-WP_INLINE uint64_t wp_idleset_word(wp_idleset *set, uint32_t word)
+WP_INLINE uint64_t wp_idle_set_word(wp_idle_set *set, uint32_t word)
 {
-	/* [I3] acquire; pairs I1, I2; upholds Idleset!BitSetWhileParked. */
+	/* [idle_set.3] acquire; pairs idle_set.1, idle_set.2; upholds IdleSet!BitSetWhileParked. */
 	return wp_load_acquire(&set->words[word]);
 }
 
-WP_INLINE bool wp_idleset_has(wp_idleset *set, uint32_t member) /* [any thread | wait-free] */
+WP_INLINE bool wp_idle_set_has(wp_idle_set *set, uint32_t member) /* [any thread | wait-free] */
 {
-	return wp_idleset_word(set, member / WP_IDLESET_BITS) >> member % WP_IDLESET_BITS & 1;
+	return wp_idle_set_word(set, member / WP_IDLESET_BITS) >> member % WP_IDLESET_BITS & 1;
 }
 
 /* True: nobody of the first `members` has a bit. [any thread | wait-free] */
-WP_INLINE bool wp_idleset_is_empty(wp_idleset *set, uint32_t members)
+WP_INLINE bool wp_idle_set_is_empty(wp_idle_set *set, uint32_t members)
 {
 	for (uint32_t word = 0; word * WP_IDLESET_BITS < members; word++)
-		if (wp_idleset_word(set, word) != 0)
+		if (wp_idle_set_word(set, word) != 0)
 			return false;
 	return true;
 }

@@ -2,30 +2,31 @@
  * mpsc.h - unbounded FIFO run queue, many producers, one consumer: intrusive, push never fails.
  *
  *   producer                                  consumer
- *   [Q1] node.next := 0                       [Q15] n := head; 0: [Q4] n := first; 0: NULL
- *   [Q2] cell := exchange(tail, &node.next)         [Q13] head := n, [Q8] first := 0
- *        reserved; until Q3 a bubble          [Q5] n.next # 0: [Q6] head := n.next, take n
- *   [Q3] *cell := node: published             [Q7] else tail from &n.next back to &first, [Q6]
+ *   [mpsc.1] node.next := 0                   [mpsc.15] n := head; 0: [mpsc.4] n := first; 0: NULL
+ *   [mpsc.2] cell := exchange(tail, &node.next)         [mpsc.13] head := n, [mpsc.8] first := 0
+ *        reserved; until mpsc.3 a bubble      [mpsc.5] n.next # 0: [mpsc.6] head := n.next, take n
+ *   [mpsc.3] *cell := node: published         [mpsc.7] else tail from &n.next back to &first, [mpsc.6]
  *                                                  head := 0, take n; fails: n is hostage of a
- *                                                  producer before Q3
+ *                                                  producer before mpsc.3
  *
  * The queue is a chain of link cells: `first`, then the `next` of each node. tail names the last
  * cell. The front of the chain lies in the queue itself: in `first` as its producer left it, or in
  * `head` once the consumer has adopted it. So a sibling that asks has_published reads the queue
  * and never a node, which its owner might free meanwhile.
  *
- * Why it works  Q2 hands each cell to one producer, so each cell is written once and the order of
- *               Q2 is the FIFO order. The consumer gives a node away only when nobody holds its
- *               cell: its successor is linked (Q5) or the tail has moved back (Q7). Until Q7 no
- *               producer can get &first, so Q8, before it, is a plain store. Q13 comes before Q8
- *               and siblings read first before head: they never miss a node in between.
+ * Why it works  mpsc.2 hands each cell to one producer, so each cell is written once and the order
+ *               of mpsc.2 is the FIFO order. The consumer gives a node away only when nobody holds
+ *               its cell: its successor is linked (mpsc.5) or the tail has moved back (mpsc.7).
+ *               Until mpsc.7 no producer can get &first, so mpsc.8, before it, is a plain store.
+ *               mpsc.13 comes before mpsc.8 and siblings read first before head: they never miss a
+ *               node in between.
  * Two questions has_published (may I sleep? is there something to steal?) reads the published
  *               end. is_quiescent (may I close?) reads the reserving end. Sleeping on the
- *               published end is safe because every producer signals after Q3, the one in the
+ *               published end is safe because every producer signals after mpsc.3, the one in the
  *               bubble too.
  * Not promised  That pop succeeds when has_published is true: the one node may be hostage for as
- *               long as its successor's producer is descheduled between Q2 and Q3. Meanwhile
- *               owner and idle siblings poll, and yield.
+ *               long as its successor's producer is descheduled between mpsc.2 and mpsc.3.
+ *               Meanwhile owner and idle siblings poll, and yield.
  * Spec          specs/queue/Mpsc.tla: Fifo, NoLoss, EmptyIsTrue, PushNeverFails.
  * Evidence      make check-specs T=Mpsc, make stress T=mpsc, make bench T=mpsc. */
 #ifndef WP_MPSC_H
@@ -35,15 +36,16 @@
 
 #include "base/order.h"
 
-/* 8 bytes, embedded in what is queued. Writers: Q1 its producer, Q3 the next producer. */
+/* 8 bytes, embedded in what is queued. Writers: mpsc.1 its producer, mpsc.3 the next producer. */
 typedef struct wp_mpsc_node {
 	wp_atomic(struct wp_mpsc_node *) next;
 } wp_mpsc_node;
 
 typedef wp_atomic(wp_mpsc_node *) wp_mpsc_cell;
 
-/* 256 bytes: the ends on lines of their own. tail: producers (Q2), consumer (Q7). first: the
- * producer whose push found the queue empty (Q3), consumer (Q8). head: consumer (Q6, Q13). */
+/* 256 bytes: the ends on lines of their own. tail: producers (mpsc.2), consumer (mpsc.7). first:
+ * the producer whose push found the queue empty (mpsc.3), consumer (mpsc.8). head: consumer
+ * (mpsc.6, mpsc.13). */
 typedef struct wp_mpsc {
 	_Alignas(WP_LINE) wp_atomic(wp_mpsc_cell *) tail;
 	_Alignas(WP_LINE) wp_mpsc_cell first;
@@ -62,18 +64,20 @@ WP_API_INLINE void wp_mpsc_init(wp_mpsc *queue) /* empty [before it is shared | 
 /* Step one of a push: takes a place in the order. [any thread | wait-free] */
 WP_INLINE wp_mpsc_cell *wp__mpsc_reserve(wp_mpsc *queue, wp_mpsc_node *node)
 {
-	/* [Q1] relaxed: ordered by Q2, which hands the cell on; pairs Q5; upholds Mpsc!NoLoss. */
+	/* [mpsc.1] relaxed: ordered by mpsc.2, which hands the cell on; pairs mpsc.5; upholds
+	 * Mpsc!NoLoss. */
 	wp_store_relaxed(&node->next, NULL);
-	/* [Q2] acq_rel; pairs Q2, Q7, Q10, Q12, Q14, Q16; upholds Mpsc!Fifo: release our Q1,
-	 * acquire the Q1 of the cell's owner, so that Q3 comes after it. */
+	/* [mpsc.2] acq_rel; pairs mpsc.2, mpsc.7, mpsc.10, mpsc.12, mpsc.14, mpsc.16; upholds
+	 * Mpsc!Fifo: release our mpsc.1, acquire the mpsc.1 of the cell's owner, so that mpsc.3
+	 * comes after it. */
 	return wp_exchange_acq_rel(&queue->tail, &node->next);
 }
 
 /* Step two: from here on the consumer can find the node. [the thread that reserved | wait-free] */
 WP_INLINE void wp__mpsc_publish(wp_mpsc_cell *cell, wp_mpsc_node *node)
 {
-	/* [Q3] release; pairs Q4, Q5, Q9; upholds Mpsc!NoLoss: what the node carries
-	 * is written before. */
+	/* [mpsc.3] release; pairs mpsc.4, mpsc.5, mpsc.9; upholds Mpsc!NoLoss: what the node
+	 * carries is written before. */
 	wp_store_release(cell, node);
 }
 
@@ -90,12 +94,12 @@ WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	wp_mpsc_cell *behind = &node->next;
 
-	/* [Q16] relaxed: stale costs a NULL, never a node, for Q7 decides; pairs Q2; upholds
-	 * Mpsc!NoLoss. A hostage is seen without taking the line from its producers. */
+	/* [mpsc.16] relaxed: stale costs a NULL, never a node, for mpsc.7 decides; pairs mpsc.2;
+	 * upholds Mpsc!NoLoss. A hostage is seen without taking the line from its producers. */
 	if (wp_load_relaxed(&queue->tail) != behind)
 		return false;
-	/* [Q7] release; pairs Q2, Q10, Q12; upholds Mpsc!NoLoss: a producer that gets &first
-	 * writes it after our Q8. */
+	/* [mpsc.7] release; pairs mpsc.2, mpsc.10, mpsc.12; upholds Mpsc!NoLoss: a producer that
+	 * gets &first writes it after our mpsc.8. */
 	if (!wp_cas_release(&queue->tail, &behind, &queue->first))
 		return false;
 	return true;
@@ -104,16 +108,16 @@ WP_INLINE bool wp__mpsc_unlink_last(wp_mpsc *queue, wp_mpsc_node *node)
 /* Makes the node in `first` the head. NULL: nothing is published. [the consumer | wait-free] */
 WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
 {
-	/* [Q4] acquire; pairs Q3; upholds Mpsc!NoLoss. */
+	/* [mpsc.4] acquire; pairs mpsc.3; upholds Mpsc!NoLoss. */
 	wp_mpsc_node *node = wp_load_acquire(&queue->first);
 
 	if (node == NULL)
 		return NULL;
-	/* [Q13] relaxed: ordered by Q8, for who sees the cell empty sees this; pairs Q11; upholds
-	 * Mpsc!EmptyIsTrue. */
+	/* [mpsc.13] relaxed: ordered by mpsc.8, for who sees the cell empty sees this; pairs
+	 * mpsc.11; upholds Mpsc!EmptyIsTrue. */
 	wp_store_relaxed(&queue->head, node);
-	/* [Q8] release; pairs Q9; upholds Mpsc!EmptyIsTrue: who sees the cell empty sees
-	 * Q13. A store is enough: until Q7 no producer holds this cell. */
+	/* [mpsc.8] release; pairs mpsc.9; upholds Mpsc!EmptyIsTrue: who sees the cell empty sees
+	 * mpsc.13. A store is enough: until mpsc.7 no producer holds this cell. */
 	wp_store_release(&queue->first, NULL);
 	return node;
 }
@@ -122,21 +126,21 @@ WP_INLINE wp_mpsc_node *wp__mpsc_adopt(wp_mpsc *queue)
  * hostage. The node may be pushed again or freed at once. [one consumer at a time | wait-free] */
 WP_API_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
 {
-	/* [Q15] relaxed: ordered by whatever makes consumers follow one another; pairs Q6; upholds
-	 * Mpsc!Fifo. */
+	/* [mpsc.15] relaxed: ordered by whatever makes consumers follow one another; pairs mpsc.6;
+	 * upholds Mpsc!Fifo. */
 	wp_mpsc_node *node = wp_load_relaxed(&queue->head), *next;
 
 	if (node == NULL)
 		node = wp__mpsc_adopt(queue);
 	if (node == NULL)
 		return NULL;
-	/* [Q5] acquire; pairs Q3, Q1, B15; upholds Mpsc!Fifo: the next consumer gets what the next node
-	 * carries. */
+	/* [mpsc.5] acquire; pairs mpsc.3, mpsc.1, local_queue.15; upholds Mpsc!Fifo: the next
+	 * consumer gets what the next node carries. */
 	next = wp_load_acquire(&node->next);
 	if (next == NULL && !wp__mpsc_unlink_last(queue, node))
 		return NULL;
-	/* [Q6] release; pairs Q11, Q15; upholds Mpsc!Fifo: who sees the next node at the head sees
-	 * what this consumer did before, its carrier's word among it. */
+	/* [mpsc.6] release; pairs mpsc.11, mpsc.15; upholds Mpsc!Fifo: who sees the next node at
+	 * the head sees what this consumer did before, its carrier's word among it. */
 	wp_store_release(&queue->head, next);
 	return node;
 }
@@ -145,13 +149,13 @@ WP_API_INLINE wp_mpsc_node *wp_mpsc_pop(wp_mpsc *queue)
  * a node may be adopted between the reads. [any thread | wait-free, reads only the queue] */
 WP_INLINE wp_mpsc_node *wp__mpsc_front(wp_mpsc *queue)
 {
-	/* [Q9] acquire; pairs Q3, Q8; upholds Mpsc!EmptyIsTrue. */
+	/* [mpsc.9] acquire; pairs mpsc.3, mpsc.8; upholds Mpsc!EmptyIsTrue. */
 	wp_mpsc_node *node = wp_load_acquire(&queue->first);
 
 	if (node != NULL)
 		return node;
-	/* [Q11] acquire; pairs Q6, Q13; upholds Search!WorkConservation: who asks whether a
-	 * carrier holds one task reads its word next. */
+	/* [mpsc.11] acquire; pairs mpsc.6, mpsc.13; upholds Search!WorkConservation: who asks
+	 * whether a carrier holds one task reads its word next. */
 	return wp_load_acquire(&queue->head);
 }
 
@@ -167,8 +171,8 @@ WP_API_INLINE bool wp_mpsc_has_published(wp_mpsc *queue)
 /* True: no push has been reserved that is not taken. [any thread | wait-free] */
 WP_API_INLINE bool wp_mpsc_is_quiescent(wp_mpsc *queue)
 {
-	/* [Q10] acquire; pairs Q2, Q7; upholds Search!WorkConservation: who sees that the last node
-	 * was taken sees what its taker did before, its carrier's word among it. */
+	/* [mpsc.10] acquire; pairs mpsc.2, mpsc.7; upholds Search!WorkConservation: who sees that
+	 * the last node was taken sees what its taker did before, its carrier's word among it. */
 	return wp_load_acquire(&queue->tail) == &queue->first;
 }
 /* cdef: end */
@@ -183,9 +187,9 @@ WP_API_INLINE int wp_mpsc_published(wp_mpsc *queue)
 
 	if (node == NULL)
 		return 0;
-	/* [Q12] acquire; pairs Q2, Q7; upholds Search!WorkConservation: the node is an address
-	 * here. kept: who sees the front has acquired its push already, and a node that was pushed
-	 * again signals for itself; but so the carrier's word is read after every count. */
+	/* [mpsc.12] acquire; pairs mpsc.2, mpsc.7; upholds Search!WorkConservation: the node is an
+	 * address here. kept: who sees the front has acquired its push already, and a node that was
+	 * pushed again signals for itself; but so the carrier's word is read after every count. */
 	return wp_load_acquire(&queue->tail) == &node->next ? 1 : 2;
 }
 
@@ -194,7 +198,7 @@ WP_API_INLINE int wp_mpsc_published(wp_mpsc *queue)
 WP_API_INLINE bool wp_mpsc_is_alone(wp_mpsc *queue, wp_mpsc_node *node)
 {
 	return wp__mpsc_front(queue) == node &&
-	       /* [Q14] relaxed: ordered by the caller's fence; pairs Q2; upholds
+	       /* [mpsc.14] relaxed: ordered by the caller's fence; pairs mpsc.2; upholds
 		  Search!WorkConservation. */
 	       wp_load_relaxed(&queue->tail) == &node->next;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * private_fifo.h - a FIFO of tasks that one thread pushes and pops: what a carrier without siblings queues
- * for itself.
+ * private_fifo.h - a FIFO of tasks that one thread pushes and pops: what a carrier without siblings
+ * queues for itself.
  *
  * Why it works  Nobody else reads it: no order, no locked instruction. Who may take tasks elsewhere
  *               looks at the run queue (mpsc.h); so a carrier that others steal from uses no lane.
@@ -12,36 +12,37 @@
 #include "queue/mpsc.h"
 
 /* 16 bytes, of one thread; of another one when that has ended. Zeroed is empty. */
-typedef struct wp_lane {
+typedef struct wp_private_fifo {
 	wp_mpsc_node *first, *last;
-} wp_lane;
+} wp_private_fifo;
 
 /* [its thread | wait-free] */
-WP_INLINE bool wp_lane_is_empty(const wp_lane *lane)
+WP_INLINE bool wp_private_fifo_is_empty(const wp_private_fifo *lane)
 {
 	return lane->first == NULL;
 }
 
 /* Appends the node, which must be in no queue. [its thread | wait-free] */
-WP_INLINE void wp_lane_push(wp_lane *lane, wp_mpsc_node *node)
+WP_INLINE void wp_private_fifo_push(wp_private_fifo *lane, wp_mpsc_node *node)
 {
 	if (lane->first == NULL)
 		lane->first = node;
 	else
-		/* [LN1] relaxed: ordered by the program, for one thread reads it; pairs LN2; upholds
-		 * Group!NoTaskLost. */
+		/* [private_fifo.1] relaxed: ordered by the program, for one thread reads it; pairs
+		 * private_fifo.2; upholds Group!NoTaskLost. */
 		wp_store_relaxed(&lane->last->next, node);
 	lane->last = node;
 }
 
 /* The oldest, or NULL. [its thread | wait-free] */
-WP_INLINE wp_mpsc_node *wp_lane_pop(wp_lane *lane)
+WP_INLINE wp_mpsc_node *wp_private_fifo_pop(wp_private_fifo *lane)
 {
 	wp_mpsc_node *node = lane->first;
 
 	if (node == NULL)
 		return NULL;
-	/* [LN2] relaxed: ordered by the program; pairs LN1; upholds Group!NoTaskLost. */
+	/* [private_fifo.2] relaxed: ordered by the program; pairs private_fifo.1; upholds
+	 * Group!NoTaskLost. */
 	lane->first = node == lane->last ? NULL : wp_load_relaxed(&node->next);
 	return node;
 }

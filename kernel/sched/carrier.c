@@ -12,7 +12,7 @@ void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 	wp_init(&carrier->word, WP_RUNNING);
 	wp_mpsc_init(&carrier->queue);
 	wp_mpsc_init(&carrier->inbox);
-	wp_ticket_init(&carrier->ticket);
+	wp_biased_lock_init(&carrier->ticket);
 	carrier->domain = domain;
 	carrier->index = index;
 	carrier->near_first = 0;
@@ -29,15 +29,16 @@ static void search_if_idle(wp_carrier *victim)
 {
 	wp_domain *domain = victim->domain;
 
-	if (domain != NULL && !wp_idleset_is_empty(&domain->idle, domain->count))
+	if (domain != NULL && !wp_idle_set_is_empty(&domain->idle, domain->count))
 		wp_search(domain, victim->index);
 }
 
 /* Between a push and the look at the words. [any thread | wait-free] */
 static void submit_fence(void)
 {
-	/* [S] seq_cst fence; pairs S, P, R; upholds Search!WorkConservation: the task before word,
-	 * bit and token, and before the other queue where somebody may have submitted too. */
+	/* [carrier.7] seq_cst fence; pairs carrier.7, carrier.6, search.7; upholds
+	 * Search!WorkConservation: the task before word, bit and token, and before the other queue
+	 * where somebody may have submitted too. */
 	wp_fence_seq_cst();
 }
 
@@ -48,22 +49,25 @@ static bool is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 	       wp_mpsc_is_quiescent(queue == &carrier->queue ? &carrier->inbox : &carrier->queue);
 }
 
-/* True: it slept, and was woken; the task is its next. [any thread | one system call if it slept] */
+/* True: it slept, and was woken; the task is its next. [any thread | one system call if it
+ * slept] */
 static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 {
-	/* [C4] relaxed: ordered by [S]; pairs C1; upholds Carrier!NoMissedSubmission. */
+	/* [carrier.4] relaxed: ordered by [carrier.7]; pairs carrier.1; upholds
+	 * Carrier!NoMissedSubmission. */
 	uint32_t word = wp_load_relaxed(&carrier->word), place = word;
 	bool alone;
 
 	if (!wp__is_parked(word))
 		return false;
-	/* Before the wake: alone then means that the carrier takes this task next. Afterwards it may
-	 * have taken another one, for long, and this one is alone behind it. */
+	/* Before the wake: alone then means that the carrier takes this task next. Afterwards it
+	 * may have taken another one, for long, and this one is alone behind it. */
 	alone = is_alone(carrier, queue, task);
-	/* [C3] acq_rel; pairs C1, C2, C6, C8; upholds Carrier!WakeReachesSleeper: one waker, who
-	 * knows the place, and whose poller it is; the look above comes before. kept: [S] hands
-	 * over what was pushed, but only release keeps the look's loads before the wake on machines
-	 * that let a load wait for a later store, which RC11 does not have. */
+	/* [carrier.3] acq_rel; pairs carrier.1, carrier.2, carrier.5, search.3; upholds
+	 * Carrier!WakeReachesSleeper: one waker, who knows the place, and whose poller it is; the
+	 * look above comes before. kept: [carrier.7] hands over what was pushed, but only release
+	 * keeps the look's loads before the wake on machines that let a load wait for a later
+	 * store, which RC11 does not have. */
 	if (!wp_cas_acq_rel(&carrier->word, &word, WP_WAKING))
 		return false;
 	wp__carrier_wake(carrier, place);
@@ -83,9 +87,9 @@ void wp_carrier_submit_pinned(wp_carrier *carrier, wp_mpsc_node *task)
 	wp_mpsc_push(&carrier->inbox, task);
 	submit_fence();
 	/* The carrier may take this task first, and whoever woke it for the other one may have left
-	 * already. Whether the queue has something published would serve as well: a producer between
-	 * the two steps of its push looks for a helper itself when it has published (checked in
-	 * MCSearchPinned, 530,155 states). */
+	 * already. Whether the queue has something published would serve as well: a producer
+	 * between the two steps of its push looks for a helper itself when it has published
+	 * (checked in MCSearchPinned, 530,155 states). */
 	if (!wake_for(carrier, &carrier->inbox, task) && !wp_mpsc_is_quiescent(&carrier->queue))
 		search_if_idle(carrier);
 }
@@ -103,7 +107,7 @@ void wp_carrier_get_help(wp_carrier *carrier)
 static bool push_own(wp_carrier *carrier, wp_mpsc_node *task)
 {
 	if (carrier->bounded != NULL)
-		return wp__bounded_push(carrier->bounded, task);
+		return wp__local_queue_carrier_push(carrier->bounded, task);
 	wp_mpsc_push(&carrier->queue, task);
 	return false;
 }
@@ -122,7 +126,7 @@ void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 		return;
 	submit_fence();
 	if (spilt || !(carrier->bounded == NULL ? is_alone(carrier, &carrier->queue, task)
-				       : wp__bounded_is_alone(carrier)))
+				       : wp__local_queue_carrier_is_alone(carrier)))
 		search_if_idle(carrier);
 }
 
@@ -135,9 +139,9 @@ static wp_mpsc_node *poll_queue(wp_carrier *carrier)
 		return wp_mpsc_pop(&carrier->queue);
 	if (!wp_mpsc_has_published(&carrier->queue))
 		return NULL;
-	ticket = wp_ticket_acquire(&carrier->ticket);
+	ticket = wp_biased_lock_acquire(&carrier->ticket);
 	task = wp_mpsc_pop(&carrier->queue);
-	wp_ticket_release(&carrier->ticket, ticket);
+	wp_biased_lock_release(&carrier->ticket, ticket);
 	if (task == NULL)
 		wp_yield(); /* hostage, or gone: let its producer run */
 	return task;
@@ -157,19 +161,19 @@ wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier)
 
 wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
 {
-	return carrier->bounded ? wp__bounded_poll(carrier) : wp__carrier_poll_pushed(carrier);
+	return carrier->bounded ? wp__local_queue_carrier_poll(carrier) : wp__carrier_poll_pushed(carrier);
 }
 
-wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_ticket *ticket)
+wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_biased_lock *ticket)
 {
 	unsigned turns = 0;
 	uint64_t my;
 
 	while (wp_mpsc_has_published(queue)) {
-		if (wp_ticket_try_acquire(ticket, &my)) {
+		if (wp_biased_lock_try_acquire(ticket, &my)) {
 			wp_mpsc_node *task = wp_mpsc_pop(queue);
 
-			wp_ticket_release(ticket, my);
+			wp_biased_lock_release(ticket, my);
 			if (task == NULL)
 				wp_yield(); /* as in poll_queue */
 			return task;
@@ -192,7 +196,7 @@ wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
 static wp_mpsc_node *serve(wp_carrier *carrier, uint32_t victim)
 {
 	wp_domain *domain = carrier->domain;
-	wp_mpsc_node *task = wp__bounded_steal(carrier, victim);
+	wp_mpsc_node *task = wp__local_queue_carrier_steal(carrier, victim);
 
 	wp_search_stop(domain);
 	if (wp__search_recheck(domain, &victim))
@@ -206,8 +210,9 @@ static uint32_t end_park(wp_carrier *carrier)
 	uint32_t old;
 
 	if (carrier->domain != NULL)
-		wp_idleset_remove(&carrier->domain->idle, carrier->index);
-	/* [C2] acquire; pairs C3, C5, M11, PO3; upholds Carrier!NoSignalLostOnExit: in one step. */
+		wp_idle_set_remove(&carrier->domain->idle, carrier->index);
+	/* [carrier.2] acquire; pairs carrier.3, search.1, timer.11, poller.3; upholds
+	 * Carrier!NoSignalLostOnExit: in one step. */
 	old = wp_exchange_acquire(&carrier->word, WP_RUNNING);
 	wp__counted(carrier->left = old);
 	if (carrier->poller != NULL)
@@ -230,9 +235,10 @@ static wp_mpsc_node *give_up_park(wp_carrier *carrier, bool is_own, uint32_t vic
 
 	if (old >= WP_SEARCHING)
 		return serve(carrier, old - WP_SEARCHING);
-	/* WAKING: a submitter has left its task to this carrier, which must not go into another one. */
+	/* WAKING: a submitter has left its task to this carrier, which must not go into another
+	 * one. */
 	if (!is_own && wp__is_parked(old))
-		return wp__bounded_steal_more(carrier, victim);
+		return wp__local_queue_carrier_steal_more(carrier, victim);
 	return NULL;
 }
 
@@ -242,13 +248,15 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 	bool is_own;
 
 	*stolen = NULL;
-	/* [C1] release; pairs C3, C4, C5, C7, C9, M10, M11; upholds Poller!WakeupIsOver: who wakes
-	 * it knows its poller. What else it orders, I1 and [P] do. */
+	/* [carrier.1] release; pairs carrier.3, carrier.4, search.1, search.2, search.4, timer.10,
+	 * timer.11; upholds Poller!WakeupIsOver: who wakes it knows its poller. What else it
+	 * orders, idle_set.1 and [carrier.6] do. */
 	wp_store_release(&carrier->word, place);
 	if (carrier->domain != NULL)
-		wp_idleset_add(&carrier->domain->idle, carrier->index);
-	/* [P] seq_cst fence; pairs S, R, M9, RP5; upholds Search!WorkConservation: word and bit before
-	 * the queues, and before the deadline of the sleep. */
+		wp_idle_set_add(&carrier->domain->idle, carrier->index);
+	/* [carrier.6] seq_cst fence; pairs carrier.7, search.7, timer.9, spare_carrier.5; upholds
+	 * Search!WorkConservation: word and bit before the queues, and before the deadline of the
+	 * sleep. */
 	wp_fence_seq_cst();
 	is_own = wp__carrier_has_own(carrier);
 	if (!is_own && (carrier->domain == NULL || !wp__search_around(carrier, &victim)))
@@ -259,8 +267,9 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 
 void wp_carrier_sleep_until(wp_carrier *carrier, int64_t deadline_ns)
 {
-	/* [C6] relaxed: stale costs one system call, never a missed wake; pairs C3, C5, M11; upholds
-	 * Carrier!WakeReachesSleeper: the system compares the word again as it queues. */
+	/* [carrier.5] relaxed: stale costs one system call, never a missed wake; pairs carrier.3,
+	 * search.1, timer.11; upholds Carrier!WakeReachesSleeper: the system compares the word
+	 * again as it queues. */
 	while (wp_load_relaxed(&carrier->word) == WP_PARKED_FUTEX)
 		if (wp_futex_wait(&carrier->word, WP_PARKED_FUTEX, deadline_ns) == WP_TIMEOUT)
 			return;

@@ -2,20 +2,21 @@
  * carrier.h - one word says what a carrier does: run, sleep (and where), wake, search for a victim.
  *
  *   from             to               by whom, how
- *   RUNNING          PARKED_FUTEX    owner, store                 [C1] will sleep at this word
- *   RUNNING          PARKED_POLLER   owner, store                 [C1] will block in its poller
- *   PARKED_x         WAKING          submitter, compare-and-swap  [C3] work for you
- *   PARKED_x         SEARCHING + v   searcher, compare-and-swap   [C5] help v; you hold the token
- *   any but RUNNING  RUNNING         owner, one exchange          [C2]
+ *   RUNNING          PARKED_FUTEX    owner, store                 [carrier.1] will sleep at this word
+ *   RUNNING          PARKED_POLLER   owner, store                 [carrier.1] will block in its poller
+ *   PARKED_x         WAKING          submitter, compare-and-swap  [carrier.3] work for you
+ *   PARKED_x         SEARCHING + v   searcher, compare-and-swap   [search.1] help v; you hold the token
+ *   any but RUNNING  RUNNING         owner, one exchange          [carrier.2]
  *
- *   submitter                                sleeper
- *   push                                     [C1] word := PARKED_x
- *   [S] fence                                [I1] set the idle bit
- *   [C3] wake its carrier, or                [P] fence
- *   [I3] [N1] [C5] wake an idle one          own queues? every sibling's? a hit: give up the park
+ *   submitter                                            sleeper
+ *   push                                                 [carrier.1] word := PARKED_x
+ *   [carrier.7] fence                                    [idle_set.1] set the idle bit
+ *   [carrier.3] wake its carrier, or                     [carrier.6] fence
+ *   [idle_set.3] [search.5] [search.1] wake an idle one  own queues? every sibling's? a hit: give
+ *   up the park
  *
  *   after each release of the token
- *   [R] fence; somebody idle and a hit in any queue: search again
+ *   [search.7] fence; somebody idle and a hit in any queue: search again
  *
  * Why it works  Any two of S, P, R are ordered. S before P: the sleeper sees the task. P before S:
  *               the submitter sees word and bit. If the token was taken, S before R: its holder
@@ -27,9 +28,9 @@
  *               replaced. The exit is one exchange: a victim is read exactly once.
  * Not promised  Fairness between carriers; that a hit can be taken (its node may be hostage, see
  *               mpsc.h).
- * Spec          specs/sched/Carrier.tla: NoSignalLostOnExit, NoMissedSubmission, WakeReachesSleeper,
- *               RunsOnlyWhenRunning; specs/sched/Search.tla: WorkConservation, SubmitTerminates,
- *               PublishedIsTaken.
+ * Spec          specs/sched/Carrier.tla: NoSignalLostOnExit, NoMissedSubmission,
+ *               WakeReachesSleeper, RunsOnlyWhenRunning; specs/sched/Search.tla: WorkConservation,
+ *               SubmitTerminates, PublishedIsTaken.
  * Evidence      make check-specs T='Carrier|Search', make stress T='carrier|search'. */
 #ifndef WP_CARRIER_H
 #define WP_CARRIER_H
@@ -50,18 +51,18 @@ enum {
 
 /* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, the rest 1. Writers: word as in the table;
  * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index, near_*:
- * init, near_*, poller, bounded, is_placed also who makes it, before it is shared; inbox_next, left: the
- * owner. */
+ * init, near_*, poller, bounded, is_placed also who makes it, before it is shared; inbox_next,
+ * left: the owner. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
 	wp_mpsc queue;    /* what siblings may steal; consumers hold the ticket */
 	wp_mpsc inbox;    /* what only the owner may take */
-	wp_ticket ticket; /* of queue */
+	wp_biased_lock ticket; /* of queue */
 	_Alignas(WP_LINE) wp_domain *domain;
 	uint32_t index;
 	uint32_t near_first, near_end; /* its cluster in the domain: siblings to be preferred */
 	struct wp_poller *poller; /* ends a PARKED_POLLER sleep; NULL: it parks at the futex only */
-	struct wp_bounded *bounded; /* has what it pushes to itself (local_queue_carrier.h); NULL: queue has it */
+	struct wp_local_queue_carrier *bounded; /* has what it pushes to itself (local_queue_carrier.h); NULL: queue has it */
 	bool inbox_next; /* the owner's turns alternate */
 	bool is_placed; /* what is pushed to it is counted (group_placement.h) */
 	uint32_t left;  /* what the word was when its last park ended; for counts */
@@ -101,7 +102,8 @@ bool wp_carrier_advertise(wp_carrier *carrier, uint32_t place, wp_mpsc_node **st
 
 /* After a sleep: RUNNING again. A task, if the wake was to help a sibling and it still had one.
  * NULL: poll; if that is NULL too, advertise again before anything that may take long: a waker may
- * have left relying on it. Or do not poll, and get help. [the owner | wakes somebody at the most] */
+ * have left relying on it. Or do not poll, and get help. [the owner | wakes somebody at the
+ * most] */
 wp_mpsc_node *wp_carrier_leave(wp_carrier *carrier);
 
 /* Sleeps at the futex while parked there, or until the deadline; then leave.
@@ -121,11 +123,11 @@ WP_INLINE bool wp__is_parked(uint32_t word)
  * call] */
 void wp__carrier_wake(wp_carrier *carrier, uint32_t place);
 
-/* Takes the oldest task of a carrier's queue, or NULL: none can be taken. [any thread | retries a lost
- * ticket] */
+/* Takes the oldest task of a carrier's queue, or NULL: none can be taken. [any thread | retries a
+ * lost ticket] */
 wp_mpsc_node *wp_carrier_steal(wp_carrier *victim);
 /* The same of a queue that has that ticket. */
-wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_ticket *ticket);
+wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_biased_lock *ticket);
 /* From what others pushed: queue and inbox in turn. [the owner | as wp_carrier_poll] */
 wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier);
 

@@ -6,13 +6,13 @@
 #include "sched/local_queue_carrier.h"
 
 
-void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index)
+void wp_carrier_tasks_init(wp_carrier_tasks *home, wp_domain *domain, uint32_t index)
 {
 	wp_init(&home->others.pushed, 0);
 	wp_init(&home->others.begun, 0);
 	wp_init(&home->own.pushed, 0);
 	wp_init(&home->own.begun, 0);
-	home->lane = (wp_lane){0};
+	home->lane = (wp_private_fifo){0};
 	home->lane_next = false;
 	home->next = NULL;
 	home->slot = NULL;
@@ -30,7 +30,7 @@ void wp_home_init(wp_home *home, wp_domain *domain, uint32_t index)
 }
 
 /* [the lock's holder | wait-free] */
-static void list_add(wp_home *home, wp_task *task)
+static void list_add(wp_carrier_tasks *home, wp_task *task)
 {
 	task->next = home->tasks;
 	task->back = &home->tasks;
@@ -41,22 +41,22 @@ static void list_add(wp_home *home, wp_task *task)
 }
 
 /* What it pushes to itself it alone takes. [any thread | wait-free] */
-static bool has_lane(const wp_home *home)
+static bool has_private_fifo(const wp_carrier_tasks *home)
 {
 	return home->carrier.domain == NULL;
 }
 
 /* The step that runs yields to it. [its carrier | wait-free] */
-static bool is_to_keep(const wp_home *home, const wp_task *task)
+static bool is_to_keep(const wp_carrier_tasks *home, const wp_task *task)
 {
 	return home->keeps == task;
 }
 
 /* To its home, by whoever owes it; `again`: the caller has just run it. [any thread | as
  * wp_carrier_submit] */
-static void push(wp_home *self, wp_task *task, bool again)
+static void push(wp_carrier_tasks *self, wp_task *task, bool again)
 {
-	wp_home *home = task->home;
+	wp_carrier_tasks *home = task->home;
 	bool is_own = self != NULL && home == self;
 
 	if (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL) {
@@ -66,8 +66,8 @@ static void push(wp_home *self, wp_task *task, bool again)
 	wp__counted(wp__count_by(is_own, &home->own.pushed, &home->others.pushed));
 	if (is_own && is_to_keep(home, task) && !task->is_pinned && home->carrier.bounded != NULL)
 		home->kept = task;
-	else if (is_own && has_lane(home))
-		wp_lane_push(&home->lane, &task->node);
+	else if (is_own && has_private_fifo(home))
+		wp_private_fifo_push(&home->lane, &task->node);
 	else if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
 	else if (is_own && again)
@@ -76,11 +76,11 @@ static void push(wp_home *self, wp_task *task, bool again)
 		wp_carrier_submit_internal(&home->carrier, &task->node);
 	else
 		wp_carrier_submit(&home->carrier, &task->node);
-	if (wp__home_is_placed(home))
-		wp__placed_pushed(home);
+	if (wp__carrier_tasks_is_placed(home))
+		wp__group_placement_pushed(home);
 }
 
-int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
+int wp_carrier_tasks_start(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_task *task)
 {
 	bool is_shut;
 
@@ -99,19 +99,19 @@ int wp_home_start(wp_home *home, wp_home *self, wp_task *task)
 	return WP_OK;
 }
 
-void wp__home_push(wp_home *self, wp_task *task)
+void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task)
 {
 	push(self, task, false);
 }
 
 /* Nobody else has pushed anything that is not taken. [its carrier | wait-free] */
-static bool is_left_alone(wp_home *self)
+static bool is_left_alone(wp_carrier_tasks *self)
 {
 	return !wp_mpsc_has_published(&self->carrier.queue) &&
 	       !wp_mpsc_has_published(&self->carrier.inbox);
 }
 
-wp_mpsc_node *wp__home_poll(wp_home *self)
+wp_mpsc_node *wp__carrier_tasks_poll(wp_carrier_tasks *self)
 {
 	bool lane_first = self->lane_next;
 	wp_mpsc_node *node = NULL;
@@ -121,53 +121,53 @@ wp_mpsc_node *wp__home_poll(wp_home *self)
 		self->next = NULL;
 		return node;
 	}
-	if (wp_lane_is_empty(&self->lane))
+	if (wp_private_fifo_is_empty(&self->lane))
 		return wp_carrier_poll(&self->carrier);
 	self->lane_next = !lane_first;
 	if (!lane_first && !is_left_alone(self))
 		node = wp_carrier_poll(&self->carrier);
-	return node != NULL ? node : wp_lane_pop(&self->lane);
+	return node != NULL ? node : wp_private_fifo_pop(&self->lane);
 }
 
-wp_task *wp__home_pass(wp_home *self, wp_task *task, bool yields)
+wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields)
 {
 	wp_task *next = (wp_task *)(void *)self->lane.first;
 
 	if (next == NULL ? !yields : next->is_virtual != WP_VTHREAD_STACK)
 		return NULL;
-	if (task->home != self || !has_lane(self) || !is_left_alone(self))
+	if (task->home != self || !has_private_fifo(self) || !is_left_alone(self))
 		return NULL;
 	wp__counted(wp__count(&self->own.begun));
 	if (yields) {
 		wp__counted(wp__count(&self->own.pushed));
-		wp_lane_push(&self->lane, &task->node);
+		wp_private_fifo_push(&self->lane, &task->node);
 	}
-	return (wp_task *)(void *)wp_lane_pop(&self->lane);
+	return (wp_task *)(void *)wp_private_fifo_pop(&self->lane);
 }
 
-void wp_home_arm(wp_home *home, wp_home *self, wp_timer *timer, int64_t deadline_ns)
+void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer, int64_t deadline_ns)
 {
 	if (wp_timer_arm(&home->timers, timer, deadline_ns) && home != self)
 		wp_timers_nudge(&home->carrier);
 }
 
-void wp__home_fire(wp_home *self, int64_t now_ns)
+void wp__carrier_tasks_fire(wp_carrier_tasks *self, int64_t now_ns)
 {
 	for (int count = 0; count < WP_HOME_FIRED; count++) {
 		wp_task *task = wp_timers_due(&self->timers, now_ns);
 
 		if (task == NULL)
 			return;
-		wp__placed_resumes(task);
+		wp__group_placement_resumes(task);
 		push(self, task, false);
 	}
 }
 
-/* Its scheduler has had it run: a close may sleep until it parks. Under the lock, or its group may be
- * freed by then. [who ran it | blocks shortly] */
+/* Its scheduler has had it run: a close may sleep until it parks. Under the lock, or its group may
+ * be freed by then. [who ran it | blocks shortly] */
 static bool park_given(wp_vthread *thread)
 {
-	wp_home *home = thread->listed;
+	wp_carrier_tasks *home = thread->listed;
 	bool is_parked;
 
 	wp_lock_acquire(&home->lock);
@@ -188,13 +188,13 @@ static bool park(wp_task *task)
 	return thread->scheduler != NULL ? park_given(thread) : wp__vthread_park(thread);
 }
 
-void wp__home_end(wp_task *task)
+void wp__carrier_tasks_end(wp_task *task)
 {
-	wp_home *home = wp__home_listed(task);
+	wp_carrier_tasks *home = wp__carrier_tasks_listed(task);
 
 	if (home != NULL) {
 		wp_lock_acquire(&home->lock);
-		wp__home_unlist(home, task);
+		wp__carrier_tasks_unlist(home, task);
 		if (home->is_shut && home->tasks == NULL)
 			wp_cond_signal(&home->ended);
 		wp_lock_release(&home->lock);
@@ -206,30 +206,30 @@ void wp__home_end(wp_task *task)
 }
 
 /* What the step has kept: it is next if the step yields to it. [its carrier | as push] */
-static void give_kept(wp_home *self, enum wp_step said)
+static void give_kept(wp_carrier_tasks *self, enum wp_step said)
 {
 	wp_mpsc_node *node = &self->kept->node;
 
 	self->kept = NULL;
 	if (said == WP_STEP_YIELD)
-		wp__bounded_keep(&self->carrier, node);
+		wp__local_queue_carrier_keep(&self->carrier, node);
 	else
 		wp_carrier_submit_internal(&self->carrier, node);
 }
 
-void wp__home_after(wp_home *self, wp_task *task, enum wp_step said)
+void wp__carrier_tasks_after(wp_carrier_tasks *self, wp_task *task, enum wp_step said)
 {
 	if (self != NULL && self->kept != NULL) /* a scheduler runs it on any thread */
 		give_kept(self, said);
 	if (said == WP_STEP_DONE)
-		wp__home_end(task);
+		wp__carrier_tasks_end(task);
 	else if (said == WP_STEP_POLL)
 		self->slot = task;
 	else if (said == WP_STEP_YIELD || !park(task))
 		push(self, task, true);
 }
 
-uint64_t wp_home_runnable(wp_home *home)
+uint64_t wp_carrier_tasks_runnable(wp_carrier_tasks *home)
 {
 	uint64_t pushed = wp__count_read(&home->own.pushed) + wp__count_read(&home->others.pushed);
 	uint64_t begun = wp__count_read(&home->own.begun) + wp__count_read(&home->others.begun);
@@ -237,7 +237,7 @@ uint64_t wp_home_runnable(wp_home *home)
 	return pushed > begun ? pushed - begun : 0;
 }
 
-uint64_t wp_home_count(wp_home *home)
+uint64_t wp_carrier_tasks_count(wp_carrier_tasks *home)
 {
 	uint64_t count;
 
@@ -247,14 +247,14 @@ uint64_t wp_home_count(wp_home *home)
 	return count;
 }
 
-void wp__home_shut(wp_home *home)
+void wp__carrier_tasks_shut(wp_carrier_tasks *home)
 {
 	wp_lock_acquire(&home->lock);
 	home->is_shut = true;
 	wp_lock_release(&home->lock);
 }
 
-int wp__home_wait(wp_home *home, int64_t deadline_ns)
+int wp__carrier_tasks_wait(wp_carrier_tasks *home, int64_t deadline_ns)
 {
 	int code = WP_OK;
 
@@ -269,22 +269,22 @@ int wp__home_wait(wp_home *home, int64_t deadline_ns)
 
 /* What a close hands back: tasks that are queued or parked. */
 
-static wp_task *pop(wp_home *home)
+static wp_task *pop(wp_carrier_tasks *home)
 {
 	/* Its carrier has left, and so have all who steal: the close is the consumer. */
-	wp_mpsc_node *node = wp_lane_pop(&home->lane);
+	wp_mpsc_node *node = wp_private_fifo_pop(&home->lane);
 
 	if (node == NULL) {
 		node = home->next;
 		home->next = NULL;
 	}
 	if (node == NULL) /* who pushes to a marked carrier takes, too */
-		node = wp__home_is_placed(home) ? wp_carrier_steal(&home->carrier)
+		node = wp__carrier_tasks_is_placed(home) ? wp_carrier_steal(&home->carrier)
 						: wp_mpsc_pop(&home->carrier.queue);
 	if (node == NULL)
 		node = wp_mpsc_pop(&home->carrier.inbox);
 	if (node == NULL)
-		node = wp__bounded_left(&home->carrier);
+		node = wp__local_queue_carrier_left(&home->carrier);
 	return (wp_task *)(void *)node;
 }
 
@@ -295,7 +295,7 @@ static bool cancel(wp_task *task)
 }
 
 /* One that is parked, and that nobody is about to push. [the close] */
-static wp_task *cancel_parked(wp_home *home)
+static wp_task *cancel_parked(wp_carrier_tasks *home)
 {
 	wp_task *task;
 
@@ -304,7 +304,7 @@ static wp_task *cancel_parked(wp_home *home)
 	while (task != NULL && !cancel(task))
 		task = task->next;
 	if (task != NULL)
-		wp__home_unlist(home, task);
+		wp__carrier_tasks_unlist(home, task);
 	wp_lock_release(&home->lock);
 	return task;
 }
@@ -321,7 +321,7 @@ static bool is_given(wp_task *task)
 	return (word & WP_VTHREAD_STATE) != WP_TASK_PARKED || (word & WP_VTHREAD_ENDS) != 0;
 }
 
-static bool are_all_given(wp_home *home)
+static bool are_all_given(wp_carrier_tasks *home)
 {
 	wp_task *task = home->tasks;
 
@@ -330,7 +330,7 @@ static bool are_all_given(wp_home *home)
 	return home->tasks != NULL && task == NULL;
 }
 
-int wp__home_wait_given(wp_home *home, int64_t deadline_ns)
+int wp__carrier_tasks_wait_given(wp_carrier_tasks *home, int64_t deadline_ns)
 {
 	int code = WP_OK;
 
@@ -343,10 +343,10 @@ int wp__home_wait_given(wp_home *home, int64_t deadline_ns)
 	return code;
 }
 
-wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
+wp_task *wp__carrier_tasks_hand_back(wp_carrier_tasks *home, bool *was_parked)
 {
 	wp_task *task = pop(home);
-	wp_home *listed;
+	wp_carrier_tasks *listed;
 
 	*was_parked = false;
 	if (task == NULL) {
@@ -354,9 +354,9 @@ wp_task *wp__home_hand_back(wp_home *home, bool *was_parked)
 		*was_parked = task != NULL;
 		return task;
 	}
-	listed = wp__home_listed(task);
+	listed = wp__carrier_tasks_listed(task);
 	wp_lock_acquire(&listed->lock);
-	wp__home_unlist(listed, task);
+	wp__carrier_tasks_unlist(listed, task);
 	wp_lock_release(&listed->lock);
 	return task;
 }

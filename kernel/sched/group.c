@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group.c - the threads of a group, and what its close does to them. Not explored, for it makes threads:
- * stress/scenarios/sched/carrier_tasks.c has the lists, stress/scenarios/sched/group_close.c the close. */
+ * group.c - the threads of a group, and what its close does to them. Not explored, for it makes
+ * threads: stress/scenarios/sched/carrier_tasks.c has the lists,
+ * stress/scenarios/sched/group_close.c the close. */
 #define _GNU_SOURCE
 #include "sched/group.h"
 
@@ -21,15 +22,15 @@ typedef void told(void *arg, wp_task *task, bool was_parked);
 static void stop(wp_worker *one)
 {
 	if (one->has_thread && !one->is_stopped)
-		wp__home_stop(&one->home, &one->stop);
+		wp__carrier_tasks_stop(&one->home, &one->stop);
 	one->is_stopped = true;
 }
 
 /* WP_OK: it has ended. WP_TIMEOUT, WP_INTERRUPTED. [the close | blocks] */
 static int await_exit(wp_worker *one, int64_t deadline_ns)
 {
-	/* [J2] relaxed: ordered by the join of its thread, which gives the close all that this carrier did;
-	 * pairs J1; upholds Group!NothingRunsAfterClose. */
+	/* [group.1] relaxed: ordered by the join of its thread, which gives the close all that this
+	 * carrier did; pairs worker.3; upholds Group!NothingRunsAfterClose. */
 	while (one->has_thread && wp_load_relaxed(&one->exited) == 0) {
 		int code = wp_futex_wait(&one->exited, 0, deadline_ns);
 
@@ -46,7 +47,7 @@ static int workers_join(wp_group *group, int64_t deadline_ns)
 	int code, all = WP_OK;
 
 	if (group->placed != NULL)
-		wp__replaced_end(group->placed);
+		wp__spare_carrier_group_end(group->placed);
 	for (uint32_t index = 0; index < group->config.carriers; index++)
 		stop(&group->workers[index]);
 	for (uint32_t index = 0; index < group->config.carriers; index++) {
@@ -57,7 +58,7 @@ static int workers_join(wp_group *group, int64_t deadline_ns)
 	}
 	if (all != WP_OK)
 		return all;
-	wp__spares_end(&group->spares);
+	wp__spare_threads_end(&group->spares);
 	for (uint32_t index = 0; index < group->config.carriers; index++) {
 		if (group->workers[index].has_thread)
 			pthread_join(group->workers[index].thread, NULL);
@@ -77,7 +78,7 @@ static int start_all(wp_group *group)
 		if (code != 0)
 			return code;
 	}
-	return group->placed == NULL ? 0 : wp__supervise_begin(group->placed);
+	return group->placed == NULL ? 0 : wp__monitor_begin(group->placed);
 }
 
 int wp_group_new(wp_group **group, const wp_group_config *config)
@@ -111,12 +112,12 @@ void wp_group_free(wp_group *group)
 
 /* What is there now, out of the lines in which it stands. Says how many are listed there still.
  * [the close | blocks shortly] */
-static uint64_t take_back_of(wp_home *home, wp_taken *taken)
+static uint64_t take_back_of(wp_carrier_tasks *home, wp_taken *taken)
 {
 	bool was_parked;
 	wp_task *task;
 
-	while ((task = wp__home_hand_back(home, &was_parked)) != NULL) {
+	while ((task = wp__carrier_tasks_hand_back(home, &was_parked)) != NULL) {
 		if (task->is_virtual) {
 			wp__vthread_leave_line((wp_vthread *)(void *)task);
 			wp__vthread_abandon_held((wp_vthread *)(void *)task);
@@ -129,7 +130,7 @@ static uint64_t take_back_of(wp_home *home, wp_taken *taken)
 			taken->last->next = task;
 		taken->last = task;
 	}
-	return wp_home_count(home);
+	return wp_carrier_tasks_count(home);
 }
 
 /* What is there now. Says how many are listed still. [the close | blocks shortly] */
@@ -138,14 +139,14 @@ static uint64_t take_back(wp_group *group)
 	uint64_t left = 0;
 
 	if (group->placed != NULL)
-		wp__placed_give_back(group->placed);
+		wp__group_placement_give_back(group->placed);
 	for (uint32_t index = 0; index < group->config.carriers; index++)
 		left += take_back_of(&group->workers[index].home, &group->taken);
 	return left;
 }
 
-/* Each is handed back when all have left their lines: one may stand in a line that is on the stack of
- * another. [the close | as each] */
+/* Each is handed back when all have left their lines: one may stand in a line that is on the stack
+ * of another. [the close | as each] */
 static void hand_back(wp_group *group, told *each, void *arg)
 {
 	wp_task *task;
@@ -192,7 +193,7 @@ static wp_group *group_of(wp_close *close)
 	return ((struct group_close *)(void *)close)->group;
 }
 
-static wp_home *home_of(wp_close *close, uint32_t index)
+static wp_carrier_tasks *home_of(wp_close *close, uint32_t index)
 {
 	return &group_of(close)->workers[index].home;
 }
@@ -201,7 +202,7 @@ static void shut(wp_close *close)
 {
 	close->given_ns = at_least_grace(close->deadline_ns);
 	for (uint32_t index = 0; index < close->count; index++)
-		wp__home_shut(home_of(close, index));
+		wp__carrier_tasks_shut(home_of(close, index));
 }
 
 static int join(wp_close *close)
@@ -212,7 +213,7 @@ static int join(wp_close *close)
 	if (code != WP_OK)
 		return code;
 	if (group->placed != NULL)
-		wp__supervise_end(group->placed);
+		wp__monitor_end(group->placed);
 	for (uint32_t index = 0; index < close->count; index++)
 		wp_timers_clear(&home_of(close, index)->timers);
 	return WP_OK;
@@ -281,7 +282,7 @@ int wp__group_settle(wp_group_config *config)
 	if (config->yield_us == 0)
 		config->yield_us = YIELD_US;
 	if (config->carriers > WP_GROUP_CARRIERS ||
-	    config->replacements > WP_GROUP_CARRIERS - config->carriers ||
+	    config->spare_carriers > WP_GROUP_CARRIERS - config->carriers ||
 	    (events & (events - 1)) != 0 || events > WP_TRACE_MOST ||
 	    (uint32_t)config->placement >= WP_PLACE_POLICIES ||
 	    !are_numbers(config->domain_of, config->carriers) ||
@@ -295,7 +296,7 @@ void wp__group_give(wp_group *group)
 	wp__drivers_free(group);
 	wp__bodies_free(&group->bodies);
 	wp__tracing_end(&group->tracing);
-	wp__placed_free(group->placed);
+	wp__group_placement_free(group->placed);
 	free(group->workers);
 	free(group->spares.threads);
 	free(group->members);
@@ -315,10 +316,11 @@ static void *room_for(size_t count, size_t size)
 	return room == NULL ? NULL : memset(room, 0, bytes);
 }
 
-/* Without stealing each is in one of its own; so is a replacement. [before it is shared | wait-free] */
+/* Without stealing each is in one of its own; so is a replacement. [before it is shared |
+ * wait-free] */
 static bool is_in_domain(const wp_group_config *config, uint32_t index, uint32_t number)
 {
-	if (!config->work_stealing || index >= config->carriers - config->replacements)
+	if (!config->work_stealing || index >= config->carriers - config->spare_carriers)
 		return index == number;
 	return config->domain_of == NULL ? number == 0 : config->domain_of[index] == number;
 }
@@ -326,7 +328,7 @@ static bool is_in_domain(const wp_group_config *config, uint32_t index, uint32_t
 static bool is_in_cluster(const wp_group_config *config, uint32_t index, uint32_t number)
 {
 	if (config->cluster_of == NULL || !config->work_stealing ||
-	    index >= config->carriers - config->replacements)
+	    index >= config->carriers - config->spare_carriers)
 		return number == 0;
 	return config->cluster_of[index] == number;
 }
@@ -348,7 +350,7 @@ static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uin
 		one->group = group;
 		one->index = index;
 		one->random = index + 1;
-		wp_home_init(&one->home, domain, end++);
+		wp_carrier_tasks_init(&one->home, domain, end++);
 		one->home.carrier.poller = &one->poller;
 		one->home.carrier.is_placed = group->placed != NULL;
 		if (group->homes != NULL) {
@@ -357,7 +359,7 @@ static uint32_t make_cluster(wp_group *group, const wp_group_config *config, uin
 			group->homes[index] = &one->home;
 		}
 		if (domain != NULL && group->bounded != NULL)
-			wp_bounded_init(&one->home.carrier, &group->bounded[index]);
+			wp_local_queue_carrier_init(&one->home.carrier, &group->bounded[index]);
 	}
 	for (uint32_t inside = first; domain != NULL && inside < end; inside++) {
 		domain->carriers[inside]->near_first = first;
@@ -393,27 +395,27 @@ wp_group *wp__group_make(const wp_group_config *config)
 		return NULL;
 	group->size = config->carriers;
 	group->config = *config;
-	group->config.carriers += config->replacements;
+	group->config.carriers += config->spare_carriers;
 	config = &group->config;
 	group->spares.most = config->spares;
 	group->domains = room_for(config->carriers, sizeof(wp_domain));
 	group->members = room_for(config->carriers, sizeof(wp_carrier *));
 	group->workers = room_for(config->carriers, sizeof(wp_worker));
 	if (config->bounded) {
-		group->bounded = room_for(config->carriers, sizeof(wp_bounded));
+		group->bounded = room_for(config->carriers, sizeof(wp_local_queue_carrier));
 		group->globals = room_for(config->carriers, sizeof(wp_global));
 	}
 	has_traces = wp__tracing_begin(group, config->trace_events) == WP_OK;
-	if (wp__placed_is_wanted(config))
-		group->placed = wp__placed_new(group);
+	if (wp__group_placement_is_wanted(config))
+		group->placed = wp__group_placement_new(group);
 	if (group->placed != NULL && config->place_at_resume)
-		group->homes = room_for(config->carriers, sizeof(wp_home *));
+		group->homes = room_for(config->carriers, sizeof(wp_carrier_tasks *));
 	group->spares.threads = calloc(config->spares + 1, sizeof(pthread_t));
 	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
 	    group->spares.threads == NULL ||
 	    (config->bounded && (group->bounded == NULL || group->globals == NULL)) ||
 	    !has_traces ||
-	    (wp__placed_is_wanted(config) && group->placed == NULL) ||
+	    (wp__group_placement_is_wanted(config) && group->placed == NULL) ||
 	    (group->placed != NULL && config->place_at_resume && group->homes == NULL)) {
 		wp__group_give(group);
 		return NULL;
@@ -434,7 +436,7 @@ uint32_t wp_group_size(const wp_group *group)
 wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
 {
 	wp_worker *one = &group->workers[index];
-	wp_bounded *bounded = one->home.carrier.bounded;
+	wp_local_queue_carrier *bounded = one->home.carrier.bounded;
 
 	return (wp_carrier_counts){
 		.runs = wp__count_read(&one->runs),
@@ -447,8 +449,8 @@ wp_carrier_counts wp_group_counts(wp_group *group, uint32_t index)
 		.wakes = wp__count_read(&one->wakes),
 		.useless_wakes = wp__count_read(&one->useless_wakes),
 		.pinned = wp__count_read(&one->pinned),
-		.runnable = wp_home_runnable(&one->home),
-		.load = group->placed == NULL ? 0 : wp__placed_load(group->placed, index),
+		.runnable = wp_carrier_tasks_runnable(&one->home),
+		.load = group->placed == NULL ? 0 : wp__group_placement_load(group->placed, index),
 		.spilled = bounded == NULL ? 0 : wp__count_read(&bounded->spilled),
 		.looted = bounded == NULL ? 0 : wp__count_read(&bounded->looted),
 	};

@@ -11,13 +11,13 @@ static int wait_all(wp_close *close)
 	int code = WP_OK;
 
 	for (uint32_t index = 0; index < count && code == WP_OK; index++)
-		code = wp__home_wait(close->home(close, index), close->deadline_ns);
+		code = wp__carrier_tasks_wait(close->home(close, index), close->deadline_ns);
 	return code;
 }
 
-/* When no carrier runs any more. In turns: what is on one's list may be queued at another. WP_OK: all
- * lists are empty; WP_TIMEOUT, WP_INTERRUPTED: but for what schedulers have. [who is inside | waits for
- * pushes that are on their way, and for schedulers] */
+/* When no carrier runs any more. In turns: what is on one's list may be queued at another. WP_OK:
+ * all lists are empty; WP_TIMEOUT, WP_INTERRUPTED: but for what schedulers have. [who is inside |
+ * waits for pushes that are on their way, and for schedulers] */
 static int take_all_back(wp_close *close)
 {
 	int64_t given_ns = close->given_ns;
@@ -27,7 +27,7 @@ static int take_all_back(wp_close *close)
 		if (code != WP_OK)
 			return code;
 		for (uint32_t index = 0; index < close->count && code == WP_OK; index++)
-			code = wp__home_wait_given(close->home(close, index), given_ns);
+			code = wp__carrier_tasks_wait_given(close->home(close, index), given_ns);
 		wp_yield();
 	}
 	return WP_OK;

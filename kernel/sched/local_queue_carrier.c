@@ -5,13 +5,13 @@
 void wp_global_init(wp_domain *domain, wp_global *global)
 {
 	wp_mpsc_init(&global->queue);
-	wp_ticket_init(&global->ticket);
+	wp_biased_lock_init(&global->ticket);
 	domain->global = global;
 }
 
-void wp_bounded_init(wp_carrier *carrier, wp_bounded *bounded)
+void wp_local_queue_carrier_init(wp_carrier *carrier, wp_local_queue_carrier *bounded)
 {
-	wp_local_init(&bounded->local);
+	wp_local_queue_init(&bounded->local);
 	bounded->global = carrier->domain->global;
 	bounded->pushed_next = false;
 	wp_init(&bounded->spilled, 0);
@@ -19,19 +19,19 @@ void wp_bounded_init(wp_carrier *carrier, wp_bounded *bounded)
 	carrier->bounded = bounded;
 }
 
-bool wp__bounded_push(wp_bounded *bounded, wp_mpsc_node *task)
+bool wp__local_queue_carrier_push(wp_local_queue_carrier *bounded, wp_mpsc_node *task)
 {
-	uint32_t moved = wp_local_push(&bounded->local, task, &bounded->global->queue);
+	uint32_t moved = wp_local_queue_push(&bounded->local, task, &bounded->global->queue);
 
 	wp__counted(wp__count_many(&bounded->spilled, moved));
 	return moved != 0;
 }
 
-bool wp__bounded_is_alone(wp_carrier *carrier)
+bool wp__local_queue_carrier_is_alone(wp_carrier *carrier)
 {
 	wp_local_queue *local = &carrier->bounded->local;
 
-	return wp_local_stealable(local) == 1 && !wp__local_has_next(local) &&
+	return wp_local_queue_stealable(local) == 1 && !wp__local_queue_has_next(local) &&
 	       wp_mpsc_is_quiescent(&carrier->queue) && wp_mpsc_is_quiescent(&carrier->inbox);
 }
 
@@ -59,15 +59,15 @@ static bool has_pushed(wp_carrier *carrier)
 	return wp_mpsc_has_published(&carrier->queue) || wp_mpsc_has_published(&carrier->inbox);
 }
 
-wp_mpsc_node *wp__bounded_poll(wp_carrier *carrier)
+wp_mpsc_node *wp__local_queue_carrier_poll(wp_carrier *carrier)
 {
-	wp_bounded *bounded = carrier->bounded;
+	wp_local_queue_carrier *bounded = carrier->bounded;
 	bool pushed_first = bounded->pushed_next;
 	wp_mpsc_node *task = NULL;
 
-	if (wp__local_has_next(&bounded->local))
-		task = wp__local_take_next(&bounded->local);
-	if (task == NULL && wp_local_is_global_turn(&bounded->local))
+	if (wp__local_queue_has_next(&bounded->local))
+		task = wp__local_queue_take_next(&bounded->local);
+	if (task == NULL && wp_local_queue_is_global_turn(&bounded->local))
 		task = poll_global(carrier);
 	if (task != NULL)
 		return task;
@@ -75,22 +75,22 @@ wp_mpsc_node *wp__bounded_poll(wp_carrier *carrier)
 	if (pushed_first && has_pushed(carrier))
 		task = wp__carrier_poll_pushed(carrier);
 	if (task == NULL)
-		task = wp_local_pop(&bounded->local);
+		task = wp_local_queue_pop(&bounded->local);
 	if (task == NULL && !pushed_first)
 		task = wp__carrier_poll_pushed(carrier);
 	return task != NULL ? task : poll_global(carrier);
 }
 
-wp_mpsc_node *wp__bounded_next(wp_carrier *carrier)
+wp_mpsc_node *wp__local_queue_carrier_next(wp_carrier *carrier)
 {
 	wp_local_queue *local = &carrier->bounded->local;
 
-	return wp__local_has_next(local) ? wp__local_take_next(local) : NULL;
+	return wp__local_queue_has_next(local) ? wp__local_queue_take_next(local) : NULL;
 }
 
-void wp__bounded_keep(wp_carrier *carrier, wp_mpsc_node *task)
+void wp__local_queue_carrier_keep(wp_carrier *carrier, wp_mpsc_node *task)
 {
-	if (!wp_local_keep(&carrier->bounded->local, task))
+	if (!wp_local_queue_keep(&carrier->bounded->local, task))
 		wp_carrier_submit_internal(carrier, task);
 }
 
@@ -98,14 +98,14 @@ void wp__bounded_keep(wp_carrier *carrier, wp_mpsc_node *task)
 static uint32_t steal(wp_carrier *carrier, uint32_t victim, wp_mpsc_node **task)
 {
 	wp_domain *domain = carrier->domain;
-	wp_bounded *own = carrier->bounded;
+	wp_local_queue_carrier *own = carrier->bounded;
 	uint32_t many;
 
 	if (victim == domain->count) {
 		*task = take_global(carrier);
 		return 1;
 	}
-	many = wp_local_steal(&domain->carriers[victim]->bounded->local, &own->local, task);
+	many = wp_local_queue_steal(&domain->carriers[victim]->bounded->local, &own->local, task);
 	if (many == 0)
 		*task = wp_carrier_steal(domain->carriers[victim]);
 	else
@@ -113,7 +113,7 @@ static uint32_t steal(wp_carrier *carrier, uint32_t victim, wp_mpsc_node **task)
 	return many;
 }
 
-wp_mpsc_node *wp__bounded_steal(wp_carrier *carrier, uint32_t victim)
+wp_mpsc_node *wp__local_queue_carrier_steal(wp_carrier *carrier, uint32_t victim)
 {
 	wp_mpsc_node *task = NULL;
 
@@ -123,7 +123,7 @@ wp_mpsc_node *wp__bounded_steal(wp_carrier *carrier, uint32_t victim)
 	return task;
 }
 
-wp_mpsc_node *wp__bounded_steal_more(wp_carrier *carrier, uint32_t victim)
+wp_mpsc_node *wp__local_queue_carrier_steal_more(wp_carrier *carrier, uint32_t victim)
 {
 	wp_mpsc_node *task = NULL;
 
@@ -134,17 +134,17 @@ wp_mpsc_node *wp__bounded_steal_more(wp_carrier *carrier, uint32_t victim)
 	return task;
 }
 
-uint32_t wp__bounded_hand_over(wp_carrier *carrier, wp_mpsc *to)
+uint32_t wp__local_queue_carrier_hand_over(wp_carrier *carrier, wp_mpsc *to)
 {
-	return carrier->bounded == NULL ? 0 : wp_local_hand_over(&carrier->bounded->local, to);
+	return carrier->bounded == NULL ? 0 : wp_local_queue_hand_over(&carrier->bounded->local, to);
 }
 
-wp_mpsc_node *wp__bounded_left(wp_carrier *carrier)
+wp_mpsc_node *wp__local_queue_carrier_left(wp_carrier *carrier)
 {
 	wp_mpsc_node *task;
 
 	if (carrier->bounded == NULL)
 		return NULL;
-	task = wp_local_pop(&carrier->bounded->local);
+	task = wp_local_queue_pop(&carrier->bounded->local);
 	return task != NULL ? task : take_global(carrier);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller.c - see poller.h. Not explored, for it asks which carrier calls: stress/scenarios/sched/poller.c has what it
- * calls. */
+ * poller.c - see poller.h. Not explored, for it asks which carrier calls:
+ * stress/scenarios/sched/poller.c has what it calls. */
 #include "sched/poller.h"
 
 #include "base/error.h"
@@ -27,7 +27,7 @@ static bool is_wanted(wp_worker *mine)
 {
 	return wp__poller_has_queued(&mine->home) ||
 	       wp_timers_earliest(&mine->home.timers) != WP_FOREVER ||
-	       mine->role.is_wanted || wp__placed_is_wanted_at(mine);
+	       mine->role.is_wanted || wp__group_placement_is_wanted_at(mine);
 }
 
 /* The last call of whoever asks for a turn, see fiber.h. */
@@ -91,7 +91,7 @@ int wp_poller_try_park(void)
 	mine->poller.since_ns = wp__worker_now_ns(mine);
 	if (wp__poller_park(&mine->poller, &mine->home.carrier, &stolen)) {
 		mine->turns = 1; /* who is descheduled now goes to the loop, and passes to nobody */
-		if (wp__placed_rest(mine))
+		if (wp__group_placement_rest(mine))
 			return WP_OK;
 		wp__poller_unpark(mine);
 		return WP_HAS_WORK;
@@ -120,7 +120,7 @@ void wp__poller_unpark(wp_worker *mine)
 
 	if (!wp__poller_leave(&mine->poller, &mine->home.carrier, &stolen))
 		return;
-	wp__placed_woken(mine);
+	wp__group_placement_woken(mine);
 	wp__worker_slept(mine, mine->poller.since_ns, stolen);
 	mine->home.next = wp__worker_left(mine, stolen);
 }
@@ -135,7 +135,8 @@ int wp_poller_unpark(void)
 	return WP_OK;
 }
 
-/* Its body has returned. True: nobody is in its wakeup, and its carrier has none now. [the poller] */
+/* Its body has returned. True: nobody is in its wakeup, and its carrier has none now. [the
+ * poller] */
 static bool has_left(wp_worker *mine)
 {
 	wp__poller_unpark(mine);
@@ -156,7 +157,7 @@ static void await_wakeup(wp_worker *mine)
 	int64_t until_ns = wp_clock_ns() + NAP_NS, earliest = wp_timers_earliest(&mine->home.timers);
 
 	if (!wp__poller_has_queued(&mine->home) && !mine->role.is_wanted &&
-	    !wp__placed_is_wanted_at(mine))
+	    !wp__group_placement_is_wanted_at(mine))
 		wp__poller_await(&mine->poller, earliest < until_ns ? earliest : until_ns);
 }
 
@@ -201,10 +202,10 @@ wp_task *wp__poller_turn(wp_worker *mine)
 	if (task != NULL || !mine->has_stop || mine->poller.registered == NULL)
 		return task;
 	/* Nobody else runs now; a close hands the others back. */
-	while ((node = wp__home_poll(&mine->home)) != NULL) {
+	while ((node = wp__carrier_tasks_poll(&mine->home)) != NULL) {
 		if (node == &mine->poller.registered->task.node)
 			return &mine->poller.registered->task;
-		wp_lane_push(&mine->behind, node);
+		wp_private_fifo_push(&mine->behind, node);
 	}
 	return NULL;
 }
@@ -213,8 +214,8 @@ void wp__poller_leave_behind(wp_worker *mine)
 {
 	wp_mpsc_node *node;
 
-	while ((node = wp_lane_pop(&mine->behind)) != NULL)
-		wp_lane_push(&mine->home.lane, node);
+	while ((node = wp_private_fifo_pop(&mine->behind)) != NULL)
+		wp_private_fifo_push(&mine->home.lane, node);
 }
 
 bool wp__poller_stays(wp_worker *mine)

@@ -3,31 +3,31 @@
  *
  *   its body, for ever                                     another thread
  *   look, without blocking; unpark whom that resumes       push; fence
- *   wp_poller_maybe_yield: the others run                  [C3] its word PARKED_POLLER: WAKING
- *   wp_poller_try_park: [C1] word := PARKED_POLLER; look        call its wakeup; [PO1] woken++
- *     [PO3] wp_poller_can_park? block in the system until
+ *   wp_poller_maybe_yield: the others run                  [carrier.3] its word PARKED_POLLER: WAKING
+ *   wp_poller_try_park: [carrier.1] word := PARKED_POLLER; look        call its wakeup; [poller.1] woken++
+ *     [poller.3] wp_poller_can_park? block in the system until
  *           wp_poller_until
- *     wp_poller_unpark: [C2]
+ *     wp_poller_unpark: [carrier.2]
  *
- *   its end: [PO2] woken = wakeups that its parks have seen claimed? the carrier has none now
+ *   its end: [poller.2] woken = wakeups that its parks have seen claimed? the carrier has none now
  *     no: the others run; then, if there is nothing to run, for 1 ms at the most:
- *     [PO4] woken |= 1; as many? no: sleep                     [PO1] it was odd: end that sleep
- *     [PO5] woken &= ~1; the same again
+ *     [poller.4] woken |= 1; as many? no: sleep                     [poller.1] it was odd: end that sleep
+ *     [poller.5] woken &= ~1; the same again
  *
  * Why it works  It parks its carrier as the loop would, in another place: so whoever wakes the
  *               carrier ends the system call instead of a futex wait. Between try_park and the call
- *               the thread may be descheduled (it waited for a mutex, say): the loop then leaves the
- *               park for it, for a carrier that runs something is RUNNING; so can_park must be asked
- *               right before the call. A wakeup that comes after the question finds the word still
- *               parked, and must end a call that has yet to begin: let it be sticky, as an eventfd.
- *               What the poller itself resumes while it has parked its carrier tells nobody, for
- *               whoever runs there is awake: so can_park looks at its queues, too.
- *               What it steals lies in the carrier's `next` until the loop runs it, and it parks for
- *               nothing while it lies there, or two carriers could hand one task to and fro.
+ *               the thread may be descheduled (it waited for a mutex, say): the loop then leaves
+ *               the park for it, for a carrier that runs something is RUNNING; so can_park must be
+ *               asked right before the call. A wakeup that comes after the question finds the word
+ *               still parked, and must end a call that has yet to begin: let it be sticky, as an
+ *               eventfd. What the poller itself resumes while it has parked its carrier tells
+ *               nobody, for whoever runs there is awake: so can_park looks at its queues, too.
+ *               What it steals lies in the carrier's `next` until the loop runs it, and it parks
+ *               for nothing while it lies there, or two carriers could hand one task to and fro.
  *               It has a slot of its own: it runs once per turn of the loop, after the others, and
  *               nobody steals it.
  *               Each wakeup was claimed by one compare-and-swap, and each claim is read by one exit
- *               (C2): when as many wakeups have returned, none will touch what they use.
+ *               (carrier.2): when as many wakeups have returned, none will touch what they use.
  *               Its end may have to wait for one: a waker was descheduled inside the wakeup, or
  *               right after it, as the thread that it has woken took its processor. The bit that
  *               says who sleeps is in the word that counts, so no wakeup returns between the two.
@@ -57,11 +57,12 @@ struct wp_vthread;
 /* Zeroed but for wakeup and run, or step, it is what to use. */
 typedef struct wp_poller_config {
 	const char *name; /* of its thread; is copied; NULL: none */
-	/* Returns soon after a call below has said WP_CLOSED. Gives 0, or how it failed, for the join. */
+	/* Returns soon after a call below has said WP_CLOSED. Gives 0, or how it failed, for the
+	 * join. */
 	int (*run)(void *arg);
 	enum wp_step (*step)(wp_task *task); /* instead: no stack, as wp_vthread_config says */
-	/* Ends its system call, also one that is about to begin. [any thread, when it has claimed this
-	 * wake | must not park] */
+	/* Ends its system call, also one that is about to begin. [any thread, when it has claimed
+	 * this wake | must not park] */
 	void (*wakeup)(void *arg);
 	void *arg;
 	uint64_t stack_bytes; /* 0: WP_STACK_BYTES */
@@ -70,8 +71,8 @@ typedef struct wp_poller_config {
 	void (*left)(struct wp_vthread *thread);
 } wp_poller_config;
 
-/* Of one carrier. woken: PO1, PO2, PO4, PO5; config: who registers, then who wakes; registered: under the
- * group's lock and its home's; the rest: the carrier. */
+/* Of one carrier. woken: poller.1, poller.2, poller.4, poller.5; config: who registers, then who
+ * wakes; registered: under the group's lock and its home's; the rest: the carrier. */
 typedef struct wp_poller {
 	wp_poller_config config;
 	wp_atomic(uint32_t) woken; /* wakeups that have returned, times 2; 1: its end sleeps */
@@ -87,14 +88,15 @@ typedef struct wp_poller {
 
 /* For the poller of the calling carrier; on any other thread these give WP_FORBIDDEN. */
 
-/* Has the others run: WP_OK; WP_IDLE: there was nothing to run. If it had no input or output, it may
- * steal one task for its carrier. WP_CLOSED: return from your body. [a poller with a stack | runs
- * others] */
+/* Has the others run: WP_OK; WP_IDLE: there was nothing to run. If it had no input or output, it
+ * may steal one task for its carrier. WP_CLOSED: return from your body. [a poller with a stack |
+ * runs others] */
 WP_API int wp_poller_maybe_yield(bool had_io);
 
 /* cdef: begin */
-/* The same, in two halves. The first: WP_OK: say WP_STEP_POLL, and call the second when it goes on; else
- * as wp_poller_maybe_yield, which is then over. [a poller without a stack | may steal a task] */
+/* The same, in two halves. The first: WP_OK: say WP_STEP_POLL, and call the second when it goes on;
+ * else as wp_poller_maybe_yield, which is then over. [a poller without a stack | may steal a
+ * task] */
 int wp__poller_yield_begin(bool had_io);
 int wp__poller_yield_end(void);
 
@@ -117,8 +119,9 @@ WP_API uint32_t wp_poller_blocking(struct wp_group *group);
 /* cdef: end */
 
 /* Starts a poller of that carrier. WP_OK and its thread: join it to wait until the carrier has none
- * again, and free it. WP_ALREADY: it has one. WP_FORBIDDEN: it blocks, and no other carrier of the group
- * would be free of such. WP_CLOSED; WP_SYSTEM: no memory. [any thread | as wp_vthread_start] */
+ * again, and free it. WP_ALREADY: it has one. WP_FORBIDDEN: it blocks, and no other carrier of the
+ * group would be free of such. WP_CLOSED; WP_SYSTEM: no memory. [any thread | as
+ * wp_vthread_start] */
 WP_API int wp_poller_register(struct wp_group *group, uint32_t carrier, const wp_poller_config *config,
 			      struct wp_vthread **thread);
 
@@ -130,8 +133,9 @@ void wp__drivers_free(struct wp_group *group);
 WP_INLINE void wp__poller_wake(wp_poller *poller)
 {
 	poller->config.wakeup(poller->config.arg);
-	/* [PO1] release; pairs PO2, PO4, PO5; upholds Poller!WakeupIsOver: the call comes before whatever
-	 * is done when it is over. The poller may be gone now: the word is only an address. */
+	/* [poller.1] release; pairs poller.2, poller.4, poller.5; upholds Poller!WakeupIsOver: the
+	 * call comes before whatever is done when it is over. The poller may be gone now: the word
+	 * is only an address. */
 	if ((wp_fetch_add_release(&poller->woken, 2) & 1) != 0)
 		wp_futex_wake(&poller->woken, 1);
 }
@@ -149,22 +153,22 @@ WP_INLINE void wp__poller_left(wp_poller *poller, uint32_t old)
 /* True: nobody is in its wakeup, nor will be, unless it parks again. [the carrier | wait-free] */
 WP_INLINE bool wp__poller_is_over(wp_poller *poller)
 {
-	/* [PO2] acquire; pairs PO1; upholds Poller!WakeupIsOver. */
+	/* [poller.2] acquire; pairs poller.1; upholds Poller!WakeupIsOver. */
 	return wp_load_acquire(&poller->woken) == poller->claimed * 2;
 }
 
-/* Sleeps until a wakeup returns, if one that was claimed has not. [the poller, its carrier RUNNING |
- * blocks] */
+/* Sleeps until a wakeup returns, if one that was claimed has not. [the poller, its carrier RUNNING
+ * | blocks] */
 WP_INLINE void wp__poller_await(wp_poller *poller, int64_t deadline_ns)
 {
-	/* [PO4] relaxed, atomicity is enough: PO2 looks again; pairs PO1; upholds Poller!CloseEnds: a
-	 * wakeup that has returned is in this count, any later one finds the bit, or changes the word
-	 * before the sleep. */
+	/* [poller.4] relaxed, atomicity is enough: poller.2 looks again; pairs poller.1; upholds
+	 * Poller!CloseEnds: a wakeup that has returned is in this count, any later one finds the
+	 * bit, or changes the word before the sleep. */
 	uint32_t woken = wp_fetch_or_relaxed(&poller->woken, 1u);
 
 	if (woken != poller->claimed * 2)
 		wp_futex_wait(&poller->woken, woken | 1u, deadline_ns);
-	/* [PO5] relaxed, atomicity is enough: PO2 looks again; pairs PO1; upholds
+	/* [poller.5] relaxed, atomicity is enough: poller.2 looks again; pairs poller.1; upholds
 	 * Poller!WakeupIsOver: no wakeup is lost to the count. */
 	wp_fetch_and_relaxed(&poller->woken, ~1u);
 }
@@ -179,8 +183,8 @@ WP_INLINE bool wp__poller_park(wp_poller *poller, wp_carrier *carrier, wp_mpsc_n
 /* [the poller | wait-free] */
 WP_INLINE bool wp__poller_may_block(wp_poller *poller, wp_carrier *carrier)
 {
-	/* [PO3] relaxed: stale costs one system call that ends at once; pairs C2; upholds
-	 * Poller!BlockOnlyIfParked: its own carrier alone makes it RUNNING. */
+	/* [poller.3] relaxed: stale costs one system call that ends at once; pairs carrier.2;
+	 * upholds Poller!BlockOnlyIfParked: its own carrier alone makes it RUNNING. */
 	return poller->is_parked && wp_load_relaxed(&carrier->word) == WP_PARKED_POLLER;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller_turn.h - what a poller and its carrier's loop owe one another, turn by turn. For poller.c and
- * worker.c alone.
+ * poller_turn.h - what a poller and its carrier's loop owe one another, turn by turn. For poller.c
+ * and worker.c alone.
  *
  *   the loop                                the poller
  *   drain; then a turn: take its slot       must_yield? no: try_park
@@ -9,8 +9,8 @@
  *
  * Why it works  Each is one look at what its own carrier alone writes, so it is in one place, apart
  *               from stacks, counts and events: scenarios run it as the loop does.
- * Spec          specs/sched/Poller.tla: PinnedPollerUnique, PollerRuns, StolenIsKept, NoMissedSubmission,
- *               PollerParkPaired, RunsOnlyWhenRunning.
+ * Spec          specs/sched/Poller.tla: PinnedPollerUnique, PollerRuns, StolenIsKept,
+ *               NoMissedSubmission, PollerParkPaired, RunsOnlyWhenRunning.
  * Evidence      make stress T=poller, stress/scenarios/sched/poller_turn.c. */
 #ifndef WP_POLLER_TURN_H
 #define WP_POLLER_TURN_H
@@ -20,9 +20,9 @@
 #include "sched/local_queue_carrier.h"
 #include "sched/poller.h"
 
-/* WP_OK: the carrier's poller is that thread. WP_CLOSED; WP_ALREADY: it has one; WP_FORBIDDEN: it might
- * be, but may not. [any thread | blocks shortly] */
-WP_INLINE int wp__poller_enter(wp_poller *poller, wp_home *home, const wp_poller_config *config,
+/* WP_OK: the carrier's poller is that thread. WP_CLOSED; WP_ALREADY: it has one; WP_FORBIDDEN: it
+ * might be, but may not. [any thread | blocks shortly] */
+WP_INLINE int wp__poller_enter(wp_poller *poller, wp_carrier_tasks *home, const wp_poller_config *config,
 			       struct wp_vthread *thread, bool may)
 {
 	int code;
@@ -41,7 +41,7 @@ WP_INLINE int wp__poller_enter(wp_poller *poller, wp_home *home, const wp_poller
 }
 
 /* Its poller, if it has yielded since its last turn. [the carrier | wait-free] */
-WP_INLINE wp_task *wp__poller_take_slot(wp_home *home)
+WP_INLINE wp_task *wp__poller_take_slot(wp_carrier_tasks *home)
 {
 	wp_task *task = home->slot;
 
@@ -50,28 +50,28 @@ WP_INLINE wp_task *wp__poller_take_slot(wp_home *home)
 }
 
 /* [the carrier | wait-free] */
-WP_INLINE bool wp__poller_has_queued(wp_home *home)
+WP_INLINE bool wp__poller_has_queued(wp_carrier_tasks *home)
 {
-	return home->next != NULL || !wp_lane_is_empty(&home->lane) ||
+	return home->next != NULL || !wp_private_fifo_is_empty(&home->lane) ||
 	       wp__carrier_has_some(&home->carrier) ||
 	       wp_mpsc_has_published(&home->carrier.inbox);
 }
 
-/* What it has stolen, or what its carrier has queued for itself, runs before it parks: a park looks at
- * what others see. [the poller | wait-free] */
-WP_INLINE bool wp__poller_must_yield(wp_home *home)
+/* What it has stolen, or what its carrier has queued for itself, runs before it parks: a park looks
+ * at what others see. [the poller | wait-free] */
+WP_INLINE bool wp__poller_must_yield(wp_carrier_tasks *home)
 {
-	return home->next != NULL || !wp_lane_is_empty(&home->lane);
+	return home->next != NULL || !wp_private_fifo_is_empty(&home->lane);
 }
 
 /* Right before its system call. [the poller | wait-free] */
-WP_INLINE bool wp__poller_may_sleep(wp_poller *poller, wp_home *home)
+WP_INLINE bool wp__poller_may_sleep(wp_poller *poller, wp_carrier_tasks *home)
 {
 	return wp__poller_may_block(poller, &home->carrier) && !wp__poller_has_queued(home);
 }
 
-/* True: it was parked, and no more: *stolen as wp_carrier_leave gives. [the carrier | wakes somebody at
- * the most] */
+/* True: it was parked, and no more: *stolen as wp_carrier_leave gives. [the carrier | wakes
+ * somebody at the most] */
 WP_INLINE bool wp__poller_leave(wp_poller *poller, wp_carrier *carrier, wp_mpsc_node **stolen)
 {
 	if (!poller->is_parked)
@@ -80,8 +80,8 @@ WP_INLINE bool wp__poller_leave(wp_poller *poller, wp_carrier *carrier, wp_mpsc_
 	return true;
 }
 
-/* Something has run: if that was the poller, it parked its carrier, and was descheduled. True: the loop
- * is to leave for it, before it runs the others. [the carrier | wait-free] */
+/* Something has run: if that was the poller, it parked its carrier, and was descheduled. True: the
+ * loop is to leave for it, before it runs the others. [the carrier | wait-free] */
 WP_INLINE bool wp__poller_is_aside(const wp_poller *poller)
 {
 	return poller->is_parked;

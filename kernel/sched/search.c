@@ -20,11 +20,13 @@ void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
  */
 static bool recruit(wp_carrier *helper, uint32_t victim)
 {
-	/* [C7] relaxed: ordered by I3, [S] or [R]; pairs C1; upholds Search!WorkConservation. */
+	/* [search.2] relaxed: ordered by idle_set.3, [carrier.7] or [search.7]; pairs carrier.1;
+	 * upholds Search!WorkConservation. */
 	uint32_t word = wp_load_relaxed(&helper->word), place = word;
 
-	/* [C5] acq_rel; pairs C1, C2, C6; upholds Search!SearchingImpliesToken: who exits with the
-	 * victim holds the token; and as C3. */
+	/* [search.1] acq_rel; pairs carrier.1, carrier.2, carrier.5; upholds
+	 * Search!SearchingImpliesToken: who exits with the victim holds the token; and as
+	 * carrier.3. */
 	if (!wp__is_parked(word) || !wp_cas_acq_rel(&helper->word, &word, WP_SEARCHING + victim))
 		return false;
 	wp__carrier_wake(helper, place);
@@ -36,7 +38,7 @@ static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uin
 {
 	for (uint32_t first = from - from % WP_IDLESET_BITS; first < end;
 	     first += WP_IDLESET_BITS) {
-		uint64_t bits = wp_idleset_word(&domain->idle, first / WP_IDLESET_BITS);
+		uint64_t bits = wp_idle_set_word(&domain->idle, first / WP_IDLESET_BITS);
 
 		for (; bits != 0; bits &= bits - 1) {
 			uint32_t index = first + (uint32_t)__builtin_ctzll(bits);
@@ -59,30 +61,33 @@ static bool recruit_any(wp_domain *domain, uint32_t victim)
 	       recruit_among(domain, victim, 0, nearest);
 }
 
-/* True: there is something in the carrier's queues that a sibling may take. [any thread | wait-free] */
+/* True: there is something in the carrier's queues that a sibling may take. [any thread |
+ * wait-free] */
 static bool is_hit(wp_carrier *carrier, bool looks_at_ring)
 {
 	int published;
 
-	/* A carrier that parks has an empty ring until it has left, so no waker relies on this one. */
-	if (looks_at_ring && wp__bounded_has_some(carrier))
+	/* A carrier that parks has an empty ring until it has left, so no waker relies on this
+	 * one. */
+	if (looks_at_ring && wp__local_queue_carrier_has_some(carrier))
 		return true;
 	/* The counts first, the word after them: a carrier that has left WAKING and taken its task
 	 * may be in it for long, and the one task seen here is another. */
 	published = wp_mpsc_published(&carrier->queue);
 	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
 		return published != 0;
-	/* [C8] relaxed: ordered by Q10, Q11 and Q12; pairs C3, M11; upholds
-	 * Search!WorkConservation. A
+	/* [search.3] relaxed: ordered by mpsc.10, mpsc.11 and mpsc.12; pairs carrier.3, timer.11;
+	 * upholds Search!WorkConservation. A
 	 * carrier that was woken for its one task is not robbed of it. */
 	return wp_load_relaxed(&carrier->word) != WP_WAKING;
 }
 
-/* True: also the word says parked. The bit alone would let a lone searcher spin for ever. [any thread
- * | wait-free] */
+/* True: also the word says parked. The bit alone would let a lone searcher spin for ever. [any
+ * thread | wait-free] */
 static bool is_idle(wp_domain *domain, uint32_t index)
 {
-	/* [C9] relaxed: ordered by [R]; pairs C1; upholds Search!SubmitTerminates. */
+	/* [search.4] relaxed: ordered by [search.7]; pairs carrier.1; upholds
+	 * Search!SubmitTerminates. */
 	return wp__is_parked(wp_load_relaxed(&domain->carriers[index]->word));
 }
 
@@ -90,11 +95,11 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 {
 	uint32_t idle = 0, last_idle = 0;
 
-	/* [R] seq_cst fence; pairs S, P; upholds Search!WorkConservation: the token is free before
-	 * the look. */
+	/* [search.7] seq_cst fence; pairs carrier.7, carrier.6; upholds Search!WorkConservation:
+	 * the token is free before the look. */
 	wp_fence_seq_cst();
 	for (uint32_t first = 0; first < domain->count && idle < 2; first += WP_IDLESET_BITS) {
-		uint64_t bits = wp_idleset_word(&domain->idle, first / WP_IDLESET_BITS);
+		uint64_t bits = wp_idle_set_word(&domain->idle, first / WP_IDLESET_BITS);
 
 		for (; bits != 0 && idle < 2; bits &= bits - 1) {
 			uint32_t index = first + (uint32_t)__builtin_ctzll(bits);

@@ -2,14 +2,14 @@
  * search.h - the search token (nSearching) of a steal domain: at most one search is in flight.
  *
  *   searcher                                  somebody who is refused
- *   [N1] compare-and-swap(token, 0, 1)        [N1] fails: leaves its task to the holder, who
- *   [N2] token := 0, when nobody was found         looks again after N2 ([R] in carrier.c)
+ *   [search.5] compare-and-swap(token, 0, 1)  [search.5] fails: leaves its task to the holder, who
+ *   [search.6] token := 0, when nobody was found         looks again after search.6 ([search.7] in carrier.c)
  *        or the steal is done
  *
  * Why it works  The token limits wake-ups to one at a time, so a burst of submissions does not
- *               wake everybody. That is safe only because every release is followed by fence [R]
- *               and a look at all queues of the domain. The token travels with the wake: who is
- *               woken as SEARCHING releases it.
+ *               wake everybody. That is safe only because every release is followed by fence
+ *               [search.7] and a look at all queues of the domain. The token travels with the wake:
+ *               who is woken as SEARCHING releases it.
  * Spec          specs/sched/Search.tla: EveryStartSearchMatchedByOneStop, SearchingImpliesToken.
  * Evidence      make check-specs T=Search, make stress T=search. */
 #ifndef WP_SEARCH_H
@@ -23,11 +23,11 @@
 
 struct wp_carrier;
 
-/* Who may steal from whom. Token and idle set on lines of their own; carriers, count, global: written
- * before it is shared. counts: counters.h. */
+/* Who may steal from whom. Token and idle set on lines of their own; carriers, count, global:
+ * written before it is shared. counts: counters.h. */
 typedef struct wp_domain {
-	_Alignas(WP_LINE) wp_atomic(uint32_t) searching; /* 0 or 1. Writers: N1, N2. */
-	wp_idleset idle;
+	_Alignas(WP_LINE) wp_atomic(uint32_t) searching; /* 0 or 1. Writers: search.5, search.6. */
+	wp_idle_set idle;
 	_Alignas(WP_LINE) struct wp_carrier **carriers; /* by index */
 	uint32_t count;
 	struct wp_global *global; /* where full rings spill (local_queue_carrier.h); NULL: there are none */
@@ -42,7 +42,7 @@ _Static_assert(offsetof(wp_domain, idle) - offsetof(wp_domain, searching) >= WP_
 WP_INLINE void wp_domain_init(wp_domain *domain, struct wp_carrier **carriers, uint32_t count)
 {
 	wp_init(&domain->searching, 0);
-	wp_idleset_init(&domain->idle);
+	wp_idle_set_init(&domain->idle);
 	domain->carriers = carriers;
 	domain->count = count;
 	domain->global = NULL;
@@ -54,29 +54,29 @@ WP_INLINE bool wp_search_start(wp_domain *domain)
 {
 	uint32_t none = 0;
 
-	/* [N1] acquire; pairs N2; upholds Search!EveryStartSearchMatchedByOneStop. Strong: a
-	 * spurious failure would leave the task to a holder who does not exist. */
+	/* [search.5] acquire; pairs search.6; upholds Search!EveryStartSearchMatchedByOneStop.
+	 * Strong: a spurious failure would leave the task to a holder who does not exist. */
 	return wp_cas_acquire(&domain->searching, &none, 1);
 }
 
-/* Gives the token back. A re-check ([R]) must follow. [the holder | wait-free] */
+/* Gives the token back. A re-check ([search.7]) must follow. [the holder | wait-free] */
 WP_INLINE void wp_search_stop(wp_domain *domain)
 {
-	/* [N2] release; pairs N1; upholds Search!EveryStartSearchMatchedByOneStop; [R] orders it
-	 * before the re-check. */
+	/* [search.6] release; pairs search.5; upholds Search!EveryStartSearchMatchedByOneStop;
+	 * [search.7] orders it before the re-check. */
 	wp_store_release(&domain->searching, 0);
 }
 
-/* Sends one idle carrier to the victim, unless a search is in flight. A victim is a carrier's index;
- * one more than the last is the global queue. [any thread | one system call at the most] */
+/* Sends one idle carrier to the victim, unless a search is in flight. A victim is a carrier's
+ * index; one more than the last is the global queue. [any thread | one system call at the most] */
 void wp_search(wp_domain *domain, uint32_t victim);
 
 /* After each release of the token. True: *victim has work and somebody else is idle: search for it.
  * [any thread | wait-free] */
 bool wp__search_recheck(wp_domain *domain, uint32_t *victim);
 
-/* The nearest other than `carrier` that has something to take: an index as of wp_search. False: none
- * has. [its owner | wait-free] */
+/* The nearest other than `carrier` that has something to take: an index as of wp_search. False:
+ * none has. [its owner | wait-free] */
 bool wp__search_around(struct wp_carrier *carrier, uint32_t *victim);
 
 #endif

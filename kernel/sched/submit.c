@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * submit.c - tasks and virtual threads of a group: started, unparked, pushed home. See group.h. Not
- * explored, for it asks which carrier calls: stress/scenarios/sched/carrier_tasks.c has what it calls. */
+ * explored, for it asks which carrier calls: stress/scenarios/sched/carrier_tasks.c has what it
+ * calls. */
 #include "base/error.h"
 #include "sched/group.h"
 #include "sched/placement/group_placement.h"
 #include "sched/worker.h"
 
 /* The home that the calling thread carries, or NULL. [any thread | wait-free] */
-static wp_home *calling(void)
+static wp_carrier_tasks *calling(void)
 {
 	wp_worker *self = wp__worker_self();
 
@@ -19,7 +20,7 @@ static void add_submit(wp_worker *home, wp_task *task, bool is_unpark)
 	wp_trace_event event = {.begin_ns = wp_clock_ns(),
 				.kind = WP_TRACE_SUBMIT,
 				.a = home->index,
-				.b = (uint32_t)wp_home_runnable(&home->home),
+				.b = (uint32_t)wp_carrier_tasks_runnable(&home->home),
 				.c = is_unpark};
 
 	wp__trace_of(&event, task);
@@ -29,14 +30,14 @@ static void add_submit(wp_worker *home, wp_task *task, bool is_unpark)
 /* Told before it is done: afterwards the task may be gone. [any thread] */
 static inline void trace_submit(wp_worker *home, wp_task *task, bool is_unpark)
 {
-	if (wp_ring_is_on(&home->group->tracing.on))
+	if (wp_event_ring_is_on(&home->group->tracing.on))
 		add_submit(home, task, is_unpark);
 }
 
-int wp__group_start(wp_home *home, wp_task *task)
+int wp__group_start(wp_carrier_tasks *home, wp_task *task)
 {
 	trace_submit((wp_worker *)(void *)home, task, false);
-	return wp_home_start(home, calling(), task);
+	return wp_carrier_tasks_start(home, calling(), task);
 }
 
 int wp_group_start(wp_group *group, uint32_t index, wp_task *task)
@@ -44,14 +45,15 @@ int wp_group_start(wp_group *group, uint32_t index, wp_task *task)
 	return wp__group_start(&group->workers[index].home, task);
 }
 
-wp_home *wp__group_home(wp_group *group, uint32_t index)
+wp_carrier_tasks *wp__group_home(wp_group *group, uint32_t index)
 {
 	return &group->workers[index].home;
 }
 
 uint32_t wp__group_next(wp_group *group)
 {
-	/* [J9] relaxed: atomicity is enough; pairs J9; upholds Group!NoTaskLost: any will do. */
+	/* [submit.1] relaxed: atomicity is enough; pairs submit.1; upholds Group!NoTaskLost: any
+	 * will do. */
 	return wp_fetch_add_relaxed(&group->next, 1) % group->size;
 }
 
@@ -60,7 +62,7 @@ uint32_t wp__group_choose(wp_group *group)
 	int running = wp_group_running(group);
 	uint32_t here = running >= 0 ? (uint32_t)running : wp__group_next(group);
 
-	return group->placed == NULL ? here : wp__placed_choose(group->placed, here);
+	return group->placed == NULL ? here : wp__group_placement_choose(group->placed, here);
 }
 
 int wp_group_submit(wp_group *group, wp_task *task)
@@ -72,16 +74,16 @@ void wp_task_unpark(wp_task *task)
 {
 	if (!wp__task_notify(task))
 		return; /* not the caller's: it may be on its way to its home only now */
-	wp__placed_resumes(task);
+	wp__group_placement_resumes(task);
 	trace_submit((wp_worker *)(void *)task->home, task, true);
-	wp__home_push(calling(), task);
+	wp__carrier_tasks_push(calling(), task);
 }
 
 void wp__vthread_push(wp_vthread *thread)
 {
-	wp__placed_resumes(&thread->task);
+	wp__group_placement_resumes(&thread->task);
 	trace_submit((wp_worker *)(void *)thread->task.home, &thread->task, true);
-	wp__home_push(calling(), &thread->task);
+	wp__carrier_tasks_push(calling(), &thread->task);
 }
 
 void wp__vthread_pay(wp_vthread *thread, enum wp_owed owed)
@@ -109,7 +111,7 @@ static int start_or_unpark(wp_vthread *thread)
 int wp_vthread_submit_and_yield(wp_vthread *thread)
 {
 	wp_vthread *own = wp_vthread_current();
-	wp_home *self = calling();
+	wp_carrier_tasks *self = calling();
 	bool yields = own != NULL && wp__body_of(own)->pins == 0 && wp__body_of(own)->has_stack;
 	int code;
 

@@ -125,8 +125,8 @@ static void settle(wp_timers *timers)
 {
 	wp_timer *first = timers->first;
 
-	/* [M3] relaxed: ordered by the lock; stale costs the carrier one sleep that ends early;
-	 * pairs M8; upholds Timer!Fires. */
+	/* [timer.3] relaxed: ordered by the lock; stale costs the carrier one sleep that ends
+	 * early; pairs timer.8; upholds Timer!Fires. */
 	wp_store_relaxed(&timers->earliest_ns, first == NULL ? WP_FOREVER : first->deadline_ns);
 }
 
@@ -136,15 +136,16 @@ bool wp_timer_arm(wp_timers *timers, wp_timer *timer, int64_t deadline_ns)
 
 	wp_lock_acquire(&timers->lock);
 	timer->deadline_ns = deadline_ns;
-	/* [M1] relaxed: ordered by the lock; pairs M4, M5; upholds Timer!DueOnce. */
+	/* [timer.1] relaxed: ordered by the lock; pairs timer.4, timer.5; upholds Timer!DueOnce. */
 	wp_store_relaxed(&timer->armed, timers);
 	put(timers, timer);
 	is_first = timers->first == NULL || deadline_ns < timers->first->deadline_ns;
 	if (is_first)
 		timers->first = timer;
 	if (is_first)
-		/* [M2] relaxed: ordered by [M9]; pairs M8; upholds Timer!NoOversleep. Under the
-		 * lock: of two armers the later may have the earlier deadline. */
+		/* [timer.2] relaxed: ordered by [timer.9]; pairs timer.8; upholds
+		 * Timer!NoOversleep. Under the lock: of two armers the later may have the earlier
+		 * deadline. */
 		wp_store_relaxed(&timers->earliest_ns, deadline_ns);
 	wp_lock_release(&timers->lock);
 	return is_first;
@@ -154,19 +155,20 @@ bool wp_timer_cancel(wp_timer *timer)
 {
 	wp_timers *timers;
 
-	/* [M4] acquire; pairs M1, M6, M7, M12; upholds Timer!CancelIsFinal: whoever fired it has
-	 * done with it. */
+	/* [timer.4] acquire; pairs timer.1, timer.6, timer.7, timer.12; upholds
+	 * Timer!CancelIsFinal: whoever fired it has done with it. */
 	while ((timers = wp_load_acquire(&timer->armed)) != NULL) {
 		bool was_armed, was_first = false;
 
 		wp_lock_acquire(&timers->lock);
-		/* [M5] relaxed: ordered by the lock; pairs M1, M6, M7, M12; upholds Timer!DueOnce:
-		 * it may have fired meanwhile, and be armed elsewhere. */
+		/* [timer.5] relaxed: ordered by the lock; pairs timer.1, timer.6, timer.7,
+		 * timer.12; upholds Timer!DueOnce: it may have fired meanwhile, and be armed
+		 * elsewhere. */
 		was_armed = wp_load_relaxed(&timer->armed) == timers;
 		if (was_armed) {
 			was_first = timers->first == timer;
 			take_off(timer);
-			/* [M6] relaxed: ordered by the lock; pairs M4, M5; upholds
+			/* [timer.6] relaxed: ordered by the lock; pairs timer.4, timer.5; upholds
 			 * Timer!DueOnce. */
 			wp_store_relaxed(&timer->armed, NULL);
 		}
@@ -190,8 +192,8 @@ static wp_task *fire(wp_timers *timers)
 	take_off(timer);
 	find_first(timers);
 	task = timer->due(timer);
-	/* [M7] release; pairs M4, M5; upholds Timer!CancelIsFinal: the last that is done with it;
-	 * its user may take its memory away at once. */
+	/* [timer.7] release; pairs timer.4, timer.5; upholds Timer!CancelIsFinal: the last that is
+	 * done with it; its user may take its memory away at once. */
 	wp_store_release(&timer->armed, NULL);
 	return task;
 }
@@ -223,7 +225,8 @@ void wp_timers_clear(wp_timers *timers)
 	while ((timer = timers->first) != NULL) {
 		take_off(timer);
 		find_first(timers);
-		/* [M12] release; pairs M4, M5; upholds Timer!CancelIsFinal: as M7. */
+		/* [timer.12] release; pairs timer.4, timer.5; upholds Timer!CancelIsFinal: as
+		 * timer.7. */
 		wp_store_release(&timer->armed, NULL);
 	}
 	settle(timers);
@@ -234,12 +237,14 @@ bool wp_timers_nudge(wp_carrier *carrier)
 {
 	uint32_t word, place;
 
-	/* [M9] seq_cst fence; pairs P, RP5; upholds Timer!NoOversleep: the deadline before the word. */
+	/* [timer.9] seq_cst fence; pairs carrier.6, spare_carrier.5; upholds Timer!NoOversleep: the
+	 * deadline before the word. */
 	wp_fence_seq_cst();
-	/* [M10] relaxed: ordered by [M9]; pairs C1; upholds Timer!NoOversleep. */
+	/* [timer.10] relaxed: ordered by [timer.9]; pairs carrier.1; upholds Timer!NoOversleep. */
 	word = place = wp_load_relaxed(&carrier->word);
-	/* [M11] acquire; pairs C1, C2, C6, C8; upholds Timer!NoOversleep: one waker, who knows the
-	 * place, and whose poller it is. M9 hands the deadline over. */
+	/* [timer.11] acquire; pairs carrier.1, carrier.2, carrier.5, search.3; upholds
+	 * Timer!NoOversleep: one waker, who knows the place, and whose poller it is. timer.9 hands
+	 * the deadline over. */
 	if (!wp__is_parked(word) || !wp_cas_acquire(&carrier->word, &word, WP_WAKING))
 		return false;
 	wp__carrier_wake(carrier, place);

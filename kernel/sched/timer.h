@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * timer.h - the deadlines of one carrier: heaps under a lock, and the earliest where it is read.
  *
- *   who arms, on any carrier            the carrier
- *   lock; [M1] into a heap              [M8] earliest <= now? fire what is due, one by one:
- *   [M2] the first: earliest := it           lock; off its heap; due; [M7] armed := NULL
- *   unlock                                   [M3] earliest := the first; unlock; push
- *   it was the first, and another's:    [C1] word := PARKED
- *   [M9] fence                          [P] fence
- *   [M10] [M11] word PARKED: WAKING,    [M8] sleep until earliest
+ *   who arms, on any carrier                    the carrier
+ *   lock; [timer.1] into a heap                 [timer.8] earliest <= now? fire what is due, one by one:
+ *   [timer.2] the first: earliest := it      lock; off its heap; due; [timer.7] armed := NULL
+ *   unlock                                   [timer.3] earliest := the first; unlock; push
+ *   it was the first, and another's:            [carrier.1] word := PARKED
+ *   [timer.9] fence                             [carrier.6] fence
+ *   [timer.10] [timer.11] word PARKED: WAKING,  [timer.8] sleep until earliest
  *         and one wake
  *
  *   who cancels
- *   [M4] armed = NULL? it has fired, and nobody touches it
- *   lock; [M5] still armed? [M6] off its heap; [M3]; unlock      the close: [M12] all off
+ *   [timer.4] armed = NULL? it has fired, and nobody touches it
+ *   lock; [timer.5] still armed? [timer.6] off its heap; [timer.3]; unlock      the close: [timer.12] all off
  *
- * Why it works  M9 and P are ordered: the carrier reads the new deadline before it sleeps, or the
- *               armer sees it parked. `due` runs under the lock and M7 is the last that touches the
- *               timer, so a cancel that has returned leaves it to its owner alone: it may lie on a
- *               stack. Links are in the timer: arming never fails.
+ * Why it works  timer.9 and P are ordered: the carrier reads the new deadline before it sleeps, or
+ *               the armer sees it parked. `due` runs under the lock and timer.7 is the last that
+ *               touches the timer, so a cancel that has returned leaves it to its owner alone: it
+ *               may lie on a stack. Links are in the timer: arming never fails.
  *               A nudge is a wake without a task. That is no news to a search: a woken carrier may
  *               find its task stolen, and every park looks everywhere again (carrier.h). Whoever
  *               finds it WAKING leaves it one task, which it polls before anything else.
@@ -27,7 +27,8 @@
  * Time          CLOCK_MONOTONIC, absolute, in ns. Deadlines are compared and never subtracted, so
  *               nothing can wrap; wp_deadline_in, the one sum, saturates.
  * Spec          specs/sched/Timer.tla: NoOversleep, NeverEarly, DueOnce, CancelIsFinal,
- *               StaleTimerHarmless, Fires, Resumes; specs/sched/search_nudged.models.toml: Search with nudges.
+ *               StaleTimerHarmless, Fires, Resumes; specs/sched/search_nudged.models.toml: Search
+ *               with nudges.
  * Evidence      make check-specs T=Timer, make stress T=timer. */
 #ifndef WP_TIMER_H
 #define WP_TIMER_H
@@ -38,9 +39,9 @@
 
 struct wp_timers;
 
-/* 48 bytes, its user's. armed: M1, M6, M7. The rest: under the lock of the timers in which it is
- * armed; `due` is its user's to set before that. child: the first of the timers below it in its
- * pairing heap; next: its next sibling; back: the link that points to it. */
+/* 48 bytes, its user's. armed: timer.1, timer.6, timer.7. The rest: under the lock of the timers in
+ * which it is armed; `due` is its user's to set before that. child: the first of the timers below
+ * it in its pairing heap; next: its next sibling; back: the link that points to it. */
 typedef struct wp_timer {
 	struct wp_timer *child, *next, **back;
 	int64_t deadline_ns;
@@ -52,8 +53,8 @@ typedef struct wp_timer {
 
 enum { WP_TIMER_HEAPS = 32 }; /* they double in size, or are empty */
 
-/* Three lines. earliest_ns: M2, M3; WP_FOREVER: none is armed, or for ever. The rest: under the
- * lock; first: the earliest, or NULL; heaps from `count` on are empty. */
+/* Three lines. earliest_ns: timer.2, timer.3; WP_FOREVER: none is armed, or for ever. The rest:
+ * under the lock; first: the earliest, or NULL; heaps from `count` on are empty. */
 typedef struct wp_timers {
 	_Alignas(WP_LINE) wp_atomic(int64_t) earliest_ns;
 	wp_lock lock;
@@ -95,8 +96,8 @@ void wp_timers_clear(wp_timers *timers);
 /* The earliest deadline; WP_FOREVER: none. [any thread | wait-free] */
 WP_INLINE int64_t wp_timers_earliest(wp_timers *timers)
 {
-	/* [M8] relaxed: ordered by [P] before a sleep; elsewhere stale costs a turn; pairs M2, M3;
-	 * upholds Timer!NoOversleep. */
+	/* [timer.8] relaxed: ordered by [carrier.6] before a sleep; elsewhere stale costs a turn;
+	 * pairs timer.2, timer.3; upholds Timer!NoOversleep. */
 	return wp_load_relaxed(&timers->earliest_ns);
 }
 

@@ -9,7 +9,7 @@
 #include "sched/vthread_stackful.h"
 #include "sched/worker.h"
 
-_Static_assert(sizeof(wp_trace_event) == WP_RING_WORDS * sizeof(uint64_t),
+_Static_assert(sizeof(wp_trace_event) == WP_EVENT_RING_WORDS * sizeof(uint64_t),
 	       "an event is as many words as a slot holds");
 
 static void give(wp_traces *traces)
@@ -36,8 +36,8 @@ static wp_traces *make(uint32_t count, uint32_t size, wp_traces *before)
 		return NULL;
 	}
 	for (uint32_t ring = 0; ring < count; ring++)
-		wp_ring_init(&traces->rings[ring], traces->slots + (size_t)ring * size, size,
-			     before == NULL ? 0 : wp_ring_count(&before->rings[ring]));
+		wp_event_ring_init(&traces->rings[ring], traces->slots + (size_t)ring * size, size,
+			     before == NULL ? 0 : wp_event_ring_count(&before->rings[ring]));
 	return traces;
 }
 
@@ -55,7 +55,7 @@ static int switch_on(wp_group *group, uint32_t events)
 			return WP_SYSTEM;
 		tracing->kept = kept;
 	}
-	wp_ring_switch_to(&tracing->on, kept);
+	wp_event_ring_switch_to(&tracing->on, kept);
 	return WP_OK;
 }
 
@@ -89,7 +89,7 @@ int wp_group_trace_on(wp_group *group, uint32_t events)
 void wp_group_trace_off(wp_group *group)
 {
 	wp_lock_acquire(&group->tracing.lock);
-	wp_ring_switch_to(&group->tracing.on, NULL);
+	wp_event_ring_switch_to(&group->tracing.on, NULL);
 	wp_lock_release(&group->tracing.lock);
 }
 
@@ -106,7 +106,7 @@ static wp_traces *kept_of(wp_group *group)
 
 uint32_t wp_group_tracing(wp_group *group)
 {
-	wp_traces *to = wp_ring_on(&group->tracing.on);
+	wp_traces *to = wp_event_ring_on(&group->tracing.on);
 
 	return to == NULL ? 0 : to->size;
 }
@@ -120,7 +120,7 @@ uint32_t wp_group_traced(wp_group *group)
 
 union words {
 	wp_trace_event event;
-	uint64_t words[WP_RING_WORDS];
+	uint64_t words[WP_EVENT_RING_WORDS];
 };
 
 static void add(wp_traces *traces, uint32_t ring, const wp_trace_event *event)
@@ -130,7 +130,7 @@ static void add(wp_traces *traces, uint32_t ring, const wp_trace_event *event)
 
 	if (is_shared)
 		wp_lock_acquire(&traces->lock);
-	wp_ring_add(&traces->rings[ring], as.words);
+	wp_event_ring_add(&traces->rings[ring], as.words);
 	if (is_shared)
 		wp_lock_release(&traces->lock);
 }
@@ -145,7 +145,7 @@ void wp__trace_of(wp_trace_event *event, const wp_task *task)
 
 void wp__trace_add(wp_group *group, uint32_t ring, const wp_trace_event *event)
 {
-	wp_traces *to = wp_ring_on(&group->tracing.on);
+	wp_traces *to = wp_event_ring_on(&group->tracing.on);
 
 	if (to != NULL && event->begin_ns != 0) /* it was on when that began */
 		add(to, ring, event);
@@ -166,7 +166,7 @@ void wp__body_waited(wp_body *body, int code)
 				.a = body->waits_for, .b = body->waits_on, .c = (uint32_t)-code};
 
 	body->waits_since_ns = 0;
-	if (!wp_ring_is_on(&body->group->tracing.on))
+	if (!wp_event_ring_is_on(&body->group->tracing.on))
 		return;
 	event.duration_ns = wp_clock_ns() - event.begin_ns;
 	wp__trace_of(&event, &body->thread.task);
@@ -178,19 +178,19 @@ uint64_t wp_group_trace(wp_group *group, uint32_t ring, uint64_t *number, wp_tra
 {
 	uint64_t copied = 0, count, size;
 	wp_traces *kept = kept_of(group);
-	wp_ring *from;
+	wp_event_ring *from;
 
 	if (kept == NULL)
 		return 0;
 	from = &kept->rings[ring];
 	size = from->mask + 1;
-	count = wp_ring_count(from);
+	count = wp_event_ring_count(from);
 	if (count > size && *number < count - size)
 		*number = count - size;
 	for (; *number < count && copied < room; ++*number) {
 		union words as;
 
-		if (wp_ring_get(from, *number, as.words))
+		if (wp_event_ring_get(from, *number, as.words))
 			events[copied++] = as.event;
 	}
 	return copied;

@@ -22,13 +22,15 @@
  *               whoever has the task at that moment, and a number that no other thread of the group
  *               gets: the memory of both is the next thread's soon. It is switched on and off by
  *               one word, which says where the rings are; while that is NULL nothing is done but to
- *               see so. A switch to larger rings keeps the others until the group is freed: somebody
- *               may be about to write there. A span that began while it was off is not told.
- * Not promised  That every event is kept: a ring holds the newest. That whoever writes an event while
- *               it is switched off does not finish it. The numbers of tasks that are no virtual
- *               threads: these are addresses. Waits of OS threads.
- * Spec          specs/base/Ring.tla; specs/sched/Trace.tla: NameIsItsOwn, NumberIsItsOwn, RingsAreThere,
- *               SpansHaveBegun; kinds are actions of specs (wakeproof.trace.ACTIONS).
+ *               see so. A switch to larger rings keeps the others until the group is freed:
+ *               somebody may be about to write there. A span that began while it was off is not
+ *               told.
+ * Not promised  That every event is kept: a ring holds the newest. That whoever writes an event
+ *               while it is switched off does not finish it. The numbers of tasks that are no
+ *               virtual threads: these are addresses. Waits of OS threads.
+ * Spec          specs/base/EventRing.tla; specs/sched/Trace.tla: NameIsItsOwn, NumberIsItsOwn,
+ *               RingsAreThere, SpansHaveBegun; kinds are actions of specs
+ *               (wakeproof.trace.ACTIONS).
  * Evidence      tests/sched/test_trace.py, tests/sched/test_trace_waits.py. */
 #ifndef WP_TRACE_H
 #define WP_TRACE_H
@@ -69,10 +71,10 @@ typedef struct wp_trace_event {
 	char name[WP_TRACE_NAME];      /* the task's; "": none */
 } wp_trace_event;
 
-/* From now on keeps so many events of each carrier, or as many as before, if that is more: a power of
- * two, or 0: as before, at first WP_TRACE_USUAL. Events of before stay, but not with larger rings; the
- * numbers go on. WP_OK; WP_MISUSED: no such number; WP_SYSTEM and errno. [any thread | blocks shortly,
- * allocates] */
+/* From now on keeps so many events of each carrier, or as many as before, if that is more: a power
+ * of two, or 0: as before, at first WP_TRACE_USUAL. Events of before stay, but not with larger
+ * rings; the numbers go on. WP_OK; WP_MISUSED: no such number; WP_SYSTEM and errno. [any thread |
+ * blocks shortly, allocates] */
 WP_API int wp_group_trace_on(wp_group *group, uint32_t events);
 
 /* Keeps no more; those that are there can be read. [any thread | blocks shortly] */
@@ -98,14 +100,14 @@ typedef struct wp_traces {
 	wp_lock lock;  /* of the last ring */
 	uint32_t count; /* carriers + 1 */
 	uint32_t size; /* events of each ring */
-	wp_ring *rings;
-	wp_ring_slot *slots;
+	wp_event_ring *rings;
+	wp_event_ring_slot *slots;
 	struct wp_traces *before; /* smaller ones, to which somebody may still write */
 } wp_traces;
 
 /* Of one group. Zeroed: it is off. */
 typedef struct wp_tracing {
-	wp_ring_switch on; /* to wp_traces */
+	wp_event_ring_switch on; /* to wp_traces */
 	wp_lock lock;
 	wp_traces *kept; /* the largest that were made; NULL: none */
 } wp_tracing;

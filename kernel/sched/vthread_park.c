@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_park.c - what a virtual thread does with itself: park, sleep, yield, pin. See vthread_start.h. */
+ * vthread_park.c - what a virtual thread does with itself: park, sleep, yield, pin. See
+ * vthread_start.h. */
 #include "base/error.h"
 #include "sched/vthread_stackful.h"
 #include "sched/worker.h"
@@ -42,17 +43,17 @@ bool wp_vthread_clear_interrupt(void)
 static void arm(wp_body *body, int64_t deadline_ns)
 {
 	wp_worker *self = wp__worker_self();
-	wp_home *mine = self != NULL && self->group == body->group ? &self->home : NULL;
+	wp_carrier_tasks *mine = self != NULL && self->group == body->group ? &self->home : NULL;
 
 	body->is_timed = true;
 	body->armed_for = wp__vthread_number(&body->thread);
-	wp_home_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->timer, deadline_ns);
+	wp_carrier_tasks_arm(mine != NULL ? mine : body->thread.task.home, mine, &body->timer, deadline_ns);
 }
 
 /* It is about to park. [its runner | wait-free] */
 static inline void waits(wp_body *body, enum wp_wait why, uint32_t on)
 {
-	if (!wp_ring_is_on(&body->group->tracing.on))
+	if (!wp_event_ring_is_on(&body->group->tracing.on))
 		return;
 	body->waits_for = why;
 	body->waits_on = on;
@@ -99,9 +100,9 @@ static int park_mounted(wp_vthread *thread, int64_t deadline_ns, enum wp_wait wh
 		wp_loan loan;
 
 		waits(wp__body_of(thread), why, on);
-		wp__spare_lend(&loan);
+		wp__spare_thread_lend(&loan);
 		wp__vthread_park_pinned(thread, deadline_ns);
-		wp__spare_return(&loan, &thread->task);
+		wp__spare_thread_return(&loan, &thread->task);
 	}
 	return wp__vthread_park_end();
 }
@@ -161,7 +162,7 @@ int wp_vthread_settle(void)
 	if (thread == NULL || thread->scheduler != NULL || self == NULL ||
 	    self->group != wp__body_of(thread)->group)
 		return WP_FORBIDDEN;
-	wp__home_settle(&self->home, thread);
+	wp__carrier_tasks_settle(&self->home, thread);
 	self->runs_for = &self->home;
 	return (int)self->index;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * vthread_start.c - see vthread_start.h. Not explored, it switches stacks; stress/scenarios/thread/vthread.c has the word. */
+ * vthread_start.c - see vthread_start.h. Not explored, it switches stacks;
+ * stress/scenarios/thread/vthread.c has the word. */
 #include "sched/vthread_start.h"
 
 #include <string.h>
@@ -99,11 +100,11 @@ OF_THIS_OS_THREAD wp_body *wp__vthread_pass(wp_body *body, bool yields)
 	return next;
 }
 
-/* [its carrier, on the stack of who goes on | as wp__home_end] */
+/* [its carrier, on the stack of who goes on | as wp__carrier_tasks_end] */
 static void left_for_good(void *arg)
 {
 	wp_stack_check(wp_stack_of(arg));
-	wp__home_end(arg);
+	wp__carrier_tasks_end(arg);
 }
 
 /* What runs on a stack. */
@@ -301,7 +302,7 @@ int wp_vthread_run(wp_vthread *thread)
 	wakers = wp__wakers_enter(thread->wakers); /* it has not ended: its group is there */
 	wp_fiber_thread(&here);
 	before = wp__vthread_mount_from(&here);
-	wp_home_run(self == NULL ? NULL : &self->home, &thread->task);
+	wp_carrier_tasks_run(self == NULL ? NULL : &self->home, &thread->task);
 	wp__vthread_mount_from(before);
 	wp__wakers_exit(wakers);
 	return WP_OK;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthread_start.h - virtual threads of a group: made, started, parked, joined, ended.
  *
- *   carrier, or who was given it by a scheduler   the thread, on a stack of its own
- *   [V2] the park is over                         runs
- *   switch to its stack, or call its step         parks: arms its timer; switches back
- *   parked? [V3]; yielded? push; ended? off       goes on: cancels its timer
- *     its home's list, [V7], open its latch       returns from its body: switches back for good
+ *   carrier, or who was given it by a scheduler     the thread, on a stack of its own
+ *   [vthread.2] the park is over                    runs
+ *   switch to its stack, or call its step           parks: arms its timer; switches back
+ *   parked? [vthread.3]; yielded? push; ended? off  goes on: cancels its timer
+ *     its home's list, [vthread.7], open its latch  returns from its body: switches back for good
  *
  * Why it works  The word changes when the thread has left its stack (vthread.h), so whoever runs it
  *               next finds it whole. A thread is listed at its home until it has ended, whoever
@@ -17,8 +17,8 @@
  *               have it run, once, by wp_vthread_run, on any OS thread that is not mounted. While
  *               it is given one, the thread that does so is not itself a virtual one: what it calls
  *               blocks its carrier, and takes no permit. A close of the group waits for what a
- *               scheduler has, until its time is over: WP_TIMEOUT, and the thread is to be run, until
- *               it parks or ends, before the next close.
+ *               scheduler has, until its time is over: WP_TIMEOUT, and the thread is to be run,
+ *               until it parks or ends, before the next close.
  * Not promised  Time slices. errno across a park, and what else is an OS thread's.
  * Spec          specs/thread/VThread.tla.
  * Evidence      make check-specs T=VThread, tests/sched/test_vthread_stackful.py. */
@@ -96,15 +96,16 @@ WP_API bool wp_vthread_clear_interrupt(void);
 
 /* Takes the permit, or leaves its carrier until it comes: WP_OK; or WP_TIMEOUT, and no permit is
  * taken; or WP_INTERRUPTED, as long as the flag is set: one may be taken. In a pinned section, or
- * without a stack, its carrier sleeps as well, unless a spare carries on (spare_thread.h). WP_FORBIDDEN: the caller is no virtual thread.
+ * without a stack, its carrier sleeps as well, unless a spare carries on (spare_thread.h).
+ * WP_FORBIDDEN: the caller is no virtual thread.
  * [a virtual thread | parks] */
 WP_API int wp_vthread_park_until(int64_t deadline_ns);
 
 /* WP_OK: it is time; WP_INTERRUPTED. Takes no permit. [a virtual thread | parks] */
 WP_API int wp_vthread_sleep_until(int64_t deadline_ns);
 
-/* After all that its home's carrier has queued there; what others queue takes turns with these. In a
- * pinned section: nothing. [a virtual thread] */
+/* After all that its home's carrier has queued there; what others queue takes turns with these. In
+ * a pinned section: nothing. [a virtual thread] */
 WP_API void wp_vthread_yield(void);
 
 /* Pinned sections nest: in one, the thread does not leave its carrier. [a virtual thread |
@@ -113,13 +114,13 @@ WP_API void wp_vthread_pin(void);
 WP_API void wp_vthread_unpin(void);
 
 /* From now on the carrier that runs it now does, alone, and is its home: whose number this gives.
- * WP_FORBIDDEN: no carrier of its group does, or the caller is no virtual thread. [a virtual thread |
- * wait-free] */
+ * WP_FORBIDDEN: no carrier of its group does, or the caller is no virtual thread. [a virtual thread
+ * | wait-free] */
 WP_API int wp_vthread_settle(void);
 
-/* For threads without a stack, the two halves of a park. The first: WP_MUST_PARK: say WP_STEP_PARK, and
- * call the second when it goes on; else as wp_vthread_park_until, which is then over. [the thread |
- * wait-free] */
+/* For threads without a stack, the two halves of a park. The first: WP_MUST_PARK: say WP_STEP_PARK,
+ * and call the second when it goes on; else as wp_vthread_park_until, which is then over. [the
+ * thread | wait-free] */
 int wp__vthread_park_begin(int64_t deadline_ns);
 int wp__vthread_park_end(void);
 /* The same, and wp_vthread_park_until: with what it waits for, and which descriptor or how many
@@ -131,11 +132,11 @@ WP_API const char *wp_vthread_name(wp_vthread *thread); /* or NULL [any thread |
 WP_API void *wp_vthread_arg(wp_vthread *thread);        /* [any thread | wait-free] */
 /* cdef: end */
 
-/* Starts that thread, or unparks it if it was started, and yields. Where run queues are bounded (group.h)
- * that thread is next, if this carrier is its home and has nothing else queued; else it is queued as any
- * other. WP_OK, or as wp_vthread_start, and nothing was done. In a pinned section, and for who is no
- * virtual thread, no more than the start or unpark. [any thread; of a start: who made it | as
- * wp_group_start] */
+/* Starts that thread, or unparks it if it was started, and yields. Where run queues are bounded
+ * (group.h) that thread is next, if this carrier is its home and has nothing else queued; else it
+ * is queued as any other. WP_OK, or as wp_vthread_start, and nothing was done. In a pinned section,
+ * and for who is no virtual thread, no more than the start or unpark. [any thread; of a start: who
+ * made it | as wp_group_start] */
 WP_API int wp_vthread_submit_and_yield(wp_vthread *thread);
 
 /* Mounts a thread that a scheduler was given, until it parks, yields or ends. WP_FORBIDDEN: the
@@ -145,7 +146,8 @@ WP_API int wp_vthread_run(wp_vthread *thread);
 
 /* What a thread keeps by key, the address of one of these; NULL at first. */
 typedef struct wp_local {
-	/* Of each thread that ends with one, and so of none that a close hands back; NULL: nothing. */
+	/* Of each thread that ends with one, and so of none that a close hands back; NULL:
+	 * nothing. */
 	void (*fini)(void *value);
 } wp_local;
 
@@ -154,8 +156,8 @@ WP_API void *wp_local_get(const wp_local *key);
 /* WP_OK; WP_SYSTEM: no memory; WP_FORBIDDEN: it must have none. [a virtual thread | allocates] */
 WP_API int wp_local_set(const wp_local *key, void *value);
 
-/* It is about to start: its group chooses its home, if nobody has, nor did this before. [who made it |
- * wait-free] */
+/* It is about to start: its group chooses its home, if nobody has, nor did this before. [who made
+ * it | wait-free] */
 void wp__vthread_place(wp_vthread *thread);
 /* Pushes it: whom wp__vthread_notify told to. [any thread | as wp_carrier_submit] */
 void wp__vthread_push(wp_vthread *thread);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker.c - a carrier's loop. Not explored: it never ends; stress/scenarios/sched/carrier_tasks.c has what it calls. */
+ * worker.c - a carrier's loop. Not explored: it never ends; stress/scenarios/sched/carrier_tasks.c
+ * has what it calls. */
 #define _GNU_SOURCE
 #include "sched/worker.h"
 
@@ -22,7 +23,7 @@ static void run_traced(wp_worker *mine, wp_task *task)
 				.a = wp__worker_home_of(task)};
 
 	wp__trace_of(&event, task); /* when it has run it may be another's */
-	wp_home_run(&mine->home, task);
+	wp_carrier_tasks_run(&mine->home, task);
 	wp__worker_trace(mine, event);
 }
 
@@ -44,7 +45,7 @@ static inline void run_uncounted(wp_worker *mine, wp_mpsc_node *node)
 	if (wp__worker_is_traced(mine))
 		run_traced(mine, task);
 	else
-		wp_home_run(&mine->home, task);
+		wp_carrier_tasks_run(&mine->home, task);
 	if (wp__poller_is_aside(&mine->poller))
 		wp__poller_unpark(mine);
 }
@@ -52,26 +53,26 @@ static inline void run_uncounted(wp_worker *mine, wp_mpsc_node *node)
 static inline void run_one(wp_worker *mine, wp_mpsc_node *node)
 {
 	if (mine->home.carrier.is_placed)
-		wp__placed_begins(mine);
+		wp__group_placement_begins(mine);
 	run_uncounted(mine, node);
 	if (mine->home.carrier.is_placed)
-		wp__placed_ended(mine);
+		wp__group_placement_ended(mine);
 }
 
-/* What its step has yielded to, and so on: nothing comes before that. Not for ever: the loop has other
- * things to see to. */
+/* What its step has yielded to, and so on: nothing comes before that. Not for ever: the loop has
+ * other things to see to. */
 static void run_next(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
 	wp_mpsc_node *node;
 
-	for (int most = RUNS_PER_LOOK; (node = wp__bounded_next(carrier)) != NULL; most--) {
+	for (int most = RUNS_PER_LOOK; (node = wp__local_queue_carrier_next(carrier)) != NULL; most--) {
 		if (most == 0) {
 			wp_carrier_submit_internal(carrier, node);
 			return;
 		}
 		if (carrier->is_placed)
-			wp__placed_polled(mine, node);
+			wp__group_placement_polled(mine, node);
 		run_one(mine, node);
 	}
 }
@@ -83,14 +84,15 @@ static inline void run(wp_worker *mine, wp_mpsc_node *node)
 		run_next(mine);
 }
 
-/* A task whose own carrier is marked, if there is one. Before its own: who woke it may rely on that.
+/* A task whose own carrier is marked, if there is one. Before its own: who woke it may rely on
+ * that.
  * [the owner] */
 static bool run_moved(wp_worker *mine)
 {
 	wp_mpsc_node *node = NULL;
 
 	if (mine->home.carrier.is_placed && !mine->has_stop)
-		node = wp__placed_take(mine);
+		node = wp__group_placement_take(mine);
 	if (node != NULL)
 		run(mine, node);
 	return node != NULL;
@@ -105,24 +107,24 @@ static bool drain(wp_worker *mine, bool *did)
 	bool has_stop = false;
 	wp_mpsc_node *node;
 
-	while (wp__role_polls(mine->has_stop) && (node = wp__home_poll(&mine->home)) != NULL) {
+	while (wp__role_polls(mine->has_stop) && (node = wp__carrier_tasks_poll(&mine->home)) != NULL) {
 		int64_t look_ns;
 
 		has_stop = node == &mine->stop;
 		if (has_stop)
 			break;
 		if (mine->home.carrier.is_placed)
-			wp__placed_polled(mine, node);
+			wp__group_placement_polled(mine, node);
 		run(mine, node);
 		event.a++;
 		if (--mine->turns != 0)
 			continue;
 		mine->turns = RUNS_PER_LOOK;
 		look_ns = wp_clock_ns();
-		/* Not only between two drains: a queue that is never empty, and a long yield_us, would
-		 * keep what is due from running for so long. */
-		wp__home_fire(&mine->home, look_ns);
-		if (mine->role.is_wanted || wp__placed_is_wanted_at(mine))
+		/* Not only between two drains: a queue that is never empty, and a long yield_us,
+		 * would keep what is due from running for so long. */
+		wp__carrier_tasks_fire(&mine->home, look_ns);
+		if (mine->role.is_wanted || wp__group_placement_is_wanted_at(mine))
 			break;
 		if (until_ns == 0)
 			until_ns = look_ns + (int64_t)mine->group->config.yield_us * 1000;
@@ -139,11 +141,11 @@ static bool drain(wp_worker *mine, bool *did)
 	return has_stop;
 }
 
-/* What is due. [the owner | as wp__home_fire; reads no clock where no timer is armed] */
+/* What is due. [the owner | as wp__carrier_tasks_fire; reads no clock where no timer is armed] */
 static void fire(wp_worker *mine)
 {
 	if (wp_timers_earliest(&mine->home.timers) != WP_FOREVER)
-		wp__home_fire(&mine->home, wp_clock_ns());
+		wp__carrier_tasks_fire(&mine->home, wp_clock_ns());
 }
 
 /* After a wake that brought nothing: not because of a timer that came meanwhile. [the owner] */
@@ -172,13 +174,13 @@ static bool carry(wp_worker *mine)
 	for (;;) {
 		fire(mine);
 		if (mine->role.is_wanted) {
-			wp__spare_give(mine);
+			wp__spare_thread_give(mine);
 			return false;
 		}
 		/* It may have been read by another thread, while this one had lent the role. */
 		if (mine->has_stop && !wp__poller_stays(mine)) {
 			wp__poller_leave_behind(mine);
-			return wp__spare_stop(mine);
+			return wp__spare_thread_stop(mine);
 		}
 		ran = run_moved(mine);
 		if (drain(mine, &did)) {
@@ -202,10 +204,11 @@ static bool carry(wp_worker *mine)
 	}
 }
 
-/* Its last step: whoever waits for all of a group's may then end their threads. [who had the role] */
+/* Its last step: whoever waits for all of a group's may then end their threads. [who had the
+ * role] */
 static void say_exited(wp_worker *mine)
 {
-	/* [J1] relaxed: ordered by the join, which follows; pairs J2; upholds
+	/* [worker.3] relaxed: ordered by the join, which follows; pairs group.1; upholds
 	 * Group!NothingRunsAfterClose. */
 	wp_store_relaxed(&mine->exited, 1);
 	wp_futex_wake(&mine->exited, 1);
@@ -231,7 +234,7 @@ void wp__worker_carry(wp_group *group, wp_worker *mine)
 
 	wp_fiber_thread(&watching.under);
 	wp__vthread_mount_from(&watching.under);
-	for (; mine != NULL; mine = wp__spare_next(group)) {
+	for (; mine != NULL; mine = wp__spare_thread_next(group)) {
 		wp__worker_mount(mine, &watching);
 		if (carry(mine))
 			say_exited(mine);
@@ -267,11 +270,11 @@ __attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
 	wp_worker *mine = self;
 	wp_task *next;
 
-	if (mine == NULL || (!yields && wp_lane_is_empty(&mine->home.lane)))
+	if (mine == NULL || (!yields && wp_private_fifo_is_empty(&mine->home.lane)))
 		return NULL; /* as most parks that others end */
 	if (mine->turns == 1 || wp__worker_is_traced(mine))
 		return NULL;
-	next = wp__home_pass(&mine->home, task, yields);
+	next = wp__carrier_tasks_pass(&mine->home, task, yields);
 	if (next == NULL)
 		return NULL;
 	mine->turns--;

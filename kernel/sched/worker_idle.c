@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker_idle.c - how a carrier that has nothing to run comes by something: it steals, or sleeps. Apart from
- * worker.c, whose loop calls it, so that a test can stand between the two
+ * worker_idle.c - how a carrier that has nothing to run comes by something: it steals, or sleeps.
+ * Apart from worker.c, whose loop calls it, so that a test can stand between the two
  * (tests/sched/test_worker_idle.py). */
 #include "sched/local_queue_carrier.h"
 #include "sched/placement/group_placement.h"
@@ -31,11 +31,11 @@ static wp_mpsc_node *probe(wp_worker *mine)
 		second = (carrier->index + 1 + draw(mine, domain->count - 2)) % domain->count;
 		if (second == first)
 			second = (carrier->index + domain->count - 1) % domain->count;
-		if (wp_home_runnable((wp_home *)(void *)domain->carriers[second]) >
-		    wp_home_runnable((wp_home *)(void *)longer))
+		if (wp_carrier_tasks_runnable((wp_carrier_tasks *)(void *)domain->carriers[second]) >
+		    wp_carrier_tasks_runnable((wp_carrier_tasks *)(void *)longer))
 			longer = domain->carriers[second];
 	}
-	node = wp__bounded_steal_more(carrier, longer->index);
+	node = wp__local_queue_carrier_steal_more(carrier, longer->index);
 	return node;
 }
 
@@ -49,7 +49,7 @@ static wp_mpsc_node *stole(wp_worker *mine, wp_mpsc_node *node, enum wp_trace_st
 		  : how == WP_STEAL_DIRECTED ? &mine->directed
 					     : &mine->recheck);
 	if (mine->home.carrier.is_placed)
-		wp__placed_stole(mine, task);
+		wp__group_placement_stole(mine, task);
 	if (wp__worker_is_traced(mine)) {
 		bool is_poller = wp_vthread_current() != NULL; /* else it is the loop */
 		wp_trace_event event = {.begin_ns = wp_clock_ns(), .kind = WP_TRACE_STEAL,
@@ -110,17 +110,17 @@ wp_mpsc_node *wp__worker_park(wp_worker *mine)
 {
 	wp_mpsc_node *stolen;
 
-	/* [D5] relaxed: stale costs a dump a name, never a task; pairs D4; upholds
+	/* [worker_idle.1] relaxed: stale costs a dump a name, never a task; pairs dump.1; upholds
 	 * Dump!RunnerIsNamed. */
 	wp_store_relaxed(&mine->mounted, NULL);
 	wp__count(&mine->parks);
 	mine->until_ns = 0;
 	if (!wp_carrier_advertise(&mine->home.carrier, WP_PARKED_FUTEX, &stolen))
 		return wp__worker_left(mine, stolen);
-	if (wp__placed_rest(mine))
+	if (wp__group_placement_rest(mine))
 		stolen = sleep_and_leave(mine);
 	else
 		stolen = wp_carrier_leave(&mine->home.carrier);
-	wp__placed_woken(mine);
+	wp__group_placement_woken(mine);
 	return wp__worker_left(mine, stolen);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * worker_trace.h - events of a carrier (trace.h), by whoever has its role. For worker.c and spare_thread.c. */
+ * worker_trace.h - events of a carrier (trace.h), by whoever has its role. For worker.c and
+ * spare_thread.c. */
 #ifndef WP_WORKER_TRACE_H
 #define WP_WORKER_TRACE_H
 
@@ -8,7 +9,7 @@
 /* Does somebody want events? If not, nothing is done for them. */
 WP_INLINE bool wp__worker_is_traced(wp_worker *mine)
 {
-	return wp_ring_is_on(&mine->group->tracing.on);
+	return wp_event_ring_is_on(&mine->group->tracing.on);
 }
 
 WP_INLINE int64_t wp__worker_now_ns(wp_worker *mine)
@@ -23,9 +24,9 @@ WP_INLINE void wp__worker_trace(wp_worker *mine, wp_trace_event event)
 }
 
 /* Tasks queued there, for an event. */
-WP_INLINE uint32_t wp__worker_depth(wp_worker *mine, wp_home *home)
+WP_INLINE uint32_t wp__worker_depth(wp_worker *mine, wp_carrier_tasks *home)
 {
-	return wp__worker_is_traced(mine) ? (uint32_t)wp_home_runnable(home) : 0;
+	return wp__worker_is_traced(mine) ? (uint32_t)wp_carrier_tasks_runnable(home) : 0;
 }
 
 WP_INLINE uint32_t wp__worker_home_of(wp_task *task)

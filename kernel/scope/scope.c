@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * scope.c - see scope.h. Not explored, for it starts threads; stress/scenarios/scope/scope.c has the flock. */
+ * scope.c - see scope.h. Not explored, for it starts threads; stress/scenarios/scope/scope.c has
+ * the flock. */
 #include "scope/scope.h"
 
 #include "sched/vthread_stackful.h"
@@ -23,12 +24,12 @@ wp_scope *wp_scope_current(void)
 
 bool wp_scope_is_cancelled(wp_scope *scope)
 {
-	return wp__flock_is_cancelled(&scope->flock);
+	return wp__scope_children_is_cancelled(&scope->flock);
 }
 
 void wp_scope_cancel(wp_scope *scope)
 {
-	wp__flock_cancel(&scope->flock, wp_vthread_current(), false);
+	wp__scope_children_cancel(&scope->flock, wp_vthread_current(), false);
 }
 
 /* The deadline's thread, without a stack. */
@@ -43,7 +44,7 @@ static enum wp_step time_out(wp_task *task)
 	if (code == WP_MUST_PARK)
 		return WP_STEP_PARK;
 	if (code == WP_TIMEOUT)
-		wp__flock_cancel(&scope->flock, NULL, true);
+		wp__scope_children_cancel(&scope->flock, NULL, true);
 	return WP_STEP_DONE;
 }
 
@@ -56,7 +57,7 @@ static int start_timer(wp_scope *scope)
 	if (scope->config.deadline_ns == 0 || scope->config.deadline_ns == WP_FOREVER)
 		return WP_OK;
 	if (scope->config.deadline_ns <= wp_clock_ns()) {
-		wp__flock_cancel(&scope->flock, NULL, true);
+		wp__scope_children_cancel(&scope->flock, NULL, true);
 		return WP_OK;
 	}
 	code = wp_vthread_new(scope->group, &config, &scope->timer);
@@ -84,7 +85,7 @@ int wp_scope_open(wp_scope *scope, wp_group *group, const wp_scope_config *confi
 {
 	int code;
 
-	wp__flock_init(&scope->flock, decisive_of(config->policy), wp__vthread_push,
+	wp__scope_children_init(&scope->flock, decisive_of(config->policy), wp__vthread_push,
 		       wp_vthread_free);
 	scope->state = WP_SCOPE_OPEN;
 	scope->owner = innermost();
@@ -104,11 +105,11 @@ int wp_scope_open(wp_scope *scope, wp_group *group, const wp_scope_config *confi
 /* What came of it; the first that decides cancels. */
 static void complete(wp_subtask *subtask, int failure)
 {
-	wp_flock *flock = &subtask->scope->flock;
+	wp_scope_children *flock = &subtask->scope->flock;
 
 	subtask->failure = failure;
-	if (wp__flock_record(flock, &subtask->member, failure == 0 ? WP_SUCCESS : WP_FAILURE))
-		wp__flock_cancel(flock, subtask->member.thread, false);
+	if (wp__scope_children_record(flock, &subtask->member, failure == 0 ? WP_SUCCESS : WP_FAILURE))
+		wp__scope_children_cancel(flock, subtask->member.thread, false);
 }
 
 /* Its thread has ended, or was handed back by a close of its group. */
@@ -118,7 +119,7 @@ static void leave(wp_vthread *thread)
 
 	if (!wp_vthread_is_done(thread))
 		complete(subtask, WP_CLOSED);
-	if (wp__flock_leave(&subtask->scope->flock, &subtask->member))
+	if (wp__scope_children_leave(&subtask->scope->flock, &subtask->member))
 		wp_vthread_free(thread);
 }
 
@@ -130,7 +131,7 @@ static bool wait_for_all(wp_scope *scope)
 	int failure;
 
 	wp__waiter_init_self(&waiter, WP_WAIT_JOIN);
-	while (wp__flock_wait(&scope->flock, &waiter, false) != WP_OK)
+	while (wp__scope_children_wait(&scope->flock, &waiter, false) != WP_OK)
 		was_interrupted |= wp_vthread_clear_interrupt();
 	if (scope->timer == NULL)
 		return was_interrupted;
@@ -168,7 +169,7 @@ static int run_subtask(void *arg)
 	wp_subtask *subtask = arg;
 	int failure;
 
-	if (!wp__flock_may_begin(&subtask->scope->flock))
+	if (!wp__scope_children_may_begin(&subtask->scope->flock))
 		return 0;
 	failure = subtask->run(subtask->arg);
 	end_within(subtask->scope);
@@ -183,12 +184,12 @@ static int start(wp_scope *scope, wp_subtask *subtask)
 	int code;
 
 	wp__body_of(thread)->scope = scope;
-	if (!wp__flock_enter(&scope->flock, &subtask->member)) {
+	if (!wp__scope_children_enter(&scope->flock, &subtask->member)) {
 		wp_vthread_free(thread);
 		return WP_OK;
 	}
 	code = wp_vthread_start(thread);
-	if (code != WP_OK && wp__flock_leave(&scope->flock, &subtask->member))
+	if (code != WP_OK && wp__scope_children_leave(&scope->flock, &subtask->member))
 		wp_vthread_free(thread);
 	return code;
 }
@@ -220,7 +221,7 @@ int wp_scope_fork(wp_scope *scope, wp_subtask *subtask, int (*run)(void *arg), v
 /* Of a joined scope: nobody records any more. */
 static int verdict(wp_scope *scope, bool is_late)
 {
-	const wp_flock *flock = &scope->flock;
+	const wp_scope_children *flock = &scope->flock;
 
 	if (scope->config.policy == WP_SCOPE_ANY && flock->first[WP_SUCCESS] != NULL)
 		return WP_OK;
@@ -245,10 +246,10 @@ int wp_scope_join(wp_scope *scope, wp_subtask **decisive)
 		return WP_MISUSED;
 	scope->state = WP_SCOPE_JOINING;
 	wp__waiter_init_self(&waiter, WP_WAIT_JOIN);
-	code = wp__flock_wait(&scope->flock, &waiter, true);
+	code = wp__scope_children_wait(&scope->flock, &waiter, true);
 	if (code != WP_OK)
 		return code;
-	is_late = wp__flock_end(&scope->flock);
+	is_late = wp__scope_children_end(&scope->flock);
 	scope->state = WP_SCOPE_JOINED;
 	code = verdict(scope, is_late);
 	if (decisive != NULL) { /* a subtask begins with its member */

@@ -9,14 +9,15 @@
  *   close    cancels it, unless joined;  leaves when it has ended
  *            waits until all have left
  *
- * Why it works  The steps that meet are the flock's (scope_children.h). A subtask leaves when its thread has
- *               ended (vthread_start.h, `left`), and only then its memory is given back. A thread's open
- *               scopes are a stack, innermost last: a close ends those within first, and a subtask
- *               that ends closes what it left open. A deadline is a virtual thread without a stack,
- *               which a close interrupts and waits for.
+ * Why it works  The steps that meet are the flock's (scope_children.h). A subtask leaves when its
+ *               thread has ended (vthread_start.h, `left`), and only then its memory is given back.
+ *               A thread's open scopes are a stack, innermost last: a close ends those within
+ *               first, and a subtask that ends closes what it left open. A deadline is a virtual
+ *               thread without a stack, which a close interrupts and waits for.
  * Handed back   If a close hands the owner back, nobody closes its scope: it leaves the line of its join,
- *               and the memory of scope and subtasks must stay until these have ended. It does if they
- *               are in the owner's group; close another group of theirs before the owner's is freed.
+ *               and the memory of scope and subtasks must stay until these have ended. It does if
+ *               they are in the owner's group; close another group of theirs before the owner's is
+ *               freed.
  * Not promised  That a subtask stops when it is interrupted: a close waits for it. That an OS
  *               thread, or a virtual one that no scope has forked, closes what it has opened.
  * Spec          specs/scope/Scope.tla, Nesting.tla.
@@ -52,10 +53,10 @@ enum wp_scope_state {
 	WP_SCOPE_CLOSED,
 };
 
-/* flock: see there. timer, is_timing: the deadline's. The rest: the owner. It stays where it is from
- * its open to its close. */
+/* flock: see there. timer, is_timing: the deadline's. The rest: the owner. It stays where it is
+ * from its open to its close. */
 typedef struct wp_scope {
-	wp_flock flock;
+	wp_scope_children flock;
 	enum wp_scope_state state;
 	struct wp_scope **owner; /* where its thread has its innermost scope: that thread's alone */
 	struct wp_scope *outer;  /* around it, or that has forked its owner; NULL: none */
@@ -65,8 +66,8 @@ typedef struct wp_scope {
 	bool is_timing;
 } wp_scope;
 
-/* One fork, in memory of the owner's until the close. member: see scope_children.h. The rest: the owner, then
- * its thread. */
+/* One fork, in memory of the owner's until the close. member: see scope_children.h. The rest: the
+ * owner, then its thread. */
 typedef struct wp_subtask {
 	wp_member member;
 	wp_scope *scope;
@@ -79,10 +80,10 @@ typedef struct wp_subtask {
  * could not start, and it is not open. [any thread, before it is shared | as wp_vthread_start] */
 WP_API int wp_scope_open(wp_scope *scope, wp_group *group, const wp_scope_config *config);
 
-/* Starts run(arg), which gives 0 or how it failed, in a virtual thread. WP_OK: so it is, or the scope
- * is cancelled, and it never runs. WP_FORBIDDEN: the caller is not the owner. WP_MISUSED: after a
- * join, or a close. As wp_vthread_new and _start: WP_SYSTEM, WP_CLOSED. But for the first of these,
- * it did not begin, and will not. [the owner | as wp_vthread_start] */
+/* Starts run(arg), which gives 0 or how it failed, in a virtual thread. WP_OK: so it is, or the
+ * scope is cancelled, and it never runs. WP_FORBIDDEN: the caller is not the owner. WP_MISUSED:
+ * after a join, or a close. As wp_vthread_new and _start: WP_SYSTEM, WP_CLOSED. But for the first
+ * of these, it did not begin, and will not. [the owner | as wp_vthread_start] */
 WP_API int wp_scope_fork(wp_scope *scope, wp_subtask *subtask, int (*run)(void *arg), void *arg);
 
 /* Waits until all subtasks have ended, or it is cancelled. WP_OK: the policy is met. WP_FAILED: a
@@ -92,21 +93,24 @@ WP_API int wp_scope_fork(wp_scope *scope, wp_subtask *subtask, int (*run)(void *
  * fork; WP_MISUSED: it was joined, or closed. [the owner | blocks] */
 WP_API int wp_scope_join(wp_scope *scope, wp_subtask **decisive);
 
-/* No more forks; interrupts all subtasks but the caller; wakes a join. Once; then nothing. [the owner,
- * a subtask, or any thread that is back before the close is called | as wp_vthread_interrupt] */
+/* No more forks; interrupts all subtasks but the caller; wakes a join. Once; then nothing. [the
+ * owner, a subtask, or any thread that is back before the close is called | as
+ * wp_vthread_interrupt] */
 WP_API void wp_scope_cancel(wp_scope *scope);
 
 /* [as wp_scope_cancel | wait-free] */
 WP_API bool wp_scope_is_cancelled(wp_scope *scope);
 
-/* Cancels it, unless it was joined; waits for all subtasks; an interrupt meanwhile is one for later.
- * WP_OK, also if it was closed. WP_MISUSED: it is closed, but has forked and was never joined, or
- * scopes opened in it were open: these are closed, too. WP_FORBIDDEN: the caller is not the owner.
+/* Cancels it, unless it was joined; waits for all subtasks; an interrupt meanwhile is one for
+ * later. WP_OK, also if it was closed. WP_MISUSED: it is closed, but has forked and was never
+ * joined, or scopes opened in it were open: these are closed, too. WP_FORBIDDEN: the caller is not
+ * the owner.
  * [the owner | blocks] */
 WP_API int wp_scope_close(wp_scope *scope);
 
-/* WP_OK: success; WP_FAILED: failure, in *failure, if not NULL; WP_CANCELLED: the scope was cancelled
- * before it ended, or it never began; WP_MISUSED: its scope is not joined. [the owner | wait-free] */
+/* WP_OK: success; WP_FAILED: failure, in *failure, if not NULL; WP_CANCELLED: the scope was
+ * cancelled before it ended, or it never began; WP_MISUSED: its scope is not joined. [the owner |
+ * wait-free] */
 WP_API int wp_subtask_outcome(const wp_subtask *subtask, int *failure);
 
 /* The caller's innermost open scope, else the one that has forked it; NULL: none. [any thread |

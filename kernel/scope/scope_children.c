@@ -2,7 +2,7 @@
  * scope_children.c - see scope_children.h. */
 #include "scope/scope_children.h"
 
-static void add(wp_flock *flock, wp_member *member)
+static void add(wp_scope_children *flock, wp_member *member)
 {
 	member->prev = NULL;
 	member->next = flock->members;
@@ -11,7 +11,7 @@ static void add(wp_flock *flock, wp_member *member)
 	flock->members = member;
 }
 
-static void discard(wp_flock *flock, wp_member *member)
+static void discard(wp_scope_children *flock, wp_member *member)
 {
 	if (member->prev != NULL)
 		member->prev->next = member->next;
@@ -22,37 +22,37 @@ static void discard(wp_flock *flock, wp_member *member)
 }
 
 /* Under the lock, released here: the owner is off its line, and granted. */
-static void release_and_wake(wp_flock *flock)
+static void release_and_wake(wp_scope_children *flock)
 {
 	wp_waiter *waiter = flock->line.first;
 
 	if (waiter != NULL)
-		wp__waitq_remove(waiter);
+		wp__wait_queue_remove(waiter);
 	wp_lock_release(&flock->lock);
 	if (waiter != NULL)
 		wp__waiter_grant(waiter);
 }
 
-bool wp__flock_enter(wp_flock *flock, wp_member *member)
+bool wp__scope_children_enter(wp_scope_children *flock, wp_member *member)
 {
 	bool is_open;
 
 	member->outcome = WP_UNAVAILABLE;
 	member->has_left = false;
 	wp_lock_acquire(&flock->lock);
-	is_open = !wp__flock_is_cancelled(flock);
+	is_open = !wp__scope_children_is_cancelled(flock);
 	if (is_open)
 		add(flock, member);
 	wp_lock_release(&flock->lock);
 	return is_open;
 }
 
-bool wp__flock_record(wp_flock *flock, wp_member *member, enum wp_outcome outcome)
+bool wp__scope_children_record(wp_scope_children *flock, wp_member *member, enum wp_outcome outcome)
 {
 	bool is_open, is_first;
 
 	wp_lock_acquire(&flock->lock);
-	is_open = !wp__flock_is_cancelled(flock);
+	is_open = !wp__scope_children_is_cancelled(flock);
 	is_first = is_open && flock->first[outcome] == NULL;
 	if (is_open)
 		member->outcome = outcome;
@@ -62,7 +62,7 @@ bool wp__flock_record(wp_flock *flock, wp_member *member, enum wp_outcome outcom
 	return is_first && outcome == flock->decides;
 }
 
-bool wp__flock_leave(wp_flock *flock, wp_member *member)
+bool wp__scope_children_leave(wp_scope_children *flock, wp_member *member)
 {
 	bool is_in_hand;
 
@@ -80,7 +80,7 @@ bool wp__flock_leave(wp_flock *flock, wp_member *member)
 }
 
 /* What an interrupt owes is paid. [who cancels | as flock->push] */
-static void interrupt(wp_flock *flock, wp_vthread *thread)
+static void interrupt(wp_scope_children *flock, wp_vthread *thread)
 {
 	enum wp_owed owed = wp__vthread_interrupt(thread);
 
@@ -91,7 +91,7 @@ static void interrupt(wp_flock *flock, wp_vthread *thread)
 }
 
 /* Under the lock: into the hand of who cancels, it or the next one that is not the caller. */
-static wp_member *take(wp_flock *flock, wp_member *member, const wp_vthread *caller)
+static wp_member *take(wp_scope_children *flock, wp_member *member, const wp_vthread *caller)
 {
 	while (member != NULL && member->thread == caller)
 		member = member->next;
@@ -100,7 +100,7 @@ static wp_member *take(wp_flock *flock, wp_member *member, const wp_vthread *cal
 }
 
 /* Under the lock: out of the hand; the next one. */
-static wp_member *put_back(wp_flock *flock, wp_member *member, const wp_vthread *caller)
+static wp_member *put_back(wp_scope_children *flock, wp_member *member, const wp_vthread *caller)
 {
 	wp_member *next = take(flock, member->next, caller);
 
@@ -112,7 +112,7 @@ static wp_member *put_back(wp_flock *flock, wp_member *member, const wp_vthread 
 }
 
 /* Under the lock, which is not held while one is interrupted. */
-static void interrupt_all(wp_flock *flock, const wp_vthread *caller)
+static void interrupt_all(wp_scope_children *flock, const wp_vthread *caller)
 {
 	wp_member *member = take(flock, flock->members, caller);
 
@@ -128,18 +128,18 @@ static void interrupt_all(wp_flock *flock, const wp_vthread *caller)
 	}
 }
 
-bool wp__flock_cancel(wp_flock *flock, const wp_vthread *caller, bool is_late)
+bool wp__scope_children_cancel(wp_scope_children *flock, const wp_vthread *caller, bool is_late)
 {
 	bool is_over;
 
 	wp_lock_acquire(&flock->lock);
 	is_over = is_late && flock->is_over;
-	if (wp__flock_is_cancelled(flock) || is_over) {
+	if (wp__scope_children_is_cancelled(flock) || is_over) {
 		wp_lock_release(&flock->lock);
 		return false;
 	}
-	/* [SF1] relaxed: ordered by the lock, for all whom it must not escape; pairs SF2; upholds
-	 * Scope!NoForkRunsAfterCancel. */
+	/* [scope_children.1] relaxed: ordered by the lock, for all whom it must not escape; pairs
+	 * scope_children.2; upholds Scope!NoForkRunsAfterCancel. */
 	wp_store_relaxed(&flock->is_cancelled, 1);
 	flock->is_late = is_late;
 	interrupt_all(flock, caller);
@@ -150,12 +150,12 @@ bool wp__flock_cancel(wp_flock *flock, const wp_vthread *caller, bool is_late)
 /* See wait_queue.h. The owner; that there is nothing to wait for is not given back. */
 static void leave_wait(wp_waiter *waiter)
 {
-	wp_flock *flock = waiter->object;
+	wp_scope_children *flock = waiter->object;
 
 	wp__waiter_cancel(&flock->lock, waiter);
 }
 
-bool wp__flock_begin(wp_flock *flock, wp_waiter *waiter, bool or_cancelled)
+bool wp__scope_children_begin(wp_scope_children *flock, wp_waiter *waiter, bool or_cancelled)
 {
 	bool is_over;
 
@@ -164,19 +164,19 @@ bool wp__flock_begin(wp_flock *flock, wp_waiter *waiter, bool or_cancelled)
 	wp__waiter_stands(waiter, leave_wait, flock);
 	wp_lock_acquire(&flock->lock);
 	is_over = flock->members == NULL;
-	if (or_cancelled && wp__flock_is_cancelled(flock))
+	if (or_cancelled && wp__scope_children_is_cancelled(flock))
 		is_over = true;
 	if (!is_over)
-		wp__waitq_add(&flock->line, waiter);
+		wp__wait_queue_add(&flock->line, waiter);
 	wp_lock_release(&flock->lock);
 	if (is_over)
 		wp__waiter_over(waiter);
 	return is_over;
 }
 
-int wp__flock_wait(wp_flock *flock, wp_waiter *waiter, bool or_cancelled)
+int wp__scope_children_wait(wp_scope_children *flock, wp_waiter *waiter, bool or_cancelled)
 {
-	while (!wp__flock_begin(flock, waiter, or_cancelled)) {
+	while (!wp__scope_children_begin(flock, waiter, or_cancelled)) {
 		int rc = wp__waiter_wait(&flock->lock, waiter, WP_FOREVER);
 
 		if (rc != WP_OK)
@@ -185,7 +185,7 @@ int wp__flock_wait(wp_flock *flock, wp_waiter *waiter, bool or_cancelled)
 	return WP_OK;
 }
 
-bool wp__flock_end(wp_flock *flock)
+bool wp__scope_children_end(wp_scope_children *flock)
 {
 	bool is_late;
 

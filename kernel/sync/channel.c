@@ -95,12 +95,12 @@ static void *take(wp_channel *channel)
 }
 
 /* Takes the first off the line, if there is one. */
-static wp_waiter *serve(wp_waitq *line)
+static wp_waiter *serve(wp_wait_queue *line)
 {
 	wp_waiter *first = line->first;
 
 	if (first != NULL)
-		wp__waitq_remove(first);
+		wp__wait_queue_remove(first);
 	return first;
 }
 
@@ -195,7 +195,7 @@ int wp__channel_begin_send(wp_channel *channel, void *item, wp_waiter *waiter)
 	if (rc == WP_MUST_PARK && waiter != NULL) {
 		waiter->value = item;
 		wp__waiter_stands(waiter, leave_senders, channel);
-		wp__waitq_add(&channel->senders, waiter);
+		wp__wait_queue_add(&channel->senders, waiter);
 	}
 	wp_lock_release(&channel->lock);
 	if (served != NULL)
@@ -212,7 +212,7 @@ int wp__channel_begin_receive(wp_channel *channel, void **item, wp_waiter *waite
 	rc = receive_now(channel, item, &served);
 	if (rc == WP_MUST_PARK && waiter != NULL) {
 		wp__waiter_stands(waiter, leave_receivers, channel);
-		wp__waitq_add(&channel->receivers, waiter);
+		wp__wait_queue_add(&channel->receivers, waiter);
 	}
 	wp_lock_release(&channel->lock);
 	if (served != NULL)
@@ -235,7 +235,7 @@ int wp_channel_try_receive(wp_channel *channel, void **item)
 }
 
 /* Takes all off the line, in order, with WP_CLOSED for them. */
-static wp_waiter *dismiss(wp_waitq *line)
+static wp_waiter *dismiss(wp_wait_queue *line)
 {
 	wp_waiter *chain = NULL, **end = &chain, *first;
 

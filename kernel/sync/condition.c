@@ -14,8 +14,8 @@ void wp_condition_init(wp_condition *condition)
 /* Under the lock. */
 static void say_who_waits(wp_condition *condition)
 {
-	/* [YN2] relaxed: ordered by the mutex, under which a waiter gets in line; pairs YN1; upholds
-	 * Condition!NoLostSignal. */
+	/* [condition.2] relaxed: ordered by the mutex, under which a waiter gets in line; pairs
+	 * condition.1; upholds Condition!NoLostSignal. */
 	wp_store_relaxed(&condition->waiting, condition->line.first != NULL);
 }
 
@@ -41,7 +41,7 @@ void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *wa
 	waiter->value = mutex;
 	waiter->amount = IN_LINE;
 	wp_lock_acquire(&condition->lock);
-	wp__waitq_add(&condition->line, waiter);
+	wp__wait_queue_add(&condition->line, waiter);
 	say_who_waits(condition);
 	wp_lock_release(&condition->lock);
 	wp_mutex_unlock(mutex);
@@ -52,15 +52,15 @@ static void signal(wp_condition *condition, uint32_t most, uint32_t what)
 {
 	wp_waiter *first, *granted = NULL, **end = &granted;
 
-	/* [YN1] relaxed: ordered by the mutex: who waited before holds it no more; pairs YN2; upholds
-	 * Condition!NoLostSignal. */
+	/* [condition.1] relaxed: ordered by the mutex: who waited before holds it no more; pairs
+	 * condition.2; upholds Condition!NoLostSignal. */
 	if (wp_load_relaxed(&condition->waiting) == 0)
 		return;
 	wp_lock_acquire(&condition->lock);
 	for (; most > 0 && (first = condition->line.first) != NULL; most--) {
 		wp_mutex *mutex = first->value;
 
-		wp__waitq_remove(first);
+		wp__wait_queue_remove(first);
 		first->amount = what;
 		if (wp__mutex_begin_for(mutex, first)) {
 			*end = first;
@@ -111,7 +111,7 @@ bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter)
 	wp_lock_acquire(&condition->lock);
 	is_waiting = is_in_line(waiter);
 	if (is_waiting) {
-		wp__waitq_remove(waiter);
+		wp__wait_queue_remove(waiter);
 		waiter->amount = OUT;
 		wp__waiter_over(waiter);
 		say_who_waits(condition);

@@ -2,18 +2,19 @@
  * condition.h - waits for a change of what a mutex guards; a signal wakes who waited before it.
  *
  *   waiter, holding the mutex                 signaller
- *   under the condition's lock:               [YN1] nobody waits: done
- *     [YN2] get in line                       under the condition's lock:
+ *   under the condition's lock:               [condition.1] nobody waits: done
+ *     [condition.2] get in line               under the condition's lock:
  *   unlock the mutex; park                      take the first off the line, all for a broadcast
- *   granted: it holds the mutex again           [YN2] the line is empty
+ *   granted: it holds the mutex again           [condition.2] the line is empty
  *   too late, under the condition's lock:       lock the mutex in its name: taken, or in line there
  *     in line: get out, then lock the mutex   taken: grant it
  *     else it waits for the mutex: go on
  *
- * Why it works  A waiter is in line before it frees the mutex, so whoever changes something after it
- *               finds it there. A signal moves a waiter from this line to the mutex's in one step
- *               under this lock: a deadline that comes later finds it moved, and does not swallow the
- *               signal. Nobody is woken only to sleep again at the mutex: a broadcast is no stampede.
+ * Why it works  A waiter is in line before it frees the mutex, so whoever changes something after
+ *               it finds it there. A signal moves a waiter from this line to the mutex's in one
+ *               step under this lock: a deadline that comes later finds it moved, and does not
+ *               swallow the signal. Nobody is woken only to sleep again at the mutex: a broadcast
+ *               is no stampede.
  * Not promised  That what a waiter waits for still holds when it has the mutex: it looks again.
  * Spec          specs/sync/Condition.tla: NoLostSignal, SignalsNotSwallowed, HoldsMutex, Served.
  * Evidence      make check-specs T=Condition, make stress T=condition. */
@@ -22,11 +23,12 @@
 
 #include "sync/mutex.h"
 
-/* 24 bytes. Zeroed is empty. waiting: YN1, YN2, 1: the line is not empty. lock: of the line. */
+/* 24 bytes. Zeroed is empty. waiting: condition.1, condition.2, 1: the line is not empty. lock: of
+ * the line. */
 typedef struct wp_condition {
 	wp_atomic(uint32_t) waiting;
 	wp_lock lock;
-	wp_waitq line;
+	wp_wait_queue line;
 } wp_condition;
 
 /* [before it is shared | wait-free] */
@@ -46,8 +48,8 @@ void wp__condition_begin(wp_condition *condition, wp_mutex *mutex, wp_waiter *wa
  * thread | blocks shortly] */
 bool wp__condition_check(wp_condition *condition, wp_mutex *mutex, wp_waiter *waiter);
 
-/* Gets out of the line. True: not signalled: lock the mutex; false: signalled: it waits for the mutex,
- * park without a deadline, or has it: check. [the waiter's thread | blocks shortly] */
+/* Gets out of the line. True: not signalled: lock the mutex; false: signalled: it waits for the
+ * mutex, park without a deadline, or has it: check. [the waiter's thread | blocks shortly] */
 bool wp__condition_cancel(wp_condition *condition, wp_waiter *waiter);
 /* cdef: end */
 

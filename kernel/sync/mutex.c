@@ -24,15 +24,16 @@ void wp__vthread_abandon_held(wp_vthread *thread)
 
 bool wp__mutex_pass(wp_mutex *mutex)
 {
-	/* [YM9] relaxed: stale costs a failing YM2, or a turn in line; pairs YM2; upholds
-	 * Mutex!NoLostSignal. */
+	/* [mutex.9] relaxed: stale costs a failing mutex.2, or a turn in line; pairs mutex.2;
+	 * upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	while (!(word & WP_MUTEX_LOCKED)) {
 		uint32_t pass = word & WP_MUTEX_QUEUED ? WP_MUTEX_PASS : 0;
 
-		/* [YM2] acquire; pairs YM4, YM5, YM6, YM9, YM13; upholds Mutex!MutualExclusion: as YM1. Counted
-		 * in the same step, for Mutex!BoundedBypass. */
+		/* [mutex.2] acquire; pairs mutex.4, mutex.5, mutex.6, mutex.9, mutex.13; upholds
+		 * Mutex!MutualExclusion: as mutex.1. Counted in the same step, for
+		 * Mutex!BoundedBypass. */
 		if (wp_cas_acquire(&mutex->word, &word, word + WP_MUTEX_LOCKED + pass))
 			return true;
 	}
@@ -47,13 +48,14 @@ static bool take_or_mark(wp_mutex *mutex)
 
 		if (wp__mutex_pass(mutex))
 			return true;
-		/* [YM10] relaxed: stale costs a failing YM3; QUEUED is ordered by the lock; pairs
-		 * YM4; upholds Mutex!NoLostSignal. */
+		/* [mutex.10] relaxed: stale costs a failing mutex.3; QUEUED is ordered by the lock;
+		 * pairs mutex.4; upholds Mutex!NoLostSignal. */
 		word = wp_load_relaxed(&mutex->word);
 		if (word & WP_MUTEX_QUEUED)
 			return false;
-		/* [YM3] relaxed: atomicity is enough: it hands nothing over; pairs YM4, YM15, YM16; upholds
-		 * Mutex!NoLostSignal: who unlocks sees that somebody waits. */
+		/* [mutex.3] relaxed: atomicity is enough: it hands nothing over; pairs mutex.4,
+		 * mutex.15, mutex.16; upholds Mutex!NoLostSignal: who unlocks sees that somebody
+		 * waits. */
 		if (word & WP_MUTEX_LOCKED &&
 		    wp_cas_relaxed(&mutex->word, &word, word | WP_MUTEX_QUEUED))
 			return false;
@@ -69,7 +71,7 @@ bool wp__mutex_begin_for(wp_mutex *mutex, wp_waiter *waiter)
 	wp_lock_acquire(&mutex->lock);
 	is_taken = take_or_mark(mutex);
 	if (!is_taken)
-		wp__waitq_add(&mutex->line, waiter);
+		wp__wait_queue_add(&mutex->line, waiter);
 	wp_lock_release(&mutex->lock);
 	return is_taken;
 }
@@ -105,7 +107,7 @@ bool wp__mutex_begin(wp_mutex *mutex, wp_waiter *waiter)
 static void tell(wp_waiter *first, wp_wake *wake)
 {
 	wp__wake_prepare(wake, first);
-	/* [YM11] relaxed: ordered by the lock, under which it looks; pairs YM12; upholds
+	/* [mutex.11] relaxed: ordered by the lock, under which it looks; pairs mutex.12; upholds
 	 * Mutex!NoLostSignal. */
 	wp_store_relaxed(&first->state, WP_WAITER_LOOK);
 }
@@ -113,8 +115,8 @@ static void tell(wp_waiter *first, wp_wake *wake)
 /* The holder's, with somebody in line. */
 static void hand_over(wp_mutex *mutex, wp_waiter *first)
 {
-	wp__waitq_remove(first);
-	/* [YM13] relaxed: ordered by the grant, which hands it over; pairs YM2; upholds
+	wp__wait_queue_remove(first);
+	/* [mutex.13] relaxed: ordered by the grant, which hands it over; pairs mutex.2; upholds
 	 * Mutex!BoundedBypass: the passes begin again. */
 	wp_store_relaxed(&mutex->word,
 			 WP_MUTEX_LOCKED | (mutex->line.first != NULL ? WP_MUTEX_QUEUED : 0));
@@ -122,19 +124,21 @@ static void hand_over(wp_mutex *mutex, wp_waiter *first)
 	wp__waiter_grant(first);
 }
 
-/* Under the lock, released here: the holder's, with somebody in line. It alone changes a word that is
- * LOCKED, but for YM3, YM8 and YM14, which are under the lock too. */
+/* Under the lock, released here: the holder's, with somebody in line. It alone changes a word that
+ * is LOCKED, but for mutex.3, mutex.8 and mutex.14, which are under the lock too. */
 static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 {
 	wp_wake wake;
-	/* [YM15] relaxed: ordered by the lock, see above; pairs YM3; upholds Mutex!NoLostSignal. */
+	/* [mutex.15] relaxed: ordered by the lock, see above; pairs mutex.3; upholds
+	 * Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	if (word / WP_MUTEX_PASS >= WP_MUTEX_BYPASSES) {
 		hand_over(mutex, first);
 		return;
 	}
-	/* [YM6] release; pairs YM1, YM2, YM7, YM19; upholds Mutex!MutualExclusion: as YM4. */
+	/* [mutex.6] release; pairs mutex.1, mutex.2, mutex.7, mutex.19; upholds
+	 * Mutex!MutualExclusion: as mutex.4. */
 	wp_store_release(&mutex->word, (word & ~(uint32_t)WP_MUTEX_LOCKED) | WP_MUTEX_WOKEN);
 	tell(first, &wake);
 	wp_lock_release(&mutex->lock);
@@ -143,8 +147,8 @@ static void unlock_locked(wp_mutex *mutex, wp_waiter *first)
 
 int wp__mutex_unlock_queued(wp_mutex *mutex)
 {
-	/* [YM16] relaxed: stale costs a failing YM5, or the lock; pairs YM3, YM8, YM14; upholds
-	 * Mutex!NoLostSignal. */
+	/* [mutex.16] relaxed: stale costs a failing mutex.5, or the lock; pairs mutex.3, mutex.8,
+	 * mutex.14; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	for (;;) {
@@ -160,7 +164,8 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 			wp_lock_release(&mutex->lock);
 			word = WP_MUTEX_LOCKED;
 		}
-		/* [YM5] release; pairs YM1, YM2, YM7, YM8, YM17, YM18; upholds Mutex!MutualExclusion: as YM4. */
+		/* [mutex.5] release; pairs mutex.1, mutex.2, mutex.7, mutex.8, mutex.17, mutex.18;
+		 * upholds Mutex!MutualExclusion: as mutex.4. */
 		if (wp_cas_release(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_LOCKED))
 			return WP_OK;
 	}
@@ -172,22 +177,22 @@ int wp__mutex_unlock_queued(wp_mutex *mutex)
 static bool take_first(wp_mutex *mutex, const wp_waiter *next)
 {
 	uint32_t taken = WP_MUTEX_LOCKED | (next != NULL ? WP_MUTEX_QUEUED : 0);
-	/* [YM17] relaxed: stale costs a failing YM7, YM8; WOKEN is ordered by the lock; pairs YM5;
-	 * upholds Mutex!NoLostSignal. */
+	/* [mutex.17] relaxed: stale costs a failing mutex.7, mutex.8; WOKEN is ordered by the lock;
+	 * pairs mutex.5; upholds Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
 	for (;;) {
 		if (!(word & WP_MUTEX_LOCKED)) {
-			/* [YM7] acquire; pairs YM4, YM5, YM6; upholds Mutex!MutualExclusion: as
-			 * YM1. */
+			/* [mutex.7] acquire; pairs mutex.4, mutex.5, mutex.6; upholds
+			 * Mutex!MutualExclusion: as mutex.1. */
 			if (wp_cas_acquire(&mutex->word, &word, taken))
 				return true;
 			continue;
 		}
 		if (!(word & WP_MUTEX_WOKEN))
 			return false;
-		/* [YM8] relaxed: atomicity is enough; pairs YM5, YM16; upholds Mutex!NoLostSignal:
-		 * who unlocks must tell it again. */
+		/* [mutex.8] relaxed: atomicity is enough; pairs mutex.5, mutex.16; upholds
+		 * Mutex!NoLostSignal: who unlocks must tell it again. */
 		if (wp_cas_relaxed(&mutex->word, &word, word & ~(uint32_t)WP_MUTEX_WOKEN))
 			return false;
 	}
@@ -206,9 +211,10 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 	if (is_in_line && mutex->line.first == waiter)
 		is_taken = take_first(mutex, mutex->line.first->next);
 	if (is_taken) {
-		wp__waitq_remove(waiter);
+		wp__wait_queue_remove(waiter);
 	} else if (is_in_line) {
-		/* [YM12] relaxed: ordered by the lock; pairs YM11; upholds Mutex!NoLostSignal. */
+		/* [mutex.12] relaxed: ordered by the lock; pairs mutex.11; upholds
+		 * Mutex!NoLostSignal. */
 		wp_store_relaxed(&waiter->state, WP_WAITER_WAITS);
 		wp__waiter_renew(waiter);
 	}
@@ -224,11 +230,12 @@ bool wp__mutex_check(wp_mutex *mutex, wp_waiter *waiter)
 /* Under the lock: the line is empty. */
 static void unmark(wp_mutex *mutex)
 {
-	/* [YM18] relaxed: stale costs a failing YM14; pairs YM5; upholds Mutex!NoLostSignal. */
+	/* [mutex.18] relaxed: stale costs a failing mutex.14; pairs mutex.5; upholds
+	 * Mutex!NoLostSignal. */
 	uint32_t word = wp_load_relaxed(&mutex->word);
 
-	/* [YM14] relaxed: atomicity is enough: what the last holder released stays in the word; pairs
-	 * YM16; upholds Mutex!BoundedBypass: no passes without a line. */
+	/* [mutex.14] relaxed: atomicity is enough: what the last holder released stays in the word;
+	 * pairs mutex.16; upholds Mutex!BoundedBypass: no passes without a line. */
 	while (!wp_cas_relaxed(&mutex->word, &word, word & WP_MUTEX_LOCKED))
 		continue;
 }
@@ -236,7 +243,8 @@ static void unmark(wp_mutex *mutex)
 /* Under the lock, released here: the first has left the line to `next`. */
 static void pass_on(wp_mutex *mutex, wp_waiter *next)
 {
-	/* [YM19] relaxed: ordered by the lock: WOKEN is; pairs YM6; upholds Mutex!NoLostSignal. */
+	/* [mutex.19] relaxed: ordered by the lock: WOKEN is; pairs mutex.6; upholds
+	 * Mutex!NoLostSignal. */
 	bool is_woken = wp_load_relaxed(&mutex->word) & WP_MUTEX_WOKEN;
 	wp_wake wake;
 
@@ -255,7 +263,7 @@ bool wp__mutex_cancel(wp_mutex *mutex, wp_waiter *waiter)
 	is_in_line = waiter->line != NULL;
 	was_first = is_in_line && mutex->line.first == waiter;
 	if (is_in_line)
-		wp__waitq_remove(waiter);
+		wp__wait_queue_remove(waiter);
 	if (is_in_line && mutex->line.first == NULL)
 		unmark(mutex);
 	if (was_first && mutex->line.first != NULL)

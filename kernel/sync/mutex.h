@@ -2,21 +2,21 @@
  * mutex.h - mutual exclusion for virtual and OS threads; who waits is overtaken so often, no more.
  *
  *   lock                                      unlock
- *   [YM1] 0 to LOCKED: done                   [YM4] LOCKED to 0: done
- *   [YM2] free, others wait: LOCKED, one      others wait, and
- *         pass more: done                       [YM5] the first is coming: free it, done
+ *   [mutex.1] 0 to LOCKED: done               [mutex.4] LOCKED to 0: done
+ *   [mutex.2] free, others wait: LOCKED, one  others wait, and
+ *         pass more: done                       [mutex.5] the first is coming: free it, done
  *   under the list's lock:                    under the list's lock:
- *     [YM3] held: QUEUED; get in line           no more passes: hand it to the first
- *   park, look, under the list's lock:          else [YM6] free it, WOKEN: tell the first to look
- *     [YM7] first, and free: take it
- *     [YM8] first, and held: not WOKEN
+ *     [mutex.3] held: QUEUED; get in line       no more passes: hand it to the first
+ *   park, look, under the list's lock:          else [mutex.6] free it, WOKEN: tell the first to look
+ *     [mutex.7] first, and free: take it
+ *     [mutex.8] first, and held: not WOKEN
  *     park again; or get out: tell the next
  *
  *   word     means                                      set and cleared by
  *   LOCKED   somebody has it                            whoever takes and frees it
  *   QUEUED   the line is not empty                      under the list's lock
  *   WOKEN    the first was told to look, and will       under the list's lock
- *   passes   taken past the line since its first        YM2; a waiter takes it: 0
+ *   passes   taken past the line since its first        mutex.2; a waiter takes it: 0
  *            came to be first, or before
  *
  * Why it works  While the line is not empty, it is held, or its first is awake and looks. A free
@@ -25,13 +25,15 @@
  *               So the line is served in order, and its first is passed WP_MUTEX_BYPASSES times at
  *               the most.
  * Abandoned     A virtual thread lists the mutexes that it has. If it ends, or the close of its group
- *               hands it back, while it has some, these are marked and unlocked; the next lock of one
- *               that has a code to give says WP_ABANDONED: the caller has it, and looks whether what it
- *               guards is whole. It is said once. An OS thread that ends with a mutex is not noticed.
+ *               hands it back, while it has some, these are marked and unlocked; the next lock of
+ *               one that has a code to give says WP_ABANDONED: the caller has it, and looks whether
+ *               what it guards is whole. It is said once. An OS thread that ends with a mutex is
+ *               not noticed.
  * Not promised  That it may be locked twice by one thread. That an unlock by a stranger is noticed:
- *               only that of a free mutex is; one that races with the holder's own locks may spoil its
- *               list. A mutex's memory must stay while a virtual thread has it.
- * Spec          specs/sync/Mutex.tla: MutualExclusion, NoLostSignal, BoundedBypass, InOrder, Served.
+ *               only that of a free mutex is; one that races with the holder's own locks may spoil
+ *               its list. A mutex's memory must stay while a virtual thread has it.
+ * Spec          specs/sync/Mutex.tla: MutualExclusion, NoLostSignal, BoundedBypass, InOrder,
+ *               Served.
  * Evidence      make check-specs T=Mutex, make stress T=mutex, wakeproof conform -t mutex. */
 #ifndef WP_MUTEX_H
 #define WP_MUTEX_H
@@ -47,11 +49,12 @@ enum { WP_MUTEX_LOCKED = 1, WP_MUTEX_QUEUED = 2, WP_MUTEX_WOKEN = 4, WP_MUTEX_PA
 #define WP_MUTEX_BYPASSES 256
 #endif
 
-/* 48 bytes. Zeroed is free. word: YM1..YM19. lock: of the list. line: under it. The rest: who has it. */
+/* 48 bytes. Zeroed is free. word: mutex.1..YM19. lock: of the list. line: under it. The rest: who
+ * has it. */
 typedef struct wp_mutex {
 	wp_atomic(uint32_t) word;
 	wp_lock lock;
-	wp_waitq line;
+	wp_wait_queue line;
 	wp_vthread *holder; /* NULL: nobody, or an OS thread */
 	struct wp_mutex *next_held; /* of its holder */
 	bool is_abandoned;  /* and nobody was told so */
@@ -94,8 +97,8 @@ WP_INLINE bool wp__mutex_try(wp_mutex *mutex)
 {
 	uint32_t free = 0;
 
-	/* [YM1] acquire; pairs YM4, YM5, YM6; upholds Mutex!MutualExclusion: what the last holder
-	 * wrote is seen. */
+	/* [mutex.1] acquire; pairs mutex.4, mutex.5, mutex.6; upholds Mutex!MutualExclusion: what
+	 * the last holder wrote is seen. */
 	return wp_cas_acquire(&mutex->word, &free, WP_MUTEX_LOCKED) || wp__mutex_pass(mutex);
 }
 
@@ -128,8 +131,8 @@ WP_API_INLINE int wp_mutex_unlock(wp_mutex *mutex)
 	uint32_t word = WP_MUTEX_LOCKED;
 
 	wp__mutex_untaken(mutex);
-	/* [YM4] release; pairs YM1, YM2, YM3, YM7, YM10; upholds Mutex!MutualExclusion: hands over what was
-	 * written. */
+	/* [mutex.4] release; pairs mutex.1, mutex.2, mutex.3, mutex.7, mutex.10; upholds
+	 * Mutex!MutualExclusion: hands over what was written. */
 	if (wp_cas_release(&mutex->word, &word, 0))
 		return WP_OK;
 	return wp__mutex_unlock_queued(mutex);

@@ -11,20 +11,20 @@ void wp_semaphore_init(wp_semaphore *semaphore, uint32_t permits)
 
 uint32_t wp_semaphore_permits(wp_semaphore *semaphore)
 {
-	/* [YS6] relaxed: stale costs a wrong number, never a permit; pairs YS1, YS3; upholds
-	 * Semaphore!PermitBalance. */
+	/* [semaphore.6] relaxed: stale costs a wrong number, never a permit; pairs semaphore.1,
+	 * semaphore.3; upholds Semaphore!PermitBalance. */
 	return wp_load_relaxed(&semaphore->word) / WP_SEMAPHORE_PERMIT;
 }
 
 /* Takes them; or leaves in *word why it could not. */
 static bool take(wp_semaphore *semaphore, uint32_t permits, uint32_t *word)
 {
-	/* [YS7] relaxed: stale costs a failing YS1 or YS2, or a turn in line; pairs YS3; upholds
-	 * Semaphore!NoIdlePermit. */
+	/* [semaphore.7] relaxed: stale costs a failing semaphore.1 or semaphore.2, or a turn in
+	 * line; pairs semaphore.3; upholds Semaphore!NoIdlePermit. */
 	*word = wp_load_relaxed(&semaphore->word);
 	while (!(*word & WP_SEMAPHORE_QUEUED) && *word / WP_SEMAPHORE_PERMIT >= permits) {
-		/* [YS1] acquire; pairs YS3, YS4, YS5, YS6; upholds Semaphore!PermitBalance: what those who
-		 * released them wrote is seen. */
+		/* [semaphore.1] acquire; pairs semaphore.3, semaphore.4, semaphore.5, semaphore.6;
+		 * upholds Semaphore!PermitBalance: what those who released them wrote is seen. */
 		if (wp_cas_acquire(&semaphore->word, word, *word - permits * WP_SEMAPHORE_PERMIT))
 			return true;
 	}
@@ -44,8 +44,9 @@ static bool take_or_mark(wp_semaphore *semaphore, uint32_t permits)
 	uint32_t word;
 
 	while (!take(semaphore, permits, &word)) {
-		/* [YS2] relaxed: atomicity is enough: it takes nothing; pairs YS3, YS8; upholds
-		 * Semaphore!NoIdlePermit: who releases sees that somebody waits. */
+		/* [semaphore.2] relaxed: atomicity is enough: it takes nothing; pairs semaphore.3,
+		 * semaphore.8; upholds Semaphore!NoIdlePermit: who releases sees that somebody
+		 * waits. */
 		if (word & WP_SEMAPHORE_QUEUED ||
 		    wp_cas_relaxed(&semaphore->word, &word, word | WP_SEMAPHORE_QUEUED))
 			return false;
@@ -73,7 +74,7 @@ bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *w
 	wp_lock_acquire(&semaphore->lock);
 	is_taken = take_or_mark(semaphore, permits);
 	if (!is_taken)
-		wp__waitq_add(&semaphore->line, waiter);
+		wp__wait_queue_add(&semaphore->line, waiter);
 	wp_lock_release(&semaphore->lock);
 	if (is_taken)
 		wp__waiter_over(waiter);
@@ -84,8 +85,8 @@ bool wp__semaphore_begin(wp_semaphore *semaphore, uint32_t permits, wp_waiter *w
  * many. */
 static bool serve(wp_semaphore *semaphore, uint32_t more)
 {
-	/* [YS5] relaxed: ordered by the lock: QUEUED, so nobody else changes it; pairs YS1; upholds
-	 * Semaphore!PermitBalance. */
+	/* [semaphore.5] relaxed: ordered by the lock: QUEUED, so nobody else changes it; pairs
+	 * semaphore.1; upholds Semaphore!PermitBalance. */
 	uint32_t word = wp_load_relaxed(&semaphore->word);
 	uint32_t permits = word / WP_SEMAPHORE_PERMIT;
 	wp_waiter *first = semaphore->line.first, *served = NULL, **end = &served;
@@ -97,12 +98,12 @@ static bool serve(wp_semaphore *semaphore, uint32_t more)
 	for (permits += more; first != NULL && permits >= first->amount;
 	     first = semaphore->line.first) {
 		permits -= first->amount;
-		wp__waitq_remove(first);
+		wp__wait_queue_remove(first);
 		*end = first;
 		end = &first->next;
 	}
-	/* [YS4] acq_rel; pairs YS1, YS3; upholds Semaphore!PermitBalance: who is served, or takes the
-	 * rest, sees what all wrote who released them. */
+	/* [semaphore.4] acq_rel; pairs semaphore.1, semaphore.3; upholds Semaphore!PermitBalance:
+	 * who is served, or takes the rest, sees what all wrote who released them. */
 	wp_exchange_acq_rel(&semaphore->word, permits * WP_SEMAPHORE_PERMIT +
 						      (first != NULL ? WP_SEMAPHORE_QUEUED : 0));
 	wp_lock_release(&semaphore->lock);
@@ -112,8 +113,8 @@ static bool serve(wp_semaphore *semaphore, uint32_t more)
 
 int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits)
 {
-	/* [YS8] relaxed: stale costs a failing YS3, or the lock; pairs YS2; upholds
-	 * Semaphore!NoIdlePermit. */
+	/* [semaphore.8] relaxed: stale costs a failing semaphore.3, or the lock; pairs semaphore.2;
+	 * upholds Semaphore!NoIdlePermit. */
 	uint32_t word = wp_load_relaxed(&semaphore->word);
 
 	for (;;) {
@@ -126,8 +127,8 @@ int wp_semaphore_release(wp_semaphore *semaphore, uint32_t permits)
 		}
 		if (permits > WP_SEMAPHORE_PERMITS_MAX - word / WP_SEMAPHORE_PERMIT)
 			return WP_FORBIDDEN;
-		/* [YS3] release; pairs YS1, YS2, YS4, YS6, YS7; upholds Semaphore!PermitBalance: hands over
-		 * what was written. */
+		/* [semaphore.3] release; pairs semaphore.1, semaphore.2, semaphore.4, semaphore.6,
+		 * semaphore.7; upholds Semaphore!PermitBalance: hands over what was written. */
 		if (wp_cas_release(&semaphore->word, &word, word + permits * WP_SEMAPHORE_PERMIT))
 			return WP_OK;
 	}
@@ -140,7 +141,7 @@ bool wp__semaphore_cancel(wp_semaphore *semaphore, wp_waiter *waiter)
 	wp_lock_acquire(&semaphore->lock);
 	is_in_line = waiter->line != NULL;
 	if (is_in_line) {
-		wp__waitq_remove(waiter);
+		wp__wait_queue_remove(waiter);
 		wp__waiter_over(waiter);
 		serve(semaphore, 0);
 		return true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * semaphore.h - permits, taken some at a time and in order: a large request is not overtaken.
  *
- *   acquire n                                 release n
- *   [YS1] nobody waits, n there: take them    [YS3] nobody waits: add them
- *   under the list's lock:                    under the list's lock:
- *     [YS2] QUEUED; get in line                 [YS4] add them, less those of each that
+ *   acquire n                                       release n
+ *   [semaphore.1] nobody waits, n there: take them  [semaphore.3] nobody waits: add them
+ *   under the list's lock:                          under the list's lock:
+ *     [semaphore.2] QUEUED; get in line         [semaphore.4] add them, less those of each that
  *   park; granted: done                                 comes first and can be served
  *   too late: get out, and serve those behind   grant these
  *
@@ -15,9 +15,11 @@
  * Why it works  While somebody waits, every release and every way out of the line serves from its
  *               front as far as the permits go, so none stays idle that the first could use.
  *               Permits are taken in the waiter's name by whoever takes it off the line.
- * Not promised  That who releases had acquired. That small requests pass a large one that must wait.
+ * Not promised  That who releases had acquired. That small requests pass a large one that must
+ *               wait.
  * Spec          specs/sync/Semaphore.tla: PermitBalance, NoIdlePermit, InOrder, Served.
- * Evidence      make check-specs T=Semaphore, make stress T=semaphore, wakeproof conform -t semaphore. */
+ * Evidence      make check-specs T=Semaphore, make stress T=semaphore, wakeproof conform -t
+ *               semaphore. */
 #ifndef WP_SEMAPHORE_H
 #define WP_SEMAPHORE_H
 
@@ -28,11 +30,11 @@ enum { WP_SEMAPHORE_QUEUED = 1, WP_SEMAPHORE_PERMIT = 2 };
 
 #define WP_SEMAPHORE_PERMITS_MAX 0x7fffffffu
 
-/* 24 bytes. Zeroed has no permit. word: YS1..YS5. lock: of the list. line: under it. */
+/* 24 bytes. Zeroed has no permit. word: semaphore.1..YS5. lock: of the list. line: under it. */
 typedef struct wp_semaphore {
 	wp_atomic(uint32_t) word;
 	wp_lock lock;
-	wp_waitq line;
+	wp_wait_queue line;
 } wp_semaphore;
 
 /* permits: at most WP_SEMAPHORE_PERMITS_MAX. [before it is shared | wait-free] */

@@ -8,14 +8,14 @@ static uintptr_t lock(wp_latch *latch)
 	unsigned turns = 0;
 
 	for (;;) {
-		/* [YL6] relaxed: stale costs a turn: YL2 and YL3 look again; pairs YL4, YL5; upholds
-		 * Latch!NoLostWaiter. */
+		/* [latch.6] relaxed: stale costs a turn: latch.2 and latch.3 look again; pairs
+		 * latch.4, latch.5; upholds Latch!NoLostWaiter. */
 		uintptr_t word = wp_load_relaxed(&latch->word);
 
 		if (word == WP_LATCH_OPEN && wp_latch_is_open(latch))
 			return word;
-		/* [YL3] acquire; pairs YL5; upholds Latch!NoLostWaiter: the list is as its last
-		 * holder left it. */
+		/* [latch.3] acquire; pairs latch.5; upholds Latch!NoLostWaiter: the list is as its
+		 * last holder left it. */
 		if (!(word & WP_LATCH_LOCKED) &&
 		    wp_cas_acquire(&latch->word, &word, word | WP_LATCH_LOCKED))
 			return word;
@@ -25,7 +25,8 @@ static uintptr_t lock(wp_latch *latch)
 
 static void unlock(wp_latch *latch, const wp_waiter *first)
 {
-	/* [YL5] release; pairs YL1, YL3, YL6; upholds Latch!NoLostWaiter: as YL3. */
+	/* [latch.5] release; pairs latch.1, latch.3, latch.6; upholds Latch!NoLostWaiter: as
+	 * latch.3. */
 	wp_store_release(&latch->word, (uintptr_t)first);
 }
 
@@ -37,8 +38,8 @@ void wp__latch_open_queued(wp_latch *latch)
 	if (word == WP_LATCH_OPEN)
 		return; /* it is an error, and harmless */
 	waiter = (wp_waiter *)word;
-	/* [YL4] release; pairs YL2, YL6; upholds Latch!UntouchedAfterOpen: the event, with what came
-	 * before, and the end of the lock. */
+	/* [latch.4] release; pairs latch.2, latch.6; upholds Latch!UntouchedAfterOpen: the event,
+	 * with what came before, and the end of the lock. */
 	wp_store_release(&latch->word, WP_LATCH_OPEN);
 	while (waiter != NULL && waiter->next != NULL)
 		waiter = waiter->next;

@@ -2,11 +2,11 @@
  * latch.h - one event that any number of threads wait for: shut, then open for good.
  *
  *   opener                                    waiter
- *   [YL1] nobody waits: OPEN, done            [YL2] OPEN: done
- *   [YL3] LOCKED                              [YL3] LOCKED, unless OPEN
- *   [YL4] the list is its own: OPEN           [YL5] in the list, unlocked
+ *   [latch.1] nobody waits: OPEN, done        [latch.2] OPEN: done
+ *   [latch.3] LOCKED                          [latch.3] LOCKED, unless OPEN
+ *   [latch.4] the list is its own: OPEN       [latch.5] in the list, unlocked
  *   grant each of them                        park; granted (wait_queue.h): done
- *                                             too late: [YL3] [YL5] out of the list;
+ *                                             too late: [latch.3] [latch.5] out of the list;
  *                                               OPEN: wait for the grant
  *
  *   word             means
@@ -19,7 +19,8 @@
  *               publishes the event in one step, and nothing of the latch is touched after it: who
  *               finds it open may free it, though others are still being granted.
  * Not promised  That LOCKED is short, if its holder has lost its CPU.
- * Spec          specs/thread/Latch.tla: TerminationVisible, NoLostWaiter, UntouchedAfterOpen, Served.
+ * Spec          specs/thread/Latch.tla: TerminationVisible, NoLostWaiter, UntouchedAfterOpen,
+ *               Served.
  * Evidence      make check-specs T=Latch, make stress T=latch, wakeproof conform -t latch. */
 #ifndef WP_LATCH_H
 #define WP_LATCH_H
@@ -29,7 +30,7 @@
 /* Values of the word. */
 enum { WP_LATCH_OPEN = 1, WP_LATCH_LOCKED = 2 };
 
-/* 8 bytes. Zeroed is shut. Writers: YL1, YL3, YL4, YL5. */
+/* 8 bytes. Zeroed is shut. Writers: latch.1, latch.3, latch.4, latch.5. */
 typedef struct wp_latch {
 	wp_atomic(uintptr_t) word;
 } wp_latch;
@@ -40,7 +41,7 @@ WP_API_INLINE void wp_latch_init(wp_latch *latch)
 	wp_init(&latch->word, 0);
 }
 
-/* Who waits is woken: YL1 found that somebody does. */
+/* Who waits is woken: latch.1 found that somebody does. */
 void wp__latch_open_queued(wp_latch *latch);
 
 /* Once. The latch may be gone when this returns. [one thread | blocks shortly] */
@@ -48,8 +49,8 @@ WP_API_INLINE void wp_latch_open(wp_latch *latch)
 {
 	uintptr_t shut = 0;
 
-	/* [YL1] release; pairs YL2, YL5; upholds Latch!TerminationVisible: who finds it open
-	 * sees what came before. */
+	/* [latch.1] release; pairs latch.2, latch.5; upholds Latch!TerminationVisible: who finds it
+	 * open sees what came before. */
 	if (!wp_cas_release(&latch->word, &shut, WP_LATCH_OPEN))
 		wp__latch_open_queued(latch);
 }
@@ -57,7 +58,7 @@ WP_API_INLINE void wp_latch_open(wp_latch *latch)
 /* [any thread | wait-free] */
 WP_API_INLINE bool wp_latch_is_open(wp_latch *latch)
 {
-	/* [YL2] acquire; pairs YL1, YL4; upholds Latch!TerminationVisible. */
+	/* [latch.2] acquire; pairs latch.1, latch.4; upholds Latch!TerminationVisible. */
 	return wp_load_acquire(&latch->word) == WP_LATCH_OPEN;
 }
 

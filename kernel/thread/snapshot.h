@@ -3,19 +3,20 @@
  * whether it was one moment's.
  *
  *   dump                                     who has the thread
- *   [D1] the word: PARKED in park k          [V3] PARKED
+ *   [snapshot.1] the word: PARKED in park k  [vthread.3] PARKED
  *   read the stack
- *   [D2] still PARKED in park k?             [V2] the end of park k: BUSY
+ *   [snapshot.2] still PARKED in park k?     [vthread.2] the end of park k: BUSY
  *        no: throw away what was read        run: write the stack
  *
- * Why it works  A parked thread's stack is written by nobody before V2, which changes the number in
- *               the word. D2 is a compare-and-swap of the word with itself: if it succeeds it comes
- *               before V2, and V2 reads from it, or from an unpark behind it. So what was read was
- *               read before V2, on every machine, and a run pays nothing for it. It changes no bit,
- *               so no unpark is lost. What is read meanwhile may be written: it is read as words that
- *               mean nothing until D2 says so. Memory of threads is type-stable (vthread_stackful.h).
- * Not promised  A look at a thread that runs, or is queued after a yield. D2 mistakes a park for
- *               that 2^27 parks later.
+ * Why it works  A parked thread's stack is written by nobody before vthread.2, which changes the
+ *               number in the word. snapshot.2 is a compare-and-swap of the word with itself: if it
+ *               succeeds it comes before vthread.2, and vthread.2 reads from it, or from an unpark
+ *               behind it. So what was read was read before vthread.2, on every machine, and a run
+ *               pays nothing for it. It changes no bit, so no unpark is lost. What is read
+ *               meanwhile may be written: it is read as words that mean nothing until snapshot.2
+ *               says so. Memory of threads is type-stable (vthread_stackful.h).
+ * Not promised  A look at a thread that runs, or is queued after a yield. snapshot.2 mistakes a
+ *               park for that 2^27 parks later.
  * Spec          specs/inspect/Dump.tla: StackIsWhole, UnparkIsKept.
  * Evidence      make check-specs T=Dump, make stress T=dump. */
 #ifndef WP_DUMP_LOOK_H
@@ -27,18 +28,19 @@
 /* The word, for wp__dump_is_still. [any thread, while its memory is there | wait-free] */
 WP_INLINE uint32_t wp__dump_look(wp_vthread *thread)
 {
-	/* [D1] acquire; pairs V3; upholds Dump!StackIsWhole: what it wrote before it parked. */
+	/* [snapshot.1] acquire; pairs vthread.3; upholds Dump!StackIsWhole: what it wrote before it
+	 * parked. */
 	return wp_load_acquire(&thread->task.word);
 }
 
-/* True: it is where it was at that look, but for permits. [as above | lock-free: retries when it was
- * unparked] */
+/* True: it is where it was at that look, but for permits. [as above | lock-free: retries when it
+ * was unparked] */
 WP_INLINE bool wp__dump_is_still(wp_vthread *thread, uint32_t seen)
 {
 	uint32_t word = seen;
 
-	/* [D2] release; pairs V2; upholds Dump!StackIsWhole: a run comes after what was read.
-	 * kept: guards against load buffering, which RC11 does not have. */
+	/* [snapshot.2] release; pairs vthread.2; upholds Dump!StackIsWhole: a run comes after what
+	 * was read. kept: guards against load buffering, which RC11 does not have. */
 	while (!wp_cas_release(&thread->task.word, &word, word))
 		if ((word ^ seen) & ~(uint32_t)WP_VTHREAD_ENDS)
 			return false;

@@ -2,13 +2,13 @@
  * task.h - a stackless task: one word says whether it is parked, and who must queue it.
  *
  *   carrier                                  unparker
- *   pop it                                   [K1] or NOTIFIED into the word
- *   [K2] word := BUSY, without NOTIFIED           it was PARKED: push it home
+ *   pop it                                   [task.1] or NOTIFIED into the word
+ *   [task.2] word := BUSY, without NOTIFIED       it was PARKED: push it home
  *   run one step, which says:                     else: whoever has it runs it once more
  *     yield   push it home
- *     park    [K3] BUSY to PARKED; NOTIFIED meanwhile: push it home
- *     done    [K4] word := DONE              canceller
- *                                            [K6] PARKED to CANCELLED
+ *     park    [task.3] BUSY to PARKED; NOTIFIED meanwhile: push it home
+ *     done    [task.4] word := DONE          canceller
+ *                                            [task.6] PARKED to CANCELLED
  *
  *   word              means                      may be touched by
  *   PARKED            in no queue, in no hand    whoever moves it on
@@ -31,7 +31,7 @@
 #include "base/order.h"
 #include "queue/mpsc.h"
 
-struct wp_home;
+struct wp_carrier_tasks;
 
 /* cdef: begin */
 /* What a step says. */
@@ -52,17 +52,17 @@ enum {
 	WP_TASK_NOTIFIED = 4, /* a bit */
 };
 
-/* 64 bytes, embedded in what it works on. node: its queue. word: K1..K6. next, back: its home's
+/* 64 bytes, embedded in what it works on. node: its queue. word: task.1..K6. next, back: its home's
  * list, under its lock. home: whoever owes it. The rest: who makes it, before it starts. */
 typedef struct wp_task {
 	wp_mpsc_node node;
 	wp_atomic(uint32_t) word;
 	uint8_t is_pinned;  /* only its home may run it */
-	uint8_t is_virtual; /* vthread.h: V1.. in place of K1.. */
+	uint8_t is_virtual; /* vthread.h: vthread.1.. in place of task.1.. */
 	uint16_t listed;    /* the number of the home where it started, if homes have numbers (carrier_tasks.h) */
 	enum wp_step (*step)(struct wp_task *task);
-	void (*ended)(struct wp_task *task); /* the last that is done with it; NULL: [K4] is */
-	struct wp_home *home;
+	void (*ended)(struct wp_task *task); /* the last that is done with it; NULL: [task.4] is */
+	struct wp_carrier_tasks *home;
 	struct wp_task *next, **back;
 	const char *name; /* or NULL; outlives it */
 } wp_task;
@@ -84,8 +84,8 @@ WP_API_INLINE void wp_task_init(wp_task *task, enum wp_step (*step)(struct wp_ta
 /* True: the caller must push it to its home. [any thread, while the task lives | wait-free] */
 WP_INLINE bool wp__task_notify(wp_task *task)
 {
-	/* [K1] acq_rel; pairs K1, K2, K3; upholds Task!UnparkNotLost: release what the caller wrote
-	 * to the run, acquire the park, whose carrier has done with the node. */
+	/* [task.1] acq_rel; pairs task.1, task.2, task.3; upholds Task!UnparkNotLost: release what
+	 * the caller wrote to the run, acquire the park, whose carrier has done with the node. */
 	uint32_t old = wp_fetch_or_acq_rel(&task->word, WP_TASK_NOTIFIED);
 
 	return old == WP_TASK_PARKED;
@@ -94,9 +94,9 @@ WP_INLINE bool wp__task_notify(wp_task *task)
 /* Before each step. [who popped it | wait-free] */
 WP_INLINE void wp__task_begin(wp_task *task)
 {
-	/* [K2] acquire; pairs K1, K3; upholds Task!HappensBeforeRun: what the last run and all
-	 * unparkers before this one wrote is seen. An exchange, not a store: an unparker whose
-	 * notification it takes away is one of them. */
+	/* [task.2] acquire; pairs task.1, task.3; upholds Task!HappensBeforeRun: what the last run
+	 * and all unparkers before this one wrote is seen. An exchange, not a store: an unparker
+	 * whose notification it takes away is one of them. */
 	wp_exchange_acquire(&task->word, WP_TASK_BUSY);
 }
 
@@ -106,23 +106,23 @@ WP_INLINE bool wp__task_park(wp_task *task)
 {
 	uint32_t busy = WP_TASK_BUSY;
 
-	/* [K3] release; pairs K1, K2, K6; upholds Task!UnparkNotLost: whoever takes it on sees what
-	 * this run wrote. */
+	/* [task.3] release; pairs task.1, task.2, task.6; upholds Task!UnparkNotLost: whoever takes
+	 * it on sees what this run wrote. */
 	return wp_cas_release(&task->word, &busy, WP_TASK_PARKED);
 }
 
 /* After a step that says done. The task may be gone when this returns. [who ran it | wait-free] */
 WP_INLINE void wp__task_finish(wp_task *task)
 {
-	/* [K4] release; pairs K5; upholds Task!HappensBeforeRun: who sees it done sees what it
-	 * did. */
+	/* [task.4] release; pairs task.5; upholds Task!HappensBeforeRun: who sees it done sees what
+	 * it did. */
 	wp_store_release(&task->word, WP_TASK_DONE);
 }
 
 /* [any thread | wait-free] */
 WP_API_INLINE bool wp_task_is_done(wp_task *task)
 {
-	/* [K5] acquire; pairs K4; upholds Task!HappensBeforeRun. */
+	/* [task.5] acquire; pairs task.4; upholds Task!HappensBeforeRun. */
 	return (wp_load_acquire(&task->word) & ~(uint32_t)WP_TASK_NOTIFIED) == WP_TASK_DONE;
 }
 
@@ -132,8 +132,8 @@ WP_INLINE bool wp__task_cancel(wp_task *task)
 {
 	uint32_t parked = WP_TASK_PARKED;
 
-	/* [K6] acquire; pairs K3; upholds Task!CancelIsAlone: who gets the task back sees what it
-	 * did. */
+	/* [task.6] acquire; pairs task.3; upholds Task!CancelIsAlone: who gets the task back sees
+	 * what it did. */
 	return (parked & ~(uint32_t)WP_TASK_NOTIFIED) == WP_TASK_PARKED &&
 	       wp_cas_acquire(&task->word, &parked, WP_TASK_CANCELLED);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthread.h - a virtual thread's word: its state, its one permit, and the number of its park.
  *
- *   who runs it                                 unparker, canceller, who waits for its end
- *   [V2] PARKED: the park is over: BUSY,        [V1] give the permit; it had none, and was
- *        no permit, the next number                  PARKED: push it home
- *   run it, until it                                 PINNED: wake its carrier
- *     parks    [V4] takes the permit, goes on   [V5] the same, but of park k alone: a timer
- *              [V3] BUSY to PARKED, or: as V4        (LATE, not PERMIT), a waker of a queue
- *     is pinned and parks                       [V8] PARKED, no permit: CANCELLED
- *              [V6] PINNED, sleeps below it     [V9] DONE?
+ *   who runs it                                       unparker, canceller, who waits for its end
+ *   [vthread.2] PARKED: the park is over: BUSY,       [vthread.1] give the permit; it had none, and was
+ *        no permit, the next number                          PARKED: push it home
+ *   run it, until it                                         PINNED: wake its carrier
+ *     parks    [vthread.4] takes the permit, goes on  [vthread.5] the same, but of park k alone: a timer
+ *              [vthread.3] BUSY to PARKED, or: as vthread.4  (LATE, not PERMIT), a waker of a queue
+ *     is pinned and parks                             [vthread.8] PARKED, no permit: CANCELLED
+ *              [vthread.6] PINNED, sleeps below it    [vthread.9] DONE?
  *     yields   push it home
- *     ends     [V7] DONE                       an interrupt: [V12] its flag, then [V1]
+ *     ends     [vthread.7] DONE                       an interrupt: [vthread.12] its flag, then [vthread.1]
  *
  *   word             means                        may be touched by
  *   PARKED           in no queue, in no hand      whoever moves it on
@@ -22,17 +22,17 @@
  *   the rest: how many parks have returned
  *
  * Why it works  The permit is taken where the number changes, and nowhere else: by the end of a
- *               park (V2, V3, V4, V6), never by a start or a yield. Park and unpark meet in the
- *               word: one of them comes second and sees the other. Whoever waits to end one
- *               certain park names its number, so it can neither wake a later one nor leave it a
- *               permit, however late it comes. A timer has a bit of its own, so a park says that
- *               its time is over only if nobody unparked it.
+ *               park (vthread.2, vthread.3, vthread.4, vthread.6), never by a start or a yield.
+ *               Park and unpark meet in the word: one of them comes second and sees the other.
+ *               Whoever waits to end one certain park names its number, so it can neither wake a
+ *               later one nor leave it a permit, however late it comes. A timer has a bit of its
+ *               own, so a park says that its time is over only if nobody unparked it.
  * Not promised  That a park returns for a permit alone: whoever parks looks again. More than one
- *               permit. V5 mistakes a park for that 2^27 parks later.
- * Spec          specs/thread/VThread.tla: NoConcurrentMount, HappensBeforeRun, SubmitOncePerRunnable,
- *               UnparkNotLost, PermitOnlyConsumedByPark, ParkedImpliesNoPermit,
- *               PinnedUnparkReachesCarrier, StaleTimerHarmless, InterruptNotLost,
- *               TerminationVisible.
+ *               permit. vthread.5 mistakes a park for that 2^27 parks later.
+ * Spec          specs/thread/VThread.tla: NoConcurrentMount, HappensBeforeRun,
+ *               SubmitOncePerRunnable, UnparkNotLost, PermitOnlyConsumedByPark,
+ *               ParkedImpliesNoPermit, PinnedUnparkReachesCarrier, StaleTimerHarmless,
+ *               InterruptNotLost, TerminationVisible.
  * Evidence      make check-specs T=VThread, make stress T=vthread. */
 #ifndef WP_VTHREAD_H
 #define WP_VTHREAD_H
@@ -64,9 +64,10 @@ struct wp_mutex;
 struct wp_waiter;
 struct wp_wakers;
 
-/* task.word: V1..V9 in place of K1..K6. interrupted: V12. given: V14, V15. let_go: V16.
- * was_unparked: its runner. scheduler: who makes it. listed: who starts it. task.home, task.is_pinned:
- * its runner, too. waits, held: its runner; when it runs no more, the close of its group. */
+/* task.word: vthread.1..V9 in place of task.1..K6. interrupted: vthread.12. given: vthread.14,
+ * vthread.15. let_go: vthread.16. was_unparked: its runner. scheduler: who makes it. listed: who
+ * starts it. task.home, task.is_pinned: its runner, too. waits, held: its runner; when it runs no
+ * more, the close of its group. */
 typedef struct wp_vthread {
 	wp_task task;
 	wp_atomic(uint32_t) interrupted;
@@ -74,7 +75,7 @@ typedef struct wp_vthread {
 	wp_atomic(uint32_t) let_go; /* its runner has, or who made it */
 	bool was_unparked; /* the park that returned last; or: its time was over */
 	const struct wp_scheduler *scheduler; /* NULL: its home's carrier */
-	struct wp_home *listed; /* whose list it is on, wherever it has settled */
+	struct wp_carrier_tasks *listed; /* whose list it is on, wherever it has settled */
 	struct wp_waiter *waits;  /* in a line, or granted just now; NULL: it is not (wait_queue.h) */
 	struct wp_wakers *wakers; /* of its group (wakers.h) */
 	struct wp_mutex *held;    /* the mutexes that it has, the last first (mutex.h) */
@@ -83,9 +84,9 @@ typedef struct wp_vthread {
 /* [any thread, while its memory is there | wait-free] */
 WP_INLINE uint32_t wp__vthread_look(wp_vthread *thread)
 {
-	/* [V10] relaxed: stale costs a compare-and-swap that fails, or a switch, never a wake: what
-	 * follows compares. State and number are its runner's own; pairs V1, V5; upholds
-	 * VThread!UnparkNotLost. */
+	/* [vthread.10] relaxed: stale costs a compare-and-swap that fails, or a switch, never a
+	 * wake: what follows compares. State and number are its runner's own; pairs vthread.1,
+	 * vthread.5; upholds VThread!UnparkNotLost. */
 	return wp_load_relaxed(&thread->task.word);
 }
 
@@ -114,17 +115,17 @@ WP_INLINE enum wp_owed wp__vthread_owed(uint32_t old)
 /* [any thread, while it lives | wait-free] */
 WP_INLINE enum wp_owed wp__vthread_notify(wp_vthread *thread)
 {
-	/* [V1] acq_rel; pairs V1, V2, V3, V4, V5, V6, V10, V11; upholds VThread!UnparkNotLost:
-	 * release what the caller wrote to the end of the park, acquire the park, whose carrier has
-	 * done with the node. */
+	/* [vthread.1] acq_rel; pairs vthread.1, vthread.2, vthread.3, vthread.4, vthread.5,
+	 * vthread.6, vthread.10, vthread.11; upholds VThread!UnparkNotLost: release what the caller
+	 * wrote to the end of the park, acquire the park, whose carrier has done with the node. */
 	return wp__vthread_owed(wp_fetch_or_acq_rel(&thread->task.word, WP_VTHREAD_PERMIT));
 }
 
 /* [any thread, while it lives | wait-free] */
 WP_INLINE enum wp_owed wp__vthread_interrupt(wp_vthread *thread)
 {
-	/* [V12] relaxed: ordered by V1, which follows; pairs V13, V18; upholds
-	 * VThread!InterruptNotLost. */
+	/* [vthread.12] relaxed: ordered by vthread.1, which follows; pairs vthread.13, vthread.18;
+	 * upholds VThread!InterruptNotLost. */
 	wp_store_relaxed(&thread->interrupted, 1);
 	return wp__vthread_notify(thread);
 }
@@ -133,8 +134,9 @@ WP_INLINE enum wp_owed wp__vthread_interrupt(wp_vthread *thread)
  * wait-free] */
 WP_API_INLINE bool wp_vthread_is_interrupted(wp_vthread *thread)
 {
-	/* [V13] relaxed: stale costs a park that is refused, or ends: by V3 or V2 the permit is seen
-	 * that comes with it; pairs V12; upholds VThread!InterruptNotLost. */
+	/* [vthread.13] relaxed: stale costs a park that is refused, or ends: by vthread.3 or
+	 * vthread.2 the permit is seen that comes with it; pairs vthread.12; upholds
+	 * VThread!InterruptNotLost. */
 	return wp_load_relaxed(&thread->interrupted) != 0;
 }
 
@@ -143,14 +145,14 @@ WP_INLINE bool wp__vthread_clear_interrupt(wp_vthread *thread)
 {
 	if (!wp_vthread_is_interrupted(thread))
 		return false;
-	/* [V18] relaxed: atomicity is enough: of two interrupts before it, it answers both; pairs V12;
-	 * upholds VThread!InterruptNotLost. */
+	/* [vthread.18] relaxed: atomicity is enough: of two interrupts before it, it answers both;
+	 * pairs vthread.12; upholds VThread!InterruptNotLost. */
 	wp_store_relaxed(&thread->interrupted, 0);
 	return true;
 }
 
-/* The same, if it is in that park, or before it. [any thread, while its memory is there | lock-free:
- * retries when the word has changed] */
+/* The same, if it is in that park, or before it. [any thread, while its memory is there |
+ * lock-free: retries when the word has changed] */
 WP_INLINE enum wp_owed wp__vthread_end_park(wp_vthread *thread, uint32_t number, uint32_t bit)
 {
 	uint32_t word = wp__vthread_look(thread);
@@ -160,8 +162,9 @@ WP_INLINE enum wp_owed wp__vthread_end_park(wp_vthread *thread, uint32_t number,
 
 		if (is_over || word & WP_VTHREAD_ENDS)
 			return WP_OWES_NOTHING;
-		/* [V5] acq_rel; pairs V1, V2, V3, V4, V6, V10, V11, V17; upholds VThread!UnparkNotLost:
-		 * as V1. */
+		/* [vthread.5] acq_rel; pairs vthread.1, vthread.2, vthread.3, vthread.4, vthread.6,
+		 * vthread.10, vthread.11, vthread.17; upholds VThread!UnparkNotLost: as
+		 * vthread.1. */
 	} while (!wp_cas_acq_rel(&thread->task.word, &word, word | bit));
 	return wp__vthread_owed(word);
 }
@@ -197,9 +200,10 @@ WP_INLINE void wp__vthread_begin(wp_vthread *thread)
 
 	if ((word & WP_VTHREAD_STATE) != WP_TASK_PARKED)
 		return; /* it was started, or yielded, or its park was refused */
-	/* [V2] acquire; pairs V1, V3, V5, D2; upholds VThread!HappensBeforeRun: what the last run and all
-	 * unparkers before this one wrote is seen. An exchange, not a store: an unparker whose
-	 * permit was there already is one of them. */
+	/* [vthread.2] acquire; pairs vthread.1, vthread.3, vthread.5, snapshot.2; upholds
+	 * VThread!HappensBeforeRun: what the last run and all unparkers before this one wrote is
+	 * seen. An exchange, not a store: an unparker whose permit was there already is one of
+	 * them. */
 	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
 	wp__vthread_ended(thread, word);
 }
@@ -211,7 +215,8 @@ WP_INLINE bool wp__vthread_take(wp_vthread *thread)
 
 	if (!(word & WP_VTHREAD_ENDS))
 		return false;
-	/* [V4] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
+	/* [vthread.4] acquire; pairs vthread.1, vthread.5; upholds VThread!HappensBeforeRun: as
+	 * vthread.2. */
 	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
 	wp__vthread_ended(thread, word);
 	return true;
@@ -224,8 +229,8 @@ WP_INLINE bool wp__vthread_park(wp_vthread *thread)
 	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_ENDS;
 	uint32_t parked = word - WP_TASK_BUSY + WP_TASK_PARKED;
 
-	/* [V3] release; pairs V1, V2, V5, V8, D1; upholds VThread!UnparkNotLost: whoever takes it on sees
-	 * what this run wrote. */
+	/* [vthread.3] release; pairs vthread.1, vthread.2, vthread.5, vthread.8, snapshot.1;
+	 * upholds VThread!UnparkNotLost: whoever takes it on sees what this run wrote. */
 	if (wp_cas_release(&thread->task.word, &word, parked))
 		return true;
 	wp__vthread_take(thread);
@@ -238,36 +243,38 @@ WP_INLINE void wp__vthread_park_pinned(wp_vthread *thread, int64_t deadline_ns)
 	uint32_t word = wp__vthread_look(thread) & ~(uint32_t)WP_VTHREAD_ENDS;
 	uint32_t pinned = word | WP_VTHREAD_PINNED;
 
-	/* [V6] relaxed: atomicity is enough: it hands nothing on; pairs V1, V5; upholds
-	 * VThread!PinnedUnparkReachesCarrier. */
+	/* [vthread.6] relaxed: atomicity is enough: it hands nothing on; pairs vthread.1,
+	 * vthread.5; upholds VThread!PinnedUnparkReachesCarrier. */
 	if (wp_cas_relaxed(&thread->task.word, &word, pinned)) {
 		while (wp__vthread_look(thread) == pinned)
 			if (wp_futex_wait(&thread->task.word, pinned, deadline_ns) == WP_TIMEOUT)
 				break;
 	}
-	/* [V11] acquire; pairs V1, V5; upholds VThread!HappensBeforeRun: as V2. */
+	/* [vthread.11] acquire; pairs vthread.1, vthread.5; upholds VThread!HappensBeforeRun: as
+	 * vthread.2. */
 	word = wp_exchange_acquire(&thread->task.word, wp__vthread_next(word));
 	wp__vthread_ended(thread, word);
 }
 
-/* The beginning and the end of the word, and who has the thread between: a scheduler, a close, or the
- * next thread in its memory.
+/* The beginning and the end of the word, and who has the thread between: a scheduler, a close, or
+ * the next thread in its memory.
  *
- *   runner                          maker, joiner, close, scheduler
- *   [V7] DONE                       [V9] done?
- *   [V16] lets go                   [V16] lets go: the second reuses the memory, [V17]
- *                                   [V8] PARKED, unparked by nobody: CANCELLED
- *   [V14] gives it to a scheduler   [V15] claims it, once, and runs it
+ *   runner                                maker, joiner, close, scheduler
+ *   [vthread.7] DONE                      [vthread.9] done?
+ *   [vthread.16] lets go                  [vthread.16] lets go: the second reuses the memory, [vthread.17]
+ *                                         [vthread.8] PARKED, unparked by nobody: CANCELLED
+ *   [vthread.14] gives it to a scheduler  [vthread.15] claims it, once, and runs it
  *
  * Why it works  Each step is one read-modify-write, or a store that its one reader waits for. */
 
-/* BUSY, as wp_task_init. Its memory may have been another's: a late waker of that one may still look
- * at the word, so the numbers go on. [before it is shared | wait-free] */
+/* BUSY, as wp_task_init. Its memory may have been another's: a late waker of that one may still
+ * look at the word, so the numbers go on. [before it is shared | wait-free] */
 WP_INLINE void wp__vthread_init(wp_vthread *thread, enum wp_step (*step)(wp_task *task))
 {
 	uint32_t word = wp__vthread_next(wp__vthread_look(thread));
 
-	/* Not the whole task at once: its word would be 0 on the way, a park that a waker may name. */
+	/* Not the whole task at once: its word would be 0 on the way, a park that a waker may
+	 * name. */
 	thread->task.is_pinned = 0;
 	thread->task.is_virtual = 1;
 	thread->task.step = step;
@@ -276,8 +283,8 @@ WP_INLINE void wp__vthread_init(wp_vthread *thread, enum wp_step (*step)(wp_task
 	thread->task.next = NULL;
 	thread->task.back = NULL;
 	thread->task.name = NULL;
-	/* [V17] relaxed: stale costs a compare-and-swap of V5 that fails; pairs V5; upholds
-	 * VThread!StaleTimerHarmless. */
+	/* [vthread.17] relaxed: stale costs a compare-and-swap of vthread.5 that fails; pairs
+	 * vthread.5; upholds VThread!StaleTimerHarmless. */
 	wp_store_relaxed(&thread->task.word, word);
 	wp_init(&thread->interrupted, 0);
 	wp_init(&thread->given, 0);
@@ -291,15 +298,16 @@ WP_INLINE void wp__vthread_init(wp_vthread *thread, enum wp_step (*step)(wp_task
  * wait-free] */
 WP_INLINE void wp__vthread_finish(wp_vthread *thread)
 {
-	/* [V7] release; pairs V9; upholds VThread!TerminationVisible: who sees it done sees what it
-	 * did. A read-modify-write keeps the number, which late unparkers compare. */
+	/* [vthread.7] release; pairs vthread.9; upholds VThread!TerminationVisible: who sees it
+	 * done sees what it did. A read-modify-write keeps the number, which late unparkers
+	 * compare. */
 	wp_fetch_add_release(&thread->task.word, WP_TASK_DONE - WP_TASK_BUSY);
 }
 
 /* [any thread, while it lives | wait-free] */
 WP_API_INLINE bool wp_vthread_is_done(wp_vthread *thread)
 {
-	/* [V9] acquire; pairs V7; upholds VThread!TerminationVisible. */
+	/* [vthread.9] acquire; pairs vthread.7; upholds VThread!TerminationVisible. */
 	return (wp_load_acquire(&thread->task.word) & WP_VTHREAD_STATE) == WP_TASK_DONE;
 }
 
@@ -310,8 +318,8 @@ WP_INLINE bool wp__vthread_cancel(wp_vthread *thread)
 
 	if (word & WP_VTHREAD_ENDS)
 		return false;
-	/* [V8] acquire; pairs V3; upholds VThread!SubmitOncePerRunnable: who gets the thread back
-	 * sees what it did. */
+	/* [vthread.8] acquire; pairs vthread.3; upholds VThread!SubmitOncePerRunnable: who gets the
+	 * thread back sees what it did. */
 	return (word & WP_VTHREAD_STATE) == WP_TASK_PARKED &&
 	       wp_cas_acquire(&thread->task.word, &word, word + WP_TASK_CANCELLED);
 }
@@ -319,15 +327,17 @@ WP_INLINE bool wp__vthread_cancel(wp_vthread *thread)
 /* Before its scheduler is given it. [who owes it | wait-free] */
 WP_INLINE void wp__vthread_give(wp_vthread *thread)
 {
-	/* [V14] release; pairs V15; upholds VThread!HappensBeforeRun: what a run and the unparkers
-	 * wrote, if the scheduler itself orders nothing. */
+	/* [vthread.14] release; pairs vthread.15; upholds VThread!HappensBeforeRun: what a run and
+	 * the unparkers wrote, if the scheduler itself orders nothing. */
 	wp_store_release(&thread->given, 1);
 }
 
-/* True: whoever was given it may run it, once. [any thread, while its memory is there | wait-free] */
+/* True: whoever was given it may run it, once. [any thread, while its memory is there |
+ * wait-free] */
 WP_INLINE bool wp__vthread_claim(wp_vthread *thread)
 {
-	/* [V15] acquire; pairs V14; upholds VThread!NoConcurrentMount: one of those who try. */
+	/* [vthread.15] acquire; pairs vthread.14; upholds VThread!NoConcurrentMount: one of those
+	 * who try. */
 	return wp_exchange_acquire(&thread->given, 0) == 1;
 }
 
@@ -335,8 +345,8 @@ WP_INLINE bool wp__vthread_claim(wp_vthread *thread)
  * [either | wait-free] */
 WP_INLINE bool wp__vthread_let_go(wp_vthread *thread)
 {
-	/* [V16] acq_rel; pairs V16; upholds VThread!TerminationVisible: the second one may reuse the
-	 * memory, whatever the first did to it. */
+	/* [vthread.16] acq_rel; pairs vthread.16; upholds VThread!TerminationVisible: the second
+	 * one may reuse the memory, whatever the first did to it. */
 	return wp_exchange_acq_rel(&thread->let_go, 1) == 1;
 }
 

@@ -71,7 +71,7 @@ bool wp__waiter_cancel(wp_lock *lock, wp_waiter *waiter)
 	wp_lock_acquire(lock);
 	is_in_line = waiter->line != NULL;
 	if (is_in_line)
-		wp__waitq_remove(waiter);
+		wp__wait_queue_remove(waiter);
 	wp_lock_release(lock);
 	if (!is_in_line)
 		wp__waiter_await(waiter);

@@ -3,10 +3,10 @@
  *
  * A new kind of wait calls, in this order:
  *   wp__waiter_stands  before it gets in line, with its `leave`: what the close of a group does in
- *                      the stead of its thread that stands there. It gets the waiter out as a canceller
- *                      does, under the object's lock, and does what follows from that (tells or serves
- *                      the next); or, when it was granted, gives back what it has: to the next in line,
- *                      or to the object.
+ *                      the stead of its thread that stands there. It gets the waiter out as a
+ *                      canceller does, under the object's lock, and does what follows from that
+ *                      (tells or serves the next); or, when it was granted, gives back what it has:
+ *                      to the next in line, or to the object.
  *   wp__waiter_over    when the wait has ended, however it did. wp__waiter_check and wp__waiter_cancel
  *                      have done so when they say that it has.
  * Who wakes a waiter that stays in line prepares the wake under the object's lock (mutex.c: tell).
@@ -15,12 +15,12 @@
  *   under the object's lock: get in line     under the object's lock: take one off the line,
  *     with the number of its park              and give it what it waits for
  *   park, at least once                      after it:
- *   [YW1] granted: done                        [YW2] state := GRANTED
+ *   [wait_queue.1] granted: done               [wait_queue.2] state := GRANTED
  *   ended for nothing, under the lock:         wake: a futex, or that park of a virtual thread
  *     in line: the next number, park again
  *   too late, or refused, under the lock:
  *     in line: get out
- *   taken off: [YW3] wait for GRANTED
+ *   taken off: [wait_queue.3] wait for GRANTED
  *
  *   state     means                                      written by
  *   WAITS     in line, or taken off a moment ago         the waiter
@@ -29,16 +29,18 @@
  *
  * Why it works  Who is in line is decided under one lock, so a waiter that gets out has been given
  *               nothing, and one that was taken off has it and says so, however late it is. The
- *               granter reads whom to wake before YW2 and touches neither waiter nor object after
- *               it, so both may be freed by whoever sees GRANTED: a futex is an address by then, a
- *               virtual thread's memory stays one's, and its group's free waits for the granter, who
- *               is counted in before YW2 (wakers.h). A park that has ended has another number, so
- *               a late wake ends no later park and leaves it no permit.
+ *               granter reads whom to wake before wait_queue.2 and touches neither waiter nor
+ *               object after it, so both may be freed by whoever sees GRANTED: a futex is an
+ *               address by then, a virtual thread's memory stays one's, and its group's free waits
+ *               for the granter, who is counted in before wait_queue.2 (wakers.h). A park that has
+ *               ended has another number, so a late wake ends no later park and leaves it no
+ *               permit.
  * Not promised  That a park ends for a grant alone: whoever parks looks again. That a user's permit
- *               outlasts a wait: its parks take permits as any park does. How long YW3 takes, if
- *               the granter has lost its CPU.
- * Spec          specs/thread/Waitq.tla: NoLostGrant, NothingLost, UntouchedAfterGrant, NoStrayPermit.
- * Evidence      make check-specs T=Waitq, make stress T=waitq, wakeproof conform -t waitq. */
+ *               outlasts a wait: its parks take permits as any park does. How long wait_queue.3
+ *               takes, if the granter has lost its CPU.
+ * Spec          specs/thread/WaitQueue.tla: NoLostGrant, NothingLost, UntouchedAfterGrant,
+ *               NoStrayPermit.
+ * Evidence      make check-specs T=WaitQueue, make stress T=waitq, wakeproof conform -t waitq. */
 #ifndef WP_WAITQ_H
 #define WP_WAITQ_H
 
@@ -55,13 +57,14 @@
 /* Values of the state. */
 enum { WP_WAITER_WAITS, WP_WAITER_LOOK, WP_WAITER_GRANTED };
 
-struct wp_waitq;
+struct wp_wait_queue;
 
-/* 80 bytes: one wait of one thread, on its stack or in its frame. state: YW1..YW3, YM11, YM12. leave,
- * object: its thread. The rest under the object's lock, or by who took it off. */
+/* 80 bytes: one wait of one thread, on its stack or in its frame. state: wait_queue.1..YW3,
+ * mutex.11, mutex.12. leave, object: its thread. The rest under the object's lock, or by who took
+ * it off. */
 typedef struct wp_waiter {
 	struct wp_waiter *next, *prev;
-	struct wp_waitq *line;		  /* that it is in; NULL: it was taken off */
+	struct wp_wait_queue *line;		  /* that it is in; NULL: it was taken off */
 	wp_vthread *thread;		  /* NULL: an OS thread, which sleeps at `state` */
 	void (*push)(wp_vthread *thread); /* queues it, where its unpark owes that */
 	void *value;			  /* the object's */
@@ -70,19 +73,20 @@ typedef struct wp_waiter {
 	uint32_t amount;		  /* the object's */
 	int16_t result;			  /* the object's, said with the grant */
 	uint16_t why;			  /* enum wp_wait, for an event */
-	/* Out of its line, or what it was granted given back; by the close of its thread's group. */
+	/* Out of its line, or what it was granted given back; by the close of its thread's
+	 * group. */
 	void (*leave)(struct wp_waiter *waiter);
 	void *object; /* in whose line it stands: for `leave` */
 } wp_waiter;
 
 /* 16 bytes, under its object's lock. Zeroed is empty. */
-typedef struct wp_waitq {
+typedef struct wp_wait_queue {
 	wp_waiter *first, *last;
-} wp_waitq;
+} wp_wait_queue;
 
 /* One park: WP_OK (look again), WP_TIMEOUT or WP_INTERRUPTED. Call it before each look, the first
- * one too: else a virtual thread keeps the permit of a grant that it did not park for. [the waiter's
- * thread | blocks] */
+ * one too: else a virtual thread keeps the permit of a grant that it did not park for. [the
+ * waiter's thread | blocks] */
 int wp__waiter_park(wp_waiter *waiter, int64_t deadline_ns);
 
 /* For a wait that an interrupt does not end: true: it was interrupted, and takes part in
@@ -117,7 +121,8 @@ WP_INLINE void wp__waiter_renew(wp_waiter *waiter)
 		waiter->number = wp__vthread_number(waiter->thread);
 }
 
-/* It is about to get in line, where its group's close finds it. [the waiter's thread | wait-free] */
+/* It is about to get in line, where its group's close finds it. [the waiter's thread |
+ * wait-free] */
 WP_INLINE void wp__waiter_stands(wp_waiter *waiter, void (*leave)(wp_waiter *waiter), void *object)
 {
 	waiter->leave = leave;
@@ -134,8 +139,8 @@ WP_INLINE void wp__waiter_over(wp_waiter *waiter)
 		waiter->thread->waits = NULL;
 }
 
-/* It will not run any more: out of the line in which it stands. [the close of its group, when nobody
- * runs it | waits for the granter, if that has begun] */
+/* It will not run any more: out of the line in which it stands. [the close of its group, when
+ * nobody runs it | waits for the granter, if that has begun] */
 WP_INLINE void wp__vthread_leave_line(wp_vthread *thread)
 {
 	wp_waiter *waiter = thread->waits;
@@ -157,7 +162,7 @@ WP_INLINE void wp__waiter_refused(wp_waiter *waiter)
 }
 
 /* At the end of the line. [the waiter's thread, under the lock | wait-free] */
-WP_INLINE void wp__waitq_add(wp_waitq *line, wp_waiter *waiter)
+WP_INLINE void wp__wait_queue_add(wp_wait_queue *line, wp_waiter *waiter)
 {
 	waiter->line = line;
 	waiter->next = NULL;
@@ -170,9 +175,9 @@ WP_INLINE void wp__waitq_add(wp_waitq *line, wp_waiter *waiter)
 }
 
 /* [under the lock | wait-free] */
-WP_INLINE void wp__waitq_remove(wp_waiter *waiter)
+WP_INLINE void wp__wait_queue_remove(wp_waiter *waiter)
 {
-	wp_waitq *line = waiter->line;
+	wp_wait_queue *line = waiter->line;
 
 	if (waiter->prev != NULL)
 		waiter->prev->next = waiter->next;
@@ -229,8 +234,9 @@ WP_INLINE void wp__waiter_grant(wp_waiter *waiter)
 	wp_wake wake;
 
 	wp__wake_prepare(&wake, waiter);
-	/* [YW2] release; pairs YW1, YW3; upholds Waitq!NothingLost: the waiter sees what it is given,
-	 * and what the granter did before; it may free itself now. */
+	/* [wait_queue.2] release; pairs wait_queue.1, wait_queue.3; upholds WaitQueue!NothingLost:
+	 * the waiter sees what it is given, and what the granter did before; it may free itself
+	 * now. */
 	wp_store_release(&waiter->state, WP_WAITER_GRANTED);
 	wp__wake(&wake);
 }
@@ -250,28 +256,30 @@ WP_INLINE void wp__waiter_grant_all(wp_waiter *chain)
 /* [the waiter's thread | wait-free] */
 WP_INLINE bool wp__waiter_is_granted(wp_waiter *waiter)
 {
-	/* [YW1] acquire; pairs YW2; upholds Waitq!NothingLost: what it was given is seen. */
+	/* [wait_queue.1] acquire; pairs wait_queue.2; upholds WaitQueue!NothingLost: what it was
+	 * given is seen. */
 	return wp_load_acquire(&waiter->state) == WP_WAITER_GRANTED;
 }
 
-/* It was taken off: the granter is about to say so. [the waiter's thread | waits for the granter] */
+/* It was taken off: the granter is about to say so. [the waiter's thread | waits for the
+ * granter] */
 WP_INLINE void wp__waiter_await(wp_waiter *waiter)
 {
 	unsigned turns = 0;
 
-	/* [YW3] acquire; pairs YW2; upholds Waitq!UntouchedAfterGrant: the granter has done with the
-	 * waiter, and what it gave is seen. */
+	/* [wait_queue.3] acquire; pairs wait_queue.2; upholds WaitQueue!UntouchedAfterGrant: the
+	 * granter has done with the waiter, and what it gave is seen. */
 	while (wp_load_acquire(&waiter->state) != WP_WAITER_GRANTED)
 		wp_wait_a_turn(&turns);
 }
 
-/* After a park. True: granted; false: it has another number now, so park again: who gets out instead
- * does so without this, or a grant between the two leaves its thread a permit. [the waiter's thread |
- * blocks shortly] */
+/* After a park. True: granted; false: it has another number now, so park again: who gets out
+ * instead does so without this, or a grant between the two leaves its thread a permit. [the
+ * waiter's thread | blocks shortly] */
 bool wp__waiter_check(wp_lock *lock, wp_waiter *waiter);
 
-/* Gets out of the line. True: it was given nothing; false: granted after all. [the waiter's thread |
- * blocks shortly] */
+/* Gets out of the line. True: it was given nothing; false: granted after all. [the waiter's thread
+ * | blocks shortly] */
 bool wp__waiter_cancel(wp_lock *lock, wp_waiter *waiter);
 
 /* In line: parks until it is granted (WP_OK) or has got out. [the waiter's thread | blocks] */

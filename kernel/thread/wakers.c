@@ -5,14 +5,15 @@
 void wp__wakers_wait(wp_wakers *wakers)
 {
 	for (;;) {
-		/* [LV3] acquire; pairs LV1, LV2; upholds Leave!NoTouchAfterFree: what all did who were inside
-		 * comes before the free. */
+		/* [wakers.3] acquire; pairs wakers.1, wakers.2; upholds
+		 * WaitQueueLeave!NoTouchAfterFree: what all did who were inside comes before the
+		 * free. */
 		uint32_t count = wp_load_acquire(&wakers->count);
 
 		if (count % WP_WAKERS_SLEEPS == 0)
 			return;
-		/* [LV4] relaxed: atomicity is enough: the last one finds it, or this fails; pairs LV1, LV2;
-		 * upholds Leave!FreeEnds. */
+		/* [wakers.4] relaxed: atomicity is enough: the last one finds it, or this fails;
+		 * pairs wakers.1, wakers.2; upholds WaitQueueLeave!FreeEnds. */
 		if (count >= WP_WAKERS_SLEEPS ||
 		    wp_cas_relaxed(&wakers->count, &count, count + WP_WAKERS_SLEEPS))
 			wp_futex_wait(&wakers->count, count | WP_WAKERS_SLEEPS, WP_FOREVER);

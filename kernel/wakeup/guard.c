@@ -21,18 +21,20 @@ int wp_guard_init(wp_guard *guard, enum wp_guard_fences fences)
 static int poller_fence(const wp_guard *guard)
 {
 	if (guard->fences == WP_GUARD_SYMMETRIC) {
-		/* [G2] seq_cst fence; pairs G4; upholds Guard!NoLostWakeup: promise before work. */
+		/* [guard.2] seq_cst fence; pairs guard.4; upholds Guard!NoLostWakeup: promise
+		 * before work. */
 		wp_fence_seq_cst();
 		return WP_OK;
 	}
-	/* [G9] heavy; pairs G8; upholds Guard!NoLostWakeup: a full fence here and in every running
-	 * producer. */
+	/* [guard.9] heavy; pairs guard.8; upholds Guard!NoLostWakeup: a full fence here and in
+	 * every running producer. */
 	return wp_fence_heavy() ? WP_OK : WP_UNSUPPORTED;
 }
 
 int wp_guard_announce(wp_guard *guard)
 {
-	/* [G1] relaxed: ordered by G2 or G9; pairs G5, G10; upholds Guard!NoLostWakeup. */
+	/* [guard.1] relaxed: ordered by guard.2 or guard.9; pairs guard.5, guard.10; upholds
+	 * Guard!NoLostWakeup. */
 	wp_store_relaxed(&guard->asleep, 1);
 	return poller_fence(guard);
 }
@@ -49,8 +51,8 @@ int wp_rendezvous_block_interruptible(wp_rendezvous *rendezvous, int64_t deadlin
 	int rc = WP_OK;
 
 	wp_lock_acquire(&rendezvous->lock);
-	/* [G12] relaxed: ordered by the lock, under which the claim is made; pairs G11; upholds
-	 * Guard!NoLostWakeup: read again after each wait, so a wait may end for nothing. */
+	/* [guard.12] relaxed: ordered by the lock, under which the claim is made; pairs guard.11;
+	 * upholds Guard!NoLostWakeup: read again after each wait, so a wait may end for nothing. */
 	while (rc == WP_OK && wp_load_relaxed(&rendezvous->guard.asleep) == 1)
 		rc = wp_cond_wait(&rendezvous->cond, &rendezvous->lock, deadline_ns);
 	if (rc != WP_INTERRUPTED && !wp_guard_leave(&rendezvous->guard))
@@ -74,12 +76,13 @@ bool wp_rendezvous_signal(wp_rendezvous *rendezvous)
 	bool claimed;
 
 	wp__guard_producer_fence(&rendezvous->guard);
-	/* [G10] relaxed: ordered by G4 or G8; pairs G1; upholds Guard!NoLostWakeup. An awake poller
-	 * needs no lock. */
+	/* [guard.10] relaxed: ordered by guard.4 or guard.8; pairs guard.1; upholds
+	 * Guard!NoLostWakeup. An awake poller needs no lock. */
 	if (wp_load_relaxed(&rendezvous->guard.asleep) == 0)
 		return false;
 	wp_lock_acquire(&rendezvous->lock);
-	/* [G11] release; pairs G7, G12; upholds Guard!WakeIsClaimed: as G6, under the lock. */
+	/* [guard.11] release; pairs guard.7, guard.12; upholds Guard!WakeIsClaimed: as guard.6,
+	 * under the lock. */
 	claimed = wp_exchange_release(&rendezvous->guard.asleep, 0) == 1;
 	if (claimed)
 		wp_cond_signal(&rendezvous->cond);

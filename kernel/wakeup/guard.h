@@ -2,29 +2,29 @@
  * guard.h - lets one poller block in the kernel without ever missing queued work.
  *
  *   poller                                 producer (any number)
- *   [G1] asleep := 1                            push work              (the caller's queue)
- *   [G2] fence                             [G4] fence
- *   [G3] work? yes: leave                  [G5] asleep = 0? nothing to do
- *        no: block                         [G6] claim the wake-up, then wake
- *   [G7] exchange(asleep, 0)                    (a kernel wake orders nothing)
+ *   [guard.1] asleep := 1                       push work              (the caller's queue)
+ *   [guard.2] fence                        [guard.4] fence
+ *   [guard.3] work? yes: leave             [guard.5] asleep = 0? nothing to do
+ *        no: block                         [guard.6] claim the wake-up, then wake
+ *   [guard.7] exchange(asleep, 0)               (a kernel wake orders nothing)
  *
- * Two pairs of fences. Symmetric: seq_cst on both sides. Asymmetric: light in G4, heavy in G2,
- * which costs microseconds a sleep and saves about 2 ns a submission: for pollers that sleep
- * rarely. Two kinds of signal. Sticky (eventfd, a permit): a signal before the block is kept, G3
- * needs no lock. Rendezvous (a condition): the promise is read again ([G12]) and waited on under
- * the lock under which the claim and the signal are made.
+ * Two pairs of fences. Symmetric: seq_cst on both sides. Asymmetric: light in guard.4, heavy in
+ * guard.2, which costs microseconds a sleep and saves about 2 ns a submission: for pollers that
+ * sleep rarely. Two kinds of signal. Sticky (eventfd, a permit): a signal before the block is kept,
+ * guard.3 needs no lock. Rendezvous (a condition): the promise is read again ([guard.12]) and
+ * waited on under the lock under which the claim and the signal are made.
  *
  * Guards serve threads of one process: futex and membarrier are private here.
  *
  * Why it works  The two fences are totally ordered, so one side reads the other's store: either
- *               the poller sees the work, or the producer sees the promise to sleep. G6 is an
- *               exchange, so one producer pays. G7 is an exchange too: promise and wake end in
- *               one step, and it acquires what G6 released.
+ *               the poller sees the work, or the producer sees the promise to sleep. guard.6 is an
+ *               exchange, so one producer pays. guard.7 is an exchange too: promise and wake end in
+ *               one step, and it acquires what guard.6 released.
  * Not promised  That a wake finds work: the poller may have found it itself (one redundant wake,
  *               harmless).
  * Spec          specs/wakeup/Guard.tla: NoLostWakeup, WakeIsClaimed, Served.
- * Evidence      make check-specs T=Guard, make stress T=guard; twin guard_no_fence shows what G2,
- *               G4 prevent. */
+ * Evidence      make check-specs T=Guard, make stress T=guard; twin guard_no_fence shows what
+ *               guard.2, guard.4 prevent. */
 #ifndef WP_GUARD_H
 #define WP_GUARD_H
 
@@ -41,7 +41,8 @@ enum wp_guard_fences { WP_GUARD_SYMMETRIC, WP_GUARD_ASYMMETRIC };
 #define WP_GUARD_NAP_NS 1000000
 /* cdef: end */
 
-/* 8 bytes. asleep: 1, the poller promised to block; writers G1, G6, G7. fences: written at init. */
+/* 8 bytes. asleep: 1, the poller promised to block; writers guard.1, guard.6, guard.7. fences:
+ * written at init. */
 typedef struct wp_guard {
 	wp_atomic(uint32_t) asleep;
 	uint32_t fences;
@@ -62,8 +63,8 @@ WP_API int wp_guard_announce(wp_guard *guard);
  * wake-up, the signal is here or on its way. [the poller | wait-free] */
 WP_API_INLINE bool wp_guard_leave(wp_guard *guard)
 {
-	/* [G7] acquire; pairs G6, G11; upholds Guard!NoLostWakeup: what was pushed before the claim
-	 * is seen now. */
+	/* [guard.7] acquire; pairs guard.6, guard.11; upholds Guard!NoLostWakeup: what was pushed
+	 * before the claim is seen now. */
 	return wp_exchange_acquire(&guard->asleep, 0) == 1;
 }
 /* cdef: end */
@@ -72,11 +73,12 @@ WP_API_INLINE bool wp_guard_leave(wp_guard *guard)
 WP_INLINE void wp__guard_producer_fence(const wp_guard *guard)
 {
 	if (guard->fences == WP_GUARD_ASYMMETRIC)
-		/* [G8] light; pairs G9; upholds Guard!NoLostWakeup: the poller's heavy fence is one
-		 * here as well. */
+		/* [guard.8] light; pairs guard.9; upholds Guard!NoLostWakeup: the poller's heavy
+		 * fence is one here as well. */
 		wp_fence_light();
 	else
-		/* [G4] seq_cst fence; pairs G2; upholds Guard!NoLostWakeup: work before promise. */
+		/* [guard.4] seq_cst fence; pairs guard.2; upholds Guard!NoLostWakeup: work before
+		 * promise. */
 		wp_fence_seq_cst();
 }
 
@@ -85,12 +87,12 @@ WP_INLINE void wp__guard_producer_fence(const wp_guard *guard)
 WP_API_INLINE bool wp_guard_signal(wp_guard *guard)
 {
 	wp__guard_producer_fence(guard);
-	/* [G5] relaxed: ordered by G4 or G8; pairs G1; upholds Guard!NoLostWakeup. A poller that is
-	 * awake will look at the queue by itself. */
+	/* [guard.5] relaxed: ordered by guard.4 or guard.8; pairs guard.1; upholds
+	 * Guard!NoLostWakeup. A poller that is awake will look at the queue by itself. */
 	if (wp_load_relaxed(&guard->asleep) == 0)
 		return false;
-	/* [G6] release; pairs G7; upholds Guard!WakeIsClaimed: one producer pays. Release, because
-	 * the light fence does not release and the wake itself orders nothing. */
+	/* [guard.6] release; pairs guard.7; upholds Guard!WakeIsClaimed: one producer pays.
+	 * Release, because the light fence does not release and the wake itself orders nothing. */
 	return wp_exchange_release(&guard->asleep, 0) == 1;
 }
 /* cdef: end */

@@ -14,8 +14,8 @@ bool wp_parker_unpark(wp_parker *parker)
 {
 	uint32_t old;
 
-	/* [PK4] release; pairs PK1, PK2, PK3; upholds Parker!HappensBefore: also when the permit is
-	 * there already. */
+	/* [parker.4] release; pairs parker.1, parker.2, parker.3; upholds Parker!HappensBefore:
+	 * also when the permit is there already. */
 	old = wp_fetch_or_release(&parker->word, WP_PARKER_PERMIT);
 	if ((old & WP_PARKER_PARKED) && !(old & WP_PARKER_PERMIT))
 		wp_futex_wake(&parker->word, 1);
@@ -26,8 +26,8 @@ bool wp_parker_unpark(wp_parker *parker)
  */
 static uint32_t leave(wp_parker *parker)
 {
-	/* [PK3] acquire; pairs PK4, PK5; upholds Parker!UnparkNotLost: read and cleared in one
-	 * step. */
+	/* [parker.3] acquire; pairs parker.4, parker.5; upholds Parker!UnparkNotLost: read and
+	 * cleared in one step. */
 	return wp_fetch_and_acquire(&parker->word, ~(WP_PARKER_PERMIT | WP_PARKER_PARKED));
 }
 
@@ -37,14 +37,14 @@ static int park_once(wp_parker *parker, int64_t deadline_ns)
 	uint32_t seen = WP_PARKER_PERMIT;
 	int rc;
 
-	/* [PK1] acquire; pairs PK4; upholds Parker!HappensBefore: the fast path. */
+	/* [parker.1] acquire; pairs parker.4; upholds Parker!HappensBefore: the fast path. */
 	if (wp_cas_acquire(&parker->word, &seen, 0))
 		return WP_OK;
 	if (seen == 0) {
 		if (deadline_ns <= 0)
 			return WP_TIMEOUT;
-		/* [PK2] relaxed: atomicity is enough, nothing is published; pairs PK4, PK5; upholds
-		 * Parker!UnparkNotLost. */
+		/* [parker.2] relaxed: atomicity is enough, nothing is published; pairs parker.4,
+		 * parker.5; upholds Parker!UnparkNotLost. */
 		if (!wp_cas_relaxed(&parker->word, &seen, WP_PARKER_PARKED))
 			return WP_AGAIN;
 		rc = wp_futex_wait(&parker->word, WP_PARKER_PARKED, deadline_ns);
@@ -86,8 +86,8 @@ int wp_parker_park(wp_parker *parker)
 
 void wp_parker_close(wp_parker *parker)
 {
-	/* [PK5] release; pairs PK2, PK3; upholds Parker!UnparkNotLost: a sleeper is told, a permit
-	 * stays. Release: the closer's reason comes before. */
+	/* [parker.5] release; pairs parker.2, parker.3; upholds Parker!UnparkNotLost: a sleeper is
+	 * told, a permit stays. Release: the closer's reason comes before. */
 	if (wp_fetch_or_release(&parker->word, WP_PARKER_CLOSED) & WP_PARKER_PARKED)
 		wp_futex_wake(&parker->word, 1);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * parker.h - one permit for one thread: unpark gives it, park takes it or sleeps until it comes.
  *
- *   owner (park)                               any thread (unpark)
- *   [PK1] permit? take it: done                [PK4] set PERMIT, always by a read-modify-write
- *   [PK2] 0 to PARKED, else look again               old had PARKED and no PERMIT: wake
- *         sleep while the word is PARKED       owner or closer (close)
- *   [PK3] clear PARKED and PERMIT in one step  [PK5] set CLOSED; wake
+ *   owner (park)                                    any thread (unpark)
+ *   [parker.1] permit? take it: done                [parker.4] set PERMIT, always by a read-modify-write
+ *   [parker.2] 0 to PARKED, else look again               old had PARKED and no PERMIT: wake
+ *         sleep while the word is PARKED            owner or closer (close)
+ *   [parker.3] clear PARKED and PERMIT in one step  [parker.5] set CLOSED; wake
  *         had PERMIT: done; CLOSED; late; else again
  *
- * Why it works  One word holds permit and sleeper, so giving and falling asleep are ordered. PK3
- *               reads and clears in one step: a permit that comes with the timeout is taken, not
- *               erased. PK4 writes even if the permit is there: only a write continues the
- *               release sequence that carries this unparker's data.
+ * Why it works  One word holds permit and sleeper, so giving and falling asleep are ordered.
+ *               parker.3 reads and clears in one step: a permit that comes with the timeout is
+ *               taken, not erased. parker.4 writes even if the permit is there: only a write
+ *               continues the release sequence that carries this unparker's data.
  * Not promised  Which of several unparks a park belongs to; fairness. A park may take a permit
  *               left long ago.
  * Spec          specs/wakeup/Parker.tla: PermitAtMostOne, UnparkNotLost, HappensBefore.
@@ -25,7 +25,8 @@
 #define WP_PARKER_PARKED 2u /* the owner sleeps, or is about to */
 #define WP_PARKER_CLOSED 4u /* for good */
 
-/* 4 bytes. Writers: the owner (PK1, PK2, PK3), unparkers (PK4), whoever closes (PK5). */
+/* 4 bytes. Writers: the owner (parker.1, parker.2, parker.3), unparkers (parker.4), whoever closes
+ * (parker.5). */
 typedef struct wp_parker {
 	wp_atomic(uint32_t) word;
 } wp_parker;

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         CarrierCounts,
         DomainStatistics,
         PlacementStatistics,
-        ReplacementCounts,
+        SpareCarrierCounts,
     )
     from wakeproof.default import default_group
     from wakeproof.executor import VirtualThreadExecutor
@@ -117,10 +117,10 @@ __all__ = [
     "QueuedThreadPool",
     "QueuedThreadPoolStatistics",
     "RendezvousGuard",
-    "ReplacementCounts",
     "Scope",
     "ScopedValue",
     "Semaphore",
+    "SpareCarrierCounts",
     "StateError",
     "StrategyStatistics",
     "StructureError",
@@ -166,7 +166,7 @@ _HOME = {
     "CarrierCounts": "counts",
     "CarrierGroup": "group",
     "DomainStatistics": "counts",
-    "ReplacementCounts": "counts",
+    "SpareCarrierCounts": "counts",
     "PlacementStatistics": "counts",
     "Unfinished": "_runtime.jobs",
     "GuardStatistics": "guard",

@@ -41,9 +41,9 @@ class Settings:
     topology: Topology | None
     idle_spins: int
     placement: int = lib.WP_PLACE_HOME
-    supervise_ms: int = 0
+    monitor_ms: int = 0
     place_at_resume: bool = False
-    replacements: int = 0
+    spare_carriers: int = 0
     bounded: bool = False
 
 
@@ -55,9 +55,9 @@ def settle(
     topology: Topology | Literal["linux"] | None = None,
     idle_spins: int | None = None,
     placement: Placement | None = None,
-    supervise_ms: int | None = None,
+    monitor_ms: int | None = None,
     place_at_resume: bool | None = None,
-    replacements: int | None = None,
+    spare_carriers: int | None = None,
     queue: Queue | None = None,
 ) -> Settings:
     """Return the settings; None stands for what is not given.  An empty variable is not set.
@@ -80,9 +80,9 @@ def settle(
         own = LinuxTopology(count, steal_scope=scope)
     us = YIELD_US if us is None else us
     policy = _choice("placement", placement, _PLACEMENTS) or lib.WP_PLACE_HOME
-    ms = _number("supervise_ms", supervise_ms, MAX_SUPERVISE_MS, least=0) or 0
+    ms = _number("monitor_ms", monitor_ms, MAX_SUPERVISE_MS, least=0) or 0
     resumes = _switch("place_at_resume", place_at_resume)
-    more = _number("replacements", replacements, lib.WP_GROUP_CARRIERS - count, least=0) or 0
+    more = _number("spare_carriers", spare_carriers, lib.WP_GROUP_CARRIERS - count, least=0) or 0
     bounded = _choice("queue", queue, _QUEUES) or False
     return Settings(count, stealing, us, scope, own, spins, policy, ms, resumes, more, bounded)
 

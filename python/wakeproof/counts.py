@@ -108,7 +108,7 @@ class PlacementStatistics:
         other: those for which it was chosen instead of another one.
         nowhere: those that were to be here while each carrier was marked; they are moved.
         marks: times a task said that it blocks (`wakeproof.blocking`).
-        suspects: marks that the supervisor made (`supervise_ms`).
+        suspects: marks that the monitor made (`monitor_ms`).
         moved: tasks queued here that went to the group's queue, since it was marked.
         taken: tasks of that queue that it has run.
     """
@@ -123,8 +123,8 @@ class PlacementStatistics:
 
 
 @dataclass(frozen=True)
-class ReplacementCounts:
-    """What came of a group's replacements for marked carriers; the last three only grow.
+class SpareCarrierCounts:
+    """What came of a group's spare_carriers for marked carriers; the last three only grow.
 
     Attributes:
         most: how many there may be.
@@ -198,10 +198,10 @@ def placement(group: CGroup, index: int) -> PlacementStatistics:
     )
 
 
-def replacements(group: CGroup) -> ReplacementCounts:
-    """Return what the kernel has counted of the group's replacements."""
-    raw = lib.wp_group_replaced(group)
-    return ReplacementCounts(raw.most, raw.active, raw.started, raw.reused, raw.refused)
+def spare_carriers(group: CGroup) -> SpareCarrierCounts:
+    """Return what the kernel has counted of the group's spare_carriers."""
+    raw = lib.wp_group_spare_carriers(group)
+    return SpareCarrierCounts(raw.most, raw.active, raw.started, raw.reused, raw.refused)
 
 
 def poller(group: CGroup, index: int) -> PollerStatistics:

@@ -28,7 +28,7 @@ from wakeproof.topology import Seats
 if TYPE_CHECKING:
     from wakeproof._native.ffi import CGroup
     from wakeproof._runtime.descriptor import Descriptor
-    from wakeproof.counts import DomainStatistics, ReplacementCounts
+    from wakeproof.counts import DomainStatistics, SpareCarrierCounts
     from wakeproof.factory import ThreadFactory
     from wakeproof.topology import Scope, Topology
     from wakeproof.trace import Event
@@ -59,9 +59,9 @@ class CarrierGroup(Unique):
             clusters with less per carrier.  Default "home".
         place_at_resume: a thread that was parked is placed anew where it goes on, by load, unless
             it is pinned, or runs a callable, which stays where it began; default False.
-        supervise_ms: a carrier that something waits for is as one in `blocking` once a step takes
+        monitor_ms: a carrier that something waits for is as one in `blocking` once a step takes
             longer, at the latest after twice as long, until it ends; 0, the default: never.
-        replacements: carriers, at most, that stand in for such, each in a domain of its own; 0.
+        spare_carriers: carriers, at most, that stand in for such, each in a domain of its own; 0.
         queue: "bounded": what a carrier queues for itself is in a ring of 256; a sibling steals
             half at once, and half of a full one goes to a queue of all; default "unbounded".
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
@@ -94,16 +94,20 @@ class CarrierGroup(Unique):
         idle_spins: int | None = None,
         placement: Placement | None = None,
         place_at_resume: bool | None = None,
-        supervise_ms: int | None = None,
-        replacements: int | None = None,
+        monitor_ms: int | None = None,
+        spare_carriers: int | None = None,
         queue: Queue | None = None,
         trace_events: int | None = None,
     ) -> None:
         chosen = settle(
             carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement,
-            supervise_ms, place_at_resume, replacements, queue,
+            monitor_ms, place_at_resume, spare_carriers, queue,
         )  # fmt: skip
-        count, self.work_stealing, more = chosen.carriers, chosen.work_stealing, chosen.replacements
+        count, self.work_stealing, more = (
+            chosen.carriers,
+            chosen.work_stealing,
+            chosen.spare_carriers,
+        )
         self._seats = Seats(chosen.topology, count, stealing=self.work_stealing,
                             scope=chosen.steal_scope, more=more)  # fmt: skip
         self._pid, asked = _process.pid, trace.size(trace_events)
@@ -192,10 +196,10 @@ class CarrierGroup(Unique):
         self._check_process()
         return tuple(counts.statistics(self._native, domain) for domain in self._seats.domains)
 
-    def replacements(self) -> ReplacementCounts:
+    def spare_carriers(self) -> SpareCarrierCounts:
         """Return how many carriers stand in for marked ones, and what that took."""
         self._check_process()
-        return counts.replacements(self._native)
+        return counts.spare_carriers(self._native)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run ``fn(*args, **kwargs)``; result or exception come through the future.

@@ -12,8 +12,9 @@ OS threads of a pool, while the caller parks: `offload`, getaddrinfo and gethost
 where the system has no io_uring (one `NoFilesWarning`).  What blocks the carrier: a name (not an
 address) in `Socket.connect`, as in ``bind``: look it up first, or use `create_connection`.
 
-Spec: ``specs/io/Io.tla``, ``Poller.tla``, ``Uring.tla``.  Source: ``kernel/io/descriptor.h``,
-``kernel/io/file.h``, ``kernel/io/driver_epoll.h``, ``kernel/io/driver_uring.h``.
+Spec: ``specs/io/Descriptor.tla``, ``Poller.tla``,
+``FileQueue.tla``.  Source: ``kernel/io/descriptor.h``, ``kernel/io/file.h``,
+``kernel/io/driver_epoll.h``, ``kernel/io/driver_uring.h``.
 """
 
 from __future__ import annotations

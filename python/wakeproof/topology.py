@@ -190,7 +190,7 @@ class Seats:
             shares = self.clusters[number] if scope == "cluster" else 0
             groups.setdefault(shares if stealing else number, []).append(number)
         self.domains = tuple(map(tuple, groups.values()))
-        self._size = carriers  # `more` are replacements, which float
+        self._size = carriers  # `more` are spare_carriers, which float
         self.clusters += [0] * more
         self.cores += [None] * more
         self.callback = ffi.NULL

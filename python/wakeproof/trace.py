@@ -4,7 +4,7 @@
 ``wakeproof trace SCRIPT`` sets WAKEPROOF_TRACE to a folder; every group of the script then keeps
 events, and leaves them there when it is closed.  A running process switches by itself:
 `CarrierGroup.trace_on` and `trace_off`, or for all groups `switch_on` and `switch_off`.
-Spec: ``Ring.tla``, ``Trace.tla``.  Source: ``kernel/sched/trace.h``, ``ring.h``, ``waits.h``.
+Spec: ``EventRing.tla``, ``Trace.tla``.  Source: ``kernel/sched/trace.h``, ``ring.h``, ``waits.h``.
 """
 
 from __future__ import annotations

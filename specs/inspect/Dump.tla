@@ -2,16 +2,17 @@
 (***************************************************************************)
 (* A dump reads the stack of a thread that is not on it, while the thread  *)
 (* may go on at any moment: what it shows is of one park, whole.           *)
-(* Code       kernel/thread/snapshot.h, dump.c, worker.*; [D1]..[D6] name sites  *)
-(*            there. The thread's word: VThread.                           *)
+(* Code       kernel/thread/snapshot.h, dump.c, worker.*;                  *)
+(*            [snapshot.1]..[worker.2] name sites there. The thread's      *)
+(*            word: VThread.                                               *)
 (* Abstracts  the stack to two words that a run writes, one after the      *)
 (*            other; the queue to the permit that somebody gave.           *)
 (* Memory     sequential consistency (what a look sees of a run, and a run *)
-(*            of a look: stress/scenarios/inspect/dump.c).                                   *)
+(*            of a look: stress/scenarios/inspect/dump.c).                 *)
 (* Promises   StackIsWhole, UnparkIsKept, RunnerIsNamed (safety).          *)
 (* TLC alone  RunnerIsNamed: who runs a thread is said in worker.c, beside *)
 (*            switches of stacks, which the explorer does not have         *)
-(*            (tests/inspect/test_dump.py).                                        *)
+(*            (tests/inspect/test_dump.py).                                *)
 (***************************************************************************)
 EXTENDS Naturals
 
@@ -71,7 +72,7 @@ Once(what) ==
   /\ left' = [left EXCEPT ![what] = @ - 1]
 
 (* The carrier, and others. *)
-Mount ==                      \* [D3] it says whom it runs, then does; after a spare, [D6] again
+Mount ==                      \* [worker.1] it says whom it runs, then does; after a spare, [worker.2] again
   /\ pc["carrier"] = "idle"
   /\ state = "PARKED"
   /\ permit
@@ -79,7 +80,7 @@ Mount ==                      \* [D3] it says whom it runs, then does; after a s
   /\ mounted' = TRUE
   /\ Goto("carrier", "begin")
   /\ UNCHANGED <<thread, reads, left, told>>
-Begin ==                      \* [V2] the end of the park
+Begin ==                      \* [vthread.2] the end of the park
   /\ pc["carrier"] = "begin"
   /\ Goto("carrier", "low")
   /\ state' = "BUSY"
@@ -97,24 +98,24 @@ High ==
   /\ high' = number
   /\ Goto("carrier", "park")
   /\ UNCHANGED <<state, permit, number, low, mounted, reads, left, told>>
-Park ==                       \* [V3] or it is refused: the permit is another run's
+Park ==                       \* [vthread.3] or it is refused: the permit is another run's
   /\ pc["carrier"] = "park"
   /\ state' = "PARKED"
   /\ Goto("carrier", "idle")
   /\ UNCHANGED <<permit, number, low, high, mounted, reads, left, told>>
-Rest ==                       \* [D5] it is about to sleep
+Rest ==                       \* [worker_idle.1] it is about to sleep
   /\ pc["carrier"] = "idle"
   /\ mounted
   /\ mounted' = FALSE
   /\ UNCHANGED <<thread, pc, reads, left, told>>
-Unpark ==                     \* [V1]
+Unpark ==                     \* [vthread.1]
   /\ Once("unparks")
   /\ permit' = TRUE
   /\ told' = TRUE
   /\ UNCHANGED <<state, number, low, high, mounted, pc, reads>>
 
 (* The dump. *)
-Look ==                       \* [D1] wp__dump_look
+Look ==                       \* [snapshot.1] wp__dump_look
   /\ pc["dump"] = "idle"
   /\ state = "PARKED"
   /\ Once("looks")
@@ -134,12 +135,12 @@ ReadHigh ==
 IsStill ==
   /\ state = "PARKED"
   /\ number = seen[1]
-LookAgain ==                  \* [D2] wp__dump_is_still: the word as it is, or nothing is shown
+LookAgain ==                  \* [snapshot.2] wp__dump_is_still: the word as it is, or nothing is shown
   /\ pc["dump"] = "again"
   /\ Goto("dump", "idle")
   /\ shown' = IF IsStill THEN <<seen[1], got[1], got[2]>> ELSE shown
   /\ UNCHANGED <<thread, mounted, seen, got, left, told>>
-Ask ==                        \* [D1] [D4] it is not parked: who runs it?
+Ask ==                        \* [snapshot.1] [dump.1] it is not parked: who runs it?
   /\ pc["dump"] = "idle"
   /\ state = "BUSY"
   /\ Once("looks")

@@ -2,8 +2,9 @@
 (***************************************************************************)
 (* A pool of threads with one queue of jobs that has no end: it starts a   *)
 (* thread when nobody is idle, and idle ones leave.                        *)
-(* Code       kernel/pool/pool.h, pool.c. What one action does is done under    *)
-(*            the lock, also the start of a thread, or is one unpark.      *)
+(* Code       kernel/pool/pool.h, pool.c. What one action does is done     *)
+(*            under the lock, also the start of a thread, or is one        *)
+(*            unpark.                                                      *)
 (* Abstracts  time: who rests may be late at any time, and its turn to     *)
 (*            leave may have come or not; unpark and park to a permit      *)
 (*            (Parker). A reserved thread is in a job here (Reserve).      *)
@@ -82,7 +83,7 @@ FairSpec ==
 Alive == {t \in Threads : pc[t] # "out"}
 In(s) == {t \in Alive : state[t] = s}
 Owed == UNION {{whom[a][i] : i \in DOMAIN whom[a]} : a \in Users \cup {"stopper"}}
-QtpCounterBalance ==          \* which a dump shows, with tags: [QP3] [QP4]
+QtpCounterBalance ==          \* which a dump shows, with tags: [pool_threads.1] [pool_dump.1]
   /\ threads = Cardinality(Alive) /\ Len(resting) = Cardinality(In("resting"))
   /\ coming = Cardinality(In("coming"))
   /\ threads - Len(resting) - coming + Len(queue) = accepted - finished - ended

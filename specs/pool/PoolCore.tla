@@ -1,7 +1,7 @@
 ------------------------------ MODULE PoolCore ------------------------------
 (***************************************************************************)
 (* The state of Pool, who has jobs, and who stops it.                      *)
-(* Code       kernel/pool/pool.c (execute, close, drain, wait).                 *)
+(* Code       kernel/pool/pool.c (execute, close, drain, wait).            *)
 (* What is abstracted, and the claims, are in Pool.tla.                    *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
@@ -115,7 +115,7 @@ Unpark(u) ==
 
 (* wp_pool_stop. *)
 Stopper(where) == pc' = [pc EXCEPT !["stopper"] = where]
-Close ==                      \* [QP1] [QP2] nothing is accepted, nor tried, any more
+Close ==                      \* [pool_new.1] [pool_new.2] nothing is accepted, nor tried, any more
   /\ pc["stopper"] = "stop" /\ Stops
   /\ closed' = TRUE
   /\ whom' = [whom EXCEPT !["stopper"] = resting]

@@ -3,7 +3,7 @@
 (* Threads of a pool offer themselves, one in each slot, and sleep: who    *)
 (* has a task takes one out and hands it the task, or is told at once that *)
 (* there is none, and one more is started.                                 *)
-(* Code       kernel/pool/reserve.h, reserve.c: [RV1]..[RV8].                   *)
+(* Code       kernel/pool/reserve.h, reserve.c: [reserve.1]..[reserve.8].  *)
 (* Abstracts  a task and the permit that comes with it to one step         *)
 (*            (Parker); the pool to a count of starts; where a search      *)
 (*            begins: at the first slot.                                   *)
@@ -21,12 +21,12 @@ Begin(t) ==
   /\ starts' = starts - 1
   /\ Goto(t, "begun")
   /\ UNCHANGED <<slot, stopping, pending, Given, at, whom, left>>
-Begun(t) ==                   \* [RV4]
+Begun(t) ==                   \* [reserve.4]
   /\ pc[t] = "begun"
   /\ pending' = pending - 1
   /\ GotoSlot(t, "offer", 1)
   /\ UNCHANGED <<slot, stopping, starts, Given, whom, left>>
-Offer(t) ==                   \* [RV6] an empty one; or it is not needed
+Offer(t) ==                   \* [reserve.6] an empty one; or it is not needed
   /\ pc[t] = "offer"
   /\ IF at[t] > Capacity THEN GotoSlot(t, "out", 1) /\ UNCHANGED slot
      ELSE IF slot[at[t]] = None
@@ -35,7 +35,7 @@ Offer(t) ==                   \* [RV6] an empty one; or it is not needed
           /\ UNCHANGED at
      ELSE GotoSlot(t, "offer", at[t] + 1) /\ UNCHANGED slot
   /\ UNCHANGED <<stopping, Pool, Given, whom, left>>
-LookStop(t) ==                \* [RV7] after it is offered
+LookStop(t) ==                \* [reserve.7] after it is offered
   /\ pc[t] = "look"
   /\ Goto(t, IF stopping THEN "remove" ELSE "wait")
   /\ UNCHANGED <<slot, stopping, Pool, Given, at, whom, left>>
@@ -49,11 +49,11 @@ Timeout(t) ==
   /\ left' = [left EXCEPT !.timeouts = @ - 1]
   /\ Goto(t, "idle")
   /\ UNCHANGED <<slot, stopping, Pool, Given, at, whom>>
-Idle(t) ==                    \* [RV2] more than are to stay
+Idle(t) ==                    \* [reserve.2] more than are to stay
   /\ pc[t] = "idle"
   /\ Goto(t, IF Cardinality({i \in Slots : slot[i] # None}) > Least THEN "remove" ELSE "wait")
   /\ UNCHANGED <<slot, stopping, Pool, Given, at, whom, left>>
-Remove(t) ==                  \* [RV8] who was taken waits for what it is to be given
+Remove(t) ==                  \* [reserve.8] who was taken waits for what it is to be given
   /\ pc[t] = "remove"
   /\ IF slot[at[t]] = t THEN slot' = [slot EXCEPT ![at[t]] = None] /\ GotoSlot(t, "out", 1)
      ELSE Goto(t, "wait") /\ UNCHANGED <<slot, at>>

@@ -1,7 +1,7 @@
 ---------------------------- MODULE ReserveCore ----------------------------
 (***************************************************************************)
 (* The state of Reserve, whoever has tasks, and whoever stops it.          *)
-(* Code       kernel/pool/reserve.c (try, stop).                                *)
+(* Code       kernel/pool/reserve.c (try, stop).                           *)
 (* What is abstracted, and the claims, are in Reserve.tla.                 *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
@@ -63,13 +63,13 @@ Try(c) ==
   /\ left' = [left EXCEPT !.tries = @ - 1]
   /\ GotoSlot(c, "try", 1)
   /\ UNCHANGED <<slot, stopping, Pool, Given, whom>>
-TakeOut(a, i, found, empty) ==      \* [RV3] one exchange
+TakeOut(a, i, found, empty) ==      \* [reserve.3] one exchange
   IF slot[i] # None
   THEN /\ whom' = [whom EXCEPT ![a] = slot[i]]
        /\ slot' = [slot EXCEPT ![i] = None]
        /\ Goto(a, found) /\ UNCHANGED at
   ELSE GotoSlot(a, empty, i + 1) /\ UNCHANGED <<slot, whom>>
-Look(c) ==                    \* [RV2] empty: the next
+Look(c) ==                    \* [reserve.2] empty: the next
   /\ pc[c] = "try"
   /\ IF at[c] > Capacity
      THEN Goto(c, "miss") /\ UNCHANGED <<slot, whom, at>>
@@ -84,7 +84,7 @@ Give(c) ==
   /\ Hand(c, "task", "over")
   /\ handed' = handed + 1
   /\ UNCHANGED <<slot, stopping, Pool, at, ran, left>>
-Miss(c) ==                    \* [RV1] one more, unless enough are under way
+Miss(c) ==                    \* [reserve.1] one more, unless enough are under way
   /\ pc[c] = "miss"
   /\ \/ Goto(c, "over") /\ UNCHANGED pending
      \/ /\ pending < MaxPending
@@ -99,19 +99,19 @@ Start(c) ==
         /\ Goto(c, "refused")
         /\ UNCHANGED starts
   /\ UNCHANGED <<slot, stopping, pending, Given, at, whom>>
-Refused(c) ==                 \* [RV4]
+Refused(c) ==                 \* [reserve.4]
   /\ pc[c] = "refused"
   /\ pending' = pending - 1
   /\ Goto(c, "over")
   /\ UNCHANGED <<slot, stopping, starts, Given, at, whom, left>>
 
 (* wp_reserve_stop. *)
-Stop ==                       \* [RV5]
+Stop ==                       \* [reserve.5]
   /\ pc["stopper"] = "stop" /\ Stops
   /\ stopping' = TRUE
   /\ GotoSlot("stopper", "sweep", 1)
   /\ UNCHANGED <<slot, Pool, Given, whom, left>>
-Sweep ==                      \* [RV3]
+Sweep ==                      \* [reserve.3]
   /\ pc["stopper"] = "sweep"
   /\ IF at["stopper"] > Capacity THEN Goto("stopper", "over") /\ UNCHANGED <<slot, whom, at>>
      ELSE TakeOut("stopper", at["stopper"], "dismiss", "sweep")

@@ -3,7 +3,8 @@
 (* Something produces tasks, by one thread at a time, and a strategy       *)
 (* decides who runs each: the producer itself; another thread; or the      *)
 (* producer, when another thread has been started to produce meanwhile.    *)
-(* Code       kernel/pool/strategy.h, strategy.c: [Z1]..[Z9].                   *)
+(* Code       kernel/pool/strategy.h, strategy.c:                          *)
+(*            [strategy.1]..[strategy.9].                                  *)
 (* Abstracts  the pool to workers that take started runs in any order; what*)
 (*            is produced to a count; the modes to choices: produce-consume*)
 (*            never starts anybody, execute-produce-consume always does.   *)
@@ -17,7 +18,7 @@
 (* TLC alone  NonBlockingRespected: the tag is a thread's own variable,    *)
 (*            which the explorer does not have; the twin                   *)
 (*            strategy_tag_ignored is killed on real threads               *)
-(*            (tests/pool/test_strategy.py).                                    *)
+(*            (tests/pool/test_strategy.py).                               *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets
 
@@ -65,7 +66,7 @@ Event(c) ==                   \* then it asks: in its own thread, or not
   /\ UNCHANGED <<state, pending, starts, Mine, left>>
 
 (* A demand; or the caller starts somebody. *)
-Dispatch(c) ==                \* [Z1] [Z7]
+Dispatch(c) ==                \* [strategy.1] [strategy.7]
   /\ pc[c] = "dispatch"
   /\ state' = IF state = "PRODUCING" THEN "REPRODUCING" ELSE state
   /\ Goto(c, IF state = "IDLE" /\ pending <= 0 THEN "starting" ELSE "done")
@@ -75,12 +76,12 @@ Start(c) ==                   \* the pool takes it, or says no, and the caller c
   /\ \/ starts' = starts + 1 /\ Goto(c, "count") /\ UNCHANGED left
      \/ left > 0 /\ left' = left - 1 /\ Goto(c, "dispatch") /\ UNCHANGED starts
   /\ UNCHANGED <<state, pending, items, Mine>>
-Count(c) ==                   \* [Z2] it may have run meanwhile
+Count(c) ==                   \* [strategy.2] it may have run meanwhile
   /\ pc[c] = "count" /\ Goto(c, "done")
   /\ pending' = pending + 1
   /\ UNCHANGED <<state, items, starts, Mine, left>>
 
-(* Whoever wants to produce: [Z3] it does, or [Z1] asks who does. *)
+(* Whoever wants to produce: [strategy.3] it does, or [strategy.1] asks who does. *)
 Enter(t, else) ==
   /\ state' = IF state = "IDLE" THEN "PRODUCING" ELSE "REPRODUCING"
   /\ Goto(t, IF state = "IDLE" THEN "produce" ELSE else)
@@ -107,7 +108,7 @@ Produce(t) ==
           /\ \E k \in Kinds : kind' = [kind EXCEPT ![t] = k]
           /\ Goto(t, "select")
   /\ UNCHANGED <<state, pending, starts, alone, left>>
-Null(t) ==                    \* once more [Z4], or leave [Z6]
+Null(t) ==                    \* once more [strategy.4], or leave [strategy.6]
   /\ pc[t] = "null"
   /\ IF state = "REPRODUCING"
      THEN state' = "PRODUCING" /\ Goto(t, "produce")
@@ -126,7 +127,7 @@ Starters == {t \in Threads : pc[t] \in {"start", "back"}}
 Runs == {w \in Workers : pc[w] = "run"}
 IsToCome == starts > 0 \/ Runs # {}
 Follows(t) == IsToCome \/ Starters \ {t} # {}
-Leave(t) ==                   \* [Z5] who was started follows; or it counts one, and starts it then
+Leave(t) ==                   \* [strategy.5] who was started follows; or it counts one, and starts it then
   /\ pc[t] = "leave"
   /\ state' = "IDLE"
   /\ IF pending > 0
@@ -138,7 +139,7 @@ Successor(t) ==               \* the pool has a thread for it, or not
   /\ \/ starts' = starts + 1 /\ Goto(t, "blocking")
      \/ Goto(t, "back") /\ UNCHANGED starts
   /\ UNCHANGED <<state, pending, items, Mine, left>>
-Back(t) ==                    \* [Z8] it produces on; [Z9] unless somebody does, or is to come
+Back(t) ==                    \* [strategy.8] it produces on; [strategy.9] unless somebody does, or is to come
   /\ pc[t] = "back"
   /\ pending' = pending - 1
   /\ IF state = "IDLE" /\ pending <= 1
@@ -154,7 +155,7 @@ Ends(t) ==                    \* the task that may have blocked
   /\ pc[t] = "blocking"
   /\ Goto(t, "after")
   /\ UNCHANGED <<state, pending, items, starts, Mine, left>>
-After(t) ==                   \* [Z3], unless somebody produces
+After(t) ==                   \* [strategy.3], unless somebody produces
   /\ pc[t] = "after"
   /\ IF state = "IDLE" THEN state' = "PRODUCING" /\ Goto(t, "produce")
      ELSE Goto(t, Home(t)) /\ UNCHANGED state

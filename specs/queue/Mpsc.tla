@@ -4,10 +4,12 @@
 (* A chain of link cells: `first`, then the next of each node; `tail` is   *)
 (* the last cell.  A push reserves the last cell, then publishes into it;  *)
 (* between the two is a bubble.  The consumer moves `first` to its `head`. *)
-(* Code       kernel/queue/mpsc.h; [Q1]..[Q16] name sites in that file.          *)
+(* Code       kernel/queue/mpsc.h; [mpsc.1]..[mpsc.16] name sites in that  *)
+(*            file.                                                        *)
 (* Abstracts  the thread that holds the ticket to one consumer; a node is  *)
 (*            pushed again, by anybody, as soon as it was popped.          *)
-(* Memory     sequential consistency; [Q3] to [Q4], [Q5] hands nodes over. *)
+(* Memory     sequential consistency; [mpsc.3] to [mpsc.4], [mpsc.5] hands *)
+(*            nodes over.                                                  *)
 (* Promises   Fifo (refinement), NoLoss, EmptyIsTrue, BubbleIsNotWork,     *)
 (*            OneIsTrue, PoppedIsUntouched, PushNeverFails.                *)
 (***************************************************************************)
@@ -68,7 +70,7 @@ Follow(c, atMost) ==
   THEN <<>>
   ELSE <<Successor(c)>> \o Follow(Successor(c), atMost - 1)
 Got == IF consumer.node # NoNode /\ where[consumer.node] = "out" THEN consumer.node ELSE NoNode
-\* The head is a node that was taken: [Q7] to [Q6].
+\* The head is a node that was taken: [mpsc.7] to [mpsc.6].
 Gone ==
   /\ head # NoNode
   /\ head = Got
@@ -82,7 +84,7 @@ Prefix == {Chain[i] : i \in {k \in DOMAIN Chain : \A b \in 1 .. k : where[Chain[
 GotoProducer(p, at, n, c) ==
   producer' = [producer EXCEPT ![p] = [at |-> at, node |-> n, cell |-> c]]
 Move(n, place) == where' = [where EXCEPT ![n] = place]
-Reserve(p, n) ==             \* [Q1] [Q2] clear next, exchange tail
+Reserve(p, n) ==             \* [mpsc.1] [mpsc.2] clear next, exchange tail
   /\ producer[p].at = "idle"
   /\ where[n] = "free"
   /\ Move(n, "pushing")
@@ -90,7 +92,7 @@ Reserve(p, n) ==             \* [Q1] [Q2] clear next, exchange tail
   /\ GotoProducer(p, "publish", n, tail)
   /\ tail' = n
   /\ UNCHANGED <<head, consumer, sibling>>
-Publish(p) ==                \* [Q3] the node can be found; the caller signals after this
+Publish(p) ==                \* [mpsc.3] the node can be found; the caller signals after this
   LET n == producer[p].node
       c == producer[p].cell
   IN /\ producer[p].at = "publish"
@@ -104,7 +106,7 @@ GotoConsumer(at, n, next) == consumer' = [at |-> at, node |-> n, next |-> next]
 Forget(s, n) == IF sibling[s].at = "tail" /\ sibling[s].cell = n THEN "moot" ELSE sibling[s].at
 Moot(n) == sibling' =        \* ghosts: the node asked about, or seen to be published, is gone
   [s \in Siblings |-> [sibling[s] EXCEPT !.at = Forget(s, n), !.seen = @ \ {n}]]
-Pop ==                       \* [Q15] [Q4] nothing published: no step, NULL
+Pop ==                       \* [mpsc.15] [mpsc.4] nothing published: no step, NULL
   /\ consumer.at = "idle"
   /\ \/ head # NoNode
      \/ cell["first"] # NoNode
@@ -112,29 +114,29 @@ Pop ==                       \* [Q15] [Q4] nothing published: no step, NULL
      THEN GotoConsumer("look", head, NoNode)
      ELSE GotoConsumer("adopt", cell["first"], NoNode)
   /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
-Adopt ==                     \* [Q13]
+Adopt ==                     \* [mpsc.13]
   /\ consumer.at = "adopt"
   /\ head' = consumer.node
   /\ GotoConsumer("open", head', NoNode)
   /\ UNCHANGED <<cell, tail, where, producer, sibling>>
-Open ==                      \* [Q8] before [Q7]: no producer holds this cell
+Open ==                      \* [mpsc.8] before [mpsc.7]: no producer holds this cell
   /\ consumer.at = "open"
   /\ cell' = [cell EXCEPT !["first"] = NoNode]
   /\ consumer' = [consumer EXCEPT !.at = "look"]
   /\ UNCHANGED <<head, tail, where, producer, sibling>>
-Look ==                      \* [Q5]
+Look ==                      \* [mpsc.5]
   /\ consumer.at = "look"
   /\ LET next == cell[consumer.node]
      IN GotoConsumer(IF next # NoNode THEN "advance" ELSE "unlink", consumer.node, next)
   /\ UNCHANGED <<cell, head, tail, where, producer, sibling>>
-Advance ==                   \* [Q6] to the next node; after [Q7] there is none
+Advance ==                   \* [mpsc.6] to the next node; after [mpsc.7] there is none
   /\ consumer.at = "advance"
   /\ head' = consumer.next
   /\ Move(consumer.node, "out")
   /\ Moot(consumer.node)
   /\ GotoConsumer("took", consumer.node, NoNode)
   /\ UNCHANGED <<cell, tail, producer>>
-Unlink ==                    \* [Q16] [Q7] the tail back; or NULL: it was hostage for a while
+Unlink ==                    \* [mpsc.16] [mpsc.7] the tail back; or NULL: it was hostage for a while
   /\ consumer.at = "unlink"
   /\ IF tail = consumer.node
      THEN /\ tail' = "first"
@@ -154,24 +156,24 @@ GiveAway ==                  \* the caller runs the node's task, then the node i
 HasPublished ==
   \/ cell["first"] # NoNode
   \/ head # NoNode
-IsQuiescent == tail = "first"    \* [Q10]
+IsQuiescent == tail = "first"    \* [mpsc.10]
 GotoSibling(s, at, c, seen) ==
   /\ sibling' = [sibling EXCEPT ![s] = [at |-> at, cell |-> c, seen |-> seen]]
   /\ UNCHANGED <<cell, head, tail, where, producer, consumer>>
 AskAbout(s, n) == GotoSibling(s, IF where[n] = "out" THEN "moot" ELSE "tail", n, {})
-AskFirst(s) ==               \* [Q9]
+AskFirst(s) ==               \* [mpsc.9]
   /\ sibling[s].at = "idle"
   /\ LET read == cell["first"]
      IN IF read # NoNode
         THEN AskAbout(s, read)
         ELSE GotoSibling(s, "second", "first", Prefix)
-AskSecond(s) ==              \* [Q11] "nothing published" is a lie if something seen is still there
+AskSecond(s) ==              \* [mpsc.11] "nothing published" is a lie if something seen is still there
   /\ sibling[s].at = "second"
   /\ LET read == head
      IN IF read # NoNode
         THEN AskAbout(s, read)
         ELSE GotoSibling(s, IF sibling[s].seen # {} THEN "missed" ELSE "idle", "first", {})
-AskTail(s) ==                \* [Q10] [Q12] [Q14] the last read: is the same node the last one?
+AskTail(s) ==                \* [mpsc.10] [mpsc.12] [mpsc.14] the last read: is the same node the last one?
   /\ sibling[s].at \in {"tail", "moot"}
   /\ LET read == tail
          lied == /\ read = sibling[s].cell

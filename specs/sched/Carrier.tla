@@ -3,13 +3,15 @@
 (* One word says what a carrier does and where it sleeps, so that whoever  *)
 (* wakes it makes the one system call that reaches it, and a signal is     *)
 (* read exactly once.                                                      *)
-(* Code       kernel/sched/carrier.h, carrier.c, search.c; [C1]..[C7] name sites.*)
+(* Code       kernel/sched/carrier.h, carrier.c, search.c;                 *)
+(*            [carrier.1]..[search.2] name sites.                          *)
 (* Abstracts  the own queues to a counter with a one-step push (Mpsc), idle*)
 (*            bit and token to one searcher that may come at any time, the *)
 (*            siblings' queues to the choice to give up a park (Search).   *)
 (*            The futex compares and queues in one step, and a wake finds  *)
 (*            only who is queued; the eventfd is sticky.                   *)
-(* Memory     sequential consistency, which [S] and [P] earn.              *)
+(* Memory     sequential consistency, which [carrier.7] and [carrier.6]    *)
+(*            earn.                                                        *)
 (* Promises   NoSignalLostOnExit, NoMissedSubmission, WakeReachesSleeper,  *)
 (*            RunsOnlyWhenRunning (safety).                                *)
 (***************************************************************************)
@@ -58,22 +60,22 @@ Goto(t, where, p) == pc' = [pc EXCEPT ![t] = where] /\ place' = [place EXCEPT ![
 Local == UNCHANGED <<word, work, eventfd, signal, searches>>
 
 (* Wakers: submitters, and the searcher who sends the carrier to a victim. *)
-Push(s) ==                    \* [Q2] [Q3] wp_mpsc_push
+Push(s) ==                    \* [mpsc.2] [mpsc.3] wp_mpsc_push
   /\ pc[s] = "start"
   /\ work' = work + 1
   /\ Goto(s, "word", None)
   /\ UNCHANGED <<word, eventfd, signal, searches>>
-Search ==                     \* [N1] the token is free again once the last signal was served
+Search ==                     \* [search.5] the token is free again once the last signal was served
   /\ pc["searcher"] = "start" /\ searches > 0 /\ signal = None
   /\ searches' = searches - 1
   /\ Goto("searcher", "word", None)
   /\ UNCHANGED <<word, work, eventfd, signal>>
 GiveUp(w) == Goto(w, IF w = "searcher" THEN "start" ELSE "done", None)
-LoadWord(w) ==                \* [S] [C4] wp_carrier_submit; [C7] recruit
+LoadWord(w) ==                \* [carrier.7] [carrier.4] wp_carrier_submit; [search.2] recruit
   /\ pc[w] = "word"
   /\ IF word \in Parked THEN Goto(w, "cas", word) ELSE GiveUp(w)
   /\ Local
-Signal(w) ==                  \* [C3] PARKED_x to WAKING; [C5] PARKED_x to SEARCHING + v
+Signal(w) ==                  \* [carrier.3] PARKED_x to WAKING; [search.1] PARKED_x to SEARCHING + v
   /\ pc[w] = "cas"
   /\ IF word # place[w]
      THEN /\ GiveUp(w)
@@ -102,26 +104,26 @@ End ==                        \* the task ends, or the stolen one, or the poller
   /\ pc["owner"] = "run"
   /\ Become("poll")
   /\ Local
-Poll ==                       \* [Q4] wp_carrier_poll
+Poll ==                       \* [mpsc.4] wp_carrier_poll
   /\ pc["owner"] = "poll"
   /\ work' = IF work > 0 THEN work - 1 ELSE 0
   /\ Become(IF work > 0 THEN "run" ELSE "park")
   /\ UNCHANGED <<word, eventfd, signal, searches>>
-Advertise(p) ==               \* [C1] wp_carrier_advertise; then [I1]
+Advertise(p) ==               \* [carrier.1] wp_carrier_advertise; then [idle_set.1]
   /\ pc["owner"] = "park"
   /\ word' = p
   /\ Goto("owner", "recheck", p)
   /\ UNCHANGED <<work, eventfd, signal, searches>>
 Sleep == Become(IF place["owner"] = "PARKED_FUTEX" THEN "test" ELSE "poller")
-Recheck ==                    \* [P] [Q4] own work: give up the park; none: sleep
+Recheck ==                    \* [carrier.6] [mpsc.4] own work: give up the park; none: sleep
   /\ pc["owner"] = "recheck"
   /\ IF work > 0 THEN Become("leave") ELSE Sleep
   /\ Local
-SiblingHit ==                 \* [P] a sibling has work: give up the park
+SiblingHit ==                 \* [carrier.6] a sibling has work: give up the park
   /\ pc["owner"] = "recheck" /\ work = 0
   /\ Become("leave")
   /\ Local
-Test ==                       \* [C6] wp_carrier_sleep
+Test ==                       \* [carrier.5] wp_carrier_sleep
   /\ pc["owner"] = "test"
   /\ Become(IF word = "PARKED_FUTEX" THEN "wait" ELSE "leave")
   /\ Local
@@ -150,7 +152,7 @@ Drain ==
   /\ eventfd' = FALSE
   /\ Become("leave")
   /\ UNCHANGED <<word, work, signal, searches>>
-Leave ==                      \* [C2] wp_carrier_leave: read and reset in one step, then serve
+Leave ==                      \* [carrier.2] wp_carrier_leave: read and reset in one step, then serve
   /\ pc["owner"] = "leave"
   /\ word' = "RUNNING"
   /\ signal' = IF word \in Victims THEN None ELSE signal

@@ -2,15 +2,16 @@
 (***************************************************************************)
 (* Carriers from start to close: a task that was accepted runs, at home    *)
 (* unless it is stolen, and ends, or the close hands it back.              *)
-(* Code       kernel/sched/carrier_tasks.h, group.h, worker.h; task.h ([K1]..[K6]);       *)
-(*            vthread_start.h (Settle).                                         *)
+(* Code       kernel/sched/carrier_tasks.h, group.h, worker.h; task.h      *)
+(*            ([task.1]..[task.6]); vthread_start.h (Settle).              *)
 (* Abstracts  who sleeps and is woken (Search: a published task is taken); *)
-(*            the ticket (Ticket); a pop to one step (Mpsc), a push is two.*)
-(*            A list is under its home's lock: one step each.  One thread  *)
-(*            closes (Close has several).  A thread that yields and passes *)
-(*            to the next one: Yield, Keep, PopLane.                       *)
-(* Ends       every behaviour is finite, so a close ends: a state from which*)
-(*            nothing leads on, but the intended ones, is a deadlock to TLC.*)
+(*            the ticket (BiasedLock); a pop to one step (Mpsc), a push is *)
+(*            two. A list is under its home's lock: one step each.  One    *)
+(*            thread closes (Close has several).  A thread that yields and *)
+(*            passes to the next one: Yield, Keep, PopPrivate.             *)
+(* Ends       every behaviour is finite, so a close ends: a state from     *)
+(*            which nothing leads on, but the intended ones, is a deadlock *)
+(*            to TLC.                                                      *)
 (* Memory     sequential consistency; the word's orders are Task's.        *)
 (* Promises   EachRunsOnce (it refines Tasks), OneCarrier, HomeReturn,     *)
 (*            StaysSettled, HomeStaysSettled, UnparkNotLost, NoTaskLost,   *)
@@ -49,7 +50,7 @@ SendStop(c) ==                \* wp_carrier_submit_pinned
   /\ at[Closer].pc = "stop" /\ stop[c] = "no"
   /\ stop' = [stop EXCEPT ![c] = "sent"]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, at, budget, told, back, lane>>
-Join ==                       \* [J2]
+Join ==                       \* [group.1]
   /\ at[Closer].pc = "stop"
   /\ \A c \in Carriers : stop[c] # "no"
   /\ \A c \in Carriers : at[c].pc = "exited"
@@ -64,12 +65,12 @@ DrainQueue(q) ==              \* its word stays: BUSY, or PARKED and notified
   /\ HandBack(queue[q][1].task)
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, open, stop, at, budget, told, lane>>
-DrainLane(c) ==
+DrainPrivate(c) ==
   /\ at[Closer].pc = "drain" /\ lane[c] # <<>>
   /\ HandBack(Head(lane[c]))
   /\ lane' = [lane EXCEPT ![c] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, open, queue, stop, at, budget, told>>
-DrainParked(t) ==             \* [K6]
+DrainParked(t) ==             \* [task.6]
   /\ at[Closer].pc = "drain"
   /\ word[t] = "PARKED"
   /\ t \in live[list[t]]
@@ -91,12 +92,12 @@ Carrier(c) ==
   \/ Park(c)
   \/ Done(c)
   \/ Stop(c)
-  \/ PopLane(c)
+  \/ PopPrivate(c)
   \/ Keep(c)
   \/ \E t \in Tasks : Spawn(c, t)
 Close ==
   \/ Sleep \/ Enough \/ Join \/ Closed
-  \/ \E c \in Carriers : Shut(c) \/ SendStop(c) \/ DrainLane(c)
+  \/ \E c \in Carriers : Shut(c) \/ SendStop(c) \/ DrainPrivate(c)
   \/ \E q \in Queues : DrainQueue(q)
   \/ \E t \in Tasks : DrainParked(t)
 \* Nobody will unpark what is parked, and the close waits for it.
@@ -164,4 +165,4 @@ Abstract == INSTANCE Tasks WITH place <- Place
 EachRunsOnce == Abstract!Spec
 =============================================================================
 Results: MCGroup 28,831 states, depth 35; MCGroupPatient 12,449 (29); MCGroupRefines 29,943 (30);
-         MCGroupSettled 38,727 (33); MCGroupLane 17,583; MCGroupResume 18,952 (32).
+         MCGroupSettled 38,727 (33); MCGroupPrivateFifo 17,583; MCGroupResume 18,952 (32).

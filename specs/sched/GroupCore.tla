@@ -1,7 +1,8 @@
 ----------------------------- MODULE GroupCore ------------------------------
 (***************************************************************************)
 (* The state of Group, starting and unparking, and the carriers.           *)
-(* Code       kernel/sched/carrier_tasks.h, worker.h; kernel/thread/task.h ([K1]..[K6]).         *)
+(* Code       kernel/sched/carrier_tasks.h, worker.h; kernel/thread/task.h *)
+(*            ([task.1]..[task.6]).                                        *)
 (* The essay on what is abstracted, and the claims, are in Group.tla.      *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
@@ -70,19 +71,19 @@ Goto(t, pc, task) == at' = [at EXCEPT ![t] = [pc |-> pc, task |-> task]]
 Target(t) ==
   LET task == at[t].task IN
   IF task \in settled THEN Inbox(home[task]) ELSE home[task]
-HasLane == ~Stealing
-IsOwn(t) == t \in Carriers /\ HasLane /\ Target(t) \in {t, Inbox(t)}
-Keep(c) ==                    \* [LN1] to itself
+HasPrivate == ~Stealing
+IsOwn(t) == t \in Carriers /\ HasPrivate /\ Target(t) \in {t, Inbox(t)}
+Keep(c) ==                    \* [private_fifo.1] to itself
   /\ at[c].pc \in {"push", "again"} /\ IsOwn(c)
   /\ lane' = [lane EXCEPT ![c] = Append(@, at[c].task)]
   /\ Goto(c, "poll", None)
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
-Reserve(t) ==                 \* [Q2] wp_carrier_submit, submit_internal, reenqueue
+Reserve(t) ==                 \* [mpsc.2] wp_carrier_submit, submit_internal, reenqueue
   /\ at[t].pc \in {"push", "again"} /\ ~IsOwn(t)
   /\ queue' = [queue EXCEPT ![Target(t)] = Append(@, [task |-> at[t].task, by |-> t])]
   /\ Goto(t, "publish", at[t].task)
   /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
-Publish(t) ==                 \* [Q3]
+Publish(t) ==                 \* [mpsc.3]
   /\ at[t].pc = "publish"
   /\ queue' = [q \in Queues |-> [i \in DOMAIN queue[q] |->
                  IF queue[q][i].by = t THEN [queue[q][i] EXCEPT !.by = None] ELSE queue[q][i]]]
@@ -108,8 +109,8 @@ Start(s, t, c) ==             \* wp_group_start
   /\ UNCHANGED <<notified, settled, open, queue, stop, budget, told, back, lane>>
 
 (* A carrier. *)
-\* [J3] [J4] [J5] [J6] count: they choose the sibling; [J7] [J8] are statistics alone.
-\* [J9] chooses a home for whoever does not say which.
+\* [counters.1] [counters.2] [counters.3] [counters.4] count: they choose the sibling; [counters.5] [counters.6] are statistics alone.
+\* [submit.1] chooses a home for whoever does not say which.
 CanPop(q) ==
   IF queue[q] = <<>> THEN FALSE
   ELSE queue[q][1].by = None /\ IF Len(queue[q]) = 1 THEN TRUE ELSE queue[q][2].by = None
@@ -119,13 +120,13 @@ Pop(c, q) ==                  \* wp_carrier_poll, wp_carrier_steal
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
   /\ Goto(c, "begin", queue[q][1].task)
   /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
-PopLane(c) ==                 \* [LN2] wp__home_poll: one thread, so one step
+PopPrivate(c) ==                 \* [private_fifo.2] wp__carrier_tasks_poll: one thread, so one step
   /\ at[c].pc = "poll"
   /\ lane[c] # <<>>
   /\ Goto(c, "begin", Head(lane[c]))
   /\ lane' = [lane EXCEPT ![c] = Tail(@)]
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, budget, told, back>>
-Begin(c) ==                   \* [K2]
+Begin(c) ==                   \* [task.2]
   /\ at[c].pc = "begin"
   /\ word' = [word EXCEPT ![at[c].task] = "BUSY"]
   /\ notified' = notified \ {at[c].task}
@@ -138,7 +139,7 @@ Spawn(c, t) ==                \* the running task starts one, on the carrier tha
   /\ New(t)
   /\ c \in open
   /\ Accept(t, c)
-  /\ IF HasLane
+  /\ IF HasPrivate
      THEN /\ lane' = [lane EXCEPT ![c] = Append(@, t)]
           /\ UNCHANGED queue
      ELSE /\ queue' = [queue EXCEPT ![c] = Append(@, [task |-> t, by |-> None])]
@@ -159,7 +160,7 @@ Yield(c) ==
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ Goto(c, "again", at[c].task)
   /\ UNCHANGED <<word, notified, Where, live, open, queue, stop, told, back, lane>>
-Park(c) ==                    \* [K3]
+Park(c) ==                    \* [task.3]
   /\ at[c].pc = "run"
   /\ LET t == at[c].task IN
      IF t \in notified
@@ -168,7 +169,7 @@ Park(c) ==                    \* [K3]
      ELSE /\ Goto(c, "poll", None)
           /\ word' = [word EXCEPT ![t] = "PARKED"]
   /\ UNCHANGED <<notified, Where, live, open, queue, stop, budget, told, back, lane>>
-Done(c) ==                    \* [K4], off the list first, under its lock
+Done(c) ==                    \* [task.4], off the list first, under its lock
   /\ at[c].pc = "run"
   /\ LET t == at[c].task
          rest == [live EXCEPT ![list[t]] = @ \ {t}]
@@ -180,7 +181,7 @@ Done(c) ==                    \* [K4], off the list first, under its lock
         /\ notified' = notified \ {t}
         /\ told' = told \ {t}
   /\ UNCHANGED <<Where, open, queue, stop, budget, back, lane>>
-Stop(c) ==                    \* [J1] the stop is in the inbox, which is the owner's alone
+Stop(c) ==                    \* [worker.3] the stop is in the inbox, which is the owner's alone
   /\ at[c].pc = "poll"
   /\ stop[c] = "sent"
   /\ stop' = [stop EXCEPT ![c] = "read"]
@@ -188,7 +189,7 @@ Stop(c) ==                    \* [J1] the stop is in the inbox, which is the own
   /\ UNCHANGED <<word, notified, Where, live, open, queue, budget, told, back, lane>>
 
 (* Somebody unparks. *)
-Unpark(t) ==                  \* [K1]
+Unpark(t) ==                  \* [task.1]
   /\ at[Unparker].pc = "idle"
   /\ budget.unpark > 0
   /\ word[t] # "NEW"

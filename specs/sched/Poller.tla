@@ -3,14 +3,15 @@
 (* A carrier's poller is a virtual thread of it that may block in the      *)
 (* system for all of them.  It parks the carrier first, asks right before  *)
 (* its call whether that still holds, and says when it is back.            *)
-(* Code       kernel/sched/poller.h, poller_turn.h, poller.c; worker.c;          *)
-(*            carrier.c: [C1]..[C8].                                       *)
+(* Code       kernel/sched/poller.h, poller_turn.h, poller.c; worker.c;    *)
+(*            carrier.c: [carrier.1]..[search.3].                          *)
 (* Abstracts  one carrier.  Its queues to a counter and to where the poller*)
 (*            stands, with pushes of one step (Mpsc); idle bit, token and  *)
 (*            siblings' queues to a searcher and to thefts at any time     *)
 (*            (Search); the futex compares and queues in one step          *)
 (*            (Carrier).  The wakeup is sticky, as an eventfd is.          *)
-(* Memory     sequential consistency, which [S] and [P] earn.              *)
+(* Memory     sequential consistency, which [carrier.7] and [carrier.6]    *)
+(*            earn.                                                        *)
 (* Promises   BlockOnlyIfParked, PollerParkPaired, RunsOnlyWhenRunning,    *)
 (*            NoMissedSubmission, WakeReachesSleeper, PinnedPollerUnique,  *)
 (*            PollerStaysHome, StolenIsKept, WakeupIsOver (safety);        *)
@@ -27,7 +28,7 @@ RunNext ==
   /\ next' = next - 1
   /\ To("run")
   /\ UNCHANGED <<word, work, Whose, Wakes, stop, place, left>>
-RunTask ==                    \* [Q4]
+RunTask ==                    \* [mpsc.4]
   /\ Is("loop") /\ next = 0 /\ work > 0
   /\ work' = work - 1
   /\ To("run")
@@ -51,7 +52,7 @@ Over ==                       \* the stop was read, and no poller is left
   /\ Is("loop") /\ next + work = 0 /\ stop = "read" /\ registered = None
   /\ To("over")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
-ParkLoop ==                   \* [C1] nothing to run, and no poller here
+ParkLoop ==                   \* [carrier.1] nothing to run, and no poller here
   /\ Is("loop")
   /\ next = 0
   /\ ~HasOwn
@@ -61,7 +62,7 @@ ParkLoop ==                   \* [C1] nothing to run, and no poller here
   /\ place' = [place EXCEPT !["owner"] = "PARKED_FUTEX"]
   /\ To("recheck")
   /\ UNCHANGED <<Queues, Whose, Wakes, stop, left>>
-Leave ==                      \* [C2] one exchange; who was sent to a victim may bring a task
+Leave ==                      \* [carrier.2] one exchange; who was sent to a victim may bring a task
   /\ word' = "RUNNING"
   /\ owed' = IF place["owner"] = "PARKED_POLLER" /\ word \notin Parked THEN owed + 1 ELSE owed
   /\ place' = [place EXCEPT !["owner"] = None]
@@ -70,17 +71,17 @@ Leave ==                      \* [C2] one exchange; who was sent to a victim may
         /\ next' = next + 1 /\ left' = [left EXCEPT !.steals = @ - 1]
   /\ UNCHANGED <<work, Whose, event, whom, stop>>
 IsForPoller == place["owner"] = "PARKED_POLLER"
-GiveUp ==                     \* [P] its own queues have work
+GiveUp ==                     \* [carrier.6] its own queues have work
   /\ Is("recheck") /\ HasOwn
   /\ To(IF IsForPoller THEN "poll" ELSE "loop")
   /\ Leave
-StealInstead ==               \* [P] a sibling has; a waker may have come between
+StealInstead ==               \* [carrier.6] a sibling has; a waker may have come between
   /\ Is("recheck") /\ ~HasOwn /\ left.steals > 0 /\ word \in Parked
   /\ word' = "RUNNING" /\ place' = [place EXCEPT !["owner"] = None]
   /\ next' = next + 1 /\ left' = [left EXCEPT !.steals = @ - 1]
   /\ To(IF IsForPoller THEN "poll" ELSE "loop")
   /\ UNCHANGED <<work, Whose, Wakes, stop>>
-Recheck ==                    \* [P] nothing
+Recheck ==                    \* [carrier.6] nothing
   /\ Is("recheck")
   /\ ~HasOwn
   /\ To(IF IsForPoller THEN "parked" ELSE IF word = "PARKED_FUTEX" THEN "queued" ELSE "back")
@@ -108,7 +109,7 @@ ParkItself ==                 \* as any virtual thread, wherever it is
   /\ left' = [left EXCEPT !.parks = @ - 1]
   /\ To(IF Is("poll") THEN "loop" ELSE "back")
   /\ UNCHANGED <<word, Queues, registered, alive, Wakes, stop, place>>
-TryPark ==                    \* try_park, [C1]
+TryPark ==                    \* try_park, [carrier.1]
   /\ Is("poll")
   /\ next = 0
   /\ ~IsClosing
@@ -130,7 +131,7 @@ GoOn ==
   /\ Is("parked")
   /\ To("ask")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
-Ask ==                        \* [PO3] can_park, right before the system call; and its queues
+Ask ==                        \* [poller.3] can_park, right before the system call; and its queues
   /\ Is("ask")
   /\ To(IF word = "PARKED_POLLER" /\ ~HasOwn THEN "selecting" ELSE "unpark")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
@@ -139,7 +140,7 @@ Selected ==                   \* the wakeup; or input or output; or the deadline
   /\ event' = FALSE
   /\ To("unpark")
   /\ UNCHANGED <<word, Queues, Whose, owed, whom, stop, place, left>>
-UnparkCarrier ==              \* unpark: [C2], unless the loop has left for it
+UnparkCarrier ==              \* unpark: [carrier.2], unless the loop has left for it
   /\ Is("unpark")
   /\ To("poll")
   /\ IF place["owner"] = None THEN UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
@@ -148,7 +149,7 @@ Return ==                     \* its body returns
   /\ Is("poll") /\ (Ends \/ IsClosing)
   /\ To("end")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
-Free ==                       \* [PO1] [PO2] who has claimed a wakeup is back from it, or it yields
+Free ==                       \* [poller.1] [poller.2] who has claimed a wakeup is back from it, or it yields
   /\ Is("end")
   /\ IF owed = 0
      THEN /\ registered' = None
@@ -161,7 +162,7 @@ Free ==                       \* [PO1] [PO2] who has claimed a wakeup is back fr
           /\ UNCHANGED <<registered, alive, event>>
   /\ To("loop")
   /\ UNCHANGED <<word, Queues, owed, whom, stop, place, left>>
-AwaitWakeup ==                \* [PO4] [PO5] nothing to run: sleeps until that wakeup returns
+AwaitWakeup ==                \* [poller.4] [poller.5] nothing to run: sleeps until that wakeup returns
   /\ Is("end") /\ owed # 0 /\ next = 0 /\ ~HasOwn
   /\ To("waits")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>

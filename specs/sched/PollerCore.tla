@@ -1,7 +1,7 @@
 ----------------------------- MODULE PollerCore -----------------------------
 (***************************************************************************)
 (* The state of Poller, and whoever wakes its carrier.                     *)
-(* Code       kernel/sched/carrier.c (submit, wake), poller.c (register).        *)
+(* Code       kernel/sched/carrier.c (submit, wake), poller.c (register).  *)
 (* The essay on what is abstracted, and the claims, are in Poller.tla.     *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets
@@ -108,12 +108,12 @@ Search ==
   /\ Goto("searcher", "word")
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, place, left>>
 Through(w) == IF w = "friend" THEN "start" ELSE "done"
-LoadWord(w) ==                \* [S] [C4] [C7]
+LoadWord(w) ==                \* [carrier.7] [carrier.4] [search.2]
   /\ pc[w] = "word"
   /\ place' = [place EXCEPT ![w] = IF word \in Parked THEN word ELSE None]
   /\ Goto(w, IF word \in Parked THEN "cas" ELSE Through(w))
   /\ UNCHANGED <<word, Queues, Whose, Wakes, stop, left>>
-Claim(w) ==                   \* [C3] [C5]
+Claim(w) ==                   \* [carrier.3] [search.1]
   /\ pc[w] = "cas"
   /\ IF word # place[w] THEN Goto(w, Through(w)) /\ UNCHANGED <<word, whom>>
      ELSE /\ Goto(w, "call")

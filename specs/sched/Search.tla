@@ -2,12 +2,13 @@
 (***************************************************************************)
 (* No stealable task waits beside a carrier that sleeps: the carriers, how *)
 (* they park, and what must hold.  State and submitters: SearchCore.tla.   *)
-(* Code       kernel/sched/search.h, search.c, carrier.h, carrier.c; [N1], [C1], *)
-(*            [S] and so on name sites there.  One step per shared access. *)
+(* Code       kernel/sched/search.h, search.c, carrier.h, carrier.c;       *)
+(*            [search.5], [carrier.1], [carrier.7] and so on name sites    *)
+(*            there.  One step per shared access.                          *)
 (* Abstracts  queues to sequences of link cells with the two-step push and *)
 (*            one-step pop (Mpsc); the ticket to who holds it, a lost one  *)
-(*            is retried (Ticket); the place of a park, and a wake as a    *)
-(*            compare-and-swap followed by a system call (Carrier); the    *)
+(*            is retried (BiasedLock); the place of a park, and a wake as  *)
+(*            a compare-and-swap followed by a system call (Carrier); the  *)
 (*            test for alone, which reads front, tail and the other queue, *)
 (*            to one step (a variant with the other queue first, in a step *)
 (*            of its own, held); the own queues are polled in any order.   *)
@@ -15,8 +16,9 @@
 (* Any order  Idle members and victims are tried in any order, the code's  *)
 (*            among them.  So carriers are symmetric, and a claim that     *)
 (*            holds here holds for every fixed order as well.              *)
-(* Memory     sequential consistency, which [S] [P] [R] earn.  A missing   *)
-(*            fence is invisible here: see the explorer and stress.        *)
+(* Memory     sequential consistency, which [carrier.7] [carrier.6]        *)
+(*            [search.7] earn.  A missing fence is invisible here: see the *)
+(*            explorer and stress.                                         *)
 (* Promises   SearchingImpliesToken, EveryStartSearchMatchedByOneStop,     *)
 (*            WorkConservation, LoneYieldWakesNobody (safety);             *)
 (*            SubmitTerminates, ParkTerminates, PublishedIsTaken (liveness)*)
@@ -47,7 +49,7 @@ End(c) ==                     \* the task ends; not fair, for any task may be lo
   /\ Move(c, "poll", None)
   /\ UNCHANGED <<word, idle, token, queue, inbox, budget>>
 IsFree(x) == \A c \in Carriers : ~(at[c].pc \in {"pop", "serve_pop", "steal_pop"} /\ at[c].arg = x)
-PollQueue(c) ==               \* [T1] [T2] wp_carrier_poll: the ticket, unless the queue is empty
+PollQueue(c) ==               \* [biased_lock.1] [biased_lock.2] wp_carrier_poll: the ticket, unless the queue is empty
   /\ at[c].pc = "poll" /\ HasPublished(queue[c], IsHole) /\ IsFree(c)
   /\ Move(c, "pop", c)
   /\ Looks
@@ -63,18 +65,18 @@ PollNothing(c) ==
   /\ ~CanPop(inbox[c], IsHole)
   /\ Move(c, "park", None)
   /\ Looks
-Advertise(c) ==               \* [C1] wp_carrier_advertise
+Advertise(c) ==               \* [carrier.1] wp_carrier_advertise
   /\ at[c].pc = "park"
   /\ word' = [word EXCEPT ![c] = "PARKED"]
   /\ Move(c, "bit", None)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
-SetIdle(c) ==                 \* [I1] wp_idleset_add
+SetIdle(c) ==                 \* [idle_set.1] wp_idle_set_add
   /\ at[c].pc = "bit"
   /\ idle' = idle \cup {c}
   /\ Move(c, "own", None)
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
 LookAround(c) == Goto(c, "look", None, Victims \ {c}, {})
-LookOwn(c) ==                 \* [P] [Q4]
+LookOwn(c) ==                 \* [carrier.6] [mpsc.4]
   /\ at[c].pc = "own"
   /\ IF HasPublished(queue[c], IsHole) THEN Move(c, "clear", None)
      ELSE IF Pinners # {} THEN Move(c, "own_inbox", None)
@@ -84,7 +86,7 @@ LookInbox(c) ==
   /\ at[c].pc = "own_inbox"
   /\ IF HasPublished(inbox[c], IsHole) THEN Move(c, "clear", None) ELSE LookAround(c)
   /\ Looks
-Awake(c) ==                   \* [C6] wp_carrier_sleep returns
+Awake(c) ==                   \* [carrier.5] wp_carrier_sleep returns
   /\ at[c].pc = "asleep" /\ word[c] # "PARKED"
   /\ Move(c, "clear", None)
   /\ Looks
@@ -92,25 +94,25 @@ Rise(c) ==                    \* its poller has I/O: it leaves, and nobody has w
   /\ at[c].pc = "asleep" /\ word[c] = "PARKED"
   /\ Move(c, "clear", None)
   /\ Looks
-ClearIdle(c) ==               \* [I2] wp_idleset_remove
+ClearIdle(c) ==               \* [idle_set.2] wp_idle_set_remove
   /\ at[c].pc = "clear"
   /\ idle' = idle \ {c}
   /\ Move(c, "leave", at[c].arg)
   /\ UNCHANGED <<word, token, queue, inbox, held, budget>>
 \* It takes the hit unless it was woken meanwhile: its waker may have left because this carrier takes
 \* its own task next.
-Leave(c) ==                   \* [C2] wp_carrier_leave; arg: the sibling that was a hit
+Leave(c) ==                   \* [carrier.2] wp_carrier_leave; arg: the sibling that was a hit
   /\ at[c].pc = "leave"
   /\ word' = [word EXCEPT ![c] = "RUNNING"]
   /\ IF word[c] \in Victims THEN Move(c, "serve", word[c])
      ELSE IF at[c].arg # None /\ word[c] = "PARKED" THEN Move(c, "steal", at[c].arg)
      ELSE Move(c, "poll", None)
   /\ UNCHANGED <<idle, token, queue, inbox, held, budget>>
-TryAcquire(c) ==              \* [T3] [T4] wp_carrier_steal: a lost ticket is retried
+TryAcquire(c) ==              \* [biased_lock.3] [biased_lock.4] wp_carrier_steal: a lost ticket is retried
   /\ at[c].pc \in {"serve", "steal"} /\ IsFree(at[c].arg)
   /\ Move(c, IF at[c].pc = "serve" THEN "serve_pop" ELSE "steal_pop", at[c].arg)
   /\ Looks
-Pop(c) ==                     \* [Q4]..[Q8], then [T5]
+Pop(c) ==                     \* [mpsc.4]..[mpsc.8], then [biased_lock.5]
   /\ at[c].pc \in {"pop", "serve_pop", "steal_pop"}
   /\ LET v == at[c].arg
          got == CanPop(queue[v], IsHole)

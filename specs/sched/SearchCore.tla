@@ -1,7 +1,8 @@
 ----------------------------- MODULE SearchCore -----------------------------
 (***************************************************************************)
 (* The state of Search, the submission paths, and the search itself.       *)
-(* Code       kernel/sched/carrier.c (submit), kernel/sched/search.h, kernel/sched/search.c. *)
+(* Code       kernel/sched/carrier.c (submit), kernel/sched/search.h,      *)
+(*            kernel/sched/search.c.                                       *)
 (* The essay on what is abstracted, and the claims, are in Search.tla.     *)
 (***************************************************************************)
 EXTENDS RunQueue, FiniteSets
@@ -29,7 +30,7 @@ vars == <<word, idle, token, queue, inbox, held, at, budget>>
 
 None == "none"
 Threads == Carriers \cup Submitters
-Victims == Carriers           \* for whom a search may be; SearchLocal has one more
+Victims == Carriers           \* for whom a search may be; LocalQueueCarrier has one more
 
 Init ==
   /\ word = [c \in Carriers |-> "RUNNING"]
@@ -56,7 +57,7 @@ Unname(t, c) ==
   /\ inbox' = [inbox EXCEPT ![c] = Forget(@, t)]
 
 (* Submitting to carrier c: reserve, publish, look whether somebody must be told. *)
-Reserve(t, c) ==              \* [Q2]
+Reserve(t, c) ==              \* [mpsc.2]
   /\ queue' = [queue EXCEPT ![c] = Append(@, t)]
   /\ Move(t, "publish", c)
   /\ UNCHANGED <<word, idle, token, inbox>>
@@ -74,12 +75,12 @@ Reenqueue(c) ==               \* wp_carrier_reenqueue: the task that c runs yiel
   /\ Reserve(c, c)
   /\ budget' = [budget EXCEPT !.yield = @ - 1]
   /\ held' = [held EXCEPT ![c] = FALSE]
-SubmitPinned(s, c) ==         \* [Q2] wp_carrier_submit_pinned
+SubmitPinned(s, c) ==         \* [mpsc.2] wp_carrier_submit_pinned
   /\ at[s].pc = "start" /\ s \in Pinners
   /\ inbox' = [inbox EXCEPT ![c] = Append(@, s)]
   /\ Move(s, "publish", c)
   /\ UNCHANGED <<word, idle, token, queue, held, budget>>
-Publish(t) ==                 \* [Q3]
+Publish(t) ==                 \* [mpsc.3]
   /\ at[t].pc = "publish"
   /\ LET c == at[t].arg
          next == IF t \in Submitters THEN "word" ELSE IF held[t] THEN "idle" ELSE "alone"
@@ -88,7 +89,7 @@ Publish(t) ==                 \* [Q3]
   /\ UNCHANGED <<word, idle, token, held, budget>>
 \* Nobody was woken who takes this task next: somebody else may have to be told.
 Tell(t, c) == Move(t, IF t \in Pinners THEN "quiescent" ELSE "idle", c)
-LoadWord(s) ==                \* [S] [C4]
+LoadWord(s) ==                \* [carrier.7] [carrier.4]
   /\ at[s].pc = "word"
   /\ LET c == at[s].arg IN
      IF word[c] = "PARKED"
@@ -97,7 +98,7 @@ LoadWord(s) ==                \* [S] [C4]
      ELSE /\ Tell(s, c)
           /\ Unname(s, c)
   /\ UNCHANGED <<word, idle, token, held, budget>>
-IsAlone(t) ==                 \* [S] on re-enqueue; wp_mpsc_is_alone, and the other is quiescent
+IsAlone(t) ==                 \* [carrier.7] on re-enqueue; wp_mpsc_is_alone, and the other is quiescent
   /\ at[t].pc = "alone"
   /\ LET c == at[t].arg
          alone == queue[c] \o inbox[c] = <<t>>
@@ -106,7 +107,7 @@ IsAlone(t) ==                 \* [S] on re-enqueue; wp_mpsc_is_alone, and the ot
            ELSE IF alone THEN Return(t) ELSE Tell(t, c)
         /\ Unname(t, c)
   /\ UNCHANGED <<word, idle, token, held, budget>>
-Wake(s) ==                    \* [C3], and the system call: Carrier takes those two apart
+Wake(s) ==                    \* [carrier.3], and the system call: Carrier takes those two apart
   /\ at[s].pc \in {"wake", "wake_and_tell"}
   /\ LET c == at[s].arg IN
      /\ word' = [word EXCEPT ![c] = IF @ = "PARKED" THEN "WAKING" ELSE @]
@@ -116,13 +117,13 @@ IsQuiescent(s) ==             \* a pinned task may be run before one that a sibl
   /\ at[s].pc = "quiescent"
   /\ IF queue[at[s].arg] = <<>> THEN Return(s) ELSE Move(s, "idle", at[s].arg)
   /\ Looks
-IsIdle(t) ==                  \* [S] on submit_internal; [I3] wp_idleset_is_empty
+IsIdle(t) ==                  \* [carrier.7] on submit_internal; [idle_set.3] wp_idle_set_is_empty
   /\ at[t].pc = "idle"
   /\ IF idle = {} THEN Return(t) ELSE Move(t, "search", at[t].arg)
   /\ Looks
 
 (* Searching for somebody to help the victim at[t].arg. *)
-Start(t) ==                   \* [N1] wp_search_start
+Start(t) ==                   \* [search.5] wp_search_start
   /\ at[t].pc = "search"
   /\ IF token = 1
      THEN /\ Return(t)
@@ -130,12 +131,12 @@ Start(t) ==                   \* [N1] wp_search_start
      ELSE /\ Move(t, "snapshot", at[t].arg)
           /\ token' = 1
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
-Snapshot(t) ==                \* [I3] wp_idleset_word
+Snapshot(t) ==                \* [idle_set.3] wp_idle_set_word
   /\ at[t].pc = "snapshot"
   /\ LET v == at[t].arg
      IN IF idle \ {v} = {} THEN Move(t, "stop", None) ELSE Goto(t, "recruit", v, idle \ {v}, {})
   /\ Looks
-Recruit(t) ==                 \* [C5] [C7] recruit: any member of the snapshot may come first
+Recruit(t) ==                 \* [search.1] [search.2] recruit: any member of the snapshot may come first
   /\ at[t].pc = "recruit"
   /\ \E m \in at[t].todo :
        IF word[m] = "PARKED"
@@ -147,16 +148,16 @@ Recruit(t) ==                 \* [C5] [C7] recruit: any member of the snapshot m
                THEN Move(t, "stop", None)
                ELSE Goto(t, "recruit", at[t].arg, at[t].todo \ {m}, {})
   /\ UNCHANGED <<idle, queue, inbox, held, budget>>
-Stop(t) ==                    \* [N2] wp_search_stop; arg: the victim served, or None: nobody found
+Stop(t) ==                    \* [search.6] wp_search_stop; arg: the victim served, or None: nobody found
   /\ at[t].pc = "stop"
   /\ token' = 0
   /\ Move(t, "recheck", None)
   /\ UNCHANGED <<word, idle, queue, inbox, held, budget>>
-Recheck(t) ==                 \* [R] [I3] wp__search_recheck
+Recheck(t) ==                 \* [search.7] [idle_set.3] wp__search_recheck
   /\ at[t].pc = "recheck"
   /\ IF idle = {} THEN Return(t) ELSE Goto(t, "parked", None, idle, {})
   /\ Looks
-LoadParked(t) ==              \* [C9] a queue is worth a search if somebody else is parked
+LoadParked(t) ==              \* [search.4] a queue is worth a search if somebody else is parked
   /\ at[t].pc = "parked"
   /\ \E m \in at[t].todo :
        LET seen == at[t].seen \cup (IF word[m] = "PARKED" THEN {m} ELSE {})

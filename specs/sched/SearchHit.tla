@@ -2,13 +2,15 @@
 (***************************************************************************)
 (* Is there something to steal?  The hit rule of Search, one step for each *)
 (* load: a carrier that was woken for its one task is not robbed of it.    *)
-(* Code       wp__search_is_hit in kernel/sched/search.c, wp_mpsc_published.     *)
+(* Code       wp__search_is_hit in kernel/sched/search.c,                  *)
+(*            wp_mpsc_published.                                           *)
 (* Abstracts  the two loads of the front to one step (Mpsc has both).      *)
 (***************************************************************************)
 EXTENDS SearchCore
 
-(* Is queue x a hit?  "scan": the re-check after a release; "look": the one before a sleep.  The  *)
-(* counts come first: a carrier that is WAKING after them has taken nothing since it parked.      *)
+(* Is queue x a hit?  "scan": the re-check after a release; "look": the    *)
+(* one before a sleep.  The counts come first: a carrier that is WAKING    *)
+(* after them has taken nothing since it parked.                           *)
 ScanAt == [front |-> "scan", tail |-> "scan_tail", inbox |-> "scan_inbox", word |-> "scan_word"]
 LookAt == [front |-> "look", tail |-> "look_tail", inbox |-> "look_inbox", word |-> "look_word"]
 IsScan(t) == \E what \in DOMAIN ScanAt : at[t].pc = ScanAt[what]
@@ -20,12 +22,12 @@ Miss(t, x) ==
 Ask(t, x, what) ==            \* x in `seen`: the node that t saw at the front is there still
   Goto(t, IF IsScan(t) THEN ScanAt[what] ELSE LookAt[what], x, at[t].todo,
        IF what = "tail" THEN {x} ELSE {})
-IsHit(t) ==                   \* [Q9] [Q11] wp__search_is_hit, any sibling first
+IsHit(t) ==                   \* [mpsc.9] [mpsc.11] wp__search_is_hit, any sibling first
   /\ AsksFor(t, "front")
   /\ \E x \in at[t].todo :
        IF HasPublished(queue[x], IsHole) THEN Ask(t, x, "tail") ELSE Miss(t, x)
   /\ Looks
-LoadTail(t) ==                \* [Q12] one task?  A node pushed again looks as if never taken
+LoadTail(t) ==                \* [mpsc.12] one task?  A node pushed again looks as if never taken
   /\ AsksFor(t, "tail")
   /\ LET x == at[t].arg
          one == Len(queue[x]) = 1
@@ -34,12 +36,12 @@ LoadTail(t) ==                \* [Q12] one task?  A node pushed again looks as i
           THEN Ask(t, x, IF Pinners # {} THEN "inbox" ELSE "word")
           ELSE Hit(t, x)
   /\ Looks
-LoadInbox(t) ==               \* [Q10]
+LoadInbox(t) ==               \* [mpsc.10]
   /\ AsksFor(t, "inbox")
   /\ LET x == at[t].arg IN
      IF inbox[x] # <<>> THEN Hit(t, x) ELSE Ask(t, x, "word")
   /\ Looks
-LoadWaking(t) ==              \* [C8]
+LoadWaking(t) ==              \* [search.3]
   /\ AsksFor(t, "word")
   /\ LET x == at[t].arg IN
      IF word[x] = "WAKING" THEN Miss(t, x) ELSE Hit(t, x)

@@ -6,7 +6,7 @@
 (***************************************************************************)
 EXTENDS Search
 
-Nudge(c) ==                   \* [M11] PARKED to WAKING
+Nudge(c) ==                   \* [timer.11] PARKED to WAKING
   /\ word[c] = "PARKED"
   /\ word' = [word EXCEPT ![c] = "WAKING"]
   /\ UNCHANGED <<idle, token, queue, inbox, held, at, budget>>

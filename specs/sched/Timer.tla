@@ -3,14 +3,16 @@
 (* A carrier sleeps no longer than until the earliest deadline, whoever    *)
 (* set it; a timer fires or is cancelled, once; a late one ends no park    *)
 (* but its own.  State and armers: TimerCore.tla.                          *)
-(* Code       kernel/sched/timer.h, timer.c: [M1]..[M12]; carrier.c: [C1] [C2]   *)
-(*            [C6] [P]; vthread.h: [V1]..[V5]; futex.c: [L1]..[L3].        *)
+(* Code       kernel/sched/timer.h, timer.c: [timer.1]..[timer.12];        *)
+(*            carrier.c: [carrier.1] [carrier.2] [carrier.5] [carrier.6];  *)
+(*            vthread.h: [vthread.1]..[vthread.5]; futex.c: [lock.1]..[lock.3].*)
 (* Abstracts  the heap to a set; the lock to its holder; taking it, with   *)
 (*            what is done to the heap, to one step; other wakes of the    *)
 (*            carrier, and its queues (Carrier, Search); the rest of a     *)
 (*            thread's word (VThread).  A wait with a deadline ends at any *)
 (*            time: the carrier looks at the clock itself.                 *)
-(* Memory     sequential consistency, which [M9] and [P] earn.             *)
+(* Memory     sequential consistency, which [timer.9] and [carrier.6]      *)
+(*            earn.                                                        *)
 (* Promises   NoOversleep, EarliestIsTrue, NeverEarly, DueOnce,            *)
 (*            CancelIsFinal, StaleTimerHarmless (safety); Fires, Resumes   *)
 (*            (liveness).                                                  *)
@@ -42,11 +44,11 @@ Turn ==                       \* of its loop: its own threads have run, and it l
   /\ clock' = now
   /\ To("look")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, until, hand, left, Ghosts>>
-Look ==                       \* [M8] wp_timers_due
+Look ==                       \* [timer.8] wp_timers_due
   /\ Is("look")
   /\ To(IF earliest <= clock THEN "lock" ELSE "advertise")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-Lock ==                       \* [L1]
+Lock ==                       \* [lock.1]
   /\ Is("lock") /\ lock = None
   /\ lock' = "carrier"
   /\ To("take")
@@ -56,7 +58,7 @@ DueNow ==
      /\ \A b \in heap : deadline[a] <= deadline[b]
      /\ deadline[a] <= clock}
 \* timer->due: a permit, if its thread is in that park or before it, and has none.
-Due(a) ==                     \* [V5]
+Due(a) ==                     \* [vthread.5]
   /\ permit' = IF permit[a] = None /\ number[a] = 1 THEN [permit EXCEPT ![a] = "timer"] ELSE permit
   /\ ends' = [ends EXCEPT ![a] = @ + 1]
 IsOwed(a) == permit[a] = "timer" /\ pc[a] = "parked"
@@ -69,7 +71,7 @@ Take(a) ==                    \* the first that is due
   /\ UNCHANGED armed
   /\ To("clear")
   /\ UNCHANGED <<deadline, earliest, lock, word, number, ready, now, first, Carrier, left, gone>>
-Clear ==                      \* [M7] the last that touches it; then who must be pushed, or the next
+Clear ==                      \* [timer.7] the last that touches it; then who must be pushed, or the next
   /\ Is("clear")
   /\ LET a == hand["carrier"] IN
      /\ armed' = armed \ {a}
@@ -79,17 +81,17 @@ Clear ==                      \* [M7] the last that touches it; then who must be
         ELSE /\ hand' = [hand EXCEPT !["carrier"] = None]
              /\ To("take")
   /\ UNCHANGED <<heap, deadline, earliest, lock, word, Thread, now, first, Carrier, left, Ghosts>>
-Settle ==                     \* [M3]
+Settle ==                     \* [timer.3]
   /\ Is("settle") \/ (Is("take") /\ DueNow = {})
   /\ earliest' = Min(heap)
   /\ To("give")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-Unlock ==                     \* [L3]
+Unlock ==                     \* [lock.3]
   /\ Is("give")
   /\ lock' = None
   /\ To(IF hand["carrier"] = None THEN "advertise" ELSE "push")
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-Push(t) ==                    \* wp__home_push; in Carrier the wake is in full
+Push(t) ==                    \* wp__carrier_tasks_push; in Carrier the wake is in full
   /\ pc[t] = "push"
   /\ ready' = IF pc[hand[t]] = "parked" THEN ready \cup {hand[t]} ELSE ready
   /\ hand' = [hand EXCEPT ![t] = None]
@@ -99,17 +101,17 @@ Push(t) ==                    \* wp__home_push; in Carrier the wake is in full
                          !["carrier"] = IF t = "carrier" THEN "look"
                                         ELSE IF wakes /\ @ = "queued" THEN "wait" ELSE @]
   /\ UNCHANGED <<Heap, earliest, lock, number, permit, now, first, Carrier, left, Ghosts>>
-Advertise ==                  \* [C1] [P] wp_carrier_advertise
+Advertise ==                  \* [carrier.1] [carrier.6] wp_carrier_advertise
   /\ Is("advertise")
   /\ word' = "PARKED"
   /\ To("until")
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, Carrier, hand, left, Ghosts>>
-ReadUntil ==                  \* [M8] if its queues are empty
+ReadUntil ==                  \* [timer.8] if its queues are empty
   /\ Is("until")
   /\ until' = earliest
   /\ To(IF ready \cap Own = {} THEN "wait" ELSE "leave")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, clock, hand, left, Ghosts>>
-Wait ==                       \* [C6] the futex compares, and queues
+Wait ==                       \* [carrier.5] the futex compares, and queues
   /\ Is("wait")
   /\ To(IF word = "PARKED" THEN "queued" ELSE "leave")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
@@ -117,7 +119,7 @@ Timeout ==
   /\ Is("queued") /\ until # Forever
   /\ To("leave")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-Leave ==                      \* [C2] wp_carrier_leave
+Leave ==                      \* [carrier.2] wp_carrier_leave
   /\ Is("leave")
   /\ word' = "RUNNING"
   /\ until' = Forever
@@ -126,7 +128,7 @@ Leave ==                      \* [C2] wp_carrier_leave
   /\ UNCHANGED <<Heap, earliest, lock, Thread, now, first, hand, left, Ghosts>>
 
 (* Others. *)
-Unpark(a) ==                  \* [V1] wp_vthread_unpark
+Unpark(a) ==                  \* [vthread.1] wp_vthread_unpark
   /\ pc["unparker"] = "idle" /\ left > 0
   /\ left' = left - 1
   /\ permit' = IF permit[a] = None THEN [permit EXCEPT ![a] = "unparker"] ELSE permit

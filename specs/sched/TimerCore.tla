@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* The timers of a carrier, and the threads that arm and cancel them: the  *)
 (* first half of Timer.tla, which says what all this is about.             *)
-(* Code       kernel/sched/timer.h, timer.c; vthread.h.                          *)
+(* Code       kernel/sched/timer.h, timer.c; vthread.h.                    *)
 (***************************************************************************)
 EXTENDS Naturals
 
@@ -61,7 +61,7 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 At(a, where) == pc[a] = where /\ (a \in Own => pc["carrier"] = "turn")
 
 (* Arming. *)
-Arm(a) ==                     \* [L1] [M1] wp_timer_arm; is it the first?
+Arm(a) ==                     \* [lock.1] [timer.1] wp_timer_arm; is it the first?
   /\ At(a, "start")
   /\ lock = None
   /\ lock' = a
@@ -72,24 +72,24 @@ Arm(a) ==                     \* [L1] [M1] wp_timer_arm; is it the first?
   /\ heap' = heap \cup {a}
   /\ armed' = armed \cup {a}
   /\ UNCHANGED <<earliest, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-Publish(a) ==                 \* [M2]
+Publish(a) ==                 \* [timer.2]
   /\ At(a, "publish")
   /\ earliest' = deadline[a]
   /\ first' = first \cup {a}
   /\ Goto(a, "unlock")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
-UnlockArmed(a) ==             \* [L3]
+UnlockArmed(a) ==             \* [lock.3]
   /\ At(a, "unlock")
   /\ lock' = None
   /\ Goto(a, IF a \in first \ Own THEN "word" ELSE "park")
   /\ first' = first \ Own
   /\ UNCHANGED <<Heap, earliest, word, Thread, now, Carrier, hand, left, Ghosts>>
-LoadWord(a) ==                \* [M9] [M10] wp_timers_nudge
+LoadWord(a) ==                \* [timer.9] [timer.10] wp_timers_nudge
   /\ At(a, "word")
   /\ first' = IF word = "PARKED" THEN first ELSE first \ {a}
   /\ Goto(a, IF word = "PARKED" THEN "cas" ELSE "park")
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, Carrier, hand, left, Ghosts>>
-Nudge(a) ==                   \* [M11] PARKED to WAKING
+Nudge(a) ==                   \* [timer.11] PARKED to WAKING
   /\ At(a, "cas")
   /\ IF word = "PARKED"
      THEN /\ word' = "WAKING"
@@ -109,18 +109,18 @@ Call(a) ==                    \* wp__carrier_wake: the one system call
 EndPark(a) ==                 \* the permit is taken where the number changes
   /\ number' = [number EXCEPT ![a] = @ + 1] /\ permit' = [permit EXCEPT ![a] = None]
   /\ Goto(a, IF number[a] = 1 THEN "cancel" ELSE "done")
-Park(a) ==                    \* [V3] parks; [V4] takes the permit instead
+Park(a) ==                    \* [vthread.3] parks; [vthread.4] takes the permit instead
   /\ At(a, "park")
   /\ IF permit[a] # None THEN EndPark(a) ELSE Goto(a, "parked") /\ UNCHANGED <<number, permit>>
   /\ UNCHANGED <<Heap, earliest, lock, word, ready, now, first, Carrier, hand, left, Ghosts>>
-Resume(a) ==                  \* [V2] it is popped, and runs
+Resume(a) ==                  \* [vthread.2] it is popped, and runs
   /\ At(a, "parked") /\ a \in ready
   /\ ready' = ready \ {a}
   /\ EndPark(a)
   /\ UNCHANGED <<Heap, earliest, lock, word, now, first, Carrier, hand, left, Ghosts>>
 
 (* Cancelling, after the first park. *)
-LoadArmed(a) ==               \* [M4] wp_timer_cancel; it has fired: nobody touches it any more
+LoadArmed(a) ==               \* [timer.4] wp_timer_cancel; it has fired: nobody touches it any more
   /\ At(a, "cancel")
   /\ IF a \in armed
      THEN /\ Goto(a, "lock")
@@ -128,7 +128,7 @@ LoadArmed(a) ==               \* [M4] wp_timer_cancel; it has fired: nobody touc
      ELSE /\ Goto(a, "park")
           /\ gone' = gone \cup {a}
   /\ UNCHANGED <<Heap, earliest, lock, word, Thread, now, first, Carrier, hand, left, ends>>
-Cancel(a) ==                  \* [L1] [M5] [M6] if it still is; [M12] wp_timers_clear does it too
+Cancel(a) ==                  \* [lock.1] [timer.5] [timer.6] if it still is; [timer.12] wp_timers_clear does it too
   /\ At(a, "lock")
   /\ lock = None
   /\ lock' = a
@@ -139,12 +139,12 @@ Cancel(a) ==                  \* [L1] [M5] [M6] if it still is; [M12] wp_timers_
      IN /\ ends' = IF is_armed THEN [ends EXCEPT ![a] = @ + 1] ELSE ends
         /\ Goto(a, IF ~is_armed THEN "again" ELSE IF is_root THEN "withdraw" ELSE "release")
   /\ UNCHANGED <<deadline, earliest, word, Thread, now, first, Carrier, hand, left, gone>>
-Withdraw(a) ==                \* [M3] if it was the root
+Withdraw(a) ==                \* [timer.3] if it was the root
   /\ At(a, "withdraw")
   /\ earliest' = Min(heap)
   /\ Goto(a, "release")
   /\ UNCHANGED <<Heap, lock, word, Thread, now, first, Carrier, hand, left, Ghosts>>
-UnlockCancelled(a) ==         \* [L3] not armed any more: where is it?
+UnlockCancelled(a) ==         \* [lock.3] not armed any more: where is it?
   /\ At(a, "release") \/ At(a, "again")
   /\ lock' = None
   /\ gone' = IF pc[a] = "again" THEN gone ELSE gone \cup {a}

@@ -2,18 +2,20 @@
 (***************************************************************************)
 (* Whose event it is, and when there is one: threads that run one after    *)
 (* the other in the same memory, events of them, and a switch that others  *)
-(* turn meanwhile. Ring.tla says that an event is read whole.              *)
-(* Code       kernel/sched/trace.c, event_ring.h, vthread_stackful.c; [E10]..[E12] name sites.     *)
+(* turn meanwhile. EventRing.tla says that an event is read whole.         *)
+(* Code       kernel/sched/trace.c, event_ring.h, vthread_stackful.c;      *)
+(*            [event_ring.10]..[event_ring.12] name sites.                 *)
 (* Abstracts  a ring to the set of its events; a name to its thread; the   *)
 (*            clock to whether it was read.                                *)
-(* Memory     sequential consistency; the orders are stress/scenarios/base/event_ring.c's.      *)
+(* Memory     sequential consistency; the orders are                       *)
+(*            stress/scenarios/base/event_ring.c's.                        *)
 (* Promises   NameIsItsOwn, NumberIsItsOwn, RingsAreThere, SpansHaveBegun, *)
 (*            OffIsSilent (safety).                                        *)
 (* TLC alone  NameIsItsOwn, NumberIsItsOwn, SpansHaveBegun, OffIsSilent:   *)
 (*            one thread reads and writes what these need, plain memory    *)
 (*            between a run and the next in it, so there is no order of    *)
-(*            steps to explore (tests/judge/traces/test_lies.py,                  *)
-(*            tests/programs/sched/made.c and waits.c).                          *)
+(*            steps to explore (tests/judge/traces/test_lies.py,           *)
+(*            tests/programs/sched/made.c and waits.c).                    *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 
@@ -28,7 +30,7 @@ VARIABLES
   thread,   \* whose the memory is, and who is named there; 0: nobody yet
   taken,    \* numbers that were given so far
   number,   \* of that thread
-  to,       \* [E10]..[E12]: the rings that events go to; 0: off
+  to,       \* [event_ring.10]..[event_ring.12]: the rings that events go to; 0: off
   made, kept, freed,  \* rings that were made, the newest, and those whose memory went
   left,     \* turns to come
   writer,   \* [pc, began, to]: the carrier of that thread: what it does; whether the span's
@@ -65,7 +67,7 @@ New ==                        \* wp_vthread_new, wp__body_take
   /\ number' = taken + 1
   /\ Switches
   /\ UNCHANGED <<writer, off, events, shown>>
-Begin ==                      \* [E12] it parks, or its step begins: is it on? then the clock is read
+Begin ==                      \* [event_ring.12] it parks, or its step begins: is it on? then the clock is read
   /\ writer.pc = "idle" /\ thread # 0
   /\ writer' = [writer EXCEPT !.pc = "span", !.began = to # 0]
   /\ Memory /\ Switches /\ UNCHANGED <<off, events, shown>>
@@ -73,7 +75,7 @@ End ==                        \* the span is over
   /\ writer.pc = "span"
   /\ writer' = [writer EXCEPT !.pc = "look"]
   /\ Memory /\ Switches /\ UNCHANGED <<off, events, shown>>
-Look ==                       \* [E10] wp__trace_add
+Look ==                       \* [event_ring.10] wp__trace_add
   /\ writer.pc = "look"
   /\ LET found == to
          goes_on == found # 0 /\ writer.began
@@ -82,7 +84,7 @@ Look ==                       \* [E10] wp__trace_add
   /\ Memory
   /\ Switches
   /\ UNCHANGED <<events, shown>>
-Write ==                      \* wp_ring_add; wp__trace_of copied the name
+Write ==                      \* wp_event_ring_add; wp__trace_of copied the name
   /\ writer.pc = "write"
   /\ events' = events \cup {[rings |-> writer.to, of |-> thread, number |-> number,
                              named |-> thread, began |-> writer.began, silent |-> off]}
@@ -97,16 +99,16 @@ Make ==                       \* wp_group_trace_on: there are none, or larger on
   /\ kept < Rings
   /\ kept' = kept + 1
   /\ made' = made \cup {kept + 1}
-  /\ to' = kept + 1           \* [E11]
+  /\ to' = kept + 1           \* [event_ring.11]
   /\ UNCHANGED freed
   /\ left' = left - 1
   /\ Memory
   /\ UNCHANGED <<writer, off, events, shown>>
-On ==                         \* [E11] again, with those that there are
+On ==                         \* [event_ring.11] again, with those that there are
   /\ left > 0 /\ kept # 0 /\ to = 0
   /\ to' = kept /\ left' = left - 1
   /\ Memory /\ UNCHANGED <<made, kept, freed, writer, off, events, shown>>
-Off ==                        \* [E11] wp_group_trace_off
+Off ==                        \* [event_ring.11] wp_group_trace_off
   /\ left > 0 /\ to # 0
   /\ to' = 0 /\ left' = left - 1
   /\ Memory /\ UNCHANGED <<made, kept, freed, writer, off, events, shown>>

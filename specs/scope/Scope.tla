@@ -2,13 +2,14 @@
 (***************************************************************************)
 (* A scope ends when all its subtasks have; the first failure cancels it:  *)
 (* nobody is counted in any more, all are interrupted, the owner is woken. *)
-(* Code       kernel/scope/scope.h, scope.c, scope_children.h, scope_children.c; [SF1] [SF2] name  *)
-(*            sites. python/wakeproof/scope.py, _runtime/scope_children.py:*)
-(*            there the canceller has a copy of the list, whose references *)
-(*            keep all: it needs no hand.                                  *)
+(* Code       kernel/scope/scope.h, scope.c, scope_children.h,             *)
+(*            scope_children.c; [scope_children.1] [scope_children.2] name *)
+(*            sites. python/wakeproof/scope.py,                            *)
+(*            _runtime/scope_children.py: there the canceller has a copy   *)
+(*            of the list, whose references keep all: it needs no hand.    *)
 (* Abstracts  each hold of the lock to a step, an interrupt and a grant to *)
-(*            one each (VThread, Waitq); the policy to "a failure cancels".*)
-(*            Scopes within scopes are Nesting's.                          *)
+(*            one each (VThread, WaitQueue); the policy to "a failure      *)
+(*            cancels". Scopes within scopes are Nesting's.                *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   ChildrenWithinScope, CancelOnce, NoForkRunsAfterCancel,      *)
 (*            CancelReachesAll, NoResultAfterCancel, FirstFailureWins,     *)
@@ -18,7 +19,7 @@
 EXTENDS ScopeCore
 
 (* The owner. *)
-Fork(s) ==                    \* wp__flock_enter, Flock.enter: counts it in, or shuts it out
+Fork(s) ==                    \* wp__scope_children_enter, Flock.enter: counts it in, or shuts it out
   /\ pc[Owner] = "open"
   /\ pc[s] = "new"
   /\ IF cancelled
@@ -43,7 +44,7 @@ Join ==                       \* wp_scope_join, Scope.join
   /\ Goto(Owner, "join")
   /\ UNCHANGED <<locked, told, granted, outcome, first, left, ghosts>>
 
-Look ==                       \* wp__flock_begin, Flock.wait: under the lock, or in line
+Look ==                       \* wp__scope_children_begin, Flock.wait: under the lock, or in line
   /\ pc[Owner] = "join"
   /\ IF members = {} \/ cancelled
      THEN /\ Goto(Owner, "end")
@@ -53,7 +54,7 @@ Look ==                       \* wp__flock_begin, Flock.wait: under the lock, or
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
                  first, left, ghosts>>
 
-Wake ==                       \* [YW1] it looks again
+Wake ==                       \* [wait_queue.1] it looks again
   /\ pc[Owner] \in {"asleep", "dozing", "await"}
   /\ granted
   /\ granted' = FALSE
@@ -74,7 +75,7 @@ GetOut ==                     \* wp__waiter_cancel: out of line; or the wake is 
   /\ UNCHANGED <<state, cancelled, late, over, walker, hand, gone, members, told, granted, outcome,
                  first, left, ghosts>>
 
-EndJoin ==                    \* wp__flock_end, Flock.end
+EndJoin ==                    \* wp__scope_children_end, Flock.end
   /\ pc[Owner] = "end"
   /\ state' = "joined"
   /\ over' = TRUE
@@ -90,7 +91,7 @@ Close ==                      \* wp_scope_close, Scope.close: not joined? cancel
   /\ Goto(Owner, IF pc[Owner] = "joined" THEN "closing" ELSE "cancel")
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, ghosts>>
 
-LookEmpty ==                  \* wp__flock_begin, Flock.wait: nobody is counted in; or in line
+LookEmpty ==                  \* wp__scope_children_begin, Flock.wait: nobody is counted in; or in line
   /\ pc[Owner] = "closing"
   /\ IF members = {}
      THEN /\ Goto(Owner, "timer")

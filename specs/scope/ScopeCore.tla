@@ -1,7 +1,8 @@
 ------------------------------ MODULE ScopeCore -----------------------------
 (***************************************************************************)
 (* The state of Scope, its subtasks, and whoever cancels it.               *)
-(* Code       kernel/scope/scope_children.h, scope_children.c, scope.c; [SF1] [SF2] name sites;    *)
+(* Code       kernel/scope/scope_children.h, scope_children.c, scope.c;    *)
+(*            [scope_children.1] [scope_children.2] name sites;            *)
 (*            python/wakeproof/_runtime/scope_children.py, subtask.py,     *)
 (*            joiner.py.                                                   *)
 (* The essay on what is abstracted, and the claims, are in Scope.tla.      *)
@@ -101,7 +102,7 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Tardy(s) == tardy' = IF cancelled THEN tardy \cup {s} ELSE tardy
 
 (* A subtask. *)
-Begin(s) ==                   \* [SF2] Subtask._run: cancelled? ends at once
+Begin(s) ==                   \* [scope_children.2] Subtask._run: cancelled? ends at once
   /\ pc[s] = "forked"
   /\ IF cancelled
      THEN /\ Goto(s, "leave")
@@ -111,7 +112,7 @@ Begin(s) ==                   \* [SF2] Subtask._run: cancelled? ends at once
   /\ UNCHANGED <<state, locked, told, granted, outcome, first, left, cancels, winners, released,
                  was, by>>
 
-Record(s) ==                  \* wp__flock_record, Flock.record: not cancelled: what came of it
+Record(s) ==                  \* wp__scope_children_record, Flock.record: not cancelled: what came of it
   /\ pc[s] = "run"
   /\ IF cancelled
      THEN /\ Goto(s, "leave")
@@ -131,7 +132,7 @@ Tell(s) ==                    \* the policy, Joiner.on_complete: the first failu
           /\ UNCHANGED <<first, winners>>
   /\ UNCHANGED <<state, locked, told, granted, outcome, left, cancels, tardy, released, was, by>>
 
-Leave(s) ==                   \* wp__flock_leave, Flock.leave: it has ended
+Leave(s) ==                   \* wp__scope_children_leave, Flock.leave: it has ended
   /\ pc[s] = "leave"
   /\ IF hand = s
      THEN /\ gone' = TRUE
@@ -167,7 +168,7 @@ Claim(t) ==
   /\ by' = t
   /\ was' = [was EXCEPT !.outcome = outcome]
 
-Cancel(t) ==                  \* [SF1] wp__flock_cancel, Flock.cancel: once
+Cancel(t) ==                  \* [scope_children.1] wp__scope_children_cancel, Flock.cancel: once
   /\ pc[t] = "cancel"
   /\ t \in Others => pc[Owner] \in Before
   /\ IF IsRefused(t)
@@ -212,7 +213,7 @@ Release(t) ==                 \* under the lock again: it counts out who has end
   /\ UNCHANGED <<state, cancelled, late, over, walker, line, told, granted, outcome, first, left,
                  cancels, tardy, winners, was, by>>
 
-Grant(t) ==                   \* [YW2] wp__waiter_grant, Signal.set
+Grant(t) ==                   \* [wait_queue.2] wp__waiter_grant, Signal.set
   /\ pc[t] \in {"grant", "wake"}
   /\ granted' = TRUE
   /\ Goto(t, IF pc[t] = "wake" THEN "ended" ELSE After(t))

@@ -1,9 +1,10 @@
 ------------------------------- MODULE Channel ------------------------------
 (***************************************************************************)
 (* A bounded FIFO; without slots a rendezvous.                             *)
-(* Code       kernel/sync/channel.h, channel.c: everything under one lock.      *)
-(* Abstracts  waiters to OS threads (Waitq has virtual ones, too); what is *)
-(*            done under the lock to one step, with which the lock is taken*)
+(* Code       kernel/sync/channel.h, channel.c: everything under one lock. *)
+(* Abstracts  waiters to OS threads (WaitQueue has virtual ones, too);     *)
+(*            what is done under the lock to one step, with which the lock *)
+(*            is taken                                                     *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   NothingLost, Fifo, NobodyWaitsForNothing (safety);           *)
 (*            Served (liveness).                                           *)
@@ -177,7 +178,7 @@ TimeOut(t) ==
   /\ pc[t] = "asleep"
   /\ Goto(t, "late")
   /\ UNCHANGED <<Lines, lock, Wakes, told, next, Ghosts>>
-Look(t) ==                    \* [YW1] [YW3]
+Look(t) ==                    \* [wait_queue.1] [wait_queue.3]
   /\ pc[t] \in {"back", "await"}
   /\ IF t \notin granted
      THEN /\ pc[t] = "back"
@@ -219,7 +220,7 @@ Unlock(t) ==
   /\ lock' = NoOne
   /\ Goto(t, Goes(t))
   /\ UNCHANGED <<Lines, Wakes, told, next, Ghosts>>
-Grant(t) ==                   \* [YW2]
+Grant(t) ==                   \* [wait_queue.2]
   /\ pc[t] = "grant"
   /\ granted' = granted \cup {Head(hand[t])}
   /\ target' = [target EXCEPT ![t] = Head(hand[t])]

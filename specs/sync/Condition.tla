@@ -1,7 +1,8 @@
 ------------------------------ MODULE Condition -----------------------------
 (***************************************************************************)
 (* Waiters wait for a change of what a mutex guards; changers signal it.   *)
-(* Code       kernel/sync/condition.h, condition.c; [YN1] [YN2] name sites.     *)
+(* Code       kernel/sync/condition.h, condition.c; [condition.1]          *)
+(*            [condition.2] name sites.                                    *)
 (* Abstracts  the mutex to one that is handed over in order (Mutex); the   *)
 (*            line's lock to single steps.                                 *)
 (* Memory     sequential consistency.                                      *)
@@ -72,7 +73,7 @@ Locked(t) ==
   /\ UNCHANGED <<owner, queue, line, change, taken, said>>
 
 (* A waiter. *)
-Look(w) ==                    \* [YN2] in line, and then the mutex is free
+Look(w) ==                    \* [condition.2] in line, and then the mutex is free
   /\ w \in Waiters
   /\ pc[w] = "has"
   /\ IF change
@@ -136,7 +137,7 @@ Move(n) ==                    \* each gets the mutex, or stands in its line
              /\ queue' = queue \o Tail(moved)
         ELSE /\ queue' = queue \o moved
              /\ UNCHANGED owner
-Signal(c) ==                  \* [YN1] nobody waits; else under the line's lock
+Signal(c) ==                  \* [condition.1] nobody waits; else under the line's lock
   /\ pc[c] = "signal"
   /\ Goto(c, "done")
   /\ Move(Moves)

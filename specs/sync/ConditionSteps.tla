@@ -2,8 +2,9 @@
 (***************************************************************************)
 (* A condition's wait and signal, in each step that the code takes: Mutex  *)
 (* says what its waiters do in the mutex's line, this what is before it.   *)
-(* Code       kernel/sync/condition.c; [YN1] [YN2] name sites there, [YM..] and *)
-(*            [YW..] those of mutex.c and wait_queue.c.                         *)
+(* Code       kernel/sync/condition.c; [condition.1] [condition.2] name    *)
+(*            sites there, [YM..] and [YW..] those of mutex.c and          *)
+(*            wait_queue.c.                                                *)
 (* Abstracts  the lists' locks to who has them; waiters to OS threads.     *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   GrantedHolds, WaitingSaid (safety); MovedComesBack           *)
@@ -72,7 +73,7 @@ GetIn(w) ==
   /\ cline' = Append(cline, w)
   /\ Put(w, "line")
   /\ UNCHANGED <<Only, Told, waiting, stage>>
-SayIn(w) ==                   \* [YN2]
+SayIn(w) ==                   \* [condition.2]
   /\ pc[w] = "says it is in"
   /\ waiting' = TRUE
   /\ Goto(w, "is in")
@@ -95,7 +96,7 @@ Late(w) ==
   /\ stage[w] = "waits"
   /\ Goto(w, "is late")
   /\ UNCHANGED <<Only, Told, cvars>>
-LookFirst(w) ==               \* [YW1] wp__condition_check
+LookFirst(w) ==               \* [wait_queue.1] wp__condition_check
   /\ pc[w] = "back"
   /\ stage[w] = "waits"
   /\ IF said[w] = "granted"
@@ -124,7 +125,7 @@ GetOut(w) ==                  \* wp__condition_cancel
      ELSE /\ Goto(w, "was moved")
           /\ UNCHANGED <<cline, where>>
   /\ UNCHANGED <<Only, Told, waiting, stage>>
-SayOut(w) ==                  \* [YN2]
+SayOut(w) ==                  \* [condition.2]
   /\ pc[w] = "says it is out"
   /\ waiting' = (cline # <<>>)
   /\ Goto(w, "is out")
@@ -149,7 +150,7 @@ WasMoved(w) ==                \* as if it had waited for the mutex all the time
   /\ UNCHANGED <<Only, Told>>
 
 (* A signaller locks the mutex in the waiter's name, or puts it in the mutex's line. *)
-Ask(s) ==                     \* [YN1]
+Ask(s) ==                     \* [condition.1]
   /\ pc[s] = "signal begins"
   /\ Goto(s, IF waiting THEN "signals" ELSE "idle")
   /\ UNCHANGED <<Only, Told, cvars>>
@@ -164,13 +165,13 @@ TakeOff(s) ==
           /\ Put(Head(cline), "moved")
           /\ target' = [target EXCEPT ![s] = Head(cline)]
   /\ UNCHANGED <<Only, said, waiting, stage>>
-TakeFor(s) ==                 \* [YM1] [YM2]
+TakeFor(s) ==                 \* [mutex.1] [mutex.2]
   /\ pc[s] \in {"tries for", "decides for"}
   /\ ~word.locked
   /\ word' = [word EXCEPT !.locked = TRUE, !.passes = IF word.queued THEN @ + 1 ELSE @]
   /\ Goto(s, IF pc[s] = "tries for" THEN "says the rest" ELSE "took for")
   /\ UNCHANGED <<lock, line, bypass, Told, cvars>>
-MissFor(s) ==                 \* [YM9]
+MissFor(s) ==                 \* [mutex.9]
   /\ pc[s] \in {"tries for", "decides for"}
   /\ word.locked
   /\ Goto(s, IF pc[s] = "tries for" THEN "locks for" ELSE "marks for")
@@ -181,13 +182,13 @@ LockFor(s) ==
   /\ lock' = s
   /\ Goto(s, "decides for")
   /\ UNCHANGED <<word, line, bypass, Told, cvars>>
-AgainFor(s) ==                \* [YM10]
+AgainFor(s) ==                \* [mutex.10]
   /\ pc[s] = "marks for"
   /\ ~word.queued
   /\ ~word.locked
   /\ Goto(s, "decides for")
   /\ UNCHANGED <<Only, Told, cvars>>
-MarkFor(s) ==                 \* [YM3]
+MarkFor(s) ==                 \* [mutex.3]
   /\ pc[s] = "marks for"
   /\ ~word.queued
   /\ word.locked
@@ -203,7 +204,7 @@ UnlockFor(s) ==               \* the mutex's list
         /\ UNCHANGED <<line, target>>
   /\ Goto(s, "says the rest")
   /\ UNCHANGED <<word, bypass, said, cvars>>
-SayRest(s) ==                 \* [YN2]
+SayRest(s) ==                 \* [condition.2]
   /\ pc[s] = "says the rest"
   /\ waiting' = (cline # <<>>)
   /\ Goto(s, "has moved")

@@ -1,7 +1,8 @@
 ------------------------------ MODULE MutexCore -----------------------------
 (***************************************************************************)
 (* The state of Mutex, and each step of a lock and of an unlock.           *)
-(* Code       kernel/sync/mutex.h, mutex.c; [YM1]..[YM19] name sites there.     *)
+(* Code       kernel/sync/mutex.h, mutex.c; [mutex.1]..[mutex.19] name     *)
+(*            sites there.                                                 *)
 (* What is abstracted, and the claims, are in Mutex.tla.                   *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
@@ -46,14 +47,14 @@ Begin(t) ==                   \* what its last wait was told is over
   /\ Goto(t, "begin")
   /\ Say(t, "waits")
   /\ UNCHANGED <<Only, target>>
-Take(t) ==                    \* [YM1] nobody waits; [YM2] past the line, and counted
+Take(t) ==                    \* [mutex.1] nobody waits; [mutex.2] past the line, and counted
   /\ pc[t] \in {"begin", "decide"}
   /\ ~word.locked
   /\ word' = [word EXCEPT !.locked = TRUE, !.passes = IF word.queued THEN @ + 1 ELSE @]
   /\ bypass' = IF line # <<>> /\ bypass <= Passes THEN bypass + 1 ELSE bypass
   /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken")
   /\ UNCHANGED <<lock, line, Told>>
-Miss(t) ==                    \* [YM9]
+Miss(t) ==                    \* [mutex.9]
   /\ pc[t] \in {"begin", "decide"}
   /\ word.locked
   /\ Goto(t, IF pc[t] = "begin" THEN "lock" ELSE "mark")
@@ -67,13 +68,13 @@ Lock(t) ==
                [] pc[t] = "late" -> "cancel"
                [] pc[t] = "slow" -> "serve")
   /\ UNCHANGED <<word, line, bypass, Told>>
-Again(t) ==                   \* [YM10] it is free meanwhile
+Again(t) ==                   \* [mutex.10] it is free meanwhile
   /\ pc[t] = "mark"
   /\ ~word.queued
   /\ ~word.locked
   /\ Goto(t, "decide")
   /\ UNCHANGED <<Only, Told>>
-Mark(t) ==                    \* [YM3]
+Mark(t) ==                    \* [mutex.3]
   /\ pc[t] = "mark"
   /\ ~word.queued
   /\ word.locked
@@ -127,11 +128,11 @@ TimeOut(t) ==
   /\ pc[t] = "asleep"
   /\ Goto(t, "late")
   /\ UNCHANGED <<Only, Told>>
-Look(t) ==                    \* [YW1] wp__mutex_check
+Look(t) ==                    \* [wait_queue.1] wp__mutex_check
   /\ pc[t] = "back"
   /\ Goto(t, IF said[t] = "granted" THEN "hold" ELSE "look")
   /\ UNCHANGED <<Only, Told>>
-TakeFirst(t) ==               \* [YM7]
+TakeFirst(t) ==               \* [mutex.7]
   /\ pc[t] = "check"
   /\ IsFirst(t)
   /\ ~word.locked
@@ -140,7 +141,7 @@ TakeFirst(t) ==               \* [YM7]
   /\ bypass' = 0
   /\ Goto(t, "taken")
   /\ UNCHANGED <<lock, Told>>
-Forget(t) ==                  \* [YM8] who unlocks must tell it again
+Forget(t) ==                  \* [mutex.8] who unlocks must tell it again
   /\ pc[t] = "check"
   /\ IsFirst(t)
   /\ word.locked
@@ -148,20 +149,20 @@ Forget(t) ==                  \* [YM8] who unlocks must tell it again
   /\ word' = [word EXCEPT !.woken = FALSE]
   /\ Goto(t, "renew")
   /\ UNCHANGED <<lock, line, bypass, Told>>
-Stay(t) ==                    \* [YM17]
+Stay(t) ==                    \* [mutex.17]
   /\ pc[t] = "check"
   /\ IsFirst(t)
   /\ word.locked
   /\ ~word.woken
   /\ Goto(t, "renew")
   /\ UNCHANGED <<Only, Told>>
-Renew(t) ==                   \* [YM12]
+Renew(t) ==                   \* [mutex.12]
   /\ \/ pc[t] = "renew"
      \/ pc[t] = "check" /\ InLine(t) /\ ~IsFirst(t)
   /\ Say(t, "waits")
   /\ Goto(t, "renewed")
   /\ UNCHANGED <<Only, target>>
-Unmark(t) ==                  \* [YM14] [YM18] wp__mutex_cancel: nobody is left
+Unmark(t) ==                  \* [mutex.14] [mutex.18] wp__mutex_cancel: nobody is left
   /\ pc[t] = "cancel"
   /\ InLine(t)
   /\ Without(t) = <<>>
@@ -169,7 +170,7 @@ Unmark(t) ==                  \* [YM14] [YM18] wp__mutex_cancel: nobody is left
   /\ Off(t)
   /\ Goto(t, "gone")
   /\ UNCHANGED <<lock, Told>>
-Await(t) ==                   \* [YW3]
+Await(t) ==                   \* [wait_queue.3]
   /\ pc[t] = "await"
   /\ said[t] = "granted"
   /\ Goto(t, "hold")
@@ -179,20 +180,20 @@ Await(t) ==                   \* [YW3]
 IsComing ==
   /\ word.woken
   /\ word.passes < Passes
-Release(t) ==                 \* [YM4] nobody waits; [YM5] the first is coming
+Release(t) ==                 \* [mutex.4] nobody waits; [mutex.5] the first is coming
   /\ pc[t] = "hold"
   /\ \/ ~word.queued
      \/ IsComing
   /\ word' = [word EXCEPT !.locked = FALSE]
   /\ Goto(t, "idle")
   /\ UNCHANGED <<lock, line, bypass, Told>>
-Slow(t) ==                    \* [YM16]
+Slow(t) ==                    \* [mutex.16]
   /\ pc[t] = "hold"
   /\ word.queued
   /\ ~IsComing
   /\ Goto(t, "slow")
   /\ UNCHANGED <<Only, Told>>
-HandOver(t) ==                \* [YM13] [YM15] it was passed often enough
+HandOver(t) ==                \* [mutex.13] [mutex.15] it was passed often enough
   /\ pc[t] = "serve"
   /\ line # <<>>
   /\ word.passes >= Passes
@@ -202,14 +203,14 @@ HandOver(t) ==                \* [YM13] [YM15] it was passed often enough
   /\ bypass' = 0
   /\ Goto(t, "handed")
   /\ UNCHANGED <<lock, said>>
-LetGo(t) ==                   \* [YM6] free for all, but the first is told
+LetGo(t) ==                   \* [mutex.6] free for all, but the first is told
   /\ pc[t] = "serve"
   /\ line # <<>>
   /\ word.passes < Passes
   /\ word' = [word EXCEPT !.locked = FALSE, !.woken = TRUE]
   /\ Goto(t, "freed")
   /\ UNCHANGED <<lock, line, bypass, Told>>
-Tell(t) ==                    \* [YM11] of an unlock, or [YM19] of the first that leaves
+Tell(t) ==                    \* [mutex.11] of an unlock, or [mutex.19] of the first that leaves
   /\ \/ /\ pc[t] = "freed"
         /\ UNCHANGED <<line, bypass>>
      \/ /\ pc[t] = "cancel"
@@ -219,7 +220,7 @@ Tell(t) ==                    \* [YM11] of an unlock, or [YM19] of the first tha
   /\ Say(Head(line'), "look")
   /\ Goto(t, "told")
   /\ UNCHANGED <<word, lock>>
-Grant(t) ==                   \* [YW2]
+Grant(t) ==                   \* [wait_queue.2]
   /\ pc[t] = "grant"
   /\ Goto(t, "wake")
   /\ Say(target[t], "granted")

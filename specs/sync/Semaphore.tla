@@ -1,8 +1,9 @@
 ------------------------------ MODULE Semaphore -----------------------------
 (***************************************************************************)
 (* Permits, taken some at a time, in the order of the line.                *)
-(* Code       kernel/sync/semaphore.h, semaphore.c; [YS1]..[YS8] name sites.    *)
-(* Abstracts  waiters to OS threads (Waitq has virtual ones, too); the     *)
+(* Code       kernel/sync/semaphore.h, semaphore.c;                        *)
+(*            [semaphore.1]..[semaphore.8] name sites.                     *)
+(* Abstracts  waiters to OS threads (WaitQueue has virtual ones, too); the *)
 (*            list's lock to who has it.                                   *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   PermitBalance, NoIdlePermit (safety); InOrder, Served        *)
@@ -69,7 +70,7 @@ Suffices(waiting, free) ==
   ELSE 1 + Suffices(Tail(waiting), free - Wants(Head(waiting)))
 RECURSIVE Sum(_)
 Sum(waiting) == IF waiting = <<>> THEN 0 ELSE Wants(Head(waiting)) + Sum(Tail(waiting))
-Serve(t, waiting, free) ==    \* [YS4] [YS5] serve, under the lock
+Serve(t, waiting, free) ==    \* [semaphore.4] [semaphore.5] serve, under the lock
   LET n == Suffices(waiting, free)
       rest == SubSeq(waiting, n + 1, Len(waiting))
   IN /\ permits' = free - Sum(SubSeq(waiting, 1, n))
@@ -88,13 +89,13 @@ Begin(t) ==                   \* what its last wait was granted is over
 MayTake(t) ==
   /\ permits >= Wants(t)
   /\ ~queued
-Take(t) ==                    \* [YS1] nobody waits, they are there: without the lock, or with it
+Take(t) ==                    \* [semaphore.1] nobody waits, they are there: without the lock, or with it
   /\ pc[t] \in {"begin", "decide"}
   /\ MayTake(t)
   /\ permits' = permits - Wants(t)
   /\ Goto(t, IF pc[t] = "begin" THEN "hold" ELSE "taken")
   /\ UNCHANGED <<queued, lock, line, Wakes>>
-Miss(t) ==                    \* [YS7]
+Miss(t) ==                    \* [semaphore.7]
   /\ pc[t] = "begin"
   /\ ~MayTake(t)
   /\ Goto(t, "lock")
@@ -107,7 +108,7 @@ Lock(t) ==
                [] pc[t] = "late" -> "cancel"
                [] pc[t] = "slow" -> "serve")
   /\ UNCHANGED <<permits, queued, line, Wakes>>
-Mark(t) ==                    \* [YS2]
+Mark(t) ==                    \* [semaphore.2]
   /\ pc[t] = "decide"
   /\ ~MayTake(t)
   /\ ~queued
@@ -143,7 +144,7 @@ Stray(t) ==                   \* it ends for nothing
   /\ pc[t] = "asleep"
   /\ Goto(t, "back")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
-Look(t) ==                    \* [YW1]
+Look(t) ==                    \* [wait_queue.1]
   /\ pc[t] = "back"
   /\ Goto(t, IF t \in granted THEN "hold" ELSE "wait")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
@@ -156,20 +157,20 @@ Cancel(t) ==                  \* wp__semaphore_cancel, under the lock
   /\ pc[t] = "cancel"
   /\ InLine(t)
   /\ Serve(t, Without(t), permits)
-Await(t) ==                   \* [YW3]
+Await(t) ==                   \* [wait_queue.3]
   /\ pc[t] = "await"
   /\ t \in granted
   /\ Goto(t, "hold")
   /\ UNCHANGED <<permits, queued, lock, line, Wakes>>
 
 (* Release. *)
-Release(t) ==                 \* [YS3] [YS8] nobody waits
+Release(t) ==                 \* [semaphore.3] [semaphore.8] nobody waits
   /\ pc[t] = "hold"
   /\ ~queued
   /\ permits' = permits + Wants(t)
   /\ Goto(t, "idle")
   /\ UNCHANGED <<queued, lock, line, Wakes>>
-Slow(t) ==                    \* [YS8]
+Slow(t) ==                    \* [semaphore.8]
   /\ pc[t] = "hold"
   /\ queued
   /\ Goto(t, "slow")
@@ -178,7 +179,7 @@ ServeLine(t) ==
   /\ pc[t] = "serve"
   /\ line # <<>>
   /\ Serve(t, line, permits + Wants(t))
-Grant(t) ==                   \* [YW2] the first of those that were served, first
+Grant(t) ==                   \* [wait_queue.2] the first of those that were served, first
   /\ pc[t] = "grant"
   /\ granted' = granted \cup {Head(hand[t])}
   /\ target' = [target EXCEPT ![t] = Head(hand[t])]
@@ -211,7 +212,7 @@ Total(ts) ==
   THEN 0
   ELSE LET t == CHOOSE x \in ts : TRUE
        IN Wants(t) + Total(ts \ {t})
-\* [YS6] None is lost, none is invented.
+\* [semaphore.6] None is lost, none is invented.
 PermitBalance == permits + Total(Has) = Permits
 \* None is free that the first in line could use, and nobody else is kept from free ones.
 NoIdlePermit ==

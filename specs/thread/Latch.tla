@@ -1,8 +1,10 @@
 -------------------------------- MODULE Latch -------------------------------
 (***************************************************************************)
 (* One event that any number of threads wait for: shut, then open for good.*)
-(* Code       kernel/thread/latch.h, latch.c; [YL1]..[YL6] name sites there.      *)
-(* Abstracts  nothing of the latch; waiters to OS threads (Waitq has both).*)
+(* Code       kernel/thread/latch.h, latch.c; [latch.1]..[latch.6] name    *)
+(*            sites there.                                                 *)
+(* Abstracts  nothing of the latch; waiters to OS threads (WaitQueue has   *)
+(*            both).                                                       *)
 (* Memory     sequential consistency.                                      *)
 (* Promises   TerminationVisible, NoLostWaiter, UntouchedAfterOpen         *)
 (*            (safety); Served (liveness).                                 *)
@@ -54,7 +56,7 @@ Work ==
   /\ Goto(Opener, "open")
   /\ UNCHANGED <<word, locked, list, hand, granted>>
 
-Open ==                       \* [YL1] nobody waits, or is about to
+Open ==                       \* [latch.1] nobody waits, or is about to
   /\ pc[Opener] = "open"
   /\ IF list = <<>> /\ ~locked
      THEN /\ word' = "open"
@@ -63,7 +65,7 @@ Open ==                       \* [YL1] nobody waits, or is about to
           /\ UNCHANGED word
   /\ UNCHANGED <<locked, list, hand, granted, done>>
 
-Lock ==                       \* [YL3] [YL6]
+Lock ==                       \* [latch.3] [latch.6]
   /\ pc[Opener] = "lock"
   /\ ~locked
   /\ locked' = TRUE
@@ -72,7 +74,7 @@ Lock ==                       \* [YL3] [YL6]
 
 After(waiting) == IF waiting = <<>> THEN "out" ELSE "grant"
 
-Publish ==                    \* [YL4] list, lock and event in one step
+Publish ==                    \* [latch.4] list, lock and event in one step
   /\ pc[Opener] = "publish"
   /\ word' = "open"
   /\ locked' = FALSE
@@ -83,7 +85,7 @@ Publish ==                    \* [YL4] list, lock and event in one step
 
 Oldest == hand[Len(hand)]
 
-Grant ==                      \* [YW2] the oldest first
+Grant ==                      \* [wait_queue.2] the oldest first
   /\ pc[Opener] = "grant"
   /\ granted' = granted \cup {Oldest}
   /\ Goto(Opener, "wake")
@@ -97,7 +99,7 @@ Wake ==                       \* the system call; whoever is awake is not asked
   /\ UNCHANGED <<word, locked, list, granted, done>>
 
 (* A waiter. *)
-Take(w, from, to) ==          \* [YL2] open; or [YL3] the lock
+Take(w, from, to) ==          \* [latch.2] open; or [latch.3] the lock
   /\ pc[w] = from
   /\ IF word = "open"
      THEN /\ Goto(w, IF from = "late" THEN "await" ELSE "in")
@@ -107,7 +109,7 @@ Take(w, from, to) ==          \* [YL2] open; or [YL3] the lock
           /\ Goto(w, to)
   /\ UNCHANGED <<word, list, hand, granted, done>>
 
-Push(w) ==                    \* [YL5]
+Push(w) ==                    \* [latch.5]
   /\ pc[w] = "push"
   /\ list' = <<w>> \o list
   /\ locked' = FALSE
@@ -119,7 +121,7 @@ Sleep(w) ==                   \* the system call: not if it is granted
   /\ Goto(w, IF w \in granted THEN "back" ELSE "asleep")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
 
-Return(w) ==                  \* [YW1] [YW3]
+Return(w) ==                  \* [wait_queue.1] [wait_queue.3]
   /\ pc[w] \in {"back", "await"}
   /\ w \in granted
   /\ Goto(w, "in")
@@ -130,7 +132,7 @@ TimeOut(w) ==
   /\ Goto(w, "late")
   /\ UNCHANGED <<word, locked, list, hand, granted, done>>
 
-Remove(w) ==                  \* [YL5]
+Remove(w) ==                  \* [latch.5]
   /\ pc[w] = "remove"
   /\ list' = SelectSeq(list, LAMBDA x : x # w)
   /\ locked' = FALSE

@@ -2,9 +2,11 @@
 (***************************************************************************)
 (* A stackless task runs on one carrier at a time, and runs once more for  *)
 (* whoever unparks it, however late the park.                              *)
-(* Code       kernel/thread/task.h; [K1]..[K6] name sites in that file.           *)
+(* Code       kernel/thread/task.h; [task.1]..[task.6] name sites in that  *)
+(*            file.                                                        *)
 (* Abstracts  all queues to a bag of cells, which any carrier may take from*)
-(*            (Mpsc, Ticket and Search say how); the step to its result.   *)
+(*            (Mpsc, BiasedLock and Search say how); the step to its       *)
+(*            result.                                                      *)
 (* Memory     sequential consistency; what a run sees of the last one and  *)
 (*            of each unpark (HappensBeforeRun) is carried as a ghost.     *)
 (* Promises   OneCarrier, UnparkNotLost, HappensBeforeRun, CancelIsAlone,  *)
@@ -61,12 +63,12 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Carry(t) == carried' = [carried EXCEPT !["word"] = @ \cup {t}]
 
 (* Pushing it to its home, in two steps. *)
-Reserve(t) ==                 \* [Q2]
+Reserve(t) ==                 \* [mpsc.2]
   /\ pc[t] = "push"
   /\ Goto(t, "publish")
   /\ UNCHANGED <<word, notified, cells, left, ghosts>>
 
-Publish(t) ==                 \* [Q3]
+Publish(t) ==                 \* [mpsc.3]
   /\ pc[t] = "publish"
   /\ cells' = cells + 1
   /\ carried' = [carried EXCEPT !["cell"] = {t}]
@@ -74,7 +76,7 @@ Publish(t) ==                 \* [Q3]
   /\ UNCHANGED <<word, notified, left, told, writes>>
 
 (* A carrier: takes it, runs one step, and does what the step says. *)
-Pop(c) ==                     \* [Q4]..[Q8]
+Pop(c) ==                     \* [mpsc.4]..[mpsc.8]
   /\ pc[c] = "idle"
   /\ cells > 0
   /\ cells' = cells - 1
@@ -82,7 +84,7 @@ Pop(c) ==                     \* [Q4]..[Q8]
   /\ Goto(c, "begin")
   /\ UNCHANGED <<word, notified, left, told, carried>>
 
-Begin(c) ==                   \* [K2] wp_task_begin
+Begin(c) ==                   \* [task.2] wp_task_begin
   /\ pc[c] = "begin"
   /\ word' = "BUSY"
   /\ notified' = FALSE
@@ -91,7 +93,7 @@ Begin(c) ==                   \* [K2] wp_task_begin
   /\ Goto(c, "run")
   /\ UNCHANGED <<cells, left, carried>>
 
-Done(c) ==                    \* [K4] wp_task_finish
+Done(c) ==                    \* [task.4] wp_task_finish
   /\ pc[c] = "run"
   /\ word' = "DONE"
   /\ notified' = FALSE
@@ -106,7 +108,7 @@ Yield(c) ==                   \* no step of the word: it stays BUSY
   /\ Goto(c, "push")
   /\ UNCHANGED <<word, notified, cells, told, carried>>
 
-Park(c) ==                    \* [K3] wp_task_park: refused if it was notified while it ran
+Park(c) ==                    \* [task.3] wp_task_park: refused if it was notified while it ran
   /\ pc[c] = "run"
   /\ writes' = writes \cup {c}
   /\ IF notified
@@ -122,7 +124,7 @@ Owes ==
   /\ word = "PARKED"
   /\ ~notified
 
-Unpark(u) ==                  \* [K1] wp_task_notify: the one that finds it parked pushes it
+Unpark(u) ==                  \* [task.1] wp_task_notify: the one that finds it parked pushes it
   /\ pc[u] = "idle"
   /\ left[u] > 0
   /\ left' = [left EXCEPT ![u] = @ - 1]
@@ -133,7 +135,7 @@ Unpark(u) ==                  \* [K1] wp_task_notify: the one that finds it park
   /\ Goto(u, IF Owes THEN "push" ELSE "idle")
   /\ UNCHANGED <<word, cells>>
 
-Cancel ==                     \* [K6] wp_task_cancel: only a task that is parked and not notified
+Cancel ==                     \* [task.6] wp_task_cancel: only a task that is parked and not notified
   /\ pc[Canceller] = "idle"
   /\ word = "PARKED"
   /\ ~notified
@@ -141,7 +143,7 @@ Cancel ==                     \* [K6] wp_task_cancel: only a task that is parked
   /\ Goto(Canceller, "done")
   /\ UNCHANGED <<notified, cells, left, ghosts>>
 
-HasEnded == word \in {"DONE", "CANCELLED"}   \* [K5] wp_task_is_done
+HasEnded == word \in {"DONE", "CANCELLED"}   \* [task.5] wp_task_is_done
 
 Finished ==
   /\ HasEnded \/ (word = "PARKED" /\ ~told)

@@ -3,7 +3,8 @@
 (* A virtual thread is mounted on one carrier at a time; its park returns  *)
 (* for whoever unparks it, however late the park; a timer or a waker of a  *)
 (* queue that comes too late does nothing.                                 *)
-(* Code       kernel/thread/vthread.h; [V1]..[V18] name sites in that file.       *)
+(* Code       kernel/thread/vthread.h; [vthread.1]..[vthread.18] name      *)
+(*            sites in that file.                                          *)
 (* Abstracts  all queues to a bag of cells; a carrier's timers to the one  *)
 (*            of this thread, under their lock (Timer says how); the latch *)
 (*            that joiners wait at to one step (Sync says how).            *)
@@ -31,7 +32,7 @@ Notify(t) ==
   /\ Carry(t)
   /\ Goto(t, Owes)
 
-Unpark(u) ==                  \* [V1] wp__vthread_notify
+Unpark(u) ==                  \* [vthread.1] wp__vthread_notify
   /\ pc[u] = "idle"
   /\ left[u] > 0
   /\ left' = [left EXCEPT ![u] = @ - 1]
@@ -44,14 +45,14 @@ Wake(t) ==                    \* the futex of a pinned thread
   /\ Goto(t, "idle")
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
 
-Interrupt ==                  \* [V12] the flag (it clears it by [V18]), then as an unpark
+Interrupt ==                  \* [vthread.12] the flag (it clears it by [vthread.18]), then as an unpark
   /\ pc[Interrupter] = "idle"
   /\ ~interrupted
   /\ interrupted' = TRUE
   /\ Goto(Interrupter, "notify")
   /\ UNCHANGED <<word, cells, timer, asleep, left, ghosts>>
 
-InterruptNotifies ==          \* [V1]
+InterruptNotifies ==          \* [vthread.1]
   /\ pc[Interrupter] = "notify"
   /\ Notify(Interrupter)
   /\ UNCHANGED <<state, number, interrupted, cells, timer, asleep, left, due>>
@@ -63,7 +64,7 @@ IsDue ==                      \* under the timers' lock
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
 \* A timer has written nothing that a run is to see, so what the word carries stays.
-Fire ==                       \* [V10] [V5] wp__vthread_notify_park: of the park it was armed for
+Fire ==                       \* [vthread.10] [vthread.5] wp__vthread_notify_park: of the park it was armed for
   /\ pc[Timer] = "due"
   /\ timer' = 0
   /\ IF timer = number /\ permit = {}
@@ -74,7 +75,7 @@ Fire ==                       \* [V10] [V5] wp__vthread_notify_park: of the park
           /\ UNCHANGED <<permit, due>>
   /\ UNCHANGED <<state, number, interrupted, cells, asleep, left, told, writes, carried>>
 
-Cancel ==                     \* [V10] [V8] wp__vthread_cancel: only a thread that is left alone
+Cancel ==                     \* [vthread.10] [vthread.8] wp__vthread_cancel: only a thread that is left alone
   /\ pc[Canceller] = "idle"
   /\ state = "PARKED"
   /\ permit = {}
@@ -82,7 +83,7 @@ Cancel ==                     \* [V10] [V8] wp__vthread_cancel: only a thread th
   /\ Goto(Canceller, "done")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 
-HasEnded == state \in {"DONE", "CANCELLED"}   \* [V9] wp_vthread_is_done
+HasEnded == state \in {"DONE", "CANCELLED"}   \* [vthread.9] wp_vthread_is_done
 
 Finished ==
   /\ HasEnded \/ (state = "PARKED" /\ permit = {})

@@ -2,8 +2,8 @@
 (***************************************************************************)
 (* The word of a virtual thread, and what its carriers do with it: from a  *)
 (* queue onto a carrier, and off it by a park, a yield or its end.         *)
-(* Code       kernel/thread/vthread.h, the left column; VThread.tla has the right *)
-(*            one, and the claims.                                         *)
+(* Code       kernel/thread/vthread.h, the left column; VThread.tla has    *)
+(*            the right one, and the claims.                               *)
 (***************************************************************************)
 EXTENDS Naturals, FiniteSets
 
@@ -59,7 +59,7 @@ TypeOK ==
   /\ writes \subseteq Threads
   /\ carried \in [{"word", "cell"} -> SUBSET Threads]
 
-Init ==                       \* [V17] started: somebody has pushed it
+Init ==                       \* [vthread.17] started: somebody has pushed it
   /\ state = "BUSY"
   /\ permit = {}
   /\ number = 1
@@ -83,12 +83,12 @@ Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Carry(t) == carried' = [carried EXCEPT !["word"] = @ \cup {t}]
 
 (* Pushing it to its home, in two steps. *)
-Reserve(t) ==                 \* [Q2]; with a scheduler of its own: [V14]
+Reserve(t) ==                 \* [mpsc.2]; with a scheduler of its own: [vthread.14]
   /\ pc[t] = "push"
   /\ Goto(t, "publish")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-Publish(t) ==                 \* [Q3]
+Publish(t) ==                 \* [mpsc.3]
   /\ pc[t] = "publish"
   /\ cells' = cells + 1
   /\ carried' = [carried EXCEPT !["cell"] = {t}]
@@ -109,7 +109,7 @@ Return(c) ==
   /\ writes' = (writes \ carried["word"]) \ {c}
 
 (* A carrier: takes the thread, and runs it until it leaves. *)
-Pop(c) ==                     \* [Q4]..[Q8]; with a scheduler of its own: [V15]
+Pop(c) ==                     \* [mpsc.4]..[mpsc.8]; with a scheduler of its own: [vthread.15]
   /\ pc[c] = "idle"
   /\ cells > 0
   /\ cells' = cells - 1
@@ -117,7 +117,7 @@ Pop(c) ==                     \* [Q4]..[Q8]; with a scheduler of its own: [V15]
   /\ Goto(c, "begin")
   /\ UNCHANGED <<word, interrupted, timer, asleep, left, told, due, carried>>
 
-Begin(c) ==                   \* [V10] [V2] wp__vthread_begin
+Begin(c) ==                   \* [vthread.10] [vthread.2] wp__vthread_begin
   /\ pc[c] = "begin"
   /\ IF state = "PARKED"
      THEN Return(c)
@@ -133,30 +133,30 @@ CancelTimer(c) ==             \* under the timers' lock: before it, or after it 
   /\ Goto(c, "run")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
 
-LookPermit(c) ==              \* [V10] it parks: is there a permit?
+LookPermit(c) ==              \* [vthread.10] it parks: is there a permit?
   /\ pc[c] = "run"
   /\ left["parks"] > 0
   /\ left' = [left EXCEPT !["parks"] = @ - 1]
   /\ Goto(c, IF permit # {} THEN "end" ELSE "flag")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, ghosts>>
 
-LookFlag(c) ==                \* [V13] was it interrupted?
+LookFlag(c) ==                \* [vthread.13] was it interrupted?
   /\ pc[c] = "flag"
   /\ Goto(c, IF interrupted THEN "run" ELSE "look")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-Arm(c) ==                     \* [V10] a timed park
+Arm(c) ==                     \* [vthread.10] a timed park
   /\ pc[c] = "look"
   /\ timer' = number
   /\ Goto(c, "armed")
   /\ UNCHANGED <<word, interrupted, cells, asleep, left, ghosts>>
 
-BeginPark(c) ==               \* [V10] it has left its stack
+BeginPark(c) ==               \* [vthread.10] it has left its stack
   /\ pc[c] \in {"look", "armed"}
   /\ Goto(c, "park")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-Park(c) ==                    \* [V3] wp__vthread_park: refused if the permit is there
+Park(c) ==                    \* [vthread.3] wp__vthread_park: refused if the permit is there
   /\ pc[c] = "park"
   /\ writes' = writes \cup {c}
   /\ IF permit # {}
@@ -167,7 +167,7 @@ Park(c) ==                    \* [V3] wp__vthread_park: refused if the permit is
           /\ Goto(c, "idle")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, told, due>>
 
-Refused(c) ==                 \* [V4] takes the permit; goes to the end of the queue
+Refused(c) ==                 \* [vthread.4] takes the permit; goes to the end of the queue
   /\ pc[c] = "refused"
   /\ Return(c)
   /\ Goto(c, "push")
@@ -181,12 +181,12 @@ Yield(c) ==                   \* no step of the word: it stays BUSY, with its pe
   /\ Goto(c, "push")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, told, due, carried>>
 
-BeginPin(c) ==                \* [V10] it parks where it cannot leave its carrier
+BeginPin(c) ==                \* [vthread.10] it parks where it cannot leave its carrier
   /\ pc[c] = "look"
   /\ Goto(c, "pin")
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>
 
-Pin(c) ==                     \* [V6] wp__vthread_park_pinned: not if the permit is there
+Pin(c) ==                     \* [vthread.6] wp__vthread_park_pinned: not if the permit is there
   /\ pc[c] = "pin"
   /\ IF permit # {}
      THEN /\ Goto(c, "end")
@@ -195,7 +195,7 @@ Pin(c) ==                     \* [V6] wp__vthread_park_pinned: not if the permit
           /\ Goto(c, "pinned")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 
-Sleep(c) ==                   \* [V10] the futex looks and sleeps in one step
+Sleep(c) ==                   \* [vthread.10] the futex looks and sleeps in one step
   /\ pc[c] = "pinned"
   /\ ~asleep
   /\ IF permit # {}
@@ -212,19 +212,19 @@ TimesOut(c) ==                \* the sleep's own deadline
   /\ Goto(c, "end")
   /\ UNCHANGED <<word, interrupted, cells, timer, left, ghosts>>
 
-End(c) ==                     \* [V4] [V11] the end of a park that did not leave the carrier
+End(c) ==                     \* [vthread.4] [vthread.11] the end of a park that did not leave the carrier
   /\ pc[c] = "end"
   /\ Return(c)
   /\ Goto(c, "run")
   /\ UNCHANGED <<interrupted, cells, timer, asleep, left, carried>>
 
-Done(c) ==                    \* [V7] wp__vthread_finish
+Done(c) ==                    \* [vthread.7] wp__vthread_finish
   /\ pc[c] = "run"
   /\ state' = "DONE"
   /\ Goto(c, "latch")
   /\ UNCHANGED <<permit, number, interrupted, cells, timer, asleep, left, ghosts>>
 
-Latch(c) ==                   \* [V16] whoever joins goes on; then it lets go of the memory
+Latch(c) ==                   \* [vthread.16] whoever joins goes on; then it lets go of the memory
   /\ pc[c] = "latch"
   /\ pc' = [pc EXCEPT ![c] = "idle", ![Joiner] = "done"]
   /\ UNCHANGED <<word, interrupted, cells, timer, asleep, left, ghosts>>

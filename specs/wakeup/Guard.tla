@@ -1,7 +1,8 @@
 ------------------------------- MODULE Guard -------------------------------
 (***************************************************************************)
 (* A poller may block in the kernel only if no queued work is forgotten.   *)
-(* Code       kernel/wakeup/guard.h, guard.c: [G1]..[G12]; futex.c: [L1]..[L5].   *)
+(* Code       kernel/wakeup/guard.h, guard.c: [guard.1]..[guard.12];       *)
+(*            futex.c: [lock.1]..[lock.5].                                 *)
 (* Abstracts  the queue to a set of published items, read in one access;   *)
 (*            futex or eventfd to a sticky `token`; to one step each: lock *)
 (*            and look under it, unlock and wait, signal and unlock.       *)
@@ -15,7 +16,7 @@ EXTENDS Naturals, Sequences, FiniteSets
 CONSTANTS
   Producers,  \* each pushes one item and signals once
   Memory,     \* "SC" or "TSO"
-  Fences,     \* "symmetric": full [G2] [G4]; "asymmetric": heavy, light; "failing": heavy may fail
+  Fences,     \* "symmetric": full [guard.2] [guard.4]; "asymmetric": heavy, light; "failing": heavy may fail
   Signals,    \* "sticky": a wake before the sleep is kept; "rendezvous": it is not, a lock helps
   Ends        \* what may end a block but a signal: "ok" (nothing), "timeout", "interrupted"
 
@@ -80,35 +81,35 @@ Poll ==                         \* the caller's queue, its own end: take one ite
   /\ \/ queue = {} /\ Go("poll", Order[1]) /\ UNCHANGED queue
      \/ \E p \in queue : Go("poll", "poll") /\ queue' = queue \ {p}
   /\ UNCHANGED <<asleep, buffer, Theirs, Blocking, answers>>
-Announce ==                     \* [G1] wp_guard_announce
+Announce ==                     \* [guard.1] wp_guard_announce
   /\ Go("announce", After("announce"))
   /\ Store("poller", "asleep", 1) /\ answers' = 0 /\ UNCHANGED <<Theirs, Blocking>>
-Reach(p) ==                     \* [G9] heavy: one processor answers, its stores have landed
+Reach(p) ==                     \* [guard.9] heavy: one processor answers, its stores have landed
   /\ poller = "fence" /\ Drained("poller") /\ p \in pending /\ Drained(p)
   /\ pending' = pending \ {p} /\ UNCHANGED <<Cells, poller, producer, Blocking, answers>>
-Fence ==                        \* [G2] [G9] full fence, or the end of the heavy one
+Fence ==                        \* [guard.2] [guard.9] full fence, or the end of the heavy one
   /\ Go("fence", After("fence")) /\ Drained("poller") /\ pending = {}
   /\ pending' = Heavy /\ UNCHANGED <<Cells, producer, Blocking, answers>>
-FenceFails ==                   \* [G9] announce returns WP_UNSUPPORTED: no store need have landed
+FenceFails ==                   \* [guard.9] announce returns WP_UNSUPPORTED: no store need have landed
   /\ Go("fence", After("fence"))
   /\ Fences = "failing"
   /\ nap' = TRUE
   /\ pending' = Heavy
   /\ UNCHANGED <<Cells, producer, rc, token, lock, answers>>
-Check ==                        \* G3, the caller's: it looks at its queue again, and may retract
+Check ==                        \* guard.3, the caller's: it looks at its queue again, and may retract
   /\ Go("check", IF queue = {} THEN After("check") ELSE "leave")
   /\ UNCHANGED <<Cells, Theirs, Blocking, answers>>
 Block ==                        \* sticky: the system call, which ends when the token is there
   /\ Go("block", "leave") /\ Signals = "sticky"
   /\ token /\ token' = FALSE /\ UNCHANGED <<Cells, Theirs, nap, rc, lock, answers>>
-Confirm ==                      \* [L1] [L2] [G12] wp_rendezvous_block: is the promise unclaimed?
+Confirm ==                      \* [lock.1] [lock.2] [guard.12] wp_rendezvous_block: is the promise unclaimed?
   /\ poller \in {"block", "woken"} /\ Signals = "rendezvous"
   /\ Drained("poller") /\ lock = "free" /\ lock' = "poller"
   /\ LET waits == rc = "ok" /\ asleep = 1
      IN /\ poller' = IF waits THEN "wait" ELSE IF rc # "interrupted" THEN "leave" ELSE "unlock"
         /\ rc' = IF waits THEN "ok" ELSE rc
   /\ UNCHANGED <<Cells, Theirs, nap, token, answers>>
-Wait ==                         \* [L4] [L3] wp_cond_wait gives the lock back and waits for a signal
+Wait ==                         \* [lock.4] [lock.3] wp_cond_wait gives the lock back and waits for a signal
   /\ Go("wait", "waiting")
   /\ lock' = "free" /\ UNCHANGED <<Cells, Theirs, nap, rc, token, answers>>
 End(why) ==                     \* no signal ends the block, but a deadline, a handler or nothing
@@ -118,13 +119,13 @@ End(why) ==                     \* no signal ends the block, but a deadline, a h
 NapEnds == nap /\ End("timeout")
 Says == IF lock = "poller" /\ rc # "timeout" THEN 0   \* 1: the return says that nobody claimed
         ELSE asleep
-Leave ==                        \* [G7] wp_guard_leave: exchange
+Leave ==                        \* [guard.7] wp_guard_leave: exchange
   /\ Exchange("poller")
   /\ answers' = answers + Says
   /\ Go("leave", IF lock = "poller" THEN "unlock" ELSE "poll")
   /\ nap' = FALSE
   /\ UNCHANGED <<Theirs, rc, token, lock>>
-Unlock ==                       \* [L3] the block returns; interrupted: block again, or leave
+Unlock ==                       \* [lock.3] the block returns; interrupted: block again, or leave
   /\ \E to \in IF rc = "interrupted" THEN {"block", "leave"} ELSE {"poll"} : Go("unlock", to)
   /\ lock' = "free" /\ rc' = "ok" /\ UNCHANGED <<Cells, Theirs, nap, token, answers>>
 
@@ -133,14 +134,14 @@ Step(p, from, to) == producer[p] = from /\ producer' = [producer EXCEPT ![p] = t
 Push(p) ==                      \* the publishing store of the caller's queue
   /\ Step(p, "push", IF LightSignal THEN "look" ELSE "fence")
   /\ Store(p, "queue", p) /\ UNCHANGED <<poller, pending, Blocking, answers>>
-SignalFence(p) ==               \* [G4] full fence; [G8], the light one, is no step at all
+SignalFence(p) ==               \* [guard.4] full fence; [guard.8], the light one, is no step at all
   /\ Step(p, "fence", "look")
   /\ Drained(p) /\ UNCHANGED <<Cells, poller, pending, Blocking, answers>>
-Look(p) ==                      \* [G5] [G10] a poller that is awake needs nothing
+Look(p) ==                      \* [guard.5] [guard.10] a poller that is awake needs nothing
   /\ Step(p, "look", IF asleep = 1 THEN "claim" ELSE "done")
   /\ UNCHANGED <<Cells, poller, pending, Blocking, answers>>
 Locking == Signals = "rendezvous"
-Claim(p) ==                     \* [G6], or [L1] [L2] [G11]: who reads 1 owes the wake
+Claim(p) ==                     \* [guard.6], or [lock.1] [lock.2] [guard.11]: who reads 1 owes the wake
   /\ Locking => lock = "free"
   /\ LET owes == asleep = 1
      IN /\ Step(p, "claim", IF owes THEN "owes" ELSE "done")
@@ -148,7 +149,7 @@ Claim(p) ==                     \* [G6], or [L1] [L2] [G11]: who reads 1 owes th
         /\ answers' = IF owes THEN answers + 1 ELSE answers
   /\ Exchange(p)
   /\ UNCHANGED <<poller, pending, nap, rc, token>>
-Wake(p) ==                      \* the wake: write the eventfd, or [L5] [L3] signal and unlock
+Wake(p) ==                      \* the wake: write the eventfd, or [lock.5] [lock.3] signal and unlock
   /\ Step(p, "owes", "done")
   /\ poller' = IF poller = "waiting" THEN "woken" ELSE poller
   /\ lock' = IF lock = p THEN "free" ELSE lock

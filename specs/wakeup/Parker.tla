@@ -2,7 +2,8 @@
 (***************************************************************************)
 (* One permit for one thread: unpark gives it, park takes it or sleeps     *)
 (* until it comes.                                                         *)
-(* Code       kernel/wakeup/parker.h, parker.c; [PK1]..[PK5] name sites there.    *)
+(* Code       kernel/wakeup/parker.h, parker.c; [parker.1]..[parker.5]     *)
+(*            name sites there.                                            *)
 (* Abstracts  the futex to a sleep that begins only while the word is      *)
 (*            PARKED and that may end for no reason; a deadline to come    *)
 (*            and a signal handler to one reason to stop waiting.          *)
@@ -72,7 +73,7 @@ Begin ==                 \* the caller's loop: look at the data, then park; or p
   /\ owner = "run" /\ owner' \in IF AllSeen THEN {"end"} ELSE {"try", "peek"}
   /\ result' = "none"
   /\ UNCHANGED <<word, late, seen, carried, credit, stale, Others>>
-Take(otherwise) ==       \* [PK1] park_once: take the permit; a close is told by [PK3]
+Take(otherwise) ==       \* [parker.1] park_once: take the permit; a close is told by [parker.3]
   /\ IF word = {PERMIT}
      THEN /\ word' = {}
           /\ Acquire
@@ -84,8 +85,8 @@ Take(otherwise) ==       \* [PK1] park_once: take the permit; a close is told by
           /\ UNCHANGED <<word, seen, credit, stale>>
   /\ UNCHANGED <<late, carried, Others>>
 Try == owner = "try" /\ Take("arm")
-Peek == owner = "peek" /\ Take("run")  \* [PK1] deadline 0 or past: WP_TIMEOUT without a sleep
-Arm ==                   \* [PK2] compare-and-swap 0 to PARKED, or look again
+Peek == owner = "peek" /\ Take("run")  \* [parker.1] deadline 0 or past: WP_TIMEOUT without a sleep
+Arm ==                   \* [parker.2] compare-and-swap 0 to PARKED, or look again
   /\ owner = "arm"
   /\ IF word = {} THEN word' = {PARKED} /\ owner' = "wait" ELSE owner' = "try" /\ UNCHANGED word
   /\ UNCHANGED <<late, seen, result, carried, credit, stale, Others>>
@@ -104,7 +105,7 @@ Return(had) ==           \* the end of park_once, its local decisions
                        ELSE IF owner' = "run" THEN "timeout" ELSE result
           /\ UNCHANGED <<credit, stale>>
   /\ late' = FALSE
-Leave ==                 \* [PK3] one fetch-and
+Leave ==                 \* [parker.3] one fetch-and
   /\ owner = "leave"
   /\ Acquire
   /\ word' = word \ {PERMIT, PARKED}
@@ -125,7 +126,7 @@ Write(u) ==              \* the caller's data
   /\ data' = [data EXCEPT ![u] = @ + 1]
   /\ gave' = [gave EXCEPT ![u] = FALSE]
   /\ UNCHANGED <<word, owner, carried, due, credit, OwnerOnly>>
-Unpark(u) ==             \* [PK4] wp_parker_unpark: fetch-or, also when the permit is there
+Unpark(u) ==             \* [parker.4] wp_parker_unpark: fetch-or, also when the permit is there
   /\ thread[u] = "unpark"
   /\ word' = word \cup {PERMIT}
   /\ carried' = [carried EXCEPT ![u] = data[u]]
@@ -134,7 +135,7 @@ Unpark(u) ==             \* [PK4] wp_parker_unpark: fetch-or, also when the perm
   /\ Tell(u, word)
   /\ Step(u, IF WakeNeeded(word) THEN "wake" ELSE Rest(u))
   /\ UNCHANGED <<owner, data, OwnerOnly>>
-Close ==                 \* [PK5] wp_parker_close
+Close ==                 \* [parker.5] wp_parker_close
   /\ MayClose /\ thread["closer"] = "close"
   /\ word' = word \cup {CLOSED}
   /\ Step("closer", IF PARKED \in word THEN "wake" ELSE "done")

@@ -2,8 +2,8 @@
  * compiled_hooks.c - what explored files of the kernel call in those that the explorer leaves out.
  *
  * A scenario has no group: its actors are OS threads, or it steps its virtual threads by hand. So a
- * waiter is never the calling virtual thread, nobody is a carrier of a group, no close ends a wait, no
- * thread has a tag, and where a step ends nobody has left a stack. */
+ * waiter is never the calling virtual thread, nobody is a carrier of a group, no close ends a wait,
+ * no thread has a tag, and where a step ends nobody has left a stack. */
 #define WP_EXPLORE
 #define WP_INSTRUMENT "explorer/instrument.h" /* the sizes of its structs */
 #include <stddef.h>
@@ -47,12 +47,12 @@ bool wp__wakers_are_mine(const struct wp_wakers *wakers)
 	return false;
 }
 
-void wp__placed_pushed(wp_home *home)
+void wp__group_placement_pushed(wp_carrier_tasks *home)
 {
 	(void)home;
 }
 
-void wp__placed_resumes(wp_task *task)
+void wp__group_placement_resumes(wp_task *task)
 {
 	(void)task;
 }

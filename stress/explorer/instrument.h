@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * explorer/instrument.h - each operation of the kernel as a call of the explorer (compiled_steps.c).
+ * explorer/instrument.h - each operation of the kernel as a call of the explorer
+ * (compiled_steps.c).
  *
  * Included by kernel/base/instrument.h, which names every macro, where -DWP_INSTRUMENT says so. */
 #ifndef WP_EXPLORER_INSTRUMENT_H
@@ -45,7 +46,8 @@ _Bool wp__explore_cas(const volatile void *place, unsigned size, int order, int 
 int wp__explore_event_open(void);
 uint64_t wp__explore_event(int event, _Bool takes, const wp__explore_site *site);
 
-/* Somebody waits for another thread in a loop that changes memory: only so many turns are explored. */
+/* Somebody waits for another thread in a loop that changes memory: only so many turns are
+ * explored. */
 void wp__explore_yield(void);
 
 #define WP__SITE(what) (&(const wp__explore_site){__FILE__, __LINE__, what})
@@ -132,6 +134,6 @@ void wp__explore_yield(void);
 #endif
 #define WP_TICKET_NUMBER uint8_t
 #define WP_MUTEX_BYPASSES 2
-#define WP_RING_WORDS 6
+#define WP_EVENT_RING_WORDS 6
 
 #endif

@@ -18,7 +18,7 @@ pytestmark = [
 ]
 CASES = {
     "waited": "what a pool's lock guards is changed under that lock alone",
-    "suspected": "who ends while the supervisor looks is not suspected",
+    "suspected": "who ends while the monitor looks is not suspected",
     "late": "a permit that comes to one that is late ends no park of its own",
     "handed": "who was handed a mutex stands in no line",
     "over": "whose wait is over stands in no line",
@@ -30,7 +30,7 @@ CASES = {
 WRAPPED = [
     f"-Wl,--wrap={name}"
     for name in (
-        "wp__placed_rest",
+        "wp__group_placement_rest",
         "wp__pool_wait",
         "wp__vthread_park_for",
         "wp_futex_wake",

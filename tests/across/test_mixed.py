@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All at once, at random: threads that pass, pins with spares, scopes, dumps, closes; mixed.c.
 
-Spare.tla, Dump.tla, Scope.tla, Group.tla, each judged alone elsewhere: what they do to one
+SpareThread.tla, Dump.tla, Scope.tla, Group.tla, each judged alone elsewhere: what they do to one
 another is judged here.  `make soak`: 60 s each; $WAKEPROOF_SOAK_SEED repeats a seed.
 """
 
@@ -26,7 +26,7 @@ pytestmark = [
 ]
 IS_LONG = SECONDS >= 60
 BUILDS = {"plain": "lanes", "address": "stealing", "thread": "lanes", "delayed": "stealing"}
-TWINS = ("spare_goes_on", "dump_one_look", "scope_close_as_join")
+TWINS = ("spare_thread_goes_on", "dump_one_look", "scope_close_as_join")
 
 
 def ran(command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:

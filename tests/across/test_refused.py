@@ -81,7 +81,7 @@ def test_a_call_that_is_refused_leaves_nothing_behind(build: str, compiled: Comp
 @needs_uring
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
 def test_a_ring_is_asked_again_and_ends_before_its_memory(build: str, compiled: Compiled) -> None:
-    command = compiled("ring", build, *RING_WRAPPED)
+    command = compiled("driver_uring", build, *RING_WRAPPED)
     for case in RING_CASES:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
@@ -98,7 +98,7 @@ def test_what_is_left_behind_is_seen(case: str, tmp_path: Path) -> None:
 @needs_uring
 @pytest.mark.parametrize("case", RING_TWINS)
 def test_each_twin_of_a_ring_is_seen(case: str, tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "ring", "plain", *RING_TWINS[case], *RING_WRAPPED)
+    target = compiling.broken(tmp_path, "driver_uring", "plain", *RING_TWINS[case], *RING_WRAPPED)
     ended = run([str(target)], case)
     assert ended.returncode == 1
     assert ended.stdout.startswith("lost ")

@@ -68,7 +68,7 @@ MOVES = [
 
 
 def moves(kernel: Path, program: Path) -> list[str]:
-    """Compile programs/base/counts.c with that kernel; return what it prints."""
+    """Compile programs/base/counters.c with that kernel; return what it prints."""
     files = [kernel / f"{n}.c" for n in ("base/error", "base/futex", "base/lock", "base/membarrier",
                                          "sched/carrier", "sched/local_queue_carrier",
                                          "sched/search")]  # fmt: skip

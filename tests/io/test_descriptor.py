@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors of virtual threads: specs/io/Io.tla, kernel/io/descriptor.h.
+"""Descriptors of virtual threads: specs/io/Descriptor.tla, kernel/io/descriptor.h.
 
-programs/io/io.c, io_server.c and io_kinds.c run one case and print what is lost.
+programs/io/descriptor.c, io_server.c and io_kinds.c run one case and print what is lost.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ CASES = (
 SERVER = ("server", "exhausted")
 KINDS = ("udp", "child", "full", "napping")
 TWINS = {
-    "io_poller_silent": "pair",
-    "io_close_silent": "ends",
-    "io_registers_here": "stolen",
-    "io_wakes_twice": "counts",
-    "io_ends_silent": "closed",
-    "io_dies_in_line": "dies",
-    "io_dies_inside": "dies",
-    "io_looks_late": "edge",
-    "io_kept_at_end": "end_of_file",
+    "descriptor_poller_silent": "pair",
+    "descriptor_close_silent": "ends",
+    "descriptor_registers_here": "stolen",
+    "descriptor_wakes_twice": "counts",
+    "descriptor_ends_silent": "closed",
+    "descriptor_dies_in_line": "dies",
+    "descriptor_dies_inside": "dies",
+    "descriptor_looks_late": "edge",
+    "descriptor_kept_at_end": "end_of_file",
 }
 Compiled = Callable[..., list[str]]
 
@@ -60,7 +60,8 @@ def run(command: list[str], case: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
 @pytest.mark.parametrize(
-    ("program", "cases"), [("io", CASES), ("io_server", SERVER), ("io_kinds", KINDS)]
+    ("program", "cases"),
+    [("descriptor", CASES), ("descriptor_server", SERVER), ("descriptor_kinds", KINDS)],
 )
 def test_threads_park_where_a_call_would_block(
     program: str, cases: tuple[str, ...], build: str, compiled: Compiled
@@ -72,7 +73,7 @@ def test_threads_park_where_a_call_would_block(
 
 
 def test_a_drain_without_an_end_is_seen(tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "io", "plain", "worker.c", "\t\tif (until_ns == 0)\n",
+    target = compiling.broken(tmp_path, "descriptor", "plain", "worker.c", "\t\tif (until_ns == 0)\n",
                               "\t\tif (until_ns >= 0)\n", "-DPATIENCE_S=1")  # fmt: skip
     ended = run([str(target)], "beside")
     assert ended.returncode == 1
@@ -84,7 +85,7 @@ def test_a_poller_sleeps_by_the_millisecond_where_nanoseconds_are_refused(
     refusal: str, works: int, compiled: Compiled
 ) -> None:
     flags = ("-Wl,--wrap=epoll_pwait2", f"-DNO_PWAIT2={refusal}", f"-DPWAIT2_WORKS={works}")
-    command = compiled("io", "plain", *flags)
+    command = compiled("descriptor", "plain", *flags)
     for case in ("pair", "ends", "timers"):
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
@@ -92,7 +93,7 @@ def test_a_poller_sleeps_by_the_millisecond_where_nanoseconds_are_refused(
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
-    command = compiled("io", "address", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
+    command = compiled("descriptor", "address", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
     assert run(command, TWINS[twin]).returncode != 0
 
 

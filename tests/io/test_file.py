@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of virtual threads: specs/io/Uring.tla, kernel/io/file.h.
+"""Files of virtual threads: specs/io/FileQueue.tla, kernel/io/file.h.
 
 programs/io/file.c and file_ends.c run one case and print what is lost.
 """
@@ -20,8 +20,8 @@ from wakeproof._native import build as _build
 CASES = ("files", "lent", "direct", "stolen", "refused")
 ENDS = ("others_run", "ends", "crowd", "closed")
 TWINS = {
-    "uring_cancel_returns": "ends",
-    "uring_ends_early": "closed",
+    "file_queue_cancel_returns": "ends",
+    "file_queue_ends_early": "closed",
 }
 WARNED = "wakeproof: virtual threads have no files: {}; let OS threads call\n"
 Compiled = Callable[..., list[str]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wakeproof.io.open: files of virtual threads.  Spec: specs/io/Uring.tla."""
+"""wakeproof.io.open: files of virtual threads.  Spec: specs/io/FileQueue.tla."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_the_whole_kernel_is_read() -> None:
     kernel = locations.sources() / "kernel"
     texts = {path.name: path.read_text() for path in kernel.rglob("*.[ch]")}
     found = {m.function for name, text in texts.items() for m in mutants(name, text)}
-    assert {"wp__mutex_check", "wp_group_new", "wp__waitq_remove"} <= found
+    assert {"wp__mutex_check", "wp_group_new", "wp__wait_queue_remove"} <= found
     assert "__attribute__" not in found
     assert {m.rule for name, text in texts.items() for m in mutants(name, text)} == {*RULES}
     read = sum(len(functions(text)) for text in texts.values())

@@ -110,9 +110,9 @@ def test_every_order_of_the_kernel_has_its_weaker_ones() -> None:
     assert len(sites) > 50
     for one in sites:
         assert bool(ONE_WEAKER[one.order]) == (one.order != "relaxed")
-    acq_rel = next(one for one in sites if one.label == "Q2")
+    acq_rel = next(one for one in sites if one.label == "mpsc.2")
     assert ONE_WEAKER[acq_rel.order] == ("acquire", "release")
-    heavy = Mutant(next(one for one in sites if one.label == "G9"), "light")
+    heavy = Mutant(next(one for one in sites if one.label == "guard.9"), "light")
     assert [order for _, _, order in heavy.overrides] == ["relaxed"]
     assert heavy.models == (Model.TSO, Model.RC11)
 
@@ -158,7 +158,7 @@ def test_a_needed_order_is_killed_and_a_needless_one_is_not() -> None:
     found = orders([SCENARIO], jobs=2)
     assert {one.label: one.status for one in found.sites} == {
         "A1": KILLED, "A2": KILLED, "A3": SURVIVED, "A4": SURVIVED, "A5": RELAXED,
-        "B1": KILLED, "B2": KILLED, "B3": KILLED,
+        "orders.1": KILLED, "orders.2": KILLED, "orders.3": KILLED,
     }  # fmt: skip
     assert (found.score, found.ok, found.unusable) == ((5, 7), False, ())
     by_label = {one.label: one for one in found.sites}
@@ -169,11 +169,13 @@ def test_a_needed_order_is_killed_and_a_needless_one_is_not() -> None:
     assert (passing.kill.scenario, passing.kill.model, passing.kill.outcome) == (
         "orders_passing", Model.RC11, "1,0",
     )  # fmt: skip
-    kills = {label: by_label[label].mutants[0].kill for label in ("B1", "B2", "B3")}
+    kills = {
+        label: by_label[label].mutants[0].kill for label in ("orders.1", "orders.2", "orders.3")
+    }
     assert {label: kill and kill.model for label, kill in kills.items()} == {
-        "B1": Model.RC11,  # a light fence is none on x86: only the compiler's order goes
-        "B2": Model.TSO,
-        "B3": Model.TSO,
+        "orders.1": Model.RC11,  # a light fence is none on x86: only the compiler's order goes
+        "orders.2": Model.TSO,
+        "orders.3": Model.TSO,
     }
 
 
@@ -214,7 +216,7 @@ def test_a_kill_by_a_scenario_that_is_sampled_as_it_is_says_so(
     file = explained("")
     text = file.read_text()
     file.write_text(text.replace("(orders_passing,", "(orders_passing, .preemptions = 1,"))
-    found = orders([file], "A[12]|B2")
+    found = orders([file], "A[12]|orders.2")
     kills = [mutant.kill for one in found.sites for mutant in one.mutants]
     assert [kill and kill.baseline for kill in kills] == ["sampled", "sampled", "exhaustive"]
     assert found.baselines == {"whole": 1, "sampled": 2}

@@ -52,7 +52,7 @@ def test_every_defect_in_the_sources_is_declared_as_a_twin_and_every_twin_is_in_
     # spare.c makes threads, and worker.c never ends: not explored.
     unexplored = {*test_spare.TWINS, *test_spare.TWINS_OF_ROLES, *test_poller.TWINS}
     unexplored |= {*test_file.TWINS, *test_io.TWINS, *test_strategy.TWINS, *test_placement.TWINS}
-    unexplored |= {*test_placement.CLUSTERS, "placed_resumes_home"}
+    unexplored |= {*test_placement.CLUSTERS, "group_placement_resumes_home"}
     unexplored |= {*test_local.TWINS, *test_placed.TWINS, *test_pool.TWINS, *test_replacement.TWINS}
     unexplored |= {*test_local_group.TWINS, *test_timers.TWINS}
     # Tests of programs name others, some by what follows the concept's name.

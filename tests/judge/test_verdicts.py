@@ -27,7 +27,7 @@ from wakeproof.judge.tlc import manifest, models
 from wakeproof.judge.verdicts import Rows
 
 SCENARIOS = Path(__file__).parent / "scenarios"
-BUILDS = [Build(twin=twin, kind=kind) for twin in (None, "idleset_plain_set")
+BUILDS = [Build(twin=twin, kind=kind) for twin in (None, "idle_set_plain_set")
           for kind in ("explored", "stress", "recorded")]  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def inputs(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Return the hashes of what some comparisons and checks rest on, by the name of each."""
     monkeypatch.setattr(locations, "sources", lambda: root)
     compared: list[tuple[str, bool, str | None]] = [
-        ("ticket", False, None), ("ticket", False, "ticket_no_cas"), ("mpsc", False, None),
+        ("ticket", False, None), ("ticket", False, "biased_lock_no_cas"), ("mpsc", False, None),
         ("search pinned", False, None),
     ]  # fmt: skip
     concepts = {concept.name: concept for concept in CONCEPTS}
@@ -141,7 +141,7 @@ def inputs(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         for case in CASES:
             found[f"linear {case.title}"] = linear.inputs_of(judge.builder, case)
     for entry in manifest.load(models.folder(root / "specs")).values():
-        if entry.name in ("MCTicket", "MCMpsc"):
+        if entry.name in ("MCBiasedLock", "MCMpsc"):
             found[f"check {entry.name}"] = specs.inputs_of(models.folder(root / "specs"), entry)
     return {name: store.key(of) for name, of in found.items()}
 
@@ -158,7 +158,7 @@ def test_what_a_verdict_rests_on_is_the_same_in_two_checkouts(
 @pytest.mark.parametrize(
     ("file", "pattern"),
     [
-        ("specs/queue/Ticket.tla", "(check MC|conform )[Tt]icket"),
+        ("specs/queue/BiasedLock.tla", "(check MC|conform )[Tt]icket"),
         ("kernel/sched/search.c", "conform search"),
         ("stress/conform/queue/conform_mpsc.c", "conform mpsc"),
         ("stress/linear/queue/linear_mpsc.c", "linear linear_mpsc"),
@@ -181,7 +181,7 @@ def test_a_change_of_a_source_changes_what_rests_on_it_alone(
 def test_a_comparison_and_a_check_of_histories_come_back_as_they_were() -> None:
     first, second = Rows(), Rows()
     for judge in (lambda rows: conform.conform("^ticket$", rows=rows),
-                  lambda rows: linear.linear("^linear_ticket$", rows=rows)):  # fmt: skip
+                  lambda rows: linear.linear("^linear_biased_lock$", rows=rows)):  # fmt: skip
         before, after = judge(first), judge(second)
         assert before.holds
         assert [replace(r, seconds=0.0) for r in before.results] == list(after.results)

@@ -24,14 +24,14 @@ from wakeproof.judge.tlc.manifest import Entry
 pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 ROOT = locations.sources()
 BEFORE: Inventory = {
-    "concepts": {"home": {}, "home_back": {}, "guard": {}},
+    "concepts": {"home": {}, "carrier_tasks_back": {}, "guard": {}},
     "claims": {"Home!Served": {"twins": {"check": 3, "sc": 1}}, "Guard!Seen": {"twins": {}}},
     "configurations": {
-        "MCHome": {"claims": ["Home!Served"], "states": 124, "expect": "ok"},
-        "MCHomeFull": {"claims": ["Home!Served"], "expect": "bounded"},
+        "MCGroupHome": {"claims": ["Home!Served"], "states": 124, "expect": "ok"},
+        "MCGroupHomeFull": {"claims": ["Home!Served"], "expect": "bounded"},
     },
     "code_twins": {
-        "home_back_silent": {"concepts": ["home", "home_back"], "seen_by": ["sc"]},
+        "home_back_silent": {"concepts": ["home", "carrier_tasks_back"], "seen_by": ["sc"]},
         "guard_no_fence": {"concepts": ["guard"], "seen_by": ["tso"]},
     },
     "labels": {
@@ -72,7 +72,7 @@ put = 'carrier_tasks'
 [claims.names]
 "Home!Served" = "Tasks!Served"
 [[configurations.rules]]
-find = '^MCHome'
+find = '^MCGroupHome'
 put = 'Tasks'
 [code_twins.names]
 home_back_silent = "tasks.silent"
@@ -151,9 +151,14 @@ def test_a_section_that_is_gone_loses_all_its_items(compared: Compared) -> None:
 @pytest.mark.parametrize(
     ("section", "name", "facts", "line"),
     [
-        ("configurations", "MCHome", {"states": 123}, "MCHome: states: 124 -> 123"),
-        ("configurations", "MCHome", {"depth": 7}, "MCHome: depth: absent -> 7"),
-        ("configurations", "MCHome", {"claims": []}, "MCHome: claims: ['Home!Served'] -> []"),
+        ("configurations", "MCGroupHome", {"states": 123}, "MCGroupHome: states: 124 -> 123"),
+        ("configurations", "MCGroupHome", {"depth": 7}, "MCGroupHome: depth: absent -> 7"),
+        (
+            "configurations",
+            "MCGroupHome",
+            {"claims": []},
+            "MCGroupHome: claims: ['Home!Served'] -> []",
+        ),
         ("claims", "Home!Served", {"twins": {"check": 2, "sc": 1}}, "twins.check: 3 -> 2"),
         ("claims", "Home!Served", {"twins": {"check": 3}}, "twins.sc: 1 -> absent"),
         ("code_twins", "home_back_silent", {"seen_by": []}, "seen_by: ['sc'] -> []"),
@@ -175,7 +180,7 @@ def test_lines_are_shown_and_a_lost_folder_counts(compared: Compared) -> None:
 
 CHANGED = """
 [[configurations.changed]]
-match = "MCHome"
+match = "MCGroupHome"
 field = "states"
 was = 124
 now = 120
@@ -184,9 +189,9 @@ why = "one counter less"
 
 
 def test_a_row_explains_one_change_and_no_other(compared: Compared) -> None:
-    after = with_fact(BEFORE, "configurations", "MCHome", states=120)
+    after = with_fact(BEFORE, "configurations", "MCGroupHome", states=120)
     assert compared(BEFORE, after, CHANGED)[0] == 0
-    other = with_fact(BEFORE, "configurations", "MCHome", states=119)
+    other = with_fact(BEFORE, "configurations", "MCGroupHome", states=119)
     code, said = compared(BEFORE, other, CHANGED)
     assert (code, "inventory: 1 changed, 1 stale" in said) == (1, True), said
 
@@ -212,7 +217,7 @@ def test_a_spec_s_new_name_is_that_of_its_claims_wherever_they_stand(compared: C
         "specs": {"Home": {"claims": 1}},
         "claims": {"Home!Served": {"tlc_alone": False}},
         "configurations": {
-            "MCHome": {"spec": "Home", "invariants": ["Home!TypeOK", "Home!Served"]},
+            "MCGroupHome": {"spec": "Home", "invariants": ["Home!TypeOK", "Home!Served"]},
         },
         "labels": {"H1": {"upholds": "Home!Served"}},
     }

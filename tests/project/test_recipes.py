@@ -290,9 +290,9 @@ def undeclared(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 CLAIM = {
-    "spec": "specs/queue/Ticket.tla",
-    "table": "specs/queue/ticket.models.toml",
-    "twin": "stress/twins/queue/ticket.toml",
+    "spec": "specs/queue/BiasedLock.tla",
+    "table": "specs/queue/biased_lock.models.toml",
+    "twin": "stress/twins/queue/biased_lock.toml",
     "scenario": "stress/scenarios/queue/biased_lock.c",
 }
 
@@ -301,9 +301,9 @@ def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: 
     root = judged(tmp_path, "claim")
     assert "0 broken" in tool(root, "pairs")
     tool(root, "twins")
-    [whole] = checked(root, "MCTicket$")
-    assert "Ticket!ServingStaysBehind" in str(whole["claims"])
-    [twin] = checked(root, "MCTicket_serves_two$")
+    [whole] = checked(root, "MCBiasedLock$")
+    assert "BiasedLock!ServingStaysBehind" in str(whole["claims"])
+    [twin] = checked(root, "MCBiasedLock_serves_two$")
     assert (twin["violated"], twin["holds"]) == (["ServingStaysBehind"], True)
     said = explored(root, "ticket_behind")
     assert "1 scenarios and programs, 1 twins" in said
@@ -313,8 +313,11 @@ def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: 
 @pytest.mark.parametrize(
     ("forgotten", "said"),
     [
-        ("table", "twin serves_two: .*ticket.models.toml has no .MCTicket_serves_two. with breaks"),
-        ("twin", "MCTicket_serves_two has no defect: neither spec = .* in .serves_two."),
+        (
+            "table",
+            "twin serves_two: .*ticket.models.toml has no .MCBiasedLock_serves_two. with breaks",
+        ),
+        ("twin", "MCBiasedLock_serves_two has no defect: neither spec = .* in .serves_two."),
     ],
 )
 def test_a_twin_without_its_table_or_its_edit_is_named_by_lint(
@@ -326,8 +329,8 @@ def test_a_twin_without_its_table_or_its_edit_is_named_by_lint(
 
 def test_a_claim_that_no_spec_states_is_named(tmp_path: Path) -> None:
     root = judged(tmp_path, "claim", without=CLAIM["spec"])
-    said = wakeproof(root, "check", "-t", "MCTicket$", code=2).stderr
-    assert "Ticket.tla does not define ServingStaysBehind" in said
+    said = wakeproof(root, "check", "-t", "MCBiasedLock$", code=2).stderr
+    assert "BiasedLock.tla does not define ServingStaysBehind" in said
 
 
 def test_a_twin_that_no_scenario_declares_is_named(
@@ -381,7 +384,7 @@ def compiled_for_users(root: Path, code: int = 0) -> str:
     [
         ('#include "base/order.h"', '#include "base/order.h"\n#include "pool/pool.h"',
          "layers", 'sync/rwlock.h: includes "pool/pool.h": pool/ is above sync/'),
-        ("pairs RW1, RW3, RW5", "pairs RW1, RW5", "pairs", "RW3"),
+        ("pairs rwlock.1, rwlock.3, rwlock.5", "pairs rwlock.1, rwlock.5", "pairs", "rwlock.3"),
         ("upholds RwLock!Exclusive: the read", "upholds RwLock!Alone: the read", "pairs",
          "RwLock!Alone"),
     ],

@@ -110,7 +110,7 @@ def test_a_bad_variable_is_named_with_value_and_range(
         ({"yield_us": 1_000_001}, "yield_us is 1000001; allowed: 1 to 1,000,000"),
         ({"idle_spins": -1}, "idle_spins is -1; allowed: 0 to 1,000,000"),
         ({"place_at_resume": 1}, "place_at_resume is 1; allowed: False, True"),
-        ({"supervise_ms": -1}, "supervise_ms is -1; allowed: 0 to 3,600,000"),
+        ({"monitor_ms": -1}, "monitor_ms is -1; allowed: 0 to 3,600,000"),
         ({"work_stealing": 1}, "work_stealing is 1; allowed: False, True"),
         ({"steal_scope": "socket"}, "steal_scope is 'socket'; allowed: global, cluster"),
         ({"topology": "windows"}, "topology is 'windows'; allowed: none, linux"),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bounded run queue: specs/queue/Local.tla, and the bugs that specs/README.md lists.
+"""The bounded run queue: specs/queue/LocalQueue.tla, and the bugs that specs/README.md lists.
 
-programs/queue/local.c runs one case and prints what is lost, or what each step of a script gives.
+programs/queue/local_queue.c runs one case and prints what is lost,
+or what each step of a script gives.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ pytestmark = [
 CAPACITY, HALF, TURNS = 4, 2, 64
 SMALL = f"-DWP_LOCAL_CAPACITY={CAPACITY}"
 TWINS = {
-    "local_slot_jumps": "pkoo",
-    "local_sleeps_on_slot": "ke",
-    "local_no_turn": "T" * TURNS,
+    "local_queue_slot_jumps": "pkoo",
+    "local_queue_sleeps_on_slot": "ke",
+    "local_queue_no_turn": "T" * TURNS,
 }
 SHOWN = {  # and by the explorer
-    "local_overflow_forgets": "pppppoooogg",
-    "local_hand_over_once": "ppphooo",
+    "local_queue_overflow_forgets": "pppppoooogg",
+    "local_queue_hand_over_once": "ppphooo",
 }
 TASKS = {"plain": 100000, "delayed": 5000, "address": 10000, "thread": 3000}
 Compiled = Callable[..., list[str]]
@@ -112,14 +113,14 @@ def expected(steps: str) -> list[int]:
 @pytest.mark.parametrize("flags", [(), (SMALL,)], ids=["256", "4"])
 @pytest.mark.parametrize("build", TASKS)
 def test_each_task_runs_once(build: str, flags: tuple[str, ...], compiled: Compiled) -> None:
-    command = compiled("local", build, *flags)
+    command = compiled("local_queue", build, *flags)
     for case in (("updates",), ("storm", str(TASKS[build]), "1")):
         ended = run(command, *case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
 
 
 def test_each_step_gives_what_the_model_gives(compiled: Compiled) -> None:
-    command = compiled("local", "plain", SMALL)
+    command = compiled("local_queue", "plain", SMALL)
 
     @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
     @example("ppppsoptgkkeaTho")
@@ -133,5 +134,5 @@ def test_each_step_gives_what_the_model_gives(compiled: Compiled) -> None:
 @pytest.mark.parametrize("twin", [*TWINS, *SHOWN])
 def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
     steps = {**TWINS, **SHOWN}[twin]
-    command = compiled("local", "plain", SMALL, f"-DWP_TWIN_{twin}=1")
+    command = compiled("local_queue", "plain", SMALL, f"-DWP_TWIN_{twin}=1")
     assert given_by(command, steps) != expected(steps)

@@ -47,8 +47,8 @@ def test_whoever_is_idle_helps(build: str, compiled: Compiled) -> None:
         ("search_no_recheck_release", "plain"),
         ("search_no_recheck_park", "plain"),
         ("search_silent_reenqueue", "delayed"),
-        ("idleset_plain_set", "delayed"),
-        ("idleset_plain_clear", "delayed"),
+        ("idle_set_plain_set", "delayed"),
+        ("idle_set_plain_clear", "delayed"),
         ("carrier_no_recheck", "plain"),
     ],
 )

@@ -45,15 +45,15 @@ def test_every_task_has_one_fate_and_nothing_is_left(build: str, compiled: Compi
 @pytest.mark.parametrize(
     ("twin", "build", "says"),
     [
-        ("home_forgotten", "plain", "a task runs where it may not"),
-        ("home_finish_silent", "plain", "it hangs"),
+        ("carrier_tasks_forgotten", "plain", "a task runs where it may not"),
+        ("carrier_tasks_finish_silent", "plain", "it hangs"),
         ("task_unpark_busy", "plain", "two fates|two carriers|it hangs"),
         ("task_notified_kept", "plain", "it hangs"),
         ("task_park_split", "delayed", "it hangs"),
         ("task_cancel_notified", "delayed", "a queue is not empty|two fates|balance|it hangs"),
         ("carrier_wake_forgotten", "plain", "it hangs"),
         ("mpsc_split_reserve", "plain", "it hangs|a queue is not empty|do not balance"),
-        ("ticket_no_cas", "plain", "two carriers run a task at once|two fates|it hangs"),
+        ("biased_lock_no_cas", "plain", "two carriers run a task at once|two fates|it hangs"),
     ],
 )
 def test_the_soak_reports_a_defect_with_its_seed(

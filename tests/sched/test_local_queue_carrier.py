@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose run queues are bounded: specs/sched/SearchLocal.tla and Local.tla, in the wiring.
+"""Groups whose run queues are bounded: specs/sched/LocalQueueCarrier.tla and LocalQueue.tla, in the wiring.
 
-programs/sched/local_group.c and local_next.c run one case and print what is lost.
+programs/sched/local_queue_group.c and local_next.c run one case and print what is lost.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ pytestmark = [
     pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = {
-    "local_group": ("order", "spills", "halves", "helped", "placed", "moved", "closed"),
-    "local_next": ("next", "scheduler", "storm"),
+    "local_queue_group": ("order", "spills", "halves", "helped", "placed", "moved", "closed"),
+    "local_queue_next": ("next", "scheduler", "storm"),
 }
 TWINS = {
-    "home_kept_queued": ("local_next", "next"),
-    "home_ring_left": ("local_group", "closed"),
-    "local_keeps_all": ("local_next", "scheduler"),
-    "placed_ring_left": ("local_group", "moved"),
-    "placed_ring_uncounted": ("local_group", "moved"),
+    "carrier_tasks_kept_queued": ("local_queue_next", "next"),
+    "carrier_tasks_ring_left": ("local_queue_group", "closed"),
+    "local_queue_keeps_all": ("local_queue_next", "scheduler"),
+    "group_placement_ring_left": ("local_queue_group", "moved"),
+    "group_placement_ring_uncounted": ("local_queue_group", "moved"),
 }
 Compiled = Callable[..., list[str]]
 

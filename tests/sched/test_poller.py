@@ -21,12 +21,12 @@ pytestmark = [
 CASES = (*("blocking", "descheduled", "forgets", "parking", "saves_wakeups", "timers", "resumes"),)
 TWO = ("helps", "spinning", "unique", "blockers")
 TWINS = {
-    "poller_wakeup_forgotten": ("pollers", "blocking"),
-    "poller_block_unasked": ("pollers", "descheduled"),
-    "poller_runs_parked": ("pollers", "descheduled"),
-    "poller_close_unseen": ("pollers", "timers"),
-    "poller_own_unseen": ("pollers", "resumes"),
-    "poller_slot_kept": ("pollers_two", "unique", "step"),
+    "poller_wakeup_forgotten": ("poller", "blocking"),
+    "poller_block_unasked": ("poller", "descheduled"),
+    "poller_runs_parked": ("poller", "descheduled"),
+    "poller_close_unseen": ("poller", "timers"),
+    "poller_own_unseen": ("poller", "resumes"),
+    "poller_slot_kept": ("poller_two", "unique", "step"),
 }
 Compiled = Callable[..., list[str]]
 
@@ -38,7 +38,7 @@ def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
-@pytest.mark.parametrize(("program", "cases"), [("pollers", CASES), ("pollers_two", TWO)])
+@pytest.mark.parametrize(("program", "cases"), [("poller", CASES), ("poller_two", TWO)])
 def test_pollers_run_the_others_and_end(
     program: str, cases: tuple[str, ...], build: str, compiled: Compiled
 ) -> None:

@@ -33,7 +33,7 @@ armed after the end 0
 
 
 class Program:
-    """Tells the timers of programs/sched/timers.c what to do, line by line."""
+    """Tells the timers of programs/sched/timer.c what to do, line by line."""
 
     def __init__(self, command: list[str]) -> None:
         self.process = subprocess.Popen(
@@ -92,7 +92,7 @@ class TimerMachine(RuleBasedStateMachine):
 
 @pytest.fixture
 def program(compiled: Compiled) -> Iterator[Program]:
-    made = Program(compiled("timers", "plain"))
+    made = Program(compiled("timer", "plain"))
     yield made
     assert made.end() == 0
 
@@ -102,7 +102,7 @@ def program(compiled: Compiled) -> Iterator[Program]:
 @pytest.mark.parametrize("twin", [None, *TWINS])
 def test_timers_fire_in_the_middle_of_a_long_drain(twin: str | None, compiled: Compiled) -> None:
     more = () if twin is None else (f"-DWP_TWIN_{twin}=1",)
-    command = compiled("timers_drain", "plain", *more)
+    command = compiled("timer_drain", "plain", *more)
     told = subprocess.run(
         command, capture_output=True, text=True, timeout=PATIENCE_S, check=True
     ).stdout
@@ -112,7 +112,7 @@ def test_timers_fire_in_the_middle_of_a_long_drain(twin: str | None, compiled: C
 @IN_CHECKOUT
 @pytest.mark.slow
 def test_what_is_armed_fires_in_order_or_is_cancelled(compiled: Compiled) -> None:
-    machine = type("Machine", (TimerMachine,), {"command": compiled("timers", "address")})
+    machine = type("Machine", (TimerMachine,), {"command": compiled("timer", "address")})
     health = [HealthCheck.too_slow]
     chosen = settings(max_examples=40, deadline=None, suppress_health_check=health)
     run_state_machine_as_test(machine, settings=chosen)  # type: ignore[no-untyped-call]
@@ -156,7 +156,7 @@ def test_a_hundred_thousand_timers_fire_in_order(program: Program) -> None:
 def test_a_carrier_that_sleeps_is_told_of_an_earlier_deadline(
     build: str, compiled: Compiled
 ) -> None:
-    command = compiled("timers_group", build)
+    command = compiled("timer_group", build)
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert (ended.stdout, ended.stderr, ended.returncode) == (FATES, "", 0)
 
@@ -165,7 +165,7 @@ def test_a_carrier_that_sleeps_is_told_of_an_earlier_deadline(
 @pytest.mark.slow
 def test_a_close_that_leaves_a_timer_armed_is_seen(tmp_path: Path) -> None:
     clear = "\t\twp_timers_clear(&home_of(close, index)->timers);"
-    target = compiling.broken(tmp_path, "timers_group", "plain", "group.c", clear,
+    target = compiling.broken(tmp_path, "timer_group", "plain", "group.c", clear,
                               f"\t{{\n{clear}\n\t\tbreak;\n\t}}")  # fmt: skip
     ended = subprocess.run([target], capture_output=True, text=True, timeout=120, check=False)
     assert (ended.returncode, ended.stdout) == (1, FATES.replace("1, armed 0", "1, armed 1"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of carriers against specs/base/Ring.tla, NoInventedEvent; and their summary."""
+"""Events of carriers against specs/base/EventRing.tla, NoInventedEvent; and their summary."""
 
 from __future__ import annotations
 

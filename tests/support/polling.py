@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A poller of Python that counts its steps: as programs/sched/pollers_case.h."""
+"""A poller of Python that counts its steps: as programs/sched/poller_case.h."""
 
 from __future__ import annotations
 

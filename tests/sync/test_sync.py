@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads and OS threads at the same objects: Waitq.tla, Mutex.tla and their like.
+"""Virtual threads and OS threads at the same objects: WaitQueue.tla, Mutex.tla and their like.
 
 programs/sync/sync.c draws what they do, disturbs them, and prints what is lost.
 """
@@ -33,8 +33,8 @@ def test_nothing_is_lost_between_virtual_and_os_threads(build: str, compiled: Co
 @pytest.mark.parametrize(
     ("twin", "says"),
     [
-        ("waitq_grant_ignored", "an item"),
-        ("waitq_number_kept", "thread: it hangs"),
+        ("wait_queue_grant_ignored", "an item"),
+        ("wait_queue_number_kept", "thread: it hangs"),
     ],
 )
 def test_a_defect_is_reported(twin: str, says: str, compiled: Compiled) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closes of groups whose threads stand in lines that outlive them, and frees; Leave.tla."""
+"""Closes of groups whose threads stand in lines that outlive them, and frees; WaitQueueLeave.tla."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ran(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
 def test_a_close_leaves_nobody_in_a_line(build: str, compiled: Compiled) -> None:
-    program = compiled("leave", build)
+    program = compiled("wait_queue_leave", build)
     for case, claim in CASES.items():
         ended = ran([*program, case])
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), f"{case}: {claim}"
@@ -53,28 +53,30 @@ def test_a_close_leaves_nobody_in_a_line(build: str, compiled: Compiled) -> None
 @pytest.mark.parametrize(
     ("twin", "case", "says"),
     [
-        ("leave_stays", "mutex", "lost a mutex: who is behind\n"),
-        ("leave_keeps", "granted", "lost permits\n"),
-        ("leave_holds", "held", "lost the mutex of one that was handed back\n"),
-        ("leave_uncounted", "left", "lost a runner that is inside\n"),
+        ("wait_queue_leave_stays", "mutex", "lost a mutex: who is behind\n"),
+        ("wait_queue_leave_keeps", "granted", "lost permits\n"),
+        ("wait_queue_leave_holds", "held", "lost the mutex of one that was handed back\n"),
+        ("wait_queue_leave_uncounted", "left", "lost a runner that is inside\n"),
     ],
 )
 def test_a_defect_is_reported(twin: str, case: str, says: str, compiled: Compiled) -> None:
-    ended = ran([*compiled("leave", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), case])
+    ended = ran(
+        [*compiled("wait_queue_leave", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), case]
+    )
     assert ended.stdout.startswith(says) or ended.returncode < 0  # it crashes
     assert ended.returncode != 0
 
 
 @pytest.mark.parametrize("build", ["address", "thread", "delayed"])
 def test_nothing_is_lost_while_groups_come_and_go(build: str, compiled: Compiled) -> None:
-    ended = ran([*compiled("leave_soak", build), str(SECONDS), SEED])
+    ended = ran([*compiled("wait_queue_leave_soak", build), str(SECONDS), SEED])
     assert (ended.stderr, ended.returncode) == ("", 0), f"seed {SEED}: {ended.stdout}"
     did = {name: int(n) for name, n in re.findall(r"(\w+) (\d+)", ended.stdout)}
     assert all(did[what] > 0 for what in ("groups", "back", "ended")), did
 
 
 def test_the_soak_sees_a_defect(compiled: Compiled) -> None:
-    soak = compiled("leave_soak", "plain", "-DWP_TWIN_leave_stays=1", "-DPATIENCE_S=2")
+    soak = compiled("wait_queue_leave_soak", "plain", "-DWP_TWIN_leave_stays=1", "-DPATIENCE_S=2")
     ended = ran([*soak, "120", SEED])
     assert "lost " in ended.stdout or ended.returncode < 0, f"seed {SEED}"
     assert ended.returncode != 0
@@ -93,7 +95,9 @@ def test_the_soak_sees_a_defect(compiled: Compiled) -> None:
     ],
 )
 def test_one_line_changed_shows(case: str, file: str, old: str, new: str, tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "leave", "plain", file, old, new, "-DPATIENCE_S=2")
+    target = compiling.broken(
+        tmp_path, "wait_queue_leave", "plain", file, old, new, "-DPATIENCE_S=2"
+    )
     ended = ran([str(target), case])
     assert ended.returncode == 1
     assert ended.stdout.startswith("lost that nobody has ")

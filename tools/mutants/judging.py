@@ -54,12 +54,12 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "help": (("1", "1", "10"),),
     "http_fuzz": (),
     "inbox": ((),),
-    "leave_soak": (("0.5", "1"),),
+    "wait_queue_leave_soak": (("0.5", "1"),),
     "mixed": (("1", "1", "10", "stealing"), ("1", "1", "10", "lanes")),
     "near": ((),),
     "no_threads": ((),),
     "overflow": (),
-    "placed_storm": tuple(
+    "group_placement_storm": tuple(
         (*form, stealing, carriers, "40", "1")
         for form in (("1", "0", "0"), ("2", "1", "1"), ("2", "0", "1"))
         for stealing, carriers in (("0", "1"), ("1", "3"))
@@ -68,8 +68,8 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "placement_clusters": (("1",),),
     "soak": (("1", "1", "10"),),
     "sync": (("0.3", "1"),),
-    "timers": ((),),
-    "timers_group": ((),),
+    "timer": ((),),
+    "timer_group": ((),),
     "vsoak": (("1", "1", "10", "100", "stealing"), ("1", "1", "10", "100", "lanes")),
 }
 """What programs without a table of cases take; for others, what they take beside their cases."""
@@ -88,7 +88,11 @@ TESTS = {
     "by_hand": ((), "sched.test_carrier", ("test_token_idle_set_search_and_turns_by_hand",)),
     "counts": ((), "base.test_counters", ("each_end_moves_its_count",)),
     "dump": (("-rdynamic",), "inspect.test_dump", _DUMPS),
-    "local": ((_SMALL,), "queue.test_local_queue", ("test_each_step_gives_what_the_model_gives",)),
+    "local_queue": (
+        (_SMALL,),
+        "queue.test_local_queue",
+        ("test_each_step_gives_what_the_model_gives",),
+    ),
     "near": ((), "sched.test_search_distance", ("distance_decides",)),
     "no_threads": (
         (),
@@ -100,7 +104,7 @@ TESTS = {
         "sched.test_vthread_stackful",
         ("test_a_broken_canary_is_reported_when_its_thread_yields_to_another",),
     ),
-    "spares": (
+    "spare_threads": (
         (),
         "sched.compensation.test_spare_thread",
         ("test_an_overflow_on_a_spare_is_reported",),

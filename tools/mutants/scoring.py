@@ -34,7 +34,7 @@ ORDER = {"": ("sc", "native", "python", "address", "thread", "weak"),
 """Which judges are asked for a rule (for others): weak memory matters to orders and places most."""
 
 _WINDOWS = ((2, 1), (4, 2))  # lines before and after: a statement is counted at one of its own
-_LABEL = re.compile(r"\[[A-Z]{1,2}\d*\]")
+_LABEL = re.compile(r"\[[a-z]\w*\.\d+\]")
 _KEPT = re.compile(r"\bkept:\s*(.*?)[\s*/]*$")
 
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * monitor.c - a thread that looks, again and again, for carriers that make no progress: see group_placement.h.
- * Not explored, for it is a thread: stress/scenarios/sched/compensation/monitor.c has what it calls. */
+ * monitor.c - a thread that looks, again and again, for carriers that make no progress: see
+ * group_placement.h. Not explored, for it is a thread:
+ * stress/scenarios/sched/compensation/monitor.c has what it calls. */
 #include "sched/placement/group_placement.h"
 
 #include "base/error.h"
 #include "sched/local_queue_carrier.h"
 
-/* The same step as at the last look, and something waits behind it: it moves. [the supervisor | as
- * wp__placed_move] */
-static void look(wp_placed *placed, wp_worker *one)
+/* The same step as at the last look, and something waits behind it: it moves. [the monitor | as
+ * wp__group_placement_move] */
+static void look(wp_group_placement *placed, wp_worker *one)
 {
 	uint64_t step = wp_placement_progress(&one->progress), before = one->seen;
 	bool still;
@@ -19,16 +20,16 @@ static void look(wp_placed *placed, wp_worker *one)
 	still = wp_placement_suspect(&placed->placement, one->index, &one->progress, step);
 	if (still) {
 		wp__count_shared(&placed->placement.slots[one->index].tally.suspects);
-		wp__placed_move(placed, one);
+		wp__group_placement_move(placed, one);
 	}
-	wp__replaced_settle(placed);
+	wp__spare_carrier_group_settle(placed);
 }
 
 static void *watch(void *arg)
 {
-	wp_placed *placed = arg;
+	wp_group_placement *placed = arg;
 	wp_group *group = placed->group;
-	int64_t period_ns = (int64_t)group->config.supervise_ms * 1000000, until_ns;
+	int64_t period_ns = (int64_t)group->config.monitor_ms * 1000000, until_ns;
 
 	wp_lock_acquire(&placed->watching);
 	while (!placed->is_over) {
@@ -42,25 +43,25 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-int wp__supervise_begin(wp_placed *placed)
+int wp__monitor_begin(wp_group_placement *placed)
 {
 	int code;
 
 	if (!placed->placement.is_watched)
 		return 0;
-	code = pthread_create(&placed->supervisor, NULL, watch, placed);
-	placed->has_supervisor = code == 0;
+	code = pthread_create(&placed->monitor, NULL, watch, placed);
+	placed->has_monitor = code == 0;
 	return code;
 }
 
-void wp__supervise_end(wp_placed *placed)
+void wp__monitor_end(wp_group_placement *placed)
 {
-	if (!placed->has_supervisor)
+	if (!placed->has_monitor)
 		return;
 	wp_lock_acquire(&placed->watching);
 	placed->is_over = true;
 	wp_cond_signal(&placed->over);
 	wp_lock_release(&placed->watching);
-	pthread_join(placed->supervisor, NULL);
-	placed->has_supervisor = false;
+	pthread_join(placed->monitor, NULL);
+	placed->has_monitor = false;
 }

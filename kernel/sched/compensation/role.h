@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * role.h - the role of a carrier, and the OS threads that may have it, under one lock. For spare_thread.c and
- * worker.c alone; spare_thread.h says what it is for.
+ * role.h - the role of a carrier, and the OS threads that may have it, under one lock. For
+ * spare_thread.c and worker.c alone; spare_thread.h says what it is for.
  *
  *   who carries                            a spare
  *   lend: offered, or free for who wants   next: takes an offer
@@ -8,11 +8,12 @@
  *     else ask; wait until it is free        next
  *
  * Why it works  A role is in one of three hands: who carries it; `is_offered`; `is_free`. Each step
- *               from hand to hand is under the lock. `waiting` counts a thread from the step by which
- *               it gives a role up, not from when it arrives: who has the role next may need it
- *               before that.
- * Spec          specs/sched/compensation/Spare.tla: OneHolder, ExitsAlone, KeepsIfAlone, StopIsLast, OthersRun.
- * Evidence      make check-specs T=Spare, make stress T=spare,
+ *               from hand to hand is under the lock. `waiting` counts a thread from the step by
+ *               which it gives a role up, not from when it arrives: who has the role next may need
+ *               it before that.
+ * Spec          specs/sched/compensation/SpareThread.tla: OneHolder, ExitsAlone, KeepsIfAlone,
+ *               StopIsLast, OthersRun.
+ * Evidence      make check-specs T=SpareThread, make stress T=spare,
  *               tests/sched/compensation/test_spare_thread.py. */
 #ifndef WP_ROLE_H
 #define WP_ROLE_H
@@ -80,8 +81,8 @@ WP_INLINE bool wp__role_has_spare(wp_roles *roles, bool (*add)(void *arg), void 
 	return true;
 }
 
-/* Before it blocks. True: lent, and to be taken back; false: it keeps the role, as nobody is left to
- * have it. [who has the role | may start a thread] */
+/* Before it blocks. True: lent, and to be taken back; false: it keeps the role, as nobody is left
+ * to have it. [who has the role | may start a thread] */
 WP_INLINE bool wp__role_lend(wp_roles *roles, wp_role *role, bool (*add)(void *arg), void *arg)
 {
 	bool is_lent = true;
@@ -131,8 +132,8 @@ WP_INLINE void wp__role_asked(wp_role *role)
 	role->is_wanted = true;
 }
 
-/* May it poll? The stop may have been read by another thread meanwhile: who pins in turn would never
- * let it end. [who has the role | wait-free] */
+/* May it poll? The stop may have been read by another thread meanwhile: who pins in turn would
+ * never let it end. [who has the role | wait-free] */
 WP_INLINE bool wp__role_polls(bool has_stop)
 {
 	return !has_stop;
@@ -147,8 +148,8 @@ WP_INLINE void wp__role_give(wp_roles *roles, wp_role *role)
 	wp_lock_release(&roles->lock);
 }
 
-/* The stop was read. True: the carrier has ended; false: who has lent the role is to end it. [who has
- * the role, at a turn of its loop | blocks shortly] */
+/* The stop was read. True: the carrier has ended; false: who has lent the role is to end it. [who
+ * has the role, at a turn of its loop | blocks shortly] */
 WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 {
 	bool is_last;
@@ -162,7 +163,8 @@ WP_INLINE bool wp__role_stop(wp_roles *roles, wp_role *role)
 	return is_last;
 }
 
-/* The next role of a thread that has none; NULL: it is to end. [an OS thread of the group | blocks] */
+/* The next role of a thread that has none; NULL: it is to end. [an OS thread of the group |
+ * blocks] */
 WP_INLINE wp_role *wp__role_next(wp_roles *roles)
 {
 	wp_role *role;

@@ -2,50 +2,51 @@
  * spare_carrier.c - see spare_carrier.h. */
 #include "sched/compensation/spare_carrier.h"
 
-void wp_replacements_init(wp_replacements *all, wp_placement *placement, uint32_t carriers)
+void wp_spare_carriers_init(wp_spare_carriers *all, wp_placement *placement, uint32_t carriers)
 {
 	all->lock = (wp_lock){0};
 	all->placement = placement;
 	all->carriers = carriers;
 	all->is_over = false;
-	all->counts = (wp_replaced){.most = placement->count - carriers};
+	all->counts = (wp_spare_carrier_group){.most = placement->count - carriers};
 	for (uint32_t carrier = carriers; carrier < placement->count; carrier++)
 		wp_init(&placement->slots[carrier].word, WP_PLACE_DORMANT);
 	wp_init(&placement->reach, carriers);
 }
 
-bool wp_replacement_is_dormant(const wp_placement *placement, uint32_t carrier)
+bool wp_spare_carrier_is_dormant(const wp_placement *placement, uint32_t carrier)
 {
-	/* [RP1] relaxed: ordered by P, or by RP5; pairs RP3, RP4; upholds
-	 * Replacement!NoStrandedGlobal. */
+	/* [spare_carrier.1] relaxed: ordered by P, or by spare_carrier.5; pairs spare_carrier.3,
+	 * spare_carrier.4; upholds SpareCarrier!NoStrandedGlobal. */
 	return (wp_load_relaxed(&placement->slots[carrier].word) & WP_PLACE_DORMANT) != 0;
 }
 
-void wp_replacement_fence(void)
+void wp_spare_carrier_fence(void)
 {
-	/* [RP5] seq_cst fence; pairs P, M9; upholds Replacement!NoStrandedGlobal: who is counted as
-	 * idle is not taken for a dormant one. kept: to acquire in PL6, PL10 and RP8 would do; here it is
-	 * one place, and the nudge that follows has such a fence anyhow. */
+	/* [spare_carrier.5] seq_cst fence; pairs carrier.6, timer.9; upholds
+	 * SpareCarrier!NoStrandedGlobal: who is counted as idle is not taken for a dormant one.
+	 * kept: to acquire in placement.5, placement.9 and spare_carrier.7 would do; here it is one
+	 * place, and the nudge that follows has such a fence anyhow. */
 	wp_fence_seq_cst();
 }
 
-bool wp_replacement_passes_on(const wp_placement *placement)
+bool wp_spare_carrier_passes_on(const wp_placement *placement)
 {
-	/* [RP8] relaxed: ordered by PL9 in the same word, if it was woken for a task; pairs PL8, PL9;
-	 * upholds Replacement!NoStrandedGlobal. */
+	/* [spare_carrier.7] relaxed: ordered by placement.8 in the same word, if it was woken for a
+	 * task; pairs placement.7, placement.8; upholds SpareCarrier!NoStrandedGlobal. */
 	return (uint32_t)wp_load_relaxed(&placement->global) > 0;
 }
 
 /* Marked or dormant, or 0. [under the lock | wait-free] */
-static uint32_t flags_of(const wp_replacements *all, uint32_t carrier)
+static uint32_t flags_of(const wp_spare_carriers *all, uint32_t carrier)
 {
-	/* [RP2] relaxed: ordered by the lock, which whoever changes it takes afterwards; pairs RP3,
-	 * RP4; upholds Replacement!EligibleKept. */
+	/* [spare_carrier.2] relaxed: ordered by the lock, which whoever changes it takes
+	 * afterwards; pairs spare_carrier.3, spare_carrier.4; upholds SpareCarrier!EligibleKept. */
 	return (uint32_t)wp_load_relaxed(&all->placement->slots[carrier].word);
 }
 
 /* How many may be given tasks. [under the lock | wait-free] */
-static uint32_t eligible(const wp_replacements *all)
+static uint32_t eligible(const wp_spare_carriers *all)
 {
 	uint32_t many = 0;
 
@@ -56,7 +57,7 @@ static uint32_t eligible(const wp_replacements *all)
 
 /* Of those that have threads, one that is dormant and runs nothing that is marked, or dormant at
  * least; else the first that has none. The count: there is none. [under the lock | wait-free] */
-static uint32_t find_dormant(const wp_replacements *all)
+static uint32_t find_dormant(const wp_spare_carriers *all)
 {
 	uint32_t end = all->carriers + all->counts.started, found = end;
 
@@ -72,29 +73,29 @@ static uint32_t find_dormant(const wp_replacements *all)
 }
 
 /* [under the lock] */
-static void set_reach(wp_replacements *all)
+static void set_reach(wp_spare_carriers *all)
 {
 	uint32_t end = all->placement->count;
 
 	while (end > all->carriers && (flags_of(all, end - 1) & WP_PLACE_DORMANT) != 0)
 		end--;
-	/* [RP6] relaxed: stale costs a worse choice; pairs RP7; upholds Replacement!RetiredIsEmpty:
-	 * PL2 looks again. */
+	/* [spare_carrier.6] relaxed: stale costs a worse choice; pairs policy_draw.1; upholds
+	 * SpareCarrier!RetiredIsEmpty: placement.1 looks again. */
 	wp_store_relaxed(&all->placement->reach, end);
 }
 
 /* [under the lock] */
-static void activate(wp_replacements *all, uint32_t carrier)
+static void activate(wp_spare_carriers *all, uint32_t carrier)
 {
-	/* [RP3] relaxed: ordered by M9, in the wake; pairs RP1, RP2; upholds
-	 * Replacement!NoStrandedGlobal. */
+	/* [spare_carrier.3] relaxed: ordered by timer.9, in the wake; pairs spare_carrier.1,
+	 * spare_carrier.2; upholds SpareCarrier!NoStrandedGlobal. */
 	wp_fetch_and_relaxed(&all->placement->slots[carrier].word, ~WP_PLACE_DORMANT);
 	all->counts.active++;
 	set_reach(all);
 }
 
 /* False: no thread. [under the lock | system calls] */
-static bool start(wp_replacements *all, uint32_t carrier)
+static bool start(wp_spare_carriers *all, uint32_t carrier)
 {
 	if (all->start(all->arg, carrier) != 0) {
 		all->counts.refused++;
@@ -105,7 +106,7 @@ static bool start(wp_replacements *all, uint32_t carrier)
 }
 
 /* False: there is none. [under the lock | may start a thread] */
-static bool take_on(wp_replacements *all)
+static bool take_on(wp_spare_carriers *all)
 {
 	uint32_t carrier = find_dormant(all);
 	bool has_thread = carrier < all->carriers + all->counts.started;
@@ -121,7 +122,7 @@ static bool take_on(wp_replacements *all)
 }
 
 /* False: none is active that may be given tasks. [under the lock | moves its queue] */
-static bool retire(wp_replacements *all)
+static bool retire(wp_spare_carriers *all)
 {
 	uint32_t carrier = all->carriers + all->counts.started;
 
@@ -129,8 +130,9 @@ static bool retire(wp_replacements *all)
 		carrier--;
 	if (carrier-- == all->carriers)
 		return false;
-	/* [RP4] acquire; pairs PL2, RP1, RP2; upholds Replacement!RetiredIsEmpty: whatever was counted
-	 * before is in the queue that is moved. */
+	/* [spare_carrier.4] acquire; pairs placement.1, spare_carrier.1, spare_carrier.2; upholds
+	 * SpareCarrier!RetiredIsEmpty: whatever was counted before is in the queue that is
+	 * moved. */
 	wp_fetch_or_acquire(&all->placement->slots[carrier].word, WP_PLACE_DORMANT);
 	all->counts.active--;
 	set_reach(all);
@@ -139,17 +141,17 @@ static bool retire(wp_replacements *all)
 	return true;
 }
 
-static void enter(wp_replacements *all)
+static void enter(wp_spare_carriers *all)
 {
 	wp_lock_acquire(&all->lock);
 }
 
-static void leave(wp_replacements *all)
+static void leave(wp_spare_carriers *all)
 {
 	wp_lock_release(&all->lock);
 }
 
-void wp_replacements_settle(wp_replacements *all)
+void wp_spare_carriers_settle(wp_spare_carriers *all)
 {
 	bool goes_on = true;
 
@@ -165,16 +167,16 @@ void wp_replacements_settle(wp_replacements *all)
 	leave(all);
 }
 
-void wp_replacements_end(wp_replacements *all)
+void wp_spare_carriers_end(wp_spare_carriers *all)
 {
 	wp_lock_acquire(&all->lock);
 	all->is_over = true;
 	wp_lock_release(&all->lock);
 }
 
-wp_replaced wp_replacements_counts(wp_replacements *all)
+wp_spare_carrier_group wp_spare_carriers_counts(wp_spare_carriers *all)
 {
-	wp_replaced counts;
+	wp_spare_carrier_group counts;
 
 	wp_lock_acquire(&all->lock);
 	counts = all->counts;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_carrier_group.c - the replacements of a group: their threads, queues, wakes. See group_placement.h, spare_carrier.h.
- * Not explored, for it makes threads: stress/scenarios/sched/compensation/spare_carrier.c has what it calls. */
+ * spare_carrier_group.c - the spare_carriers of a group: their threads, queues, wakes. See
+ * group_placement.h, spare_carrier.h. Not explored, for it makes threads:
+ * stress/scenarios/sched/compensation/spare_carrier.c has what it calls. */
 #define _GNU_SOURCE
 #include <sched.h>
 
@@ -8,7 +9,7 @@
 
 static wp_worker *worker_at(void *arg, uint32_t index)
 {
-	return &((wp_placed *)arg)->group->workers[index];
+	return &((wp_group_placement *)arg)->group->workers[index];
 }
 
 /* It runs where the group's maker might. */
@@ -31,7 +32,7 @@ static int start(void *arg, uint32_t index)
 
 static void move(void *arg, uint32_t index)
 {
-	wp__placed_move(arg, worker_at(arg, index));
+	wp__group_placement_move(arg, worker_at(arg, index));
 }
 
 static void wake(void *arg, uint32_t index)
@@ -39,29 +40,29 @@ static void wake(void *arg, uint32_t index)
 	wp_timers_nudge(&worker_at(arg, index)->home.carrier);
 }
 
-void wp__replaced_init(wp_placed *placed)
+void wp__spare_carrier_group_init(wp_group_placement *placed)
 {
-	placed->replaced = (wp_replacements){
+	placed->replaced = (wp_spare_carriers){
 		.start = start, .move = move, .wake = wake, .arg = placed};
-	wp_replacements_init(&placed->replaced, &placed->placement, placed->group->size);
+	wp_spare_carriers_init(&placed->replaced, &placed->placement, placed->group->size);
 	CPU_ZERO(&placed->cpus);
 	sched_getaffinity(0, sizeof(cpu_set_t), &placed->cpus);
 }
 
-void wp__replaced_settle(wp_placed *placed)
+void wp__spare_carrier_group_settle(wp_group_placement *placed)
 {
 	if (placed->replaced.counts.most != 0)
-		wp_replacements_settle(&placed->replaced);
+		wp_spare_carriers_settle(&placed->replaced);
 }
 
-void wp__replaced_end(wp_placed *placed)
+void wp__spare_carrier_group_end(wp_group_placement *placed)
 {
-	wp_replacements_end(&placed->replaced);
+	wp_spare_carriers_end(&placed->replaced);
 }
 
-wp_replaced wp_group_replaced(wp_group *group)
+wp_spare_carrier_group wp_group_spare_carriers(wp_group *group)
 {
 	if (group->placed == NULL)
-		return (wp_replaced){0};
-	return wp_replacements_counts(&group->placed->replaced);
+		return (wp_spare_carrier_group){0};
+	return wp_spare_carriers_counts(&group->placed->replaced);
 }

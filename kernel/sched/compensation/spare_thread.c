@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_thread.c - see spare_thread.h. Not explored, for it makes threads: stress/scenarios/sched/compensation/spare_thread.c has what it calls. */
+ * spare_thread.c - see spare_thread.h. Not explored, for it makes threads:
+ * stress/scenarios/sched/compensation/spare_thread.c has what it calls. */
 #include "sched/compensation/spare_thread.h"
 
 #include <stddef.h>
@@ -11,7 +12,7 @@ static void *begin(void *arg)
 {
 	wp_group *group = arg;
 
-	wp__worker_carry(group, wp__spare_next(group));
+	wp__worker_carry(group, wp__spare_thread_next(group));
 	return NULL;
 }
 
@@ -19,7 +20,7 @@ static void *begin(void *arg)
 static bool start(void *arg)
 {
 	wp_group *group = arg;
-	wp_spares *spares = &group->spares;
+	wp_spare_threads *spares = &group->spares;
 
 	if (spares->started == spares->most ||
 	    pthread_create(&spares->threads[spares->started], NULL, begin, group) != 0)
@@ -28,7 +29,7 @@ static bool start(void *arg)
 	return true;
 }
 
-void wp__spare_lend(wp_loan *loan)
+void wp__spare_thread_lend(wp_loan *loan)
 {
 	wp_worker *mine = wp__worker_self();
 
@@ -60,7 +61,7 @@ static void ask(void *arg)
 {
 	wp_loan *loan = arg;
 
-	wp_home_arm(&loan->of->home, NULL, &loan->timer, 0);
+	wp_carrier_tasks_arm(&loan->of->home, NULL, &loan->timer, 0);
 }
 
 static void take_back(wp_loan *loan)
@@ -71,7 +72,7 @@ static void take_back(wp_loan *loan)
 	wp__worker_mount(loan->of, loan->watching);
 }
 
-void wp__spare_return(wp_loan *loan, wp_task *task)
+void wp__spare_thread_return(wp_loan *loan, wp_task *task)
 {
 	wp_worker *mine = loan->of;
 
@@ -90,7 +91,7 @@ void wp__spare_return(wp_loan *loan, wp_task *task)
 	}
 }
 
-void wp__spare_give(wp_worker *mine)
+void wp__spare_thread_give(wp_worker *mine)
 {
 	wp_carrier *carrier = &mine->home.carrier;
 
@@ -100,14 +101,14 @@ void wp__spare_give(wp_worker *mine)
 	wp__role_give(&mine->group->spares.roles, &mine->role);
 }
 
-bool wp__spare_stop(wp_worker *mine)
+bool wp__spare_thread_stop(wp_worker *mine)
 {
-	wp_spares *spares = &mine->group->spares;
+	wp_spare_threads *spares = &mine->group->spares;
 
 	return spares->most == 0 || wp__role_stop(&spares->roles, &mine->role);
 }
 
-wp_worker *wp__spare_next(wp_group *group)
+wp_worker *wp__spare_thread_next(wp_group *group)
 {
 	wp_role *role = group->spares.most == 0 ? NULL : wp__role_next(&group->spares.roles);
 
@@ -115,7 +116,7 @@ wp_worker *wp__spare_next(wp_group *group)
 			    : (wp_worker *)(void *)((char *)role - offsetof(wp_worker, role));
 }
 
-void wp__spares_end(wp_spares *spares)
+void wp__spare_threads_end(wp_spare_threads *spares)
 {
 	wp__roles_end(&spares->roles);
 	for (; spares->started != 0; spares->started--)

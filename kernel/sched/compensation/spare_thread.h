@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * spare_thread.h - while a pinned park blocks the OS thread of a carrier, a spare one carries on. For
- * worker.c and group.c alone.
+ * spare_thread.h - while a pinned park blocks the OS thread of a carrier, a spare one carries on.
+ * For worker.c and group.c alone.
  *
  *   who carries, about to block        a spare
  *   offers the role, sleeps            takes it; runs the carrier's loop
@@ -9,17 +9,19 @@
  *     else a timer that is due asks;
  *     takes the role when it is free
  *
- * Why it works  Who has the role runs the carrier's loop, or a thread on its stack; it changes hands
- *               under one lock, so all that is the carrier's own passes with it. A carrier that
- *               sleeps notices a timer (timer.h), so it notices who asks. A stop leaves the role to
- *               whoever has lent it: the carrier ends with the last of them.
- *               Who gets the role goes on, perhaps for long, and polls nothing; but whoever woke the
- *               carrier for a task may have left. So who gives it up has a sibling look for that.
+ * Why it works  Who has the role runs the carrier's loop, or a thread on its stack; it changes
+ *               hands under one lock, so all that is the carrier's own passes with it. A carrier
+ *               that sleeps notices a timer (timer.h), so it notices who asks. A stop leaves the
+ *               role to whoever has lent it: the carrier ends with the last of them.
+ *               Who gets the role goes on, perhaps for long, and polls nothing; but whoever woke
+ *               the carrier for a task may have left. So who gives it up has a sibling look for
+ *               that.
  * Not promised  A spare for each: where none is left, the carrier sleeps. That a thread goes on at
  *               once: it waits for the step that runs.
- * Spec          specs/sched/compensation/Spare.tla: OneHolder, ExitsAlone, StopIsLast, OthersRun;
- *               specs/sched/search_given.models.toml: Search with roles that are given up.
- * Evidence      make check-specs T='Spare|SearchGiven', make stress T=spare,
+ * Spec          specs/sched/compensation/SpareThread.tla: OneHolder, ExitsAlone, StopIsLast,
+ *               OthersRun; specs/sched/search_given.models.toml: Search with roles that are given
+ *               up.
+ * Evidence      make check-specs T='SpareThread|SearchGiven', make stress T=spare,
  *               tests/sched/compensation/test_spare_thread.py. */
 #ifndef WP_SPARE_H
 #define WP_SPARE_H
@@ -43,11 +45,11 @@ typedef struct wp_watching {
 } wp_watching;
 
 /* Of a group. Zeroed is none. most: how many may be started. */
-typedef struct wp_spares {
+typedef struct wp_spare_threads {
 	wp_roles roles;
 	uint32_t started, most;
 	pthread_t *threads;
-} wp_spares;
+} wp_spare_threads;
 
 /* One pinned park, on the stack of whoever parks. */
 typedef struct wp_loan {
@@ -55,27 +57,28 @@ typedef struct wp_loan {
 	struct wp_worker *of; /* NULL: no carrier parks */
 	wp_watching *watching;
 	struct wp_task *mounted;  /* what the carrier runs: another one, if that has mounted who parks */
-	struct wp_home *runs_for;
+	struct wp_carrier_tasks *runs_for;
 	int64_t begin_ns; /* if events are kept */
 	bool is_lent;
 } wp_loan;
 
-/* The calling carrier, if it is one, is about to block: counts that, and lends its role, if there is
- * a spare. [who has the role, any other thread | may start a thread] */
-void wp__spare_lend(wp_loan *loan);
+/* The calling carrier, if it is one, is about to block: counts that, and lends its role, if there
+ * is a spare. [who has the role, any other thread | may start a thread] */
+void wp__spare_thread_lend(wp_loan *loan);
 /* It blocks no more, and has its role when this returns. [who has lent it | blocks] */
-void wp__spare_return(wp_loan *loan, wp_task *task);
+void wp__spare_thread_return(wp_loan *loan, wp_task *task);
 
 /* It was asked for. [who has the role, at a turn of its loop] */
-void wp__spare_give(struct wp_worker *mine);
-/* The stop was read. True: the carrier has ended; false: who has lent the role is to end it. [who has
- * the role, at a turn of its loop] */
-bool wp__spare_stop(struct wp_worker *mine);
-/* The next role of a thread that has none; NULL: it is to end. [an OS thread of the group | blocks] */
-struct wp_worker *wp__spare_next(struct wp_group *group);
+void wp__spare_thread_give(struct wp_worker *mine);
+/* The stop was read. True: the carrier has ended; false: who has lent the role is to end it. [who
+ * has the role, at a turn of its loop] */
+bool wp__spare_thread_stop(struct wp_worker *mine);
+/* The next role of a thread that has none; NULL: it is to end. [an OS thread of the group |
+ * blocks] */
+struct wp_worker *wp__spare_thread_next(struct wp_group *group);
 
 /* All carriers have ended: their threads are to end, too; joins those of the spares. [the close |
  * blocks shortly] */
-void wp__spares_end(wp_spares *spares);
+void wp__spare_threads_end(wp_spare_threads *spares);
 
 #endif

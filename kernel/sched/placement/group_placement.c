@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_placement.c - see group_placement.h. Not explored: stress/scenarios/sched/placement/placement.c, placement_global.c have what it calls. */
+ * group_placement.c - see group_placement.h. Not explored:
+ * stress/scenarios/sched/placement/placement.c, placement_global.c have what it calls. */
 #include <stdlib.h>
 #include <string.h>
 #include "sched/placement/group_placement.h"
@@ -17,23 +18,23 @@ static uint64_t *random_of_thread(void)
 	return &random;
 }
 
-void wp__placed_resumes(wp_task *task)
+void wp__group_placement_resumes(wp_task *task)
 {
 	wp_worker *home = (wp_worker *)(void *)task->home;
 	wp_group *group = home->group;
 
-	if (home->home.all == NULL || wp__home_stays(task) ||
+	if (home->home.all == NULL || wp__carrier_tasks_stays(task) ||
 	    (task->is_virtual && ((wp_vthread *)(void *)task)->scheduler != NULL))
 		return;
-	wp__home_resume(group->homes[wp__placed_choose(group->placed, home->index)], task);
+	wp__carrier_tasks_resume(group->homes[wp__group_placement_choose(group->placed, home->index)], task);
 }
 
-static wp_placement_tally *tally_of(wp_placed *placed, uint32_t index)
+static wp_placement_tally *tally_of(wp_group_placement *placed, uint32_t index)
 {
 	return &placed->placement.slots[index].tally;
 }
 
-uint32_t wp__placed_choose(wp_placed *placed, uint32_t here)
+uint32_t wp__group_placement_choose(wp_group_placement *placed, uint32_t here)
 {
 	wp_worker *self = wp__worker_self();
 	uint32_t chosen = wp_placement_choose(&placed->placement, here,
@@ -48,54 +49,54 @@ uint32_t wp__placed_choose(wp_placed *placed, uint32_t here)
 	return chosen;
 }
 
-uint32_t wp__placed_load(wp_placed *placed, uint32_t index)
+uint32_t wp__group_placement_load(wp_group_placement *placed, uint32_t index)
 {
 	return wp_placement_load(&placed->placement, index);
 }
 
-void wp__placed_wake_one(wp_placed *placed, uint32_t after)
+void wp__group_placement_wake_one(wp_group_placement *placed, uint32_t after)
 {
 	uint32_t count = placed->placement.count;
 
-	wp_replacement_fence();
+	wp_spare_carrier_fence();
 	for (uint32_t step = 1; step <= count; step++) {
 		uint32_t index = (after + step) % count;
 
-		if (!wp_replacement_is_dormant(&placed->placement, index) &&
+		if (!wp_spare_carrier_is_dormant(&placed->placement, index) &&
 		    wp_timers_nudge(&placed->group->workers[index].home.carrier))
 			return;
 	}
 }
 
-/* What is in its ring, if it has one; some of it may be at home elsewhere, and is counted there. [any
- * thread | lock-free] */
-static uint32_t move_ring(wp_placed *placed, wp_worker *from, wp_lane *batch)
+/* What is in its ring, if it has one; some of it may be at home elsewhere, and is counted there.
+ * [any thread | lock-free] */
+static uint32_t move_ring(wp_group_placement *placed, wp_worker *from, wp_private_fifo *batch)
 {
 	wp_mpsc ring;
 	wp_mpsc_node *node;
 	uint32_t many = 0;
 
 	wp_mpsc_init(&ring);
-	if (wp__bounded_hand_over(&from->home.carrier, &ring) == 0)
+	if (wp__local_queue_carrier_hand_over(&from->home.carrier, &ring) == 0)
 		return 0;
 	for (; (node = wp_mpsc_pop(&ring)) != NULL; many++) {
-		wp_home *home = ((wp_task *)(void *)node)->home;
+		wp_carrier_tasks *home = ((wp_task *)(void *)node)->home;
 
 		wp_placement_moved(&placed->placement, ((wp_worker *)(void *)home)->index, 1);
-		wp_lane_push(batch, node);
+		wp_private_fifo_push(batch, node);
 	}
 	return many;
 }
 
-void wp__placed_move(wp_placed *placed, wp_worker *from)
+void wp__group_placement_move(wp_group_placement *placed, wp_worker *from)
 {
-	wp_lane batch = {0};
+	wp_private_fifo batch = {0};
 	wp_mpsc_node *node;
 	uint32_t many = 0, more;
 	bool owes;
 
 	for (; (node = wp_carrier_steal(&from->home.carrier)) != NULL; many++)
-		wp_lane_push(&batch, node);
+		wp_private_fifo_push(&batch, node);
 	more = move_ring(placed, from, &batch);
 	if (many + more == 0)
 		return;
@@ -103,47 +104,47 @@ void wp__placed_move(wp_placed *placed, wp_worker *from)
 	wp_placement_moved(&placed->placement, from->index, many);
 	many += more;
 	wp_lock_acquire(&placed->lock);
-	while ((node = wp_lane_pop(&batch)) != NULL)
-		wp_lane_push(&placed->moved, node);
+	while ((node = wp_private_fifo_pop(&batch)) != NULL)
+		wp_private_fifo_push(&placed->moved, node);
 	owes = wp_placement_spilled(&placed->placement, many);
 	wp_lock_release(&placed->lock);
 	if (owes)
-		wp__placed_wake_one(placed, from->index);
+		wp__group_placement_wake_one(placed, from->index);
 }
 
-void wp__placed_pushed(wp_home *home)
+void wp__group_placement_pushed(wp_carrier_tasks *home)
 {
 	wp_worker *to = (wp_worker *)(void *)home;
-	wp_placed *placed = to->group->placed;
+	wp_group_placement *placed = to->group->placed;
 
 	if (!wp_placement_submitted(&placed->placement, to->index))
-		wp__placed_move(placed, to);
+		wp__group_placement_move(placed, to);
 }
 
-void wp__placed_polled(wp_worker *mine, wp_mpsc_node *node)
+void wp__group_placement_polled(wp_worker *mine, wp_mpsc_node *node)
 {
 	wp_task *task = (wp_task *)(void *)node;
 
 	if (task->home == &mine->home)
 		wp_placement_begins(&mine->group->placed->placement, mine->index);
 	else if (mine->home.carrier.bounded != NULL) /* it came with a stolen one, or was spilt */
-		wp__placed_stole(mine, task);
+		wp__group_placement_stole(mine, task);
 }
 
-void wp__placed_stole(wp_worker *mine, wp_task *task)
+void wp__group_placement_stole(wp_worker *mine, wp_task *task)
 {
 	wp_worker *victim = (wp_worker *)(void *)task->home;
 
 	wp_placement_stolen(&mine->group->placed->placement, victim->index, mine->index);
 }
 
-void wp__placed_begins(wp_worker *mine)
+void wp__group_placement_begins(wp_worker *mine)
 {
 	if (mine->group->placed->placement.is_watched)
 		wp_placement_step(&mine->progress);
 }
 
-void wp__placed_ended(wp_worker *mine)
+void wp__group_placement_ended(wp_worker *mine)
 {
 	wp_placement *placement = &mine->group->placed->placement;
 
@@ -151,26 +152,26 @@ void wp__placed_ended(wp_worker *mine)
 		wp_placement_step(&mine->progress);
 	if (wp_placement_ends(placement, mine->index)) {
 		wp_placement_unmark(placement, mine->index);
-		wp__replaced_settle(mine->group->placed);
+		wp__spare_carrier_group_settle(mine->group->placed);
 	}
 }
 
-wp_mpsc_node *wp__placed_take(wp_worker *mine)
+wp_mpsc_node *wp__group_placement_take(wp_worker *mine)
 {
-	wp_placed *placed = mine->group->placed;
+	wp_group_placement *placed = mine->group->placed;
 	wp_carrier *carrier = &mine->home.carrier;
 	wp_mpsc_node *node;
 	bool owes;
 
 	if (!wp_placement_has_global(&placed->placement))
 		return NULL;
-	if (wp_replacement_is_dormant(&placed->placement, mine->index)) {
-		if (wp_replacement_passes_on(&placed->placement))
-			wp__placed_wake_one(placed, mine->index);
+	if (wp_spare_carrier_is_dormant(&placed->placement, mine->index)) {
+		if (wp_spare_carrier_passes_on(&placed->placement))
+			wp__group_placement_wake_one(placed, mine->index);
 		return NULL;
 	}
 	wp_lock_acquire(&placed->lock);
-	node = wp_lane_pop(&placed->moved);
+	node = wp_private_fifo_pop(&placed->moved);
 	owes = node != NULL && wp_placement_drained(&placed->placement, mine->index, 1);
 	wp_lock_release(&placed->lock);
 	if (node == NULL)
@@ -178,35 +179,35 @@ wp_mpsc_node *wp__placed_take(wp_worker *mine)
 	wp__count(&tally_of(placed, mine->index)->taken);
 	wp_placement_begins(&placed->placement, mine->index);
 	if (owes)
-		wp__placed_wake_one(placed, mine->index);
+		wp__group_placement_wake_one(placed, mine->index);
 	if (wp__carrier_has_some(carrier))
 		wp_carrier_get_help(carrier);
 	return node;
 }
 
-bool wp__placed_rest(wp_worker *mine)
+bool wp__group_placement_rest(wp_worker *mine)
 {
-	wp_placed *placed = mine->group->placed;
+	wp_group_placement *placed = mine->group->placed;
 
-	if (placed == NULL || wp_replacement_is_dormant(&placed->placement, mine->index))
+	if (placed == NULL || wp_spare_carrier_is_dormant(&placed->placement, mine->index))
 		return true;
 	mine->is_resting = wp_placement_rest(&placed->placement);
 	return mine->is_resting;
 }
 
-void wp__placed_woken(wp_worker *mine)
+void wp__group_placement_woken(wp_worker *mine)
 {
 	if (mine->is_resting)
 		wp_placement_woken(&mine->group->placed->placement);
 	mine->is_resting = false;
 }
 
-void wp__placed_give_back(wp_placed *placed)
+void wp__group_placement_give_back(wp_group_placement *placed)
 {
 	wp_mpsc_node *node;
 
 	wp_lock_acquire(&placed->lock);
-	while ((node = wp_lane_pop(&placed->moved)) != NULL)
+	while ((node = wp_private_fifo_pop(&placed->moved)) != NULL)
 		wp_mpsc_push(&((wp_task *)(void *)node)->home->carrier.queue, node);
 	wp_lock_release(&placed->lock);
 }
@@ -214,15 +215,15 @@ void wp__placed_give_back(wp_placed *placed)
 int wp_group_block(void)
 {
 	wp_worker *mine = wp__worker_self();
-	wp_placed *placed = mine == NULL ? NULL : mine->group->placed;
+	wp_group_placement *placed = mine == NULL ? NULL : mine->group->placed;
 
 	if (placed == NULL)
 		return WP_FORBIDDEN;
 	if (!wp_placement_mark(&placed->placement, mine->index))
 		return WP_ALREADY;
 	wp__count_shared(&tally_of(placed, mine->index)->marks);
-	wp__placed_move(placed, mine);
-	wp__replaced_settle(placed);
+	wp__group_placement_move(placed, mine);
+	wp__spare_carrier_group_settle(placed);
 	return WP_OK;
 }
 
@@ -233,7 +234,7 @@ void wp_group_unblock(void)
 	if (mine == NULL || mine->group->placed == NULL)
 		return;
 	wp_placement_unmark(&mine->group->placed->placement, mine->index);
-	wp__replaced_settle(mine->group->placed);
+	wp__spare_carrier_group_settle(mine->group->placed);
 }
 
 /* What a group counts and places by, made and freed. */
@@ -244,7 +245,7 @@ static bool is_near(const wp_group_config *config, uint32_t one, uint32_t other)
 	       (config->cluster_of == NULL || config->cluster_of[one] == config->cluster_of[other]);
 }
 
-/* Its clusters are those of its topology, also where nobody steals; and one of its replacements.
+/* Its clusters are those of its topology, also where nobody steals; and one of its spare_carriers.
  * `seats`: twice the carriers of the placement. */
 static void make_clusters(wp_placement *placement, const wp_group_config *config, uint32_t carriers,
 			  uint32_t *seats)
@@ -270,10 +271,10 @@ static void make_clusters(wp_placement *placement, const wp_group_config *config
 	wp_placement_clusters(placement, seats, ends, clusters);
 }
 
-wp_placed *wp__placed_new(wp_group *group)
+wp_group_placement *wp__group_placement_new(wp_group *group)
 {
 	uint32_t count = group->config.carriers;
-	wp_placed *placed = aligned_alloc(WP_LINE, sizeof(wp_placed));
+	wp_group_placement *placed = aligned_alloc(WP_LINE, sizeof(wp_group_placement));
 	wp_placement_slot *slots = aligned_alloc(WP_LINE, count * sizeof(wp_placement_slot));
 	uint32_t *seats = calloc(count, 2 * sizeof(uint32_t));
 
@@ -290,16 +291,16 @@ wp_placed *wp__placed_new(wp_group *group)
 	placed->seats = seats;
 	make_clusters(&placed->placement, &group->config, group->size, seats);
 	placed->lock = (wp_lock){0};
-	placed->moved = (wp_lane){0};
-	wp__replaced_init(placed);
-	placed->placement.is_watched = group->config.supervise_ms != 0;
+	placed->moved = (wp_private_fifo){0};
+	wp__spare_carrier_group_init(placed);
+	placed->placement.is_watched = group->config.monitor_ms != 0;
 	placed->watching = (wp_lock){0};
 	placed->over = (wp_cond){0};
-	placed->has_supervisor = placed->is_over = false;
+	placed->has_monitor = placed->is_over = false;
 	return placed;
 }
 
-void wp__placed_free(wp_placed *placed)
+void wp__group_placement_free(wp_group_placement *placed)
 {
 	if (placed != NULL) {
 		free(placed->placement.slots);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * group_placement.h - placement in a group: who counts what, and where tasks go whose carrier is marked. For
- * the files of group.h alone.
+ * group_placement.h - placement in a group: who counts what, and where tasks go whose carrier is
+ * marked. For the files of group.h alone.
  *
  *   whoever queues a task                  a carrier
  *   push it to its home, wake (carrier.h)    each turn: moved tasks? takes one, runs it
@@ -12,23 +12,23 @@
  *   whoever resumes a parked task, if that is asked for (place_at_resume)
  *   chooses; that is its home from now on (carrier_tasks.h); push, count
  *
- * Why it works  A task keeps its home: on whoever takes it from the moved ones it is as a stolen one.
- *               A carrier is counted as idle when its word says parked, so who finds it counted finds
- *               that word, or somebody woke it: [P] of its park and [M9] of the nudge order them.
- *               Woken for a moved task, it takes that first; and if its own queue has something it
- *               may have been woken for that as well, so it has a sibling look, as who gives up a
- *               role (spare_thread.h).
- *               Queues are moved by their tickets: without work stealing each carrier of a group that
- *               counts loads is alone in a domain.
- *               Who has marked a carrier, or taken a mark off, sees to replacements (spare_carrier.h).
- *               A supervisor marks a carrier whose step makes no progress while something is queued
- *               there; the end of that step unmarks it (placement.h).
+ * Why it works  A task keeps its home: on whoever takes it from the moved ones it is as a stolen
+ *               one. A carrier is counted as idle when its word says parked, so who finds it
+ *               counted finds that word, or somebody woke it: [carrier.6] of its park and [timer.9]
+ *               of the nudge order them. Woken for a moved task, it takes that first; and if its
+ *               own queue has something it may have been woken for that as well, so it has a
+ *               sibling look, as who gives up a role (spare_thread.h).
+ *               Queues are moved by their tickets: without work stealing each carrier of a group
+ *               that counts loads is alone in a domain.
+ *               Who has marked a carrier, or taken a mark off, sees to spare_carriers
+ *               (spare_carrier.h). A monitor marks a carrier whose step makes no progress while
+ *               something is queued there; the end of that step unmarks it (placement.h).
  *               Decisions are counted on the line of who is chosen, which the push counts on next.
  * Not promised  That timers, pollers and pinned tasks of a marked carrier go on, with a replacement
- *               or without (spare_thread.h does that for pinned parks). That a moved task stays in its
- *               steal domain.
- * Spec          specs/sched/placement/Placement.tla, Supervise.tla, Replacement.tla; specs/sched/search_nudged.models.toml: wakes;
- *               search_given.models.toml: help.
+ *               or without (spare_thread.h does that for pinned parks). That a moved task stays in
+ *               its steal domain.
+ * Spec          specs/sched/placement/Placement.tla, Monitor.tla, SpareCarrier.tla;
+ *               specs/sched/search_nudged.models.toml: wakes; search_given.models.toml: help.
  * Evidence      tests/sched/placement/test_group_placement.py. */
 #ifndef WP_PLACED_H
 #define WP_PLACED_H
@@ -40,76 +40,77 @@
 #include "sched/worker.h"
 
 /* Of a group. moved: under the lock, as its count. */
-typedef struct wp_placed {
+typedef struct wp_group_placement {
 	wp_placement placement;
 	_Alignas(WP_LINE) wp_lock lock;
-	wp_lane moved;
-	wp_replacements replaced;
+	wp_private_fifo moved;
+	wp_spare_carriers replaced;
 	cpu_set_t cpus; /* of who made the group */
 	wp_group *group;
 	wp_lock watching; /* the rest: under it */
 	wp_cond over;
-	bool has_supervisor, is_over;
+	bool has_monitor, is_over;
 	uint32_t *seats; /* of the placement's clusters */
-	pthread_t supervisor;
-} wp_placed;
+	pthread_t monitor;
+} wp_group_placement;
 
-WP_INLINE bool wp__placed_is_wanted(const wp_group_config *config)
+WP_INLINE bool wp__group_placement_is_wanted(const wp_group_config *config)
 {
-	return config->placement != WP_PLACE_HOME || config->supervise_ms != 0 ||
-	       config->replacements != 0;
+	return config->placement != WP_PLACE_HOME || config->monitor_ms != 0 ||
+	       config->spare_carriers != 0;
 }
 
 /* NULL: no memory. [before the group is shared | allocates] */
-wp_placed *wp__placed_new(wp_group *group);
-void wp__placed_free(wp_placed *placed);
+wp_group_placement *wp__group_placement_new(wp_group *group);
+void wp__group_placement_free(wp_group_placement *placed);
 
 /* Where a task is to start, which else would there. [any thread | wait-free] */
-uint32_t wp__placed_choose(wp_placed *placed, uint32_t here);
+uint32_t wp__group_placement_choose(wp_group_placement *placed, uint32_t here);
 /* [any thread | wait-free] */
-uint32_t wp__placed_load(wp_placed *placed, uint32_t index);
+uint32_t wp__group_placement_load(wp_group_placement *placed, uint32_t index);
 
 /* It has polled that task. [the carrier | wait-free] */
-void wp__placed_polled(wp_worker *mine, wp_mpsc_node *node);
+void wp__group_placement_polled(wp_worker *mine, wp_mpsc_node *node);
 /* It has stolen it. [the carrier | wait-free] */
-void wp__placed_stole(wp_worker *mine, wp_task *task);
+void wp__group_placement_stole(wp_worker *mine, wp_task *task);
 /* A step begins; it has ended. [the carrier | wait-free] */
-void wp__placed_begins(wp_worker *mine);
-void wp__placed_ended(wp_worker *mine);
+void wp__group_placement_begins(wp_worker *mine);
+void wp__group_placement_ended(wp_worker *mine);
 
 /* What is queued at a marked carrier. [any thread | blocks shortly, may wake somebody] */
-void wp__placed_move(wp_placed *placed, wp_worker *from);
+void wp__group_placement_move(wp_group_placement *placed, wp_worker *from);
 
 /* One that is idle, and not dormant, if any still is. [any thread | one system call at the most] */
-void wp__placed_wake_one(wp_placed *placed, uint32_t after);
+void wp__group_placement_wake_one(wp_group_placement *placed, uint32_t after);
 
 /* Replacements (spare_carrier_group.c): the calls; after a mark, or its end; before the stops. */
-void wp__replaced_init(wp_placed *placed);
-void wp__replaced_settle(wp_placed *placed);
-void wp__replaced_end(wp_placed *placed);
+void wp__spare_carrier_group_init(wp_group_placement *placed);
+void wp__spare_carrier_group_settle(wp_group_placement *placed);
+void wp__spare_carrier_group_end(wp_group_placement *placed);
 
-/* Starts the supervisor (monitor.c), if one is wanted: 0, or why there is no thread. [who makes the
+/* Starts the monitor (monitor.c), if one is wanted: 0, or why there is no thread. [who makes the
  * group | system calls] */
-int wp__supervise_begin(wp_placed *placed);
+int wp__monitor_begin(wp_group_placement *placed);
 /* It has ended. [the close | blocks shortly] */
-void wp__supervise_end(wp_placed *placed);
+void wp__monitor_end(wp_group_placement *placed);
 
-/* A task whose home is marked, or NULL: none is there. [the carrier | blocks shortly, may wake others]
+/* A task whose home is marked, or NULL: none is there. [the carrier | blocks shortly, may wake
+ * others]
  */
-wp_mpsc_node *wp__placed_take(wp_worker *mine);
+wp_mpsc_node *wp__group_placement_take(wp_worker *mine);
 /* Tasks are there. [the carrier | wait-free] */
-WP_INLINE bool wp__placed_is_wanted_at(wp_worker *mine)
+WP_INLINE bool wp__group_placement_is_wanted_at(wp_worker *mine)
 {
 	return mine->home.carrier.is_placed &&
 	       wp_placement_has_global(&mine->group->placed->placement);
 }
 
 /* Its word says parked. False: it is to leave. [the carrier | lock-free] */
-bool wp__placed_rest(wp_worker *mine);
+bool wp__group_placement_rest(wp_worker *mine);
 /* It has left a park. [the carrier | wait-free] */
-void wp__placed_woken(wp_worker *mine);
+void wp__group_placement_woken(wp_worker *mine);
 
 /* What was moved goes home, to be handed back. [the close | blocks shortly] */
-void wp__placed_give_back(wp_placed *placed);
+void wp__group_placement_give_back(wp_group_placement *placed);
 
 #endif

@@ -33,8 +33,9 @@ uint32_t wp_placement_load(const wp_placement *placement, uint32_t carrier)
 
 bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
 {
-	/* [PL2] release; pairs PL1, PL4, RP4; upholds Placement!BlockingNeverTargeted: who marks it after
-	 * this finds the push in the queue that it moves. */
+	/* [placement.1] release; pairs policy.1, placement.3, spare_carrier.4; upholds
+	 * Placement!BlockingNeverTargeted: who marks it after this finds the push in the queue that
+	 * it moves. */
 	uint64_t before = wp_fetch_add_release(&placement->slots[carrier].word, ONE);
 
 	return (before & WP_PLACEMENT_UNWANTED) == 0;
@@ -43,9 +44,9 @@ bool wp_placement_submitted(wp_placement *placement, uint32_t carrier)
 /* [any thread | wait-free] */
 static uint64_t add(wp_placement *placement, uint32_t carrier, uint64_t many)
 {
-	/* [PL3] release; pairs PL1, PL12; upholds Supervise!MarkIsOfWhoRuns: who marks it after a step
-	 * has ended sees that. For the rest atomicity is enough: each that is added is taken off
-	 * once. */
+	/* [placement.2] release; pairs policy.1, placement.11; upholds Monitor!MarkIsOfWhoRuns: who
+	 * marks it after a step has ended sees that. For the rest atomicity is enough: each that is
+	 * added is taken off once. */
 	return wp_fetch_add_release(&placement->slots[carrier].word, many * ONE);
 }
 
@@ -79,8 +80,9 @@ bool wp_placement_ends(wp_placement *placement, uint32_t carrier)
 
 bool wp_placement_mark(wp_placement *placement, uint32_t carrier)
 {
-	/* [PL4] acquire; pairs PL1, PL2; upholds Placement!BlockingNeverTargeted: whatever was
-	 * counted before is in the queue that is moved. */
+	/* [placement.3] acquire; pairs policy.1, placement.1; upholds
+	 * Placement!BlockingNeverTargeted: whatever was counted before is in the queue that is
+	 * moved. */
 	uint64_t before = wp_fetch_or_acquire(&placement->slots[carrier].word, MARK);
 
 	return (before & MARK) == 0;
@@ -88,15 +90,15 @@ bool wp_placement_mark(wp_placement *placement, uint32_t carrier)
 
 void wp_placement_unmark(wp_placement *placement, uint32_t carrier)
 {
-	/* [PL5] relaxed: atomicity is enough: the carrier itself looks at its queue after this; pairs
-	 * PL1; upholds Placement!CounterBalance: the load stays as it is. */
+	/* [placement.4] relaxed: atomicity is enough: the carrier itself looks at its queue after
+	 * this; pairs policy.1; upholds Placement!CounterBalance: the load stays as it is. */
 	wp_fetch_and_relaxed(&placement->slots[carrier].word, ~MARKS);
 }
 
 uint64_t wp_placement_progress(wp_progress *progress)
 {
-	/* [PL13] relaxed: ordered by PL12, which comes before the second look; pairs PL11; upholds
-	 * Supervise!MarkIsOfWhoRuns. */
+	/* [placement.12] relaxed: ordered by placement.11, which comes before the second look;
+	 * pairs placement.10; upholds Monitor!MarkIsOfWhoRuns. */
 	return wp_load_relaxed(progress);
 }
 
@@ -104,29 +106,29 @@ void wp_placement_step(wp_progress *progress)
 {
 	uint64_t steps = wp_placement_progress(progress);
 
-	/* [PL11] relaxed: ordered by PL3, which follows an end; pairs PL13; upholds
-	 * Supervise!MarkIsOfWhoRuns. */
+	/* [placement.10] relaxed: ordered by placement.2, which follows an end; pairs placement.12;
+	 * upholds Monitor!MarkIsOfWhoRuns. */
 	wp_store_relaxed(progress, steps + 1);
 }
 
 bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
 			  uint64_t step)
 {
-	/* [PL12] acquire; pairs PL3; upholds Supervise!MarkIsOfWhoRuns: if the end has not read the
-	 * mark, it is seen. */
+	/* [placement.11] acquire; pairs placement.2; upholds Monitor!MarkIsOfWhoRuns: if the end
+	 * has not read the mark, it is seen. */
 	wp_fetch_or_acquire(&placement->slots[carrier].word, SUSPECT);
 	if (wp_placement_progress(progress) == step)
 		return true;
-	/* [PL14] relaxed: atomicity is enough: a mark of its own task stays; pairs PL1; upholds
-	 * Supervise!MarkIsOfWhoRuns. */
+	/* [placement.13] relaxed: atomicity is enough: a mark of its own task stays; pairs
+	 * policy.1; upholds Monitor!MarkIsOfWhoRuns. */
 	wp_fetch_and_relaxed(&placement->slots[carrier].word, ~SUSPECT);
 	return false;
 }
 
 bool wp_placement_spilled(wp_placement *placement, uint32_t many)
 {
-	/* [PL6] release; pairs PL7, PL8, PL9; upholds Placement!NoStrandedGlobal: who looks after
-	 * this finds the push. */
+	/* [placement.5] release; pairs placement.6, placement.7, placement.8; upholds
+	 * Placement!NoStrandedGlobal: who looks after this finds the push. */
 	uint64_t before = wp_fetch_add_release(&placement->global, many * ONE);
 
 	return (uint32_t)before > 0;
@@ -134,8 +136,8 @@ bool wp_placement_spilled(wp_placement *placement, uint32_t many)
 
 bool wp_placement_has_global(const wp_placement *placement)
 {
-	/* [PL7] acquire; pairs PL6; upholds Placement!NoStrandedGlobal: what is counted is in the
-	 * queue. */
+	/* [placement.6] acquire; pairs placement.5; upholds Placement!NoStrandedGlobal: what is
+	 * counted is in the queue. */
 	return wp__placement_high(wp_load_acquire(&placement->global)) > 0;
 }
 
@@ -143,8 +145,8 @@ bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t ma
 {
 	uint64_t before = 0;
 
-	/* [PL10] relaxed: atomicity is enough: what is left was counted by others; pairs PL8; upholds
-	 * Placement!CounterBalance. */
+	/* [placement.9] relaxed: atomicity is enough: what is left was counted by others; pairs
+	 * placement.7; upholds Placement!CounterBalance. */
 	before = wp_fetch_add_relaxed(&placement->global, -(many * ONE));
 	add(placement, carrier, many);
 	return wp__placement_high(before) > many && (uint32_t)before > 0;
@@ -157,15 +159,17 @@ bool wp_placement_rest(wp_placement *placement)
 	do {
 		if (wp__placement_high(word) > 0)
 			return false;
-		/* [PL8] relaxed: atomicity is enough: either it sees what is counted, or who counts sees
-		 * that it is idle; pairs PL6, PL9, PL10, RP8; upholds Placement!NoStrandedGlobal. */
+		/* [placement.7] relaxed: atomicity is enough: either it sees what is counted, or
+		 * who counts sees that it is idle; pairs placement.5, placement.8, placement.9,
+		 * spare_carrier.7; upholds Placement!NoStrandedGlobal. */
 	} while (!wp_cas_relaxed(&placement->global, &word, word + 1));
 	return true;
 }
 
 void wp_placement_woken(wp_placement *placement)
 {
-	/* [PL9] relaxed: atomicity is enough: PL7, which comes next, finds what was left to it; pairs
-	 * PL6, PL8, RP8; upholds Placement!NoStrandedGlobal. */
+	/* [placement.8] relaxed: atomicity is enough: placement.6, which comes next, finds what was
+	 * left to it; pairs placement.5, placement.7, spare_carrier.7; upholds
+	 * Placement!NoStrandedGlobal. */
 	wp_fetch_add_relaxed(&placement->global, (uint64_t)-1);
 }

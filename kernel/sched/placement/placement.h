@@ -2,16 +2,16 @@
  * placement.h - where a task is to queue: loads of carriers, and who chooses by them.
  *
  *   submitter                              a task that is to block
- *   [PL1] read loads, choose               [PL4] mark its carrier
+ *   [policy.1] read loads, choose          [placement.3] mark its carrier
  *   push it there                          move the carrier's queue to the global one:
- *   [PL2] load++; marked meanwhile:          pop; [PL3] load -= what it moved;
- *         move that queue, too               push; [PL6] count it there; wake who is idle
- *   all are marked: the global queue       .. it has blocked: [PL5] unmark
+ *   [placement.1] load++; marked meanwhile:  pop; [placement.2] load -= what it moved;
+ *         move that queue, too               push; [placement.5] count it there; wake who is idle
+ *   all are marked: the global queue       .. it has blocked: [placement.4] unmark
  *
  *   carrier
- *   woken: [PL9] not idle                  a task ends: [PL3] load--
- *   [PL7] global tasks: take some,         stolen: [PL3] from the victim's to the own
- *         [PL10] count them off;           nothing: [PL8] idle, unless there are global tasks
+ *   woken: [placement.8] not idle           a task ends: [placement.2] load--
+ *   [placement.6] global tasks: take some,  stolen: [placement.2] from the victim's to the own
+ *         [placement.9] count them off;     nothing: [placement.7] idle, unless there are global tasks
  *         there are more: wake who is idle
  *
  * Why it works  Load and mark are one word, so who counts its task sees whether the carrier was
@@ -20,13 +20,13 @@
  *               counted after the push, and taken off by whoever takes them, so a count is below
  *               what is there for a while; a load below 0 counts as 0.
  *               A mark that another thread makes is for one step: either its end reads the mark, or
- *               who made it reads that the step has ended ([PL11] .. [PL14]).
+ *               who made it reads that the step has ended ([placement.10] .. [placement.13]).
  * Counted       is what is queued and what runs; `at_dequeue`: what is queued.
  * Not promised  That a chosen carrier has the least load: others choose, too. Anything about who is
  *               marked while no task runs there. Queues, and a wake, are the caller's.
- * Spec          specs/sched/placement/Placement.tla: CounterBalance, BlockingNeverTargeted, NoStrandedGlobal;
- *               specs/sched/compensation/Supervise.tla: MarkIsOfWhoRuns.
- * Evidence      make check-specs T='Placement|Supervise', make stress T='placement|supervise',
+ * Spec          specs/sched/placement/Placement.tla: CounterBalance, BlockingNeverTargeted,
+ *               NoStrandedGlobal; specs/sched/compensation/Monitor.tla: MarkIsOfWhoRuns.
+ * Evidence      make check-specs T='Placement|Monitor', make stress T='placement|supervise',
  *               tests/sched/placement/test_placement.py. */
 #ifndef WP_PLACEMENT_H
 #define WP_PLACEMENT_H
@@ -71,8 +71,8 @@ void wp_placement_unmark(wp_placement *placement, uint32_t carrier);
 void wp_placement_step(wp_progress *progress);
 /* [any thread | wait-free] */
 uint64_t wp_placement_progress(wp_progress *progress);
-/* That step makes no progress: nobody is to choose its carrier until it ends. True: it runs still, and
- * the caller moves the queue. [one thread, if is_watched | wait-free] */
+/* That step makes no progress: nobody is to choose its carrier until it ends. True: it runs still,
+ * and the caller moves the queue. [one thread, if is_watched | wait-free] */
 bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
 			  uint64_t step);
 

@@ -60,8 +60,9 @@ typedef struct wp_placement {
 /* [any thread | wait-free] */
 WP_INLINE uint64_t wp__placement_look(const wp_placement *placement, uint32_t carrier)
 {
-	/* [PL1] relaxed: stale costs a worse choice, or a queue that is moved once more; pairs PL2,
-	 * PL3, PL4, PL5, PL14; upholds Placement!BlockingNeverTargeted: PL2 looks again. */
+	/* [policy.1] relaxed: stale costs a worse choice, or a queue that is moved once more; pairs
+	 * placement.1, placement.2, placement.3, placement.4, placement.13; upholds
+	 * Placement!BlockingNeverTargeted: placement.1 looks again. */
 	return wp_load_relaxed(&placement->slots[carrier].word);
 }
 
@@ -73,8 +74,8 @@ WP_INLINE uint32_t wp__placement_high(uint64_t word)
 	return high > 0 ? (uint32_t)high : 0;
 }
 
-/* It has so many clusters: which carriers, one after the other, and, of each, where in `members` the
- * next begins. Both outlive it. [before it is shared | wait-free] */
+/* It has so many clusters: which carriers, one after the other, and, of each, where in `members`
+ * the next begins. Both outlive it. [before it is shared | wait-free] */
 void wp_placement_clusters(wp_placement *placement, const uint32_t *members, const uint32_t *ends,
 			   uint32_t clusters);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policy_draw.h - what placement policies share: the carriers that they choose among, draws, scans. */
+ * policy_draw.h - what placement policies share: the carriers that they choose among, draws,
+ * scans. */
 #ifndef WP_POLICY_DRAW_H
 #define WP_POLICY_DRAW_H
 
@@ -30,8 +31,8 @@ WP_INLINE uint32_t wp__place_weight(const wp_placement *placement, uint32_t carr
 /* [any thread | wait-free] */
 WP_INLINE wp__among wp__among_all(const wp_placement *placement)
 {
-	/* [RP7] relaxed: stale costs a worse choice; pairs RP6; upholds
-	 * Replacement!RetiredIsEmpty: PL2 looks again. */
+	/* [policy_draw.1] relaxed: stale costs a worse choice; pairs spare_carrier.6; upholds
+	 * SpareCarrier!RetiredIsEmpty: placement.1 looks again. */
 	return (wp__among){NULL, wp_load_relaxed(&placement->reach)};
 }
 

@@ -17,7 +17,7 @@ struct wp__item {
 	wp_mpsc_cell *cell;
 };
 
-/* 640 bytes. gate: bit 0 closed (B3), above it the number of puts inside (B1, B2). eventfd: written
+/* 640 bytes. gate: bit 0 closed (binding.3), above it the number of puts inside (binding.1, binding.2). eventfd: written
  * at new. */
 struct wp__inbox {
 	wp_mpsc queue;
@@ -151,13 +151,13 @@ static int make_readable(wp__inbox *inbox)
 /* [inside the gate | wait-free] */
 static void gate_leave(wp__inbox *inbox)
 {
-	/* [B2] release; pairs B4: the closer finds what we pushed. */
+	/* [binding.2] release; pairs binding.4: the closer finds what we pushed. */
 	wp_fetch_add_release(&inbox->gate, (uint32_t)-GATE_ONE);
 }
 
 int wp__inbox_reserve(wp__inbox *inbox, wp__item *item)
 {
-	/* [B1] relaxed: atomicity is enough, one word orders B1 and B3: either B4 waits for us or
+	/* [binding.1] relaxed: atomicity is enough, one word orders binding.1 and binding.3: either binding.4 waits for us or
 	 * we see CLOSED. */
 	if (wp_fetch_add_relaxed(&inbox->gate, GATE_ONE) & GATE_CLOSED) {
 		gate_leave(inbox);
@@ -222,9 +222,9 @@ void wp__inbox_close(wp__inbox *inbox)
 	uint32_t old;
 
 	wp_lock_acquire(&inbox->consumer);
-	/* [B3] release; pairs B1: atomicity is enough, order.h has no weaker form. */
+	/* [binding.3] release; pairs binding.1: atomicity is enough, order.h has no weaker form. */
 	old = wp_fetch_or_release(&inbox->gate, GATE_CLOSED);
-	/* [B4] acquire; pairs B2: every put that entered is over. */
+	/* [binding.4] acquire; pairs binding.2: every put that entered is over. */
 	while (wp_load_acquire(&inbox->gate) != GATE_CLOSED)
 		sched_yield();
 	drop_queued(inbox);

@@ -2,9 +2,9 @@
  * default.c - which copy of this library makes the process's default group; see binding.h.
  *
  *   copy A                                   copy B
- *   [D1] word := made by this process        [D1] the same
- *   [D5] fence                               [D5] fence
- *   [D2] any other copy's word? withdraw     [D2] the same
+ *   [default.1] word := made by this process        [default.1] the same
+ *   [default.5] fence                               [default.5] fence
+ *   [default.2] any other copy's word? withdraw     [default.2] the same
  *
  * Why it works  The fences are ordered, so of two copies one sees the other's word. The loader's
  *               list names all copies, and each exports wp__default_maker. The word has the process
@@ -26,7 +26,7 @@ static char who[WHO];
 
 const char *wp__default_maker(void)
 {
-	/* [D2] acquire; pairs D1: who it is. Ordered after D1 of the asking copy by D5. */
+	/* [default.2] acquire; pairs default.1: who it is. Ordered after default.1 of the asking copy by default.5. */
 	return wp_load_acquire(&word) == 2 * (int64_t)getpid() + 1 ? who : NULL;
 }
 
@@ -80,19 +80,19 @@ static const char *maker_elsewhere(void)
 const char *wp__default_claim(const char *by)
 {
 	int64_t mine = 2 * (int64_t)getpid();
-	/* [D3] acquire; pairs D1: who it is, if it is made. */
+	/* [default.3] acquire; pairs default.1: who it is, if it is made. */
 	int64_t old = wp_load_acquire(&word);
 	const char *other;
 
 	if (old == mine + 1)
 		return who;
-	/* [D4] acquire; pairs D6: what a claimer before this one wrote in `who` comes first. */
+	/* [default.4] acquire; pairs default.6: what a claimer before this one wrote in `who` comes first. */
 	if (old == mine || !wp_cas_acquire(&word, &old, mine))
 		return "another thread";
 	snprintf(who, sizeof(who), "%s", by);
-	/* [D1] release; pairs D2, D3: who it is. */
+	/* [default.1] release; pairs default.2, default.3: who it is. */
 	wp_store_release(&word, mine + 1);
-	/* [D5] seq_cst fence; pairs D5: the own word before the others'. */
+	/* [default.5] seq_cst fence; pairs default.5: the own word before the others'. */
 	wp_fence_seq_cst();
 	other = maker_elsewhere();
 	if (other != NULL)
@@ -102,6 +102,6 @@ const char *wp__default_claim(const char *by)
 
 void wp__default_unclaim(void)
 {
-	/* [D6] release; pairs D4. */
+	/* [default.6] release; pairs default.4. */
 	wp_store_release(&word, 0);
 }

@@ -64,7 +64,7 @@ bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter)
 /* home: whose ring has it; its thread may go on at another (place_at_resume). */
 struct asked {
 	wp_uring_op op;
-	struct wp_home *home;
+	struct wp_carrier_tasks *home;
 };
 
 wp_uring_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_t flags)

@@ -43,7 +43,7 @@ int wp__vthread_placed(wp_vthread *thread)
 int wp__vthread_home(wp_vthread *thread)
 {
 	/* Another thread may place it meanwhile: once, one or the other. */
-	wp_home *home = *(wp_home *volatile *)&thread->task.home;
+	wp_carrier_tasks *home = *(wp_carrier_tasks *volatile *)&thread->task.home;
 
 	return (int)((wp_worker *)(void *)home)->index;
 }

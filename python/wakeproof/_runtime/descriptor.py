@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A descriptor of the kernel: calls that park a virtual thread where they would block.
 
-Spec: ``specs/io/Io.tla``.  Source: ``_native/io.h``, ``kernel/io/descriptor.h``,
+Spec: ``specs/io/Descriptor.tla``.  Source: ``_native/io.h``, ``kernel/io/descriptor.h``,
 ``kernel/io/readiness.h``.
 """
 
@@ -235,7 +235,9 @@ def start(group: CarrierGroup) -> None:
             return
         own = [f"{one.name} ({one.poller.name!r})" for one in group if one.poller]
         if len(group._all) > len(group):
-            raise StateError("pollers: carriers that stand in for others (replacements) have none")
+            raise StateError(
+                "pollers: carriers that stand in for others (spare_carriers) have none"
+            )
         code = lib.WP_FORBIDDEN if own else lib.wp_io_start(group._native, group._idle_spins)
         if code == lib.WP_SYSTEM:
             raise SystemCallError(f"pollers of {len(group)} carriers: {os.strerror(ffi.errno)}")

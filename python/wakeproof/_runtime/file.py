@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of ``wakeproof.io``: a virtual thread parks while the system reads and writes.
 
-Spec: ``specs/io/Uring.tla``.  Source: ``_native/io.h``, ``kernel/io/file.h``,
+Spec: ``specs/io/FileQueue.tla``.  Source: ``_native/io.h``, ``kernel/io/file.h``,
 ``kernel/io/driver_uring.h``.
 """
 

@@ -28,8 +28,8 @@ def native(chosen: Settings, seats: Seats, trace_events: int) -> CGroup:
     numbers = seats.numbers()  # they are read before it returns
     config.carriers, config.yield_us = chosen.carriers, chosen.yield_us
     config.work_stealing, config.trace_events = chosen.work_stealing, trace_events
-    config.placement, config.supervise_ms = chosen.placement, chosen.supervise_ms
-    config.place_at_resume, config.replacements = chosen.place_at_resume, chosen.replacements
+    config.placement, config.monitor_ms = chosen.placement, chosen.monitor_ms
+    config.place_at_resume, config.spare_carriers = chosen.place_at_resume, chosen.spare_carriers
     config.bounded = chosen.bounded
     config.domain_of, config.cluster_of = numbers
     config.bind = seats.callback
@@ -39,7 +39,7 @@ def native(chosen: Settings, seats: Seats, trace_events: int) -> CGroup:
         raise error_for(code, f"{chosen.carriers} carriers: {why} (memory, or threads)")
     if code != lib.WP_OK:
         raise error_for(
-            code, f"{chosen.carriers} carriers, {chosen.replacements} replacements; allowed: "
+            code, f"{chosen.carriers} carriers, {chosen.spare_carriers} spare_carriers; allowed: "
             f"{lib.WP_GROUP_CARRIERS:,} in all",
         )  # fmt: skip
     return made[0]

@@ -10,7 +10,7 @@ Of setter and waiter one comes second and sees the other.  A virtual thread is w
 of its park, so a late wake leaves no permit behind; nor if that park was refused, for then it ends
 it.  What it took of other permits it gives back.
 
-Spec: ``specs/thread/Latch.tla`` (NoLostWaiter).  Source: ``kernel/thread/vthread.h`` (V5).
+Spec: ``specs/thread/Latch.tla`` (NoLostWaiter).  Source: ``kernel/thread/vthread.h`` (vthread.5).
 """
 
 from __future__ import annotations

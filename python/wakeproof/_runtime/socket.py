@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The socket of ``wakeproof.io``.
 
-Spec: ``specs/io/Io.tla``.  Source: ``descriptor.py``, ``kernel/io/descriptor.h``.
+Spec: ``specs/io/Descriptor.tla``.  Source: ``descriptor.py``, ``kernel/io/descriptor.h``.
 """
 
 from __future__ import annotations

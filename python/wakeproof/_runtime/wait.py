@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One wait of one virtual thread in the line of a mutex, condition, semaphore or channel.
 
-Spec: ``specs/thread/Waitq.tla``.  Source: ``kernel/thread/wait_queue.h``, ``_native/sync.h``.
+Spec: ``specs/thread/WaitQueue.tla``.  Source: ``kernel/thread/wait_queue.h``, ``_native/sync.h``.
 """
 
 from __future__ import annotations

@@ -2,22 +2,22 @@
 """What limits a row, where its goal is missed.  Source: docs/performance.md."""
 
 LOCKED = (
-    "the one locked instruction of a push (Q2): 'ring + one exchange' is the floor of any queue "
+    "the one locked instruction of a push (mpsc.2): 'ring + one exchange' is the floor of any queue "
     "into which others may push meanwhile; without the lock the same code meets the goal, and "
     "loses tasks (twin mpsc_split_reserve)"
 )
 CLAIMED = (
-    "the one locked instruction of a pop (B4): any queue from which others may take meanwhile "
+    "the one locked instruction of a pop (local_queue.4): any queue from which others may take meanwhile "
     "claims what it takes; from the ring and the Vyukov queue nobody else may take"
 )
 ASLEEP = "the machine's wake of a sleeping CPU; the kernel's part is the wakes and waits counted"
 AWAKE = "lines that travel: about six times as often as between the two spinning threads below"
 CROWDED = "another process on these CPUs: a slice that none disturbs takes 34 to 36 ns each"
 UNEQUAL = "another process on one of these CPUs: undisturbed slices steal less than 0.1 %"
-FENCED = "its two locked instructions: the push ([Q2]) and fence [S]"
+FENCED = "its two locked instructions: the push ([mpsc.2]) and fence [carrier.7]"
 LAST_NODE = (
     "pushes are the same instructions; what differs is how a consumer that has caught up takes the "
-    "last node ([Q7] and what comes with it in kernel/queue/mpsc.h)"
+    "last node ([mpsc.7] and what comes with it in kernel/queue/mpsc.h)"
 )
 SWITCH = (
     "the switch is a call that saves what calls preserve; only code without functions (the limit) "

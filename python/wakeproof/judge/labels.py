@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The labels of atomic sites, ``[G2]``: which line of kernel/ has which.
+"""The labels of atomic sites, ``[guard.2]``: which line of kernel/ has which.
 
 Source: the comment right before each operation; ``tools/pairs.py`` lints the same links.
 """
@@ -22,10 +22,10 @@ _OPERATION = re.compile(
 )
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _LABEL = re.compile(
-    r"\[([A-Z]{1,2}\d*)\]\s+(relaxed|acquire|release|acq_rel|seq_cst|light|heavy)\b"
+    r"\[([a-z]\w*\.\d+)\]\s+(relaxed|acquire|release|acq_rel|seq_cst|light|heavy)\b"
 )
-TWIN = re.compile(r"/\* twin(?: (?:of )?((?:(?:reads|writes) )?[A-Z]{1,2}\d*))? \*/")
-"""A twin's line, and the site that it stands for: ``Q7``, or one half of it, ``reads T4``."""
+TWIN = re.compile(r"/\* twin(?: (?:of )?((?:(?:reads|writes) )?[a-z]\w*\.\d+))? \*/")
+"""A twin's line, and the site that it stands for: ``mpsc.7``, or one half of it, ``reads biased_lock.4``."""
 _KEPT = re.compile(r"\bkept:\s*(.*)$")
 _VOCABULARY = {"order.h", "order.c", "twin.h", "instrument.h"}
 
@@ -55,7 +55,7 @@ class Labels:
     by_line: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def of(self, file: str, line: int) -> str:
-        """Return ``[G2]``, or "" where the line of `file` (see ``explored.shown``) has no label."""
+        """Return ``[guard.2]``, or "" where the line of `file` (see ``explored.shown``) has no label."""
         label = self.by_line.get((file, line))
         return f"[{label}]" if label else ""
 

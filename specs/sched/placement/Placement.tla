@@ -3,7 +3,8 @@
 (* Whoever submits a task reads the carriers' loads and chooses one. A     *)
 (* task that is to block marks its carrier: nobody chooses it, and its     *)
 (* queue moves to the global one, from which others take.                  *)
-(* Code       kernel/sched/placement/placement.h, placement.c: [PL1]..[PL10]; group_placement.h.    *)
+(* Code       kernel/sched/placement/placement.h, placement.c:             *)
+(*            [policy.1]..[placement.9]; group_placement.h.                *)
 (* Abstracts  the policies, by clusters or not, to: any carrier that was   *)
 (*            not marked when it was last read.  Queues to counts, each    *)
 (*            moved in one step.  A push and the look at its target's word *)
@@ -60,7 +61,7 @@ Shared == <<global, tasks, idle>>
 Mine == <<at, held, todo, left>>
 
 (* Who submits. *)
-Choose(s) ==                  \* [PL1] one carrier after the other
+Choose(s) ==                  \* [policy.1] one carrier after the other
   /\ s \in Submitters /\ pc[s] = "choose"
   /\ IF todo[s] = {} THEN held' = [held EXCEPT ![s] = 1] /\ Goto(s, "put") /\ UNCHANGED <<at, todo>>
      ELSE \E c \in todo[s] :
@@ -74,7 +75,7 @@ Tell(s) ==                    \* wp_carrier_submit: a target that sleeps is woke
   /\ pc[s] = "tell"
   /\ pc' = [pc EXCEPT ![s] = "count", ![at[s]] = IF @ = "idle" THEN "woken" ELSE @]
   /\ UNCHANGED <<Loads, queue, Shared, Mine>>
-Count(s) ==                   \* [PL2] marked meanwhile: its queue is moved
+Count(s) ==                   \* [placement.1] marked meanwhile: its queue is moved
   /\ pc[s] = "count"
   /\ load' = Add(load, at[s], 1)
   /\ Goto(s, IF blocking[at[s]] THEN "hand" ELSE "done")
@@ -87,7 +88,7 @@ Hand(t) ==
   /\ held' = [held EXCEPT ![t] = queue[at[t]]] /\ queue' = [queue EXCEPT ![at[t]] = 0]
   /\ Goto(t, IF queue[at[t]] > 0 THEN "subtract" ELSE AfterMove(t))
   /\ UNCHANGED <<Loads, Shared, at, todo, left>>
-Subtract(t) ==                \* [PL3] exactly what it moves, or has stolen
+Subtract(t) ==                \* [placement.2] exactly what it moves, or has stolen
   /\ pc[t] \in {"subtract", "stolen"}
   /\ load' = Add(load, at[t], -held[t])
   /\ IF pc[t] = "subtract"
@@ -103,7 +104,7 @@ Subtract(t) ==                \* [PL3] exactly what it moves, or has stolen
 Put(t) ==
   /\ pc[t] = "put" /\ global' = global + held[t]
   /\ Goto(t, "spill") /\ UNCHANGED <<Loads, queue, tasks, idle, Mine>>
-Spill(t) ==                   \* [PL6] somebody is idle: wake one
+Spill(t) ==                   \* [placement.5] somebody is idle: wake one
   /\ pc[t] = "spill"
   /\ tasks' = tasks + held[t]
   /\ held' = [held EXCEPT ![t] = 0]
@@ -119,12 +120,12 @@ Wake(t) ==                    \* a nudge (Timer); who is about to be idle may ge
   /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 
 (* A carrier: the global queue first, its own, then another one's. *)
-Woken(c) ==                   \* [PL9]
+Woken(c) ==                   \* [placement.8]
   /\ pc[c] = "woken"
   /\ idle' = idle - 1
   /\ Goto(c, "look")
   /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
-Look(c) ==                    \* [PL7] takes one, or more
+Look(c) ==                    \* [placement.6] takes one, or more
   /\ pc[c] = "look"
   /\ IF tasks > 0 /\ global > 0
      THEN \E many \in 1 .. global :
@@ -134,7 +135,7 @@ Look(c) ==                    \* [PL7] takes one, or more
      ELSE /\ Goto(c, "own")
           /\ UNCHANGED <<held, global>>
   /\ UNCHANGED <<Loads, queue, tasks, idle, at, todo, left>>
-Untask(c) ==                  \* [PL10] leaves some, and somebody is idle: wake one
+Untask(c) ==                  \* [placement.9] leaves some, and somebody is idle: wake one
   /\ pc[c] = "untask"
   /\ tasks' = tasks - held[c]
   /\ Goto(c, IF tasks > held[c] /\ idle > 0 THEN "more" ELSE "keep")
@@ -142,7 +143,7 @@ Untask(c) ==                  \* [PL10] leaves some, and somebody is idle: wake 
 Keep(c) ==
   /\ pc[c] = "keep" /\ queue' = Add(queue, c, held[c])
   /\ Goto(c, "kept") /\ UNCHANGED <<Loads, Shared, Mine>>
-Kept(c) ==                    \* [PL3]
+Kept(c) ==                    \* [placement.2]
   /\ pc[c] \in {"kept", "thief"}
   /\ load' = Add(load, c, held[c]) /\ held' = [held EXCEPT ![c] = 0]
   /\ Goto(c, IF pc[c] = "kept" THEN "own" ELSE "run")
@@ -158,12 +159,12 @@ Own(c) ==
                /\ Goto(c, "stolen")
           \/ Goto(c, "rest") /\ UNCHANGED <<queue, at, held>>
   /\ UNCHANGED <<Loads, Shared, todo, left>>
-Less(c) ==                    \* [PL3] a task begins, or ends
+Less(c) ==                    \* [placement.2] a task begins, or ends
   /\ pc[c] \in {"begin", "run"}
   /\ load' = IF pc[c] = "run" /\ AtDequeue THEN load ELSE Add(load, c, -1)
   /\ Goto(c, IF pc[c] = "begin" THEN "run" ELSE "look")
   /\ UNCHANGED <<blocking, queue, Shared, Mine>>
-Rest(c) ==                    \* [PL8], and [P]: a carrier looks at both queues before it sleeps
+Rest(c) ==                    \* [placement.7], and [carrier.6]: a carrier looks at both queues before it sleeps
   /\ pc[c] = "rest"
   /\ IF tasks > 0 \/ queue[c] > 0
      THEN /\ Goto(c, "look")
@@ -173,14 +174,14 @@ Rest(c) ==                    \* [PL8], and [P]: a carrier looks at both queues 
   /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
 
 (* A task that is to block, and has blocked. *)
-Mark(c) ==                    \* [PL4]
+Mark(c) ==                    \* [placement.3]
   /\ pc[c] = "run"
   /\ left > 0
   /\ left' = left - 1
   /\ blocking' = [blocking EXCEPT ![c] = TRUE]
   /\ Goto(c, "hand")
   /\ UNCHANGED <<load, queue, Shared, at, held, todo>>
-Unmark(c) ==                  \* [PL5]
+Unmark(c) ==                  \* [placement.4]
   /\ pc[c] = "blocked" /\ blocking' = [blocking EXCEPT ![c] = FALSE]
   /\ Goto(c, "run") /\ UNCHANGED <<load, queue, Shared, Mine>>
 Finished ==

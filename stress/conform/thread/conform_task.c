@@ -20,7 +20,7 @@ enum { UNPARKS = 2 };
 
 struct state {
 	_Alignas(WP_LINE) wp_task task;
-	wp_home homes[2]; /* the owner's, which is the task's; the thief's */
+	wp_carrier_tasks homes[2]; /* the owner's, which is the task's; the thief's */
 	wp_domain domain;
 	wp_carrier *carriers[2];
 };
@@ -37,15 +37,15 @@ static void init(void *at)
 
 	wp_domain_init(&state->domain, state->carriers, 2);
 	for (uint32_t index = 0; index < 2; index++)
-		wp_home_init(&state->homes[index], &state->domain, index);
+		wp_carrier_tasks_init(&state->homes[index], &state->domain, index);
 	wp_task_init(&state->task, step, NULL);
-	wp_home_start(&state->homes[0], NULL, &state->task);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
-static void run(wp_home *home, wp_mpsc_node *node)
+static void run(wp_carrier_tasks *home, wp_mpsc_node *node)
 {
 	if (node != NULL)
-		wp_home_run(home, (wp_task *)(void *)node);
+		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
 }
 
 _Noreturn static void owner(void *at, stress_result *result)
@@ -74,7 +74,7 @@ static void unparker(void *at, stress_result *result)
 	(void)result;
 	for (int round = 0; round < UNPARKS; round++)
 		if (wp__task_notify(&state->task))
-			wp__home_push(NULL, &state->task);
+			wp__carrier_tasks_push(NULL, &state->task);
 }
 
 /* What it first says of the task is a step that touches no memory. */

@@ -65,7 +65,7 @@ static void unparker(struct state *state, int which)
 		/* The twin forgets the wake every second time: other states show each of its steps,
 		 * so edges alone would not tell. */
 		if (wp_twin(conform_second_wake_forgotten) && round % 2 == 0)
-			gave = !(wp_fetch_or_release(&state->parker.word, WP_PARKER_PERMIT) & /* [PK4] */
+			gave = !(wp_fetch_or_release(&state->parker.word, WP_PARKER_PERMIT) & /* [parker.4] */
 				 (WP_PARKER_PERMIT | WP_PARKER_CLOSED));
 		else
 			gave = wp_parker_unpark(&state->parker);

@@ -5,8 +5,8 @@
  *   push, three times      steal            take
  *   pop
  *
- * Why it works  As linear_local.c. Of two slots: only the third push can find the ring full, and one
- *               task makes room, so the global queue never has two.
+ * Why it works  As linear_local.c. Of two slots: only the third push can find the ring full, and
+ *               one task makes room, so the global queue never has two.
  * Spec          judge/linear/objects.py: overflowing. Checked by wakeproof linear -t overflow. */
 #define WP_LOCAL_CAPACITY 2
 #include "litmus.h"
@@ -25,8 +25,8 @@ static void init(void *at)
 {
 	struct state *state = at;
 
-	wp_local_init(&state->local);
-	wp_local_init(&state->own);
+	wp_local_queue_init(&state->local);
+	wp_local_queue_init(&state->own);
 	wp_mpsc_init(&state->global);
 }
 
@@ -45,11 +45,11 @@ static void owner(void *at, stress_result *result)
 		uint32_t moved;
 
 		litmus_call(push, node);
-		moved = wp_local_push(&state->local, &state->nodes[node - 1], &state->global);
+		moved = wp_local_queue_push(&state->local, &state->nodes[node - 1], &state->global);
 		litmus_return(push, moved);
 	}
 	litmus_call(pop, 0);
-	taken = number(state, wp_local_pop(&state->local));
+	taken = number(state, wp_local_queue_pop(&state->local));
 	litmus_return(pop, taken);
 }
 
@@ -61,7 +61,7 @@ static void thief(void *at, stress_result *result)
 
 	(void)result;
 	litmus_call(steal, 0);
-	wp_local_steal(&state->local, &state->own, &first);
+	wp_local_queue_steal(&state->local, &state->own, &first);
 	taken = number(state, first);
 	litmus_return(steal, taken);
 }
@@ -78,6 +78,6 @@ static void server(void *at, stress_result *result)
 }
 
 STRESS_TEST(linear_overflow, .claim = "An overflow, too: the oldest leaves, is global, the new one comes.",
-	.upholds = "Local!OverflowMovesHalf", .state_size = sizeof(struct state), .init = init,
+	.upholds = "LocalQueue!OverflowMovesHalf", .state_size = sizeof(struct state), .init = init,
 	.actors = {owner, thief, server}, .results = 1,
 	.outcomes = {{"0", ACCEPTABLE, "all done"}});

@@ -6,29 +6,29 @@
  *   (into the slot of 0)   get event 1
  *
  * Why it works  The ring has one slot, and each word of event n is n + 1.
- * Spec          specs/base/Ring.tla. */
+ * Spec          specs/base/EventRing.tla. */
 #include "base/event_ring.h"
 #include "stress.h"
 
 struct state {
-	wp_ring_slot slot;
-	wp_ring ring;
+	wp_event_ring_slot slot;
+	wp_event_ring ring;
 };
 
 static void add(struct state *state, uint64_t number)
 {
-	uint64_t words[WP_RING_WORDS];
+	uint64_t words[WP_EVENT_RING_WORDS];
 
-	for (int word = 0; word < WP_RING_WORDS; word++)
+	for (int word = 0; word < WP_EVENT_RING_WORDS; word++)
 		words[word] = number + 1;
-	wp_ring_add(&state->ring, words);
+	wp_event_ring_add(&state->ring, words);
 }
 
 static void init(void *at)
 {
 	struct state *state = at;
 
-	wp_ring_init(&state->ring, &state->slot, 1, 0);
+	wp_event_ring_init(&state->ring, &state->slot, 1, 0);
 	add(state, 0);
 }
 
@@ -40,12 +40,12 @@ static void writer(void *at, stress_result *result)
 
 static void get(struct state *state, uint64_t number, stress_result *result)
 {
-	uint64_t words[WP_RING_WORDS];
+	uint64_t words[WP_EVENT_RING_WORDS];
 
-	if (!wp_ring_get(&state->ring, number, words))
+	if (!wp_event_ring_get(&state->ring, number, words))
 		return;
 	result->r[1] += number + 1;
-	for (int word = 0; word < WP_RING_WORDS; word++)
+	for (int word = 0; word < WP_EVENT_RING_WORDS; word++)
 		result->r[0] |= words[word] != number + 1;
 }
 
@@ -55,8 +55,8 @@ static void reader(void *at, stress_result *result)
 	get(at, 1, result);
 }
 
-STRESS_TEST(ring, .claim = "What is read of a ring is an event that was written, and all of it.",
-	.upholds = "Ring!NoTornEvent", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(event_ring, .claim = "What is read of a ring is an event that was written, and all of it.",
+	.upholds = "EventRing!NoTornEvent", .state_size = sizeof(struct state), .init = init,
 	.actors = {writer, reader}, .results = 2, .min_samples = 200000,
 	.outcomes = {
 		{"0,0", ACCEPTABLE, "overwritten, and not there yet"},
@@ -66,9 +66,9 @@ STRESS_TEST(ring, .claim = "What is read of a ring is an event that was written,
 		{"*,*", FORBIDDEN, "an event that nobody wrote"},
 	});
 
-STRESS_TWIN(ring_unmarked, .of = "ring", .defect = "E1 is missing", .shows = "1,*",
+STRESS_TWIN(event_ring_unmarked, .of = "event_ring", .defect = "event_ring.1 is missing", .shows = "1,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11 | SEEN_DELAYED, .chance = SEEN_STRESS);
-STRESS_TWIN(ring_unchecked, .of = "ring", .defect = "the reader does not look again (E6)",
+STRESS_TWIN(event_ring_unchecked, .of = "event_ring", .defect = "the reader does not look again (event_ring.6)",
 	.shows = "1,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -76,37 +76,37 @@ STRESS_TWIN(ring_unchecked, .of = "ring", .defect = "the reader does not look ag
 static void counter(void *at, stress_result *result)
 {
 	struct state *state = at;
-	uint64_t count = wp_ring_count(&state->ring), words[WP_RING_WORDS];
+	uint64_t count = wp_event_ring_count(&state->ring), words[WP_EVENT_RING_WORDS];
 
-	result->r[0] = count == 2 && !wp_ring_get(&state->ring, 1, words);
+	result->r[0] = count == 2 && !wp_event_ring_get(&state->ring, 1, words);
 }
 
-STRESS_TEST(ring_count, .claim = "An event that is counted is there.",
-	.upholds = "Ring!NoInventedEvent", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(event_ring_count, .claim = "An event that is counted is there.",
+	.upholds = "EventRing!NoInventedEvent", .state_size = sizeof(struct state), .init = init,
 	.actors = {writer, counter}, .results = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "there, or not counted yet"},
 		{"*", FORBIDDEN, "counted, and not there"},
 	});
 
-/* The switch is turned on while a carrier looks: it finds rings that were made, or none. Result: "who
- * wrote, and who read, found them; what was written is there". */
+/* The switch is turned on while a carrier looks: it finds rings that were made, or none. Result:
+ * "who wrote, and who read, found them; what was written is there". */
 struct turned {
-	wp_ring_slot slot, elsewhere;
-	wp_ring ring;
-	wp_ring_switch at;
+	wp_event_ring_slot slot, elsewhere;
+	wp_event_ring ring;
+	wp_event_ring_switch at;
 };
 
 static void init_turned(void *at)
 {
 	struct turned *state = at;
 
-	wp_ring_init(&state->ring, &state->elsewhere, 1, 0); /* memory that was another's */
+	wp_event_ring_init(&state->ring, &state->elsewhere, 1, 0); /* memory that was another's */
 }
 
 static void turn(struct turned *state)
 {
-	wp_ring_switch_to(&state->at, &state->ring);
+	wp_event_ring_switch_to(&state->at, &state->ring);
 }
 
 static void switcher(void *at, stress_result *result)
@@ -114,37 +114,37 @@ static void switcher(void *at, stress_result *result)
 	struct turned *state = at;
 
 	(void)result;
-	if (wp_twin(ring_shown_first))
+	if (wp_twin(event_ring_shown_first))
 		turn(state);
-	wp_ring_is_on(&state->at); /* a step between, for the twin */
-	wp_ring_init(&state->ring, &state->slot, 1, 1);
-	if (!wp_twin(ring_shown_first))
+	wp_event_ring_is_on(&state->at); /* a step between, for the twin */
+	wp_event_ring_init(&state->ring, &state->slot, 1, 1);
+	if (!wp_twin(event_ring_shown_first))
 		turn(state);
 }
 
 static void carrier(void *at, stress_result *result)
 {
 	struct turned *state = at;
-	wp_ring *to = wp_ring_is_on(&state->at) ? wp_ring_on(&state->at) : NULL;
-	uint64_t words[WP_RING_WORDS];
+	wp_event_ring *to = wp_event_ring_is_on(&state->at) ? wp_event_ring_on(&state->at) : NULL;
+	uint64_t words[WP_EVENT_RING_WORDS];
 
-	for (int word = 0; word < WP_RING_WORDS; word++)
+	for (int word = 0; word < WP_EVENT_RING_WORDS; word++)
 		words[word] = 2;
 	if (to == NULL)
 		return;
-	wp_ring_add(to, words);
+	wp_event_ring_add(to, words);
 	result->r[0] = 1;
 }
 
 static void lies_there(void *at, stress_result *result)
 {
 	struct turned *state = at;
-	uint64_t words[WP_RING_WORDS];
+	uint64_t words[WP_EVENT_RING_WORDS];
 
-	result->r[1] = wp_ring_count(&state->ring) == 2 && wp_ring_get(&state->ring, 1, words);
+	result->r[1] = wp_event_ring_count(&state->ring) == 2 && wp_event_ring_get(&state->ring, 1, words);
 }
 
-STRESS_TEST(ring_switch, .claim = "Who finds the switch on writes into rings that were made.",
+STRESS_TEST(event_ring_switch, .claim = "Who finds the switch on writes into rings that were made.",
 	.upholds = "Trace!RingsAreThere", .state_size = sizeof(struct turned), .init = init_turned,
 	.actors = {switcher, carrier}, .arbiter = lies_there, .results = 2,
 	.outcomes = {
@@ -153,6 +153,6 @@ STRESS_TEST(ring_switch, .claim = "Who finds the switch on writes into rings tha
 		{"*,*", FORBIDDEN, "written elsewhere"},
 	});
 
-STRESS_TWIN(ring_shown_first, .of = "ring_switch", .defect = "the switch shows rings that are not made",
+STRESS_TWIN(event_ring_shown_first, .of = "event_ring_switch", .defect = "the switch shows rings that are not made",
 	.shows = "1,0", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

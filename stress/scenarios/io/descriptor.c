@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io.c - a descriptor is closed by the last that uses it; its memory is freed by its poller; and the
- * end of that ends who waits for it.
+ * io.c - a descriptor is closed by the last that uses it; its memory is freed by its poller; and
+ * the end of that ends who waits for it.
  *
- *   callers                  closer                    `io_close`: "used when closed, closed"
+ *   callers                  closer                    `descriptor_close`: "used when closed, closed"
  *   begin; use it; end       begin, CLOSING; end
  *   the last: close it       the last: close it
  *
- * Why it works  `open` is what a system call would find; `used` is plain: a use that is not before the
- *               close is a race.
- * Spec          specs/io/Io.tla. */
+ * Why it works  `open` is what a system call would find; `used` is plain: a use that is not before
+ *               the close is a race.
+ * Spec          specs/io/Descriptor.tla. */
 #include "io/descriptor.h"
 
 #include "io/driver_epoll.h"
@@ -95,8 +95,8 @@ static void read_open(void *at, stress_result *result)
 	result->r[2] = wp_load_relaxed(&((struct state *)at)->open);
 }
 
-STRESS_TEST(io_close, .claim = "The last call under way closes it.",
-	.upholds = "Io!FdIsOurs", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(descriptor_close, .claim = "The last call under way closes it.",
+	.upholds = "Descriptor!FdIsOurs", .state_size = sizeof(struct state), .init = init,
 	.actors = {caller, other_caller, closer}, .arbiter = read_open, .results = 3,
 	.outcomes = {
 		{"0,0,0", ACCEPTABLE, "each was before the close, or was refused"},
@@ -104,10 +104,10 @@ STRESS_TEST(io_close, .claim = "The last call under way closes it.",
 		{"*,*,*", FORBIDDEN, "used after the close: it is another's"},
 	});
 
-STRESS_TWIN(io_closes_now, .of = "io_close", .defect = "the close waits for nobody",
+STRESS_TWIN(descriptor_closes_now, .of = "descriptor_close", .defect = "the close waits for nobody",
 	.shows = "1,*,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
-STRESS_TWIN(io_begins_late, .of = "io_close", .defect = "a call begins while it is closing",
+STRESS_TWIN(descriptor_begins_late, .of = "descriptor_close", .defect = "a call begins while it is closing",
 	.shows = "1,*,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -139,8 +139,8 @@ static void user(void *at, stress_result *result)
 	end(state);
 }
 
-STRESS_TEST(io_free, .claim = "Its memory goes with the last call under way.",
-	.upholds = "Io!IoIsAlive", .state_size = sizeof(struct state), .init = init_begun,
+STRESS_TEST(descriptor_free, .claim = "Its memory goes with the last call under way.",
+	.upholds = "Descriptor!IoIsAlive", .state_size = sizeof(struct state), .init = init_begun,
 	.actors = {user, freer}, .arbiter = read_freed, .results = 3,
 	.outcomes = {
 		{"0,0,1", ACCEPTABLE, "once, after both"},
@@ -148,7 +148,7 @@ STRESS_TEST(io_free, .claim = "Its memory goes with the last call under way.",
 		{"*,*,*", FORBIDDEN, "freed under somebody, or twice"},
 	});
 
-STRESS_TWIN(io_frees_in_use, .of = "io_free", .defect = "is freed while a call is under way",
+STRESS_TWIN(descriptor_frees_in_use, .of = "descriptor_free", .defect = "is freed while a call is under way",
 	.shows = "1,*,*", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -171,8 +171,8 @@ static void poller(void *at, stress_result *result)
 	result->r[1] = io == NULL || state->used == 0;
 }
 
-STRESS_TEST(io_retire, .claim = "Its poller frees it after all that was done with it.",
-	.upholds = "Io!EventIsAlive", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(descriptor_retire, .claim = "Its poller frees it after all that was done with it.",
+	.upholds = "Descriptor!EventIsAlive", .state_size = sizeof(struct state), .init = init,
 	.actors = {retirer, poller}, .results = 2,
 	.outcomes = {
 		{"1,1", ACCEPTABLE, "it is the poller's"},
@@ -205,8 +205,8 @@ static void holding_io(void *at, stress_result *result)
 	result->r[1] = drop(state);
 }
 
-STRESS_TEST(io_epoll, .claim = "The last that holds an epoll frees it, after all others.",
-	.upholds = "Io!EventIsAlive", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(descriptor_epoll, .claim = "The last that holds an epoll frees it, after all others.",
+	.upholds = "Descriptor!EventIsAlive", .state_size = sizeof(struct state), .init = init,
 	.actors = {holding_group, holding_io}, .results = 2,
 	.outcomes = {
 		{"1,0", ACCEPTABLE, "the group is the last"},
@@ -214,7 +214,8 @@ STRESS_TEST(io_epoll, .claim = "The last that holds an epoll frees it, after all
 		{"*,*", FORBIDDEN, "both, or nobody"},
 	});
 
-/* An OS thread waits for a descriptor whose poller ends: its group is closed. Result: "how it ended". */
+/* An OS thread waits for a descriptor whose poller ends: its group is closed. Result: "how it
+ * ended". */
 static void waiter(void *at, stress_result *result)
 {
 	struct state *state = at;
@@ -236,8 +237,8 @@ static void ending(void *at, stress_result *result)
 	wp__epoll_end(&((struct state *)at)->epoll);
 }
 
-STRESS_TEST(io_end, .claim = "When its poller ends nobody waits for it any more.",
-	.upholds = "Io!EndWakesWaiter", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(descriptor_end, .claim = "When its poller ends nobody waits for it any more.",
+	.upholds = "Descriptor!EndWakesWaiter", .state_size = sizeof(struct state), .init = init,
 	.actors = {waiter, ending}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it is told that it is closed"},
@@ -246,10 +247,10 @@ STRESS_TEST(io_end, .claim = "When its poller ends nobody waits for it any more.
 		{"*", FORBIDDEN, "nothing was ready"},
 	});
 
-STRESS_TWIN(io_ends_silent, .of = "io_end",
+STRESS_TWIN(descriptor_ends_silent, .of = "descriptor_end",
 	.defect = "the poller ends, and leaves who waits where it is", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(io_adds_late, .of = "io_end",
+STRESS_TWIN(descriptor_adds_late, .of = "descriptor_end",
 	.defect = "a descriptor is added when its poller has ended", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -288,8 +289,8 @@ static void look_again(void *at, stress_result *result)
 	result->r[1] = is_shut(at);
 }
 
-STRESS_TEST(io_end_walks, .claim = "The end of a poller touches no descriptor that has left its list.",
-	.upholds = "Io!EndWalksListed", .state_size = sizeof(struct state), .init = init_listed,
+STRESS_TEST(descriptor_end_walks, .claim = "The end of a poller touches no descriptor that has left its list.",
+	.upholds = "Descriptor!EndWalksListed", .state_size = sizeof(struct state), .init = init_listed,
 	.actors = {leaver, ending}, .arbiter = look_again, .results = 2, .blocking = 1,
 	.outcomes = {
 		{"0,0", ACCEPTABLE, "it left before"},
@@ -298,11 +299,12 @@ STRESS_TEST(io_end_walks, .claim = "The end of a poller touches no descriptor th
 		{"asleep", FORBIDDEN, "a lock is kept"},
 	});
 
-STRESS_TWIN(io_leaves_unlocked, .of = "io_end_walks",
+STRESS_TWIN(descriptor_leaves_unlocked, .of = "descriptor_end_walks",
 	.defect = "leaves the list without its lock", .shows = "0,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* A virtual thread waits in a call, and its group is closed: it never runs again. Result: "open". */
+/* A virtual thread waits in a call, and its group is closed: it never runs again. Result:
+ * "open". */
 struct dying {
 	struct state state;
 	struct virtual virtual;
@@ -350,14 +352,14 @@ static void read_open_alone(void *at, stress_result *result)
 	result->r[0] = wp_load_relaxed(&((struct dying *)at)->state.open);
 }
 
-STRESS_TEST(io_dies, .claim = "What is closed is closed in the end, whatever became of its callers.",
-	.upholds = "Io!ClosedInTheEnd", .state_size = sizeof(struct dying), .init = init_dying,
+STRESS_TEST(descriptor_dies, .claim = "What is closed is closed in the end, whatever became of its callers.",
+	.upholds = "Descriptor!ClosedInTheEnd", .state_size = sizeof(struct dying), .init = init_dying,
 	.actors = {closes, close_group}, .arbiter = read_open_alone, .results = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "the last of both has closed it"},
 		{"*", FORBIDDEN, "it stays open: a thread that never runs again is counted"},
 	});
 
-STRESS_TWIN(io_dies_inside, .of = "io_dies",
+STRESS_TWIN(descriptor_dies_inside, .of = "descriptor_dies",
 	.defect = "a thread whose group was closed stays in its call", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

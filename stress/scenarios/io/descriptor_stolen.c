@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * io_stolen.c - a stolen thread waits for a descriptor of its home, and goes on there.
  *
- *   a sibling, which runs it             its home                   `io_stolen`: "where, wakeups"
+ *   a sibling, which runs it             its home                   `descriptor_stolen`: "where, wakeups"
  *   look; try: no data                   data++, and an edge: tell:
  *   wait: in line                          granted: submit
  *   park; refused: submit to its home    park for its poller; block?
  *
- * Why it works  The home's poller really parks its carrier, and nobody blocks: that it would is seen
- *               in its word. Where it goes on: 1: it has read where it was stolen; 2: at home, which
- *               is awake or was woken.
- * Spec          specs/io/Io.tla, Poller.tla. */
+ * Why it works  The home's poller really parks its carrier, and nobody blocks: that it would is
+ *               seen in its word. Where it goes on: 1: it has read where it was stolen; 2: at home,
+ *               which is awake or was woken.
+ * Spec          specs/io/Descriptor.tla, Poller.tla. */
 #include "sched/poller.h"
 #include "io/readiness.h"
 #include "stress.h"
@@ -117,8 +117,8 @@ static void where(void *at, stress_result *result)
 	result->r[1] = wp_load_relaxed(&state->wakeups);
 }
 
-STRESS_TEST(io_stolen, .claim = "A stolen thread that waits goes on at home, whose poller is woken.",
-	.upholds = "Io!IoCompletionAtHome", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(descriptor_stolen, .claim = "A stolen thread that waits goes on at home, whose poller is woken.",
+	.upholds = "Descriptor!IoCompletionAtHome", .state_size = sizeof(struct state), .init = init,
 	.actors = {thief, home}, .arbiter = where, .results = 2,
 	.outcomes = {
 		{"1,0", ACCEPTABLE, "it has read where it was stolen"},
@@ -127,6 +127,6 @@ STRESS_TEST(io_stolen, .claim = "A stolen thread that waits goes on at home, who
 		{"*,*", FORBIDDEN, "it is ready, and its home sleeps; or woken for nothing"},
 	});
 
-STRESS_TWIN(io_edge_late, .of = "io_stolen",
+STRESS_TWIN(descriptor_edge_late, .of = "descriptor_stolen",
 	.defect = "tells who is in line, and counts the edge after that", .shows = "0,0",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

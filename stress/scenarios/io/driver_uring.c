@@ -4,9 +4,9 @@
  *   asker                           poller                     `uring`: "would block, word, wakeups"
  *   ask; nudge                      try_park; can_park? asked?
  *
- * Why it works  Nobody blocks in the poller: that it would is the result. The system is the poller's
- *               actor, too: what it was given ends at once, or when it is told.
- * Spec          specs/io/Uring.tla. */
+ * Why it works  Nobody blocks in the poller: that it would is the result. The system is the
+ *               poller's actor, too: what it was given ends at once, or when it is told.
+ * Spec          specs/io/FileQueue.tla. */
 #include "io/driver_uring.h"
 
 #include "sched/poller.h"
@@ -71,8 +71,8 @@ static void read_wakeups(void *at, stress_result *result)
 	result->r[2] = wp_load_relaxed(&state->wakeups);
 }
 
-STRESS_TEST(uring, .claim = "A poller does not block beside what is asked.",
-	.upholds = "Uring!OpNotLost", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(file_queue, .claim = "A poller does not block beside what is asked.",
+	.upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init,
 	.actors = {poller, asker}, .arbiter = read_wakeups, .results = 3,
 	.outcomes = {
 		{"1,3,1", ACCEPTABLE, "it blocks, and the wakeup ends that"},
@@ -80,10 +80,10 @@ STRESS_TEST(uring, .claim = "A poller does not block beside what is asked.",
 		{"1,*,*", FORBIDDEN, "it blocks, and nobody wakes it"},
 	});
 
-STRESS_TWIN(uring_unseen, .of = "uring", .defect = "blocks without a look at what is asked",
+STRESS_TWIN(file_queue_unseen, .of = "file_queue", .defect = "blocks without a look at what is asked",
 	.shows = "1,2,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(uring_unnudged, .of = "uring", .defect = "asks, and wakes nobody", .shows = "1,2,0",
+STRESS_TWIN(file_queue_unnudged, .of = "file_queue", .defect = "asks, and wakes nobody", .shows = "1,2,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* Its caller does not want it any more, and reuses its memory when it is told that it has ended.
@@ -124,8 +124,8 @@ static void system_and_poller(void *at, stress_result *result)
 	result->r[1] = wp__uring_take(&state->uring, &is_begun) != NULL;
 }
 
-STRESS_TEST(uring_cancel, .claim = "Who is told that an operation has ended may reuse its memory.",
-	.upholds = "Uring!OpIsAlive", .state_size = sizeof(struct state), .init = init_asked,
+STRESS_TEST(file_queue_cancel, .claim = "Who is told that an operation has ended may reuse its memory.",
+	.upholds = "FileQueue!OpIsAlive", .state_size = sizeof(struct state), .init = init_asked,
 	.actors = {canceller, system_and_poller}, .results = 2, .blocking = 1,
 	.outcomes = {
 		{"0,0", ACCEPTABLE, "it was cancelled before it began"},
@@ -134,7 +134,7 @@ STRESS_TEST(uring_cancel, .claim = "Who is told that an operation has ended may 
 		{"*,*", FORBIDDEN, "what is another's is given to the system"},
 	});
 
-STRESS_TWIN(uring_frees_listed, .of = "uring_cancel",
+STRESS_TWIN(file_queue_frees_listed, .of = "file_queue_cancel",
 	.defect = "lets go of what has ended while it is listed", .shows = "1,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -166,8 +166,8 @@ static void read_told(void *at, stress_result *result)
 	result->r[2] = state->has_begun && !state->was_told && !state->op.is_listed;
 }
 
-STRESS_TEST(uring_told, .claim = "The system is told to end what is cancelled.",
-	.upholds = "Uring!CancelNotLost", .state_size = sizeof(struct state), .init = init_asked,
+STRESS_TEST(file_queue_told, .claim = "The system is told to end what is cancelled.",
+	.upholds = "FileQueue!CancelNotLost", .state_size = sizeof(struct state), .init = init_asked,
 	.actors = {canceller_alone, patient_system}, .arbiter = read_told, .results = 3,
 	.outcomes = {
 		{"0,0,0", ACCEPTABLE, "it does not begin"},
@@ -175,7 +175,7 @@ STRESS_TEST(uring_told, .claim = "The system is told to end what is cancelled.",
 		{"*,*,*", FORBIDDEN, "it may take for ever, and its caller waits"},
 	});
 
-STRESS_TWIN(uring_begins_cancelled, .of = "uring_told",
+STRESS_TWIN(file_queue_begins_cancelled, .of = "file_queue_told",
 	.defect = "begins what was cancelled before", .shows = "1,0,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -198,8 +198,8 @@ static void read_list(void *at, stress_result *result)
 	result->r[1] = ((struct state *)at)->uring.first != NULL;
 }
 
-STRESS_TEST(uring_over, .claim = "What a ring accepts ends, also when its poller ends.",
-	.upholds = "Uring!OpNotLost", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(file_queue_over, .claim = "What a ring accepts ends, also when its poller ends.",
+	.upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init,
 	.actors = {late_asker, ending_poller}, .arbiter = read_list, .results = 2,
 	.outcomes = {
 		{"0,0", ACCEPTABLE, "refused"},
@@ -207,12 +207,12 @@ STRESS_TEST(uring_over, .claim = "What a ring accepts ends, also when its poller
 		{"*,*", FORBIDDEN, "accepted, and nobody is there to take it"},
 	});
 
-STRESS_TWIN(uring_asks_late, .of = "uring_over", .defect = "accepts when the poller has ended",
+STRESS_TWIN(file_queue_asks_late, .of = "file_queue_over", .defect = "accepts when the poller has ended",
 	.shows = "1,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* The system takes for ever unless it is told: the poller, when it has nothing to do, sleeps until the
- * caller nudges it. Result: "given to the system, told to end it, its caller came back". */
+/* The system takes for ever unless it is told: the poller, when it has nothing to do, sleeps until
+ * the caller nudges it. Result: "given to the system, told to end it, its caller came back". */
 static void init_patient(void *at)
 {
 	struct state *state = at;
@@ -247,8 +247,8 @@ static void sleeping_poller(void *at, stress_result *result)
 	wp__uring_finish(&state->uring, op, -ECANCELED);
 }
 
-STRESS_TEST(uring_cancel_ends, .claim = "A caller that cancels comes back.",
-	.upholds = "Uring!CancelEnds", .state_size = sizeof(struct state), .init = init_patient,
+STRESS_TEST(file_queue_cancel_ends, .claim = "A caller that cancels comes back.",
+	.upholds = "FileQueue!CancelEnds", .state_size = sizeof(struct state), .init = init_patient,
 	.actors = {caller_who_cancels, sleeping_poller}, .results = 3, .blocking = 1,
 	.outcomes = {
 		{"0,0,1", ACCEPTABLE, "it was cancelled before it began"},
@@ -257,7 +257,7 @@ STRESS_TEST(uring_cancel_ends, .claim = "A caller that cancels comes back.",
 		{"*,*,*", FORBIDDEN, "it came back, and nobody had ended it"},
 	});
 
-STRESS_TWIN(uring_cancel_ignored, .of = "uring_cancel_ends",
+STRESS_TWIN(file_queue_cancel_ignored, .of = "file_queue_cancel_ends",
 	.defect = "the poller does not pass a cancel on", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -287,21 +287,21 @@ static void read_rest(void *at, stress_result *result)
 	result->r[1] = !wp__uring_is_asked(&state->uring);
 }
 
-STRESS_TEST(uring_rest, .claim = "A poller that takes some of what is asked does not forget the rest.",
-	.upholds = "Uring!OpNotLost", .state_size = sizeof(struct state), .init = init_asked,
+STRESS_TEST(file_queue_rest, .claim = "A poller that takes some of what is asked does not forget the rest.",
+	.upholds = "FileQueue!OpNotLost", .state_size = sizeof(struct state), .init = init_asked,
 	.actors = {poller_of_one, asker_of_second}, .arbiter = read_rest, .results = 2,
 	.outcomes = {
 		{"1,0", ACCEPTABLE, "the poller will take the second"},
 		{"*,*", FORBIDDEN, "the poller blocks beside the second, or looks for what is not there"},
 	});
 
-STRESS_TWIN(uring_forgets_rest, .of = "uring_rest",
+STRESS_TWIN(file_queue_forgets_rest, .of = "file_queue_rest",
 	.defect = "takes one, and forgets that others are asked", .shows = "1,1",
 	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* The system has an operation when its poller ends, and writes into its buffer; its caller is handed
- * back when the poller has ended, and reuses the buffer. Result: "the buffer in the end": 2: its
- * caller's. */
+/* The system has an operation when its poller ends, and writes into its buffer; its caller is
+ * handed back when the poller has ended, and reuses the buffer. Result: "the buffer in the end": 2:
+ * its caller's. */
 struct ending {
 	struct state state;
 	wp_latch entered, ended; /* a result of the system's; the poller */
@@ -366,8 +366,8 @@ static void read_buffer(void *at, stress_result *result)
 	result->r[0] = wp_load_relaxed(&((struct ending *)at)->buffer);
 }
 
-STRESS_TEST(uring_inside, .claim = "A poller does not end while the system has somebody's buffer.",
-	.upholds = "Uring!BufferOutlivesOp", .state_size = sizeof(struct ending),
+STRESS_TEST(file_queue_inside, .claim = "A poller does not end while the system has somebody's buffer.",
+	.upholds = "FileQueue!BufferOutlivesOp", .state_size = sizeof(struct ending),
 	.init = init_inside, .actors = {owner_handed_back, ending_with_inside, writing_system},
 	.arbiter = read_buffer, .results = 1, .blocking = 1,
 	.outcomes = {
@@ -376,12 +376,12 @@ STRESS_TEST(uring_inside, .claim = "A poller does not end while the system has s
 		{"*", FORBIDDEN, "the system writes into what is another's"},
 	});
 
-STRESS_TWIN(uring_ends_early, .of = "uring_inside",
+STRESS_TWIN(file_queue_ends_early, .of = "file_queue_inside",
 	.defect = "the poller ends while the system has operations", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* One is in the list, and a thread that is away from home asks for another. The ring's count is plain,
- * as all of a ring is: it has one user. Result: "given to the system, by the poller". */
+/* One is in the list, and a thread that is away from home asks for another. The ring's count is
+ * plain, as all of a ring is: it has one user. Result: "given to the system, by the poller". */
 static void asker_away(void *at, stress_result *result)
 {
 	struct state *state = at;
@@ -406,8 +406,8 @@ static void read_inside(void *at, stress_result *result)
 	result->r[0] = ((struct state *)at)->uring.inside;
 }
 
-STRESS_TEST(uring_home, .claim = "The poller alone gives operations to the system.",
-	.upholds = "Uring!IoCompletionAtHome", .state_size = sizeof(struct state),
+STRESS_TEST(file_queue_home, .claim = "The poller alone gives operations to the system.",
+	.upholds = "FileQueue!IoCompletionAtHome", .state_size = sizeof(struct state),
 	.init = init_asked, .actors = {only_user, asker_away}, .arbiter = read_inside, .results = 2,
 	.outcomes = {
 		{"1,1", ACCEPTABLE, "the second is in the list, for the next turn"},
@@ -415,6 +415,6 @@ STRESS_TEST(uring_home, .claim = "The poller alone gives operations to the syste
 		{"*,*", FORBIDDEN, "a thread that is away from home gave one"},
 	});
 
-STRESS_TWIN(uring_submits_here, .of = "uring_home",
+STRESS_TWIN(file_queue_submits_here, .of = "file_queue_home",
 	.defect = "a thread that is away from home gives it to the system", .shows = "2,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ready.c - a thread waits until a descriptor is ready; its poller tells it, or who closes it does; and
- * one whose group is closed tries no more.
+ * ready.c - a thread waits until a descriptor is ready; its poller tells it, or who closes it does;
+ * and one whose group is closed tries no more.
  *
  *   reader                     system and poller         `ready`: "read"
  *   look; try: no data:        data++
  *   wait                       edge: tell
  *
- * Why it works  `data` stands for what the system has: relaxed, as a system call orders nothing that
- *               the program could see. All really sleep.
- * Spec          specs/io/Io.tla. */
+ * Why it works  `data` stands for what the system has: relaxed, as a system call orders nothing
+ *               that the program could see. All really sleep.
+ * Spec          specs/io/Descriptor.tla. */
 #include "io/readiness.h"
 #include "stress.h"
 #include "scenarios/thread/virtual.h"
@@ -82,8 +82,8 @@ static void poller(void *at, stress_result *result)
 	wp_ready_tell(&state->ready);
 }
 
-STRESS_TEST(ready, .claim = "Who waits until it is ready is told when it is.",
-	.upholds = "Io!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(readiness, .claim = "Who waits until it is ready is told when it is.",
+	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
 	.actors = {reader, poller}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it has read"},
@@ -91,7 +91,7 @@ STRESS_TEST(ready, .claim = "Who waits until it is ready is told when it is.",
 		{"*", FORBIDDEN, "nobody has closed it"},
 	});
 
-STRESS_TWIN(io_edge_unseen, .of = "ready",
+STRESS_TWIN(descriptor_edge_unseen, .of = "readiness",
 	.defect = "gets in line without a look whether there was an edge", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -105,8 +105,8 @@ static void poller_of_two(void *at, stress_result *result)
 	wp_ready_tell(&state->ready);
 }
 
-STRESS_TEST(ready_pass, .claim = "Who was told passes it on: all read what has come.",
-	.upholds = "Io!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(readiness_pass, .claim = "Who was told passes it on: all read what has come.",
+	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
 	.actors = {reader, other_reader, poller_of_two}, .results = 2, .blocking = 1,
 	.outcomes = {
 		{"1,1", ACCEPTABLE, "both have read"},
@@ -114,7 +114,7 @@ STRESS_TEST(ready_pass, .claim = "Who was told passes it on: all read what has c
 		{"*,*", FORBIDDEN, "nobody has closed it"},
 	});
 
-STRESS_TWIN(io_kept, .of = "ready_pass", .defect = "who was told does not pass it on",
+STRESS_TWIN(descriptor_kept, .of = "readiness_pass", .defect = "who was told does not pass it on",
 	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -133,8 +133,8 @@ static void reader_of_each(void *at, stress_result *result)
 	result->r[1] = read_one(state, &state->waiters[1]);
 }
 
-STRESS_TEST(ready_all, .claim = "A thread reads as often as there is something to read.",
-	.upholds = "Io!ReadsAll", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(readiness_all, .claim = "A thread reads as often as there is something to read.",
+	.upholds = "Descriptor!ReadsAll", .state_size = sizeof(struct state), .init = init,
 	.actors = {reader_of_each, poller_of_each}, .results = 2, .blocking = 1,
 	.outcomes = {
 		{"1,1", ACCEPTABLE, "it has read both"},
@@ -142,7 +142,7 @@ STRESS_TEST(ready_all, .claim = "A thread reads as often as there is something t
 		{"*,*", FORBIDDEN, "nobody has closed it"},
 	});
 
-STRESS_TWIN(io_poller_silent, .of = "ready_all", .defect = "counts the edge, and tells nobody",
+STRESS_TWIN(descriptor_poller_silent, .of = "readiness_all", .defect = "counts the edge, and tells nobody",
 	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -152,8 +152,8 @@ static void closer(void *at, stress_result *result)
 	wp_ready_shut(&((struct state *)at)->ready);
 }
 
-STRESS_TEST(ready_close, .claim = "A close wakes whoever waits.",
-	.upholds = "Io!CloseWakesWaiter", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(readiness_close, .claim = "A close wakes whoever waits.",
+	.upholds = "Descriptor!CloseWakesWaiter", .state_size = sizeof(struct state), .init = init,
 	.actors = {reader, closer}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"2", ACCEPTABLE, "it is told that it is closed"},
@@ -161,11 +161,12 @@ STRESS_TEST(ready_close, .claim = "A close wakes whoever waits.",
 		{"*", FORBIDDEN, "there was nothing to read"},
 	});
 
-STRESS_TWIN(io_close_silent, .of = "ready_close", .defect = "the close leaves the line as it is",
+STRESS_TWIN(descriptor_close_silent, .of = "readiness_close", .defect = "the close leaves the line as it is",
 	.shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* A virtual thread is first in line, parked, and its group is closed. Behind it an OS thread reads. */
+/* A virtual thread is first in line, parked, and its group is closed. Behind it an OS thread
+ * reads. */
 static void init_dying(void *at)
 {
 	struct state *state = at;
@@ -183,8 +184,8 @@ static void close_group(void *at, stress_result *result)
 	wp__vthread_leave_line(&((struct state *)at)->virtual.thread);
 }
 
-STRESS_TEST(ready_dies, .claim = "Readiness goes past a thread whose group is closed.",
-	.upholds = "Io!ReadinessNotLost", .state_size = sizeof(struct state), .init = init_dying,
+STRESS_TEST(readiness_dies, .claim = "Readiness goes past a thread whose group is closed.",
+	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init_dying,
 	.actors = {reader, poller, close_group}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it has read"},
@@ -192,9 +193,9 @@ STRESS_TEST(ready_dies, .claim = "Readiness goes past a thread whose group is cl
 		{"*", FORBIDDEN, "nobody has closed it"},
 	});
 
-STRESS_TWIN(io_dies_in_line, .of = "ready_dies",
+STRESS_TWIN(descriptor_dies_in_line, .of = "readiness_dies",
 	.defect = "a close leaves a thread of its group in the line", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(io_dies_told, .of = "ready_dies",
+STRESS_TWIN(descriptor_dies_told, .of = "readiness_dies",
 	.defect = "a close does not pass on what a thread of its group was told", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

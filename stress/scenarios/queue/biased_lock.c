@@ -8,18 +8,18 @@
  *
  * Why it works  `inside` is raised and lowered without a read-modify-write, so two holders at once
  *               leave a trace.
- * Spec          specs/queue/Ticket.tla. */
+ * Spec          specs/queue/BiasedLock.tla. */
 #include "queue/biased_lock.h"
 #include "stress.h"
 
 struct state {
-	wp_ticket ticket;
+	wp_biased_lock ticket;
 	wp_atomic(uint32_t) inside;
 };
 
 static void init(void *at)
 {
-	wp_ticket_init(&((struct state *)at)->ticket);
+	wp_biased_lock_init(&((struct state *)at)->ticket);
 }
 
 /* 1: somebody else was inside at the same time. */
@@ -37,10 +37,10 @@ static int cross(struct state *state)
 static void owner(void *at, stress_result *result)
 {
 	struct state *state = at;
-	uint64_t ticket = wp_ticket_acquire(&state->ticket);
+	uint64_t ticket = wp_biased_lock_acquire(&state->ticket);
 
 	result->r[0] = cross(state);
-	wp_ticket_release(&state->ticket, ticket);
+	wp_biased_lock_release(&state->ticket, ticket);
 	result->r[2] = 1;
 }
 
@@ -48,10 +48,10 @@ static bool steal(struct state *state, stress_result *result)
 {
 	uint64_t ticket;
 
-	if (!wp_ticket_try_acquire(&state->ticket, &ticket))
+	if (!wp_biased_lock_try_acquire(&state->ticket, &ticket))
 		return false;
 	result->r[0] = cross(state);
-	wp_ticket_release(&state->ticket, ticket);
+	wp_biased_lock_release(&state->ticket, ticket);
 	return true;
 }
 
@@ -60,8 +60,8 @@ static void stealer(void *at, stress_result *result)
 	result->r[1] = steal(at, result);
 }
 
-STRESS_TEST(ticket, .claim = "Owner and stealers are never inside together; the owner gets in.",
-	.upholds = "Ticket!SingleConsumer", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(biased_lock, .claim = "Owner and stealers are never inside together; the owner gets in.",
+	.upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state), .init = init,
 	.actors = {owner, stealer}, .results = 3, .min_samples = 200000,
 	.outcomes = {
 		{"0,1,1", REQUIRED, "the stealer found it free"},
@@ -70,8 +70,8 @@ STRESS_TEST(ticket, .claim = "Owner and stealers are never inside together; the 
 	});
 
 /* Two stealers, no owner. Result: "crossings seen, stealers that got it". */
-STRESS_TEST(ticket_stealers, .claim = "Of two stealers that meet, one gives up.",
-	.upholds = "Ticket!SingleConsumer", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(biased_lock_stealers, .claim = "Of two stealers that meet, one gives up.",
+	.upholds = "BiasedLock!SingleConsumer", .state_size = sizeof(struct state), .init = init,
 	.actors = {stealer, stealer}, .results = 2, .min_samples = 200000,
 	.outcomes = {
 		{"0,2", REQUIRED, "one after the other"},
@@ -79,9 +79,9 @@ STRESS_TEST(ticket_stealers, .claim = "Of two stealers that meet, one gives up."
 		{"*,*", FORBIDDEN, "two consumers at once, or none"},
 	});
 
-STRESS_TWIN(ticket_no_cas, .of = "ticket_stealers", .defect = "T4 is a load and a store",
+STRESS_TWIN(biased_lock_no_cas, .of = "biased_lock_stealers", .defect = "biased_lock.4 is a load and a store",
 	.shows = "*,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(ticket_reads_next, .of = "ticket_stealers",
-	.defect = "T3 reads next, so that a stealer always gets in", .shows = "*,*",
+STRESS_TWIN(biased_lock_reads_next, .of = "biased_lock_stealers",
+	.defect = "biased_lock.3 reads next, so that a stealer always gets in", .shows = "*,*",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -3,17 +3,17 @@
  *
  *   member 0          member 1                     result: "bits left"
  *   add               add            (idleset)
- *   add               remove         (idleset_leave)
+ *   add               remove         (idle_set_leave)
  *
  * Why it works  The arbiter reads the word when both are done.
- * Spec          specs/queue/Idleset.tla. */
+ * Spec          specs/queue/IdleSet.tla. */
 #include <string.h>
 
 #include "queue/idle_set.h"
 #include "stress.h"
 
 struct state {
-	wp_idleset set;
+	wp_idle_set set;
 	wp_atomic(uint32_t) is_parked; /* what a member says before it sets its bit */
 };
 
@@ -22,35 +22,35 @@ static void init(void *at)
 	struct state *state = at;
 
 	memset(&state->set, 0xff, sizeof(state->set)); /* as memory may be that was another's */
-	wp_idleset_init(&state->set);
+	wp_idle_set_init(&state->set);
 }
 
 static void member_0(void *at, stress_result *result)
 {
 	(void)result;
-	wp_idleset_add(&((struct state *)at)->set, 0);
+	wp_idle_set_add(&((struct state *)at)->set, 0);
 }
 
 static void member_1(void *at, stress_result *result)
 {
 	(void)result;
-	wp_idleset_add(&((struct state *)at)->set, 1);
+	wp_idle_set_add(&((struct state *)at)->set, 1);
 }
 
 static void read_bits(void *at, stress_result *result)
 {
-	result->r[0] = (int64_t)wp_idleset_word(&((struct state *)at)->set, 0);
+	result->r[0] = (int64_t)wp_idle_set_word(&((struct state *)at)->set, 0);
 }
 
-STRESS_TEST(idleset, .claim = "No member's bit is lost when another one's is set.",
-	.upholds = "Idleset!NoLostBit", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(idle_set, .claim = "No member's bit is lost when another one's is set.",
+	.upholds = "IdleSet!NoLostBit", .state_size = sizeof(struct state), .init = init,
 	.actors = {member_0, member_1}, .arbiter = read_bits, .results = 1,
 	.outcomes = {
 		{"3", ACCEPTABLE, "both are in"},
 		{"*", FORBIDDEN, "a bit was lost"},
 	});
 
-STRESS_TWIN(idleset_plain_set, .of = "idleset", .defect = "I1 is a load and a store",
+STRESS_TWIN(idle_set_plain_set, .of = "idle_set", .defect = "idle_set.1 is a load and a store",
 	.shows = "*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -58,24 +58,24 @@ STRESS_TWIN(idleset_plain_set, .of = "idleset", .defect = "I1 is a load and a st
 static void init_idle(void *at)
 {
 	init(at);
-	wp_idleset_add(&((struct state *)at)->set, 1);
+	wp_idle_set_add(&((struct state *)at)->set, 1);
 }
 
 static void leaver(void *at, stress_result *result)
 {
 	(void)result;
-	wp_idleset_remove(&((struct state *)at)->set, 1);
+	wp_idle_set_remove(&((struct state *)at)->set, 1);
 }
 
-STRESS_TEST(idleset_leave, .claim = "A member's bit is set as long as it is parked.",
-	.upholds = "Idleset!BitSetWhileParked", .state_size = sizeof(struct state),
+STRESS_TEST(idle_set_leave, .claim = "A member's bit is set as long as it is parked.",
+	.upholds = "IdleSet!BitSetWhileParked", .state_size = sizeof(struct state),
 	.init = init_idle, .actors = {member_0, leaver}, .arbiter = read_bits, .results = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "one is in, the other out"},
 		{"*", FORBIDDEN, "a bit was lost or came back"},
 	});
 
-STRESS_TWIN(idleset_plain_clear, .of = "idleset_leave", .defect = "I2 is a load and a store",
+STRESS_TWIN(idle_set_plain_clear, .of = "idle_set_leave", .defect = "idle_set.2 is a load and a store",
 	.shows = "*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -86,19 +86,19 @@ static void parker(void *at, stress_result *result)
 
 	(void)result;
 	wp_store_relaxed(&state->is_parked, 1);
-	wp_idleset_add(&state->set, 0);
+	wp_idle_set_add(&state->set, 0);
 }
 
 static void searcher(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = wp_idleset_has(&state->set, 0);
+	result->r[0] = wp_idle_set_has(&state->set, 0);
 	result->r[1] = wp_load_relaxed(&state->is_parked);
 }
 
-STRESS_TEST(idleset_word, .claim = "Who sees a member's bit sees that it is parked.",
-	.upholds = "Idleset!ScanFindsParked", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(idle_set_word, .claim = "Who sees a member's bit sees that it is parked.",
+	.upholds = "IdleSet!ScanFindsParked", .state_size = sizeof(struct state), .init = init,
 	.actors = {parker, searcher}, .results = 2,
 	.outcomes = {
 		{"1,1", ACCEPTABLE, "found, and parked"},
@@ -106,30 +106,31 @@ STRESS_TEST(idleset_word, .claim = "Who sees a member's bit sees that it is park
 		{"1,0", FORBIDDEN, "found, and passed over: its word looks as before"},
 	});
 
-/* A member of the second word parks, one of the first leaves. Result: "a scan finds it, and it alone". */
+/* A member of the second word parks, one of the first leaves. Result: "a scan finds it, and it
+ * alone". */
 enum { FAR = WP_IDLESET_BITS + 6 };
 
 static void far_parker(void *at, stress_result *result)
 {
 	(void)result;
-	wp_idleset_add(&((struct state *)at)->set, FAR);
+	wp_idle_set_add(&((struct state *)at)->set, FAR);
 }
 
 static void scan(void *at, stress_result *result)
 {
-	wp_idleset *set = &((struct state *)at)->set;
+	wp_idle_set *set = &((struct state *)at)->set;
 
-	result->r[0] = !wp_idleset_is_empty(set, FAR + 1) && wp_idleset_has(set, FAR) &&
-		       wp_idleset_word(set, 0) == 0;
+	result->r[0] = !wp_idle_set_is_empty(set, FAR + 1) && wp_idle_set_has(set, FAR) &&
+		       wp_idle_set_word(set, 0) == 0;
 }
 
-STRESS_TEST(idleset_far, .claim = "A scan finds a parked member of any word.",
-	.upholds = "Idleset!ScanFindsParked", .state_size = sizeof(struct state),
+STRESS_TEST(idle_set_far, .claim = "A scan finds a parked member of any word.",
+	.upholds = "IdleSet!ScanFindsParked", .state_size = sizeof(struct state),
 	.init = init_idle, .actors = {far_parker, leaver}, .arbiter = scan, .results = 1,
 	.outcomes = {
 		{"1", REQUIRED, "the scan finds it"},
 		{"*", FORBIDDEN, "the member sleeps, and no scan finds it"},
 	});
 
-STRESS_TWIN(idleset_first_word, .of = "idleset_far", .defect = "a scan reads the first word alone",
+STRESS_TWIN(idle_set_first_word, .of = "idle_set_far", .defect = "a scan reads the first word alone",
 	.shows = "*", .seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -4,10 +4,10 @@
  *   owner                          thief          who hands over     "times each was taken, order"
  *   push, pop, overflow, keep      steal          all to the global queue
  *
- * Why it works  The arbiter takes what is left, so every task that is lost is missed. The value of a
- *               task is plain: written before its push, read by who has it. Of two slots each is
+ * Why it works  The arbiter takes what is left, so every task that is lost is missed. The value of
+ *               a task is plain: written before its push, read by who has it. Of two slots each is
  *               soon written again.
- * Spec          specs/queue/Local.tla. */
+ * Spec          specs/queue/LocalQueue.tla. */
 #define WP_LOCAL_CAPACITY 2
 #include "queue/local_queue.h"
 #include "stress.h"
@@ -30,15 +30,15 @@ static void init(void *at)
 {
 	struct state *state = at;
 
-	wp_local_init(&state->local);
-	wp_local_init(&state->own);
+	wp_local_queue_init(&state->local);
+	wp_local_queue_init(&state->own);
 	wp_mpsc_init(&state->global);
 }
 
 static uint32_t push(struct state *state, uint32_t task)
 {
 	state->items[task - 1].value = task;
-	return wp_local_push(&state->local, &state->items[task - 1].node, &state->global);
+	return wp_local_queue_push(&state->local, &state->items[task - 1].node, &state->global);
 }
 
 /* Counts it: its value, for that is what its taker sees. */
@@ -54,7 +54,7 @@ static uint32_t took(wp_mpsc_node *node, stress_result *result)
 /* The owner takes one; what it takes from its ring is in order. */
 static void pop(struct state *state, stress_result *result)
 {
-	uint32_t value = took(wp_local_pop(&state->local), result);
+	uint32_t value = took(wp_local_queue_pop(&state->local), result);
 
 	if (value == 0)
 		return;
@@ -67,7 +67,7 @@ static void thief(void *at, stress_result *result)
 	struct state *state = at;
 	wp_mpsc_node *first;
 
-	if (wp_local_steal(&state->local, &state->own, &first) > 0)
+	if (wp_local_queue_steal(&state->local, &state->own, &first) > 0)
 		took(first, result);
 }
 
@@ -78,7 +78,7 @@ static void thief_alone(void *at, stress_result *result)
 	wp_mpsc_node *first;
 
 	(void)result;
-	wp_local_steal(&state->local, &state->own, &first);
+	wp_local_queue_steal(&state->local, &state->own, &first);
 }
 
 static void take_rest(void *at, stress_result *result)
@@ -103,18 +103,18 @@ static void owner(void *at, stress_result *result)
 #define ONCE "1,1,1,0,0,0"
 #define NOT_ONCE {"*,*,*,*,*,*", FORBIDDEN, "a task was lost, taken twice, or overtaken"}
 
-STRESS_TEST(local, .claim = "Each task is taken once, and seen as it was pushed.",
-	.upholds = "Local!NothingTwice", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(local_queue, .claim = "Each task is taken once, and seen as it was pushed.",
+	.upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init,
 	.actors = {owner, thief}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
 
-STRESS_TWIN(local_takes_split, .of = "local", .defect = "B4 is a load and a store",
+STRESS_TWIN(local_queue_takes_split, .of = "local_queue", .defect = "local_queue.4 is a load and a store",
 	.shows = "*,*,*,*,*,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
-STRESS_TWIN(local_publishes_first, .of = "local", .defect = "B3 comes before B2",
+STRESS_TWIN(local_queue_publishes_first, .of = "local_queue", .defect = "local_queue.3 comes before local_queue.2",
 	.shows = "*,*,*,*,*,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
-STRESS_TWIN(local_claims_first, .of = "local", .defect = "B9 comes after B10",
+STRESS_TWIN(local_queue_claims_first, .of = "local_queue", .defect = "local_queue.9 comes after local_queue.10",
 	.shows = "*,*,*,*,*,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -127,40 +127,40 @@ static void overflows(void *at, stress_result *result)
 	push(at, 3);
 }
 
-STRESS_TEST(local_overflow, .claim = "Half makes room, unless a thief did so.",
-	.upholds = "Local!NothingLost", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(local_queue_overflow, .claim = "Half makes room, unless a thief did so.",
+	.upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct state), .init = init,
 	.actors = {overflows, thief}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
 
-STRESS_TWIN(local_overflow_unread, .of = "local_overflow",
+STRESS_TWIN(local_queue_overflow_unread, .of = "local_queue_overflow",
 	.defect = "moves half whether or not a thief was there first", .shows = "*,*,*,*,*,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
-STRESS_TWIN(local_overflow_forgets, .of = "local_overflow",
+STRESS_TWIN(local_queue_overflow_forgets, .of = "local_queue_overflow",
 	.defect = "drops the task that did not fit", .shows = "*,*,*,*,*,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-/* The same. Result: "after a push, more were in the ring than it has room for". The owner has read a
- * head in its push, so the head that it reads here is no older. */
+/* The same. Result: "after a push, more were in the ring than it has room for". The owner has read
+ * a head in its push, so the head that it reads here is no older. */
 static void overflows_and_counts(void *at, stress_result *result)
 {
 	struct state *state = at;
 
 	for (uint32_t task = 1; task <= 3; task++) {
 		push(state, task);
-		result->r[0] |= wp__local_between(wp__local_head(&state->local),
-						  wp__local_tail(&state->local)) >
+		result->r[0] |= wp__local_queue_between(wp__local_queue_head(&state->local),
+						  wp__local_queue_tail(&state->local)) >
 				WP_LOCAL_CAPACITY;
 	}
 }
 
-STRESS_TEST(local_bounded, .claim = "A ring never has more tasks than slots.",
-	.upholds = "Local!Bounded", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(local_queue_bounded, .claim = "A ring never has more tasks than slots.",
+	.upholds = "LocalQueue!Bounded", .state_size = sizeof(struct state), .init = init,
 	.actors = {overflows_and_counts, thief_alone}, .results = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "as many as there are slots, at most"},
 		{"1", FORBIDDEN, "more than there are slots"},
 	});
 
-STRESS_TWIN(local_full_by_one, .of = "local_bounded", .defect = "a full ring takes one more",
+STRESS_TWIN(local_queue_full_by_one, .of = "local_queue_bounded", .defect = "a full ring takes one more",
 	.shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -174,12 +174,12 @@ static void goes_round(void *at, stress_result *result)
 	}
 }
 
-STRESS_TEST(local_round, .claim = "An old head is not taken for a new one.",
-	.upholds = "Local!NothingTwice", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(local_queue_round, .claim = "An old head is not taken for a new one.",
+	.upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init,
 	.actors = {goes_round, thief}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{"1,1,1,1,1,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
-STRESS_TWIN(local_indices_wrap, .of = "local_round", .defect = "indices wrap after two rounds",
+STRESS_TWIN(local_queue_indices_wrap, .of = "local_queue_round", .defect = "indices wrap after two rounds",
 	.shows = "*,*,*,*,*,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -194,23 +194,23 @@ static void push_and_pop(void *at, stress_result *result)
 {
 	(void)result;
 	push(at, 2);
-	wp_local_pop(&((struct state *)at)->local);
+	wp_local_queue_pop(&((struct state *)at)->local);
 }
 
 static void asker(void *at, stress_result *result)
 {
-	result->r[0] = wp_local_stealable(&((struct state *)at)->local) == 0;
+	result->r[0] = wp_local_queue_stealable(&((struct state *)at)->local) == 0;
 }
 
-STRESS_TEST(local_asked, .claim = "A ring that is never empty is not said to be.",
-	.upholds = "Local!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_one,
+STRESS_TEST(local_queue_asked, .claim = "A ring that is never empty is not said to be.",
+	.upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_one,
 	.actors = {push_and_pop, asker}, .results = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "something is there"},
 		{"1", FORBIDDEN, "said to be empty"},
 	});
 
-STRESS_TWIN(local_asks_tail_first, .of = "local_asked", .defect = "B8 comes before B7",
+STRESS_TWIN(local_queue_asks_tail_first, .of = "local_queue_asked", .defect = "local_queue.8 comes before local_queue.7",
 	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -228,12 +228,12 @@ static void takes_one_of_two(void *at, stress_result *result)
 	wp_mpsc_node *first;
 
 	(void)result;
-	if (wp_local_stealable(&state->local) == 2)
-		wp_local_steal(&state->local, &state->own, &first);
+	if (wp_local_queue_stealable(&state->local) == 2)
+		wp_local_queue_steal(&state->local, &state->own, &first);
 }
 
-STRESS_TEST(local_asked_stolen, .claim = "Nor where a thief takes one of two.",
-	.upholds = "Local!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_one,
+STRESS_TEST(local_queue_asked_stolen, .claim = "Nor where a thief takes one of two.",
+	.upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state), .init = init_one,
 	.actors = {push_second, takes_one_of_two, asker}, .results = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "something is there"},
@@ -246,7 +246,7 @@ static void keeps(void *at, stress_result *result)
 	struct state *state = at;
 
 	state->items[0].value = 1;
-	wp_local_keep(&state->local, &state->items[0].node);
+	wp_local_queue_keep(&state->local, &state->items[0].node);
 	push(state, 2);
 	pop(state, result);
 }
@@ -265,18 +265,18 @@ static void keeps_or_pushes(void *at, stress_result *result)
 	struct state *state = at;
 
 	state->items[2].value = 3;
-	if (!wp_local_keep(&state->local, &state->items[2].node))
-		wp_local_push(&state->local, &state->items[2].node, &state->global);
+	if (!wp_local_queue_keep(&state->local, &state->items[2].node))
+		wp_local_queue_push(&state->local, &state->items[2].node, &state->global);
 	pop(state, result);
 }
 
-STRESS_TEST(local_order, .claim = "The next slot overtakes nothing.",
-	.upholds = "Local!FifoPerOwner", .state_size = sizeof(struct state), .init = init_two,
+STRESS_TEST(local_queue_order, .claim = "The next slot overtakes nothing.",
+	.upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init_two,
 	.actors = {keeps_or_pushes, thief}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{ONCE, ACCEPTABLE, "in their order"},
 		     {"*,*,*,*,*,*", FORBIDDEN, "overtaken, lost or taken twice"}});
 
-STRESS_TWIN(local_slot_jumps, .of = "local_order",
+STRESS_TWIN(local_queue_slot_jumps, .of = "local_queue_order",
 	.defect = "the slot is used though the ring has tasks", .shows = "1,1,1,0,0,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -286,12 +286,12 @@ static void polls(void *at, stress_result *result)
 	struct state *state = at;
 
 	for (int poll = 0; poll < WP_LOCAL_TURNS; poll++) {
-		if (wp_local_is_global_turn(&state->local) &&
+		if (wp_local_queue_is_global_turn(&state->local) &&
 		    wp_mpsc_pop(&state->global) != NULL)
 			return;
 		result->r[0]++;
 		push(state, 2);
-		wp_local_pop(&state->local);
+		wp_local_queue_pop(&state->local);
 	}
 }
 
@@ -301,15 +301,15 @@ static void init_spilt(void *at)
 	wp_mpsc_push(&((struct state *)at)->global, &((struct state *)at)->items[2].node);
 }
 
-STRESS_TEST(local_turn, .claim = "What has spilt is taken, however busy the ring is.",
-	.upholds = "Local!GlobalServed", .state_size = sizeof(struct state), .init = init_spilt,
+STRESS_TEST(local_queue_turn, .claim = "What has spilt is taken, however busy the ring is.",
+	.upholds = "LocalQueue!GlobalServed", .state_size = sizeof(struct state), .init = init_spilt,
 	.actors = {polls}, .results = 1,
 	.outcomes = {
 		{"63", ACCEPTABLE, "the 64th poll begins with the global queue"},
 		{"*", FORBIDDEN, "another one, or none"},
 	});
 
-STRESS_TWIN(local_no_turn, .of = "local_turn", .defect = "the ring is always first",
+STRESS_TWIN(local_queue_no_turn, .of = "local_queue_turn", .defect = "the ring is always first",
 	.shows = "64",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -318,29 +318,29 @@ static void helper(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp_local_hand_over(&state->local, &state->global);
+	wp_local_queue_hand_over(&state->local, &state->global);
 }
 
 static void helper_takes(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	wp_local_hand_over(&state->local, &state->global);
+	wp_local_queue_hand_over(&state->local, &state->global);
 	for (int most = 0; most < 2; most++)
 		took(wp_mpsc_pop(&state->global), result);
 }
 
-STRESS_TEST(local_next, .claim = "The task of the slot is run once, and handed over with the others.",
-	.upholds = "Local!HandedOver", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(local_queue_next, .claim = "The task of the slot is run once, and handed over with the others.",
+	.upholds = "LocalQueue!HandedOver", .state_size = sizeof(struct state), .init = init,
 	.actors = {keeps, helper_takes}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
-STRESS_TWIN(local_slot_split, .of = "local_next", .defect = "B13 is a load and a store",
+STRESS_TWIN(local_queue_slot_split, .of = "local_queue_next", .defect = "local_queue.13 is a load and a store",
 	.shows = "*,*,*,*,*,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
 /* One thief, one who hands over, two tasks. */
-STRESS_TEST(local_takers, .claim = "Of those who take at once each takes others.",
-	.upholds = "Local!NothingTwice", .state_size = sizeof(struct state), .init = init_two,
+STRESS_TEST(local_queue_takers, .claim = "Of those who take at once each takes others.",
+	.upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init_two,
 	.actors = {thief, helper, thief}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});

@@ -5,8 +5,9 @@
  *   push, pop, overflow    steal two: one runs,    steal
  *                          one is in its ring
  *
- * Why it works  As in local.c. What a chain brings to the global queue is popped from there meanwhile.
- * Spec          specs/queue/Local.tla. */
+ * Why it works  As in local.c. What a chain brings to the global queue is popped from there
+ *               meanwhile.
+ * Spec          specs/queue/LocalQueue.tla. */
 #define WP_LOCAL_CAPACITY 4
 #include "queue/local_queue.h"
 #include "stress.h"
@@ -28,16 +29,16 @@ static void init(void *at)
 {
 	struct state *state = at;
 
-	wp_local_init(&state->local);
-	wp_local_init(&state->own);
-	wp_local_init(&state->third);
+	wp_local_queue_init(&state->local);
+	wp_local_queue_init(&state->own);
+	wp_local_queue_init(&state->third);
 	wp_mpsc_init(&state->global);
 }
 
 static uint32_t push(struct state *state, uint32_t task)
 {
 	state->items[task - 1].value = task;
-	return wp_local_push(&state->local, &state->items[task - 1].node, &state->global);
+	return wp_local_queue_push(&state->local, &state->items[task - 1].node, &state->global);
 }
 
 static void took(wp_mpsc_node *node, stress_result *result)
@@ -50,7 +51,7 @@ static void steal(wp_local_queue *victim, wp_local_queue *own, stress_result *re
 {
 	wp_mpsc_node *first;
 
-	if (wp_local_steal(victim, own, &first) > 0)
+	if (wp_local_queue_steal(victim, own, &first) > 0)
 		took(first, result);
 }
 
@@ -59,9 +60,9 @@ static void take_rest(void *at, stress_result *result)
 	struct state *state = at;
 
 	for (int most = 0; most < TASKS; most++) {
-		took(wp_local_pop(&state->local), result);
-		took(wp_local_pop(&state->own), result);
-		took(wp_local_pop(&state->third), result);
+		took(wp_local_queue_pop(&state->local), result);
+		took(wp_local_queue_pop(&state->own), result);
+		took(wp_local_queue_pop(&state->third), result);
 		took(wp_mpsc_pop(&state->global), result);
 	}
 }
@@ -78,7 +79,7 @@ static void init_three(void *at)
 
 static void owner(void *at, stress_result *result)
 {
-	took(wp_local_pop(&((struct state *)at)->local), result);
+	took(wp_local_queue_pop(&((struct state *)at)->local), result);
 }
 
 static void thief(void *at, stress_result *result)
@@ -95,17 +96,17 @@ static void third(void *at, stress_result *result)
 	steal(&state->own, &state->third, result);
 }
 
-STRESS_TEST(local_loot, .claim = "What is stolen is had when the victim has lost it.",
-	.upholds = "Local!NothingTwice", .state_size = sizeof(struct state), .init = init_three,
+STRESS_TEST(local_queue_loot, .claim = "What is stolen is had when the victim has lost it.",
+	.upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init_three,
 	.actors = {owner, thief, third}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{"1,1,1,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
-STRESS_TWIN(local_loot_shown, .of = "local_loot", .defect = "B3 of the thief comes before B10",
+STRESS_TWIN(local_queue_loot_shown, .of = "local_queue_loot", .defect = "local_queue.3 of the thief comes before local_queue.10",
 	.shows = "*,*,*,*,*,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* Five into four slots, while a thief steals and somebody takes from the global queue. Result: times
- * each was taken; all that were moved at once. */
+/* Five into four slots, while a thief steals and somebody takes from the global queue. Result:
+ * times each was taken; all that were moved at once. */
 static void init_four(void *at)
 {
 	init_three(at);
@@ -125,8 +126,8 @@ static void consumer(void *at, stress_result *result)
 	took(wp_mpsc_pop(&state->global), result);
 }
 
-STRESS_TEST(local_chain, .claim = "Half is moved at once, in its order, or nothing.",
-	.upholds = "Local!OverflowMovesHalf", .state_size = sizeof(struct state), .init = init_four,
+STRESS_TEST(local_queue_chain, .claim = "Half is moved at once, in its order, or nothing.",
+	.upholds = "LocalQueue!OverflowMovesHalf", .state_size = sizeof(struct state), .init = init_four,
 	.actors = {overflows, thief, consumer}, .arbiter = take_rest, .results = 7,
 	.outcomes = {
 		{"1,1,1,1,1,0,2", ACCEPTABLE, "half"},
@@ -134,7 +135,7 @@ STRESS_TEST(local_chain, .claim = "Half is moved at once, in its order, or nothi
 		{"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice; another number"},
 	});
 
-STRESS_TWIN(local_moves_one, .of = "local_chain", .defect = "makes room for one alone",
+STRESS_TWIN(local_queue_moves_one, .of = "local_queue_chain", .defect = "makes room for one alone",
 	.shows = "1,1,1,1,1,0,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -142,7 +143,7 @@ STRESS_TWIN(local_moves_one, .of = "local_chain", .defect = "makes room for one 
  * was there before. */
 static void pops_and_pushes(void *at, stress_result *result)
 {
-	took(wp_local_pop(&((struct state *)at)->local), result);
+	took(wp_local_queue_pop(&((struct state *)at)->local), result);
 	push(at, 5);
 }
 
@@ -151,28 +152,28 @@ static void helper(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp_local_hand_over(&state->local, &state->global);
+	wp_local_queue_hand_over(&state->local, &state->global);
 }
 
 static void take_handed(void *at, stress_result *result)
 {
 	struct state *state = at;
-	wp_mpsc_node *node = wp_local_pop(&state->local);
+	wp_mpsc_node *node = wp_local_queue_pop(&state->local);
 
 	result->r[6] = node != NULL && ((struct item *)(void *)node)->value < 5;
 	took(node, result);
 	take_rest(at, result);
 }
 
-STRESS_TEST(local_handed, .claim = "What was there is handed over.",
-	.upholds = "Local!HandedOver", .state_size = sizeof(struct state), .init = init_four,
+STRESS_TEST(local_queue_handed, .claim = "What was there is handed over.",
+	.upholds = "LocalQueue!HandedOver", .state_size = sizeof(struct state), .init = init_four,
 	.actors = {pops_and_pushes, helper}, .arbiter = take_handed, .results = 7,
 	.outcomes = {
 		{"1,1,1,1,1,0,0", ACCEPTABLE, "each once"},
 		{"*,*,*,*,*,*,*", FORBIDDEN, "a task was left, lost or taken twice"},
 	});
 
-STRESS_TWIN(local_hand_over_once, .of = "local_handed", .defect = "hands half over, and leaves",
+STRESS_TWIN(local_queue_hand_over_once, .of = "local_queue_handed", .defect = "hands half over, and leaves",
 	.shows = "*,*,*,*,*,*,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -186,16 +187,16 @@ static void init_full_thief(void *at)
 		wp_local_queue *into = task <= 4 ? &state->own : &state->local;
 
 		state->items[task - 1].value = task;
-		wp_local_push(into, &state->items[task - 1].node, &state->global);
+		wp_local_queue_push(into, &state->items[task - 1].node, &state->global);
 	}
 }
 
-STRESS_TEST(local_room, .claim = "A thief steals no more than its own ring has room for.",
-	.upholds = "Local!NothingLost", .state_size = sizeof(struct state),
+STRESS_TEST(local_queue_room, .claim = "A thief steals no more than its own ring has room for.",
+	.upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct state),
 	.init = init_full_thief, .actors = {thief, third}, .arbiter = take_rest, .results = 7,
 	.outcomes = {{"1,1,1,1,1,1,1", ACCEPTABLE, "each once"},
 		     {"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}});
 
-STRESS_TWIN(local_no_room, .of = "local_room",
+STRESS_TWIN(local_queue_no_room, .of = "local_queue_room",
 	.defect = "a thief takes half, whatever room it has", .shows = "*,*,*,*,*,*,*",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

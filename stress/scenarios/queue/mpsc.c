@@ -89,10 +89,10 @@ STRESS_TEST(mpsc, .claim = "Every node pushed is taken once, each producer's in 
 		{"*,*", FORBIDDEN, "a node was lost or taken twice"},
 	});
 
-STRESS_TWIN(mpsc_split_reserve, .of = "mpsc", .defect = "Q2 is a load and a store",
+STRESS_TWIN(mpsc_split_reserve, .of = "mpsc", .defect = "mpsc.2 is a load and a store",
 	.shows = "*,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(mpsc_plain_clear, .of = "mpsc", .defect = "Q8 comes after Q7, when producers may hold the cell",
+STRESS_TWIN(mpsc_plain_clear, .of = "mpsc", .defect = "mpsc.8 comes after mpsc.7, when producers may hold the cell",
 	.shows = "*,*",
 	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS);
@@ -187,5 +187,5 @@ STRESS_TEST(mpsc_asked, .claim = "A queue that holds a node never looks empty.",
 		{"*,*", FORBIDDEN, "a node is there, and a carrier may go to sleep beside it"},
 	});
 
-STRESS_TWIN(mpsc_clears_first, .of = "mpsc_asked", .defect = "Q8 comes before Q13",
+STRESS_TWIN(mpsc_clears_first, .of = "mpsc_asked", .defect = "mpsc.8 comes before mpsc.13",
 	.shows = "1,0", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

@@ -62,7 +62,7 @@ static void read_kept(void *at, stress_result *result)
 	uint64_t ticket;
 
 	result->r[1] = wp_load_relaxed(&state->domain.searching);
-	if (!wp_ticket_try_acquire(&state->carriers[1].ticket, &ticket))
+	if (!wp_biased_lock_try_acquire(&state->carriers[1].ticket, &ticket))
 		result->r[1] += 2;
 }
 
@@ -77,7 +77,7 @@ STRESS_TEST(carrier_exit, .claim = "An exit that meets a searcher serves it.",
 		{"*,*", FORBIDDEN, "stole, and kept the ticket: nobody gets at that queue any more"},
 	});
 
-STRESS_TWIN(carrier_split_exit, .of = "carrier_exit", .defect = "C2 is a load and a store",
+STRESS_TWIN(carrier_split_exit, .of = "carrier_exit", .defect = "carrier.2 is a load and a store",
 	.shows = "0,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 STRESS_TWIN(carrier_wrong_ticket, .of = "carrier_exit",
@@ -156,10 +156,10 @@ STRESS_TEST(carrier_submission, .claim = "A carrier that goes to sleep sees the 
 STRESS_TWIN(carrier_no_recheck, .of = "carrier_submission",
 	.defect = "parks without looking at the queues again", .shows = "1,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(search_no_submit_fence, .of = "carrier_submission", .defect = "drops fence [S]",
+STRESS_TWIN(search_no_submit_fence, .of = "carrier_submission", .defect = "drops fence [carrier.7]",
 	.shows = "1,0", .seen_by = SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
 STRESS_TWIN(search_no_park_fence, .of = "carrier_submission",
-	.defect = "drops fence [P]: I1 is a locked instruction on x86, so only RC11 shows it",
+	.defect = "drops fence [carrier.6]: idle_set.1 is a locked instruction on x86, so only RC11 shows it",
 	.shows = "1,0", .seen_by = SEEN_RC11);
 
 /* Carrier 1 puts back its only task. Result: "carrier 0 would sleep, was sent for". */
@@ -326,7 +326,8 @@ STRESS_TWIN(carrier_no_turns, .of = "carrier_turns",
 	.defect = "the queue is polled first, each time", .shows = "4,*",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* Its inbox has four tasks, and one comes to the queue. Result: "tasks polled, that one among them". */
+/* Its inbox has four tasks, and one comes to the queue. Result: "tasks polled, that one among
+ * them". */
 static void init_turns_back(void *at)
 {
 	struct turns *state = at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * home.c - a task that is accepted is waited for, or handed back; a stolen one comes home.
  *
- *   starter, carrier            the close               `home_shut`: "accepted, ran at the end"
+ *   starter, carrier            the close               `carrier_tasks_shut`: "accepted, ran at the end"
  *   start                       shut
  *   accepted: poll, run: done   wait until the list is empty
  *
@@ -14,7 +14,7 @@
 #include "sched/vthread_start.h"
 
 struct state {
-	wp_home homes[2];
+	wp_carrier_tasks homes[2];
 	wp_domain domain;
 	wp_carrier *carriers[2];
 	wp_task task;
@@ -37,23 +37,23 @@ static void init(void *at)
 {
 	struct state *state = at;
 
-	wp_home_init(&state->homes[0], NULL, 0);
+	wp_carrier_tasks_init(&state->homes[0], NULL, 0);
 	wp_task_init(&state->task, run_once, "task");
 }
 
-static void poll_and_run(wp_home *home)
+static void poll_and_run(wp_carrier_tasks *home)
 {
-	wp_mpsc_node *node = wp__home_poll(home);
+	wp_mpsc_node *node = wp__carrier_tasks_poll(home);
 
 	if (node != NULL)
-		wp_home_run(home, (wp_task *)(void *)node);
+		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
 }
 
 static void starter(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	if (wp_home_start(&state->homes[0], &state->homes[0], &state->task) != WP_OK)
+	if (wp_carrier_tasks_start(&state->homes[0], &state->homes[0], &state->task) != WP_OK)
 		return;
 	result->r[0] = 1;
 	poll_and_run(&state->homes[0]);
@@ -63,12 +63,12 @@ static void closer(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	wp__home_shut(&state->homes[0]);
-	wp__home_wait(&state->homes[0], WP_FOREVER);
+	wp__carrier_tasks_shut(&state->homes[0]);
+	wp__carrier_tasks_wait(&state->homes[0], WP_FOREVER);
 	result->r[1] = state->runs;
 }
 
-STRESS_TEST(home_shut, .claim = "A close waits for the task that was accepted, and no longer.",
+STRESS_TEST(carrier_tasks_shut, .claim = "A close waits for the task that was accepted, and no longer.",
 	.upholds = "Group!CloserIsWoken", .state_size = sizeof(struct state), .init = init,
 	.actors = {starter, closer}, .results = 2, .blocking = 1,
 	.outcomes = {
@@ -78,17 +78,17 @@ STRESS_TEST(home_shut, .claim = "A close waits for the task that was accepted, a
 		{"*,*", FORBIDDEN, "accepted, and the close did not wait"},
 	});
 
-STRESS_TWIN(home_start_unlocked, .of = "home_shut",
+STRESS_TWIN(carrier_tasks_start_unlocked, .of = "carrier_tasks_shut",
 	.defect = "a start looks at the gate and enters the list in two steps", .shows = "1,0",
 	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
-STRESS_TWIN(home_finish_silent, .of = "home_shut",
+STRESS_TWIN(carrier_tasks_finish_silent, .of = "carrier_tasks_shut",
 	.defect = "the last task that ends does not wake the close", .shows = "asleep",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* A start from outside while the close shuts the list, and a start that the close waits for, as the
  * start by a running task is. Result: "accepted after the shut, listed but not accepted". */
 struct gate {
-	wp_home home;
+	wp_carrier_tasks home;
 	wp_task early, late;
 	wp_atomic(uint32_t) is_accepted;
 };
@@ -97,7 +97,7 @@ static void init_gate(void *at)
 {
 	struct gate *gate = at;
 
-	wp_home_init(&gate->home, NULL, 0);
+	wp_carrier_tasks_init(&gate->home, NULL, 0);
 	wp_task_init(&gate->early, run_once, "early");
 	wp_task_init(&gate->late, run_once, "late");
 }
@@ -107,7 +107,7 @@ static void gate_starter(void *at, stress_result *result)
 	struct gate *gate = at;
 
 	(void)result;
-	if (wp_home_start(&gate->home, NULL, &gate->early) == WP_OK)
+	if (wp_carrier_tasks_start(&gate->home, NULL, &gate->early) == WP_OK)
 		wp_store_relaxed(&gate->is_accepted, 1);
 }
 
@@ -115,19 +115,19 @@ static void gate_closer(void *at, stress_result *result)
 {
 	struct gate *gate = at;
 
-	wp__home_shut(&gate->home);
-	result->r[0] = wp_home_start(&gate->home, &gate->home, &gate->late) == WP_OK;
+	wp__carrier_tasks_shut(&gate->home);
+	result->r[0] = wp_carrier_tasks_start(&gate->home, &gate->home, &gate->late) == WP_OK;
 }
 
 static void count_listed(void *at, stress_result *result)
 {
 	struct gate *gate = at;
 
-	result->r[1] = (int64_t)wp_home_count(&gate->home) -
+	result->r[1] = (int64_t)wp_carrier_tasks_count(&gate->home) -
 		       (int64_t)wp_load_relaxed(&gate->is_accepted);
 }
 
-STRESS_TEST(home_gate, .claim = "A list that was shut takes no task any more.",
+STRESS_TEST(carrier_tasks_gate, .claim = "A list that was shut takes no task any more.",
 	.upholds = "Group!AcceptsWhileOpen", .state_size = sizeof(struct gate), .init = init_gate,
 	.actors = {gate_starter, gate_closer}, .arbiter = count_listed, .results = 2, .blocking = 1,
 	.outcomes = {
@@ -136,7 +136,7 @@ STRESS_TEST(home_gate, .claim = "A list that was shut takes no task any more.",
 		{"*,*", FORBIDDEN, "a task is accepted after the shut, or listed and refused"},
 	});
 
-STRESS_TWIN(home_start_unasked, .of = "home_gate",
+STRESS_TWIN(carrier_tasks_start_unasked, .of = "carrier_tasks_gate",
 	.defect = "a start does not ask whether the list is shut", .shows = "1,1",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -153,9 +153,9 @@ static void init_two(void *at)
 
 	wp_domain_init(&state->domain, state->carriers, 2);
 	for (uint32_t index = 0; index < 2; index++)
-		wp_home_init(&state->homes[index], &state->domain, index);
+		wp_carrier_tasks_init(&state->homes[index], &state->domain, index);
 	wp_task_init(&state->task, yield_once, "task");
-	wp_home_start(&state->homes[0], NULL, &state->task);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
 static void owner(void *at, stress_result *result)
@@ -171,7 +171,7 @@ static void thief(void *at, stress_result *result)
 
 	(void)result;
 	if (node != NULL)
-		wp_home_run(&state->homes[1], (wp_task *)(void *)node);
+		wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)node);
 }
 
 static void come_home(void *at, stress_result *result)
@@ -185,7 +185,7 @@ static void come_home(void *at, stress_result *result)
 	result->r[0] = state->runs;
 }
 
-STRESS_TEST(home_return, .claim = "A stolen task that yields goes on at home.",
+STRESS_TEST(carrier_tasks_return, .claim = "A stolen task that yields goes on at home.",
 	.upholds = "Group!HomeReturn", .state_size = sizeof(struct state), .init = init_two,
 	.actors = {owner, thief}, .arbiter = come_home, .results = 2,
 	.outcomes = {
@@ -193,14 +193,14 @@ STRESS_TEST(home_return, .claim = "A stolen task that yields goes on at home.",
 		{"*,*", FORBIDDEN, "it stays with the thief, or runs too often"},
 	});
 
-STRESS_TWIN(home_forgotten, .of = "home_return",
+STRESS_TWIN(carrier_tasks_forgotten, .of = "carrier_tasks_return",
 	.defect = "a stolen task goes on in the thief's queue", .shows = "2,1",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* What a carrier without siblings starts itself is in its lane; it runs that, and what comes from
  * outside, before it sleeps. Result: "ran". */
 struct both {
-	wp_home home;
+	wp_carrier_tasks home;
 	wp_task own, other;
 };
 
@@ -214,24 +214,24 @@ static void init_both(void *at)
 {
 	struct both *both = at;
 
-	wp_home_init(&both->home, NULL, 0);
+	wp_carrier_tasks_init(&both->home, NULL, 0);
 	wp_task_init(&both->own, end_at_once, "own");
 	wp_task_init(&both->other, end_at_once, "other");
 }
 
 static void lone_carrier(void *at, stress_result *result)
 {
-	wp_home *home = &((struct both *)at)->home;
+	wp_carrier_tasks *home = &((struct both *)at)->home;
 
-	wp_home_start(home, home, &((struct both *)at)->own);
+	wp_carrier_tasks_start(home, home, &((struct both *)at)->own);
 	while (result->r[0] < 2) {
-		wp_mpsc_node *node = wp__home_poll(home);
+		wp_mpsc_node *node = wp__carrier_tasks_poll(home);
 
 		if (node == NULL) {
 			wp_carrier_park(&home->carrier);
 			continue;
 		}
-		wp_home_run(home, (wp_task *)(void *)node);
+		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
 		result->r[0]++;
 	}
 }
@@ -241,10 +241,10 @@ static void outsider(void *at, stress_result *result)
 	struct both *both = at;
 
 	(void)result;
-	wp_home_start(&both->home, NULL, &both->other);
+	wp_carrier_tasks_start(&both->home, NULL, &both->other);
 }
 
-STRESS_TEST(home_lane, .claim = "A carrier sleeps when its lane is empty, and its queues.",
+STRESS_TEST(carrier_tasks_lane, .claim = "A carrier sleeps when its lane is empty, and its queues.",
 	.upholds = "Group!NoTaskLost", .state_size = sizeof(struct both), .init = init_both,
 	.actors = {lone_carrier, outsider}, .results = 1, .blocking = 1,
 	.outcomes = {
@@ -253,14 +253,15 @@ STRESS_TEST(home_lane, .claim = "A carrier sleeps when its lane is empty, and it
 		{"*", FORBIDDEN, "one ran twice"},
 	});
 
-STRESS_TWIN(home_lane_unpolled, .of = "home_lane",
+STRESS_TWIN(carrier_tasks_lane_unpolled, .of = "carrier_tasks_lane",
 	.defect = "a poll does not look at the lane", .shows = "asleep",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* The carrier has left two parked tasks behind, and one in its lane. Somebody unparks one, somebody
- * starts a fourth, while the close hands back. Result: "accepted, handed back, of these too late, still listed". */
+ * starts a fourth, while the close hands back. Result: "accepted, handed back, of these too late,
+ * still listed". */
 struct rest {
-	wp_home home;
+	wp_carrier_tasks home;
 	wp_task parked, unparked, queued, started;
 	bool is_over; /* plain: the close, then the arbiter */
 };
@@ -275,23 +276,23 @@ static void init_rest(void *at)
 {
 	struct rest *rest = at;
 
-	wp_home_init(&rest->home, NULL, 0);
+	wp_carrier_tasks_init(&rest->home, NULL, 0);
 	wp_task_init(&rest->parked, park_at_once, "parked");
 	wp_task_init(&rest->unparked, park_at_once, "unparked");
 	wp_task_init(&rest->queued, park_at_once, "queued");
 	wp_task_init(&rest->started, park_at_once, "started");
-	wp_home_start(&rest->home, &rest->home, &rest->parked);
-	wp_home_start(&rest->home, &rest->home, &rest->unparked);
+	wp_carrier_tasks_start(&rest->home, &rest->home, &rest->parked);
+	wp_carrier_tasks_start(&rest->home, &rest->home, &rest->unparked);
 	poll_and_run(&rest->home);
 	poll_and_run(&rest->home);
-	wp_home_start(&rest->home, &rest->home, &rest->queued);
+	wp_carrier_tasks_start(&rest->home, &rest->home, &rest->queued);
 }
 
 static void outside_starter(void *at, stress_result *result)
 {
 	struct rest *rest = at;
 
-	result->r[0] = wp_home_start(&rest->home, NULL, &rest->started) == WP_OK;
+	result->r[0] = wp_carrier_tasks_start(&rest->home, NULL, &rest->started) == WP_OK;
 }
 
 /* As wp_task_unpark. */
@@ -301,7 +302,7 @@ static void outside_unparker(void *at, stress_result *result)
 
 	(void)result;
 	if (wp__task_notify(&rest->unparked))
-		wp__home_push(NULL, &rest->unparked);
+		wp__carrier_tasks_push(NULL, &rest->unparked);
 }
 
 /* How many of the tries bring one; the others: somebody is about to queue it, or none is left. */
@@ -311,7 +312,7 @@ static int hand_back(struct rest *rest, int tries)
 	int count = 0;
 
 	while (tries-- > 0)
-		count += wp__home_hand_back(&rest->home, &was_parked) != NULL;
+		count += wp__carrier_tasks_hand_back(&rest->home, &was_parked) != NULL;
 	return count;
 }
 
@@ -319,9 +320,9 @@ static void hander(void *at, stress_result *result)
 {
 	struct rest *rest = at;
 
-	wp__home_shut(&rest->home);
+	wp__carrier_tasks_shut(&rest->home);
 	result->r[1] = hand_back(rest, 3);
-	rest->is_over = wp_home_count(&rest->home) == 0;
+	rest->is_over = wp_carrier_tasks_count(&rest->home) == 0;
 }
 
 static void hand_back_rest(void *at, stress_result *result)
@@ -331,10 +332,10 @@ static void hand_back_rest(void *at, stress_result *result)
 
 	result->r[1] += more;
 	result->r[2] = rest->is_over ? more : 0;
-	result->r[3] = (int64_t)wp_home_count(&rest->home);
+	result->r[3] = (int64_t)wp_carrier_tasks_count(&rest->home);
 }
 
-STRESS_TEST(home_closed, .claim = "A close hands back each task that was accepted, once.",
+STRESS_TEST(carrier_tasks_closed, .claim = "A close hands back each task that was accepted, once.",
 	.upholds = "Group!NoTaskLost", .state_size = sizeof(struct rest), .init = init_rest,
 	.actors = {hander, outside_starter, outside_unparker}, .arbiter = hand_back_rest,
 	.results = 4, .blocking = 1,
@@ -345,21 +346,21 @@ STRESS_TEST(home_closed, .claim = "A close hands back each task that was accepte
 		{"*,*,*,*", FORBIDDEN, "one is lost, handed back twice, or after the close"},
 	});
 
-STRESS_TWIN(home_drain_notified, .of = "home_closed",
+STRESS_TWIN(carrier_tasks_drain_notified, .of = "carrier_tasks_closed",
 	.defect = "the close takes a listed task that somebody is about to queue", .shows = "0,4,*,*",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(home_stays_open, .of = "home_closed",
+STRESS_TWIN(carrier_tasks_stays_open, .of = "carrier_tasks_closed",
 	.defect = "a close does not shut the gate", .shows = "1,4,1,0",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(home_lane_left, .of = "home_closed",
+STRESS_TWIN(carrier_tasks_lane_left, .of = "carrier_tasks_closed",
 	.defect = "the close does not look into the lane", .shows = "0,2,0,1",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* A step submits a task and yields to it; the scheduler of that starts two others meanwhile. A sibling
- * steals. Result: "runs of that task, of the others". */
+/* A step submits a task and yields to it; the scheduler of that starts two others meanwhile. A
+ * sibling steals. Result: "runs of that task, of the others". */
 struct keeping {
-	wp_home homes[2];
-	wp_bounded bounded[2];
+	wp_carrier_tasks homes[2];
+	wp_local_queue_carrier bounded[2];
 	wp_domain domain;
 	wp_global global;
 	wp_carrier *carriers[2];
@@ -375,14 +376,14 @@ static struct keeping *keeping_of(wp_task *yields)
 static enum wp_step submit_and_yield(wp_task *task)
 {
 	struct keeping *keeping = keeping_of(task);
-	wp_home *self = &keeping->homes[0];
+	wp_carrier_tasks *self = &keeping->homes[0];
 
 	if (wp_fetch_add_relaxed(&keeping->begun, 1) != 0)
 		return WP_STEP_DONE;
 	self->keeps = &keeping->next;
-	wp_home_start(self, self, &keeping->next);
+	wp_carrier_tasks_start(self, self, &keeping->next);
 	for (int other = 0; other < 2; other++)
-		wp_home_start(self, self, &keeping->others[other]);
+		wp_carrier_tasks_start(self, self, &keeping->others[other]);
 	self->keeps = NULL;
 	return WP_STEP_YIELD;
 }
@@ -394,8 +395,8 @@ static void init_keeping(void *at)
 	wp_domain_init(&keeping->domain, keeping->carriers, 2);
 	wp_global_init(&keeping->domain, &keeping->global);
 	for (uint32_t index = 0; index < 2; index++) {
-		wp_home_init(&keeping->homes[index], &keeping->domain, index);
-		wp_bounded_init(&keeping->homes[index].carrier, &keeping->bounded[index]);
+		wp_carrier_tasks_init(&keeping->homes[index], &keeping->domain, index);
+		wp_local_queue_carrier_init(&keeping->homes[index].carrier, &keeping->bounded[index]);
 	}
 	wp_init(&keeping->begun, 0);
 	wp_init(&keeping->runs[0], 0);
@@ -405,7 +406,7 @@ static void init_keeping(void *at)
 	for (int other = 0; other < 2; other++)
 		wp_task_init(&keeping->others[other], end_at_once, "other");
 	keeping->yields.is_pinned = true; /* it runs at home: the ring that it pushes to is its carrier's */
-	wp_home_start(&keeping->homes[0], NULL, &keeping->yields);
+	wp_carrier_tasks_start(&keeping->homes[0], NULL, &keeping->yields);
 }
 
 static void run_kept(struct keeping *keeping, uint32_t index, wp_mpsc_node *node)
@@ -414,13 +415,13 @@ static void run_kept(struct keeping *keeping, uint32_t index, wp_mpsc_node *node
 
 	if (task != &keeping->yields)
 		wp_fetch_add_relaxed(&keeping->runs[task != &keeping->next], 1);
-	wp_home_run(&keeping->homes[index], task);
+	wp_carrier_tasks_run(&keeping->homes[index], task);
 }
 
 static void yielding(void *at, stress_result *result)
 {
 	struct keeping *keeping = at;
-	wp_mpsc_node *node = wp__home_poll(&keeping->homes[0]);
+	wp_mpsc_node *node = wp__carrier_tasks_poll(&keeping->homes[0]);
 
 	(void)result;
 	if (node != NULL)
@@ -430,7 +431,7 @@ static void yielding(void *at, stress_result *result)
 static void sibling(void *at, stress_result *result)
 {
 	struct keeping *keeping = at;
-	wp_mpsc_node *node = wp__bounded_steal(&keeping->homes[1].carrier, 0);
+	wp_mpsc_node *node = wp__local_queue_carrier_steal(&keeping->homes[1].carrier, 0);
 
 	(void)result;
 	if (node != NULL)
@@ -444,14 +445,14 @@ static void run_the_rest(void *at, stress_result *result)
 
 	for (uint32_t turn = 0; turn < 2; turn++)
 		for (uint32_t index = 0; index < 2; index++)
-			while ((node = wp__home_poll(&keeping->homes[index])) != NULL)
+			while ((node = wp__carrier_tasks_poll(&keeping->homes[index])) != NULL)
 				run_kept(keeping, index, node);
 	result->r[0] = wp_load_relaxed(&keeping->runs[0]);
 	result->r[1] = wp_load_relaxed(&keeping->runs[1]);
 }
 
-STRESS_TEST(home_keeps, .claim = "What a step starts beside the task that it yields to is queued.",
-	.upholds = "Local!NothingLost", .state_size = sizeof(struct keeping), .init = init_keeping,
+STRESS_TEST(carrier_tasks_keeps, .claim = "What a step starts beside the task that it yields to is queued.",
+	.upholds = "LocalQueue!NothingLost", .state_size = sizeof(struct keeping), .init = init_keeping,
 	.actors = {yielding, sibling}, .arbiter = run_the_rest, .results = 2, .blocking = 1,
 	.outcomes = {
 		{"1,2", ACCEPTABLE, "each runs once"},
@@ -459,14 +460,14 @@ STRESS_TEST(home_keeps, .claim = "What a step starts beside the task that it yie
 		{"*,*", FORBIDDEN, "one is lost, or runs twice"},
 	});
 
-STRESS_TWIN(local_keeps_all, .of = "home_keeps",
+STRESS_TWIN(local_queue_keeps_all, .of = "carrier_tasks_keeps",
 	.defect = "keeps what is started last, and forgets what it kept before", .shows = "0,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* A scheduler has a virtual thread, on an OS thread of its own: it parks as the close hands back.
  * Result: "handed back". */
 struct given {
-	wp_home home;
+	wp_carrier_tasks home;
 	wp_vthread thread;
 };
 
@@ -482,30 +483,30 @@ static void init_given(void *at)
 {
 	struct given *given = at;
 
-	wp_home_init(&given->home, NULL, 0);
+	wp_carrier_tasks_init(&given->home, NULL, 0);
 	wp__vthread_init(&given->thread, NULL);
 	given->thread.scheduler = &scheduler;
-	wp_home_start(&given->home, NULL, &given->thread.task);
-	wp__home_shut(&given->home);
+	wp_carrier_tasks_start(&given->home, NULL, &given->thread.task);
+	wp__carrier_tasks_shut(&given->home);
 }
 
 static void scheduler_parks(void *at, stress_result *result)
 {
 	(void)result;
-	wp__home_after(NULL, &((struct given *)at)->thread.task, WP_STEP_PARK);
+	wp__carrier_tasks_after(NULL, &((struct given *)at)->thread.task, WP_STEP_PARK);
 }
 
 static void given_hander(void *at, stress_result *result)
 {
-	wp_home *home = &((struct given *)at)->home;
+	wp_carrier_tasks *home = &((struct given *)at)->home;
 	bool was_parked;
 
-	wp__home_wait_given(home, WP_FOREVER);
-	result->r[0] = wp__home_hand_back(home, &was_parked) != NULL;
+	wp__carrier_tasks_wait_given(home, WP_FOREVER);
+	result->r[0] = wp__carrier_tasks_hand_back(home, &was_parked) != NULL;
 }
 
-STRESS_TEST(home_given, .claim = "A close that waits for a scheduler sees that its thread has parked.",
-	.upholds = "Close!SleepsForHeld", .state_size = sizeof(struct given), .init = init_given,
+STRESS_TEST(carrier_tasks_given, .claim = "A close that waits for a scheduler sees that its thread has parked.",
+	.upholds = "GroupClose!SleepsForHeld", .state_size = sizeof(struct given), .init = init_given,
 	.actors = {scheduler_parks, given_hander}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it is handed back"},
@@ -513,13 +514,13 @@ STRESS_TEST(home_given, .claim = "A close that waits for a scheduler sees that i
 		{"*", FORBIDDEN, "the close goes on though it runs"},
 	});
 
-STRESS_TWIN(close_parks_silently, .of = "home_given",
+STRESS_TWIN(group_close_parks_silently, .of = "carrier_tasks_given",
 	.defect = "a thread that parks for its scheduler does not wake the close", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* Two of them; only the other one parks. */
 struct given_two {
-	struct given given; /* first: the actors are home_given's */
+	struct given given; /* first: the actors are carrier_tasks_given's */
 	wp_vthread other;
 };
 
@@ -527,19 +528,19 @@ static void init_given_two(void *at)
 {
 	struct given_two *two = at;
 
-	wp_home_init(&two->given.home, NULL, 0);
+	wp_carrier_tasks_init(&two->given.home, NULL, 0);
 	for (int one = 0; one < 2; one++) {
 		wp_vthread *thread = one == 0 ? &two->other : &two->given.thread;
 
 		wp__vthread_init(thread, NULL);
 		thread->scheduler = &scheduler;
-		wp_home_start(&two->given.home, NULL, &thread->task);
+		wp_carrier_tasks_start(&two->given.home, NULL, &thread->task);
 	}
-	wp__home_shut(&two->given.home);
+	wp__carrier_tasks_shut(&two->given.home);
 }
 
-STRESS_TEST(home_given_two, .claim = "A close waits for schedulers as long as all threads are with them.",
-	.upholds = "Close!SleepsForHeld", .state_size = sizeof(struct given_two), .init = init_given_two,
+STRESS_TEST(carrier_tasks_given_two, .claim = "A close waits for schedulers as long as all threads are with them.",
+	.upholds = "GroupClose!SleepsForHeld", .state_size = sizeof(struct given_two), .init = init_given_two,
 	.actors = {scheduler_parks, given_hander}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "the one that has parked is handed back"},
@@ -547,14 +548,14 @@ STRESS_TEST(home_given_two, .claim = "A close waits for schedulers as long as al
 		{"*", FORBIDDEN, "the close goes on though both run"},
 	});
 
-STRESS_TWIN(home_given_alone, .of = "home_given_two",
+STRESS_TWIN(carrier_tasks_given_alone, .of = "carrier_tasks_given_two",
 	.defect = "the close sleeps only for a thread that is alone", .shows = "0",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* A thread of another carrier arms a timer here, while this carrier goes to sleep. Result: "would
  * sleep, knows the deadline, was woken". */
 struct armed {
-	wp_home homes[2];
+	wp_carrier_tasks homes[2];
 	wp_timer timer;
 };
 
@@ -565,7 +566,7 @@ static void init_homes(void *at)
 	struct armed *state = at;
 
 	for (uint16_t index = 0; index < 2; index++)
-		wp_home_init(&state->homes[index], NULL, index);
+		wp_carrier_tasks_init(&state->homes[index], NULL, index);
 	wp_timer_init(&state->timer, NULL);
 }
 
@@ -574,7 +575,7 @@ static void arms(void *at, stress_result *result)
 	struct armed *state = at;
 
 	(void)result;
-	wp_home_arm(&state->homes[0], &state->homes[1], &state->timer, DEADLINE_NS);
+	wp_carrier_tasks_arm(&state->homes[0], &state->homes[1], &state->timer, DEADLINE_NS);
 }
 
 static void goes_to_sleep(void *at, stress_result *result)
@@ -594,7 +595,7 @@ static void read_word(void *at, stress_result *result)
 	result->r[2] = wp_load_relaxed(&state->homes[0].carrier.word) == WP_WAKING;
 }
 
-STRESS_TEST(home_arm, .claim = "A carrier for which another arms a timer knows it, or is woken.",
+STRESS_TEST(carrier_tasks_arm, .claim = "A carrier for which another arms a timer knows it, or is woken.",
 	.upholds = "Timer!NoOversleep", .state_size = sizeof(struct armed), .init = init_homes,
 	.actors = {goes_to_sleep, arms}, .arbiter = read_word, .results = 3,
 	.outcomes = {
@@ -604,6 +605,6 @@ STRESS_TEST(home_arm, .claim = "A carrier for which another arms a timer knows i
 		{"*,*,*", FORBIDDEN, "it sleeps on, past the deadline"},
 	});
 
-STRESS_TWIN(home_arms_silent, .of = "home_arm",
+STRESS_TWIN(carrier_tasks_arms_silent, .of = "carrier_tasks_arm",
 	.defect = "nobody tells the carrier of the new deadline", .shows = "1,0,0",
 	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

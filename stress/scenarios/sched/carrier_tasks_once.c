@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * home_once.c - a task has one carrier at a time, runs for each unpark, ends once, is handed back once.
+ * home_once.c - a task has one carrier at a time, runs for each unpark, ends once, is handed back
+ * once.
  *
- *   owner        thief          unparker            `home_hands`: "two ran it at once, runs"
+ *   owner        thief          unparker            `carrier_tasks_hands`: "two ran it at once, runs"
  *   poll, run    steal, run     unpark, push
  *
- * Why it works  Whoever has a task in its hands is the only one that owes it (task.h); home_hands sees
- *               two by a count that a step takes up and puts down.
+ * Why it works  Whoever has a task in its hands is the only one that owes it (task.h);
+ *               carrier_tasks_hands sees two by a count that a step takes up and puts down.
  * Spec          specs/sched/Group.tla. */
 #include "base/error.h"
 #include "sched/carrier_tasks.h"
@@ -15,7 +16,7 @@ enum { TASKS = 2 };
 
 /* runs to told: of what a scenario says. */
 struct state {
-	wp_home homes[2];
+	wp_carrier_tasks homes[2];
 	wp_domain domain;
 	wp_carrier *carriers[2];
 	wp_task tasks[TASKS];
@@ -35,7 +36,7 @@ static void make(struct state *state, enum wp_step (*first)(wp_task *), enum wp_
 {
 	wp_domain_init(&state->domain, state->carriers, 2);
 	for (uint32_t index = 0; index < 2; index++)
-		wp_home_init(&state->homes[index], &state->domain, index);
+		wp_carrier_tasks_init(&state->homes[index], &state->domain, index);
 	wp_task_init(&state->tasks[0], first, "first");
 	wp_task_init(&state->tasks[1], second, "second");
 }
@@ -43,7 +44,7 @@ static void make(struct state *state, enum wp_step (*first)(wp_task *), enum wp_
 static void run(struct state *state, uint32_t by, wp_mpsc_node *node)
 {
 	if (node != NULL && node != &state->stop)
-		wp_home_run(&state->homes[by], (wp_task *)(void *)node);
+		wp_carrier_tasks_run(&state->homes[by], (wp_task *)(void *)node);
 }
 
 static void owner(void *at, stress_result *result)
@@ -51,7 +52,7 @@ static void owner(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	run(state, 0, wp__home_poll(&state->homes[0]));
+	run(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
 }
 
 static void thief(void *at, stress_result *result)
@@ -66,7 +67,7 @@ static void thief(void *at, stress_result *result)
 static void unpark(struct state *state, int task)
 {
 	if (wp__task_notify(&state->tasks[task]))
-		wp__home_push(NULL, &state->tasks[task]);
+		wp__carrier_tasks_push(NULL, &state->tasks[task]);
 }
 
 static void unparker(void *at, stress_result *result)
@@ -78,7 +79,7 @@ static void unparker(void *at, stress_result *result)
 static void run_rest(struct state *state)
 {
 	for (uint32_t turn = 0; turn < 6; turn++)
-		run(state, turn % 2, wp__home_poll(&state->homes[turn % 2]));
+		run(state, turn % 2, wp__carrier_tasks_poll(&state->homes[turn % 2]));
 }
 
 /* It parks once; its end may come early, where two run it. */
@@ -99,7 +100,7 @@ static void init_hands(void *at)
 	struct state *state = at;
 
 	make(state, park_once, park_once);
-	wp_home_start(&state->homes[0], NULL, &state->tasks[0]);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
 }
 
 static void look_at_hands(void *at, stress_result *result)
@@ -111,7 +112,7 @@ static void look_at_hands(void *at, stress_result *result)
 	result->r[1] = wp_load_relaxed(&state->runs[0]);
 }
 
-STRESS_TEST(home_hands, .claim = "A task is in one hand or queue, whoever unparks it.",
+STRESS_TEST(carrier_tasks_hands, .claim = "A task is in one hand or queue, whoever unparks it.",
 	.upholds = "Group!OneCarrier", .state_size = sizeof(struct state), .init = init_hands,
 	.actors = {owner, thief, unparker}, .arbiter = look_at_hands, .results = 2,
 	.blocking = 1, .outcomes = {
@@ -121,12 +122,13 @@ STRESS_TEST(home_hands, .claim = "A task is in one hand or queue, whoever unpark
 		{"*,*", FORBIDDEN, "two run it at once, or it runs too often"},
 	});
 
-STRESS_TWIN(group_unpark_busy, .of = "home_hands",
+STRESS_TWIN(group_unpark_busy, .of = "carrier_tasks_hands",
 	.defect = "an unpark queues the task whatever it does", .shows = "1,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* It ends when it was told to, and else parks: who tells it unparks it afterwards. Result: "ended". */
+/* It ends when it was told to, and else parks: who tells it unparks it afterwards. Result:
+ * "ended". */
 static enum wp_step park_until_told(wp_task *task)
 {
 	return wp_load_relaxed(&state_of(task)->told) ? WP_STEP_DONE : WP_STEP_PARK;
@@ -137,7 +139,7 @@ static void init_told(void *at)
 	struct state *state = at;
 
 	make(state, park_until_told, park_once);
-	wp_home_start(&state->homes[0], NULL, &state->tasks[0]);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
 }
 
 static void tell(void *at, stress_result *result)
@@ -157,7 +159,7 @@ static void look_at_end(void *at, stress_result *result)
 	result->r[0] = wp_task_is_done(&state->tasks[0]);
 }
 
-STRESS_TEST(home_told, .claim = "A task that is unparked runs again, and sees why.",
+STRESS_TEST(carrier_tasks_told, .claim = "A task that is unparked runs again, and sees why.",
 	.upholds = "Group!UnparkNotLost", .state_size = sizeof(struct state), .init = init_told,
 	.actors = {owner, thief, tell}, .arbiter = look_at_end, .results = 1, .blocking = 1,
 	.outcomes = {
@@ -166,12 +168,13 @@ STRESS_TEST(home_told, .claim = "A task that is unparked runs again, and sees wh
 		{"0", LOST_WORK, "it is parked, and was unparked"},
 	});
 
-STRESS_TWIN(group_park_deaf, .of = "home_told",
+STRESS_TWIN(group_park_deaf, .of = "carrier_tasks_told",
 	.defect = "a park ignores that its task was unparked meanwhile", .shows = "0",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* One is queued; a second one is started. Result: "runs of the first, of the second; more than one: 2". */
+/* One is queued; a second one is started. Result: "runs of the first, of the second; more than one:
+ * 2". */
 static enum wp_step end_first(wp_task *task)
 {
 	wp_fetch_add_relaxed(&state_of(task)->runs[0], 1);
@@ -189,7 +192,7 @@ static void init_runs(void *at)
 	struct state *state = at;
 
 	make(state, end_first, end_second);
-	wp_home_start(&state->homes[0], NULL, &state->tasks[0]);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
 }
 
 static void starter(void *at, stress_result *result)
@@ -197,7 +200,7 @@ static void starter(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp_home_start(&state->homes[0], NULL, &state->tasks[1]);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[1]);
 }
 
 static void count_runs(void *at, stress_result *result)
@@ -212,7 +215,7 @@ static void count_runs(void *at, stress_result *result)
 	}
 }
 
-STRESS_TEST(home_runs, .claim = "A task that says it is done has run once, wherever.",
+STRESS_TEST(carrier_tasks_runs, .claim = "A task that says it is done has run once, wherever.",
 	.upholds = "Group!EachRunsOnce", .state_size = sizeof(struct state), .init = init_runs,
 	.actors = {owner, thief, starter}, .arbiter = count_runs, .results = 2, .blocking = 1,
 	.outcomes = {
@@ -221,7 +224,7 @@ STRESS_TEST(home_runs, .claim = "A task that says it is done has run once, where
 		{"*,*", FORBIDDEN, "one is lost, or runs twice"},
 	});
 
-STRESS_TWIN(group_done_again, .of = "home_runs", .defect = "a task that is done is queued again",
+STRESS_TWIN(group_done_again, .of = "carrier_tasks_runs", .defect = "a task that is done is queued again",
 	.shows = "2,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -232,7 +235,7 @@ static void init_ends(void *at)
 	struct state *state = at;
 
 	init_runs(at);
-	state->in_hand = (wp_task *)(void *)wp__home_poll(&state->homes[0]);
+	state->in_hand = (wp_task *)(void *)wp__carrier_tasks_poll(&state->homes[0]);
 }
 
 static void runner(void *at, stress_result *result)
@@ -240,20 +243,20 @@ static void runner(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp_home_run(&state->homes[0], state->in_hand);
+	wp_carrier_tasks_run(&state->homes[0], state->in_hand);
 }
 
 static void look_at_list(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = (int64_t)wp_home_count(&state->homes[0]);
+	result->r[0] = (int64_t)wp_carrier_tasks_count(&state->homes[0]);
 	for (int turn = 0; turn < 3; turn++)
-		if (wp__home_poll(&state->homes[0]) == &state->tasks[0].node)
+		if (wp__carrier_tasks_poll(&state->homes[0]) == &state->tasks[0].node)
 			result->r[1] = 1;
 }
 
-STRESS_TEST(home_ends, .claim = "A task that has ended is in no list and no queue.",
+STRESS_TEST(carrier_tasks_ends, .claim = "A task that has ended is in no list and no queue.",
 	.upholds = "Group!EndIsFinal", .state_size = sizeof(struct state), .init = init_ends,
 	.actors = {runner, unparker, starter}, .arbiter = look_at_list, .results = 2, .blocking = 1,
 	.outcomes = {
@@ -262,12 +265,12 @@ STRESS_TEST(home_ends, .claim = "A task that has ended is in no list and no queu
 		{"*,*", FORBIDDEN, "the first is listed or queued, or the second is not listed"},
 	});
 
-STRESS_TWIN(group_done_listed, .of = "home_ends", .defect = "a task that has ended stays on its list",
+STRESS_TWIN(group_done_listed, .of = "carrier_tasks_ends", .defect = "a task that has ended stays on its list",
 	.shows = "2,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* The carrier has left one parked and one queued; somebody unparks both as they are handed back. Result:
- * "how often the first, the second". */
+/* The carrier has left one parked and one queued; somebody unparks both as they are handed back.
+ * Result: "how often the first, the second". */
 static enum wp_step park_at_once(wp_task *task)
 {
 	(void)task;
@@ -279,10 +282,10 @@ static void init_back(void *at)
 	struct state *state = at;
 
 	make(state, park_at_once, park_at_once);
-	wp_home_start(&state->homes[0], NULL, &state->tasks[0]);
-	run(state, 0, wp__home_poll(&state->homes[0]));
-	wp_home_start(&state->homes[0], NULL, &state->tasks[1]);
-	wp__home_shut(&state->homes[0]);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
+	run(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[1]);
+	wp__carrier_tasks_shut(&state->homes[0]);
 }
 
 static void take_back(struct state *state)
@@ -290,7 +293,7 @@ static void take_back(struct state *state)
 	bool was_parked;
 
 	for (int turn = 0; turn < 3; turn++) {
-		wp_task *task = wp__home_hand_back(&state->homes[0], &was_parked);
+		wp_task *task = wp__carrier_tasks_hand_back(&state->homes[0], &was_parked);
 
 		if (task != NULL)
 			state->back[task - state->tasks]++;
@@ -319,7 +322,7 @@ static void count_back(void *at, stress_result *result)
 	result->r[1] = state->back[1];
 }
 
-STRESS_TEST(home_back, .claim = "What is handed back is its user's: no unpark queues it.",
+STRESS_TEST(carrier_tasks_back, .claim = "What is handed back is its user's: no unpark queues it.",
 	.upholds = "Group!BackIsLeftAlone", .state_size = sizeof(struct state), .init = init_back,
 	.actors = {hander, unpark_both}, .arbiter = count_back, .results = 2, .blocking = 1,
 	.outcomes = {
@@ -328,7 +331,7 @@ STRESS_TEST(home_back, .claim = "What is handed back is its user's: no unpark qu
 		{"*,*", FORBIDDEN, "one is lost, or queued when it was handed back"},
 	});
 
-STRESS_TWIN(group_drain_reset, .of = "home_back",
+STRESS_TWIN(group_drain_reset, .of = "carrier_tasks_back",
 	.defect = "a queued task that is handed back looks parked", .shows = "1,2",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -346,14 +349,14 @@ static void stopper(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp__home_stop(&state->homes[0], &state->stop);
+	wp__carrier_tasks_stop(&state->homes[0], &state->stop);
 }
 
 static void stopped(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = wp__home_poll(&state->homes[0]) == &state->stop;
+	result->r[0] = wp__carrier_tasks_poll(&state->homes[0]) == &state->stop;
 }
 
 static void steals_stop(void *at, stress_result *result)
@@ -367,11 +370,11 @@ static void poll_stop(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	if (wp__home_poll(&state->homes[0]) == &state->stop)
+	if (wp__carrier_tasks_poll(&state->homes[0]) == &state->stop)
 		result->r[0]++;
 }
 
-STRESS_TEST(home_stop, .claim = "The stop of a carrier is taken by itself alone.",
+STRESS_TEST(carrier_tasks_stop, .claim = "The stop of a carrier is taken by itself alone.",
 	.upholds = "Group!StopsItself", .state_size = sizeof(struct state), .init = init_stop,
 	.actors = {stopper, stopped, steals_stop}, .arbiter = poll_stop, .results = 2,
 	.outcomes = {
@@ -379,6 +382,6 @@ STRESS_TEST(home_stop, .claim = "The stop of a carrier is taken by itself alone.
 		{"*,*", FORBIDDEN, "by a sibling, twice, or not at all"},
 	});
 
-STRESS_TWIN(group_stop_shared, .of = "home_stop", .defect = "the stop lies where a sibling may take it",
+STRESS_TWIN(group_stop_shared, .of = "carrier_tasks_stop", .defect = "the stop lies where a sibling may take it",
 	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * home_resume.c - whoever unparks a parked task chooses where it goes on.
  *
- *   first_carrier           other_carrier     chooser            `home_resume`: "runs, polled where it
+ *   first_carrier           other_carrier     chooser            `carrier_tasks_resume`: "runs, polled where it
  *   poll, run: it parks     poll, run         unpark; owed:        is not at home, listed, its last
  *                                             home 1; push         run's carrier"
  *
- * Why it works  Who owes a task alone reads and writes its home; it is on the list of home 0 until it
- *               has ended.
+ * Why it works  Who owes a task alone reads and writes its home; it is on the list of home 0 until
+ *               it has ended.
  * Spec          specs/sched/Group.tla: Resume. */
 #include "sched/carrier_tasks.h"
 #include "stress.h"
 
 struct resumed {
-	wp_home homes[2], *all[2];
+	wp_carrier_tasks homes[2], *all[2];
 	wp_task task;
 	uint32_t runs, lost, by; /* plain: a run hands them to the next */
 };
@@ -30,13 +30,13 @@ static void init_free(void *at)
 	struct resumed *state = at;
 
 	for (uint16_t index = 0; index < 2; index++) {
-		wp_home_init(&state->homes[index], NULL, index);
+		wp_carrier_tasks_init(&state->homes[index], NULL, index);
 		state->all[index] = &state->homes[index];
 		state->homes[index].all = state->all;
 		state->homes[index].number = index;
 	}
 	wp_task_init(&state->task, park_once, "task");
-	wp_home_start(&state->homes[0], NULL, &state->task);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
 /* As one that has settled. */
@@ -48,13 +48,13 @@ static void init_pinned(void *at)
 
 static void poll_and_run(struct resumed *state, uint32_t by)
 {
-	wp_mpsc_node *node = wp__home_poll(&state->homes[by]);
+	wp_mpsc_node *node = wp__carrier_tasks_poll(&state->homes[by]);
 
 	if (node == NULL)
 		return;
 	state->lost += state->task.home != &state->homes[by];
 	state->by = by;
-	wp_home_run(&state->homes[by], &state->task);
+	wp_carrier_tasks_run(&state->homes[by], &state->task);
 }
 
 static void first_carrier(void *at, stress_result *result)
@@ -76,12 +76,12 @@ static void chooser(void *at, stress_result *result)
 
 	(void)result;
 	if (wp_twin(group_resume_early))
-		wp__home_resume(&state->homes[1], &state->task);
+		wp__carrier_tasks_resume(&state->homes[1], &state->task);
 	if (!wp__task_notify(&state->task))
 		return;
 	if (!wp_twin(group_resume_early))
-		wp__home_resume(&state->homes[1], &state->task);
-	wp__home_push(NULL, &state->task);
+		wp__carrier_tasks_resume(&state->homes[1], &state->task);
+	wp__carrier_tasks_push(NULL, &state->task);
 }
 
 static void run_rest(void *at, stress_result *result)
@@ -92,11 +92,11 @@ static void run_rest(void *at, stress_result *result)
 		poll_and_run(state, turn % 2);
 	result->r[0] = state->runs;
 	result->r[1] = state->lost;
-	result->r[2] = (int64_t)wp_home_count(&state->homes[0]);
+	result->r[2] = (int64_t)wp_carrier_tasks_count(&state->homes[0]);
 	result->r[3] = state->by;
 }
 
-STRESS_TEST(home_resume, .claim = "Who unparks a task has it go on where it says.",
+STRESS_TEST(carrier_tasks_resume, .claim = "Who unparks a task has it go on where it says.",
 	.upholds = "Group!HomeReturn", .state_size = sizeof(struct resumed), .init = init_free,
 	.actors = {first_carrier, other_carrier, chooser}, .arbiter = run_rest, .results = 4,
 	.outcomes = {
@@ -106,16 +106,16 @@ STRESS_TEST(home_resume, .claim = "Who unparks a task has it go on where it says
 		{"*,*,*,*", FORBIDDEN, "it is lost, run twice, or listed nowhere"},
 	});
 
-STRESS_TWIN(group_resume_early, .of = "home_resume",
+STRESS_TWIN(group_resume_early, .of = "carrier_tasks_resume",
 	.defect = "who unparks a task changes its home, though somebody else has it",
 	.shows = "*,1,*,*", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
-STRESS_TWIN(group_resume_listed, .of = "home_resume",
+STRESS_TWIN(group_resume_listed, .of = "carrier_tasks_resume",
 	.defect = "a task that goes on elsewhere is taken off a list on which it is not",
 	.shows = "2,0,1,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-STRESS_TEST(home_resume_settled, .claim = "Who has settled goes on at home, whoever unparks it.",
+STRESS_TEST(carrier_tasks_resume_settled, .claim = "Who has settled goes on at home, whoever unparks it.",
 	.upholds = "Group!HomeStaysSettled", .state_size = sizeof(struct resumed),
 	.init = init_pinned, .actors = {first_carrier, other_carrier, chooser},
 	.arbiter = run_rest, .results = 4,
@@ -125,19 +125,19 @@ STRESS_TEST(home_resume_settled, .claim = "Who has settled goes on at home, whoe
 		{"*,*,*,*", FORBIDDEN, "it is lost, run twice, or runs elsewhere"},
 	});
 
-STRESS_TWIN(group_resume_settled, .of = "home_resume_settled",
+STRESS_TWIN(group_resume_settled, .of = "carrier_tasks_resume_settled",
 	.defect = "who unparks a task changes its home, though it has settled", .shows = "2,0,0,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* A close hands the task back from the queue of the home where it was to go on. Result: "handed back
- * by the close, and later; homes whose list or count is not empty". */
+/* A close hands the task back from the queue of the home where it was to go on. Result: "handed
+ * back by the close, and later; homes whose list or count is not empty". */
 static void hander(void *at, stress_result *result)
 {
 	struct resumed *state = at;
 	bool was_parked;
 
 	for (uint32_t index = 0; index < 2; index++)
-		result->r[0] += wp__home_hand_back(&state->homes[index], &was_parked) != NULL;
+		result->r[0] += wp__carrier_tasks_hand_back(&state->homes[index], &was_parked) != NULL;
 }
 
 static void hand_back_rest(void *at, stress_result *result)
@@ -146,7 +146,7 @@ static void hand_back_rest(void *at, stress_result *result)
 
 	hander(at, result);
 	for (uint32_t index = 0; index < 2; index++)
-		result->r[1] += (wp_home_count(&state->homes[index]) != 0) +
+		result->r[1] += (wp_carrier_tasks_count(&state->homes[index]) != 0) +
 				(state->homes[index].tasks != NULL);
 }
 
@@ -156,7 +156,7 @@ static void init_parked(void *at)
 	poll_and_run(at, 0);
 }
 
-STRESS_TEST(home_resume_back, .claim = "What a close hands back is on no list any more.",
+STRESS_TEST(carrier_tasks_resume_back, .claim = "What a close hands back is on no list any more.",
 	.upholds = "Group!NoTaskLost", .state_size = sizeof(struct resumed), .init = init_parked,
 	.actors = {hander, chooser}, .arbiter = hand_back_rest, .results = 2,
 	.outcomes = {
@@ -164,6 +164,6 @@ STRESS_TEST(home_resume_back, .claim = "What a close hands back is on no list an
 		{"*,*", FORBIDDEN, "it is lost, handed back twice, or listed still"},
 	});
 
-STRESS_TWIN(home_back_unlisted, .of = "home_resume_back",
+STRESS_TWIN(carrier_tasks_back_unlisted, .of = "carrier_tasks_resume_back",
 	.defect = "the close takes it off the list of the home where it is queued", .shows = "1,*",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

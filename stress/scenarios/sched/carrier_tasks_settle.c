@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * home_settle.c - a virtual thread settles with whoever runs it first, and parks there.
  *
- *   first_home        settles_away     settled_unparker      `home_settle`: "runs, by another than
+ *   first_home        settles_away     settled_unparker      `carrier_tasks_settle`: "runs, by another than
  *   poll, run         steal, run       unpark, push           the first"
  *
  * Why it works  Whoever owes it reads its home after the park that a run before it ended with.
@@ -10,7 +10,7 @@
 #include "stress.h"
 
 struct settled {
-	wp_home homes[2];
+	wp_carrier_tasks homes[2];
 	wp_vthread thread;
 	uint32_t runs, by, first, moved; /* plain: a run hands them to the next */
 };
@@ -25,7 +25,7 @@ static enum wp_step settle(wp_task *task)
 		return WP_STEP_DONE;
 	}
 	state->first = state->by;
-	wp__home_settle(&state->homes[state->by], &state->thread);
+	wp__carrier_tasks_settle(&state->homes[state->by], &state->thread);
 	return WP_STEP_PARK;
 }
 
@@ -39,19 +39,19 @@ static void init_settled(void *at)
 	struct settled *state = at;
 
 	for (uint32_t index = 0; index < 2; index++)
-		wp_home_init(&state->homes[index], NULL, index);
+		wp_carrier_tasks_init(&state->homes[index], NULL, index);
 	wp__vthread_init(&state->thread, settle);
 	state->thread.task.ended = finish;
-	wp_home_start(&state->homes[0], NULL, &state->thread.task);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->thread.task);
 }
 
 static void run_settled(struct settled *state, uint32_t by, wp_mpsc_node *node)
 {
 	if (node == NULL)
 		return;
-	wp__vthread_begin(&state->thread); /* as wp_home_run, which asks who left its stack */
+	wp__vthread_begin(&state->thread); /* as wp_carrier_tasks_run, which asks who left its stack */
 	state->by = by;
-	wp__home_after(&state->homes[by], &state->thread.task, settle(&state->thread.task));
+	wp__carrier_tasks_after(&state->homes[by], &state->thread.task, settle(&state->thread.task));
 }
 
 static void first_home(void *at, stress_result *result)
@@ -59,7 +59,7 @@ static void first_home(void *at, stress_result *result)
 	struct settled *state = at;
 
 	(void)result;
-	run_settled(state, 0, wp__home_poll(&state->homes[0]));
+	run_settled(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
 }
 
 static void settles_away(void *at, stress_result *result)
@@ -76,7 +76,7 @@ static void settled_unparker(void *at, stress_result *result)
 
 	(void)result;
 	if (wp__vthread_notify(&state->thread) == WP_OWES_PUSH)
-		wp__home_push(NULL, &state->thread.task);
+		wp__carrier_tasks_push(NULL, &state->thread.task);
 }
 
 static void run_settled_rest(void *at, stress_result *result)
@@ -84,12 +84,12 @@ static void run_settled_rest(void *at, stress_result *result)
 	struct settled *state = at;
 
 	for (uint32_t turn = 0; turn < 4; turn++)
-		run_settled(state, turn % 2, wp__home_poll(&state->homes[turn % 2]));
+		run_settled(state, turn % 2, wp__carrier_tasks_poll(&state->homes[turn % 2]));
 	result->r[0] = state->runs;
 	result->r[1] = state->moved;
 }
 
-STRESS_TEST(home_settle, .claim = "Who has settled is run by that carrier alone.",
+STRESS_TEST(carrier_tasks_settle, .claim = "Who has settled is run by that carrier alone.",
 	.upholds = "Group!StaysSettled", .state_size = sizeof(struct settled), .init = init_settled,
 	.actors = {first_home, settles_away, settled_unparker}, .arbiter = run_settled_rest,
 	.results = 2,
@@ -98,6 +98,6 @@ STRESS_TEST(home_settle, .claim = "Who has settled is run by that carrier alone.
 		{"*,*", FORBIDDEN, "it is lost, or runs elsewhere"},
 	});
 
-STRESS_TWIN(group_settled_shared, .of = "home_settle",
+STRESS_TWIN(group_settled_shared, .of = "carrier_tasks_settle",
 	.defect = "who has settled is queued where siblings steal", .shows = "2,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

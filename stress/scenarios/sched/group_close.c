@@ -4,9 +4,9 @@
  *   closer                          carrier
  *   closing.h                       poll and run, park; the stop: says that it has exited
  *
- * Why it works  What group.c does to threads is done to words: a stop is sent to the home, an exit is a
- *               word. Where a scenario has no carrier, it has exited before.
- * Spec          specs/sched/Close.tla, Group.tla. */
+ * Why it works  What group.c does to threads is done to words: a stop is sent to the home, an exit
+ *               is a word. Where a scenario has no carrier, it has exited before.
+ * Spec          specs/sched/GroupClose.tla, Group.tla. */
 #include "sched/group_close.h"
 #include "base/error.h"
 #include "stress.h"
@@ -15,7 +15,7 @@
 enum { HOMES = 2, SOON_NS = 1 };
 
 struct state {
-	wp_home homes[HOMES];
+	wp_carrier_tasks homes[HOMES];
 	wp_closing closing;
 	wp_task task;
 	wp_vthread thread;
@@ -39,7 +39,7 @@ static struct state *state_of(wp_close *close)
 	return ((struct closer *)(void *)close)->state;
 }
 
-static wp_home *home_of(wp_close *close, uint32_t index)
+static wp_carrier_tasks *home_of(wp_close *close, uint32_t index)
 {
 	return &state_of(close)->homes[index];
 }
@@ -48,7 +48,7 @@ static void shut(wp_close *close)
 {
 	close->given_ns = close->deadline_ns;
 	for (uint32_t index = 0; index < HOMES; index++)
-		wp__home_shut(home_of(close, index));
+		wp__carrier_tasks_shut(home_of(close, index));
 }
 
 static void send_stop(struct state *state)
@@ -57,9 +57,9 @@ static void send_stop(struct state *state)
 		return;
 	state->is_sent = true;
 	for (uint32_t index = 0; index < HOMES; index++)
-		state->listed += (uint32_t)wp_home_count(&state->homes[index]);
+		state->listed += (uint32_t)wp_carrier_tasks_count(&state->homes[index]);
 	if (wp_load_relaxed(&state->exited) == 0)
-		wp__home_stop(&state->homes[1], &state->stop);
+		wp__carrier_tasks_stop(&state->homes[1], &state->stop);
 }
 
 static int join(wp_close *close)
@@ -94,9 +94,9 @@ static uint64_t take_back(wp_close *close)
 	}
 	for (uint32_t index = 0; index < HOMES; index++) {
 		while (!state->is_counted &&
-		       wp__home_hand_back(&state->homes[index], &was_parked) != NULL)
+		       wp__carrier_tasks_hand_back(&state->homes[index], &was_parked) != NULL)
 			state->back++;
-		left += wp_home_count(&state->homes[index]);
+		left += wp_carrier_tasks_count(&state->homes[index]);
 	}
 	if (state->is_counted) {
 		state->back = (uint32_t)left;
@@ -131,30 +131,31 @@ static void init(void *at)
 	struct state *state = at;
 
 	for (uint32_t index = 0; index < HOMES; index++)
-		wp_home_init(&state->homes[index], NULL, index);
+		wp_carrier_tasks_init(&state->homes[index], NULL, index);
 }
 
 static void carrier(void *at, stress_result *result)
 {
 	struct state *state = at;
-	wp_home *home = &state->homes[1];
+	wp_carrier_tasks *home = &state->homes[1];
 
 	(void)result;
 	for (;;) {
-		wp_mpsc_node *node = wp__home_poll(home);
+		wp_mpsc_node *node = wp__carrier_tasks_poll(home);
 
 		if (node == &state->stop)
 			break;
 		if (node == NULL)
 			wp_carrier_park(&home->carrier);
 		else
-			wp_home_run(home, (wp_task *)(void *)node);
+			wp_carrier_tasks_run(home, (wp_task *)(void *)node);
 	}
 	wp_store_release(&state->exited, 1);
 	wp_futex_wake(&state->exited, HOMES);
 }
 
-/* Several closes of a group without tasks, whose carriers have exited. Result: "each has closed it". */
+/* Several closes of a group without tasks, whose carriers have exited. Result: "each has closed
+ * it". */
 static void init_exited(void *at)
 {
 	struct state *state = at;
@@ -173,8 +174,8 @@ static void second(void *at, stress_result *result)
 	result->r[1] = close_by(at, WP_FOREVER, false) == WP_OK;
 }
 
-STRESS_TEST(close_turn, .claim = "Who waits for its turn to close gets it.",
-	.upholds = "Close!TurnIsPassedOn", .state_size = sizeof(struct state), .init = init_exited,
+STRESS_TEST(group_close_turn, .claim = "Who waits for its turn to close gets it.",
+	.upholds = "GroupClose!TurnIsPassedOn", .state_size = sizeof(struct state), .init = init_exited,
 	.actors = {first, second}, .results = 2, .blocking = 1,
 	.outcomes = {
 		{"1,1", REQUIRED, "one after the other"},
@@ -182,7 +183,7 @@ STRESS_TEST(close_turn, .claim = "Who waits for its turn to close gets it.",
 		{"*,*", FORBIDDEN, "one says that it is not closed"},
 	});
 
-STRESS_TWIN(close_leaves_silent, .of = "close_turn",
+STRESS_TWIN(group_close_leaves_silent, .of = "group_close_turn",
 	.defect = "a close that ends wakes none of those that wait for their turn", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -199,8 +200,8 @@ static void patient(void *at, stress_result *result)
 	close_by(at, WP_FOREVER, false);
 }
 
-/* The task is parked at the second home, and unparked during the close. Result: "listed as the stop was
- * sent, and to be handed back". */
+/* The task is parked at the second home, and unparked during the close. Result: "listed as the stop
+ * was sent, and to be handed back". */
 static enum wp_step park_at_once(wp_task *task)
 {
 	task->step = end_at_once;
@@ -213,8 +214,8 @@ static void init_parked(void *at)
 
 	init(at);
 	wp_task_init(&state->task, park_at_once, "task");
-	wp_home_start(&state->homes[1], NULL, &state->task);
-	wp_home_run(&state->homes[1], (wp_task *)(void *)wp__home_poll(&state->homes[1]));
+	wp_carrier_tasks_start(&state->homes[1], NULL, &state->task);
+	wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)wp__carrier_tasks_poll(&state->homes[1]));
 }
 
 static void init_left(void *at)
@@ -235,10 +236,10 @@ static void resumes(void *at, stress_result *result)
 	(void)result;
 	if (!wp__task_notify(&state->task))
 		return;
-	wp__home_push(NULL, &state->task);
-	node = wp__home_poll(&state->homes[1]);
+	wp__carrier_tasks_push(NULL, &state->task);
+	node = wp__carrier_tasks_poll(&state->homes[1]);
 	if (node != NULL)
-		wp_home_run(&state->homes[1], (wp_task *)(void *)node);
+		wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)node);
 }
 
 static void look_at_rest(void *at, stress_result *result)
@@ -249,8 +250,8 @@ static void look_at_rest(void *at, stress_result *result)
 	result->r[1] = state->back;
 }
 
-STRESS_TEST(close_all, .claim = "A close without a deadline sends no stop while a task is listed.",
-	.upholds = "Close!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
+STRESS_TEST(group_close_all, .claim = "A close without a deadline sends no stop while a task is listed.",
+	.upholds = "GroupClose!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
 	.actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2,
 	.blocking = 1, .outcomes = {
 		{"0,0", REQUIRED, "it has waited"},
@@ -258,12 +259,12 @@ STRESS_TEST(close_all, .claim = "A close without a deadline sends no stop while 
 		{"*,*", FORBIDDEN, "the stop was sent before"},
 	});
 
-STRESS_TWIN(close_gives_up_early, .of = "close_all",
+STRESS_TWIN(group_close_gives_up_early, .of = "group_close_all",
 	.defect = "a close without a deadline stops waiting while tasks are listed", .shows = "1,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-STRESS_TEST(close_hands_nothing, .claim = "A close without a deadline hands nothing back.",
+STRESS_TEST(group_close_hands_nothing, .claim = "A close without a deadline hands nothing back.",
 	.upholds = "Group!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
 	.actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2,
 	.blocking = 1, .outcomes = {
@@ -272,12 +273,13 @@ STRESS_TEST(close_hands_nothing, .claim = "A close without a deadline hands noth
 		{"*,*", FORBIDDEN, "a task is handed back, or could have been"},
 	});
 
-STRESS_TWIN(group_first_list, .of = "close_hands_nothing",
+STRESS_TWIN(group_first_list, .of = "group_close_hands_nothing",
 	.defect = "the close waits for one list only", .shows = "1,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* One that cancels, with a deadline, beside a carrier. Result: "took back beside a carrier; taken back". */
+/* One that cancels, with a deadline, beside a carrier. Result: "took back beside a carrier; taken
+ * back". */
 static void in_time(void *at, stress_result *result)
 {
 	(void)result;
@@ -292,7 +294,7 @@ static void look_at_drain(void *at, stress_result *result)
 	result->r[1] = state->back;
 }
 
-STRESS_TEST(close_joins, .claim = "Nothing is taken back while a carrier runs.",
+STRESS_TEST(group_close_joins, .claim = "Nothing is taken back while a carrier runs.",
 	.upholds = "Group!NothingRunsAfterClose", .state_size = sizeof(struct state),
 	.init = init_parked, .actors = {in_time, carrier}, .arbiter = look_at_drain,
 	.results = 2, .blocking = 1, .outcomes = {
@@ -302,7 +304,7 @@ STRESS_TEST(close_joins, .claim = "Nothing is taken back while a carrier runs.",
 		{"*,*", FORBIDDEN, "the carrier runs"},
 	});
 
-STRESS_TWIN(group_drain_unjoined, .of = "close_joins",
+STRESS_TWIN(group_drain_unjoined, .of = "group_close_joins",
 	.defect = "the close hands tasks back while carriers run", .shows = "1,*",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -329,8 +331,8 @@ static void look_at_takers(void *at, stress_result *result)
 	result->r[0] = wp_load_relaxed(&state->both);
 }
 
-STRESS_TEST(close_one, .claim = "One close at a time takes back.",
-	.upholds = "Close!OneConsumer", .state_size = sizeof(struct state), .init = init_watched,
+STRESS_TEST(group_close_one, .claim = "One close at a time takes back.",
+	.upholds = "GroupClose!OneConsumer", .state_size = sizeof(struct state), .init = init_watched,
 	.actors = {cancels, cancels}, .arbiter = look_at_takers, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"0", REQUIRED, "one after the other"},
@@ -338,13 +340,13 @@ STRESS_TEST(close_one, .claim = "One close at a time takes back.",
 		{"*", FORBIDDEN, "two are consumers of the queues"},
 	});
 
-STRESS_TWIN(close_drains_outside, .of = "close_one",
+STRESS_TWIN(group_close_drains_outside, .of = "group_close_one",
 	.defect = "a close lets the next one in before it takes back", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* One that cancels, and whose time may be over; then one that waits. The task is parked. Result: "taken
- * back". */
+/* One that cancels, and whose time may be over; then one that waits. The task is parked. Result:
+ * "taken back". */
 static void cancels_and_waits(void *at, stress_result *result)
 {
 	(void)result;
@@ -359,8 +361,8 @@ static void look_at_back(void *at, stress_result *result)
 	result->r[0] = state->back;
 }
 
-STRESS_TEST(close_stopped, .claim = "A close waits for no task once a stop is sent.",
-	.upholds = "Close!WaitsForWhatRuns", .state_size = sizeof(struct state),
+STRESS_TEST(group_close_stopped, .claim = "A close waits for no task once a stop is sent.",
+	.upholds = "GroupClose!WaitsForWhatRuns", .state_size = sizeof(struct state),
 	.init = init_parked, .actors = {cancels_and_waits, carrier}, .arbiter = look_at_back,
 	.results = 1, .blocking = 1, .outcomes = {
 		{"1", REQUIRED, "it takes back what the carrier has left"},
@@ -368,13 +370,13 @@ STRESS_TEST(close_stopped, .claim = "A close waits for no task once a stop is se
 		{"*", FORBIDDEN, "the task is lost"},
 	});
 
-STRESS_TWIN(close_stops_forgotten, .of = "close_stopped",
+STRESS_TWIN(group_close_stops_forgotten, .of = "group_close_stopped",
 	.defect = "a close waits for tasks though a stop was sent before", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* A scheduler has a thread, and never runs it. Result: "a close has returned, and not closed it; the
- * other". */
+/* A scheduler has a thread, and never runs it. Result: "a close has returned, and not closed it;
+ * the other". */
 static void take_it(void *arg, wp_vthread *thread)
 {
 	(void)arg;
@@ -390,7 +392,7 @@ static void init_given(void *at)
 	init_exited(at);
 	wp__vthread_init(&state->thread, NULL);
 	state->thread.scheduler = &scheduler;
-	wp_home_start(&state->homes[1], NULL, &state->thread.task);
+	wp_carrier_tasks_start(&state->homes[1], NULL, &state->thread.task);
 }
 
 static void late_first(void *at, stress_result *result)
@@ -403,8 +405,8 @@ static void late_second(void *at, stress_result *result)
 	result->r[1] = close_by(at, SOON_NS, true) == WP_TIMEOUT;
 }
 
-STRESS_TEST(close_returns, .claim = "A close returns, whatever a scheduler holds.",
-	.upholds = "Close!Returns", .state_size = sizeof(struct state), .init = init_given,
+STRESS_TEST(group_close_returns, .claim = "A close returns, whatever a scheduler holds.",
+	.upholds = "GroupClose!Returns", .state_size = sizeof(struct state), .init = init_given,
 	.actors = {late_first, late_second}, .results = 2, .blocking = 1,
 	.outcomes = {
 		{"1,1", REQUIRED, "each says that its time is over"},
@@ -412,6 +414,6 @@ STRESS_TEST(close_returns, .claim = "A close returns, whatever a scheduler holds
 		{"*,*", FORBIDDEN, "one says that it is closed"},
 	});
 
-STRESS_TWIN(close_waits_for_ever, .of = "close_returns",
+STRESS_TWIN(group_close_waits_for_ever, .of = "group_close_returns",
 	.defect = "a close waits for what a scheduler holds, however long", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * bounded.c - carriers with rings of four: what is pushed, spilt, or stolen with another one reaches an
- * idle sibling.
+ * bounded.c - carriers with rings of four: what is pushed, spilt, or stolen with another one
+ * reaches an idle sibling.
  *
  *   carrier 0, carrier 1           carrier 2                         result: "tasks that they got"
  *   take some, end                 push to itself, be in a long task
  *
- * Why it works  As in search.c: a carrier that has its tasks is done, as one in a long task is. If one
- *               sleeps on beside a task that is in a ring, or spilt, its actor never ends: "asleep".
- * Spec          specs/sched/SearchLocal.tla: NothingStrands, SlotIsNext. */
+ * Why it works  As in search.c: a carrier that has its tasks is done, as one in a long task is. If
+ *               one sleeps on beside a task that is in a ring, or spilt, its actor never ends:
+ *               "asleep".
+ * Spec          specs/sched/LocalQueueCarrier.tla: NothingStrands, SlotIsNext. */
 #include "sched/local_queue_carrier.h"
 #include "stress.h"
 
@@ -15,7 +16,7 @@ enum { CARRIERS = 3, TASKS = 6, LONG = 2 /* the carrier */ };
 
 struct state {
 	wp_carrier carriers[CARRIERS];
-	wp_bounded bounded[CARRIERS];
+	wp_local_queue_carrier bounded[CARRIERS];
 	_Alignas(WP_LINE) wp_global global;
 	_Alignas(WP_LINE) wp_domain domain;
 	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
@@ -30,7 +31,7 @@ static void init(void *at)
 	wp_global_init(&state->domain, &state->global);
 	for (uint32_t index = 0; index < CARRIERS; index++) {
 		wp_carrier_init(&state->carriers[index], &state->domain, index);
-		wp_bounded_init(&state->carriers[index], &state->bounded[index]);
+		wp_local_queue_carrier_init(&state->carriers[index], &state->bounded[index]);
 	}
 }
 
@@ -39,7 +40,7 @@ static void init_filled(struct state *state, uint32_t many)
 {
 	init(state);
 	for (uint32_t task = 0; task < many; task++)
-		wp_local_push(&state->bounded[LONG].local, &state->tasks[task], &state->global.queue);
+		wp_local_queue_push(&state->bounded[LONG].local, &state->tasks[task], &state->global.queue);
 }
 
 static wp_mpsc_node *take_one(wp_carrier *carrier)
@@ -74,15 +75,15 @@ static void pusher(void *at, stress_result *result)
 	wp_carrier_submit_internal(&state->carriers[LONG], &state->tasks[5]);
 }
 
-STRESS_TEST(bounded, .claim = "A carrier that pushes to its ring tells an idle sibling.",
-	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(local_queue_carrier, .claim = "A carrier that pushes to its ring tells an idle sibling.",
+	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state), .init = init,
 	.actors = {carrier_0, pusher}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "the idle carrier took it"},
 		{"asleep", LOST_WORK, "stranded in the ring"},
 	});
 
-STRESS_TWIN(search_local_park_no_ring, .of = "bounded",
+STRESS_TWIN(local_queue_carrier_park_no_ring, .of = "local_queue_carrier",
 	.defect = "a park looks at queues, and at no rings", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -95,16 +96,16 @@ static void submitter(void *at, stress_result *result)
 	wp_carrier_submit(&state->carriers[LONG], &state->tasks[0]);
 }
 
-STRESS_TEST(bounded_refused, .claim = "Who has released the token looks at rings, too.",
+STRESS_TEST(local_queue_carrier_refused, .claim = "Who has released the token looks at rings, too.",
 	.preemptions = 2, .whole = SEEN_SC,
-	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state), .init = init,
+	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state), .init = init,
 	.actors = {carrier_0, carrier_1, pusher, submitter}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"2", ACCEPTABLE, "both got one"},
 		{"asleep", LOST_WORK, "stranded: its search was refused, and nobody looked"},
 	});
 
-STRESS_TWIN(search_local_recheck_no_ring, .of = "bounded_refused",
+STRESS_TWIN(local_queue_carrier_recheck_no_ring, .of = "local_queue_carrier_refused",
 	.defect = "who has released the token looks at queues, and at no rings", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -121,15 +122,15 @@ static void takes_three(void *at, stress_result *result)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(bounded_overflow, .claim = "A push that makes room tells as any other.",
-	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
+STRESS_TEST(local_queue_carrier_overflow, .claim = "A push that makes room tells as any other.",
+	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
 	.init = init_full, .actors = {takes_three, pusher}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it got three of five"},
 		{"asleep", LOST_WORK, "stranded: they were on their way when it looked"},
 	});
 
-STRESS_TWIN(search_local_overflow_silent, .of = "bounded_overflow",
+STRESS_TWIN(local_queue_carrier_overflow_silent, .of = "local_queue_carrier_overflow",
 	.defect = "a push that made room tells nobody", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -143,15 +144,15 @@ static void yields_and_polls(void *at, stress_result *result)
 	wp_carrier_poll(&state->carriers[LONG]);
 }
 
-STRESS_TEST(bounded_yield, .claim = "A yield that made room tells, though it is alone in its ring.",
-	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
+STRESS_TEST(local_queue_carrier_yield, .claim = "A yield that made room tells, though it is alone in its ring.",
+	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
 	.init = init_full, .actors = {takes_three, yields_and_polls}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it got three of five"},
 		{"asleep", LOST_WORK, "stranded in the global queue"},
 	});
 
-STRESS_TWIN(search_local_overflow_alone, .of = "bounded_yield",
+STRESS_TWIN(local_queue_carrier_overflow_alone, .of = "local_queue_carrier_yield",
 	.defect = "a yield that made room looks only whether it is alone in its ring", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -162,7 +163,7 @@ static void pushes_and_drains(void *at, stress_result *result)
 
 	pusher(at, result);
 	for (int task = 0; task < 3; task++)
-		wp_local_pop(&state->bounded[LONG].local);
+		wp_local_queue_pop(&state->bounded[LONG].local);
 }
 
 static void takes_two(void *at, stress_result *result)
@@ -172,15 +173,15 @@ static void takes_two(void *at, stress_result *result)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(bounded_spilt, .claim = "What has spilt is found before a sleep.",
-	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
+STRESS_TEST(local_queue_carrier_spilt, .claim = "What has spilt is found before a sleep.",
+	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
 	.init = init_full, .actors = {takes_two, pushes_and_drains}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it got two of five"},
 		{"asleep", LOST_WORK, "stranded in the global queue"},
 	});
 
-STRESS_TWIN(search_local_park_no_global, .of = "bounded_spilt",
+STRESS_TWIN(local_queue_carrier_park_no_global, .of = "local_queue_carrier_spilt",
 	.defect = "a park does not look at the global queue", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -196,8 +197,8 @@ static void polls_one(void *at, stress_result *result)
 	wp_carrier_poll(&((struct state *)at)->carriers[LONG]);
 }
 
-STRESS_TEST(bounded_loot, .claim = "A thief offers what it has not run.",
-	.upholds = "SearchLocal!NothingStrands", .state_size = sizeof(struct state),
+STRESS_TEST(local_queue_carrier_loot, .claim = "A thief offers what it has not run.",
+	.upholds = "LocalQueueCarrier!NothingStrands", .state_size = sizeof(struct state),
 	.init = init_three, .actors = {carrier_0, carrier_1, polls_one}, .results = 1,
 	.blocking = 1,
 	.outcomes = {
@@ -205,7 +206,7 @@ STRESS_TEST(bounded_loot, .claim = "A thief offers what it has not run.",
 		{"asleep", LOST_WORK, "stranded in the ring of a thief"},
 	});
 
-STRESS_TWIN(search_local_loot_silent, .of = "bounded_loot",
+STRESS_TWIN(local_queue_carrier_loot_silent, .of = "local_queue_carrier_loot",
 	.defect = "a thief that keeps some tells nobody", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -224,13 +225,13 @@ static void yields_to(void *at, stress_result *result)
 	struct state *state = at;
 	wp_carrier *carrier = &state->carriers[LONG];
 
-	wp__bounded_keep(carrier, &state->tasks[1]);
+	wp__local_queue_carrier_keep(carrier, &state->tasks[1]);
 	wp_carrier_reenqueue(carrier, &state->tasks[2]);
 	result->r[1] = wp_carrier_poll(carrier) == &state->tasks[1];
 }
 
-STRESS_TEST(bounded_next, .claim = "Nothing comes before the task of the next slot.",
-	.upholds = "SearchLocal!SlotIsNext", .state_size = sizeof(struct state),
+STRESS_TEST(local_queue_carrier_next, .claim = "Nothing comes before the task of the next slot.",
+	.upholds = "LocalQueueCarrier!SlotIsNext", .state_size = sizeof(struct state),
 	.init = init_turn, .actors = {carrier_0, yields_to}, .results = 2, .blocking = 1,
 	.outcomes = {
 		{"1,1", ACCEPTABLE, "it is next, and a sibling has another"},
@@ -238,6 +239,6 @@ STRESS_TEST(bounded_next, .claim = "Nothing comes before the task of the next sl
 		{"asleep", LOST_WORK, "stranded behind it"},
 	});
 
-STRESS_TWIN(search_local_slot_waits, .of = "bounded_next",
+STRESS_TWIN(local_queue_carrier_slot_waits, .of = "local_queue_carrier_next",
 	.defect = "a poll may begin with the global queue", .shows = "1,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);

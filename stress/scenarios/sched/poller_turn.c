@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * poller_turn.c - a poller and its carrier's loop, turn by turn, while others push, steal, register.
+ * poller_turn.c - a poller and its carrier's loop, turn by turn, while others push, steal,
+ * register.
  *
  *   the loop with its poller             a sibling            `poller_stays`: "its runs, stolen"
  *   poll, run; take its slot, run        steal
  *
- * Why it works  Each scenario is a piece of the loop, made of the steps that worker.c and poller.c take
- *               (poller_turn.h). Nobody blocks in a system call: that it would is the result.
+ * Why it works  Each scenario is a piece of the loop, made of the steps that worker.c and poller.c
+ *               take (poller_turn.h). Nobody blocks in a system call: that it would is the result.
  * Spec          specs/sched/Poller.tla. */
 #include "sched/poller_turn.h"
 
@@ -16,7 +17,7 @@ enum { TURNS = 3 };
 struct state {
 	wp_domain domain;
 	wp_carrier *by_index[2];
-	wp_home homes[2];
+	wp_carrier_tasks homes[2];
 	wp_poller poller;
 	wp_task task, others[2];
 	uint32_t runs; /* plain: the carrier's */
@@ -44,7 +45,7 @@ static enum wp_step end_at_once(wp_task *task)
 static void init_homes(struct state *state, wp_domain *domain)
 {
 	for (uint32_t index = 0; index < 2; index++) {
-		wp_home_init(&state->homes[index], domain, index);
+		wp_carrier_tasks_init(&state->homes[index], domain, index);
 		wp_task_init(&state->others[index], end_at_once, "other");
 	}
 	state->homes[0].carrier.poller = &state->poller;
@@ -131,20 +132,20 @@ static void init_started(void *at)
 	struct state *state = at;
 
 	init(at);
-	wp_home_start(&state->homes[0], NULL, &state->task);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
 /* One turn of the loop. True: something ran. */
-static bool turn(wp_home *home)
+static bool turn(wp_carrier_tasks *home)
 {
-	wp_mpsc_node *node = wp__home_poll(home);
+	wp_mpsc_node *node = wp__carrier_tasks_poll(home);
 	wp_task *poller;
 
 	if (node != NULL)
-		wp_home_run(home, (wp_task *)(void *)node);
+		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
 	poller = wp__poller_take_slot(home);
 	if (poller != NULL)
-		wp_home_run(home, poller);
+		wp_carrier_tasks_run(home, poller);
 	return node != NULL || poller != NULL;
 }
 
@@ -195,7 +196,7 @@ static void starter(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp_home_start(&state->homes[0], NULL, &state->task);
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
 STRESS_TEST(poller_runs, .claim = "A poller that has yielded runs again.",
@@ -224,7 +225,7 @@ static void init_loaded(void *at)
 static void steals_and_parks(void *at, stress_result *result)
 {
 	struct state *state = at;
-	wp_home *home = &state->homes[0];
+	wp_carrier_tasks *home = &state->homes[0];
 	wp_mpsc_node *stolen;
 
 	registers(state);
@@ -286,14 +287,14 @@ STRESS_TWIN(poller_unpark_forgotten, .of = "poller_paired",
 static void steps_aside(void *at, stress_result *result)
 {
 	struct state *state = at;
-	wp_home *home = &state->homes[0];
+	wp_carrier_tasks *home = &state->homes[0];
 	wp_mpsc_node *stolen, *node;
 
 	registers(state);
 	parks(state, &stolen);
 	if (wp__poller_is_aside(&state->poller))
 		wp__poller_leave(&state->poller, &home->carrier, &stolen);
-	node = wp__home_poll(home);
+	node = wp__carrier_tasks_poll(home);
 	result->r[0] = node != NULL && !is_awake(state);
 }
 
@@ -310,8 +311,8 @@ STRESS_TWIN(poller_runs_parked, .of = "poller_aside",
 	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* It has parked its carrier, and resumes somebody there: no push tells it. Result: "would block, what
- * is left". */
+/* It has parked its carrier, and resumes somebody there: no push tells it. Result: "would block,
+ * what is left". */
 static void init_parked(void *at)
 {
 	struct state *state = at;
@@ -328,7 +329,7 @@ static void resumes_and_asks(void *at, stress_result *result)
 	registers(state);
 	if (!parks(state, &stolen))
 		return;
-	wp__home_push(&state->homes[0], &state->others[0]);
+	wp__carrier_tasks_push(&state->homes[0], &state->others[0]);
 	result->r[0] = wp__poller_may_sleep(&state->poller, &state->homes[0]);
 }
 

@@ -6,8 +6,9 @@
  *   carrier 2          in a long task, or about to go into one
  *   submitter          submits to carrier 2                      result: "carrier 0 got the task"
  *
- * Why it works  Each cut starts where a hand-off of kernel/sched/carrier.h starts, in a state that search.c
- *               reaches. Whatever carrier 1 or the submitter does, the task must come to carrier 0.
+ * Why it works  Each cut starts where a hand-off of kernel/sched/carrier.h starts, in a state that
+ *               search.c reaches. Whatever carrier 1 or the submitter does, the task must come to
+ *               carrier 0.
  * Spec          specs/sched/Search.tla: WorkConservation. */
 #include "base/futex.h"
 #include "sched/search.h"
@@ -80,18 +81,18 @@ static void sleeps(void *at, stress_result *result)
 		{"asleep", LOST_WORK, "stranded beside a carrier that sleeps"}, \
 	}
 
-STRESS_TEST(cuts_triangle,
+STRESS_TEST(search_fragments_triangle,
 	.claim = "Submitter, holder of the token and sleeper: one of them brings the task.",
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	.init = init_token, .actors = {holder, submitter, parks}, .results = 1, .blocking = 1,
 	TAKEN);
 
-STRESS_TEST(cuts_release, .claim = "A submitter that is refused the token leaves its task to the holder.",
+STRESS_TEST(search_fragments_release, .claim = "A submitter that is refused the token leaves its task to the holder.",
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	.init = init_token_asleep, .actors = {holder, submitter, sleeps}, .results = 1,
 	.blocking = 1, TAKEN);
 
-STRESS_TWIN(search_no_release_fence, .of = "cuts_release", .defect = "drops fence [R]",
+STRESS_TWIN(search_no_release_fence, .of = "search_fragments_release", .defect = "drops fence [search.7]",
 	.shows = "asleep", .seen_by = SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
 /* Carrier 2 takes its one task and goes into it; another one comes meanwhile. */
@@ -109,7 +110,7 @@ static void goes_long(void *at, stress_result *result)
 	wp_carrier_poll(&((struct state *)at)->carriers[2]);
 }
 
-STRESS_TEST(cuts_long, .claim = "A task that comes while its carrier goes into another is brought away.",
+STRESS_TEST(search_fragments_long, .claim = "A task that comes while its carrier goes into another is brought away.",
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	.init = init_one, .actors = {goes_long, submitter, sleeps}, .results = 1, .blocking = 1,
 	TAKEN);
@@ -141,7 +142,7 @@ static void advertises(void *at, stress_result *result)
 	result->r[0] = stolen != NULL;
 }
 
-STRESS_TEST(cuts_home, .claim = "The task of a carrier that was woken for it is taken once.",
+STRESS_TEST(search_fragments_home, .claim = "The task of a carrier that was woken for it is taken once.",
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	.init = init_home, .actors = {home, submitter, advertises}, .results = 1, .blocking = 1,
 	.outcomes = {
@@ -174,7 +175,7 @@ static void init_two_left(void *at)
 	wp_mpsc_pop(queue);
 }
 
-STRESS_TEST(cuts_behind, .claim = "Who sees one task behind another sees its carrier awake.",
+STRESS_TEST(search_fragments_behind, .claim = "Who sees one task behind another sees its carrier awake.",
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	.init = init_two_left, .actors = {wakes_long, parks}, .results = 1, .blocking = 1, TAKEN);
 
@@ -189,7 +190,7 @@ static void init_pinned(void *at)
 	state->carriers[2].inbox_next = true;
 }
 
-STRESS_TEST(cuts_pinned, .claim = "Who sees the pinned task taken sees its carrier awake.",
+STRESS_TEST(search_fragments_pinned, .claim = "Who sees the pinned task taken sees its carrier awake.",
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	.init = init_pinned, .actors = {wakes_long, parks}, .results = 1, .blocking = 1, TAKEN);
 
@@ -208,7 +209,7 @@ static void lone_submitter(void *at, stress_result *result)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(cuts_lone, .claim = "A submitter that nobody helps comes to its end.",
+STRESS_TEST(search_fragments_lone, .claim = "A submitter that nobody helps comes to its end.",
 	.upholds = "Search!SubmitTerminates", .state_size = sizeof(struct state),
 	.init = init_woken, .actors = {lone_submitter}, .results = 1,
 	.outcomes = {
@@ -216,7 +217,7 @@ STRESS_TEST(cuts_lone, .claim = "A submitter that nobody helps comes to its end.
 		{"stuck", FORBIDDEN, "it searches for ever"},
 	});
 
-STRESS_TWIN(search_idle_bit_only, .of = "cuts_lone",
+STRESS_TWIN(search_idle_bit_only, .of = "search_fragments_lone",
 	.defect = "the re-check judges by the idle bit alone: a lone submitter spins",
 	.shows = "stuck",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO, .chance = SEEN_RC11);

@@ -44,7 +44,7 @@ STRESS_TEST(timer_nudge, .claim = "A carrier that goes to sleep knows the deadli
 	});
 
 STRESS_TWIN(timer_no_fence, .of = "timer_nudge",
-	.defect = "drops fence [M9]: the lock is a locked instruction on x86, so only RC11 shows it",
+	.defect = "drops fence [timer.9]: the lock is a locked instruction on x86, so only RC11 shows it",
 	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_RC11);
 
 /* Really asleep. Result: "fired". */

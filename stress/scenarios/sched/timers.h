@@ -57,7 +57,7 @@ WP_INLINE void timers_init(void *at)
 	wp_timer_init(&state->late, timers_fire_late);
 }
 
-/* As wp_home_arm, from another carrier. */
+/* As wp_carrier_tasks_arm, from another carrier. */
 WP_INLINE void timers_arm(struct state *state, wp_timer *timer, int64_t deadline_ns)
 {
 	if (wp_timer_arm(&state->timers, timer, deadline_ns))

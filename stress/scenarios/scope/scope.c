@@ -5,7 +5,8 @@
  *   data := 1        data := 1         wait
  *   leave            leave             data?
  *
- * Why it works  The data is plain, so an owner that is back too early is a race. Owners really sleep.
+ * Why it works  The data is plain, so an owner that is back too early is a race. Owners really
+ *               sleep.
  * Spec          specs/scope/Scope.tla. */
 #include "scopes.h"
 
@@ -31,7 +32,7 @@ static void join(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	wp__flock_wait(&state->flock, &state->waiters[0], true);
+	wp__scope_children_wait(&state->flock, &state->waiters[0], true);
 	result->r[0] = state->data[0];
 	result->r[1] = state->data[1];
 }
@@ -54,7 +55,7 @@ static void join_one(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	wp__flock_wait(&state->flock, &state->waiters[0], true);
+	wp__scope_children_wait(&state->flock, &state->waiters[0], true);
 	result->r[0] = state->data[0];
 }
 
@@ -78,7 +79,7 @@ static void join_virtual(void *at, stress_result *result)
 	struct state *state = at;
 	wp_waiter *waiter = &state->waiters[1];
 
-	while (!wp__flock_begin(&state->flock, waiter, true))
+	while (!wp__scope_children_begin(&state->flock, waiter, true))
 		do
 			virtual_park(&state->owner);
 		while (!wp__waiter_check(&state->flock.lock, waiter));
@@ -118,7 +119,7 @@ static void close(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	wp__flock_wait(&state->flock, &state->waiters[0], false);
+	wp__scope_children_wait(&state->flock, &state->waiters[0], false);
 	result->r[0] = wp_load_relaxed(&state->is_told);
 }
 
@@ -138,7 +139,7 @@ STRESS_TWIN(scope_close_as_join, .of = "scope_close",
 /* The last one ends. Result: "the owner's close has returned". */
 static void close_and_say(void *at, stress_result *result)
 {
-	wp__flock_wait(&((struct state *)at)->flock, &((struct state *)at)->waiters[0], false);
+	wp__scope_children_wait(&((struct state *)at)->flock, &((struct state *)at)->waiters[0], false);
 	result->r[0] = 1;
 }
 

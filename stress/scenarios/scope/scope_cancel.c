@@ -14,7 +14,7 @@ static void enter(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	state->is_in = wp__flock_enter(&state->flock, &state->members[1]);
+	state->is_in = wp__scope_children_enter(&state->flock, &state->members[1]);
 }
 
 static bool is_interrupted(struct state *state, int one)
@@ -54,7 +54,7 @@ static void begin(void *at, stress_result *result)
 	struct state *state = at;
 
 	if (wp_load_acquire(&state->is_told))
-		result->r[0] = wp__flock_may_begin(&state->flock);
+		result->r[0] = wp__scope_children_may_begin(&state->flock);
 }
 
 STRESS_TEST(scope_begin, .claim = "Who begins after the cancel runs nothing.",
@@ -78,7 +78,7 @@ static void init_none(void *at)
 
 static void try_cancel(void *at, stress_result *result)
 {
-	result->r[0] = wp__flock_cancel(&((struct state *)at)->flock, NULL, false);
+	result->r[0] = wp__scope_children_cancel(&((struct state *)at)->flock, NULL, false);
 }
 
 STRESS_TEST(scope_once, .claim = "It is cancelled once.", .upholds = "Scope!CancelOnce",
@@ -93,7 +93,8 @@ STRESS_TWIN(scope_cancel_split, .of = "scope_once",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* A member ends while it is in the hand of who cancels. Result: "touched after it was let go of". */
+/* A member ends while it is in the hand of who cancels. Result: "touched after it was let go
+ * of". */
 static void leave_second(void *at, stress_result *result)
 {
 	(void)result;
@@ -144,14 +145,14 @@ static void fail_first(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = wp__flock_record(&state->flock, &state->members[0], WP_FAILURE);
+	result->r[0] = wp__scope_children_record(&state->flock, &state->members[0], WP_FAILURE);
 }
 
 static void fail_second(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = wp__flock_record(&state->flock, &state->members[1], WP_FAILURE);
+	result->r[0] = wp__scope_children_record(&state->flock, &state->members[1], WP_FAILURE);
 }
 
 STRESS_TEST(scope_first, .claim = "One failure is the first.", .upholds = "Scope!FirstFailureWins",
@@ -182,7 +183,7 @@ static void record(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp__flock_record(&state->flock, &state->members[0], WP_SUCCESS);
+	wp__scope_children_record(&state->flock, &state->members[0], WP_SUCCESS);
 }
 
 static void compare_outcomes(void *at, stress_result *result)
@@ -209,7 +210,7 @@ STRESS_TWIN(scope_records_late, .of = "scope_late",
 static void time_out(void *at, stress_result *result)
 {
 	(void)result;
-	wp__flock_cancel(&((struct state *)at)->flock, NULL, true);
+	wp__scope_children_cancel(&((struct state *)at)->flock, NULL, true);
 }
 
 static void end_join(void *at, stress_result *result)
@@ -217,14 +218,14 @@ static void end_join(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	state->is_late = wp__flock_end(&state->flock);
+	state->is_late = wp__scope_children_end(&state->flock);
 }
 
 static void compare_ends(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = state->is_late != wp__flock_end(&state->flock);
+	result->r[0] = state->is_late != wp__scope_children_end(&state->flock);
 }
 
 STRESS_TEST(scope_deadline, .claim = "The deadline of a joined scope cancels nothing.",

@@ -169,7 +169,7 @@ STRESS_TEST(channel_late, .claim = "An item is not given to a receiver that has 
 		{"*", FORBIDDEN, "sent to nobody"},
 	});
 
-STRESS_TWIN(waitq_grant_ignored, .of = "channel_late",
+STRESS_TWIN(wait_queue_grant_ignored, .of = "channel_late",
 	.defect = "a waiter that is too late does not ask whether it was taken off the line",
 	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

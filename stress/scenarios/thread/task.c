@@ -99,7 +99,7 @@ STRESS_TEST(task, .claim = "A run begins after the unpark, and sees what was wri
 		{"*,*", FORBIDDEN, "the unpark is lost, or a run too many"},
 	});
 
-STRESS_TWIN(task_park_split, .of = "task", .defect = "K3 is a load and a store", .shows = "0,1",
+STRESS_TWIN(task_park_split, .of = "task", .defect = "task.3 is a load and a store", .shows = "0,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 STRESS_TWIN(task_notified_kept, .of = "task",
 	.defect = "a run begins without clearing the notification, its park ignores it",

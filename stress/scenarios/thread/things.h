@@ -13,7 +13,7 @@
 struct things {
 	wp_lock lock;
 	uint32_t count; /* plain: under the lock */
-	wp_waitq line;
+	wp_wait_queue line;
 };
 
 /* True: the first of the line has it. */
@@ -24,7 +24,7 @@ static inline bool things_give(struct things *things)
 	wp_lock_acquire(&things->lock);
 	first = things->line.first;
 	if (first != NULL)
-		wp__waitq_remove(first);
+		wp__wait_queue_remove(first);
 	else
 		things->count++;
 	wp_lock_release(&things->lock);

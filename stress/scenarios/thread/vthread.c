@@ -5,8 +5,8 @@
  *   run: look at work; park     work := 1
  *   refused: push               unpark; owed: push
  *
- * Why it works  The arbiter runs what is queued at the end. stress/scenarios/thread/vthread_data.c has what a run
- *               sees.
+ * Why it works  The arbiter runs what is queued at the end. stress/scenarios/thread/vthread_data.c
+ *               has what a run sees.
  * Spec          specs/thread/VThread.tla. */
 #include "vthread_run.h"
 #include "stress.h"
@@ -58,7 +58,7 @@ STRESS_TEST(vthread, .claim = "A park returns after the unpark, and sees what wa
 		{"*,*", FORBIDDEN, "the unpark is lost, or what came before it"},
 	});
 
-STRESS_TWIN(vthread_park_split, .of = "vthread", .defect = "V3 is a load and a store",
+STRESS_TWIN(vthread_park_split, .of = "vthread", .defect = "vthread.3 is a load and a store",
 	.shows = "0,*",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 

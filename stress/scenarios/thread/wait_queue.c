@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * waitq.c - a grant ends the wait that it is for, and nothing else; here a semaphore's.
  *
- *   releaser         virtual thread        user             result of `waitq_stray`: "acquired"
+ *   releaser         virtual thread        user             result of `wait_queue_stray`: "acquired"
  *   release 1        acquire 1             unpark
  *
- * Why it works  The virtual thread steps as kernel/thread/vthread.h asks, its carrier really sleeps. Who is
- *               given a permit of the semaphore, and what is left in the thread's word, are counted.
- * Spec          specs/thread/Waitq.tla. */
+ * Why it works  The virtual thread steps as kernel/thread/vthread.h asks, its carrier really
+ *               sleeps. Who is given a permit of the semaphore, and what is left in the thread's
+ *               word, are counted.
+ * Spec          specs/thread/WaitQueue.tla. */
 #include "sync/semaphore.h"
 #include "stress.h"
 #include "things.h"
@@ -50,21 +51,21 @@ static void strayed(void *at, stress_result *result)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(waitq_stray, .claim = "A grant ends the park that the waiter is in now.",
-	.upholds = "Waitq!NoLostGrant", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(wait_queue_stray, .claim = "A grant ends the park that the waiter is in now.",
+	.upholds = "WaitQueue!NoLostGrant", .state_size = sizeof(struct state), .init = init,
 	.actors = {release_one, strayed, stray}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "in its first park, or in the one after the user's unpark"},
 		{"asleep", FORBIDDEN, "granted, and asleep in a later park"},
 	});
 
-STRESS_TWIN(waitq_number_kept, .of = "waitq_stray",
+STRESS_TWIN(wait_queue_number_kept, .of = "wait_queue_stray",
 	.defect = "a waiter that parks again keeps the number of its first park", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* The user's unpark came first, and the waiter does not park again. Result: "permits, taken or left;
- * the thread's own". */
+/* The user's unpark came first, and the waiter does not park again. Result: "permits, taken or
+ * left; the thread's own". */
 static void init_unparked(void *at)
 {
 	init(at);
@@ -93,8 +94,8 @@ static void count_both(void *at, stress_result *result)
 	result->r[1] = wp__vthread_take(&state->virtual.thread);
 }
 
-STRESS_TEST(waitq_permit, .claim = "A late grant leaves the thread no permit.",
-	.upholds = "Waitq!NoStrayPermit", .state_size = sizeof(struct state),
+STRESS_TEST(wait_queue_permit, .claim = "A late grant leaves the thread no permit.",
+	.upholds = "WaitQueue!NoStrayPermit", .state_size = sizeof(struct state),
 	.init = init_unparked, .actors = {release_one, impatient}, .arbiter = count_both,
 	.results = 2, .outcomes = {
 		{"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
@@ -102,7 +103,7 @@ STRESS_TEST(waitq_permit, .claim = "A late grant leaves the thread no permit.",
 		{"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
 	});
 
-STRESS_TWIN(waitq_any_park, .of = "waitq_permit",
+STRESS_TWIN(wait_queue_any_park, .of = "wait_queue_permit",
 	.defect = "a grant unparks the thread, whatever park it is in", .shows = "1,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -119,21 +120,21 @@ static void refused(void *at, stress_result *result)
 	result->r[0] = !wp__semaphore_cancel(&state->semaphore, &state->waiter);
 }
 
-STRESS_TEST(waitq_refused, .claim = "Nor does one that meets a park that was refused.",
-	.upholds = "Waitq!NoStrayPermit", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(wait_queue_refused, .claim = "Nor does one that meets a park that was refused.",
+	.upholds = "WaitQueue!NoStrayPermit", .state_size = sizeof(struct state), .init = init,
 	.actors = {release_one, refused}, .arbiter = count_both, .results = 2, .outcomes = {
 		{"1,0", ACCEPTABLE, "taken or left, and no permit for a later park"},
 		{"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
 		{"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
 	});
 
-STRESS_TWIN(waitq_refused_kept, .of = "waitq_refused",
+STRESS_TWIN(wait_queue_refused_kept, .of = "wait_queue_refused",
 	.defect = "a park that was refused is not over", .shows = "1,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* A waiter in line gets out, and its memory is used for another wait, while somebody grants. Result:
- * "granted, as both say; the next wait was granted". */
+/* A waiter in line gets out, and its memory is used for another wait, while somebody grants.
+ * Result: "granted, as both say; the next wait was granted". */
 struct reused {
 	struct things things;
 	wp_waiter waiter;
@@ -146,7 +147,7 @@ static void init_in_line(void *at)
 
 	wp_init(&state->things.lock.state, 0);
 	wp__waiter_init(&state->waiter, NULL, NULL);
-	wp__waitq_add(&state->things.line, &state->waiter);
+	wp__wait_queue_add(&state->things.line, &state->waiter);
 }
 
 static void gives(void *at, stress_result *result)
@@ -174,8 +175,8 @@ static void look_again(void *at, stress_result *result)
 	result->r[1] = wp_load_relaxed(&state->waiter.state) == WP_WAITER_GRANTED;
 }
 
-STRESS_TEST(waitq_reused, .claim = "Who leaves a line is touched by no granter any more.",
-	.upholds = "Waitq!UntouchedAfterGrant", .state_size = sizeof(struct reused),
+STRESS_TEST(wait_queue_reused, .claim = "Who leaves a line is touched by no granter any more.",
+	.upholds = "WaitQueue!UntouchedAfterGrant", .state_size = sizeof(struct reused),
 	.init = init_in_line, .actors = {gives, reuses}, .arbiter = look_again, .results = 2,
 	.blocking = 1,
 	.outcomes = {
@@ -185,7 +186,7 @@ STRESS_TEST(waitq_reused, .claim = "Who leaves a line is touched by no granter a
 		{"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
 	});
 
-STRESS_TWIN(waitq_leaves_early, .of = "waitq_reused",
+STRESS_TWIN(wait_queue_leaves_early, .of = "wait_queue_reused",
 	.defect = "who is taken off the line leaves before the granter is done", .shows = "*,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -202,8 +203,8 @@ static void count_things(void *at, stress_result *result)
 	result->r[0] += ((struct reused *)at)->things.count;
 }
 
-STRESS_TEST(waitq_given, .claim = "What is given is with the object, or with one waiter.",
-	.upholds = "Waitq!NothingLost", .state_size = sizeof(struct reused), .init = init_in_line,
+STRESS_TEST(wait_queue_given, .claim = "What is given is with the object, or with one waiter.",
+	.upholds = "WaitQueue!NothingLost", .state_size = sizeof(struct reused), .init = init_in_line,
 	.actors = {gives, gives_up}, .arbiter = count_things, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", REQUIRED, "given to the waiter, or left for the next"},
@@ -211,7 +212,7 @@ STRESS_TEST(waitq_given, .claim = "What is given is with the object, or with one
 		{"*", FORBIDDEN, "given to a waiter that has left, or twice"},
 	});
 
-STRESS_TWIN(waitq_left_in_line, .of = "waitq_given",
+STRESS_TWIN(wait_queue_left_in_line, .of = "wait_queue_given",
 	.defect = "who gives up stays in line", .shows = "0",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * leave.c - a close has its threads leave the lines where they stand, and its free waits for who wakes
- * them.
+ * leave.c - a close has its threads leave the lines where they stand, and its free waits for who
+ * wakes them.
  *
- *   releaser        close of the virtual thread's group     OS thread, behind it   `leave_line`: "served"
+ *   releaser        close of the virtual thread's group     OS thread, behind it   `wait_queue_leave_line`: "served"
  *   release 1       leaves its line for it                  waits
  *
- * Why it works  The virtual thread is in line, parked, and never runs: the close acts for it. Where it
- *               does run, what "the free" writes is plain, and who pushes the thread reads that, as a
- *               push goes on to touch the carrier: a free that does not wait is a race.
- * Spec          specs/thread/Leave.tla. */
+ * Why it works  The virtual thread is in line, parked, and never runs: the close acts for it. Where
+ *               it does run, what "the free" writes is plain, and who pushes the thread reads that,
+ *               as a push goes on to touch the carrier: a free that does not wait is a race.
+ * Spec          specs/thread/WaitQueueLeave.tla. */
 #include "sync/channel.h"
 #include "sync/condition.h"
 #include "sync/semaphore.h"
@@ -94,19 +94,19 @@ static void behind(void *at, stress_result *result)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(leave_line, .claim = "A permit goes past a thread that will not run.",
-	.upholds = "Leave!NoDeadGrant", .state_size = sizeof(struct state), .init = init_line,
+STRESS_TEST(wait_queue_leave_line, .claim = "A permit goes past a thread that will not run.",
+	.upholds = "WaitQueueLeave!NoDeadGrant", .state_size = sizeof(struct state), .init = init_line,
 	.actors = {release_one, close_group, behind}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "served"},
 		{"asleep", FORBIDDEN, "the permit is with a thread that will not run"},
 	});
 
-STRESS_TWIN(leave_stays, .of = "leave_line",
+STRESS_TWIN(wait_queue_leave_stays, .of = "wait_queue_leave_line",
 	.defect = "a close hands a thread back that stands in a line", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-STRESS_TWIN(leave_keeps, .of = "leave_line",
+STRESS_TWIN(wait_queue_leave_keeps, .of = "wait_queue_leave_line",
 	.defect = "what was granted to a thread that is handed back stays with it", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -129,15 +129,15 @@ static void look_left(void *at, stress_result *result)
 	result->r[1] = wp_load_relaxed(&state->waiters[0].state);
 }
 
-STRESS_TEST(leave_granted, .claim = "A close waits for a grant that has begun, and gives back what it was.",
-	.upholds = "Leave!NoTouchAfterLeave", .state_size = sizeof(struct state),
+STRESS_TEST(wait_queue_leave_granted, .claim = "A close waits for a grant that has begun, and gives back what it was.",
+	.upholds = "WaitQueueLeave!NoTouchAfterLeave", .state_size = sizeof(struct state),
 	.init = init_alone, .actors = {release_one, close_group}, .arbiter = look_left,
 	.results = 2, .outcomes = {
 		{"1,1", ACCEPTABLE, "the permit is there, the memory is left alone"},
 		{"*,*", FORBIDDEN, "the permit is lost, or a granter has written to memory of another"},
 	});
 
-STRESS_TWIN(leave_unawaited, .of = "leave_granted",
+STRESS_TWIN(wait_queue_leave_unawaited, .of = "wait_queue_leave_granted",
 	.defect = "a close does not wait for the grant that has begun", .shows = "1,2",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -170,8 +170,8 @@ static void lock_behind(void *at, stress_result *result)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(leave_mutex, .claim = "A mutex goes past a thread that will not run.",
-	.upholds = "Leave!NoLostWake", .state_size = sizeof(struct state), .init = init_mutex,
+STRESS_TEST(wait_queue_leave_mutex, .claim = "A mutex goes past a thread that will not run.",
+	.upholds = "WaitQueueLeave!NoLostWake", .state_size = sizeof(struct state), .init = init_mutex,
 	.actors = {unlock, close_group, lock_behind}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it has it"},
@@ -204,8 +204,8 @@ static void lock_abandoned(void *at, stress_result *result)
 	result->r[1] = wp_mutex_was_abandoned(&state->mutex);
 }
 
-STRESS_TEST(leave_held, .claim = "A mutex of a thread that will not run is unlocked, and marked.",
-	.upholds = "Leave!PassedOn", .state_size = sizeof(struct state), .init = init_held,
+STRESS_TEST(wait_queue_leave_held, .claim = "A mutex of a thread that will not run is unlocked, and marked.",
+	.upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state), .init = init_held,
 	.actors = {abandon, lock_abandoned}, .results = 2, .blocking = 1,
 	.outcomes = {
 		{"1,1", ACCEPTABLE, "it has it, and is told"},
@@ -213,11 +213,11 @@ STRESS_TEST(leave_held, .claim = "A mutex of a thread that will not run is unloc
 		{"asleep", FORBIDDEN, "it is with a thread that will not run"},
 	});
 
-STRESS_TWIN(leave_holds, .of = "leave_held",
+STRESS_TWIN(wait_queue_leave_holds, .of = "wait_queue_leave_held",
 	.defect = "a mutex stays with the thread that is handed back", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-STRESS_TWIN(leave_unmarked, .of = "leave_held",
+STRESS_TWIN(wait_queue_leave_unmarked, .of = "wait_queue_leave_held",
 	.defect = "a mutex that was abandoned is not marked", .shows = "1,0",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -250,8 +250,8 @@ static void take_item(void *at, stress_result *result)
 		result->r[1] = *(uint32_t *)item;
 }
 
-STRESS_TEST(leave_item, .claim = "An item that was given to a thread that will not run can be received.",
-	.upholds = "Leave!PassedOn", .state_size = sizeof(struct state), .init = init_receivers,
+STRESS_TEST(wait_queue_leave_item, .claim = "An item that was given to a thread that will not run can be received.",
+	.upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state), .init = init_receivers,
 	.actors = {try_send, close_group}, .arbiter = take_item, .results = 2,
 	.outcomes = {
 		{"1,7", ACCEPTABLE, "sent, come back, and received"},
@@ -288,21 +288,21 @@ static void wait_behind(void *at, stress_result *result)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(leave_signal, .claim = "A signal goes past a thread that will not run.",
-	.upholds = "Leave!PassedOn", .state_size = sizeof(struct state), .init = init_signal,
+STRESS_TEST(wait_queue_leave_signal, .claim = "A signal goes past a thread that will not run.",
+	.upholds = "WaitQueueLeave!PassedOn", .state_size = sizeof(struct state), .init = init_signal,
 	.actors = {signal_one, close_group, wait_behind}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "signalled, and it has the mutex"},
 		{"asleep", FORBIDDEN, "the signal is with a thread that will not run"},
 	});
 
-STRESS_TWIN(leave_signal_kept, .of = "leave_signal",
+STRESS_TWIN(wait_queue_leave_signal_kept, .of = "wait_queue_leave_signal",
 	.defect = "a signal that was given to a thread that is handed back is not given to the next",
 	.shows = "asleep", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* The thread runs, ends, and its group is freed while it is still being woken; for a user's unpark it
- * may look before that. Result: "what the push found". */
+/* The thread runs, ends, and its group is freed while it is still being woken; for a user's unpark
+ * it may look before that. Result: "what the push found". */
 static void init_one(void *at)
 {
 	struct state *state = at;
@@ -338,8 +338,8 @@ static void look_pushed(void *at, stress_result *result)
 	result->r[0] = ((struct state *)at)->seen;
 }
 
-STRESS_TEST(leave_free, .claim = "A free waits for who wakes a thread of the group.",
-	.upholds = "Leave!NoTouchAfterFree", .state_size = sizeof(struct state), .init = init_one,
+STRESS_TEST(wait_queue_leave_free, .claim = "A free waits for who wakes a thread of the group.",
+	.upholds = "WaitQueueLeave!NoTouchAfterFree", .state_size = sizeof(struct state), .init = init_one,
 	.actors = {release_one, end_and_free}, .arbiter = look_pushed, .results = 1,
 	.blocking = 1, .outcomes = {
 		{"0", ACCEPTABLE, "the push has ended before"},
@@ -347,16 +347,16 @@ STRESS_TEST(leave_free, .claim = "A free waits for who wakes a thread of the gro
 		{"asleep", FORBIDDEN, "the free waits for ever"},
 	});
 
-STRESS_TWIN(leave_uncounted, .of = "leave_free", .defect = "who grants is not counted",
+STRESS_TWIN(wait_queue_leave_uncounted, .of = "wait_queue_leave_free", .defect = "who grants is not counted",
 	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-STRESS_TWIN(leave_counted_late, .of = "leave_free",
+STRESS_TWIN(wait_queue_leave_counted_late, .of = "wait_queue_leave_free",
 	.defect = "who grants is counted after its waiter can see it", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-STRESS_TWIN(leave_freed_at_once, .of = "leave_free",
+STRESS_TWIN(wait_queue_leave_freed_at_once, .of = "wait_queue_leave_free",
 	.defect = "a free does not wait for who is counted", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -368,14 +368,14 @@ static void end_free_and_say(void *at, stress_result *result)
 	result->r[0] = 1;
 }
 
-STRESS_TEST(leave_ends, .claim = "A free that waits for a wake returns.", .upholds = "Leave!FreeEnds",
+STRESS_TEST(wait_queue_leave_ends, .claim = "A free that waits for a wake returns.", .upholds = "WaitQueueLeave!FreeEnds",
 	.state_size = sizeof(struct state), .init = init_one,
 	.actors = {release_one, end_free_and_say}, .results = 1, .blocking = 1, .outcomes = {
 		{"1", ACCEPTABLE, "it has returned"},
 		{"asleep", FORBIDDEN, "the free waits for ever"},
 	});
 
-STRESS_TWIN(leave_exit_silent, .of = "leave_ends",
+STRESS_TWIN(wait_queue_leave_exit_silent, .of = "wait_queue_leave_ends",
 	.defect = "the last one that is counted out wakes nobody", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -402,8 +402,8 @@ static void lock_and_free(void *at, stress_result *result)
 	free_group(state);
 }
 
-STRESS_TEST(leave_told, .claim = "A free waits for who tells a thread of the group to look.",
-	.upholds = "Leave!NoTouchAfterFree", .state_size = sizeof(struct state), .init = init_told,
+STRESS_TEST(wait_queue_leave_told, .claim = "A free waits for who tells a thread of the group to look.",
+	.upholds = "WaitQueueLeave!NoTouchAfterFree", .state_size = sizeof(struct state), .init = init_told,
 	.actors = {unlock, lock_and_free}, .arbiter = look_pushed, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"0", ACCEPTABLE, "the push has ended before"},
@@ -411,7 +411,7 @@ STRESS_TEST(leave_told, .claim = "A free waits for who tells a thread of the gro
 		{"asleep", FORBIDDEN, "it is not told, or the free waits for ever"},
 	});
 
-STRESS_TWIN(leave_told_late, .of = "leave_told",
+STRESS_TWIN(wait_queue_leave_told_late, .of = "wait_queue_leave_told",
 	.defect = "who tells the first to look is counted after the lock", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -70,11 +70,11 @@ STRESS_TEST(guard,
 STRESS_TWIN(guard_check_first, .of = "guard",
 	.defect = "no protocol: the poller looks for work before it announces", .shows = "0,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(guard_no_fence, .of = "guard", .defect = "drops fences G2 and G4", .shows = "0,0",
+STRESS_TWIN(guard_no_fence, .of = "guard", .defect = "drops fences guard.2 and guard.4", .shows = "0,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
-STRESS_TWIN(guard_no_poller_fence, .of = "guard", .defect = "drops fence G2", .shows = "0,0",
+STRESS_TWIN(guard_no_poller_fence, .of = "guard", .defect = "drops fence guard.2", .shows = "0,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
-STRESS_TWIN(guard_no_producer_fence, .of = "guard", .defect = "drops fence G4", .shows = "0,0",
+STRESS_TWIN(guard_no_producer_fence, .of = "guard", .defect = "drops fence guard.4", .shows = "0,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
 
 /* The asymmetric pair, where the system has it; else the guard falls back and says so. */
@@ -91,11 +91,11 @@ STRESS_TEST(guard_asymmetric,
 	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
 	.init = init_asymmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
 
-STRESS_TWIN(guard_light_light, .of = "guard_asymmetric", .defect = "G9 is light as well",
+STRESS_TWIN(guard_light_light, .of = "guard_asymmetric", .defect = "guard.9 is light as well",
 	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_DELAYED);
 STRESS_TWIN(guard_heavy_before_announce, .of = "guard_asymmetric",
-	.defect = "G9 stands before G1", .shows = "0,0",
+	.defect = "guard.9 stands before guard.1", .shows = "0,0",
 	.seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 STRESS_TWIN(guard_heavy_after_recheck, .of = "guard_asymmetric",
 	.defect = "the heavy fence stands after the re-check, a light one before it", .shows = "0,0",
@@ -125,7 +125,7 @@ STRESS_TEST(guard_claim, .claim = "Exactly one producer pays for one sleep.",
 		{"0,0", FORBIDDEN, "nobody pays: the poller sleeps on"},
 	});
 
-STRESS_TWIN(guard_no_claim, .of = "guard_claim", .defect = "G6 is a load and a store",
+STRESS_TWIN(guard_no_claim, .of = "guard_claim", .defect = "guard.6 is a load and a store",
 	.shows = "1,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
@@ -243,8 +243,8 @@ STRESS_TWIN(guard_release_silent, .of = "guard_rendezvous",
 	.defect = "the lock is given back and its sleepers are not woken", .shows = "asleep",
 	.seen_by = SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS);
 
-/* A wake that orders nothing, after a light fence, which does not either: what the poller sees comes
- * with the claim. Result: "wake claimed, work seen". */
+/* A wake that orders nothing, after a light fence, which does not either: what the poller sees
+ * comes with the claim. Result: "wake claimed, work seen". */
 static void ringing_producer(void *at, stress_result *result)
 {
 	struct state *state = at;
@@ -295,7 +295,8 @@ STRESS_TEST(guard_rendezvous_claimed,
 	.actors = {rendezvous_producer, busy_poller}, .results = 2, .blocking = 1,
 	.outcomes = {CARRIED, {"0,*", ACCEPTABLE, "nobody claimed it"}});
 
-/* The block's time is over as a producer claims the wake. Result: "wake claimed, the block says so". */
+/* The block's time is over as a producer claims the wake. Result: "wake claimed, the block says
+ * so". */
 static void claiming_producer(void *at, stress_result *result)
 {
 	struct state *state = at;

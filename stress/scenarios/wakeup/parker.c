@@ -84,7 +84,7 @@ STRESS_TEST(parker_permits, .claim = "Each permit given is taken once, and there
 	});
 
 STRESS_TWIN(parker_store_unpark, .of = "parker_permits",
-	.defect = "PK4 is a load and a store", .shows = "2,1",
+	.defect = "parker.4 is a load and a store", .shows = "2,1",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
 /* The permit is there already. Result: "data seen, unpark gave it". */
@@ -142,7 +142,7 @@ STRESS_TEST(parker_timeout, .claim = "A permit that comes with the timeout is ta
 STRESS_TWIN(parker_lost_permit_on_timeout, .of = "parker_timeout",
 	.defect = "a timed-out park clears the permit and reports the timeout", .shows = "0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(parker_split_exit, .of = "parker_timeout", .defect = "PK3 is a load and a store",
+STRESS_TWIN(parker_split_exit, .of = "parker_timeout", .defect = "parker.3 is a load and a store",
 	.shows = "0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 

@@ -263,7 +263,7 @@ def test_each_twin_that_check_must_see_is_a_twin_of_a_spec_and_the_other_way_rou
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_a_claim_s_name_can_be_searched_for_in_every_table(width: int) -> None:
-    name = "Replacement!ReplacedCarriersReturnToTheirHomes"
+    name = "SpareCarrier!ReplacedCarriersReturnToTheirHomes"
     columns = ("claim", ">states", *(f"other {n}" for n in range(12)), "verdict")
     screen = Console(file=io.StringIO(), width=width)
     screen.print(report.table("", columns, [[name, "440", *["a long cell of text"] * 12, "holds"]]))

@@ -71,10 +71,10 @@ def test_what_a_call_returns_is_what_its_thread_says_next(mark: str, told: int |
 def test_a_twin_that_is_an_order_changes_the_order_of_that_site_alone() -> None:
     orders = {}
     with Children() as children:
-        for twin in (None, "PK4=relaxed"):
+        for twin in (None, "parker.4=relaxed"):
             positions = Judge(children).code(parker.PARKER, twin).positions
             orders[twin] = {p.site: p.order for each in positions for p in each.values()}
         with pytest.raises(UsageError, match="no site has the label 'PK99'"):
             Judge(children).code(parker.PARKER, "PK99=relaxed")
-    assert (orders[None]["PK1"], orders[None]["PK4"]) == (ACQUIRE, RELEASE)
-    assert orders["PK4=relaxed"] == {**orders[None], "PK4": RELAXED}
+    assert (orders[None]["parker.1"], orders[None]["parker.4"]) == (ACQUIRE, RELEASE)
+    assert orders["parker.4=relaxed"] == {**orders[None], "parker.4": RELAXED}

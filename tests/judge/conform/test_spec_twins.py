@@ -94,26 +94,26 @@ def label(*what: Any) -> str:
     return label_as(("c1", "c2", "s1"), step(*what))
 
 
-@pytest.mark.parametrize(("site", "name"), [("C3", "Wake"), ("C7", "Recruit")])
+@pytest.mark.parametrize(("site", "name"), [("carrier.3", "Wake"), ("search.2", "Recruit")])
 def test_a_wake_without_its_system_call_is_no_wake(site: str, name: str) -> None:
     word = CARRIER
     assert label(site, {word: 1}, {word: 3}, word, "futex_wake") == f"{name} c1"
-    assert label(site, {word: 1}, {word: 3}, word, "N2") == f"{name} c1 silently"
-    assert label(site, {word: 0}, {word: 0}, word, "N2") == f"{name} c1"  # it was not parked
+    assert label(site, {word: 1}, {word: 3}, word, "search.6") == f"{name} c1 silently"
+    assert label(site, {word: 0}, {word: 0}, word, "search.6") == f"{name} c1"  # it was not parked
 
 
 @pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 2), (1, 0)])
 def test_a_pop_that_gives_back_no_ticket_or_a_wrong_one_is_no_pop(before: int, after: int) -> None:
     head = CARRIER + HEAD
     pre, post = {head: 9, CARRIER + SERVING: before}, {CARRIER + SERVING: after}
-    assert label("Q15", pre, post, head, "R") == "Keep the ticket c1"
-    assert label("Q15", pre, {CARRIER + SERVING: before + 1}, head, "R") == "Pop c1"
-    assert label("T5", post, post, head, "R") == "Release c1"
+    assert label("mpsc.15", pre, post, head, "search.7") == "Keep the ticket c1"
+    assert label("mpsc.15", pre, {CARRIER + SERVING: before + 1}, head, "search.7") == "Pop c1"
+    assert label("biased_lock.5", post, post, head, "search.7") == "Release c1"
 
 
 @pytest.mark.parametrize(("pre", "name"), [({INBOX + FIRST: 9}, "PollInbox"), ({}, "PollNothing")])
 def test_a_pop_of_pinned_tasks_is_told_by_what_it_took(pre: dict[int, int], name: str) -> None:
-    one = step("Q15", pre, {}, INBOX + HEAD, "N2")
+    one = step("mpsc.15", pre, {}, INBOX + HEAD, "search.6")
     assert pinned_as(("c1", "c2", "s1"), one, alone=True) == f"{name} c1"
     assert pinned_as(("c1", "c2", "s1"), one, alone=False) == HIDDEN
 
@@ -122,15 +122,17 @@ def test_a_pop_of_pinned_tasks_is_told_by_what_it_took(pre: dict[int, int], name
     ("place", "name"), [(TAIL, "IsQuiescent"), (INBOX + TAIL, "LoadInbox"), (INBOX + HEAD, HIDDEN)]
 )
 def test_whose_tail_is_read_tells_a_look_at_pinned_tasks(place: int, name: str) -> None:
-    found = pinned_as(("c1", "c2", "s1"), step("Q10", {}, {}, CARRIER + place, "N2"), alone=False)
+    found = pinned_as(
+        ("c1", "c2", "s1"), step("mpsc.10", {}, {}, CARRIER + place, "search.6"), alone=False
+    )
     assert found == (f"{name} c1" if name else HIDDEN)
 
 
 def test_a_contended_lock_that_is_given_back_without_a_wake_is_seen() -> None:
     freed = ({LOCK: 2}, {LOCK: 0}, LOCK)
-    assert meeting_label(step("L3", *freed, "futex_wake")) == HIDDEN
-    assert meeting_label(step("L3", *freed, "G1")) == "Unlock silently poller"
-    assert meeting_label(step("L3", {LOCK: 1}, {LOCK: 0}, LOCK, "G1")) == HIDDEN
+    assert meeting_label(step("lock.3", *freed, "futex_wake")) == HIDDEN
+    assert meeting_label(step("lock.3", *freed, "guard.1")) == "Unlock silently poller"
+    assert meeting_label(step("lock.3", {LOCK: 1}, {LOCK: 0}, LOCK, "guard.1")) == HIDDEN
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_a_contended_lock_that_is_given_back_without_a_wake_is_seen() -> None:
 def test_what_a_step_says_is_told_by_what_came_of_it(
     before: int, after: int, value: int, name: str
 ) -> None:
-    one = step("Step", {WORD: before}, {WORD: after}, WORD, "Q1")
+    one = step("Step", {WORD: before}, {WORD: after}, WORD, "mpsc.1")
     one.value = value
     assert said(one) == name
 
@@ -155,17 +157,17 @@ def test_what_a_step_says_is_told_by_what_came_of_it(
 @pytest.mark.parametrize(
     ("site", "then", "name"),
     [
-        ("V10", "V2", HIDDEN),  # a begin after a park: the exchange follows
-        ("V10", "Act", "Begin c1"),  # after a yield, or a start
-        ("V10", "V3", "BeginPark c1"),
-        ("V10", "V4", HIDDEN),  # a refused park takes the permit
-        ("V10", "futex_wait", HIDDEN),
-        ("V10", "V11", "Sleep c1"),  # the permit came before it slept
-        ("Act", "V13", "LookPermit c1"),
+        ("vthread.10", "vthread.2", HIDDEN),  # a begin after a park: the exchange follows
+        ("vthread.10", "Act", "Begin c1"),  # after a yield, or a start
+        ("vthread.10", "vthread.3", "BeginPark c1"),
+        ("vthread.10", "vthread.4", HIDDEN),  # a refused park takes the permit
+        ("vthread.10", "futex_wait", HIDDEN),
+        ("vthread.10", "vthread.11", "Sleep c1"),  # the permit came before it slept
+        ("Act", "vthread.13", "LookPermit c1"),
         ("Act", "Latch", "Done c1"),
-        ("How", "V10", "Arm c1"),
-        ("V4", "Publish", "Refused c1"),
-        ("V4", "Act", "End c1"),
+        ("How", "vthread.10", "Arm c1"),
+        ("vthread.4", "Publish", "Refused c1"),
+        ("vthread.4", "Act", "End c1"),
     ],
 )
 def test_what_a_look_at_a_virtual_thread_was_is_told_by_what_follows(
@@ -176,13 +178,15 @@ def test_what_a_look_at_a_virtual_thread_was_is_told_by_what_follows(
 
 def test_a_virtual_thread_that_was_told_stays_so_until_a_park_says_so() -> None:
     busy = {vthread.WORD: 1}
-    memory = vthread.after(vthread.Memory(), step("V1", busy, {}, vthread.WORD, "end"), "Unpark u1")
+    memory = vthread.after(
+        vthread.Memory(), step("vthread.1", busy, {}, vthread.WORD, "end"), "Unpark u1"
+    )
     assert memory.told
-    late = step("V2", {}, {vthread.SAYS: 0}, vthread.WORD, "Act")
+    late = step("vthread.2", {}, {vthread.SAYS: 0}, vthread.WORD, "Act")
     assert vthread.after(memory, late, "Begin c1").told
-    unparked = step("V2", {}, {vthread.SAYS: 1}, vthread.WORD, "Act")
+    unparked = step("vthread.2", {}, {vthread.SAYS: 1}, vthread.WORD, "Act")
     assert not vthread.after(memory, unparked, "Begin c1").told
-    parked = vthread.after(memory, step("Act", {}, {}, vthread.WORD, "V13"), "LookPermit c1")
+    parked = vthread.after(memory, step("Act", {}, {}, vthread.WORD, "vthread.13"), "LookPermit c1")
     assert (parked.parks, parked.yields) == (vthread.PARKS - 1, vthread.YIELDS)
 
 

@@ -47,7 +47,7 @@ ERRORS = {
     "explore --max-bytes much": "'much' is no number of bytes; write 500M",
     "explore --preemptions 2 --engine graphs": "a bound on preemptions needs engine states",
     "explore --futex weak": "--futex 'weak': there are none, linux",
-    "explore --order G2": "--order 'G2': write G2=relaxed",
+    "explore --order guard.2": "--order 'guard.2': write guard.2=relaxed",
     "explore --order XX9=relaxed": "no site has the label 'XX9'; there are ",
     "explore nowhere.c": "no scenario file nowhere.c",
     "explore -t ( nowhere.c": "no scenario file nowhere.c",

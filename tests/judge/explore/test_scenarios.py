@@ -62,7 +62,7 @@ def test_a_twins_counterexample_is_saved_and_found_again(
 
 def test_a_weaker_order_is_put_in_by_label_and_breaks_the_claim() -> None:
     labels = explore_labels.read(locations.sources())
-    orders = tuple((file, line, "relaxed") for file, line in labels.lines("PK1"))
+    orders = tuple((file, line, "relaxed") for file, line in labels.lines("parker.1"))
     options = ExploreOptions(models=(Model.RC11,), orders=orders)
     report = explore(None, "^parker_data$", options, twins=False)
     assert report.violated

@@ -32,7 +32,7 @@ def test_labels_are_those_that_pairs_lints() -> None:
 
 def test_a_label_that_does_not_exist_lists_those_that_do() -> None:
     labels = explore_labels.read(locations.sources())
-    assert labels.lines("[G2]") == labels.lines("G2")
+    assert labels.lines("[guard.2]") == labels.lines("guard.2")
     with pytest.raises(UsageError, match="no site has the label 'XX9'; there are "):
         labels.lines("XX9")
 

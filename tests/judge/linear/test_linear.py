@@ -166,7 +166,11 @@ def test_the_command_prints_the_shortest_history(wakeproof: Command) -> None:
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert found["holds"]
-    assert {r["twin"] for r in found["results"]} == {"", "ticket_no_cas", "linear_skips_number"}
+    assert {r["twin"] for r in found["results"]} == {
+        "",
+        "biased_lock_no_cas",
+        "linear_skips_number",
+    }
     late = next(r for r in found["results"] if r["model"] == "tso" and r["must_fail"])
     assert late["history"][-1].strip() == "return try -> 0"
     assert wakeproof("linear", "-t", "nothing").returncode == 2

@@ -41,7 +41,7 @@ static void left(void *memory, stress_result *result)
 	struct state *state = memory;
 
 	wp_store_relaxed(&state->x, 1);
-	/* [B1] light; the hot side. */
+	/* [orders.1] light; the hot side. */
 	wp_fence_light();
 	result->r[0] = wp_load_relaxed(&state->y);
 }
@@ -51,7 +51,7 @@ static void right(void *memory, stress_result *result)
 	struct state *state = memory;
 
 	wp_store_relaxed(&state->y, 1);
-	/* [B2] heavy; the rare side. */
+	/* [orders.2] heavy; the rare side. */
 	wp_fence_heavy();
 	result->r[1] = wp_load_relaxed(&state->x);
 }
@@ -61,7 +61,7 @@ static void symmetric(void *memory, stress_result *result)
 	struct state *state = memory;
 
 	wp_store_relaxed(&state->y, 1);
-	/* [B3] seq_cst fence; as B2. */
+	/* [orders.3] seq_cst fence; as orders.2. */
 	wp_fence_seq_cst();
 	result->r[1] = wp_load_relaxed(&state->x);
 }

@@ -125,7 +125,7 @@ def test_of_our_own_specs_both_kinds_agree_with_the_manifest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tlc, "run", never)
-    assert check("^MC(Ticket|Guard_(light_light|retract_forgets_work|wait_once))$").holds
+    assert check("^MC(BiasedLock|Guard_(light_light|retract_forgets_work|wait_once))$").holds
 
 
 def test_alone_no_jvm_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

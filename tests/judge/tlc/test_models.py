@@ -303,13 +303,13 @@ def wakeproof(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_show_prints_what_tlc_reads_and_export_writes_all_of_it(tmp_path: Path) -> None:
-    shown = wakeproof("check", "--show", "MCTicket")
+    shown = wakeproof("check", "--show", "MCBiasedLock")
     assert shown.returncode == 0
     assert "SPECIFICATION " in shown.stdout
-    assert " MODULE MCTicket ---" in shown.stdout
+    assert " MODULE MCBiasedLock ---" in shown.stdout
     unknown = wakeproof("check", "--show", "ticket")
     assert (unknown.returncode, unknown.stdout) == (2, "")
-    assert "no configuration is ticket; near: MCTicket" in unknown.stderr
+    assert "no configuration is ticket; near: MCBiasedLock" in unknown.stderr
     out = tmp_path / "tla"
     assert wakeproof("check", "--export", str(out)).returncode == 0
     names = {file.name for file in out.rglob("*.*")}

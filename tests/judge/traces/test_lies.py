@@ -13,7 +13,7 @@ from wakeproof.judge.traces import tamper
 from wakeproof.judge.traces.concept import Cell, Step
 from wakeproof.judge.traces.events import Event, Round
 from wakeproof.judge.traces.maps import ticket as ticket_map
-from wakeproof.judge.traces.maps.ticket import TICKET_TRACES
+from wakeproof.judge.traces.maps.biased_lock import TICKET_TRACES
 from wakeproof.judge.traces.tamper import DROPPED, FLIPPED, MOVED, tampered, trace_of
 
 
@@ -48,7 +48,7 @@ def test_a_step_is_moved_past_one_on_the_same_place_that_did_something_else(
     monkeypatch: pytest.MonkeyPatch, place: int, operand: int, moves: bool
 ) -> None:
     monkeypatch.setattr(tamper, "KINDS", (MOVED,))
-    early = ticket(0, "T1", 1)
+    early = ticket(0, "biased_lock.1", 1)
     other = replace(early, thread=1, begin=4, end=5, operand=operand, place=place)
     late = replace(other, begin=20, end=21)
     apart = replace(early, begin=9, end=10, place=16)
@@ -67,14 +67,14 @@ def test_a_step_is_moved_past_one_on_the_same_place_that_did_something_else(
 @pytest.mark.parametrize(
     ("late", "what"),
     [
-        (ticket(1, "T3", 7, 1), ""),
-        (ticket(1, "T3", 5, 0), ""),  # beside the release
-        (ticket(1, "T3", 7, 0), "T3"),
-        (ticket(1, "T4", 7, 0), "T4"),
-        (ticket(1, "T4", 7, 1), ""),
-        (ticket(1, "T1", 7, 0), "T1"),
-        (replace(ticket(1, "T5", 7), operand=1), "T5"),
-        (replace(ticket(1, "T5", 7), operand=2), ""),
+        (ticket(1, "biased_lock.3", 7, 1), ""),
+        (ticket(1, "biased_lock.3", 5, 0), ""),  # beside the release
+        (ticket(1, "biased_lock.3", 7, 0), "biased_lock.3"),
+        (ticket(1, "biased_lock.4", 7, 0), "biased_lock.4"),
+        (ticket(1, "biased_lock.4", 7, 1), ""),
+        (ticket(1, "biased_lock.1", 7, 0), "biased_lock.1"),
+        (replace(ticket(1, "biased_lock.5", 7), operand=1), "biased_lock.5"),
+        (replace(ticket(1, "biased_lock.5", 7), operand=2), ""),
     ],
 )
 def test_a_counter_that_goes_back_is_wrong(late: Event, what: str) -> None:

@@ -36,8 +36,10 @@ def record(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def test_what_the_recorder_printed_is_read_and_a_cut_is_noticed() -> None:
     lines = ["r 1", "e 0 1 2 a.c 7 - @8 5 @16 0", "e 0 3 0 futex.c 9 futex_wait - 0 0 1",
              "x 0 stopped", "end 1"]  # fmt: skip
-    (one,) = trace_events.read(lines, {("a.c", 7): "PK1"})
-    assert one.threads[0][0] == Event(0, 1, 2, "PK1", 8, 5, trace_events.BASE + 16, happened=False)
+    (one,) = trace_events.read(lines, {("a.c", 7): "parker.1"})
+    assert one.threads[0][0] == Event(
+        0, 1, 2, "parker.1", 8, 5, trace_events.BASE + 16, happened=False
+    )
     assert one.threads[0][1].end == math.inf
     assert one.returned == [False]
     with pytest.raises(JudgeError, match="not complete"):
@@ -46,7 +48,7 @@ def test_what_the_recorder_printed_is_read_and_a_cut_is_noticed() -> None:
 
 def test_stamps_order_each_threads_events_and_are_used_once(builder: Builder) -> None:
     program = builder.program(scenario("ticket"), Build(kind="recorded"))
-    ran = record(program, "--test", "conform_ticket", "--rounds", "50")
+    ran = record(program, "--test", "conform_biased_lock", "--rounds", "50")
     for one in trace_events.read(ran.stdout.splitlines(), {}):
         stamps = [s for thread in one.threads for e in thread for s in (e.begin, e.end)]
         assert sorted(stamps) == list(range(1, len(stamps) + 1))
@@ -56,11 +58,11 @@ def test_stamps_order_each_threads_events_and_are_used_once(builder: Builder) ->
 
 def test_a_ring_that_is_too_small_is_an_error_and_a_bad_option_is_named(builder: Builder) -> None:
     program = builder.program(scenario("ticket"), Build(kind="recorded"))
-    small = record(program, "--test", "conform_ticket", "--ring", "2", "--rounds", "20")
+    small = record(program, "--test", "conform_biased_lock", "--ring", "2", "--rounds", "20")
     assert small.returncode == 1
     assert "holds 2 events, it had" in small.stderr
     for options in (["--ring", "3"], ["--rounds", "x"], ["--test", "none"], ["--what", "1"]):
-        wrong = record(program, "--test", "conform_ticket", *options)
+        wrong = record(program, "--test", "conform_biased_lock", *options)
         assert wrong.returncode == 2, options
 
 

@@ -21,8 +21,8 @@ from wakeproof.judge.traces.batch import Trace, is_known
 from wakeproof.judge.traces.concept import NOTHING, Cell, Not, Step, TraceConcept, has, lacks
 from wakeproof.judge.traces.events import Event, Round
 from wakeproof.judge.traces.maps import TRACED
+from wakeproof.judge.traces.maps.biased_lock import TICKET_TRACES
 from wakeproof.judge.traces.maps.mpsc import MPSC_TRACES
-from wakeproof.judge.traces.maps.ticket import TICKET_TRACES
 from wakeproof.judge.traces.replay import Replay
 from wakeproof.judge.traces.tamper import trace_of
 
@@ -30,7 +30,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def ticket_graph() -> Replay:
-    """A part of Ticket: the owner in and out."""
+    """A part of BiasedLock: the owner in and out."""
     idle = '/\\ thread = [owner |-> "idle"] /\\ my = [owner |-> -3]'
     texts = [idle, idle.replace("idle", "wait").replace("-3", "0"), idle.replace("idle", "inside")]
     actions: list[Action] = [("Acquire", ()), ("Enter", ()), ("Release", ("owner",))]
@@ -50,7 +50,7 @@ def test_real_runs_are_behaviours_a_twins_are_not_and_lies_are_found(wakeproof: 
     assert moved["told"] == 0 < traces.TAMPERED <= moved["by_table"]  # counters only grow
     assert told["actions"]["Enter"]["covered"] > 0
     assert 20 < told["edges_covered"] < told["edges"]
-    assert [twin["twin"] for twin in twins] == ["ticket_no_cas", "ticket_reads_next"]
+    assert [twin["twin"] for twin in twins] == ["biased_lock_no_cas", "biased_lock_reads_next"]
     for twin in twins:
         assert twin["rejected"] > 0
         assert any("STUCK" in line for line in twin["stuck"])
@@ -62,7 +62,7 @@ def test_real_runs_are_behaviours_a_twins_are_not_and_lies_are_found(wakeproof: 
     ("concept", "twins"),
     [
         ("guard rendezvous", ("guard_signal_silent", "guard_release_silent")),
-        ("search", ("ticket_reads_next", "carrier_wrong_ticket")),
+        ("search", ("biased_lock_reads_next", "carrier_wrong_ticket")),
     ],
 )
 def test_a_wake_or_a_ticket_that_the_spec_does_not_have_is_judged_all_the_same(
@@ -108,20 +108,22 @@ def test_a_twin_is_recorded_until_a_run_is_rejected(monkeypatch: pytest.MonkeyPa
 def test_a_site_that_no_table_knows_is_rejected_and_each_spec_has_a_twin(
     table: TraceConcept,
 ) -> None:
-    told = trace_of(table, Round(1, [[ticket(0, "Z9", 1)]], [False]))
+    told = trace_of(table, Round(1, [[ticket(0, "strategy.9", 1)]], [False]))
     assert told.cells[0][-1].steps[0].action.startswith("no step")
-    assert "Z9" in told.cells[0][-1].steps[0].action
+    assert "strategy.9" in told.cells[0][-1].steps[0].action
     assert not is_known(table, told)
     assert any(t.twins for t in TRACED if t.concept.module == table.concept.module)
 
 
 def test_what_came_before_a_value_that_no_table_knows_is_judged() -> None:
-    odd = replace(TAKEN[0], site="Q2", result=5)
+    odd = replace(TAKEN[0], site="mpsc.2", result=5)
     (own,) = trace_of(MPSC_TRACES, Round(1, [[], [], [replace(odd, site="Node"), odd]], [False] * 3)
                       ).cells[2:]  # fmt: skip
     assert own[-1].event == odd
     found = ticket_graph().explain(
-        trace_of(TICKET_TRACES, Round(1, [[TAKEN[0], replace(TAKEN[1], site="Z9")]], [False]))
+        trace_of(
+            TICKET_TRACES, Round(1, [[TAKEN[0], replace(TAKEN[1], site="strategy.9")]], [False])
+        )
     )
     assert (found.accepted, found.done) == (False, (1,))
 
@@ -136,15 +138,15 @@ def test_an_unknown_concept_and_a_bad_number_are_named() -> None:
 
 
 def test_events_that_overlap_may_go_in_either_order_and_others_not() -> None:
-    early, late = ticket(0, "T1", 1), ticket(1, "T3", 5)
-    across = Event(1, 2, 9, "T3", -1, 0, 0, happened=True)
+    early, late = ticket(0, "biased_lock.1", 1), ticket(1, "biased_lock.3", 5)
+    across = Event(1, 2, 9, "biased_lock.3", -1, 0, 0, happened=True)
     apart, both = (
         Trace(1, ((Cell(early, ()),), (Cell(e, ()),))) for e in (late, across)
     )  # fmt: skip
     assert apart.may_go((0, 0), 0)
     assert not apart.may_go((0, 0), 1)
     assert apart.may_go((1, 0), 1)
-    early_across = Trace(1, ((Cell(ticket(0, "T1", 3), ()),), (Cell(across, ()),)))
+    early_across = Trace(1, ((Cell(ticket(0, "biased_lock.1", 3), ()),), (Cell(across, ()),)))
     assert all(early_across.may_go((0, 0), k) for k in (0, 1))
     assert both.may_go((0, 0), 0)
 
@@ -166,8 +168,19 @@ def test_a_trace_that_sticks_is_shown_with_thread_label_action_and_state() -> No
     assert not found.accepted
     header, first, stuck, state = replay.stuck(trace, found)
     assert header.split() == ["thread", "|", "label", "|", "action"]
-    assert first.split() == ["owner", "|", "[T1]", "0", "->", "0", "at", "1..2", "|", "Acquire"]
-    assert "owner  | [T5]" in stuck
+    assert first.split() == [
+        "owner",
+        "|",
+        "[biased_lock.1]",
+        "0",
+        "->",
+        "0",
+        "at",
+        "1..2",
+        "|",
+        "Acquire",
+    ]
+    assert "owner  | [biased_lock.5]" in stuck
     assert "STUCK (Release(owner))" in stuck
     assert 'thread = [owner |-> "wait"]' in state
 

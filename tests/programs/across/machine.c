@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * machine.c CASE - what is read of a machine, from files that the case writes below the current folder;
- * what a pool makes of its CPUs; and what stands in memory that was not zero. */
+ * machine.c CASE - what is read of a machine, from files that the case writes below the current
+ * folder; what a pool makes of its CPUs; and what stands in memory that was not zero. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -144,19 +144,19 @@ static void case_used(void)
 {
 	wp_placement_slot slots[2];
 	wp_placement placement;
-	wp_replacements replacements;
-	wp_idleset set;
+	wp_spare_carriers spare_carriers;
+	wp_idle_set set;
 
 	memset(&set, 0xa5, sizeof(set));
 #ifndef FORGETS
-	wp_idleset_init(&set);
+	wp_idle_set_init(&set);
 #endif
-	check(wp_idleset_is_empty(&set, WP_IDLESET_BITS * WP_IDLESET_WORDS), "that it is empty");
-	memset((void *)&replacements, 0xa5, sizeof(replacements));
+	check(wp_idle_set_is_empty(&set, WP_IDLESET_BITS * WP_IDLESET_WORDS), "that it is empty");
+	memset((void *)&spare_carriers, 0xa5, sizeof(spare_carriers));
 	wp_placement_init(&placement, slots, 2, WP_PLACE_TWO_CHOICES, false);
-	wp_replacements_init(&replacements, &placement, 1);
-	check(!replacements.is_over && wp_load_relaxed(&replacements.lock.state) == 0 &&
-		      replacements.counts.most == 1 && replacements.counts.active == 0,
+	wp_spare_carriers_init(&spare_carriers, &placement, 1);
+	check(!spare_carriers.is_over && wp_load_relaxed(&spare_carriers.lock.state) == 0 &&
+		      spare_carriers.counts.most == 1 && spare_carriers.counts.active == 0,
 	      "that no replacement is there, and one may be");
 }
 

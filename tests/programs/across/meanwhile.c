@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call that is
- * between them. Link with -Wl,--wrap= of wp__placed_rest, wp__pool_wait,
+ * meanwhile.c CASE - what another thread does between two steps of one: the case wraps the call
+ * that is between them. Link with -Wl,--wrap= of wp__group_placement_rest, wp__pool_wait,
  * wp__vthread_park_for, wp_futex_wake and wp_placement_suspect. Prints what is lost. */
 #include "sync/channel.h"
 #include "sync/condition.h"
@@ -77,13 +77,13 @@ bool __wrap_wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_p
 	return false;
 }
 
-/* The step ends while the supervisor looks: nobody is suspected, and nothing moves. */
+/* The step ends while the monitor looks: nobody is suspected, and nothing moves. */
 static void case_suspected(void)
 {
 	wp_vthread_config config = {.run = nothing, .carrier = 0};
 	wp_vthread *one, *behind;
 
-	open_placed((wp_group_config){.carriers = 2, .placement = WP_PLACE_HOME, .supervise_ms = 1});
+	open_placed((wp_group_config){.carriers = 2, .placement = WP_PLACE_HOME, .monitor_ms = 1});
 	one = hold(0, false);
 	behind = start_as(&config);
 	await(&looks, LOOKS);
@@ -246,7 +246,8 @@ int __wrap_wp_futex_wake(wp_atomic(uint32_t) *word, int count_of)
 	return __real_wp_futex_wake(word, count_of);
 }
 
-/* The first in line was told, and has not come yet: who unlocks in between need not tell it again. */
+/* The first in line was told, and has not come yet: who unlocks in between need not tell it
+ * again. */
 static void told_once(void)
 {
 	wp_waiter waiter;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * mixed.c SECONDS SEED PATIENCE_S stealing/lanes - virtual threads that pass to one another, block their
- * carriers while spares carry on, fork in scopes until the stacks run out, are interrupted and dumped,
- * all at random; group after group, every other one cut off by a close.
+ * mixed.c SECONDS SEED PATIENCE_S stealing/lanes - virtual threads that pass to one another, block
+ * their carriers while spares carry on, fork in scopes until the stacks run out, are interrupted
+ * and dumped, all at random; group after group, every other one cut off by a close.
  *
- * Why it works  `inside` is plain: of one carrier, whoever's OS thread it is, one at a time goes in and
- *               out. Who runs is named by its carrier, and has its own locals, at every step. What a
- *               scope's close leaves behind has all ended. A parked stack shows where all park.
- * Spec          specs/sched/compensation/Spare.tla, Dump.tla, Scope.tla, Group.tla. */
+ * Why it works  `inside` is plain: of one carrier, whoever's OS thread it is, one at a time goes in
+ *               and out. Who runs is named by its carrier, and has its own locals, at every step.
+ *               What a scope's close leaves behind has all ended. A parked stack shows where all
+ *               park.
+ * Spec          specs/sched/compensation/SpareThread.tla, Dump.tla, Scope.tla, Group.tla. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

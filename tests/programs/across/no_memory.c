@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * no_memory.c CASE - the n-th allocation of a start fails, for each n: it says so, and nothing is left.
- * Link with -Wl,--wrap= of malloc, calloc, aligned_alloc, realloc and free.
+ * no_memory.c CASE - the n-th allocation of a start fails, for each n: it says so, and nothing is
+ * left. Link with -Wl,--wrap= of malloc, calloc, aligned_alloc, realloc and free.
  *
  * Why it works  Allocations and frees of all threads are counted, in any build; only those of the
  *               thread that starts something fail. */
@@ -102,7 +102,7 @@ static int whole_group(void)
 	return make_group(&(wp_group_config){.carriers = 3, .work_stealing = true, .bounded = true,
 					     .max_stacks = 64, .spares = 2, .trace_events = 16,
 					     .placement = WP_PLACE_CLUSTER_TWO_CHOICES, .load_at_dequeue = true,
-					     .place_at_resume = true, .replacements = 1});
+					     .place_at_resume = true, .spare_carriers = 1});
 }
 
 static int new_pool(void)

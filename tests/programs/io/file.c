@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file.c CASE - virtual threads that read and write files, and how that ends. Prints what is lost. */
+ * file.c CASE - virtual threads that read and write files, and how that ends. Prints what is
+ * lost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #include "io/file.h"
-#include "io_case.h"
+#include "descriptor_case.h"
 #include "io/driver_epoll.h"
 
 enum { BLOCK = 4096, BLOCKS = 64, THREADS = 8 };
@@ -110,7 +111,8 @@ static void case_files(void)
 	all_of(2, true);
 }
 
-/* A spare carries while one sleeps pinned: the ring has another thread then, and the first again. */
+/* A spare carries while one sleeps pinned: the ring has another thread then, and the first
+ * again. */
 static int sleeps_pinned(void *arg)
 {
 	(void)arg;

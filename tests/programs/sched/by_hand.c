@@ -37,7 +37,7 @@ static int members(void)
 	int count = 0;
 
 	for (uint32_t index = 0; index < WP_IDLESET_MEMBERS; index++)
-		count += wp_idleset_has(&domain.idle, index);
+		count += wp_idle_set_has(&domain.idle, index);
 	return count;
 }
 
@@ -49,11 +49,11 @@ static void print_idle(void)
 	begin();
 	printf("idle");
 	for (unsigned at = 0; at < 2 * sizeof(some) / sizeof(*some); at++) {
-		wp_idleset_add(&domain.idle, some[at / 2]);
+		wp_idle_set_add(&domain.idle, some[at / 2]);
 		printf(" %d", members());
 	}
 	for (unsigned at = 0; at < 2 * sizeof(some) / sizeof(*some); at++) {
-		wp_idleset_remove(&domain.idle, some[at / 2]);
+		wp_idle_set_remove(&domain.idle, some[at / 2]);
 		printf(" %d", members());
 	}
 	printf("\n");

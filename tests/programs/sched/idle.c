@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * idle.c CASE - what a carrier does that has nothing to run, or little: most cases lay its state out by
- * hand. Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe. Prints what
- * is lost. */
+ * idle.c CASE - what a carrier does that has nothing to run, or little: most cases lay its state
+ * out by hand. Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe.
+ * Prints what is lost. */
 #include "sched/local_queue_carrier.h"
 #include "../case.h"
 #include "sched/search.h"
@@ -76,14 +76,14 @@ static void case_sent(void)
 /* A carrier takes what has spilt, while something of its own waits: an idle one is sent to that. */
 static void case_helped(void)
 {
-	static wp_bounded bounded[2];
+	static wp_local_queue_carrier bounded[2];
 	static wp_global global;
 	wp_mpsc_node *stolen;
 
 	lay_out();
 	wp_global_init(&domain, &global);
 	for (int index = 0; index < 2; index++)
-		wp_bounded_init(&carriers[index], &bounded[index]);
+		wp_local_queue_carrier_init(&carriers[index], &bounded[index]);
 	check(wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen), "that one is idle");
 	wp_mpsc_push(&global.queue, &tasks[0]);
 	wp_mpsc_push(&carriers[0].queue, &tasks[1]);
@@ -96,21 +96,21 @@ static void case_helped(void)
 static void case_turns(void)
 {
 	static wp_mpsc_node others[4], own[4];
-	static wp_home home;
+	static wp_carrier_tasks home;
 
-	wp_home_init(&home, NULL, 0);
+	wp_carrier_tasks_init(&home, NULL, 0);
 	for (int at = 0; at < 4; at++) {
 		wp_mpsc_push(&home.carrier.queue, &others[at]);
-		wp_lane_push(&home.lane, &own[at]);
+		wp_private_fifo_push(&home.lane, &own[at]);
 	}
 	for (int at = 0; at < 4; at++) {
-		wp_mpsc_node *first = wp__home_poll(&home), *second = wp__home_poll(&home);
+		wp_mpsc_node *first = wp__carrier_tasks_poll(&home), *second = wp__carrier_tasks_poll(&home);
 
 		check((first == &others[at] && second == &own[at]) ||
 			      (first == &own[at] && second == &others[at]),
 		      "a turn for each");
 	}
-	check(wp__home_poll(&home) == NULL, "that there is no more");
+	check(wp__carrier_tasks_poll(&home) == NULL, "that there is no more");
 }
 
 /* Whoever has only one sibling looks there. */
@@ -125,7 +125,7 @@ static void case_probed(void)
 		by_index[index] = &workers[index].home.carrier;
 	wp_domain_init(&domain, by_index, 2);
 	for (uint32_t index = 0; index < 2; index++) {
-		wp_home_init(&workers[index].home, &domain, index);
+		wp_carrier_tasks_init(&workers[index].home, &domain, index);
 		workers[index].group = &one;
 		workers[index].random = index + 1;
 	}

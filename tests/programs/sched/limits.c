@@ -144,7 +144,7 @@ static void case_ranges(void)
 	check(made((wp_group_config){.carriers = FEW}) == FEW, "some");
 	check(made((wp_group_config){.carriers = WP_GROUP_CARRIERS + 1}) == WP_MISUSED, "1,025");
 	check(made((wp_group_config){.carriers = UINT32_MAX}) == WP_MISUSED, "2^32 - 1");
-	check(made((wp_group_config){.carriers = WP_GROUP_CARRIERS, .replacements = 1}) == WP_MISUSED,
+	check(made((wp_group_config){.carriers = WP_GROUP_CARRIERS, .spare_carriers = 1}) == WP_MISUSED,
 	      "1,024 and one replacement");
 	check(made((wp_group_config){.carriers = 1, .trace_events = 3}) == WP_MISUSED, "a ring of 3");
 	check(made((wp_group_config){.carriers = 1, .trace_events = 2 * WP_TRACE_MOST}) == WP_MISUSED,

@@ -24,7 +24,7 @@ static void clusters_are(const wp_group_config *config, uint32_t many, const uin
 	close_group();
 }
 
-/* Those of a cluster are together, in order; replacements are one of their own, behind. */
+/* Those of a cluster are together, in order; spare_carriers are one of their own, behind. */
 static void case_clusters(void)
 {
 	static const uint32_t near[CARRIERS] = {0, 1, 0, 1}, ends[] = {2, 4, 5}, all[] = {CARRIERS};
@@ -33,7 +33,7 @@ static void case_clusters(void)
 				  .placement = WP_PLACE_CLUSTER_TWO_CHOICES, .cluster_of = near};
 
 	clusters_are(&config, 2, ends, apart);
-	config.replacements = 1;
+	config.spare_carriers = 1;
 	clusters_are(&config, 3, ends, apart);
 	config.cluster_of = NULL;
 	clusters_are(&config, 1, all, in_order);

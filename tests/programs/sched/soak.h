@@ -54,7 +54,7 @@ static void fail(const char *what)
 
 static void check_carrier(wp_worker *one)
 {
-	wp_home *home = &one->home;
+	wp_carrier_tasks *home = &one->home;
 	if (!wp_mpsc_is_quiescent(&home->carrier.queue) ||
 	    !wp_mpsc_is_quiescent(&home->carrier.inbox) ||
 	    wp_mpsc_has_published(&home->carrier.queue) ||
@@ -62,7 +62,7 @@ static void check_carrier(wp_worker *one)
 		fail("a queue is not empty");
 	if (home->tasks != NULL || home->count != 0)
 		fail("a list is not empty");
-	if (wp_home_runnable(home) != queued_back[one->index])
+	if (wp_carrier_tasks_runnable(home) != queued_back[one->index])
 		fail("pushed and begun do not balance");
 	if (wp_load_relaxed(&home->carrier.word) != WP_RUNNING)
 		fail("a carrier has ended, and is not RUNNING");
@@ -79,7 +79,7 @@ static void check(void)
 
 		check_carrier(&group->workers[index]);
 		if (wp_load_relaxed(&domain->searching) != 0 ||
-		    !wp_idleset_is_empty(&domain->idle, domain->count))
+		    !wp_idle_set_is_empty(&domain->idle, domain->count))
 			fail("the token is taken, or somebody idle");
 		runs += counts.runs;
 		stolen += counts.directed + counts.probed + counts.recheck;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carriers that block: `wakeproof.blocking`, `CarrierGroup(supervise_ms=...)`, what is counted.
+"""Carriers that block: `wakeproof.blocking`, `CarrierGroup(monitor_ms=...)`, what is counted.
 
 A holder has carrier 0 until the test lets go of it; so what runs meanwhile runs on carrier 1.
 """
@@ -104,7 +104,7 @@ def nested(said: threading.Event, release: threading.Event) -> tuple[bool, bool]
 
 @pytest.mark.parametrize("placement", ["home", "two_choices"])
 def test_a_supervisor_finds_who_blocks_and_says_nothing(placement: str) -> None:
-    with CarrierGroup(2, placement=placement, supervise_ms=1) as group:  # type: ignore[arg-type]
+    with CarrierGroup(2, placement=placement, monitor_ms=1) as group:  # type: ignore[arg-type]
         with held(group):
             assert group[0].submit(where, group).result(PATIENCE_S) is group[1]
             found = group[0].placement

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose marked carriers are replaced: Replacement.tla, in the wiring.
+"""Groups whose marked carriers are replaced: SpareCarrier.tla, in the wiring.
 
-programs/sched/compensation/replacement.c runs one case and prints what is lost.
+programs/sched/compensation/spare_carrier.c runs one case and prints what is lost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = [
 ]
 CASES = ("all", "many", "watched", "kept", "closed", "refused", "ends")
 WRAPPED = "-Wl,--wrap=pthread_create"
-TWINS = {"replaced_ends_silent": "ends", "replaced_watched_silent": "watched"}
+TWINS = {"spare_carrier_group_ends_silent": "ends", "spare_carrier_group_watched_silent": "watched"}
 Compiled = Callable[..., list[str]]
 
 
@@ -33,7 +33,7 @@ def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
 def test_who_blocks_is_replaced(build: str, compiled: Compiled) -> None:
-    command = compiled("replacement", build, WRAPPED)
+    command = compiled("spare_carrier", build, WRAPPED)
     for case in CASES:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
@@ -42,7 +42,7 @@ def test_who_blocks_is_replaced(build: str, compiled: Compiled) -> None:
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
     flags = (WRAPPED, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1")
-    ended = run(compiled("replacement", "plain", *flags), TWINS[twin])
+    ended = run(compiled("spare_carrier", "plain", *flags), TWINS[twin])
     assert ended.returncode != 0
     assert "lost" in ended.stdout
 

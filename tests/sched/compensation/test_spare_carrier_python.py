@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`CarrierGroup(replacements=...)`: marked carriers are replaced.  Serves Replacement.tla."""
+"""`CarrierGroup(spare_carriers=...)`: marked carriers are replaced.  Serves SpareCarrier.tla."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def await_(is_so: Callable[[], bool]) -> None:
 
 
 def test_others_run_while_each_carrier_blocks_and_threads_are_used_again() -> None:
-    with CarrierGroup(2, replacements=2) as group:
+    with CarrierGroup(2, spare_carriers=2) as group:
         for episode in range(2):
             end, marked = threading.Event(), threading.Barrier(3)
 
@@ -35,7 +35,7 @@ def test_others_run_while_each_carrier_blocks_and_threads_are_used_again() -> No
 
             held = [one.factory(pinned=True)(hold) for one in group]
             marked.wait(PATIENCE_S)
-            assert group.replacements().active == 2
+            assert group.spare_carriers().active == 2
             ran = {group.submit(group.running).result(PATIENCE_S) for _ in range(4)}
             thread = VirtualThread(lambda: None, group=group).start()
             thread.join(PATIENCE_S)
@@ -44,24 +44,24 @@ def test_others_run_while_each_carrier_blocks_and_threads_are_used_again() -> No
             end.set()
             for one in held:
                 one.result(PATIENCE_S)
-            await_(lambda: group.replacements().active == 0)
-            assert group.replacements().started == 2
-            assert group.replacements().reused == 2 * episode
+            await_(lambda: group.spare_carriers().active == 0)
+            assert group.spare_carriers().started == 2
+            assert group.spare_carriers().reused == 2 * episode
 
 
 def test_a_group_without_replacements_has_none() -> None:
     with CarrierGroup(1) as group:
-        assert group.replacements().most == group.replacements().started == 0
+        assert group.spare_carriers().most == group.spare_carriers().started == 0
 
 
 def test_replacements_have_no_pollers() -> None:
     with (
-        CarrierGroup(1, replacements=1) as group,
-        pytest.raises(StateError, match="replacements"),
+        CarrierGroup(1, spare_carriers=1) as group,
+        pytest.raises(StateError, match="spare_carriers"),
     ):
         io.socketpair(group=group)
 
 
 def test_too_many_carriers_are_refused() -> None:
-    with pytest.raises(UsageError, match="replacements is 1; allowed: 0 to 0"):
-        CarrierGroup(1024, replacements=1)
+    with pytest.raises(UsageError, match="spare_carriers is 1; allowed: 0 to 0"):
+        CarrierGroup(1024, spare_carriers=1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spare OS threads that carry on while a pinned park blocks a carrier: Spare.tla.
+"""Spare OS threads that carry on while a pinned park blocks a carrier: SpareThread.tla.
 
-programs/sched/compensation/spares.c and roles.c run one case and print what is lost.
+programs/sched/compensation/spare_threads.c and roles.c run one case and print what is lost.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ pytestmark = [
 CASES = ("compensated", "alone", "many", "stopped")
 ROLES = ("handed", "mounted", "settled", "asked", "stop", "kept", "home")
 TWINS = {
-    "spare_goes_on": "many",
-    "spare_keeps": "compensated",
-    "spare_unasked": "compensated",
-    "spare_exits_first": "stopped",
+    "spare_thread_goes_on": "many",
+    "spare_thread_keeps": "compensated",
+    "spare_thread_unasked": "compensated",
+    "spare_thread_exits_first": "stopped",
 }
-TWINS_OF_ROLES = {"spare_gives_silent": "handed", "spare_runs_on": "stop"}
+TWINS_OF_ROLES = {"spare_thread_gives_silent": "handed", "spare_thread_runs_on": "stop"}
 Compiled = Callable[..., list[str]]
 
 
@@ -41,7 +41,7 @@ def run(command: list[str], case: str, timeout_s: float = 120) -> subprocess.Com
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
 def test_a_carrier_goes_on_while_its_thread_is_blocked(build: str, compiled: Compiled) -> None:
-    command = compiled("spares", build)
+    command = compiled("spare_threads", build)
     for case in CASES:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
@@ -56,15 +56,15 @@ def test_a_role_comes_back_as_it_was_lent(build: str, compiled: Compiled) -> Non
 
 
 def test_an_overflow_on_a_spare_is_reported(compiled: Compiled) -> None:
-    ended = run(compiled("spares", "plain"), "overflow")
+    ended = run(compiled("spare_threads", "plain"), "overflow")
     assert ended.returncode == -signal.SIGSEGV, ended
     assert 'stack overflow in virtual thread "one"' in ended.stderr
 
 
 @pytest.mark.parametrize("twin", [*TWINS, *TWINS_OF_ROLES])
 def test_each_twin_is_seen(twin: str, compiled: Compiled) -> None:
-    build = "thread" if twin == "spare_goes_on" else "plain"
-    program = "spares" if twin in TWINS else "roles"
+    build = "thread" if twin == "spare_thread_goes_on" else "plain"
+    program = "spare_threads" if twin in TWINS else "roles"
     command = compiled(program, build, f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=2")
     with contextlib.suppress(subprocess.TimeoutExpired):  # it never ends: that is seen, too
         assert run(command, {**TWINS, **TWINS_OF_ROLES}[twin], 20).returncode != 0

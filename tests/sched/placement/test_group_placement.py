@@ -33,18 +33,18 @@ RESUMES = ("resumed", "pinned", "timer", "task", "closed")
 TWINS_OF_RESUMES = {
     "group_resume_listed": "task",
     "group_resume_settled": "pinned",
-    "placed_resumes_home": "resumed",
+    "group_placement_resumes_home": "resumed",
 }
 TWINS = {
-    "placed_left_there": "late",
-    "placed_mark_outlives": "ends",
-    "placed_move_uncounted": "moved",
-    "placed_own_first": "first",
-    "placed_steal_uncounted": "stolen",
-    "placed_take_untold": "moved",
-    "placed_suspect_keeps": "watched",
-    "placed_takes_silent": "both",
-    "placed_wakes_nobody": "moved",
+    "group_placement_left_there": "late",
+    "group_placement_mark_outlives": "ends",
+    "group_placement_move_uncounted": "moved",
+    "group_placement_own_first": "first",
+    "group_placement_steal_uncounted": "stolen",
+    "group_placement_take_untold": "moved",
+    "group_placement_suspect_keeps": "watched",
+    "group_placement_takes_silent": "both",
+    "group_placement_wakes_nobody": "moved",
 }
 Compiled = Callable[..., list[str]]
 
@@ -57,7 +57,7 @@ def run(command: list[str], *case: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
 def test_tasks_start_where_less_is_and_leave_who_blocks(build: str, compiled: Compiled) -> None:
-    command = compiled("placed", build)
+    command = compiled("group_placement", build)
     for case in CASES:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
@@ -65,7 +65,7 @@ def test_tasks_start_where_less_is_and_leave_who_blocks(build: str, compiled: Co
 
 @pytest.mark.parametrize("build", ["plain", "thread"])
 def test_tasks_go_on_where_less_is_if_that_is_asked_for(build: str, compiled: Compiled) -> None:
-    command = compiled("placed_resume", build)
+    command = compiled("group_placement_resume", build)
     for case in RESUMES:
         ended = run(command, case)
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), case
@@ -74,14 +74,14 @@ def test_tasks_go_on_where_less_is_if_that_is_asked_for(build: str, compiled: Co
 @pytest.mark.parametrize("twin", TWINS_OF_RESUMES)
 def test_each_twin_of_going_on_is_seen(twin: str, compiled: Compiled) -> None:
     flags = (f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1")
-    ended = run(compiled("placed_resume", "plain", *flags), TWINS_OF_RESUMES[twin])
+    ended = run(compiled("group_placement_resume", "plain", *flags), TWINS_OF_RESUMES[twin])
     assert ended.returncode != 0
     assert "lost" in ended.stdout
 
 
 @pytest.mark.parametrize("build", ["plain", "address", "thread"])
 def test_nothing_is_counted_after_a_storm(build: str, compiled: Compiled) -> None:
-    command = compiled("placed_storm", build)
+    command = compiled("group_placement_storm", build)
     for storm in STORMS:
         ended = run(command, *storm, "40", "1")
         assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), storm
@@ -89,7 +89,9 @@ def test_nothing_is_counted_after_a_storm(build: str, compiled: Compiled) -> Non
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
-    ended = run(compiled("placed", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), TWINS[twin])
+    ended = run(
+        compiled("group_placement", "plain", f"-DWP_TWIN_{twin}=1", "-DPATIENCE_S=1"), TWINS[twin]
+    )
     assert ended.returncode != 0
     assert "lost" in ended.stdout
 
@@ -97,7 +99,7 @@ def test_each_twin_of_the_wiring_is_seen(twin: str, compiled: Compiled) -> None:
 def test_an_os_thread_that_draws_nothing_is_seen(tmp_path: Path) -> None:
     drawn = "\t\trandom = (uint64_t)wp_clock_ns() ^ (uintptr_t)&random;"
     target = compiling.broken(
-        tmp_path, "placed", "plain", "group_placement.c", drawn, "\t\trandom = 0;"
+        tmp_path, "group_placement", "plain", "group_placement.c", drawn, "\t\trandom = 0;"
     )
     ended = run([str(target)], "spread")
     assert (ended.returncode, ended.stdout) == (1, "lost a choice of the third\n")

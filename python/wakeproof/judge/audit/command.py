@@ -181,7 +181,7 @@ def _aside(call: Callable[[], T]) -> Future[T]:
 
 def kernel_claims(kernel: Path) -> list[tuple[str, str]]:
     """Return (label, claim) of each labelled site; tools/pairs.py checks the comments."""
-    site = re.compile(r"\[([A-Z]{1,2}\d*)\][^[]*?\bupholds\s+(?:\*\s+)?(\w+!\w+)")
+    site = re.compile(r"\[([a-z]\w*\.\d+)\][^[]*?\bupholds\s+(?:\*\s+)?(\w+!\w+)")
     texts = (path.read_text(encoding="utf-8") for path in sorted(kernel.rglob("*.[ch]")))
     return [(label, claim) for text in texts for label, claim in site.findall(text)]
 

@@ -191,7 +191,8 @@ def spec_twin(result: ConfigResult) -> str:
 def twin_of(entry: Entry) -> str:
     """Return the name of a twin's configuration in C.
 
-    MCGuard_no_fence.cfg is guard_no_fence, MCSearchLocal_slot_waits.cfg search_local_slot_waits.
+    MCGuard_no_fence.cfg is guard_no_fence,
+    MCLocalQueueCarrier_slot_waits.cfg local_queue_carrier_slot_waits.
     """
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", entry.name.removeprefix("MC")).lower()
 

@@ -32,7 +32,7 @@ class Position:
     """What a thread does where it is."""
 
     kind: int
-    site: str  # its label: "PK1"; of the scenario, the name in its comment; else file:line
+    site: str  # its label: "parker.1"; of the scenario, the name in its comment; else file:line
     offset: int  # of the place in the scenario's state; -1: none
     operand: int
     expected: int

@@ -66,7 +66,7 @@ class Concept:
         None
     )
     spec_twin: str = ""  # a defect of the module: "no_fence"
-    code_twins: tuple[str, ...] = ()  # of wp_twin; "PK1=relaxed": that site in another order
+    code_twins: tuple[str, ...] = ()  # of wp_twin; "parker.1=relaxed": that site in another order
     is_quick: bool = True  # seconds, twins included
     is_long: bool = False  # too long for the audit: `wakeproof conform` alone compares it
     blind: tuple[str, ...] = ()  # claims of the module that no defect breaks at these bounds

@@ -97,7 +97,7 @@ def explore(
 
       wakeproof explore path/to/litmus.txt           programs as text: stress/explorer/data.c
 
-      wakeproof explore -t guard --order G2=relaxed  is that order needed?
+      wakeproof explore -t guard --order guard.2=relaxed  is that order needed?
 
       wakeproof explore -t search --sample pct:d=3   too large for all: so many at random
     """
@@ -162,11 +162,11 @@ def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> str:
 
 
 def _orders(text: str, labels: Labels) -> list[tuple[str, int, str]]:
-    """Return the overrides that ``G2=relaxed`` or ``guard.h:120=relaxed`` means."""
+    """Return the overrides that ``guard.2=relaxed`` or ``guard.h:120=relaxed`` means."""
     site, equals, order = text.partition("=")
     file, colon, line = site.rpartition(":")
     if not equals or (colon and not line.isdigit()):
-        raise UsageError(f"--order {text!r}: write G2=relaxed or guard.h:120=relaxed")
+        raise UsageError(f"--order {text!r}: write guard.2=relaxed or guard.h:120=relaxed")
     if colon:
         return [(file, int(line), order)]
     return [(name, at, order) for name, at in labels.lines(site)]

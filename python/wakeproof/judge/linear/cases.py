@@ -46,12 +46,14 @@ TWO = replace(MPSC, test="linear_mpsc_two")
 LATE = replace(TWO, model="tso", against="run queue, late", spec=mpsc(1))
 FENCED = replace(MPSC, test="linear_mpsc_fenced", model="tso")
 QUESTIONS = replace(MPSC, test="linear_mpsc_asked", shows=(*SHOWS, *ASKED))
-TICKET = Case("ticket", "linear_ticket", "sc", "ticket", ticket(),
+TICKET = Case("ticket", "linear_biased_lock", "sc", "ticket", ticket(),
               ("acquire 0", "try 0", "try 1", "release 0"))  # fmt: skip
-LOCAL = Case("local", "linear_local", "sc", "bounded queue", local(),
+LOCAL = Case("local", "linear_local_queue", "sc", "bounded queue", local(),
              ("push 0", "keep 0", "keep 1", "pop 0", "pop 1", "steal 0", "steal 1",
               "steal 2"))  # fmt: skip
-LOCAL_ASKED = replace(LOCAL, test="linear_local_asked", shows=(*LOCAL.shows, "has 0", "has 1"))
+LOCAL_ASKED = replace(
+    LOCAL, test="linear_local_queue_asked", shows=(*LOCAL.shows, "has 0", "has 1")
+)
 OVERFLOW = Case("overflow", "linear_overflow", "sc", "bounded queue, full", overflowing(),
                 ("push 0", "push 1", "pop 2", "pop 3", "steal 0", "steal 1", "steal 2", "take 0",
                  "take 1"))  # fmt: skip
@@ -69,15 +71,15 @@ CASES: tuple[Case, ...] = (
     replace(QUESTIONS, model="tso", against="run queue, late", spec=mpsc(1), is_quick=False),
     replace(LATE, test="linear_mpsc", is_quick=False),
     TICKET,
-    *_must_fail(TICKET, ("ticket_no_cas", "linear_skips_number")),
+    *_must_fail(TICKET, ("biased_lock_no_cas", "linear_skips_number")),
     replace(TICKET, model="tso", against="ticket, late", spec=ticket(1)),
     replace(TICKET, model="tso", must_fail=True),
     LOCAL,
-    *_must_fail(LOCAL, ("local_takes_split", "local_publishes_first")),
+    *_must_fail(LOCAL, ("local_queue_takes_split", "local_queue_publishes_first")),
     replace(LOCAL, model="tso", must_fail=True),
-    replace(LOCAL, test="linear_local_fenced", model="tso"),
+    replace(LOCAL, test="linear_local_queue_fenced", model="tso"),
     LOCAL_ASKED,
-    *_must_fail(LOCAL_ASKED, ("local_asks_tail_first",)),
+    *_must_fail(LOCAL_ASKED, ("local_queue_asks_tail_first",)),
     OVERFLOW,
-    *_must_fail(OVERFLOW, ("local_overflow_unread", "local_overflow_forgets")),
+    *_must_fail(OVERFLOW, ("local_queue_overflow_unread", "local_queue_overflow_forgets")),
 )  # fmt: skip

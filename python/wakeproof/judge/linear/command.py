@@ -31,7 +31,7 @@ def linear(
 
       wakeproof linear               queues and ticket, with what must fail
 
-      wakeproof linear -t ticket     one of them
+      wakeproof linear -t biased_lock     one of them
     """
     screen = report.console(stderr=as_json)
 

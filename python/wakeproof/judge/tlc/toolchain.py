@@ -68,7 +68,13 @@ def _make_archive(tools: Toolchain, archive: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="wakeproof-tlc-", dir=archive.parent) as private:
         java = [str(tools.java), "-XX:+UseSerialGC", f"-Djava.io.tmpdir={private}"]
         classes, made = Path(private) / "classes", Path(private) / archive.name
-        small = ["-metadir", private, "-config", str(specs / "MCTicket.cfg"), "MCTicket.tla"]
+        small = [
+            "-metadir",
+            private,
+            "-config",
+            str(specs / "MCBiasedLock.cfg"),
+            "MCBiasedLock.tla",
+        ]
         _output([*java, f"-XX:DumpLoadedClassList={classes}", "-cp", str(tools.jar), "tlc2.TLC",
                  *small], cwd=specs)  # fmt: skip
         _output([*java, "-Xshare:dump", f"-XX:SharedClassListFile={classes}",

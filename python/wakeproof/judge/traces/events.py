@@ -24,7 +24,7 @@ class Event:
     thread: int
     begin: float  # stamp
     end: float  # stamp; infinite: it never came back
-    site: str  # its label: "PK1"; a system call's name; of a scenario, what its comment says
+    site: str  # its label: "parker.1"; a system call's name; of a scenario, what its comment says
     place: int  # offset in the scenario's state; -1: none
     operand: int
     result: int  # what it read, or what the call returned

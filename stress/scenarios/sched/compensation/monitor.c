@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * supervise.c - a step that is taken for one that makes no progress ends.
  *
- *   carrier                      supervisor                  result: "a mark is left, it was to move
+ *   carrier                      monitor                  result: "a mark is left, it was to move
  *   ends: progress; load--       mark                          the queue"
  *   marked: unmark               it has ended: unmark
  *
  * Why it works  Both change one word; who comes second sees what the first has written before.
- * Spec          specs/sched/compensation/Supervise.tla. */
+ * Spec          specs/sched/compensation/Monitor.tla. */
 #include "sched/placement/placement.h"
 #include "stress.h"
 
@@ -58,30 +58,30 @@ static void read_word(void *at, stress_result *result)
 	result->r[0] = wp_load_relaxed(&((struct state *)at)->slot.word) != 0;
 }
 
-STRESS_TEST(supervise, .claim = "A mark ends with the step that it was made for.",
-	.upholds = "Supervise!MarkIsOfWhoRuns", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(monitor, .claim = "A mark ends with the step that it was made for.",
+	.upholds = "Monitor!MarkIsOfWhoRuns", .state_size = sizeof(struct state), .init = init,
 	.actors = {ends, suspects}, .arbiter = read_word, .results = 2,
 	.outcomes = {
-		{"0,0", ACCEPTABLE, "the supervisor saw the end"},
+		{"0,0", ACCEPTABLE, "the monitor saw the end"},
 		{"0,1", ACCEPTABLE, "the end saw the mark"},
 		{"*", FORBIDDEN, "it runs nothing, and is marked"},
 	});
 
-STRESS_TWIN(supervise_unchecked, .of = "supervise",
+STRESS_TWIN(monitor_unchecked, .of = "monitor",
 	.defect = "who has marked does not look again whether that step still runs",
 	.shows = "1,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-STRESS_TEST(supervise_dequeue, .claim = "So it does where a load is what is queued: none is left.",
-	.upholds = "Supervise!MarkEnds", .state_size = sizeof(struct state),
+STRESS_TEST(monitor_dequeue, .claim = "So it does where a load is what is queued: none is left.",
+	.upholds = "Monitor!MarkEnds", .state_size = sizeof(struct state),
 	.init = init_dequeue, .actors = {ends, suspects}, .arbiter = read_word, .results = 2,
 	.outcomes = {
-		{"0,0", ACCEPTABLE, "the supervisor saw the end"},
+		{"0,0", ACCEPTABLE, "the monitor saw the end"},
 		{"0,1", ACCEPTABLE, "the end saw the mark"},
 		{"*", FORBIDDEN, "it runs nothing, and is marked"},
 	});
 
-STRESS_TWIN(supervise_end_unseen, .of = "supervise_dequeue",
+STRESS_TWIN(monitor_end_unseen, .of = "monitor_dequeue",
 	.defect = "a step ends, and leaves the mark", .shows = "1,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

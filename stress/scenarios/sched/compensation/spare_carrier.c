@@ -5,8 +5,8 @@
  *   lock; decide; unlock         lock; decide; unlock        threads that were started twice"
  *
  * Why it works  Queues are numbers, and each access to them is relaxed, as in placement.c.
- * Spec          specs/sched/compensation/Replacement.tla. */
-#include "replacements.h"
+ * Spec          specs/sched/compensation/SpareCarrier.tla. */
+#include "spare_carriers.h"
 
 static void init(void *at)
 {
@@ -27,28 +27,28 @@ static void read_all(void *at, stress_result *result)
 	for (uint32_t carrier = 0; carrier < state->placement.count; carrier++) {
 		result->r[0] += (uint32_t)wp_load_relaxed(&state->slots[carrier].word) == 0;
 		result->r[1] += carrier >= state->all.carriers &&
-				!wp_replacement_is_dormant(&state->placement, carrier);
+				!wp_spare_carrier_is_dormant(&state->placement, carrier);
 		result->r[2] += wp_load_relaxed(&state->threads[carrier]) > 1;
 	}
 }
 
-STRESS_TEST(replacement, .claim = "As many may be given tasks as are configured.",
-	.upholds = "Replacement!EligibleKept", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(spare_carrier, .claim = "As many may be given tasks as are configured.",
+	.upholds = "SpareCarrier!EligibleKept", .state_size = sizeof(struct state), .init = init,
 	.actors = {blocks, blocks_a_while}, .arbiter = read_all, .results = 3, .blocking = 1,
 	.outcomes = {
 		{"2,1,0", ACCEPTABLE, "one is marked, and one stands in for it"},
 		{"*", FORBIDDEN, "too few, too many, or two threads of one"},
 	});
 
-STRESS_TWIN(replacement_mark_silent, .of = "replacement",
+STRESS_TWIN(spare_carrier_mark_silent, .of = "spare_carrier",
 	.defect = "who has marked a carrier does not see to a replacement", .shows = "1,0,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(replacement_unmark_silent, .of = "replacement",
+STRESS_TWIN(spare_carrier_unmark_silent, .of = "spare_carrier",
 	.defect = "the end of a mark retires nobody", .shows = "3,2,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
 
-/* As the mark of 0 ends, 1 and 2, who stood in, are marked: who has counted one too many finds nobody
- * to retire. Result: "eligible, configured ones that are dormant". */
+/* As the mark of 0 ends, 1 and 2, who stood in, are marked: who has counted one too many finds
+ * nobody to retire. Result: "eligible, configured ones that are dormant". */
 static void init_stand_in(void *at)
 {
 	init_as(at, 2, 3);
@@ -74,12 +74,12 @@ static void read_configured(void *at, stress_result *result)
 	for (uint32_t carrier = 0; carrier < state->placement.count; carrier++) {
 		result->r[0] += (uint32_t)wp_load_relaxed(&state->slots[carrier].word) == 0;
 		result->r[1] += carrier < state->all.carriers &&
-				wp_replacement_is_dormant(&state->placement, carrier);
+				wp_spare_carrier_is_dormant(&state->placement, carrier);
 	}
 }
 
-STRESS_TEST(replacement_none, .claim = "Who is configured is never retired.",
-	.upholds = "Replacement!EligibleKept", .state_size = sizeof(struct state),
+STRESS_TEST(spare_carrier_none, .claim = "Who is configured is never retired.",
+	.upholds = "SpareCarrier!EligibleKept", .state_size = sizeof(struct state),
 	.init = init_stand_in, .actors = {goes_on, blocks_1, blocks_2},
 	.arbiter = read_configured, .results = 2, .blocking = 1,
 	.outcomes = {
@@ -87,21 +87,21 @@ STRESS_TEST(replacement_none, .claim = "Who is configured is never retired.",
 		{"*", FORBIDDEN, "too few, or a configured one is dormant"},
 	});
 
-STRESS_TWIN(replacement_retires_any, .of = "replacement_none",
+STRESS_TWIN(spare_carrier_retires_any, .of = "spare_carrier_none",
 	.defect = "who looks for a replacement to retire goes on to those that are configured",
 	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
 /* Both are marked. */
-STRESS_TEST(replacement_both, .claim = "Each that is marked is replaced.",
-	.upholds = "Replacement!OneThread", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(spare_carrier_both, .claim = "Each that is marked is replaced.",
+	.upholds = "SpareCarrier!OneThread", .state_size = sizeof(struct state), .init = init,
 	.actors = {blocks, blocks_1}, .arbiter = read_all, .results = 3, .blocking = 1,
 	.outcomes = {
 		{"2,2,0", ACCEPTABLE, "two stand in"},
 		{"*", FORBIDDEN, "too few, or two threads of one"},
 	});
 
-STRESS_TWIN(replacement_unlocked, .of = "replacement_both", .defect = "who decides takes no lock",
+STRESS_TWIN(spare_carrier_unlocked, .of = "spare_carrier_both", .defect = "who decides takes no lock",
 	.shows = "*,*,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -131,8 +131,8 @@ static void read_left(void *at, stress_result *result)
 	result->r[0] = wp_load_relaxed(&((struct state *)at)->queues[1]);
 }
 
-STRESS_TEST(replacement_refused, .claim = "Nobody is given tasks who has no thread.",
-	.upholds = "Replacement!TargetHasThread", .state_size = sizeof(struct state),
+STRESS_TEST(spare_carrier_refused, .claim = "Nobody is given tasks who has no thread.",
+	.upholds = "SpareCarrier!TargetHasThread", .state_size = sizeof(struct state),
 	.init = init_refusing, .actors = {blocks, submits}, .arbiter = read_left, .results = 1,
 	.blocking = 1,
 	.outcomes = {
@@ -140,13 +140,13 @@ STRESS_TEST(replacement_refused, .claim = "Nobody is given tasks who has no thre
 		{"*", FORBIDDEN, "nobody will run it"},
 	});
 
-STRESS_TWIN(replacement_starts_late, .of = "replacement_refused",
+STRESS_TWIN(spare_carrier_starts_late, .of = "spare_carrier_refused",
 	.defect = "a replacement may be chosen before its thread is there", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
 /* Result: as above. */
-STRESS_TEST(replacement_retired, .claim = "Who is retired is left without tasks.",
-	.upholds = "Replacement!RetiredIsEmpty", .state_size = sizeof(struct state),
+STRESS_TEST(spare_carrier_retired, .claim = "Who is retired is left without tasks.",
+	.upholds = "SpareCarrier!RetiredIsEmpty", .state_size = sizeof(struct state),
 	.init = init_marked, .actors = {goes_on, submits}, .arbiter = read_left, .results = 1,
 	.blocking = 1,
 	.outcomes = {
@@ -154,7 +154,7 @@ STRESS_TEST(replacement_retired, .claim = "Who is retired is left without tasks.
 		{"*", LOST_WORK, "a task waits for a carrier that is dormant"},
 	});
 
-STRESS_TWIN(replacement_retire_keeps, .of = "replacement_retired",
+STRESS_TWIN(spare_carrier_retire_keeps, .of = "spare_carrier_retired",
 	.defect = "who is retired keeps its queue", .shows = "1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
@@ -168,10 +168,10 @@ static void closes(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	if (wp_twin(replacement_stops_first))
+	if (wp_twin(spare_carrier_stops_first))
 		result->r[0] = wp_load_relaxed(&state->threads[1]);
-	wp_replacements_end(&state->all);
-	if (!wp_twin(replacement_stops_first))
+	wp_spare_carriers_end(&state->all);
+	if (!wp_twin(spare_carrier_stops_first))
 		result->r[0] = wp_load_relaxed(&state->threads[1]);
 }
 
@@ -180,8 +180,8 @@ static void read_threads(void *at, stress_result *result)
 	result->r[1] = wp_load_relaxed(&((struct state *)at)->threads[1]);
 }
 
-STRESS_TEST(replacement_close, .claim = "The close knows each thread.",
-	.upholds = "Replacement!StopReachesAll", .state_size = sizeof(struct state),
+STRESS_TEST(spare_carrier_close, .claim = "The close knows each thread.",
+	.upholds = "SpareCarrier!StopReachesAll", .state_size = sizeof(struct state),
 	.init = init_one, .actors = {blocks, closes}, .arbiter = read_threads, .results = 2,
 	.blocking = 1,
 	.outcomes = {
@@ -190,6 +190,6 @@ STRESS_TEST(replacement_close, .claim = "The close knows each thread.",
 		{"*", FORBIDDEN, "a thread is left"},
 	});
 
-STRESS_TWIN(replacement_stops_first, .of = "replacement_close",
+STRESS_TWIN(spare_carrier_stops_first, .of = "spare_carrier_close",
 	.defect = "the close sends its stops before it has the lock", .shows = "0,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);

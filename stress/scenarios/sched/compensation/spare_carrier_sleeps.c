@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * replacement_sleeps.c - replacements that sleep, are to stand in, or are retired, and tasks of the group.
+ * replacement_sleeps.c - spare_carriers that sleep, are to stand in, or are retired, and tasks of
+ * the group.
  *
- *   marks 0                      1, which is dormant           submitter    `replacement_sleeps`
+ *   marks 0                      1, which is dormant           submitter    `spare_carrier_sleeps`
  *   1 stands in; wake it         word := PARKED                push; count
- *                                [P]; dormant: asleep          somebody is idle: nudge it,
+ *                                [carrier.6]; dormant: asleep  somebody is idle: nudge it,
  *                                else idle, if there are none    unless it is dormant
  *
  * Why it works  Carriers that sleep are real, their wakes are nudges (timer.h).
- * Spec          specs/sched/compensation/Replacement.tla. */
-#include "replacements.h"
+ * Spec          specs/sched/compensation/SpareCarrier.tla. */
+#include "spare_carriers.h"
 
 /* Result: "it sleeps (1: counted, 2: dormant), it was woken". */
 static void init_cached(void *at)
@@ -23,7 +24,7 @@ static void parks(void *at, stress_result *result)
 	wp_mpsc_node *stolen;
 
 	wp_carrier_advertise(&state->carriers[1], WP_PARKED_FUTEX, &stolen);
-	if (wp_replacement_is_dormant(&state->placement, 1))
+	if (wp_spare_carrier_is_dormant(&state->placement, 1))
 		result->r[0] = 2;
 	else
 		result->r[0] = wp_placement_rest(&state->placement);
@@ -33,9 +34,9 @@ static void spill(struct state *state, uint32_t first)
 {
 	if (!wp_placement_spilled(&state->placement, 1))
 		return;
-	wp_replacement_fence();
+	wp_spare_carrier_fence();
 	for (uint32_t carrier = first; carrier > 0; carrier--)
-		if (!wp_replacement_is_dormant(&state->placement, carrier) &&
+		if (!wp_spare_carrier_is_dormant(&state->placement, carrier) &&
 		    wp_timers_nudge(&state->carriers[carrier]))
 			return;
 }
@@ -51,8 +52,8 @@ static void read_woken(void *at, stress_result *result)
 	result->r[1] = wp_load_relaxed(&((struct state *)at)->carriers[1].word) == WP_WAKING;
 }
 
-STRESS_TEST(replacement_sleeps, .claim = "Who is to stand in is told so, and of tasks.",
-	.upholds = "Replacement!NoStrandedGlobal", .state_size = sizeof(struct state),
+STRESS_TEST(spare_carrier_sleeps, .claim = "Who is to stand in is told so, and of tasks.",
+	.upholds = "SpareCarrier!NoStrandedGlobal", .state_size = sizeof(struct state),
 	.init = init_cached, .actors = {blocks, parks, spills}, .arbiter = read_woken,
 	.results = 2, .blocking = 1,
 	.outcomes = {
@@ -61,12 +62,12 @@ STRESS_TEST(replacement_sleeps, .claim = "Who is to stand in is told so, and of 
 		{"*", FORBIDDEN, "it sleeps, and nobody will wake it"},
 	});
 
-STRESS_TWIN(replacement_unwoken, .of = "replacement_sleeps",
+STRESS_TWIN(spare_carrier_unwoken, .of = "spare_carrier_sleeps",
 	.defect = "a replacement is not told that it is eligible", .shows = "2,0",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
 
-/* 0 is marked, 1 is idle, and so is 2, who stands in, is retired, and may be woken for a task. Result:
- * "2 took the task, 1 was woken". */
+/* 0 is marked, 1 is idle, and so is 2, who stands in, is retired, and may be woken for a task.
+ * Result: "2 took the task, 1 was woken". */
 static void init_idle(void *at)
 {
 	struct state *state = at;
@@ -89,9 +90,9 @@ static void is_woken(void *at, stress_result *result)
 	wp_placement_woken(&state->placement);
 	if (!wp_placement_has_global(&state->placement))
 		return;
-	if (!wp_replacement_is_dormant(&state->placement, 2))
+	if (!wp_spare_carrier_is_dormant(&state->placement, 2))
 		result->r[0] = 1;
-	else if (wp_replacement_passes_on(&state->placement))
+	else if (wp_spare_carrier_passes_on(&state->placement))
 		wp_timers_nudge(&state->carriers[1]);
 }
 
@@ -101,8 +102,8 @@ static void spills_two(void *at, stress_result *result)
 	spill(at, 2);
 }
 
-STRESS_TEST(replacement_passes, .claim = "Who is retired passes on what it was woken for.",
-	.upholds = "Replacement!NoStrandedGlobal", .state_size = sizeof(struct state),
+STRESS_TEST(spare_carrier_passes, .claim = "Who is retired passes on what it was woken for.",
+	.upholds = "SpareCarrier!NoStrandedGlobal", .state_size = sizeof(struct state),
 	.init = init_idle, .actors = {goes_on, spills_two, is_woken}, .arbiter = read_woken,
 	.results = 2, .blocking = 1,
 	.outcomes = {
@@ -111,7 +112,7 @@ STRESS_TEST(replacement_passes, .claim = "Who is retired passes on what it was w
 		{"*", FORBIDDEN, "a carrier is idle, and nobody will wake it"},
 	});
 
-STRESS_TWIN(replacement_wake_kept, .of = "replacement_passes",
+STRESS_TWIN(spare_carrier_wake_kept, .of = "spare_carrier_passes",
 	.defect = "a dormant one that is woken for a task of the group passes the wake on to nobody",
 	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

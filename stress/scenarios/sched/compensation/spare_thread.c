@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * spare.c - two OS threads carry one carrier in turn: who blocks lends the role, and has it back.
  *
- *   carries                         a spare                        `spare_others`: "two carried at once"
+ *   carries                         a spare                        `spare_thread_others`: "two carried at once"
  *   pins: lend; sleeps              next: carries, runs others: unparks the first
  *   take_back: asks                 is asked: gives; next
  *
- * Why it works  Both threads run one loop, as wp__worker_carry does. What is queued is plain: whoever
- *               has the role reads it, so two that have it at once are a race, and are counted.
- * Spec          specs/sched/compensation/Spare.tla. */
+ * Why it works  Both threads run one loop, as wp__worker_carry does. What is queued is plain:
+ *               whoever has the role reads it, so two that have it at once are a race, and are
+ *               counted.
+ * Spec          specs/sched/compensation/SpareThread.tla. */
 #include "wakeup/parker.h"
 #include "sched/compensation/role.h"
 #include "stress.h"
@@ -166,8 +167,8 @@ static void init(void *at)
 	init_with(at, items);
 }
 
-STRESS_TEST(spare_holder, .claim = "One thread at a time carries, or runs what is on its stack.",
-	.upholds = "Spare!OneHolder", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(spare_thread_holder, .claim = "One thread at a time carries, or runs what is on its stack.",
+	.upholds = "SpareThread!OneHolder", .state_size = sizeof(struct state), .init = init,
 	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
 	.whole = SEEN_SC | SEEN_TSO,
 	.outcomes = {
@@ -176,13 +177,13 @@ STRESS_TEST(spare_holder, .claim = "One thread at a time carries, or runs what i
 		{"*,*", FORBIDDEN, "two carry at once"},
 	});
 
-STRESS_TWIN(spare_goes_on, .of = "spare_holder",
+STRESS_TWIN(spare_thread_goes_on, .of = "spare_thread_holder",
 	.defect = "who has lent the role goes on without it", .shows = "1,0",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-STRESS_TEST(spare_others, .claim = "While one is blocked the others run, and it goes on.",
-	.upholds = "Spare!OthersRun", .state_size = sizeof(struct state), .init = init,
+STRESS_TEST(spare_thread_others, .claim = "While one is blocked the others run, and it goes on.",
+	.upholds = "SpareThread!OthersRun", .state_size = sizeof(struct state), .init = init,
 	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
 	.whole = SEEN_SC | SEEN_TSO,
 	.outcomes = {
@@ -191,14 +192,14 @@ STRESS_TEST(spare_others, .claim = "While one is blocked the others run, and it 
 		{"*,*", FORBIDDEN, "two carry at once"},
 	});
 
-STRESS_TWIN(spare_lends_nothing, .of = "spare_others",
+STRESS_TWIN(spare_thread_lends_nothing, .of = "spare_thread_others",
 	.defect = "who blocks keeps the role", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(spare_keeps, .of = "spare_others",
+STRESS_TWIN(spare_thread_keeps, .of = "spare_thread_others",
 	.defect = "who carries is asked for the role, and keeps it", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
-STRESS_TWIN(spare_unasked, .of = "spare_others",
+STRESS_TWIN(spare_thread_unasked, .of = "spare_thread_others",
 	.defect = "who wants the role back does not ask for it", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -211,8 +212,8 @@ static void init_stopped(void *at)
 	init_with(at, items);
 }
 
-STRESS_TEST(spare_stop, .claim = "A carrier ends with the last thread that it was lent by.",
-	.upholds = "Spare!ExitsAlone", .state_size = sizeof(struct state), .init = init_stopped,
+STRESS_TEST(spare_thread_stop, .claim = "A carrier ends with the last thread that it was lent by.",
+	.upholds = "SpareThread!ExitsAlone", .state_size = sizeof(struct state), .init = init_stopped,
 	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
 	.whole = SEEN_SC | SEEN_TSO,
 	.outcomes = {
@@ -221,13 +222,13 @@ STRESS_TEST(spare_stop, .claim = "A carrier ends with the last thread that it wa
 		{"*,*", FORBIDDEN, "it runs on"},
 	});
 
-STRESS_TWIN(spare_exits_first, .of = "spare_stop",
+STRESS_TWIN(spare_thread_exits_first, .of = "spare_thread_stop",
 	.defect = "whoever reads the stop ends the carrier, also if it is lent", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
 
-STRESS_TEST(spare_last, .claim = "When its stop was read a carrier runs nothing anew.",
-	.upholds = "Spare!StopIsLast", .state_size = sizeof(struct state), .init = init_stopped,
+STRESS_TEST(spare_thread_last, .claim = "When its stop was read a carrier runs nothing anew.",
+	.upholds = "SpareThread!StopIsLast", .state_size = sizeof(struct state), .init = init_stopped,
 	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
 	.whole = SEEN_SC | SEEN_TSO,
 	.outcomes = {
@@ -236,7 +237,7 @@ STRESS_TEST(spare_last, .claim = "When its stop was read a carrier runs nothing 
 		{"*,*", FORBIDDEN, "who has the role back runs what is behind the stop"},
 	});
 
-STRESS_TWIN(spare_runs_on, .of = "spare_last",
+STRESS_TWIN(spare_thread_runs_on, .of = "spare_thread_last",
 	.defect = "who has the role back after the stop polls on", .shows = "0,1",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);
@@ -251,8 +252,8 @@ static void init_again(void *at)
 	init_with(at, items);
 }
 
-STRESS_TEST(spare_again, .claim = "No thread is idle while the role sleeps.",
-	.upholds = "Spare!KeepsIfAlone", .state_size = sizeof(struct state), .init = init_again,
+STRESS_TEST(spare_thread_again, .claim = "No thread is idle while the role sleeps.",
+	.upholds = "SpareThread!KeepsIfAlone", .state_size = sizeof(struct state), .init = init_again,
 	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
 	.whole = SEEN_SC | SEEN_TSO,
 	.outcomes = {
@@ -261,7 +262,7 @@ STRESS_TEST(spare_again, .claim = "No thread is idle while the role sleeps.",
 		{"*,*", FORBIDDEN, "two carry at once"},
 	});
 
-STRESS_TWIN(spare_counted_late, .of = "spare_again",
+STRESS_TWIN(spare_thread_counted_late, .of = "spare_thread_again",
 	.defect = "who gives the role up is counted as idle after it is free", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_STRESS | SEEN_DELAYED);

@@ -3,7 +3,7 @@
  *
  *   submitter                    carrier                     result: "it sleeps, tasks it was not
  *   push; count                  word := PARKED                told of, it was woken"
- *   somebody is idle: nudge it   [P]; idle, if there are no tasks
+ *   somebody is idle: nudge it   [carrier.6]; idle, if there are no tasks
  *
  * Why it works  The nudge is of timer.h, with its fence: who finds it counted finds the word.
  * Spec          specs/sched/placement/Placement.tla. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * placement_runs.c - tasks for which no carrier was to be had, and a carrier that sleeps until it has
- * run them.
+ * placement_runs.c - tasks for which no carrier was to be had, and a carrier that sleeps until it
+ * has run them.
  *
  *   submitter                    carrier                                    result: "run"
  *   push; count                  global tasks: take one, run it
- *   somebody is idle: nudge it   none: word := PARKED; [P]; idle; sleep
+ *   somebody is idle: nudge it   none: word := PARKED; [carrier.6]; idle; sleep
  *
  * Why it works  As placement_nudge.c, with the sleep: who finds nothing is woken for what comes.
  * Spec          specs/sched/placement/Placement.tla. */

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from wakeproof.judge.conform.concept import Concept
+from wakeproof.judge.conform.maps.biased_lock import TICKET
 from wakeproof.judge.conform.maps.block import GUARD_INTERRUPTED, GUARD_NAP
 from wakeproof.judge.conform.maps.carrier import CARRIER_HIT, CARRIER_ONE, CARRIER_TWO
 from wakeproof.judge.conform.maps.channel import CHANNEL, CHANNEL_NONE
-from wakeproof.judge.conform.maps.close import CLOSE, CLOSE_IN_TIME, CLOSE_THREE
 from wakeproof.judge.conform.maps.condition import CONDITION, CONDITION_WANTED
+from wakeproof.judge.conform.maps.descriptor import IO, IO_OPEN
+from wakeproof.judge.conform.maps.group_close import CLOSE, CLOSE_IN_TIME, CLOSE_THREE
 from wakeproof.judge.conform.maps.guard import GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS
-from wakeproof.judge.conform.maps.idleset import IDLESET
-from wakeproof.judge.conform.maps.io import IO, IO_OPEN
+from wakeproof.judge.conform.maps.idle_set import IDLESET
 from wakeproof.judge.conform.maps.latch import LATCH
 from wakeproof.judge.conform.maps.mpsc import MPSC, MPSC_THREE
 from wakeproof.judge.conform.maps.mutex import MUTEX
@@ -26,10 +27,9 @@ from wakeproof.judge.conform.maps.search import (
 )
 from wakeproof.judge.conform.maps.semaphore import SEMAPHORE, SEMAPHORE_THREE
 from wakeproof.judge.conform.maps.task import TASK
-from wakeproof.judge.conform.maps.ticket import TICKET
 from wakeproof.judge.conform.maps.timer import TIMER, TIMER_TWO
 from wakeproof.judge.conform.maps.vthread import VTHREAD
-from wakeproof.judge.conform.maps.waitq import WAITQ
+from wakeproof.judge.conform.maps.wait_queue import WAITQ
 
 CONCEPTS: tuple[Concept, ...] = (
     PARKER, TICKET, IDLESET, GUARD, GUARD_ASYMMETRIC, GUARD_RENDEZVOUS, GUARD_NAP,

@@ -44,7 +44,7 @@ def answers_after(answers: int, step: Step, label: str, promise: int) -> int:
 def nap_label(step: Step) -> str:
     """Give one step of the spec for each access, fence and signal."""
     match step.site:
-        case "G9" | "fence_heavy":
+        case "guard.9" | "fence_heavy":
             return HIDDEN
         case "Told":
             return HIDDEN
@@ -106,9 +106,9 @@ def block_after(memory: Blocker, step: Step, label: str) -> Blocker | None:
     if is_handler(step) and (step.thread or memory.wants_lock):
         return None
     memory = memory._replace(answers=answers_after(memory.answers, step, label, RENDEZVOUS))
-    if step.thread == 0 and step.site == "L2":
+    if step.thread == 0 and step.site == "lock.2":
         return memory._replace(wants_lock=True)
-    if step.site == "L4":
+    if step.site == "lock.4":
         return memory._replace(wants_lock=False, signals=step.value)
     return memory
 

@@ -22,8 +22,9 @@ CARRIER = 7 * LINE
 TASKS, EVENT = 3 * CARRIER, (1 << 20) - 4096
 WORDS = ("RUNNING", "PARKED_FUTEX", "PARKED_POLLER", "WAKING", "v0", "v1", "v2")
 HIDDEN_SITES = {
-    "S", "P", "R", "I1", "I2", "I3", "N2", "C8", "C9", "Q4", "Q7", "Q10", "Q11", "Q12", "Q14",
-    "Q15", "Q16", "PO1", "T3", "T4", "T5",
+    "carrier.7", "carrier.6", "search.7", "idle_set.1", "idle_set.2", "idle_set.3", "search.6",
+    "search.3", "search.4", "mpsc.4", "mpsc.7", "mpsc.10", "mpsc.11", "mpsc.12", "mpsc.14",
+    "mpsc.15", "mpsc.16", "poller.1", "biased_lock.3", "biased_lock.4", "biased_lock.5",
 }  # fmt: skip
 
 
@@ -33,25 +34,25 @@ def code_label(step: Step) -> str:
     match step.site:
         case "End" | "Readable":
             return step.site
-        case "Q9":
+        case "mpsc.9":
             if step.thread or step.what.offset != FIRST:
                 return HIDDEN
             return "Recheck" if step.pre.word(WORD) else "Poll"
-        case "Q1":
+        case "mpsc.1":
             return f"Push {thread}"
-        case "C4" | "LoadWord":
+        case "carrier.4" | "LoadWord":
             return f"LoadWord {thread}"
-        case "C3" | "Victim":
+        case "carrier.3" | "Victim":
             return f"Signal {thread}"
         case "event_signal" | "futex_wake":
             return f"Call {thread}"
-        case "N1":
+        case "search.5":
             if step.thread != 1:
                 return HIDDEN
             return "Search" if step.value == 0 else WAIT
         case "Place":
             return f"Advertise {WORDS[1 + (step.post.word(WORD) == 2)]}"
-        case "C6":
+        case "carrier.5":
             return "Test"
         case "futex_wait":
             return "Wait"
@@ -63,7 +64,7 @@ def code_label(step: Step) -> str:
             return "Readable" if step.post.pending(0).site == "event_take" else "Ready"
         case "event_take":
             return "Drain"
-        case "C2":
+        case "carrier.2":
             return "Leave"
     if step.site in HIDDEN_SITES:
         return HIDDEN
@@ -74,12 +75,12 @@ def hit_label(step: Step) -> str:
     """Tell by the outcome of a look at all queues, which is one step, whether it was a hit."""
     if step.site == "Has":
         return WAIT
-    if step.site == "Q15" and step.what.offset == INBOX + HEAD:
+    if step.site == "mpsc.15" and step.what.offset == INBOX + HEAD:
         return "Poll"
     label = code_label(step)
     if label == "Poll":
         return HIDDEN  # its queue is empty: the task is pinned
-    gives_up = step.post.pending(0).site == "I2"
+    gives_up = step.post.pending(0).site == "idle_set.2"
     return "SiblingHit" if label == "Recheck" and gives_up and not _work(step.pre, INBOX) else label
 
 
@@ -116,15 +117,19 @@ def keeps(
     return action != "SiblingHit"
 
 
-PUSH = (("Q1", "Q2"), ("Q2", "Q3"))
+PUSH = (("mpsc.1", "mpsc.2"), ("mpsc.2", "mpsc.3"))
 POP = (
-    ("Q9", "Q11"), ("Q9", "T1"), ("Q11", "T1"), ("T1", "T2"), ("T2", "Q15"), ("Q15", "Q4"),
-    ("Q15", "Q5"), ("Q4", "Q13"), ("Q13", "Q8"), ("Q8", "Q5"), ("Q5", "Q16"), ("Q5", "Q6"),
-    ("Q16", "Q7"), ("Q7", "Q6"), ("Q6", "T5"),
+    ("mpsc.9", "mpsc.11"), ("mpsc.9", "biased_lock.1"), ("mpsc.11", "biased_lock.1"),
+    ("biased_lock.1", "biased_lock.2"), ("biased_lock.2", "mpsc.15"), ("mpsc.15", "mpsc.4"),
+    ("mpsc.15", "mpsc.5"), ("mpsc.4", "mpsc.13"), ("mpsc.13", "mpsc.8"), ("mpsc.8", "mpsc.5"),
+    ("mpsc.5", "mpsc.16"), ("mpsc.5", "mpsc.6"), ("mpsc.16", "mpsc.7"), ("mpsc.7", "mpsc.6"),
+    ("mpsc.6", "biased_lock.5"),
 )  # fmt: skip
 SEARCH = (
-    ("Q9", "Q14"), ("Q11", "Q14"), ("Q14", "Q10"), ("I3", "N1"), ("N1", "I3"), ("I3", "N2"),
-    ("N2", "R"), ("R", "I3"), ("I3", "I3"), ("I3", "C9"), ("C9", "I3"),
+    ("mpsc.9", "mpsc.14"), ("mpsc.11", "mpsc.14"), ("mpsc.14", "mpsc.10"),
+    ("idle_set.3", "search.5"), ("search.5", "idle_set.3"), ("idle_set.3", "search.6"),
+    ("search.6", "search.7"), ("search.7", "idle_set.3"), ("idle_set.3", "idle_set.3"),
+    ("idle_set.3", "search.4"), ("search.4", "idle_set.3"),
 )  # fmt: skip
 WAKERS = (('"s1"',), ('"searcher"',), ('"s2"',))
 CARRIER_TWO = Concept(
@@ -150,7 +155,8 @@ CARRIER_TWO = Concept(
     spec_seen=spec_seen,
     code_label=code_label,
     code_seen=code_seen,
-    joins=(*PUSH, *POP, *SEARCH, ("Victim", "Signal"), ("Place", "C1"), ("Selecting", "Readable")),
+    joins=(*PUSH, *POP, *SEARCH, ("Victim", "Signal"), ("Place", "carrier.1"), ("Selecting",
+    "Readable")),
     joined="a push; a look at queues with the pop that follows; a fruitless search; choices with "
     "what they decide",
     keeps=keeps,
@@ -180,7 +186,12 @@ CARRIER_HIT = replace(
     constants={**CARRIER_TWO.constants, "Submitters": '{"s1"}'},
     code_label=hit_label,
     code_seen=hit_seen,
-    joins=(*CARRIER_TWO.joins, ("Q11", "Q9"), ("Q11", "Q12"), ("Q9", "Q12")),
+    joins=(
+        *CARRIER_TWO.joins,
+        ("mpsc.11", "mpsc.9"),
+        ("mpsc.11", "mpsc.12"),
+        ("mpsc.9", "mpsc.12"),
+    ),
     flags=("--wrap", "ticket->next=2", "--wrap", "ticket->serving=2"),
     keeps=None,
     spec_twin="no_recheck",

@@ -38,13 +38,13 @@ def code_label(step: Step) -> str:
     match step.site:
         case "Begin":
             return f"Begin {name}"
-        case "L1" | "L2":
+        case "lock.1" | "lock.2":
             return lock_label(step, LOCK, f"Locked {name}")
-        case "L3":
+        case "lock.3":
             return f"Unlock {name}"
-        case "YW1" | "YW3":
-            return f"Look {name}" if step.site == "YW1" or is_granted(step) else WAIT
-        case "YW2":
+        case "wait_queue.1" | "wait_queue.3":
+            return f"Look {name}" if step.site == "wait_queue.1" or is_granted(step) else WAIT
+        case "wait_queue.2":
             return f"Grant {name}"
         case "futex_wait" | "futex_wake":
             return futex_label(step, LOCK, name)

@@ -26,7 +26,7 @@ from wakeproof.judge.conform.maps.waiters import (
 WAITING, LINE, ENDED = 48, 52, 72  # bytes, asserted in the scenario
 WAITER, SIGNALLER, LOCKER = NAMES = mutex.NAMES
 ENDED_AS = ("", "signalled", "late")
-OF_SIGNALLER = {"YM1": "TakeFor", "YM2": "TakeFor", "YM3": "MarkFor"}
+OF_SIGNALLER = {"mutex.1": "TakeFor", "mutex.2": "TakeFor", "mutex.3": "MarkFor"}
 
 
 def code_label(step: Step) -> str:
@@ -34,16 +34,16 @@ def code_label(step: Step) -> str:
     name, site = NAMES[step.thread], step.site
     if step.what.offset == LINE:
         return _line_label(step, name)
-    if site in ("YN1", "YN2"):
-        return f"{'Ask' if site == 'YN1' else 'Say'} {name}"
+    if site in ("condition.1", "condition.2"):
+        return f"{'Ask' if site == 'condition.1' else 'Say'} {name}"
     if name != SIGNALLER:
         return mutex.code_label(step)
     if site in OF_SIGNALLER:
         return f"{OF_SIGNALLER[site]} {name}" if step.takes_place else WAIT
     match site:
-        case "L1" | "L2":
+        case "lock.1" | "lock.2":
             return lock_label(step, mutex.LOCK, f"LockFor {name}")
-        case "L3":
+        case "lock.3":
             return f"UnlockFor {name}"
     return mutex.code_label(step)
 
@@ -53,9 +53,9 @@ def _line_label(step: Step, name: str) -> str:
     if step.ends_sleep:
         return end_label(step, LINE, name)
     match step.site:
-        case "L1" | "L2":
+        case "lock.1" | "lock.2":
             return lock_label(step, LINE, f"Line {name}")
-        case "L3":
+        case "lock.3":
             return f"Leave {name}"
     return futex_label(step, LINE, name)
 

@@ -43,19 +43,19 @@ def code_label(step: Step) -> str:
             if not step.moves:
                 return DROPPED
             return "Block" if step.pre.word(EVENT) != step.post.word(EVENT) else "End timeout"
-        case "G1":
+        case "guard.1":
             return "Announce"
-        case "G2" | "G9" | "fence_heavy":
+        case "guard.2" | "guard.9" | "fence_heavy":
             return "Fence"
-        case "G4":
+        case "guard.4":
             return f"SignalFence {thread}"
-        case "G5" | "G10":
+        case "guard.5" | "guard.10":
             return f"Look {thread}"
-        case "G6":
+        case "guard.6":
             return f"Claim {thread}"
-        case "G7":
+        case "guard.7":
             return "Leave"
-        case "G8":
+        case "guard.8":
             return HIDDEN
         case "event_signal":
             return f"Wake {thread}"
@@ -131,7 +131,7 @@ GUARD_ASYMMETRIC = replace(
 
 
 def meeting_label(step: Step) -> str:
-    """Label it with the lock: taken at L1 or L2 if the thread then does not wait for it."""
+    """Label it with the lock: taken at lock.1 or lock.2 if the thread then does not wait for it."""
     thread = THREADS[step.thread]
     is_poller = step.thread == 0
     if step.pre.word(LOCK) == 2 and step.post.word(LOCK) == 0 and not wakes_next(step, LOCK):
@@ -141,17 +141,17 @@ def meeting_label(step: Step) -> str:
             return WAIT
         return "End timeout" if step.ends_sleep == "late" else "End ok"
     match step.site:
-        case "L1" | "L2":
-            if step.post.pending(step.thread).site in ("L2", "futex_wait"):
+        case "lock.1" | "lock.2":
+            if step.post.pending(step.thread).site in ("lock.2", "futex_wait"):
                 return WAIT
             return "Confirm" if is_poller else f"Claim {thread}"
-        case "L4":
+        case "lock.4":
             return "Wait"
-        case "L5":
+        case "lock.5":
             return f"{'Lies' if lies(step, 'Gave', truth=True) else 'Wake'} {thread}"
-        case "G10" | "L3" if lies(step, "Gave", truth=False):  # it is over without a claim
+        case "guard.10" | "lock.3" if lies(step, "Gave", truth=False):  # it is over without a claim
             return f"Lies {thread}"
-        case "L3" | "G12" | "futex_wake" | "Gave":
+        case "lock.3" | "guard.12" | "futex_wake" | "Gave":
             return HIDDEN
         case "futex_wait":
             return WAIT if step.what.offset == LOCK else HIDDEN
@@ -190,8 +190,8 @@ GUARD_RENDEZVOUS = replace(
     ghost=None,
     flags=("--timeouts", "--any-spurious"),
     joins=(
-        ("Poll", "Take"), ("Poll", "Empty"), ("L1", "G11"), ("L2", "G11"), ("L5", "futex_wake"),
-        ("futex_wake", "L3"),
+        ("Poll", "Take"), ("Poll", "Empty"), ("lock.1", "guard.11"), ("lock.2", "guard.11"),
+        ("lock.5", "futex_wake"), ("futex_wake", "lock.3"),
     ),
     joined="as above; the lock with the claim under it; the signal with giving the lock back",
     spec_twin="wait_once",

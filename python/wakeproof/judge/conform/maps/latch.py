@@ -31,15 +31,15 @@ def opener_label(step: Step) -> str:
     match step.site:
         case "Work":
             return "Work"
-        case "YL1":
+        case "latch.1":
             return "Open"
-        case "YL6":
+        case "latch.6":
             return WAIT if step.value & LOCKED else HIDDEN
-        case "YL3":
+        case "latch.3":
             return "Lock" if step.pre.word(WORD) != step.post.word(WORD) else WAIT
-        case "YL4":
+        case "latch.4":
             return "Publish"
-        case "YW2":
+        case "wait_queue.2":
             return "Grant"
         case "futex_wake":
             return "Wake"
@@ -52,20 +52,20 @@ def waiter_label(step: Step, name: str) -> str:
         return f"TimeOut {name}"
     word = step.post.word(WORD)
     match step.site:
-        case "YL6":
+        case "latch.6":
             return WAIT if step.value != OPEN and step.value & LOCKED else HIDDEN
-        case "YL2":
+        case "latch.2":
             return f"Take {name}"
-        case "YL3":
+        case "latch.3":
             return f"Take {name}" if step.pre.word(WORD) != word else WAIT
-        case "YL5":
+        case "latch.5":
             is_pushed = head(step.pre.word(WORD)) != name == head(word)
             return f"Push {name}" if is_pushed else f"Remove {name}"
         case "futex_wait":
             return f"Sleep {name}"
-        case "YW1":
+        case "wait_queue.1":
             return f"Return {name}"
-        case "YW3":
+        case "wait_queue.3":
             return f"Return {name}" if step.pre.word(step.what.offset) == GRANTED else WAIT
     raise KeyError(step.site)
 
@@ -132,8 +132,8 @@ LATCH = Concept(
     code_label=code_label,
     code_seen=code_seen,
     flags=("--timeouts",),
-    joins=tuple((site, "Result") for site in ("YL2", "YL5", "YW1", "YW3")),
-    joined="the last step of a wait with the result that it returns",
-    spec_twin="leaves_early",
+    joins=tuple(
+    (site, "Result") for site in ("latch.2", "latch.5", "wait_queue.1", "wait_queue.3")),
+    joined="the last step of a wait with the result that it returns", spec_twin="leaves_early",
     code_twins=("latch_wakes_one", "latch_leaves_early"),
 )  # fmt: skip

@@ -29,27 +29,27 @@ def code_label(step: Step) -> str:
             node = next(n for n in range(COUNT) if step.pre.word(USED + 8 * n) == 0
                         and step.post.word(USED + 8 * n) == 1)  # fmt: skip
             return f"Reserve {thread} n{node + 1}"
-        case "Q3":
+        case "mpsc.3":
             return f"Publish {thread}"
-        case "Q15" | "Q4":
+        case "mpsc.15" | "mpsc.4":
             return "Pop" if step.value else WAIT
-        case "Q13":
+        case "mpsc.13":
             return "Adopt"
-        case "Q8":
+        case "mpsc.8":
             return "Open"
-        case "Q5":
+        case "mpsc.5":
             return "Look"
-        case "Q16":
-            return HIDDEN if step.post.pending(step.thread).site == "Q7" else "Unlink"
-        case "Q7":
+        case "mpsc.16":
+            return HIDDEN if step.post.pending(step.thread).site == "mpsc.7" else "Unlink"
+        case "mpsc.7":
             return "Unlink"
-        case "Q6":
+        case "mpsc.6":
             return "Advance"
-        case "Q9":
+        case "mpsc.9":
             return f"AskFirst {thread}"
-        case "Q11":
+        case "mpsc.11":
             return f"AskSecond {thread}"
-        case "Q12":
+        case "mpsc.12":
             return f"AskTail {thread}"
         case "GiveAway":
             return "GiveAway"
@@ -95,8 +95,8 @@ MPSC_THREE = Concept(
     spec_seen=spec_seen,
     code_label=code_label,
     code_seen=code_seen,
-    joins=(("Node", "Own"), ("Own", "Q1"), ("Q1", "Q2")),
-    joined="the choice of a free node and Q1, which writes a node that nobody else has, with Q2",
+    joins=(("Node", "Own"), ("Own", "mpsc.1"), ("mpsc.1", "mpsc.2")),
+    joined="the choice of a free node and mpsc.1, which writes a node that nobody else has, with mpsc.2",
     is_quick=False,
 )  # fmt: skip
 MPSC = replace(

@@ -29,11 +29,13 @@ WORD, LOCK = 0, 4  # bytes, asserted in the scenario
 LOCKED, QUEUED, WOKEN, PASS = 1, 2, 4, 8
 SAID = ("waits", "look", "granted")
 NAMES = ("a", "b", "c")
-SWAPPED = {"YM1": "Take", "YM2": "Take", "YM3": "Mark", "YM4": "Release", "YM5": "Release",
-           "YM7": "TakeFirst", "YM8": "Forget", "YM14": "Unmark"}  # fmt: skip
-NAMED = {"Begin": "Begin", "YM6": "LetGo", "YM11": "Tell", "YM12": "Renew", "YM13": "HandOver",
-         "L3": "Unlock", "YW1": "Look", "YW2": "Grant"}  # fmt: skip
-LOADS = ("YM9", "YM10", "YM15", "YM16", "YM17", "YM18", "YM19")
+SWAPPED = {"mutex.1": "Take", "mutex.2": "Take", "mutex.3": "Mark", "mutex.4": "Release",
+           "mutex.5": "Release", "mutex.7": "TakeFirst", "mutex.8": "Forget",
+           "mutex.14": "Unmark"}  # fmt: skip
+NAMED = {"Begin": "Begin", "mutex.6": "LetGo", "mutex.11": "Tell", "mutex.12": "Renew",
+         "mutex.13": "HandOver", "lock.3": "Unlock", "wait_queue.1": "Look",
+         "wait_queue.2": "Grant"}  # fmt: skip
+LOADS = ("mutex.9", "mutex.10", "mutex.15", "mutex.16", "mutex.17", "mutex.18", "mutex.19")
 
 
 def code_label(step: Step) -> str:
@@ -48,11 +50,11 @@ def code_label(step: Step) -> str:
     if site in LOADS:
         return HIDDEN
     match site:
-        case "L1" | "L2":
+        case "lock.1" | "lock.2":
             return lock_label(step, LOCK, f"Lock {name}")
         case "futex_wait" | "futex_wake":
             return futex_label(step, LOCK, name)
-        case "YW3":
+        case "wait_queue.3":
             return f"Await {name}" if is_granted(step) else WAIT
     raise KeyError(site)
 

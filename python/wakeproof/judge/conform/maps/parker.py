@@ -51,15 +51,15 @@ def code_label(step: Step) -> str:
             return f"Begin {BEGINS[step.value]}"
         case "Told" | "Gave":
             return HIDDEN  # the last step of the park, of the unpark has it
-        case "PK1":
+        case "parker.1":
             return f"Take {_told(step)}".strip()
-        case "PK2":
+        case "parker.2":
             return "Arm"
-        case "PK3":
+        case "parker.3":
             return f"Leave {_told(step)}".strip()
-        case "PK4":
+        case "parker.4":
             return f"Unpark {thread} {_gave(step)}".strip()
-        case "PK5":
+        case "parker.5":
             return "Close"
         case "Write":
             return f"Write {thread}"
@@ -189,6 +189,6 @@ PARKER = Concept(
     spec_twin="past_hides_close",
     code_twins=(
         "conform_second_wake_forgotten", "parker_lost_permit_on_timeout", "conform_unpark_lies",
-        "conform_timeout_is_ok", "PK1=relaxed", "PK4=relaxed",
+        "conform_timeout_is_ok", "parker.1=relaxed", "parker.4=relaxed",
     ),
 )  # fmt: skip

@@ -96,16 +96,19 @@ def keeps_long(
 
 
 POP = (
-    ("Q15", "Q4"), ("Q15", "Q5"), ("Q4", "Q13"), ("Q13", "Q8"), ("Q8", "Q5"), ("Q5", "Q16"),
-    ("Q5", "Q6"), ("Q16", "Q7"), ("Q7", "Q6"), ("Q6", "T5"), ("Q16", "T5"), ("Q4", "T5"),
+    ("mpsc.15", "mpsc.4"), ("mpsc.15", "mpsc.5"), ("mpsc.4", "mpsc.13"), ("mpsc.13", "mpsc.8"),
+    ("mpsc.8", "mpsc.5"), ("mpsc.5", "mpsc.16"), ("mpsc.5", "mpsc.6"), ("mpsc.16", "mpsc.7"),
+    ("mpsc.7", "mpsc.6"), ("mpsc.6", "biased_lock.5"), ("mpsc.16", "biased_lock.5"),
+    ("mpsc.4", "biased_lock.5"),
 )  # fmt: skip
 LOOKS = (
-    ("Q9", "Q11"), ("Q9", "T1"), ("Q11", "T1"), ("T1", "T2"), ("Q9", "Q14"), ("Q11", "Q14"),
-    ("Q14", "Q10"),
+    ("mpsc.9", "mpsc.11"), ("mpsc.9", "biased_lock.1"), ("mpsc.11", "biased_lock.1"),
+    ("biased_lock.1", "biased_lock.2"), ("mpsc.9", "mpsc.14"), ("mpsc.11", "mpsc.14"),
+    ("mpsc.14", "mpsc.10"),
 )  # fmt: skip
 OTHERS = (
-    ("To", "Q1"), ("Pin", "Q1"), ("Q1", "Q2"), ("C7", "C5"), ("Sleep", "Word"), ("Spawn", "Left"),
-    ("Yield", "Left"), ("Left", "Q1"),
+    ("To", "mpsc.1"), ("Pin", "mpsc.1"), ("mpsc.1", "mpsc.2"), ("search.2", "search.1"),
+    ("Sleep", "Word"), ("Spawn", "Left"), ("Yield", "Left"), ("Left", "mpsc.1"),
 )  # fmt: skip
 SUBMITTER = (('"s1"',), ('"s2"',))
 CARRIERS = (('"c1"',), ('"c2"',))

@@ -14,8 +14,9 @@ TAIL, FIRST, HEAD, SERVING = 128, 256, 264, 641
 INBOX = 2 * 128  # further: of the inbox, which is such a queue
 TICKETS = 4  # numbers are kept by two bits
 WHY = {
-    "C4": "alone", "N1": "snapshot", "N2": "stop", "R": "recheck", "P": "own", "C2": "left",
-    "Reenqueue": "alone", "LookOwn": "look", "Snapshot": "recruit",
+    "carrier.4": "alone", "search.5": "snapshot", "search.6": "stop", "search.7": "recheck",
+    "carrier.6": "own", "carrier.2": "left", "Reenqueue": "alone", "LookOwn": "look",
+    "Snapshot": "recruit",
 }  # fmt: skip
 """What a thread is at after a step at that site, or with that label."""
 
@@ -48,13 +49,13 @@ def pinned_as(threads: tuple[str, ...], step: Step, *, alone: bool) -> str:
             to = next(c for c in (0, 1) if step.pre.word(c * CARRIER + INBOX + TAIL)
                       != step.post.word(c * CARRIER + INBOX + TAIL))  # fmt: skip
             return f"SubmitPinned {thread} c{to + 1}"
-        case "Q9" if why == "look" and carrier == own and place == INBOX + FIRST:
+        case "mpsc.9" if why == "look" and carrier == own and place == INBOX + FIRST:
             return f"LookInbox {thread}"
-        case "Q10" if place == TAIL:
+        case "mpsc.10" if place == TAIL:
             return f"IsQuiescent {thread}"
-        case "Q10" if place == INBOX + TAIL:
+        case "mpsc.10" if place == INBOX + TAIL:
             return f"LoadInbox {thread}"
-        case "Q15" if alone and place == INBOX + HEAD:
+        case "mpsc.15" if alone and place == INBOX + HEAD:
             took = front(step.pre, own, INBOX) != front(step.post, own, INBOX)
             return f"{'PollInbox' if took else 'PollNothing'} {thread}"
     label = label_as(threads, step)
@@ -71,16 +72,16 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
             to = next(c for c in (0, 1) if step.pre.word(c * CARRIER + TAIL)
                       != step.post.word(c * CARRIER + TAIL))  # fmt: skip
             return f"Submit {thread} c{to + 1}"
-        case "Q9":
+        case "mpsc.9":
             return _front(step, thread, own, why)
-        case "I3":
+        case "idle_set.3":
             name = {"snapshot": "Snapshot", "recheck": "Recheck"}.get(why, "IsIdle")
             return HIDDEN if why.startswith("scan") else f"{name} {thread}"
-        case "T2":
-            if step.post.pending(step.thread).site == "T2":
+        case "biased_lock.2":
+            if step.post.pending(step.thread).site == "biased_lock.2":
                 return WAIT
             return f"PollQueue {thread}" if front(step.pre, own) else f"PollNothing {thread}"
-        case "Q15":
+        case "mpsc.15":
             carrier, place = divmod(step.what.offset, CARRIER)
             is_own = carrier == own
             if place != HEAD:
@@ -89,9 +90,9 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
                 return f"Keep the ticket {thread}"
             took = front(step.pre, carrier) != front(step.post, carrier)
             return f"Pop {thread}" if took or (is_own and why != "nothing") else HIDDEN
-        case "C3" | "C7":
+        case "carrier.3" | "search.2":
             return f"{SITES[step.site]} {thread}{'' if _is_told(step) else ' silently'}"
-        case "Spawn" | "Yield" if step.post.pending(step.thread).site == "Q3":
+        case "Spawn" | "Yield" if step.post.pending(step.thread).site == "mpsc.3":
             return f"{'SubmitInternal' if step.site == 'Spawn' else 'Reenqueue'} {thread}"
         case "Spawn" | "Yield":
             return f"End {thread}"
@@ -99,16 +100,16 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
             if step.post.pending(step.thread).site == "Sleep":  # it sleeps on
                 return WAIT if step.moves else DROPPED
             return f"{'Rise' if step.pre.word(own * CARRIER) == 1 else 'Awake'} {thread}"
-        case "T4":
-            return HIDDEN if step.post.pending(step.thread).site == "Q15" else WAIT
-        case "T3":
+        case "biased_lock.4":
+            return HIDDEN if step.post.pending(step.thread).site == "mpsc.15" else WAIT
+        case "biased_lock.3":
             return WAIT
     name = SITES[step.site]
     return f"{name} {thread}" if name else HIDDEN
 
 
 def _gives_back(step: Step, carrier: int) -> bool:
-    """Say whether the pop, which ends with [T5], has given back one ticket and no other."""
+    """Say whether the pop, which ends with [biased_lock.5], has given back one ticket and no other."""
     at = carrier * CARRIER + SERVING
     return (step.post.word(at) - step.pre.word(at)) % TICKETS == 1
 
@@ -120,12 +121,14 @@ def _is_told(step: Step) -> bool:
 
 
 SITES = {
-    "Q3": "Publish", "C4": "LoadWord", "C3": "Wake", "N1": "Start", "N2": "Stop", "C7": "Recruit",
-    "C9": "LoadParked", "Q12": "LoadTail", "C8": "LoadWaking", "C1": "Advertise", "I1": "SetIdle",
-    "I2": "ClearIdle", "C2": "Leave", "End": "End", "S": "", "P": "", "R": "", "Q10": "",
-    "Q4": "", "Q11": "", "futex_wake": "", "T5": "Release",
+    "mpsc.3": "Publish", "carrier.4": "LoadWord", "carrier.3": "Wake", "search.5": "Start",
+    "search.6": "Stop", "search.2": "Recruit", "search.4": "LoadParked", "mpsc.12": "LoadTail",
+    "search.3": "LoadWaking", "carrier.1": "Advertise", "idle_set.1": "SetIdle",
+    "idle_set.2": "ClearIdle", "carrier.2": "Leave", "End": "End", "carrier.7": "", "carrier.6": "",
+    "search.7": "", "mpsc.10": "", "mpsc.4": "", "mpsc.11": "", "futex_wake": "",
+    "biased_lock.5": "Release",
 }  # fmt: skip
-"""[T5] is part of a pop; a release of its own is no step of the spec."""
+"""[biased_lock.5] is part of a pop; a release of its own is no step of the spec."""
 
 
 def _front(step: Step, thread: str, own: int, why: str) -> str:
@@ -144,9 +147,9 @@ def _front(step: Step, thread: str, own: int, why: str) -> str:
     if carrier != own:
         return WAIT  # a steal, until it has the ticket
     then = step.post.pending(step.thread)
-    if then.site == "Q15" and then.offset == own * CARRIER + HEAD:
+    if then.site == "mpsc.15" and then.offset == own * CARRIER + HEAD:
         return f"PollQueue {thread}"
-    return HIDDEN if then.site == "T2" else f"PollNothing {thread}"
+    return HIDDEN if then.site == "biased_lock.2" else f"PollNothing {thread}"
 
 
 def after(memory: tuple[str, ...], step: Step, label: str) -> tuple[str, ...]:
@@ -155,7 +158,7 @@ def after(memory: tuple[str, ...], step: Step, label: str) -> tuple[str, ...]:
     before = memory[step.thread]
     now = WHY.get(name) or WHY.get(step.site)
     if name in ("IsAlone", "PollQueue", "PollNothing", "Recruit", "Awake", "Rise"):
-        now = "nothing" if name == "PollNothing" and step.site == "T2" else ""
+        now = "nothing" if name == "PollNothing" and step.site == "biased_lock.2" else ""
     elif name == "Recheck":
         now = f"scan {step.value} 0" if step.value else ""
     elif now is None and before.startswith("scan"):
@@ -168,7 +171,7 @@ def after(memory: tuple[str, ...], step: Step, label: str) -> tuple[str, ...]:
 def _scan(before: str, step: Step) -> str | None:
     """Follow a re-check: bits whose words are still to be read, then queues still to be asked."""
     bits, seen = map(int, before.split()[1:])
-    if step.site == "C9":
+    if step.site == "search.4":
         bit = bits & -bits
         bits -= bit
         seen |= bit if step.value in (1, 2) else 0
@@ -176,7 +179,9 @@ def _scan(before: str, step: Step) -> str | None:
             return f"scan {bits} {seen}"
         # One idle carrier is not sent to itself; -1 marks that queues are asked now.
         return f"scan -1 {3 if seen == 3 else 3 - seen}" if seen else ""
-    is_miss = (step.site == "Q9" and not step.value) or (step.site == "C8" and step.value == 3)
+    is_miss = (step.site == "mpsc.9" and not step.value) or (
+        step.site == "search.3" and step.value == 3
+    )
     if bits < 0 and is_miss:
         seen &= seen - 1
         return f"scan -1 {seen}" if seen else ""

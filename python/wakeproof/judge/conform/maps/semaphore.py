@@ -25,8 +25,8 @@ from wakeproof.judge.conform.maps.waiters import (
 WORD, LOCK = 0, 4  # bytes, asserted in the scenario
 QUEUED, PERMIT = 1, 2
 NAMES = ("a", "b", "c")
-NAMED = {"YS4": "Serve", "L3": "Unlock", "YW2": "Grant", "YS3": "Release", "YS1": "Take",
-         "YS2": "Mark"}  # fmt: skip
+NAMED = {"semaphore.4": "Serve", "lock.3": "Unlock", "wait_queue.2": "Grant",
+         "semaphore.3": "Release", "semaphore.1": "Take", "semaphore.2": "Mark"}  # fmt: skip
 
 
 def code_label(step: Step) -> str:
@@ -37,20 +37,20 @@ def code_label(step: Step) -> str:
     match step.site:
         case "Begin":
             return f"Begin {name}"
-        case "L1" | "L2":
+        case "lock.1" | "lock.2":
             return lock_label(step, LOCK, f"Lock {name}")
-        case "YS1" | "YS2" | "YS3":
+        case "semaphore.1" | "semaphore.2" | "semaphore.3":
             changes = step.pre.word(WORD) != step.post.word(WORD)
             return f"{NAMED[step.site]} {name}" if changes else WAIT
-        case "YS4" | "L3" | "YW2":
+        case "semaphore.4" | "lock.3" | "wait_queue.2":
             return f"{NAMED[step.site]} {name}"
-        case "YS5" | "YS7" | "YS8":
+        case "semaphore.5" | "semaphore.7" | "semaphore.8":
             return HIDDEN
         case "futex_wait" | "futex_wake":
             return futex_label(step, LOCK, name)
-        case "YW1":
+        case "wait_queue.1":
             return f"Look {name}"
-        case "YW3":
+        case "wait_queue.3":
             return f"Await {name}" if is_granted(step) else WAIT
     raise KeyError(step.site)
 

@@ -21,8 +21,8 @@ NOTIFIED = 4
 YIELDS = 1
 MOST = 3
 """Cells that are counted: a twin links a node to itself."""
-NAMES = {"K2": "Begin", "Q1": "Reserve", "Q3": "Publish", "K1": "Unpark"}
-HIDDEN_SITES = {"S", "C4", "Q14", "Q10", "I3"}
+NAMES = {"task.2": "Begin", "mpsc.1": "Reserve", "mpsc.3": "Publish", "task.1": "Unpark"}
+HIDDEN_SITES = {"carrier.7", "carrier.4", "mpsc.14", "mpsc.10", "idle_set.3"}
 """The end of a push: is somebody asleep?"""
 
 
@@ -34,24 +34,24 @@ def code_label(step: Step) -> str:
     if step.site in HIDDEN_SITES:
         return HIDDEN
     match step.site:
-        case "Q9":
+        case "mpsc.9":
             return f"Pop {thread}" if cells(step.pre) > cells(step.post) else WAIT
-        case "Q15":
+        case "mpsc.15":
             return WAIT  # the inbox
         case "Step":
             return f"{said(step)} {thread}"
-        case "K5":
+        case "task.5":
             is_done = WORDS[step.pre.word(WORD) % NOTIFIED] == "DONE"
             return f"Lies {thread}" if lies(step, "Gave", truth=is_done) else HIDDEN
         case "Gave":
             return HIDDEN
-        case "K6":
+        case "task.6":
             return "Cancel" if step.moves else WAIT
     raise KeyError(step.site)
 
 
 def said(step: Step) -> str:
-    """Tell what the step said by what came of it: [K3] reads BUSY only where it changes it."""
+    """Tell what the step said by what came of it: [task.3] reads BUSY only where it changes it."""
     if step.value == 0 and step.post.word(WORD) == WORDS.index("DONE"):
         return "Done"
     stays = step.pre.word(WORD) == step.post.word(WORD)
@@ -87,13 +87,15 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 
 
 POP = (
-    ("Q9", "Q11"), ("Q9", "T1"), ("Q9", "T3"), ("Q11", "T1"), ("Q11", "T3"), ("T1", "T2"),
-    ("T2", "Q15"), ("T3", "T4"), ("T4", "Q15"), ("Q15", "Q4"), ("Q15", "Q5"), ("Q4", "Q13"),
-    ("Q4", "T5"), ("Q13", "Q8"), ("Q8", "Q5"), ("Q5", "Q16"), ("Q16", "Q7"), ("Q7", "Q6"),
-    ("Q6", "T5"),
+    ("mpsc.9", "mpsc.11"), ("mpsc.9", "biased_lock.1"), ("mpsc.9", "biased_lock.3"),
+    ("mpsc.11", "biased_lock.1"), ("mpsc.11", "biased_lock.3"), ("biased_lock.1", "biased_lock.2"),
+    ("biased_lock.2", "mpsc.15"), ("biased_lock.3", "biased_lock.4"), ("biased_lock.4", "mpsc.15"),
+    ("mpsc.15", "mpsc.4"), ("mpsc.15", "mpsc.5"), ("mpsc.4", "mpsc.13"),
+    ("mpsc.4", "biased_lock.5"), ("mpsc.13", "mpsc.8"), ("mpsc.8", "mpsc.5"), ("mpsc.5", "mpsc.16"),
+    ("mpsc.16", "mpsc.7"), ("mpsc.7", "mpsc.6"), ("mpsc.6", "biased_lock.5"),
 )  # fmt: skip
-PUSH = (("Q1", "Q2"),)
-RUN = (("Step", "K3"), ("Step", "L1"), ("L1", "L3"), ("L3", "K4"))
+PUSH = (("mpsc.1", "mpsc.2"),)
+RUN = (("Step", "task.3"), ("Step", "lock.1"), ("lock.1", "lock.3"), ("lock.3", "task.4"))
 CARRIERS = (('"c1"',), ('"c2"',))
 UNPARKERS = (('"u1"',), ('"u2"',))
 TASK = Concept(
@@ -125,5 +127,5 @@ TASK = Concept(
     joined="a look at the queue with the pop that follows; a place in the queue; what a step says "
     "with what becomes of the word",
     spec_twin="park_split",
-    code_twins=("task_notified_kept", "home_forgotten", "conform_done_lies"),
+    code_twins=("task_notified_kept", "carrier_tasks_forgotten", "conform_done_lies"),
 )  # fmt: skip

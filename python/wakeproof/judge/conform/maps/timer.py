@@ -2,7 +2,7 @@
 """Timer: lock, deadline, the carrier's word and sleep, the armers' words, step by step.
 
 Taking the lock is one step with what is done under it to `armed`.  A thread's word is read before
-it is changed (V10): those looks are hidden, unless they decide.  Not compared: the heap,
+it is changed (vthread.10): those looks are hidden, unless they decide.  Not compared: the heap,
 whose changes show in the earliest deadline and in who is taken, and the ghosts.  With two armers
 sleeps may end for nothing: then the order in which waiters get the lock is as free as in the spec,
 to which such an end of the carrier's sleep is added.
@@ -23,12 +23,13 @@ FOREVER = 2**63 - 1
 WORDS = ("RUNNING", "PARKED", "PARKED_POLLER", "WAKING")
 ENDS, STATE, NUMBER = 20, 11, 32
 HIDDEN_SITES = {
-    "M9", "P", "Q4", "Q9", "Q10", "Q11", "Q14", "Q15", "V10", "Ready",
+    "timer.9", "carrier.6", "mpsc.4", "mpsc.9", "mpsc.10", "mpsc.11", "mpsc.14", "mpsc.15",
+    "vthread.10", "Ready",
 }  # fmt: skip
-CARRIER = {"Turn": "Turn", "C1": "Advertise", "C2": "Leave", "M7": "Clear"}
-ARMING = {"M2": "Publish", "M4": "LoadArmed", "M10": "LoadWord", "M11": "Nudge", "V2": "Resume",
-          "V4": "Park"}  # fmt: skip
-WAITS = ("L2", "futex_wait")
+CARRIER = {"Turn": "Turn", "carrier.1": "Advertise", "carrier.2": "Leave", "timer.7": "Clear"}
+ARMING = {"timer.2": "Publish", "timer.4": "LoadArmed", "timer.10": "LoadWord", "timer.11": "Nudge",
+          "vthread.2": "Resume", "vthread.4": "Park"}  # fmt: skip
+WAITS = ("lock.2", "futex_wait")
 
 
 def thread_at(at: At, armer: int) -> int:
@@ -43,25 +44,25 @@ def armer_of(step: Step) -> int:
 
 def carrier_label(step: Step) -> str:
     """Give the carrier's steps."""
-    is_over = step.post.pending(0).site != "V5"
+    is_over = step.post.pending(0).site != "vthread.5"
     if step.ends_sleep:
         if step.what.offset == LOCK:
             return WAIT
         return "Timeout" if step.ends_sleep == "late" else "Spurious"
     match step.site:
-        case "M8":
+        case "timer.8":
             return "ReadUntil" if step.pre.word(WORD) else "Look"
-        case "L1" | "L2":
+        case "lock.1" | "lock.2":
             return WAIT if step.post.pending(0).site in WAITS else "Lock"
-        case "L3":
+        case "lock.3":
             return "Unlock"
-        case "M3":
+        case "timer.3":
             return "Settle"
-        case "V5" | "V10":
+        case "vthread.5" | "vthread.10":
             return f"Take a{1 + armer_of(step)}" if is_over else HIDDEN
         case "Push":
             return "Push carrier"
-        case "C6":
+        case "carrier.5":
             return HIDDEN if WORDS[step.pre.word(WORD)] == "PARKED" else "Wait"
         case "futex_wait":
             if step.what.offset == LOCK:
@@ -81,15 +82,15 @@ def armer_label(step: Step, armer: int) -> str:
     if step.site == "Lies" or lies(step, "Gave", truth=step.site == "futex_wake"):
         return f"Lies a{1 + armer}"
     match step.site:
-        case "L1" | "L2":
+        case "lock.1" | "lock.2":
             if step.post.pending(step.thread).site in WAITS:
                 return WAIT
             return f"{'Cancel' if has_parked else 'Arm'} a{1 + armer}"
-        case "L3":
+        case "lock.3":
             return f"{'UnlockCancelled' if has_parked else 'UnlockArmed'} a{1 + armer}"
-        case "M3":
+        case "timer.3":
             return f"Withdraw a{1 + armer}"
-        case "V3":
+        case "vthread.3":
             parks = thread_at(step.pre, armer) != thread_at(step.post, armer)
             return f"Park a{1 + armer}" if parks else HIDDEN
         case "Gave":
@@ -116,7 +117,7 @@ def code_label(step: Step) -> str:
         return carrier_label(step)
     if step.site == "Tick":
         return "Tick"
-    if step.site == "V1":
+    if step.site == "vthread.1":
         return f"Unpark a{1 + armer_of(step)}"
     if step.site == "Push":
         return "Push unparker"
@@ -184,9 +185,9 @@ TIMER = Concept(
     code_label=code_label,
     code_seen=code_seen,
     flags=("--timeouts",),
-    joins=(("L1", "M1"), ("L2", "M1"), ("L1", "M5"), ("L2", "M5"), ("M5", "M6")),
-    joined="the lock with what it says of the timer",
-    spec_twin="check_first",
+    joins=(("lock.1", "timer.1"), ("lock.2", "timer.1"), ("lock.1", "timer.5"),
+    ("lock.2", "timer.5"), ("timer.5", "timer.6")),
+    joined="the lock with what it says of the timer", spec_twin="check_first",
     code_twins=("timer_nudge_silent", "timer_armed_first", "conform_nudge_lies",
                 "conform_cancel_lies"),
 )  # fmt: skip

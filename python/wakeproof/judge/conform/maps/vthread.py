@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """VThread: every access of the word and the flag, the timer, the futex of a pinned park.
 
-The queue is a count, as in the spec, so its reservation (one half of a push) is no step.  [V10] is
-one site of many looks: what the thread does next tells which it was.  Those whose answer something
-else decides (they come before a compare-and-swap or an exchange) are hidden.  Of the spec's ghosts
-`told` is compared: by it a park that says that its time is over is told from one that was unparked.
+The queue is a count, as in the spec, so its reservation (one half of a push) is no step.
+[vthread.10] is one site of many looks: what the thread does next tells which it was.  Those whose
+answer something else decides (they come before a compare-and-swap or an exchange) are hidden.  Of
+the spec's ghosts `told` is compared: by it a park that says that its time is over is told from one
+that was unparked.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ LOCKED, PARK = 1, 2  # of `timer`
 PARKS, YIELDS = 1, 1
 
 NAMES = {
-    "Publish": "Publish", "V1": "Unpark", "V2": "Begin", "V3": "Park", "V6": "Pin", "V11": "End",
-    "V13": "LookFlag", "Latch": "Latch", "futex_wake": "Wake",
+    "Publish": "Publish", "vthread.1": "Unpark", "vthread.2": "Begin", "vthread.3": "Park",
+    "vthread.6": "Pin", "vthread.11": "End", "vthread.13": "LookFlag", "Latch": "Latch",
+    "futex_wake": "Wake",
 }  # fmt: skip
-LOOKS = {"V3": "BeginPark", "V11": "Sleep", "Act": "Begin", "CancelTimer": "Begin"}
+LOOKS = {"vthread.3": "BeginPark", "vthread.11": "Sleep", "Act": "Begin", "CancelTimer": "Begin"}
 """What comes next -> what a carrier's look was."""
-ACTS = {"V4": "LookPermit", "V13": "LookPermit", "Publish": "Yield", "Latch": "Done"}
-ENDS = ("V2", "V4", "V11")
+ACTS = {"vthread.4": "LookPermit", "vthread.13": "LookPermit", "Publish": "Yield", "Latch": "Done"}
+ENDS = ("vthread.2", "vthread.4", "vthread.11")
 """The end of a park."""
-HOWS = {"V3": "BeginPark", "V6": "BeginPin", "V10": "Arm"}
+HOWS = {"vthread.3": "BeginPark", "vthread.6": "BeginPin", "vthread.10": "Arm"}
 
 
 class Memory(NamedTuple):
@@ -50,8 +52,8 @@ def code_label(step: Step) -> str:
     thread = THREADS[step.thread]
     if step.ends_sleep:
         return f"TimesOut {thread}"
-    if thread == "timer" and step.site in ("V10", "V5"):
-        return HIDDEN if step.post.pending(TIMER).site == "V5" else "Fire"
+    if thread == "timer" and step.site in ("vthread.10", "vthread.5"):
+        return HIDDEN if step.post.pending(TIMER).site == "vthread.5" else "Fire"
     name = _carrier(step) if thread in ("c1", "c2") else _other(step, thread)
     if step.site in ENDS and step.post.word(SAYS):
         return f"{name} {thread} unparked"
@@ -65,9 +67,9 @@ def _carrier(step: Step) -> str:
             return ACTS[then]
         case "How":
             return HOWS[then]
-        case "V10":
+        case "vthread.10":
             return LOOKS.get(then, HIDDEN)
-        case "V4":
+        case "vthread.4":
             return "Refused" if then == "Publish" else "End"
         case "Pop":
             return "Pop" if step.pre.word(CELLS) > step.post.word(CELLS) else WAIT
@@ -80,21 +82,21 @@ def _carrier(step: Step) -> str:
 
 def _other(step: Step, thread: str) -> str:
     match step.site:
-        case "V1" if thread == "interrupter":
+        case "vthread.1" if thread == "interrupter":
             return "InterruptNotifies"
-        case "V12":
+        case "vthread.12":
             return "Interrupt"
-        case "Armed" | "V10":
+        case "Armed" | "vthread.10":
             return WAIT
         case "IsDue":
             return "IsDue" if step.pre.word(ARMED) != step.post.word(ARMED) else WAIT
         case "Fired":
             return HIDDEN
-        case "V9":
+        case "vthread.9":
             return "Lies" if lies(step, "Gave", truth=state_of(step.pre) == "DONE") else HIDDEN
         case "Gave":
             return HIDDEN
-        case "V8":
+        case "vthread.8":
             return "Cancel" if step.pre.word(WORD) != step.post.word(WORD) else WAIT
     return NAMES[step.site]
 
@@ -114,7 +116,7 @@ def after(memory: Memory, step: Step, label: str) -> Memory:
     """Count parks and yields; keep the account of who was told."""
     name = label.partition(" ")[0]
     told = memory.told
-    if step.site == "V1":
+    if step.site == "vthread.1":
         told = told or state_of(step.pre) in ("PARKED", "BUSY", "PINNED")
     elif step.site in ENDS:
         told = told and not step.post.word(SAYS)
@@ -180,8 +182,9 @@ VTHREAD = Concept(
     ghost=Ghost(Memory(), after),
     flags=("--timeouts",),
     joins=(
-        ("Act", "V7"), ("Act", "V10"), ("How", "V10"), ("V10", "Arm"), ("V10", "Told"),
-        ("V2", "Told"), ("V4", "Told"), ("V11", "Told"),
+        ("Act", "vthread.7"), ("Act", "vthread.10"), ("How", "vthread.10"), ("vthread.10", "Arm"),
+        ("vthread.10", "Told"), ("vthread.2", "Told"), ("vthread.4", "Told"),
+        ("vthread.11", "Told"),
     ),
     joined="what the thread chooses to do with its first step; the end of a park with what it says",
     spec_twin="yield_takes",

@@ -16,7 +16,7 @@ GRANTED = 2
 def lock_label(step: Step, lock: int, taken: str) -> str:
     """Give `taken` to the step that takes the lock at that place; others are turns of its wait."""
     then = step.post.pending(step.thread)
-    is_held = then.offset == lock and then.site in ("L2", "futex_wait")
+    is_held = then.offset == lock and then.site in ("lock.2", "futex_wait")
     return WAIT if is_held else taken
 
 

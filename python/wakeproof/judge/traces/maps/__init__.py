@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from wakeproof.judge.traces.concept import TraceConcept
+from wakeproof.judge.traces.maps.biased_lock import TICKET_TRACES
 from wakeproof.judge.traces.maps.carrier import CARRIER_TRACES
 from wakeproof.judge.traces.maps.guard import GUARD_ASYMMETRIC_TRACES, GUARD_TRACES
-from wakeproof.judge.traces.maps.idleset import IDLESET_TRACES
+from wakeproof.judge.traces.maps.idle_set import IDLESET_TRACES
 from wakeproof.judge.traces.maps.mpsc import MPSC_TRACES
 from wakeproof.judge.traces.maps.parker import PARKER_TRACES
 from wakeproof.judge.traces.maps.rendezvous import RENDEZVOUS_TRACES
 from wakeproof.judge.traces.maps.search import SEARCH_TRACES
 from wakeproof.judge.traces.maps.task import TASK_TRACES
-from wakeproof.judge.traces.maps.ticket import TICKET_TRACES
 
 TRACED: tuple[TraceConcept, ...] = (
     PARKER_TRACES, TICKET_TRACES, IDLESET_TRACES, GUARD_TRACES, GUARD_ASYMMETRIC_TRACES,

@@ -24,8 +24,8 @@ def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
     found = []
     is_parked = False
     for event in events:
-        if thread == 0 and event.site in ("C1", "C2"):
-            is_parked = event.site == "C1"
+        if thread == 0 and event.site in ("carrier.1", "carrier.2"):
+            is_parked = event.site == "carrier.1"
         each = _of_owner(event, is_parked) if thread == 0 else _of_waker(thread, event)
         found += [Cell(event, steps) for steps in each]
     return found
@@ -33,12 +33,12 @@ def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
 
 def _of_owner(event: Event, is_parked: bool) -> tuple[Steps, ...]:
     match event.site:
-        case "End" | "C6":
+        case "End" | "carrier.5":
             was = {} if event.site == "End" else {"word": WORDS[event.result]}
             return ((Step("End" if event.site == "End" else "Test", (), was),),)
-        case "Q9" if event.place == FIRST:
+        case "mpsc.9" if event.place == FIRST:
             return (_looked(bool(event.result), is_parked),)
-        case "C1":
+        case "carrier.1":
             place = WORDS[event.operand]
             return ((Step("Advertise", (place,), {}, {"word": place}),),)
         case "futex_wait":
@@ -54,7 +54,7 @@ def _of_owner(event: Event, is_parked: bool) -> tuple[Steps, ...]:
             return ((step,),)
         case "event_take":
             return ((Step("Drain", (), {"eventfd": bool(event.result)}),),)
-        case "C2":
+        case "carrier.2":
             return ((Step("Leave", (), {"word": WORDS[event.result]},
                           {"word": WORDS[event.operand]}),),)  # fmt: skip
     return _unseen(event)
@@ -79,11 +79,11 @@ def _waited(event: Event) -> tuple[Steps, ...]:
 def _of_waker(thread: int, event: Event) -> tuple[Steps, ...]:
     who = THREADS[thread]
     match event.site:
-        case "Q3":
+        case "mpsc.3":
             return ((Step("Push", (who,)),),)
-        case "C4" | "LoadWord":
+        case "carrier.4" | "LoadWord":
             return ((Step("LoadWord", (who,), {"word": WORDS[event.result]}),),)
-        case "C3" | "Signal":
+        case "carrier.3" | "Signal":
             now = WORDS[event.operand if event.happened else event.result]
             return ((Step("Signal", (who,), {"word": WORDS[event.result]}, {"word": now}),),)
         case "event_signal":
@@ -91,7 +91,7 @@ def _of_waker(thread: int, event: Event) -> tuple[Steps, ...]:
         case "futex_wake":
             sleeps = {"pc.owner": "queued" if event.result else Not("queued")}
             return ((Step("Call", (who,), sleeps),),)
-        case "N1":
+        case "search.5":
             return ((Step("Search"),),) if who == "searcher" and event.result == 0 else ()
         case "Victim":
             return ()
@@ -100,8 +100,9 @@ def _of_waker(thread: int, event: Event) -> tuple[Steps, ...]:
 
 def _unseen(event: Event) -> tuple[Steps, ...]:
     """Queues, tickets, idle set and token are no part of the spec."""
-    hidden = HIDDEN_SITES | {"N1", "Place", "Q1", "Q2", "Q3", "Q5", "Q6", "Q8", "Q9", "Q13",
-                             "T1", "T2"}  # fmt: skip
+    hidden = HIDDEN_SITES | {"search.5", "Place", "mpsc.1", "mpsc.2", "mpsc.3", "mpsc.5", "mpsc.6",
+                             "mpsc.8", "mpsc.9", "mpsc.13", "biased_lock.1",
+                             "biased_lock.2"}  # fmt: skip
     if event.site in hidden:
         return ()
     raise KeyError(event.site)

@@ -30,7 +30,7 @@ def of_poller(event: Event) -> Step | None:
     """Give the poller's step, if it is one of the spec."""
     queue = {"queue": items(event.result)}
     match event.site:
-        case "Poll" | "G8":
+        case "Poll" | "guard.8":
             return None
         case "Take":
             left = {"queue": items(event.result & event.operand)}
@@ -38,9 +38,9 @@ def of_poller(event: Event) -> Step | None:
         case "Empty":
             sleeps = {"poller": "announce"}
             return Step(NOTHING, (), queue) if event.result else Step("Poll", (), queue, sleeps)
-        case "G1":
+        case "guard.1":
             return Step("Announce", (), {}, {"asleep": event.operand})
-        case "G2" | "G9":
+        case "guard.2" | "guard.9":
             return Step("Fence")
         case "Check":
             return Step("Check", (), queue)
@@ -48,7 +48,7 @@ def of_poller(event: Event) -> Step | None:
             return Step("End", ("timeout",)) if event.result else None
         case "event_take":
             return Step("Block") if event.result else Step(NOTHING, (), {"token": False})
-        case "G7":
+        case "guard.7":
             return Step("Leave", (), {"asleep": event.result}, {"asleep": event.operand})
     raise KeyError(event.site)
 
@@ -59,13 +59,13 @@ def of_producer(who: str, event: Event) -> Step | None:
         case "Push":
             return Step("Push", (who,), {"queue": items(event.result)},
                         {"queue": items(event.result | event.operand)})  # fmt: skip
-        case "G4":
+        case "guard.4":
             return Step("SignalFence", (who,))
-        case "G8":
+        case "guard.8":
             return None
-        case "G5" | "G10":
+        case "guard.5" | "guard.10":
             return Step("Look", (who,), {"asleep": event.result})
-        case "G6" | "G11":
+        case "guard.6" | "guard.11":
             return Step("Claim", (who,), {"asleep": event.result}, {"asleep": event.operand})
         case "event_signal":
             return Step("Wake", (who,))
@@ -80,7 +80,7 @@ def choices_disagree(events: Sequence[Event]) -> tuple[int, str] | None:
             due = ("Empty", 0) if chosen.result == ITEMS else takes
             if (event.site, event.operand) != due:
                 return index, f"no step: [{event.site}] is not item {chosen.result}"
-        if chosen.site == "Block" and event.site != ("event_take", "G7")[chosen.result]:
+        if chosen.site == "Block" and event.site != ("event_take", "guard.7")[chosen.result]:
             return index, f"no step: [{event.site}] is not what was chosen"
     return None
 

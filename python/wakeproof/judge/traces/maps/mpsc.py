@@ -17,7 +17,7 @@ def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
     found = []
     node = ""
     for event in events:
-        if event.site == "Q5":
+        if event.site == "mpsc.5":
             node = NAMES[BASE + event.place]
         step = _step(THREADS[thread], event, node)
         if step:
@@ -26,7 +26,7 @@ def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
 
 
 def _step(who: str, event: Event, node: str) -> Step | None:
-    if event.site in ("Node", "Q1"):
+    if event.site in ("Node", "mpsc.1"):
         return None
     if event.site in ("Own", "GiveAway"):
         free = {f"where.n{1 + (event.place - USED) // 8}": "free"}
@@ -35,31 +35,31 @@ def _step(who: str, event: Event, node: str) -> Step | None:
         return Step(NOTHING, (), free) if event.happened else None
     read, written = NAMES[event.result], NAMES[event.operand]
     match event.site:
-        case "Q2":
+        case "mpsc.2":
             return Step("Reserve", (who, written), {"tail": read}, {"tail": written})
-        case "Q3":
+        case "mpsc.3":
             return Step("Publish", (who,), {}, {f"cell.{NAMES[BASE + event.place]}": written})
-        case "Q15":
+        case "mpsc.15":
             return Step("Pop" if event.result else NOTHING, (), {"head": read})
-        case "Q4":
+        case "mpsc.4":
             return Step("Pop" if event.result else NOTHING, (), {"cell.first": read})
-        case "Q13":
+        case "mpsc.13":
             return Step("Adopt", (), {}, {"head": written})
-        case "Q8":
+        case "mpsc.8":
             return Step("Open", (), {}, {"cell.first": written})
-        case "Q5":
+        case "mpsc.5":
             return Step("Look", (), {f"cell.{node}": read})
-        case "Q16":
+        case "mpsc.16":
             return Step(NOTHING if read == node else "Unlink", (), {"tail": read})
-        case "Q7":
+        case "mpsc.7":
             return Step("Unlink", (), {"tail": read}, {"tail": written if event.happened else read})
-        case "Q6":
+        case "mpsc.6":
             return Step("Advance", (), {}, {"head": written})
-        case "Q9":
+        case "mpsc.9":
             return Step("AskFirst", (who,), {"cell.first": read})
-        case "Q11":
+        case "mpsc.11":
             return Step("AskSecond", (who,), {"head": read})
-        case "Q12":
+        case "mpsc.12":
             return Step("AskTail", (who,), {"tail": read})
     raise KeyError(event.site)
 
@@ -70,7 +70,7 @@ def chosen(events: Sequence[Event]) -> tuple[int, str] | None:
         takes = event.site == "Own" and event.place == USED + 8 * last.result
         if last.site == "Node" and not takes:
             return index, f"no step: [{event.site}] is not node {last.result + 1}"
-        pushes = event.site == "Q1" and event.place == NODES + last.place - USED
+        pushes = event.site == "mpsc.1" and event.place == NODES + last.place - USED
         if last.site == "Own" and pushes != last.happened:
             return index, f"no step: [{event.site}] after the node was taken, or was not"
     return None

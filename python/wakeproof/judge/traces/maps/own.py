@@ -31,7 +31,7 @@ def of_carriers(events: Sequence[Event], *, busy: int) -> tuple[int, str] | None
     """
     for index, event in enumerate(events):
         carrier, place = divmod(event.place, CARRIER)
-        is_look = event.site in ("Q4", "Q9", "Q11", "Q15")
+        is_look = event.site in ("mpsc.4", "mpsc.9", "mpsc.11", "mpsc.15")
         if is_look and event.result and (carrier >= busy or place in INBOX):
             bad = index, f"no step: [{event.site}] finds something where nobody submits"
             return min(bad, disagrees(events[:index]) or bad)
@@ -47,22 +47,28 @@ class Own:
 
     def agrees(self, event: Event) -> bool:
         """Take the event in; False: it cannot be what the thread did."""
-        if event.site in ("T1", "T2", "T3", "T4", "T5"):
+        if event.site in (
+            "biased_lock.1",
+            "biased_lock.2",
+            "biased_lock.3",
+            "biased_lock.4",
+            "biased_lock.5",
+        ):
             return self._of_ticket(event)
-        if event.site in ("Q1", "Q2", "Q3"):
+        if event.site in ("mpsc.1", "mpsc.2", "mpsc.3"):
             return self._of_push(event)
-        if event.site == "I2":  # its own bit, which nobody else clears
+        if event.site == "idle_set.2":  # its own bit, which nobody else clears
             return bool(event.result & ~event.operand)
         return self._of_pop(event)
 
     def _of_ticket(self, event: Event) -> bool:
         match event.site:
-            case "T1" | "T3":
+            case "biased_lock.1" | "biased_lock.3":
                 self.ticket = event.result
                 return True
-            case "T2":
+            case "biased_lock.2":
                 return event.result <= self.ticket
-            case "T4":
+            case "biased_lock.4":
                 is_free = event.result == self.ticket
                 takes = event.operand == self.ticket + 1 or not event.happened
                 return takes and event.happened == is_free
@@ -70,10 +76,10 @@ class Own:
 
     def _of_push(self, event: Event) -> bool:
         place = BASE + event.place
-        if event.site == "Q1":
+        if event.site == "mpsc.1":
             self.node = place
             return event.operand == 0
-        if event.site == "Q2":
+        if event.site == "mpsc.2":
             self.cell = event.result
             return event.operand == self.node
         return (place, event.operand) == (self.cell, self.node)
@@ -81,17 +87,17 @@ class Own:
     def _of_pop(self, event: Event) -> bool:
         place = BASE + event.place
         match event.site:
-            case "Q15" | "Q4":
+            case "mpsc.15" | "mpsc.4":
                 self.popped = event.result
-            case "Q13":
+            case "mpsc.13":
                 return event.operand == self.popped
-            case "Q8":
+            case "mpsc.8":
                 return event.operand == 0
-            case "Q5":
+            case "mpsc.5":
                 self.next = event.result
                 return place == self.popped
-            case "Q7":
+            case "mpsc.7":
                 return event.happened == (event.result == self.popped)
-            case "Q6":
+            case "mpsc.6":
                 return event.operand == self.next
         return True

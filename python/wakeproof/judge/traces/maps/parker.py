@@ -29,18 +29,18 @@ def explain(thread: int, event: Event) -> tuple[Steps, ...]:
     match event.site:
         case "Begin":
             return ((Step("Begin", after={"owner": ("try", "peek")[event.result]}),),)
-        case "PK1":
+        case "parker.1":
             now = {"word": bits(event.operand)} if event.happened else was
             return ((Step("Try", (), was, now), Step("Peek", (), was, now)),)
-        case "PK2":
+        case "parker.2":
             now = {"word": bits(event.operand)} if event.happened else was
             return ((Step("Arm", (), was, now),),)
-        case "PK3":
+        case "parker.3":
             return ((Step("Leave", (), was, {"word": bits(event.result & event.operand)}),),)
-        case "PK4":
+        case "parker.4":
             now = {"word": bits(event.result | event.operand)}
             return ((Step("Unpark", (who,), was, now),),)
-        case "PK5":
+        case "parker.5":
             return ((Step("Close", (), was, {"word": bits(event.result | event.operand)}),),)
         case "Write":
             return ((Step("Write", (who,), {}, {f"data.{who}": event.operand}),),)

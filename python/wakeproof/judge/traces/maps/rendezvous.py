@@ -27,7 +27,7 @@ from wakeproof.judge.traces.maps.guard import (
 LATE = (-1, -3)  # WP_TIMEOUT, WP_INTERRUPTED
 COND = LOCK + 4
 CONTENDED = 2  # the lock's word: held, and somebody may sleep
-HIDDEN = ("L1", "L2", "L4", "L5", "futex_wait", "futex_wake")
+HIDDEN = ("lock.1", "lock.2", "lock.4", "lock.5", "futex_wait", "futex_wake")
 Steps = tuple[Step, ...]
 
 
@@ -45,35 +45,35 @@ class _Calls:
     """What the lock and the condition ask for next: a site, its place, its operand."""
 
     due: tuple[str, int, int] | None = None
-    seen: int | None = None  # by L4: the wait is for another count
+    seen: int | None = None  # by lock.4: the wait is for another count
 
     def agrees(self, event: Event) -> bool:
         """Take the event in; False: another one is due, or it was not asked for."""
-        is_call = event.site in ("L2", "futex_wait", "futex_wake")
+        is_call = event.site in ("lock.2", "futex_wait", "futex_wake")
         this = (event.site, event.place, event.operand)
         if this != self.due and (self.due or is_call):
             return False
-        if event.site == "L3" and event.result not in (1, CONTENDED):
+        if event.site == "lock.3" and event.result not in (1, CONTENDED):
             return False
         self.due = self._next(event)
         return True
 
     def _next(self, event: Event) -> tuple[str, int, int] | None:
         match event.site:
-            case "L1" if not event.happened:
-                return "L2", LOCK, CONTENDED
-            case "L2" if event.result:
+            case "lock.1" if not event.happened:
+                return "lock.2", LOCK, CONTENDED
+            case "lock.2" if event.result:
                 return "futex_wait", LOCK, CONTENDED
             case "futex_wait" if event.place == LOCK:
-                return "L2", LOCK, CONTENDED
-            case "L4":
+                return "lock.2", LOCK, CONTENDED
+            case "lock.4":
                 self.seen = event.result
-                return "L3", LOCK, 0
-            case "L5":
+                return "lock.3", LOCK, 0
+            case "lock.5":
                 return "futex_wake", COND, 1
-            case "L3" if event.result == CONTENDED:
+            case "lock.3" if event.result == CONTENDED:
                 return "futex_wake", LOCK, 1
-            case "L3" | "futex_wake" if event.place == LOCK and self.seen is not None:
+            case "lock.3" | "futex_wake" if event.place == LOCK and self.seen is not None:
                 seen, self.seen = self.seen, None
                 return "futex_wait", COND, seen
         return None
@@ -106,7 +106,7 @@ def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
         if thread == 0:
             found += [Cell(event, steps) for steps in _of_poller(at, event, then)]
             continue
-        claimed = bool(event.result) if event.site == "G11" else claimed
+        claimed = bool(event.result) if event.site == "guard.11" else claimed
         woken = event.result if event.site == "futex_wake" and event.place == COND else woken
         step = _of_producer(THREADS[thread], event, claimed, woken)
         found += [Cell(event, (step,))] if step else []
@@ -115,15 +115,17 @@ def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
 
 def _of_poller(at: _Poller, event: Event, then: str) -> list[Steps]:
     is_lock = event.place == LOCK
-    if event.site in ("L1", "L2") and (event.happened if event.site == "L1" else not event.result):
+    if event.site in ("lock.1", "lock.2") and (
+        event.happened if event.site == "lock.1" else not event.result
+    ):
         return _locked(at, then)
     match event.site:
-        case "G12":
+        case "guard.12":
             where = "wait" if event.result else "leave"
             return [(Step("Confirm", (), {"asleep": event.result}, {"poller": where}),)]
-        case "L4":
+        case "lock.4":
             at.waits = True
-        case "L3":
+        case "lock.3":
             step = Step("Wait" if at.waits else "Unlock")
             at.waits = False
             return [(step,)]
@@ -147,7 +149,7 @@ def _locked(at: _Poller, then: str) -> list[Steps]:
 
 def _of_producer(who: str, event: Event, claimed: bool, woken: int) -> Step | None:
     """Give a producer's step; who was woken by its signal was waiting."""
-    if event.site == "L3":
+    if event.site == "lock.3":
         return Step("Wake", (who,), {"poller": "waiting"} if woken else {}) if claimed else None
     return None if event.site in HIDDEN else of_producer(who, event)
 

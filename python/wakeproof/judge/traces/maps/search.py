@@ -2,8 +2,10 @@
 """Search on real cores: two carriers that run, a submitter.
 
 What a site means depends on why the code is there, so each thread's events are read as its program
-is written. The spec pops in one step, [Q6], which is when the front is gone for whoever looks; the
-tail is taken back before, by [Q7]: a run in which another thread reads the tail between these two
+is written. The spec pops in one step, [mpsc.6],
+which is when the front is gone for whoever looks; the
+tail is taken back before,
+by [mpsc.7]: a run in which another thread reads the tail between these two
 is set aside, and counted. Nobody pops a queue while another thread has its ticket.
 """
 
@@ -48,34 +50,34 @@ class _Thread(Walk):
     def submitter(self) -> None:
         """Submit to either carrier, and tell somebody."""
         self.take("To")
-        self.take("Q1")
-        reserve = self.take("Q2")
+        self.take("mpsc.1")
+        reserve = self.take("mpsc.2")
         self.step("Submit", reserve, to=f"c{1 + reserve.place // CARRIER}")
-        self.step("Publish", self.take("Q3"))
-        self.take("S")
+        self.step("Publish", self.take("mpsc.3"))
+        self.take("carrier.7")
         if self.wake_for(reserve.operand):
             return
-        look = self.take("I3")
+        look = self.take("idle_set.3")
         self.step("IsIdle", look, before=idle(look.result))
         if look.result:
             self.search()
 
     def wake_for(self, node: int) -> bool:
         """wp_carrier: woken, and the task is the first that it will take."""
-        look = self.take("C4")
+        look = self.take("carrier.4")
         self.step("LoadWord", look, before=self.word(look, look.result))
         if WORDS[look.result] != "PARKED":
             return False
         first, last, front = self.front()
         alone = front == node
         if alone:
-            last = self.take("Q14")
+            last = self.take("mpsc.14")
             alone = last.result == node
         if alone:
-            last = self.take("Q10")
+            last = self.take("mpsc.10")
         where = "wake" if alone else "wake_and_tell"
         self.step("IsAlone", first, last, after={self.pc: where})
-        claim = self.take("C3")
+        claim = self.take("carrier.3")
         now = claim.operand if claim.happened else claim.result
         self.step("Wake", claim, before=self.word(claim, claim.result), after=self.word(claim, now))
         if claim.happened:
@@ -95,8 +97,8 @@ class _Thread(Walk):
 
     def empty_inbox(self) -> None:
         """wp_mpsc_pop of an empty queue."""
-        self.take("Q15")
-        self.take("Q4")
+        self.take("mpsc.15")
+        self.take("mpsc.4")
 
     def poll_queue(self) -> bool:
         """Pop under the ticket, unless there is nothing."""
@@ -104,10 +106,10 @@ class _Thread(Walk):
         if not front:
             self.step("PollNothing", first, last)
             return False
-        ticket = self.take("T1")
-        turn = self.take("T2")
+        ticket = self.take("biased_lock.1")
+        turn = self.take("biased_lock.2")
         while turn.result != ticket.result:
-            turn = self.take("T2")
+            turn = self.take("biased_lock.2")
         self.enter(turn)
         end, got = self.pop()
         if got:
@@ -120,11 +122,11 @@ class _Thread(Walk):
 
     def park(self) -> bool:
         """Advertise, sleep, leave; with a task or not."""
-        mark = self.take("C1")
+        mark = self.take("carrier.1")
         self.step("Advertise", mark, after=self.word(mark, mark.operand))
-        bit = self.take("I1")
+        bit = self.take("idle_set.1")
         self.step("SetIdle", bit, before=idle(bit.result), after=idle(bit.result | bit.operand))
-        self.take("P")
+        self.take("carrier.6")
         first, last, front = self.front()
         self.step("LookOwn", first, last, after={self.pc: "clear" if front else "look"})
         is_hit = False
@@ -133,9 +135,9 @@ class _Thread(Walk):
             is_hit = self.is_hit("look")
             if not is_hit:
                 self.sleep()
-        bit = self.take("I2")
+        bit = self.take("idle_set.2")
         self.step("ClearIdle", bit, before=idle(bit.result), after=idle(bit.result & bit.operand))
-        out = self.take("C2")
+        out = self.take("carrier.2")
         self.step(
             "Leave", out, before=self.word(out, out.result), after=self.word(out, out.operand)
         )
@@ -156,7 +158,7 @@ class _Thread(Walk):
     def serve(self) -> bool:
         """Take one task, give the token back, look again."""
         got = self.steal()
-        self.step("Stop", self.take("N2"), after={"token": 0})
+        self.step("Stop", self.take("search.6"), after={"token": 0})
         if self.recheck():
             self.search()
         return got
@@ -169,8 +171,8 @@ class _Thread(Walk):
                 self.step("TryAcquire", first, last)
                 self.step("Pop", first, last, after={f"held.{self.who}": False})
                 return False
-            self.take("T3")
-            ticket = self.take("T4")
+            self.take("biased_lock.3")
+            ticket = self.take("biased_lock.4")
             if ticket.happened:
                 self.step("TryAcquire", ticket)
                 self.enter(ticket)
@@ -228,5 +230,5 @@ SEARCH_TRACES = TraceConcept(
     wrong=wrong,
     judged=judged,
     limit=120,
-    twins=("search_no_recheck_release", "ticket_reads_next", "carrier_wrong_ticket"),
+    twins=("search_no_recheck_release", "biased_lock_reads_next", "carrier_wrong_ticket"),
 )

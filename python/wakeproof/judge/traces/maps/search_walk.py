@@ -92,26 +92,26 @@ class Walk(ABC):
     def search(self) -> None:
         """wp_search."""
         while True:
-            start = self.take("N1")
+            start = self.take("search.5")
             self.step("Start", start, before={"token": start.result})
             if start.result:
                 return
-            look = self.take("I3")
+            look = self.take("idle_set.3")
             self.step("Snapshot", look, before=idle(look.result))
-            while self.comes("C7"):
+            while self.comes("search.2"):
                 if self.recruit():
                     return
-            self.step("Stop", self.take("N2"), after={"token": 0})
+            self.step("Stop", self.take("search.6"), after={"token": 0})
             if not self.recheck():
                 return
 
     def recruit(self) -> bool:
         """Read the word, and send its carrier to the victim."""
-        look = self.take("C7")
+        look = self.take("search.2")
         if WORDS[look.result] != "PARKED":
             self.step("Recruit", look, before=self.word(look, look.result))
             return False
-        send = self.take("C5")
+        send = self.take("search.1")
         now = send.operand if send.happened else send.result
         self.step("Recruit", send, before=self.word(send, send.result), after=self.word(send, now))
         if send.happened:
@@ -120,13 +120,13 @@ class Walk(ABC):
 
     def recheck(self) -> bool:
         """wp__search_recheck."""
-        self.take("R")
-        look = self.take("I3")
+        self.take("search.7")
+        look = self.take("idle_set.3")
         self.step("Recheck", look, before=idle(look.result))
         parked = []
         for index in range(COUNT):
             if look.result >> index & 1:
-                at = self.take("C9")
+                at = self.take("search.4")
                 self.step("LoadParked", at, before=self.word(at, at.result))
                 parked += [index] if WORDS[at.result] == "PARKED" else []
         worth = [c for c in range(COUNT) if len(parked) > 1 or parked not in ([], [c])]
@@ -139,21 +139,21 @@ class Walk(ABC):
         self.step("IsHit", first, last, after={self.pc: tail if front else Not(tail)})
         if not front:
             return False
-        behind = self.take("Q12")
+        behind = self.take("mpsc.12")
         is_one = behind.result == front
         hit = "search" if mode == "scan" else "clear"
         self.step("LoadTail", behind, after={self.pc: f"{mode}_word" if is_one else hit})
         if not is_one:
             return True
-        self.take("Q10")
-        look = self.take("C8")
+        self.take("mpsc.10")
+        look = self.take("search.3")
         self.step("LoadWaking", look, before=self.word(look, look.result))
         return look.result != WAKING
 
     def front(self) -> tuple[Event, Event, int]:
         """wp__mpsc_front: `first`, then `head`."""
-        first = self.take("Q9")
-        last = first if first.result else self.take("Q11")
+        first = self.take("mpsc.9")
+        last = first if first.result else self.take("mpsc.11")
         return first, last, last.result
 
     def enter(self, event: Event) -> None:
@@ -161,26 +161,26 @@ class Walk(ABC):
         self.holds.append((event.place // CARRIER, event.end, math.inf))
 
     def leave(self) -> None:
-        """wp_ticket_release."""
+        """wp_biased_lock_release."""
         queue, begin, _ = self.holds[-1]
-        self.holds[-1] = (queue, begin, self.take("T5").begin)
+        self.holds[-1] = (queue, begin, self.take("biased_lock.5").begin)
 
     def pop(self) -> tuple[Event, bool]:
         """wp_mpsc_pop by whoever has the ticket: its last access, and whether it got a node."""
-        head = self.take("Q15")
+        head = self.take("mpsc.15")
         if not head.result:
-            first = self.take("Q4")
+            first = self.take("mpsc.4")
             if not first.result:
                 return replace(first, begin=head.begin), False
-            self.take("Q13")
-            self.take("Q8")
-        if self.take("Q5").result:
-            return self.take("Q6"), True
-        self.take("Q16")
-        tail = self.take("Q7")
+            self.take("mpsc.13")
+            self.take("mpsc.8")
+        if self.take("mpsc.5").result:
+            return self.take("mpsc.6"), True
+        self.take("mpsc.16")
+        tail = self.take("mpsc.7")
         queue = tail.place // CARRIER
         self.unlinks.append((queue, tail.begin, math.inf))
-        last = self.take("Q6")
+        last = self.take("mpsc.6")
         self.unlinks[-1] = (queue, tail.begin, last.end)
         return last, True
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task on real cores: every change of the word is compared, with what it found there.
 
-A pop is one step, taken by its last access [Q6]: nobody else pops until the ticket is given back.
+A pop is one step,
+taken by its last access [mpsc.6]: nobody else pops until the ticket is given back.
 What queue, ticket and node hold is compared with what the thread itself did before (``own``).
 """
 
@@ -18,11 +19,12 @@ from wakeproof.judge.traces.maps.own import disagrees
 
 TAIL = FIRST - 128
 INBOX = (FIRST + 256, HEAD + 256)
-SAYS = {"K4": 0, "Q1": 1, "K3": 2}
+SAYS = {"task.4": 0, "mpsc.1": 1, "task.3": 2}
 """Site that follows a step -> what the step said."""
 UNSEEN = {
-    "C4", "I3", "L1", "L3", "Q1", "Q4", "Q5", "Q7", "Q8", "Q9", "Q10", "Q11", "Q13",
-    "Q14", "Q15", "Q16", "S", "Step", "T1", "T2", "T3", "T4", "T5",
+    "carrier.4", "idle_set.3", "lock.1", "lock.3", "mpsc.1", "mpsc.4", "mpsc.5", "mpsc.7", "mpsc.8",
+    "mpsc.9", "mpsc.10", "mpsc.11", "mpsc.13", "mpsc.14", "mpsc.15", "mpsc.16", "carrier.7", "Step",
+    "biased_lock.1", "biased_lock.2", "biased_lock.3", "biased_lock.4", "biased_lock.5",
 }  # fmt: skip
 
 
@@ -45,30 +47,30 @@ def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
 
 def _step(who: str, event: Event) -> Step | None:
     match event.site:
-        case "K1":
+        case "task.1":
             return Step("Unpark", (who,), word(event.result), word(event.result | event.operand))
-        case "K2":
+        case "task.2":
             return Step("Begin", (who,), word(event.result), word(event.operand))
-        case "K3":
+        case "task.3":
             return Step("Park", (who,), word(event.result), _after(event))
-        case "K4":
+        case "task.4":
             return Step("Done", (who,), {}, word(event.operand))
-        case "K5":
+        case "task.5":
             return Step(NOTHING, (), word(event.result))
-        case "K6":
+        case "task.6":
             return Step("Cancel" if event.happened else NOTHING, (), word(event.result),
                         _after(event))  # fmt: skip
-        case "Q2" if event.place == TAIL:
+        case "mpsc.2" if event.place == TAIL:
             return Step("Reserve", (who,))
-        case "Q3":
+        case "mpsc.3":
             return Step("Publish", (who,), {}, {"cells": 1})
-        case "Q6":
+        case "mpsc.6":
             return Step("Pop", (who,), {"cells": 1}, {"cells": 0})
-        case "Step" if event.result == SAYS["Q1"]:
+        case "Step" if event.result == SAYS["mpsc.1"]:
             return Step("Yield", (who,))
-        case "Q4" | "Q15" if event.place in INBOX and event.result:
+        case "mpsc.4" | "mpsc.15" if event.place in INBOX and event.result:
             raise KeyError(f"[{event.site}]: nobody submits to the inbox")
-        case "C4" | "I3" if event.result:
+        case "carrier.4" | "idle_set.3" if event.result:
             raise KeyError(f"[{event.site}]: nobody sleeps")
     if event.site in UNSEEN:
         return None

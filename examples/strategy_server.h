@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * strategy_server.h - the strategy mode: no virtual threads; a strategy decides which thread of a
+ * pool waits for descriptors, and which one runs the handler of a client that has something to
+ * read.
+ *
+ *   the producer, one thread at a time       a task: a thread that has a client
+ *     events left? their client: a task      read, parse, call the backend, write
+ *     updates: join, read, leave             say what is next: push the client
+ *     look; [guard.1] [guard.2] updates? else block    [guard.4] [guard.5] [guard.6] asleep: write its eventfd
+ *     [guard.7] leave                             the client is not its own any more
+ *
+ * Why it works  A client is armed for one event (EPOLLONESHOT), so it is the producer's or one
+ *               task's, and the queue of updates hands it back: it has one update at a time. Who
+ *               pushes is a producer of guard.h: the last look for updates comes after the promise
+ *               to sleep. List, descriptors and deadlines are the producer's alone; the strategy
+ *               orders producers.
+ *               A task that must not block (a tagged thread, or --kind non-blocking) does what does
+ *               not, and leaves the rest to the pool.
+ * Not promised  That somebody produces while all threads of the pool run handlers.
+ * Spec          specs/wakeup/Guard.tla: NoLostWakeup, WakeIsClaimed; specs/pool/Strategy.tla:
+ *               SingleProducer.
+ * Evidence      tests/examples/test_http*.py; twins strategy_server_unwoken,
+ *               strategy_server_arms_early. */
+#ifndef EAT_H
+#define EAT_H
+
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include "echo.h"
+#include "wakeup/guard.h"
+#include "queue/mpsc.h"
+#include "wakeup/parker.h"
+#include "pool/pool.h"
+#include "pool/strategy.h"
+
+enum { EAT_EVENTS = 128 };
+
+/* Connections to the backend that are kept. */
+typedef struct eat_lines {
+	struct sockaddr_in address;
+	pthread_mutex_t lock;
+	struct eat_line *idle;
+} eat_lines;
+
+void eat_lines_init(eat_lines *lines, const struct sockaddr_in *address);
+void eat_lines_fini(eat_lines *lines);
+/* `many` calls at once; each reply is the backend's, or 502 and why. [any thread | blocks] */
+void eat_call(eat_lines *lines, http_reply *replies, uint32_t many);
+
+/* Of all selectors. */
+typedef struct eater {
+	const echo_config *config;
+	wp_pool *pool;
+	wp_atomic(uint32_t) bound; /* threads */
+	eat_lines lines;
+	wp_atomic(bool) is_stopping; /* stale costs a request more */
+	struct eat_selector *selectors;
+} eater;
+
+/* From `events` on: the producer's. */
+typedef struct eat_selector {
+	_Alignas(WP_LINE) wp_mpsc updates;
+	wp_guard guard;
+	wp_atomic(uint64_t) wakeups;
+	wp_strategy strategy;
+	eater *of;
+	uint32_t index;
+	int epoll, event;
+	wp_mpsc_node stop; /* an update, too */
+	wp_parker ended;
+	wp_job production; /* what a thread that is to produce runs */
+	struct epoll_event events[EAT_EVENTS];
+	int at, count;
+	struct eat_client *first;
+	uint32_t timed;	  /* armed clients that have a deadline */
+	int64_t until_ns; /* is_told: how long clients may take */
+	bool is_told, is_over;
+	server_counts served;
+	wp_poll_counts polled;
+} eat_selector;
+
+enum eat_next { EAT_JOIN, EAT_READ, EAT_LEAVE, EAT_POOL, EAT_ON };
+enum eat_state { EAT_READING, EAT_ANSWERING, EAT_WRITING, EAT_LINGERING };
+
+/* next, back, is_armed: the producer; the rest: whose it is. */
+typedef struct eat_client {
+	wp_mpsc_node update;
+	struct eat_client *next, **back;
+	eat_selector *selector;
+	int fd;
+	bool is_armed;
+	bool is_ready; /* one read is due */
+	bool goes_on;  /* after this reply */
+	int64_t until_ns; /* of the next event */
+	enum eat_next wants;
+	enum eat_state state;
+	uint64_t requests;
+	http_parser parser;
+	size_t at, end, out_at, out_end;
+	char bytes[SERVE_BUFFER], out[HTTP_REPLY];
+} eat_client;
+
+/* False and errno. */
+bool eat_selector_open(eat_selector *selector, eater *of, uint32_t index);
+/* It is to end, when its clients have; then eat_selector_close, when the pool is closed. */
+void eat_selector_stop(eat_selector *selector);
+void eat_selector_close(eat_selector *selector, echo_counts *counts);
+
+/* Hands the client back. [whose it is | wait-free, or a system call] */
+void eat_client_wants(eat_client *client, enum eat_next wants);
+/* A task: as far as it comes. [whose it is | blocks, if it may] */
+void eat_client_go(eat_client *client, bool may_block);
+/* The same, by the pool: WP_OK, or as wp_pool_execute. [whose it is | as that] */
+int eat_client_execute(eat_client *client);
+
+#endif

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BiasedLock: an owner and two stealers; the code's counters are compared by their distance."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.concept import WAIT, Concept, labels_of
+
+THREADS = ("owner", "s1", "s2")
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each access; a read of `serving` that ends no wait is none."""
+    thread = THREADS[step.thread]
+    match step.site:
+        case "biased_lock.1":
+            return "Acquire"
+        case "biased_lock.2":
+            return "Enter" if step.moves else WAIT
+        case "biased_lock.3":
+            return f"Look {thread}"
+        case "biased_lock.4":
+            return f"Claim {thread}"
+        case "biased_lock.5":
+            return f"Release {thread}"
+    raise KeyError(step.site)
+
+
+def code_seen(at: At, _ghost: object) -> Hashable:
+    """Return how many tickets are out."""
+    return at.named("ticket->next") - at.named("ticket->serving")
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same, which is the spec's variable."""
+    return int(state["next"])
+
+
+SPENDS = "left[{0}] > 0 /\\ left' = [left EXCEPT ![{0}] = @ - 1]"
+TICKET = Concept(
+    name="ticket",
+    scenario="ticket",
+    test="conform_biased_lock",
+    module="BiasedLock",
+    bounds="owner, 2 stealers, 2 rounds each",
+    threads=THREADS,
+    constants={"Stealers": '{"s1", "s2"}'},
+    plain=("Acquire", "Enter"),
+    arguments={
+        "Look": (('"s1"',), ('"s2"',)),
+        "Claim": (('"s1"',), ('"s2"',)),
+        "Release": (('"owner"',), ('"s1"',), ('"s2"',)),
+    },
+    spec_label=labels_of({}),
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    declares="VARIABLE left\nBoundInit == left = [t \\in Threads |-> 2]",
+    bounded={
+        "Acquire": SPENDS.format("Owner"),
+        "Look": SPENDS.format("$1"),
+        "*": "UNCHANGED left",
+    },
+    spec_twin="lazy_stealer",
+    code_twins=("biased_lock_no_cas",),
+)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Io: calls begin and end, attempts, the line of a direction, edges, the close, step by step.
+
+The line is plain memory under the lock of the direction: taking that lock is one step with what is
+done under it; an edge is that lock with the count of edges, which others read without the lock.
+The grants that follow are hidden, as the spec has each in one step with the park that it ends
+(WaitQueue has them apart).  Sleeps may end for nothing,
+so who waits for the lock gets it in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept, Ghost
+
+USERS, LOCK, EDGES, SHUT, SYSTEM, RETIRED = 4, 8, 12, 16, 96, 512  # bytes: see the scenario
+WAITERS, EACH, LINE, STATE = 128, 80, 16, 52
+CLOSING, FREED, USER = 1, 2, 4
+OPEN, EDGE, DATA = 1, 2, 4
+GRANTED = 2
+READERS = ("a", "b")
+BLIND = ("EndWakesWaiter", "EndWalksListed", "ClosedInTheEnd", "IoCompletionAtHome")
+"""No poller ends there, no group of a reader is closed, and nobody registers it."""
+Why = tuple[str, ...]
+"""Of each reader: for what it takes the lock next."""
+
+
+def lock_label(step: Step, name: str, reader: int) -> str:
+    """Give what is done with the lock that the step has taken."""
+    then = step.post.pending(step.thread)
+    if then.offset == LOCK and then.site in ("lock.2", "futex_wait"):
+        return WAIT
+    if name == "closer":
+        return "Shut"
+    if name == "home":
+        return "Event home"
+    why = step.memory[reader]
+    is_in_line = step.pre.word(WAITERS + EACH * reader + LINE) != 0
+    return f"{why} {name}" if why != "Timeout" or is_in_line else HIDDEN
+
+
+def call_label(step: Step, name: str) -> str:
+    """Give the steps of the descriptor's word, and of its close."""
+    then = step.post.pending(step.thread).site
+    match step.site:
+        case "descriptor.1":
+            if not step.takes_place and then == "descriptor.1":
+                return HIDDEN
+            if name != "closer":
+                return f"Begin {name}"
+            return "Free" if step.pre.word(USERS) & CLOSING else "Close"
+        case "descriptor.2":
+            return f"End {name}" if step.takes_place else HIDDEN
+        case "descriptor.3":
+            return f"End {name}" if then != "descriptor.2" else HIDDEN
+        case "Close":
+            return f"Final {name}"
+        case "descriptor.4":
+            return f"Leave {name}"
+        case "driver_epoll.1":
+            return HIDDEN
+        case "driver_epoll.2":
+            return "Reclaim home" if step.pre.word(RETIRED) else WAIT
+    raise KeyError(step.site)
+
+
+def wait_label(step: Step) -> str:
+    """Give the steps of a wait and its grant, all hidden; a turn that a grant ends is no wait."""
+    is_granted = step.pre.word(step.what.offset) == GRANTED
+    match step.site:
+        case "wait_queue.1" | "wait_queue.3":
+            return HIDDEN if is_granted else WAIT
+        case "futex_wait":
+            return WAIT
+        case "wait_queue.2" | "lock.3" | "futex_wake":
+            return HIDDEN
+    raise KeyError(step.site)
+
+
+def code_label(step: Step, names: tuple[str, ...]) -> str:
+    """Give one step of the spec for each step of the code."""
+    name = names[step.thread]
+    if step.ends_sleep:
+        return WAIT
+    then = step.post.pending(step.thread).site
+    match step.site:
+        case "lock.1" | "lock.2":
+            return lock_label(step, name, step.thread)
+        case "readiness.1":
+            return f"Look {name}" if then == "Try" else HIDDEN
+        case "Try" | "Read":
+            has_read = step.site == "Read" and step.takes_place
+            return f"Read {name}" if has_read or then != "Read" else HIDDEN
+        case "Arrive" | "Take":
+            label = "Arrive" if step.site == "Arrive" else "Take home"
+            return label if step.takes_place else HIDDEN
+        case "Poll":
+            return HIDDEN if then == "Take" else WAIT
+        case (
+            "descriptor.1"
+            | "descriptor.2"
+            | "driver_epoll.1"
+            | "driver_epoll.2"
+            | "descriptor.3"
+            | "descriptor.4"
+            | "Close"
+        ):
+            return call_label(step, name)
+    return wait_label(step)
+
+
+def after(memory: Why, step: Step, label: str) -> Why:
+    """Follow for what each reader takes the lock: a deadline and an attempt decide it."""
+    if label.startswith("Read"):
+        why = "Pass" if step.site == "Read" and step.takes_place else "Wait"
+    elif step.ends_sleep == "late" and step.what.offset != LOCK:
+        why = "Timeout"
+    else:
+        return memory
+    return tuple(why if index == step.thread else old for index, old in enumerate(memory))
+
+
+def code_seen(at: At, _ghost: object) -> Hashable:
+    """Return what the system has, the count of edges, the direction shut; the word of the calls."""
+    system, users = at.word(SYSTEM, OPEN), at.word(USERS)
+    return (
+        (system // DATA, bool(system & EDGE), bool(system & OPEN)),
+        (at.word(EDGES), bool(at.word(SHUT))),
+        (users // USER, bool(users & CLOSING), bool(users & FREED)),
+    )
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    return (
+        (state["data"], state["edge"]["home"], state["open"]),
+        (state["edges"], state["shut"]),
+        (state["users"], state["closing"], state["freed"]),
+    )
+
+
+def spec_label(
+    action: str, arguments: tuple[str, ...], pre: Mapping[str, Any], _post: Mapping[str, Any]
+) -> str:
+    """Give action and thread; the last of all that finds it closed does not close it again."""
+    if action == "Final" and not pre["open"]:
+        return HIDDEN
+    return " ".join((action, *arguments))
+
+
+def actions(readers: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return the actions of the spec with their threads."""
+    of = tuple((f'"{name}"',) for name in readers)
+    return {
+        **dict.fromkeys(("Begin", "Look", "Read", "Wait", "Timeout", "Pass"), of),
+        **dict.fromkeys(("End", "Final", "Leave"), (*of, ('"closer"',))),
+        **dict.fromkeys(("Take", "Event", "Reclaim"), (('"home"',), ('"other"',))),
+    }
+
+
+def concept(name: str, test: str, bounds: str, names: tuple[str, ...]) -> Concept:
+    """Return the comparison with the readers, the closer, poller and system in that order."""
+    readers = tuple(name for name in names if name in READERS)
+    quoted = ", ".join(f'"{reader}"' for reader in readers)
+    return Concept(
+        name=name,
+        scenario="io",
+        test=test,
+        module="Descriptor",
+        bounds=bounds,
+        threads=names,
+        constants={
+            "Readers": f"{{{quoted}}}", "Closes": str("closer" in names).upper(),
+            "Timeouts": str(len(readers)), "Ends": "FALSE", "Cancels": "FALSE",
+        },
+        plain=("Arrive", "Close", "Free", "Shut"),
+        arguments=actions(readers),
+        spec_label=spec_label,
+        spec_seen=spec_seen,
+        code_label=lambda step: code_label(step, names),
+        code_seen=code_seen,
+        ghost=Ghost(("Wait",) * len(readers), after),
+        flags=("--timeouts", "--any-spurious"),
+        joins=(("lock.1", "readiness.1"), ("lock.2", "readiness.1"),
+        ("readiness.1", "readiness.2")),
+        joined="the lock of the direction, and the count of edges that is read or written under it",
+        blind=BLIND,
+    )  # fmt: skip
+
+
+IO = replace(
+    concept("io", "conform_descriptor", "a reader, a close and a free, one arrival",
+            ("a", "closer", "home", "system")),
+    spec_twin="edge_unseen",
+    code_twins=("descriptor_edge_unseen", "descriptor_looks_late"),
+)  # fmt: skip
+IO_OPEN = replace(
+    concept("io open", "conform_descriptor_open", "two readers, two arrivals",
+            ("a", "b", "home", "system")),
+    spec_twin="kept",
+    code_twins=("descriptor_kept",),
+    is_long=True,
+)  # fmt: skip

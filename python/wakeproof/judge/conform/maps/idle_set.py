@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""IdleSet: bits and who is parked are compared; which found member is tried is one with the try."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from wakeproof.judge.conform.code import At, Step
+from wakeproof.judge.conform.concept import WAIT, Concept, labels_of
+
+THREADS = ("0", "1", "2", "s1")
+WORDS, PARKED, PER_WORD = (0, 8), 128, 2
+
+
+def code_label(step: Step) -> str:
+    """Give one step of the spec for each access; a read of `parked` that ends no sleep is none."""
+    thread = THREADS[step.thread]
+    match step.site:
+        case "idle_set.1":
+            return f"Add {thread}"
+        case "idle_set.2":
+            return f"Remove {thread}"
+        case "idle_set.3":
+            return f"Read {thread}"
+        case "Pick":
+            return f"Try {thread}"
+        case "Woken":
+            return f"Woken {thread}" if step.value == 0 else WAIT
+        case "Advertise" | "Recheck" | "Exit" | "Begin":
+            return f"{step.site} {thread}"
+    raise KeyError(step.site)
+
+
+def code_seen(at: At, _ghost: object) -> Hashable:
+    """Return the members with a bit, and those that are parked."""
+    bits = {
+        PER_WORD * word + bit
+        for word, offset in enumerate(WORDS) for bit in range(64) if at.word(offset) >> bit & 1
+    }  # fmt: skip
+    return frozenset(bits), frozenset(m for m in range(3) if at.word(PARKED + 8 * m))
+
+
+def spec_seen(state: Mapping[str, Any]) -> Hashable:
+    """Return the same of the spec."""
+    return state["bits"], state["parked"]
+
+
+MEMBERS = (("0",), ("1",), ("2",))
+SEARCHERS = (('"s1"',),)
+IDLESET = Concept(
+    name="idleset",
+    scenario="idleset",
+    test="conform_idle_set",
+    module="IdleSet",
+    bounds="3 members in 2 words, a searcher",
+    threads=THREADS,
+    constants={"Count": "3", "PerWord": "2", "Searchers": '{"s1"}'},
+    plain=(),
+    arguments={
+        **dict.fromkeys(("Advertise", "Add", "Recheck", "Woken", "Remove", "Exit"), MEMBERS),
+        **dict.fromkeys(("Begin", "Read", "Try", "End"), SEARCHERS),
+    },
+    spec_label=labels_of({"End": ""}),
+    spec_seen=spec_seen,
+    code_label=code_label,
+    code_seen=code_seen,
+    joins=(("Pick", "Try"),),
+    joined="the choice of a found member, with its try",
+    spec_twin="one_word",
+    code_twins=("idle_set_plain_set",),
+)

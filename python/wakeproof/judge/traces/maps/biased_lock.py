@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BiasedLock on real cores: the spec's numbers are distances from `serving`, which [biased_lock.2] alone tells.
+
+The numbers themselves are compared with those that the thread drew (``own``), and with what the
+counters were before (`wrong`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from wakeproof.judge.conform.maps.biased_lock import THREADS, TICKET
+from wakeproof.judge.traces.concept import NOTHING, Cell, Step, TraceConcept
+from wakeproof.judge.traces.events import Event, Round
+from wakeproof.judge.traces.maps.own import disagrees
+
+
+def explain(thread: int, events: Sequence[Event]) -> list[Cell]:
+    """Give a step per event; the read of `serving` that ends no wait is none."""
+    found = []
+    my = 0
+    for event in events:
+        if event.site == "biased_lock.1":
+            my = event.result
+        found.append(Cell(event, (_step(THREADS[thread], event, my),)))
+    return found
+
+
+def _step(who: str, event: Event, my: int) -> Step:
+    match event.site:
+        case "biased_lock.1":
+            return Step("Acquire")
+        case "biased_lock.2":
+            return Step("Enter" if event.result == my else NOTHING, (),
+                        {"my.owner": my - event.result})  # fmt: skip
+        case "biased_lock.3":
+            return Step("Look", (who,))
+        case "biased_lock.4":
+            where = "inside" if event.happened else "idle"
+            return Step("Claim", (who,), {}, {f"thread.{who}": where})
+        case "biased_lock.5":
+            return Step("Release", (who,))
+    raise KeyError(event.site)
+
+
+def wrong(one: Round) -> str:
+    """Say which access of a counter saw less than an earlier one had left: it only grows."""
+    for counter in (
+        ("biased_lock.1", "biased_lock.4"),
+        ("biased_lock.2", "biased_lock.3", "biased_lock.5"),
+    ):
+        its = [e for events in one.threads for e in events if e.site in counter]
+        for event in its:
+            before = (other for other in its if other.end < event.begin)
+            if any(_numbers(other)[1] > _numbers(event)[0] for other in before):
+                return f"[{event.site}] sees a number that its counter had passed"
+    return ""
+
+
+def _numbers(event: Event) -> tuple[int, int]:
+    """Return what an access saw of its counter, and what it left there."""
+    match event.site:
+        case "biased_lock.1":
+            return event.result, event.result + 1
+        case "biased_lock.5":
+            return event.operand - 1, event.operand
+    return (
+        event.result,
+        event.operand if event.site == "biased_lock.4" and event.happened else event.result,
+    )
+
+
+TICKET_TRACES = TraceConcept(
+    concept=replace(TICKET, bounds="owner, 2 stealers", declares="", bounded={}),
+    explain=explain,
+    at_end=lambda thread: (Step(NOTHING, (), {f"thread.{THREADS[thread]}": "idle"}),),
+    disagrees=disagrees,
+    wrong=wrong,
+    twins=("biased_lock_no_cas", "biased_lock_reads_next"),
+)

@@ -1,0 +1,233 @@
+----------------------------- MODULE LocalQueueCarrier -----------------------------
+(***************************************************************************)
+(* Search where carriers have bounded run queues (Local): what a carrier   *)
+(* pushes to itself is in its ring, half of a full ring goes to the global *)
+(* queue of the domain, a thief takes half of a ring, and what runs next   *)
+(* may be in its owner's slot.                                             *)
+(* Code       kernel/local_group.h, local_group.c; [carrier.7] [carrier.6] *)
+(*            [search.7] as in Search, [local_queue.3], [local_queue.10]   *)
+(*            as in Local.  What others push goes to the queue of Search,  *)
+(*            or to its inbox.                                             *)
+(* Abstracts  the ring to how many tasks it has; the two ends that a look  *)
+(*            at it reads to one step (Local); the global queue is one     *)
+(*            more queue, of no carrier.  A probe before a park is a steal *)
+(*            like that of who gives up a park.  Nobody wakes by itself.   *)
+(* Memory     sequential consistency: see the explorer.                    *)
+(* Promises   NothingStrands, SlotIsNext (safety).                         *)
+(***************************************************************************)
+EXTENDS Search
+
+CONSTANTS
+  Global,                \* the queue of the domain
+  Capacity,              \* of a ring
+  Filled,                \* tasks in each ring at the start
+  Spilled,               \* tasks in the global queue at the start
+  Busy,                  \* who alone has a task then, and a ring, and is to tell; {}: any may
+  Sleepers,              \* who is asleep then
+  Keeping                \* a task may submit one and yield: that one is next
+
+VARIABLES
+  ring,    \* carrier -> tasks in its ring
+  slot     \* carrier -> it has a task that runs next
+localVars == <<vars, ring, slot>>
+
+Half == Capacity \div 2
+ASSUME LootIsOne == Capacity \in {2, 4}     \* a thief takes one or two
+LocalVictims == Carriers \cup {Global}
+
+LocalTypeOK == ring \in [Carriers -> 0 .. Capacity] /\ slot \in [Carriers -> BOOLEAN]
+LocalInit ==
+  /\ word = [c \in Carriers |-> IF c \in Sleepers THEN "PARKED" ELSE "RUNNING"]
+  /\ idle = Sleepers /\ token = 0
+  /\ queue = [x \in Victims |-> [i \in 1 .. (IF x = Global THEN Spilled ELSE 0) |-> Task]]
+  /\ inbox = [c \in Carriers |-> <<>>]
+  /\ held \in IF Busy = {} THEN [Carriers -> BOOLEAN] ELSE {[c \in Carriers |-> c \in Busy]}
+  /\ at = [t \in Threads |->
+             [pc |-> IF t \in Submitters THEN "start" ELSE IF t \in Sleepers THEN "asleep"
+                     ELSE IF Busy = {} THEN IF held[t] THEN "run" ELSE "poll"
+                     ELSE IF t \in Busy THEN "idle" ELSE "park",
+              arg |-> IF t \in Busy THEN t ELSE None, todo |-> {}, seen |-> {}]]
+  /\ budget = [spawn |-> Spawns, yield |-> Yields]
+  /\ ring \in {[c \in Carriers |-> IF c \in full THEN Filled ELSE 0] :
+               full \in IF Busy = {} THEN SUBSET Carriers ELSE {Busy}}
+  /\ slot = [c \in Carriers |-> FALSE]
+
+Stays == UNCHANGED <<ring, slot>>
+Rest == UNCHANGED <<word, idle, token, queue, inbox, budget>>
+
+(* What the task that c runs pushes to c. *)
+Spawn(c) ==                   \* wp_carrier_submit_internal
+  /\ at[c].pc = "run" /\ budget.spawn > 0
+  /\ budget' = [budget EXCEPT !.spawn = @ - 1]
+  /\ Move(c, "push", None)
+  /\ UNCHANGED <<word, idle, token, queue, inbox, held>> /\ Stays
+Yield(c) ==                   \* wp_carrier_reenqueue; the slot: submit_and_yield
+  /\ at[c].pc = "run" /\ budget.yield > 0
+  /\ budget' = [budget EXCEPT !.yield = @ - 1]
+  /\ held' = [held EXCEPT ![c] = FALSE]
+  /\ \E keeps \in IF Keeping /\ ring[c] = 0 THEN BOOLEAN ELSE {FALSE} :
+       slot' = [slot EXCEPT ![c] = keeps]                                          \* [local_queue.11]
+  /\ Move(c, "push", None)
+  /\ UNCHANGED <<word, idle, token, queue, inbox, ring>>
+Put(c) ==                     \* [local_queue.3]; then [carrier.7]
+  /\ at[c].pc \in {"push", "push_spilt"}
+  /\ ring[c] < Capacity
+  /\ ring' = [ring EXCEPT ![c] = @ + 1]
+  /\ Move(c, IF held[c] \/ at[c].pc = "push_spilt" THEN "idle" ELSE "alone", c)
+  /\ UNCHANGED <<held, slot>>
+  /\ Rest
+Overflow(c) ==                \* [local_queue.4] half is claimed
+  /\ at[c].pc = "push" /\ ring[c] = Capacity
+  /\ ring' = [ring EXCEPT ![c] = @ - Half]
+  /\ Move(c, "spill", None)
+  /\ UNCHANGED <<held, slot>> /\ Rest
+Spill(c) ==                   \* [mpsc.2] one chain
+  /\ at[c].pc = "spill"
+  /\ queue' = [queue EXCEPT ![Global] = @ \o [i \in 1 .. Half |-> IF i = 1 THEN c ELSE Task]]
+  /\ Move(c, "publish", Global)
+  /\ UNCHANGED <<word, idle, token, inbox, held, budget>> /\ Stays
+Spilt(c) ==                   \* [mpsc.3]
+  /\ at[c].pc = "publish"
+  /\ Unname(c, Global)
+  /\ Move(c, "push_spilt", None) /\ UNCHANGED <<word, idle, token, held, budget>> /\ Stays
+IsLeftAlone(c) ==             \* [carrier.7] it has one task, which it takes next; what has spilt is another
+  /\ at[c].pc = "alone"
+  /\ IF ring[c] = 1 /\ ~slot[c] /\ queue[c] = <<>> /\ inbox[c] = <<>> THEN Return(c)
+     ELSE Move(c, "idle", c)
+  /\ Looks /\ Stays
+
+(* The poll: the slot first, its queues in any order, the global one last, or first in its turn. *)
+Polls(c) ==
+  /\ at[c].pc = "poll"
+  /\ ~slot[c]
+Has(x) == HasPublished(queue[x], IsHole)
+Runs(c) == held' = [held EXCEPT ![c] = TRUE] /\ Move(c, "run", None) /\ Rest
+PollSlot(c) ==                \* [local_queue.13]
+  /\ at[c].pc = "poll"
+  /\ slot[c]
+  /\ slot' = [slot EXCEPT ![c] = FALSE]
+  /\ Runs(c)
+  /\ UNCHANGED ring
+PollRing(c) ==                \* [local_queue.4]
+  /\ Polls(c) /\ ring[c] > 0
+  /\ ring' = [ring EXCEPT ![c] = @ - 1]
+  /\ Runs(c) /\ UNCHANGED slot
+PollGlobal(c) ==              \* [biased_lock.1] [biased_lock.2]
+  /\ Polls(c) /\ Has(Global) /\ IsFree(Global)
+  /\ Move(c, "pop", Global) /\ Looks /\ Stays
+LocalPop(c) ==                \* nothing was got: the others have their turn
+  /\ at[c].pc = "pop"
+  /\ LET v == at[c].arg
+         got == CanPop(queue[v], IsHole)
+         others == ring[c] > 0 \/ (v = Global /\ Has(c)) \/ (v = c /\ Has(Global))
+         missed == IF others THEN "poll" ELSE "park"
+         taken == IF v = Global THEN "owns" ELSE "run"
+     IN /\ queue' = [queue EXCEPT ![v] = IF got THEN Tail(@) ELSE @]
+        /\ held' = [held EXCEPT ![c] = got]
+        /\ at' = [(IF got THEN Taken(v) ELSE at) EXCEPT
+                   ![c] = [pc |-> IF got THEN taken ELSE missed, arg |-> None,
+                           todo |-> {}, seen |-> {}]]
+  /\ UNCHANGED <<word, idle, token, inbox, budget>>
+  /\ Stays
+Owns(c) ==                    \* [carrier.7] it may have been woken for its own, which wait now
+  /\ at[c].pc = "owns"
+  /\ IF ring[c] > 0 \/ Has(c) THEN Move(c, "idle", c) ELSE Move(c, "run", None)
+  /\ Looks /\ Stays
+LocalNothing(c) ==
+  /\ at[c].pc = "poll"
+  /\ ~slot[c]
+  /\ ring[c] = 0
+  /\ ~Has(c)
+  /\ ~CanPop(inbox[c], IsHole)
+  /\ ~Has(Global)
+  /\ Move(c, "park", None)
+  /\ Looks
+  /\ Stays
+
+(* A steal: half of the ring, else one of the queue; of no carrier: one of the global queue. *)
+RingOf(x) == IF x = Global THEN 0 ELSE ring[x]
+StealRing(c) ==               \* [local_queue.10]
+  /\ at[c].pc \in {"serve", "steal"} /\ RingOf(at[c].arg) > 0
+  /\ LET v == at[c].arg
+         n == IF ring[v] > 2 THEN 2 ELSE 1
+     IN /\ ring' = [ring EXCEPT ![v] = @ - n]
+        /\ held' = [held EXCEPT ![c] = TRUE]
+        /\ Move(c, IF n = 2 THEN IF at[c].pc = "serve" THEN "serve_loot" ELSE "loot"
+                   ELSE IF at[c].pc = "serve" THEN "stop" ELSE "run",
+                IF at[c].pc = "serve" THEN v ELSE None)
+  /\ UNCHANGED slot /\ Rest
+Loot(c) ==                    \* [local_queue.3]; then [carrier.7], or the look that follows a release
+  /\ at[c].pc \in {"serve_loot", "loot"}
+  /\ ring' = [ring EXCEPT ![c] = @ + 1]
+  /\ IF at[c].pc = "serve_loot" THEN Move(c, "stop", at[c].arg) ELSE Move(c, "idle", c)
+  /\ UNCHANGED <<held, slot>>
+  /\ Rest
+LocalAcquire(c) ==
+  /\ at[c].pc \in {"serve", "steal"} => RingOf(at[c].arg) = 0
+  /\ TryAcquire(c) /\ Stays
+
+(* Is there something to steal?  The ring, then the queue of Search. *)
+LocalHit(t) ==
+  /\ AsksFor(t, "front")
+  /\ \E x \in at[t].todo :
+       IF x = Global
+       THEN IF Has(x) THEN Hit(t, x) ELSE Miss(t, x)
+       ELSE IF ring[x] > 0
+       THEN Hit(t, x)
+       ELSE Goto(t, IF IsScan(t) THEN "scan_queue" ELSE "look_queue", x, at[t].todo, {})
+  /\ Looks
+LocalFront(t) ==              \* [mpsc.9] [mpsc.11]
+  /\ at[t].pc \in {"scan_queue", "look_queue"}
+  /\ LET x == at[t].arg
+         scans == at[t].pc = "scan_queue" IN
+     IF ~Has(x)
+     THEN IF at[t].todo # {x}
+          THEN Goto(t, IF scans THEN "scan" ELSE "look", None, at[t].todo \ {x}, {})
+          ELSE IF scans THEN Return(t) ELSE Move(t, "asleep", None)
+     ELSE Goto(t, IF scans THEN "scan_tail" ELSE "look_tail", x, at[t].todo, {x})
+  /\ Looks
+
+LocalCarrier(c) ==
+  \/ /\ at[c].pc \notin {"publish", "alone"}
+     /\ Searcher(c)
+     /\ Stays
+  \/ LocalFront(c) /\ Stays
+  \/ /\ Polls(c)
+     /\ PollQueue(c) \/ PollInbox(c)
+     /\ Stays
+  \/ /\ Advertise(c) \/ SetIdle(c) \/ LookOwn(c) \/ LookInbox(c) \/ Awake(c) \/ ClearIdle(c)
+     /\ Stays
+  \/ Leave(c) /\ Stays
+  \/ /\ at[c].pc # "pop"
+     /\ Pop(c)
+     /\ Stays
+  \/ Put(c)
+  \/ Overflow(c)
+  \/ Spill(c)
+  \/ Spilt(c)
+  \/ IsLeftAlone(c)
+  \/ PollSlot(c)
+  \/ PollRing(c)
+  \/ PollGlobal(c)
+  \/ LocalPop(c)
+  \/ Owns(c)
+  \/ LocalNothing(c)
+  \/ StealRing(c)
+  \/ Loot(c)
+  \/ LocalAcquire(c)
+LocalNext ==
+  \/ \E s \in Submitters : (Submitter(s) \/ LocalFront(s)) /\ Stays
+  \/ \E s \in Submitters, c \in Carriers : (Submit(s, c) \/ SubmitPinned(s, c)) /\ Stays
+  \/ \E c \in Carriers : LocalCarrier(c) \/ Spawn(c) \/ Yield(c) \/ (End(c) /\ Stays)
+  \/ (\A t \in Threads : at[t].pc = "done" \/ Asleep(t)) /\ UNCHANGED localVars
+LocalSpec == LocalInit /\ [][LocalNext]_localVars
+
+(* What must hold. *)
+Waits(x) == IF x = Global THEN Has(x) ELSE slot[x] \/ ring[x] > 0 \/ Has(x)
+NothingStrands ==             \* WorkConservation, of all that a carrier may have
+  ~ /\ \A t \in Threads : IsQuiet(t)
+    /\ \E c \in Carriers : Asleep(c)
+    /\ \E x \in Victims : Waits(x)
+\* Nothing that may take long comes before it.
+SlotIsNext == \A c \in Carriers : slot[c] => at[c].pc # "run"
+=============================================================================

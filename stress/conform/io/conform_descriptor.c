@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * conform_io.c - the threads of specs/io/Descriptor.tla: each reader reads once from a descriptor,
+ * until a deadline; the system, its poller, and who closes and frees it.
+ *
+ *   reader                    system             poller                        closer
+ *   begin; wp__io_call; end   data + 1, and an   all retired: free             begin, CLOSING; shut; end
+ *   the last: close it          edge, while it   an edge: take it, and tell    begin, FREED; end
+ *                               is open
+ *
+ * Why it works  What the system has of the descriptor is one word: what can be read, whether there
+ *               is an event, whether the number is this file's. The readers are OS threads: the
+ *               deadline may come at any time while one sleeps.
+ * Spec          specs/io/Descriptor.tla. Compared by wakeproof conform -t '^io'. */
+#include "io/descriptor.h"
+
+#include "litmus.h"
+#include "io/driver_epoll.h"
+#include "stress.h"
+
+enum { READERS = 2, LATE = 1, OPEN = 1, EDGE = 2, DATA = 4 };
+
+struct state {
+	wp_io io;
+	wp_atomic(uint64_t) system;
+	_Alignas(WP_LINE) wp_waiter waiters[READERS];
+	wp_epoll epoll;
+};
+
+/* python/wakeproof/judge/conform/maps/descriptor.py reads the state at these places. */
+_Static_assert(offsetof(struct state, io.users) == 4, "USERS");
+_Static_assert(offsetof(struct state, io.ready[WP_IO_READ].lock.state) == 8, "LOCK");
+_Static_assert(offsetof(struct state, io.ready[WP_IO_READ].edges) == 12, "EDGES");
+_Static_assert(offsetof(struct state, io.ready[WP_IO_READ].is_shut) == 16, "SHUT");
+_Static_assert(offsetof(struct state, system) == 96, "SYSTEM");
+_Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
+_Static_assert(sizeof(wp_waiter) == 80, "EACH");
+_Static_assert(offsetof(wp_waiter, line) == 16, "LINE");
+_Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
+_Static_assert(offsetof(struct state, epoll.retired) == 512, "RETIRED");
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp__io_init(&state->io, 0, &state->epoll);
+	wp_init(&state->system, OPEN);
+	wp_init(&state->epoll.retired, NULL);
+	for (int index = 0; index < READERS; index++) {
+		wp__waiter_init(&state->waiters[index], NULL, NULL);
+		state->waiters[index].why = WP_WAIT_READ;
+	}
+}
+
+static void end(struct state *state)
+{
+	wp_io *io = &state->io;
+
+	if (!wp__io_end(io))
+		return;
+	if (io->fd >= 0)
+		litmus_fetch_and(&state->system, ~(uint64_t)(OPEN | EDGE), relaxed); /* [Close] */
+	io->fd = -1;
+	if (wp__io_leave(io))
+		wp__epoll_retire(io->epoll, io);
+}
+
+static int64_t attempt(int fd, void *at)
+{
+	struct state *state = at;
+	uint64_t word = litmus_load(&state->system, relaxed); /* [Try] */
+
+	(void)fd;
+	while (word >= DATA)
+		if (litmus_cas(&state->system, &word, word - DATA, relaxed, relaxed)) /* [Read] */
+			return 1;
+	return -1; /* EAGAIN: kernel/io/descriptor_call.c */
+}
+
+static void reads(struct state *state, int index)
+{
+	int64_t result;
+
+	if (!wp__io_begin(&state->io, 0))
+		return;
+	wp__io_call(&state->io, WP_IO_READ, &state->waiters[index], attempt, state, LATE, &result);
+	end(state);
+}
+
+static void reader_a(void *at, stress_result *result)
+{
+	(void)result;
+	reads(at, 0);
+}
+
+static void reader_b(void *at, stress_result *result)
+{
+	(void)result;
+	reads(at, 1);
+}
+
+static void closer(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	wp__io_begin(&state->io, WP_IO_CLOSING);
+	wp_ready_shut(&state->io.ready[WP_IO_READ]);
+	end(state);
+	wp__io_begin(&state->io, WP_IO_CLOSING | WP_IO_FREED);
+	end(state);
+}
+
+static void poller(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	while (wp__epoll_retired(&state->epoll) == NULL) {
+		uint64_t word = litmus_load(&state->system, relaxed); /* [Poll] */
+
+		if (word & EDGE &&
+		    litmus_cas(&state->system, &word, word & ~(uint64_t)EDGE, relaxed, relaxed)) /* [Take] */
+			wp_ready_tell(&state->io.ready[WP_IO_READ]);
+	}
+}
+
+static void arrive(struct state *state, int count)
+{
+	uint64_t word = OPEN;
+
+	while (count > 0 && word & OPEN)
+		if (litmus_cas(&state->system, &word, (word + DATA) | EDGE, relaxed, relaxed)) /* [Arrive] */
+			count--;
+}
+
+static void arrives(void *at, stress_result *result)
+{
+	(void)result;
+	arrive(at, 1);
+}
+
+static void arrives_twice(void *at, stress_result *result)
+{
+	(void)result;
+	arrive(at, 2);
+}
+
+STRESS_TEST(conform_descriptor, .claim = "The compiled calls on a descriptor are the specified ones.",
+	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {reader_a, closer, poller, arrives}, .results = 1, .blocking = 1,
+	.outcomes = {{"0", ACCEPTABLE, "all is done"}});
+STRESS_TEST(conform_descriptor_open, .claim = "So they are with two readers, and nobody closes it.",
+	.upholds = "Descriptor!ReadinessNotLost", .state_size = sizeof(struct state), .init = init,
+	.actors = {reader_a, reader_b, poller, arrives_twice}, .results = 1, .blocking = 1,
+	.outcomes = {{"0", ACCEPTABLE, "all is done"}, {"stuck", ACCEPTABLE, "its poller goes on"}});

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * linear_local.c - histories of the bounded run queue: calls and returns of its operations.
+ *
+ *   owner, 2 rounds                         thief, once             sibling
+ *   call push or keep, with a new node      call steal              call has
+ *   push, keep; here and there a fence      steal                   ask
+ *   return what was moved; kept or not      return what it took     return the answer
+ *   or: call pop, pop, return what it took
+ *
+ * Why it works  Calls and returns are steps that touch no memory, so the graph of states has every
+ *               history of these rounds. A node n is the number n, nothing is 0. No push finds the
+ *               ring full: linear_overflow.c has that.
+ * Spec          judge/linear/objects.py: local. Checked by wakeproof linear -t local. */
+#define WP_LOCAL_CAPACITY 2
+#include "litmus.h"
+#include "queue/local_queue.h"
+#include "stress.h"
+
+enum { NODES = 2, ROUNDS = 2, STEALS = 1 };
+
+struct state {
+	wp_local_queue local, own;
+	wp_mpsc global;
+	wp_mpsc_node nodes[NODES];
+};
+
+static void init(void *at)
+{
+	struct state *state = at;
+
+	wp_local_queue_init(&state->local);
+	wp_local_queue_init(&state->own);
+	wp_mpsc_init(&state->global);
+}
+
+static unsigned number(struct state *state, wp_mpsc_node *node)
+{
+	return node == NULL ? 0 : (unsigned)(node - state->nodes) + 1;
+}
+
+static void push(struct state *state, unsigned node, bool is_fenced)
+{
+	uint32_t moved;
+
+	litmus_call(push, node);
+	moved = wp_local_queue_push(&state->local, &state->nodes[node - 1], &state->global);
+	if (is_fenced)
+		wp_fence_seq_cst(); /* [Fence] */
+	litmus_return(push, moved);
+}
+
+static void keep(struct state *state, unsigned node)
+{
+	bool kept;
+
+	litmus_call(keep, node);
+	kept = wp_local_queue_keep(&state->local, &state->nodes[node - 1]);
+	litmus_return(keep, kept);
+}
+
+static void pop(struct state *state)
+{
+	unsigned node;
+
+	litmus_call(pop, 0);
+	node = number(state, wp_local_queue_pop(&state->local));
+	litmus_return(pop, node);
+}
+
+/* In each round a new node, pushed or kept, or a pop. */
+static void own(struct state *state, bool is_fenced)
+{
+	unsigned node = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		unsigned what = litmus_choose(3); /* [What] */
+
+		if (what == 0)
+			pop(state);
+		else if (what == 1)
+			push(state, ++node, is_fenced);
+		else
+			keep(state, ++node);
+	}
+}
+
+static void owner(void *at, stress_result *result)
+{
+	(void)result;
+	own(at, false);
+}
+
+static void fenced_owner(void *at, stress_result *result)
+{
+	(void)result;
+	own(at, true);
+}
+
+static void thief(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (int round = 0; round < STEALS; round++) {
+		wp_mpsc_node *first = NULL;
+		unsigned node;
+
+		litmus_call(steal, 0);
+		wp_local_queue_steal(&state->local, &state->own, &first);
+		node = number(state, first);
+		litmus_return(steal, node);
+	}
+}
+
+static void sibling(void *at, stress_result *result)
+{
+	struct state *state = at;
+
+	(void)result;
+	for (int round = 0; round < STEALS; round++) {
+		bool answer;
+
+		litmus_call(has, 0);
+		answer = wp_local_queue_stealable(&state->local) > 0;
+		litmus_return(has, answer);
+	}
+}
+
+STRESS_TEST(linear_local_queue, .claim = "Pushes, pops and steals happen at points within them.",
+	.upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init,
+	.actors = {owner, thief, thief}, .results = 1,
+	.outcomes = {{"0", ACCEPTABLE, "all done"}});
+STRESS_TEST(linear_local_queue_fenced, .claim = "So they do where a fence ends each push.",
+	.upholds = "LocalQueue!FifoPerOwner", .state_size = sizeof(struct state), .init = init,
+	.actors = {fenced_owner, thief, thief}, .results = 1,
+	.outcomes = {{"0", ACCEPTABLE, "all done"}});
+STRESS_TEST(linear_local_queue_asked, .claim = "So does a sibling's question.",
+	.upholds = "LocalQueue!EmptyIsTrue", .state_size = sizeof(struct state), .init = init,
+	.actors = {owner, thief, sibling}, .results = 1,
+	.outcomes = {{"0", ACCEPTABLE, "all done"}});

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * io.c CASE - virtual threads that read and write, and how that ends. Prints what is lost. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "descriptor_case.h"
+
+enum { ROUNDS = 3000 };
+
+static int talks(void *arg)
+{
+	talk(arg);
+	return 0;
+}
+
+static void case_pair(void)
+{
+	wp_io *ends[2];
+	wp_vthread *echo, *talker;
+
+	open_io(1, false);
+	pair_of(ends);
+	echo = start(echoes, ends[0]);
+	talker = start(talks, ends[1]);
+	join(talker, "who talks");
+	join(echo, "who answers");
+	close_group();
+}
+
+/* An OS thread calls as well. */
+static void case_os_thread(void)
+{
+	wp_io *ends[2];
+	wp_vthread *echo;
+
+	open_io(1, false);
+	pair_of(ends);
+	echo = start(echoes, ends[0]);
+	talk(ends[1]);
+	join(echo, "who answers an OS thread");
+	close_group();
+}
+
+static int reads_one(void *arg)
+{
+	size_t done;
+	char byte;
+
+	return wp_io_read(arg, &byte, 1, patience(), &done);
+}
+
+static int reads_shortly(void *arg)
+{
+	size_t done;
+	char byte;
+
+	return wp_io_read(arg, &byte, 1, in_ms(10), &done);
+}
+
+static void await_reader(wp_io *io)
+{
+	await_in_line(io, WP_IO_READ, "who is to read");
+}
+
+static void await_two(wp_io *io)
+{
+	wp_ready *line = &io->ready[WP_IO_READ];
+	int64_t deadline_ns = patience();
+	bool are_there = false;
+
+	while (!are_there) {
+		if (wp_clock_ns() > deadline_ns)
+			lost("two that are to read");
+		wp_lock_acquire(&line->lock);
+		are_there = line->line.first != line->line.last;
+		wp_lock_release(&line->lock);
+		wp_yield();
+	}
+}
+
+/* How a wait may end, and that the next one works. */
+static void case_ends(void)
+{
+	wp_io *ends[2];
+	wp_vthread *reader;
+
+	open_io(1, false);
+	pair_of(ends);
+	check(join(start(reads_shortly, ends[0]), "a deadline") == WP_TIMEOUT, "a deadline");
+	reader = start(reads_one, ends[0]);
+	await_reader(ends[0]);
+	wp_vthread_interrupt(reader);
+	check(join(reader, "an interrupt") == WP_INTERRUPTED, "an interrupt");
+	put(ends[1], "x", 1);
+	check(join(start(reads_shortly, ends[0]), "a read") == WP_OK, "a read after these");
+	reader = start(reads_one, ends[0]);
+	await_reader(ends[0]);
+	wp_io_free(ends[0]);
+	check(join(reader, "a close") == WP_CLOSED, "a close");
+	wp_io_free(ends[1]);
+	close_group();
+}
+
+/* A stolen thread makes it: it is its home's. */
+static int makes_one(void *arg)
+{
+	wp_io **ends = arg;
+	bool is_away = wp_group_running(group) != wp_group_home(group);
+
+	pair_of(ends);
+	wp_store_release(&over, 1);
+	return is_away;
+}
+
+static void case_stolen(void)
+{
+	int stolen = 0;
+
+	open_io(2, true);
+	for (int turn = 0; turn < 100; turn++) {
+		wp_vthread_config config = {.run = waits_for_it, .name = "long"};
+		wp_vthread *first, *second;
+		wp_io *ends[2];
+
+		wp_store_release(&over, 0);
+		first = start_as(&config);
+		config.run = makes_one;
+		config.arg = ends;
+		second = start_as(&config);
+		stolen += join(second, "who is behind a long one");
+		join(first, "a long one");
+		check(ends[0]->epoll == group->workers[0].epoll, "that it is its home's");
+		wp_io_free(ends[0]);
+		wp_io_free(ends[1]);
+	}
+	check(stolen > 0, "that one was stolen");
+	close_group();
+}
+
+/* Made, made ready and freed, while its poller holds events of it. */
+static int churns(void *arg)
+{
+	(void)arg;
+	for (int round = 0; round < ROUNDS; round++) {
+		wp_io *ends[2];
+
+		pair_of(ends);
+		put(ends[0], "x", 1);
+		if (round % 2 == 0)
+			wp_vthread_yield();
+		wp_io_free(ends[1]);
+		wp_io_free(ends[0]);
+	}
+	return 0;
+}
+
+static void case_churn(void)
+{
+	wp_vthread *threads[4];
+
+	open_io(2, true);
+	for (int at = 0; at < 4; at++)
+		threads[at] = start(churns, NULL);
+	for (int at = 0; at < 4; at++)
+		join(threads[at], "who makes and frees");
+	close_group();
+}
+
+static void case_refused(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fds[2];
+	wp_io *io, *ends[2];
+	size_t done;
+
+	open_group(1, false, 0);
+	check(wp_io_new(group, fd, &io) == WP_MISUSED, "that there is no poller");
+	check(wp_io_start(group, 0) == WP_OK, "the pollers");
+	check(wp_io_start(group, 0) == WP_ALREADY, "that they are started once");
+	check(wp_io_new(group, fd, &io) == WP_UNSUPPORTED, "that epoll refuses files");
+	close(fd);
+	check(wp_io_new(group, fd, &io) == WP_SYSTEM && errno == EBADF, "what is closed");
+	pair_of(ends);
+	wp_io_free(ends[1]);
+	check(wp_io_write(ends[0], "x", 1, patience(), &done) == WP_SYSTEM && errno == EPIPE,
+	      "a broken pipe");
+	wp_io_free(ends[0]);
+	check(pipe2(fds, O_CLOEXEC) == 0, "a pipe");
+	ends[0] = take(fds[0]);
+	ends[1] = take(fds[1]);
+	put(ends[1], "xy", 2);
+	check(get(ends[0], &(char[2]){0}, 2) == 2, "what went through a pipe");
+	wp_io_free(ends[1]);
+	check(get(ends[0], &(char[2]){0}, 2) == 0, "the end of a pipe");
+	wp_io_free(ends[0]);
+	close_group();
+}
+
+/* Who sleeps beside the poller wakes in time; nobody polls meanwhile. */
+static int sleeps(void *arg)
+{
+	int64_t begin_ns = wp_clock_ns();
+
+	(void)arg;
+	check(wp_vthread_sleep_until(begin_ns + 20 * MS + 500000) == WP_OK, "a sleep");
+	check(wp_clock_ns() >= begin_ns + 20 * MS + 500000, "that it sleeps so long");
+	return 0;
+}
+
+static void case_timers(void)
+{
+	uint64_t parks;
+
+	open_io(1, false);
+	for (int turn = 0; turn < 10; turn++)
+		join(start(sleeps, NULL), "who sleeps");
+	parks = wp_group_counts(group, 0).parks;
+	check(parks < 200, "that nobody polls while all sleep");
+	close_group();
+}
+
+/* Closed and freed when its group is gone. */
+static void case_late(void)
+{
+	wp_io *ends[2];
+
+	open_io(1, false);
+	pair_of(ends);
+	put(ends[0], "x", 1);
+	close_group();
+	check(get(ends[1], &(char[1]){0}, 1) == 1, "what came before");
+	wp_io_free(ends[0]);
+	check(wp_io_close(ends[1]) == WP_OK, "a close without a group");
+	wp_io_free(ends[1]);
+}
+
+/* An OS thread, and a thread of another group, wait as the group of the poller is closed. */
+static void *waits_on(void *arg)
+{
+	static int code;
+
+	code = reads_one(arg);
+	return &code;
+}
+
+static void case_closed(void)
+{
+	wp_group_config alone = {.carriers = 1, .yield_us = 50};
+	wp_vthread_config reads = {.run = reads_one, .name = "another group's"};
+	wp_group *other;
+	wp_vthread *reader;
+	wp_io *ends[2], *late;
+	pthread_t thread;
+	void *told;
+	int fds[2];
+
+	open_io(1, false);
+	pair_of(ends);
+	check(wp_group_new(&other, &alone) == WP_OK, "another group");
+	reads.arg = ends[1];
+	check(wp_vthread_new(other, &reads, &reader) == WP_OK, "its thread");
+	check(wp_vthread_start(reader) == WP_OK, "its start");
+	await_reader(ends[1]);
+	check(pthread_create(&thread, NULL, waits_on, ends[0]) == 0, "an OS thread");
+	await_reader(ends[0]);
+	check(wp_group_close(group, patience(), false, NULL, NULL) == WP_OK, "the close");
+	pthread_join(thread, &told);
+	check(*(int *)told == WP_CLOSED, "that an OS thread is told");
+	check(join(reader, "another group's") == WP_CLOSED, "that another group's thread is told");
+	check(reads_one(ends[0]) == WP_CLOSED, "that nobody waits any more");
+	check(pipe2(fds, O_CLOEXEC) == 0, "a pipe");
+	check(wp_io_new(group, fds[0], &late) == WP_CLOSED, "that nothing is added any more");
+	close(fds[0]);
+	close(fds[1]);
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	check(wp_group_close(other, patience(), false, NULL, NULL) == WP_OK, "the other close");
+	wp_group_free(other);
+	wp_group_free(group);
+}
+
+/* A thread of another group is first in line; that is closed. Who is behind it reads what comes,
+ * and the descriptor is closed in the end. */
+static void case_dies(void)
+{
+	wp_group_config alone = {.carriers = 1, .yield_us = 50};
+	wp_vthread_config reads = {.run = reads_one, .name = "dies"};
+	wp_group *other;
+	wp_vthread *dying, *behind;
+	wp_io *ends[2];
+	int fd;
+
+	open_io(1, false);
+	pair_of(ends);
+	fd = ends[0]->fd;
+	check(wp_group_new(&other, &alone) == WP_OK, "another group");
+	reads.arg = ends[0];
+	check(wp_vthread_new(other, &reads, &dying) == WP_OK, "its thread");
+	check(wp_vthread_start(dying) == WP_OK, "its start");
+	await_reader(ends[0]);
+	behind = start(reads_one, ends[0]);
+	await_two(ends[0]);
+	check(wp_group_close(other, patience(), true, NULL, NULL) == WP_OK, "the close");
+	put(ends[1], "x", 1);
+	check(join(behind, "who is behind") == WP_OK, "that who is behind reads");
+	wp_io_free(ends[0]);
+	check(fcntl(fd, F_GETFD) == -1 && errno == EBADF, "that it is closed in the end");
+	wp_io_free(ends[1]);
+	close_group();
+	wp_group_free(other);
+}
+
+/* Finds nothing at first; before that is returned a byte comes, and the poller counts the edge. */
+struct early {
+	wp_io *io, *peer;
+	bool has_come;
+};
+
+static int64_t reads_before_the_edge(int fd, void *arg)
+{
+	struct early *early = arg;
+	wp_ready *direction = &early->io->ready[WP_IO_READ];
+	int64_t deadline_ns = patience();
+	uint32_t edges = wp_load_relaxed(&direction->edges);
+	char byte;
+	ssize_t result = read(fd, &byte, 1);
+	int failed = errno;
+
+	if (result >= 0 || early->has_come)
+		return result;
+	early->has_come = true;
+	put(early->peer, "x", 1);
+	while (wp_load_relaxed(&direction->edges) == edges)
+		if (wp_clock_ns() > deadline_ns)
+			lost("an edge");
+	errno = failed;
+	return result;
+}
+
+/* An edge between the attempt and the wait: the thread tries once more. It is an OS thread, so that
+ * the poller runs meanwhile. */
+static void case_edge(void)
+{
+	wp_io *ends[2];
+	struct early early;
+	int64_t result = 0;
+
+	open_io(1, false);
+	pair_of(ends);
+	early = (struct early){.io = ends[0], .peer = ends[1]};
+	check(wp_io_call(ends[0], WP_IO_READ, reads_before_the_edge, &early, patience(), &result) ==
+		      WP_OK,
+	      "a read of what came after the attempt");
+	check(result == 1, "that byte");
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	close_group();
+}
+
+/* One event tells of the end of the file, and all that wait are to find it. */
+static void case_end_of_file(void)
+{
+	enum { READERS = 4 };
+	wp_ready *line;
+	wp_vthread *readers[READERS];
+	wp_io *ends[2];
+
+	open_io(1, false);
+	pair_of(ends);
+	line = &ends[0]->ready[WP_IO_READ];
+	for (int index = 0; index < READERS; index++) {
+		int64_t deadline_ns = patience();
+		wp_waiter *last, *before;
+
+		wp_lock_acquire(&line->lock);
+		before = last = line->line.last;
+		wp_lock_release(&line->lock);
+		readers[index] = start(reads_one, ends[0]);
+		while (last == before) {
+			if (wp_clock_ns() > deadline_ns)
+				lost("who is to read the end");
+			wp_lock_acquire(&line->lock);
+			last = line->line.last;
+			wp_lock_release(&line->lock);
+			wp_yield();
+		}
+	}
+	check(shutdown(ends[1]->fd, SHUT_WR) == 0, "the end of the file");
+	for (int index = 0; index < READERS; index++)
+		check(join(readers[index], "who reads the end") == WP_OK, "that all read the end");
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	close_group();
+}
+
+/* What its poller counts: each wakeup ends a sleep. */
+static int comes(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static void case_counts(void)
+{
+	wp_io *ends[2];
+	wp_poll_counts now;
+	int64_t deadline_ns = patience();
+
+	open_io(1, false);
+	pair_of(ends);
+	do {
+		join(start(comes, NULL), "one that comes");
+		now = wp_io_counts(group, 0);
+		check(now.wakeups <= now.sleeps, "a sleep for each wakeup");
+		if (wp_clock_ns() > deadline_ns)
+			lost("wakeups");
+	} while (now.wakeups < ROUNDS && failures == 0);
+	put(ends[0], "x", 1);
+	check(join(start(reads_one, ends[1]), "a read") == WP_OK, "a read");
+	now = wp_io_counts(group, 0);
+	check(now.looks > 0 && now.events > 0, "looks and events");
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	close_group();
+}
+
+/* Two that yield for ever keep nobody from what has come. */
+static int yields_on(void *arg)
+{
+	(void)arg;
+	while (wp_load_acquire(&over) == 0)
+		wp_vthread_yield();
+	return 0;
+}
+
+static void case_beside(void)
+{
+	wp_vthread *yielders[2], *reader;
+	wp_io *ends[2];
+
+	open_io(1, false);
+	pair_of(ends);
+	wp_store_release(&over, 0);
+	for (int index = 0; index < 2; index++)
+		yielders[index] = start(yields_on, NULL);
+	reader = start(reads_one, ends[0]);
+	await_in_line(ends[0], WP_IO_READ, "who is to read");
+	put(ends[1], "x", 1);
+	check(join(reader, "a read beside two that yield") == WP_OK, "a read");
+	wp_store_release(&over, 1);
+	for (int index = 0; index < 2; index++)
+		join(yielders[index], "who yields");
+	wp_io_free(ends[0]);
+	wp_io_free(ends[1]);
+	close_group();
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {
+		{"pair", case_pair}, {"os_thread", case_os_thread}, {"ends", case_ends},
+		{"stolen", case_stolen}, {"churn", case_churn}, {"refused", case_refused},
+		{"late", case_late}, {"closed", case_closed}, {"dies", case_dies},
+		{"timers", case_timers}, {"counts", case_counts},
+		{"edge", case_edge}, {"end_of_file", case_end_of_file},
+		{"beside", case_beside}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * descriptor_case.h - who reads and writes, for io.c and io_server.c. */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "io/descriptor.h"
+#include "../vthreads_case.h"
+#include "sched/worker.h"
+
+#ifdef NO_PWAIT2 /* what it says: an older system, or a filter; after so many calls that were let through */
+struct epoll_event;
+int __real_epoll_pwait2(int fd, struct epoll_event *events, int size, const struct timespec *left,
+			const void *mask);
+int __wrap_epoll_pwait2(int fd, struct epoll_event *events, int size, const struct timespec *left,
+			const void *mask);
+
+int __wrap_epoll_pwait2(int fd, struct epoll_event *events, int size, const struct timespec *left,
+			const void *mask)
+{
+	static wp_atomic(uint32_t) calls;
+
+	if ((int)wp_fetch_add_relaxed(&calls, 1) < PWAIT2_WORKS)
+		return __real_epoll_pwait2(fd, events, size, left, mask);
+	errno = NO_PWAIT2;
+	return -1;
+}
+#endif
+
+enum { MESSAGES = 100 };
+
+static inline void open_io(uint32_t carriers, bool stealing)
+{
+	open_group(carriers, stealing, 0);
+	check(wp_io_start(group, 0) == WP_OK, "the pollers");
+}
+
+static wp_io *take(int fd)
+{
+	wp_io *io = NULL;
+
+	if (fd < 0 || wp_io_new(group, fd, &io) != WP_OK)
+		lost("a descriptor");
+	return io;
+}
+
+static inline void pair_of(wp_io *ends[2])
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+		lost("a pair of sockets");
+	ends[0] = take(fds[0]);
+	ends[1] = take(fds[1]);
+}
+
+static int64_t patience(void)
+{
+	return in_ms(PATIENCE_S * 1000);
+}
+
+/* Somebody stands in that line. */
+static inline void await_in_line(wp_io *io, enum wp_io_side side, const char *what)
+{
+	wp_ready *line = &io->ready[side];
+	int64_t deadline_ns = patience();
+	bool is_there = false;
+
+	while (!is_there) {
+		if (wp_clock_ns() > deadline_ns)
+			lost(what);
+		wp_lock_acquire(&line->lock);
+		is_there = line->line.first != NULL;
+		wp_lock_release(&line->lock);
+		wp_yield();
+	}
+}
+
+/* Gives what it reads, at most. */
+static inline size_t get(wp_io *io, void *bytes, size_t size)
+{
+	size_t done;
+
+	check(wp_io_read(io, bytes, size, patience(), &done) == WP_OK, "a read");
+	return done;
+}
+
+static inline void put(wp_io *io, const void *bytes, size_t size)
+{
+	size_t done;
+
+	check(wp_io_write(io, bytes, size, patience(), &done) == WP_OK && done == size, "a write");
+}
+
+/* Sends back what comes, until the end. */
+static inline int echoes(void *arg)
+{
+	wp_io *io = arg;
+	char bytes[256];
+	size_t size;
+
+	while ((size = get(io, bytes, sizeof(bytes))) != 0)
+		put(io, bytes, size);
+	wp_io_free(io);
+	return 0;
+}
+
+static inline void talk(wp_io *io)
+{
+	for (uint32_t message = 0; message < MESSAGES; message++) {
+		uint32_t answer = ~message;
+
+		put(io, &message, sizeof(message));
+		for (size_t at = 0; at < sizeof(answer);) {
+			size_t size = get(io, (char *)&answer + at, sizeof(answer) - at);
+
+			if (size == 0)
+				lost("an answer");
+			at += size;
+		}
+		check(answer == message, "what was sent");
+	}
+	wp_io_free(io);
+}
+
+/* Occupies its carrier, so that what is queued behind it is stolen. */
+static __attribute__((unused)) wp_atomic(uint32_t) over;
+
+static inline int waits_for_it(void *arg)
+{
+	(void)arg;
+	while (wp_load_acquire(&over) == 0)
+		wp_yield();
+	return 0;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * ring.c CASE - what is asked of liburing, and when. Link with -Wl,--wrap= of aligned_alloc, free,
+ * io_uring_queue_exit, io_uring_queue_init and io_uring_submit. Prints what is lost. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "io/file.h"
+#include "descriptor_case.h"
+#include "io/driver_uring.h"
+
+enum { MANY_REFUSED = 1000 };
+
+struct io_uring;
+
+static wp_atomic(uint32_t) refusals, is_accepted, ended;
+static _Thread_local const void *freed; /* the last */
+
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+void __wrap_free(void *memory)
+{
+	freed = memory;
+	__real_free(memory);
+}
+
+void __real_io_uring_queue_exit(struct io_uring *ring);
+void __wrap_io_uring_queue_exit(struct io_uring *ring);
+void __wrap_io_uring_queue_exit(struct io_uring *ring)
+{
+	if (freed == (void *)ring)
+		lost("the memory of a ring that is to end");
+	wp_fetch_add_relaxed(&ended, 1);
+	__real_io_uring_queue_exit(ring);
+}
+
+int __real_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit(struct io_uring *ring)
+{
+	if (wp_load_acquire(&is_accepted) != 0)
+		return __real_io_uring_submit(ring);
+	if (wp_fetch_add_release(&refusals, 1) == MANY_REFUSED)
+		lost("who is to run while the system has no room");
+	return -EAGAIN;
+}
+
+static int opens(void *arg)
+{
+	int fd, code = wp_file_open("/dev/null", O_RDONLY, 0, patience(), &fd);
+
+	if (code == WP_OK)
+		close(fd);
+	return arg == NULL ? code : 1;
+}
+
+/* Runs again and again, on the carrier of who asks, until the system has refused once. */
+static int lets_in(void *arg)
+{
+	while (wp_load_acquire(&refusals) == 0)
+		wp_vthread_yield();
+	wp_store_release(&is_accepted, 1);
+	return arg != NULL;
+}
+
+/* The system has no room for what is asked: the others of that carrier run, and it is asked
+ * again. */
+static void case_full(void)
+{
+	wp_vthread *other;
+
+	open_io(1, false);
+	other = start(lets_in, NULL);
+	check(join(start(opens, NULL), "who opens") == WP_OK, "what was asked again");
+	join(other, "who runs meanwhile");
+	close_group();
+}
+
+/* A ring is ended before its memory is given back. */
+static void case_ended(void)
+{
+	wp_store_relaxed(&is_accepted, 1);
+	open_io(2, false);
+	join(start(opens, NULL), "who opens");
+	close_group();
+	check(wp_load_relaxed(&ended) == 2, "the end of each ring");
+}
+
+static int rings_left = -1; /* until one is refused; less than 0: none is */
+static int rooms_left = -1; /* the same for its memory */
+
+static bool is_refused(int *left)
+{
+	if (*left < 0 || (*left)-- > 0)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+int __real_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
+int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags)
+{
+	return is_refused(&rings_left) ? -ENOMEM : __real_io_uring_queue_init(entries, ring, flags);
+}
+
+void *__real_aligned_alloc(size_t line, size_t bytes);
+void *__wrap_aligned_alloc(size_t line, size_t bytes);
+void *__wrap_aligned_alloc(size_t line, size_t bytes)
+{
+	bool is_ring = bytes == (sizeof(wp_uring) + WP_LINE - 1) / WP_LINE * WP_LINE;
+
+	return is_ring && is_refused(&rooms_left) ? NULL : __real_aligned_alloc(line, bytes);
+}
+
+/* One carrier of two has no ring, for it got no memory: that is what files lack. */
+static void case_lacks(void)
+{
+	int *const lefts[] = {&rings_left, &rooms_left};
+
+	for (int which = 0; which < 2; which++)
+		for (int carrier = 0; carrier < 2; carrier++) {
+			const char *lacks;
+
+			open_group(2, false, 0);
+			*lefts[which] = carrier;
+			check(wp_io_start(group, 0) == WP_OK, "the pollers");
+			check(*lefts[which] < 0, "a ring that is refused");
+			*lefts[which] = -1;
+			lacks = wp_file_lacks(group);
+			check(lacks != NULL && strcmp(lacks, "the system had no memory for io_uring") == 0,
+			      "what files lack");
+			close_group();
+		}
+	open_io(2, false);
+	check(wp_file_lacks(group) == NULL, "that they lack nothing");
+	close_group();
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {{"full", case_full}, {"ended", case_ended}, {"lacks", case_lacks}};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * replacement.c CASE - groups whose marked carriers are replaced: what runs meanwhile, which
+ * threads are started, what a close finds. Prints what is lost. For the case refused link with
+ * -Wl,--wrap=pthread_create.
+ *
+ * Why it works  Holders have their carriers until main lets go of them; whatever else is to have
+ *               happened is awaited. */
+#include "../placement/placed_case.h"
+
+enum { CARRIERS = 2, OTHERS = 20 };
+
+static wp_vthread *holders[CARRIERS];
+
+static void await_replaced(uint32_t active, uint32_t started)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	for (;;) {
+		wp_spare_carrier_group counts = wp_group_spare_carriers(group);
+
+		if (counts.active == active && counts.started == started)
+			return;
+		if (wp_clock_ns() > deadline_ns)
+			lost("who stands in");
+		wp_yield();
+	}
+}
+
+/* Nobody counts it, it has nothing, its word says parked. */
+static void await_asleep(uint32_t index)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while (wp_load_acquire(&group->workers[index].home.carrier.word) != WP_PARKED_FUTEX) {
+		if (wp_clock_ns() > deadline_ns)
+			lost("a sleeper");
+		wp_yield();
+	}
+}
+
+static void hold_all(bool blocks)
+{
+	wp_store_release(&blocks_now, blocks);
+	for (uint32_t index = 0; index < CARRIERS; index++) {
+		holders[index] = hold((int)index, blocks);
+		if (blocks)
+			await(&is_blocked, index + 1);
+	}
+}
+
+static void let_go(void)
+{
+	wp_store_release(&lets_go, 1);
+	for (uint32_t index = 0; index < CARRIERS; index++)
+		join(holders[index], "a holder");
+	wp_store_release(&lets_go, 0);
+	wp_store_release(&is_blocked, 0);
+}
+
+static void run_others(void)
+{
+	wp_vthread_config config = {.run = nothing};
+	wp_vthread *others[OTHERS];
+
+	for (int each = 0; each < OTHERS; each++) {
+		config.carrier = each % 2 ? WP_VTHREAD_HERE : 0;
+		others[each] = start_as(&config);
+	}
+	for (int each = 0; each < OTHERS; each++)
+		join(others[each], "who is given to a replacement");
+}
+
+/* All are marked, and the others run; twice, with the same threads. */
+static void case_all(void)
+{
+	for (int policy = WP_PLACE_HOME; policy <= WP_PLACE_CLUSTER_TWO_CHOICES; policy++)
+		for (int form = 0; form < 8; form++) {
+			open_placed((wp_group_config){
+				.carriers = CARRIERS,
+				.placement = (enum wp_placement_policy)policy,
+				.load_at_dequeue = form % 2,
+				.work_stealing = form / 2 % 2,
+				.bounded = form / 4,
+				.spare_carriers = CARRIERS});
+			check(wp_group_size(group) == CARRIERS, "the size");
+			for (uint32_t episode = 0; episode < 2; episode++) {
+				hold_all(true);
+				await_replaced(CARRIERS, CARRIERS);
+				run_others();
+				let_go();
+				await_replaced(0, CARRIERS);
+				for (uint32_t index = 0; index < CARRIERS; index++)
+					await_asleep(CARRIERS + index);
+				check(wp_group_spare_carriers(group).reused == episode * CARRIERS,
+				      "a cached one");
+			}
+			close_placed();
+		}
+}
+
+/* As many run at once as are configured: they wait for one another. */
+static void case_many(void)
+{
+	wp_vthread_config config = {.run = meets};
+	wp_vthread *others[CARRIERS];
+
+	open_placed((wp_group_config){.carriers = CARRIERS, .spare_carriers = CARRIERS});
+	wp_store_relaxed(&to_meet, CARRIERS);
+	hold_all(true);
+	for (int each = 0; each < CARRIERS; each++)
+		others[each] = start_as(&config);
+	for (int each = 0; each < CARRIERS; each++)
+		join(others[each], "who waits for another one");
+	let_go();
+	close_placed();
+}
+
+/* Nobody says that it blocks: a monitor sees that. */
+static void case_watched(void)
+{
+	wp_vthread_config config = {.run = nothing};
+	wp_vthread *behind[CARRIERS];
+
+	open_placed((wp_group_config){
+		.carriers = CARRIERS, .monitor_ms = 1, .spare_carriers = CARRIERS});
+	hold_all(false);
+	for (uint32_t index = 0; index < CARRIERS; index++) {
+		config.carrier = (int)index;
+		behind[index] = start_as(&config);
+	}
+	for (uint32_t index = 0; index < CARRIERS; index++)
+		join(behind[index], "who was moved");
+	let_go();
+	await_replaced(0, wp_group_spare_carriers(group).started);
+	close_placed();
+}
+
+/* Who ends, and has not said that it goes on, is replaced no more. */
+static void case_ends(void)
+{
+	wp_vthread_config config = {.run = blocks_and_ends, .carrier = WP_VTHREAD_HERE};
+
+	open_placed((wp_group_config){.carriers = CARRIERS, .spare_carriers = 1});
+	for (int each = 0; each < OTHERS; each++)
+		join(start_as(&config), "who blocks");
+	await_replaced(0, 1);
+	close_placed();
+}
+
+/* A thread whose home is a replacement parks, and goes on when that is dormant; one that is pinned
+ * there does so there. */
+static int parks_pinned(void *arg)
+{
+	check(wp_vthread_settle() >= CARRIERS, "a home");
+	wp_fetch_add_release(&met, 1);
+	return parks_once(arg);
+}
+
+static void kept(bool place_at_resume)
+{
+	wp_vthread_config config = {.run = parks_once, .carrier = WP_VTHREAD_HERE};
+	wp_vthread_config settled = {.run = parks_pinned, .carrier = WP_VTHREAD_HERE};
+	wp_vthread *sleeper, *other;
+
+	open_placed((wp_group_config){
+		.carriers = CARRIERS, .placement = WP_PLACE_LEAST_LOADED,
+		.place_at_resume = place_at_resume, .spare_carriers = CARRIERS});
+	hold_all(true);
+	sleeper = start_as(&config);
+	other = start_as(&settled);
+	await(&met, 1);
+	await_parked(sleeper);
+	await_parked(other);
+	let_go();
+	await_replaced(0, CARRIERS);
+	wp_vthread_unpark(sleeper);
+	join(sleeper, "who was parked");
+	wp_vthread_unpark(other);
+	join(other, "who is pinned to a replacement");
+	check(wp_load_relaxed(&ran_on) >= CARRIERS, "that it stays there");
+	close_placed();
+}
+
+static void case_kept(void)
+{
+	kept(false);
+	kept(true);
+}
+
+/* A close finds them active. */
+static void case_closed(void)
+{
+	uint32_t back = 0;
+
+	for (int waits = 0; waits < 2; waits++) {
+		wp_vthread_config config = {.run = counts_run};
+
+		open_placed((wp_group_config){.carriers = CARRIERS, .spare_carriers = CARRIERS});
+		hold_all(true);
+		for (int each = 0; each < OTHERS; each++)
+			wp_vthread_free(start_as(&config));
+		check(wp_group_close(group, 0, !waits, count_back, &back) == WP_TIMEOUT, "a holder");
+		wp_store_release(&lets_go, 1);
+		check(wp_group_close(group, in_ms(PATIENCE_S * 1000), true, count_back, &back) ==
+			      WP_OK,
+		      "the close");
+		for (uint32_t index = 0; index < CARRIERS; index++)
+			wp_vthread_free(holders[index]);
+		wp_group_free(group);
+		check(back + wp_load_relaxed(&met) == OTHERS, "a task");
+		back = 0;
+	}
+}
+
+static wp_atomic(uint32_t) refuses;
+
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			  void *(*body)(void *), void *arg)
+{
+	return wp_load_acquire(&refuses) ? 11 : __real_pthread_create(thread, attributes, body, arg);
+}
+
+/* No thread is to be had: what is moved waits for the next one who may run it. The next marks find
+ * threads again. */
+static void case_refused(void)
+{
+	wp_vthread_config config = {.run = nothing};
+	wp_spare_carrier_group counts;
+	wp_vthread *one;
+
+	open_placed((wp_group_config){.carriers = CARRIERS, .spare_carriers = CARRIERS});
+	wp_store_release(&refuses, 1);
+	hold_all(true);
+	one = start_as(&config);
+	counts = wp_group_spare_carriers(group);
+	check(counts.refused >= CARRIERS && counts.active == 0, "who was refused");
+	wp_store_release(&refuses, 0);
+	let_go();
+	join(one, "who had no carrier");
+	hold_all(true);
+	await_replaced(CARRIERS, CARRIERS);
+	run_others();
+	let_go();
+	close_placed();
+}
+
+int main(int argc, char **argv)
+{
+	static const one_case cases[] = {
+		{"all", case_all},   {"many", case_many},     {"watched", case_watched},
+		{"kept", case_kept}, {"closed", case_closed}, {"refused", case_refused},
+		{"ends", case_ends},
+	};
+
+	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+}

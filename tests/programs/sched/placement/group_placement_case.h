@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * group_placement_case.h - a group that counts loads, who holds its carriers, and what must be 0 in
+ * the end; for placed.c, placed_storm.c. */
+#include "io/descriptor.h"
+#include "sched/placement/group_placement.h"
+#include "../../vthreads_case.h"
+
+static __attribute__((unused)) wp_atomic(uint32_t) lets_go, blocks_now, is_blocked, ran_on;
+static __attribute__((unused)) wp_atomic(uint32_t) to_meet, met;
+
+static void open_placed(wp_group_config config)
+{
+	config.yield_us = 50;
+	check(wp_group_new(&group, &config) == WP_OK, "a group");
+	wp_store_relaxed(&lets_go, 0);
+	wp_store_relaxed(&blocks_now, 0);
+	wp_store_relaxed(&is_blocked, 0);
+	wp_store_relaxed(&met, 0);
+}
+
+/* No task is counted anywhere, no carrier is marked, none is idle, spare_carriers are dormant; what
+ * was moved was taken. */
+static void close_placed(void)
+{
+	wp_placement *placement = &group->placed->placement;
+	uint64_t moved = 0;
+
+	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK,
+	      "the close");
+	for (uint32_t index = 0; index < placement->count; index++)
+		check(wp_load_relaxed(&placement->slots[index].word) ==
+			      (index < wp_group_size(group) ? 0 : WP_PLACE_DORMANT),
+		      "a load, or a mark");
+	check(wp_load_relaxed(&placement->global) == 0, "what is moved, or idle");
+	for (uint32_t index = 0; index < placement->count; index++)
+		moved += wp_group_placement_counts(group, index).moved -
+			 wp_group_placement_counts(group, index).taken;
+	check(moved == 0, "that what is moved is taken, and counted");
+	wp_group_free(group);
+}
+
+static inline uint64_t load_of(uint32_t index)
+{
+	return wp_group_counts(group, index).load;
+}
+
+static inline void await_idle(uint32_t many)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while ((uint32_t)wp_load_acquire(&group->placed->placement.global) != many) {
+		if (wp_clock_ns() > deadline_ns)
+			lost("who is to be idle");
+		wp_yield();
+	}
+}
+
+static inline void await_parked(wp_vthread *thread)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while ((wp__vthread_look(thread) & (WP_VTHREAD_STATE | WP_VTHREAD_ENDS)) != WP_TASK_PARKED) {
+		if (wp_clock_ns() > deadline_ns)
+			lost("who is to be parked");
+		wp_yield();
+	}
+}
+
+/* Who has run there is off the count, which is after its end is known. */
+static inline void await_unloaded(uint32_t index)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while (load_of(index) != 0) {
+		if (wp_clock_ns() > deadline_ns)
+			lost("a carrier without a load");
+		wp_yield();
+	}
+}
+
+static inline void await_done(wp_task *task)
+{
+	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
+
+	while (!wp_task_is_done(task)) {
+		if (wp_clock_ns() > deadline_ns)
+			lost("a task");
+		wp_yield();
+	}
+}
+
+/* Has its carrier until main lets go of it. */
+static int holds(void *blocks)
+{
+	wp_fetch_add_release(&ready, 1);
+	if (blocks != NULL) {
+		await(&blocks_now, 1);
+		check(wp_group_block() == WP_OK, "a mark");
+		wp_fetch_add_release(&is_blocked, 1);
+	}
+	await(&lets_go, 1);
+	if (blocks != NULL)
+		wp_group_unblock();
+	return 0;
+}
+
+/* It runs. */
+static inline wp_vthread *hold(int carrier, bool blocks)
+{
+	wp_vthread_config config = {.run = holds, .carrier = carrier, .is_pinned = true,
+				    .arg = blocks ? &group : NULL};
+	uint32_t before = wp_load_relaxed(&ready);
+	wp_vthread *thread = start_as(&config);
+
+	await(&ready, before + 1);
+	return thread;
+}
+
+static inline int notes_carrier(void *arg)
+{
+	(void)arg;
+	wp_store_relaxed(&ran_on, (uint32_t)wp_group_running(group));
+	return 0;
+}
+
+static inline int parks_once(void *arg)
+{
+	wp_vthread_park_until(WP_FOREVER);
+	return notes_carrier(arg);
+}
+
+/* Ends when as many are there as are to meet. */
+static inline int meets(void *arg)
+{
+	(void)arg;
+	wp_fetch_add_release(&met, 1);
+	await(&met, wp_load_relaxed(&to_meet));
+	return 0;
+}
+
+static inline void count_back(void *arg, wp_task *task, bool was_parked)
+{
+	(void)task;
+	(void)was_parked;
+	(*(uint32_t *)arg)++;
+}
+
+static inline int counts_run(void *arg)
+{
+	(void)arg;
+	wp_fetch_add_relaxed(&met, 1);
+	return 0;
+}
+
+static inline int blocks_and_ends(void *arg)
+{
+	(void)arg;
+	check(wp_group_block() == WP_OK, "a mark");
+	return 0;
+}
