@@ -6,12 +6,12 @@ Every atomic operation in kernel/ has a comment of its own right before it:
 
     /* [guard.2] seq_cst fence; pairs guard.4; upholds Guard!NoLostWakeup: promise before work. */
 
-Checked: the label is unique; the order is the one in the operation's name; pairs are mutual; the
-claim is an operator in specs/; a relaxed operation says why that is enough ("ordered by",
-"atomicity is enough", "stale costs"); the labels that specs mention exist in kernel/, and each
-label of kernel/ stands in some spec. A line of a twin says `/* twin */` and is not a site; where it
-stands for one it names it: `/* twin of mpsc.7 */`, or `/* twin reads mpsc.7 */` and
-`/* twin writes mpsc.7 */`.
+Checked: the label is unique and begins with its file's stem; the order is the one in the
+operation's name; pairs are mutual; the claim is an operator in specs/; a relaxed operation says why
+that is enough ("ordered by", "atomicity is enough", "stale costs"); the labels that specs mention
+exist in kernel/, and each label of kernel/ stands in some spec. A line of a twin says `/* twin */`
+and is not a site; where it stands for one it names it: `/* twin of mpsc.7 */`, or
+`/* twin reads mpsc.7 */` and `/* twin writes mpsc.7 */`.
 
 An order that no scenario needs (wakeproof orders: one step weaker, nothing breaks) is weakened, or
 its comment ends with "kept:" and the reason:
@@ -45,7 +45,7 @@ KEPT = re.compile(r"\bkept:\s*(.*?)[\s*/]*$")
 LEAST_WORDS = 4  # of a reason
 TWIN = re.compile(r"/\* twin(?: (?:of|reads|writes) ([a-z]\w*\.\d+))? \*/")
 SPEC_LABEL = re.compile(r"\[([a-z]\w*\.\d+)\]")
-VOCABULARY = {"order.h", "order.c", "twin.h"}
+VOCABULARY = {"order.h"}
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,9 @@ def add_site(where: str, operation: re.Match[str], comment: str, links: Links) -
         links.errors.append(f"{where}: [{label}] upholds no claim")
     if not pairs:
         links.errors.append(f"{where}: [{label}] names no partner")
+    stem = Path(where.rsplit(":", 1)[0]).stem
+    if label.rpartition(".")[0] != stem:
+        links.errors.append(f"{where}: [{label}] does not begin with {stem}")
     if label in links.sites:
         links.errors.append(f"{where}: [{label}] is also in {links.sites[label].file}")
     links.sites[label] = Site(

@@ -21,7 +21,7 @@
  *               writes when the switch is off: who read it before writes its event.
  * Spec          specs/base/EventRing.tla: NoTornEvent, NoInventedEvent; specs/sched/Trace.tla:
  *               RingsAreThere.
- * Evidence      make check-specs T=EventRing, make stress T=ring. */
+ * Evidence      make check-specs T=EventRing, make stress T=event_ring. */
 #ifndef WP_EVENT_RING_H
 #define WP_EVENT_RING_H
 

@@ -27,7 +27,7 @@
  *               A thread that a close hands back is in no call and in no line any more.
  * Spec          specs/io/Descriptor.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome,
  *               EndWakesWaiter, ClosedInTheEnd.
- * Evidence      make check-specs T=Descriptor, make stress T='ready|io', make conform T='^io',
+ * Evidence      make check-specs T=Descriptor, make stress T='readiness|descriptor', make conform T='^descriptor',
  *               tests/io/test_descriptor.py. */
 #ifndef WP_IO_H
 #define WP_IO_H

@@ -22,7 +22,7 @@
  *               each of its descriptors, which tells who waits, on whatever thread. What is on the
  *               list is not retired, so the walk finds it alive; what comes too late is refused.
  * Spec          specs/io/Descriptor.tla, specs/sched/Poller.tla.
- * Evidence      make stress T=io, tests/io/test_descriptor.py. */
+ * Evidence      make stress T=descriptor, tests/io/test_descriptor.py. */
 #ifndef WP_POLLER_EPOLL_H
 #define WP_POLLER_EPOLL_H
 

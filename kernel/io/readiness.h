@@ -19,7 +19,7 @@
  *               A thread whose group is closed tries no more: the close takes it out of the line;
  *               or, if it was told, passes that on in its stead.
  * Spec          specs/io/Descriptor.tla: ReadinessNotLost, CloseWakesWaiter, ReadsAll.
- * Evidence      make check-specs T=Descriptor, make stress T=ready. */
+ * Evidence      make check-specs T=Descriptor, make stress T=readiness. */
 #ifndef WP_READY_H
 #define WP_READY_H
 

@@ -19,7 +19,7 @@
  *               have one policy and one priority: all carriers of a steal domain, and whoever
  *               closes or submits to them.
  * Spec          specs/queue/BiasedLock.tla: SingleConsumer, StealerNeverWaits, OwnerAlwaysServed.
- * Evidence      make check-specs T=BiasedLock, make stress T=ticket. */
+ * Evidence      make check-specs T=BiasedLock, make stress T=biased_lock. */
 #ifndef WP_TICKET_H
 #define WP_TICKET_H
 

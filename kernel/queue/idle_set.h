@@ -9,7 +9,7 @@
  *               idle_set.2 are read-modify-writes. The carrier's word decides who is parked; the
  *               bits only say where to look.
  * Spec          specs/queue/IdleSet.tla: BitSetWhileParked, NoLostBit.
- * Evidence      make check-specs T=IdleSet, make stress T=idleset. */
+ * Evidence      make check-specs T=IdleSet, make stress T=idle_set. */
 #ifndef WP_IDLESET_H
 #define WP_IDLESET_H
 

@@ -5,7 +5,7 @@
  * Why it works  Nobody else reads it: no order, no locked instruction. Who may take tasks elsewhere
  *               looks at the run queue (mpsc.h); so a carrier that others steal from uses no lane.
  * Spec          specs/sched/Group.tla: NoTaskLost.
- * Evidence      make check-specs T=Group, make stress T=home. */
+ * Evidence      make check-specs T=Group, make stress T=carrier_tasks. */
 #ifndef WP_LANE_H
 #define WP_LANE_H
 

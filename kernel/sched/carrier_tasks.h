@@ -28,7 +28,7 @@
  * Spec          specs/sched/Group.tla: OneCarrier, HomeReturn, StaysSettled, HomeStaysSettled,
  *               NoTaskLost, BackIsLeftAlone, WaitsForAll, CloserIsWoken;
  *               specs/queue/LocalQueue.tla: NothingLost; specs/sched/GroupClose.tla: SleepsForHeld.
- * Evidence      make check-specs T=Group, make stress T=home. */
+ * Evidence      make check-specs T=Group, make stress T=carrier_tasks. */
 #ifndef WP_HOME_H
 #define WP_HOME_H
 

@@ -24,7 +24,7 @@
  *               or inside wp_vthread_run, ends: it waits for its caller.
  * Spec          specs/thread/WaitQueueLeave.tla: NoDeadGrant, PassedOn, NoLostWake,
  *               NoTouchAfterFree, NoTouchAfterLeave, FreeEnds.
- * Evidence      make check-specs T=WaitQueueLeave, make stress T=leave,
+ * Evidence      make check-specs T=WaitQueueLeave, make stress T=wait_queue_leave,
  *               tests/thread/test_wakers.py. */
 #ifndef WP_LEAVE_H
 #define WP_LEAVE_H

@@ -17,7 +17,7 @@ T = TypeVar("T")
 YIELD_US = 50
 MAX_YIELD_US = 1_000_000
 MAX_IDLE_SPINS = 1_000_000
-MAX_SUPERVISE_MS = 3_600_000
+MAX_MONITOR_MS = 3_600_000
 _SWITCH = {"0": False, "1": True, "false": False, "true": True}
 _SCOPES: dict[str, Scope] = {"global": "global", "cluster": "cluster"}
 _TOPOLOGIES = {"none": False, "linux": True}
@@ -80,7 +80,7 @@ def settle(
         own = LinuxTopology(count, steal_scope=scope)
     us = YIELD_US if us is None else us
     policy = _choice("placement", placement, _PLACEMENTS) or lib.WP_PLACE_HOME
-    ms = _number("monitor_ms", monitor_ms, MAX_SUPERVISE_MS, least=0) or 0
+    ms = _number("monitor_ms", monitor_ms, MAX_MONITOR_MS, least=0) or 0
     resumes = _switch("place_at_resume", place_at_resume)
     more = _number("spare_carriers", spare_carriers, lib.WP_GROUP_CARRIERS - count, least=0) or 0
     bounded = _choice("queue", queue, _QUEUES) or False

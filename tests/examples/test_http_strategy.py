@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies that drive selectors: examples/strategy_server.h; specs/wakeup/Guard.tla, specs/pool/Strategy.tla.
+"""Strategies that drive selectors: strategy_server.h; Guard.tla, Strategy.tla.
 
 The backend is this test: it sees a request, and replies when the server's threads all wait.
 """

@@ -73,8 +73,9 @@ def test_threads_park_where_a_call_would_block(
 
 
 def test_a_drain_without_an_end_is_seen(tmp_path: Path) -> None:
-    target = compiling.broken(tmp_path, "descriptor", "plain", "worker.c", "\t\tif (until_ns == 0)\n",
-                              "\t\tif (until_ns >= 0)\n", "-DPATIENCE_S=1")  # fmt: skip
+    old, new = "\t\tif (until_ns == 0)\n", "\t\tif (until_ns >= 0)\n"
+    flag = "-DPATIENCE_S=1"
+    target = compiling.broken(tmp_path, "descriptor", "plain", "worker.c", old, new, flag)
     ended = run([str(target)], "beside")
     assert ended.returncode == 1
     assert ended.stdout.startswith("lost ")

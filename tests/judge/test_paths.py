@@ -97,10 +97,10 @@ def test_what_is_done_as_plain_memory_under_a_lock_is_part_of_the_step() -> None
 
 @pytest.mark.slow
 def test_the_command_says_how_much_was_covered_and_where_a_twin_left(wakeproof: Command) -> None:
-    run = wakeproof("conform", "--paths", "-t", "ticket", "--json")
+    run = wakeproof("conform", "--paths", "-t", "biased_lock", "--json")
     assert run.returncode == 0, run.stderr
     own, code, spec = json.loads(run.stdout)["results"]
-    assert (own["concept"], own["holds"], own["failures"]) == ("ticket", True, [])
+    assert (own["concept"], own["holds"], own["failures"]) == ("biased_lock", True, [])
     assert f"{own['paths']:,} paths" in run.stderr
     assert "spec takes Claim s" in code["failures"][0]  # fails by state: it has the site's name
     assert "; and is 1; code is 0" in code["failures"][0]

@@ -70,7 +70,7 @@ def test_a_program_has_one_identity_in_two_checkouts_of_the_same_sources(
     [
         ("kernel/queue/idle_set.h", "all"),  # a header
         ("kernel/base/error.c", "all"),
-        ("stress/scenarios/queue/idle_set.c", "idleset"),
+        ("stress/scenarios/queue/idle_set.c", "idle_set"),
         ("kernel/sync/mutex.c", "mutex"),
         ("stress/explorer/states.c", "explored"),
         ("stress/explorer/explore.h", "explored"),
@@ -85,7 +85,7 @@ def test_a_change_of_a_source_changes_the_identity_of_what_is_made_of_it(
     with (root / file).open("a") as text:
         text.write("/* changed */\n")
     after = identities(root, monkeypatch)
-    names = [f"{name} {build.kind} all" for name in ("idleset", "mutex") for build in BUILDS]
+    names = [f"{name} {build.kind} all" for name in ("idle_set", "mutex") for build in BUILDS]
     changed = [one != other for one, other in zip(before, after, strict=True)]
     assert changed == [changes in name for name in names]
 
@@ -128,8 +128,8 @@ def inputs(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Return the hashes of what some comparisons and checks rest on, by the name of each."""
     monkeypatch.setattr(locations, "sources", lambda: root)
     compared: list[tuple[str, bool, str | None]] = [
-        ("ticket", False, None), ("ticket", False, "biased_lock_no_cas"), ("mpsc", False, None),
-        ("search pinned", False, None),
+        ("biased_lock", False, None), ("biased_lock", False, "biased_lock_no_cas"),
+        ("mpsc", False, None), ("search pinned", False, None),
     ]  # fmt: skip
     concepts = {concept.name: concept for concept in CONCEPTS}
     with Children() as children:

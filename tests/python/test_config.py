@@ -33,8 +33,8 @@ def test_the_defaults_are_those_of_the_design() -> None:
 def test_variables_stand_for_arguments_that_are_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in (("CARRIERS", "3"), ("WORK_STEALING", "1"), ("YIELD_US", "200"),
                        ("STEAL_SCOPE", "cluster"), ("TOPOLOGY", "none"),
-                       ("IDLE_SPINS", "9"), ("SUPERVISE_MS", "7"), ("QUEUE", "bounded"),
-                       ("PLACE_AT_RESUME", "true"), ("REPLACEMENTS", "4")):  # fmt: skip
+                       ("IDLE_SPINS", "9"), ("MONITOR_MS", "7"), ("QUEUE", "bounded"),
+                       ("PLACE_AT_RESUME", "true"), ("SPARE_CARRIERS", "4")):  # fmt: skip
         monkeypatch.setenv(f"WAKEPROOF_{name}", text)
     assert chosen() == Settings(3, True, 200, "cluster", None, 9, 0, 7, True, 4, True)
     monkeypatch.setenv("WAKEPROOF_TOPOLOGY", "linux")
@@ -87,7 +87,7 @@ def test_a_switch_is_a_digit_or_a_word(
         *[("CARRIERS", bad, "1 to 1,024") for bad in ("0", "1025", "-1", "x", "1.0", " 1", "1_0")],
         *[("CARRIERS", bad, "1 to 1,024") for bad in ("9" * 5000, "\u0661")],
         *[("YIELD_US", bad, "1 to 1,000,000") for bad in ("0", "1000001", "50us")],
-        *[("REPLACEMENTS", bad, f"0 to {1024 - default_carriers():,}") for bad in ("-1", "1024")],
+        *[("SPARE_CARRIERS", bad, f"0 to {1024 - default_carriers():,}") for bad in ("-1", "1024")],
         *[("IDLE_SPINS", bad, "0 to 1,000,000") for bad in ("-1", "1000001", "few")],
         *[("WORK_STEALING", bad, "0, 1, false, true") for bad in ("yes", "True", "2")],
         *[("STEAL_SCOPE", bad, "global, cluster") for bad in ("GLOBAL", "socket")],

@@ -87,10 +87,8 @@ def test_a_second_close_keeps_its_own_deadline() -> None:
 
 @pytest.mark.slow
 def test_a_close_that_gives_up_lets_the_one_that_waits_go_on() -> None:
-    # GroupClose!TurnIsPassedOn; leaves_silent.  The second close waits for its turn,
-    an
-        and then for all. group, go_on, begun = CarrierGroup(1), threading.Event(),
-        threading.Event()
+    # GroupClose!TurnIsPassedOn; leaves_silent.  The second close waits for its turn, then for all.
+    group, go_on, begun = CarrierGroup(1), threading.Event(), threading.Event()
     last = group.submit(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
     assert begun.wait(PATIENCE_S)
     results: list[Future[list[Unfinished]]] = [Future(), Future()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose run queues are bounded: specs/sched/LocalQueueCarrier.tla and LocalQueue.tla, in the wiring.
+"""Groups whose run queues are bounded: LocalQueueCarrier.tla and LocalQueue.tla, wired.
 
-programs/sched/local_queue_group.c and local_next.c run one case and print what is lost.
+programs/sched/local_queue_group.c and local_queue_next.c run one case and print what is lost.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closes of groups whose threads stand in lines that outlive them, and frees; WaitQueueLeave.tla."""
+"""Closes of groups whose threads stand in lines that outlive them, and frees: WaitQueueLeave."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that a close hands back while they stand in lines, or have a Mutex; WaitQueueLeave.tla."""
+"""Threads that a close hands back while they stand in lines, or have a Mutex: WaitQueueLeave."""
 
 from __future__ import annotations
 

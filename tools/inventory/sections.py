@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an inventory is made of: sections of items, each with its facts; how they are kept.
 
-    {"labels": {"guard.2": {"order": "seq_cst", "pairs": ["guard.4"], "upholds": "Guard!NoLostWakeup"}}}
+    {"labels": {"guard.2": {"order": "seq_cst", "pairs": ["guard.4"], "kept": false}}}
 
 An item has a name, unique in its section.  A fact is JSON; one that does not apply is absent.
 """

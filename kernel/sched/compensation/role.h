@@ -13,7 +13,7 @@
  *               it before that.
  * Spec          specs/sched/compensation/SpareThread.tla: OneHolder, ExitsAlone, KeepsIfAlone,
  *               StopIsLast, OthersRun.
- * Evidence      make check-specs T=SpareThread, make stress T=spare,
+ * Evidence      make check-specs T=SpareThread, make stress T=spare_thread,
  *               tests/sched/compensation/test_spare_thread.py. */
 #ifndef WP_ROLE_H
 #define WP_ROLE_H

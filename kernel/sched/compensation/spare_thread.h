@@ -21,7 +21,7 @@
  * Spec          specs/sched/compensation/SpareThread.tla: OneHolder, ExitsAlone, StopIsLast,
  *               OthersRun; specs/sched/search_given.models.toml: Search with roles that are given
  *               up.
- * Evidence      make check-specs T='SpareThread|SearchGiven', make stress T=spare,
+ * Evidence      make check-specs T='SpareThread|SearchGiven', make stress T=spare_thread,
  *               tests/sched/compensation/test_spare_thread.py. */
 #ifndef WP_SPARE_H
 #define WP_SPARE_H

@@ -26,7 +26,7 @@
  *               marked while no task runs there. Queues, and a wake, are the caller's.
  * Spec          specs/sched/placement/Placement.tla: CounterBalance, BlockingNeverTargeted,
  *               NoStrandedGlobal; specs/sched/compensation/Monitor.tla: MarkIsOfWhoRuns.
- * Evidence      make check-specs T='Placement|Monitor', make stress T='placement|supervise',
+ * Evidence      make check-specs T='Placement|Monitor', make stress T='placement|monitor',
  *               tests/sched/placement/test_placement.py. */
 #ifndef WP_PLACEMENT_H
 #define WP_PLACEMENT_H

@@ -2,13 +2,13 @@
 """What limits a row, where its goal is missed.  Source: docs/performance.md."""
 
 LOCKED = (
-    "the one locked instruction of a push (mpsc.2): 'ring + one exchange' is the floor of any queue "
-    "into which others may push meanwhile; without the lock the same code meets the goal, and "
+    "the one locked instruction of a push (mpsc.2): 'ring + one exchange' is the floor of any "
+    "queue into which others may push meanwhile; without the lock it meets the goal, and "
     "loses tasks (twin mpsc_split_reserve)"
 )
 CLAIMED = (
-    "the one locked instruction of a pop (local_queue.4): any queue from which others may take meanwhile "
-    "claims what it takes; from the ring and the Vyukov queue nobody else may take"
+    "the one locked instruction of a pop (local_queue.4): any queue from which others may take "
+    "meanwhile claims what it takes; from the ring and the Vyukov queue nobody else may take"
 )
 ASLEEP = "the machine's wake of a sleeping CPU; the kernel's part is the wakes and waits counted"
 AWAKE = "lines that travel: about six times as often as between the two spinning threads below"

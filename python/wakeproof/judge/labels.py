@@ -25,9 +25,9 @@ _LABEL = re.compile(
     r"\[([a-z]\w*\.\d+)\]\s+(relaxed|acquire|release|acq_rel|seq_cst|light|heavy)\b"
 )
 TWIN = re.compile(r"/\* twin(?: (?:of )?((?:(?:reads|writes) )?[a-z]\w*\.\d+))? \*/")
-"""A twin's line, and the site that it stands for: ``mpsc.7``, or one half of it, ``reads biased_lock.4``."""
+"""A twin's line, and the site that it stands for: ``mpsc.7``, or a half, ``reads mpsc.7``."""
 _KEPT = re.compile(r"\bkept:\s*(.*)$")
-_VOCABULARY = {"order.h", "order.c", "twin.h", "instrument.h"}
+_VOCABULARY = {"order.h", "instrument.h"}
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Labels:
     by_line: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def of(self, file: str, line: int) -> str:
-        """Return ``[guard.2]``, or "" where the line of `file` (see ``explored.shown``) has no label."""
+        """Return ``[guard.2]``, or "" where the line of `file` has no label."""
         label = self.by_line.get((file, line))
         return f"[{label}]" if label else ""
 

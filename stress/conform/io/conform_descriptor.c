@@ -10,7 +10,7 @@
  * Why it works  What the system has of the descriptor is one word: what can be read, whether there
  *               is an event, whether the number is this file's. The readers are OS threads: the
  *               deadline may come at any time while one sleeps.
- * Spec          specs/io/Descriptor.tla. Compared by wakeproof conform -t '^io'. */
+ * Spec          specs/io/Descriptor.tla. Compared by wakeproof conform -t '^descriptor'. */
 #include "io/descriptor.h"
 
 #include "litmus.h"

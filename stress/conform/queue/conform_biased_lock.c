@@ -4,7 +4,7 @@
  *
  * Why it works  The counters of the code never come back, so the rounds are bounded here, and in
  *               the generated module by the same number.
- * Spec          specs/queue/BiasedLock.tla. Compared by wakeproof conform -t ticket. */
+ * Spec          specs/queue/BiasedLock.tla. Compared by wakeproof conform -t biased_lock. */
 #include "queue/biased_lock.h"
 #include "stress.h"
 

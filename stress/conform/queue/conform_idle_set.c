@@ -8,7 +8,7 @@
  *   clear my bit, parked := 0
  *
  * Why it works  `parked` stands for the carrier's word, and the choice for its look at the queues.
- * Spec          specs/queue/IdleSet.tla. Compared by wakeproof conform -t idleset. */
+ * Spec          specs/queue/IdleSet.tla. Compared by wakeproof conform -t idle_set. */
 #include "queue/idle_set.h"
 #include "litmus.h"
 #include "stress.h"

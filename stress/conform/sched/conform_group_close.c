@@ -11,7 +11,7 @@
  *               ended, and before that one that keeps its task, until a handler comes, or the
  *               deadline of who has one passes. A deadline stands for a handler that ends the wait
  *               for the turn.
- * Spec          specs/sched/GroupClose.tla. Compared by wakeproof conform -t '^close'. */
+ * Spec          specs/sched/GroupClose.tla. Compared by wakeproof conform -t '^group_close'. */
 #include "sched/group_close.h"
 #include "base/error.h"
 #include "litmus.h"

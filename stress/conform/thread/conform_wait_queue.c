@@ -8,7 +8,7 @@
  * Why it works  The object is a count under the line's lock. The waiters are OS threads, which
  *               sleep in the futex of their waiter: the deadline may come at any time while one
  *               sleeps.
- * Spec          specs/thread/WaitQueue.tla. Compared by wakeproof conform -t waitq. */
+ * Spec          specs/thread/WaitQueue.tla. Compared by wakeproof conform -t wait_queue. */
 #include "stress.h"
 #include "scenarios/thread/things.h"
 

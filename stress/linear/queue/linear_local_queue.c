@@ -10,7 +10,7 @@
  * Why it works  Calls and returns are steps that touch no memory, so the graph of states has every
  *               history of these rounds. A node n is the number n, nothing is 0. No push finds the
  *               ring full: linear_overflow.c has that.
- * Spec          judge/linear/objects.py: local. Checked by wakeproof linear -t local. */
+ * Spec          judge/linear/objects.py: local_queue. Checked by wakeproof linear -t local_queue. */
 #define WP_LOCAL_CAPACITY 2
 #include "litmus.h"
 #include "queue/local_queue.h"

@@ -136,8 +136,8 @@ def test_what_the_judges_ask_for_is_among_what_was_compiled(
     monkeypatch.setattr(traces._Judge, "replay", lambda *_: None)
     for judge in (
         lambda: conform.conform("^parker$", slow_twins=False),
-        lambda: linear.linear("ticket", slow=False),
-        lambda: traces.traces("ticket", count=RUNS),
+        lambda: linear.linear("biased_lock", slow=False),
+        lambda: traces.traces("biased_lock", count=RUNS),
     ):
         with pytest.raises(_AskedError):
             judge()

@@ -43,11 +43,11 @@ def test_an_unknown_concept_is_named() -> None:
 
 @pytest.mark.slow
 def test_the_command_prints_what_was_compared(wakeproof: Command) -> None:
-    run = wakeproof("conform", "-t", "ticket", "--no-twins", "--json")
+    run = wakeproof("conform", "-t", "biased_lock", "--no-twins", "--json")
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert found["holds"]
-    assert [r["concept"] for r in found["results"]] == ["ticket"]
+    assert [r["concept"] for r in found["results"]] == ["biased_lock"]
     assert found["results"][0]["differences"] == 0
     assert found["results"][0]["spec_states"] > 500
     assert wakeproof("conform", "-t", "nothing").returncode == 2

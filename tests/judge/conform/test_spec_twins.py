@@ -12,7 +12,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge.conform import show_spec_twins as spec_twins
 from wakeproof.judge.conform import spec_twins as conform_twins
 from wakeproof.judge.conform.concept import HIDDEN
-from wakeproof.judge.conform.maps import CONCEPTS, TICKET, vthread
+from wakeproof.judge.conform.maps import BIASED_LOCK, CONCEPTS, vthread
 from wakeproof.judge.conform.maps.guard import LOCK, meeting_label
 from wakeproof.judge.conform.maps.search_steps import (
     CARRIER,
@@ -31,7 +31,7 @@ from wakeproof.judge.tlc import models
 
 
 def result(*, differs: bool, reason: str) -> SpecTwinResult:
-    return SpecTwinResult(TICKET, "no_cas", differs, reason, 1, 1, 0.0)
+    return SpecTwinResult(BIASED_LOCK, "no_cas", differs, reason, 1, 1, 0.0)
 
 
 def test_a_twin_must_differ_unless_it_has_a_reason_and_then_it_must_not() -> None:

@@ -15,7 +15,7 @@ from wakeproof.judge.conform.code import END, Dump, Position
 from wakeproof.judge.explore.results import why_no_graph
 from wakeproof.judge.linear import run as linear
 from wakeproof.judge.linear.check import check
-from wakeproof.judge.linear.objects import FIFO, local, mpsc, overflowing, ticket
+from wakeproof.judge.linear.objects import FIFO, biased_lock, local_queue, mpsc, overflowing
 from wakeproof.judge.linear.spec import CALL, RETURN, Automaton, Event, Spec
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -97,7 +97,7 @@ HELD = "0 acquire 0 | 0 acquire -> 0 | "
     ],
 )
 def test_ticket_histories_have_their_known_verdicts(text: str, verdict: bool, late: bool) -> None:
-    assert [explains(spec, text) for spec in (ticket(), ticket(1))] == [verdict, late]
+    assert [explains(spec, text) for spec in (biased_lock(), biased_lock(1))] == [verdict, late]
 
 
 KEPT_THEN_PUSHED = "0 keep 1 | 0 keep -> 1 | 0 push 2 | 0 push -> 0 | "
@@ -117,7 +117,7 @@ KEPT_THEN_PUSHED = "0 keep 1 | 0 keep -> 1 | 0 push 2 | 0 push -> 0 | "
     ],
 )
 def test_bounded_queue_histories_have_their_known_verdicts(text: str, verdict: bool) -> None:
-    assert explains(local(), text) is verdict
+    assert explains(local_queue(), text) is verdict
 
 
 THREE = "".join(f"0 push {n} | 0 push -> {n // 3} | " for n in (1, 2, 3))
@@ -162,7 +162,7 @@ def test_a_case_whose_returns_do_not_occur_says_nothing() -> None:
 
 @pytest.mark.slow
 def test_the_command_prints_the_shortest_history(wakeproof: Command) -> None:
-    run = wakeproof("linear", "-t", "ticket", "--json")
+    run = wakeproof("linear", "-t", "biased_lock", "--json")
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert found["holds"]

@@ -307,7 +307,7 @@ def test_show_prints_what_tlc_reads_and_export_writes_all_of_it(tmp_path: Path) 
     assert shown.returncode == 0
     assert "SPECIFICATION " in shown.stdout
     assert " MODULE MCBiasedLock ---" in shown.stdout
-    unknown = wakeproof("check", "--show", "ticket")
+    unknown = wakeproof("check", "--show", "biased_lock")
     assert (unknown.returncode, unknown.stdout) == (2, "")
     assert "no configuration is ticket; near: MCBiasedLock" in unknown.stderr
     out = tmp_path / "tla"

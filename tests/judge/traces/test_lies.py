@@ -13,29 +13,29 @@ from wakeproof.judge.traces import tamper
 from wakeproof.judge.traces.concept import Cell, Step
 from wakeproof.judge.traces.events import Event, Round
 from wakeproof.judge.traces.maps import ticket as ticket_map
-from wakeproof.judge.traces.maps.biased_lock import TICKET_TRACES
+from wakeproof.judge.traces.maps.biased_lock import BIASED_LOCK_TRACES
 from wakeproof.judge.traces.tamper import DROPPED, FLIPPED, MOVED, tampered, trace_of
 
 
 def test_lies_come_again_from_the_same_seed_and_change_what_is_judged() -> None:
     rounds = [Round(1, [TAKEN, LOST, []], [True, True, True])]
-    one, again, other = (tampered(TICKET_TRACES, rounds, 9, seed) for seed in (1, 1, 2))
+    one, again, other = (tampered(BIASED_LOCK_TRACES, rounds, 9, seed) for seed in (1, 1, 2))
     assert [lie.tampered for lie in one.traces] == [lie.tampered for lie in again.traces]
     assert [lie.tampered for lie in one.traces] != [lie.tampered for lie in other.traces]
-    told = trace_of(TICKET_TRACES, rounds[0])
+    told = trace_of(BIASED_LOCK_TRACES, rounds[0])
     assert all((lie.cells, lie.needs) != (told.cells, told.needs) for lie in one.traces)
 
 
 def test_a_lie_that_the_table_finds_or_does_not_see_is_counted_and_not_told() -> None:
     drawn = [TAKEN[0], replace(TAKEN[1], result=7), *TAKEN[1:]]  # a turn that nobody has
-    found = tampered(TICKET_TRACES, [Round(1, [drawn, LOST, []], [True] * 3)], 9, 1)
+    found = tampered(BIASED_LOCK_TRACES, [Round(1, [drawn, LOST, []], [True] * 3)], 9, 1)
     assert not any(lie.lie == DROPPED for lie in found.traces)
     assert found.by_table[DROPPED] > 0
 
     def looks(_: int, events: Sequence[Event]) -> list[Cell]:
         return [Cell(event, (Step("Look", ("s1",)),)) for event in events]
 
-    blind = replace(TICKET_TRACES, explain=looks, disagrees=lambda _: None, wrong=lambda _: "")
+    blind = replace(BIASED_LOCK_TRACES, explain=looks, disagrees=lambda _: None, wrong=lambda _: "")
     found = tampered(blind, [Round(1, [TAKEN, LOST, []], [True] * 3)], 9, 1)
     assert found.unseen[FLIPPED] > 0
     assert not found.by_table
@@ -53,10 +53,10 @@ def test_a_step_is_moved_past_one_on_the_same_place_that_did_something_else(
     late = replace(other, begin=20, end=21)
     apart = replace(early, begin=9, end=10, place=16)
     rounds = [Round(1, [[early, apart], [other, late], []], [False] * 3)]
-    table = replace(TICKET_TRACES, wrong=lambda _: "")
+    table = replace(BIASED_LOCK_TRACES, wrong=lambda _: "")
     lies = tampered(table, rounds, 8, 1).traces
     assert bool(lies) is moves
-    found = tampered(TICKET_TRACES, rounds, 8, 1)
+    found = tampered(BIASED_LOCK_TRACES, rounds, 8, 1)
     assert (found.traces, found.by_table[MOVED] > 0) == ([], moves)
     for lie in lies:
         assert lie.cells[0][0].event == replace(early, begin=5.25, end=5.5)

@@ -165,7 +165,7 @@ def test_two_threads_with_the_ticket_of_one_queue_are_wrong() -> None:
 
 def test_a_twins_line_has_the_name_of_the_site_that_it_stands_for() -> None:
     kernel = locations.sources() / "kernel"
-    scenario = scenarios.of_concept("conform", "ticket")
+    scenario = scenarios.of_concept("conform", "biased_lock")
     names = site_names(labels.read(locations.sources()), kernel, scenario, "biased_lock_no_cas")
     of = {name: place for place, name in names.items()}
     assert [of[f"{half} biased_lock.4"][0] for half in ("reads", "writes")] == [

@@ -47,7 +47,7 @@ def test_what_the_recorder_printed_is_read_and_a_cut_is_noticed() -> None:
 
 
 def test_stamps_order_each_threads_events_and_are_used_once(builder: Builder) -> None:
-    program = builder.program(scenario("ticket"), Build(kind="recorded"))
+    program = builder.program(scenario("biased_lock"), Build(kind="recorded"))
     ran = record(program, "--test", "conform_biased_lock", "--rounds", "50")
     for one in trace_events.read(ran.stdout.splitlines(), {}):
         stamps = [s for thread in one.threads for e in thread for s in (e.begin, e.end)]
@@ -57,7 +57,7 @@ def test_stamps_order_each_threads_events_and_are_used_once(builder: Builder) ->
 
 
 def test_a_ring_that_is_too_small_is_an_error_and_a_bad_option_is_named(builder: Builder) -> None:
-    program = builder.program(scenario("ticket"), Build(kind="recorded"))
+    program = builder.program(scenario("biased_lock"), Build(kind="recorded"))
     small = record(program, "--test", "conform_biased_lock", "--ring", "2", "--rounds", "20")
     assert small.returncode == 1
     assert "holds 2 events, it had" in small.stderr
@@ -68,7 +68,7 @@ def test_a_ring_that_is_too_small_is_an_error_and_a_bad_option_is_named(builder:
 
 def test_builds_that_measure_record_nothing(builder: Builder) -> None:
     names = [
-        subprocess.run(["nm", str(builder.program(scenario("ticket"), Build(kind=kind)))],
+        subprocess.run(["nm", str(builder.program(scenario("biased_lock"), Build(kind=kind)))],
                        capture_output=True, text=True, check=True).stdout
         for kind in ("recorded", "stress")
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from wakeproof.judge.traces.batch import Trace, is_known
 from wakeproof.judge.traces.concept import NOTHING, Cell, Not, Step, TraceConcept, has, lacks
 from wakeproof.judge.traces.events import Event, Round
 from wakeproof.judge.traces.maps import TRACED
-from wakeproof.judge.traces.maps.biased_lock import TICKET_TRACES
+from wakeproof.judge.traces.maps.biased_lock import BIASED_LOCK_TRACES
 from wakeproof.judge.traces.maps.mpsc import MPSC_TRACES
 from wakeproof.judge.traces.replay import Replay
 from wakeproof.judge.traces.tamper import trace_of
@@ -35,15 +35,15 @@ def ticket_graph() -> Replay:
     texts = [idle, idle.replace("idle", "wait").replace("-3", "0"), idle.replace("idle", "inside")]
     actions: list[Action] = [("Acquire", ()), ("Enter", ()), ("Release", ("owner",))]
     edges = [(0, 1, "Acquire"), (1, 2, "Enter"), (2, 0, "Release")]
-    return Replay(TICKET_TRACES, StateGraph(texts, [0], edges), actions)
+    return Replay(BIASED_LOCK_TRACES, StateGraph(texts, [0], edges), actions)
 
 
 @pytest.mark.slow
 def test_real_runs_are_behaviours_a_twins_are_not_and_lies_are_found(wakeproof: Command) -> None:
-    run = wakeproof("conform", "-t", "ticket", "--traces", "60", "--json")
+    run = wakeproof("conform", "-t", "biased_lock", "--traces", "60", "--json")
     assert run.returncode == 0, run.stderr
     told, *twins = json.loads(run.stdout)["results"]
-    assert (told["runs"], told["rejected"], told["concept"]) == (60, 0, "ticket")
+    assert (told["runs"], told["rejected"], told["concept"]) == (60, 0, "biased_lock")
     assert traces.TAMPERED <= told["tampered"] <= 2 * told["tampered_found"]
     *others, moved = told["lies"]
     assert [lies["told"] for lies in others] == [traces.TAMPERED] * 3
@@ -81,7 +81,7 @@ def test_a_judge_that_differs_from_the_other_is_an_error(monkeypatch: pytest.Mon
     monkeypatch.setattr(conform_spec, "graph", lambda *_: (part.graph, part.actions))
     monkeypatch.setattr(trace_batch, "accepted", lambda *_: {0})
     with pytest.raises(JudgeError, match="TLC accepts it, the replay does not"):
-        traces.traces("ticket", count=1, twins=False)
+        traces.traces("biased_lock", count=1, twins=False)
 
 
 def test_a_twin_is_recorded_until_a_run_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def test_a_twin_is_recorded_until_a_run_is_rejected(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(trace_batch, "accepted", by_tlc)
     monkeypatch.setattr(traces._Judge, "record", record)
     monkeypatch.setattr(traces, "TAMPERED", 0)
-    _, first, second = traces.traces("ticket", count=1, seed=3).results
-    assert seeds == [("", 3)] + [(t, 3 + n) for t in TICKET_TRACES.twins for n in (0, 1, 2)]
+    _, first, second = traces.traces("biased_lock", count=1, seed=3).results
+    assert seeds == [("", 3)] + [(t, 3 + n) for t in BIASED_LOCK_TRACES.twins for n in (0, 1, 2)]
     assert (first.traces, len(first.rejected), second.holds) == (3, 1, True)
 
 
@@ -122,7 +122,8 @@ def test_what_came_before_a_value_that_no_table_knows_is_judged() -> None:
     assert own[-1].event == odd
     found = ticket_graph().explain(
         trace_of(
-            TICKET_TRACES, Round(1, [[TAKEN[0], replace(TAKEN[1], site="strategy.9")]], [False])
+            BIASED_LOCK_TRACES,
+            Round(1, [[TAKEN[0], replace(TAKEN[1], site="strategy.9")]], [False]),
         )
     )
     assert (found.accepted, found.done) == (False, (1,))
@@ -134,7 +135,7 @@ def test_an_unknown_concept_and_a_bad_number_are_named() -> None:
     with pytest.raises(UsageError, match="is not a regular expression"):
         traces.traces("[")
     with pytest.raises(UsageError, match="--traces 0: allowed: 1 or more"):
-        traces.traces("ticket", count=0)
+        traces.traces("biased_lock", count=0)
 
 
 def test_events_that_overlap_may_go_in_either_order_and_others_not() -> None:
@@ -153,7 +154,7 @@ def test_events_that_overlap_may_go_in_either_order_and_others_not() -> None:
 
 def test_a_behaviour_is_accepted_and_its_edges_are_covered() -> None:
     replay = ticket_graph()
-    found = replay.explain(trace_of(TICKET_TRACES, Round(1, [TAKEN], [True])))
+    found = replay.explain(trace_of(BIASED_LOCK_TRACES, Round(1, [TAKEN], [True])))
     assert found.accepted
     covered = {move.edge for move in found.moves if move.edge >= 0}
     assert replay.coverage(covered).edges == 3
@@ -163,7 +164,7 @@ def test_a_behaviour_is_accepted_and_its_edges_are_covered() -> None:
 
 def test_a_trace_that_sticks_is_shown_with_thread_label_action_and_state() -> None:
     replay = ticket_graph()
-    trace = trace_of(TICKET_TRACES, Round(1, [TAKEN[:1] + TAKEN[2:]], [True]))
+    trace = trace_of(BIASED_LOCK_TRACES, Round(1, [TAKEN[:1] + TAKEN[2:]], [True]))
     found = replay.explain(trace)
     assert not found.accepted
     header, first, stuck, state = replay.stuck(trace, found)
@@ -186,17 +187,17 @@ def test_a_trace_that_sticks_is_shown_with_thread_label_action_and_state() -> No
 
 
 def test_only_a_listed_hidden_action_may_happen_unseen() -> None:
-    unseen = trace_of(TICKET_TRACES, Round(1, [[TAKEN[0], TAKEN[2]]], [True]))
+    unseen = trace_of(BIASED_LOCK_TRACES, Round(1, [[TAKEN[0], TAKEN[2]]], [True]))
     replay = ticket_graph()
     assert not replay.explain(unseen).accepted
-    replay.table = replace(TICKET_TRACES, hidden=(("Enter", ()),))
+    replay.table = replace(BIASED_LOCK_TRACES, hidden=(("Enter", ()),))
     assert replay.explain(unseen).accepted
 
 
 def test_coverage_counts_what_the_scenario_can_reach() -> None:
     replay = ticket_graph()
-    kept = replace(TICKET_TRACES.concept, keeps=lambda action, *_: action != "Enter")
-    replay.table = replace(TICKET_TRACES, concept=kept)
+    kept = replace(BIASED_LOCK_TRACES.concept, keeps=lambda action, *_: action != "Enter")
+    replay.table = replace(BIASED_LOCK_TRACES, concept=kept)
     cover = replay.coverage({0, 1})
     assert (cover.edges, cover.of_edges, cover.of_states) == (1, 1, 2)
 

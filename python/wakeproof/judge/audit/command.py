@@ -120,7 +120,7 @@ def audit(
         ordered = orders.orders(progress=progress.show, jobs=2, rows=rows)
     with screen.status("traces: runs on real cores against the specs"):
         traced = tracing.traces(count=TRACED_RUNS, rows=rows)
-    with screen.status("linear: histories of queue and ticket"):
+    with screen.status("linear: histories of queues and biased lock"):
         linearized = linear.linear(slow=False, rows=rows)
     sites = kernel_claims(root / "kernel")
     found = auditing.audit(
@@ -233,7 +233,7 @@ def _alone(found: AuditReport) -> str:
 
 
 def _linear(found: AuditReport) -> str:
-    """Say what queue and ticket are linearizable against."""
+    """Say what queues and biased lock are linearizable against."""
     results = found.linearized.results
     good = dict.fromkeys(
         f"{r.case.name} under {r.case.model.upper()} ({r.case.against})"

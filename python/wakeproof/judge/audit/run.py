@@ -155,7 +155,7 @@ def audit(
         conform: spec against code, every concept and its twins.
         orders: every memory order one step weaker.
         traces: recorded runs on real cores, and those of twins.
-        linearized: histories of queue and ticket against their sequential specs.
+        linearized: histories of queues and biased lock against their sequential specs.
         judged: the rows of all these judges.
     """
     claims = promised(specs)

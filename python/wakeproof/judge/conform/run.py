@@ -324,7 +324,7 @@ class Judge:
                     raise JudgeError(f"{concept.test}: {why_no_graph(ended.output)}") from None
 
     def orders(self, twin: str | None) -> list[str]:
-        """Return ``--order FILE:LINE=relaxed`` for the twin "parker.1=relaxed"; [] for any other."""
+        """Return ``--order FILE:LINE=relaxed`` for the twin "parker.1=relaxed"; [] for others."""
         label, is_order, order = (twin or "").partition("=")
         places = self.labels.lines(label) if is_order else []
         return [part for f, n in places for part in ("--order", f"{f}:{n}={order}")]

@@ -38,7 +38,7 @@ TWO = "of two threads one holds while the other waits: nobody overtakes, one is 
 ONE_IN_LINE = "of two threads one holds while the other waits: nobody stands behind the first"
 NO_LEAVER = "no thread of that comparison leaves the line"
 NO_SCHEDULER = "no task has a scheduler there: a hand-back never waits"
-CLOSE = dict.fromkeys(("parks_silently", "waits_for_ever"), NO_SCHEDULER)
+GROUP_CLOSE = dict.fromkeys(("parks_silently", "waits_for_ever"), NO_SCHEDULER)
 NONE_CANCELS = "no close cancels there"
 NO_TASKS = "no task is listed there, and each close cancels"
 NOTHING_ENDS = "its poller does not end there"
@@ -58,7 +58,7 @@ SEARCH = {
     "silent_reenqueue": YIELDS,
     "yield_wakes": YIELDS,
 }
-IO = {
+DESCRIPTOR = {
     **dict.fromkeys(("adds_late", "ends_silent", "leaves_unlocked"), NOTHING_ENDS),
     **dict.fromkeys(("dies_in_line", "dies_inside", "dies_told"), NO_GROUP),
 }
@@ -102,19 +102,22 @@ EQUAL: Mapping[str, Mapping[str, str]] = {
     "channel without slots": dict.fromkeys(("sender_first", "senders_forgotten"), NO_SLOT),
     "semaphore": dict.fromkeys(("overtakes", "serves_one"), TWO),
     "mutex": dict.fromkeys(("any_takes", "leaves_silent"), ONE_IN_LINE),
-    "close": CLOSE,
-    "close in time": {**CLOSE, "cancel_unasked": NONE_CANCELS},
-    "close three": {**CLOSE, **dict.fromkeys(("gives_up_early", "stops_forgotten"), NO_TASKS)},
-    "io": IO,
-    "io open": {
-        **IO,
+    "group_close": GROUP_CLOSE,
+    "group_close in time": {**GROUP_CLOSE, "cancel_unasked": NONE_CANCELS},
+    "group_close three": {
+        **GROUP_CLOSE,
+        **dict.fromkeys(("gives_up_early", "stops_forgotten"), NO_TASKS),
+    },
+    "descriptor": DESCRIPTOR,
+    "descriptor open": {
+        **DESCRIPTOR,
         **dict.fromkeys(
             ("begins_late", "close_silent", "closes_now", "frees_at_once", "frees_in_use"),
             NOT_CLOSED,
         ),
     },
     "semaphore three": dict.fromkeys(("grant_ignored", "leaves_silent"), NO_LEAVER),
-    "waitq": dict.fromkeys(
+    "wait_queue": dict.fromkeys(
         ("any_park", "number_kept", "refused_kept", "renewed_and_left"), NO_PARKS
     ),
 }

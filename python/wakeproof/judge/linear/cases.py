@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from wakeproof.judge.linear.objects import FIFO, local, mpsc, overflowing, ticket
+from wakeproof.judge.linear.objects import FIFO, biased_lock, local_queue, mpsc, overflowing
 from wakeproof.judge.linear.spec import Spec
 
 
@@ -46,13 +46,13 @@ TWO = replace(MPSC, test="linear_mpsc_two")
 LATE = replace(TWO, model="tso", against="run queue, late", spec=mpsc(1))
 FENCED = replace(MPSC, test="linear_mpsc_fenced", model="tso")
 QUESTIONS = replace(MPSC, test="linear_mpsc_asked", shows=(*SHOWS, *ASKED))
-TICKET = Case("ticket", "linear_biased_lock", "sc", "ticket", ticket(),
+BIASED_LOCK = Case("biased_lock", "linear_biased_lock", "sc", "biased lock", biased_lock(),
               ("acquire 0", "try 0", "try 1", "release 0"))  # fmt: skip
-LOCAL = Case("local", "linear_local_queue", "sc", "bounded queue", local(),
+LOCAL_QUEUE = Case("local_queue", "linear_local_queue", "sc", "bounded queue", local_queue(),
              ("push 0", "keep 0", "keep 1", "pop 0", "pop 1", "steal 0", "steal 1",
               "steal 2"))  # fmt: skip
-LOCAL_ASKED = replace(
-    LOCAL, test="linear_local_queue_asked", shows=(*LOCAL.shows, "has 0", "has 1")
+LOCAL_QUEUE_ASKED = replace(
+    LOCAL_QUEUE, test="linear_local_queue_asked", shows=(*LOCAL_QUEUE.shows, "has 0", "has 1")
 )
 OVERFLOW = Case("overflow", "linear_overflow", "sc", "bounded queue, full", overflowing(),
                 ("push 0", "push 1", "pop 2", "pop 3", "steal 0", "steal 1", "steal 2", "take 0",
@@ -70,16 +70,16 @@ CASES: tuple[Case, ...] = (
     *_must_fail(QUESTIONS, ("mpsc_asks_tail",)),
     replace(QUESTIONS, model="tso", against="run queue, late", spec=mpsc(1), is_quick=False),
     replace(LATE, test="linear_mpsc", is_quick=False),
-    TICKET,
-    *_must_fail(TICKET, ("biased_lock_no_cas", "linear_skips_number")),
-    replace(TICKET, model="tso", against="ticket, late", spec=ticket(1)),
-    replace(TICKET, model="tso", must_fail=True),
-    LOCAL,
-    *_must_fail(LOCAL, ("local_queue_takes_split", "local_queue_publishes_first")),
-    replace(LOCAL, model="tso", must_fail=True),
-    replace(LOCAL, test="linear_local_queue_fenced", model="tso"),
-    LOCAL_ASKED,
-    *_must_fail(LOCAL_ASKED, ("local_queue_asks_tail_first",)),
+    BIASED_LOCK,
+    *_must_fail(BIASED_LOCK, ("biased_lock_no_cas", "linear_skips_number")),
+    replace(BIASED_LOCK, model="tso", against="biased lock, late", spec=biased_lock(1)),
+    replace(BIASED_LOCK, model="tso", must_fail=True),
+    LOCAL_QUEUE,
+    *_must_fail(LOCAL_QUEUE, ("local_queue_takes_split", "local_queue_publishes_first")),
+    replace(LOCAL_QUEUE, model="tso", must_fail=True),
+    replace(LOCAL_QUEUE, test="linear_local_queue_fenced", model="tso"),
+    LOCAL_QUEUE_ASKED,
+    *_must_fail(LOCAL_QUEUE_ASKED, ("local_queue_asks_tail_first",)),
     OVERFLOW,
     *_must_fail(OVERFLOW, ("local_queue_overflow_unread", "local_queue_overflow_forgets")),
 )  # fmt: skip

@@ -29,7 +29,7 @@ def linear(
 
     Examples:
 
-      wakeproof linear               queues and ticket, with what must fail
+      wakeproof linear               queues and biased lock, with what must fail
 
       wakeproof linear -t biased_lock     one of them
     """

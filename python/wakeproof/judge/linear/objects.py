@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run queue and a ticket are, one operation after the other.
+"""What a run queue and a biased lock are, one operation after the other.
 
 A queue's state is its nodes, oldest first, each with whether it is published, and whether a node
 that was taken still shows at the front.  A ticket's is its holder (-1: none) and who has drawn.  A
@@ -112,8 +112,8 @@ def _free(lock: Lock, _what: Pending) -> Iterable[tuple[Lock, int]]:
     yield (-1, lock[1]), 0
 
 
-def ticket(late: int = 0) -> Spec:
-    """Return the ticket: a try fails only while somebody holds it or has drawn a number."""
+def biased_lock(late: int = 0) -> Spec:
+    """Return the lock: a try fails only while somebody holds it or has drawn a number."""
     return Spec(
         (-1, ()),
         {
@@ -156,7 +156,7 @@ def _has(local: Local, _what: Pending) -> Iterable[tuple[Local, int]]:
     yield local, int(bool(local[1]))
 
 
-def local() -> Spec:
+def local_queue() -> Spec:
     """Return the bounded queue, of which no push finds the ring full."""
     return Spec(
         (0, ()),

@@ -168,7 +168,7 @@ def concept(name: str, test: str, bounds: str, names: tuple[str, ...]) -> Concep
     quoted = ", ".join(f'"{reader}"' for reader in readers)
     return Concept(
         name=name,
-        scenario="io",
+        scenario="descriptor",
         test=test,
         module="Descriptor",
         bounds=bounds,
@@ -192,14 +192,14 @@ def concept(name: str, test: str, bounds: str, names: tuple[str, ...]) -> Concep
     )  # fmt: skip
 
 
-IO = replace(
-    concept("io", "conform_descriptor", "a reader, a close and a free, one arrival",
+DESCRIPTOR = replace(
+    concept("descriptor", "conform_descriptor", "a reader, a close and a free, one arrival",
             ("a", "closer", "home", "system")),
     spec_twin="edge_unseen",
     code_twins=("descriptor_edge_unseen", "descriptor_looks_late"),
 )  # fmt: skip
-IO_OPEN = replace(
-    concept("io open", "conform_descriptor_open", "two readers, two arrivals",
+DESCRIPTOR_OPEN = replace(
+    concept("descriptor open", "conform_descriptor_open", "two readers, two arrivals",
             ("a", "b", "home", "system")),
     spec_twin="kept",
     code_twins=("descriptor_kept",),

@@ -133,8 +133,8 @@ ACTIONS = (
     "AllEnded", "TimeIsOver", "Interrupted", "SendStops", "Join", "HandBack", "Enough", "Return",
 )  # fmt: skip
 LOCKS = dict.fromkeys(("Enter", "GoAway", "LetGo"), "Lock")
-CLOSE = Concept(
-    name="close",
+GROUP_CLOSE = Concept(
+    name="group_close",
     scenario="close",
     test="conform_group_close",
     module="GroupClose",
@@ -158,23 +158,23 @@ CLOSE = Concept(
     code_twins=("group_close_leaves_silent", "group_close_stops_forgotten"),
     blind=("SleepsForHeld", "Returns"),  # no task has a scheduler
 )  # fmt: skip
-CLOSE_IN_TIME = replace(
-    CLOSE,
-    name="close in time",
+GROUP_CLOSE_IN_TIME = replace(
+    GROUP_CLOSE,
+    name="group_close in time",
     test="conform_group_close_in_time",
     bounds="a close that waits for a task, one that waits in time, a carrier",
-    constants={**CLOSE.constants, "Cancellers": "{}"},
+    constants={**GROUP_CLOSE.constants, "Cancellers": "{}"},
     spec_twin="",
     code_twins=(),
 )  # fmt: skip
-CLOSE_THREE = replace(
-    CLOSE,
-    name="close three",
+GROUP_CLOSE_THREE = replace(
+    GROUP_CLOSE,
+    name="group_close three",
     test="conform_group_close_three",
     bounds="three that cancel, no task, a carrier that exits",
     threads=THREE,
     constants={
-        **CLOSE.constants, "Closers": '{"a", "b", "c"}', "Cancellers": '{"a", "b", "c"}',
+        **GROUP_CLOSE.constants, "Closers": '{"a", "b", "c"}', "Cancellers": '{"a", "b", "c"}',
         "Patient": "{}", "Tasks": "{}",
     },
     arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',), ('"c"',))),
@@ -183,7 +183,7 @@ CLOSE_THREE = replace(
     spec_seen=lambda state: spec_seen(state, "abc"),
     spec_twin="leaves_silent",
     code_twins=("group_close_drains_outside",),
-    blind=(*CLOSE.blind, "WaitsForAll", "WaitsForWhatRuns"),
-    flags=CLOSE.flags[:2],  # nobody waits for a list
+    blind=(*GROUP_CLOSE.blind, "WaitsForAll", "WaitsForWhatRuns"),
+    flags=GROUP_CLOSE.flags[:2],  # nobody waits for a list
     is_quick=False,
 )  # fmt: skip

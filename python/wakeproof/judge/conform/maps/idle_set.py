@@ -48,9 +48,9 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 
 MEMBERS = (("0",), ("1",), ("2",))
 SEARCHERS = (('"s1"',),)
-IDLESET = Concept(
-    name="idleset",
-    scenario="idleset",
+IDLE_SET = Concept(
+    name="idle_set",
+    scenario="idle_set",
     test="conform_idle_set",
     module="IdleSet",
     bounds="3 members in 2 words, a searcher",

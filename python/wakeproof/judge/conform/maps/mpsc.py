@@ -96,7 +96,7 @@ MPSC_THREE = Concept(
     code_label=code_label,
     code_seen=code_seen,
     joins=(("Node", "Own"), ("Own", "mpsc.1"), ("mpsc.1", "mpsc.2")),
-    joined="the choice of a free node and mpsc.1, which writes a node that nobody else has, with mpsc.2",
+    joined="the choice of a free node, and mpsc.1, which writes what nobody else has, with mpsc.2",
     is_quick=False,
 )  # fmt: skip
 MPSC = replace(

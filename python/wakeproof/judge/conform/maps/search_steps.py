@@ -109,7 +109,7 @@ def label_as(threads: tuple[str, ...], step: Step) -> str:
 
 
 def _gives_back(step: Step, carrier: int) -> bool:
-    """Say whether the pop, which ends with [biased_lock.5], has given back one ticket and no other."""
+    """Say whether the pop, which ends with [biased_lock.5], gave back one ticket and no other."""
     at = carrier * CARRIER + SERVING
     return (step.post.word(at) - step.pre.word(at)) % TICKETS == 1
 

@@ -66,9 +66,9 @@ def quoted(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple((f'"{name}"',) for name in names)
 
 
-WAITQ = Concept(
-    name="waitq",
-    scenario="waitq",
+WAIT_QUEUE = Concept(
+    name="wait_queue",
+    scenario="wait_queue",
     test="conform_wait_queue",
     module="WaitQueue",
     bounds="two OS threads that wait, each once, and two things",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BiasedLock on real cores: the spec's numbers are distances from `serving`, which [biased_lock.2] alone tells.
+"""BiasedLock on real cores: its numbers are distances from `serving`, which [biased_lock.2] tells.
 
 The numbers themselves are compared with those that the thread drew (``own``), and with what the
 counters were before (`wrong`).
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from wakeproof.judge.conform.maps.biased_lock import THREADS, TICKET
+from wakeproof.judge.conform.maps.biased_lock import BIASED_LOCK, THREADS
 from wakeproof.judge.traces.concept import NOTHING, Cell, Step, TraceConcept
 from wakeproof.judge.traces.events import Event, Round
 from wakeproof.judge.traces.maps.own import disagrees
@@ -71,8 +71,8 @@ def _numbers(event: Event) -> tuple[int, int]:
     )
 
 
-TICKET_TRACES = TraceConcept(
-    concept=replace(TICKET, bounds="owner, 2 stealers", declares="", bounded={}),
+BIASED_LOCK_TRACES = TraceConcept(
+    concept=replace(BIASED_LOCK, bounds="owner, 2 stealers", declares="", bounded={}),
     explain=explain,
     at_end=lambda thread: (Step(NOTHING, (), {f"thread.{THREADS[thread]}": "idle"}),),
     disagrees=disagrees,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from wakeproof.judge.conform.maps.idle_set import IDLESET, PARKED, PER_WORD, THREADS
+from wakeproof.judge.conform.maps.idle_set import IDLE_SET, PARKED, PER_WORD, THREADS
 from wakeproof.judge.traces.concept import NOTHING, Part, Step, TraceConcept, each, has, lacks
 from wakeproof.judge.traces.events import Event
 
@@ -71,8 +71,8 @@ def searched(event: Event) -> tuple[Steps, ...]:
     raise KeyError(event.site)
 
 
-IDLESET_TRACES = TraceConcept(
-    concept=IDLESET,
+IDLE_SET_TRACES = TraceConcept(
+    concept=IDLE_SET,
     explain=each(explain),
     at_end=lambda _thread: (Step(),),  # they go on for ever
     hidden=(("End", ("s1",)),),

@@ -2,7 +2,7 @@
 """What a thread's events say of its own earlier ones, where the spec has no such value.
 
 A ticket that is given back is the one that was drawn; a node is linked where the push reserved its
-place. So the kernel is written (ticket.h, mpsc.h, idleset.h), whatever the other threads do.
+place. So the kernel is written (biased_lock.h, mpsc.h, idle_set.h), whatever the other threads do.
 """
 
 from __future__ import annotations
