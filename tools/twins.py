@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that every edit in stress/twins/ applies: exactly once, in the definition that it names.
 
-Each configuration of TLC that must violate a claim has such an edit, or a row that says its defect.
+The scenario that must show it is one of stress/scenarios/. Each configuration of TLC that must
+violate a claim has such an edit, or a row that says its defect.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -19,12 +21,17 @@ from wakeproof.judge.twins import edits as twins
 def problems(root: Path) -> list[str]:
     """Return what is wrong with the tables below `root`, a sentence for each twin."""
     found = []
+    texts = (file.read_text("utf-8") for file in (root / "stress" / "scenarios").rglob("*.c"))
+    scenarios = {name for text in texts for name in re.findall(r"\bSTRESS_TEST\((\w+)", text)}
     try:
         for twin in twins.of_code(root).values():
             try:
                 twins.edited(twin, root)
             except UsageError as error:
                 found.append(str(error))
+            if twin.scenario and twin.scenario not in scenarios:
+                wrong = f"{twin.table}: twin {twin.name}: no scenario is called {twin.scenario}"
+                found.append(f"{wrong}: no STRESS_TEST of stress/scenarios/ has that name")
         found += models.problems(root / "specs")
     except UsageError as error:
         found.append(str(error))

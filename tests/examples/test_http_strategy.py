@@ -28,7 +28,7 @@ pytestmark = [
 REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(HELLO), HELLO)
 STRATEGIES = ("produce-consume", "produce-execute-consume", "execute-produce-consume", "adaptive")
 HANDING = STRATEGIES[1:]
-TWIN = "-DWP_TWIN_eat_{}=1"
+TWIN = "-DWP_TWIN_strategy_server_{}=1"
 NEVER_S = 2  # how long a twin may take over what it never does
 
 

@@ -185,7 +185,13 @@ def edit(**changes: str) -> str:
     [
         ("[bad", "not TOML"),
         ("bad = 1", r"twin bad: a section is needed: \[bad\]"),
-        ("[bad]\nedits = []", "twin bad: unknown key edits; allowed: defect, code, spec"),
+        (
+            "[bad]\nedits = []",
+            "twin bad: unknown key edits; allowed: defect, scenario, shows, seen_by",
+        ),
+        ('[bad]\nseen_by = ["luck"]', "twin bad: seen_by is .'luck'.; allowed: a list of check"),
+        ('[bad]\nscenario = "guard"', "twin bad: scenario and shows go together"),
+        ('[bad]\nscenario = "guard"\nshows = "0"', "twin bad: a scenario shows an edit of code"),
         ("[bad]\nspec = [{file = 'a/X.tla'}]", "an edit has file, in, find, replace"),
         (f"[bad]\nspec = [{{{edit(more='')}}}]", "and nothing else"),
         (f"[bad]\nspec = [{{{edit(replace='x = 0')}}}]", "'x = 0' changes nothing"),

@@ -94,7 +94,7 @@ class Builder:
         self._identities: dict[Program, str] = {}  # of objects
         self._kernels: dict[Path, list[Path]] = {}  # by scenario
         self._changed: dict[str, dict[Path, str]] = {}  # by twin
-        self._twins = twins.of_code(locations.sources())
+        self.twins = twins.of_code(locations.sources())
 
     @property
     def compiler_name(self) -> str:
@@ -241,7 +241,7 @@ class Builder:
 
     def _edited(self, twin: str | None, texts: dict[str, str]) -> dict[str, str]:
         """Return the twin's texts in place of those that it changes among `texts`."""
-        found = self._twins.get(twin or "")
+        found = self.twins.get(twin or "")
         if found and found.name not in self._changed:
             self._changed[found.name] = twins.edited(found, locations.sources())
         return twins.needed(self._changed[found.name] if found else {}, texts)

@@ -76,7 +76,9 @@ def runner(sanitizer: str | None) -> list[str]:
 def declared(
     file: Path, builder: Builder, children: Children, build: Build
 ) -> tuple[list[Scenario], list[Twin]]:
-    """Compile `file` and return what it declares.
+    """Compile `file` and return its scenarios, and the twins that they must show.
+
+    A twin is declared by the file, or by the table in ``stress/twins/`` that has its edit.
 
     Raises:
         UsageError: it does not compile, or a declaration is wrong.
@@ -91,6 +93,8 @@ def declared(
     listing = json.loads(ended.output)
     scenarios = [_scenario(file, entry) for entry in listing["tests"]]
     twins = [_twin(file, entry) for entry in listing["twins"]]
+    if file.is_relative_to(locations.sources() / "stress" / "scenarios"):
+        twins += _of_tables(file, builder, {scenario.name for scenario in scenarios})
     if not scenarios:
         raise UsageError(f"{file} declares no scenario: use STRESS_TEST(name, ...) of stress.h")
     declarations.check(scenarios, twins)
@@ -130,6 +134,15 @@ def _scenario(file: Path, entry: dict[str, object]) -> Scenario:
         preemptions=int(str(entry["preemptions"])), whole=frozenset(whole),
         failing_heavy=int(str(entry["failing_heavy"])),
     )  # fmt: skip
+
+
+def _of_tables(file: Path, builder: Builder, names: set[str]) -> list[Twin]:
+    """Return the twins whose edits and declarations stand in ``stress/twins/``."""
+    return [
+        Twin(file, twin.name, twin.scenario, twin.about, twin.shows, twin.seen_by, twin.chance)
+        for twin in builder.twins.values()
+        if twin.scenario in names
+    ]
 
 
 def _twin(file: Path, entry: dict[str, object]) -> Twin:

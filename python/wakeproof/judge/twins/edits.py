@@ -5,6 +5,11 @@ Source: ``stress/twins/<layer>/<concept>.toml``.  A section is one defect, by it
 TLA+, or of both::
 
     [no_fence]
+    defect = "neither side fences"
+    scenario = "guard"
+    shows = "0,0"
+    seen_by = ["check", "stress", "tso", "rc11"]
+    chance = ["delayed"]
     code = [
       { file = "wakeup/guard.h", in = "wp_guard_signal", find = "wp_fence();", replace = "" },
     ]
@@ -18,6 +23,9 @@ C has no function to name (assembly, a constant, a declaration), `in` is left ou
 once in the file.  A file is named from ``kernel/`` or ``specs/`` on; one of ``examples/`` with that
 folder.  `code` is the twin ``guard_no_fence`` of a build.  `spec` is what the configuration
 ``MCGuard_no_fence`` changes, which ``specs/<layer>/<concept>.models.toml`` has.
+
+`scenario` is the STRESS_TEST that must show the outcome `shows`; each judge in `seen_by` must see
+it, one in `chance` may.  A twin of code without a scenario is seen by a test, which names it.
 """
 
 from __future__ import annotations
@@ -33,7 +41,11 @@ from wakeproof import locations
 from wakeproof.errors import UsageError
 from wakeproof.judge.source_texts import digest
 
-_SECTION: Final = ("defect", "code", "spec")
+_TEXTS: Final = ("defect", "scenario", "shows")
+_SETS: Final = ("seen_by", "chance")
+_SECTION: Final = (*_TEXTS, *_SETS, "code", "spec")
+JUDGES: Final = ("check", "stress", "delayed", "sc", "tso", "rc11")
+"""Those that a scenario's twin may name; sc, tso and rc11 are models of `explore`."""
 _ROW: Final = ("file", "in", "find", "replace")
 _EXAMPLES: Final = "examples"
 _LINE: Final = re.compile(r"#line (\d+) ")
@@ -60,6 +72,10 @@ class Twin:
     code: tuple[Edit, ...] = ()
     spec: tuple[Edit, ...] = ()
     about: str = ""  # the defect in a sentence
+    scenario: str = ""  # that must show it; "": a test does
+    shows: str = ""  # the pattern of the outcome that betrays it
+    seen_by: frozenset[str] = frozenset()
+    chance: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -108,7 +124,26 @@ def _twin(table: Path, defect: str, section: Any) -> Twin:
         raise UsageError(f"{where}: unknown key {unknown[0]}; allowed: {', '.join(_SECTION)}")
     edits = {kind: tuple(_edit(where, row) for row in section.get(kind, ()))
              for kind in ("code", "spec")}  # fmt: skip
-    return Twin(defect, table, **edits, about=section.get("defect", ""))
+    for key in _TEXTS:
+        if not isinstance(text := section.get(key, ""), str):
+            raise UsageError(f"{where}: {key} is {text!r}: a text is needed")
+    twin = Twin(
+        defect, table, **edits, about=section.get("defect", ""),
+        scenario=section.get("scenario", ""), shows=section.get("shows", ""),
+        seen_by=_judges(where, section, "seen_by"), chance=_judges(where, section, "chance"),
+    )  # fmt: skip
+    if bool(twin.scenario) != bool(twin.shows):
+        raise UsageError(f"{where}: scenario and shows go together: which outcome of what shows it")
+    if (twin.scenario or twin.seen_by or twin.chance) and not twin.code:
+        raise UsageError(f"{where}: a scenario shows an edit of code, and there is none")
+    return twin
+
+
+def _judges(where: str, section: dict[str, Any], key: str) -> frozenset[str]:
+    judges = section.get(key, [])
+    if not isinstance(judges, list) or not set(judges) <= set(JUDGES):
+        raise UsageError(f"{where}: {key} is {judges!r}; allowed: a list of {', '.join(JUDGES)}")
+    return frozenset(judges)
 
 
 def _edit(where: str, row: Any) -> Edit:

@@ -54,7 +54,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class _Declaration:
-    """A STRESS_TWIN, as its text has it."""
+    """What must show a twin of code: from its table, or a STRESS_TWIN, as its text has it."""
 
     of: str
     defect: str
@@ -70,11 +70,13 @@ def read(root: Path) -> list[Listed]:
     """
     edits = {(twin.table.stem, twin.defect): twin for twin in twins.read(root)}
     declared = _declarations(root / "stress" / "scenarios")
+    declared |= {twin.name: _Declaration(twin.scenario, twin.about, twin.seen_by, twin.chance)
+                 for twin in edits.values() if twin.scenario}  # fmt: skip
     found: dict[str, Listed] = {}
     of_code = {twin.name for twin in edits.values() if twin.code} | _branches(root)
     for concept, model in _broken(root / "specs"):
         twin = edits.get((concept, model.defect))
-        code = model.name.removeprefix("MC").lower()  # the same defect in C
+        code = f"{concept}_{model.defect}"  # the same defect in C
         code = code if code in of_code else twin.name if twin and twin.code else ""
         claim = model.entry()["claim"]
         one = Listed(concept, model.defect, model.about, claim, model.name, code, edits=twin)
