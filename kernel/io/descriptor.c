@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/driver_epoll.h"
+#include "io/descriptor_poller.h"
 
 bool wp_io_enter(wp_io *io)
 {
@@ -17,15 +17,15 @@ bool wp_io_enter(wp_io *io)
 /* The last, of one that is closing. */
 static void close_it(wp_io *io)
 {
-	wp_epoll *epoll = io->epoll;
+	wp_io_poller *poller = io->poller;
 
 	if (io->fd >= 0)
-		wp__epoll_remove(epoll, io);
+		wp__io_poller_remove(poller, io);
 	io->fd = -1;
 	if (!wp__io_leave(io))
 		return;
-	wp__epoll_retire(epoll, io);
-	wp__epoll_free(epoll);
+	wp__io_poller_retire(poller, io);
+	wp__io_poller_free(poller);
 }
 
 void wp_io_exit(wp_io *io)

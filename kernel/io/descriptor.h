@@ -16,14 +16,15 @@
  *               that is. It is registered once, edge-triggered, with the poller of one carrier: the
  *               home of whoever made it, also if that was stolen; there, threads go on at home. An
  *               event may lie in the poller's array when its memory is freed, so that goes to the
- *               poller [driver_epoll.1], which frees it between two rounds [driver_epoll.2]. OS
+ *               poller [descriptor_poller.1], which frees it between two rounds [descriptor_poller.2]. OS
  *               threads may call as well: they sleep in a futex.
  * What parks    read, write, accept, connect, and any call of yours by wp_io_call: on sockets, pipes,
- *               terminals, eventfds, timerfds, pidfds. Not what epoll refuses (WP_UNSUPPORTED):
- *               regular files. Not getaddrinfo, open, fsync: they block the carrier.
+ *               terminals, eventfds, timerfds, pidfds. Not what its driver refuses
+ *               (WP_UNSUPPORTED): regular files. Not getaddrinfo, open, fsync: they block the
+ *               carrier.
  * The end       of a group ends the wait of everybody at a descriptor of its pollers, OS threads
  *               and threads of other groups too: WP_CLOSED, and so does each wait that comes later
- *               (driver_epoll.h). What need not wait is done all the same, until wp_io_close.
+ *               (descriptor_poller.h). What need not wait is done all the same, until wp_io_close.
  *               A thread that a close hands back is in no call and in no line any more.
  * Spec          specs/io/Descriptor.tla: FdIsOurs, EventIsAlive, IoIsAlive, IoCompletionAtHome,
  *               EndWakesWaiter, ClosedInTheEnd.
@@ -37,7 +38,7 @@
 #include "io/readiness.h"
 
 typedef struct wp_group wp_group;
-struct wp_epoll;
+struct wp_io_poller;
 
 enum { WP_IO_CLOSING = 1, WP_IO_FREED = 2, WP_IO_USER = 4 };
 
@@ -50,14 +51,14 @@ typedef struct wp_io {
 	int fd;
 	wp_atomic(uint32_t) users; /* calls under way, CLOSING, FREED */
 	wp_ready ready[2];
-	struct wp_epoll *epoll;
+	struct wp_io_poller *poller;
 	struct wp_io *next, **back;
 } wp_io;
 
 /* cdef: begin */
-/* Starts an epoll poller on each carrier of the group; they end with its close. WP_OK; WP_ALREADY:
- * they were there; WP_SYSTEM and errno: call it again for those that lack one; WP_FORBIDDEN: a
- * carrier has another poller; else as wp_poller_register.
+/* Starts a poller on each carrier of the group; they end with its close. WP_OK; WP_ALREADY: they
+ * were there; WP_SYSTEM and errno: call it again for those that lack one; WP_FORBIDDEN: a carrier
+ * has another poller; else as wp_poller_register.
  * `idle_spins`: looks that each takes before it blocks; 0. [one thread at a time | system calls] */
 WP_API int wp_io_start(wp_group *group, uint32_t idle_spins);
 
@@ -74,9 +75,9 @@ typedef struct wp_poll_counts {
 WP_API wp_poll_counts wp_io_counts(wp_group *group, uint32_t carrier);
 /* cdef: end */
 
-/* Takes over a descriptor, and makes it non-blocking. WP_OK; WP_UNSUPPORTED: epoll refuses such;
- * WP_SYSTEM and errno; WP_MISUSED: wp_io_start has not been called; WP_CLOSED: its group is closed.
- * Where it is not WP_OK the caller keeps it. [any thread | system calls] */
+/* Takes over a descriptor, and makes it non-blocking. WP_OK; WP_UNSUPPORTED: its driver refuses
+ * such; WP_SYSTEM and errno; WP_MISUSED: wp_io_start has not been called; WP_CLOSED: its group is
+ * closed. Where it is not WP_OK the caller keeps it. [any thread | system calls] */
 WP_API int wp_io_new(wp_group *group, int fd, wp_io **io);
 
 /* cdef: begin */
@@ -114,10 +115,10 @@ WP_API int wp_io_accept(wp_io *io, int64_t deadline_ns, int *fd);
 WP_API int wp_io_connect(wp_io *io, const struct sockaddr *address, socklen_t length, int64_t deadline_ns);
 
 /* [before it is shared | wait-free] */
-WP_INLINE void wp__io_init(wp_io *io, int fd, struct wp_epoll *epoll)
+WP_INLINE void wp__io_init(wp_io *io, int fd, struct wp_io_poller *poller)
 {
 	io->fd = fd;
-	io->epoll = epoll;
+	io->poller = poller;
 	io->next = NULL;
 	io->back = NULL;
 	wp_init(&io->users, 0);

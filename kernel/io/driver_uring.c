@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * driver_uring.c - see driver_uring.h. Not explored, for it talks to the system; without WP_URING,
- * which says that liburing is there to be linked, no ring can be made. */
+ * driver_uring.c - has files read and written by io_uring; see wp_file_driver in file_queue.h. Not explored,
+ * for it talks to the system; without WP_URING, which says that liburing is there to be linked, no ring
+ * can be made. */
 #define _GNU_SOURCE
-#include "io/driver_uring.h"
+#include "io/file_queue.h"
 
 #include <stdlib.h>
 #ifdef WP_URING
@@ -16,7 +17,7 @@ enum {
 
 /* What has ended interrupts nobody who runs. Each event comes with a result. Why not
  * IORING_SETUP_DEFER_TASKRUN: docs/decisions.md. Linux 5.19: so is IORING_ASYNC_CANCEL_ANY, without
- * which wp__uring_end would wait for what never ends. */
+ * which driver_end would wait for what never ends. */
 enum { MANNERS = IORING_SETUP_COOP_TASKRUN };
 
 static const char *text(int failed)
@@ -49,175 +50,158 @@ static int make(struct io_uring *ring, int event)
 	return code;
 }
 
-wp_uring *wp__uring_new(int event, const char **why)
+static wp_file_queue *driver_open(int event, const char **why)
 {
-	wp_uring *uring = aligned_alloc(WP_LINE, (sizeof(*uring) + WP_LINE - 1) / WP_LINE * WP_LINE);
+	size_t bytes = (sizeof(wp_file_queue) + WP_LINE - 1) / WP_LINE * WP_LINE;
+	wp_file_queue *queue = aligned_alloc(WP_LINE, bytes);
 	struct io_uring *ring = malloc(sizeof(*ring));
 	int code = -ENOMEM;
 
 	*why = NULL;
 	if (getenv("WAKEPROOF_NO_URING") != NULL)
 		*why = "WAKEPROOF_NO_URING is set";
-	else if (uring != NULL && ring != NULL)
+	else if (queue != NULL && ring != NULL)
 		code = make(ring, event);
 	if (code == 0) {
-		wp__uring_init(uring);
-		uring->ring = ring;
-		return uring;
+		wp__file_queue_init(queue);
+		queue->system = ring;
+		return queue;
 	}
 	if (*why == NULL)
 		*why = text(-code);
 	free(ring);
-	free(uring);
+	free(queue);
 	return NULL;
 }
 
-void wp__uring_free(wp_uring *uring)
+static void driver_close(wp_file_queue *queue)
 {
-	if (uring == NULL)
-		return;
-	io_uring_queue_exit(uring->ring);
-	free(uring->ring);
-	free(uring);
+	io_uring_queue_exit(queue->system);
+	free(queue->system);
+	free(queue);
 }
 
 static const uint8_t codes[] = {
-	[WP_URING_OPEN] = IORING_OP_OPENAT,
-	[WP_URING_READ] = IORING_OP_READ,
-	[WP_URING_WRITE] = IORING_OP_WRITE,
-	[WP_URING_SYNC] = IORING_OP_FSYNC,
+	[WP_FILE_OPEN] = IORING_OP_OPENAT,
+	[WP_FILE_READ] = IORING_OP_READ,
+	[WP_FILE_WRITE] = IORING_OP_WRITE,
+	[WP_FILE_SYNC] = IORING_OP_FSYNC,
 };
 
 /* There is room for it. */
-static void prepare(wp_uring *uring, wp_uring_op *op, bool is_begun)
+static void prepare(wp_file_queue *queue, wp_file_op *op, bool is_begun)
 {
-	struct io_uring_sqe *entry = io_uring_get_sqe(uring->ring);
+	struct io_uring_sqe *entry = io_uring_get_sqe(queue->system);
 
-	wp__uring_enter(uring);
+	wp__file_queue_enter(queue);
 	if (is_begun) {
 		io_uring_prep_cancel(entry, op, 0);
 		io_uring_sqe_set_data(entry, NULL);
 		return;
 	}
-	wp__count(&uring->begun);
+	wp__count(&queue->begun);
 	io_uring_prep_rw(codes[op->what], entry, op->fd, op->at, op->size, op->offset);
 	entry->rw_flags = (int)op->flags; /* one place for the flags of all */
 	io_uring_sqe_set_data(entry, op);
 }
 
 /* How many had ended. */
-static uint32_t reap_entered(wp_uring *uring)
+static uint32_t reap_entered(wp_file_queue *queue)
 {
 	struct io_uring_cqe *entry;
 	uint32_t count = 0;
 
-	for (; io_uring_peek_cqe(uring->ring, &entry) == 0; count++) {
-		wp_uring_op *op = io_uring_cqe_get_data(entry);
+	for (; io_uring_peek_cqe(queue->system, &entry) == 0; count++) {
+		wp_file_op *op = io_uring_cqe_get_data(entry);
 		int32_t result = entry->res;
 
-		io_uring_cqe_seen(uring->ring, entry);
-		uring->inside--;
+		io_uring_cqe_seen(queue->system, entry);
+		queue->inside--;
 		if (op != NULL)
-			wp__uring_finish(uring, op, result);
+			wp__file_queue_finish(queue, op, result);
 	}
 	return count;
 }
 
 /* True: something had ended. */
-static bool reap(wp_uring *uring)
+static bool reap(wp_file_queue *queue)
 {
-	uint32_t count = reap_entered(uring);
+	uint32_t count = reap_entered(queue);
 	bool did = count != 0;
 
 	/* There was no room: what the system kept back has no event of its own. */
 	while (count >= RESULTS) {
-		io_uring_get_events(uring->ring);
-		count = reap_entered(uring);
+		io_uring_get_events(queue->system);
+		count = reap_entered(queue);
 	}
 	return did;
 }
 
-bool wp__uring_is_wanted(wp_uring *uring)
+static bool driver_is_wanted(wp_file_queue *queue)
 {
-	return wp__uring_is_asked(uring) || io_uring_sq_ready(uring->ring) != 0;
+	return wp__file_queue_is_asked(queue) || io_uring_sq_ready(queue->system) != 0;
 }
 
-bool wp__uring_turn(wp_uring *uring, bool is_told)
+static bool driver_turn(wp_file_queue *queue, bool is_told)
 {
 	bool did = false, is_begun;
 
 	if (is_told)
-		did = reap(uring);
-	while (wp__uring_is_wanted(uring)) {
-		wp_uring_op *op;
+		did = reap(queue);
+	while (driver_is_wanted(queue)) {
+		wp_file_op *op;
 
-		while (io_uring_sq_space_left(uring->ring) != 0 &&
-		       (op = wp__uring_take(uring, &is_begun)) != NULL)
-			prepare(uring, op, is_begun);
-		if (io_uring_submit(uring->ring) < 0)
+		while (io_uring_sq_space_left(queue->system) != 0 &&
+		       (op = wp__file_queue_take(queue, &is_begun)) != NULL)
+			prepare(queue, op, is_begun);
+		if (io_uring_submit(queue->system) < 0)
 			break; /* the system has no room: in the next turn */
-		reap(uring);
+		reap(queue);
 		did = true;
 	}
 	return did;
 }
 
 /* The system has all that was prepared. */
-static void submit_all(wp_uring *uring)
+static void submit_all(wp_file_queue *queue)
 {
-	while (io_uring_sq_ready(uring->ring) != 0) {
-		io_uring_submit(uring->ring);
-		reap(uring);
+	while (io_uring_sq_ready(queue->system) != 0) {
+		io_uring_submit(queue->system);
+		reap(queue);
 	}
 }
 
-void wp__uring_end(wp_uring *uring)
+static void driver_end(wp_file_queue *queue)
 {
 	struct io_uring_sqe *entry;
 
-	wp__uring_shut(uring);
-	submit_all(uring);
-	if (!wp__uring_is_inside(uring))
+	wp__file_queue_shut(queue);
+	submit_all(queue);
+	if (!wp__file_queue_is_inside(queue))
 		return;
-	entry = io_uring_get_sqe(uring->ring);
+	entry = io_uring_get_sqe(queue->system);
 	io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY);
 	io_uring_sqe_set_data(entry, NULL);
-	wp__uring_enter(uring);
-	submit_all(uring);
-	while (wp__uring_is_inside(uring)) {
-		io_uring_submit_and_wait(uring->ring, 1);
-		reap(uring);
+	wp__file_queue_enter(queue);
+	submit_all(queue);
+	while (wp__file_queue_is_inside(queue)) {
+		io_uring_submit_and_wait(queue->system, 1);
+		reap(queue);
 	}
 }
 
+WP_FILE_DRIVER(uring);
+
 #else
 
-wp_uring *wp__uring_new(int event, const char **why)
+static wp_file_queue *driver_open(int event, const char **why)
 {
 	(void)event;
 	*why = "this was built without liburing (Debian: apt install liburing-dev)";
 	return NULL;
 }
 
-void wp__uring_free(wp_uring *uring)
-{
-	(void)uring;
-}
-
-bool wp__uring_is_wanted(wp_uring *uring)
-{
-	return wp__uring_is_asked(uring);
-}
-
-bool wp__uring_turn(wp_uring *uring, bool is_told)
-{
-	(void)uring;
-	return is_told;
-}
-
-void wp__uring_end(wp_uring *uring)
-{
-	(void)uring;
-}
+/* Nothing is opened, so nothing else is called. */
+const wp_file_driver wp__file_driver_uring = {.open = driver_open};
 
 #endif

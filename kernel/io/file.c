@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * file.c - see file.h. Not explored, for it makes system calls: stress/scenarios/io/driver_uring.c
+ * file.c - see file.h. Not explored, for it makes system calls: stress/scenarios/io/file_queue.c
  * has how it asks. */
 #define _GNU_SOURCE
 #include "io/file.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "io/driver_epoll.h"
+#include "io/descriptor_poller.h"
 #include "sched/worker.h"
 
 enum { MOST = 1 << 30, DATA_ONLY = 1 }; /* bytes of one call; a flag of the system's fsync */
@@ -39,48 +39,51 @@ static wp_carrier *away(wp_carrier_tasks *home)
 	return (wp_carrier_tasks *)(void *)wp__worker_self() == home ? NULL : &home->carrier;
 }
 
-int wp__file_ask(wp_carrier_tasks *home, wp_uring_op *op)
+int wp__file_ask(wp_carrier_tasks *home, wp_file_op *op)
 {
-	wp_epoll *epoll = ((wp_worker *)(void *)home)->epoll;
+	wp_io_poller *poller = wp__io_poller_of(home);
 
-	if (epoll == NULL)
+	if (poller == NULL)
 		return WP_MISUSED;
-	if (epoll->uring == NULL)
-		return refuse(epoll->no_uring);
-	return wp__uring_ask(epoll->uring, op, away(home)) ? WP_OK : WP_CLOSED;
+	if (poller->files == NULL)
+		return refuse(poller->no_files);
+	return wp__file_queue_ask(poller->files, op, away(home)) ? WP_OK : WP_CLOSED;
 }
 
-void wp__file_cancel(wp_carrier_tasks *home, wp_uring_op *op)
+void wp__file_cancel(wp_carrier_tasks *home, wp_file_op *op)
 {
-	wp__uring_cancel(((wp_worker *)(void *)home)->epoll->uring, op, away(home));
+	wp__file_queue_cancel(wp__io_poller_of(home)->files, op, away(home));
 }
 
-bool wp__file_is_cancelled(const wp_uring_op *op)
+bool wp__file_is_cancelled(const wp_file_op *op)
 {
 	return op->result == -ECANCELED || op->result == -EINTR;
 }
 
 const char *wp_file_lacks(wp_group *group)
 {
-	for (uint32_t index = 0; index < group->config.carriers; index++)
-		if (group->workers[index].epoll->uring == NULL)
-			return group->workers[index].epoll->no_uring;
+	for (uint32_t index = 0; index < group->config.carriers; index++) {
+		const wp_io_poller *poller = wp__io_poller_of(wp__group_home(group, index));
+
+		if (poller->files == NULL)
+			return poller->no_files;
+	}
 	return NULL;
 }
 
 /* As the ring does it: a result, or -1 and errno. */
-static int64_t attempt(const wp_uring_op *op)
+static int64_t attempt(const wp_file_op *op)
 {
 	void *bytes = (void *)(uintptr_t)op->at;
 	bool is_here = op->offset == (uint64_t)WP_FILE_HERE;
 
 	switch (op->what) {
-	case WP_URING_OPEN:
+	case WP_FILE_OPEN:
 		return open(op->at, (int)op->flags, (mode_t)op->size);
-	case WP_URING_READ:
+	case WP_FILE_READ:
 		return is_here ? read(op->fd, bytes, op->size)
 			       : pread(op->fd, bytes, op->size, (off_t)op->offset);
-	case WP_URING_WRITE:
+	case WP_FILE_WRITE:
 		return is_here ? write(op->fd, bytes, op->size)
 			       : pwrite(op->fd, bytes, op->size, (off_t)op->offset);
 	default:
@@ -88,7 +91,7 @@ static int64_t attempt(const wp_uring_op *op)
 	}
 }
 
-static int call_directly(wp_uring_op *op)
+static int call_directly(wp_file_op *op)
 {
 	int64_t result;
 
@@ -99,14 +102,14 @@ static int call_directly(wp_uring_op *op)
 	return WP_OK;
 }
 
-static int wait(wp_uring_op *op, int64_t deadline_ns)
+static int wait(wp_file_op *op, int64_t deadline_ns)
 {
 	return wp__latch_wait_for(&op->done, deadline_ns, WP_WAIT_FILE,
 				  op->fd < 0 ? 0 : (uint32_t)op->fd);
 }
 
 /* The system writes into the caller's memory until then: an interrupt ends no such wait. */
-static void wait_for_end(wp_uring_op *op)
+static void wait_for_end(wp_file_op *op)
 {
 	bool was_interrupted = false;
 
@@ -116,7 +119,7 @@ static void wait_for_end(wp_uring_op *op)
 		wp_vthread_interrupt(wp_vthread_current());
 }
 
-static int ask_and_wait(wp_carrier_tasks *home, wp_uring_op *op, int64_t deadline_ns)
+static int ask_and_wait(wp_carrier_tasks *home, wp_file_op *op, int64_t deadline_ns)
 {
 	int code = wp__file_ask(home, op);
 
@@ -130,7 +133,7 @@ static int ask_and_wait(wp_carrier_tasks *home, wp_uring_op *op, int64_t deadlin
 	return wp__file_is_cancelled(op) ? code : WP_OK;
 }
 
-static int call(wp_uring_op *op, int64_t deadline_ns)
+static int call(wp_file_op *op, int64_t deadline_ns)
 {
 	wp_vthread *self = wp_vthread_current();
 	wp_body *body = wp__body_of(self);
@@ -150,7 +153,7 @@ static int call(wp_uring_op *op, int64_t deadline_ns)
 
 int wp_file_open(const char *path, int flags, mode_t mode, int64_t deadline_ns, int *fd)
 {
-	wp_uring_op op = {.what = WP_URING_OPEN, .fd = AT_FDCWD, .at = path, .size = mode,
+	wp_file_op op = {.what = WP_FILE_OPEN, .fd = AT_FDCWD, .at = path, .size = mode,
 			  .flags = (uint32_t)(flags | O_CLOEXEC)};
 	int code = call(&op, deadline_ns);
 
@@ -160,7 +163,7 @@ int wp_file_open(const char *path, int flags, mode_t mode, int64_t deadline_ns, 
 
 int wp_file_read(int fd, void *bytes, size_t size, int64_t place, int64_t deadline_ns, size_t *done)
 {
-	wp_uring_op op = {.what = WP_URING_READ, .fd = fd, .at = bytes, .offset = (uint64_t)place,
+	wp_file_op op = {.what = WP_FILE_READ, .fd = fd, .at = bytes, .offset = (uint64_t)place,
 			  .size = size < MOST ? (uint32_t)size : MOST};
 	int code = call(&op, deadline_ns);
 
@@ -175,7 +178,7 @@ int wp_file_write(int fd, const void *bytes, size_t size, int64_t place, int64_t
 
 	for (*done = 0; code == WP_OK && *done < size;) {
 		size_t rest = size - *done;
-		wp_uring_op op = {.what = WP_URING_WRITE, .fd = fd, .at = (const char *)bytes + *done,
+		wp_file_op op = {.what = WP_FILE_WRITE, .fd = fd, .at = (const char *)bytes + *done,
 				  .offset = (uint64_t)(place < 0 ? place : place + (int64_t)*done),
 				  .size = rest < MOST ? (uint32_t)rest : MOST};
 
@@ -187,7 +190,7 @@ int wp_file_write(int fd, const void *bytes, size_t size, int64_t place, int64_t
 
 int wp_file_sync(int fd, bool data_only, int64_t deadline_ns)
 {
-	wp_uring_op op = {.what = WP_URING_SYNC, .fd = fd, .flags = data_only ? DATA_ONLY : 0};
+	wp_file_op op = {.what = WP_FILE_SYNC, .fd = fd, .flags = data_only ? DATA_ONLY : 0};
 
 	return call(&op, deadline_ns);
 }

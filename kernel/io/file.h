@@ -2,7 +2,7 @@
  * file.h - calls on files: a virtual thread parks until the system has done them.
  *
  *   caller                            what happens
- *   a virtual thread that may park    its home's ring (driver_uring.h); it parks
+ *   a virtual thread that may park    its home's ring (file_queue.h); it parks
  *   that, and there is no io_uring    WP_UNSUPPORTED, and one warning: nothing is done
  *   in a pinned section, or a step    the system call: it blocks its carrier
  *   an OS thread                      the system call
@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "io/driver_uring.h"
+#include "io/file_queue.h"
 
 typedef struct wp_group wp_group;
 struct wp_carrier_tasks;
@@ -51,10 +51,10 @@ WP_API const char *wp_file_lacks(wp_group *group);
 /* Asks the ring of a thread's home. WP_OK: wait for its latch; WP_UNSUPPORTED, WP_MISUSED,
  * WP_CLOSED.
  * [the thread | blocks shortly] */
-int wp__file_ask(struct wp_carrier_tasks *home, wp_uring_op *op);
+int wp__file_ask(struct wp_carrier_tasks *home, wp_file_op *op);
 /* It is to end soon: wait on. [the thread | blocks shortly] */
-void wp__file_cancel(struct wp_carrier_tasks *home, wp_uring_op *op);
+void wp__file_cancel(struct wp_carrier_tasks *home, wp_file_op *op);
 /* True: it did not do what was asked, for it was cancelled. [who has waited | wait-free] */
-bool wp__file_is_cancelled(const wp_uring_op *op);
+bool wp__file_is_cancelled(const wp_file_op *op);
 
 #endif

@@ -293,7 +293,9 @@ int wp__group_settle(wp_group_config *config)
 
 void wp__group_give(wp_group *group)
 {
-	wp__drivers_free(group);
+	for (uint32_t index = 0; group->workers != NULL && index < group->config.carriers; index++)
+		if (group->workers[index].io != NULL)
+			group->workers[index].io->free(group->workers[index].io);
 	wp__bodies_free(&group->bodies);
 	wp__tracing_end(&group->tracing);
 	wp__group_placement_free(group->placed);

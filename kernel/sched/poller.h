@@ -125,9 +125,39 @@ WP_API uint32_t wp_poller_blocking(struct wp_group *group);
 WP_API int wp_poller_register(struct wp_group *group, uint32_t carrier, const wp_poller_config *config,
 			      struct wp_vthread **thread);
 
-/* What the drivers of io/ have made for the carriers of a group, which have ended. Defined by
- * io/driver_epoll.c. [the last that is done with the group] */
-void wp__drivers_free(struct wp_group *group);
+/* What io/ has made for one carrier. Its group, whose carriers have ended, calls that once. */
+typedef struct wp_carrier_io {
+	void (*free)(struct wp_carrier_io *io);
+} wp_carrier_io;
+
+/* A driver: how such a poller of io/ waits in the system. It has each of these functions. `waits`
+ * is what its open has made. io/descriptor_poller.h says which drivers there are, and calls
+ * them. */
+enum { WP_DRIVER_READ = 1, WP_DRIVER_WRITE = 2, WP_DRIVER_EVENTS = 128 /* of one round */ };
+
+typedef struct wp_driver_event {
+	void *of;      /* as it was added; NULL: the wakeup */
+	uint32_t what; /* WP_DRIVER_READ, WP_DRIVER_WRITE: what may be ready; one that has failed is both */
+} wp_driver_event;
+
+typedef struct wp_driver {
+	const char *name; /* of the poller's thread */
+	/* NULL and errno. `wakeup`: an eventfd; each signal is to end a wait, also one that is
+	 * about to begin. [any thread | system calls] */
+	void *(*open)(int wakeup);
+	void (*close)(void *waits);
+	/* From now on, whenever a direction of that descriptor gets ready, there is an event.
+	 * WP_OK; WP_UNSUPPORTED: not for files of this kind; WP_SYSTEM and errno. [any thread |
+	 * system calls] */
+	int (*add)(void *waits, int fd, void *of);
+	/* Before it is closed. The wait that is under way may still give an event of it. [as
+	 * above] */
+	void (*remove)(void *waits, int fd);
+	/* The events that there are, or how many; none: blocks until one comes, or until that time
+	 * by CLOCK_MONOTONIC in ns; 0: does not block; WP_FOREVER. It may end early, with none.
+	 * Less than 0 is none. [the poller | system calls] */
+	int (*wait)(void *waits, int64_t until_ns, wp_driver_event *events);
+} wp_driver;
 
 /* Ends the sleep of its carrier. [who has claimed it | as its wakeup] */
 WP_INLINE void wp__poller_wake(wp_poller *poller)

@@ -37,7 +37,7 @@ typedef struct wp_worker {
 	wp_atomic(uint32_t) exited;
 	wp_role role;
 	wp_poller poller;
-	struct wp_epoll *epoll; /* its poller waits there; NULL: it has none of the kernel's */
+	wp_carrier_io *io; /* of its poller, if that is the kernel's own; else NULL */
 	wp_watching *watching; /* of the thread that carries */
 	bool has_stop;         /* it was read */
 	wp_private_fifo behind;        /* since then: what is not to run */

@@ -14,7 +14,7 @@ address) in `Socket.connect`, as in ``bind``: look it up first, or use `create_c
 
 Spec: ``specs/io/Descriptor.tla``, ``Poller.tla``,
 ``FileQueue.tla``.  Source: ``kernel/io/descriptor.h``, ``kernel/io/file.h``,
-``kernel/io/driver_epoll.h``, ``kernel/io/driver_uring.h``.
+``kernel/io/descriptor_poller.h``, ``kernel/io/file_queue.h``.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@
 (* it, or the poller itself ends, or its own group is closed.  What is     *)
 (* ready is told to one, who passes it on.                                 *)
 (* Code       kernel/io/descriptor.h, descriptor_call.c, descriptor.c,     *)
-(*            driver_epoll.h, driver_epoll.c:                              *)
-(*            [readiness.1]..[descriptor.4].                               *)
+(*            descriptor_poller.h, .c: [readiness.1]..[descriptor.4].      *)
 (* Abstracts  one direction; a grant and the park that it ends to one step *)
 (*            (WaitQueue); what is under the lock of the direction to one  *)
 (*            step; the way of a thread to its home (Group: HomeReturn);   *)
@@ -197,7 +196,7 @@ Final(t) ==                   \* off the poller's list, under its lock; closed
   /\ edge' = [p \in Pollers |-> FALSE]
   /\ Goto(t, "leave")
   /\ UNCHANGED <<data, coming, edges, line, shut, users, closing, freed, memory, seen, told, left>>
-Leave(t) ==                   \* [descriptor.4] the last of all: [driver_epoll.1] its memory goes to the poller [driver_epoll.3] [driver_epoll.4]
+Leave(t) ==                   \* [descriptor.4] the last of all: [descriptor_poller.1] its memory goes to the poller [descriptor_poller.3] [descriptor_poller.4]
   /\ pc[t] = "leave"
   /\ users' = users - 1
   /\ memory' = IF users = 1 /\ freed THEN "retired" ELSE memory
@@ -239,7 +238,7 @@ Event(p) ==                   \* under the lock, [readiness.2]
   /\ Tell
   /\ Granted("poll", p)
   /\ UNCHANGED <<System, shut, Life, seen, left, listed>>
-Reclaim(p) ==                 \* [driver_epoll.2] between two rounds; or with the poller's own memory
+Reclaim(p) ==                 \* [descriptor_poller.2] between two rounds; or with the poller's own memory
   /\ pc[p] \in {"poll", "gone"}
   /\ memory = "retired"
   /\ p = At

@@ -47,7 +47,8 @@ TWINS = {  # file, what stands there, and what is put there
                "reserve_some(pool, config)) {\n\t\tfree(pool);\n\t\treturn WP_OK;"),
     "guard": ("stack.c", "\twp__stack_guard_return(1);\n", ""),
     "pool": ("pool_new.c", "\terrno = code;\n", ""),
-    "zero": ("driver_epoll.c", "epoll->event >= 0)\n\t\twp", "epoll->event > 0)\n\t\twp"),
+    "zero": ("descriptor_poller.c", "poller->event >= 0)\n\t\twp",
+             "poller->event > 0)\n\t\twp"),
     "fence": ("guard.c", "return wp_fence_heavy() ? WP_OK : WP_UNSUPPORTED;",
               "return wp_fence_heavy() ? WP_OK : WP_OK;"),
     "descriptors": ("topology.c", "\tclose(descriptor);\n", ""),
@@ -55,11 +56,11 @@ TWINS = {  # file, what stands there, and what is put there
               "\tif (one == NULL)\n\t\treturn true;"),
 }  # fmt: skip
 RING_TWINS = {
-    "lacks": ("file.c", "if (group->workers[index].epoll->uring == NULL)",
-              "if (index == 0 && group->workers[0].epoll->uring == NULL)"),
+    "lacks": ("file.c", "\t\tif (poller->files == NULL)",
+              "\t\tif (index == 0 && poller->files == NULL)"),
     "full": ("driver_uring.c", "\t\t\tbreak; /* the system", "\t\t\tcontinue; /* the system"),
-    "ended": ("driver_uring.c", "\tio_uring_queue_exit(uring->ring);\n\tfree(uring->ring);",
-              "\tfree(uring->ring);\n\tio_uring_queue_exit(uring->ring);"),
+    "ended": ("driver_uring.c", "\tio_uring_queue_exit(queue->system);\n\tfree(queue->system);",
+              "\tfree(queue->system);\n\tio_uring_queue_exit(queue->system);"),
 }  # fmt: skip
 Compiled = Callable[..., list[str]]
 

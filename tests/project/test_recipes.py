@@ -398,23 +398,26 @@ def test_a_wrong_layer_a_missing_partner_and_an_unknown_claim_are_named(
 
 
 DRIVER = "kernel/io/driver_poll.c"
+DRIVERS = "kernel/io/descriptor_poller.h"
 
 
-def with_driver(root: Path) -> Path:
+def with_driver(root: Path, without: str = "") -> Path:
     """Copy what the driver needs, and follow the page."""
     copied(root, "kernel", "stress", "tests/programs")
-    follow("poller-driver", root)
+    follow("poller-driver", root, without=without)
     return root
 
 
 def driven(root: Path, patience_s: int, code: int = 0) -> str:
-    """Run the driver of the copy with the kernel of the tree; return what is lost."""
-    files = [root / DRIVER, root / "tests/programs/io/driver_poll.c"]
-    flags = (f"-I{root}/kernel", f"-DPATIENCE_S={patience_s}")
+    """Run the program of the page with io/ of the copy; return what is lost."""
+    files = [*sorted((root / "kernel/io").glob("*.c")), root / "tests/programs/io/driver_poll.c"]
+    flags = (f"-I{root}/kernel", f"-DPATIENCE_S={patience_s}", "-Wl,--wrap=epoll_create1")
     return ran(compiling.link(root, "drives", "plain", files, *flags), code=code).stdout
 
 
-def test_a_driver_is_one_file_and_wakes_its_carrier_and_who_waits(tmp_path: Path) -> None:
+def test_a_driver_is_one_file_and_an_entry_and_wakes_its_carrier_and_who_waits(
+    tmp_path: Path,
+) -> None:
     root = with_driver(tmp_path)
     assert driven(root, 60) == ""
     ran(sys.executable, ROOT / "tools" / "layers.py", root)
@@ -423,23 +426,57 @@ def test_a_driver_is_one_file_and_wakes_its_carrier_and_who_waits(tmp_path: Path
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("\twp_event_signal(((wp_poll_driver *)arg)->event);", "\t(void)arg;",
+        ("\twaits->fds[0] = wakeup;", "\twaits->fds[0] = -1 + 0 * wakeup;",
          "work for a carrier in its poller"),
-        ("(wp_poller_maybe_yield(had_io) != WP_CLOSED)", "(wp_poller_maybe_yield(had_io) < 1000)",
-         "the close"),
+        ("poll(each, MOST, until_ms(until_ns))", "poll(each, MOST, until_ms(until_ns) ? -1 : 0)",
+         "a timer"),
+        ("reads = io == NULL || is_awaited(&io->ready[WP_IO_READ])", "reads = io == NULL",
+         "(who talks|a read)"),
     ],
 )  # fmt: skip
-def test_a_driver_without_wakeup_or_end_is_seen_by_its_own_test(
+def test_a_driver_without_wakeup_time_or_events_is_seen_by_its_own_test(
     tmp_path: Path, old: str, new: str, said: str
 ) -> None:
     root = with_driver(tmp_path)
     change(root / DRIVER, old, new)
-    assert driven(root, 2, code=1) == f"lost {said}\n"
+    assert re.fullmatch(f"lost {said}\n", driven(root, 2, code=1))
+
+
+@pytest.mark.parametrize("name", ["open", "close", "add", "remove", "wait"])
+def test_a_function_that_a_driver_lacks_does_not_compile(tmp_path: Path, name: str) -> None:
+    root = with_driver(tmp_path)
+    text = (root / DRIVER).read_text()
+    (root / DRIVER).write_text(re.sub(rf"\bdriver_{name}\(", f"{name}_it(", text))
+    command = (*COMPILED, "-Ikernel", "-fsyntax-only", DRIVER)
+    assert f"driver_{name}" in ran(*command, cwd=root, code=1).stderr
+
+
+def test_a_driver_without_an_entry_does_not_compile(tmp_path: Path) -> None:
+    root = with_driver(tmp_path, without=DRIVERS)
+    command = (*COMPILED, "-Ikernel", "-fsyntax-only", DRIVER)
+    assert "WP__DRIVER_poll_is_listed" in ran(*command, cwd=root, code=1).stderr
+
+
+def test_an_entry_without_a_driver_does_not_link(tmp_path: Path) -> None:
+    root = with_driver(tmp_path, without=DRIVER)
+    with pytest.raises(AssertionError, match=r"undefined reference to .wp__driver_poll"):
+        driven(root, 2)
+
+
+def test_no_file_but_its_own_and_the_list_names_a_driver() -> None:
+    for name in ("epoll", "uring"):
+        naming = re.compile(rf"\bwp_+{name}|\b(?:struct )?{name} \*|driver_{name}")
+        named = [
+            file.name for file in locations.kernel_files()
+            if file.stem != f"driver_{name}" and naming.search(file.read_text())
+        ]  # fmt: skip
+        assert named == []
 
 
 def test_a_driver_that_a_lower_layer_includes_is_named(tmp_path: Path) -> None:
     root = with_driver(tmp_path)
     line = '#include "sched/poller.h"\n'
-    change(root / "kernel/sched/poller.c", line, f'{line}#include "io/driver_poll.h"\n')
+    added = f'{line}#include "io/descriptor_poller.h"\n'
+    change(root / "kernel/sched/poller.c", line, added)
     said = ran(sys.executable, ROOT / "tools" / "layers.py", root, code=1).stderr
-    assert 'sched/poller.c: includes "io/driver_poll.h": io/ is above sched/' in said
+    assert 'sched/poller.c: includes "io/descriptor_poller.h": io/ is above sched/' in said

@@ -45,12 +45,17 @@ def build(folder: Path, name: str, kind: str, *more: str) -> Path:
 def link(
     folder: Path, name: str, kind: str, programs: list[Path], *more: str, kernel: bool = True
 ) -> Path:
-    """Do so with these files in place of NAME.c; what others wrote may have warnings."""
+    """Do so with these files in place of NAME.c; what others wrote may have warnings.
+
+    A file of a copy of the kernel is taken in place of the kernel's own. What `-I` names comes
+    first for these files.
+    """
     sources = Sources(locations.sources())
     compiler = os.environ.get("CC", "cc").split()
     flags = ["-std=c11", "-g", *BUILDS[kind], "-pthread", _build.PROBED]
     own_flags = ("-D", "-I", "-O", "-fno-")
     defined = [flag for flag in more if flag.startswith(own_flags) and TWIN not in flag]
+    places = [flag for flag in defined if flag.startswith("-I")]
     to_link = [flag for flag in more if flag.startswith("-Wl,") or flag == "-rdynamic"]
     flags_of_twins = [flag for flag in more if flag.startswith(TWIN)]
     assert not {*more} - {*defined, *to_link, *flags_of_twins}, f"{more}: for whom?"
@@ -63,9 +68,11 @@ def link(
     common = [*flags, *WARNINGS, f"-I{sources.kernel}", f"-I{sources.stress}"]
     objects = []
     of_kernel = [path for path in _build.SOURCES if sources.kernel in path.parents and kernel]
+    of_kernel = [path for path in of_kernel if not _is_among(path, sources.kernel, programs)]
     for file in [*of_kernel, *programs]:
         texts = sources.closure(file)
         own = [f for f in flags_of_twins if uses_twin("".join(texts.values()), twin)]
+        is_own = file in programs and file not in _build.SOURCES
         compiled, first = file, list[str]()
         if edited := twins.needed(edits, texts):
             overlay = twins.overlay(edited, locations.sources(), locations.cache() / "overlays")
@@ -76,16 +83,23 @@ def link(
                 first += [f"-I{file.parent}"]  # for what it includes from beside it
         is_used |= bool(own or first)
         own += ["-Wno-error"] if own or first else []  # of what a defect leaves unused
-        own += defined if file in programs and file not in _build.SOURCES else []
+        own += [flag for flag in defined if is_own and flag not in places]
         own += ["-w"] if OTHERS in file.parts else []
         own += _build.URING_COMPILED if uring and file.stem == "driver_uring" else ()
-        command = [*compiler, *first, *common, *own, "-c", str(compiled)]
+        before = [*first, *(places if is_own else ())]
+        command = [*compiler, *before, *common, *own, "-c", str(compiled)]
         objects.append(_object(command, file.stem, digest(*command, *texts.values())))
     assert is_used, f"{twin}: no such twin"
     target = folder / f"{name}-{kind}"
     linked = _build.URING_LINKED if uring else ()
     _run([*compiler, *flags, *to_link, *map(str, objects), *linked, "-o", str(target)])
     return target
+
+
+def _is_among(path: Path, kernel: Path, programs: list[Path]) -> bool:
+    """Say whether one of the programs is a copy of that file of the kernel."""
+    end = f"/kernel/{path.relative_to(kernel)}"
+    return any(str(program).endswith(end) for program in programs)
 
 
 def broken(folder: Path, name: str, kind: str, file: str, old: str, new: str, *more: str) -> Path:

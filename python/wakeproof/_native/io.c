@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-_Static_assert((int)WP_OP_OPEN == (int)WP_URING_OPEN && (int)WP_OP_READ == (int)WP_URING_READ &&
-		       (int)WP_OP_WRITE == (int)WP_URING_WRITE &&
-		       (int)WP_OP_SYNC == (int)WP_URING_SYNC,
+_Static_assert((int)WP_OP_OPEN == (int)WP_FILE_OPEN && (int)WP_OP_READ == (int)WP_FILE_READ &&
+		       (int)WP_OP_WRITE == (int)WP_FILE_WRITE &&
+		       (int)WP_OP_SYNC == (int)WP_FILE_SYNC,
 	       "as the kernel's");
 
 wp_io *wp__io_take(wp_group *group, int fd)
@@ -63,13 +63,13 @@ bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter)
 
 /* home: whose ring has it; its thread may go on at another (place_at_resume). */
 struct asked {
-	wp_uring_op op;
+	wp_file_op op;
 	struct wp_carrier_tasks *home;
 };
 
-wp_uring_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_t flags)
+wp_file_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_t flags)
 {
-	wp_uring_op *op = calloc(1, sizeof(struct asked));
+	wp_file_op *op = calloc(1, sizeof(struct asked));
 
 	if (op == NULL)
 		return NULL;
@@ -83,17 +83,17 @@ wp_uring_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_
 	return op;
 }
 
-void wp__op_free(wp_uring_op *op)
+void wp__op_free(wp_file_op *op)
 {
 	free(op);
 }
 
-static int wait_for(wp_uring_op *op, wp_waiter *waiter)
+static int wait_for(wp_file_op *op, wp_waiter *waiter)
 {
 	return wp__latch_begin(&op->done, waiter) ? WP_OK : WP_MUST_PARK;
 }
 
-int wp__op_begin(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)
+int wp__op_begin(wp_file_op *op, wp_vthread *thread, wp_waiter *waiter)
 {
 	struct asked *asked = (struct asked *)(void *)op;
 	int code = wp__file_ask(thread->task.home, op);
@@ -102,29 +102,29 @@ int wp__op_begin(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)
 	return code == WP_OK ? wait_for(op, waiter) : code;
 }
 
-int wp__op_end(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter)
+int wp__op_end(wp_file_op *op, wp_vthread *thread, wp_waiter *waiter)
 {
 	(void)thread;
 	wp__file_cancel(((struct asked *)(void *)op)->home, op);
 	return wait_for(op, waiter);
 }
 
-bool wp__op_check(wp_uring_op *op, wp_waiter *waiter)
+bool wp__op_check(wp_file_op *op, wp_waiter *waiter)
 {
 	return wp__latch_check(&op->done, waiter);
 }
 
-bool wp__op_cancel(wp_uring_op *op, wp_waiter *waiter)
+bool wp__op_cancel(wp_file_op *op, wp_waiter *waiter)
 {
 	return wp__latch_cancel(&op->done, waiter);
 }
 
-int wp__op_result(const wp_uring_op *op)
+int wp__op_result(const wp_file_op *op)
 {
 	return op->result;
 }
 
-bool wp__op_is_cancelled(const wp_uring_op *op)
+bool wp__op_is_cancelled(const wp_file_op *op)
 {
 	return wp__file_is_cancelled(op);
 }

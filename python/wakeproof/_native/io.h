@@ -13,7 +13,7 @@
 /* cdef: begin */
 typedef struct wp_io wp_io;
 
-/* As wp_io_new; NULL, and errno says why; EPERM: epoll refuses such a file. [any thread] */
+/* As wp_io_new; NULL, and errno says why; EPERM: the driver refuses such a file. [any thread] */
 wp_io *wp__io_take(wp_group *group, int fd);
 
 int wp__io_fd(const wp_io *io); /* [between enter and exit | wait-free] */
@@ -29,25 +29,25 @@ bool wp__io_check(wp_io *io, int side, wp_waiter *waiter);
 bool wp__io_cancel(wp_io *io, int side, wp_waiter *waiter);
 
 /* Operations on files. */
-typedef struct wp_uring_op wp_uring_op;
+typedef struct wp_file_op wp_file_op;
 
 enum { WP_OP_OPEN, WP_OP_READ, WP_OP_WRITE, WP_OP_SYNC };
 
 /* At the file's own place; `at`: a path, or bytes, which stay until it has ended; size: of them, or the
  * mode of a new file. NULL: no memory. [any thread] */
-wp_uring_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_t flags);
+wp_file_op *wp__op_new(int what, int fd, const char *at, uint32_t size, uint32_t flags);
 /* It has ended, or was refused. */
-void wp__op_free(wp_uring_op *op);
+void wp__op_free(wp_file_op *op);
 /* Asks: WP_MUST_PARK: in line, park; WP_OK: it has ended; else as wp__file_ask. [that thread | blocks
  * shortly] */
-int wp__op_begin(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter);
+int wp__op_begin(wp_file_op *op, wp_vthread *thread, wp_waiter *waiter);
 /* Out of line: it is to end soon. As begin. */
-int wp__op_end(wp_uring_op *op, wp_vthread *thread, wp_waiter *waiter);
-bool wp__op_check(wp_uring_op *op, wp_waiter *waiter);
-bool wp__op_cancel(wp_uring_op *op, wp_waiter *waiter);
+int wp__op_end(wp_file_op *op, wp_vthread *thread, wp_waiter *waiter);
+bool wp__op_check(wp_file_op *op, wp_waiter *waiter);
+bool wp__op_cancel(wp_file_op *op, wp_waiter *waiter);
 /* What it gave, or -errno. [when it has ended | wait-free] */
-int wp__op_result(const wp_uring_op *op);
-bool wp__op_is_cancelled(const wp_uring_op *op);
+int wp__op_result(const wp_file_op *op);
+bool wp__op_is_cancelled(const wp_file_op *op);
 /* cdef: end */
 
 #endif

@@ -2,7 +2,7 @@
 """The files of ``wakeproof.io``: a virtual thread parks while the system reads and writes.
 
 Spec: ``specs/io/FileQueue.tla``.  Source: ``_native/io.h``, ``kernel/io/file.h``,
-``kernel/io/driver_uring.h``.
+``kernel/io/file_queue.h``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wakeproof._runtime.wait import Turns, Wait, made, parked
 from wakeproof.errors import NoFilesWarning, error_for
 
 if TYPE_CHECKING:
-    from wakeproof._native.ffi import CUringOp
+    from wakeproof._native.ffi import CFileOp
     from wakeproof.group import CarrierGroup
     from wakeproof.vthread import VirtualThread
 
@@ -45,7 +45,7 @@ class _Op(Wait):
     ) -> None:
         super().__init__(thread)
         self.opens, self.fd = what == lib.WP_OP_OPEN, max(fd, 0)  # AT_FDCWD: none
-        self.op: CUringOp = made(lib.wp__op_new(what, fd, at, size, flags), lib.wp__op_free, "file")
+        self.op: CFileOp = made(lib.wp__op_new(what, fd, at, size, flags), lib.wp__op_free, "file")
 
     def begin(self) -> int:
         assert self.thread._native is not None

@@ -14,7 +14,7 @@
 #include "io/descriptor.h"
 
 #include "litmus.h"
-#include "io/driver_epoll.h"
+#include "io/descriptor_poller.h"
 #include "stress.h"
 
 enum { READERS = 2, LATE = 1, OPEN = 1, EDGE = 2, DATA = 4 };
@@ -23,7 +23,7 @@ struct state {
 	wp_io io;
 	wp_atomic(uint64_t) system;
 	_Alignas(WP_LINE) wp_waiter waiters[READERS];
-	wp_epoll epoll;
+	wp_io_poller poller;
 };
 
 /* python/wakeproof/judge/conform/maps/descriptor.py reads the state at these places. */
@@ -36,15 +36,15 @@ _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
 _Static_assert(sizeof(wp_waiter) == 80, "EACH");
 _Static_assert(offsetof(wp_waiter, line) == 16, "LINE");
 _Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
-_Static_assert(offsetof(struct state, epoll.retired) == 512, "RETIRED");
+_Static_assert(offsetof(struct state, poller.retired) == 512, "RETIRED");
 
 static void init(void *at)
 {
 	struct state *state = at;
 
-	wp__io_init(&state->io, 0, &state->epoll);
+	wp__io_init(&state->io, 0, &state->poller);
 	wp_init(&state->system, OPEN);
-	wp_init(&state->epoll.retired, NULL);
+	wp_init(&state->poller.retired, NULL);
 	for (int index = 0; index < READERS; index++) {
 		wp__waiter_init(&state->waiters[index], NULL, NULL);
 		state->waiters[index].why = WP_WAIT_READ;
@@ -61,7 +61,7 @@ static void end(struct state *state)
 		litmus_fetch_and(&state->system, ~(uint64_t)(OPEN | EDGE), relaxed); /* [Close] */
 	io->fd = -1;
 	if (wp__io_leave(io))
-		wp__epoll_retire(io->epoll, io);
+		wp__io_poller_retire(io->poller, io);
 }
 
 static int64_t attempt(int fd, void *at)
@@ -115,7 +115,7 @@ static void poller(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	while (wp__epoll_retired(&state->epoll) == NULL) {
+	while (wp__io_poller_retired(&state->poller) == NULL) {
 		uint64_t word = litmus_load(&state->system, relaxed); /* [Poll] */
 
 		if (word & EDGE &&

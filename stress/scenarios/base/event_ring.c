@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ring.c - an event that is read while its slot is overwritten is whole, or not there.
  *
- *   writer                 reader                 `ring`: "events torn or of another number, got"
+ *   writer                 reader                 `event_ring`: "events torn or of another number, got"
  *   add event 1            get event 0
  *   (into the slot of 0)   get event 1
  *

@@ -11,13 +11,13 @@
  * Spec          specs/io/Descriptor.tla. */
 #include "io/descriptor.h"
 
-#include "io/driver_epoll.h"
+#include "io/descriptor_poller.h"
 #include "stress.h"
 #include "scenarios/thread/virtual.h"
 
 struct state {
 	wp_io io;
-	wp_epoll epoll;
+	wp_io_poller poller;
 	wp_atomic(uint32_t) open;
 	uint32_t used; /* plain */
 	wp_atomic(uint32_t) freed;
@@ -29,12 +29,12 @@ static void init(void *at)
 {
 	struct state *state = at;
 
-	wp__io_init(&state->io, 0, &state->epoll);
-	wp_init(&state->epoll.retired, NULL);
-	wp_init(&state->epoll.holders, 2);
-	state->epoll.lock = (wp_lock){0};
-	state->epoll.first = NULL;
-	state->epoll.is_over = false;
+	wp__io_init(&state->io, 0, &state->poller);
+	wp_init(&state->poller.retired, NULL);
+	wp_init(&state->poller.holders, 2);
+	state->poller.lock = (wp_lock){0};
+	state->poller.first = NULL;
+	state->poller.is_over = false;
 	wp_init(&state->open, 1);
 	state->used = 1;
 	wp_init(&state->freed, 0);
@@ -159,13 +159,13 @@ static void retirer(void *at, stress_result *result)
 
 	(void)result;
 	state->used = 0;
-	wp__epoll_retire(&state->epoll, &state->io);
+	wp__io_poller_retire(&state->poller, &state->io);
 }
 
 static void poller(void *at, stress_result *result)
 {
 	struct state *state = at;
-	wp_io *io = wp__epoll_retired(&state->epoll);
+	wp_io *io = wp__io_poller_retired(&state->poller);
 
 	result->r[0] = io != NULL;
 	result->r[1] = io == NULL || state->used == 0;
@@ -180,10 +180,10 @@ STRESS_TEST(descriptor_retire, .claim = "Its poller frees it after all that was 
 		{"*,*", FORBIDDEN, "freed before the last use of it"},
 	});
 
-/* Its group and a descriptor hold the epoll. Result: "the group is the last, the other one is". */
+/* Its group and a descriptor hold the poller. Result: "the group is the last, the other one is". */
 static uint32_t drop(struct state *state)
 {
-	if (!wp__epoll_drop(&state->epoll))
+	if (!wp__io_poller_drop(&state->poller))
 		return 0;
 	state->used = state->memory = 0; /* both are done with it */
 	return 1;
@@ -205,7 +205,7 @@ static void holding_io(void *at, stress_result *result)
 	result->r[1] = drop(state);
 }
 
-STRESS_TEST(descriptor_epoll, .claim = "The last that holds an epoll frees it, after all others.",
+STRESS_TEST(descriptor_epoll, .claim = "The last that holds a poller frees it, after all others.",
 	.upholds = "Descriptor!EventIsAlive", .state_size = sizeof(struct state), .init = init,
 	.actors = {holding_group, holding_io}, .results = 2,
 	.outcomes = {
@@ -222,7 +222,7 @@ static void waiter(void *at, stress_result *result)
 	wp_ready *ready = &state->io.ready[WP_IO_READ];
 	bool is_told;
 
-	if (!wp__epoll_list(&state->epoll, &state->io)) {
+	if (!wp__io_poller_list(&state->poller, &state->io)) {
 		result->r[0] = 2;
 		return;
 	}
@@ -234,7 +234,7 @@ static void waiter(void *at, stress_result *result)
 static void ending(void *at, stress_result *result)
 {
 	(void)result;
-	wp__epoll_end(&((struct state *)at)->epoll);
+	wp__io_poller_end(&((struct state *)at)->poller);
 }
 
 STRESS_TEST(descriptor_end, .claim = "When its poller ends nobody waits for it any more.",
@@ -271,7 +271,7 @@ static void init_listed(void *at)
 	struct state *state = at;
 
 	init(at);
-	wp__epoll_list(&state->epoll, &state->io);
+	wp__io_poller_list(&state->poller, &state->io);
 }
 
 static void leaver(void *at, stress_result *result)
@@ -280,7 +280,7 @@ static void leaver(void *at, stress_result *result)
 
 	if (!wp__io_begin(&state->io, WP_IO_CLOSING) || !wp__io_end(&state->io))
 		return;
-	wp__epoll_unlist(&state->epoll, &state->io);
+	wp__io_poller_unlist(&state->poller, &state->io);
 	result->r[0] = is_shut(state);
 }
 

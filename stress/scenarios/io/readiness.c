@@ -2,7 +2,7 @@
  * ready.c - a thread waits until a descriptor is ready; its poller tells it, or who closes it does;
  * and one whose group is closed tries no more.
  *
- *   reader                     system and poller         `ready`: "read"
+ *   reader                     system and poller         `readiness`: "read"
  *   look; try: no data:        data++
  *   wait                       edge: tell
  *

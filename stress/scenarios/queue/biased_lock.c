@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ticket.c - the biased consumer lock: one holder, an owner who is served, stealers who never wait.
  *
- *   owner             stealer             `ticket`: "crossings seen, stealer got it, owner got it"
+ *   owner             stealer             `biased_lock`: "crossings seen, stealer got it, owner got it"
  *   acquire           try
  *   inside := 1 ...   inside := 1 ...
  *   release           release

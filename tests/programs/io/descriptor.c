@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "io/descriptor_poller.h"
 #include "descriptor_case.h"
 
 enum { ROUNDS = 3000 };
@@ -130,7 +131,8 @@ static void case_stolen(void)
 		second = start_as(&config);
 		stolen += join(second, "who is behind a long one");
 		join(first, "a long one");
-		check(ends[0]->epoll == group->workers[0].epoll, "that it is its home's");
+		check(ends[0]->poller == wp__io_poller_of(wp__group_home(group, 0)),
+		      "that it is its home's");
 		wp_io_free(ends[0]);
 		wp_io_free(ends[1]);
 	}
@@ -177,7 +179,7 @@ static void case_refused(void)
 	check(wp_io_new(group, fd, &io) == WP_MISUSED, "that there is no poller");
 	check(wp_io_start(group, 0) == WP_OK, "the pollers");
 	check(wp_io_start(group, 0) == WP_ALREADY, "that they are started once");
-	check(wp_io_new(group, fd, &io) == WP_UNSUPPORTED, "that epoll refuses files");
+	check(wp_io_new(group, fd, &io) == WP_UNSUPPORTED, "that files are refused");
 	close(fd);
 	check(wp_io_new(group, fd, &io) == WP_SYSTEM && errno == EBADF, "what is closed");
 	pair_of(ends);

@@ -8,7 +8,7 @@
 
 #include "io/file.h"
 #include "descriptor_case.h"
-#include "io/driver_uring.h"
+#include "io/file_queue.h"
 
 enum { MANY_REFUSED = 1000 };
 
@@ -109,7 +109,7 @@ void *__real_aligned_alloc(size_t line, size_t bytes);
 void *__wrap_aligned_alloc(size_t line, size_t bytes);
 void *__wrap_aligned_alloc(size_t line, size_t bytes)
 {
-	bool is_ring = bytes == (sizeof(wp_uring) + WP_LINE - 1) / WP_LINE * WP_LINE;
+	bool is_ring = bytes == (sizeof(wp_file_queue) + WP_LINE - 1) / WP_LINE * WP_LINE;
 
 	return is_ring && is_refused(&rooms_left) ? NULL : __real_aligned_alloc(line, bytes);
 }

@@ -11,7 +11,7 @@
 
 #include "io/file.h"
 #include "descriptor_case.h"
-#include "io/driver_epoll.h"
+#include "io/descriptor_poller.h"
 
 enum { BLOCK = 4096, BLOCKS = 64, THREADS = 8 };
 
@@ -192,7 +192,8 @@ static void case_stolen(void)
 		join(first, "a long one");
 	}
 	check(stolen > 0, "that one was stolen");
-	check(wp__count_read(&group->workers[1].epoll->uring->begun) == 0, "that it asks at home");
+	check(wp__count_read(&wp__io_poller_of(wp__group_home(group, 1))->files->begun) == 0,
+	      "that it asks at home");
 	close_group();
 }
 

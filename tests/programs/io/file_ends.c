@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "io/file.h"
-#include "io/driver_epoll.h"
+#include "io/descriptor_poller.h"
 #include "../vthreads_case.h"
 #include "sched/worker.h"
 
@@ -80,12 +80,17 @@ static void case_others_run(void)
 	close_group();
 }
 
+static wp_file_queue *files_of(uint32_t carrier)
+{
+	return wp__io_poller_of(wp__group_home(group, carrier))->files;
+}
+
 /* Its system has been given so many. */
 static void await_begun(uint32_t carrier, uint64_t least)
 {
 	int64_t deadline_ns = patience();
 
-	while (wp__count_read(&group->workers[carrier].epoll->uring->begun) < least) {
+	while (wp__count_read(&files_of(carrier)->begun) < least) {
 		if (wp_clock_ns() > deadline_ns)
 			lost("what is asked");
 		wp_yield();
@@ -105,7 +110,7 @@ static void case_ends(void)
 	check(join(start(reads_pipe, &soon_ns), "a deadline") == WP_TIMEOUT, "a deadline");
 	soon_ns = 0;
 	check(join(start(reads_pipe, &soon_ns), "no time") == WP_TIMEOUT, "no time at all");
-	before = wp__count_read(&group->workers[0].epoll->uring->begun);
+	before = wp__count_read(&files_of(0)->begun);
 	reader = start(reads_pipe, NULL);
 	await_begun(0, before + 1);
 	wp_vthread_interrupt(reader);
@@ -147,7 +152,7 @@ static void case_closed(void)
 	await_begun(1, 2);
 	check(wp_group_close(group, 0, true, NULL, NULL) == WP_OK, "a close");
 	for (uint32_t at = 0; at < 2; at++)
-		check(group->workers[at].epoll->uring->inside == 0, "that the system has nothing");
+		check(files_of(at)->inside == 0, "that the system has nothing");
 	wp_group_free(group);
 	check(write(pipe_ends[1], "x", 1) == 1 && read(pipe_ends[0], &(char[1]){0}, 1) == 1,
 	      "that nobody reads any more");

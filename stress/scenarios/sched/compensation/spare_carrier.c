@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * replacement.c - carriers that are marked are replaced while others mark, submit, sleep, close.
  *
- *   marks 0                      marks 1, and unmarks it     `replacement`: "eligible, active,
+ *   marks 0                      marks 1, and unmarks it     `spare_carrier`: "eligible, active,
  *   lock; decide; unlock         lock; decide; unlock        threads that were started twice"
  *
  * Why it works  Queues are numbers, and each access to them is relaxed, as in placement.c.

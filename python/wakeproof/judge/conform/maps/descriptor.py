@@ -61,9 +61,9 @@ def call_label(step: Step, name: str) -> str:
             return f"Final {name}"
         case "descriptor.4":
             return f"Leave {name}"
-        case "driver_epoll.1":
+        case "descriptor_poller.1":
             return HIDDEN
-        case "driver_epoll.2":
+        case "descriptor_poller.2":
             return "Reclaim home" if step.pre.word(RETIRED) else WAIT
     raise KeyError(step.site)
 
@@ -103,8 +103,8 @@ def code_label(step: Step, names: tuple[str, ...]) -> str:
         case (
             "descriptor.1"
             | "descriptor.2"
-            | "driver_epoll.1"
-            | "driver_epoll.2"
+            | "descriptor_poller.1"
+            | "descriptor_poller.2"
             | "descriptor.3"
             | "descriptor.4"
             | "Close"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * uring.c - threads ask a poller for operations on files, and cancel them; it is over.
+ * file_queue.c - threads ask a poller for operations on files, and cancel them; it is over.
  *
- *   asker                           poller                     `uring`: "would block, word, wakeups"
+ *   asker                           poller                     `file_queue`: "would block, word, wakeups"
  *   ask; nudge                      try_park; can_park? asked?
  *
  * Why it works  Nobody blocks in the poller: that it would is the result. The system is the
  *               poller's actor, too: what it was given ends at once, or when it is told.
  * Spec          specs/io/FileQueue.tla. */
-#include "io/driver_uring.h"
+#include "io/file_queue.h"
 
 #include "sched/poller.h"
 #include "stress.h"
@@ -17,8 +17,8 @@ struct state {
 	wp_carrier *by_index[1];
 	wp_carrier carrier;
 	wp_poller poller;
-	wp_uring uring;
-	wp_uring_op op, second;
+	wp_file_queue queue;
+	wp_file_op op, second;
 	wp_latch nudged;
 	wp_waiter waiter, idle;
 	wp_atomic(uint32_t) wakeups;
@@ -41,7 +41,7 @@ static void init(void *at)
 	state->carrier.poller = &state->poller;
 	state->poller.config.wakeup = wakeup;
 	state->poller.config.arg = state;
-	wp__uring_init(&state->uring);
+	wp__file_queue_init(&state->queue);
 	wp_init(&state->wakeups, 0);
 }
 
@@ -50,7 +50,7 @@ static void asker(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp__uring_ask(&state->uring, &state->op, &state->carrier);
+	wp__file_queue_ask(&state->queue, &state->op, &state->carrier);
 }
 
 static void poller(void *at, stress_result *result)
@@ -60,7 +60,7 @@ static void poller(void *at, stress_result *result)
 
 	result->r[0] = wp__poller_park(&state->poller, &state->carrier, &stolen) &&
 		       wp__poller_may_block(&state->poller, &state->carrier) &&
-		       !wp__uring_is_asked(&state->uring);
+		       !wp__file_queue_is_asked(&state->queue);
 }
 
 static void read_wakeups(void *at, stress_result *result)
@@ -95,7 +95,7 @@ static void init_asked(void *at)
 	init(at);
 	wp_latch_init(&state->op.done);
 	state->op.is_begun = state->op.is_cancelled = state->op.has_ended = false;
-	wp__uring_list(&state->uring, &state->op);
+	wp__file_queue_list(&state->queue, &state->op);
 }
 
 static void canceller(void *at, stress_result *result)
@@ -103,12 +103,12 @@ static void canceller(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp__uring_cancel(&state->uring, &state->op, NULL);
+	wp__file_queue_cancel(&state->queue, &state->op, NULL);
 	wp__waiter_init(&state->waiter, NULL, NULL);
 	wp__latch_wait(&state->op.done, &state->waiter, WP_FOREVER);
-	wp_lock_acquire(&state->uring.lock);
+	wp_lock_acquire(&state->queue.lock);
 	state->op.is_begun = state->op.is_cancelled = state->op.has_ended = false;
-	wp_lock_release(&state->uring.lock);
+	wp_lock_release(&state->queue.lock);
 }
 
 /* What it was given ends at once. */
@@ -116,12 +116,12 @@ static void system_and_poller(void *at, stress_result *result)
 {
 	struct state *state = at;
 	bool is_begun = false;
-	wp_uring_op *op = wp__uring_take(&state->uring, &is_begun);
+	wp_file_op *op = wp__file_queue_take(&state->queue, &is_begun);
 
 	result->r[0] = op != NULL;
 	if (op != NULL)
-		wp__uring_finish(&state->uring, op, 0);
-	result->r[1] = wp__uring_take(&state->uring, &is_begun) != NULL;
+		wp__file_queue_finish(&state->queue, op, 0);
+	result->r[1] = wp__file_queue_take(&state->queue, &is_begun) != NULL;
 }
 
 STRESS_TEST(file_queue_cancel, .claim = "Who is told that an operation has ended may reuse its memory.",
@@ -144,17 +144,17 @@ static void canceller_alone(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp__uring_cancel(&state->uring, &state->op, NULL);
+	wp__file_queue_cancel(&state->queue, &state->op, NULL);
 }
 
 static void patient_system(void *at, stress_result *result)
 {
 	struct state *state = at;
 	bool is_begun = false;
-	wp_uring_op *op = wp__uring_take(&state->uring, &is_begun);
+	wp_file_op *op = wp__file_queue_take(&state->queue, &is_begun);
 
 	state->has_begun = op != NULL;
-	state->was_told = wp__uring_take(&state->uring, &is_begun) != NULL && is_begun;
+	state->was_told = wp__file_queue_take(&state->queue, &is_begun) != NULL && is_begun;
 	result->r[0] = state->has_begun;
 	result->r[1] = state->was_told;
 }
@@ -184,18 +184,18 @@ static void late_asker(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = wp__uring_ask(&state->uring, &state->op, NULL);
+	result->r[0] = wp__file_queue_ask(&state->queue, &state->op, NULL);
 }
 
 static void ending_poller(void *at, stress_result *result)
 {
 	(void)result;
-	wp__uring_shut(&((struct state *)at)->uring);
+	wp__file_queue_shut(&((struct state *)at)->queue);
 }
 
 static void read_list(void *at, stress_result *result)
 {
-	result->r[1] = ((struct state *)at)->uring.first != NULL;
+	result->r[1] = ((struct state *)at)->queue.first != NULL;
 }
 
 STRESS_TEST(file_queue_over, .claim = "What a ring accepts ends, also when its poller ends.",
@@ -225,7 +225,7 @@ static void caller_who_cancels(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	wp__uring_cancel(&state->uring, &state->op, NULL);
+	wp__file_queue_cancel(&state->queue, &state->op, NULL);
 	wp_latch_open(&state->nudged);
 	wp__waiter_init(&state->waiter, NULL, NULL);
 	result->r[2] = wp__latch_wait(&state->op.done, &state->waiter, WP_FOREVER) == WP_OK;
@@ -235,16 +235,16 @@ static void sleeping_poller(void *at, stress_result *result)
 {
 	struct state *state = at;
 	bool is_begun = false;
-	wp_uring_op *op = wp__uring_take(&state->uring, &is_begun);
+	wp_file_op *op = wp__file_queue_take(&state->queue, &is_begun);
 
 	result->r[0] = op != NULL;
 	wp__waiter_init(&state->idle, NULL, NULL);
 	wp__latch_wait(&state->nudged, &state->idle, WP_FOREVER);
-	op = wp__uring_take(&state->uring, &is_begun);
+	op = wp__file_queue_take(&state->queue, &is_begun);
 	if (op == NULL)
 		return;
 	result->r[1] = is_begun;
-	wp__uring_finish(&state->uring, op, -ECANCELED);
+	wp__file_queue_finish(&state->queue, op, -ECANCELED);
 }
 
 STRESS_TEST(file_queue_cancel_ends, .claim = "A caller that cancels comes back.",
@@ -268,7 +268,7 @@ static void asker_of_second(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp__uring_ask(&state->uring, &state->second, NULL);
+	wp__file_queue_ask(&state->queue, &state->second, NULL);
 }
 
 static void poller_of_one(void *at, stress_result *result)
@@ -276,15 +276,15 @@ static void poller_of_one(void *at, stress_result *result)
 	bool is_begun = false;
 
 	(void)result;
-	wp__uring_take(&((struct state *)at)->uring, &is_begun);
+	wp__file_queue_take(&((struct state *)at)->queue, &is_begun);
 }
 
 static void read_rest(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = state->uring.first != NULL;
-	result->r[1] = !wp__uring_is_asked(&state->uring);
+	result->r[0] = state->queue.first != NULL;
+	result->r[1] = !wp__file_queue_is_asked(&state->queue);
 }
 
 STRESS_TEST(file_queue_rest, .claim = "A poller that takes some of what is asked does not forget the rest.",
@@ -320,8 +320,8 @@ static void init_inside(void *at)
 	wp_latch_init(&ending->ended);
 	wp_init(&ending->buffer, 0);
 	ending->plain = 0;
-	wp__uring_take(&ending->state.uring, &is_begun);
-	ending->state.uring.inside = 1;
+	wp__file_queue_take(&ending->state.queue, &is_begun);
+	ending->state.queue.inside = 1;
 }
 
 static void writing_system(void *at, stress_result *result)
@@ -340,12 +340,12 @@ static void ending_with_inside(void *at, stress_result *result)
 	struct state *state = &ending->state;
 
 	(void)result;
-	wp__uring_shut(&state->uring);
-	while (wp__uring_is_inside(&state->uring)) {
+	wp__file_queue_shut(&state->queue);
+	while (wp__file_queue_is_inside(&state->queue)) {
 		wp__waiter_init(&ending->poller, NULL, NULL);
 		wp__latch_wait(&ending->entered, &ending->poller, WP_FOREVER);
-		state->uring.inside--;
-		wp__uring_finish(&state->uring, &state->op, -ECANCELED);
+		state->queue.inside--;
+		wp__file_queue_finish(&state->queue, &state->op, -ECANCELED);
 	}
 	wp_latch_open(&ending->ended);
 }
@@ -387,7 +387,7 @@ static void asker_away(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	wp__uring_ask(&state->uring, &state->second, NULL);
+	wp__file_queue_ask(&state->queue, &state->second, NULL);
 }
 
 static void only_user(void *at, stress_result *result)
@@ -395,15 +395,15 @@ static void only_user(void *at, stress_result *result)
 	struct state *state = at;
 	bool is_begun = false;
 
-	while (wp__uring_take(&state->uring, &is_begun) != NULL) {
-		wp__uring_enter(&state->uring);
+	while (wp__file_queue_take(&state->queue, &is_begun) != NULL) {
+		wp__file_queue_enter(&state->queue);
 		result->r[1]++;
 	}
 }
 
 static void read_inside(void *at, stress_result *result)
 {
-	result->r[0] = ((struct state *)at)->uring.inside;
+	result->r[0] = ((struct state *)at)->queue.inside;
 }
 
 STRESS_TEST(file_queue_home, .claim = "The poller alone gives operations to the system.",
