@@ -29,7 +29,7 @@
 
 #include "base/order.h"
 
-enum { BENCH_SIDES = 12, BENCH_COUNTS = 4, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
+enum { BENCH_SIDES = 12, BENCH_OWN = 2, BENCH_COUNTS = 4, BENCH_ROUNDS = 99, BENCH_CPUS = 8 };
 
 /* Does `ops` operations and says how many nanoseconds they took. */
 typedef double bench_side_run(uint64_t ops);
@@ -39,9 +39,20 @@ typedef struct bench_side {
 	bench_side_run *run;
 } bench_side;
 
+/* The same by a placement policy, whose load is what is queued (at_dequeue), or what runs as well. */
+typedef double bench_policy_run(int policy, bool at_dequeue, uint64_t ops);
+
 typedef struct bench_row {
 	const char *name;
 	bench_side sides[BENCH_SIDES]; /* ends at a NULL name, unless all are in use */
+	/* Or NULL. The row has a side for each policy of the kernel, by its name; with both_loads, for
+	 * each but home another one, NAME_dequeue. */
+	bench_policy_run *of_policy;
+	bool both_loads;
+	struct {
+		const char *name; /* or NULL */
+		int policy;       /* below 0: one of the row's own, for of_policy */
+	} own[BENCH_OWN];
 	struct {
 		const char *name;   /* or NULL */
 		double (*of)(void); /* per operation, of the run just made */

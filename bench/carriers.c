@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "base/futex.h"
 
-enum { POLICIES = 8 }; /* room for so many */
-
 wp_atomic(uint32_t) carriers_ended;
 
 static void bind(void *arg, uint32_t index)
@@ -47,7 +45,7 @@ wp_group *carriers_of_two(bool stealing)
 
 wp_group *carriers_placed(enum wp_placement_policy policy, bool at_dequeue, bool stealing)
 {
-	static wp_group *made[POLICIES][2][2];
+	static wp_group *made[WP_PLACE_POLICIES][2][2];
 	wp_group_config config = {
 		.placement = policy, .load_at_dequeue = at_dequeue, .work_stealing = stealing};
 

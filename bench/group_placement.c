@@ -171,12 +171,15 @@ static double bursts(bool stealing, int policy, bool at_dequeue, uint64_t ops)
 	static double name(int policy, bool at_dequeue, uint64_t ops)        \
 	{                                                                    \
 		return bursts(stealing, policy, at_dequeue, ops);            \
-	}                                                                    \
-	POLICY_RUNS(name)
+	}
 
 ROW(group_off, false)
 ROW(group_on, true)
 
-#define SIDES(of) {.name = "placement_" #of, .sides = {POLICY_SIDES(of)}, .counts = SPREAD_COUNTS}
+#define SIDES(of)                                                                       \
+	{                                                                               \
+		.name = "placement_" #of, .of_policy = of, .both_loads = true,          \
+		.counts = SPREAD_COUNTS,                                                \
+	}
 
 const bench_row bench_placed[] = {SIDES(group_off), SIDES(group_on), {.name = NULL}};

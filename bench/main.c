@@ -7,6 +7,7 @@
  * those that do not are measured again. */
 #define _GNU_SOURCE
 #include "bench.h"
+#include "policies.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +17,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { THREADS = 8, PATIENCE = 4, ROUNDS_LEAST = 8, CALIBRATIONS = 4 };
+enum { THREADS = 8, PATIENCE = 4, ROUNDS_LEAST = 8, CALIBRATIONS = 4, NAME = 64 };
+enum { SIDES = BENCH_SIDES + BENCH_OWN + 2 * WP_PLACE_POLICIES };
 
 #define GROWTH_MOST 16.0 /* of the operations from one calibration to the next */
 
@@ -170,17 +172,59 @@ double bench_together(int threads, void (*body)(void *, int), void *context)
 	return end - start;
 }
 
+/* A side that runs alone, or by a policy. */
+typedef struct side {
+	char name[NAME];
+	bench_side_run *run; /* or NULL: */
+	bench_policy_run *of_policy;
+	int policy;
+	bool at_dequeue;
+} side;
+
+static double run_side(const side *side, uint64_t ops)
+{
+	return side->run ? side->run(ops) : side->of_policy(side->policy, side->at_dequeue, ops);
+}
+
+static void add_policy(const bench_row *row, side *added, const char *name, int policy,
+		       bool at_dequeue)
+{
+	*added = (side){.of_policy = row->of_policy, .policy = policy, .at_dequeue = at_dequeue};
+	snprintf(added->name, NAME, "%s%s", name, at_dequeue ? "_dequeue" : "");
+}
+
+/* Fills in all sides of a row; returns how many. */
+static int sides_of(const bench_row *row, side *sides)
+{
+	int count = 0;
+
+	for (; count < BENCH_SIDES && row->sides[count].name; count++) {
+		sides[count] = (side){.run = row->sides[count].run};
+		snprintf(sides[count].name, NAME, "%s", row->sides[count].name);
+	}
+	for (int k = 0; k < BENCH_OWN && row->own[k].name; k++)
+		add_policy(row, &sides[count++], row->own[k].name, row->own[k].policy, false);
+	for (int policy = 0; row->of_policy && policy < WP_PLACE_POLICIES; policy++) {
+		const char *name = wp_placement_policy_name((uint32_t)policy);
+
+		add_policy(row, &sides[count++], name, policy, false);
+		if (row->both_loads && policy != WP_PLACE_HOME)
+			add_policy(row, &sides[count++], name, policy, true);
+	}
+	return count;
+}
+
 /* Operations that fill a slice; the first runs also warm caches and predictors. The shortest of a
  * few runs decides: one that was preempted would leave a slice too short to mean anything. */
-static uint64_t calibrate(const bench_side *side, double slice_ns)
+static uint64_t calibrate(const side *side, double slice_ns)
 {
 	uint64_t ops = 128;
 
 	for (;;) {
-		double shortest = side->run(ops), factor;
+		double shortest = run_side(side, ops), factor;
 
 		for (int k = 0; k < CALIBRATIONS && shortest > slice_ns / GROWTH_MOST; k++) {
-			double ns = side->run(ops);
+			double ns = run_side(side, ops);
 
 			shortest = ns < shortest ? ns : shortest;
 		}
@@ -193,13 +237,13 @@ static uint64_t calibrate(const bench_side *side, double slice_ns)
 
 /* One sample. A run that was preempted is made again, `tries` times at the most: *disturbed counts
  * those that stayed. */
-static double sample(const bench_side *side, uint64_t ops, int tries, int *disturbed)
+static double sample(const side *side, uint64_t ops, int tries, int *disturbed)
 {
 	double ns = 0;
 
 	for (int k = 0; k < tries; k++) {
 		wp_init(&preempted, 0);
-		ns = side->run(ops);
+		ns = run_side(side, ops);
 		if (wp_load_relaxed(&preempted) == 0)
 			return ns / (double)ops;
 	}
@@ -216,35 +260,35 @@ static void print_samples(const char *name, const double *samples, int rounds, c
 }
 
 /* "name": {"side": [..], ..} */
-static void print_sides(const char *name, const bench_row *row, int sides,
+static void print_sides(const char *name, const side *sides, int count,
 			double samples[][BENCH_ROUNDS], int rounds)
 {
 	printf("\"%s\": {", name);
-	for (int s = 0; s < sides; s++)
-		print_samples(row->sides[s].name, samples[s], rounds, s + 1 < sides ? ", " : "}");
+	for (int s = 0; s < count; s++)
+		print_samples(sides[s].name, samples[s], rounds, s + 1 < count ? ", " : "}");
 }
 
 static void run_row(const bench_row *row, int rounds, double slice_ns, int tries)
 {
-	static double samples[BENCH_SIDES][BENCH_ROUNDS];
-	static double counts[BENCH_COUNTS][BENCH_SIDES][BENCH_ROUNDS];
-	uint64_t ops[BENCH_SIDES];
-	int sides = 0, kinds = 0, disturbed = 0;
+	static side sides[SIDES];
+	static double samples[SIDES][BENCH_ROUNDS];
+	static double counts[BENCH_COUNTS][SIDES][BENCH_ROUNDS];
+	uint64_t ops[SIDES];
+	int count = sides_of(row, sides), kinds = 0, disturbed = 0;
 	double start, patience_ns;
 
-	for (; sides < BENCH_SIDES && row->sides[sides].name; sides++)
-		ops[sides] = calibrate(&row->sides[sides], slice_ns);
+	for (int s = 0; s < count; s++)
+		ops[s] = calibrate(&sides[s], slice_ns);
 	while (kinds < BENCH_COUNTS && row->counts[kinds].name)
 		kinds++;
 	start = clock_now(CLOCK_MONOTONIC);
-	patience_ns = PATIENCE * rounds * sides * slice_ns;
+	patience_ns = PATIENCE * rounds * count * slice_ns;
 	for (int r = 0; r < rounds; r++) {
 		bench_round = r;
-		for (int s = 0; s < sides; s++) {
+		for (int s = 0; s < count; s++) {
 			bool late = clock_now(CLOCK_MONOTONIC) - start > patience_ns;
 
-			samples[s][r] =
-				sample(&row->sides[s], ops[s], late ? 1 : tries, &disturbed);
+			samples[s][r] = sample(&sides[s], ops[s], late ? 1 : tries, &disturbed);
 			for (int c = 0; c < kinds; c++)
 				counts[c][s][r] = row->counts[c].of();
 		}
@@ -253,11 +297,11 @@ static void run_row(const bench_row *row, int rounds, double slice_ns, int tries
 			rounds = r + 1;
 	}
 	printf("{\"row\": \"%s\", \"disturbed\": %d, ", row->name, disturbed);
-	print_sides("samples", row, sides, samples, rounds);
+	print_sides("samples", sides, count, samples, rounds);
 	printf(", \"counts\": {");
 	for (int c = 0; c < kinds; c++) {
 		printf("%s", c ? ", " : "");
-		print_sides(row->counts[c].name, row, sides, counts[c], rounds);
+		print_sides(row->counts[c].name, sides, count, counts[c], rounds);
 	}
 	printf("}");
 	printf("}\n");

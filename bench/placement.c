@@ -51,14 +51,12 @@ static double per_sibling(void)
 	return (took_ns - none_ns) / placement.count;
 }
 
-#define ROW(carriers)                                                               \
-	static double among_##carriers(int policy, bool at_dequeue, uint64_t ops)   \
-	{                                                                           \
-		(void)at_dequeue;                                                   \
-		return choose(carriers, policy, ops);                               \
-	}                                                                           \
-	POLICY_RUN(among_##carriers, none, NONE, false)                             \
-	POLICIES(POLICY_AT_END, among_##carriers)
+#define ROW(carriers)                                                             \
+	static double among_##carriers(int policy, bool at_dequeue, uint64_t ops) \
+	{                                                                         \
+		(void)at_dequeue;                                                 \
+		return choose(carriers, policy, ops);                             \
+	}
 
 ROW(2)
 ROW(4)
@@ -66,12 +64,10 @@ ROW(16)
 ROW(64)
 ROW(256)
 
-#define SIDES(carriers)                                                             \
-	{                                                                           \
-		.name = "placement_" #carriers,                                     \
-		.sides = {{"none", among_##carriers##_none},                        \
-			  POLICIES(POLICY_SIDE, among_##carriers)},                 \
-		.counts = {{"sibling", per_sibling}},                               \
+#define SIDES(carriers)                                                                    \
+	{                                                                                  \
+		.name = "placement_" #carriers, .of_policy = among_##carriers,             \
+		.own = {{"none", NONE}}, .counts = {{"sibling", per_sibling}},             \
 	}
 
 const bench_row bench_placement[] = {SIDES(2),  SIDES(4),   SIDES(16),

@@ -1,39 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * policies.h - what the rows of placement compare: one line here adds a policy to all of them, one
- * in python/wakeproof/bench/placement.py names it, and what it needs goes to policy_init. */
+ * policies.h - what the rows of placement share. They compare all policies of the kernel (of_policy in
+ * bench.h); what a policy needs goes to policy_init. */
 #ifndef WP_BENCH_POLICIES_H
 #define WP_BENCH_POLICIES_H
 
 #include "bench.h"
 #include "sched/placement/placement.h"
-
-/* Those that look at loads; all. `of`: what each of them is to do. */
-#define POLICIES_OF_LOADS(each, of)           \
-	each(of, two, WP_PLACE_TWO_CHOICES)   \
-	each(of, least, WP_PLACE_LEAST_LOADED) \
-	each(of, cluster, WP_PLACE_CLUSTER_TWO_CHOICES)
-#define POLICIES(each, of)                    \
-	each(of, home, WP_PLACE_HOME)         \
-	POLICIES_OF_LOADS(each, of)
-
-/* A side of each policy, by double of(int policy, bool at_dequeue, uint64_t ops); those that look
- * at loads also by the other form of them. */
-#define POLICY_RUN(of, name, policy, at_dequeue)        \
-	static double of##_##name(uint64_t ops)         \
-	{                                               \
-		return of(policy, at_dequeue, ops);     \
-	}
-#define POLICY_AT_END(of, name, policy) POLICY_RUN(of, name, policy, false)
-#define POLICY_AT_DEQUEUE(of, name, policy) POLICY_RUN(of, name##_dequeue, policy, true)
-#define POLICY_RUNS(of)               \
-	POLICIES(POLICY_AT_END, of)   \
-	POLICIES_OF_LOADS(POLICY_AT_DEQUEUE, of)
-
-#define POLICY_SIDE(of, name, policy) {#name, of##_##name},
-#define POLICY_SIDE_AT_DEQUEUE(of, name, policy) {#name "_dequeue", of##_##name##_dequeue},
-#define POLICY_SIDES(of)              \
-	POLICIES(POLICY_SIDE, of)     \
-	POLICIES_OF_LOADS(POLICY_SIDE_AT_DEQUEUE, of)
 
 /* Carriers as data, which have nothing; below 0, a policy of the bench's own: then home. */
 void policy_init(wp_placement *placement, wp_placement_slot *slots, uint32_t carriers, int policy,

@@ -188,15 +188,11 @@ static double simulate(double (*kind)(uint32_t, int, bool), uint32_t carriers, i
 	static double kind##_##carriers(int policy, bool at_dequeue, uint64_t ops)           \
 	{                                                                                    \
 		return simulate(kind, carriers, policy, at_dequeue) * (double)ops;           \
-	}                                                                                    \
-	POLICY_RUNS(kind##_##carriers)                                                       \
-	POLICY_RUN(kind##_##carriers, one, ONE_QUEUE, false)                                 \
-	POLICY_RUN(kind##_##carriers, zero, ALL_TO_ZERO, false)
+	}
 #define SIDES(kind, carriers)                                                                \
 	{                                                                                    \
-		.name = "placement_" #kind "_" #carriers,                                    \
-		.sides = {POLICY_SIDES(kind##_##carriers){"one", kind##_##carriers##_one},   \
-			  {"zero", kind##_##carriers##_zero}},                               \
+		.name = "placement_" #kind "_" #carriers, .of_policy = kind##_##carriers,    \
+		.both_loads = true, .own = {{"one", ONE_QUEUE}, {"zero", ALL_TO_ZERO}},      \
 		.counts = SPREAD_COUNTS,                                                     \
 	}
 

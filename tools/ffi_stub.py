@@ -5,7 +5,8 @@
     tools/ffi_stub.py --check   says whether it is up to date: exit code 1 if not
 
 A struct `wp_some_thing` is the class CSomeThing, a pointer to it as well; a constant has its value,
-so that a type checker knows it. cffi takes more than Python's types can say: a pointer to any
+so that a type checker knows it, and the names of placement policies, which users type, are the
+literal PlacementPolicy. cffi takes more than Python's types can say: a pointer to any
 object is a `_Pointer`, an enum an int.
 """
 
@@ -140,6 +141,13 @@ def constants(ffi: FFI, cdef: str) -> dict[str, int]:
     return found | {name: int(getattr(library, name)) for name in names}
 
 
+def placement_policies(cdef: str) -> str:
+    """Return the type of their names; the last constant of the enum counts them."""
+    (body,) = re.findall(r"enum wp_placement_policy \{([^}]*)\}", cdef)
+    *names, _ = re.findall(r"\bWP_PLACE_(\w+)", body)
+    return f"PlacementPolicy = Literal[{', '.join(repr(name.lower()) for name in names)}]\n"
+
+
 def stub() -> str:
     """Return the text of the stub, as ruff formats it."""
     cdef = build.declarations()
@@ -176,7 +184,8 @@ def stub() -> str:
     numbers = [f"    {name}: Final = {value}" for name, value in constants(ffi, cdef).items()]
     lines = [line for _, line in functions(cdef)]
     text = "\n".join([
-        HEAD, *opaque, *classes, FFI_CLASS.format(new=new), "class _Lib:", *numbers, *lines, "",
+        HEAD, placement_policies(cdef), *opaque, *classes, FFI_CLASS.format(new=new),
+        "class _Lib:", *numbers, *lines, "",
         "ffi: Final[_FFI]", "lib: Final[_Lib]", 'MODE: Final[Literal["api", "abi"]]', "",
     ])  # fmt: skip
     ruff = Path(sys.executable).with_name("ruff")

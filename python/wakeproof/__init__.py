@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from wakeproof.carrier import Carrier
     from wakeproof.channel import Channel
     from wakeproof.condition import Condition
+    from wakeproof.config import Compensation, Placement, Stealing, Tracing
     from wakeproof.counts import (
         CarrierCounts,
         DomainStatistics,
@@ -95,6 +96,7 @@ __all__ = [
     "ChangedError",
     "Channel",
     "ClosedError",
+    "Compensation",
     "Condition",
     "DeadlineError",
     "DomainStatistics",
@@ -111,6 +113,7 @@ __all__ = [
     "Mutex",
     "NoFilesWarning",
     "Parker",
+    "Placement",
     "PlacementStatistics",
     "Poller",
     "PollerClosedError",
@@ -122,6 +125,7 @@ __all__ = [
     "Semaphore",
     "SpareCarrierCounts",
     "StateError",
+    "Stealing",
     "StrategyStatistics",
     "StructureError",
     "Subtask",
@@ -131,6 +135,7 @@ __all__ = [
     "ThreadInterruptedError",
     "Topology",
     "TopologyWarning",
+    "Tracing",
     "TwoCopiesError",
     "Unfinished",
     "UnsupportedError",
@@ -196,6 +201,7 @@ _HOME = {
     "WakeupGuard": "guard",
     "default_group": "default",
     **dict.fromkeys(("dump", "dump_on_signal"), "_runtime.dump"),
+    **dict.fromkeys(("Compensation", "Placement", "Stealing", "Tracing"), "config"),
     **dict.fromkeys(("blocking", "current", "interrupted", "park", "pinned"), "parking"),
     **dict.fromkeys(("sleep", "yield_now"), "parking"),
 }

@@ -33,8 +33,9 @@ class CarrierCounts:
         useless_wakes: of these: there was nothing to run.
         pinned: parks of virtual threads that it slept through.
         runnable: tasks queued here now, about.
-        load: by which it is chosen (`placement`): these, and what runs; 0 where nobody counts.
-        spilled: tasks that left its full ring for the queue of all; 0 without rings (`queue`).
+        load: by which it is chosen (`Placement`): these, and what runs; 0 where nobody counts.
+        spilled: tasks that left its full ring for the queue of all; 0 without rings
+            (`wakeproof.config.Tuning`).
         looted: tasks that came into its ring together with one that it stole; as well.
     """
 
@@ -99,16 +100,17 @@ class DomainStatistics:
 class PlacementStatistics:
     """What placement has decided about one carrier since its group was made.
 
-    All are 0 in a group that counts no loads: one with placement "home" that nobody supervises.
+    All are 0 in a group that counts no loads: one with the policy "home" whose carriers
+    nobody watches.
     When nothing goes on, what all carriers have `moved` is what they have `taken`.
 
     Attributes:
         home: starts for which it was chosen, and which were to be here: it ran who started them,
-            or was the next in turn.  With `place_at_resume`, threads that go on, too.
+            or was the next in turn.  With `Placement.at_resume`, threads that go on, too.
         other: those for which it was chosen instead of another one.
         nowhere: those that were to be here while each carrier was marked; they are moved.
         marks: times a task said that it blocks (`wakeproof.blocking`).
-        suspects: marks that the monitor made (`monitor_ms`).
+        suspects: marks that the monitor made (`Compensation.monitor_ms`).
         moved: tasks queued here that went to the group's queue, since it was marked.
         taken: tasks of that queue that it has run.
     """
@@ -124,7 +126,7 @@ class PlacementStatistics:
 
 @dataclass(frozen=True)
 class SpareCarrierCounts:
-    """What came of a group's spare_carriers for marked carriers; the last three only grow.
+    """What came of a group's spare carriers; the last three only grow.
 
     Attributes:
         most: how many there may be.
@@ -199,7 +201,7 @@ def placement(group: CGroup, index: int) -> PlacementStatistics:
 
 
 def spare_carriers(group: CGroup) -> SpareCarrierCounts:
-    """Return what the kernel has counted of the group's spare_carriers."""
+    """Return what the kernel has counted of the group's spare carriers."""
     raw = lib.wp_group_spare_carriers(group)
     return SpareCarrierCounts(raw.most, raw.active, raw.started, raw.reused, raw.refused)
 

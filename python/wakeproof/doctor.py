@@ -68,7 +68,7 @@ def carriers(topology: Literal["linux"] | None) -> Finding:
             chosen.topology,
             chosen.carriers,
             stealing=chosen.work_stealing,
-            scope=chosen.steal_scope,
+            scope=chosen.scope,
         )
     except WakeproofError as error:
         return Finding(part, False, str(error))

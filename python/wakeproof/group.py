@@ -21,16 +21,17 @@ from wakeproof._runtime.jobs import ANYWHERE, Unfinished, hand_back, submit, thr
 from wakeproof._runtime.native_group import native
 from wakeproof._runtime.noncopyable import Unique
 from wakeproof.carrier import Carrier
-from wakeproof.config import Placement, Queue, settle
+from wakeproof.config import settle
 from wakeproof.errors import ForkedError, error_for
 from wakeproof.topology import Seats
 
 if TYPE_CHECKING:
     from wakeproof._native.ffi import CGroup
     from wakeproof._runtime.descriptor import Descriptor
+    from wakeproof.config import Compensation, Placement, Stealing, Tracing, Tuning
     from wakeproof.counts import DomainStatistics, SpareCarrierCounts
     from wakeproof.factory import ThreadFactory
-    from wakeproof.topology import Scope, Topology
+    from wakeproof.topology import Topology
     from wakeproof.trace import Event
     from wakeproof.vthread import VirtualThread
 
@@ -47,28 +48,16 @@ class CarrierGroup(Unique):
     Args:
         carriers: how many, 1 to 1,024; default: the smaller of allowed CPUs and cgroup quota.
         work_stealing: idle carriers take what is queued at their siblings; default False.
-        yield_us: how long a carrier runs its queue before it looks up, 1 to 1,000,000; default 50.
-        steal_scope: whom they help: "global", all; "cluster", those of their own cluster.  Default:
-            what an object given as `topology` says, else "global".
         topology: "linux": one carrier per CPU, see `LinuxTopology`; or a `Topology` of your own;
             default: carriers float, in one cluster.
-        idle_spins: looks in vain before a poller of `wakeproof.io` blocks, at most 1,000,000; 0.
-        placement: where a task or thread starts that is given no carrier: "home", see `submit`; or
-            by load, what is queued and what runs: "two_choices", the lesser of two that are drawn;
-            "least_loaded", the least; "cluster_two_choices", the lesser of two in that of two
-            clusters with less per carrier.  Default "home".
-        place_at_resume: a thread that was parked is placed anew where it goes on, by load, unless
-            it is pinned, or runs a callable, which stays where it began; default False.
-        monitor_ms: a carrier that something waits for is as one in `blocking` once a step takes
-            longer, at the latest after twice as long, until it ends; 0, the default: never.
-        spare_carriers: carriers, at most, that stand in for such, each in a domain of its own; 0.
-        queue: "bounded": what a carrier queues for itself is in a ring of 256; a sibling steals
-            half at once, and half of a full one goes to a queue of all; default "unbounded".
-        trace_events: how many events to keep of each carrier, rounded up to a power of two, at
-            most 1,048,576; 0: none, until `trace_on`, which costs nothing; None: 0, unless
-            ``wakeproof trace`` or `wakeproof.trace.switch_on` asks.
+        stealing: whom idle carriers help, see `Stealing`.
+        placement: where tasks and threads start, see `Placement`.
+        compensation: what is done about carriers that block, see `Compensation`.
+        tracing: which events are kept, see `Tracing`.
+        tuning: for measurements and tests alone, see `wakeproof.config.Tuning`.
 
-    What is not given is taken from the environment: WAKEPROOF_CARRIERS and so on.
+    What is not given is taken from the environment: `carriers` from WAKEPROOF_CARRIERS, the field
+    `Compensation.monitor_ms` from WAKEPROOF_COMPENSATION_MONITOR_MS, and so on.
 
     Threads: all methods may be called from any thread; `close` not from its own carriers.
     After a fork the child may not use the group: every method raises ForkedError.  A child that a
@@ -88,20 +77,16 @@ class CarrierGroup(Unique):
         carriers: int | None = None,
         *,
         work_stealing: bool | None = None,
-        yield_us: int | None = None,
-        steal_scope: Scope | None = None,
         topology: Topology | Literal["linux"] | None = None,
-        idle_spins: int | None = None,
+        stealing: Stealing | None = None,
         placement: Placement | None = None,
-        place_at_resume: bool | None = None,
-        monitor_ms: int | None = None,
-        spare_carriers: int | None = None,
-        queue: Queue | None = None,
-        trace_events: int | None = None,
+        compensation: Compensation | None = None,
+        tracing: Tracing | None = None,
+        tuning: Tuning | None = None,
     ) -> None:
         chosen = settle(
-            carriers, work_stealing, yield_us, steal_scope, topology, idle_spins, placement,
-            monitor_ms, place_at_resume, spare_carriers, queue,
+            carriers, work_stealing=work_stealing, topology=topology, stealing=stealing,
+            placement=placement, compensation=compensation, tracing=tracing, tuning=tuning,
         )  # fmt: skip
         count, self.work_stealing, more = (
             chosen.carriers,
@@ -109,15 +94,15 @@ class CarrierGroup(Unique):
             chosen.spare_carriers,
         )
         self._seats = Seats(chosen.topology, count, stealing=self.work_stealing,
-                            scope=chosen.steal_scope, more=more)  # fmt: skip
-        self._pid, asked = _process.pid, trace.size(trace_events)
+                            scope=chosen.scope, spares=more)  # fmt: skip
+        self._pid = _process.pid
         self._closed, self._life = False, [True]  # until it is freed
         self._descriptors: WeakSet[Descriptor] = WeakSet()  # open ones, and
         self._has_pollers, self._idle_spins = False, chosen.idle_spins  # for them
-        self._native = native(chosen, self._seats, asked)
+        self._native = native(chosen, self._seats)
         self._all = tuple(Carrier(self, index) for index in range(count + more))
         self._carriers = self._all[:count]
-        self._anywhere, self._is_placed = Carrier(self, ANYWHERE), bool(chosen.placement)
+        self._anywhere, self._is_placed = Carrier(self, ANYWHERE), bool(chosen.policy)
         group_registry.groups.add(self)
         try:
             self._seats.wait()
@@ -197,7 +182,7 @@ class CarrierGroup(Unique):
         return tuple(counts.statistics(self._native, domain) for domain in self._seats.domains)
 
     def spare_carriers(self) -> SpareCarrierCounts:
-        """Return how many carriers stand in for marked ones, and what that took."""
+        """Return how many carriers stand in for others that block, and what that took."""
         self._check_process()
         return counts.spare_carriers(self._native)
 

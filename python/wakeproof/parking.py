@@ -118,7 +118,7 @@ def blocking() -> Iterator[bool]:
 
     Gives True, or False: nothing was done, which is no error, for code that does not know who calls
     it.  So it is in a section within another, and where no carrier of a group that counts loads
-    (`CarrierGroup`: `placement`, `monitor_ms`, `spare_carriers`) runs the caller.
+    (`Placement` by load, or `Compensation`) runs the caller.
     """
     is_marked = not process.has_forked() and lib.wp_group_block() == lib.WP_OK
     try:

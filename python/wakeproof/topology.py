@@ -176,7 +176,7 @@ class Seats:
         *,
         stealing: bool,
         scope: Scope,
-        more: int = 0,
+        spares: int = 0,
     ) -> None:
         everyone = range(carriers)
         self._topology, self._scope = topology, scope
@@ -184,15 +184,15 @@ class Seats:
         self._refused: dict[int, str] = {}
         self.clusters = [0 if topology is None else topology.cluster(n) for n in everyone]
         self.cores = [None if topology is None else topology.core(n) for n in everyone]
-        self.cpus: list[int | None] = [None] * (carriers + more)
+        self.cpus: list[int | None] = [None] * (carriers + spares)
         groups: dict[int, list[int]] = {}
         for number in everyone:
             shares = self.clusters[number] if scope == "cluster" else 0
             groups.setdefault(shares if stealing else number, []).append(number)
         self.domains = tuple(map(tuple, groups.values()))
-        self._size = carriers  # `more` are spare_carriers, which float
-        self.clusters += [0] * more
-        self.cores += [None] * more
+        self._size = carriers  # the spare carriers float
+        self.clusters += [0] * spares
+        self.cores += [None] * spares
         self.callback = ffi.NULL
         if topology is not None:
             self.callback = ffi.callback("void(void *, uint32_t)", self._bind)

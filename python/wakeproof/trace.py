@@ -156,7 +156,7 @@ def size(asked: int | None) -> int:
     """
     if asked is None:
         return _wanted[-1] if _wanted else ASKED_FOR if os.environ.get(FOLDER) else 0
-    return _power("trace_events", asked, 0)
+    return _power("tracing.events", asked, 0)
 
 
 def _power(name: str, asked: int, least: int) -> int:

@@ -12,6 +12,7 @@ from tests.support.talking import echo, start, talk
 from tests.support.virtual import PATIENCE_S
 
 from wakeproof import CarrierGroup, coroutine, io
+from wakeproof.config import Tuning
 
 CLIENTS = 60
 
@@ -150,7 +151,7 @@ def test_pollers_count_what_they_do() -> None:
 
 def test_a_poller_looks_as_often_as_it_is_told_before_it_sleeps() -> None:
     spins = 1000
-    with CarrierGroup(1, idle_spins=spins) as group:
+    with CarrierGroup(1, tuning=Tuning(idle_spins=spins)) as group:
         one, other = io.socketpair(group=group)
         thread = start(group, one.recv, 1)
         while io.statistics(group)[0].sleeps == 0:

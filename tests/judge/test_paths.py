@@ -79,7 +79,7 @@ def test_a_code_that_cannot_is_told_where(code: Graph) -> None:
 
 @pytest.mark.slow
 def test_the_code_follows_every_edge_of_its_spec_and_twins_do_not() -> None:
-    found = paths_tests.follow_paths("^parker$")
+    found = paths_tests.paths("^parker$")
     for result in found.results:
         assert result.holds, (result.twin, result.failures[:1])
     own, *twins = found.results
@@ -90,7 +90,7 @@ def test_the_code_follows_every_edge_of_its_spec_and_twins_do_not() -> None:
 
 @pytest.mark.slow
 def test_what_is_done_as_plain_memory_under_a_lock_is_part_of_the_step() -> None:
-    own, *twins = paths_tests.follow_paths("^waitq$").results
+    own, *twins = paths_tests.paths("^waitq$").results
     assert own.failures == ()
     assert [twin.holds for twin in twins] == [True] * 4
 
@@ -109,4 +109,4 @@ def test_the_command_says_how_much_was_covered_and_where_a_twin_left(wakeproof: 
 
 def test_an_unknown_concept_is_named() -> None:
     with pytest.raises(UsageError, match=r"nothing: there are parker, ticket"):
-        paths_tests.follow_paths("nothing")
+        paths_tests.paths("nothing")

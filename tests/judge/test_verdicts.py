@@ -122,6 +122,8 @@ def test_code_is_a_judge_s_module_and_all_that_it_imports_of_other_judges() -> N
         "conform/run.py", without=("conform/bisimulation.py",)
     )  # by way of others
     assert whole == store.code_hash("conform/run.py", without=("linear/run.py",))
+    tasks = store.code_hash("explore/tasks.py")  # what packages import for types is no code
+    assert tasks == store.code_hash("explore/tasks.py", without=("explore/run.py",))
 
 
 def inputs(root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:

@@ -7,7 +7,6 @@ changes a text that occurs once in that file; any other block is a new file.
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
@@ -15,7 +14,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from tests.judge import test_twins
@@ -23,7 +21,6 @@ from tests.python import test_config, test_imports
 from tests.support import compiling
 
 from wakeproof import locations
-from wakeproof._native.ffi import ffi
 
 ROOT = locations.sources()
 PAGES = ROOT / "docs" / "contributing"
@@ -155,36 +152,50 @@ def test_a_policy_without_an_entry_does_not_compile_and_the_compiler_names_the_t
     assert "each policy has an entry in this table" in ran(*command, cwd=root, code=1).stderr
 
 
-class LibraryWithRandom:
-    """What Python sees of the kernel when the recipe was followed."""
+USES = """
+from wakeproof import CarrierGroup, Placement
+from wakeproof.bench import ROWS
 
-    names = ("home", "two_choices", "least_loaded", "cluster_two_choices", "random")
-    WP_PLACE_POLICIES = len(names)
-    kept: tuple[object, ...] = tuple(ffi.new("char[]", name.encode()) for name in names)
-
-    def wp_placement_policy_name(self, index: int) -> object:
-        return self.kept[index] if index < len(self.kept) else ffi.NULL
+with CarrierGroup(2, placement=Placement(policy="random")) as group:
+    print(sorted({group.submit(group.running).result(60).index for _ in range(64)}))
+print("random" in {row.ours for row in ROWS if row.program == "placement_group_on"})
+"""
 
 
-def test_a_policy_that_the_type_of_placements_lacks_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(test_config, "lib", LibraryWithRandom())
-    with pytest.raises(AssertionError, match="random"):
-        test_config.test_the_type_of_placements_names_each_policy_of_the_kernel()
-    root = copied(tmp_path, "kernel", "python/wakeproof")
+def test_a_policy_is_in_groups_rows_of_the_bench_and_tests_which_list_none(tmp_path: Path) -> None:
+    root = copied(tmp_path, "kernel", "tests/programs", "python/wakeproof")
     follow("placement-policy", root)
-    monkeypatch.setattr(test_config, "Placement", literal(root / "python/wakeproof/config.py"))
-    test_config.test_the_type_of_placements_names_each_policy_of_the_kernel()
+    where = {"PYTHONPATH": str(root / "python"), "WAKEPROOF_LIBRARY": str(root)}
+    make = "from pathlib import Path; from wakeproof._native import build"
+    ran(sys.executable, "-c", f"{make}; build.build_library(Path())", cwd=root, **where)
+    assert ran(sys.executable, "-c", USES, cwd=root, **where).stdout == "[0, 1]\nTrue\n"
+    program = "tests/programs/sched/placement/placement.c"
+    ran(*COMPILED, "-Ikernel", program, "libwakeproof.so", "-o", "placement", cwd=root)
+    for case in (("ties",), ("marked",), ("cycles", "4", "1", "3", "1000", "1")):
+        assert ran(root / "placement", *case, LD_LIBRARY_PATH=str(root)).stdout == "", case
 
 
-def literal(file: Path) -> object:
-    """Return the type `Placement` of that file."""
-    found = next(
-        node.value for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "Placement"
-    )  # fmt: skip
-    return eval(ast.unparse(found), {"Literal": Literal})
+def test_a_policy_that_the_stub_lacks_is_named_as_stale_until_the_stub_is_made(
+    tmp_path: Path,
+) -> None:
+    root = copied(tmp_path, "kernel", "tools", "python/wakeproof")
+    follow("placement-policy", root)
+    stub = (sys.executable, "tools/ffi_stub.py")
+    python = {"PYTHONPATH": str(root / "python")}
+    stale = ran(*stub, "--check", cwd=root, code=1, **python)
+    assert stale.stderr == "ffi.pyi is stale: run tools/ffi_stub.py\n"
+    ran(*stub, cwd=root, **python)
+    text = (root / "python/wakeproof/_native/ffi.pyi").read_text()
+    assert re.search(r"^PlacementPolicy = Literal\[[^]]*, \"random\"", text, re.MULTILINE)
+
+
+def test_a_policy_that_has_another_name_than_its_constant_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    otherwise = {name.replace("two_choices", "both"): n for name, n in test_config.POLICIES.items()}
+    monkeypatch.setattr(test_config, "POLICIES", otherwise)
+    with pytest.raises(AssertionError, match="both"):
+        test_config.test_a_policy_has_the_name_of_its_constant_which_is_its_literal_in_the_stub()
 
 
 COMMAND = "python/wakeproof/judge/lines/command.py"

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from tests.support.topologies import Halves, indices, nowhere
 
-from wakeproof import CarrierGroup, LinuxTopology, Topology, TopologyWarning
+from wakeproof import CarrierGroup, LinuxTopology, Stealing, Topology, TopologyWarning
 
 PATIENCE_S = 60
 ALLOWED = sorted(os.sched_getaffinity(0))
+CLUSTER = Stealing(scope="cluster")
 
 
 def refuse_odd(carrier: int) -> int | None:
@@ -48,7 +49,7 @@ def test_here_each_carrier_is_pinned_to_a_cpu_of_its_own() -> None:
 
 
 def test_without_a_topology_carriers_float_in_one_cluster() -> None:
-    with CarrierGroup(2, work_stealing=True, steal_scope="cluster") as group:
+    with CarrierGroup(2, work_stealing=True, stealing=CLUSTER) as group:
         assert [carrier.name for carrier in group] == ["carrier-0", "carrier-1"]
         assert [(carrier.cluster, carrier.core, carrier.cpu) for carrier in group] == [
             (0, None, None)
@@ -61,7 +62,7 @@ def test_without_a_topology_carriers_float_in_one_cluster() -> None:
 def test_more_carriers_than_cpus_float_with_one_warning() -> None:
     many = len(ALLOWED) + 1
     with pytest.warns(TopologyWarning) as told:
-        group = CarrierGroup(many, topology="linux", work_stealing=True, steal_scope="cluster")
+        group = CarrierGroup(many, topology="linux", work_stealing=True, stealing=CLUSTER)
     with group:
         assert str(told[0].message) == (
             f"{many} of {many} carriers float: {many} carriers, {len(ALLOWED)} CPUs"

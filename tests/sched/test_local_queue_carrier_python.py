@@ -8,9 +8,11 @@ from concurrent.futures import Future
 import pytest
 
 from wakeproof import CarrierGroup
+from wakeproof.config import Tuning
 from wakeproof.errors import UsageError
 
 PATIENCE_S = 60
+BOUNDED = Tuning(queue="bounded")
 RING = 256  # kernel/queue/local_queue.h
 
 
@@ -25,13 +27,13 @@ def submits(group: CarrierGroup, many: int) -> list[int]:
 
 @pytest.mark.parametrize("carriers", [1, 3])
 def test_tasks_run_once_though_they_do_not_fit(carriers: int) -> None:
-    with CarrierGroup(carriers, work_stealing=True, queue="bounded") as group:
+    with CarrierGroup(carriers, work_stealing=True, tuning=BOUNDED) as group:
         assert submits(group, 4 * RING) == list(range(4 * RING))
     assert all(one.counts.runnable == 0 for one in group)
 
 
 def test_half_of_a_full_ring_spills() -> None:
-    with CarrierGroup(1, work_stealing=True, queue="bounded") as group:
+    with CarrierGroup(1, work_stealing=True, tuning=BOUNDED) as group:
         submits(group, RING)
         assert group[0].counts.spilled == 0
         submits(group, RING + 1)
@@ -45,10 +47,10 @@ def test_nothing_spills_where_there_is_no_ring() -> None:
 
 
 def test_the_environment_says_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WAKEPROOF_QUEUE", "bounded")
+    monkeypatch.setenv("WAKEPROOF_TUNING_QUEUE", "bounded")
     with CarrierGroup(1, work_stealing=True) as group:
         submits(group, RING + 1)
         assert group[0].counts.spilled == RING // 2
-    monkeypatch.setenv("WAKEPROOF_QUEUE", "small")
-    with pytest.raises(UsageError, match="WAKEPROOF_QUEUE is 'small'"):
+    monkeypatch.setenv("WAKEPROOF_TUNING_QUEUE", "small")
+    with pytest.raises(UsageError, match="WAKEPROOF_TUNING_QUEUE is 'small'"):
         CarrierGroup(1)

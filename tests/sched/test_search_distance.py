@@ -13,7 +13,7 @@ from typing import Literal
 import pytest
 from tests.support.topologies import Halves, indices, nowhere
 
-from wakeproof import Carrier, CarrierGroup, locations
+from wakeproof import Carrier, CarrierGroup, Stealing, locations
 
 PATIENCE_S = 60
 
@@ -30,9 +30,10 @@ def test_a_domain_is_a_cluster_or_everybody(
     scope: Literal["global", "cluster"], stealing: bool, domains: tuple[tuple[int, ...], ...]
 ) -> None:
     own, given = Halves(scope, nowhere), Halves("global", nowhere)
+    named = Stealing(scope=scope)
     with (
         CarrierGroup(5, topology=own, work_stealing=stealing) as one,
-        CarrierGroup(5, topology=given, work_stealing=stealing, steal_scope=scope) as two,
+        CarrierGroup(5, topology=given, work_stealing=stealing, stealing=named) as two,
     ):
         assert indices(one) == indices(two) == domains
 

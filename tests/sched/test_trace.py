@@ -15,7 +15,7 @@ from subprocess import CompletedProcess
 import pytest
 from tests.support.topologies import Halves, nowhere
 
-from wakeproof import CarrierGroup, VirtualThread, park, pinned
+from wakeproof import CarrierGroup, Tracing, VirtualThread, park, pinned
 from wakeproof.trace import ACTIONS, Event, chrome, size, summary
 
 PATIENCE_S = 60
@@ -39,7 +39,7 @@ def test_without_being_asked_a_group_keeps_no_events() -> None:
 
 def test_every_submission_and_every_step_is_one_event() -> None:
     # NoInventedEvent: as many as the carriers counted.
-    with CarrierGroup(2, work_stealing=True, trace_events=1 << 12) as group:
+    with CarrierGroup(2, work_stealing=True, tracing=Tracing(events=1 << 12)) as group:
         run(group, 300)
     events = group.events()
     assert len(named(events, "TaskSubmit")) == 300
@@ -59,7 +59,7 @@ def test_a_drain_that_reads_the_stop_is_an_event_too() -> None:
         begun.set()
         time.sleep(0.3)  # the stop comes behind it meanwhile
 
-    group = CarrierGroup(1, trace_events=64)
+    group = CarrierGroup(1, tracing=Tracing(events=64))
     group.submit(task)
     assert begun.wait(PATIENCE_S)
     group.close(cancel=True)
@@ -69,7 +69,7 @@ def test_a_drain_that_reads_the_stop_is_an_event_too() -> None:
 
 def test_a_steal_names_home_thief_and_kind() -> None:
     go_on, begun = threading.Event(), threading.Event()
-    with CarrierGroup(2, work_stealing=True, trace_events=256) as group:
+    with CarrierGroup(2, work_stealing=True, tracing=Tracing(events=256)) as group:
         group[0].submit(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
         assert begun.wait(PATIENCE_S)
         group[0].submit(int).result(PATIENCE_S)
@@ -84,7 +84,7 @@ def test_a_steal_names_home_thief_and_kind() -> None:
 
 def test_events_may_be_read_while_carriers_write_and_have_known_names_and_times() -> None:
     # A ring of 16 is overwritten all the time. That none is torn: scenarios/base/event_ring.c.
-    with CarrierGroup(1, trace_events=16) as group:
+    with CarrierGroup(1, tracing=Tracing(events=16)) as group:
         seen: list[Event] = []
         while len(seen) < 500:
             group.submit(int)
@@ -94,7 +94,7 @@ def test_events_may_be_read_while_carriers_write_and_have_known_names_and_times(
 
 
 def test_events_name_their_task_and_their_carrier_in_full() -> None:
-    with CarrierGroup(1, topology=Halves(bind=nowhere), trace_events=256) as group:
+    with CarrierGroup(1, topology=Halves(bind=nowhere), tracing=Tracing(events=256)) as group:
         threads = [group[0].factory(name="load \u00e9")(int), group.factory(name="again")(int)]
         assert [thread.result(PATIENCE_S) for thread in threads] == [0, 0]
         group.submit(str).result(PATIENCE_S)
@@ -111,7 +111,7 @@ def test_events_name_their_task_and_their_carrier_in_full() -> None:
 
 def test_a_stolen_task_has_its_name_where_it_was_stolen() -> None:
     begun, go_on = threading.Event(), threading.Event()
-    with CarrierGroup(2, work_stealing=True, trace_events=256) as group:
+    with CarrierGroup(2, work_stealing=True, tracing=Tracing(events=256)) as group:
         pinned = group[0].factory(pinned=True)
         pinned(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
         assert begun.wait(PATIENCE_S)
@@ -128,7 +128,7 @@ def test_a_stolen_task_has_its_name_where_it_was_stolen() -> None:
 
 
 def test_a_ring_keeps_the_newest_events() -> None:
-    with CarrierGroup(1, trace_events=16) as group:
+    with CarrierGroup(1, tracing=Tracing(events=16)) as group:
         run(group, 200)
     mine = [event for event in group.events() if event.carrier == 0]
     assert len(mine) == 16
@@ -154,7 +154,7 @@ def test_a_ring_is_rounded_up_to_a_power_of_two(asked: int, kept: int) -> None:
 
 @pytest.mark.parametrize("bad", [-1, (1 << 20) + 1, True, 1.5])
 def test_a_bad_number_of_events_is_named(bad: object) -> None:
-    with pytest.raises(ValueError, match=r"trace_events is .*; allowed: 0 to 1,048,576"):
+    with pytest.raises(ValueError, match=r"tracing\.events is .*; allowed: 0 to 1,048,576"):
         size(bad)  # type: ignore[arg-type]
 
 
@@ -188,7 +188,7 @@ def test_a_park_that_blocks_its_carrier_is_an_event() -> None:
             with section:
                 park(0.01)
 
-    with CarrierGroup(1, trace_events=256) as group:
+    with CarrierGroup(1, tracing=Tracing(events=256)) as group:
         VirtualThread(body, group=group, name="stays").start().join()
     (event,) = named(group.events(), "PinnedPark")
     assert (event.task_name, event.carrier, event.details) == ("stays", 0, {"home": 0})
@@ -196,7 +196,7 @@ def test_a_park_that_blocks_its_carrier_is_an_event() -> None:
 
 
 def test_the_file_for_perfetto_has_a_track_for_each_carrier() -> None:
-    with CarrierGroup(2, trace_events=256) as group:
+    with CarrierGroup(2, tracing=Tracing(events=256)) as group:
         run(group, 20)
     shown = chrome([group.events()])["traceEvents"]
     tracks = {one["args"]["name"] for one in shown if one["name"] == "thread_name"}

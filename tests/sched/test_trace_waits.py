@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import wakeproof as w
-from wakeproof import CarrierGroup, VirtualThread, coroutine, io, trace
+from wakeproof import CarrierGroup, Tracing, VirtualThread, coroutine, io, trace
 from wakeproof.trace import Event, chrome, summary
 
 PATIENCE_S = 60
@@ -35,7 +35,7 @@ def run(group: CarrierGroup, body: Callable[[], object], name: str = "one") -> N
 
 def test_events_of_threads_that_had_the_same_memory_keep_their_names_and_numbers() -> None:
     # NameIsItsOwn, NumberIsItsOwn: one after the other, each in the memory of the last one.
-    with CarrierGroup(1, trace_events=1000) as group:
+    with CarrierGroup(1, tracing=Tracing(events=1000)) as group:
         for name in NAMES:
             run(group, lambda: w.sleep(0.001), name)
     for kind in ("TaskSubmit", "TaskRun", "ThreadWait"):
@@ -45,7 +45,7 @@ def test_events_of_threads_that_had_the_same_memory_keep_their_names_and_numbers
 
 
 def test_a_name_that_is_too_long_is_cut_between_letters() -> None:
-    with CarrierGroup(1, trace_events=64) as group:
+    with CarrierGroup(1, tracing=Tracing(events=64)) as group:
         group.submit(int).result(PATIENCE_S)
         group._start(0, int, "\u00e9" * 100).result(PATIENCE_S)
     told = [one.task_name for one in group.events() if one.name == "TaskRun"]
@@ -59,7 +59,7 @@ def test_a_steal_by_a_poller_is_not_from_the_loop() -> None:
         while not stop.is_set():
             poller.maybe_yield(False)
 
-    with CarrierGroup(2, work_stealing=True, trace_events=4096) as group:
+    with CarrierGroup(2, work_stealing=True, tracing=Tracing(events=4096)) as group:
         thread = group[1].register_poller(lambda: None, spin)
         group[0].submit(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
         assert begun.wait(PATIENCE_S)
@@ -74,7 +74,7 @@ def test_a_steal_by_a_poller_is_not_from_the_loop() -> None:
 
 def test_a_steal_by_the_loop_is_from_the_loop() -> None:
     begun, go_on = threading.Event(), threading.Event()
-    with CarrierGroup(2, work_stealing=True, trace_events=256) as group:
+    with CarrierGroup(2, work_stealing=True, tracing=Tracing(events=256)) as group:
         group[0].submit(lambda: (begun.set(), go_on.wait(PATIENCE_S)))
         assert begun.wait(PATIENCE_S)
         group[0].submit(int).result(PATIENCE_S)
@@ -137,7 +137,7 @@ def wait_for_all(group: CarrierGroup) -> tuple[list[str], int]:
 
 
 def test_each_wait_of_a_thread_is_a_span_with_its_reason() -> None:
-    with CarrierGroup(2, trace_events=1 << 12) as group:
+    with CarrierGroup(2, tracing=Tracing(events=1 << 12)) as group:
         told, descriptor = wait_for_all(group)
         spans, events = waits(group, "waiter"), group.events()
     assert told == [
@@ -165,13 +165,13 @@ def test_coroutines_have_the_same_spans() -> None:
         await coroutine.acquire(semaphore, 3, 0.001)
         await coroutine.park(0.001)
 
-    with CarrierGroup(1, trace_events=256) as group, mutex:
+    with CarrierGroup(1, tracing=Tracing(events=256)) as group, mutex:
         VirtualThread(body, group=group, name="one").start().result(PATIENCE_S)
     assert reasons(group, "one") == ["sleep", "mutex", "semaphore", "park"]
 
 
 def test_an_interrupted_wait_says_so() -> None:
-    with CarrierGroup(1, trace_events=256) as group:
+    with CarrierGroup(1, tracing=Tracing(events=256)) as group:
         thread = VirtualThread(lambda: w.sleep(PATIENCE_S), group=group, name="one").start()
         while thread.state != "parked":
             time.sleep(0.0005)
@@ -216,7 +216,7 @@ def test_a_span_that_began_while_it_was_off_is_not_told() -> None:
 
 
 def test_larger_rings_forget_what_was_there_and_go_on() -> None:
-    with CarrierGroup(1, trace_events=16) as group:
+    with CarrierGroup(1, tracing=Tracing(events=16)) as group:
         for number in range(30):
             run(group, int, f"first-{number}")
         run(group, lambda: group.trace_on(256), "first")
@@ -240,7 +240,7 @@ def test_one_switch_is_for_all_groups_and_for_those_to_come() -> None:
     with CarrierGroup(1) as first:
         trace.switch_on(64)
         try:
-            with CarrierGroup(1) as second, CarrierGroup(1, trace_events=0) as third:
+            with CarrierGroup(1) as second, CarrierGroup(1, tracing=Tracing(events=0)) as third:
                 assert [one.tracing for one in (first, second, third)] == [64, 64, 0]
                 trace.switch_off()
                 assert [one.tracing for one in (first, second, third)] == [0, 0, 0]
@@ -275,7 +275,7 @@ def test_the_switch_may_be_turned_while_carriers_write() -> None:
 
 
 def test_the_picture_has_a_track_for_each_thread_that_waited() -> None:
-    with CarrierGroup(1, trace_events=256) as group:
+    with CarrierGroup(1, tracing=Tracing(events=256)) as group:
         run(group, lambda: w.sleep(0.001), "sleeper")
         run(group, int, "never waits")
     shown = chrome([group.events()])["traceEvents"]

@@ -20,6 +20,8 @@ class CNumber(_Pointer):
     def __getitem__(self, index: int) -> int: ...
     def __setitem__(self, index: int, value: int) -> None: ...
 
+PlacementPolicy = Literal["home", "two_choices", "least_loaded", "cluster_two_choices"]
+
 CParker = NewType("CParker", _Pointer)
 
 CGuard = NewType("CGuard", _Pointer)

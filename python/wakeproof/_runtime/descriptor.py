@@ -235,9 +235,7 @@ def start(group: CarrierGroup) -> None:
             return
         own = [f"{one.name} ({one.poller.name!r})" for one in group if one.poller]
         if len(group._all) > len(group):
-            raise StateError(
-                "pollers: carriers that stand in for others (spare_carriers) have none"
-            )
+            raise StateError("pollers: a group with spare carriers has none")
         code = lib.WP_FORBIDDEN if own else lib.wp_io_start(group._native, group._idle_spins)
         if code == lib.WP_SYSTEM:
             raise SystemCallError(f"pollers of {len(group)} carriers: {os.strerror(ffi.errno)}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wakeproof.topology import Seats
 
 
-def native(chosen: Settings, seats: Seats, trace_events: int) -> CGroup:
+def native(chosen: Settings, seats: Seats) -> CGroup:
     """Start its carriers.
 
     Raises:
@@ -27,10 +27,10 @@ def native(chosen: Settings, seats: Seats, trace_events: int) -> CGroup:
     config, made = ffi.new("wp_group_config *"), ffi.new("wp_group **")
     numbers = seats.numbers()  # they are read before it returns
     config.carriers, config.yield_us = chosen.carriers, chosen.yield_us
-    config.work_stealing, config.trace_events = chosen.work_stealing, trace_events
-    config.placement, config.monitor_ms = chosen.placement, chosen.monitor_ms
-    config.place_at_resume, config.spare_carriers = chosen.place_at_resume, chosen.spare_carriers
-    config.bounded = chosen.bounded
+    config.work_stealing, config.trace_events = chosen.work_stealing, chosen.trace_events
+    config.placement, config.place_at_resume = chosen.policy, chosen.at_resume
+    config.monitor_ms, config.spare_carriers = chosen.monitor_ms, chosen.spare_carriers
+    config.bounded = chosen.is_bounded
     config.domain_of, config.cluster_of = numbers
     config.bind = seats.callback
     code = lib.wp_group_new(made, config)
@@ -39,7 +39,7 @@ def native(chosen: Settings, seats: Seats, trace_events: int) -> CGroup:
         raise error_for(code, f"{chosen.carriers} carriers: {why} (memory, or threads)")
     if code != lib.WP_OK:
         raise error_for(
-            code, f"{chosen.carriers} carriers, {chosen.spare_carriers} spare_carriers; allowed: "
+            code, f"{chosen.carriers} carriers, {chosen.spare_carriers} spare carriers; allowed: "
             f"{lib.WP_GROUP_CARRIERS:,} in all",
         )  # fmt: skip
     return made[0]

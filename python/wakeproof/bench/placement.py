@@ -9,13 +9,11 @@ on every machine.
 from __future__ import annotations
 
 from wakeproof.bench.rows import NS, US, Row
+from wakeproof.config import POLICIES
 
-POLICIES = {
-    "home": "home", "two": "two choices", "least": "least loaded",
-    "cluster": "two choices in two clusters",
-}  # fmt: skip
-"""By side of the program; all but home look at loads."""
-OF_LOADS = [side for side in POLICIES if side != "home"]
+LABELS = {name: name.replace("_", " ") for name in POLICIES}
+"""By side of the program, which has one for each policy of the kernel."""
+OF_LOADS = [side for side in LABELS if side != "home"]
 
 SPREAD = "most/mean"
 COSTS, STEADY, BURSTS = (2, 4, 16, 64, 256), (2, 16, 64, 256), (16, 64)  # carriers
@@ -30,11 +28,12 @@ SLICE_MS = {  # a round is a seed, or a number of bursts: 8 of them in half a se
 def _cost(carriers: int) -> list[Row]:
     program = f"placement_{carriers}"
     rows = [
-        Row(f"{'' if at == 0 else '- '}{POLICIES[side]} of {carriers} carriers, as data", program,
+        Row(f"{'' if at == 0 else '- '}{LABELS[side]} of {carriers} carriers, as data", program,
             side, "none", "no choice")
-        for at, side in enumerate(reversed(POLICIES))
+        for at, side in enumerate(reversed(LABELS))
     ]  # fmt: skip
-    return [*rows, Row("- least loaded, per carrier", program, "least", "least", "", NS,
+    least = "least_loaded"
+    return [*rows, Row("- least loaded, per carrier", program, least, least, "", NS,
                        at_most=10.0, count="sibling")]  # fmt: skip
 
 
@@ -46,7 +45,7 @@ def _p99(program: str, name: str, at_most: float | None = 1.0) -> list[Row]:
     rows: list[Row] = []
     for side in OF_LOADS:
         rows += [
-            Row(f"{'- the same' if rows else name}, {POLICIES[side]}", program, side, "home",
+            Row(f"{'- the same' if rows else name}, {LABELS[side]}", program, side, "home",
                 "home", US, at_most=at_most),
             Row("- load at dequeue", program, f"{side}_dequeue", side, "load at the end", US),
         ]  # fmt: skip
@@ -55,8 +54,8 @@ def _p99(program: str, name: str, at_most: float | None = 1.0) -> list[Row]:
 
 def _counted(program: str, name: str, count: str, unit: str, peer: str, against: str) -> list[Row]:
     return [
-        Row(f"- {name}, {POLICIES[side]}", program, side, peer, against, unit, count=count)
-        for side in POLICIES if side != peer
+        Row(f"- {name}, {LABELS[side]}", program, side, peer, against, unit, count=count)
+        for side in LABELS if side != peer
     ]  # fmt: skip
 
 

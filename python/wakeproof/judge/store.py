@@ -106,6 +106,9 @@ def code(*names: str) -> dict[str, str]:
 def code_hash(*names: str, without: tuple[str, ...] = ()) -> str:
     """Return a hash of a judge's own modules and of every other module of judges that they import.
 
+    They are found in the texts.  What a judge's package loads by the judge's name (``lazy.py``) is
+    not, so judges import from one another's `run`.
+
     Args:
         names: files below ``wakeproof/judge``: ``"conform/run.py"``.
         without: files and folders there that are left out, with what they alone import.
@@ -123,9 +126,17 @@ def code_hash(*names: str, without: tuple[str, ...] = ()) -> str:
 
 
 def _imported(folder: Path, text: str) -> Iterator[Path]:
-    """Return the files below `folder` that the module `text` imports."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_JUDGES):
+    """Return the files below `folder` that the module `text` imports, but for types alone."""
+    nodes = list(ast.walk(ast.parse(text)))
+    for_types = {
+        inner for node in nodes
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in node.body
+    }  # fmt: skip
+    for node in nodes:
+        if node in for_types or not isinstance(node, ast.ImportFrom):
+            continue
+        if (node.module or "").startswith(_JUDGES):
             base = folder.joinpath(*(node.module or "").split(".")[2:])
             for one in (base, *(base / alias.name for alias in node.names)):
                 yield from (f for f in (one.with_suffix(".py"), one / "__init__.py") if f.is_file())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carriers that block: `wakeproof.blocking`, `CarrierGroup(monitor_ms=...)`, what is counted.
+"""Carriers that block: `wakeproof.blocking`, `Compensation.monitor_ms`, what is counted.
 
 A holder has carrier 0 until the test lets go of it; so what runs meanwhile runs on carrier 1.
 """
@@ -14,7 +14,16 @@ from contextlib import contextmanager
 
 import pytest
 
-from wakeproof import Carrier, CarrierGroup, PlacementStatistics, VirtualThread, blocking, coroutine
+from wakeproof import (
+    Carrier,
+    CarrierGroup,
+    Compensation,
+    Placement,
+    PlacementStatistics,
+    VirtualThread,
+    blocking,
+    coroutine,
+)
 
 PATIENCE_S = 60
 NOTHING = PlacementStatistics(0, 0, 0, 0, 0, 0, 0)
@@ -56,7 +65,10 @@ def where(group: CarrierGroup) -> Carrier | None:
 
 
 def test_what_waits_behind_a_blocking_task_goes_to_the_others() -> None:
-    with CarrierGroup(2, placement="least_loaded") as group, held(group) as holder:
+    with (
+        CarrierGroup(2, placement=Placement(policy="least_loaded")) as group,
+        held(group) as holder,
+    ):
         waits: Future[Carrier | None] = group[0].submit(where, group)
         stays = group[0].factory(pinned=True)(where, group)
         holder.block()
@@ -72,7 +84,10 @@ def test_what_waits_behind_a_blocking_task_goes_to_the_others() -> None:
 
 def test_decisions_are_counted_where_they_lead() -> None:
     release = threading.Event()
-    with CarrierGroup(2, placement="least_loaded") as group, held(group) as holder:
+    with (
+        CarrierGroup(2, placement=Placement(policy="least_loaded")) as group,
+        held(group) as holder,
+    ):
         for _ in range(2):
             group[0].factory(pinned=True)(str)  # more than carrier 1 may ever have
         for _ in range(6):
@@ -102,9 +117,11 @@ def nested(said: threading.Event, release: threading.Event) -> tuple[bool, bool]
     return outer, inner
 
 
-@pytest.mark.parametrize("placement", ["home", "two_choices"])
-def test_a_supervisor_finds_who_blocks_and_says_nothing(placement: str) -> None:
-    with CarrierGroup(2, placement=placement, monitor_ms=1) as group:  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "placement", [Placement(policy="home"), Placement(policy="two_choices")], ids=str
+)
+def test_a_monitor_finds_who_blocks_and_says_nothing(placement: Placement) -> None:
+    with CarrierGroup(2, placement=placement, compensation=Compensation(monitor_ms=1)) as group:
         with held(group):
             assert group[0].submit(where, group).result(PATIENCE_S) is group[1]
             found = group[0].placement
@@ -123,7 +140,7 @@ def test_a_coroutine_says_so_again_behind_an_await() -> None:
                     said.append(is_marked_again)
         return said
 
-    with CarrierGroup(2, placement="two_choices") as group:
+    with CarrierGroup(2, placement=Placement(policy="two_choices")) as group:
         thread = VirtualThread(body, group=group).start()
         assert thread.result(PATIENCE_S) == [True, True, True, True]
         assert sum(one.placement.marks for one in group) == 4
@@ -138,7 +155,7 @@ def test_who_is_on_no_such_carrier_says_it_in_vain() -> None:
     with CarrierGroup(1) as group:
         assert group.submit(say).result(PATIENCE_S) is False
         assert group[0].placement == NOTHING
-    with CarrierGroup(1, placement="two_choices") as group:
+    with CarrierGroup(1, placement=Placement(policy="two_choices")) as group:
 
         def fork() -> int:
             child = os.fork()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`CarrierGroup(spare_carriers=...)`: marked carriers are replaced.  Serves SpareCarrier.tla."""
+"""`Compensation.spare_carriers`: they run for those that block.  Serves SpareCarrier.tla."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wakeproof import CarrierGroup, VirtualThread, blocking, io
+from wakeproof import CarrierGroup, Compensation, VirtualThread, blocking, io
 from wakeproof.errors import StateError, UsageError
 
 PATIENCE_S = 60
@@ -23,7 +23,7 @@ def await_(is_so: Callable[[], bool]) -> None:
 
 
 def test_others_run_while_each_carrier_blocks_and_threads_are_used_again() -> None:
-    with CarrierGroup(2, spare_carriers=2) as group:
+    with CarrierGroup(2, compensation=Compensation(spare_carriers=2)) as group:
         for episode in range(2):
             end, marked = threading.Event(), threading.Barrier(3)
 
@@ -49,19 +49,19 @@ def test_others_run_while_each_carrier_blocks_and_threads_are_used_again() -> No
             assert group.spare_carriers().reused == 2 * episode
 
 
-def test_a_group_without_replacements_has_none() -> None:
+def test_a_group_without_spare_carriers_has_none() -> None:
     with CarrierGroup(1) as group:
         assert group.spare_carriers().most == group.spare_carriers().started == 0
 
 
-def test_replacements_have_no_pollers() -> None:
+def test_a_group_with_spare_carriers_has_no_pollers() -> None:
     with (
-        CarrierGroup(1, spare_carriers=1) as group,
-        pytest.raises(StateError, match="spare_carriers"),
+        CarrierGroup(1, compensation=Compensation(spare_carriers=1)) as group,
+        pytest.raises(StateError, match="spare carriers"),
     ):
         io.socketpair(group=group)
 
 
 def test_too_many_carriers_are_refused() -> None:
-    with pytest.raises(UsageError, match="spare_carriers is 1; allowed: 0 to 0"):
-        CarrierGroup(1024, spare_carriers=1)
+    with pytest.raises(UsageError, match=r"compensation\.spare_carriers is 1; allowed: 0 to 0"):
+        CarrierGroup(1024, compensation=Compensation(spare_carriers=1))

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`CarrierGroup(placement=...)`: where tasks and threads start that are given no carrier."""
+"""`Placement`: where tasks and threads start that are given no carrier."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Iterator
-from typing import Literal, cast
+from typing import Any, Literal
 
 import pytest
 from tests.support.topologies import Halves, nowhere
 
-from wakeproof import Carrier, CarrierGroup, VirtualThread, coroutine
+from wakeproof import Carrier, CarrierGroup, Placement, VirtualThread, coroutine
 from wakeproof.errors import UsageError
 
-POLICIES = ("two_choices", "least_loaded", "cluster_two_choices")
 PATIENCE_S = 60
-Policy = Literal["two_choices", "least_loaded", "cluster_two_choices"]
+BY_LOAD = [
+    Placement(policy="two_choices"),
+    Placement(policy="least_loaded"),
+    Placement(policy="cluster_two_choices"),
+]
 
 
-@pytest.fixture(params=POLICIES)
+@pytest.fixture(params=BY_LOAD, ids=lambda placement: placement.policy)
 def group(request: pytest.FixtureRequest) -> Iterator[CarrierGroup]:
     """Two carriers, of which the first has one task that runs and two that wait."""
     ran, end = threading.Event(), threading.Event()
@@ -28,7 +31,7 @@ def group(request: pytest.FixtureRequest) -> Iterator[CarrierGroup]:
         ran.set()
         end.wait(PATIENCE_S)
 
-    with CarrierGroup(2, placement=cast("Policy", request.param)) as group:
+    with CarrierGroup(2, placement=request.param) as group:
         try:
             group[0].factory(pinned=True)(hold)
             assert ran.wait(PATIENCE_S)
@@ -69,9 +72,8 @@ def test_the_lesser_cluster_has_it(scope: Literal["global", "cluster"], stealing
         ran.set()
         end.wait(PATIENCE_S)
 
-    with CarrierGroup(
-        4, placement="cluster_two_choices", work_stealing=stealing, topology=Halves(scope, nowhere)
-    ) as group:
+    placement, topology = Placement(policy="cluster_two_choices"), Halves(scope, nowhere)
+    with CarrierGroup(4, placement=placement, work_stealing=stealing, topology=topology) as group:
         try:
             group[0].factory(pinned=True)(hold)
             assert ran.wait(PATIENCE_S)
@@ -97,7 +99,8 @@ def test_a_coroutine_goes_on_where_less_is(resumes: bool) -> None:
         ran.set()
         end.wait(PATIENCE_S)
 
-    with CarrierGroup(2, placement="least_loaded", place_at_resume=resumes) as group:
+    placement = Placement(policy="least_loaded", at_resume=resumes)
+    with CarrierGroup(2, placement=placement) as group:
         try:
             thread = VirtualThread(body, group=group[0]).start()
             assert parks.wait(PATIENCE_S)
@@ -120,17 +123,20 @@ def test_a_coroutine_goes_on_where_less_is(resumes: bool) -> None:
 
 
 def test_a_carrier_that_is_given_is_taken() -> None:
-    with CarrierGroup(2, placement="least_loaded") as group:
+    with CarrierGroup(2, placement=Placement(policy="least_loaded")) as group:
         for carrier in group:
             assert carrier.submit(where, group).result(PATIENCE_S) is carrier
             assert VirtualThread(lambda: where(group), group=carrier).start().result() is carrier
 
 
 def test_a_placement_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="placement is 'best'; allowed: home, two_choices, least"):
-        CarrierGroup(1, placement=cast("Policy", "best"))
-    monkeypatch.setenv("WAKEPROOF_PLACEMENT", "near")
-    with pytest.raises(UsageError, match="WAKEPROOF_PLACEMENT is 'near'"):
+    unknown: Any = "best"
+    with pytest.raises(
+        UsageError, match=r"placement\.policy is 'best'; allowed: home, two_choices, least"
+    ):
+        CarrierGroup(1, placement=Placement(policy=unknown))
+    monkeypatch.setenv("WAKEPROOF_PLACEMENT_POLICY", "near")
+    with pytest.raises(UsageError, match="WAKEPROOF_PLACEMENT_POLICY is 'near'"):
         CarrierGroup(1)
 
 

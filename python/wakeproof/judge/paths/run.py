@@ -65,7 +65,7 @@ class PathsReport:
 Progress = Callable[[PathsResult], None]
 
 
-def follow_paths(
+def paths(
     pattern: str | None = None,
     *,
     twins: bool = True,

@@ -27,7 +27,7 @@ def follow(pattern: str | None, *, twins: bool, as_json: bool) -> None:
         for failure in result.failures[: 1 if result.twin else SHOWN]:
             screen.print(f"  {failure}", markup=False, soft_wrap=True)
 
-    found = judge.follow_paths(pattern, twins=twins, progress=show)
+    found = judge.paths(pattern, twins=twins, progress=show)
     if as_json:
         print(report.to_json(summary(found)))
     else:

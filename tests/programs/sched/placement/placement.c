@@ -42,8 +42,8 @@ static void load(uint32_t carrier, uint32_t many)
 /* Equal loads: each carrier gets about as many as any other. */
 static void case_ties(void)
 {
-	for (enum wp_placement_policy policy = WP_PLACE_TWO_CHOICES;
-	     policy <= WP_PLACE_CLUSTER_TWO_CHOICES; policy++) {
+	for (enum wp_placement_policy policy = WP_PLACE_TWO_CHOICES; policy < WP_PLACE_POLICIES;
+	     policy++) {
 		uint32_t chosen[8] = {0};
 		uint64_t random = 1;
 
@@ -91,8 +91,7 @@ static void case_least(void)
 /* Each but one is marked, then each. */
 static void case_marked(void)
 {
-	for (enum wp_placement_policy policy = WP_PLACE_HOME; policy <= WP_PLACE_CLUSTER_TWO_CHOICES;
-	     policy++)
+	for (enum wp_placement_policy policy = WP_PLACE_HOME; policy < WP_PLACE_POLICIES; policy++)
 		for (uint32_t free = 0; free < 8; free++) {
 			uint64_t random = free + 1;
 

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A judge's package gives the judge's function, and loads it when somebody asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+
+def function_of(package: str) -> Callable[[str], object]:
+    """Return the `__getattr__` of a judge's package, for the function of its name in `run`.
+
+    It loads nothing for another name: ``from wakeproof.judge.check import own_spec`` asks for an
+    attribute first, and the module that is being imported may be one that `run` needs.
+    """
+    judge = package.rpartition(".")[2]
+
+    def load(name: str) -> object:
+        if name != judge:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found: object = getattr(import_module(f"{package}.run"), name)
+        return found
+
+    return load
