@@ -54,6 +54,9 @@ enum stress_judge {
 	SEEN_SC = 1 << 3,      /* explorer, sequential consistency */
 	SEEN_TSO = 1 << 4,     /* explorer, x86-TSO */
 	SEEN_RC11 = 1 << 5,    /* explorer, RC11 */
+	SEEN_CORES = SEEN_STRESS | SEEN_DELAYED,
+	SEEN_EXPLORED = SEEN_SC | SEEN_TSO | SEEN_RC11,
+	SEEN_ALL = SEEN_CHECK | SEEN_CORES | SEEN_EXPLORED,
 };
 
 typedef struct stress_test {
@@ -93,6 +96,26 @@ typedef struct stress_twin {
 
 void stress_add_test(const stress_test *test);
 void stress_add_twin(const stress_twin *twin);
+
+/* STRESS_ACTOR(carrier) { ... }: an actor, or an arbiter, in a file whose state is a `struct state`,
+ * with its two parameters: `state` and `result`. STRESS_INIT(init) { ... }: an init, with `state`.
+ * STRESS_ACTOR_OF(turns, carrier), STRESS_INIT_OF: where the state is a `struct turns`. */
+#define STRESS_ACTOR(name_) STRESS_ACTOR_OF(state, name_)
+#define STRESS_INIT(name_) STRESS_INIT_OF(state, name_)
+#define STRESS_ACTOR_OF(state_, name_)                                           \
+	static void name_##_acts(struct state_ *state, stress_result *result);   \
+	static void name_(void *at, stress_result *result)                       \
+	{                                                                        \
+		name_##_acts(at, result);                                        \
+	}                                                                        \
+	static void name_##_acts(struct state_ *state, stress_result *result)
+#define STRESS_INIT_OF(state_, name_)                       \
+	static void name_##_prepares(struct state_ *state); \
+	static void name_(void *at)                         \
+	{                                                   \
+		name_##_prepares(at);                       \
+	}                                                   \
+	static void name_##_prepares(struct state_ *state)
 
 #include "harness/engine/loops.h"
 

@@ -20,9 +20,6 @@ wp_vthread *wp_vthread_current(void)
 
 int wp__vthread_park_for(int64_t deadline_ns, enum wp_wait why, uint32_t on)
 {
-	(void)deadline_ns;
-	(void)why;
-	(void)on;
 	return WP_FORBIDDEN;
 }
 
@@ -33,33 +30,27 @@ bool wp_vthread_clear_interrupt(void)
 
 void wp_vthread_interrupt(wp_vthread *thread)
 {
-	(void)thread;
 }
 
 void wp__vthread_push(wp_vthread *thread)
 {
-	(void)thread;
 }
 
 bool wp__wakers_are_mine(const struct wp_wakers *wakers)
 {
-	(void)wakers;
 	return false;
 }
 
 void wp__group_placement_pushed(wp_carrier_tasks *home)
 {
-	(void)home;
 }
 
 void wp__group_placement_resumes(wp_task *task)
 {
-	(void)task;
 }
 
 void wp__vthread_submit(wp_vthread *thread)
 {
-	(void)thread;
 }
 
 wp_task *wp__vthread_left(void)
@@ -69,7 +60,6 @@ wp_task *wp__vthread_left(void)
 
 void wp__io_left(wp_waiter *waiter)
 {
-	(void)waiter;
 }
 
 bool wp_is_non_blocking(void)

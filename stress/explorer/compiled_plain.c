@@ -216,47 +216,6 @@ static void plain_write(char *place, unsigned long size, const void *from, bool 
 }
 
 #define FROM __builtin_return_address(0)
-#define HOOK(name, call)          \
-	void name(char *place);   \
-	void name(char *place)    \
-	{                         \
-		call;             \
-	}
-#define HOOKS(size)                                                                       \
-	HOOK(__tsan_read##size, plain_read(place, size, FROM, false))                     \
-	HOOK(__tsan_write##size, plain_write(place, size, FROM, false))                   \
-	HOOK(__tsan_unaligned_read##size, plain_read(place, size, FROM, false))           \
-	HOOK(__tsan_unaligned_write##size, plain_write(place, size, FROM, false))         \
-	HOOK(__tsan_volatile_read##size, plain_read(place, size, FROM, true))             \
-	HOOK(__tsan_volatile_write##size, plain_write(place, size, FROM, true))           \
-	HOOK(__tsan_unaligned_volatile_read##size, plain_read(place, size, FROM, true))   \
-	HOOK(__tsan_unaligned_volatile_write##size, plain_write(place, size, FROM, true))
-HOOKS(1)
-HOOKS(2)
-HOOKS(4)
-HOOKS(8)
-HOOKS(16)
-HOOK(__tsan_func_entry, (void)place)
-
-void __tsan_init(void);
-void __tsan_func_exit(void);
-void __tsan_read_range(char *place, unsigned long size);
-void __tsan_write_range(char *place, unsigned long size);
-
-void __tsan_init(void)
-{
-}
-
-void __tsan_func_exit(void)
-{
-}
-
-void __tsan_read_range(char *place, unsigned long size)
-{
-	plain_read(place, size, FROM, false);
-}
-
-void __tsan_write_range(char *place, unsigned long size)
-{
-	plain_write(place, size, FROM, false);
-}
+#define TSAN_READ(place, size, is_volatile) plain_read(place, size, FROM, is_volatile)
+#define TSAN_WRITE(place, size, is_volatile) plain_write(place, size, FROM, is_volatile)
+#include "tsan_hooks.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compiled.h"
+#include "room.h"
 
 static uint64_t hash_of(const explore_step *step, const char *stack, uint32_t used)
 {
@@ -60,10 +61,8 @@ explore_position compiled_number(actor *actor, const explore_step *step, const c
 		    !memcmp(at->stack, stack, used))
 			return p - 1;
 	}
-	if (actor->count == actor->room) {
-		actor->room = actor->room ? actor->room * 2 : 256;
-		actor->positions = realloc(actor->positions, actor->room * sizeof(position));
-	}
+	if (!explore_has_room(actor->positions, actor->count, actor->room, 256))
+		abort();
 	fresh = &actor->positions[actor->count];
 	*fresh = (position){.step = *step, .used = used, .stack = malloc(used)};
 	memcpy(fresh->stack, stack, used);

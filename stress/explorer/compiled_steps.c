@@ -262,7 +262,6 @@ void wp__explored_assert_fail(const char *text, const char *file, unsigned line,
 {
 	wp__explore_site site = {file, (int)line, "assert"};
 
-	(void)function;
 	compiled_end(text, false, NULL, &site);
 }
 

@@ -31,7 +31,6 @@ int wp_event_open(void)
 
 void wp_event_close(int event)
 {
-	(void)event;
 }
 
 void wp_event_signal(int event)
@@ -63,5 +62,4 @@ int wp__errno(void)
 
 void wp__errno_set(int failed)
 {
-	(void)failed;
 }

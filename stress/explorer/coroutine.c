@@ -61,7 +61,6 @@ enum { FRAME = 160, RETURN = 88 };
 /* An actor that runs since the last tick, for half a second of CPU time or more, will never pause. */
 static void on_tick(int signal)
 {
-	(void)signal;
 	if (is_running && turns == turns_at_tick)
 		siglongjmp(out_of_actor, EXPLORE_LOOPS);
 	turns_at_tick = turns;

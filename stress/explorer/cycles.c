@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "cycles.h"
+#include "room.h"
 
 typedef struct frame {
 	uint32_t state, low;
@@ -40,15 +41,8 @@ typedef struct search {
 
 bool explore_list_push(explore_list *list, uint32_t item)
 {
-	if (list->count == list->room) {
-		uint32_t room = list->room ? 2 * list->room : 1024;
-		uint32_t *items = realloc(list->items, room * sizeof(*items));
-
-		if (!items)
-			return false;
-		list->items = items;
-		list->room = room;
-	}
+	if (!explore_has_room(list->items, list->count, list->room, 1024))
+		return false;
 	list->items[list->count++] = item;
 	return true;
 }
@@ -82,16 +76,9 @@ static void open_state(search *search, uint32_t state)
 	explore_space *space = search->space;
 	frame *frame;
 
-	if (search->depth == search->frames_room) {
-		uint32_t room = search->frames_room ? 2 * search->frames_room : 1024;
-
-		frame = realloc(search->frames, room * sizeof(*frame));
-		if (!frame) {
-			search->is_failed = true;
-			return;
-		}
-		search->frames = frame;
-		search->frames_room = room;
+	if (!explore_has_room(search->frames, search->depth, search->frames_room, 1024)) {
+		search->is_failed = true;
+		return;
 	}
 	frame = &search->frames[search->depth++];
 	frame->state = state;

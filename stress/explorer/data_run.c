@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "data.h"
+#include "room.h"
 
 enum { LOCAL_STEPS_MOST = 10000 };
 
@@ -122,11 +123,8 @@ static explore_position position_of(thread *thread, const state *state)
 	     slot = (slot + 1) & (thread->table_size - 1))
 		if (!memcmp(&thread->states[thread->table[slot] - 1], state, sizeof(*state)))
 			return thread->table[slot] - 1;
-	if (thread->states_count == thread->states_room) {
-		thread->states_room = thread->states_room ? thread->states_room * 2 : 64;
-		thread->states =
-			realloc(thread->states, thread->states_room * sizeof(*thread->states));
-	}
+	if (!explore_has_room(thread->states, thread->states_count, thread->states_room, 64))
+		abort();
 	thread->states[thread->states_count] = *state;
 	thread->table[slot] = ++thread->states_count;
 	return thread->states_count - 1;

@@ -64,7 +64,6 @@ static void write_state(void *own, uint32_t index, const explore_view *view)
 	int threads = dump->program->threads;
 	unsigned asleep = 0;
 
-	(void)index;
 	for (int t = 0; t < threads; t++) {
 		asleep |= (view->asleep_on[t] >= 0 ? 1u : 0u) << t;
 		if (is_new(dump, t, view->positions[t]))
@@ -84,7 +83,6 @@ static void write_edge(void *own, uint32_t from, uint32_t to, int thread, const 
 {
 	dump *dump = own;
 
-	(void)from;
 	if (step->kind == EXPLORE_LOCAL)
 		value = step->operand; /* what litmus_return says */
 	fprintf(dump->stream, "%c %" PRIu32 " %d %" PRIu64 "\n", is_drain ? 'd' : 'e', to, thread,

@@ -129,13 +129,7 @@ typedef struct explore_program {
 	void *own; /* the implementation's */
 } explore_program;
 
-/* True: it reads, writes, both. A compare-and-swap counts as both until its value is known. */
-static inline bool explore_reads(int kind)
-{
-	return kind == EXPLORE_LOAD || kind == EXPLORE_PLAIN_LOAD ||
-	       (kind >= EXPLORE_EXCHANGE && kind <= EXPLORE_CAS);
-}
-
+/* A compare-and-swap reads and writes, until its value is known. */
 static inline bool explore_is_update(int kind)
 {
 	return kind >= EXPLORE_EXCHANGE && kind <= EXPLORE_CAS;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "room.h"
 #include "state_space.h"
 
 /* Events. */
@@ -20,17 +21,9 @@ explore_event *explore_history_add(explore_machine *machine, int thread,
 
 	if (!history)
 		return NULL;
-	if (history->count == history->room) {
-		int room = history->room ? 2 * history->room : 64;
-		explore_event *events =
-			realloc(history->events, (size_t)room * sizeof(*events));
-
-		if (!events) {
-			explore_machine_give_up(machine, "no memory for a counterexample");
-			return NULL;
-		}
-		history->events = events;
-		history->room = room;
+	if (!explore_has_room(history->events, history->count, history->room, 64)) {
+		explore_machine_give_up(machine, "no memory for a counterexample");
+		return NULL;
 	}
 	history->events[history->count] = (explore_event){
 		.thread = thread, .step = *step, .value = value, .read_from = -2};

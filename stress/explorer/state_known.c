@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "room.h"
 #include "state_races.h"
 
 typedef explore_known known;
@@ -86,15 +87,8 @@ static void keep_way(explore_machine *machine, known *known, way way_out)
 		known->has_more_ways = true;
 		return;
 	}
-	if (known->ways_count == known->ways_room) {
-		int room = known->ways_room ? 2 * known->ways_room : 2;
-		way *ways = realloc(known->ways, (size_t)room * sizeof(*ways));
-
-		if (!ways)
-			return; /* it is asked again */
-		known->ways = ways;
-		known->ways_room = (uint8_t)room;
-	}
+	if (!explore_has_room(known->ways, known->ways_count, known->ways_room, 2))
+		return; /* it is asked again */
 	known->ways[known->ways_count++] = way_out;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "joins.h"
+#include "room.h"
 
 /* Changes. */
 
@@ -34,17 +35,9 @@ explore_actor *explore_touch(explore_machine *machine, int thread)
 
 static void set_value(explore_machine *machine, int location, uint64_t value, int writer)
 {
-	if (machine->undo_count == machine->undo_room) {
-		int room = machine->undo_room ? 2 * machine->undo_room : 64;
-		struct explore_undo *undo =
-			realloc(machine->undo, (size_t)room * sizeof(*undo));
-
-		if (!undo) {
-			explore_machine_give_up(machine, "no memory");
-			return;
-		}
-		machine->undo = undo;
-		machine->undo_room = room;
+	if (!explore_has_room(machine->undo, machine->undo_count, machine->undo_room, 64)) {
+		explore_machine_give_up(machine, "no memory");
+		return;
 	}
 	if (explore_wraps_count)
 		value = explore_wrapped(machine->program, location, value);

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "room.h"
 #include "state_known.h"
 
 enum {
@@ -140,19 +141,6 @@ static int compare_met(const void *left, const void *right)
 
 /* Lists. */
 
-/* Room for one more; NULL: none. */
-static void *grown(void *items, uint32_t count, uint32_t *room, size_t size)
-{
-	void *more;
-
-	if (count < *room)
-		return items;
-	more = realloc(items, (*room ? 2 * (size_t)*room : 64) * size);
-	if (more)
-		*room = *room ? 2 * *room : 64;
-	return more;
-}
-
 static bool give_up(merge *merge)
 {
 	merge->is_failed = true;
@@ -190,12 +178,9 @@ static explore_position root_of(const merge *merge, explore_position position)
 
 static bool suppose(merge *merge, explore_position one, explore_position other)
 {
-	pair *pairs = grown(merge->pairs, merge->pairs_count, &merge->pairs_room, sizeof(pair));
-
-	if (!pairs)
+	if (!explore_has_room(merge->pairs, merge->pairs_count, merge->pairs_room, 64))
 		return give_up(merge);
-	merge->pairs = pairs;
-	pairs[merge->pairs_count++] = (pair){one, other};
+	merge->pairs[merge->pairs_count++] = (pair){one, other};
 	return true;
 }
 
@@ -257,15 +242,8 @@ static bool add_way(merge *merge, explore_position root, const explore_way *way)
 {
 	node *node = &merge->nodes[root];
 
-	if (node->ways_count == node->ways_room) {
-		int room = node->ways_room ? 2 * node->ways_room : 2;
-		explore_way *ways = realloc(node->ways, (size_t)room * sizeof(*ways));
-
-		if (!ways)
-			return give_up(merge);
-		node->ways = ways;
-		node->ways_room = room;
-	}
+	if (!explore_has_room(node->ways, node->ways_count, node->ways_room, 2))
+		return give_up(merge);
 	node->ways[node->ways_count++] = *way;
 	return true;
 }
@@ -356,12 +334,10 @@ static bool agree_elsewhere(merge *merge, explore_position one, explore_position
 /* Makes one class of two, and supposes what follows. */
 static bool unite(merge *merge, explore_position root, explore_position from)
 {
-	joined *trail = grown(merge->trail, merge->trail_count, &merge->trail_room, sizeof(joined));
 	int count, more;
 
-	if (!trail)
+	if (!explore_has_room(merge->trail, merge->trail_count, merge->trail_room, 64))
 		return give_up(merge);
-	merge->trail = trail;
 	if (merge->nodes[root].size < merge->nodes[from].size) {
 		explore_position smaller = root;
 
@@ -385,7 +361,7 @@ static bool unite(merge *merge, explore_position root, explore_position from)
 		if (!way_of(merge->nodes[from].ways, more, &way) && !ask_class(merge, from, &way))
 			return false;
 	}
-	trail[merge->trail_count++] = (joined){root, from, count, merge->nodes[root].is_done};
+	merge->trail[merge->trail_count++] = (joined){root, from, count, merge->nodes[root].is_done};
 	for (int i = 0; i < more; i++) {
 		explore_way way = merge->nodes[from].ways[i];
 

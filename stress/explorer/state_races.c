@@ -27,6 +27,7 @@
  * In the state    A place that a thread comes to after different accesses is two states. Positions
  *                 may be merged: what a thread has done is no part of them.
  * Spec          none. Evidence  tests/judge/explore/test_races.py. */
+#include "room.h"
 #include "state_races.h"
 
 #include <stdlib.h>
@@ -82,16 +83,10 @@ void explore_races_access(explore_machine *machine, int thread, int location, bo
 			return;
 	if (!is_plain)
 		return;
-	if (segments->open_count == segments->open_room) {
-		int room = segments->open_room ? 2 * segments->open_room : FIRST_ROOM;
-		uint16_t *open = realloc(segments->open, (size_t)room * sizeof(*open));
-
-		if (!open) {
-			explore_machine_give_up(machine, "no memory for plain accesses");
-			return;
-		}
-		segments->open = open;
-		segments->open_room = room;
+	if (!explore_has_room(segments->open, segments->open_count, segments->open_room,
+			      FIRST_ROOM)) {
+		explore_machine_give_up(machine, "no memory for plain accesses");
+		return;
 	}
 	segments->open[segments->open_count++] = access;
 }

@@ -22,15 +22,12 @@ typedef struct explore_view {
 /* Explores, then calls `state` for every state, by index from 0 (the initial one), and `edge` for
  * every edge, after its `from` and before the next state. `step` is the step as announced (of a
  * drain, a store; of a time-out, the wait), `value` what it gave (of a drain, the value; of a wait
- * that falls asleep, EXPLORE_WOKEN). Nothing is called if the exploration was not complete. */
+ * that falls asleep, EXPLORE_WOKEN). Nothing is called if the exploration was not complete; `report`
+ * (see explore.h) says how it went. */
 typedef void explore_on_state(void *own, uint32_t index, const explore_view *view);
 typedef void explore_on_edge(void *own, uint32_t from, uint32_t to, int thread,
 			     const explore_step *step, uint64_t value, bool is_drain);
 
-void explore_states_edges(explore_program *program, const explore_options *options,
-			  explore_on_state *state, explore_on_edge *edge, void *own);
-
-/* The same, and says in `report` (see explore.h) how the exploration went. */
 void explore_states_graph(explore_program *program, const explore_options *options,
 			  explore_on_state *state, explore_on_edge *edge, void *own,
 			  explore_report *report);

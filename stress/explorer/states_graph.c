@@ -67,12 +67,3 @@ void explore_states_graph(explore_program *program, const explore_options *optio
 	explore_space_fini(space);
 	free(space);
 }
-
-void explore_states_edges(explore_program *program, const explore_options *options,
-			  explore_on_state *state, explore_on_edge *edge, void *own)
-{
-	explore_report report;
-
-	explore_states_graph(program, options, state, edge, own, &report);
-	explore_report_free(&report);
-}

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cycles.h"
+#include "room.h"
 
 typedef struct tour {
 	explore_space *space;
@@ -35,17 +36,9 @@ static void add_choice(tour *tour, explore_choice choice)
 {
 	explore_route *route = &tour->route;
 
-	if (route->count == route->room) {
-		int room = route->room ? 2 * route->room : 64;
-		explore_choice *choices =
-			realloc(route->choices, (size_t)room * sizeof(*choices));
-
-		if (!choices) {
-			tour->is_failed = true;
-			return;
-		}
-		route->choices = choices;
-		route->room = room;
+	if (!explore_has_room(route->choices, route->count, route->room, 64)) {
+		tour->is_failed = true;
+		return;
 	}
 	route->choices[route->count++] = choice;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * case.h - a program that runs one case, and prints what is lost. */
+#ifndef CASE_H
+#define CASE_H
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,18 +37,40 @@ static inline int64_t in_ms(int64_t ms)
 	return wp_clock_ns() + ms * MS;
 }
 
+/* Waits until it holds; what does not come is lost, and the program with it. */
+#define AWAIT(condition, what)                                                              \
+	for (int64_t end_ns_ = in_ms(PATIENCE_S * 1000); !(condition); wp_yield())         \
+		if (wp_clock_ns() > end_ns_)                                                \
+			lost(what)
+
 typedef struct one_case {
 	const char *name;
 	void (*run)(void);
+	struct one_case *next;
 } one_case;
 
+static one_case *cases;
+
+/* CASE(name) { ... }: what the program does when it is run with that name. */
+#define CASE(name_)                                                             \
+	static void case_##name_(void);                                         \
+	static one_case one_case_##name_ = {.name = #name_, .run = case_##name_}; \
+	__attribute__((constructor)) static void add_case_##name_(void)         \
+	{                                                                       \
+		one_case_##name_.next = cases;                                  \
+		cases = &one_case_##name_;                                      \
+	}                                                                       \
+	static void case_##name_(void)
+
 /* CASE: prints what is lost, one line each; nothing: all is well. */
-static inline int run_case(int argc, char **argv, const one_case *cases, size_t many)
+static inline int run_case(int argc, char **argv)
 {
-	for (size_t at = 0; argc == 2 && at < many; at++)
-		if (strcmp(argv[1], cases[at].name) == 0) {
-			cases[at].run();
+	for (const one_case *one = cases; argc == 2 && one != NULL; one = one->next)
+		if (strcmp(argv[1], one->name) == 0) {
+			one->run();
 			return failures != 0;
 		}
 	return 2;
 }
+
+#endif

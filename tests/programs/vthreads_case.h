@@ -55,18 +55,11 @@ static int join(wp_vthread *thread, const char *what)
 
 static inline void await(wp_atomic(uint32_t) *word, uint32_t least)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (wp_load_acquire(word) < least) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("what is awaited");
-		wp_yield();
-	}
+	AWAIT(wp_load_acquire(word) >= least, "what is awaited");
 }
 
 static inline int nothing(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 

@@ -11,6 +11,7 @@ import pytest
 
 from wakeproof import locations
 from wakeproof._native import build as _build
+from wakeproof.judge import builds
 from wakeproof.judge.explore.explored import instrument
 from wakeproof.judge.source_texts import Sources, digest, uses_twin
 from wakeproof.judge.twins import edits as twins
@@ -21,7 +22,7 @@ BUILDS = {
     "thread": ("-O1", "-fsanitize=thread"),
     "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 }
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
+WARNINGS = (*builds.WARNINGS, "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 TWIN = "-DWP_TWIN_"
 OTHERS = "llhttp"  # a folder
 PROGRAMS = Path(__file__).parents[1] / "programs"

@@ -27,6 +27,8 @@ from wakeproof.judge.process import Children
 from wakeproof.judge.source_texts import Sources, digest, twins_in, uses_twin
 from wakeproof.judge.twins import edits as twins
 
+# An actor and a callback take what all of their kind take, whether they need it or not.
+WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter")
 COMPILE_TIMEOUT_S = 300.0
 JOBS = 2  # compilers at once
 KEPT_S = 86400.0  # what nobody used for a day is built from sources that have changed
@@ -142,8 +144,11 @@ class Builder:
             jobs = [(path, Build(kind="explorer")) for path in sources.explorer()]
             jobs += [(path, build) for path in kernel if sources.is_explored(path)]
         else:
-            runner = sources.harness / ("recorder" if build.kind == "recorded" else "engine")
-            jobs = [(path, engine) for path in sorted(runner.glob("*.c"))]
+            runner, shared = sources.harness / "engine", list[Path]()
+            if build.kind == "recorded":
+                shared = [runner / "registry.c", runner / "json.c"]
+                runner = sources.harness / "recorder"
+            jobs = [(path, engine) for path in [*sorted(runner.glob("*.c")), *shared]]
             jobs += [(path, engine if sources.is_unexplored(path) else build) for path in kernel]
         return [*jobs, (scenario, build)]
 
@@ -250,7 +255,7 @@ class Builder:
         is_explored, dirs = build.kind == "explored", self._sources.folders
         kind = explored.flags(source, self._version) if is_explored else _kind_flags(build)
         kind += explored.names(source) if build.kind in ("recorded", "explorer") else []
-        flags = ["-std=c11", "-pthread", "-Wall", "-Wextra", *kind, *(f"-I{d}" for d in dirs)]
+        flags = ["-std=c11", "-pthread", *WARNINGS, *kind, *(f"-I{d}" for d in dirs)]
         if os.environ.get("WAKEPROOF_CI") == "1":
             flags.append("-Werror")
         if source.stem == "driver_uring" and self._has_uring(build):

@@ -13,7 +13,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from wakeproof.errors import JudgeError
 
@@ -50,12 +49,7 @@ class Children:
     def __enter__(self) -> Children:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill_all()
         with self._lock:
             left = list(self._live)

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
+import typer
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from wakeproof import errors
+from wakeproof.judge.results import Results
 from wakeproof.plain import to_json as to_json
 
 WIDE = 220  # columns of a table that goes to a file or a pipe
@@ -76,3 +79,25 @@ def show(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -
 def verdict(text: str, *, good: bool) -> Text:
     """Return a cell in the colour of its meaning."""
     return Text(text, style="green" if good else "bold red")
+
+
+def line(screen: Console, text: str, *, good: bool) -> None:
+    """Print the line of one result, as soon as it is there."""
+    screen.print(text, markup=False, soft_wrap=True, style="" if good else "bold red")
+
+
+def total(screen: Console, text: str, found: Results[Any]) -> None:
+    """Print the last line of a report: what was judged, how long it took, and what came out."""
+    screen.print(f"\n{text}, in {found.seconds:.0f} s: {found.verdict}",
+                 style="green" if found.holds else "bold red", soft_wrap=True)  # fmt: skip
+
+
+def end(
+    summary: Callable[[], Any], show: Callable[[], None], *, as_json: bool, holds: bool
+) -> NoReturn:
+    """Print a report, as JSON or for people, and end the command."""
+    if as_json:
+        print(to_json(summary()))
+    else:
+        show()
+    raise typer.Exit(errors.EXIT_HOLDS if holds else errors.EXIT_VIOLATED)

@@ -38,10 +38,8 @@ _Static_assert(offsetof(wp_waiter, line) == 16, "LINE");
 _Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
 _Static_assert(offsetof(struct state, poller.retired) == 512, "RETIRED");
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp__io_init(&state->io, 0, &state->poller);
 	wp_init(&state->system, OPEN);
 	wp_init(&state->poller.retired, NULL);
@@ -69,7 +67,6 @@ static int64_t attempt(int fd, void *at)
 	struct state *state = at;
 	uint64_t word = litmus_load(&state->system, relaxed); /* [Try] */
 
-	(void)fd;
 	while (word >= DATA)
 		if (litmus_cas(&state->system, &word, word - DATA, relaxed, relaxed)) /* [Read] */
 			return 1;
@@ -86,23 +83,18 @@ static void reads(struct state *state, int index)
 	end(state);
 }
 
-static void reader_a(void *at, stress_result *result)
+STRESS_ACTOR(reader_a)
 {
-	(void)result;
-	reads(at, 0);
+	reads(state, 0);
 }
 
-static void reader_b(void *at, stress_result *result)
+STRESS_ACTOR(reader_b)
 {
-	(void)result;
-	reads(at, 1);
+	reads(state, 1);
 }
 
-static void closer(void *at, stress_result *result)
+STRESS_ACTOR(closer)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__io_begin(&state->io, WP_IO_CLOSING);
 	wp_ready_shut(&state->io.ready[WP_IO_READ]);
 	end(state);
@@ -110,11 +102,8 @@ static void closer(void *at, stress_result *result)
 	end(state);
 }
 
-static void poller(void *at, stress_result *result)
+STRESS_ACTOR(poller)
 {
-	struct state *state = at;
-
-	(void)result;
 	while (wp__io_poller_retired(&state->poller) == NULL) {
 		uint64_t word = litmus_load(&state->system, relaxed); /* [Poll] */
 
@@ -133,16 +122,14 @@ static void arrive(struct state *state, int count)
 			count--;
 }
 
-static void arrives(void *at, stress_result *result)
+STRESS_ACTOR(arrives)
 {
-	(void)result;
-	arrive(at, 1);
+	arrive(state, 1);
 }
 
-static void arrives_twice(void *at, stress_result *result)
+STRESS_ACTOR(arrives_twice)
 {
-	(void)result;
-	arrive(at, 2);
+	arrive(state, 2);
 }
 
 STRESS_TEST(conform_descriptor, .claim = "The compiled calls on a descriptor are the specified ones.",

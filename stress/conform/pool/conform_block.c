@@ -26,10 +26,8 @@ struct state {
 	_Alignas(64) wp_atomic(uint64_t) told;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_guard_init(&state->guard, WP_GUARD_ASYMMETRIC);
 	wp_rendezvous_init(&state->rendezvous, WP_GUARD_SYMMETRIC);
 	state->event = wp_event_open();
@@ -72,7 +70,6 @@ _Noreturn static void napper(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;) {
 		bool naps;
 
@@ -94,16 +91,14 @@ static void produce(struct state *state, int item)
 		wp_event_signal(state->event);
 }
 
-static void producer_1(void *at, stress_result *result)
+STRESS_ACTOR(producer_1)
 {
-	(void)result;
-	produce(at, 0);
+	produce(state, 0);
 }
 
-static void producer_2(void *at, stress_result *result)
+STRESS_ACTOR(producer_2)
 {
-	(void)result;
-	produce(at, 1);
+	produce(state, 1);
 }
 
 /* True: nobody claimed the wake. */
@@ -126,7 +121,6 @@ _Noreturn static void blocker(void *at, stress_result *result)
 	struct state *state = at;
 	bool leaves = litmus_choose(2) == 1; /* [Start] */
 
-	(void)result;
 	for (;;) {
 		poll_all(state);
 		wp_guard_announce(&state->rendezvous.guard);
@@ -143,16 +137,14 @@ static void meet(struct state *state, int item)
 	wp_rendezvous_signal(&state->rendezvous);
 }
 
-static void meeting_producer_1(void *at, stress_result *result)
+STRESS_ACTOR(meeting_producer_1)
 {
-	(void)result;
-	meet(at, 0);
+	meet(state, 0);
 }
 
-static void meeting_producer_2(void *at, stress_result *result)
+STRESS_ACTOR(meeting_producer_2)
 {
-	(void)result;
-	meet(at, 1);
+	meet(state, 1);
 }
 
 STRESS_TEST(conform_guard_nap, .claim = "The guard whose heavy fence may fail is the specified one.",

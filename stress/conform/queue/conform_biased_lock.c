@@ -14,26 +14,21 @@ struct state {
 	wp_biased_lock ticket;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_biased_lock_init(&((struct state *)at)->ticket);
+	wp_biased_lock_init(&state->ticket);
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	struct state *state = at;
-
-	(void)result;
 	for (int round = 0; round < ROUNDS; round++)
 		wp_biased_lock_release(&state->ticket, wp_biased_lock_acquire(&state->ticket));
 }
 
-static void stealer(void *at, stress_result *result)
+STRESS_ACTOR(stealer)
 {
-	struct state *state = at;
 	uint64_t my;
 
-	(void)result;
 	for (int round = 0; round < ROUNDS; round++)
 		if (wp_biased_lock_try_acquire(&state->ticket, &my))
 			wp_biased_lock_release(&state->ticket, my);

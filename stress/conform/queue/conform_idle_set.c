@@ -20,9 +20,9 @@ struct state {
 	wp_atomic(uint64_t) parked[MEMBERS];
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_idle_set_init(&((struct state *)at)->set);
+	wp_idle_set_init(&state->set);
 }
 
 /* Of the spec's member: the first two share a word. */
@@ -44,22 +44,19 @@ _Noreturn static void live(struct state *state, uint32_t member)
 	}
 }
 
-static void member_0(void *at, stress_result *result)
+STRESS_ACTOR(member_0)
 {
-	(void)result;
-	live(at, 0);
+	live(state, 0);
 }
 
-static void member_1(void *at, stress_result *result)
+STRESS_ACTOR(member_1)
 {
-	(void)result;
-	live(at, 1);
+	live(state, 1);
 }
 
-static void member_2(void *at, stress_result *result)
+STRESS_ACTOR(member_2)
 {
-	(void)result;
-	live(at, 2);
+	live(state, 2);
 }
 
 /* True: one of the members in `bits` was parked and is woken. */
@@ -80,11 +77,8 @@ static bool wake_one(struct state *state, uint32_t word, uint64_t bits)
 	return false;
 }
 
-static void searcher(void *at, stress_result *result)
+STRESS_ACTOR(searcher)
 {
-	struct state *state = at;
-
-	(void)result;
 	for (;;) {
 		litmus_step(); /* [Begin] */
 		for (uint32_t word = 0; word < WORDS; word++)

@@ -18,16 +18,15 @@ struct state {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) is_used[NODES];
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_mpsc_init(&((struct state *)at)->queue);
+	wp_mpsc_init(&state->queue);
 }
 
 _Noreturn static void producer(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;) {
 		unsigned node = litmus_choose(NODES); /* [Node] */
 		uint64_t no = 0;
@@ -41,7 +40,6 @@ _Noreturn static void consumer(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;) {
 		wp_mpsc_node *node = wp_mpsc_pop(&state->queue);
 
@@ -52,7 +50,6 @@ _Noreturn static void consumer(void *at, stress_result *result)
 
 _Noreturn static void sibling(void *at, stress_result *result)
 {
-	(void)result;
 	for (;;)
 		wp_mpsc_published(&((struct state *)at)->queue);
 }

@@ -22,11 +22,9 @@ static void signal_event(void *arg)
 	wp_event_signal(*(int *)arg);
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
-	cluster_init(at, CARRIERS);
+	cluster_init(state, CARRIERS);
 	state->event = wp_event_open();
 	state->poller = (wp_poller){.config = {.wakeup = signal_event, .arg = &state->event}};
 	state->carriers[0].poller = &state->poller;
@@ -78,7 +76,6 @@ _Noreturn static void owner(void *at, stress_result *result)
 {
 	wp_carrier *carrier = &((struct state *)at)->carriers[0];
 
-	(void)result;
 	for (;;) {
 		litmus_step(); /* [End] */
 		while (wp_carrier_poll(carrier) == NULL)
@@ -86,16 +83,14 @@ _Noreturn static void owner(void *at, stress_result *result)
 	}
 }
 
-static void submitter_1(void *at, stress_result *result)
+STRESS_ACTOR(submitter_1)
 {
-	(void)result;
-	cluster_submit(at, 0, 0);
+	cluster_submit(state, 0, 0);
 }
 
-static void submitter_2(void *at, stress_result *result)
+STRESS_ACTOR(submitter_2)
 {
-	(void)result;
-	cluster_submit(at, 0, 1);
+	cluster_submit(state, 0, 1);
 }
 
 /* As recruit in search.c; true: the token has gone with the wake. */
@@ -121,24 +116,20 @@ static void search(struct state *state, unsigned victims)
 		wp_search_stop(&state->domain);
 }
 
-static void searcher_twice(void *at, stress_result *result)
+STRESS_ACTOR(searcher_twice)
 {
-	(void)result;
-	search(at, 2);
-	search(at, 2);
+	search(state, 2);
+	search(state, 2);
 }
 
-static void searcher_never(void *at, stress_result *result)
+STRESS_ACTOR(searcher_never)
 {
-	(void)at, (void)result;
+	(void)state, (void)result;
 }
 
 /* A pinned task: its submitter starts no search, which would send the carrier to the sibling. */
-static void pinner(void *at, stress_result *result)
+STRESS_ACTOR(pinner)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_submit_pinned(&state->carriers[0], &state->tasks[0]);
 }
 
@@ -149,7 +140,6 @@ _Noreturn static void sibling(void *at, stress_result *result)
 	struct state *state = at;
 	wp_mpsc *queue = &state->carriers[1].queue;
 
-	(void)result;
 	for (;;) {
 		litmus_store(&queue->head, &state->tasks[1], relaxed); /* [Has] */
 		litmus_store(&queue->head, NULL, relaxed); /* [Has] */

@@ -53,7 +53,6 @@ static wp_carrier_tasks *home_of(wp_close *close, uint32_t index)
 	struct state *state = state_of(close);
 	bool may_be_late = close->deadline_ns != WP_FOREVER;
 
-	(void)index;
 	for (;;) {
 		if (litmus_choose(may_be_late ? 3 : 2) != LOOK) /* [Ends] */
 			return &state->homes[KEPT];
@@ -64,7 +63,6 @@ static wp_carrier_tasks *home_of(wp_close *close, uint32_t index)
 
 static void shut(wp_close *close)
 {
-	(void)close;
 }
 
 static int join(wp_close *close)
@@ -83,13 +81,10 @@ static uint64_t take_back(wp_close *close)
 
 static void hand_back(wp_close *close)
 {
-	(void)close;
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_init(&state->group, LISTED);
 	for (uint32_t index = 0; index < 2; index++)
 		wp_carrier_tasks_init(&state->homes[index], NULL, index);
@@ -97,10 +92,10 @@ static void init(void *at)
 	wp_carrier_tasks_start(&state->homes[KEPT], NULL, &state->task);
 }
 
-static void init_ended(void *at)
+STRESS_INIT(init_ended)
 {
-	init(at);
-	wp_init(&((struct state *)at)->group, 0);
+	init(state);
+	wp_init(&state->group, 0);
 }
 
 static void close_by(struct state *state, int index, int64_t deadline_ns, bool cancels)
@@ -121,42 +116,35 @@ static void close_by(struct state *state, int index, int64_t deadline_ns, bool c
 	litmus_store(&state->says[index], code == WP_OK ? CLOSED : AGAIN, relaxed); /* [Says] */
 }
 
-static void waits(void *at, stress_result *result)
+STRESS_ACTOR(waits)
 {
-	(void)result;
-	close_by(at, 0, WP_FOREVER, false);
+	close_by(state, 0, WP_FOREVER, false);
 }
 
-static void waits_in_time(void *at, stress_result *result)
+STRESS_ACTOR(waits_in_time)
 {
-	(void)result;
-	close_by(at, 1, SOON_NS, false);
+	close_by(state, 1, SOON_NS, false);
 }
 
-static void cancels_a(void *at, stress_result *result)
+STRESS_ACTOR(cancels_a)
 {
-	(void)result;
-	close_by(at, 0, SOON_NS, true);
+	close_by(state, 0, SOON_NS, true);
 }
 
-static void cancels_b(void *at, stress_result *result)
+STRESS_ACTOR(cancels_b)
 {
-	(void)result;
-	close_by(at, 1, SOON_NS, true);
+	close_by(state, 1, SOON_NS, true);
 }
 
-static void cancels_c(void *at, stress_result *result)
+STRESS_ACTOR(cancels_c)
 {
-	(void)result;
-	close_by(at, 2, SOON_NS, true);
+	close_by(state, 2, SOON_NS, true);
 }
 
-static void runs(void *at, stress_result *result)
+STRESS_ACTOR(runs)
 {
-	struct state *state = at;
 	uint64_t seen;
 
-	(void)result;
 	do {
 		seen = litmus_load(&state->group, relaxed); /* [Look] */
 		if (seen & EXITED)
@@ -165,12 +153,10 @@ static void runs(void *at, stress_result *result)
 	litmus_fetch_and(&state->group, ~(uint64_t)(LISTED | RUNS), relaxed); /* [End] */
 }
 
-static void exits(void *at, stress_result *result)
+STRESS_ACTOR(exits)
 {
-	struct state *state = at;
 	uint64_t seen;
 
-	(void)result;
 	do {
 		seen = litmus_load(&state->group, relaxed); /* [Look] */
 	} while ((seen & RUNS) || !(seen & STOPPING) ||

@@ -16,9 +16,9 @@
 enum { CARRIERS = 2, TASKS = 2 };
 #include "scenarios/sched/cluster.h"
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	cluster_init(at, CARRIERS);
+	cluster_init(state, CARRIERS);
 }
 
 /* Woken, or not: it may leave for no reason. */
@@ -55,41 +55,34 @@ _Noreturn static void live(wp_carrier *carrier)
 	}
 }
 
-static void carrier_1(void *at, stress_result *result)
+STRESS_ACTOR(carrier_1)
 {
-	(void)result;
-	live(&((struct state *)at)->carriers[0]);
+	live(&state->carriers[0]);
 }
 
 /* These start in a task or not. */
-static void busy_1(void *at, stress_result *result)
+STRESS_ACTOR(busy_1)
 {
-	(void)result;
 	if (litmus_choose(2) == 1) /* [Start] */
 		litmus_step(); /* [End] */
-	live(&((struct state *)at)->carriers[0]);
+	live(&state->carriers[0]);
 }
 
-static void busy_2(void *at, stress_result *result)
+STRESS_ACTOR(busy_2)
 {
-	(void)result;
 	if (litmus_choose(2) == 1) /* [Start] */
 		litmus_step(); /* [End] */
-	live(&((struct state *)at)->carriers[1]);
+	live(&state->carriers[1]);
 }
 
-static void init_spawns(void *at)
+STRESS_INIT(init_spawns)
 {
-	struct state *state = at;
-
 	init(state);
 	wp_init(&state->spawns, 1);
 }
 
-static void init_yields(void *at)
+STRESS_INIT(init_yields)
 {
-	struct state *state = at;
-
 	init(state);
 	wp_init(&state->yields, 1);
 }
@@ -117,16 +110,14 @@ _Noreturn static void spawner(struct state *state, uint32_t index)
 	}
 }
 
-static void spawner_1(void *at, stress_result *result)
+STRESS_ACTOR(spawner_1)
 {
-	(void)result;
-	spawner(at, 0);
+	spawner(state, 0);
 }
 
-static void spawner_2(void *at, stress_result *result)
+STRESS_ACTOR(spawner_2)
 {
-	(void)result;
-	spawner(at, 1);
+	spawner(state, 1);
 }
 
 /* The task that the carrier runs yields, if it may, or ends. */
@@ -151,16 +142,14 @@ _Noreturn static void yielder(struct state *state, uint32_t index)
 	}
 }
 
-static void yielder_1(void *at, stress_result *result)
+STRESS_ACTOR(yielder_1)
 {
-	(void)result;
-	yielder(at, 0);
+	yielder(state, 0);
 }
 
-static void yielder_2(void *at, stress_result *result)
+STRESS_ACTOR(yielder_2)
 {
-	(void)result;
-	yielder(at, 1);
+	yielder(state, 1);
 }
 
 static void submit(struct state *state, uint32_t task)
@@ -170,16 +159,14 @@ static void submit(struct state *state, uint32_t task)
 	cluster_submit(state, to, task);
 }
 
-static void submitter_1(void *at, stress_result *result)
+STRESS_ACTOR(submitter_1)
 {
-	(void)result;
-	submit(at, 0);
+	submit(state, 0);
 }
 
-static void submitter_2(void *at, stress_result *result)
+STRESS_ACTOR(submitter_2)
 {
-	(void)result;
-	submit(at, 1);
+	submit(state, 1);
 }
 
 /* The twin tells nobody: it neither wakes the carrier nor searches for a helper. */
@@ -193,20 +180,18 @@ static void pin(struct state *state, uint32_t to, uint32_t task)
 		wp_carrier_submit_pinned(carrier, &state->tasks[task]);
 }
 
-static void pinner_1(void *at, stress_result *result)
+STRESS_ACTOR(pinner_1)
 {
 	uint32_t to = litmus_choose(CARRIERS); /* [Pin] */
 
-	(void)result;
-	pin(at, to, 0);
+	pin(state, to, 0);
 }
 
-static void pinner_2(void *at, stress_result *result)
+STRESS_ACTOR(pinner_2)
 {
 	uint32_t to = 1 + litmus_choose(1); /* [Pin] */
 
-	(void)result;
-	pin(at, to, 1);
+	pin(state, to, 1);
 }
 
 /* Carrier 2 is in a long task. */

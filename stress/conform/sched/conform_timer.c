@@ -53,10 +53,8 @@ static wp_task *due(wp_timer *timer)
 	return is_owed ? &armer->thread.task : NULL;
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_carrier_init(&state->carrier, NULL, 0);
 	wp_timers_init(&state->timers);
 	for (int index = 0; index < ARMERS; index++) {
@@ -77,7 +75,6 @@ _Noreturn static void carrier(void *at, stress_result *result)
 	struct state *state = at;
 	wp_mpsc_node *stolen;
 
-	(void)result;
 	for (;;) {
 		int64_t now_ns = (int64_t)litmus_load(&state->now, relaxed); /* [Turn] */
 		wp_task *task;
@@ -114,23 +111,20 @@ static void armer(struct state *state, int which)
 	park(armer);
 }
 
-static void armer_1(void *at, stress_result *result)
+STRESS_ACTOR(armer_1)
 {
-	(void)result;
-	armer(at, 0);
+	armer(state, 0);
 }
 
-static void armer_2(void *at, stress_result *result)
+STRESS_ACTOR(armer_2)
 {
-	(void)result;
-	armer(at, 1);
+	armer(state, 1);
 }
 
-static void unparker(void *at, stress_result *result)
+STRESS_ACTOR(unparker)
 {
-	struct armer *armer = &((struct state *)at)->armers[0];
+	struct armer *armer = &state->armers[0];
 
-	(void)result;
 	if (wp__vthread_notify(&armer->thread) == WP_OWES_PUSH)
 		push(&armer->thread.task);
 }
@@ -141,16 +135,14 @@ static void tick(struct state *state, int last)
 		litmus_fetch_add(&state->now, 1, relaxed); /* [Tick] */
 }
 
-static void time_1(void *at, stress_result *result)
+STRESS_ACTOR(time_1)
 {
-	(void)result;
-	tick(at, 1);
+	tick(state, 1);
 }
 
-static void time_2(void *at, stress_result *result)
+STRESS_ACTOR(time_2)
 {
-	(void)result;
-	tick(at, 2);
+	tick(state, 2);
 }
 
 STRESS_TEST(conform_timer, .claim = "The compiled timers are the specified ones.",

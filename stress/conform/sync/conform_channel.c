@@ -38,14 +38,14 @@ static void init_as(struct state *state, uint32_t capacity)
 		wp__waiter_init(&state->waiters[index], NULL, NULL);
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	init_as(at, 1);
+	init_as(state, 1);
 }
 
-static void init_none(void *at)
+STRESS_INIT(init_none)
 {
-	init_as(at, 0);
+	init_as(state, 0);
 }
 
 static wp_waiter *begin(struct state *state, int index)
@@ -57,30 +57,24 @@ static wp_waiter *begin(struct state *state, int index)
 	return waiter;
 }
 
-static void sender(void *at, stress_result *result)
+STRESS_ACTOR(sender)
 {
-	struct state *state = at;
 	int rc = WP_OK;
 
-	(void)result;
 	for (uintptr_t item = 1; item <= ITEMS && rc != WP_CLOSED; item += rc == WP_OK)
 		rc = wp__channel_send(&state->channel, (void *)item, begin(state, 0), LATE);
 }
 
-static void receiver(void *at, stress_result *result)
+STRESS_ACTOR(receiver)
 {
-	struct state *state = at;
-
-	(void)result;
 	while (wp__channel_receive(&state->channel, &state->received, begin(state, 1), LATE) !=
 	       WP_CLOSED)
 		continue;
 }
 
-static void closer(void *at, stress_result *result)
+STRESS_ACTOR(closer)
 {
-	(void)result;
-	wp_channel_close(&((struct state *)at)->channel);
+	wp_channel_close(&state->channel);
 }
 
 STRESS_TEST(conform_channel, .claim = "The compiled channel is the specified one.",

@@ -30,10 +30,8 @@ _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
 _Static_assert(sizeof(wp_waiter) == 80, "EACH");
 _Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_mutex_init(&state->mutex);
 	wp_condition_init(&state->condition);
 	for (int index = 0; index < WAITERS; index++)
@@ -41,27 +39,21 @@ static void init(void *at)
 	wp_mutex_try_lock(&state->mutex);
 }
 
-static void waiter(void *at, stress_result *result)
+STRESS_ACTOR(waiter)
 {
-	struct state *state = at;
 	int rc = wp__condition_wait(&state->condition, &state->mutex, &state->waiters[0], LATE);
 
-	(void)result;
 	state->said = rc == WP_OK ? SIGNALLED : TOO_LATE;
 	wp_mutex_unlock(&state->mutex);
 }
 
-static void signaller(void *at, stress_result *result)
+STRESS_ACTOR(signaller)
 {
-	(void)result;
-	wp_condition_signal(&((struct state *)at)->condition);
+	wp_condition_signal(&state->condition);
 }
 
-static void locker(void *at, stress_result *result)
+STRESS_ACTOR(locker)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__mutex_lock(&state->mutex, &state->waiters[1], WP_FOREVER);
 	wp_mutex_unlock(&state->mutex);
 }

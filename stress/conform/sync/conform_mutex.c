@@ -25,10 +25,8 @@ _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
 _Static_assert(sizeof(wp_waiter) == 80, "EACH");
 _Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_mutex_init(&state->mutex);
 	for (int index = 0; index < THREADS; index++)
 		wp__waiter_init(&state->waiters[index], NULL, NULL);
@@ -47,13 +45,11 @@ _Noreturn static void goes_round(struct state *state, int index, int64_t until_n
 
 _Noreturn static void stays(void *at, stress_result *result)
 {
-	(void)result;
 	goes_round(at, 0, WP_FOREVER);
 }
 
 _Noreturn static void leaves(void *at, stress_result *result)
 {
-	(void)result;
 	goes_round(at, 1, LATE);
 }
 

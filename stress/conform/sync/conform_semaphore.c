@@ -25,10 +25,8 @@ _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
 _Static_assert(sizeof(wp_waiter) == 80, "EACH");
 _Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_semaphore_init(&state->semaphore, PERMITS);
 	for (int index = 0; index < THREADS; index++)
 		wp__waiter_init(&state->waiters[index], NULL, NULL);
@@ -47,25 +45,21 @@ _Noreturn static void goes_round(struct state *state, int index, uint32_t permit
 
 _Noreturn static void takes_one(void *at, stress_result *result)
 {
-	(void)result;
 	goes_round(at, 0, 1, WP_FOREVER);
 }
 
 _Noreturn static void takes_two(void *at, stress_result *result)
 {
-	(void)result;
 	goes_round(at, 1, 2, WP_FOREVER);
 }
 
 _Noreturn static void takes_two_or_leaves(void *at, stress_result *result)
 {
-	(void)result;
 	goes_round(at, 1, 2, LATE);
 }
 
 _Noreturn static void takes_one_more(void *at, stress_result *result)
 {
-	(void)result;
 	goes_round(at, 2, 1, WP_FOREVER);
 }
 

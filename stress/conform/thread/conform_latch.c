@@ -32,20 +32,15 @@ _Static_assert(sizeof(struct told) == 88, "EACH");
 _Static_assert(offsetof(struct told, waiter.state) == 52, "STATE");
 _Static_assert(offsetof(struct told, result) == 80, "RESULT");
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_latch_init(&state->latch);
 	for (int index = 0; index < WAITERS; index++)
 		wp__waiter_init(&state->told[index].waiter, NULL, NULL);
 }
 
-static void opener(void *at, stress_result *result)
+STRESS_ACTOR(opener)
 {
-	struct state *state = at;
-
-	(void)result;
 	litmus_store(&state->done, 1, relaxed); /* [Work] */
 	wp_latch_open(&state->latch);
 }
@@ -58,16 +53,14 @@ static void wait(struct state *state, int index)
 	litmus_store(&told->result, rc == WP_OK ? IN : OUT, relaxed); /* [Result] */
 }
 
-static void waiter_a(void *at, stress_result *result)
+STRESS_ACTOR(waiter_a)
 {
-	(void)result;
-	wait(at, 0);
+	wait(state, 0);
 }
 
-static void waiter_b(void *at, stress_result *result)
+STRESS_ACTOR(waiter_b)
 {
-	(void)result;
-	wait(at, 1);
+	wait(state, 1);
 }
 
 STRESS_TEST(conform_latch, .claim = "The compiled latch is the specified one.",

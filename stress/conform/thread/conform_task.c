@@ -27,14 +27,11 @@ struct state {
 
 static enum wp_step step(wp_task *task)
 {
-	(void)task;
 	return (enum wp_step)litmus_choose(3); /* [Step] */
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_domain_init(&state->domain, state->carriers, 2);
 	for (uint32_t index = 0; index < 2; index++)
 		wp_carrier_tasks_init(&state->homes[index], &state->domain, index);
@@ -52,7 +49,6 @@ _Noreturn static void owner(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;)
 		run(&state->homes[0], wp_carrier_poll(&state->homes[0].carrier));
 }
@@ -61,35 +57,30 @@ _Noreturn static void thief(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;)
 		run(&state->homes[1], wp_carrier_steal(&state->homes[0].carrier));
 }
 
 /* As wp_task_unpark. */
-static void unparker(void *at, stress_result *result)
+STRESS_ACTOR(unparker)
 {
-	struct state *state = at;
-
-	(void)result;
 	for (int round = 0; round < UNPARKS; round++)
 		if (wp__task_notify(&state->task))
 			wp__carrier_tasks_push(NULL, &state->task);
 }
 
 /* What it first says of the task is a step that touches no memory. */
-static void asker(void *at, stress_result *result)
+STRESS_ACTOR(asker)
 {
-	bool is_done = wp_task_is_done(&((struct state *)at)->task);
+	bool is_done = wp_task_is_done(&state->task);
 
 	litmus_return(is_done, is_done != wp_twin(conform_done_lies)); /* [Gave] */
-	unparker(at, result);
+	unparker(state, result);
 }
 
-static void canceller(void *at, stress_result *result)
+STRESS_ACTOR(canceller)
 {
-	(void)result;
-	while (!wp__task_cancel(&((struct state *)at)->task))
+	while (!wp__task_cancel(&state->task))
 		continue;
 }
 

@@ -31,10 +31,8 @@ struct state {
 	uint32_t parks, yields, is_timed; /* plain, the thread's own: what is left */
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp__vthread_init(&state->thread, NULL);
 	wp_init(&state->cells, 1);
 	wp_init(&state->timer, 0);
@@ -164,7 +162,6 @@ static void run(struct state *state)
 
 _Noreturn static void carrier(void *at, stress_result *result)
 {
-	(void)result;
 	for (;;) {
 		pop(at);
 		run(at);
@@ -172,21 +169,16 @@ _Noreturn static void carrier(void *at, stress_result *result)
 }
 
 /* What it first says of the thread is a step that touches no memory. */
-static void unparker(void *at, stress_result *result)
+STRESS_ACTOR(unparker)
 {
-	struct state *state = at;
 	bool is_done = wp_vthread_is_done(&state->thread);
 
-	(void)result;
 	litmus_return(is_done, is_done != wp_twin(conform_done_lies)); /* [Gave] */
 	pay(state, wp__vthread_notify(&state->thread));
 }
 
-static void interrupter(void *at, stress_result *result)
+STRESS_ACTOR(interrupter)
 {
-	struct state *state = at;
-
-	(void)result;
 	pay(state, wp__vthread_interrupt(&state->thread));
 }
 
@@ -194,7 +186,6 @@ _Noreturn static void timer(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;) {
 		uint32_t armed = litmus_load(&state->timer, relaxed); /* [Armed] */
 		enum wp_owed owed;
@@ -208,10 +199,9 @@ _Noreturn static void timer(void *at, stress_result *result)
 	}
 }
 
-static void canceller(void *at, stress_result *result)
+STRESS_ACTOR(canceller)
 {
-	(void)result;
-	while (!wp__vthread_cancel(&((struct state *)at)->thread))
+	while (!wp__vthread_cancel(&state->thread))
 		continue;
 }
 

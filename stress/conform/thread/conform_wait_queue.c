@@ -28,10 +28,8 @@ _Static_assert(offsetof(struct state, waiters) == 128, "WAITERS");
 _Static_assert(sizeof(wp_waiter) == 80, "EACH");
 _Static_assert(offsetof(wp_waiter, state) == 52, "STATE");
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_init(&state->things.lock.state, 0);
 	for (int index = 0; index < WAITERS; index++)
 		wp__waiter_init(&state->waiters[index], NULL, NULL);
@@ -61,22 +59,19 @@ static void waits(struct state *state, int index)
 		state->has[index] = 1;
 }
 
-static void waiter_a(void *at, stress_result *result)
+STRESS_ACTOR(waiter_a)
 {
-	(void)result;
-	waits(at, 0);
+	waits(state, 0);
 }
 
-static void waiter_b(void *at, stress_result *result)
+STRESS_ACTOR(waiter_b)
 {
-	(void)result;
-	waits(at, 1);
+	waits(state, 1);
 }
 
-static void granter(void *at, stress_result *result)
+STRESS_ACTOR(granter)
 {
-	(void)result;
-	things_give(&((struct state *)at)->things);
+	things_give(&state->things);
 }
 
 STRESS_TEST(conform_wait_queue, .claim = "The compiled wait queue is the specified one.",

@@ -25,10 +25,8 @@ struct state {
 	_Alignas(64) int event;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_guard_init(&state->guard, WP_GUARD_SYMMETRIC);
 	wp_rendezvous_init(&state->rendezvous, WP_GUARD_SYMMETRIC);
 	state->event = wp_event_open();
@@ -39,10 +37,10 @@ static void fini(void *at)
 	wp_event_close(((struct state *)at)->event);
 }
 
-static void init_asymmetric(void *at)
+STRESS_INIT(init_asymmetric)
 {
-	init(at);
-	wp_guard_init(&((struct state *)at)->guard, WP_GUARD_ASYMMETRIC);
+	init(state);
+	wp_guard_init(&state->guard, WP_GUARD_ASYMMETRIC);
 }
 
 /* Takes items until there is none. */
@@ -69,7 +67,6 @@ _Noreturn static void poller(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;) {
 		poll_all(state);
 		announce(&state->guard);
@@ -88,22 +85,19 @@ static void produce(struct state *state, int item)
 		wp_event_signal(state->event);
 }
 
-static void producer_1(void *at, stress_result *result)
+STRESS_ACTOR(producer_1)
 {
-	(void)result;
-	produce(at, 0);
+	produce(state, 0);
 }
 
-static void producer_2(void *at, stress_result *result)
+STRESS_ACTOR(producer_2)
 {
-	(void)result;
-	produce(at, 1);
+	produce(state, 1);
 }
 
-static void producer_3(void *at, stress_result *result)
+STRESS_ACTOR(producer_3)
 {
-	(void)result;
-	produce(at, 2);
+	produce(state, 2);
 }
 
 STRESS_TEST(conform_guard, .claim = "The compiled guard is the specified one.",
@@ -121,7 +115,6 @@ _Noreturn static void blocking_poller(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;) {
 		poll_all(state);
 		announce(&state->rendezvous.guard);
@@ -140,16 +133,14 @@ static void meet(struct state *state, int item)
 	litmus_return(signal, claimed != wp_twin(conform_signal_lies)); /* [Gave] */
 }
 
-static void meeting_producer_1(void *at, stress_result *result)
+STRESS_ACTOR(meeting_producer_1)
 {
-	(void)result;
-	meet(at, 0);
+	meet(state, 0);
 }
 
-static void meeting_producer_2(void *at, stress_result *result)
+STRESS_ACTOR(meeting_producer_2)
 {
-	(void)result;
-	meet(at, 1);
+	meet(state, 1);
 }
 
 STRESS_TEST(conform_guard_rendezvous, .claim = "So is the one with a condition.",

@@ -31,17 +31,15 @@ struct state {
 	_Alignas(64) wp_atomic(uint64_t) data[UNPARKERS];
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_parker_init(&((struct state *)at)->parker);
+	wp_parker_init(&state->parker);
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	struct state *state = at;
 	int rc = WP_OK;
 
-	(void)result;
 	while (rc != WP_CLOSED) {
 		unsigned choice = FIRST + litmus_choose(3u - FIRST); /* [Begin] */
 
@@ -73,22 +71,19 @@ static void unparker(struct state *state, int which)
 	}
 }
 
-static void unparker_1(void *at, stress_result *result)
+STRESS_ACTOR(unparker_1)
 {
-	(void)result;
-	unparker(at, 0);
+	unparker(state, 0);
 }
 
-static void unparker_2(void *at, stress_result *result)
+STRESS_ACTOR(unparker_2)
 {
-	(void)result;
-	unparker(at, 1);
+	unparker(state, 1);
 }
 
-static void closer(void *at, stress_result *result)
+STRESS_ACTOR(closer)
 {
-	(void)result;
-	wp_parker_close(&((struct state *)at)->parker);
+	wp_parker_close(&state->parker);
 }
 
 STRESS_TEST(conform_parker, .claim = "The compiled parker is the specified one.",

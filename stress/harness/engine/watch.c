@@ -208,6 +208,17 @@ static bool waits(stress_run *run)
 	return false;
 }
 
+/* Who is seen the same often enough is rescued. */
+static void look_again(stress_run *run, const look *now, look *before, int *times, int enough)
+{
+	*times = *times && memcmp(before, now, sizeof(*now)) == 0 ? *times + 1 : 1;
+	*before = *now;
+	if (*times >= enough) {
+		rescue(run, now);
+		*times = 0;
+	}
+}
+
 /* Nobody should sleep here: loops for ever are to be found, and who sleeps all the same. */
 static void watch_loops(stress_run *run)
 {
@@ -226,12 +237,7 @@ static void watch_loops(stress_run *run)
 			times = 0;
 			continue;
 		}
-		times = times && memcmp(&before, &now, sizeof(now)) == 0 ? times + 1 : 1;
-		before = now;
-		if (times >= enough) {
-			rescue(run, &now);
-			times = 0;
-		}
+		look_again(run, &now, &before, &times, enough);
 	}
 }
 
@@ -258,12 +264,7 @@ void *stress_watchdog(void *argument)
 			times = 0;
 			continue;
 		}
-		times = times && memcmp(&before, &now, sizeof(now)) == 0 ? times + 1 : 1;
-		before = now;
-		if (times >= enough) {
-			rescue(run, &now);
-			times = 0;
-		}
+		look_again(run, &now, &before, &times, enough);
 	}
 	return NULL;
 }

@@ -73,7 +73,6 @@ uint64_t wp__explore(int kind, const volatile void *at, unsigned size, int order
 {
 	follow_operation wants = {kind, (char *)(uintptr_t)at, size, operand, expected, *site};
 
-	(void)order;
 	if (kind != EXPLORE_WAIT && kind != EXPLORE_WAKE && size) {
 		wants.operand = cut(size, operand);
 		wants.expected = cut(size, expected);
@@ -124,47 +123,9 @@ static void wrote(void *at, unsigned size)
 		follow_touch(place + from, size - from < 8 ? size - from : 8);
 }
 
-#define HOOK(name)              \
-	void name(void *at);    \
-	void name(void *at)     \
-	{                       \
-		(void)at;       \
-	}
-#define WRITES(name, size)      \
-	void name(void *at);    \
-	void name(void *at)     \
-	{                       \
-		wrote(at, size); \
-	}
-#define HOOKS(size)                               \
-	HOOK(__tsan_read##size)                   \
-	WRITES(__tsan_write##size, size)          \
-	HOOK(__tsan_unaligned_read##size)         \
-	WRITES(__tsan_unaligned_write##size, size)
-HOOKS(1)
-HOOKS(2)
-HOOKS(4)
-HOOKS(8)
-HOOKS(16)
-HOOK(__tsan_func_entry)
-void __tsan_init(void);
-void __tsan_func_exit(void);
-void __tsan_read_range(void *at, unsigned long size);
-void __tsan_write_range(void *at, unsigned long size);
-void __tsan_init(void)
-{
-}
-void __tsan_func_exit(void)
-{
-}
-void __tsan_read_range(void *at, unsigned long size)
-{
-	(void)at, (void)size;
-}
-void __tsan_write_range(void *at, unsigned long size)
-{
-	wrote(at, (unsigned)size);
-}
+#define TSAN_READ(place, size, is_volatile)
+#define TSAN_WRITE(place, size, is_volatile) wrote(place, (unsigned)(size))
+#include "explorer/tsan_hooks.h"
 
 /* Copies as well: judge/explore/explored.py gives them these names. */
 #define COPY(name, call)                                           \

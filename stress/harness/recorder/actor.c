@@ -43,7 +43,6 @@ void wp__stress_wait_begin(const void *word, uint32_t expected)
 {
 	recorder_actor *me = (recorder_actor *)wp_events_mine;
 
-	(void)expected;
 	if (!me)
 		return;
 	wp_store_relaxed(&me->word, (uintptr_t)word);

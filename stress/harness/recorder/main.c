@@ -7,13 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/engine/registry.h"
 #include "recorder.h"
 
-enum { TESTS_MOST = 16 };
-
 recorder recorder_all = {.rounds = 1, .limit = 48, .ring = 64, .seed = 1};
-static const stress_test *tests[TESTS_MOST];
-static int tests_count;
 
 _Noreturn static void refuse(const char *what, const char *value)
 {
@@ -21,21 +18,9 @@ _Noreturn static void refuse(const char *what, const char *value)
 	exit(2);
 }
 
-void stress_add_test(const stress_test *test)
-{
-	if (tests_count == TESTS_MOST)
-		refuse("more scenarios in a file than it holds, from here on", test->name);
-	tests[tests_count++] = test;
-}
-
-void stress_add_twin(const stress_twin *twin)
-{
-	(void)twin;
-}
-
 void stress_count_wide(stress_tally *tally, const stress_result *result, int results)
 {
-	(void)tally, (void)result, (void)results; /* outcomes are not counted here */
+	/* outcomes are not counted here */
 }
 
 static void run_round(uint64_t round)
@@ -96,14 +81,6 @@ static uint64_t number(const char *option, const char *text)
 	return value;
 }
 
-static const stress_test *test_named(const char *name)
-{
-	for (int t = 0; t < tests_count; t++)
-		if (strcmp(tests[t]->name, name) == 0)
-			return tests[t];
-	refuse("no such scenario in this file", name);
-}
-
 static void set_option(const char *option, const char *value)
 {
 	recorder *all = &recorder_all;
@@ -117,7 +94,7 @@ static void set_option(const char *option, const char *value)
 	else if (strcmp(option, "--seed") == 0)
 		all->seed = number(option, value);
 	else if (strcmp(option, "--test") == 0)
-		all->test = test_named(value);
+		all->test = stress_find_test(value);
 	else
 		refuse("unknown option", option);
 }
@@ -131,7 +108,7 @@ int main(int argc, char **argv)
 	if (argc % 2 == 0)
 		refuse("has no value", argv[argc - 1]);
 	if (!all->test)
-		refuse("missing", "--test NAME");
+		refuse("missing", "--test, and the name of a scenario in this file");
 	if (all->ring & (all->ring - 1))
 		refuse("--ring", "must be a power of two");
 	prepare();

@@ -18,9 +18,9 @@ struct state {
 	wp_biased_lock ticket;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_biased_lock_init(&((struct state *)at)->ticket);
+	wp_biased_lock_init(&state->ticket);
 }
 
 static void release(struct state *state, uint64_t my)
@@ -31,11 +31,8 @@ static void release(struct state *state, uint64_t my)
 	litmus_return(release, 0);
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	struct state *state = at;
-
-	(void)result;
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t my;
 
@@ -46,11 +43,8 @@ static void owner(void *at, stress_result *result)
 	}
 }
 
-static void stealer(void *at, stress_result *result)
+STRESS_ACTOR(stealer)
 {
-	struct state *state = at;
-
-	(void)result;
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t my;
 		bool is_mine;

@@ -11,32 +11,8 @@
  *               history of these rounds. A node n is the number n, nothing is 0. No push finds the
  *               ring full: linear_overflow.c has that.
  * Spec          judge/linear/objects.py: local_queue. Checked by wakeproof linear -t local_queue. */
-#define WP_LOCAL_CAPACITY 2
-#include "litmus.h"
-#include "queue/local_queue.h"
-#include "stress.h"
-
 enum { NODES = 2, ROUNDS = 2, STEALS = 1 };
-
-struct state {
-	wp_local_queue local, own;
-	wp_mpsc global;
-	wp_mpsc_node nodes[NODES];
-};
-
-static void init(void *at)
-{
-	struct state *state = at;
-
-	wp_local_queue_init(&state->local);
-	wp_local_queue_init(&state->own);
-	wp_mpsc_init(&state->global);
-}
-
-static unsigned number(struct state *state, wp_mpsc_node *node)
-{
-	return node == NULL ? 0 : (unsigned)(node - state->nodes) + 1;
-}
+#include "numbered.h"
 
 static void push(struct state *state, unsigned node, bool is_fenced)
 {
@@ -84,23 +60,18 @@ static void own(struct state *state, bool is_fenced)
 	}
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	(void)result;
-	own(at, false);
+	own(state, false);
 }
 
-static void fenced_owner(void *at, stress_result *result)
+STRESS_ACTOR(fenced_owner)
 {
-	(void)result;
-	own(at, true);
+	own(state, true);
 }
 
-static void thief(void *at, stress_result *result)
+STRESS_ACTOR(thief)
 {
-	struct state *state = at;
-
-	(void)result;
 	for (int round = 0; round < STEALS; round++) {
 		wp_mpsc_node *first = NULL;
 		unsigned node;
@@ -112,11 +83,8 @@ static void thief(void *at, stress_result *result)
 	}
 }
 
-static void sibling(void *at, stress_result *result)
+STRESS_ACTOR(sibling)
 {
-	struct state *state = at;
-
-	(void)result;
 	for (int round = 0; round < STEALS; round++) {
 		bool answer;
 

@@ -23,9 +23,9 @@ struct state {
 	_Alignas(WP_LINE) wp_atomic(uint64_t) is_used[NODES];
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_mpsc_init(&((struct state *)at)->queue);
+	wp_mpsc_init(&state->queue);
 }
 
 /* Owns a free node of the first `nodes`: its number, or 0. */
@@ -54,20 +54,17 @@ _Noreturn static void produce(struct state *state, unsigned nodes, bool is_fence
 
 _Noreturn static void producer(void *at, stress_result *result)
 {
-	(void)result;
 	produce(at, NODES, false);
 }
 
 _Noreturn static void producer_of_two(void *at, stress_result *result)
 {
-	(void)result;
 	produce(at, 2, false);
 }
 
 /* As a caller does that will look whether somebody sleeps. */
 _Noreturn static void fenced_producer(void *at, stress_result *result)
 {
-	(void)result;
 	produce(at, 2, true);
 }
 
@@ -83,7 +80,6 @@ _Noreturn static void consumer(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;) {
 		wp_mpsc_node *node;
 		uint64_t number;
@@ -101,7 +97,6 @@ _Noreturn static void sibling(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	for (;;) {
 		bool answer;
 

@@ -8,39 +8,13 @@
  * Why it works  As linear_local.c. Of two slots: only the third push can find the ring full, and
  *               one task makes room, so the global queue never has two.
  * Spec          judge/linear/objects.py: overflowing. Checked by wakeproof linear -t overflow. */
-#define WP_LOCAL_CAPACITY 2
-#include "litmus.h"
-#include "queue/local_queue.h"
-#include "stress.h"
-
 enum { NODES = 3 };
+#include "numbered.h"
 
-struct state {
-	wp_local_queue local, own;
-	wp_mpsc global;
-	wp_mpsc_node nodes[NODES];
-};
-
-static void init(void *at)
+STRESS_ACTOR(owner)
 {
-	struct state *state = at;
-
-	wp_local_queue_init(&state->local);
-	wp_local_queue_init(&state->own);
-	wp_mpsc_init(&state->global);
-}
-
-static unsigned number(struct state *state, wp_mpsc_node *node)
-{
-	return node == NULL ? 0 : (unsigned)(node - state->nodes) + 1;
-}
-
-static void owner(void *at, stress_result *result)
-{
-	struct state *state = at;
 	unsigned taken;
 
-	(void)result;
 	for (unsigned node = 1; node <= NODES; node++) {
 		uint32_t moved;
 
@@ -53,25 +27,21 @@ static void owner(void *at, stress_result *result)
 	litmus_return(pop, taken);
 }
 
-static void thief(void *at, stress_result *result)
+STRESS_ACTOR(thief)
 {
-	struct state *state = at;
 	wp_mpsc_node *first = NULL;
 	unsigned taken;
 
-	(void)result;
 	litmus_call(steal, 0);
 	wp_local_queue_steal(&state->local, &state->own, &first);
 	taken = number(state, first);
 	litmus_return(steal, taken);
 }
 
-static void server(void *at, stress_result *result)
+STRESS_ACTOR(server)
 {
-	struct state *state = at;
 	unsigned taken;
 
-	(void)result;
 	litmus_call(take, 0);
 	taken = number(state, wp_mpsc_pop(&state->global));
 	litmus_return(take, taken);

@@ -25,10 +25,8 @@ struct state {
 	wp_waiter waiter;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp__io_init(&state->io, 0, &state->poller);
 	wp_init(&state->poller.retired, NULL);
 	wp_init(&state->poller.holders, 2);
@@ -86,13 +84,12 @@ static void other_caller(void *at, stress_result *result)
 
 static void closer(void *at, stress_result *result)
 {
-	(void)result;
 	use(at, WP_IO_CLOSING);
 }
 
-static void read_open(void *at, stress_result *result)
+STRESS_ACTOR(read_open)
 {
-	result->r[2] = wp_load_relaxed(&((struct state *)at)->open);
+	result->r[2] = wp_load_relaxed(&state->open);
 }
 
 STRESS_TEST(descriptor_close, .claim = "The last call under way closes it.",
@@ -105,11 +102,9 @@ STRESS_TEST(descriptor_close, .claim = "The last call under way closes it.",
 	});
 
 STRESS_TWIN(descriptor_closes_now, .of = "descriptor_close", .defect = "the close waits for nobody",
-	.shows = "1,*,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1,*,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(descriptor_begins_late, .of = "descriptor_close", .defect = "a call begins while it is closing",
-	.shows = "1,*,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "1,*,0", .seen_by = SEEN_ALL);
 
 /* It is freed while a call is under way. Result: "used late, freed late, freed". */
 static void freer(void *at, stress_result *result)
@@ -118,22 +113,20 @@ static void freer(void *at, stress_result *result)
 	result->r[1] = use(at, WP_IO_CLOSING | WP_IO_FREED);
 }
 
-static void read_freed(void *at, stress_result *result)
+STRESS_ACTOR(read_freed)
 {
-	result->r[2] = wp_load_relaxed(&((struct state *)at)->freed);
+	result->r[2] = wp_load_relaxed(&state->freed);
 }
 
 /* Who begins after the free is wrong: this one has begun. */
-static void init_begun(void *at)
+STRESS_INIT(init_begun)
 {
-	init(at);
-	wp__io_begin(&((struct state *)at)->io, 0);
+	init(state);
+	wp__io_begin(&state->io, 0);
 }
 
-static void user(void *at, stress_result *result)
+STRESS_ACTOR(user)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_load_relaxed(&state->open) == 0 || state->used == 0 ||
 		       wp_load_relaxed(&state->freed) != 0 || state->memory == 0;
 	end(state);
@@ -149,22 +142,17 @@ STRESS_TEST(descriptor_free, .claim = "Its memory goes with the last call under 
 	});
 
 STRESS_TWIN(descriptor_frees_in_use, .of = "descriptor_free", .defect = "is freed while a call is under way",
-	.shows = "1,*,*", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* What was done with it comes before its memory is freed. Result: "freed, done". */
-static void retirer(void *at, stress_result *result)
+STRESS_ACTOR(retirer)
 {
-	struct state *state = at;
-
-	(void)result;
 	state->used = 0;
 	wp__io_poller_retire(&state->poller, &state->io);
 }
 
-static void poller(void *at, stress_result *result)
+STRESS_ACTOR(poller)
 {
-	struct state *state = at;
 	wp_io *io = wp__io_poller_retired(&state->poller);
 
 	result->r[0] = io != NULL;
@@ -189,18 +177,14 @@ static uint32_t drop(struct state *state)
 	return 1;
 }
 
-static void holding_group(void *at, stress_result *result)
+STRESS_ACTOR(holding_group)
 {
-	struct state *state = at;
-
 	state->used++;
 	result->r[0] = drop(state);
 }
 
-static void holding_io(void *at, stress_result *result)
+STRESS_ACTOR(holding_io)
 {
-	struct state *state = at;
-
 	state->memory++;
 	result->r[1] = drop(state);
 }
@@ -216,9 +200,8 @@ STRESS_TEST(descriptor_epoll, .claim = "The last that holds a poller frees it, a
 
 /* An OS thread waits for a descriptor whose poller ends: its group is closed. Result: "how it
  * ended". */
-static void waiter(void *at, stress_result *result)
+STRESS_ACTOR(waiter)
 {
-	struct state *state = at;
 	wp_ready *ready = &state->io.ready[WP_IO_READ];
 	bool is_told;
 
@@ -231,10 +214,9 @@ static void waiter(void *at, stress_result *result)
 				      &is_told) == WP_CLOSED;
 }
 
-static void ending(void *at, stress_result *result)
+STRESS_ACTOR(ending)
 {
-	(void)result;
-	wp__io_poller_end(&((struct state *)at)->poller);
+	wp__io_poller_end(&state->poller);
 }
 
 STRESS_TEST(descriptor_end, .claim = "When its poller ends nobody waits for it any more.",
@@ -249,10 +231,10 @@ STRESS_TEST(descriptor_end, .claim = "When its poller ends nobody waits for it a
 
 STRESS_TWIN(descriptor_ends_silent, .of = "descriptor_end",
 	.defect = "the poller ends, and leaves who waits where it is", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 STRESS_TWIN(descriptor_adds_late, .of = "descriptor_end",
 	.defect = "a descriptor is added when its poller has ended", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* It leaves the list that its poller walks along at its end. Result: "shut as it left, shut". */
 static bool is_shut(struct state *state)
@@ -266,18 +248,14 @@ static bool is_shut(struct state *state)
 	return is_shut;
 }
 
-static void init_listed(void *at)
+STRESS_INIT(init_listed)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp__io_poller_list(&state->poller, &state->io);
 }
 
-static void leaver(void *at, stress_result *result)
+STRESS_ACTOR(leaver)
 {
-	struct state *state = at;
-
 	if (!wp__io_begin(&state->io, WP_IO_CLOSING) || !wp__io_end(&state->io))
 		return;
 	wp__io_poller_unlist(&state->poller, &state->io);
@@ -299,9 +277,8 @@ STRESS_TEST(descriptor_end_walks, .claim = "The end of a poller touches no descr
 		{"asleep", FORBIDDEN, "a lock is kept"},
 	});
 
-STRESS_TWIN(descriptor_leaves_unlocked, .of = "descriptor_end_walks",
-	.defect = "leaves the list without its lock", .shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(descriptor_leaves_unlocked, .of = "descriptor_end_walks", .defect = "leaves the list without its lock",
+	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A virtual thread waits in a call, and its group is closed: it never runs again. Result:
  * "open". */
@@ -335,7 +312,6 @@ static void closes(void *at, stress_result *result)
 {
 	struct state *state = &((struct dying *)at)->state;
 
-	(void)result;
 	wp__io_begin(&state->io, WP_IO_CLOSING);
 	wp_ready_shut(&state->io.ready[WP_IO_READ]);
 	end(state);
@@ -343,7 +319,6 @@ static void closes(void *at, stress_result *result)
 
 static void close_group(void *at, stress_result *result)
 {
-	(void)result;
 	wp__vthread_leave_line(&((struct dying *)at)->virtual.thread);
 }
 
@@ -362,4 +337,4 @@ STRESS_TEST(descriptor_dies, .claim = "What is closed is closed in the end, what
 
 STRESS_TWIN(descriptor_dies_inside, .of = "descriptor_dies",
 	.defect = "a thread whose group was closed stays in its call", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);

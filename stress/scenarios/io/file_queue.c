@@ -32,10 +32,8 @@ static void wakeup(void *arg)
 	wp_fetch_add_relaxed(&state->wakeups, 1);
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_domain_init(&state->domain, state->by_index, 1);
 	wp_carrier_init(&state->carrier, &state->domain, 0);
 	state->carrier.poller = &state->poller;
@@ -45,17 +43,13 @@ static void init(void *at)
 	wp_init(&state->wakeups, 0);
 }
 
-static void asker(void *at, stress_result *result)
+STRESS_ACTOR(asker)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__file_queue_ask(&state->queue, &state->op, &state->carrier);
 }
 
-static void poller(void *at, stress_result *result)
+STRESS_ACTOR(poller)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	result->r[0] = wp__poller_park(&state->poller, &state->carrier, &stolen) &&
@@ -63,10 +57,8 @@ static void poller(void *at, stress_result *result)
 		       !wp__file_queue_is_asked(&state->queue);
 }
 
-static void read_wakeups(void *at, stress_result *result)
+STRESS_ACTOR(read_wakeups)
 {
-	struct state *state = at;
-
 	result->r[1] = wp_load_relaxed(&state->carrier.word);
 	result->r[2] = wp_load_relaxed(&state->wakeups);
 }
@@ -81,28 +73,22 @@ STRESS_TEST(file_queue, .claim = "A poller does not block beside what is asked."
 	});
 
 STRESS_TWIN(file_queue_unseen, .of = "file_queue", .defect = "blocks without a look at what is asked",
-	.shows = "1,2,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "1,2,0", .seen_by = SEEN_ALL);
 STRESS_TWIN(file_queue_unnudged, .of = "file_queue", .defect = "asks, and wakes nobody", .shows = "1,2,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* Its caller does not want it any more, and reuses its memory when it is told that it has ended.
  * Result: "given to the system, and again". */
-static void init_asked(void *at)
+STRESS_INIT(init_asked)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_latch_init(&state->op.done);
 	state->op.is_begun = state->op.is_cancelled = state->op.has_ended = false;
 	wp__file_queue_list(&state->queue, &state->op);
 }
 
-static void canceller(void *at, stress_result *result)
+STRESS_ACTOR(canceller)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__file_queue_cancel(&state->queue, &state->op, NULL);
 	wp__waiter_init(&state->waiter, NULL, NULL);
 	wp__latch_wait(&state->op.done, &state->waiter, WP_FOREVER);
@@ -112,9 +98,8 @@ static void canceller(void *at, stress_result *result)
 }
 
 /* What it was given ends at once. */
-static void system_and_poller(void *at, stress_result *result)
+STRESS_ACTOR(system_and_poller)
 {
-	struct state *state = at;
 	bool is_begun = false;
 	wp_file_op *op = wp__file_queue_take(&state->queue, &is_begun);
 
@@ -136,20 +121,16 @@ STRESS_TEST(file_queue_cancel, .claim = "Who is told that an operation has ended
 
 STRESS_TWIN(file_queue_frees_listed, .of = "file_queue_cancel",
 	.defect = "lets go of what has ended while it is listed", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The system ends it when it is told. Result: "begun, told, cancelled and nobody will tell". */
-static void canceller_alone(void *at, stress_result *result)
+STRESS_ACTOR(canceller_alone)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__file_queue_cancel(&state->queue, &state->op, NULL);
 }
 
-static void patient_system(void *at, stress_result *result)
+STRESS_ACTOR(patient_system)
 {
-	struct state *state = at;
 	bool is_begun = false;
 	wp_file_op *op = wp__file_queue_take(&state->queue, &is_begun);
 
@@ -159,10 +140,8 @@ static void patient_system(void *at, stress_result *result)
 	result->r[1] = state->was_told;
 }
 
-static void read_told(void *at, stress_result *result)
+STRESS_ACTOR(read_told)
 {
-	struct state *state = at;
-
 	result->r[2] = state->has_begun && !state->was_told && !state->op.is_listed;
 }
 
@@ -176,26 +155,22 @@ STRESS_TEST(file_queue_told, .claim = "The system is told to end what is cancell
 	});
 
 STRESS_TWIN(file_queue_begins_cancelled, .of = "file_queue_told",
-	.defect = "begins what was cancelled before", .shows = "1,0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "begins what was cancelled before", .shows = "1,0,1", .seen_by = SEEN_ALL);
 
 /* Its poller ends. Result: "accepted, left in the list". */
-static void late_asker(void *at, stress_result *result)
+STRESS_ACTOR(late_asker)
 {
-	struct state *state = at;
-
 	result->r[0] = wp__file_queue_ask(&state->queue, &state->op, NULL);
 }
 
-static void ending_poller(void *at, stress_result *result)
+STRESS_ACTOR(ending_poller)
 {
-	(void)result;
-	wp__file_queue_shut(&((struct state *)at)->queue);
+	wp__file_queue_shut(&state->queue);
 }
 
-static void read_list(void *at, stress_result *result)
+STRESS_ACTOR(read_list)
 {
-	result->r[1] = ((struct state *)at)->queue.first != NULL;
+	result->r[1] = state->queue.first != NULL;
 }
 
 STRESS_TEST(file_queue_over, .claim = "What a ring accepts ends, also when its poller ends.",
@@ -208,32 +183,26 @@ STRESS_TEST(file_queue_over, .claim = "What a ring accepts ends, also when its p
 	});
 
 STRESS_TWIN(file_queue_asks_late, .of = "file_queue_over", .defect = "accepts when the poller has ended",
-	.shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "1,1", .seen_by = SEEN_ALL);
 
 /* The system takes for ever unless it is told: the poller, when it has nothing to do, sleeps until
  * the caller nudges it. Result: "given to the system, told to end it, its caller came back". */
-static void init_patient(void *at)
+STRESS_INIT(init_patient)
 {
-	struct state *state = at;
-
-	init_asked(at);
+	init_asked(state);
 	wp_latch_init(&state->nudged);
 }
 
-static void caller_who_cancels(void *at, stress_result *result)
+STRESS_ACTOR(caller_who_cancels)
 {
-	struct state *state = at;
-
 	wp__file_queue_cancel(&state->queue, &state->op, NULL);
 	wp_latch_open(&state->nudged);
 	wp__waiter_init(&state->waiter, NULL, NULL);
 	result->r[2] = wp__latch_wait(&state->op.done, &state->waiter, WP_FOREVER) == WP_OK;
 }
 
-static void sleeping_poller(void *at, stress_result *result)
+STRESS_ACTOR(sleeping_poller)
 {
-	struct state *state = at;
 	bool is_begun = false;
 	wp_file_op *op = wp__file_queue_take(&state->queue, &is_begun);
 
@@ -259,30 +228,24 @@ STRESS_TEST(file_queue_cancel_ends, .claim = "A caller that cancels comes back."
 
 STRESS_TWIN(file_queue_cancel_ignored, .of = "file_queue_cancel_ends",
 	.defect = "the poller does not pass a cancel on", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One is in the list, another is asked, and the poller takes one of them: it has room for no more.
  * Result: "left in the list, would block". */
-static void asker_of_second(void *at, stress_result *result)
+STRESS_ACTOR(asker_of_second)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__file_queue_ask(&state->queue, &state->second, NULL);
 }
 
-static void poller_of_one(void *at, stress_result *result)
+STRESS_ACTOR(poller_of_one)
 {
 	bool is_begun = false;
 
-	(void)result;
-	wp__file_queue_take(&((struct state *)at)->queue, &is_begun);
+	wp__file_queue_take(&state->queue, &is_begun);
 }
 
-static void read_rest(void *at, stress_result *result)
+STRESS_ACTOR(read_rest)
 {
-	struct state *state = at;
-
 	result->r[0] = state->queue.first != NULL;
 	result->r[1] = !wp__file_queue_is_asked(&state->queue);
 }
@@ -297,7 +260,7 @@ STRESS_TEST(file_queue_rest, .claim = "A poller that takes some of what is asked
 
 STRESS_TWIN(file_queue_forgets_rest, .of = "file_queue_rest",
 	.defect = "takes one, and forgets that others are asked", .shows = "1,1",
-	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The system has an operation when its poller ends, and writes into its buffer; its caller is
  * handed back when the poller has ended, and reuses the buffer. Result: "the buffer in the end": 2:
@@ -310,28 +273,24 @@ struct ending {
 	uint32_t plain; /* the same */
 };
 
-static void init_inside(void *at)
+STRESS_INIT_OF(ending, init_inside)
 {
-	struct ending *ending = at;
 	bool is_begun = false;
 
-	init_asked(at);
-	wp_latch_init(&ending->entered);
-	wp_latch_init(&ending->ended);
-	wp_init(&ending->buffer, 0);
-	ending->plain = 0;
-	wp__file_queue_take(&ending->state.queue, &is_begun);
-	ending->state.queue.inside = 1;
+	init_asked(&state->state);
+	wp_latch_init(&state->entered);
+	wp_latch_init(&state->ended);
+	wp_init(&state->buffer, 0);
+	state->plain = 0;
+	wp__file_queue_take(&state->state.queue, &is_begun);
+	state->state.queue.inside = 1;
 }
 
-static void writing_system(void *at, stress_result *result)
+STRESS_ACTOR_OF(ending, writing_system)
 {
-	struct ending *ending = at;
-
-	(void)result;
-	wp_store_relaxed(&ending->buffer, 1);
-	ending->plain = 1;
-	wp_latch_open(&ending->entered);
+	wp_store_relaxed(&state->buffer, 1);
+	state->plain = 1;
+	wp_latch_open(&state->entered);
 }
 
 static void ending_with_inside(void *at, stress_result *result)
@@ -339,7 +298,6 @@ static void ending_with_inside(void *at, stress_result *result)
 	struct ending *ending = at;
 	struct state *state = &ending->state;
 
-	(void)result;
 	wp__file_queue_shut(&state->queue);
 	while (wp__file_queue_is_inside(&state->queue)) {
 		wp__waiter_init(&ending->poller, NULL, NULL);
@@ -350,15 +308,12 @@ static void ending_with_inside(void *at, stress_result *result)
 	wp_latch_open(&ending->ended);
 }
 
-static void owner_handed_back(void *at, stress_result *result)
+STRESS_ACTOR_OF(ending, owner_handed_back)
 {
-	struct ending *ending = at;
-
-	(void)result;
-	wp__waiter_init(&ending->owner, NULL, NULL);
-	wp__latch_wait(&ending->ended, &ending->owner, WP_FOREVER);
-	wp_store_relaxed(&ending->buffer, 2);
-	ending->plain = 2;
+	wp__waiter_init(&state->owner, NULL, NULL);
+	wp__latch_wait(&state->ended, &state->owner, WP_FOREVER);
+	wp_store_relaxed(&state->buffer, 2);
+	state->plain = 2;
 }
 
 static void read_buffer(void *at, stress_result *result)
@@ -378,21 +333,17 @@ STRESS_TEST(file_queue_inside, .claim = "A poller does not end while the system 
 
 STRESS_TWIN(file_queue_ends_early, .of = "file_queue_inside",
 	.defect = "the poller ends while the system has operations", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One is in the list, and a thread that is away from home asks for another. The ring's count is
  * plain, as all of a ring is: it has one user. Result: "given to the system, by the poller". */
-static void asker_away(void *at, stress_result *result)
+STRESS_ACTOR(asker_away)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__file_queue_ask(&state->queue, &state->second, NULL);
 }
 
-static void only_user(void *at, stress_result *result)
+STRESS_ACTOR(only_user)
 {
-	struct state *state = at;
 	bool is_begun = false;
 
 	while (wp__file_queue_take(&state->queue, &is_begun) != NULL) {
@@ -401,9 +352,9 @@ static void only_user(void *at, stress_result *result)
 	}
 }
 
-static void read_inside(void *at, stress_result *result)
+STRESS_ACTOR(read_inside)
 {
-	result->r[0] = ((struct state *)at)->queue.inside;
+	result->r[0] = state->queue.inside;
 }
 
 STRESS_TEST(file_queue_home, .claim = "The poller alone gives operations to the system.",
@@ -417,4 +368,4 @@ STRESS_TEST(file_queue_home, .claim = "The poller alone gives operations to the 
 
 STRESS_TWIN(file_queue_submits_here, .of = "file_queue_home",
 	.defect = "a thread that is away from home gives it to the system", .shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -20,10 +20,8 @@ struct state {
 	struct virtual virtual;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_ready_init(&state->ready);
 	wp_init(&state->data, 0);
 }
@@ -59,25 +57,18 @@ static uint32_t read_one(struct state *state, wp_waiter *waiter)
 	}
 }
 
-static void reader(void *at, stress_result *result)
+STRESS_ACTOR(reader)
 {
-	struct state *state = at;
-
 	result->r[0] = read_one(state, &state->waiters[0]);
 }
 
-static void other_reader(void *at, stress_result *result)
+STRESS_ACTOR(other_reader)
 {
-	struct state *state = at;
-
 	result->r[1] = read_one(state, &state->waiters[1]);
 }
 
-static void poller(void *at, stress_result *result)
+STRESS_ACTOR(poller)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_fetch_add_relaxed(&state->data, 1);
 	wp_ready_tell(&state->ready);
 }
@@ -93,14 +84,11 @@ STRESS_TEST(readiness, .claim = "Who waits until it is ready is told when it is.
 
 STRESS_TWIN(descriptor_edge_unseen, .of = "readiness",
 	.defect = "gets in line without a look whether there was an edge", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* Two wait, two come, and there is one edge for both. */
-static void poller_of_two(void *at, stress_result *result)
+STRESS_ACTOR(poller_of_two)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_fetch_add_relaxed(&state->data, 2);
 	wp_ready_tell(&state->ready);
 }
@@ -115,20 +103,17 @@ STRESS_TEST(readiness_pass, .claim = "Who was told passes it on: all read what h
 	});
 
 STRESS_TWIN(descriptor_kept, .of = "readiness_pass", .defect = "who was told does not pass it on",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One comes after the other, each with its edge. Both may have come before the first look. */
-static void poller_of_each(void *at, stress_result *result)
+STRESS_ACTOR(poller_of_each)
 {
-	poller(at, result);
-	poller(at, result);
+	poller(state, result);
+	poller(state, result);
 }
 
-static void reader_of_each(void *at, stress_result *result)
+STRESS_ACTOR(reader_of_each)
 {
-	struct state *state = at;
-
 	result->r[0] = read_one(state, &state->waiters[0]);
 	result->r[1] = read_one(state, &state->waiters[1]);
 }
@@ -143,13 +128,11 @@ STRESS_TEST(readiness_all, .claim = "A thread reads as often as there is somethi
 	});
 
 STRESS_TWIN(descriptor_poller_silent, .of = "readiness_all", .defect = "counts the edge, and tells nobody",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
-static void closer(void *at, stress_result *result)
+STRESS_ACTOR(closer)
 {
-	(void)result;
-	wp_ready_shut(&((struct state *)at)->ready);
+	wp_ready_shut(&state->ready);
 }
 
 STRESS_TEST(readiness_close, .claim = "A close wakes whoever waits.",
@@ -162,26 +145,22 @@ STRESS_TEST(readiness_close, .claim = "A close wakes whoever waits.",
 	});
 
 STRESS_TWIN(descriptor_close_silent, .of = "readiness_close", .defect = "the close leaves the line as it is",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* A virtual thread is first in line, parked, and its group is closed. Behind it an OS thread
  * reads. */
-static void init_dying(void *at)
+STRESS_INIT(init_dying)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	virtual_init(&state->virtual);
 	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
 	wp__ready_begin(&state->ready, 0, &state->waiters[1]);
 	wp__vthread_park(&state->virtual.thread);
 }
 
-static void close_group(void *at, stress_result *result)
+STRESS_ACTOR(close_group)
 {
-	(void)result;
-	wp__vthread_leave_line(&((struct state *)at)->virtual.thread);
+	wp__vthread_leave_line(&state->virtual.thread);
 }
 
 STRESS_TEST(readiness_dies, .claim = "Readiness goes past a thread whose group is closed.",
@@ -195,7 +174,7 @@ STRESS_TEST(readiness_dies, .claim = "Readiness goes past a thread whose group i
 
 STRESS_TWIN(descriptor_dies_in_line, .of = "readiness_dies",
 	.defect = "a close leaves a thread of its group in the line", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 STRESS_TWIN(descriptor_dies_told, .of = "readiness_dies",
 	.defect = "a close does not pass on what a thread of its group was told", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

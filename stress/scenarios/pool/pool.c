@@ -9,19 +9,19 @@
 #include "pools.h"
 
 /* A thread that was just started, and one may be started still. Result: "accepted, run, starts". */
-static void init_begun(void *at)
+STRESS_INIT(init_begun)
 {
-	init_with(at, 1, 2);
+	init_with(state, 1, 2);
 }
 
-static void takes_one(void *at, stress_result *result)
+STRESS_ACTOR(takes_one)
 {
-	result->r[1] = run_one(at, 0);
+	result->r[1] = run_one(state, 0);
 }
 
-static void read_starts(void *at, stress_result *result)
+STRESS_ACTOR(read_starts)
 {
-	result->r[2] = ((struct state *)at)->starts;
+	result->r[2] = state->starts;
 }
 
 STRESS_TEST(pool_begun, .claim = "A thread that has just begun has the job.",
@@ -35,15 +35,14 @@ STRESS_TEST(pool_begun, .claim = "A thread that has just begun has the job.",
 
 STRESS_TWIN(pool_coming_uncounted, .of = "pool_begun",
 	.defect = "does not count as idle who has not looked yet", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(pool_rests_first, .of = "pool_begun", .defect = "rests before it looks",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* No other may be started. Result: "accepted, run". */
-static void init_alone(void *at)
+STRESS_INIT(init_alone)
 {
-	init_with(at, 1, 1);
+	init_with(state, 1, 1);
 }
 
 STRESS_TEST(pool_job, .claim = "A job that was accepted is run.", .upholds = "Pool!JobsEnd",
@@ -56,26 +55,23 @@ STRESS_TEST(pool_job, .claim = "A job that was accepted is run.", .upholds = "Po
 	});
 
 STRESS_TWIN(pool_chooses_silently, .of = "pool_job", .defect = "does not unpark who was chosen",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Both jobs are queued before the thread looks. Result: "accepted, runs of the first, of the second,
  * when one was taken". */
-static void init_queued(void *at)
+STRESS_INIT(init_queued)
 {
-	init_with(at, 1, 1);
+	init_with(state, 1, 1);
 }
 
-static void executes_both(void *at, stress_result *result)
+STRESS_ACTOR(executes_both)
 {
-	result->r[0] = execute(at, 0);
-	result->r[0] += execute(at, 1);
+	result->r[0] = execute(state, 0);
+	result->r[0] += execute(state, 1);
 }
 
-static void takes_in_order(void *at, stress_result *result)
+STRESS_ACTOR(takes_in_order)
 {
-	struct state *state = at;
-
 	run_one(state, 0);
 	result->r[1] = state->runs[0];
 	result->r[2] = state->runs[1];
@@ -91,24 +87,23 @@ STRESS_TEST(pool_order, .claim = "Jobs are taken in the order in which they came
 	});
 
 STRESS_TWIN(pool_takes_last, .of = "pool_order", .defect = "takes the job that came last",
-	.shows = "2,0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "2,0,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Two threads, two jobs. Result: "accepted, run". */
-static void init_two(void *at)
+STRESS_INIT(init_two)
 {
-	init_with(at, 2, 2);
+	init_with(state, 2, 2);
 }
 
-static void other_takes_one(void *at, stress_result *result)
+STRESS_ACTOR(other_takes_one)
 {
-	result->r[1] = run_one(at, 1);
+	result->r[1] = run_one(state, 1);
 }
 
-static void executes_two(void *at, stress_result *result)
+STRESS_ACTOR(executes_two)
 {
-	result->r[0] = execute(at, 0);
-	result->r[0] += execute(at, 1);
+	result->r[0] = execute(state, 0);
+	result->r[0] += execute(state, 1);
 }
 
 STRESS_TEST(pool_two, .claim = "No thread rests while a job waits.",
@@ -122,14 +117,11 @@ STRESS_TEST(pool_two, .claim = "No thread rests while a job waits.",
 	});
 
 STRESS_TWIN(pool_one_wake, .of = "pool_two", .defect = "wakes nobody while somebody is coming",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A thread leaves when its time is over, unless a job comes. Result: "accepted, run, starts". */
-static void init_late(void *at)
+STRESS_INIT(init_late)
 {
-	struct state *state = at;
-
 	init_with(state, 1, 1);
 	state->pool.config.min = 0;
 	state->pool.config.idle_ns = 1;
@@ -145,28 +137,22 @@ STRESS_TEST(pool_late, .claim = "Who leaves leaves no job behind.", .upholds = "
 	});
 
 STRESS_TWIN(pool_leaves_chosen, .of = "pool_late", .defect = "leaves though it was chosen",
-	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A thread that is to stay. Result: "accepted, run, threads". */
-static void init_min(void *at)
+STRESS_INIT(init_min)
 {
-	struct state *state = at;
-
 	init_with(state, 1, 1);
 	state->pool.config.idle_ns = 1;
 }
 
-static void works_or_leaves(void *at, stress_result *result)
+STRESS_ACTOR(works_or_leaves)
 {
-	(void)result;
-	run_one(at, 0);
+	run_one(state, 0);
 }
 
-static void read_run(void *at, stress_result *result)
+STRESS_ACTOR(read_run)
 {
-	struct state *state = at;
-
 	result->r[1] = state->runs[0];
 	result->r[2] = state->pool.threads;
 }
@@ -181,22 +167,19 @@ STRESS_TEST(pool_min, .claim = "A thread that the pool is to keep does not leave
 	});
 
 STRESS_TWIN(pool_leaves_below, .of = "pool_min", .defect = "leaves though no other thread is there",
-	.shows = "1,0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1,0,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A thread that may leave is chosen as its time is over, and takes a second job after that. Result:
  * "accepted, run, threads that are coming". */
-static void takes_two(void *at, stress_result *result)
+STRESS_ACTOR(takes_two)
 {
-	result->r[1] = run_one(at, 0);
+	result->r[1] = run_one(state, 0);
 	if (result->r[1] == 1)
-		result->r[1] += run_one(at, 0);
+		result->r[1] += run_one(state, 0);
 }
 
-static void read_coming(void *at, stress_result *result)
+STRESS_ACTOR(read_coming)
 {
-	struct state *state = at;
-
 	result->r[2] = state->pool.coming;
 }
 
@@ -211,25 +194,23 @@ STRESS_TEST(pool_again, .claim = "Who was chosen as it was about to leave is cou
 
 STRESS_TWIN(pool_permit_kept, .of = "pool_again",
 	.defect = "who is chosen as its time is over does not wait for the wake", .shows = "1,1,*",
-	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The system refuses one thread. Result: "accepted, _, threads counted". */
-static void init_refusing(void *at)
+STRESS_INIT(init_refusing)
 {
-	struct state *state = at;
-
 	init_with(state, 0, 2);
 	state->refusals = 1;
 }
 
-static void executes_other(void *at, stress_result *result)
+STRESS_ACTOR(executes_other)
 {
-	result->r[0] = execute(at, 1);
+	result->r[0] = execute(state, 1);
 }
 
-static void read_threads(void *at, stress_result *result)
+STRESS_ACTOR(read_threads)
 {
-	result->r[2] = ((struct state *)at)->pool.threads;
+	result->r[2] = state->pool.threads;
 }
 
 STRESS_TEST(pool_refused, .claim = "A start that was refused is not counted.",
@@ -243,4 +224,4 @@ STRESS_TEST(pool_refused, .claim = "A start that was refused is not counted.",
 
 STRESS_TWIN(pool_refused_kept, .of = "pool_refused",
 	.defect = "a start that the system refused stays counted", .shows = "2,0,2",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);

@@ -8,35 +8,29 @@
  * Spec          specs/pool/Pool.tla. */
 #include "pools.h"
 
-static void works(void *at, stress_result *result)
+STRESS_ACTOR(works)
 {
-	struct state *state = at;
 	wp_job job;
 
-	(void)result;
 	while (wp__pool_next(&state->threads[0], &job))
 		job.run(job.arg);
 }
 
-static void read_fates(void *at, stress_result *result)
+STRESS_ACTOR(read_fates)
 {
-	struct state *state = at;
-
 	result->r[1] = state->runs[0] + state->runs[1];
 	result->r[2] = state->closes[0] + state->closes[1];
 }
 
 /* Result: "accepted, run, closed". */
-static void init_one(void *at)
+STRESS_INIT(init_one)
 {
-	init_with(at, 1, 1);
+	init_with(state, 1, 1);
 }
 
-static void executes_and_stops(void *at, stress_result *result)
+STRESS_ACTOR(executes_and_stops)
 {
-	struct state *state = at;
-
-	executes(at, result);
+	executes(state, result);
 	wp__pool_close(&state->pool);
 	wp_pool_drain(&state->pool);
 }
@@ -52,31 +46,25 @@ STRESS_TEST(pool, .claim = "A job that was accepted is run, or closed.",
 	});
 
 STRESS_TWIN(pool_taken_dropped, .of = "pool", .defect = "drops a job that it took before the stop",
-	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(pool_close_silent, .of = "pool", .defect = "the close wakes nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* After the close, one job is left. Result: "accepted, run, closed". */
-static void init_closed(void *at)
+STRESS_INIT(init_closed)
 {
-	struct state *state = at;
-
 	init_with(state, 1, 1);
 	execute(state, 0);
 	state->pool.is_closed = true;
 }
 
-static void works_once(void *at, stress_result *result)
+STRESS_ACTOR(works_once)
 {
-	(void)result;
-	run_one(at, 0);
+	run_one(state, 0);
 }
 
-static void drains(void *at, stress_result *result)
+STRESS_ACTOR(drains)
 {
-	struct state *state = at;
-
 	result->r[0] = 1;
 	wp_pool_drain(&state->pool);
 }
@@ -90,23 +78,18 @@ STRESS_TEST(pool_drain, .claim = "What the stop closes is run by nobody.",
 		{"*,*,*", FORBIDDEN, "neither, or both"},
 	});
 
-STRESS_TWIN(pool_drain_unchecked, .of = "pool_drain",
-	.defect = "looks at one, and takes it later", .shows = "1,1,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(pool_drain_unchecked, .of = "pool_drain", .defect = "looks at one, and takes it later",
+	.shows = "1,1,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Somebody waits for the end. Result: "waited". */
-static void init_ending(void *at)
+STRESS_INIT(init_ending)
 {
-	struct state *state = at;
-
 	init_with(state, 1, 1);
 	state->pool.is_closed = true;
 }
 
-static void waits(void *at, stress_result *result)
+STRESS_ACTOR(waits)
 {
-	struct state *state = at;
-
 	result->r[0] = wp__pool_wait(&state->pool, WP_FOREVER, false) == WP_OK;
 }
 
@@ -119,5 +102,4 @@ STRESS_TEST(pool_wait, .claim = "Who waits for the threads is told.", .upholds =
 	});
 
 STRESS_TWIN(pool_leaves_silently, .of = "pool_wait", .defect = "leaves, and tells nobody",
-	.shows = "asleep", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "asleep", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

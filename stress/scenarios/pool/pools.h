@@ -22,7 +22,6 @@ static inline int start(wp_pool *pool, const wp_job *first)
 {
 	struct state *state = (struct state *)pool; /* its first member */
 
-	(void)first;
 	if (state->refusals > 0) {
 		state->refusals--;
 		return WP_SYSTEM;

@@ -31,10 +31,8 @@ static int start(void *arg)
 	return WP_OK;
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_reserve_init(&state->reserve,
 			&(wp_reserve_config){.capacity = 1, .idle_ns = WP_FOREVER, .start = start,
 					     .arg = state},
@@ -50,10 +48,8 @@ static uint32_t waits(struct state *state)
 	return task == NULL ? 0 : *task;
 }
 
-static void thread(void *at, stress_result *result)
+STRESS_ACTOR(thread)
 {
-	struct state *state = at;
-
 	result->r[1] = wp__reserve_offer(&state->reserve, &state->self, &state->slot)
 			       ? waits(state)
 			       : 0;
@@ -65,17 +61,14 @@ static uint32_t try(struct state *state, uint32_t *task)
 	return wp_reserve_try(&state->reserve, task);
 }
 
-static void trier(void *at, stress_result *result)
+STRESS_ACTOR(trier)
 {
-	struct state *state = at;
-
 	result->r[0] = try(state, &state->task);
 }
 
-static void stopper(void *at, stress_result *result)
+STRESS_ACTOR(stopper)
 {
-	(void)result;
-	wp_reserve_stop(&((struct state *)at)->reserve);
+	wp_reserve_stop(&state->reserve);
 }
 
 STRESS_TEST(reserve, .claim = "Who is offered is handed a task, or sent away.",
@@ -90,24 +83,19 @@ STRESS_TEST(reserve, .claim = "Who is offered is handed a task, or sent away.",
 
 STRESS_TWIN(reserve_stop_unseen, .of = "reserve",
 	.defect = "is offered without a look whether there was a stop", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(reserve_given_unseen, .of = "reserve",
-	.defect = "takes whatever wakes it for the stop", .shows = "1,0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_ALL);
+STRESS_TWIN(reserve_given_unseen, .of = "reserve", .defect = "takes whatever wakes it for the stop",
+	.shows = "1,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It is offered, and leaves when it likes. Result: "handed, run". */
-static void init_offered(void *at)
+STRESS_INIT(init_offered)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp__reserve_offer(&state->reserve, &state->self, &state->slot);
 }
 
-static void leaves(void *at, stress_result *result)
+STRESS_ACTOR(leaves)
 {
-	struct state *state = at;
-
 	result->r[1] = wp__reserve_leave(&state->reserve, &state->self, state->slot)
 			       ? 0
 			       : waits(state);
@@ -123,14 +111,13 @@ STRESS_TEST(reserve_leave, .claim = "Who was taken while it left waits for the t
 		{"*,*", LOST_WORK, "handed over, and not run"},
 	});
 
-STRESS_TWIN(reserve_exits_taken, .of = "reserve_leave",
-	.defect = "exits although it was taken", .shows = "1,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(reserve_exits_taken, .of = "reserve_leave", .defect = "exits although it was taken",
+	.shows = "1,0", .seen_by = SEEN_ALL);
 
 /* Nobody has a task for it. Result: "run". */
-static void rests(void *at, stress_result *result)
+STRESS_ACTOR(rests)
 {
-	result->r[0] = waits(at);
+	result->r[0] = waits(state);
 }
 
 STRESS_TEST(reserve_dismissed, .claim = "The stop sends away who rests.",
@@ -144,13 +131,11 @@ STRESS_TEST(reserve_dismissed, .claim = "The stop sends away who rests.",
 
 STRESS_TWIN(reserve_dismisses_silently, .of = "reserve_dismissed",
 	.defect = "the stop takes who rests, and says nothing", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Two tasks, one thread. Result: "handed, handed". */
-static void other_trier(void *at, stress_result *result)
+STRESS_ACTOR(other_trier)
 {
-	struct state *state = at;
-
 	result->r[1] = try(state, &state->other);
 }
 
@@ -164,14 +149,11 @@ STRESS_TEST(reserve_take, .claim = "One of two tasks gets the thread.",
 	});
 
 STRESS_TWIN(reserve_takes_split, .of = "reserve_take", .defect = "takes it by a load and a store",
-	.shows = "1,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Nobody is there: two misses, and one start at the most. Result: "handed, handed, starts, pending". */
-static void read_starts(void *at, stress_result *result)
+STRESS_ACTOR(read_starts)
 {
-	struct state *state = at;
-
 	result->r[2] = wp_load_relaxed(&state->starts);
 	result->r[3] = wp_load_relaxed(&state->reserve.pending);
 }
@@ -185,15 +167,12 @@ STRESS_TEST(reserve_start, .claim = "No more starts are under way than admitted.
 	});
 
 STRESS_TWIN(reserve_admits_all, .of = "reserve_start", .defect = "each miss starts one",
-	.shows = "0,0,2,2",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "0,0,2,2", .seen_by = SEEN_ALL);
 
 /* The pool refuses one. */
-static void init_refusing(void *at)
+STRESS_INIT(init_refusing)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_init(&state->refusals, 1);
 }
 
@@ -209,4 +188,4 @@ STRESS_TEST(reserve_refused, .claim = "A refused start is not under way.",
 
 STRESS_TWIN(reserve_refused_kept, .of = "reserve_refused",
 	.defect = "a start that the pool refused stays counted", .shows = "0,0,0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);

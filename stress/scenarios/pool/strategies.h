@@ -50,14 +50,11 @@ static inline void *produce_watched(void *arg)
 
 static inline enum wp_kind kind_of(void *arg, void *task)
 {
-	(void)task;
 	return ((struct state *)arg)->kind;
 }
 
 static inline void run(void *arg, void *task)
 {
-	(void)arg;
-	(void)task;
 }
 
 static inline int execute(void *arg, void *task)
@@ -91,7 +88,6 @@ static inline void asks(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	wp_fetch_add_relaxed(&state->items, 1);
 	wp_strategy_produce(&state->strategy);
 }
@@ -100,7 +96,6 @@ static inline void dispatches(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	wp_fetch_add_relaxed(&state->items, 1);
 	wp_strategy_dispatch(&state->strategy);
 }
@@ -119,7 +114,6 @@ static inline void run_starts(struct state *state)
 
 static inline void pool(void *at, stress_result *result)
 {
-	(void)result;
 	run_starts(at);
 }
 

@@ -7,14 +7,14 @@
  * Spec          specs/pool/Strategy.tla. */
 #include "strategies.h"
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	init_as(at, WP_NON_BLOCKING, produce, start, try_start);
+	init_as(state, WP_NON_BLOCKING, produce, start, try_start);
 }
 
-static void init_watched(void *at)
+STRESS_INIT(init_watched)
 {
-	init_as(at, WP_NON_BLOCKING, produce_watched, start, try_start);
+	init_as(state, WP_NON_BLOCKING, produce_watched, start, try_start);
 }
 
 STRESS_TEST(strategy_role, .claim = "One thread at a time produces, and what was asked for.",
@@ -28,14 +28,12 @@ STRESS_TEST(strategy_role, .claim = "One thread at a time produces, and what was
 	});
 
 STRESS_TWIN(strategy_no_state, .of = "strategy_role", .defect = "whoever asks produces",
-	.shows = "0,*,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "0,*,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(strategy_null_leaves, .of = "strategy_role",
 	.defect = "leaves when it finds nothing, though somebody has asked", .shows = "1,*,0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
-STRESS_TWIN(strategy_null_keeps, .of = "strategy_role",
-	.defect = "leaves, and stays in the word", .shows = "*,0,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
+STRESS_TWIN(strategy_null_keeps, .of = "strategy_role", .defect = "leaves, and stays in the word",
+	.shows = "*,0,0", .seen_by = SEEN_ALL);
 
 STRESS_TEST(strategy_dispatch, .claim = "So it is when another thread is to produce.",
 	.upholds = "Strategy!NoLostProduction", .state_size = sizeof(struct state), .init = init,
@@ -48,15 +46,14 @@ STRESS_TEST(strategy_dispatch, .claim = "So it is when another thread is to prod
 
 STRESS_TWIN(strategy_demand_dropped, .of = "strategy_dispatch",
 	.defect = "who asks while another produces leaves no trace", .shows = "1,*,0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(strategy_demand_read, .of = "strategy_dispatch",
 	.defect = "asks by a read where somebody is to come", .shows = "1,*,0",
 	.seen_by = SEEN_RC11);
 
 /* Result: "counted as to come, but for whom the pool has". */
-static void read_pending(void *at, stress_result *result)
+STRESS_ACTOR(read_pending)
 {
-	struct state *state = at;
 	uint64_t word = wp_load_relaxed(&state->strategy.word);
 
 	result->r[0] = (int32_t)(uint32_t)(word >> 32) - (int32_t)wp_load_relaxed(&state->starts);
@@ -71,8 +68,7 @@ STRESS_TEST(strategy_pending, .claim = "Who was started is counted until it come
 	});
 
 STRESS_TWIN(strategy_run_uncounted, .of = "strategy_pending",
-	.defect = "who comes is still counted as to come", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "who comes is still counted as to come", .shows = "1", .seen_by = SEEN_ALL);
 
 /* The pool refuses the first. */
 static int start_second(void *arg)
@@ -86,16 +82,13 @@ static int start_second(void *arg)
 }
 
 /* A start that was refused: the caller asks again. */
-static void init_refusing(void *at)
+STRESS_INIT(init_refusing)
 {
-	init_as(at, WP_NON_BLOCKING, produce, start_second, try_start);
+	init_as(state, WP_NON_BLOCKING, produce, start_second, try_start);
 }
 
-static void dispatches_again(void *at, stress_result *result)
+STRESS_ACTOR(dispatches_again)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_fetch_add_relaxed(&state->items, 1);
 	if (wp_strategy_dispatch(&state->strategy) != WP_OK)
 		wp_strategy_dispatch(&state->strategy);
@@ -111,7 +104,7 @@ STRESS_TEST(strategy_refused, .claim = "A refused start is the caller's to know,
 
 STRESS_TWIN(strategy_count_first, .of = "strategy_refused",
 	.defect = "counts the start before the pool has taken it", .shows = "1,0,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 STRESS_TEST(strategy_seen, .claim = "What was asked for is produced, by who sees what the last one did.",
 	.upholds = "Strategy!ProductionBegins", .state_size = sizeof(struct state), .init = init,
@@ -123,4 +116,4 @@ STRESS_TEST(strategy_seen, .claim = "What was asked for is produced, by who sees
 
 STRESS_TWIN(strategy_null_stops, .of = "strategy_seen",
 	.defect = "leaves when somebody has asked, and stays in the word", .shows = "1,0,0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

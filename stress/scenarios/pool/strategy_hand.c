@@ -9,10 +9,8 @@
 #include "strategies.h"
 
 /* Tasks that may block: who produced runs them, another produces on. */
-static void init_blocking(void *at)
+STRESS_INIT(init_blocking)
 {
-	struct state *state = at;
-
 	init_as(state, WP_BLOCKING, produce, start, try_start);
 	wp_init(&state->items, 1);
 }
@@ -25,9 +23,9 @@ STRESS_TEST(strategy_hand, .claim = "Who comes sees what was produced by who lef
 		{"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
 	});
 
-static void init_blocking_watched(void *at)
+STRESS_INIT(init_blocking_watched)
 {
-	init_as(at, WP_BLOCKING, produce_watched, start, try_start);
+	init_as(state, WP_BLOCKING, produce_watched, start, try_start);
 }
 
 STRESS_TEST(strategy_after, .claim = "After its task it produces on, if nobody does.",
@@ -42,7 +40,7 @@ STRESS_TEST(strategy_after, .claim = "After its task it produces on, if nobody d
 
 STRESS_TWIN(strategy_failure_keeps, .of = "strategy_after",
 	.defect = "produces on after its task, whoever does", .shows = "0,*,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Result: ".., started". */
 static bool try_counted(void *arg)
@@ -51,9 +49,9 @@ static bool try_counted(void *arg)
 	return try_start(arg);
 }
 
-static void init_counted(void *at)
+STRESS_INIT(init_counted)
 {
-	init_as(at, WP_BLOCKING, produce, start, try_counted);
+	init_as(state, WP_BLOCKING, produce, start, try_counted);
 }
 
 STRESS_TEST(strategy_early, .claim = "Who is started follows, however early it comes.",
@@ -67,15 +65,13 @@ STRESS_TEST(strategy_early, .claim = "Who is started follows, however early it c
 
 STRESS_TWIN(strategy_start_first, .of = "strategy_early",
 	.defect = "starts somebody before it has left", .shows = "0,1,2",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(strategy_leave_uncounted, .of = "strategy_early",
-	.defect = "does not count whom it is to start", .shows = "*,0,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "does not count whom it is to start", .shows = "*,0,*", .seen_by = SEEN_ALL);
 
 /* Nobody is to be had: the pool has the task, unless another has begun to produce meanwhile. */
 static bool try_nobody(void *arg)
 {
-	(void)arg;
 	return false;
 }
 
@@ -98,10 +94,8 @@ static void run_followed(void *arg, void *task)
 }
 
 /* Result: ".., somebody runs a task that may block, and nobody has followed". */
-static void init_busy(void *at)
+STRESS_INIT(init_busy)
 {
-	struct state *state = at;
-
 	init_as(state, WP_BLOCKING, produce_counted, start, try_nobody);
 	state->strategy.config.run = run_followed;
 }
@@ -116,11 +110,11 @@ STRESS_TEST(strategy_alone, .claim = "Who leaves for a task that may block is fo
 
 STRESS_TWIN(strategy_hands_alone, .of = "strategy_alone",
 	.defect = "leaves for the task without anybody to follow", .shows = "*,*,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
-static void init_busy_watched(void *at)
+STRESS_INIT(init_busy_watched)
 {
-	init_as(at, WP_BLOCKING, produce_watched, start, try_nobody);
+	init_as(state, WP_BLOCKING, produce_watched, start, try_nobody);
 }
 
 STRESS_TEST(strategy_back, .claim = "Who finds nobody to follow produces on, if nobody does.",
@@ -132,9 +126,8 @@ STRESS_TEST(strategy_back, .claim = "Who finds nobody to follow produces on, if 
 		{"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
 	});
 
-STRESS_TWIN(strategy_back_overwrites, .of = "strategy_back",
-	.defect = "produces on, whoever does", .shows = "*,*,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(strategy_back_overwrites, .of = "strategy_back", .defect = "produces on, whoever does",
+	.shows = "*,*,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TEST(strategy_relied, .claim = "Who relied on a start that failed is served by whose it was.",
 	.upholds = "Strategy!RejectionIsReported", .state_size = sizeof(struct state),
@@ -145,5 +138,4 @@ STRESS_TEST(strategy_relied, .claim = "Who relied on a start that failed is serv
 	});
 
 STRESS_TWIN(strategy_back_counted, .of = "strategy_relied",
-	.defect = "leaves whom it could not start counted", .shows = "*,0,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "leaves whom it could not start counted", .shows = "*,0,*", .seen_by = SEEN_ALL);

@@ -17,9 +17,9 @@ struct state {
 	wp_atomic(uint32_t) inside;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_biased_lock_init(&((struct state *)at)->ticket);
+	wp_biased_lock_init(&state->ticket);
 }
 
 /* 1: somebody else was inside at the same time. */
@@ -34,9 +34,8 @@ static int cross(struct state *state)
 	return crossings;
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	struct state *state = at;
 	uint64_t ticket = wp_biased_lock_acquire(&state->ticket);
 
 	result->r[0] = cross(state);
@@ -55,9 +54,9 @@ static bool steal(struct state *state, stress_result *result)
 	return true;
 }
 
-static void stealer(void *at, stress_result *result)
+STRESS_ACTOR(stealer)
 {
-	result->r[1] = steal(at, result);
+	result->r[1] = steal(state, result);
 }
 
 STRESS_TEST(biased_lock, .claim = "Owner and stealers are never inside together; the owner gets in.",
@@ -80,8 +79,7 @@ STRESS_TEST(biased_lock_stealers, .claim = "Of two stealers that meet, one gives
 	});
 
 STRESS_TWIN(biased_lock_no_cas, .of = "biased_lock_stealers", .defect = "biased_lock.4 is a load and a store",
-	.shows = "*,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "*,*", .seen_by = SEEN_ALL);
 STRESS_TWIN(biased_lock_reads_next, .of = "biased_lock_stealers",
 	.defect = "biased_lock.3 reads next, so that a stealer always gets in", .shows = "*,*",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);

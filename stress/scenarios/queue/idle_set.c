@@ -17,29 +17,25 @@ struct state {
 	wp_atomic(uint32_t) is_parked; /* what a member says before it sets its bit */
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	memset(&state->set, 0xff, sizeof(state->set)); /* as memory may be that was another's */
 	wp_idle_set_init(&state->set);
 }
 
-static void member_0(void *at, stress_result *result)
+STRESS_ACTOR(member_0)
 {
-	(void)result;
-	wp_idle_set_add(&((struct state *)at)->set, 0);
+	wp_idle_set_add(&state->set, 0);
 }
 
-static void member_1(void *at, stress_result *result)
+STRESS_ACTOR(member_1)
 {
-	(void)result;
-	wp_idle_set_add(&((struct state *)at)->set, 1);
+	wp_idle_set_add(&state->set, 1);
 }
 
-static void read_bits(void *at, stress_result *result)
+STRESS_ACTOR(read_bits)
 {
-	result->r[0] = (int64_t)wp_idle_set_word(&((struct state *)at)->set, 0);
+	result->r[0] = (int64_t)wp_idle_set_word(&state->set, 0);
 }
 
 STRESS_TEST(idle_set, .claim = "No member's bit is lost when another one's is set.",
@@ -50,21 +46,19 @@ STRESS_TEST(idle_set, .claim = "No member's bit is lost when another one's is se
 		{"*", FORBIDDEN, "a bit was lost"},
 	});
 
-STRESS_TWIN(idle_set_plain_set, .of = "idle_set", .defect = "idle_set.1 is a load and a store",
-	.shows = "*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(idle_set_plain_set, .of = "idle_set", .defect = "idle_set.1 is a load and a store", .shows = "*",
+	.seen_by = SEEN_ALL);
 
 /* Member 1 is idle before, and goes to work. */
-static void init_idle(void *at)
+STRESS_INIT(init_idle)
 {
-	init(at);
-	wp_idle_set_add(&((struct state *)at)->set, 1);
+	init(state);
+	wp_idle_set_add(&state->set, 1);
 }
 
-static void leaver(void *at, stress_result *result)
+STRESS_ACTOR(leaver)
 {
-	(void)result;
-	wp_idle_set_remove(&((struct state *)at)->set, 1);
+	wp_idle_set_remove(&state->set, 1);
 }
 
 STRESS_TEST(idle_set_leave, .claim = "A member's bit is set as long as it is parked.",
@@ -76,23 +70,17 @@ STRESS_TEST(idle_set_leave, .claim = "A member's bit is set as long as it is par
 	});
 
 STRESS_TWIN(idle_set_plain_clear, .of = "idle_set_leave", .defect = "idle_set.2 is a load and a store",
-	.shows = "*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "*", .seen_by = SEEN_ALL);
 
 /* One member parks, a searcher looks. Result: "bit seen, member parked". */
-static void parker(void *at, stress_result *result)
+STRESS_ACTOR(parker)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_relaxed(&state->is_parked, 1);
 	wp_idle_set_add(&state->set, 0);
 }
 
-static void searcher(void *at, stress_result *result)
+STRESS_ACTOR(searcher)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_idle_set_has(&state->set, 0);
 	result->r[1] = wp_load_relaxed(&state->is_parked);
 }
@@ -110,15 +98,14 @@ STRESS_TEST(idle_set_word, .claim = "Who sees a member's bit sees that it is par
  * alone". */
 enum { FAR = WP_IDLESET_BITS + 6 };
 
-static void far_parker(void *at, stress_result *result)
+STRESS_ACTOR(far_parker)
 {
-	(void)result;
-	wp_idle_set_add(&((struct state *)at)->set, FAR);
+	wp_idle_set_add(&state->set, FAR);
 }
 
-static void scan(void *at, stress_result *result)
+STRESS_ACTOR(scan)
 {
-	wp_idle_set *set = &((struct state *)at)->set;
+	wp_idle_set *set = &state->set;
 
 	result->r[0] = !wp_idle_set_is_empty(set, FAR + 1) && wp_idle_set_has(set, FAR) &&
 		       wp_idle_set_word(set, 0) == 0;
@@ -133,4 +120,4 @@ STRESS_TEST(idle_set_far, .claim = "A scan finds a parked member of any word.",
 	});
 
 STRESS_TWIN(idle_set_first_word, .of = "idle_set_far", .defect = "a scan reads the first word alone",
-	.shows = "*", .seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "*", .seen_by = SEEN_CORES | SEEN_EXPLORED);

@@ -26,10 +26,8 @@ struct state {
 	uint32_t last;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_local_queue_init(&state->local);
 	wp_local_queue_init(&state->own);
 	wp_mpsc_init(&state->global);
@@ -62,9 +60,8 @@ static void pop(struct state *state, stress_result *result)
 	state->last = value;
 }
 
-static void thief(void *at, stress_result *result)
+STRESS_ACTOR(thief)
 {
-	struct state *state = at;
 	wp_mpsc_node *first;
 
 	if (wp_local_queue_steal(&state->local, &state->own, &first) > 0)
@@ -72,32 +69,28 @@ static void thief(void *at, stress_result *result)
 }
 
 /* What it has stolen is of no interest. */
-static void thief_alone(void *at, stress_result *result)
+STRESS_ACTOR(thief_alone)
 {
-	struct state *state = at;
 	wp_mpsc_node *first;
 
-	(void)result;
 	wp_local_queue_steal(&state->local, &state->own, &first);
 }
 
-static void take_rest(void *at, stress_result *result)
+STRESS_ACTOR(take_rest)
 {
-	struct state *state = at;
-
 	for (int most = 0; most < TASKS; most++)
 		pop(state, result);
 	for (int most = 0; most < TASKS; most++)
 		took(wp_mpsc_pop(&state->global), result);
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	push(at, 1);
-	push(at, 2);
-	pop(at, result);
-	push(at, 3);
-	pop(at, result);
+	push(state, 1);
+	push(state, 2);
+	pop(state, result);
+	push(state, 3);
+	pop(state, result);
 }
 
 #define ONCE "1,1,1,0,0,0"
@@ -109,22 +102,18 @@ STRESS_TEST(local_queue, .claim = "Each task is taken once, and seen as it was p
 	.outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
 
 STRESS_TWIN(local_queue_takes_split, .of = "local_queue", .defect = "local_queue.4 is a load and a store",
-	.shows = "*,*,*,*,*,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(local_queue_publishes_first, .of = "local_queue", .defect = "local_queue.3 comes before local_queue.2",
-	.shows = "*,*,*,*,*,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(local_queue_claims_first, .of = "local_queue", .defect = "local_queue.9 comes after local_queue.10",
-	.shows = "*,*,*,*,*,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Three into two slots. */
-static void overflows(void *at, stress_result *result)
+STRESS_ACTOR(overflows)
 {
-	(void)result;
-	push(at, 1);
-	push(at, 2);
-	push(at, 3);
+	push(state, 1);
+	push(state, 2);
+	push(state, 3);
 }
 
 STRESS_TEST(local_queue_overflow, .claim = "Half makes room, unless a thief did so.",
@@ -134,16 +123,13 @@ STRESS_TEST(local_queue_overflow, .claim = "Half makes room, unless a thief did 
 
 STRESS_TWIN(local_queue_overflow_unread, .of = "local_queue_overflow",
 	.defect = "moves half whether or not a thief was there first", .shows = "*,*,*,*,*,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(local_queue_overflow_forgets, .of = "local_queue_overflow",
-	.defect = "drops the task that did not fit", .shows = "*,*,*,*,*,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "drops the task that did not fit", .shows = "*,*,*,*,*,*", .seen_by = SEEN_ALL);
 /* The same. Result: "after a push, more were in the ring than it has room for". The owner has read
  * a head in its push, so the head that it reads here is no older. */
-static void overflows_and_counts(void *at, stress_result *result)
+STRESS_ACTOR(overflows_and_counts)
 {
-	struct state *state = at;
-
 	for (uint32_t task = 1; task <= 3; task++) {
 		push(state, task);
 		result->r[0] |= wp__local_queue_between(wp__local_queue_head(&state->local),
@@ -161,16 +147,15 @@ STRESS_TEST(local_queue_bounded, .claim = "A ring never has more tasks than slot
 	});
 
 STRESS_TWIN(local_queue_full_by_one, .of = "local_queue_bounded", .defect = "a full ring takes one more",
-	.shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "1", .seen_by = SEEN_ALL);
 
 /* Two rounds, while a thief holds an old head. */
-static void goes_round(void *at, stress_result *result)
+STRESS_ACTOR(goes_round)
 {
-	push(at, 1);
+	push(state, 1);
 	for (uint32_t task = 2; task <= TASKS; task++) {
-		push(at, task);
-		pop(at, result);
+		push(state, task);
+		pop(state, result);
 	}
 }
 
@@ -180,26 +165,24 @@ STRESS_TEST(local_queue_round, .claim = "An old head is not taken for a new one.
 	.outcomes = {{"1,1,1,1,1,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
 STRESS_TWIN(local_queue_indices_wrap, .of = "local_queue_round", .defect = "indices wrap after two rounds",
-	.shows = "*,*,*,*,*,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A sibling asks a ring that is never empty. Result: "it said so". */
-static void init_one(void *at)
+STRESS_INIT(init_one)
 {
-	init(at);
-	push(at, 1);
+	init(state);
+	push(state, 1);
 }
 
-static void push_and_pop(void *at, stress_result *result)
+STRESS_ACTOR(push_and_pop)
 {
-	(void)result;
-	push(at, 2);
-	wp_local_queue_pop(&((struct state *)at)->local);
+	push(state, 2);
+	wp_local_queue_pop(&state->local);
 }
 
-static void asker(void *at, stress_result *result)
+STRESS_ACTOR(asker)
 {
-	result->r[0] = wp_local_queue_stealable(&((struct state *)at)->local) == 0;
+	result->r[0] = wp_local_queue_stealable(&state->local) == 0;
 }
 
 STRESS_TEST(local_queue_asked, .claim = "A ring that is never empty is not said to be.",
@@ -211,23 +194,18 @@ STRESS_TEST(local_queue_asked, .claim = "A ring that is never empty is not said 
 	});
 
 STRESS_TWIN(local_queue_asks_tail_first, .of = "local_queue_asked", .defect = "local_queue.8 comes before local_queue.7",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The same, where a thief takes one of two. */
-static void push_second(void *at, stress_result *result)
+STRESS_ACTOR(push_second)
 {
-	(void)result;
-	push(at, 2);
+	push(state, 2);
 }
 
-static void takes_one_of_two(void *at, stress_result *result)
+STRESS_ACTOR(takes_one_of_two)
 {
-	struct state *state = at;
-
 	wp_mpsc_node *first;
 
-	(void)result;
 	if (wp_local_queue_stealable(&state->local) == 2)
 		wp_local_queue_steal(&state->local, &state->own, &first);
 }
@@ -241,10 +219,8 @@ STRESS_TEST(local_queue_asked_stolen, .claim = "Nor where a thief takes one of t
 	});
 
 /* The next slot: its owner takes it back, or who hands over does. */
-static void keeps(void *at, stress_result *result)
+STRESS_ACTOR(keeps)
 {
-	struct state *state = at;
-
 	state->items[0].value = 1;
 	wp_local_queue_keep(&state->local, &state->items[0].node);
 	push(state, 2);
@@ -253,17 +229,15 @@ static void keeps(void *at, stress_result *result)
 
 /* The owner keeps a third task while two are in the ring, or a thief has just taken one of them.
  * Result: "times each was taken, a later one came first". */
-static void init_two(void *at)
+STRESS_INIT(init_two)
 {
-	init(at);
-	push(at, 1);
-	push(at, 2);
+	init(state);
+	push(state, 1);
+	push(state, 2);
 }
 
-static void keeps_or_pushes(void *at, stress_result *result)
+STRESS_ACTOR(keeps_or_pushes)
 {
-	struct state *state = at;
-
 	state->items[2].value = 3;
 	if (!wp_local_queue_keep(&state->local, &state->items[2].node))
 		wp_local_queue_push(&state->local, &state->items[2].node, &state->global);
@@ -278,13 +252,11 @@ STRESS_TEST(local_queue_order, .claim = "The next slot overtakes nothing.",
 
 STRESS_TWIN(local_queue_slot_jumps, .of = "local_queue_order",
 	.defect = "the slot is used though the ring has tasks", .shows = "1,1,1,0,0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* A task of the global queue, beside a ring that is never empty. Result: "polls without it". */
-static void polls(void *at, stress_result *result)
+STRESS_ACTOR(polls)
 {
-	struct state *state = at;
-
 	for (int poll = 0; poll < WP_LOCAL_TURNS; poll++) {
 		if (wp_local_queue_is_global_turn(&state->local) &&
 		    wp_mpsc_pop(&state->global) != NULL)
@@ -295,10 +267,10 @@ static void polls(void *at, stress_result *result)
 	}
 }
 
-static void init_spilt(void *at)
+STRESS_INIT(init_spilt)
 {
-	init_one(at);
-	wp_mpsc_push(&((struct state *)at)->global, &((struct state *)at)->items[2].node);
+	init_one(state);
+	wp_mpsc_push(&state->global, &state->items[2].node);
 }
 
 STRESS_TEST(local_queue_turn, .claim = "What has spilt is taken, however busy the ring is.",
@@ -309,22 +281,16 @@ STRESS_TEST(local_queue_turn, .claim = "What has spilt is taken, however busy th
 		{"*", FORBIDDEN, "another one, or none"},
 	});
 
-STRESS_TWIN(local_queue_no_turn, .of = "local_queue_turn", .defect = "the ring is always first",
-	.shows = "64",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(local_queue_no_turn, .of = "local_queue_turn", .defect = "the ring is always first", .shows = "64",
+	.seen_by = SEEN_ALL);
 
-static void helper(void *at, stress_result *result)
+STRESS_ACTOR(helper)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_local_queue_hand_over(&state->local, &state->global);
 }
 
-static void helper_takes(void *at, stress_result *result)
+STRESS_ACTOR(helper_takes)
 {
-	struct state *state = at;
-
 	wp_local_queue_hand_over(&state->local, &state->global);
 	for (int most = 0; most < 2; most++)
 		took(wp_mpsc_pop(&state->global), result);
@@ -336,8 +302,7 @@ STRESS_TEST(local_queue_next, .claim = "The task of the slot is run once, and ha
 	.outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
 STRESS_TWIN(local_queue_slot_split, .of = "local_queue_next", .defect = "local_queue.13 is a load and a store",
-	.shows = "*,*,*,*,*,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One thief, one who hands over, two tasks. */
 STRESS_TEST(local_queue_takers, .claim = "Of those who take at once each takes others.",

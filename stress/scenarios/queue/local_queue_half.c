@@ -55,10 +55,8 @@ static void steal(wp_local_queue *victim, wp_local_queue *own, stress_result *re
 		took(first, result);
 }
 
-static void take_rest(void *at, stress_result *result)
+STRESS_ACTOR(take_rest)
 {
-	struct state *state = at;
-
 	for (int most = 0; most < TASKS; most++) {
 		took(wp_local_queue_pop(&state->local), result);
 		took(wp_local_queue_pop(&state->own), result);
@@ -70,29 +68,25 @@ static void take_rest(void *at, stress_result *result)
 #define NOT_ONCE {"*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}
 
 /* Three tasks: the owner takes one, a thief two, or one; another thief from that one. */
-static void init_three(void *at)
+STRESS_INIT(init_three)
 {
-	init(at);
+	init(state);
 	for (uint32_t task = 1; task <= 3; task++)
-		push(at, task);
+		push(state, task);
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	took(wp_local_queue_pop(&((struct state *)at)->local), result);
+	took(wp_local_queue_pop(&state->local), result);
 }
 
-static void thief(void *at, stress_result *result)
+STRESS_ACTOR(thief)
 {
-	struct state *state = at;
-
 	steal(&state->local, &state->own, result);
 }
 
-static void third(void *at, stress_result *result)
+STRESS_ACTOR(third)
 {
-	struct state *state = at;
-
 	steal(&state->own, &state->third, result);
 }
 
@@ -102,26 +96,23 @@ STRESS_TEST(local_queue_loot, .claim = "What is stolen is had when the victim ha
 	.outcomes = {{"1,1,1,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
 STRESS_TWIN(local_queue_loot_shown, .of = "local_queue_loot", .defect = "local_queue.3 of the thief comes before local_queue.10",
-	.shows = "*,*,*,*,*,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Five into four slots, while a thief steals and somebody takes from the global queue. Result:
  * times each was taken; all that were moved at once. */
-static void init_four(void *at)
+STRESS_INIT(init_four)
 {
-	init_three(at);
-	push(at, 4);
+	init_three(state);
+	push(state, 4);
 }
 
-static void overflows(void *at, stress_result *result)
+STRESS_ACTOR(overflows)
 {
-	result->r[6] = push(at, 5);
+	result->r[6] = push(state, 5);
 }
 
-static void consumer(void *at, stress_result *result)
+STRESS_ACTOR(consumer)
 {
-	struct state *state = at;
-
 	took(wp_mpsc_pop(&state->global), result);
 	took(wp_mpsc_pop(&state->global), result);
 }
@@ -136,33 +127,28 @@ STRESS_TEST(local_queue_chain, .claim = "Half is moved at once, in its order, or
 	});
 
 STRESS_TWIN(local_queue_moves_one, .of = "local_queue_chain", .defect = "makes room for one alone",
-	.shows = "1,1,1,1,1,0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "1,1,1,1,1,0,1", .seen_by = SEEN_ALL);
 
 /* The queue is handed over beside its owner. Result: times each was taken; left in the ring of what
  * was there before. */
-static void pops_and_pushes(void *at, stress_result *result)
+STRESS_ACTOR(pops_and_pushes)
 {
-	took(wp_local_queue_pop(&((struct state *)at)->local), result);
-	push(at, 5);
+	took(wp_local_queue_pop(&state->local), result);
+	push(state, 5);
 }
 
-static void helper(void *at, stress_result *result)
+STRESS_ACTOR(helper)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_local_queue_hand_over(&state->local, &state->global);
 }
 
-static void take_handed(void *at, stress_result *result)
+STRESS_ACTOR(take_handed)
 {
-	struct state *state = at;
 	wp_mpsc_node *node = wp_local_queue_pop(&state->local);
 
 	result->r[6] = node != NULL && ((struct item *)(void *)node)->value < 5;
 	took(node, result);
-	take_rest(at, result);
+	take_rest(state, result);
 }
 
 STRESS_TEST(local_queue_handed, .claim = "What was there is handed over.",
@@ -174,15 +160,12 @@ STRESS_TEST(local_queue_handed, .claim = "What was there is handed over.",
 	});
 
 STRESS_TWIN(local_queue_hand_over_once, .of = "local_queue_handed", .defect = "hands half over, and leaves",
-	.shows = "*,*,*,*,*,*,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "*,*,*,*,*,*,1", .seen_by = SEEN_ALL);
 
 /* The thief's own ring is full: it takes one, which it runs. */
-static void init_full_thief(void *at)
+STRESS_INIT(init_full_thief)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	for (uint32_t task = 1; task <= 7; task++) {
 		wp_local_queue *into = task <= 4 ? &state->own : &state->local;
 
@@ -197,6 +180,5 @@ STRESS_TEST(local_queue_room, .claim = "A thief steals no more than its own ring
 	.outcomes = {{"1,1,1,1,1,1,1", ACCEPTABLE, "each once"},
 		     {"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}});
 
-STRESS_TWIN(local_queue_no_room, .of = "local_queue_room",
-	.defect = "a thief takes half, whatever room it has", .shows = "*,*,*,*,*,*,*",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(local_queue_no_room, .of = "local_queue_room", .defect = "a thief takes half, whatever room it has",
+	.shows = "*,*,*,*,*,*,*", .seen_by = SEEN_CORES | SEEN_EXPLORED);

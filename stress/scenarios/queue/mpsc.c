@@ -23,9 +23,9 @@ struct state {
 	uint32_t last_of_a;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_mpsc_init(&((struct state *)at)->queue);
+	wp_mpsc_init(&state->queue);
 }
 
 static void push(struct state *state, int item, uint32_t value)
@@ -34,17 +34,15 @@ static void push(struct state *state, int item, uint32_t value)
 	wp_mpsc_push(&state->queue, &state->items[item].node);
 }
 
-static void producer_a(void *at, stress_result *result)
+STRESS_ACTOR(producer_a)
 {
-	(void)result;
-	push(at, 0, 1);
-	push(at, 1, 2);
+	push(state, 0, 1);
+	push(state, 1, 2);
 }
 
-static void producer_b(void *at, stress_result *result)
+STRESS_ACTOR(producer_b)
 {
-	(void)result;
-	push(at, 2, 9);
+	push(state, 2, 9);
 }
 
 /* Counts the node and looks at its value: 1 before 2, 9 anywhere. */
@@ -57,10 +55,8 @@ static void take(struct state *state, wp_mpsc_node *node, stress_result *result)
 		result->r[1] = 0;
 }
 
-static void consumer(void *at, stress_result *result)
+STRESS_ACTOR(consumer)
 {
-	struct state *state = at;
-
 	result->r[1] = 1;
 	for (int tries = 0; tries < NODES; tries++) {
 		wp_mpsc_node *node = wp_mpsc_pop(&state->queue);
@@ -70,9 +66,8 @@ static void consumer(void *at, stress_result *result)
 	}
 }
 
-static void take_rest(void *at, stress_result *result)
+STRESS_ACTOR(take_rest)
 {
-	struct state *state = at;
 	wp_mpsc_node *node;
 
 	/* A broken queue may be a ring. */
@@ -89,28 +84,23 @@ STRESS_TEST(mpsc, .claim = "Every node pushed is taken once, each producer's in 
 		{"*,*", FORBIDDEN, "a node was lost or taken twice"},
 	});
 
-STRESS_TWIN(mpsc_split_reserve, .of = "mpsc", .defect = "mpsc.2 is a load and a store",
-	.shows = "*,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(mpsc_plain_clear, .of = "mpsc", .defect = "mpsc.8 comes after mpsc.7, when producers may hold the cell",
-	.shows = "*,*",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS);
+STRESS_TWIN(mpsc_split_reserve, .of = "mpsc", .defect = "mpsc.2 is a load and a store", .shows = "*,*",
+	.seen_by = SEEN_ALL);
+STRESS_TWIN(mpsc_plain_clear, .of = "mpsc",
+	.defect = "mpsc.8 comes after mpsc.7, when producers may hold the cell", .shows = "*,*",
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
 STRESS_TWIN(mpsc_ignores_hostage, .of = "mpsc",
 	.defect = "the last node is taken although a producer holds its cell", .shows = "*,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* One push, watched from its two ends. Result: "reserved, published, taken". */
-static void one_push(void *at, stress_result *result)
+STRESS_ACTOR(one_push)
 {
-	(void)result;
-	push(at, 0, 1);
+	push(state, 0, 1);
 }
 
-static void observer(void *at, stress_result *result)
+STRESS_ACTOR(observer)
 {
-	struct state *state = at;
-
 	result->r[0] = !wp_mpsc_is_quiescent(&state->queue);
 	result->r[1] = wp_mpsc_has_published(&state->queue);
 	result->r[2] = wp_mpsc_pop(&state->queue) != NULL;
@@ -130,24 +120,23 @@ STRESS_TEST(mpsc_bubble, .claim = "Published means that it can be taken; reserve
 	});
 
 STRESS_TWIN(mpsc_asks_tail, .of = "mpsc_bubble", .defect = "has_published reads the reserving end",
-	.shows = "*,1,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "*,1,0", .seen_by = SEEN_ALL);
 
 /* One node is there, another is pushed. Result: "first pop got one, taken in all". */
-static void init_one(void *at)
+STRESS_INIT(init_one)
 {
-	init(at);
-	push(at, 1, 1);
+	init(state);
+	push(state, 1, 1);
 }
 
-static void pop_once(void *at, stress_result *result)
+STRESS_ACTOR(pop_once)
 {
-	result->r[0] = result->r[1] = wp_mpsc_pop(&((struct state *)at)->queue) != NULL;
+	result->r[0] = result->r[1] = wp_mpsc_pop(&state->queue) != NULL;
 }
 
-static void count_rest(void *at, stress_result *result)
+STRESS_ACTOR(count_rest)
 {
-	while (wp_mpsc_pop(&((struct state *)at)->queue) != NULL)
+	while (wp_mpsc_pop(&state->queue) != NULL)
 		result->r[1]++;
 }
 
@@ -162,21 +151,21 @@ STRESS_TEST(mpsc_hostage, .claim = "A hostage is kept until its successor is pub
 	});
 
 /* Two nodes are there, and one is taken. Result: "taken; something is published all the time". */
-static void init_pair(void *at)
+STRESS_INIT(init_pair)
 {
-	init(at);
-	push(at, 0, 1);
-	push(at, 1, 2);
+	init(state);
+	push(state, 0, 1);
+	push(state, 1, 2);
 }
 
-static void take_first(void *at, stress_result *result)
+STRESS_ACTOR(take_first)
 {
-	result->r[0] = wp_mpsc_pop(&((struct state *)at)->queue) != NULL;
+	result->r[0] = wp_mpsc_pop(&state->queue) != NULL;
 }
 
-static void asks(void *at, stress_result *result)
+STRESS_ACTOR(asks)
 {
-	result->r[1] = wp_mpsc_has_published(&((struct state *)at)->queue);
+	result->r[1] = wp_mpsc_has_published(&state->queue);
 }
 
 STRESS_TEST(mpsc_asked, .claim = "A queue that holds a node never looks empty.",
@@ -187,5 +176,5 @@ STRESS_TEST(mpsc_asked, .claim = "A queue that holds a node never looks empty.",
 		{"*,*", FORBIDDEN, "a node is there, and a carrier may go to sleep beside it"},
 	});
 
-STRESS_TWIN(mpsc_clears_first, .of = "mpsc_asked", .defect = "mpsc.8 comes before mpsc.13",
-	.shows = "1,0", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(mpsc_clears_first, .of = "mpsc_asked", .defect = "mpsc.8 comes before mpsc.13", .shows = "1,0",
+	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

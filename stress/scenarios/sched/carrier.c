@@ -34,9 +34,8 @@ static void init_domain(struct state *state, uint32_t count)
 }
 
 /* Carrier 0 sleeps, carrier 1 has a task. */
-static void init_exit(void *at)
+STRESS_INIT(init_exit)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	init_domain(state, 2);
@@ -44,21 +43,19 @@ static void init_exit(void *at)
 	wp_mpsc_push(&state->carriers[1].queue, &state->task);
 }
 
-static void leave(void *at, stress_result *result)
+STRESS_ACTOR(leave)
 {
-	result->r[0] = wp_carrier_leave(&((struct state *)at)->carriers[0]) != NULL;
+	result->r[0] = wp_carrier_leave(&state->carriers[0]) != NULL;
 }
 
-static void searcher(void *at, stress_result *result)
+STRESS_ACTOR(searcher)
 {
-	(void)result;
-	wp_search(&((struct state *)at)->domain, 1);
+	wp_search(&state->domain, 1);
 }
 
 /* 1: the token, 2: the ticket of the victim's queue. */
-static void read_kept(void *at, stress_result *result)
+STRESS_ACTOR(read_kept)
 {
-	struct state *state = at;
 	uint64_t ticket;
 
 	result->r[1] = wp_load_relaxed(&state->domain.searching);
@@ -78,33 +75,29 @@ STRESS_TEST(carrier_exit, .claim = "An exit that meets a searcher serves it.",
 	});
 
 STRESS_TWIN(carrier_split_exit, .of = "carrier_exit", .defect = "carrier.2 is a load and a store",
-	.shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "0,1", .seen_by = SEEN_ALL);
 STRESS_TWIN(carrier_wrong_ticket, .of = "carrier_exit",
 	.defect = "a steal gives back the ticket before its own", .shows = "*,*",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* Carrier 0 was sent to carrier 1 and holds the token. Result: "got the token, saw a searcher". */
-static void init_searching(void *at)
+STRESS_INIT(init_searching)
 {
-	init_exit(at);
-	wp_search(&((struct state *)at)->domain, 1);
+	init_exit(state);
+	wp_search(&state->domain, 1);
 }
 
-static void next_searcher(void *at, stress_result *result)
+STRESS_ACTOR(next_searcher)
 {
-	struct state *state = at;
-
 	if (!wp_search_start(&state->domain))
 		return;
 	result->r[0] = 1;
 	result->r[1] = wp_load_relaxed(&state->carriers[0].word) >= WP_SEARCHING;
 }
 
-static void serve(void *at, stress_result *result)
+STRESS_ACTOR(serve)
 {
-	(void)result;
-	wp_carrier_leave(&((struct state *)at)->carriers[0]);
+	wp_carrier_leave(&state->carriers[0]);
 }
 
 STRESS_TEST(carrier_token, .claim = "Who gets the token finds nobody who still searches by it.",
@@ -122,25 +115,22 @@ static void init_alone(void *at)
 	init_domain(at, 1);
 }
 
-static void advertise(void *at, stress_result *result)
+STRESS_ACTOR(advertise)
 {
 	wp_mpsc_node *stolen;
 
-	result->r[0] = wp_carrier_advertise(&((struct state *)at)->carriers[0], WP_PARKED_FUTEX,
+	result->r[0] = wp_carrier_advertise(&state->carriers[0], WP_PARKED_FUTEX,
 					    &stolen);
 }
 
-static void submitter(void *at, stress_result *result)
+STRESS_ACTOR(submitter)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_submit(&state->carriers[0], &state->task);
 }
 
-static void read_word(void *at, stress_result *result)
+STRESS_ACTOR(read_word)
 {
-	result->r[1] = wp_load_relaxed(&((struct state *)at)->carriers[0].word) == WP_WAKING;
+	result->r[1] = wp_load_relaxed(&state->carriers[0].word) == WP_WAKING;
 }
 
 STRESS_TEST(carrier_submission, .claim = "A carrier that goes to sleep sees the task, or is woken.",
@@ -154,8 +144,7 @@ STRESS_TEST(carrier_submission, .claim = "A carrier that goes to sleep sees the 
 	});
 
 STRESS_TWIN(carrier_no_recheck, .of = "carrier_submission",
-	.defect = "parks without looking at the queues again", .shows = "1,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "parks without looking at the queues again", .shows = "1,0", .seen_by = SEEN_ALL);
 STRESS_TWIN(search_no_submit_fence, .of = "carrier_submission", .defect = "drops fence [carrier.7]",
 	.shows = "1,0", .seen_by = SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
 STRESS_TWIN(search_no_park_fence, .of = "carrier_submission",
@@ -168,17 +157,14 @@ static void init_pair(void *at)
 	init_domain(at, 2);
 }
 
-static void yield_alone(void *at, stress_result *result)
+STRESS_ACTOR(yield_alone)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_reenqueue(&state->carriers[1], &state->task);
 }
 
-static void read_sent(void *at, stress_result *result)
+STRESS_ACTOR(read_sent)
 {
-	result->r[1] = wp_load_relaxed(&((struct state *)at)->carriers[0].word) >= WP_SEARCHING;
+	result->r[1] = wp_load_relaxed(&state->carriers[0].word) >= WP_SEARCHING;
 }
 
 STRESS_TEST(carrier_yield, .claim = "A task that yields alone has nobody woken.",
@@ -192,12 +178,12 @@ STRESS_TEST(carrier_yield, .claim = "A task that yields alone has nobody woken."
 
 STRESS_TWIN(search_yield_wakes, .of = "carrier_yield",
 	.defect = "a re-enqueue does not look whether the task is alone", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* A real sleep and a real wake. Result: "task run". */
-static void run_one(void *at, stress_result *result)
+STRESS_ACTOR(run_one)
 {
-	wp_carrier *carrier = &((struct state *)at)->carriers[0];
+	wp_carrier *carrier = &state->carriers[0];
 	wp_mpsc_node *task = wp_carrier_poll(carrier);
 
 	while (task == NULL) {
@@ -217,8 +203,7 @@ STRESS_TEST(carrier_wake, .claim = "A submission reaches a sleeping carrier.",
 	});
 
 STRESS_TWIN(carrier_wake_forgotten, .of = "carrier_wake", .defect = "claims the wake, sends none",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED,
 	.chance = SEEN_STRESS);
 
 /* The sleep is in a poller. Result: "would block, was woken, eventfd readable". */
@@ -227,11 +212,9 @@ static void signal_event(void *arg)
 	wp_event_signal(*(int *)arg);
 }
 
-static void init_poller(void *at)
+STRESS_INIT(init_poller)
 {
-	struct state *state = at;
-
-	init_domain(at, 1);
+	init_domain(state, 1);
 	state->event = wp_event_open();
 	state->poller = (wp_poller){.config = {.wakeup = signal_event, .arg = &state->event}};
 	state->carriers[0].poller = &state->poller;
@@ -242,18 +225,18 @@ static void fini_poller(void *at)
 	wp_event_close(((struct state *)at)->event);
 }
 
-static void advertise_poller(void *at, stress_result *result)
+STRESS_ACTOR(advertise_poller)
 {
 	wp_mpsc_node *stolen;
 
-	result->r[0] = wp_carrier_advertise(&((struct state *)at)->carriers[0], WP_PARKED_POLLER,
+	result->r[0] = wp_carrier_advertise(&state->carriers[0], WP_PARKED_POLLER,
 					    &stolen);
 }
 
-static void read_eventfd(void *at, stress_result *result)
+STRESS_ACTOR(read_eventfd)
 {
-	read_word(at, result);
-	result->r[2] = wp_event_take(((struct state *)at)->event);
+	read_word(state, result);
+	result->r[2] = wp_event_take(state->event);
 }
 
 STRESS_TEST(carrier_poller, .claim = "The wake goes to the place where the carrier sleeps.",
@@ -270,8 +253,7 @@ STRESS_TEST(carrier_poller, .claim = "The wake goes to the place where the carri
 
 STRESS_TWIN(carrier_wrong_place, .of = "carrier_poller",
 	.defect = "the waker reads the word again instead of acting on what it replaced",
-	.shows = "1,1,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "1,1,0", .seen_by = SEEN_ALL);
 
 /* Its queue has four tasks, and a pinned one comes. Result: "tasks polled, the pinned one among
  * them". */
@@ -280,27 +262,20 @@ struct turns {
 	wp_mpsc_node tasks[4], pinned;
 };
 
-static void init_turns(void *at)
+STRESS_INIT_OF(turns, init_turns)
 {
-	struct turns *state = at;
-
 	wp_carrier_init(&state->carrier, NULL, 0);
 	for (int task = 0; task < 4; task++)
 		wp_mpsc_push(&state->carrier.queue, &state->tasks[task]);
 }
 
-static void pinner(void *at, stress_result *result)
+STRESS_ACTOR_OF(turns, pinner)
 {
-	struct turns *state = at;
-
-	(void)result;
 	wp_carrier_submit_pinned(&state->carrier, &state->pinned);
 }
 
-static void poll_two(void *at, stress_result *result)
+STRESS_ACTOR_OF(turns, poll_two)
 {
-	struct turns *state = at;
-
 	for (int turn = 0; turn < 2; turn++) {
 		wp_mpsc_node *node = wp_carrier_poll(&state->carrier);
 
@@ -324,24 +299,19 @@ STRESS_TEST(carrier_turns, .claim = "A pinned task is polled though the queue do
 
 STRESS_TWIN(carrier_no_turns, .of = "carrier_turns",
 	.defect = "the queue is polled first, each time", .shows = "4,*",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* Its inbox has four tasks, and one comes to the queue. Result: "tasks polled, that one among
  * them". */
-static void init_turns_back(void *at)
+STRESS_INIT_OF(turns, init_turns_back)
 {
-	struct turns *state = at;
-
 	wp_carrier_init(&state->carrier, NULL, 0);
 	for (int task = 0; task < 4; task++)
 		wp_carrier_submit_pinned(&state->carrier, &state->tasks[task]);
 }
 
-static void queuer(void *at, stress_result *result)
+STRESS_ACTOR_OF(turns, queuer)
 {
-	struct turns *state = at;
-
-	(void)result;
 	wp_mpsc_push(&state->carrier.queue, &state->pinned);
 }
 
@@ -355,4 +325,4 @@ STRESS_TEST(carrier_turns_back, .claim = "A task in the queue is polled though t
 
 STRESS_TWIN(carrier_inbox_first, .of = "carrier_turns_back",
 	.defect = "the inbox is polled first, each time but the first", .shows = "4,0",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);

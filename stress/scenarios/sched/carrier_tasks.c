@@ -33,10 +33,8 @@ static enum wp_step run_once(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_carrier_tasks_init(&state->homes[0], NULL, 0);
 	wp_task_init(&state->task, run_once, "task");
 }
@@ -49,20 +47,16 @@ static void poll_and_run(wp_carrier_tasks *home)
 		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
 }
 
-static void starter(void *at, stress_result *result)
+STRESS_ACTOR(starter)
 {
-	struct state *state = at;
-
 	if (wp_carrier_tasks_start(&state->homes[0], &state->homes[0], &state->task) != WP_OK)
 		return;
 	result->r[0] = 1;
 	poll_and_run(&state->homes[0]);
 }
 
-static void closer(void *at, stress_result *result)
+STRESS_ACTOR(closer)
 {
-	struct state *state = at;
-
 	wp__carrier_tasks_shut(&state->homes[0]);
 	wp__carrier_tasks_wait(&state->homes[0], WP_FOREVER);
 	result->r[1] = state->runs;
@@ -80,10 +74,10 @@ STRESS_TEST(carrier_tasks_shut, .claim = "A close waits for the task that was ac
 
 STRESS_TWIN(carrier_tasks_start_unlocked, .of = "carrier_tasks_shut",
 	.defect = "a start looks at the gate and enters the list in two steps", .shows = "1,0",
-	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(carrier_tasks_finish_silent, .of = "carrier_tasks_shut",
 	.defect = "the last task that ends does not wake the close", .shows = "asleep",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* A start from outside while the close shuts the list, and a start that the close waits for, as the
  * start by a running task is. Result: "accepted after the shut, listed but not accepted". */
@@ -93,38 +87,29 @@ struct gate {
 	wp_atomic(uint32_t) is_accepted;
 };
 
-static void init_gate(void *at)
+STRESS_INIT_OF(gate, init_gate)
 {
-	struct gate *gate = at;
-
-	wp_carrier_tasks_init(&gate->home, NULL, 0);
-	wp_task_init(&gate->early, run_once, "early");
-	wp_task_init(&gate->late, run_once, "late");
+	wp_carrier_tasks_init(&state->home, NULL, 0);
+	wp_task_init(&state->early, run_once, "early");
+	wp_task_init(&state->late, run_once, "late");
 }
 
-static void gate_starter(void *at, stress_result *result)
+STRESS_ACTOR_OF(gate, gate_starter)
 {
-	struct gate *gate = at;
-
-	(void)result;
-	if (wp_carrier_tasks_start(&gate->home, NULL, &gate->early) == WP_OK)
-		wp_store_relaxed(&gate->is_accepted, 1);
+	if (wp_carrier_tasks_start(&state->home, NULL, &state->early) == WP_OK)
+		wp_store_relaxed(&state->is_accepted, 1);
 }
 
-static void gate_closer(void *at, stress_result *result)
+STRESS_ACTOR_OF(gate, gate_closer)
 {
-	struct gate *gate = at;
-
-	wp__carrier_tasks_shut(&gate->home);
-	result->r[0] = wp_carrier_tasks_start(&gate->home, &gate->home, &gate->late) == WP_OK;
+	wp__carrier_tasks_shut(&state->home);
+	result->r[0] = wp_carrier_tasks_start(&state->home, &state->home, &state->late) == WP_OK;
 }
 
-static void count_listed(void *at, stress_result *result)
+STRESS_ACTOR_OF(gate, count_listed)
 {
-	struct gate *gate = at;
-
-	result->r[1] = (int64_t)wp_carrier_tasks_count(&gate->home) -
-		       (int64_t)wp_load_relaxed(&gate->is_accepted);
+	result->r[1] = (int64_t)wp_carrier_tasks_count(&state->home) -
+		       (int64_t)wp_load_relaxed(&state->is_accepted);
 }
 
 STRESS_TEST(carrier_tasks_gate, .claim = "A list that was shut takes no task any more.",
@@ -138,7 +123,7 @@ STRESS_TEST(carrier_tasks_gate, .claim = "A list that was shut takes no task any
 
 STRESS_TWIN(carrier_tasks_start_unasked, .of = "carrier_tasks_gate",
 	.defect = "a start does not ask whether the list is shut", .shows = "1,1",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* Home 0's task is stolen by home 1, yields there, and is done in its second run. Result: "runs, in
  * the thief's queue". */
@@ -147,10 +132,8 @@ static enum wp_step yield_once(wp_task *task)
 	return state_of(task)->runs++ == 0 ? WP_STEP_YIELD : WP_STEP_DONE;
 }
 
-static void init_two(void *at)
+STRESS_INIT(init_two)
 {
-	struct state *state = at;
-
 	wp_domain_init(&state->domain, state->carriers, 2);
 	for (uint32_t index = 0; index < 2; index++)
 		wp_carrier_tasks_init(&state->homes[index], &state->domain, index);
@@ -158,26 +141,21 @@ static void init_two(void *at)
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	(void)result;
-	poll_and_run(&((struct state *)at)->homes[0]);
+	poll_and_run(&state->homes[0]);
 }
 
-static void thief(void *at, stress_result *result)
+STRESS_ACTOR(thief)
 {
-	struct state *state = at;
 	wp_mpsc_node *node = wp_carrier_steal(&state->homes[0].carrier);
 
-	(void)result;
 	if (node != NULL)
 		wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)node);
 }
 
-static void come_home(void *at, stress_result *result)
+STRESS_ACTOR(come_home)
 {
-	struct state *state = at;
-
 	result->r[1] = !wp_mpsc_is_quiescent(&state->homes[1].carrier.queue);
 	poll_and_run(&state->homes[0]);
 	poll_and_run(&state->homes[0]);
@@ -195,7 +173,7 @@ STRESS_TEST(carrier_tasks_return, .claim = "A stolen task that yields goes on at
 
 STRESS_TWIN(carrier_tasks_forgotten, .of = "carrier_tasks_return",
 	.defect = "a stolen task goes on in the thief's queue", .shows = "2,1",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* What a carrier without siblings starts itself is in its lane; it runs that, and what comes from
  * outside, before it sleeps. Result: "ran". */
@@ -206,17 +184,14 @@ struct both {
 
 static enum wp_step end_at_once(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_DONE;
 }
 
-static void init_both(void *at)
+STRESS_INIT_OF(both, init_both)
 {
-	struct both *both = at;
-
-	wp_carrier_tasks_init(&both->home, NULL, 0);
-	wp_task_init(&both->own, end_at_once, "own");
-	wp_task_init(&both->other, end_at_once, "other");
+	wp_carrier_tasks_init(&state->home, NULL, 0);
+	wp_task_init(&state->own, end_at_once, "own");
+	wp_task_init(&state->other, end_at_once, "other");
 }
 
 static void lone_carrier(void *at, stress_result *result)
@@ -236,12 +211,9 @@ static void lone_carrier(void *at, stress_result *result)
 	}
 }
 
-static void outsider(void *at, stress_result *result)
+STRESS_ACTOR_OF(both, outsider)
 {
-	struct both *both = at;
-
-	(void)result;
-	wp_carrier_tasks_start(&both->home, NULL, &both->other);
+	wp_carrier_tasks_start(&state->home, NULL, &state->other);
 }
 
 STRESS_TEST(carrier_tasks_lane, .claim = "A carrier sleeps when its lane is empty, and its queues.",
@@ -253,9 +225,8 @@ STRESS_TEST(carrier_tasks_lane, .claim = "A carrier sleeps when its lane is empt
 		{"*", FORBIDDEN, "one ran twice"},
 	});
 
-STRESS_TWIN(carrier_tasks_lane_unpolled, .of = "carrier_tasks_lane",
-	.defect = "a poll does not look at the lane", .shows = "asleep",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(carrier_tasks_lane_unpolled, .of = "carrier_tasks_lane", .defect = "a poll does not look at the lane",
+	.shows = "asleep", .seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* The carrier has left two parked tasks behind, and one in its lane. Somebody unparks one, somebody
  * starts a fourth, while the close hands back. Result: "accepted, handed back, of these too late,
@@ -268,41 +239,33 @@ struct rest {
 
 static enum wp_step park_at_once(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_PARK;
 }
 
-static void init_rest(void *at)
+STRESS_INIT_OF(rest, init_rest)
 {
-	struct rest *rest = at;
-
-	wp_carrier_tasks_init(&rest->home, NULL, 0);
-	wp_task_init(&rest->parked, park_at_once, "parked");
-	wp_task_init(&rest->unparked, park_at_once, "unparked");
-	wp_task_init(&rest->queued, park_at_once, "queued");
-	wp_task_init(&rest->started, park_at_once, "started");
-	wp_carrier_tasks_start(&rest->home, &rest->home, &rest->parked);
-	wp_carrier_tasks_start(&rest->home, &rest->home, &rest->unparked);
-	poll_and_run(&rest->home);
-	poll_and_run(&rest->home);
-	wp_carrier_tasks_start(&rest->home, &rest->home, &rest->queued);
+	wp_carrier_tasks_init(&state->home, NULL, 0);
+	wp_task_init(&state->parked, park_at_once, "parked");
+	wp_task_init(&state->unparked, park_at_once, "unparked");
+	wp_task_init(&state->queued, park_at_once, "queued");
+	wp_task_init(&state->started, park_at_once, "started");
+	wp_carrier_tasks_start(&state->home, &state->home, &state->parked);
+	wp_carrier_tasks_start(&state->home, &state->home, &state->unparked);
+	poll_and_run(&state->home);
+	poll_and_run(&state->home);
+	wp_carrier_tasks_start(&state->home, &state->home, &state->queued);
 }
 
-static void outside_starter(void *at, stress_result *result)
+STRESS_ACTOR_OF(rest, outside_starter)
 {
-	struct rest *rest = at;
-
-	result->r[0] = wp_carrier_tasks_start(&rest->home, NULL, &rest->started) == WP_OK;
+	result->r[0] = wp_carrier_tasks_start(&state->home, NULL, &state->started) == WP_OK;
 }
 
 /* As wp_task_unpark. */
-static void outside_unparker(void *at, stress_result *result)
+STRESS_ACTOR_OF(rest, outside_unparker)
 {
-	struct rest *rest = at;
-
-	(void)result;
-	if (wp__task_notify(&rest->unparked))
-		wp__carrier_tasks_push(NULL, &rest->unparked);
+	if (wp__task_notify(&state->unparked))
+		wp__carrier_tasks_push(NULL, &state->unparked);
 }
 
 /* How many of the tries bring one; the others: somebody is about to queue it, or none is left. */
@@ -316,23 +279,20 @@ static int hand_back(struct rest *rest, int tries)
 	return count;
 }
 
-static void hander(void *at, stress_result *result)
+STRESS_ACTOR_OF(rest, hander)
 {
-	struct rest *rest = at;
-
-	wp__carrier_tasks_shut(&rest->home);
-	result->r[1] = hand_back(rest, 3);
-	rest->is_over = wp_carrier_tasks_count(&rest->home) == 0;
+	wp__carrier_tasks_shut(&state->home);
+	result->r[1] = hand_back(state, 3);
+	state->is_over = wp_carrier_tasks_count(&state->home) == 0;
 }
 
-static void hand_back_rest(void *at, stress_result *result)
+STRESS_ACTOR_OF(rest, hand_back_rest)
 {
-	struct rest *rest = at;
-	int more = hand_back(rest, 3);
+	int more = hand_back(state, 3);
 
 	result->r[1] += more;
-	result->r[2] = rest->is_over ? more : 0;
-	result->r[3] = (int64_t)wp_carrier_tasks_count(&rest->home);
+	result->r[2] = state->is_over ? more : 0;
+	result->r[3] = (int64_t)wp_carrier_tasks_count(&state->home);
 }
 
 STRESS_TEST(carrier_tasks_closed, .claim = "A close hands back each task that was accepted, once.",
@@ -347,14 +307,12 @@ STRESS_TEST(carrier_tasks_closed, .claim = "A close hands back each task that wa
 	});
 
 STRESS_TWIN(carrier_tasks_drain_notified, .of = "carrier_tasks_closed",
-	.defect = "the close takes a listed task that somebody is about to queue", .shows = "0,4,*,*",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(carrier_tasks_stays_open, .of = "carrier_tasks_closed",
-	.defect = "a close does not shut the gate", .shows = "1,4,1,0",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
-STRESS_TWIN(carrier_tasks_lane_left, .of = "carrier_tasks_closed",
-	.defect = "the close does not look into the lane", .shows = "0,2,0,1",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "the close takes a listed task that somebody is about to queue",
+	.shows = "0,4,*,*", .seen_by = SEEN_CORES | SEEN_EXPLORED);
+STRESS_TWIN(carrier_tasks_stays_open, .of = "carrier_tasks_closed", .defect = "a close does not shut the gate",
+	.shows = "1,4,1,0", .seen_by = SEEN_CORES | SEEN_EXPLORED);
+STRESS_TWIN(carrier_tasks_lane_left, .of = "carrier_tasks_closed", .defect = "the close does not look into the lane",
+	.shows = "0,2,0,1", .seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* A step submits a task and yields to it; the scheduler of that starts two others meanwhile. A
  * sibling steals. Result: "runs of that task, of the others". */
@@ -388,25 +346,23 @@ static enum wp_step submit_and_yield(wp_task *task)
 	return WP_STEP_YIELD;
 }
 
-static void init_keeping(void *at)
+STRESS_INIT_OF(keeping, init_keeping)
 {
-	struct keeping *keeping = at;
-
-	wp_domain_init(&keeping->domain, keeping->carriers, 2);
-	wp_global_init(&keeping->domain, &keeping->global);
+	wp_domain_init(&state->domain, state->carriers, 2);
+	wp_global_init(&state->domain, &state->global);
 	for (uint32_t index = 0; index < 2; index++) {
-		wp_carrier_tasks_init(&keeping->homes[index], &keeping->domain, index);
-		wp_local_queue_carrier_init(&keeping->homes[index].carrier, &keeping->bounded[index]);
+		wp_carrier_tasks_init(&state->homes[index], &state->domain, index);
+		wp_local_queue_carrier_init(&state->homes[index].carrier, &state->bounded[index]);
 	}
-	wp_init(&keeping->begun, 0);
-	wp_init(&keeping->runs[0], 0);
-	wp_init(&keeping->runs[1], 0);
-	wp_task_init(&keeping->yields, submit_and_yield, "yields");
-	wp_task_init(&keeping->next, end_at_once, "next");
+	wp_init(&state->begun, 0);
+	wp_init(&state->runs[0], 0);
+	wp_init(&state->runs[1], 0);
+	wp_task_init(&state->yields, submit_and_yield, "yields");
+	wp_task_init(&state->next, end_at_once, "next");
 	for (int other = 0; other < 2; other++)
-		wp_task_init(&keeping->others[other], end_at_once, "other");
-	keeping->yields.is_pinned = true; /* it runs at home: the ring that it pushes to is its carrier's */
-	wp_carrier_tasks_start(&keeping->homes[0], NULL, &keeping->yields);
+		wp_task_init(&state->others[other], end_at_once, "other");
+	state->yields.is_pinned = true; /* it runs state home: the ring that it pushes to is its carrier's */
+	wp_carrier_tasks_start(&state->homes[0], NULL, &state->yields);
 }
 
 static void run_kept(struct keeping *keeping, uint32_t index, wp_mpsc_node *node)
@@ -418,37 +374,32 @@ static void run_kept(struct keeping *keeping, uint32_t index, wp_mpsc_node *node
 	wp_carrier_tasks_run(&keeping->homes[index], task);
 }
 
-static void yielding(void *at, stress_result *result)
+STRESS_ACTOR_OF(keeping, yielding)
 {
-	struct keeping *keeping = at;
-	wp_mpsc_node *node = wp__carrier_tasks_poll(&keeping->homes[0]);
+	wp_mpsc_node *node = wp__carrier_tasks_poll(&state->homes[0]);
 
-	(void)result;
 	if (node != NULL)
-		run_kept(keeping, 0, node);
+		run_kept(state, 0, node);
 }
 
-static void sibling(void *at, stress_result *result)
+STRESS_ACTOR_OF(keeping, sibling)
 {
-	struct keeping *keeping = at;
-	wp_mpsc_node *node = wp__local_queue_carrier_steal(&keeping->homes[1].carrier, 0);
+	wp_mpsc_node *node = wp__local_queue_carrier_steal(&state->homes[1].carrier, 0);
 
-	(void)result;
 	if (node != NULL)
-		run_kept(keeping, 1, node);
+		run_kept(state, 1, node);
 }
 
-static void run_the_rest(void *at, stress_result *result)
+STRESS_ACTOR_OF(keeping, run_the_rest)
 {
-	struct keeping *keeping = at;
 	wp_mpsc_node *node;
 
 	for (uint32_t turn = 0; turn < 2; turn++)
 		for (uint32_t index = 0; index < 2; index++)
-			while ((node = wp__carrier_tasks_poll(&keeping->homes[index])) != NULL)
-				run_kept(keeping, index, node);
-	result->r[0] = wp_load_relaxed(&keeping->runs[0]);
-	result->r[1] = wp_load_relaxed(&keeping->runs[1]);
+			while ((node = wp__carrier_tasks_poll(&state->homes[index])) != NULL)
+				run_kept(state, index, node);
+	result->r[0] = wp_load_relaxed(&state->runs[0]);
+	result->r[1] = wp_load_relaxed(&state->runs[1]);
 }
 
 STRESS_TEST(carrier_tasks_keeps, .claim = "What a step starts beside the task that it yields to is queued.",
@@ -462,7 +413,7 @@ STRESS_TEST(carrier_tasks_keeps, .claim = "What a step starts beside the task th
 
 STRESS_TWIN(local_queue_keeps_all, .of = "carrier_tasks_keeps",
 	.defect = "keeps what is started last, and forgets what it kept before", .shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* A scheduler has a virtual thread, on an OS thread of its own: it parks as the close hands back.
  * Result: "handed back". */
@@ -473,26 +424,21 @@ struct given {
 
 static void take_it(void *arg, wp_vthread *thread)
 {
-	(void)arg;
-	(void)thread;
 }
 
 static const wp_scheduler scheduler = {.submit = take_it};
 
-static void init_given(void *at)
+STRESS_INIT_OF(given, init_given)
 {
-	struct given *given = at;
-
-	wp_carrier_tasks_init(&given->home, NULL, 0);
-	wp__vthread_init(&given->thread, NULL);
-	given->thread.scheduler = &scheduler;
-	wp_carrier_tasks_start(&given->home, NULL, &given->thread.task);
-	wp__carrier_tasks_shut(&given->home);
+	wp_carrier_tasks_init(&state->home, NULL, 0);
+	wp__vthread_init(&state->thread, NULL);
+	state->thread.scheduler = &scheduler;
+	wp_carrier_tasks_start(&state->home, NULL, &state->thread.task);
+	wp__carrier_tasks_shut(&state->home);
 }
 
 static void scheduler_parks(void *at, stress_result *result)
 {
-	(void)result;
 	wp__carrier_tasks_after(NULL, &((struct given *)at)->thread.task, WP_STEP_PARK);
 }
 
@@ -515,8 +461,8 @@ STRESS_TEST(carrier_tasks_given, .claim = "A close that waits for a scheduler se
 	});
 
 STRESS_TWIN(group_close_parks_silently, .of = "carrier_tasks_given",
-	.defect = "a thread that parks for its scheduler does not wake the close", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "a thread that parks for its scheduler does not wake the close",
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* Two of them; only the other one parks. */
 struct given_two {
@@ -524,19 +470,17 @@ struct given_two {
 	wp_vthread other;
 };
 
-static void init_given_two(void *at)
+STRESS_INIT_OF(given_two, init_given_two)
 {
-	struct given_two *two = at;
-
-	wp_carrier_tasks_init(&two->given.home, NULL, 0);
+	wp_carrier_tasks_init(&state->given.home, NULL, 0);
 	for (int one = 0; one < 2; one++) {
-		wp_vthread *thread = one == 0 ? &two->other : &two->given.thread;
+		wp_vthread *thread = one == 0 ? &state->other : &state->given.thread;
 
 		wp__vthread_init(thread, NULL);
 		thread->scheduler = &scheduler;
-		wp_carrier_tasks_start(&two->given.home, NULL, &thread->task);
+		wp_carrier_tasks_start(&state->given.home, NULL, &thread->task);
 	}
-	wp__carrier_tasks_shut(&two->given.home);
+	wp__carrier_tasks_shut(&state->given.home);
 }
 
 STRESS_TEST(carrier_tasks_given_two, .claim = "A close waits for schedulers as long as all threads are with them.",
@@ -550,7 +494,7 @@ STRESS_TEST(carrier_tasks_given_two, .claim = "A close waits for schedulers as l
 
 STRESS_TWIN(carrier_tasks_given_alone, .of = "carrier_tasks_given_two",
 	.defect = "the close sleeps only for a thread that is alone", .shows = "0",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* A thread of another carrier arms a timer here, while this carrier goes to sleep. Result: "would
  * sleep, knows the deadline, was woken". */
@@ -561,26 +505,20 @@ struct armed {
 
 enum { DEADLINE_NS = 3 };
 
-static void init_homes(void *at)
+STRESS_INIT_OF(armed, init_homes)
 {
-	struct armed *state = at;
-
 	for (uint16_t index = 0; index < 2; index++)
 		wp_carrier_tasks_init(&state->homes[index], NULL, index);
 	wp_timer_init(&state->timer, NULL);
 }
 
-static void arms(void *at, stress_result *result)
+STRESS_ACTOR_OF(armed, arms)
 {
-	struct armed *state = at;
-
-	(void)result;
 	wp_carrier_tasks_arm(&state->homes[0], &state->homes[1], &state->timer, DEADLINE_NS);
 }
 
-static void goes_to_sleep(void *at, stress_result *result)
+STRESS_ACTOR_OF(armed, goes_to_sleep)
 {
-	struct armed *state = at;
 	wp_mpsc_node *stolen;
 
 	result->r[0] =
@@ -588,10 +526,8 @@ static void goes_to_sleep(void *at, stress_result *result)
 	result->r[1] = wp_timers_earliest(&state->homes[0].timers) == DEADLINE_NS;
 }
 
-static void read_word(void *at, stress_result *result)
+STRESS_ACTOR_OF(armed, read_word)
 {
-	struct armed *state = at;
-
 	result->r[2] = wp_load_relaxed(&state->homes[0].carrier.word) == WP_WAKING;
 }
 
@@ -607,4 +543,4 @@ STRESS_TEST(carrier_tasks_arm, .claim = "A carrier for which another arms a time
 
 STRESS_TWIN(carrier_tasks_arms_silent, .of = "carrier_tasks_arm",
 	.defect = "nobody tells the carrier of the new deadline", .shows = "1,0,0",
-	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -47,19 +47,13 @@ static void run(struct state *state, uint32_t by, wp_mpsc_node *node)
 		wp_carrier_tasks_run(&state->homes[by], (wp_task *)(void *)node);
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	struct state *state = at;
-
-	(void)result;
 	run(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
 }
 
-static void thief(void *at, stress_result *result)
+STRESS_ACTOR(thief)
 {
-	struct state *state = at;
-
-	(void)result;
 	run(state, 1, wp_carrier_steal(&state->homes[0].carrier));
 }
 
@@ -70,10 +64,9 @@ static void unpark(struct state *state, int task)
 		wp__carrier_tasks_push(NULL, &state->tasks[task]);
 }
 
-static void unparker(void *at, stress_result *result)
+STRESS_ACTOR(unparker)
 {
-	(void)result;
-	unpark(at, 0);
+	unpark(state, 0);
 }
 
 static void run_rest(struct state *state)
@@ -95,18 +88,14 @@ static enum wp_step park_once(wp_task *task)
 	return before == 0 ? WP_STEP_PARK : WP_STEP_DONE;
 }
 
-static void init_hands(void *at)
+STRESS_INIT(init_hands)
 {
-	struct state *state = at;
-
 	make(state, park_once, park_once);
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
 }
 
-static void look_at_hands(void *at, stress_result *result)
+STRESS_ACTOR(look_at_hands)
 {
-	struct state *state = at;
-
 	run_rest(state);
 	result->r[0] = wp_load_relaxed(&state->have_met);
 	result->r[1] = wp_load_relaxed(&state->runs[0]);
@@ -124,8 +113,7 @@ STRESS_TEST(carrier_tasks_hands, .claim = "A task is in one hand or queue, whoev
 
 STRESS_TWIN(group_unpark_busy, .of = "carrier_tasks_hands",
 	.defect = "an unpark queues the task whatever it does", .shows = "1,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It ends when it was told to, and else parks: who tells it unparks it afterwards. Result:
  * "ended". */
@@ -134,27 +122,20 @@ static enum wp_step park_until_told(wp_task *task)
 	return wp_load_relaxed(&state_of(task)->told) ? WP_STEP_DONE : WP_STEP_PARK;
 }
 
-static void init_told(void *at)
+STRESS_INIT(init_told)
 {
-	struct state *state = at;
-
 	make(state, park_until_told, park_once);
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
 }
 
-static void tell(void *at, stress_result *result)
+STRESS_ACTOR(tell)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_relaxed(&state->told, 1);
 	unpark(state, 0);
 }
 
-static void look_at_end(void *at, stress_result *result)
+STRESS_ACTOR(look_at_end)
 {
-	struct state *state = at;
-
 	run_rest(state);
 	result->r[0] = wp_task_is_done(&state->tasks[0]);
 }
@@ -170,8 +151,7 @@ STRESS_TEST(carrier_tasks_told, .claim = "A task that is unparked runs again, an
 
 STRESS_TWIN(group_park_deaf, .of = "carrier_tasks_told",
 	.defect = "a park ignores that its task was unparked meanwhile", .shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One is queued; a second one is started. Result: "runs of the first, of the second; more than one:
  * 2". */
@@ -187,26 +167,19 @@ static enum wp_step end_second(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-static void init_runs(void *at)
+STRESS_INIT(init_runs)
 {
-	struct state *state = at;
-
 	make(state, end_first, end_second);
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
 }
 
-static void starter(void *at, stress_result *result)
+STRESS_ACTOR(starter)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[1]);
 }
 
-static void count_runs(void *at, stress_result *result)
+STRESS_ACTOR(count_runs)
 {
-	struct state *state = at;
-
 	run_rest(state);
 	for (int task = 0; task < TASKS; task++) {
 		uint32_t runs = wp_load_relaxed(&state->runs[task]);
@@ -225,31 +198,23 @@ STRESS_TEST(carrier_tasks_runs, .claim = "A task that says it is done has run on
 	});
 
 STRESS_TWIN(group_done_again, .of = "carrier_tasks_runs", .defect = "a task that is done is queued again",
-	.shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "2,1", .seen_by = SEEN_ALL);
 
 /* The first is in its carrier's hands, and ends there, as it is unparked; a second one is started
  * meanwhile. Result: "listed, the first is queued". */
-static void init_ends(void *at)
+STRESS_INIT(init_ends)
 {
-	struct state *state = at;
-
-	init_runs(at);
+	init_runs(state);
 	state->in_hand = (wp_task *)(void *)wp__carrier_tasks_poll(&state->homes[0]);
 }
 
-static void runner(void *at, stress_result *result)
+STRESS_ACTOR(runner)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_tasks_run(&state->homes[0], state->in_hand);
 }
 
-static void look_at_list(void *at, stress_result *result)
+STRESS_ACTOR(look_at_list)
 {
-	struct state *state = at;
-
 	result->r[0] = (int64_t)wp_carrier_tasks_count(&state->homes[0]);
 	for (int turn = 0; turn < 3; turn++)
 		if (wp__carrier_tasks_poll(&state->homes[0]) == &state->tasks[0].node)
@@ -265,22 +230,18 @@ STRESS_TEST(carrier_tasks_ends, .claim = "A task that has ended is in no list an
 		{"*,*", FORBIDDEN, "the first is listed or queued, or the second is not listed"},
 	});
 
-STRESS_TWIN(group_done_listed, .of = "carrier_tasks_ends", .defect = "a task that has ended stays on its list",
-	.shows = "2,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(group_done_listed, .of = "carrier_tasks_ends",
+	.defect = "a task that has ended stays on its list", .shows = "2,0", .seen_by = SEEN_ALL);
 
 /* The carrier has left one parked and one queued; somebody unparks both as they are handed back.
  * Result: "how often the first, the second". */
 static enum wp_step park_at_once(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_PARK;
 }
 
-static void init_back(void *at)
+STRESS_INIT(init_back)
 {
-	struct state *state = at;
-
 	make(state, park_at_once, park_at_once);
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
 	run(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
@@ -300,23 +261,19 @@ static void take_back(struct state *state)
 	}
 }
 
-static void hander(void *at, stress_result *result)
+STRESS_ACTOR(hander)
 {
-	(void)result;
-	take_back(at);
+	take_back(state);
 }
 
-static void unpark_both(void *at, stress_result *result)
+STRESS_ACTOR(unpark_both)
 {
-	(void)result;
-	unpark(at, 1);
-	unpark(at, 0);
+	unpark(state, 1);
+	unpark(state, 0);
 }
 
-static void count_back(void *at, stress_result *result)
+STRESS_ACTOR(count_back)
 {
-	struct state *state = at;
-
 	take_back(state);
 	result->r[0] = state->back[0];
 	result->r[1] = state->back[1];
@@ -333,43 +290,31 @@ STRESS_TEST(carrier_tasks_back, .claim = "What is handed back is its user's: no 
 
 STRESS_TWIN(group_drain_reset, .of = "carrier_tasks_back",
 	.defect = "a queued task that is handed back looks parked", .shows = "1,2",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A stop is sent to one whose sibling steals. Result: "its owner has it, the sibling". */
-static void init_stop(void *at)
+STRESS_INIT(init_stop)
 {
-	struct state *state = at;
-
 	make(state, end_first, end_second);
 }
 
-static void stopper(void *at, stress_result *result)
+STRESS_ACTOR(stopper)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__carrier_tasks_stop(&state->homes[0], &state->stop);
 }
 
-static void stopped(void *at, stress_result *result)
+STRESS_ACTOR(stopped)
 {
-	struct state *state = at;
-
 	result->r[0] = wp__carrier_tasks_poll(&state->homes[0]) == &state->stop;
 }
 
-static void steals_stop(void *at, stress_result *result)
+STRESS_ACTOR(steals_stop)
 {
-	struct state *state = at;
-
 	result->r[1] = wp_carrier_steal(&state->homes[0].carrier) == &state->stop;
 }
 
-static void poll_stop(void *at, stress_result *result)
+STRESS_ACTOR(poll_stop)
 {
-	struct state *state = at;
-
 	if (wp__carrier_tasks_poll(&state->homes[0]) == &state->stop)
 		result->r[0]++;
 }
@@ -382,6 +327,6 @@ STRESS_TEST(carrier_tasks_stop, .claim = "The stop of a carrier is taken by itse
 		{"*,*", FORBIDDEN, "by a sibling, twice, or not at all"},
 	});
 
-STRESS_TWIN(group_stop_shared, .of = "carrier_tasks_stop", .defect = "the stop lies where a sibling may take it",
-	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(group_stop_shared, .of = "carrier_tasks_stop",
+	.defect = "the stop lies where a sibling may take it", .shows = "0,1",
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

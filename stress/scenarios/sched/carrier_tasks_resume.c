@@ -25,10 +25,8 @@ static enum wp_step park_once(wp_task *task)
 	return state->runs++ == 0 ? WP_STEP_PARK : WP_STEP_DONE;
 }
 
-static void init_free(void *at)
+STRESS_INIT_OF(resumed, init_free)
 {
-	struct resumed *state = at;
-
 	for (uint16_t index = 0; index < 2; index++) {
 		wp_carrier_tasks_init(&state->homes[index], NULL, index);
 		state->all[index] = &state->homes[index];
@@ -59,22 +57,17 @@ static void poll_and_run(struct resumed *state, uint32_t by)
 
 static void first_carrier(void *at, stress_result *result)
 {
-	(void)result;
 	poll_and_run(at, 0);
 }
 
 static void other_carrier(void *at, stress_result *result)
 {
-	(void)result;
 	poll_and_run(at, 1);
 }
 
 /* As wp_task_unpark. */
-static void chooser(void *at, stress_result *result)
+STRESS_ACTOR_OF(resumed, chooser)
 {
-	struct resumed *state = at;
-
-	(void)result;
 	if (wp_twin(group_resume_early))
 		wp__carrier_tasks_resume(&state->homes[1], &state->task);
 	if (!wp__task_notify(&state->task))
@@ -84,10 +77,8 @@ static void chooser(void *at, stress_result *result)
 	wp__carrier_tasks_push(NULL, &state->task);
 }
 
-static void run_rest(void *at, stress_result *result)
+STRESS_ACTOR_OF(resumed, run_rest)
 {
-	struct resumed *state = at;
-
 	for (uint32_t turn = 0; turn < 4; turn++)
 		poll_and_run(state, turn % 2);
 	result->r[0] = state->runs;
@@ -108,12 +99,10 @@ STRESS_TEST(carrier_tasks_resume, .claim = "Who unparks a task has it go on wher
 
 STRESS_TWIN(group_resume_early, .of = "carrier_tasks_resume",
 	.defect = "who unparks a task changes its home, though somebody else has it",
-	.shows = "*,1,*,*", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "*,1,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(group_resume_listed, .of = "carrier_tasks_resume",
 	.defect = "a task that goes on elsewhere is taken off a list on which it is not",
-	.shows = "2,0,1,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "2,0,1,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TEST(carrier_tasks_resume_settled, .claim = "Who has settled goes on at home, whoever unparks it.",
 	.upholds = "Group!HomeStaysSettled", .state_size = sizeof(struct resumed),
@@ -127,24 +116,21 @@ STRESS_TEST(carrier_tasks_resume_settled, .claim = "Who has settled goes on at h
 
 STRESS_TWIN(group_resume_settled, .of = "carrier_tasks_resume_settled",
 	.defect = "who unparks a task changes its home, though it has settled", .shows = "2,0,0,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A close hands the task back from the queue of the home where it was to go on. Result: "handed
  * back by the close, and later; homes whose list or count is not empty". */
-static void hander(void *at, stress_result *result)
+STRESS_ACTOR_OF(resumed, hander)
 {
-	struct resumed *state = at;
 	bool was_parked;
 
 	for (uint32_t index = 0; index < 2; index++)
 		result->r[0] += wp__carrier_tasks_hand_back(&state->homes[index], &was_parked) != NULL;
 }
 
-static void hand_back_rest(void *at, stress_result *result)
+STRESS_ACTOR_OF(resumed, hand_back_rest)
 {
-	struct resumed *state = at;
-
-	hander(at, result);
+	hander(state, result);
 	for (uint32_t index = 0; index < 2; index++)
 		result->r[1] += (wp_carrier_tasks_count(&state->homes[index]) != 0) +
 				(state->homes[index].tasks != NULL);
@@ -166,4 +152,4 @@ STRESS_TEST(carrier_tasks_resume_back, .claim = "What a close hands back is on n
 
 STRESS_TWIN(carrier_tasks_back_unlisted, .of = "carrier_tasks_resume_back",
 	.defect = "the close takes it off the list of the home where it is queued", .shows = "1,*",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);

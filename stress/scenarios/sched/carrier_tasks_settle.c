@@ -34,10 +34,8 @@ static void finish(wp_task *task)
 	wp__vthread_finish((wp_vthread *)(void *)task);
 }
 
-static void init_settled(void *at)
+STRESS_INIT_OF(settled, init_settled)
 {
-	struct settled *state = at;
-
 	for (uint32_t index = 0; index < 2; index++)
 		wp_carrier_tasks_init(&state->homes[index], NULL, index);
 	wp__vthread_init(&state->thread, settle);
@@ -54,35 +52,24 @@ static void run_settled(struct settled *state, uint32_t by, wp_mpsc_node *node)
 	wp__carrier_tasks_after(&state->homes[by], &state->thread.task, settle(&state->thread.task));
 }
 
-static void first_home(void *at, stress_result *result)
+STRESS_ACTOR_OF(settled, first_home)
 {
-	struct settled *state = at;
-
-	(void)result;
 	run_settled(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
 }
 
-static void settles_away(void *at, stress_result *result)
+STRESS_ACTOR_OF(settled, settles_away)
 {
-	struct settled *state = at;
-
-	(void)result;
 	run_settled(state, 1, wp_carrier_steal(&state->homes[0].carrier));
 }
 
-static void settled_unparker(void *at, stress_result *result)
+STRESS_ACTOR_OF(settled, settled_unparker)
 {
-	struct settled *state = at;
-
-	(void)result;
 	if (wp__vthread_notify(&state->thread) == WP_OWES_PUSH)
 		wp__carrier_tasks_push(NULL, &state->thread.task);
 }
 
-static void run_settled_rest(void *at, stress_result *result)
+STRESS_ACTOR_OF(settled, run_settled_rest)
 {
-	struct settled *state = at;
-
 	for (uint32_t turn = 0; turn < 4; turn++)
 		run_settled(state, turn % 2, wp__carrier_tasks_poll(&state->homes[turn % 2]));
 	result->r[0] = state->runs;
@@ -100,4 +87,4 @@ STRESS_TEST(carrier_tasks_settle, .claim = "Who has settled is run by that carri
 
 STRESS_TWIN(group_settled_shared, .of = "carrier_tasks_settle",
 	.defect = "who has settled is queued where siblings steal", .shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);

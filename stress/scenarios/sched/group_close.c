@@ -107,7 +107,6 @@ static uint64_t take_back(wp_close *close)
 
 static void hand_back(wp_close *close)
 {
-	(void)close;
 }
 
 static int close_by(struct state *state, int64_t deadline_ns, bool cancels)
@@ -134,12 +133,10 @@ static void init(void *at)
 		wp_carrier_tasks_init(&state->homes[index], NULL, index);
 }
 
-static void carrier(void *at, stress_result *result)
+STRESS_ACTOR(carrier)
 {
-	struct state *state = at;
 	wp_carrier_tasks *home = &state->homes[1];
 
-	(void)result;
 	for (;;) {
 		wp_mpsc_node *node = wp__carrier_tasks_poll(home);
 
@@ -156,22 +153,20 @@ static void carrier(void *at, stress_result *result)
 
 /* Several closes of a group without tasks, whose carriers have exited. Result: "each has closed
  * it". */
-static void init_exited(void *at)
+STRESS_INIT(init_exited)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_init(&state->exited, 1);
 }
 
-static void first(void *at, stress_result *result)
+STRESS_ACTOR(first)
 {
-	result->r[0] = close_by(at, WP_FOREVER, false) == WP_OK;
+	result->r[0] = close_by(state, WP_FOREVER, false) == WP_OK;
 }
 
-static void second(void *at, stress_result *result)
+STRESS_ACTOR(second)
 {
-	result->r[1] = close_by(at, WP_FOREVER, false) == WP_OK;
+	result->r[1] = close_by(state, WP_FOREVER, false) == WP_OK;
 }
 
 STRESS_TEST(group_close_turn, .claim = "Who waits for its turn to close gets it.",
@@ -184,20 +179,17 @@ STRESS_TEST(group_close_turn, .claim = "Who waits for its turn to close gets it.
 	});
 
 STRESS_TWIN(group_close_leaves_silent, .of = "group_close_turn",
-	.defect = "a close that ends wakes none of those that wait for their turn", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.defect = "a close that ends wakes none of those that wait for their turn",
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 static enum wp_step end_at_once(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_DONE;
 }
 
-static void patient(void *at, stress_result *result)
+STRESS_ACTOR(patient)
 {
-	(void)result;
-	close_by(at, WP_FOREVER, false);
+	close_by(state, WP_FOREVER, false);
 }
 
 /* The task is parked at the second home, and unparked during the close. Result: "listed as the stop
@@ -208,32 +200,26 @@ static enum wp_step park_at_once(wp_task *task)
 	return WP_STEP_PARK;
 }
 
-static void init_parked(void *at)
+STRESS_INIT(init_parked)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_task_init(&state->task, park_at_once, "task");
 	wp_carrier_tasks_start(&state->homes[1], NULL, &state->task);
 	wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)wp__carrier_tasks_poll(&state->homes[1]));
 }
 
-static void init_left(void *at)
+STRESS_INIT(init_left)
 {
-	struct state *state = at;
-
-	init_parked(at);
+	init_parked(state);
 	wp_init(&state->exited, 1);
 	state->is_counted = true;
 }
 
 /* As wp_task_unpark, and then its carrier. */
-static void resumes(void *at, stress_result *result)
+STRESS_ACTOR(resumes)
 {
-	struct state *state = at;
 	wp_mpsc_node *node;
 
-	(void)result;
 	if (!wp__task_notify(&state->task))
 		return;
 	wp__carrier_tasks_push(NULL, &state->task);
@@ -242,10 +228,8 @@ static void resumes(void *at, stress_result *result)
 		wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)node);
 }
 
-static void look_at_rest(void *at, stress_result *result)
+STRESS_ACTOR(look_at_rest)
 {
-	struct state *state = at;
-
 	result->r[0] = state->listed;
 	result->r[1] = state->back;
 }
@@ -261,8 +245,7 @@ STRESS_TEST(group_close_all, .claim = "A close without a deadline sends no stop 
 
 STRESS_TWIN(group_close_gives_up_early, .of = "group_close_all",
 	.defect = "a close without a deadline stops waiting while tasks are listed", .shows = "1,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TEST(group_close_hands_nothing, .claim = "A close without a deadline hands nothing back.",
 	.upholds = "Group!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
@@ -275,21 +258,17 @@ STRESS_TEST(group_close_hands_nothing, .claim = "A close without a deadline hand
 
 STRESS_TWIN(group_first_list, .of = "group_close_hands_nothing",
 	.defect = "the close waits for one list only", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One that cancels, with a deadline, beside a carrier. Result: "took back beside a carrier; taken
  * back". */
-static void in_time(void *at, stress_result *result)
+STRESS_ACTOR(in_time)
 {
-	(void)result;
-	close_by(at, SOON_NS, true);
+	close_by(state, SOON_NS, true);
 }
 
-static void look_at_drain(void *at, stress_result *result)
+STRESS_ACTOR(look_at_drain)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_load_relaxed(&state->is_running);
 	result->r[1] = state->back;
 }
@@ -306,28 +285,22 @@ STRESS_TEST(group_close_joins, .claim = "Nothing is taken back while a carrier r
 
 STRESS_TWIN(group_drain_unjoined, .of = "group_close_joins",
 	.defect = "the close hands tasks back while carriers run", .shows = "1,*",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Two that cancel; the carriers have exited. Result: "two took back at once". */
-static void init_watched(void *at)
+STRESS_INIT(init_watched)
 {
-	struct state *state = at;
-
-	init_exited(at);
+	init_exited(state);
 	state->is_watched = true;
 }
 
-static void cancels(void *at, stress_result *result)
+STRESS_ACTOR(cancels)
 {
-	(void)result;
-	close_by(at, WP_FOREVER, true);
+	close_by(state, WP_FOREVER, true);
 }
 
-static void look_at_takers(void *at, stress_result *result)
+STRESS_ACTOR(look_at_takers)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_load_relaxed(&state->both);
 }
 
@@ -342,22 +315,18 @@ STRESS_TEST(group_close_one, .claim = "One close at a time takes back.",
 
 STRESS_TWIN(group_close_drains_outside, .of = "group_close_one",
 	.defect = "a close lets the next one in before it takes back", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One that cancels, and whose time may be over; then one that waits. The task is parked. Result:
  * "taken back". */
-static void cancels_and_waits(void *at, stress_result *result)
+STRESS_ACTOR(cancels_and_waits)
 {
-	(void)result;
-	close_by(at, SOON_NS, true);
-	close_by(at, WP_FOREVER, false);
+	close_by(state, SOON_NS, true);
+	close_by(state, WP_FOREVER, false);
 }
 
-static void look_at_back(void *at, stress_result *result)
+STRESS_ACTOR(look_at_back)
 {
-	struct state *state = at;
-
 	result->r[0] = state->back;
 }
 
@@ -372,37 +341,32 @@ STRESS_TEST(group_close_stopped, .claim = "A close waits for no task once a stop
 
 STRESS_TWIN(group_close_stops_forgotten, .of = "group_close_stopped",
 	.defect = "a close waits for tasks though a stop was sent before", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A scheduler has a thread, and never runs it. Result: "a close has returned, and not closed it;
  * the other". */
 static void take_it(void *arg, wp_vthread *thread)
 {
-	(void)arg;
-	(void)thread;
 }
 
 static const wp_scheduler scheduler = {.submit = take_it};
 
-static void init_given(void *at)
+STRESS_INIT(init_given)
 {
-	struct state *state = at;
-
-	init_exited(at);
+	init_exited(state);
 	wp__vthread_init(&state->thread, NULL);
 	state->thread.scheduler = &scheduler;
 	wp_carrier_tasks_start(&state->homes[1], NULL, &state->thread.task);
 }
 
-static void late_first(void *at, stress_result *result)
+STRESS_ACTOR(late_first)
 {
-	result->r[0] = close_by(at, SOON_NS, true) == WP_TIMEOUT;
+	result->r[0] = close_by(state, SOON_NS, true) == WP_TIMEOUT;
 }
 
-static void late_second(void *at, stress_result *result)
+STRESS_ACTOR(late_second)
 {
-	result->r[1] = close_by(at, SOON_NS, true) == WP_TIMEOUT;
+	result->r[1] = close_by(state, SOON_NS, true) == WP_TIMEOUT;
 }
 
 STRESS_TEST(group_close_returns, .claim = "A close returns, whatever a scheduler holds.",
@@ -416,4 +380,4 @@ STRESS_TEST(group_close_returns, .claim = "A close returns, whatever a scheduler
 
 STRESS_TWIN(group_close_waits_for_ever, .of = "group_close_returns",
 	.defect = "a close waits for what a scheduler holds, however long", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);

@@ -23,10 +23,8 @@ struct state {
 	wp_mpsc_node tasks[TASKS];
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_domain_init(&state->domain, state->by_index, CARRIERS);
 	wp_global_init(&state->domain, &state->global);
 	for (uint32_t index = 0; index < CARRIERS; index++) {
@@ -55,23 +53,20 @@ static wp_mpsc_node *take_one(wp_carrier *carrier)
 	return task;
 }
 
-static void carrier_0(void *at, stress_result *result)
+STRESS_ACTOR(carrier_0)
 {
-	take_one(&((struct state *)at)->carriers[0]);
+	take_one(&state->carriers[0]);
 	result->r[0] = 1;
 }
 
-static void carrier_1(void *at, stress_result *result)
+STRESS_ACTOR(carrier_1)
 {
-	take_one(&((struct state *)at)->carriers[1]);
+	take_one(&state->carriers[1]);
 	result->r[0] = 1;
 }
 
-static void pusher(void *at, stress_result *result)
+STRESS_ACTOR(pusher)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_submit_internal(&state->carriers[LONG], &state->tasks[5]);
 }
 
@@ -85,14 +80,11 @@ STRESS_TEST(local_queue_carrier, .claim = "A carrier that pushes to its ring tel
 
 STRESS_TWIN(local_queue_carrier_park_no_ring, .of = "local_queue_carrier",
 	.defect = "a park looks at queues, and at no rings", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Another task is submitted to carrier 2: the search for that one may hold the token. */
-static void submitter(void *at, stress_result *result)
+STRESS_ACTOR(submitter)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_submit(&state->carriers[LONG], &state->tasks[0]);
 }
 
@@ -107,18 +99,18 @@ STRESS_TEST(local_queue_carrier_refused, .claim = "Who has released the token lo
 
 STRESS_TWIN(local_queue_carrier_recheck_no_ring, .of = "local_queue_carrier_refused",
 	.defect = "who has released the token looks at queues, and at no rings", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A full ring spills while carrier 0 takes what is left of it. */
-static void init_full(void *at)
+STRESS_INIT(init_full)
 {
-	init_filled(at, WP_LOCAL_CAPACITY);
+	init_filled(state, WP_LOCAL_CAPACITY);
 }
 
-static void takes_three(void *at, stress_result *result)
+STRESS_ACTOR(takes_three)
 {
 	for (int task = 0; task < 3; task++)
-		take_one(&((struct state *)at)->carriers[0]);
+		take_one(&state->carriers[0]);
 	result->r[0] = 1;
 }
 
@@ -132,14 +124,11 @@ STRESS_TEST(local_queue_carrier_overflow, .claim = "A push that makes room tells
 
 STRESS_TWIN(local_queue_carrier_overflow_silent, .of = "local_queue_carrier_overflow",
 	.defect = "a push that made room tells nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The same by a yield, after which carrier 2 takes one. */
-static void yields_and_polls(void *at, stress_result *result)
+STRESS_ACTOR(yields_and_polls)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_reenqueue(&state->carriers[LONG], &state->tasks[5]);
 	wp_carrier_poll(&state->carriers[LONG]);
 }
@@ -153,23 +142,21 @@ STRESS_TEST(local_queue_carrier_yield, .claim = "A yield that made room tells, t
 	});
 
 STRESS_TWIN(local_queue_carrier_overflow_alone, .of = "local_queue_carrier_yield",
-	.defect = "a yield that made room looks only whether it is alone in its ring", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.defect = "a yield that made room looks only whether it is alone in its ring",
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The same, and carrier 2 takes what is left. */
-static void pushes_and_drains(void *at, stress_result *result)
+STRESS_ACTOR(pushes_and_drains)
 {
-	struct state *state = at;
-
-	pusher(at, result);
+	pusher(state, result);
 	for (int task = 0; task < 3; task++)
 		wp_local_queue_pop(&state->bounded[LONG].local);
 }
 
-static void takes_two(void *at, stress_result *result)
+STRESS_ACTOR(takes_two)
 {
 	for (int task = 0; task < 2; task++)
-		take_one(&((struct state *)at)->carriers[0]);
+		take_one(&state->carriers[0]);
 	result->r[0] = 1;
 }
 
@@ -183,18 +170,17 @@ STRESS_TEST(local_queue_carrier_spilt, .claim = "What has spilt is found before 
 
 STRESS_TWIN(local_queue_carrier_park_no_global, .of = "local_queue_carrier_spilt",
 	.defect = "a park does not look at the global queue", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Three tasks for three carriers: a thief may take two. */
-static void init_three(void *at)
+STRESS_INIT(init_three)
 {
-	init_filled(at, 3);
+	init_filled(state, 3);
 }
 
-static void polls_one(void *at, stress_result *result)
+STRESS_ACTOR(polls_one)
 {
-	(void)result;
-	wp_carrier_poll(&((struct state *)at)->carriers[LONG]);
+	wp_carrier_poll(&state->carriers[LONG]);
 }
 
 STRESS_TEST(local_queue_carrier_loot, .claim = "A thief offers what it has not run.",
@@ -208,21 +194,18 @@ STRESS_TEST(local_queue_carrier_loot, .claim = "A thief offers what it has not r
 
 STRESS_TWIN(local_queue_carrier_loot_silent, .of = "local_queue_carrier_loot",
 	.defect = "a thief that keeps some tells nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It is the turn of the global queue, and a task is to be next. Result: "it is next". */
-static void init_turn(void *at)
+STRESS_INIT(init_turn)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_mpsc_push(&state->global.queue, &state->tasks[0]);
 	state->bounded[LONG].local.turn = WP_LOCAL_TURNS - 1;
 }
 
-static void yields_to(void *at, stress_result *result)
+STRESS_ACTOR(yields_to)
 {
-	struct state *state = at;
 	wp_carrier *carrier = &state->carriers[LONG];
 
 	wp__local_queue_carrier_keep(carrier, &state->tasks[1]);
@@ -240,5 +223,4 @@ STRESS_TEST(local_queue_carrier_next, .claim = "Nothing comes before the task of
 	});
 
 STRESS_TWIN(local_queue_carrier_slot_waits, .of = "local_queue_carrier_next",
-	.defect = "a poll may begin with the global queue", .shows = "1,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "a poll may begin with the global queue", .shows = "1,0", .seen_by = SEEN_ALL);

@@ -39,10 +39,8 @@ static void registers(struct state *state)
 	state->poller.config.arg = state;
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_domain_init(&state->domain, state->by_index, 2);
 	wp_carrier_init(&state->carrier, &state->domain, 0);
 	wp_carrier_init(&state->victim, &state->domain, 1);
@@ -50,11 +48,8 @@ static void init(void *at)
 	registers(state);
 }
 
-static void submitter(void *at, stress_result *result)
+STRESS_ACTOR(submitter)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_submit(&state->carrier, &state->tasks[0]);
 }
 
@@ -66,10 +61,8 @@ static bool parks(struct state *state)
 }
 
 /* Descheduled between try_park and its call: the loop leaves for it, and runs the others. */
-static void descheduled(void *at, stress_result *result)
+STRESS_ACTOR(descheduled)
 {
-	struct state *state = at;
-
 	registers(state);
 	if (!parks(state)) {
 		result->r[0] = 0;
@@ -81,10 +74,8 @@ static void descheduled(void *at, stress_result *result)
 	result->r[0] = wp__poller_may_block(&state->poller, &state->carrier);
 }
 
-static void read_word(void *at, stress_result *result)
+STRESS_ACTOR(read_word)
 {
-	struct state *state = at;
-
 	result->r[1] = wp_load_relaxed(&state->carrier.word);
 	result->r[2] = !wp_mpsc_is_quiescent(&state->carrier.queue);
 }
@@ -100,21 +91,17 @@ STRESS_TEST(poller_descheduled, .claim = "Who was descheduled before its system 
 
 STRESS_TWIN(poller_block_unasked, .of = "poller_descheduled",
 	.defect = "blocks without asking whether its park still holds", .shows = "1,0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* Would block; was woken. Result: "would block, word, wakeups". */
-static void parks_and_asks(void *at, stress_result *result)
+STRESS_ACTOR(parks_and_asks)
 {
-	struct state *state = at;
-
 	registers(state);
 	result->r[0] = parks(state) && wp__poller_may_block(&state->poller, &state->carrier);
 }
 
-static void read_wakeups(void *at, stress_result *result)
+STRESS_ACTOR(read_wakeups)
 {
-	struct state *state = at;
-
 	result->r[1] = wp_load_relaxed(&state->carrier.word);
 	result->r[2] = wp_load_relaxed(&state->wakeups);
 }
@@ -133,13 +120,11 @@ STRESS_TEST(poller_wakeup, .claim = "Who claims the wake of a poller calls its w
 
 STRESS_TWIN(poller_wakeup_forgotten, .of = "poller_wakeup",
 	.defect = "claims the wake, and does not call the wakeup", .shows = "1,3,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* One park; then it ends. Result: "freed while it was used". */
-static void parks_and_ends(void *at, stress_result *result)
+STRESS_ACTOR(parks_and_ends)
 {
-	struct state *state = at;
-
 	registers(state);
 	if (parks(state))
 		wp_carrier_leave(&state->carrier);
@@ -160,26 +145,23 @@ STRESS_TEST(poller_ends, .claim = "When a poller has ended, nobody is in its wak
 
 /* So it is when a searcher wakes it, who has seen the idle bit of an earlier park; or whoever has
  * armed a timer. */
-static void parks_before(void *at, stress_result *result)
+STRESS_ACTOR(parks_before)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	if (wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen))
 		wp_carrier_leave(&state->carrier);
-	parks_and_ends(at, result);
+	parks_and_ends(state, result);
 }
 
-static void searcher(void *at, stress_result *result)
+STRESS_ACTOR(searcher)
 {
-	(void)result;
-	wp_search(&((struct state *)at)->domain, 1);
+	wp_search(&state->domain, 1);
 }
 
-static void armer(void *at, stress_result *result)
+STRESS_ACTOR(armer)
 {
-	(void)result;
-	wp_timers_nudge(&((struct state *)at)->carrier);
+	wp_timers_nudge(&state->carrier);
 }
 
 STRESS_TEST(poller_ends_searched, .claim = "So it is when it was sent to help a sibling.",
@@ -200,13 +182,11 @@ STRESS_TEST(poller_ends_nudged, .claim = "So it is when it was woken for a timer
 
 STRESS_TWIN(poller_free_early, .of = "poller_ends",
 	.defect = "does not wait for wakeups that were claimed", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It sleeps until it may end, as there is nothing to run. Result: "freed while it was used". */
-static void parks_and_awaits(void *at, stress_result *result)
+STRESS_ACTOR(parks_and_awaits)
 {
-	struct state *state = at;
-
 	registers(state);
 	if (parks(state))
 		wp_carrier_leave(&state->carrier);
@@ -227,5 +207,4 @@ STRESS_TEST(poller_awaits, .claim = "A poller that ends sleeps until no wakeup i
 
 STRESS_TWIN(poller_leaves_silent, .of = "poller_awaits",
 	.defect = "a wakeup that returns does not end the sleep of a poller that ends",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

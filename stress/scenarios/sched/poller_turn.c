@@ -25,7 +25,6 @@ struct state {
 
 static void wakeup(void *arg)
 {
-	(void)arg;
 }
 
 /* Knows its state by its place. */
@@ -38,7 +37,6 @@ static enum wp_step poll_turns(wp_task *task)
 
 static enum wp_step end_at_once(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_DONE;
 }
 
@@ -54,10 +52,8 @@ static void init_homes(struct state *state, wp_domain *domain)
 }
 
 /* Two siblings. */
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_domain_init(&state->domain, state->by_index, 2);
 	init_homes(state, &state->domain);
 }
@@ -79,17 +75,14 @@ static bool is_awake(struct state *state)
 	return wp_load_relaxed(&state->homes[0].carrier.word) == WP_RUNNING;
 }
 
-static void submitter(void *at, stress_result *result)
+STRESS_ACTOR(submitter)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_submit(&state->homes[0].carrier, &state->others[0].node);
 }
 
-static void thief(void *at, stress_result *result)
+STRESS_ACTOR(thief)
 {
-	result->r[1] = wp_carrier_steal(&((struct state *)at)->homes[0].carrier) != NULL;
+	result->r[1] = wp_carrier_steal(&state->homes[0].carrier) != NULL;
 }
 
 /* Two register. Result: "the first has it, the second has it". */
@@ -101,14 +94,14 @@ static bool enters(struct state *state, uint32_t index)
 				(wp_vthread *)(void *)&state->others[index], true) == WP_OK;
 }
 
-static void first_enters(void *at, stress_result *result)
+STRESS_ACTOR(first_enters)
 {
-	result->r[0] = enters(at, 0);
+	result->r[0] = enters(state, 0);
 }
 
-static void second_enters(void *at, stress_result *result)
+STRESS_ACTOR(second_enters)
 {
-	result->r[1] = enters(at, 1);
+	result->r[1] = enters(state, 1);
 }
 
 STRESS_TEST(poller_unique, .claim = "Of two that register, one is the carrier's poller.",
@@ -123,15 +116,12 @@ STRESS_TEST(poller_unique, .claim = "Of two that register, one is the carrier's 
 
 STRESS_TWIN(poller_twice, .of = "poller_unique",
 	.defect = "looks whether there is a poller, and registers, in two steps", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It begins, and yields twice. */
-static void init_started(void *at)
+STRESS_INIT(init_started)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
@@ -149,10 +139,8 @@ static bool turn(wp_carrier_tasks *home)
 	return node != NULL || poller != NULL;
 }
 
-static void takes_turns(void *at, stress_result *result)
+STRESS_ACTOR(takes_turns)
 {
-	struct state *state = at;
-
 	for (int count = 0; count < TURNS; count++)
 		turn(&state->homes[0]);
 	result->r[0] = state->runs;
@@ -168,34 +156,27 @@ STRESS_TEST(poller_stays, .claim = "No sibling takes a poller that begins, or ha
 
 STRESS_TWIN(poller_slot_shared, .of = "poller_stays",
 	.defect = "a poller that yields is queued where siblings steal", .shows = "*,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(poller_begins_shared, .of = "poller_stays",
 	.defect = "a poller that begins is queued where siblings steal", .shows = "*,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Its carrier sleeps when nothing runs. Result: "runs". */
-static void init_lone(void *at)
+STRESS_INIT(init_lone)
 {
-	init_homes(at, NULL);
+	init_homes(state, NULL);
 }
 
-static void carries(void *at, stress_result *result)
+STRESS_ACTOR(carries)
 {
-	struct state *state = at;
-
 	while (state->runs < TURNS)
 		if (!turn(&state->homes[0]))
 			wp_carrier_park(&state->homes[0].carrier);
 	result->r[0] = state->runs;
 }
 
-static void starter(void *at, stress_result *result)
+STRESS_ACTOR(starter)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->task);
 }
 
@@ -209,22 +190,18 @@ STRESS_TEST(poller_runs, .claim = "A poller that has yielded runs again.",
 	});
 
 STRESS_TWIN(poller_slot_forgotten, .of = "poller_runs",
-	.defect = "the loop does not look at the slot", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "the loop does not look at the slot", .shows = "asleep", .seen_by = SEEN_ALL);
 
 /* A sibling has two tasks. Result: "tasks in the hand". */
-static void init_loaded(void *at)
+STRESS_INIT(init_loaded)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	for (uint32_t index = 0; index < 2; index++)
 		wp_carrier_submit(&state->homes[1].carrier, &state->others[index].node);
 }
 
-static void steals_and_parks(void *at, stress_result *result)
+STRESS_ACTOR(steals_and_parks)
 {
-	struct state *state = at;
 	wp_carrier_tasks *home = &state->homes[0];
 	wp_mpsc_node *stolen;
 
@@ -238,10 +215,9 @@ static void steals_and_parks(void *at, stress_result *result)
 	result->r[0] += stolen != NULL;
 }
 
-static void sibling_polls(void *at, stress_result *result)
+STRESS_ACTOR(sibling_polls)
 {
-	(void)result;
-	wp_carrier_poll(&((struct state *)at)->homes[1].carrier);
+	wp_carrier_poll(&state->homes[1].carrier);
 }
 
 STRESS_TEST(poller_keeps, .claim = "What a poller has stolen runs before it parks.",
@@ -255,13 +231,11 @@ STRESS_TEST(poller_keeps, .claim = "What a poller has stolen runs before it park
 
 STRESS_TWIN(poller_parks_full, .of = "poller_keeps",
 	.defect = "a poller parks with a stolen task in the carrier's hand", .shows = "2",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Result: "it looks while its carrier is parked". */
-static void parks_and_looks(void *at, stress_result *result)
+STRESS_ACTOR(parks_and_looks)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	registers(state);
@@ -280,13 +254,11 @@ STRESS_TEST(poller_paired, .claim = "A poller that looks has left its park.",
 
 STRESS_TWIN(poller_unpark_forgotten, .of = "poller_paired",
 	.defect = "a poller that is back from its system call does not leave the park",
-	.shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "1", .seen_by = SEEN_ALL);
 
 /* It is descheduled, parked, and the loop goes on to what it finds. Result: "runs while parked". */
-static void steps_aside(void *at, stress_result *result)
+STRESS_ACTOR(steps_aside)
 {
-	struct state *state = at;
 	wp_carrier_tasks *home = &state->homes[0];
 	wp_mpsc_node *stolen, *node;
 
@@ -308,22 +280,18 @@ STRESS_TEST(poller_aside, .claim = "What runs while a poller stands aside runs o
 
 STRESS_TWIN(poller_runs_parked, .of = "poller_aside",
 	.defect = "the loop runs others while a descheduled poller has parked the carrier",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It has parked its carrier, and resumes somebody there: no push tells it. Result: "would block,
  * what is left". */
-static void init_parked(void *at)
+STRESS_INIT(init_parked)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	state->others[0].home = &state->homes[0];
 }
 
-static void resumes_and_asks(void *at, stress_result *result)
+STRESS_ACTOR(resumes_and_asks)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	registers(state);
@@ -333,15 +301,14 @@ static void resumes_and_asks(void *at, stress_result *result)
 	result->r[0] = wp__poller_may_sleep(&state->poller, &state->homes[0]);
 }
 
-static void takes_some(void *at, stress_result *result)
+STRESS_ACTOR(takes_some)
 {
-	(void)result;
-	wp_carrier_steal(&((struct state *)at)->homes[0].carrier);
+	wp_carrier_steal(&state->homes[0].carrier);
 }
 
-static void read_left(void *at, stress_result *result)
+STRESS_ACTOR(read_left)
 {
-	result->r[1] = wp__poller_has_queued(&((struct state *)at)->homes[0]);
+	result->r[1] = wp__poller_has_queued(&state->homes[0]);
 }
 
 STRESS_TEST(poller_resumes, .claim = "A poller does not sleep on what it has resumed itself.",
@@ -356,4 +323,4 @@ STRESS_TEST(poller_resumes, .claim = "A poller does not sleep on what it has res
 
 STRESS_TWIN(poller_own_unseen, .of = "poller_resumes",
 	.defect = "does not look at its own queues before its system call", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);

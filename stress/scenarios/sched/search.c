@@ -14,9 +14,9 @@
 enum { CARRIERS = 3, TASKS = 3 };
 #include "cluster.h"
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	cluster_init(at, CARRIERS);
+	cluster_init(state, CARRIERS);
 }
 
 /* Twin search_shipped: the longer queue of both siblings is stolen from before the carrier parks. */
@@ -48,28 +48,26 @@ static wp_mpsc_node *take_one(wp_carrier *carrier)
 	return task;
 }
 
-static void carrier_0(void *at, stress_result *result)
+STRESS_ACTOR(carrier_0)
 {
-	take_one(&((struct state *)at)->carriers[0]);
+	take_one(&state->carriers[0]);
 	result->r[0] = 1;
 }
 
-static void carrier_1(void *at, stress_result *result)
+STRESS_ACTOR(carrier_1)
 {
-	take_one(&((struct state *)at)->carriers[1]);
+	take_one(&state->carriers[1]);
 	result->r[0] = 1;
 }
 
-static void submitter_a(void *at, stress_result *result)
+STRESS_ACTOR(submitter_a)
 {
-	(void)result;
-	cluster_submit(at, 2, 0);
+	cluster_submit(state, 2, 0);
 }
 
-static void submitter_b(void *at, stress_result *result)
+STRESS_ACTOR(submitter_b)
 {
-	(void)result;
-	cluster_submit(at, 2, 1);
+	cluster_submit(state, 2, 1);
 }
 
 STRESS_TEST(search, .claim = "No carrier sleeps beside a task that it could take.",
@@ -83,31 +81,26 @@ STRESS_TEST(search, .claim = "No carrier sleeps beside a task that it could take
 
 STRESS_TWIN(search_shipped, .of = "search",
 	.defect = "the seed's protocol: no look at siblings on park, none after a release",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 STRESS_TWIN(search_no_recheck_park, .of = "search", .defect = "park looks at its own queues only",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 STRESS_TWIN(search_no_recheck_release, .of = "search", .defect = "nobody looks after a release",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* Carrier 0 alone; carrier 1 is in a long task, and both submit to it. Result: "carrier 0 got one". */
-static void init_two(void *at)
+STRESS_INIT(init_two)
 {
-	cluster_init(at, 2);
+	cluster_init(state, 2);
 }
 
-static void long_a(void *at, stress_result *result)
+STRESS_ACTOR(long_a)
 {
-	(void)result;
-	cluster_submit(at, 1, 0);
+	cluster_submit(state, 1, 0);
 }
 
-static void long_b(void *at, stress_result *result)
+STRESS_ACTOR(long_b)
 {
-	(void)result;
-	cluster_submit(at, 1, 1);
+	cluster_submit(state, 1, 1);
 }
 
 STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task of the busy one.",
@@ -120,30 +113,28 @@ STRESS_TEST(search_two, .claim = "Of two carriers, the idle one takes a task of 
 
 /* Carrier 0 is in a long task. Carrier 1 gives up a park for what comes to itself, and may have been
  * sent to carrier 0. Result: "tasks of carrier 1, token". */
-static void takes_two(void *at, stress_result *result)
+STRESS_ACTOR(takes_two)
 {
-	wp_carrier *carrier = &((struct state *)at)->carriers[1];
+	wp_carrier *carrier = &state->carriers[1];
 
 	take_one(carrier);
 	take_one(carrier);
 	result->r[0] = 2;
 }
 
-static void behind_long(void *at, stress_result *result)
+STRESS_ACTOR(behind_long)
 {
-	(void)result;
-	cluster_submit(at, 0, 0);
+	cluster_submit(state, 0, 0);
 }
 
-static void to_itself(void *at, stress_result *result)
+STRESS_ACTOR(to_itself)
 {
-	(void)result;
-	cluster_submit(at, 1, 1);
+	cluster_submit(state, 1, 1);
 }
 
-static void look_at_token(void *at, stress_result *result)
+STRESS_ACTOR(look_at_token)
 {
-	result->r[1] = wp_load_relaxed(&((struct state *)at)->domain.searching);
+	result->r[1] = wp_load_relaxed(&state->domain.searching);
 }
 
 STRESS_TEST(search_given_up, .claim = "A search ends, also if its carrier gives up the park it was found in.",
@@ -158,20 +149,17 @@ STRESS_TEST(search_given_up, .claim = "A search ends, also if its carrier gives 
 
 STRESS_TWIN(search_unserved, .of = "search_given_up",
 	.defect = "a carrier that gives up its park forgets that it was sent to another",
-	.shows = "2,1", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "2,1", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
-static void target_a(void *at, stress_result *result)
+STRESS_ACTOR(target_a)
 {
-	(void)result;
-	cluster_submit(at, 0, 0);
+	cluster_submit(state, 0, 0);
 }
 
-static void target_b(void *at, stress_result *result)
+STRESS_ACTOR(target_b)
 {
-	(void)result;
-	cluster_submit(at, 0, 1);
+	cluster_submit(state, 0, 1);
 }
 
 STRESS_TEST(search_wake,
@@ -186,23 +174,19 @@ STRESS_TEST(search_wake,
 
 STRESS_TWIN(search_wake_and_leave, .of = "search_wake",
 	.defect = "who has woken the carrier leaves, alone or not", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(search_late_alone, .of = "search_wake",
-	.defect = "looks whether its task is alone after the wake instead of before", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.defect = "looks whether its task is alone after the wake instead of before",
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(search_hit_word_first, .of = "search_wake",
 	.defect = "the hit rule reads the word before it counts", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One task goes to carrier 1, which may sleep, the other to carrier 2. Carrier 0 looks at carrier 1
  * first, and at carrier 2 when carrier 1 may have been there. */
-static void target_1(void *at, stress_result *result)
+STRESS_ACTOR(target_1)
 {
-	(void)result;
-	cluster_submit(at, 1, 1);
+	cluster_submit(state, 1, 1);
 }
 
 STRESS_TEST(search_mixed, .claim = "A carrier that was woken for a task does not go into another.",
@@ -216,15 +200,11 @@ STRESS_TEST(search_mixed, .claim = "A carrier that was woken for a task does not
 
 STRESS_TWIN(search_waking_ignored, .of = "search_mixed",
 	.defect = "a park that was given up for a sibling's task steals it although it was woken",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Carrier 2 submits to itself and goes into a long task. Result: "task taken". */
-static void long_after_submit(void *at, stress_result *result)
+STRESS_ACTOR(long_after_submit)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_submit_internal(&state->carriers[2], &state->tasks[0]);
 }
 
@@ -240,24 +220,18 @@ STRESS_TEST(search_internal, .claim = "A carrier that submits to itself tells an
 
 STRESS_TWIN(search_silent_internal, .of = "search_internal",
 	.defect = "an internal submission signals nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS);
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
 
 /* Carrier 2 has a task of its own; it puts back another one and takes its own first. */
-static void init_inbox(void *at)
+STRESS_INIT(init_inbox)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_mpsc_push(&state->carriers[2].inbox, &state->tasks[2]);
 	state->carriers[2].inbox_next = true;
 }
 
-static void long_after_reenqueue(void *at, stress_result *result)
+STRESS_ACTOR(long_after_reenqueue)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_reenqueue(&state->carriers[2], &state->tasks[0]);
 	wp_carrier_poll(&state->carriers[2]);
 }
@@ -268,24 +242,18 @@ STRESS_TEST(search_reenqueue, .claim = "A task that was put back behind another 
 	.blocking = 1, TAKEN);
 
 STRESS_TWIN(search_silent_reenqueue, .of = "search_reenqueue",
-	.defect = "a re-enqueue signals nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "a re-enqueue signals nobody", .shows = "asleep", .seen_by = SEEN_ALL);
 
 /* Carrier 2 sleeps, is sent a task and a pinned one, and stays in the first that it takes. */
-static void pinned_submitter(void *at, stress_result *result)
+STRESS_ACTOR(pinned_submitter)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_carrier_submit_pinned(&state->carriers[2], &state->tasks[1]);
 }
 
-static void long_after_first(void *at, stress_result *result)
+STRESS_ACTOR(long_after_first)
 {
-	struct state *state = at;
 	wp_mpsc_node *first = take_one(&state->carriers[2]);
 
-	(void)result;
 	/* Took the stealable one: carrier 0 gets another, so that it has one to take. */
 	if (first != &state->tasks[1])
 		cluster_submit(state, 0, 2);
@@ -299,13 +267,11 @@ STRESS_TEST(search_pinned, .claim = "A pinned task that overtakes leaves nothing
 
 STRESS_TWIN(search_pinned_leaves, .of = "search_pinned",
 	.defect = "a pinned submission looks at nothing else", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS);
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
 
 STRESS_TWIN(search_hit_inbox_late, .of = "search_pinned",
 	.defect = "the hit rule reads the inbox after the word", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Carrier 2 is in a long task and is sent a pinned one: nothing for carrier 0. */
 STRESS_TEST(search_unstealable, .claim = "A task that may not be stolen keeps nobody awake.",
@@ -319,5 +285,5 @@ STRESS_TEST(search_unstealable, .claim = "A task that may not be stolen keeps no
 
 STRESS_TWIN(search_count_pinned, .of = "search_unstealable",
 	.defect = "a pinned task counts as a hit: a carrier that may not take it spins",
-	.shows = "stuck",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO, .chance = SEEN_RC11);
+	.shows = "stuck", .seen_by = SEEN_CHECK | SEEN_CORES | SEEN_SC | SEEN_TSO,
+	.chance = SEEN_RC11);

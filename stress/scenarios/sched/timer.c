@@ -10,26 +10,22 @@
  * Spec          specs/sched/Timer.tla. */
 #include "timers.h"
 
-static void armer(void *at, stress_result *result)
+STRESS_ACTOR(armer)
 {
-	struct state *state = at;
-
-	(void)result;
 	timers_arm(state, &state->soon, SOON);
 }
 
-static void sleeper(void *at, stress_result *result)
+STRESS_ACTOR(sleeper)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	result->r[0] = wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen);
 	result->r[1] = wp_timers_earliest(&state->timers) == SOON;
 }
 
-static void read_word(void *at, stress_result *result)
+STRESS_ACTOR(read_word)
 {
-	result->r[2] = wp_load_relaxed(&((struct state *)at)->carrier.word) == WP_WAKING;
+	result->r[2] = wp_load_relaxed(&state->carrier.word) == WP_WAKING;
 }
 
 STRESS_TEST(timer_nudge, .claim = "A carrier that goes to sleep knows the deadline, or is woken.",
@@ -48,9 +44,8 @@ STRESS_TWIN(timer_no_fence, .of = "timer_nudge",
 	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_RC11);
 
 /* Really asleep. Result: "fired". */
-static void fire_and_sleep(void *at, stress_result *result)
+STRESS_ACTOR(fire_and_sleep)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	while (wp_load_relaxed(&state->fired[0]) == 0) {
@@ -74,23 +69,17 @@ STRESS_TEST(timer_sleep, .claim = "An earlier deadline ends the sleep of another
 	});
 
 STRESS_TWIN(timer_nudge_silent, .of = "timer_sleep", .defect = "claims the wake, sends none",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* Two armers; then the carrier fires what is due. Result: "the earlier deadline is the one to be
  * read; fired in time; both at the end". */
-static void late_armer(void *at, stress_result *result)
+STRESS_ACTOR(late_armer)
 {
-	struct state *state = at;
-
-	(void)result;
 	timers_arm(state, &state->late, LATE);
 }
 
-static void fire_both(void *at, stress_result *result)
+STRESS_ACTOR(fire_both)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_timers_earliest(&state->timers) == SOON;
 	wp_timers_due(&state->timers, NOW);
 	result->r[1] = wp_load_relaxed(&state->fired[0]) && !wp_load_relaxed(&state->fired[1]);
@@ -109,8 +98,6 @@ STRESS_TEST(timer_armers, .claim = "Of two deadlines the earlier is read, and fi
 
 STRESS_TWIN(timer_earliest_late, .of = "timer_armers",
 	.defect = "stores the earliest deadline when the lock has been given back",
-	.shows = "0,*,*", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "0,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(timer_early, .of = "timer_armers", .defect = "fires without a look at the deadline",
-	.shows = "1,0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "1,0,1", .seen_by = SEEN_ALL);

@@ -10,22 +10,20 @@
 #include "timers.h"
 
 /* Armed; fired or cancelled. Result: "fired, cancelled". */
-static void init_armed(void *at)
+STRESS_INIT(init_armed)
 {
-	struct state *state = at;
-
-	timers_init(at);
+	timers_init(state);
 	wp_timer_arm(&state->timers, &state->soon, SOON);
 }
 
-static void canceller(void *at, stress_result *result)
+STRESS_ACTOR(canceller)
 {
-	result->r[1] = wp_timer_cancel(&((struct state *)at)->soon);
+	result->r[1] = wp_timer_cancel(&state->soon);
 }
 
-static void read_soon(void *at, stress_result *result)
+STRESS_ACTOR(read_soon)
 {
-	result->r[0] = wp_load_relaxed(&((struct state *)at)->fired[0]);
+	result->r[0] = wp_load_relaxed(&state->fired[0]);
 }
 
 STRESS_TEST(timer_once, .claim = "A timer fires or is cancelled: whoever cancels is told.",
@@ -41,8 +39,7 @@ STRESS_TEST(timer_once, .claim = "A timer fires or is cancelled: whoever cancels
 
 STRESS_TWIN(timer_cancel_unchecked, .of = "timer_once",
 	.defect = "a cancel does not look again under the lock", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Who cancels takes the memory of the timer at once, while it is due, and a close clears all.
  * Result: "touched after that". */
@@ -55,32 +52,28 @@ static wp_task *touch(wp_timer *timer)
 	return NULL;
 }
 
-static void init_touched(void *at)
+STRESS_INIT(init_touched)
 {
-	init_armed(at);
-	((struct state *)at)->soon.due = touch;
+	init_armed(state);
+	state->soon.due = touch;
 }
 
-static void leaver(void *at, stress_result *result)
+STRESS_ACTOR(leaver)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_timer_cancel(&state->soon);
 	wp_store_relaxed(&state->gone, 1);
 	if (!wp_twin(timer_armed_first)) /* its outcome is what counts, not the race */
 		state->soon = (wp_timer){.deadline_ns = state->touched};
 }
 
-static void clearer(void *at, stress_result *result)
+STRESS_ACTOR(clearer)
 {
-	(void)result;
-	wp_timers_clear(&((struct state *)at)->timers);
+	wp_timers_clear(&state->timers);
 }
 
-static void read_touched(void *at, stress_result *result)
+STRESS_ACTOR(read_touched)
 {
-	result->r[0] = ((struct state *)at)->touched_late;
+	result->r[0] = state->touched_late;
 }
 
 STRESS_TEST(timer_final, .claim = "When a cancel has returned nobody touches the timer.",
@@ -95,8 +88,7 @@ STRESS_TEST(timer_final, .claim = "When a cancel has returned nobody touches the
 
 STRESS_TWIN(timer_armed_first, .of = "timer_final",
 	.defect = "a timer says that it has fired before what it is for is done", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A virtual thread sleeps in its first park, with a timer that is due. An unparker that ends this
  * park runs it, and parks it again. Result: "unparked, parked again, by the timer". */
@@ -110,25 +102,21 @@ static wp_task *end_park(wp_timer *timer)
 	return owed == WP_OWES_PUSH ? &state->thread.task : NULL;
 }
 
-static void init_parked(void *at)
+STRESS_INIT(init_parked)
 {
-	struct state *state = at;
-
-	init_armed(at);
+	init_armed(state);
 	state->soon.due = end_park;
 	wp_task_init(&state->thread.task, NULL, NULL);
 	wp__vthread_park(&state->thread);
 }
 
-static void timer_carrier(void *at, stress_result *result)
+STRESS_ACTOR(timer_carrier)
 {
-	result->r[2] = wp_timers_due(&((struct state *)at)->timers, NOW) != NULL;
+	result->r[2] = wp_timers_due(&state->timers, NOW) != NULL;
 }
 
-static void unpark_and_run(void *at, stress_result *result)
+STRESS_ACTOR(unpark_and_run)
 {
-	struct state *state = at;
-
 	if (wp__vthread_notify(&state->thread) != WP_OWES_PUSH)
 		return;
 	result->r[0] = 1;
@@ -148,7 +136,7 @@ STRESS_TEST(timer_stale, .claim = "A timer that fires late ends no park but its 
 
 STRESS_TWIN(timer_full_unpark, .of = "timer_stale",
 	.defect = "a timer unparks its thread, whatever park it is in", .shows = "1,*,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* Both are due, and one of them may be cancelled meanwhile. Neither is a thread's, so one look fires
  * both. Result: "the first fired, it was cancelled, the second fired". */
@@ -158,25 +146,22 @@ static wp_task *drain_and_fire(wp_timer *timer)
 	return timers_fire_soon(timer);
 }
 
-static void init_both(void *at)
+STRESS_INIT(init_both)
 {
-	struct state *state = at;
-
 	init_armed(state);
 	state->soon.due = drain_and_fire;
 	wp_timer_arm(&state->timers, &state->late, LATE);
 }
 
-static void fires_all(void *at, stress_result *result)
+STRESS_ACTOR(fires_all)
 {
-	(void)result;
-	wp_timers_due(&((struct state *)at)->timers, LATE);
+	wp_timers_due(&state->timers, LATE);
 }
 
-static void read_both(void *at, stress_result *result)
+STRESS_ACTOR(read_both)
 {
-	read_soon(at, result);
-	result->r[2] = wp_load_relaxed(&((struct state *)at)->fired[1]);
+	read_soon(state, result);
+	result->r[2] = wp_load_relaxed(&state->fired[1]);
 }
 
 STRESS_TEST(timer_both, .claim = "A timer that makes no task runnable does not hide the next one.",
@@ -190,5 +175,5 @@ STRESS_TEST(timer_both, .claim = "A timer that makes no task runnable does not h
 	});
 
 STRESS_TWIN(timer_fires_one, .of = "timer_both",
-	.defect = "a look ends with the first timer, whether or not it has a task", .shows = "1,0,0",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "a look ends with the first timer, whether or not it has a task",
+	.shows = "1,0,0", .seen_by = SEEN_CORES | SEEN_EXPLORED);

@@ -68,7 +68,6 @@ WP_INLINE void timers_firer(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	(void)result;
 	wp_timers_due(&state->timers, NOW);
 }
 

@@ -16,22 +16,18 @@ static void end(struct state *state, int one)
 	leave(state, one);
 }
 
-static void first(void *at, stress_result *result)
+STRESS_ACTOR(first)
 {
-	(void)result;
-	end(at, 0);
+	end(state, 0);
 }
 
-static void second(void *at, stress_result *result)
+STRESS_ACTOR(second)
 {
-	(void)result;
-	end(at, 1);
+	end(state, 1);
 }
 
-static void join(void *at, stress_result *result)
+STRESS_ACTOR(join)
 {
-	struct state *state = at;
-
 	wp__scope_children_wait(&state->flock, &state->waiters[0], true);
 	result->r[0] = state->data[0];
 	result->r[1] = state->data[1];
@@ -48,13 +44,11 @@ STRESS_TEST(scope, .claim = "The last subtask wakes the owner, which sees what a
 
 STRESS_TWIN(scope_leaves_silent, .of = "scope",
 	.defect = "the last subtask does not wake the owner", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* One is in. Result: "data seen". */
-static void join_one(void *at, stress_result *result)
+STRESS_ACTOR(join_one)
 {
-	struct state *state = at;
-
 	wp__scope_children_wait(&state->flock, &state->waiters[0], true);
 	result->r[0] = state->data[0];
 }
@@ -70,13 +64,11 @@ STRESS_TEST(scope_line, .claim = "Who gets in line has looked in the same step."
 
 STRESS_TWIN(scope_lines_unlooked, .of = "scope_line",
 	.defect = "the owner looks, and gets in line in a second step", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Somebody cancels; its subtasks go on. Result: "the owner is awake". */
-static void join_virtual(void *at, stress_result *result)
+STRESS_ACTOR(join_virtual)
 {
-	struct state *state = at;
 	wp_waiter *waiter = &state->waiters[1];
 
 	while (!wp__scope_children_begin(&state->flock, waiter, true))
@@ -95,30 +87,27 @@ STRESS_TEST(scope_cancel, .claim = "Who cancels wakes the owner's join.",
 	});
 
 STRESS_TWIN(scope_cancel_silent, .of = "scope_cancel",
-	.defect = "who cancels does not wake the owner", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "who cancels does not wake the owner", .shows = "asleep", .seen_by = SEEN_ALL);
 
 STRESS_TWIN(scope_wakes_first, .of = "scope_cancel",
 	.defect = "who cancels wakes the owner, and sets the flag then", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* One is in, it is cancelled, and the owner closes it. Result: "it has ended". */
-static void init_cancelled(void *at)
+STRESS_INIT(init_cancelled)
 {
-	init_one(at);
-	cancel(at, NULL);
+	init_one(state);
+	cancel(state, NULL);
 }
 
-static void end_and_tell(void *at, stress_result *result)
+STRESS_ACTOR(end_and_tell)
 {
-	wp_store_relaxed(&((struct state *)at)->is_told, 1);
-	first(at, result);
+	wp_store_relaxed(&state->is_told, 1);
+	first(state, result);
 }
 
-static void close(void *at, stress_result *result)
+STRESS_ACTOR(close)
 {
-	struct state *state = at;
-
 	wp__scope_children_wait(&state->flock, &state->waiters[0], false);
 	result->r[0] = wp_load_relaxed(&state->is_told);
 }
@@ -133,13 +122,12 @@ STRESS_TEST(scope_close, .claim = "A close waits for subtasks of a cancelled sco
 	});
 
 STRESS_TWIN(scope_close_as_join, .of = "scope_close",
-	.defect = "a close waits until the scope is cancelled", .shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "a close waits until the scope is cancelled", .shows = "0", .seen_by = SEEN_ALL);
 
 /* The last one ends. Result: "the owner's close has returned". */
-static void close_and_say(void *at, stress_result *result)
+STRESS_ACTOR(close_and_say)
 {
-	wp__scope_children_wait(&((struct state *)at)->flock, &((struct state *)at)->waiters[0], false);
+	wp__scope_children_wait(&state->flock, &state->waiters[0], false);
 	result->r[0] = 1;
 }
 
@@ -153,4 +141,4 @@ STRESS_TEST(scope_ends, .claim = "A scope whose subtasks end does so.", .upholds
 
 STRESS_TWIN(scope_grants_none, .of = "scope_ends",
 	.defect = "the owner is off the line, and not granted", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);

@@ -9,11 +9,8 @@
 #include "scopes.h"
 
 /* One more is counted in while it is cancelled. Result: "counted in, not interrupted". */
-static void enter(void *at, stress_result *result)
+STRESS_ACTOR(enter)
 {
-	struct state *state = at;
-
-	(void)result;
 	state->is_in = wp__scope_children_enter(&state->flock, &state->members[1]);
 }
 
@@ -22,10 +19,8 @@ static bool is_interrupted(struct state *state, int one)
 	return wp_vthread_is_interrupted(&state->threads[one].thread);
 }
 
-static void look_second(void *at, stress_result *result)
+STRESS_ACTOR(look_second)
 {
-	struct state *state = at;
-
 	result->r[0] = state->is_in && !is_interrupted(state, 1);
 }
 
@@ -39,20 +34,17 @@ STRESS_TEST(scope_fork, .claim = "Who is counted in is interrupted by a cancel t
 
 STRESS_TWIN(scope_gate_unlocked, .of = "scope_fork",
 	.defect = "a fork looks at the flag, and counts in a second step", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It was started and has not begun. Result: "it runs after the cancel". */
-static void cancel_and_tell(void *at, stress_result *result)
+STRESS_ACTOR(cancel_and_tell)
 {
-	cancel(at, result);
-	wp_store_release(&((struct state *)at)->is_told, 1);
+	cancel(state, result);
+	wp_store_release(&state->is_told, 1);
 }
 
-static void begin(void *at, stress_result *result)
+STRESS_ACTOR(begin)
 {
-	struct state *state = at;
-
 	if (wp_load_acquire(&state->is_told))
 		result->r[0] = wp__scope_children_may_begin(&state->flock);
 }
@@ -67,18 +59,18 @@ STRESS_TEST(scope_begin, .claim = "Who begins after the cancel runs nothing.",
 
 STRESS_TWIN(scope_begins_unlooked, .of = "scope_begin",
 	.defect = "a subtask that was started begins without a look at the flag", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* Nobody is in, and two cancel it. Result: "who did". */
-static void init_none(void *at)
+STRESS_INIT(init_none)
 {
-	init_one(at);
-	leave(at, 0);
+	init_one(state);
+	leave(state, 0);
 }
 
-static void try_cancel(void *at, stress_result *result)
+STRESS_ACTOR(try_cancel)
 {
-	result->r[0] = wp__scope_children_cancel(&((struct state *)at)->flock, NULL, false);
+	result->r[0] = wp__scope_children_cancel(&state->flock, NULL, false);
 }
 
 STRESS_TEST(scope_once, .claim = "It is cancelled once.", .upholds = "Scope!CancelOnce",
@@ -90,21 +82,17 @@ STRESS_TEST(scope_once, .claim = "It is cancelled once.", .upholds = "Scope!Canc
 
 STRESS_TWIN(scope_cancel_split, .of = "scope_once",
 	.defect = "who cancels looks at the flag, and sets it in a second step", .shows = "2",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A member ends while it is in the hand of who cancels. Result: "touched after it was let go
  * of". */
-static void leave_second(void *at, stress_result *result)
+STRESS_ACTOR(leave_second)
 {
-	(void)result;
-	leave(at, 1);
+	leave(state, 1);
 }
 
-static void look_let_go(void *at, stress_result *result)
+STRESS_ACTOR(look_let_go)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_load_relaxed(&state->threads[1].thread.interrupted) != LET_GO;
 }
 
@@ -118,13 +106,12 @@ STRESS_TEST(scope_hand, .claim = "Whoever ends while it is interrupted is let go
 
 STRESS_TWIN(scope_leaves_hand, .of = "scope_hand",
 	.defect = "a subtask that is being interrupted ends, and lets go of its thread",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Result: "the other one was interrupted". */
-static void look_first(void *at, stress_result *result)
+STRESS_ACTOR(look_first)
 {
-	result->r[0] = is_interrupted(at, 0);
+	result->r[0] = is_interrupted(state, 0);
 }
 
 STRESS_TEST(scope_all, .claim = "A cancel interrupts all, though some end meanwhile.",
@@ -137,21 +124,16 @@ STRESS_TEST(scope_all, .claim = "A cancel interrupts all, though some end meanwh
 
 STRESS_TWIN(scope_walk_lost, .of = "scope_all",
 	.defect = "who interrupts stops when the subtask in its hand has ended", .shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Two fail at once. Result: "who is to cancel". */
-static void fail_first(void *at, stress_result *result)
+STRESS_ACTOR(fail_first)
 {
-	struct state *state = at;
-
 	result->r[0] = wp__scope_children_record(&state->flock, &state->members[0], WP_FAILURE);
 }
 
-static void fail_second(void *at, stress_result *result)
+STRESS_ACTOR(fail_second)
 {
-	struct state *state = at;
-
 	result->r[0] = wp__scope_children_record(&state->flock, &state->members[1], WP_FAILURE);
 }
 
@@ -164,32 +146,24 @@ STRESS_TEST(scope_first, .claim = "One failure is the first.", .upholds = "Scope
 
 STRESS_TWIN(scope_first_split, .of = "scope_first",
 	.defect = "a failure looks for another one, and is written in a second step", .shows = "2",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Its outcome comes with the cancel. Result: "it came after it". */
-static void cancel_and_look(void *at, stress_result *result)
+STRESS_ACTOR(cancel_and_look)
 {
-	struct state *state = at;
-
 	cancel(state, result);
 	wp_lock_acquire(&state->flock.lock);
 	state->outcome = state->members[0].outcome;
 	wp_lock_release(&state->flock.lock);
 }
 
-static void record(void *at, stress_result *result)
+STRESS_ACTOR(record)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__scope_children_record(&state->flock, &state->members[0], WP_SUCCESS);
 }
 
-static void compare_outcomes(void *at, stress_result *result)
+STRESS_ACTOR(compare_outcomes)
 {
-	struct state *state = at;
-
 	result->r[0] = state->outcome != state->members[0].outcome;
 }
 
@@ -203,28 +177,21 @@ STRESS_TEST(scope_late, .claim = "What ends after the cancel records nothing.",
 
 STRESS_TWIN(scope_records_late, .of = "scope_late",
 	.defect = "a subtask looks at the flag, and records its outcome in a second step",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The deadline comes with the end of a join. Result: "it came after it". */
-static void time_out(void *at, stress_result *result)
+STRESS_ACTOR(time_out)
 {
-	(void)result;
-	wp__scope_children_cancel(&((struct state *)at)->flock, NULL, true);
+	wp__scope_children_cancel(&state->flock, NULL, true);
 }
 
-static void end_join(void *at, stress_result *result)
+STRESS_ACTOR(end_join)
 {
-	struct state *state = at;
-
-	(void)result;
 	state->is_late = wp__scope_children_end(&state->flock);
 }
 
-static void compare_ends(void *at, stress_result *result)
+STRESS_ACTOR(compare_ends)
 {
-	struct state *state = at;
-
 	result->r[0] = state->is_late != wp__scope_children_end(&state->flock);
 }
 
@@ -237,5 +204,4 @@ STRESS_TEST(scope_deadline, .claim = "The deadline of a joined scope cancels not
 	});
 
 STRESS_TWIN(scope_timer_unasked, .of = "scope_deadline",
-	.defect = "the deadline cancels a scope that is joined", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "the deadline cancels a scope that is joined", .shows = "1", .seen_by = SEEN_ALL);

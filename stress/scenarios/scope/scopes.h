@@ -65,7 +65,6 @@ WP_INLINE void init_one(void *at)
 
 WP_INLINE void cancel(void *at, stress_result *result)
 {
-	(void)result;
 	wp__scope_children_cancel(&((struct state *)at)->flock, NULL, false);
 }
 

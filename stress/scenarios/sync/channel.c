@@ -48,7 +48,6 @@ static int send(struct state *state, uint32_t which, int64_t deadline_ns)
 
 static void sender(void *at, stress_result *result)
 {
-	(void)result;
 	send(at, 0, WP_FOREVER);
 	send(at, 1, WP_FOREVER);
 }
@@ -95,22 +94,17 @@ STRESS_TEST(channel_rendezvous, .claim = "Without slots items go from hand to ha
 	});
 
 /* The slot is taken, and a sender in line. Result: "received; items in slots" at the end. */
-static void init_full(void *at)
+STRESS_INIT(init_full)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	state->items[0] = 1;
 	state->items[1] = 2;
 	wp_channel_try_send(&state->channel, &state->items[0]);
 	wp__channel_begin_send(&state->channel, &state->items[1], &state->waiters[0]);
 }
 
-static void sender_waits(void *at, stress_result *result)
+STRESS_ACTOR(sender_waits)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__waiter_wait(&state->channel.lock, &state->waiters[0], WP_FOREVER);
 }
 
@@ -119,9 +113,9 @@ static void receive_one(void *at, stress_result *result)
 	result->r[0] = receive(at);
 }
 
-static void count_items(void *at, stress_result *result)
+STRESS_ACTOR(count_items)
 {
-	result->r[1] = wp_channel_count(&((struct state *)at)->channel);
+	result->r[1] = wp_channel_count(&state->channel);
 }
 
 STRESS_TEST(channel_slot, .claim = "A slot that comes free goes to the first sender in line.",
@@ -135,26 +129,21 @@ STRESS_TEST(channel_slot, .claim = "A slot that comes free goes to the first sen
 
 STRESS_TWIN(channel_senders_forgotten, .of = "channel_slot",
 	.defect = "a receive that frees a slot does not serve the sender in line",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 STRESS_TWIN(channel_sender_first, .of = "channel_slot",
 	.defect = "a receive takes the item of a sender in line before what is in the slots",
-	.shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "2,1", .seen_by = SEEN_ALL);
 
 /* A receiver's time runs out while an item comes. Result: "sent less received". */
-static void trier(void *at, stress_result *result)
+STRESS_ACTOR(trier)
 {
-	struct state *state = at;
-
 	state->items[0] = 1;
 	result->r[0] = wp_channel_try_send(&state->channel, &state->items[0]) == WP_OK;
 }
 
-static void hasty(void *at, stress_result *result)
+STRESS_ACTOR(hasty)
 {
-	struct state *state = at;
 	void *item;
 
 	if (wp__channel_receive(&state->channel, &item, &state->waiters[2], 1) == WP_OK)
@@ -171,14 +160,12 @@ STRESS_TEST(channel_late, .claim = "An item is not given to a receiver that has 
 
 STRESS_TWIN(wait_queue_grant_ignored, .of = "channel_late",
 	.defect = "a waiter that is too late does not ask whether it was taken off the line",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Both wait. Result: "told that it is closed" by both. */
-static void closer(void *at, stress_result *result)
+STRESS_ACTOR(closer)
 {
-	(void)result;
-	wp_channel_close(&((struct state *)at)->channel);
+	wp_channel_close(&state->channel);
 }
 
 static void receiver_closed(void *at, stress_result *result)
@@ -186,9 +173,8 @@ static void receiver_closed(void *at, stress_result *result)
 	result->r[0] = receive(at) == -1;
 }
 
-static void receiver_os(void *at, stress_result *result)
+STRESS_ACTOR(receiver_os)
 {
-	struct state *state = at;
 	void *item;
 
 	result->r[1] = wp__channel_receive(&state->channel, &item, &state->waiters[2],
@@ -204,9 +190,8 @@ STRESS_TEST(channel_close, .claim = "A close wakes all who wait.",
 		{"asleep", FORBIDDEN, "closed, and somebody sleeps"},
 	});
 
-STRESS_TWIN(channel_close_forgets, .of = "channel_close",
-	.defect = "a close wakes no receiver", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(channel_close_forgets, .of = "channel_close", .defect = "a close wakes no receiver",
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* Two slots, the second of which is the oldest: what comes next goes into the first. Result: "sent;
  * the items, in order; what lies behind the slots". */
@@ -216,26 +201,23 @@ struct ring {
 	uint32_t items[4]; /* plain: handed over */
 };
 
-static void init_ring(void *at)
+STRESS_INIT_OF(ring, init_ring)
 {
-	struct ring *ring = at;
 	void *item;
 
-	wp_channel_init(&ring->channel, ring->slots, 2);
+	wp_channel_init(&state->channel, state->slots, 2);
 	for (uint32_t which = 0; which < 3; which++)
-		ring->items[which] = which;
+		state->items[which] = which;
 	for (uint32_t which = 0; which < 2; which++)
-		wp_channel_try_send(&ring->channel, &ring->items[which]);
-	wp_channel_try_receive(&ring->channel, &item);
+		wp_channel_try_send(&state->channel, &state->items[which]);
+	wp_channel_try_receive(&state->channel, &item);
 }
 
-static void ring_sender(void *at, stress_result *result)
+STRESS_ACTOR_OF(ring, ring_sender)
 {
-	struct ring *ring = at;
-
-	ring->items[3] = 3;
-	result->r[0] = wp_channel_try_send(&ring->channel, &ring->items[2]) == WP_OK;
-	result->r[0] += wp_channel_try_send(&ring->channel, &ring->items[3]) == WP_OK;
+	state->items[3] = 3;
+	result->r[0] = wp_channel_try_send(&state->channel, &state->items[2]) == WP_OK;
+	result->r[0] += wp_channel_try_send(&state->channel, &state->items[3]) == WP_OK;
 }
 
 static void take_from_ring(struct ring *ring, stress_result *result)
@@ -251,13 +233,11 @@ static void ring_receiver(void *at, stress_result *result)
 	take_from_ring(at, result);
 }
 
-static void empty_ring(void *at, stress_result *result)
+STRESS_ACTOR_OF(ring, empty_ring)
 {
-	struct ring *ring = at;
-
 	for (int most = 0; most < 3; most++)
-		take_from_ring(ring, result);
-	result->r[2] = ring->behind != NULL;
+		take_from_ring(state, result);
+	result->r[2] = state->behind != NULL;
 }
 
 STRESS_TEST(channel_wrap, .claim = "Slots are used in turn, and nothing behind them.",
@@ -272,4 +252,4 @@ STRESS_TEST(channel_wrap, .claim = "Slots are used in turn, and nothing behind t
 
 STRESS_TWIN(channel_wraps_late, .of = "channel_wrap",
 	.defect = "the slot behind the last one is used before the first", .shows = "*,*,*",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);

@@ -21,10 +21,8 @@ struct state {
 	wp_atomic(uint32_t) holders;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_mutex_init(&state->mutex);
 	wp_condition_init(&state->condition);
 	virtual_init(&state->virtual);
@@ -33,10 +31,8 @@ static void init(void *at)
 	wp__waiter_init(&state->locker, NULL, NULL);
 }
 
-static void os_thread(void *at, stress_result *result)
+STRESS_ACTOR(os_thread)
 {
-	struct state *state = at;
-
 	wp__mutex_lock(&state->mutex, &state->waiters[0], WP_FOREVER);
 	if (!state->change) {
 		wp__waiter_init(&state->waiters[0], NULL, NULL);
@@ -47,11 +43,8 @@ static void os_thread(void *at, stress_result *result)
 	wp_mutex_unlock(&state->mutex);
 }
 
-static void changer(void *at, stress_result *result)
+STRESS_ACTOR(changer)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__mutex_lock(&state->mutex, &state->locker, WP_FOREVER);
 	state->change = 1;
 	wp_mutex_unlock(&state->mutex);
@@ -69,14 +62,11 @@ STRESS_TEST(condition, .claim = "A signal wakes who waited before it, with the c
 
 STRESS_TWIN(condition_unlocks_first, .of = "condition",
 	.defect = "a waiter frees the mutex before it gets in line", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Both are in line, and all are told. Result: "change seen" by both. */
-static void init_waiting(void *at)
+STRESS_INIT(init_waiting)
 {
-	struct state *state = at;
-
 	init(state);
 	for (int i = 0; i < 2; i++) {
 		wp_mutex_try_lock(&state->mutex);
@@ -85,10 +75,8 @@ static void init_waiting(void *at)
 	wp_mutex_try_lock(&state->mutex);
 }
 
-static void os_wakes(void *at, stress_result *result)
+STRESS_ACTOR(os_wakes)
 {
-	struct state *state = at;
-
 	do
 		wp__waiter_park(&state->waiters[0], WP_FOREVER);
 	while (!wp__condition_check(&state->condition, &state->mutex, &state->waiters[0]));
@@ -96,10 +84,8 @@ static void os_wakes(void *at, stress_result *result)
 	wp_mutex_unlock(&state->mutex);
 }
 
-static void virtual_wakes(void *at, stress_result *result)
+STRESS_ACTOR(virtual_wakes)
 {
-	struct state *state = at;
-
 	do
 		virtual_park(&state->virtual);
 	while (!wp__condition_check(&state->condition, &state->mutex, &state->waiters[1]));
@@ -108,11 +94,8 @@ static void virtual_wakes(void *at, stress_result *result)
 }
 
 /* It holds the mutex. */
-static void announcer(void *at, stress_result *result)
+STRESS_ACTOR(announcer)
 {
-	struct state *state = at;
-
-	(void)result;
 	state->change = 1;
 	wp_condition_broadcast(&state->condition);
 	wp_mutex_unlock(&state->mutex);
@@ -128,19 +111,17 @@ STRESS_TEST(condition_all, .claim = "A broadcast wakes all who waited before it,
 	});
 
 STRESS_TWIN(condition_wakes_one, .of = "condition_all", .defect = "a broadcast is a signal",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* The first leaves while one signal comes. Result: "signals taken; who left has the mutex, too". */
-static void init_free(void *at)
+STRESS_INIT(init_free)
 {
-	init_waiting(at);
-	wp_mutex_unlock(&((struct state *)at)->mutex);
+	init_waiting(state);
+	wp_mutex_unlock(&state->mutex);
 }
 
-static void hasty(void *at, stress_result *result)
+STRESS_ACTOR(hasty)
 {
-	struct state *state = at;
 	wp_waiter *waiter = &state->waiters[0];
 
 	if (!wp__condition_cancel(&state->condition, waiter)) {
@@ -151,17 +132,14 @@ static void hasty(void *at, stress_result *result)
 	}
 }
 
-static void signaller(void *at, stress_result *result)
+STRESS_ACTOR(signaller)
 {
-	(void)result;
-	wp_condition_signal(&((struct state *)at)->condition);
+	wp_condition_signal(&state->condition);
 }
 
 /* The second, if it was told, has the mutex. */
-static void count_signals(void *at, stress_result *result)
+STRESS_ACTOR(count_signals)
 {
-	struct state *state = at;
-
 	result->r[0] += wp__waiter_is_granted(&state->waiters[1]);
 }
 
@@ -175,14 +153,11 @@ STRESS_TEST(condition_late, .claim = "A signal that meets a waiter's timeout goe
 
 STRESS_TWIN(condition_swallows, .of = "condition_late",
 	.defect = "who was signalled as its time ran out says that it was late", .shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One is in line, told by the mutex's holder, and moved to the mutex's line. Result: "change seen". */
-static void init_one(void *at)
+STRESS_INIT(init_one)
 {
-	struct state *state = at;
-
 	init(state);
 	wp_mutex_try_lock(&state->mutex);
 	wp__condition_begin(&state->condition, &state->mutex, &state->waiters[1]);
@@ -190,19 +165,14 @@ static void init_one(void *at)
 	wp_init(&state->holders, 1);
 }
 
-static void one_wakes(void *at, stress_result *result)
+STRESS_ACTOR(one_wakes)
 {
-	struct state *state = at;
-
 	virtual_wakes(state, result);
 	result->r[0] = result->r[1];
 }
 
-static void signals(void *at, stress_result *result)
+STRESS_ACTOR(signals)
 {
-	struct state *state = at;
-
-	(void)result;
 	state->change = 1;
 	wp_condition_signal(&state->condition);
 	wp_mutex_unlock(&state->mutex);
@@ -218,13 +188,11 @@ STRESS_TEST(condition_moved, .claim = "Who is moved to the mutex's line comes ba
 
 STRESS_TWIN(condition_moved_is_deaf, .of = "condition_moved",
 	.defect = "who was moved to the mutex's line does not look there", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* As it comes back. Result: "others that had the mutex then". */
-static void one_holds(void *at, stress_result *result)
+STRESS_ACTOR(one_holds)
 {
-	struct state *state = at;
-
 	do
 		virtual_park(&state->virtual);
 	while (!wp__condition_check(&state->condition, &state->mutex, &state->waiters[1]));
@@ -232,11 +200,8 @@ static void one_holds(void *at, stress_result *result)
 	wp_mutex_unlock(&state->mutex);
 }
 
-static void holder(void *at, stress_result *result)
+STRESS_ACTOR(holder)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_condition_broadcast(&state->condition);
 	wp_fetch_add_relaxed(&state->holders, UINT32_MAX);
 	wp_mutex_unlock(&state->mutex);
@@ -251,6 +216,5 @@ STRESS_TEST(condition_holds, .claim = "Who comes back from a wait has the mutex,
 	});
 
 STRESS_TWIN(condition_wakes_unlocked, .of = "condition_holds",
-	.defect = "who is told comes back though the mutex is not locked in its name",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.defect = "who is told comes back though the mutex is not locked in its name", .shows = "1",
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

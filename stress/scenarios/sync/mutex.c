@@ -19,10 +19,8 @@ struct state {
 	uint32_t holds; /* plain: under the mutex */
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_mutex_init(&state->mutex);
 	virtual_init(&state->virtual);
 	wp__waiter_init(&state->waiters[0], NULL, NULL);
@@ -36,11 +34,8 @@ static void hold(struct state *state)
 	wp_mutex_unlock(&state->mutex);
 }
 
-static void os_thread(void *at, stress_result *result)
+STRESS_ACTOR(os_thread)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__mutex_lock(&state->mutex, &state->waiters[0], WP_FOREVER);
 	hold(state);
 }
@@ -53,20 +48,15 @@ static void virtual_wait(struct state *state)
 	while (!wp__mutex_check(&state->mutex, &state->waiters[1]));
 }
 
-static void virtual_thread(void *at, stress_result *result)
+STRESS_ACTOR(virtual_thread)
 {
-	struct state *state = at;
-
-	(void)result;
 	if (!wp__mutex_begin(&state->mutex, &state->waiters[1]))
 		virtual_wait(state);
 	hold(state);
 }
 
-static void count_holds(void *at, stress_result *result)
+STRESS_ACTOR(count_holds)
 {
-	struct state *state = at;
-
 	result->r[0] = state->holds;
 	result->r[1] = wp_mutex_try_lock(&state->mutex);
 }
@@ -81,30 +71,22 @@ STRESS_TEST(mutex, .claim = "One holds it at a time, and who waits gets it.",
 	});
 
 /* A holder with a virtual thread in line, which locks again and again. Result: "holds, free". */
-static void init_held(void *at)
+STRESS_INIT(init_held)
 {
-	struct state *state = at;
-
 	init(state);
 	wp_mutex_try_lock(&state->mutex);
 	wp__mutex_begin(&state->mutex, &state->waiters[1]);
 }
 
-static void greedy(void *at, stress_result *result)
+STRESS_ACTOR(greedy)
 {
-	struct state *state = at;
-
-	(void)result;
 	hold(state);
 	wp__mutex_lock(&state->mutex, &state->waiters[0], WP_FOREVER);
 	hold(state);
 }
 
-static void in_line(void *at, stress_result *result)
+STRESS_ACTOR(in_line)
 {
-	struct state *state = at;
-
-	(void)result;
 	virtual_wait(state);
 	hold(state);
 }
@@ -120,14 +102,11 @@ STRESS_TEST(mutex_again, .claim = "Who finds it taken again is told when it is f
 
 STRESS_TWIN(mutex_woken_kept, .of = "mutex_again",
 	.defect = "the first finds it held and parks, still said to be coming", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Somebody else takes it past the first. Result: "holds less passes, free". */
-static void passer(void *at, stress_result *result)
+STRESS_ACTOR(passer)
 {
-	struct state *state = at;
-
 	if (!wp_mutex_try_lock(&state->mutex))
 		return;
 	result->r[0] = -1;
@@ -136,14 +115,11 @@ static void passer(void *at, stress_result *result)
 
 static void holder(void *at, stress_result *result)
 {
-	(void)result;
 	hold(at);
 }
 
-static void add_holds(void *at, stress_result *result)
+STRESS_ACTOR(add_holds)
 {
-	struct state *state = at;
-
 	result->r[0] += state->holds;
 	result->r[1] = wp_mutex_try_lock(&state->mutex);
 }
@@ -159,29 +135,23 @@ STRESS_TEST(mutex_pass, .claim = "Who takes it past the line sees what its last 
 
 STRESS_TWIN(mutex_first_untold, .of = "mutex_pass",
 	.defect = "an unlock frees it and does not wake the first in line", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* The first in line is told, and leaves. Result: "holds, free". */
-static void init_two(void *at)
+STRESS_INIT(init_two)
 {
-	init_held(at);
-	wp__mutex_begin(&((struct state *)at)->mutex, &((struct state *)at)->waiters[2]);
+	init_held(state);
+	wp__mutex_begin(&state->mutex, &state->waiters[2]);
 }
 
-static void leaver(void *at, stress_result *result)
+STRESS_ACTOR(leaver)
 {
-	struct state *state = at;
-
-	(void)result;
 	if (!wp__mutex_cancel(&state->mutex, &state->waiters[1]))
 		wp_mutex_unlock(&state->mutex); /* it has it after all */
 }
 
-static void second(void *at, stress_result *result)
+STRESS_ACTOR(second)
 {
-	struct state *state = at;
-
-	(void)result;
 	do
 		wp__waiter_park(&state->waiters[2], WP_FOREVER);
 	while (!wp__mutex_check(&state->mutex, &state->waiters[2]));
@@ -199,20 +169,19 @@ STRESS_TEST(mutex_leaves, .claim = "Who was told to look, and leaves, tells the 
 
 STRESS_TWIN(mutex_leaves_silent, .of = "mutex_leaves",
 	.defect = "who was told to look leaves and tells nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* A thread that never waits tries again and again while the first is in line. Result: "passed too
  * often". */
-static void init_behind(void *at)
+STRESS_INIT(init_behind)
 {
-	init(at);
-	wp_mutex_try_lock(&((struct state *)at)->mutex);
-	wp__mutex_begin(&((struct state *)at)->mutex, &((struct state *)at)->waiters[0]);
+	init(state);
+	wp_mutex_try_lock(&state->mutex);
+	wp__mutex_begin(&state->mutex, &state->waiters[0]);
 }
 
-static void trier(void *at, stress_result *result)
+STRESS_ACTOR(trier)
 {
-	struct state *state = at;
 	int64_t passes = -1;
 
 	do {
@@ -231,15 +200,11 @@ STRESS_TEST(mutex_passes, .claim = "The first in line is passed so often and no 
 	});
 
 STRESS_TWIN(mutex_passes_uncounted, .of = "mutex_passes",
-	.defect = "who takes it past the line is not counted", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "who takes it past the line is not counted", .shows = "1", .seen_by = SEEN_ALL);
 
 /* Two are in line, and each takes it. Result: "holds, free". */
-static void other_in_line(void *at, stress_result *result)
+STRESS_ACTOR(other_in_line)
 {
-	struct state *state = at;
-
-	(void)result;
 	while (!wp__mutex_check(&state->mutex, &state->waiters[2]))
 		wp__waiter_park(&state->waiters[2], WP_FOREVER);
 	hold(state);
@@ -256,7 +221,7 @@ STRESS_TEST(mutex_line, .claim = "Who takes it as the first in line leaves the o
 
 STRESS_TWIN(mutex_line_forgotten, .of = "mutex_line",
 	.defect = "the first in line takes it as if nobody stood behind", .shows = "asleep",
-	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The second looks at once, for nothing; each notes how many held it before. Result: "the first in line;
  * the second". */
@@ -270,33 +235,25 @@ static void init_order(void *at)
 	init_two(at);
 }
 
-static void first_in_line(void *at, stress_result *result)
+STRESS_ACTOR_OF(order, first_in_line)
 {
-	struct order *order = at;
-
-	(void)result;
-	virtual_wait(&order->state);
-	order->places[0] = order->state.holds;
-	hold(&order->state);
+	virtual_wait(&state->state);
+	state->places[0] = state->state.holds;
+	hold(&state->state);
 }
 
-static void second_in_line(void *at, stress_result *result)
+STRESS_ACTOR_OF(order, second_in_line)
 {
-	struct order *order = at;
-
-	(void)result;
-	while (!wp__mutex_check(&order->state.mutex, &order->state.waiters[2]))
-		wp__waiter_park(&order->state.waiters[2], WP_FOREVER);
-	order->places[1] = order->state.holds;
-	hold(&order->state);
+	while (!wp__mutex_check(&state->state.mutex, &state->state.waiters[2]))
+		wp__waiter_park(&state->state.waiters[2], WP_FOREVER);
+	state->places[1] = state->state.holds;
+	hold(&state->state);
 }
 
-static void look_at_places(void *at, stress_result *result)
+STRESS_ACTOR_OF(order, look_at_places)
 {
-	struct order *order = at;
-
-	result->r[0] = order->places[0];
-	result->r[1] = order->places[1];
+	result->r[0] = state->places[0];
+	result->r[1] = state->places[1];
 }
 
 STRESS_TEST(mutex_order, .claim = "Who waits gets it in the order of the line.",
@@ -310,5 +267,4 @@ STRESS_TEST(mutex_order, .claim = "Who waits gets it in the order of the line.",
 
 STRESS_TWIN(mutex_any_takes, .of = "mutex_order",
 	.defect = "who looks takes a free one, though it is not the first in line", .shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

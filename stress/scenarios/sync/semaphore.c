@@ -26,32 +26,26 @@ static void init_with(struct state *state, uint32_t permits)
 	wp__waiter_init(&state->waiters[1], &state->virtual.thread, virtual_push);
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	init_with(at, 0);
+	init_with(state, 0);
 }
 
-static void init_large(void *at)
+STRESS_INIT(init_large)
 {
-	struct state *state = at;
-
 	init_with(state, 1);
 	wp__semaphore_begin(&state->semaphore, 2, &state->waiters[0]);
 }
 
-static void releaser(void *at, stress_result *result)
+STRESS_ACTOR(releaser)
 {
-	struct state *state = at;
-
-	(void)result;
 	state->data = 1;
 	wp_semaphore_release(&state->semaphore, 2);
 }
 
 /* It is in line already. */
-static void os_thread(void *at, stress_result *result)
+STRESS_ACTOR(os_thread)
 {
-	struct state *state = at;
 	wp_waiter *waiter = &state->waiters[0];
 
 	do
@@ -71,17 +65,15 @@ static void acquire_one(struct state *state)
 	while (!wp__waiter_check(&state->semaphore.lock, waiter));
 }
 
-static void virtual_thread(void *at, stress_result *result)
+STRESS_ACTOR(virtual_thread)
 {
-	struct state *state = at;
-
 	acquire_one(state);
 	result->r[1] = state->data;
 }
 
-static void count_permits(void *at, stress_result *result)
+STRESS_ACTOR(count_permits)
 {
-	result->r[2] = wp_semaphore_permits(&((struct state *)at)->semaphore);
+	result->r[2] = wp_semaphore_permits(&state->semaphore);
 }
 
 STRESS_TEST(semaphore, .claim = "Permits that are released go to all whom they suffice for.",
@@ -95,29 +87,24 @@ STRESS_TEST(semaphore, .claim = "Permits that are released go to all whom they s
 
 STRESS_TWIN(semaphore_serves_one, .of = "semaphore",
 	.defect = "a release serves the first in line alone", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* The time runs out while the permit comes. Result: "permits, taken or left". */
-static void release_one(void *at, stress_result *result)
+STRESS_ACTOR(release_one)
 {
-	struct state *state = at;
-
-	(void)result;
 	state->data = 1;
 	wp_semaphore_release(&state->semaphore, 1);
 }
 
-static void hasty(void *at, stress_result *result)
+STRESS_ACTOR(hasty)
 {
-	struct state *state = at;
-
 	if (wp__semaphore_acquire(&state->semaphore, 1, &state->waiters[0], 1) == WP_OK)
 		result->r[0] = state->data;
 }
 
-static void count_rest(void *at, stress_result *result)
+STRESS_ACTOR(count_rest)
 {
-	result->r[0] += wp_semaphore_permits(&((struct state *)at)->semaphore);
+	result->r[0] += wp_semaphore_permits(&state->semaphore);
 }
 
 STRESS_TEST(semaphore_late, .claim = "A permit that comes with the timeout is taken or left.",
@@ -130,20 +117,16 @@ STRESS_TEST(semaphore_late, .claim = "A permit that comes with the timeout is ta
 
 STRESS_TWIN(semaphore_grant_ignored, .of = "semaphore_late",
 	.defect = "a waiter that is too late does not ask whether it was taken off the line",
-	.shows = "0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Two permits of two threads for one. Result: "data seen" of the first. */
-static void release_more(void *at, stress_result *result)
+STRESS_ACTOR(release_more)
 {
-	(void)result;
-	wp_semaphore_release(&((struct state *)at)->semaphore, 1);
+	wp_semaphore_release(&state->semaphore, 1);
 }
 
-static void acquire_two(void *at, stress_result *result)
+STRESS_ACTOR(acquire_two)
 {
-	struct state *state = at;
-
 	wp__semaphore_acquire(&state->semaphore, 2, &state->waiters[0], WP_FOREVER);
 	result->r[0] = state->data;
 }
@@ -159,17 +142,14 @@ STRESS_TEST(semaphore_data, .claim = "Who is served sees what all wrote whose pe
 
 /* A large request is first, the permits do not suffice, and it leaves. Result: "the small one is
  * served". */
-static void leaver(void *at, stress_result *result)
+STRESS_ACTOR(leaver)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__semaphore_cancel(&state->semaphore, &state->waiters[0]);
 }
 
-static void small(void *at, stress_result *result)
+STRESS_ACTOR(small)
 {
-	acquire_one(at);
+	acquire_one(state);
 	result->r[0] = 1;
 }
 
@@ -182,13 +162,12 @@ STRESS_TEST(semaphore_leaves, .claim = "Who leaves the line lets those behind it
 	});
 
 STRESS_TWIN(semaphore_leaves_silent, .of = "semaphore_leaves",
-	.defect = "who leaves the line serves nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "who leaves the line serves nobody", .shows = "asleep", .seen_by = SEEN_ALL);
 
 /* One permit, and a large request in line for two. Result: "a small one took it". */
-static void overtaker(void *at, stress_result *result)
+STRESS_ACTOR(overtaker)
 {
-	result->r[0] += wp_semaphore_try_acquire(&((struct state *)at)->semaphore, 1);
+	result->r[0] += wp_semaphore_try_acquire(&state->semaphore, 1);
 }
 
 STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
@@ -200,5 +179,4 @@ STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
 	});
 
 STRESS_TWIN(semaphore_overtakes, .of = "semaphore_order",
-	.defect = "permits are taken though others wait", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "permits are taken though others wait", .shows = "1", .seen_by = SEEN_ALL);

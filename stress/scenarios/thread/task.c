@@ -19,10 +19,8 @@ struct state {
 	uint32_t seen, runs; /* plain: a run hands them to the next */
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_mpsc_init(&state->queue);
 	wp_task_init(&state->task, NULL, NULL);
 }
@@ -52,38 +50,29 @@ static int unpark(struct state *state)
 }
 
 /* It has the task in its hands. */
-static void carrier(void *at, stress_result *result)
+STRESS_ACTOR(carrier)
 {
-	(void)result;
-	run(at);
-	park(at);
+	run(state);
+	park(state);
 }
 
-static void unparker(void *at, stress_result *result)
+STRESS_ACTOR(unparker)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_relaxed(&state->work, 1);
 	unpark(state);
 }
 
 /* The second carrier of the same queue. */
-static void sibling(void *at, stress_result *result)
+STRESS_ACTOR(sibling)
 {
-	struct state *state = at;
-
-	(void)result;
 	if (wp_mpsc_pop(&state->queue) != NULL) {
 		run(state);
 		park(state);
 	}
 }
 
-static void run_rest(void *at, stress_result *result)
+STRESS_ACTOR(run_rest)
 {
-	struct state *state = at;
-
 	while (wp_mpsc_pop(&state->queue) != NULL)
 		run(state);
 	result->r[0] = state->seen;
@@ -100,11 +89,10 @@ STRESS_TEST(task, .claim = "A run begins after the unpark, and sees what was wri
 	});
 
 STRESS_TWIN(task_park_split, .of = "task", .defect = "task.3 is a load and a store", .shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 STRESS_TWIN(task_notified_kept, .of = "task",
 	.defect = "a run begins without clearing the notification, its park ignores it",
-	.shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "0,1", .seen_by = SEEN_ALL);
 
 STRESS_TEST(task_carriers, .claim = "A run on another carrier sees what the last one wrote.",
 	.upholds = "Task!HappensBeforeRun", .state_size = sizeof(struct state), .init = init,
@@ -116,18 +104,15 @@ STRESS_TEST(task_carriers, .claim = "A run on another carrier sees what the last
 	});
 
 /* Its last run, and an unpark that may come after it. Result: "runs". */
-static void last_carrier(void *at, stress_result *result)
+STRESS_ACTOR(last_carrier)
 {
-	struct state *state = at;
-
-	(void)result;
 	run(state);
 	wp__task_finish(&state->task);
 }
 
-static void run_queued(void *at, stress_result *result)
+STRESS_ACTOR(run_queued)
 {
-	run_rest(at, result);
+	run_rest(state, result);
 	result->r[0] = result->r[1];
 }
 
@@ -140,19 +125,18 @@ STRESS_TEST(task_end, .claim = "A task that has ended is queued by no unpark.",
 	});
 
 STRESS_TWIN(task_unpark_done, .of = "task_end",
-	.defect = "an unpark queues the task that has ended", .shows = "2",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "an unpark queues the task that has ended", .shows = "2", .seen_by = SEEN_ALL);
 
 /* Two unparks. Result: "pushes owed". */
-static void count_park(void *at, stress_result *result)
+STRESS_ACTOR(count_park)
 {
-	run(at);
-	result->r[0] = park(at);
+	run(state);
+	result->r[0] = park(state);
 }
 
-static void count_unpark(void *at, stress_result *result)
+STRESS_ACTOR(count_unpark)
 {
-	result->r[0] = wp__task_notify(&((struct state *)at)->task);
+	result->r[0] = wp__task_notify(&state->task);
 }
 
 STRESS_TEST(task_once, .claim = "Of all who unpark it, and the carrier, one queues it.",
@@ -165,14 +149,11 @@ STRESS_TEST(task_once, .claim = "Of all who unpark it, and the carrier, one queu
 	});
 
 STRESS_TWIN(task_unpark_busy, .of = "task_once",
-	.defect = "an unpark queues the task that runs already", .shows = "*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "an unpark queues the task that runs already", .shows = "*", .seen_by = SEEN_ALL);
 
 /* Parked, unparked, cancelled. Result: "pushes owed, cancelled". */
-static void canceller(void *at, stress_result *result)
+STRESS_ACTOR(canceller)
 {
-	struct state *state = at;
-
 	if (!wp__task_cancel(&state->task))
 		return;
 	result->r[1] = 1;
@@ -191,14 +172,12 @@ STRESS_TEST(task_cancel, .claim = "A task that somebody is about to queue is not
 
 STRESS_TWIN(task_cancel_notified, .of = "task_cancel",
 	.defect = "a canceller takes a task that an unparker is about to queue", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* The task's node was in a queue, with another one behind it, and goes into a queue again. Result:
  * "nodes at the end". */
-static void pop_and_park(void *at, stress_result *result)
+STRESS_ACTOR(pop_and_park)
 {
-	struct state *state = at;
-
 	if (wp_mpsc_pop(&state->queue) == NULL)
 		return; /* hostage of the other push */
 	result->r[0]--;
@@ -206,27 +185,26 @@ static void pop_and_park(void *at, stress_result *result)
 	result->r[0] += park(state);
 }
 
-static void push_behind(void *at, stress_result *result)
+STRESS_ACTOR(push_behind)
 {
-	(void)result;
-	wp_mpsc_push(&((struct state *)at)->queue, &((struct state *)at)->behind);
+	wp_mpsc_push(&state->queue, &state->behind);
 }
 
-static void push_again(void *at, stress_result *result)
+STRESS_ACTOR(push_again)
 {
-	result->r[0] = unpark(at);
+	result->r[0] = unpark(state);
 }
 
-static void init_queued(void *at)
+STRESS_INIT(init_queued)
 {
-	init(at);
-	wp_mpsc_push(&((struct state *)at)->queue, &((struct state *)at)->task.node);
+	init(state);
+	wp_mpsc_push(&state->queue, &state->task.node);
 }
 
-static void count_nodes(void *at, stress_result *result)
+STRESS_ACTOR(count_nodes)
 {
 	result->r[0] += 2;
-	for (int most = 4; most > 0 && wp_mpsc_pop(&((struct state *)at)->queue) != NULL; most--)
+	for (int most = 4; most > 0 && wp_mpsc_pop(&state->queue) != NULL; most--)
 		result->r[0]--;
 }
 
@@ -239,17 +217,14 @@ STRESS_TEST(task_node, .claim = "Who queues the task again owns its node alone."
 	});
 
 /* Result: "done, and what it did is seen". */
-static void finisher(void *at, stress_result *result)
+STRESS_ACTOR(finisher)
 {
-	(void)result;
-	run(at);
-	wp__task_finish(&((struct state *)at)->task);
+	run(state);
+	wp__task_finish(&state->task);
 }
 
-static void joiner(void *at, stress_result *result)
+STRESS_ACTOR(joiner)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_task_is_done(&state->task);
 	result->r[1] = result->r[0] ? state->runs : 0;
 }

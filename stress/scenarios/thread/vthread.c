@@ -8,47 +8,7 @@
  * Why it works  The arbiter runs what is queued at the end. stress/scenarios/thread/vthread_data.c
  *               has what a run sees.
  * Spec          specs/thread/VThread.tla. */
-#include "vthread_run.h"
-#include "stress.h"
-
-/* It has the thread in its hands. */
-static void carrier(void *at, stress_result *result)
-{
-	(void)result;
-	run(at);
-	park(at);
-}
-
-static void unparker(void *at, stress_result *result)
-{
-	struct state *state = at;
-
-	(void)result;
-	wp_store_relaxed(&state->work, 1);
-	pay(state, wp__vthread_notify(&state->thread));
-}
-
-/* The second carrier of the same queue. */
-static void sibling(void *at, stress_result *result)
-{
-	struct state *state = at;
-
-	(void)result;
-	if (wp_mpsc_pop(&state->queue) != NULL) {
-		run(state);
-		park(state);
-	}
-}
-
-static void run_rest(void *at, stress_result *result)
-{
-	struct state *state = at;
-
-	for (int most = 3; most > 0 && wp_mpsc_pop(&state->queue) != NULL; most--)
-		run(state);
-	result->r[0] = state->returned;
-	result->r[1] = state->seen;
-}
+#include "vthread_actors.h"
 
 STRESS_TEST(vthread, .claim = "A park returns after the unpark, and sees what was written before.",
 	.upholds = "VThread!UnparkNotLost", .state_size = sizeof(struct state), .init = init,
@@ -59,25 +19,24 @@ STRESS_TEST(vthread, .claim = "A park returns after the unpark, and sees what wa
 	});
 
 STRESS_TWIN(vthread_park_split, .of = "vthread", .defect = "vthread.3 is a load and a store",
-	.shows = "0,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "0,*", .seen_by = SEEN_ALL);
 
 /* Two unparks. Result: "pushes owed". */
-static void count_park(void *at, stress_result *result)
+STRESS_ACTOR(count_park)
 {
-	run(at);
-	result->r[0] = park(at);
+	run(state);
+	result->r[0] = park(state);
 }
 
-static void count_unpark(void *at, stress_result *result)
+STRESS_ACTOR(count_unpark)
 {
-	result->r[0] = wp__vthread_notify(&((struct state *)at)->thread) == WP_OWES_PUSH;
+	result->r[0] = wp__vthread_notify(&state->thread) == WP_OWES_PUSH;
 }
 
 /* A timer of the first park. */
-static void count_due(void *at, stress_result *result)
+STRESS_ACTOR(count_due)
 {
-	result->r[0] = wp__vthread_time_out(&((struct state *)at)->thread, 0) == WP_OWES_PUSH;
+	result->r[0] = wp__vthread_time_out(&state->thread, 0) == WP_OWES_PUSH;
 }
 
 STRESS_TEST(vthread_once, .claim = "Of all who end one park, and its carrier, one queues it.",
@@ -90,14 +49,11 @@ STRESS_TEST(vthread_once, .claim = "Of all who end one park, and its carrier, on
 
 STRESS_TWIN(vthread_unpark_busy, .of = "vthread_once",
 	.defect = "an unpark queues the thread that runs already", .shows = "*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* It yields, then parks. Result: "parks returned". */
-static void yielder(void *at, stress_result *result)
+STRESS_ACTOR(yielder)
 {
-	struct state *state = at;
-
-	(void)result;
 	run(state);
 	push(state);
 	wp_mpsc_pop(&state->queue);
@@ -116,14 +72,12 @@ STRESS_TEST(vthread_yield, .claim = "A yield does not take the permit.",
 /* The start and the yield take it as well: the park is the third to return, or none does. */
 STRESS_TWIN(vthread_yield_takes, .of = "vthread_yield",
 	.defect = "a run takes the permit after a yield and a start, too", .shows = "*,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* Unparked, then the timer of its first park comes. Result: "parks returned, seen". */
-static void late_timer(void *at, stress_result *result)
+STRESS_ACTOR(late_timer)
 {
-	struct state *state = at;
-
-	unparker(at, result);
+	unparker(state, result);
 	pay(state, wp__vthread_time_out(&state->thread, 0));
 }
 
@@ -137,23 +91,17 @@ STRESS_TEST(vthread_stale, .claim = "A timer that comes late ends no later park.
 
 STRESS_TWIN(vthread_timer_stale, .of = "vthread_stale",
 	.defect = "a timer does not look which park it meets", .shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS);
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
 
 /* A timed park, and an unpark. Result: "it was unparked, or the next one is". */
-static void timer(void *at, stress_result *result)
+STRESS_ACTOR(timer)
 {
-	struct state *state = at;
-
-	(void)result;
 	pay(state, wp__vthread_time_out(&state->thread, 0));
 }
 
-static void run_and_tell(void *at, stress_result *result)
+STRESS_ACTOR(run_and_tell)
 {
-	struct state *state = at;
-
-	run_rest(at, result);
+	run_rest(state, result);
 	result->r[0] = state->thread.was_unparked || wp__vthread_take(&state->thread);
 }
 
@@ -167,15 +115,11 @@ STRESS_TEST(vthread_late, .claim = "A park that says that its time is over took 
 
 STRESS_TWIN(vthread_timer_swallows, .of = "vthread_late",
 	.defect = "a park whose timer came first does not tell of an unpark that came with it",
-	.shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "0", .seen_by = SEEN_ALL);
 
 /* It parks where it cannot leave its carrier. Result: "parks returned, seen". */
-static void pinned(void *at, stress_result *result)
+STRESS_ACTOR(pinned)
 {
-	struct state *state = at;
-
-	(void)result;
 	run(state);
 	wp__vthread_park_pinned(&state->thread, WP_FOREVER);
 	state->returned = wp__vthread_number(&state->thread);
@@ -193,33 +137,25 @@ STRESS_TEST(vthread_pinned, .claim = "An unpark reaches the carrier of a pinned 
 
 STRESS_TWIN(vthread_pinned_unwoken, .of = "vthread_pinned",
 	.defect = "an unpark does not wake the carrier of a pinned thread", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* It parks unless it is interrupted. A permit from long ago makes its first park return. Result:
  * "stays parked". */
-static void looker(void *at, stress_result *result)
+STRESS_ACTOR(looker)
 {
-	struct state *state = at;
-
-	(void)result;
 	run(state);
 	wp__vthread_take(&state->thread);
 	if (!wp_vthread_is_interrupted(&state->thread))
 		park(state);
 }
 
-static void interrupter(void *at, stress_result *result)
+STRESS_ACTOR(interrupter)
 {
-	struct state *state = at;
-
-	(void)result;
 	pay(state, wp__vthread_interrupt(&state->thread));
 }
 
-static void stays_parked(void *at, stress_result *result)
+STRESS_ACTOR(stays_parked)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_mpsc_pop(&state->queue) == NULL &&
 		       wp__vthread_cancel(&state->thread);
 }
@@ -234,13 +170,11 @@ STRESS_TEST(vthread_interrupt, .claim = "An interrupted thread does not stay par
 
 STRESS_TWIN(vthread_interrupt_late, .of = "vthread_interrupt",
 	.defect = "an interrupt gives the permit before it sets the flag", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* Parked, unparked, cancelled. Result: "pushes owed, cancelled". */
-static void canceller(void *at, stress_result *result)
+STRESS_ACTOR(canceller)
 {
-	struct state *state = at;
-
 	if (!wp__vthread_cancel(&state->thread))
 		return;
 	result->r[1] = 1;
@@ -258,4 +192,4 @@ STRESS_TEST(vthread_cancel, .claim = "A thread that somebody is about to queue i
 
 STRESS_TWIN(vthread_cancel_notified, .of = "vthread_cancel",
 	.defect = "a canceller takes a thread that an unparker is about to queue", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);

@@ -8,47 +8,7 @@
  *
  * Why it works  The arbiter orders everything, so what counts is read before it.
  * Spec          specs/thread/VThread.tla. */
-#include "vthread_run.h"
-#include "stress.h"
-
-/* It has the thread in its hands. */
-static void carrier(void *at, stress_result *result)
-{
-	(void)result;
-	run(at);
-	park(at);
-}
-
-static void unparker(void *at, stress_result *result)
-{
-	struct state *state = at;
-
-	(void)result;
-	wp_store_relaxed(&state->work, 1);
-	pay(state, wp__vthread_notify(&state->thread));
-}
-
-/* The second carrier of the same queue. */
-static void sibling(void *at, stress_result *result)
-{
-	struct state *state = at;
-
-	(void)result;
-	if (wp_mpsc_pop(&state->queue) != NULL) {
-		run(state);
-		park(state);
-	}
-}
-
-static void run_rest(void *at, stress_result *result)
-{
-	struct state *state = at;
-
-	for (int most = 3; most > 0 && wp_mpsc_pop(&state->queue) != NULL; most--)
-		run(state);
-	result->r[0] = state->returned;
-	result->r[1] = state->seen;
-}
+#include "vthread_actors.h"
 
 STRESS_TEST(vthread_carriers, .claim = "A run on another carrier sees what the last one wrote.",
 	.upholds = "VThread!HappensBeforeRun", .state_size = sizeof(struct state), .init = init,
@@ -59,40 +19,31 @@ STRESS_TEST(vthread_carriers, .claim = "A run on another carrier sees what the l
 	});
 
 STRESS_TWIN(vthread_park_mounted, .of = "vthread_carriers",
-	.defect = "it is parked before it has left its stack", .shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "it is parked before it has left its stack", .shows = "0,1", .seen_by = SEEN_ALL);
 
 /* Parked, and unparked by two. Result: "a permit is left, a run, what it saw": if none is left, the
  * one park has answered both. */
-static void init_parked(void *at)
+STRESS_INIT(init_parked)
 {
-	init(at);
-	carrier(at, NULL);
+	init(state);
+	carrier(state, NULL);
 }
 
-static void another(void *at, stress_result *result)
+STRESS_ACTOR(another)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_relaxed(&state->more, 1);
 	pay(state, wp__vthread_notify(&state->thread));
 }
 
 /* A waker of a queue. */
-static void granter(void *at, stress_result *result)
+STRESS_ACTOR(granter)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_relaxed(&state->more, 1);
 	pay(state, wp__vthread_notify_park(&state->thread, 0));
 }
 
-static void look(void *at, stress_result *result)
+STRESS_ACTOR(look)
 {
-	struct state *state = at;
-
 	if (wp_mpsc_pop(&state->queue) == NULL)
 		return;
 	run(state);
@@ -100,10 +51,8 @@ static void look(void *at, stress_result *result)
 	result->r[2] = state->seen;
 }
 
-static void count_permit(void *at, stress_result *result)
+STRESS_ACTOR(count_permit)
 {
-	struct state *state = at;
-
 	result->r[0] = state->returned == 1 && wp__vthread_take(&state->thread);
 }
 
@@ -118,10 +67,10 @@ STRESS_TEST(vthread_both, .claim = "The end of a park sees what came before each
 	});
 
 /* Result: "0, the park was refused or ended, what its carrier saw then". */
-static void park_and_look(void *at, stress_result *result)
+STRESS_ACTOR(park_and_look)
 {
-	carrier(at, result);
-	look(at, result);
+	carrier(state, result);
+	look(state, result);
 }
 
 STRESS_TEST(vthread_granted, .claim = "A park that a waker of a queue ends sees what it wrote.",
@@ -134,10 +83,8 @@ STRESS_TEST(vthread_granted, .claim = "A park that a waker of a queue ends sees 
 
 /* The thread's node was in a queue, with another one behind it, and goes into a queue again. Result:
  * "nodes at the end". */
-static void pop_and_park(void *at, stress_result *result)
+STRESS_ACTOR(pop_and_park)
 {
-	struct state *state = at;
-
 	if (wp_mpsc_pop(&state->queue) == NULL)
 		return; /* hostage of the other push */
 	result->r[0]--;
@@ -145,32 +92,31 @@ static void pop_and_park(void *at, stress_result *result)
 	result->r[0] += park(state);
 }
 
-static void push_behind(void *at, stress_result *result)
+STRESS_ACTOR(push_behind)
 {
-	(void)result;
-	wp_mpsc_push(&((struct state *)at)->queue, &((struct state *)at)->behind);
+	wp_mpsc_push(&state->queue, &state->behind);
 }
 
-static void push_again(void *at, stress_result *result)
+STRESS_ACTOR(push_again)
 {
-	result->r[0] = pay(at, wp__vthread_notify(&((struct state *)at)->thread));
+	result->r[0] = pay(state, wp__vthread_notify(&state->thread));
 }
 
-static void grant_again(void *at, stress_result *result)
+STRESS_ACTOR(grant_again)
 {
-	result->r[0] = pay(at, wp__vthread_notify_park(&((struct state *)at)->thread, 0));
+	result->r[0] = pay(state, wp__vthread_notify_park(&state->thread, 0));
 }
 
-static void init_queued(void *at)
+STRESS_INIT(init_queued)
 {
-	init(at);
-	push(at);
+	init(state);
+	push(state);
 }
 
-static void count_nodes(void *at, stress_result *result)
+STRESS_ACTOR(count_nodes)
 {
 	result->r[0] += 2;
-	for (int most = 4; most > 0 && wp_mpsc_pop(&((struct state *)at)->queue) != NULL; most--)
+	for (int most = 4; most > 0 && wp_mpsc_pop(&state->queue) != NULL; most--)
 		result->r[0]--;
 }
 
@@ -191,17 +137,14 @@ STRESS_TEST(vthread_node_granted, .claim = "So does a waker of a queue.",
 	});
 
 /* Result: "done, and what it did is seen". */
-static void finisher(void *at, stress_result *result)
+STRESS_ACTOR(finisher)
 {
-	(void)result;
-	run(at);
-	wp__vthread_finish(&((struct state *)at)->thread);
+	run(state);
+	wp__vthread_finish(&state->thread);
 }
 
-static void joiner(void *at, stress_result *result)
+STRESS_ACTOR(joiner)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_vthread_is_done(&state->thread);
 	result->r[1] = result->r[0] ? state->runs : 0;
 }
@@ -215,28 +158,23 @@ STRESS_TEST(vthread_done, .claim = "Who sees the thread done sees what it did.",
 	});
 
 /* A scheduler is given it twice, and three threads try to run it. Result: "runs". */
-static void giver(void *at, stress_result *result)
+STRESS_ACTOR(giver)
 {
-	struct state *state = at;
-
-	(void)result;
 	state->runs = 1;
 	wp__vthread_give(&state->thread);
 }
 
-static void claimer(void *at, stress_result *result)
+STRESS_ACTOR(claimer)
 {
-	struct state *state = at;
-
 	if (!wp__vthread_claim(&state->thread))
 		return;
 	result->r[0] = 1;
 	state->runs++;
 }
 
-static void count_runs(void *at, stress_result *result)
+STRESS_ACTOR(count_runs)
 {
-	result->r[1] = ((struct state *)at)->runs;
+	result->r[1] = state->runs;
 }
 
 STRESS_TEST(vthread_given, .claim = "A thread that a scheduler was given runs once for it.",
@@ -250,29 +188,27 @@ STRESS_TEST(vthread_given, .claim = "A thread that a scheduler was given runs on
 
 STRESS_TWIN(vthread_claimed_twice, .of = "vthread_given",
 	.defect = "whoever was given a thread runs it, as often as he likes", .shows = "2,*",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* Its runner and its maker let go. Result: "who may reuse it, and both had done". */
-static void let_go(void *at, stress_result *result)
+STRESS_ACTOR(let_go)
 {
-	struct state *state = at;
-
 	if (wp__vthread_let_go(&state->thread)) {
 		result->r[0] = 1;
 		result->r[1] = state->seen + state->runs;
 	}
 }
 
-static void runner(void *at, stress_result *result)
+STRESS_ACTOR(runner)
 {
-	((struct state *)at)->seen = 1;
-	let_go(at, result);
+	state->seen = 1;
+	let_go(state, result);
 }
 
-static void maker(void *at, stress_result *result)
+STRESS_ACTOR(maker)
 {
-	((struct state *)at)->runs = 1;
-	let_go(at, result);
+	state->runs = 1;
+	let_go(state, result);
 }
 
 STRESS_TEST(vthread_let_go, .claim = "The second of two that let go reuses the memory.",

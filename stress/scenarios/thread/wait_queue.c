@@ -19,31 +19,25 @@ struct state {
 	wp_waiter waiter;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_semaphore_init(&state->semaphore, 0);
 	virtual_init(&state->virtual);
 	wp__waiter_init(&state->waiter, &state->virtual.thread, virtual_push);
 }
 
-static void release_one(void *at, stress_result *result)
+STRESS_ACTOR(release_one)
 {
-	(void)result;
-	wp_semaphore_release(&((struct state *)at)->semaphore, 1);
+	wp_semaphore_release(&state->semaphore, 1);
 }
 
-static void stray(void *at, stress_result *result)
+STRESS_ACTOR(stray)
 {
-	(void)result;
-	virtual_stray(&((struct state *)at)->virtual);
+	virtual_stray(&state->virtual);
 }
 
-static void strayed(void *at, stress_result *result)
+STRESS_ACTOR(strayed)
 {
-	struct state *state = at;
-
 	if (!wp__semaphore_begin(&state->semaphore, 1, &state->waiter))
 		do
 			virtual_park(&state->virtual);
@@ -61,8 +55,7 @@ STRESS_TEST(wait_queue_stray, .claim = "A grant ends the park that the waiter is
 
 STRESS_TWIN(wait_queue_number_kept, .of = "wait_queue_stray",
 	.defect = "a waiter that parks again keeps the number of its first park", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The user's unpark came first, and the waiter does not park again. Result: "permits, taken or
  * left; the thread's own". */
@@ -72,9 +65,8 @@ static void init_unparked(void *at)
 	stray(at, NULL);
 }
 
-static void impatient(void *at, stress_result *result)
+STRESS_ACTOR(impatient)
 {
-	struct state *state = at;
 	bool is_taken = wp__semaphore_begin(&state->semaphore, 1, &state->waiter);
 
 	if (!is_taken) {
@@ -86,10 +78,8 @@ static void impatient(void *at, stress_result *result)
 	result->r[0] = is_taken;
 }
 
-static void count_both(void *at, stress_result *result)
+STRESS_ACTOR(count_both)
 {
-	struct state *state = at;
-
 	result->r[0] += wp_semaphore_permits(&state->semaphore);
 	result->r[1] = wp__vthread_take(&state->virtual.thread);
 }
@@ -105,14 +95,11 @@ STRESS_TEST(wait_queue_permit, .claim = "A late grant leaves the thread no permi
 
 STRESS_TWIN(wait_queue_any_park, .of = "wait_queue_permit",
 	.defect = "a grant unparks the thread, whatever park it is in", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* As impatient, but its park is refused. */
-static void refused(void *at, stress_result *result)
+STRESS_ACTOR(refused)
 {
-	struct state *state = at;
-
 	result->r[0] = 1;
 	if (wp__semaphore_begin(&state->semaphore, 1, &state->waiter))
 		return;
@@ -130,8 +117,7 @@ STRESS_TEST(wait_queue_refused, .claim = "Nor does one that meets a park that wa
 
 STRESS_TWIN(wait_queue_refused_kept, .of = "wait_queue_refused",
 	.defect = "a park that was refused is not over", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A waiter in line gets out, and its memory is used for another wait, while somebody grants.
  * Result: "granted, as both say; the next wait was granted". */
@@ -141,36 +127,26 @@ struct reused {
 	int is_granted, has_got_out;
 };
 
-static void init_in_line(void *at)
+STRESS_INIT_OF(reused, init_in_line)
 {
-	struct reused *state = at;
-
 	wp_init(&state->things.lock.state, 0);
 	wp__waiter_init(&state->waiter, NULL, NULL);
 	wp__wait_queue_add(&state->things.line, &state->waiter);
 }
 
-static void gives(void *at, stress_result *result)
+STRESS_ACTOR_OF(reused, gives)
 {
-	struct reused *state = at;
-
-	(void)result;
 	state->is_granted = things_give(&state->things);
 }
 
-static void reuses(void *at, stress_result *result)
+STRESS_ACTOR_OF(reused, reuses)
 {
-	struct reused *state = at;
-
-	(void)result;
 	state->has_got_out = wp__waiter_cancel(&state->things.lock, &state->waiter);
 	wp_store_relaxed(&state->waiter.state, WP_WAITER_WAITS);
 }
 
-static void look_again(void *at, stress_result *result)
+STRESS_ACTOR_OF(reused, look_again)
 {
-	struct reused *state = at;
-
 	result->r[0] = state->is_granted + state->has_got_out;
 	result->r[1] = wp_load_relaxed(&state->waiter.state) == WP_WAITER_GRANTED;
 }
@@ -188,13 +164,11 @@ STRESS_TEST(wait_queue_reused, .claim = "Who leaves a line is touched by no gran
 
 STRESS_TWIN(wait_queue_leaves_early, .of = "wait_queue_reused",
 	.defect = "who is taken off the line leaves before the granter is done", .shows = "*,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A waiter gives up while one thing is given. Result: "things, left or with the waiter". */
-static void gives_up(void *at, stress_result *result)
+STRESS_ACTOR_OF(reused, gives_up)
 {
-	struct reused *state = at;
-
 	result->r[0] = !wp__waiter_cancel(&state->things.lock, &state->waiter);
 }
 
@@ -212,7 +186,5 @@ STRESS_TEST(wait_queue_given, .claim = "What is given is with the object, or wit
 		{"*", FORBIDDEN, "given to a waiter that has left, or twice"},
 	});
 
-STRESS_TWIN(wait_queue_left_in_line, .of = "wait_queue_given",
-	.defect = "who gives up stays in line", .shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(wait_queue_left_in_line, .of = "wait_queue_given", .defect = "who gives up stays in line",
+	.shows = "0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -58,36 +58,28 @@ static void init(void *at)
 	wp__waiter_init(&state->waiters[1], NULL, NULL);
 }
 
-static void init_line(void *at)
+STRESS_INIT(init_line)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp__semaphore_begin(&state->semaphore, 1, &state->waiters[0]);
 	park_for_good(state);
 	wp__semaphore_begin(&state->semaphore, 1, &state->waiters[1]);
 }
 
-static void release_one(void *at, stress_result *result)
+STRESS_ACTOR(release_one)
 {
-	(void)result;
-	wp_semaphore_release(&((struct state *)at)->semaphore, 1);
+	wp_semaphore_release(&state->semaphore, 1);
 }
 
 /* Its memory is another's afterwards. */
-static void close_group(void *at, stress_result *result)
+STRESS_ACTOR(close_group)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp__vthread_leave_line(&state->virtual.thread);
 	wp_store_relaxed(&state->waiters[0].state, WP_WAITER_LOOK);
 }
 
-static void behind(void *at, stress_result *result)
+STRESS_ACTOR(behind)
 {
-	struct state *state = at;
-
 	do
 		wp__waiter_park(&state->waiters[1], WP_FOREVER);
 	while (!wp__waiter_check(&state->semaphore.lock, &state->waiters[1]));
@@ -104,27 +96,22 @@ STRESS_TEST(wait_queue_leave_line, .claim = "A permit goes past a thread that wi
 
 STRESS_TWIN(wait_queue_leave_stays, .of = "wait_queue_leave_line",
 	.defect = "a close hands a thread back that stands in a line", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 STRESS_TWIN(wait_queue_leave_keeps, .of = "wait_queue_leave_line",
-	.defect = "what was granted to a thread that is handed back stays with it", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.defect = "what was granted to a thread that is handed back stays with it",
+	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Nobody is behind it. Result: "permits; what is in the memory of the waiter". */
-static void init_alone(void *at)
+STRESS_INIT(init_alone)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp__semaphore_begin(&state->semaphore, 1, &state->waiters[0]);
 	park_for_good(state);
 }
 
-static void look_left(void *at, stress_result *result)
+STRESS_ACTOR(look_left)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_semaphore_permits(&state->semaphore);
 	result->r[1] = wp_load_relaxed(&state->waiters[0].state);
 }
@@ -139,31 +126,25 @@ STRESS_TEST(wait_queue_leave_granted, .claim = "A close waits for a grant that h
 
 STRESS_TWIN(wait_queue_leave_unawaited, .of = "wait_queue_leave_granted",
 	.defect = "a close does not wait for the grant that has begun", .shows = "1,2",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* At a mutex: told to look, or handed it. Result: "the next one has it". */
-static void init_mutex(void *at)
+STRESS_INIT(init_mutex)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_mutex_try_lock(&state->mutex);
 	wp__mutex_begin(&state->mutex, &state->waiters[0]);
 	park_for_good(state);
 	wp__mutex_begin(&state->mutex, &state->waiters[1]);
 }
 
-static void unlock(void *at, stress_result *result)
+STRESS_ACTOR(unlock)
 {
-	(void)result;
-	wp_mutex_unlock(&((struct state *)at)->mutex);
+	wp_mutex_unlock(&state->mutex);
 }
 
-static void lock_behind(void *at, stress_result *result)
+STRESS_ACTOR(lock_behind)
 {
-	struct state *state = at;
-
 	do
 		wp__waiter_park(&state->waiters[1], WP_FOREVER);
 	while (!wp__mutex_check(&state->mutex, &state->waiters[1]));
@@ -179,26 +160,21 @@ STRESS_TEST(wait_queue_leave_mutex, .claim = "A mutex goes past a thread that wi
 	});
 
 /* The thread has the mutex, and the next waits for it. Result: "it has it, and is told". */
-static void init_held(void *at)
+STRESS_INIT(init_held)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_mutex_try_lock(&state->mutex);
 	wp__mutex_taken(&state->mutex, &state->virtual.thread);
 	park_for_good(state);
 }
 
-static void abandon(void *at, stress_result *result)
+STRESS_ACTOR(abandon)
 {
-	(void)result;
-	wp__vthread_abandon_held(&((struct state *)at)->virtual.thread);
+	wp__vthread_abandon_held(&state->virtual.thread);
 }
 
-static void lock_abandoned(void *at, stress_result *result)
+STRESS_ACTOR(lock_abandoned)
 {
-	struct state *state = at;
-
 	wp__mutex_lock(&state->mutex, &state->waiters[1], WP_FOREVER);
 	result->r[0] = 1;
 	result->r[1] = wp_mutex_was_abandoned(&state->mutex);
@@ -215,34 +191,29 @@ STRESS_TEST(wait_queue_leave_held, .claim = "A mutex of a thread that will not r
 
 STRESS_TWIN(wait_queue_leave_holds, .of = "wait_queue_leave_held",
 	.defect = "a mutex stays with the thread that is handed back", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 STRESS_TWIN(wait_queue_leave_unmarked, .of = "wait_queue_leave_held",
 	.defect = "a mutex that was abandoned is not marked", .shows = "1,0",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* At a channel without slots, whose sender has gone on. Result: "what the next receiver got". */
-static void init_receivers(void *at)
+STRESS_INIT(init_receivers)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp__channel_begin_receive(&state->channel, &state->waiters[0].value, &state->waiters[0]);
 	park_for_good(state);
 }
 
-static void try_send(void *at, stress_result *result)
+STRESS_ACTOR(try_send)
 {
-	struct state *state = at;
-
 	state->items[0] = 7;
 	if (wp_channel_try_send(&state->channel, &state->items[0]) != WP_OK)
 		result->r[0] += 2; /* there was no receiver any more */
 }
 
-static void take_item(void *at, stress_result *result)
+STRESS_ACTOR(take_item)
 {
-	struct state *state = at;
 	void *item;
 
 	result->r[0] += wp_channel_count(&state->channel);
@@ -260,11 +231,9 @@ STRESS_TEST(wait_queue_leave_item, .claim = "An item that was given to a thread 
 	});
 
 /* At a condition. Result: "the next one was signalled". */
-static void init_signal(void *at)
+STRESS_INIT(init_signal)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_mutex_try_lock(&state->mutex);
 	wp__condition_begin(&state->condition, &state->mutex, &state->waiters[0]);
 	park_for_good(state);
@@ -272,16 +241,13 @@ static void init_signal(void *at)
 	wp__condition_begin(&state->condition, &state->mutex, &state->waiters[1]);
 }
 
-static void signal_one(void *at, stress_result *result)
+STRESS_ACTOR(signal_one)
 {
-	(void)result;
-	wp_condition_signal(&((struct state *)at)->condition);
+	wp_condition_signal(&state->condition);
 }
 
-static void wait_behind(void *at, stress_result *result)
+STRESS_ACTOR(wait_behind)
 {
-	struct state *state = at;
-
 	do
 		wp__waiter_park(&state->waiters[1], WP_FOREVER);
 	while (!wp__condition_check(&state->condition, &state->mutex, &state->waiters[1]));
@@ -298,16 +264,13 @@ STRESS_TEST(wait_queue_leave_signal, .claim = "A signal goes past a thread that 
 
 STRESS_TWIN(wait_queue_leave_signal_kept, .of = "wait_queue_leave_signal",
 	.defect = "a signal that was given to a thread that is handed back is not given to the next",
-	.shows = "asleep", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "asleep", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The thread runs, ends, and its group is freed while it is still being woken; for a user's unpark
  * it may look before that. Result: "what the push found". */
-static void init_one(void *at)
+STRESS_INIT(init_one)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp__semaphore_begin(&state->semaphore, 1, &state->waiters[0]);
 	virtual_stray(&state->virtual);
 }
@@ -322,20 +285,17 @@ static void free_group(struct state *state)
 	wp_store_relaxed(&state->virtual.thread.task.word, parked);
 }
 
-static void end_and_free(void *at, stress_result *result)
+STRESS_ACTOR(end_and_free)
 {
-	struct state *state = at;
-
-	(void)result;
 	do
 		virtual_park(&state->virtual);
 	while (!wp__waiter_check(&state->semaphore.lock, &state->waiters[0]));
 	free_group(state);
 }
 
-static void look_pushed(void *at, stress_result *result)
+STRESS_ACTOR(look_pushed)
 {
-	result->r[0] = ((struct state *)at)->seen;
+	result->r[0] = state->seen;
 }
 
 STRESS_TEST(wait_queue_leave_free, .claim = "A free waits for who wakes a thread of the group.",
@@ -348,23 +308,20 @@ STRESS_TEST(wait_queue_leave_free, .claim = "A free waits for who wakes a thread
 	});
 
 STRESS_TWIN(wait_queue_leave_uncounted, .of = "wait_queue_leave_free", .defect = "who grants is not counted",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TWIN(wait_queue_leave_counted_late, .of = "wait_queue_leave_free",
 	.defect = "who grants is counted after its waiter can see it", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TWIN(wait_queue_leave_freed_at_once, .of = "wait_queue_leave_free",
 	.defect = "a free does not wait for who is counted", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Result: "the free has returned". */
-static void end_free_and_say(void *at, stress_result *result)
+STRESS_ACTOR(end_free_and_say)
 {
-	end_and_free(at, result);
+	end_and_free(state, result);
 	result->r[0] = 1;
 }
 
@@ -377,25 +334,19 @@ STRESS_TEST(wait_queue_leave_ends, .claim = "A free that waits for a wake return
 
 STRESS_TWIN(wait_queue_leave_exit_silent, .of = "wait_queue_leave_ends",
 	.defect = "the last one that is counted out wakes nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The same, told to look at a mutex. */
-static void init_told(void *at)
+STRESS_INIT(init_told)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	wp_mutex_try_lock(&state->mutex);
 	wp__mutex_begin(&state->mutex, &state->waiters[0]);
 	virtual_stray(&state->virtual);
 }
 
-static void lock_and_free(void *at, stress_result *result)
+STRESS_ACTOR(lock_and_free)
 {
-	struct state *state = at;
-
-	(void)result;
 	do
 		virtual_park(&state->virtual);
 	while (!wp__mutex_check(&state->mutex, &state->waiters[0]));
@@ -413,5 +364,4 @@ STRESS_TEST(wait_queue_leave_told, .claim = "A free waits for who tells a thread
 
 STRESS_TWIN(wait_queue_leave_told_late, .of = "wait_queue_leave_told",
 	.defect = "who tells the first to look is counted after the lock", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

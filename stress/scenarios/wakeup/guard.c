@@ -22,27 +22,21 @@ struct state {
 	wp_atomic(uint32_t) bell;
 };
 
-static void init_symmetric(void *at)
+STRESS_INIT(init_symmetric)
 {
-	struct state *state = at;
-
 	wp_guard_init(&state->guard, WP_GUARD_SYMMETRIC);
 	wp_parker_init(&state->parker);
 	wp_rendezvous_init(&state->rendezvous, WP_GUARD_SYMMETRIC);
 }
 
-static void producer(void *at, stress_result *result)
+STRESS_ACTOR(producer)
 {
-	struct state *state = at;
-
 	wp_store_release(&state->work, 1);
 	result->r[0] = wp_guard_signal(&state->guard);
 }
 
-static void poller(void *at, stress_result *result)
+STRESS_ACTOR(poller)
 {
-	struct state *state = at;
-
 	if (wp_twin(guard_check_first)) {
 		result->r[1] = wp_load_acquire(&state->work);
 		wp_guard_announce(&state->guard);
@@ -69,7 +63,7 @@ STRESS_TEST(guard,
 
 STRESS_TWIN(guard_check_first, .of = "guard",
 	.defect = "no protocol: the poller looks for work before it announces", .shows = "0,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 STRESS_TWIN(guard_no_fence, .of = "guard", .defect = "drops fences guard.2 and guard.4", .shows = "0,0",
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
 STRESS_TWIN(guard_no_poller_fence, .of = "guard", .defect = "drops fence guard.2", .shows = "0,0",
@@ -78,10 +72,8 @@ STRESS_TWIN(guard_no_producer_fence, .of = "guard", .defect = "drops fence guard
 	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
 
 /* The asymmetric pair, where the system has it; else the guard falls back and says so. */
-static void init_asymmetric(void *at)
+STRESS_INIT(init_asymmetric)
 {
-	struct state *state = at;
-
 	wp_guard_init(&state->guard, WP_GUARD_ASYMMETRIC);
 	wp_rendezvous_init(&state->rendezvous, WP_GUARD_ASYMMETRIC);
 }
@@ -94,25 +86,22 @@ STRESS_TEST(guard_asymmetric,
 STRESS_TWIN(guard_light_light, .of = "guard_asymmetric", .defect = "guard.9 is light as well",
 	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11,
 	.chance = SEEN_DELAYED);
-STRESS_TWIN(guard_heavy_before_announce, .of = "guard_asymmetric",
-	.defect = "guard.9 stands before guard.1", .shows = "0,0",
-	.seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+STRESS_TWIN(guard_heavy_before_announce, .of = "guard_asymmetric", .defect = "guard.9 stands before guard.1",
+	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11, .chance = SEEN_CORES);
 STRESS_TWIN(guard_heavy_after_recheck, .of = "guard_asymmetric",
-	.defect = "the heavy fence stands after the re-check, a light one before it", .shows = "0,0",
-	.seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.defect = "the heavy fence stands after the re-check, a light one before it",
+	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11, .chance = SEEN_CORES);
 
 /* Two producers, one promise to sleep. */
-static void init_asleep(void *at)
+STRESS_INIT(init_asleep)
 {
-	struct state *state = at;
-
-	init_symmetric(at);
+	init_symmetric(state);
 	wp_guard_announce(&state->guard);
 }
 
-static void other_producer(void *at, stress_result *result)
+STRESS_ACTOR(other_producer)
 {
-	result->r[1] = wp_guard_signal(&((struct state *)at)->guard);
+	result->r[1] = wp_guard_signal(&state->guard);
 }
 
 STRESS_TEST(guard_claim, .claim = "Exactly one producer pays for one sleep.",
@@ -126,24 +115,18 @@ STRESS_TEST(guard_claim, .claim = "Exactly one producer pays for one sleep.",
 	});
 
 STRESS_TWIN(guard_no_claim, .of = "guard_claim", .defect = "guard.6 is a load and a store",
-	.shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "1,1", .seen_by = SEEN_ALL);
 
 /* A sticky signal (a permit), a real sleep. Result: "work seen at the end". */
-static void waking_producer(void *at, stress_result *result)
+STRESS_ACTOR(waking_producer)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_release(&state->work, 1);
 	if (wp_guard_signal(&state->guard) && !wp_twin(guard_wake_unpaid))
 		wp_parker_unpark(&state->parker);
 }
 
-static void sleeping_poller(void *at, stress_result *result)
+STRESS_ACTOR(sleeping_poller)
 {
-	struct state *state = at;
-
 	wp_guard_announce(&state->guard);
 	if (!wp_load_acquire(&state->work))
 		wp_parker_park(&state->parker);
@@ -163,22 +146,18 @@ STRESS_TEST(guard_sleep, .claim = "A poller that blocks with work queued is woke
 	.actors = {waking_producer, sleeping_poller}, .results = 1, .blocking = 1, AWAKE);
 
 STRESS_TWIN(guard_wake_unpaid, .of = "guard_sleep", .defect = "claims the wake and sends none",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* The system may refuse the heavy fence: then the poller sleeps no longer than a nap. Result: "nap
  * over, work seen". */
-static void init_failing(void *at)
+STRESS_INIT(init_failing)
 {
-	struct state *state = at;
-
 	wp_guard_init(&state->guard, WP_GUARD_ASYMMETRIC);
 	wp_parker_init(&state->parker);
 }
 
-static void napping_poller(void *at, stress_result *result)
+STRESS_ACTOR(napping_poller)
 {
-	struct state *state = at;
 	bool has_failed = wp_guard_announce(&state->guard) != WP_OK;
 	int64_t until = WP_FOREVER;
 
@@ -206,19 +185,14 @@ STRESS_TWIN(guard_failure_unread, .of = "guard_failing",
 	.seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11);
 
 /* A signal that is not sticky: check and wait under the signaller's lock. */
-static void rendezvous_producer(void *at, stress_result *result)
+STRESS_ACTOR(rendezvous_producer)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_release(&state->work, 1);
 	wp_rendezvous_signal(&state->rendezvous);
 }
 
-static void rendezvous_poller(void *at, stress_result *result)
+STRESS_ACTOR(rendezvous_poller)
 {
-	struct state *state = at;
-
 	wp_guard_announce(&state->rendezvous.guard);
 	if (wp_load_acquire(&state->work))
 		wp_guard_leave(&state->rendezvous.guard);
@@ -234,22 +208,18 @@ STRESS_TEST(guard_rendezvous, .claim = "A condition signal cannot fall between c
 
 STRESS_TWIN(guard_signal_outside_lock, .of = "guard_rendezvous",
 	.defect = "claims and signals without the lock", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS);
+	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
 STRESS_TWIN(guard_signal_silent, .of = "guard_rendezvous",
 	.defect = "the condition counts the signal and wakes nobody", .shows = "asleep",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 STRESS_TWIN(guard_release_silent, .of = "guard_rendezvous",
 	.defect = "the lock is given back and its sleepers are not woken", .shows = "asleep",
-	.seen_by = SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS);
+	.seen_by = SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
 
 /* A wake that orders nothing, after a light fence, which does not either: what the poller sees
  * comes with the claim. Result: "wake claimed, work seen". */
-static void ringing_producer(void *at, stress_result *result)
+STRESS_ACTOR(ringing_producer)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_release(&state->work, 1);
 	if (!wp_guard_signal(&state->guard))
 		return;
@@ -257,10 +227,8 @@ static void ringing_producer(void *at, stress_result *result)
 	wp_futex_wake(&state->bell, 1);
 }
 
-static void rung_poller(void *at, stress_result *result)
+STRESS_ACTOR(rung_poller)
 {
-	struct state *state = at;
-
 	wp_guard_announce(&state->guard);
 	while (!wp_load_acquire(&state->work) && wp_load_relaxed(&state->bell) == 0)
 		wp_futex_wait(&state->bell, 0, WP_FOREVER);
@@ -280,10 +248,8 @@ STRESS_TEST(guard_claimed, .claim = "Whose wake was claimed sees what was pushed
 		     {"0,0", FORBIDDEN, "awake for nothing"}});
 
 /* The poller has found other work: it leaves at once, without the lock. */
-static void busy_poller(void *at, stress_result *result)
+STRESS_ACTOR(busy_poller)
 {
-	struct state *state = at;
-
 	wp_guard_announce(&state->rendezvous.guard);
 	result->r[0] = !wp_guard_leave(&state->rendezvous.guard);
 	result->r[1] = wp_load_relaxed(&state->work);
@@ -297,17 +263,13 @@ STRESS_TEST(guard_rendezvous_claimed,
 
 /* The block's time is over as a producer claims the wake. Result: "wake claimed, the block says
  * so". */
-static void claiming_producer(void *at, stress_result *result)
+STRESS_ACTOR(claiming_producer)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_rendezvous_signal(&state->rendezvous);
 }
 
-static void timed_poller(void *at, stress_result *result)
+STRESS_ACTOR(timed_poller)
 {
-	struct state *state = at;
-
 	wp_guard_announce(&state->rendezvous.guard);
 	result->r[1] = wp_rendezvous_block(&state->rendezvous, 1) == WP_OK;
 }
@@ -325,40 +287,31 @@ STRESS_TEST(guard_timeout, .claim = "A wake that was claimed is told, though the
 
 STRESS_TWIN(guard_timeout_unlooked, .of = "guard_timeout",
 	.defect = "a block whose time is over does not look whether its wake was claimed",
-	.shows = "1,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The lock of the rendezvous is held, and two more want it. Result: "holds". */
-static void init_locked(void *at)
+STRESS_INIT(init_locked)
 {
-	struct state *state = at;
-
-	init_symmetric(at);
+	init_symmetric(state);
 	wp_lock_acquire(&state->rendezvous.lock);
 }
 
-static void unlocker(void *at, stress_result *result)
+STRESS_ACTOR(unlocker)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_relaxed(&state->bell, wp_load_relaxed(&state->bell) + 1);
 	wp_lock_release(&state->rendezvous.lock);
 }
 
-static void locker(void *at, stress_result *result)
+STRESS_ACTOR(locker)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_lock_acquire(&state->rendezvous.lock);
 	wp_store_relaxed(&state->bell, wp_load_relaxed(&state->bell) + 1);
 	wp_lock_release(&state->rendezvous.lock);
 }
 
-static void count_locked(void *at, stress_result *result)
+STRESS_ACTOR(count_locked)
 {
-	result->r[0] = wp_load_relaxed(&((struct state *)at)->bell);
+	result->r[0] = wp_load_relaxed(&state->bell);
 }
 
 STRESS_TEST(guard_lock, .claim = "Each of three gets the lock.",
@@ -373,4 +326,4 @@ STRESS_TEST(guard_lock, .claim = "Each of three gets the lock.",
 
 STRESS_TWIN(guard_lock_alone, .of = "guard_lock",
 	.defect = "who was woken takes the lock as if nobody else slept", .shows = "asleep",
-	.seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

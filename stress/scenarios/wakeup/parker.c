@@ -18,23 +18,19 @@ struct state {
 	wp_atomic(uint32_t) data;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_parker_init(&((struct state *)at)->parker);
+	wp_parker_init(&state->parker);
 }
 
-static void unparker(void *at, stress_result *result)
+STRESS_ACTOR(unparker)
 {
-	struct state *state = at;
-
 	wp_store_relaxed(&state->data, 1);
 	result->r[1] = wp_parker_unpark(&state->parker);
 }
 
-static void owner(void *at, stress_result *result)
+STRESS_ACTOR(owner)
 {
-	struct state *state = at;
-
 	wp_parker_park(&state->parker);
 	result->r[0] = wp_load_relaxed(&state->data);
 }
@@ -49,28 +45,27 @@ STRESS_TEST(parker, .claim = "An unpark ends the park that it precedes or finds.
 	});
 
 STRESS_TWIN(parker_wake_forgotten, .of = "parker", .defect = "gives the permit, wakes nobody",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* Two unparkers and an owner that never sleeps. Result: "permits given, permits taken". */
-static void first_giver(void *at, stress_result *result)
+STRESS_ACTOR(first_giver)
 {
-	result->r[0] = wp_parker_unpark(&((struct state *)at)->parker);
+	result->r[0] = wp_parker_unpark(&state->parker);
 }
 
-static void second_giver(void *at, stress_result *result)
+STRESS_ACTOR(second_giver)
 {
-	result->r[0] = wp_parker_unpark(&((struct state *)at)->parker);
+	result->r[0] = wp_parker_unpark(&state->parker);
 }
 
-static void taker(void *at, stress_result *result)
+STRESS_ACTOR(taker)
 {
-	result->r[1] = wp_parker_park_until(&((struct state *)at)->parker, 0) == WP_OK;
+	result->r[1] = wp_parker_park_until(&state->parker, 0) == WP_OK;
 }
 
-static void take_rest(void *at, stress_result *result)
+STRESS_ACTOR(take_rest)
 {
-	while (wp_parker_park_until(&((struct state *)at)->parker, 0) == WP_OK)
+	while (wp_parker_park_until(&state->parker, 0) == WP_OK)
 		result->r[1]++;
 }
 
@@ -83,15 +78,14 @@ STRESS_TEST(parker_permits, .claim = "Each permit given is taken once, and there
 		{"*,*", FORBIDDEN, "a permit was lost, doubled or invented"},
 	});
 
-STRESS_TWIN(parker_store_unpark, .of = "parker_permits",
-	.defect = "parker.4 is a load and a store", .shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(parker_store_unpark, .of = "parker_permits", .defect = "parker.4 is a load and a store",
+	.shows = "2,1", .seen_by = SEEN_ALL);
 
 /* The permit is there already. Result: "data seen, unpark gave it". */
-static void init_permit(void *at)
+STRESS_INIT(init_permit)
 {
-	init(at);
-	wp_parker_unpark(&((struct state *)at)->parker);
+	init(state);
+	wp_parker_unpark(&state->parker);
 }
 
 STRESS_TEST(parker_data, .claim = "An unpark that finds the permit there hands its data over too.",
@@ -110,25 +104,24 @@ STRESS_TWIN(parker_early_out, .of = "parker_data",
 
 /* The time runs out (it has: the system call returns at once) while the permit comes. Result:
  * "permits taken". */
-static void hasty_owner(void *at, stress_result *result)
+STRESS_ACTOR(hasty_owner)
 {
-	result->r[0] = wp_parker_park_until(&((struct state *)at)->parker, 1) == WP_OK;
+	result->r[0] = wp_parker_park_until(&state->parker, 1) == WP_OK;
 }
 
 /* Anywhere within two microseconds: about the length of the other's system call. */
-static void giver(void *at, stress_result *result)
+STRESS_ACTOR(giver)
 {
 	int64_t now_ns = wp_clock_ns(), until_ns = now_ns + now_ns % 2000;
 
-	(void)result;
 	while (wp_clock_ns() < until_ns)
 		wp_pause();
-	wp_parker_unpark(&((struct state *)at)->parker);
+	wp_parker_unpark(&state->parker);
 }
 
-static void take_left(void *at, stress_result *result)
+STRESS_ACTOR(take_left)
 {
-	result->r[0] += wp_parker_park_until(&((struct state *)at)->parker, 0) == WP_OK;
+	result->r[0] += wp_parker_park_until(&state->parker, 0) == WP_OK;
 }
 
 STRESS_TEST(parker_timeout, .claim = "A permit that comes with the timeout is taken or kept.",
@@ -141,25 +134,19 @@ STRESS_TEST(parker_timeout, .claim = "A permit that comes with the timeout is ta
 
 STRESS_TWIN(parker_lost_permit_on_timeout, .of = "parker_timeout",
 	.defect = "a timed-out park clears the permit and reports the timeout", .shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 STRESS_TWIN(parker_split_exit, .of = "parker_timeout", .defect = "parker.3 is a load and a store",
-	.shows = "0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The closer writes why. Result: "closed, reason seen". */
-static void closer(void *at, stress_result *result)
+STRESS_ACTOR(closer)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_store_relaxed(&state->data, 1);
 	wp_parker_close(&state->parker);
 }
 
-static void closed_owner(void *at, stress_result *result)
+STRESS_ACTOR(closed_owner)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_parker_park(&state->parker) == WP_CLOSED;
 	result->r[1] = wp_load_relaxed(&state->data);
 }
@@ -175,5 +162,4 @@ STRESS_TEST(parker_close, .claim = "A close ends the park, which sees what was w
 	});
 
 STRESS_TWIN(parker_close_silent, .of = "parker_close", .defect = "closes, wakes nobody",
-	.shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.shows = "asleep", .seen_by = SEEN_ALL);

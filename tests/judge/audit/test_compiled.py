@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,13 +49,6 @@ def every(rows: Rows, builder: Builder) -> list[Program]:
         *compiled.programs(rows, builder, RUNS),
         *native.programs(OPTIONS, rows, builder, compiled.LISTED),
     ]
-
-
-@pytest.fixture(scope="module")
-def builder() -> Iterator[Builder]:
-    """Read the sources once."""
-    with Children() as children:
-        yield Builder(children)
 
 
 class _AskedError(Exception):

@@ -45,11 +45,6 @@ GRAPHS = ExploreOptions(engine="graphs", loop_bound=0, timeouts=False)
 STATES = ExploreOptions(engine="states", models=(SC, TSO), loop_bound=0, timeouts=False)
 
 
-@pytest.fixture(scope="module")
-def explorer() -> Explorer:
-    return Explorer()
-
-
 def program(name: str, *threads: tuple[Operation, ...], observe: tuple[str, ...] = ()) -> Program:
     return Program(name, tuple(Thread(thread) for thread in threads), observe)
 

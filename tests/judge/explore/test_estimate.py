@@ -23,11 +23,6 @@ DESCENTS = 300
 LARGE = [name for name, row in PUBLISHED.items() if (row["rc11"] or 0) >= 50 and not row["race"]]
 
 
-@pytest.fixture(scope="module")
-def explorer() -> litmus.Explorer:
-    return litmus.Explorer()
-
-
 def estimated(explorer: litmus.Explorer, text: str, model: Model = Model.RC11) -> Result:
     options = ExploreOptions(engine="graphs", loop_bound=0, timeouts=False, estimate=DESCENTS)
     return litmus.explore([text], (model,), options, explorer=explorer)[0][model]

@@ -44,17 +44,6 @@ observe x
 """x = 1 takes one preemption: between load and store."""
 
 
-@pytest.fixture(scope="module")
-def explorer() -> litmus.Explorer:
-    return litmus.Explorer()
-
-
-@pytest.fixture(scope="module")
-def program() -> Path:
-    with Children() as children:
-        return Builder(children).explorer()
-
-
 def only(explorer: litmus.Explorer, text: str, options: ExploreOptions) -> Result:
     [model] = options.models
     return litmus.explore([text], (model,), options, examples=True, explorer=explorer)[0][model]

@@ -54,11 +54,6 @@ thread
 """Two races on p; thread 1's takes one step less, and thread 3 has to do with neither."""
 
 
-@pytest.fixture(scope="module")
-def explorer() -> litmus.Explorer:
-    return litmus.Explorer()
-
-
 def switches(events: Sequence[Event]) -> int:
     return sum(a.thread != b.thread for a, b in itertools.pairwise(events))
 

@@ -14,29 +14,16 @@ from pathlib import Path
 import pytest
 from tests.support.litmus import LITMUS
 
-from wakeproof.judge.builds import Builder
 from wakeproof.judge.explore import litmus
 from wakeproof.judge.explore.options import ExploreOptions, Model
 from wakeproof.judge.explore.results import Result
 from wakeproof.judge.explore.run import explore
-from wakeproof.judge.process import Children
 
 pytestmark = pytest.mark.slow
 
 ADDS = "program adds\n" + "thread\n  r0 = add x 1 seq_cst\n" * 8 + "observe 7:r0\n"  # 8! executions
 LONG = "program long\n" + ("thread\n" + "  r0 = add x 1 relaxed\n" * 12) * 4 + "observe x\n"
 ALONE = ExploreOptions(engine="graphs", loop_bound=0, timeouts=False)
-
-
-@pytest.fixture(scope="module")
-def explorer() -> litmus.Explorer:
-    return litmus.Explorer()
-
-
-@pytest.fixture(scope="module")
-def program() -> Path:
-    with Children() as children:
-        return Builder(children).explorer()
 
 
 def explored(explorer: litmus.Explorer, text: str, model: Model, jobs: int) -> Result:

@@ -39,11 +39,6 @@ PROGRAMS = {
 }
 
 
-@pytest.fixture(scope="module")
-def explorer() -> litmus.Explorer:
-    return litmus.Explorer()
-
-
 def run(explorer: litmus.Explorer, text: str, model: Model, schedule: str = "") -> Result:
     options = replace(STATES, replay=schedule)
     return litmus.explore([text], (model,), options, examples=True, explorer=explorer)[0][model]

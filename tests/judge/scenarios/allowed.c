@@ -6,13 +6,10 @@ struct state {
 	wp_atomic(uint32_t) x, y;
 };
 
-#define ACTOR(name, ...)                                  \
-	static void name(void *at, stress_result *result) \
-	{                                                 \
-		struct state *state = at;                 \
-                                                          \
-		(void)result;                             \
-		__VA_ARGS__                               \
+#define ACTOR(name, ...)    \
+	STRESS_ACTOR(name)  \
+	{                   \
+		__VA_ARGS__ \
 	}
 #define BASE(claim_, ...)                                                               \
 	.claim = claim_, .upholds = "None!None", .state_size = sizeof(struct state),    \
@@ -44,10 +41,8 @@ TEST(allowed_readers, "Relaxed, two readers may disagree on an order: not on x86
 #define MAYBE_PLAIN(p) (*(uint32_t *)(void *)(p))
 #endif
 
-static void receive_twice(void *at, stress_result *result)
+STRESS_ACTOR(receive_twice)
 {
-	struct state *state = at;
-
 	if (MAYBE_PLAIN(&state->x)) {
 		result->r[0] = result->r[1] = 2;
 		return;

@@ -6,37 +6,32 @@ struct state {
 	wp_atomic(uint32_t) token;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	wp_init(&((struct state *)at)->token, 1);
+	wp_init(&state->token, 1);
 }
 
 /* Looks, then takes: two may both take it. */
-static void taker(void *at, stress_result *result)
+STRESS_ACTOR(taker)
 {
-	struct state *state = at;
-
 	if (litmus_load(&state->token, seq_cst)) {
 		litmus_store(&state->token, 0, seq_cst);
 		result->r[0] = 1;
 	}
 }
 
-static void one(void *at, stress_result *result)
+STRESS_ACTOR(one)
 {
-	(void)at;
 	result->r[0] = 1;
 }
 
-static void is_two(void *at, stress_result *result)
+STRESS_ACTOR(is_two)
 {
-	(void)at;
 	result->r[1] = result->r[0] == 2;
 }
 
-static void replaces(void *at, stress_result *result)
+STRESS_ACTOR(replaces)
 {
-	(void)at;
 	result->r[0] = 7;
 }
 

@@ -2,34 +2,29 @@
 #include "litmus.h"
 #include "stress.h"
 struct state { wp_atomic(uint32_t) x, t; };
-static void first(void *memory, stress_result *result)
+STRESS_ACTOR(first)
 {
-	struct state *s = memory;
-	if (wp_fetch_add_relaxed(&s->x, 1) == 100) {
+	if (wp_fetch_add_relaxed(&state->x, 1) == 100) {
 		for (int i = 0; i < 6; i++) {
 			for (int k = 0; k < 12; k++)
-				wp_store_relaxed(&s->t, (uint32_t)i);
+				wp_store_relaxed(&state->t, (uint32_t)i);
 			WP__YIELD();
 		}
 		result->r[0] = 1;
 	}
 	for (int i = 0; i < 3; i++)
-		wp_fetch_add_relaxed(&s->x, 1);
+		wp_fetch_add_relaxed(&state->x, 1);
 }
-static void second(void *memory, stress_result *result)
+STRESS_ACTOR(second)
 {
-	struct state *s = memory;
-	(void)result;
-	wp_fetch_add_relaxed(&s->x, 100);
+	wp_fetch_add_relaxed(&state->x, 100);
 	for (int i = 0; i < 3; i++)
-		wp_fetch_add_relaxed(&s->x, 1);
+		wp_fetch_add_relaxed(&state->x, 1);
 }
-static void third(void *memory, stress_result *result)
+STRESS_ACTOR(third)
 {
-	struct state *s = memory;
-	(void)result;
 	for (int i = 0; i < 5; i++)
-		wp_fetch_add_relaxed(&s->x, 1);
+		wp_fetch_add_relaxed(&state->x, 1);
 }
 STRESS_TEST(bound, .claim = "Never.", .upholds = "Mpsc!NoLoss",
 	.state_size = sizeof(struct state), .actors = {first, second, third}, .results = 1,

@@ -5,36 +5,28 @@ struct state {
 	wp_atomic(int) x, y;
 };
 
-static void left(void *memory, stress_result *result)
+STRESS_ACTOR(left)
 {
-	struct state *state = memory;
-
 	wp_store_relaxed(&state->x, 1);
 	result->r[0] = wp_load_relaxed(&state->y);
 }
 
-static void right(void *memory, stress_result *result)
+STRESS_ACTOR(right)
 {
-	struct state *state = memory;
-
 	wp_store_relaxed(&state->y, 1);
 	result->r[1] = wp_load_relaxed(&state->x);
 }
 
-static void left_fenced(void *memory, stress_result *result)
+STRESS_ACTOR(left_fenced)
 {
-	struct state *state = memory;
-
 	wp_store_relaxed(&state->x, 1);
 	if (!wp_twin(buffering_no_fence))
 		wp_fence_seq_cst();
 	result->r[0] = wp_load_relaxed(&state->y);
 }
 
-static void right_fenced(void *memory, stress_result *result)
+STRESS_ACTOR(right_fenced)
 {
-	struct state *state = memory;
-
 	wp_store_relaxed(&state->y, 1);
 	if (!wp_twin(buffering_no_fence))
 		wp_fence_seq_cst();

@@ -1,8 +1,5 @@
 /* Copies of whole structs and of ranges of bytes: seen word by word, or refused. */
-#include <string.h>
-
-#include "base/order.h"
-#include "stress.h"
+#include "hand_over.h"
 
 enum { WORDS = 40, TOO_MANY = 200 };
 
@@ -30,28 +27,6 @@ struct state {
 	} huge, huge_copy;
 };
 
-#define READER(name, ...)                                         \
-	static void name(void *at, stress_result *result)         \
-	{                                                         \
-		struct state *state = at;                         \
-                                                                  \
-		if (wp_load_acquire(&state->flag))                \
-			result->r[0] = (int64_t)(__VA_ARGS__);    \
-	}
-#define WRITER(name, ...)                            \
-	static void name(void *at, stress_result *result) \
-	{                                            \
-		struct state *state = at;            \
-                                                     \
-		(void)result;                        \
-		__VA_ARGS__;                         \
-		wp_store_release(&state->flag, 1);   \
-	}
-#define TEST(name_, writer, reader)                                                   \
-	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                  \
-		.state_size = sizeof(struct state), .actors = {writer, reader},       \
-		.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}})
-
 /* low, high, wide and last as digits */
 static int64_t sum(const struct record *record)
 {
@@ -69,9 +44,8 @@ TEST(copies_call, copy_call, read_copy);
 WRITER(write_fields, state->copy.low = 1; state->copy.high = 2; state->copy.wide = 3;
        state->copy.last = 4)
 
-static void read_local(void *at, stress_result *result)
+STRESS_ACTOR(read_local)
 {
-	struct state *state = at;
 	struct record local;
 
 	if (!wp_load_acquire(&state->flag))
@@ -81,10 +55,8 @@ static void read_local(void *at, stress_result *result)
 }
 TEST(copies_to_local, write_fields, read_local);
 
-static void copy_later(void *at, stress_result *result)
+STRESS_ACTOR(copy_later)
 {
-	struct state *state = at;
-
 	if (!wp_load_acquire(&state->flag))
 		return;
 	state->data = state->copy;
@@ -142,15 +114,15 @@ READER(read_both, state->pair.low + 10 * state->pair.high + 0 * wp_load_relaxed(
 TEST(copies_of_atomics, copy_atomics, read_both);
 
 /* Races: the copy's store, the copy's load, a byte that is set. */
-static void race_copy(void *at, stress_result *result)
+STRESS_ACTOR(race_copy)
 {
-	result->r[0] = ((struct state *)at)->copy.last;
+	result->r[0] = state->copy.last;
 }
 TEST(copies_race_store, copy_all, race_copy);
 
-static void race_load(void *at, stress_result *result)
+STRESS_ACTOR(race_load)
 {
-	struct record local = ((struct state *)at)->copy;
+	struct record local = state->copy;
 
 	result->r[0] = sum(&local);
 }

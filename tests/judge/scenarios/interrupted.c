@@ -7,9 +7,8 @@ struct state {
 	wp_atomic(uint32_t) word, mine, other;
 };
 
-static void sleeper(void *memory, stress_result *result)
+STRESS_ACTOR(sleeper)
 {
-	struct state *state = memory;
 	int rc = WP_OK;
 
 	while (wp_load_relaxed(&state->word) == 0 && rc != WP_INTERRUPTED)
@@ -18,20 +17,16 @@ static void sleeper(void *memory, stress_result *result)
 	result->r[1] = wp_load_relaxed(&state->word);
 }
 
-static void waker(void *memory, stress_result *result)
+STRESS_ACTOR(waker)
 {
-	struct state *state = memory;
-
-	(void)result;
 	wp_store_relaxed(&state->word, 1);
 	wp_futex_wake(&state->word, 1);
 }
 
 /* A store, a wait that nobody ends but a signal or its deadline, a load; the other way round with a
  * fence. */
-static void waiter(void *memory, stress_result *result)
+STRESS_ACTOR(waiter)
 {
-	struct state *state = memory;
 	int rc;
 
 	wp_store_relaxed(&state->mine, 1);
@@ -40,10 +35,8 @@ static void waiter(void *memory, stress_result *result)
 	result->r[2] = rc == WP_INTERRUPTED;
 }
 
-static void fencer(void *memory, stress_result *result)
+STRESS_ACTOR(fencer)
 {
-	struct state *state = memory;
-
 	wp_store_relaxed(&state->other, 1);
 	wp_fence_seq_cst();
 	result->r[1] = wp_load_relaxed(&state->mine);

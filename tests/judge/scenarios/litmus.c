@@ -16,14 +16,10 @@ struct state {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) y;
 };
 
-#define ACTOR(name, ...)                                    \
-	static void name(void *at, stress_result *result)   \
-	{                                                   \
-		struct state *state = at;                   \
-                                                            \
-		(void)state;                                \
-		(void)result;                               \
-		__VA_ARGS__                                 \
+#define ACTOR(name, ...)    \
+	STRESS_ACTOR(name)  \
+	{                   \
+		__VA_ARGS__ \
 	}
 
 ACTOR(buffering_a, litmus_store(&state->x, 1, release);

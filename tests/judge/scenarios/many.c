@@ -5,26 +5,21 @@ struct state {
 	wp_atomic(uint32_t) count;
 };
 
-static void add(void *memory, stress_result *result)
+STRESS_ACTOR(add)
 {
-	struct state *state = memory;
-
 	result->r[0] = wp_fetch_add_relaxed(&state->count, 1) + 1;
 }
 
-static void add_split(void *memory, stress_result *result)
+STRESS_ACTOR(add_split)
 {
-	struct state *state = memory;
 	uint32_t seen = wp_load_relaxed(&state->count);
 
 	result->r[1] = 1;
 	wp_store_relaxed(&state->count, seen + 1);
 }
 
-static void total(void *memory, stress_result *result)
+STRESS_ACTOR(total)
 {
-	struct state *state = memory;
-
 	result->r[1] = (int64_t)wp_load_relaxed(&state->count) * 1000 - 7;
 }
 

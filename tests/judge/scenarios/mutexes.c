@@ -27,10 +27,8 @@ static void release(struct state *state)
 		wp_futex_wake(&state->lock, 1);
 }
 
-static void locker(void *memory, stress_result *result)
+STRESS_ACTOR(locker)
 {
-	struct state *state = memory;
-
 	for (int turn = 0; turn < 2; turn++) {
 		acquire(state);
 		result->r[0] += state->inside;
@@ -49,9 +47,8 @@ STRESS_TWIN(mutexes_silent, .of = "mutexes", .defect = "a release wakes nobody",
 	.seen_by = SEEN_SC | SEEN_TSO);
 
 /* The values that it has read lie on its stack, and only whether all were 1 matters. */
-static void reader(void *memory, stress_result *result)
+STRESS_ACTOR(reader)
 {
-	struct state *state = memory;
 	volatile int read[4];
 
 	for (int at = 0; at < 4; at++)
@@ -61,11 +58,8 @@ static void reader(void *memory, stress_result *result)
 		litmus_step();
 }
 
-static void writer(void *memory, stress_result *result)
+STRESS_ACTOR(writer)
 {
-	struct state *state = memory;
-
-	(void)result;
 	for (int at = 0; at < 4; at++)
 		litmus_store(&state->seen[at], 1, relaxed);
 }
@@ -75,9 +69,8 @@ STRESS_TEST(leftovers, .claim = "What was read and is not needed makes no states
 	.outcomes = {{"0", ACCEPTABLE, "some were read before"}, {"1", ACCEPTABLE, "none was"}});
 
 /* Nobody sets the flag: it goes round for ever, with other things on its stack each second time. */
-static void waiter(void *memory, stress_result *result)
+STRESS_ACTOR(waiter)
 {
-	struct state *state = memory;
 	volatile int turn = 0;
 
 	while (!litmus_load(&state->flag, relaxed))
@@ -85,11 +78,8 @@ static void waiter(void *memory, stress_result *result)
 	result->r[0] = 1;
 }
 
-static void bystander(void *memory, stress_result *result)
+STRESS_ACTOR(bystander)
 {
-	struct state *state = memory;
-
-	(void)result;
 	litmus_store(&state->seen[0], 1, relaxed);
 }
 

@@ -11,11 +11,8 @@ struct state {
 	wp_atomic(int) data, flag, done, x, y;
 };
 
-static void writer(void *memory, stress_result *result)
+STRESS_ACTOR(writer)
 {
-	struct state *state = memory;
-
-	(void)result;
 	wp_store_relaxed(&state->data, 1);
 	/* [A1] release; hands the data over. */
 	wp_store_release(&state->flag, 1);
@@ -23,10 +20,8 @@ static void writer(void *memory, stress_result *result)
 	wp_store_release(&state->done, 1);
 }
 
-static void reader(void *memory, stress_result *result)
+STRESS_ACTOR(reader)
 {
-	struct state *state = memory;
-
 	/* [A2] acquire; takes the data over. */
 	result->r[0] = wp_load_acquire(&state->flag);
 	if (result->r[0] == 2)
@@ -36,40 +31,32 @@ static void reader(void *memory, stress_result *result)
 	result->r[1] = wp_load_relaxed(&state->data);
 }
 
-static void left(void *memory, stress_result *result)
+STRESS_ACTOR(left)
 {
-	struct state *state = memory;
-
 	wp_store_relaxed(&state->x, 1);
 	/* [orders.1] light; the hot side. */
 	wp_fence_light();
 	result->r[0] = wp_load_relaxed(&state->y);
 }
 
-static void right(void *memory, stress_result *result)
+STRESS_ACTOR(right)
 {
-	struct state *state = memory;
-
 	wp_store_relaxed(&state->y, 1);
 	/* [orders.2] heavy; the rare side. */
 	wp_fence_heavy();
 	result->r[1] = wp_load_relaxed(&state->x);
 }
 
-static void symmetric(void *memory, stress_result *result)
+STRESS_ACTOR(symmetric)
 {
-	struct state *state = memory;
-
 	wp_store_relaxed(&state->y, 1);
 	/* [orders.3] seq_cst fence; as orders.2. */
 	wp_fence_seq_cst();
 	result->r[1] = wp_load_relaxed(&state->x);
 }
 
-static void symmetric_left(void *memory, stress_result *result)
+STRESS_ACTOR(symmetric_left)
 {
-	struct state *state = memory;
-
 	wp_store_relaxed(&state->x, 1);
 	wp_fence_seq_cst();
 	result->r[0] = wp_load_relaxed(&state->y);

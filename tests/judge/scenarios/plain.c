@@ -1,8 +1,5 @@
 /* Plain memory that is hard to explore: seen as it is, or refused, never taken for constant. */
-#include <string.h>
-
-#include "base/order.h"
-#include "stress.h"
+#include "hand_over.h"
 
 struct state {
 	wp_atomic(uint32_t) flag;
@@ -15,28 +12,6 @@ struct state {
 		} pair;
 	} data, copy;
 };
-
-#define READER(name, ...)                                         \
-	static void name(void *at, stress_result *result)         \
-	{                                                         \
-		struct state *state = at;                         \
-                                                                  \
-		if (wp_load_acquire(&state->flag))                \
-			result->r[0] = (int64_t)(__VA_ARGS__);    \
-	}
-#define WRITER(name, ...)                            \
-	static void name(void *at, stress_result *result) \
-	{                                            \
-		struct state *state = at;            \
-                                                     \
-		(void)result;                        \
-		__VA_ARGS__;                         \
-		wp_store_release(&state->flag, 1);   \
-	}
-#define TEST(name_, writer, reader)                                                   \
-	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                  \
-		.state_size = sizeof(struct state), .actors = {writer, reader},       \
-		.results = 1, .outcomes = {{"*", ACCEPTABLE, "never judged"}})
 
 WRITER(write_low, state->data.pair.low = 7)
 READER(read_low, state->data.pair.low)
@@ -87,8 +62,8 @@ STRESS_TEST(plain_tail, .claim = "None.", .upholds = "None!None", .init = init_t
 	.state_size = sizeof(struct odd), .actors = {read_tail, read_tail}, .results = 1,
 	.outcomes = {{"*", ACCEPTABLE, "never judged"}});
 
-static void race(void *at, stress_result *result)
+STRESS_ACTOR(race)
 {
-	result->r[0] = *(uint32_t *)(void *)&((struct state *)at)->word;
+	result->r[0] = *(uint32_t *)(void *)&state->word;
 }
 TEST(plain_race, write_atomic, race);

@@ -13,13 +13,10 @@ struct state {
 	STRESS_TEST(name_, .claim = "None.", .upholds = "None!None",                    \
 		.state_size = sizeof(struct state), .actors = {first, second},          \
 		.results = results_, .outcomes = {{"*", ACCEPTABLE, "never judged"}})
-#define ACTOR(name, ...)                                              \
-	static void name(void *at, stress_result *result)             \
-	{                                                             \
-		struct state *state = at;                             \
-                                                                      \
-		(void)result;                                         \
-		__VA_ARGS__;                                          \
+#define ACTOR(name, ...)     \
+	STRESS_ACTOR(name)   \
+	{                    \
+		__VA_ARGS__; \
 	}
 
 ACTOR(adds, state->count = state->count + 1)

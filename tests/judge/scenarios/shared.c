@@ -15,11 +15,8 @@ static uint32_t add(struct state *state)
 	return litmus_fetch_add(&state->count, 1, acq_rel);
 }
 
-static void writer(void *at, stress_result *result)
+STRESS_ACTOR(writer)
 {
-	struct state *state = at;
-
-	(void)result;
 	if (add(state) != ADDITIONS - 1)
 		return;
 	for (uint32_t i = 0; i < ADDERS; i++)
@@ -28,31 +25,26 @@ static void writer(void *at, stress_result *result)
 	state->data = 1;
 }
 
-#define ADDER(name, i)                                                  \
-	static void name(void *at, stress_result *result)               \
-	{                                                               \
-		struct state *state = at;                               \
-                                                                        \
-		(void)result;                                           \
-		wp_store_relaxed(&state->first[i], add(state));         \
-		add(state);                                             \
+#define ADDER(name, i)                                          \
+	STRESS_ACTOR(name)                                      \
+	{                                                       \
+		wp_store_relaxed(&state->first[i], add(state)); \
+		add(state);                                     \
 	}
 ADDER(adder_0, 0)
 ADDER(adder_1, 1)
 ADDER(adder_2, 2)
 ADDER(adder_3, 3)
 
-static void reader(void *at, stress_result *result)
+STRESS_ACTOR(reader)
 {
-	struct state *state = at;
-
 	result->r[0] = state->data;
 	add(state);
 }
 
-static void look(void *at, stress_result *result)
+STRESS_ACTOR(look)
 {
-	result->r[1] = ((struct state *)at)->data;
+	result->r[1] = state->data;
 }
 
 STRESS_TEST(shared, .claim = "The reader comes before the writer.", .upholds = "None!None",

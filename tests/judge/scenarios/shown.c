@@ -27,18 +27,14 @@ static uint32_t look(struct box *box)
 	return litmus_load(&box->full, relaxed);
 }
 
-static void giver(void *at, stress_result *result)
+STRESS_ACTOR(giver)
 {
-	struct state *state = at;
-
 	put(&state->mine);
 	result->r[0] = look(&state->yours[1]);
 }
 
-static void taker(void *at, stress_result *result)
+STRESS_ACTOR(taker)
 {
-	struct state *state = at;
-
 	put(&state->yours[1]);
 	result->r[1] = look(&state->mine);
 }
@@ -52,71 +48,51 @@ SHOWN(shown_names, .actors = {giver, taker},
       .outcomes = {{"0,0", FORBIDDEN, "both were early"}, {"*", ACCEPTABLE, "any"}});
 
 /* The race is at the first accesses; what comes after is ordered, and longer. */
-static void racer(void *at, stress_result *result)
+STRESS_ACTOR(racer)
 {
-	struct state *state = at;
-
-	(void)result;
 	state->plain = 1; /* shown: racer */
 	litmus_store(&state->tasks, 1, release);
 	litmus_store(&state->done, 1, release);
 }
 
-static void reader(void *at, stress_result *result)
+STRESS_ACTOR(reader)
 {
-	struct state *state = at;
-
 	result->r[0] = state->plain; /* shown: reader */
 	result->r[1] = litmus_load(&state->done, acquire) + litmus_load(&state->tasks, acquire);
 }
 
 SHOWN(shown_race, ANY, .actors = {racer, reader});
 
-static void asserts(void *at, stress_result *result)
+STRESS_ACTOR(asserts)
 {
-	struct state *state = at;
-
-	(void)result;
 	assert(!look(&state->mine)); /* shown: assert */
 }
 
-static void aborts(void *at, stress_result *result)
+STRESS_ACTOR(aborts)
 {
-	struct state *state = at;
-
-	(void)result;
 	if (look(&state->mine))
 		abort(); /* shown: abort */
 }
 
-static void divides(void *at, stress_result *result)
+STRESS_ACTOR(divides)
 {
-	struct state *state = at;
-
 	result->r[0] = 7 / (1 - (int)look(&state->mine)); /* shown: divide */
 }
 
-static void strays(void *at, stress_result *result)
+STRESS_ACTOR(strays)
 {
-	struct state *state = at;
-
 	if (look(&state->mine))
 		result->r[0] = *(volatile int *)8; /* shown: stray */
 }
 
-static void far(void *at, stress_result *result)
+STRESS_ACTOR(far)
 {
-	struct state *state = at;
-
 	if (look(&state->mine))
 		result->r[0] = *(volatile int *)0x7000000000; /* shown: far */
 }
 
-static void sure(void *at, stress_result *result)
+STRESS_ACTOR(sure)
 {
-	struct state *state = at;
-
-	(void)result;
 	assert(look(&state->mine) + look(&state->yours[1]) < 2); /* shown: arbiter */
 }
 
@@ -128,18 +104,13 @@ SHOWN(shown_far, ANY, .actors = {giver, far});
 SHOWN(shown_arbiter, ANY, .actors = {giver, taker}, .arbiter = sure);
 
 /* Two look, then count: one task is lost. */
-static void worker(void *at, stress_result *result)
+STRESS_ACTOR(worker)
 {
-	struct state *state = at;
-
-	(void)result;
 	litmus_store(&state->done, litmus_load(&state->done, seq_cst) + 1, seq_cst);
 }
 
-static void all_done(void *at, stress_result *result)
+STRESS_ACTOR(all_done)
 {
-	struct state *state = at;
-
 	result->r[0] = litmus_load(&state->done, relaxed);
 }
 

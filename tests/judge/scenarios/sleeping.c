@@ -11,18 +11,13 @@ struct state {
 	wp_atomic(uint32_t) first, second;
 };
 
-static void sleeper(void *memory, stress_result *result)
+STRESS_ACTOR(sleeper)
 {
-	struct state *state = memory;
-
 	result->r[0] = wp_parker_park(&state->parker) == WP_OK;
 }
 
-static void waker(void *memory, stress_result *result)
+STRESS_ACTOR(waker)
 {
-	struct state *state = memory;
-
-	(void)result;
 	if (wp_twin(sleeping_waker_looks) && wp_load_relaxed(&state->parker.word) == 0)
 		return;
 	wp_parker_unpark(&state->parker);
@@ -47,21 +42,15 @@ STRESS_TWIN(sleeping_waker_looks,
 	.shows = "asleep",
 	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC);
 
-static void wait_first(void *memory, stress_result *result)
+STRESS_ACTOR(wait_first)
 {
-	struct state *state = memory;
-
-	(void)result;
 	wp_futex_wait(&state->first, 0, WP_FOREVER);
 	wp_store_relaxed(&state->second, 1);
 	wp_futex_wake(&state->second, 1);
 }
 
-static void wait_second(void *memory, stress_result *result)
+STRESS_ACTOR(wait_second)
 {
-	struct state *state = memory;
-
-	(void)result;
 	wp_futex_wait(&state->second, 0, WP_FOREVER);
 	wp_store_relaxed(&state->first, 1);
 	wp_futex_wake(&state->first, 1);
@@ -81,16 +70,13 @@ STRESS_TEST(sleeping_pair,
 
 enum { LATE_NS = 3000000 };
 
-static void late(void *memory, stress_result *result)
+STRESS_ACTOR(late)
 {
-	struct state *state = memory;
-
 	result->r[0] = wp_futex_wait(&state->first, 0, wp_clock_ns() + LATE_NS) == WP_TIMEOUT;
 }
 
-static void nothing(void *memory, stress_result *result)
+STRESS_ACTOR(nothing)
 {
-	(void)memory;
 	result->r[1] = 1;
 }
 

@@ -7,10 +7,8 @@ struct state {
 	wp_atomic(uint32_t) * heap;
 };
 
-static void init(void *memory)
+STRESS_INIT(init)
 {
-	struct state *state = memory;
-
 	state->heap = calloc(1, sizeof(*state->heap));
 	if (!state->heap)
 		abort();
@@ -21,26 +19,20 @@ static void fini(void *memory)
 	free(((struct state *)memory)->heap);
 }
 
-static void add(void *memory, stress_result *result)
+STRESS_ACTOR(add)
 {
-	struct state *state = memory;
-
 	result->r[0] = -5;
 	wp_fetch_add_relaxed(state->heap, 2);
 }
 
-static void add_more(void *memory, stress_result *result)
+STRESS_ACTOR(add_more)
 {
-	struct state *state = memory;
-
 	result->r[1] = 1000000;
 	wp_fetch_add_relaxed(state->heap, 40);
 }
 
-static void total(void *memory, stress_result *result)
+STRESS_ACTOR(total)
 {
-	struct state *state = memory;
-
 	result->r[2] = wp_load_relaxed(state->heap);
 }
 

@@ -16,18 +16,15 @@ struct state {
 	wp_atomic(struct pair) pair;
 };
 
-static void init(void *memory)
+STRESS_INIT(init)
 {
-	struct state *state = memory;
-
 	wp_init(&state->real, 0.5);
 	wp_init(&state->flag, false);
 	wp_init(&state->negative, -3);
 }
 
-static void write(void *memory, stress_result *result)
+STRESS_ACTOR(write)
 {
-	struct state *state = memory;
 	double expected = 0.5;
 
 	result->r[0] = litmus_cas(&state->real, &expected, 2.5, relaxed, relaxed);
@@ -39,9 +36,8 @@ static void write(void *memory, stress_result *result)
 	wp_store_release(&state->ready, 1);
 }
 
-static void read(void *memory, stress_result *result)
+STRESS_ACTOR(read)
 {
-	struct state *state = memory;
 	struct pair pair;
 
 	if (!wp_load_acquire(&state->ready))

@@ -13,14 +13,11 @@ static uint64_t counter;
 
 static void counting(void *at, stress_result *result)
 {
-	(void)at;
 	result->r[0] = (int64_t)++counter;
 }
 
 static void looping(void *at, stress_result *result)
 {
-	(void)at;
-	(void)result;
 	for (volatile int turn = 1; turn; turn = 1)
 		continue;
 }
@@ -34,20 +31,16 @@ static uint64_t deep(uint64_t depth)
 
 static void overflowing(void *at, stress_result *result)
 {
-	(void)at;
 	result->r[0] = (int64_t)deep(1000000);
 }
 
 static void stray(void *at, stress_result *result)
 {
-	(void)at;
 	result->r[0] = *(volatile int64_t *)8;
 }
 
-static void mixing(void *at, stress_result *result)
+STRESS_ACTOR(mixing)
 {
-	struct state *state = at;
-
 	wp_store_relaxed(&state->word, 1);
 	result->r[0] = wp_load_relaxed((wp_atomic(uint32_t) *)(void *)&state->word);
 }
@@ -60,46 +53,43 @@ __attribute__((noinline, no_sanitize("thread"))) static uint64_t clock_now(void)
 	return ++now;
 }
 
-static void timing(void *at, stress_result *result)
+STRESS_ACTOR(timing)
 {
-	struct state *state = at;
 	uint64_t now = clock_now();
 
 	wp_store_relaxed(&state->word, 1);
 	result->r[0] = (int64_t)(now % 1000003) + (int64_t)wp_load_relaxed(&state->word);
 }
 
-static void timing_late(void *at, stress_result *result)
+STRESS_ACTOR(timing_late)
 {
-	((struct state *)at)->plain = 1;
-	timing(at, result);
+	state->plain = 1;
+	timing(state, result);
 }
 
 static void choosing(void *at, stress_result *result)
 {
-	(void)at;
 	result->r[0] = litmus_choose(65);
 }
 
-static void choosing_none(void *at, stress_result *result)
+STRESS_ACTOR(choosing_none)
 {
-	result->r[0] = litmus_choose((unsigned)((struct state *)at)->plain);
+	result->r[0] = litmus_choose((unsigned)state->plain);
 }
 
-static void beyond(void *at, stress_result *result)
+STRESS_ACTOR(beyond)
 {
-	((struct state *)at + 1)->plain = 1;
+	(state + 1)->plain = 1;
 	result->r[0] = 1;
 }
 
-static void beyond_atomic(void *at, stress_result *result)
+STRESS_ACTOR(beyond_atomic)
 {
-	result->r[0] = (int64_t)wp_load_relaxed(&((struct state *)at + 1)->word);
+	result->r[0] = (int64_t)wp_load_relaxed(&(state + 1)->word);
 }
 
 static void beyond_set(void *at, stress_result *result)
 {
-	(void)result;
 	memset((char *)at + sizeof(struct state), 1, 3);
 }
 
@@ -110,13 +100,11 @@ __attribute__((noinline, no_sanitize_thread)) static void set_unseen(volatile ch
 
 static void beyond_unseen(void *at, stress_result *result)
 {
-	(void)result;
 	set_unseen((char *)at + sizeof(struct state));
 }
 
 static void unseen(void *at, stress_result *result)
 {
-	(void)result;
 	set_unseen(at);
 }
 
@@ -128,19 +116,15 @@ static void unseen(void *at, stress_result *result)
 	TEN(n##0) TEN(n##1) TEN(n##2) TEN(n##3) TEN(n##4) TEN(n##5) TEN(n##6) TEN(n##7) \
 	TEN(n##8) TEN(n##9)
 
-static void many(void *at, stress_result *result)
+STRESS_ACTOR(many)
 {
-	struct state *state = at;
-
-	(void)result;
 	HUNDRED(1) HUNDRED(2) HUNDRED(3) HUNDRED(4) HUNDRED(5) HUNDRED(6) HUNDRED(7) HUNDRED(8)
 	HUNDRED(9) HUNDRED(10) HUNDRED(11)
 }
 
-static void quiet(void *at, stress_result *result)
+STRESS_ACTOR(quiet)
 {
-	(void)result;
-	wp_store_relaxed(&((struct state *)at)->word, 1);
+	wp_store_relaxed(&state->word, 1);
 }
 
 #define REFUSED(name_, actor)                                                        \
@@ -164,9 +148,9 @@ REFUSED(refused_beyond_unseen, beyond_unseen);
 REFUSED(refused_unseen, unseen);
 REFUSED(refused_many, many);
 
-static void init_beyond(void *at)
+STRESS_INIT(init_beyond)
 {
-	((struct state *)at)[2].plain = 1;
+	state[2].plain = 1;
 }
 STRESS_TEST(refused_init_beyond, .claim = "None.", .upholds = "None!None",
 	.state_size = sizeof(struct state), .init = init_beyond, .actors = {quiet, quiet},

@@ -7,18 +7,13 @@ struct state {
 	wp_atomic(int) x, ready;
 };
 
-static void write_one(void *memory, stress_result *result)
+STRESS_ACTOR(write_one)
 {
-	struct state *state = memory;
-
-	(void)result;
 	wp_store_relaxed(&state->x, 1);
 }
 
-static void read_it(void *memory, stress_result *result)
+STRESS_ACTOR(read_it)
 {
-	struct state *state = memory;
-
 	result->r[0] = wp_load_relaxed(&state->x);
 }
 
@@ -49,10 +44,8 @@ STRESS_TEST(violated_few, .claim = "The same, but too few samples to say so.", B
 		{"*", ACCEPTABLE, "one or the other"},
 	});
 
-static void spin(void *memory, stress_result *result)
+STRESS_ACTOR(spin)
 {
-	struct state *state = memory;
-
 	while (!wp_load_acquire(&state->ready))
 		result->r[0] = 0;
 }
@@ -63,10 +56,8 @@ STRESS_TEST(violated_stuck, .claim = "Somebody will say that it is ready.", SIZE
 		{"*", ACCEPTABLE, "somebody did"},
 	});
 
-static void crash(void *memory, stress_result *result)
+STRESS_ACTOR(crash)
 {
-	(void)memory;
-	(void)result;
 	abort();
 }
 
@@ -75,9 +66,9 @@ STRESS_TEST(violated_crash, .claim = "Nobody calls abort.", SIZE, .actors = {wri
 		{"*", ACCEPTABLE, "nobody did"},
 	});
 
-static void read_two(void *memory, stress_result *result)
+STRESS_ACTOR(read_two)
 {
-	read_it(memory, result);
+	read_it(state, result);
 	if (wp_twin(violated_undeclared))
 		result->r[0] += 2;
 	if (wp_twin(violated_missed))

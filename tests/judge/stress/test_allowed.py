@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from tests.conftest import Command
 from wakeproof.errors import JudgeError
 from wakeproof.judge.builds import Builder
 from wakeproof.judge.explore.options import Model
-from wakeproof.judge.process import Children
 from wakeproof.judge.scenarios import Scenario
 from wakeproof.judge.stress import outcome_sets
 from wakeproof.judge.stress.allowed import (
@@ -160,12 +158,6 @@ def test_a_data_race_has_no_whole_set(judged: dict[str, ScenarioReport]) -> None
     assert "SC, TSO, RC11 a data race" in race.not_whole
     assert not race.is_judged
     assert {(s.allowed_by, s.means) for s in race.outcomes} == {("", RACY)}
-
-
-@pytest.fixture
-def builder() -> Iterator[Builder]:
-    with Children() as children:
-        yield Builder(children)
 
 
 def of_file(file: Path, name: str) -> Scenario:

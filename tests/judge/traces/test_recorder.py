@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import subprocess
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,15 +13,8 @@ import pytest
 from wakeproof.errors import JudgeError
 from wakeproof.judge import scenarios
 from wakeproof.judge.builds import Build, Builder
-from wakeproof.judge.process import Children
 from wakeproof.judge.traces import events as trace_events
 from wakeproof.judge.traces.events import Event
-
-
-@pytest.fixture
-def builder() -> Iterator[Builder]:
-    with Children() as children:
-        yield Builder(children)
 
 
 def scenario(name: str) -> Path:

@@ -10,6 +10,7 @@
 #include "queue/idle_set.h"
 #include "sched/placement/placement.h"
 #include "../pool/pool_case.h"
+#include "../case_main.h"
 #include "sched/compensation/spare_carrier.h"
 #include "base/topology.h"
 
@@ -60,7 +61,7 @@ static int reads(void)
 }
 
 /* Each CPU has a cache of its own; those of a package stand together, though numbers alternate. */
-static void case_order(void)
+CASE(order)
 {
 	static const char *const packages[CPUS] = {"0", "1", "0", "1"}, *const each[] = {"0", "1", "2", "3"};
 	static const uint32_t in_order[CPUS] = {0, 2, 1, 3};
@@ -79,7 +80,7 @@ static void case_order(void)
 }
 
 /* A CPU that is offline is not listed, behind a range or alone. */
-static void case_lists(void)
+CASE(lists)
 {
 	begin_machine("0-1,3\n");
 	check(reads() == 3, "who is offline");
@@ -92,7 +93,7 @@ static void case_lists(void)
 }
 
 /* What cannot be read is named. */
-static void case_named(void)
+CASE(named)
 {
 	begin_machine("0-3\n");
 	cpu_says(2, "topology/physical_package_id", "one");
@@ -109,7 +110,6 @@ int __real_sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *set);
 int __wrap_sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *set);
 int __wrap_sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *set)
 {
-	(void)process;
 	memset(set, 0, bytes);
 	for (size_t cpu = 0; cpu < cpus; cpu++)
 		CPU_SET(cpu, set);
@@ -129,7 +129,7 @@ static uint32_t reserve(uint32_t most)
 }
 
 /* A power of two that is enough for the CPUs, and for an eighth of the threads. */
-static void case_reserved(void)
+CASE(reserved)
 {
 	cpus = 9;
 	check(reserve(200) == 16, "as many as the CPUs, or more");
@@ -140,7 +140,7 @@ static void case_reserved(void)
 }
 
 /* What is made in used memory is as in new one. */
-static void case_used(void)
+CASE(used)
 {
 	wp_placement_slot slots[2];
 	wp_placement placement;
@@ -161,7 +161,7 @@ static void case_used(void)
 }
 
 /* Of a carrier that nobody has marked the end of a task is no news. */
-static void case_unmarked(void)
+CASE(unmarked)
 {
 	wp_placement_slot slot;
 	wp_placement placement;
@@ -174,13 +174,4 @@ static void case_unmarked(void)
 	check(!wp_placement_mark(&placement, 0), "that it is marked");
 	wp_placement_begins(&placement, 0);
 	check(wp_placement_ends(&placement, 0), "a mark at an end");
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"order", case_order}, {"lists", case_lists},
-					 {"named", case_named}, {"reserved", case_reserved},
-					 {"used", case_used}, {"unmarked", case_unmarked}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -6,7 +6,8 @@
 #include "sync/condition.h"
 #include "thread/latch.h"
 #include "wakeup/parker.h"
-#include "../sched/placement/placed_case.h"
+#include "../sched/placement/group_placement_case.h"
+#include "../case_main.h"
 #include "sched/poller.h"
 #include "pool/pool.h"
 #include "sync/semaphore.h"
@@ -48,7 +49,7 @@ int __wrap_wp__pool_wait(wp_pool *of, int64_t deadline_ns, bool is_inside)
 }
 
 /* A pool has ended, and another thread asks for it, too: the last thread is joined once. */
-static void case_waited(void)
+CASE(waited)
 {
 	wp_pool_config config;
 
@@ -69,16 +70,12 @@ bool __wrap_wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_p
 bool __wrap_wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
 				 uint64_t step)
 {
-	(void)placement;
-	(void)carrier;
-	(void)progress;
-	(void)step;
 	wp_fetch_add_release(&looks, 1);
 	return false;
 }
 
 /* The step ends while the monitor looks: nobody is suspected, and nothing moves. */
-static void case_suspected(void)
+CASE(suspected)
 {
 	wp_vthread_config config = {.run = nothing, .carrier = 0};
 	wp_vthread *one, *behind;
@@ -121,7 +118,7 @@ static bool has_waiter(void)
 	return has;
 }
 
-static void case_interrupted(void)
+CASE(interrupted)
 {
 	int64_t until_ns = in_ms(PATIENCE_S * 1000);
 	wp_vthread *waiter;
@@ -172,10 +169,9 @@ static int polls(void *arg)
 
 static void wakes(void *arg)
 {
-	(void)arg;
 }
 
-static void case_moved(void)
+CASE(moved)
 {
 	wp_poller_config config = {.name = "poller", .run = polls, .wakeup = wakes};
 	wp_vthread *poller;
@@ -195,7 +191,6 @@ static uint32_t told;
 
 static void is_told(void *arg, wp_vthread *thread)
 {
-	(void)arg;
 	check(wp_load_relaxed(&channel.lock.state) == 0, "that the channel is free");
 	goes_on = thread;
 	told++;
@@ -211,7 +206,7 @@ static int receives(void *arg)
 	return wp_channel_receive_until(&channel, arg, WP_FOREVER);
 }
 
-static void case_told(void)
+CASE(told)
 {
 	static const wp_scheduler scheduler = {.submit = is_told};
 	static int (*const waits_there[])(void *) = {sends, receives};
@@ -266,7 +261,7 @@ static void told_once(void)
 	check(wp_mutex_unlock(&mutex) == WP_OK, "its unlock");
 }
 
-static void case_quiet(void)
+CASE(quiet)
 {
 	wp_parker parker;
 
@@ -311,7 +306,7 @@ static int is_late(void *arg)
 	return arg != NULL;
 }
 
-static void case_late(void)
+CASE(late)
 {
 	open_group(1, false, 0);
 	join(start(is_late, NULL), "who is late");
@@ -336,7 +331,7 @@ static int keeps(void *arg)
 	return arg != NULL;
 }
 
-static void case_handed(void)
+CASE(handed)
 {
 	wp_vthread *waiter, *keeper;
 	int passes = 0;
@@ -380,20 +375,9 @@ static int gives_up(void *arg)
 	return arg != NULL;
 }
 
-static void case_over(void)
+CASE(over)
 {
 	open_group(1, false, 0);
 	join(start(gives_up, NULL), "who gives up");
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"waited", case_waited}, {"suspected", case_suspected},
-					 {"interrupted", case_interrupted}, {"moved", case_moved},
-					 {"told", case_told}, {"quiet", case_quiet},
-					 {"late", case_late}, {"over", case_over},
-					 {"handed", case_handed}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -93,7 +93,6 @@ static bool see_one(void *arg, const wp_dump_thread *thread)
 {
 	uint32_t at = 0;
 
-	(void)arg;
 	if (thread->home < 0 || thread->home >= CARRIERS || thread->carrier >= CARRIERS)
 		fail("a carrier that is none");
 	if (strcmp(thread->name, "peer") != 0 || thread->depth == 0)
@@ -215,8 +214,6 @@ __attribute__((noinline)) int live(void *arg)
 
 static void note_back(void *arg, wp_task *task, bool was_parked)
 {
-	(void)arg;
-	(void)was_parked;
 	for (int at = 0; at < PEERS; at++)
 		if (&peers[at].thread->task == task)
 			peers[at].is_back = true;

@@ -6,7 +6,7 @@
  *               thread that starts something fail. */
 #include <errno.h>
 
-#include "../case.h"
+#include "../case_main.h"
 #include "inspect/dump.h"
 #include "sched/group.h"
 #include "io/descriptor.h"
@@ -145,9 +145,6 @@ static int trace_on(void)
 
 static int to_nowhere(void *arg, const char *text, size_t bytes)
 {
-	(void)arg;
-	(void)text;
-	(void)bytes;
 	return 0;
 }
 
@@ -174,7 +171,6 @@ static int nothing(void *arg)
 
 static enum wp_step ends(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_DONE;
 }
 
@@ -234,47 +230,37 @@ static void each_fails(int (*start)(void), int least)
 	check(fails_at >= least && fails_at < MOST, "that each failed once");
 }
 
-static void case_plain(void)
+CASE(plain)
 {
 	each_fails(plain_group, 3);
 }
 
-static void case_whole(void)
+CASE(whole)
 {
 	each_fails(whole_group, 8);
 }
 
-static void case_pool(void)
+CASE(pool)
 {
 	each_fails(new_pool, 4);
 }
 
-static void case_trace(void)
+CASE(trace)
 {
 	each_fails(trace_on, 6);
 }
 
-static void case_thread(void)
+CASE(thread)
 {
 	each_fails(new_thread, 1);
 }
 
-static void case_step(void)
+CASE(step)
 {
 	each_fails(new_step, 1);
 }
 
-static void case_dump(void)
+CASE(dump)
 {
 	each_fails(dumped, 1);
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"plain", case_plain}, {"whole", case_whole},
-					 {"pool", case_pool}, {"trace", case_trace},
-					 {"thread", case_thread}, {"dump", case_dump},
-					 {"step", case_step}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

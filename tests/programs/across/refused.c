@@ -16,6 +16,7 @@
 #include "thread/stack.h"
 #include "base/topology.h"
 #include "../vthreads_case.h"
+#include "../case_main.h"
 
 /* Calls until the one that is refused; less than 0: none is. */
 static int maps_left = -1, guards_left = -1, threads_left = -1;
@@ -57,7 +58,7 @@ int __wrap_mprotect(void *memory, size_t bytes, int protection)
 }
 
 /* Of each of its two maps: the start says so, and the other is given back. */
-static void case_stacks(void)
+CASE(stacks)
 {
 	wp_stacks_config config = {.max_stacks = 4};
 
@@ -73,7 +74,7 @@ static void case_stacks(void)
 }
 
 /* A guard page is refused: its stack gets a canary, and the next has the mappings that were its. */
-static void case_guard(void)
+CASE(guard)
 {
 	wp_stacks_config config = {.max_stacks = 4, .guard = WP_STACK_PROTECTED, .max_mappings = 2};
 	FILE *told = tmpfile();
@@ -124,7 +125,7 @@ int __wrap_pthread_join(pthread_t thread, void **result)
 }
 
 /* The second thread of a pool is refused: the first is ended, and errno says why there is no pool. */
-static void case_pool(void)
+CASE(pool)
 {
 	wp_pool_config config;
 	wp_pool *pool = NULL;
@@ -153,7 +154,7 @@ int __wrap_eventfd(unsigned start, int flags)
 }
 
 /* A process that has closed its standard input gets that number: it is a descriptor as any. */
-static void case_zero(void)
+CASE(zero)
 {
 	wp_group_config config = {.carriers = 1, .yield_us = 50};
 
@@ -177,7 +178,7 @@ bool __wrap_wp_fence_heavy(void)
 	return !has_no_fence && __real_wp_fence_heavy();
 }
 
-static void case_fence(void)
+CASE(fence)
 {
 	wp_guard guard;
 
@@ -190,7 +191,7 @@ static void case_fence(void)
 }
 
 /* What is read of a machine is closed, and a CPU that no machine has is refused. */
-static void case_descriptors(void)
+CASE(descriptors)
 {
 	static char path[WP_TOPOLOGY_PATH];
 	uint32_t allowed = 0;
@@ -236,11 +237,10 @@ static enum wp_step holds_on(wp_task *task)
 
 static enum wp_step ends(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_DONE;
 }
 
-static void case_items(void)
+CASE(items)
 {
 	static int items[2];
 	static wp_task first, second;
@@ -272,14 +272,4 @@ static void case_items(void)
 		wp_vthread_free(receivers[at]);
 	wp_group_free(group);
 	wp_channel_fini(&channel);
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"stacks", case_stacks}, {"guard", case_guard},
-					 {"pool", case_pool}, {"zero", case_zero},
-					 {"items", case_items}, {"fence", case_fence},
-					 {"descriptors", case_descriptors}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

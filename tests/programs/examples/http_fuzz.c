@@ -48,21 +48,16 @@ int __wrap_wp_io_new(wp_group *group, int fd, wp_io **io)
 {
 	static wp_io none = {.fd = -1};
 
-	(void)group;
-	(void)fd;
 	*io = &none;
 	return WP_OK;
 }
 
 void __wrap_wp_io_free(wp_io *io)
 {
-	(void)io;
 }
 
 int __wrap_wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, size_t *done)
 {
-	(void)io;
-	(void)deadline_ns;
 	*done = size < wire.left ? size : wire.left;
 	if (*done > wire.piece)
 		*done = wire.piece;
@@ -74,8 +69,6 @@ int __wrap_wp_io_read(wp_io *io, void *bytes, size_t size, int64_t deadline_ns, 
 
 int __wrap_wp_io_write(wp_io *io, const void *bytes, size_t size, int64_t until_ns, size_t *done)
 {
-	(void)io;
-	(void)until_ns;
 	hold(wire.out_size + size <= OUT, "room");
 	memcpy(wire.out + wire.out_size, bytes, size);
 	wire.out_size += size;
@@ -94,8 +87,6 @@ size_t __wrap_http_write(const http_reply *reply, const http_parser *request, bo
 /* As the examples answer. */
 static void answer(void *arg, const http_parser *request, uint32_t number, http_reply *reply)
 {
-	(void)arg;
-	(void)number;
 	if (http_is_path(request, "/"))
 		http_say(reply, HTTP_STATUS_OK, "hello\n");
 	else if (http_is_path(request, "/parallel"))

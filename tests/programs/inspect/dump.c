@@ -2,6 +2,7 @@
  * dump.c CASE - dumps of a group, for test_dump.py to read: what is said of threads that park, run, end,
  * come and go. */
 #include "dump_case.h"
+#include "../case_main.h"
 
 enum { PARKED = 1000, STACKS = 1100, ROUNDS = 5000, COMING = 64, FUNCTION = 512 /* bytes at most */ };
 
@@ -36,7 +37,6 @@ static void end_many(void)
 /* It has no stack: it parks until it may end. */
 static enum wp_step waits_by_steps(wp_task *task)
 {
-	(void)task;
 	return wp_load_acquire(&ready) == 0 ? WP_STEP_PARK : WP_STEP_DONE;
 }
 
@@ -82,17 +82,17 @@ static void states(enum wp_dump_format format)
 	close_group();
 }
 
-static void case_states(void)
+CASE(states)
 {
 	states(WP_DUMP_JSON);
 }
 
-static void case_text(void)
+CASE(text)
 {
 	states(WP_DUMP_TEXT);
 }
 
-static void case_same(void)
+CASE(same)
 {
 	open_group(1, false, 0);
 	park_many("same");
@@ -112,7 +112,7 @@ static int sticks(void *arg)
 }
 
 /* A spare runs another thread while one blocks its carrier; then that one goes on there. */
-static void case_spare(void)
+CASE(spare)
 {
 	wp_group_config config = {.carriers = 1, .yield_us = 50, .spares = 1};
 	wp_vthread *stuck, *busy;
@@ -135,7 +135,7 @@ static void case_spare(void)
 }
 
 /* More stacks than a dump counts apart. */
-static void case_stacks(void)
+CASE(stacks)
 {
 	static wp_vthread *threads[STACKS];
 
@@ -151,7 +151,7 @@ static void case_stacks(void)
 	close_group();
 }
 
-static void case_names(void)
+CASE(names)
 {
 	const char *names[] = {"say \"hi\"\\", "tab\tbell\a\x7f", "h\xc3\xa9",
 			       "cut \xe2\x82", "\xff\xfe", ""};
@@ -169,12 +169,11 @@ static void case_names(void)
 /* A write that fails ends it. */
 static int full(void *arg, const char *text, size_t bytes)
 {
-	(void)text;
 	*(size_t *)arg += bytes;
 	return -1;
 }
 
-static void case_full(void)
+CASE(full)
 {
 	size_t written = 0;
 	wp_dump_config config = {.write = full, .arg = &written};
@@ -221,7 +220,6 @@ static void *keeps_coming(void *arg)
 
 static int swallow(void *arg, const char *text, size_t bytes)
 {
-	(void)text;
 	*(size_t *)arg += bytes;
 	return 0;
 }
@@ -280,7 +278,7 @@ static bool note(void *arg, const wp_dump_thread *thread)
 }
 
 /* Two ways to park, so two stacks: any third one is made of both. */
-static void case_churn(void)
+CASE(churn)
 {
 	size_t bytes = 0;
 	uint64_t shown = 0;
@@ -299,14 +297,4 @@ static void case_churn(void)
 	check(stacks_seen == 2, "one of two stacks");
 	check(shown > 0 && bytes > 0, "any thread");
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	const one_case cases[] = {{"states", case_states}, {"text", case_text},
-				  {"same", case_same},	   {"names", case_names},
-				  {"full", case_full},	   {"churn", case_churn},
-				  {"stacks", case_stacks}, {"spare", case_spare}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

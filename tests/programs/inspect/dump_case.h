@@ -88,7 +88,6 @@ static int parks_pinned(void *arg)
 
 static int spins(void *arg)
 {
-	(void)arg;
 	wp_fetch_add_relaxed(&count, 1);
 	while (wp_load_acquire(&ready) == 0)
 		continue;
@@ -98,7 +97,6 @@ static int spins(void *arg)
 /* A scheduler that takes its time. */
 static void keep(void *arg, wp_vthread *thread)
 {
-	(void)arg;
 	given = thread;
 }
 

@@ -5,6 +5,7 @@
  * Why it works  In odd phases none is started: what is there is new, or changes too often to be read. */
 #include "inspect/dump.h"
 #include "../vthreads_case.h"
+#include "../case_main.h"
 
 enum { FRESH = 300, SEEN = 2000 };
 
@@ -12,7 +13,6 @@ static uint64_t fresh, others;
 
 static enum wp_step ends(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_DONE;
 }
 
@@ -59,7 +59,7 @@ static bool note(void *arg, const wp_dump_thread *thread)
 	return true;
 }
 
-static void case_made(void)
+CASE(made)
 {
 	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
 	pthread_t maker;
@@ -77,11 +77,4 @@ static void case_made(void)
 	check(fresh >= SEEN, "what is new");
 	check(others == 0, "that what is new was not started");
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	const one_case cases[] = {{"made", case_made}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

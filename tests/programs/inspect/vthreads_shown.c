@@ -2,6 +2,7 @@
  * vthreads_shown.c CASE - virtual threads for a debugger: three are parked, two calls deep, one blocks
  * the carrier, one has ended and one was not started. */
 #include "../vthreads_case.h"
+#include "../case_main.h"
 
 /* A debugger stops here. */
 static __attribute__((noinline)) void await_link(void)
@@ -26,7 +27,7 @@ static int blocks(void *arg)
 	return parked(arg);
 }
 
-static void case_parked(void)
+CASE(parked)
 {
 	static const char *const names[] = {"link-0", "link-1", "link-2"};
 	wp_vthread_config unstarted = {.name = "not there", .run = nothing};
@@ -54,11 +55,4 @@ static void case_parked(void)
 	wp_vthread_free(ended);
 	wp_vthread_free(other);
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"parked", case_parked}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -6,6 +6,7 @@
 
 #include "io/descriptor_poller.h"
 #include "descriptor_case.h"
+#include "../case_main.h"
 
 enum { ROUNDS = 3000 };
 
@@ -15,7 +16,7 @@ static int talks(void *arg)
 	return 0;
 }
 
-static void case_pair(void)
+CASE(pair)
 {
 	wp_io *ends[2];
 	wp_vthread *echo, *talker;
@@ -30,7 +31,7 @@ static void case_pair(void)
 }
 
 /* An OS thread calls as well. */
-static void case_os_thread(void)
+CASE(os_thread)
 {
 	wp_io *ends[2];
 	wp_vthread *echo;
@@ -81,7 +82,7 @@ static void await_two(wp_io *io)
 }
 
 /* How a wait may end, and that the next one works. */
-static void case_ends(void)
+CASE(ends)
 {
 	wp_io *ends[2];
 	wp_vthread *reader;
@@ -114,7 +115,7 @@ static int makes_one(void *arg)
 	return is_away;
 }
 
-static void case_stolen(void)
+CASE(stolen)
 {
 	int stolen = 0;
 
@@ -143,7 +144,6 @@ static void case_stolen(void)
 /* Made, made ready and freed, while its poller holds events of it. */
 static int churns(void *arg)
 {
-	(void)arg;
 	for (int round = 0; round < ROUNDS; round++) {
 		wp_io *ends[2];
 
@@ -157,7 +157,7 @@ static int churns(void *arg)
 	return 0;
 }
 
-static void case_churn(void)
+CASE(churn)
 {
 	wp_vthread *threads[4];
 
@@ -169,7 +169,7 @@ static void case_churn(void)
 	close_group();
 }
 
-static void case_refused(void)
+CASE(refused)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fds[2];
 	wp_io *io, *ends[2];
@@ -203,13 +203,12 @@ static int sleeps(void *arg)
 {
 	int64_t begin_ns = wp_clock_ns();
 
-	(void)arg;
 	check(wp_vthread_sleep_until(begin_ns + 20 * MS + 500000) == WP_OK, "a sleep");
 	check(wp_clock_ns() >= begin_ns + 20 * MS + 500000, "that it sleeps so long");
 	return 0;
 }
 
-static void case_timers(void)
+CASE(timers)
 {
 	uint64_t parks;
 
@@ -222,7 +221,7 @@ static void case_timers(void)
 }
 
 /* Closed and freed when its group is gone. */
-static void case_late(void)
+CASE(late)
 {
 	wp_io *ends[2];
 
@@ -245,7 +244,7 @@ static void *waits_on(void *arg)
 	return &code;
 }
 
-static void case_closed(void)
+CASE(closed)
 {
 	wp_group_config alone = {.carriers = 1, .yield_us = 50};
 	wp_vthread_config reads = {.run = reads_one, .name = "another group's"};
@@ -283,7 +282,7 @@ static void case_closed(void)
 
 /* A thread of another group is first in line; that is closed. Who is behind it reads what comes,
  * and the descriptor is closed in the end. */
-static void case_dies(void)
+CASE(dies)
 {
 	wp_group_config alone = {.carriers = 1, .yield_us = 50};
 	wp_vthread_config reads = {.run = reads_one, .name = "dies"};
@@ -341,7 +340,7 @@ static int64_t reads_before_the_edge(int fd, void *arg)
 
 /* An edge between the attempt and the wait: the thread tries once more. It is an OS thread, so that
  * the poller runs meanwhile. */
-static void case_edge(void)
+CASE(edge)
 {
 	wp_io *ends[2];
 	struct early early;
@@ -360,7 +359,7 @@ static void case_edge(void)
 }
 
 /* One event tells of the end of the file, and all that wait are to find it. */
-static void case_end_of_file(void)
+CASE(end_of_file)
 {
 	enum { READERS = 4 };
 	wp_ready *line;
@@ -398,11 +397,10 @@ static void case_end_of_file(void)
 /* What its poller counts: each wakeup ends a sleep. */
 static int comes(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 
-static void case_counts(void)
+CASE(counts)
 {
 	wp_io *ends[2];
 	wp_poll_counts now;
@@ -429,13 +427,12 @@ static void case_counts(void)
 /* Two that yield for ever keep nobody from what has come. */
 static int yields_on(void *arg)
 {
-	(void)arg;
 	while (wp_load_acquire(&over) == 0)
 		wp_vthread_yield();
 	return 0;
 }
 
-static void case_beside(void)
+CASE(beside)
 {
 	wp_vthread *yielders[2], *reader;
 	wp_io *ends[2];
@@ -455,17 +452,4 @@ static void case_beside(void)
 	wp_io_free(ends[0]);
 	wp_io_free(ends[1]);
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"pair", case_pair}, {"os_thread", case_os_thread}, {"ends", case_ends},
-		{"stolen", case_stolen}, {"churn", case_churn}, {"refused", case_refused},
-		{"late", case_late}, {"closed", case_closed}, {"dies", case_dies},
-		{"timers", case_timers}, {"counts", case_counts},
-		{"edge", case_edge}, {"end_of_file", case_end_of_file},
-		{"beside", case_beside}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -127,7 +127,6 @@ static __attribute__((unused)) wp_atomic(uint32_t) over;
 
 static inline int waits_for_it(void *arg)
 {
-	(void)arg;
 	while (wp_load_acquire(&over) == 0)
 		wp_yield();
 	return 0;

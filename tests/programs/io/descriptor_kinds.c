@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "descriptor_case.h"
+#include "../case_main.h"
 
 static struct sockaddr_in address_of(wp_io *io)
 {
@@ -84,7 +85,7 @@ static int asks(void *arg)
 	return 0;
 }
 
-static void case_udp(void)
+CASE(udp)
 {
 	wp_vthread *one, *other;
 	wp_io *there;
@@ -126,7 +127,7 @@ static int ends_child(void *arg)
 	return write(*(int *)arg, "x", 1) == 1 ? 0 : 1;
 }
 
-static void case_child(void)
+CASE(child)
 {
 	wp_vthread *waiter;
 	int ends[2], fd;
@@ -189,7 +190,7 @@ static int fill(void)
 }
 
 /* As connect(2), which waits until the other side has accepted one. */
-static void case_full(void)
+CASE(full)
 {
 	int fd = fill();
 	wp_vthread *waiter;
@@ -216,8 +217,6 @@ static wp_atomic(uint32_t) is_ready;
 
 static int64_t asks_once(int fd, void *arg)
 {
-	(void)fd;
-	(void)arg;
 	if (wp_load_acquire(&is_ready) != 0)
 		return 0;
 	errno = EAGAIN;
@@ -246,7 +245,7 @@ static bool is_second(wp_io *io)
 	return is_napping && has_two;
 }
 
-static void case_napping(void)
+CASE(napping)
 {
 	int64_t deadline_ns = patience();
 	wp_vthread *napping, *waiter;
@@ -268,12 +267,4 @@ static void case_napping(void)
 	wp_io_free(io);
 	check(join(napping, "who naps") == WP_CLOSED, "that a close ends it");
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"udp", case_udp}, {"child", case_child}, {"full", case_full},
-				       {"napping", case_napping}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "descriptor_case.h"
+#include "../case_main.h"
 
 enum { CLIENTS = 200, ACCEPTORS = 4 };
 
@@ -36,7 +37,6 @@ static wp_io *connect_there(void)
 
 static int connects(void *arg)
 {
-	(void)arg;
 	talk(connect_there());
 	return 0;
 }
@@ -46,7 +46,6 @@ static int accepts(void *arg)
 {
 	int fd;
 
-	(void)arg;
 	while (wp_io_accept(listener, patience(), &fd) == WP_OK)
 		wp_vthread_free(start(echoes, take(fd)));
 	return 0;
@@ -72,7 +71,7 @@ static void serve(uint32_t carriers, bool stealing)
 	close_group();
 }
 
-static void case_server(void)
+CASE(server)
 {
 	serve(1, false);
 	serve(2, false);
@@ -84,13 +83,12 @@ static int accepts_one(void *arg)
 {
 	int fd = -1, code = wp_io_accept(listener, patience(), &fd);
 
-	(void)arg;
 	if (code == WP_OK)
 		wp_io_free(take(fd));
 	return code == WP_SYSTEM ? errno : code;
 }
 
-static void case_exhausted(void)
+CASE(exhausted)
 {
 	struct rlimit before, few;
 	wp_io *client;
@@ -108,11 +106,4 @@ static void case_exhausted(void)
 	wp_io_free(client);
 	wp_io_free(listener);
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"server", case_server}, {"exhausted", case_exhausted}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -66,7 +66,7 @@ static int lets_in(void *arg)
 
 /* The system has no room for what is asked: the others of that carrier run, and it is asked
  * again. */
-static void case_full(void)
+CASE(full)
 {
 	wp_vthread *other;
 
@@ -78,7 +78,7 @@ static void case_full(void)
 }
 
 /* A ring is ended before its memory is given back. */
-static void case_ended(void)
+CASE(ended)
 {
 	wp_store_relaxed(&is_accepted, 1);
 	open_io(2, false);
@@ -115,7 +115,7 @@ void *__wrap_aligned_alloc(size_t line, size_t bytes)
 }
 
 /* One carrier of two has no ring, for it got no memory: that is what files lack. */
-static void case_lacks(void)
+CASE(lacks)
 {
 	int *const lefts[] = {&rings_left, &rooms_left};
 
@@ -136,11 +136,4 @@ static void case_lacks(void)
 	open_io(2, false);
 	check(wp_file_lacks(group) == NULL, "that they lack nothing");
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"full", case_full}, {"ended", case_ended}, {"lacks", case_lacks}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

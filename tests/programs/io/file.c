@@ -15,10 +15,9 @@
 
 enum { BLOCK = 4096, BLOCKS = 64, THREADS = 8 };
 
-static const char *folder; /* for files of this run */
-
 static int open_file(const char *name, int flags)
 {
+	const char *folder = getenv("FOLDER") != NULL ? getenv("FOLDER") : ".";
 	char path[512];
 	int fd = -1;
 
@@ -70,7 +69,6 @@ static int reads_and_writes(void *arg)
 	char name[32];
 	size_t done;
 
-	(void)arg;
 	for (uint32_t at = number; at < BLOCKS; at += THREADS)
 		write_block(fd, at, (int64_t)at * BLOCK);
 	check(wp_file_sync(fd, number % 2 == 0, patience()) == WP_OK, "a sync");
@@ -104,7 +102,7 @@ static void all_of(uint32_t carriers, bool stealing)
 	close_group();
 }
 
-static void case_files(void)
+CASE(files)
 {
 	all_of(1, false);
 	all_of(2, false);
@@ -115,7 +113,6 @@ static void case_files(void)
  * again. */
 static int sleeps_pinned(void *arg)
 {
-	(void)arg;
 	wp_vthread_pin();
 	wp_store_release(&ready, 1);
 	check(wp_vthread_park_until(patience()) == WP_OK, "who is pinned");
@@ -123,7 +120,7 @@ static int sleeps_pinned(void *arg)
 	return 0;
 }
 
-static void case_lent(void)
+CASE(lent)
 {
 	wp_group_config config = {.carriers = 1, .yield_us = 50, .spares = 1};
 	wp_vthread *sleeper;
@@ -150,7 +147,7 @@ static int pinned(void *arg)
 	return 0;
 }
 
-static void case_direct(void)
+CASE(direct)
 {
 	open_io(1, false);
 	wp_store_relaxed(&numbers, 0);
@@ -165,7 +162,6 @@ static int asks_from_there(void *arg)
 	bool was_away = wp_group_running(group) != wp_group_home(group);
 	int fd;
 
-	(void)arg;
 	wp_store_release(&over, 1);
 	fd = open_file("stolen", O_RDWR | O_CREAT);
 	write_block(fd, 3, 0);
@@ -174,7 +170,7 @@ static int asks_from_there(void *arg)
 	return was_away;
 }
 
-static void case_stolen(void)
+CASE(stolen)
 {
 	int64_t until_ns = patience();
 	int stolen = 0;
@@ -202,7 +198,6 @@ static int wants_missing(void *arg)
 	size_t done;
 	int fd;
 
-	(void)arg;
 	check(wp_file_open("/nowhere/at/all", O_RDONLY, 0, patience(), &fd) == WP_SYSTEM &&
 		      errno == ENOENT && fd == -1,
 	      "a file that is not there");
@@ -212,7 +207,7 @@ static int wants_missing(void *arg)
 	return 0;
 }
 
-static void case_refused(void)
+CASE(refused)
 {
 	open_io(1, false);
 	check(wp_file_lacks(group) == NULL, "io_uring");
@@ -226,7 +221,6 @@ static int is_unsupported(void *arg)
 {
 	int fd, code = wp_file_open("/dev/null", O_RDONLY, 0, patience(), &fd);
 
-	(void)arg;
 	return code == WP_UNSUPPORTED ? 0 : 1;
 }
 
@@ -248,7 +242,7 @@ static void refused_thrice(FILE *told)
 	close(out);
 }
 
-static void case_lacking(void)
+CASE(lacking)
 {
 	FILE *told = tmpfile();
 	char line[256];
@@ -273,7 +267,7 @@ static void case_lacking(void)
 }
 
 /* As in many containers. */
-static void case_forbidden(void)
+CASE(forbidden)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -287,15 +281,4 @@ static void case_forbidden(void)
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
 		lost("a filter of system calls");
 	case_lacking();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"files", case_files},   {"lent", case_lent},       {"direct", case_direct},
-		{"stolen", case_stolen}, {"refused", case_refused}, {"lacking", case_lacking},
-		{"forbidden", case_forbidden}};
-
-	folder = getenv("FOLDER") != NULL ? getenv("FOLDER") : ".";
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

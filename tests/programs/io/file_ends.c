@@ -8,6 +8,7 @@
 #include "io/file.h"
 #include "io/descriptor_poller.h"
 #include "../vthreads_case.h"
+#include "../case_main.h"
 #include "sched/worker.h"
 
 enum { CROWD = 1000 };
@@ -50,7 +51,6 @@ static int writes_pipe(void *arg)
 {
 	size_t done;
 
-	(void)arg;
 	return wp_file_write(pipe_ends[1], "x", 1, WP_FILE_HERE, patience(), &done);
 }
 
@@ -67,7 +67,7 @@ static void close_pipe(void)
 }
 
 /* While one waits for the system, the others of its carrier run. */
-static void case_others_run(void)
+CASE(others_run)
 {
 	wp_vthread *reader;
 
@@ -98,7 +98,7 @@ static void await_begun(uint32_t carrier, uint64_t least)
 }
 
 /* A deadline, and an interrupt, of a call that would take for ever; the next one works. */
-static void case_ends(void)
+CASE(ends)
 {
 	int64_t soon_ns;
 	wp_vthread *reader;
@@ -123,7 +123,7 @@ static void case_ends(void)
 }
 
 /* More than the ring has room for, and all end at once. */
-static void case_crowd(void)
+CASE(crowd)
 {
 	static wp_vthread *readers[CROWD];
 	static char bytes[CROWD];
@@ -142,7 +142,7 @@ static void case_crowd(void)
 }
 
 /* The group is closed while the system has reads, into memory that is freed then. */
-static void case_closed(void)
+CASE(closed)
 {
 	open_io(2);
 	open_pipe();
@@ -157,13 +157,4 @@ static void case_closed(void)
 	check(write(pipe_ends[1], "x", 1) == 1 && read(pipe_ends[0], &(char[1]){0}, 1) == 1,
 	      "that nobody reads any more");
 	close_pipe();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"others_run", case_others_run}, {"ends", case_ends}, {"crowd", case_crowd},
-		{"closed", case_closed}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "pool_case.h"
+#include "../case_main.h"
 
 enum { MANY = 2000 };
 
@@ -20,7 +21,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*
 }
 
 /* Threads are started one by one when nobody is idle, up to the most; then jobs wait. */
-static void case_stairs(void)
+CASE(stairs)
 {
 	open_pool(2, 4, WP_FOREVER, 0);
 	await_threads(2, 2);
@@ -45,7 +46,7 @@ static void in_order(void *arg)
 	check((uintptr_t)arg == next_number++, "the order");
 }
 
-static void case_order(void)
+CASE(order)
 {
 	open_pool(0, 1, WP_FOREVER, -1);
 	hold(1);
@@ -58,7 +59,7 @@ static void case_order(void)
 }
 
 /* The system has no thread: an error, or the queue of one that lives; no more is accepted. */
-static void case_refused(void)
+CASE(refused)
 {
 	wp_pool_config config = config_of(1, 2, WP_FOREVER, 0);
 
@@ -80,7 +81,7 @@ static void case_refused(void)
 }
 
 /* What runs ends; what is queued is closed when the time is over; nothing is accepted after. */
-static void case_stop(void)
+CASE(stop)
 {
 	open_pool(0, 2, WP_FOREVER, 1);
 	hold(2);
@@ -98,13 +99,12 @@ static void case_stop(void)
 /* By a job, for it must not wait for itself; by two. */
 static void stops(void *arg)
 {
-	(void)arg;
 	check(wp_pool_current() == pool, "which pool it is in");
 	check(wp_pool_stop(pool, in_ms(PATIENCE_S * 1000)) == WP_OK, "a stop inside");
 	wp_fetch_add_release(&ran, 1);
 }
 
-static void case_inside(void)
+CASE(inside)
 {
 	open_pool(2, 3, WP_FOREVER, 1);
 	hold(1);
@@ -118,7 +118,7 @@ static void case_inside(void)
 }
 
 /* No more leave than so many in a time, and so many stay. */
-static void case_leaves(void)
+CASE(leaves)
 {
 	int64_t until_ns, at_ns = wp_clock_ns();
 	uint32_t left = 0;
@@ -149,7 +149,7 @@ static void asks_who(void *arg)
 	runs(arg);
 }
 
-static void case_few(void)
+CASE(few)
 {
 	pthread_t first;
 
@@ -168,7 +168,7 @@ static void case_few(void)
 	close_pool();
 }
 
-static void case_shrinks(void)
+CASE(shrinks)
 {
 	open_pool(1, 4, 20 * MS, 0);
 	hold(4);
@@ -180,14 +180,4 @@ static void case_shrinks(void)
 	await_threads(1, 1);
 	check(counts().left == 3, "that threads leave under a steady load");
 	close_pool();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"stairs", case_stairs}, {"order", case_order},
-					 {"refused", case_refused}, {"stop", case_stop},
-					 {"inside", case_inside}, {"leaves", case_leaves},
-					 {"few", case_few}, {"shrinks", case_shrinks}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

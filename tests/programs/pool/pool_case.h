@@ -9,13 +9,7 @@ static wp_atomic(bool) is_held;
 
 static inline void await(wp_atomic(uint32_t) *word, uint32_t value, const char *what)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (wp_load_acquire(word) != value) {
-		if (wp_clock_ns() > deadline_ns)
-			lost(what);
-		wp_yield();
-	}
+	AWAIT(wp_load_acquire(word) == value, what);
 }
 
 static inline wp_pool_counts counts(void)
@@ -45,24 +39,16 @@ static inline void await_threads(uint32_t threads, uint32_t idle)
 
 static inline void await_reserved(uint32_t many)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (counts().reserved != many) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("reserved threads");
-		wp_yield();
-	}
+	AWAIT(counts().reserved == many, "reserved threads");
 }
 
 static inline void begin(void *arg)
 {
-	(void)arg;
 	wp_fetch_add_relaxed(&begins, 1);
 }
 
 static inline void end(void *arg)
 {
-	(void)arg;
 	wp_fetch_add_relaxed(&ends, 1);
 }
 
@@ -100,13 +86,11 @@ static inline void close_pool(void)
 
 static inline void runs(void *arg)
 {
-	(void)arg;
 	wp_fetch_add_release(&ran, 1);
 }
 
 static inline void closes(void *arg)
 {
-	(void)arg;
 	wp_fetch_add_release(&closed, 1);
 }
 

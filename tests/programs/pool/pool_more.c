@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * pool_more.c CASE - what a pool promises beyond its queue, and all at once. Prints what is lost. */
 #include "pool_case.h"
+#include "../case_main.h"
 
 enum { USERS = 3, TRIES = 3000 };
 
@@ -15,17 +16,11 @@ static const char *dumped(void)
 
 static void await_text(const char *what)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (strstr(dumped(), what) == NULL) {
-		if (wp_clock_ns() > deadline_ns)
-			lost(what);
-		wp_yield();
-	}
+	AWAIT(strstr(dumped(), what) != NULL, what);
 }
 
 /* None at first; each miss starts one; a hit has its thread at once, and queues nothing. */
-static void case_reserved(void)
+CASE(reserved)
 {
 	open_pool(0, 6, WP_FOREVER, 2);
 	check(counts().threads == 0 && counts().max_leased == 2, "laziness");
@@ -50,7 +45,7 @@ static void case_reserved(void)
 }
 
 /* One that is queued when the stop comes is no more under way. */
-static void case_dropped(void)
+CASE(dropped)
 {
 	open_pool(0, 2, WP_FOREVER, 1);
 	hold(2);
@@ -63,12 +58,11 @@ static void case_dropped(void)
 
 static int executes(void *arg, const wp_job *job)
 {
-	(void)arg;
 	job->run(job->arg);
 	return WP_OK;
 }
 
-static void case_virtual(void)
+CASE(virtual)
 {
 	wp_pool_config config = config_of(0, 20, WP_FOREVER, -1);
 
@@ -90,7 +84,7 @@ static void case_virtual(void)
 	close_pool();
 }
 
-static void case_budget(void)
+CASE(budget)
 {
 	wp_pool_config config = config_of(0, 4, WP_FOREVER, 4);
 
@@ -112,7 +106,7 @@ static void case_budget(void)
 	close_pool();
 }
 
-static void case_dump(void)
+CASE(dump)
 {
 	static const wp_job tagged = {holds, NULL, "SELECTING"};
 	char text[8];
@@ -161,7 +155,7 @@ static void *uses(void *arg)
 }
 
 /* Jobs by many, threads that come and go, a stop meanwhile: each that was accepted is run or closed. */
-static void case_storm(void)
+CASE(storm)
 {
 	pthread_t users[USERS];
 	uint32_t seen = 0;
@@ -182,13 +176,4 @@ static void case_storm(void)
 	}
 	check(seen == wp_load_relaxed(&accepted) && seen >= TRIES / 2, "a job that was accepted");
 	close_pool();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"reserved", case_reserved}, {"dropped", case_dropped},
-					 {"virtual", case_virtual}, {"budget", case_budget},
-					 {"dump", case_dump}, {"storm", case_storm}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

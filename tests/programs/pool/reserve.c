@@ -3,7 +3,7 @@
  *
  * Why it works  The pool is a thread per start. Each task is counted when it is handed over, and when
  *               it runs. */
-#include "../case.h"
+#include "../case_main.h"
 #include "pool/reserve.h"
 
 enum { CAPACITY = 4, TRIERS = 3, TRIES = 4000 };
@@ -42,7 +42,6 @@ static void await_available(uint32_t many)
 
 static void *member(void *arg)
 {
-	(void)arg;
 	wp_reserve_run(&reserve);
 	wp_fetch_add_release(&alive, (uint32_t)-1);
 	return NULL;
@@ -52,7 +51,6 @@ static int start(void *arg)
 {
 	pthread_t thread;
 
-	(void)arg;
 	if (wp_load_relaxed(&refuses))
 		return WP_CLOSED;
 	wp_fetch_add_relaxed(&starts, 1);
@@ -65,7 +63,6 @@ static int start(void *arg)
 
 static void run(void *arg, void *task)
 {
-	(void)arg;
 	++*(uint32_t *)task;
 	wp_fetch_add_release(&held, 1);
 	while (wp_load_acquire(&is_held))
@@ -94,7 +91,7 @@ static void close_reserve(void)
 }
 
 /* Nothing at first; each miss starts one; what is handed over needs no start; they come back. */
-static void case_lazy(void)
+CASE(lazy)
 {
 	uint32_t tasks[3] = {0};
 
@@ -118,7 +115,7 @@ static void case_lazy(void)
 }
 
 /* Who is idle for long leaves, but for the least. */
-static void case_shrinks(void)
+CASE(shrinks)
 {
 	uint32_t tasks[CAPACITY] = {0};
 
@@ -137,7 +134,7 @@ static void case_shrinks(void)
 	close_reserve();
 }
 
-static void case_refused(void)
+CASE(refused)
 {
 	uint32_t task = 0;
 
@@ -168,7 +165,7 @@ static void *tries(void *arg)
 }
 
 /* Many try, threads time out, and it is stopped meanwhile: what was handed over has run. */
-static void case_storm(void)
+CASE(storm)
 {
 	static uint32_t tasks[TRIERS][TRIES];
 	pthread_t threads[TRIERS];
@@ -186,12 +183,4 @@ static void case_storm(void)
 	check(wp_load_relaxed(&handed) == wp_load_relaxed(&ran), "a task that was handed over");
 	for (int at = 0; at < TRIERS * TRIES; at++)
 		check(tasks[at / TRIES][at % TRIES] <= 1, "that a task runs once");
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"lazy", case_lazy}, {"shrinks", case_shrinks}, {"refused", case_refused},
-		     {"storm", case_storm}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

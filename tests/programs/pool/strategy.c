@@ -4,7 +4,7 @@
  * Why it works  Tasks are numbers from 1; each is to be run once. `producing` is plain, and two
  *               producers at once are also a result. The pool hands a start to a thread that is idle
  *               at once, or queues it; it refuses what the case wants refused. */
-#include "../case.h"
+#include "../case_main.h"
 #include "pool/strategy.h"
 
 enum { THREADS = 4, TASKS = 1000, QUEUE = 4 * TASKS };
@@ -27,7 +27,6 @@ static void *produce(void *arg)
 {
 	uint32_t many;
 
-	(void)arg;
 	check(wp_fetch_add_relaxed(&inside, 1) == 0, "that one thread produces");
 	producing++;
 	many = wp_load_relaxed(&left);
@@ -39,7 +38,6 @@ static void *produce(void *arg)
 
 static enum wp_kind kind_of(void *arg, void *task)
 {
-	(void)arg;
 	return kinds[(uintptr_t)task % 2];
 }
 
@@ -51,7 +49,6 @@ static void has_fate(void *task)
 
 static void run(void *arg, void *task)
 {
-	(void)arg;
 	if (kind_of(NULL, task) == WP_BLOCKING && wp_is_non_blocking())
 		check(false, "that a thread that must not block runs nothing that may");
 	has_fate(task);
@@ -59,7 +56,6 @@ static void run(void *arg, void *task)
 
 static void reject(void *arg, void *task, int code)
 {
-	(void)arg;
 	check(code == WP_CLOSED, "why a task is refused");
 	wp_fetch_add_relaxed(&rejected, 1);
 	has_fate(task);
@@ -88,13 +84,11 @@ static bool is_refused(void)
 
 static int execute(void *arg, void *task)
 {
-	(void)arg;
 	return is_refused() ? WP_CLOSED : offer((uintptr_t)task);
 }
 
 static int start(void *arg)
 {
-	(void)arg;
 	return is_refused() ? WP_CLOSED : offer(0);
 }
 
@@ -102,7 +96,6 @@ static bool try_start(void *arg)
 {
 	bool is_free;
 
-	(void)arg;
 	pthread_mutex_lock(&lock);
 	is_free = idle > tail - head;
 	if (is_free) {
@@ -115,7 +108,6 @@ static bool try_start(void *arg)
 
 static void *member(void *arg)
 {
-	(void)arg;
 	pthread_mutex_lock(&lock);
 	for (;;) {
 		uintptr_t what;
@@ -187,7 +179,7 @@ static void make(uint32_t many)
 }
 
 /* Each mode, each pair of kinds: all run once, as the mode has them run. */
-static void case_modes(void)
+CASE(modes)
 {
 	for (enum wp_strategy_mode mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++)
 		for (unsigned kind = 0; kind < 9; kind++) {
@@ -214,7 +206,6 @@ static void case_modes(void)
 
 static void produce_all(void *arg)
 {
-	(void)arg;
 	check(wp_is_non_blocking(), "the tag");
 	wp_strategy_produce(&strategy);
 }
@@ -235,7 +226,7 @@ static void await_idle(void)
 }
 
 /* A thread that must not block leaves to the pool what may. */
-static void case_tagged(void)
+CASE(tagged)
 {
 	open_pool(WP_ADAPTIVE, WP_EITHER, WP_BLOCKING);
 	await_idle();
@@ -248,7 +239,7 @@ static void case_tagged(void)
 }
 
 /* What two tasks do together: as the one of them that is harder to place. */
-static void case_combined(void)
+CASE(combined)
 {
 	static const enum wp_kind combined[3][3] = {
 		[WP_BLOCKING] = {WP_BLOCKING, WP_BLOCKING, WP_BLOCKING},
@@ -262,7 +253,7 @@ static void case_combined(void)
 }
 
 /* A pool that refuses: the caller knows, or the task is reported; nobody relies on it. */
-static void case_refused(void)
+CASE(refused)
 {
 	uint32_t reported = 0;
 
@@ -277,12 +268,4 @@ static void case_refused(void)
 	check(reported + wp_load_relaxed(&rejected) + wp_load_relaxed(&refused) == (TASKS + 2) / 3,
 	      "that each refusal is somebody's to know");
 	check(reported > 0, "that a dispatch was refused");
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"modes", case_modes}, {"tagged", case_tagged}, {"combined", case_combined},
-					 {"refused", case_refused}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

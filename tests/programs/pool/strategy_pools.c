@@ -4,6 +4,7 @@
  * Why it works  Tasks are numbers from 1, made one by one, and each is to be run once. A pool has
  *               no reserved threads, or some, or an executor of virtual threads. */
 #include "pool_case.h"
+#include "../case_main.h"
 #include "pool/strategy.h"
 #include "sched/vthread_start.h"
 
@@ -22,7 +23,6 @@ static void *produce(void *arg)
 {
 	uint32_t number = wp_load_relaxed(&taken);
 
-	(void)arg;
 	wp_fetch_add_relaxed(&produced, 1);
 	while (waits && number < OFFERED && number == wp_load_acquire(&made))
 		wp_parker_park(&offered);
@@ -40,14 +40,12 @@ static void has_fate(void *task)
 
 static void run(void *arg, void *task)
 {
-	(void)arg;
 	has_fate(task);
 }
 
 /* Of tasks that wait, the last one lets all others go. */
 static enum wp_kind kind_of(void *arg, void *task)
 {
-	(void)arg;
 	return strategy.config.run != run && (uintptr_t)task > BLOCKED ? WP_NON_BLOCKING
 								       : WP_BLOCKING;
 }
@@ -68,22 +66,17 @@ static void run_waiting(void *task)
 
 static void run_and_wait(void *arg, void *task)
 {
-	(void)arg;
 	run_waiting(task);
 }
 
 static int execute(void *arg, void *task)
 {
-	(void)arg;
 	return wp_pool_execute_virtual(
 		pool, &(wp_job){strategy.config.run == run ? has_fate : run_waiting, NULL, task});
 }
 
 static void reject(void *arg, void *task, int code)
 {
-	(void)arg;
-	(void)task;
-	(void)code;
 	lost("a task that the pool refused");
 }
 
@@ -96,7 +89,6 @@ static const wp_job coming = {comes, NULL, &strategy};
 
 static int start(void *arg)
 {
-	(void)arg;
 	return wp_pool_execute(pool, &coming);
 }
 
@@ -104,7 +96,6 @@ static bool try_start(void *arg)
 {
 	bool has_thread = wp_pool_try_execute(pool, &coming);
 
-	(void)arg;
 	wp_fetch_add_relaxed(&hits, has_thread);
 	return has_thread;
 }
@@ -124,7 +115,6 @@ static int execute_virtual(void *arg, const wp_job *job)
 	wp_vthread_config config = {.run = run_virtual, .carrier = WP_VTHREAD_HERE};
 	wp_vthread *thread;
 
-	(void)arg;
 	config.arg = malloc(sizeof(*job));
 	if (config.arg == NULL || wp_vthread_new(group, &config, &thread) != WP_OK)
 		abort();
@@ -166,13 +156,7 @@ static uint64_t count(enum wp_consumed how)
 
 static void await_idle(void)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (!wp_strategy_is_idle(&strategy)) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("that nobody produces");
-		wp_yield();
-	}
+	AWAIT(wp_strategy_is_idle(&strategy), "that nobody produces");
 }
 
 static void close_over(enum pools kind, uint32_t tasks)
@@ -227,7 +211,7 @@ static void run_all(enum wp_strategy_mode mode, enum pools kind)
 	check_counts(mode, kind);
 }
 
-static void case_modes(void)
+CASE(modes)
 {
 	for (enum wp_strategy_mode mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++)
 		for (enum pools kind = PLAIN; kind < POOLS; kind++)
@@ -235,7 +219,7 @@ static void case_modes(void)
 }
 
 /* A producer that waits until it is offered more. */
-static void case_offered(void)
+CASE(offered)
 {
 	for (enum wp_strategy_mode mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++)
 		for (enum pools kind = PLAIN; kind < POOLS; kind++) {
@@ -270,19 +254,11 @@ static void block_all(enum wp_strategy_mode mode, enum pools kind)
 	close_over(kind, BLOCKED + 1);
 }
 
-static void case_blocked(void)
+CASE(blocked)
 {
 	for (enum pools kind = PLAIN; kind < POOLS; kind++) {
 		block_all(WP_PRODUCE_EXECUTE_CONSUME, kind);
 		block_all(WP_ADAPTIVE, kind);
 	}
 	block_all(WP_EXECUTE_PRODUCE_CONSUME, PLAIN);
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"modes", case_modes}, {"offered", case_offered},
-					 {"blocked", case_blocked}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

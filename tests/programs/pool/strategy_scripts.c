@@ -4,7 +4,7 @@
  * Why it works  Starts are only counted; the script lets a started thread come when it likes: inside a
  *               task, as if that blocked, inside produce, before the start returns, or late. So one
  *               thread plays all, but for `ends`, where another is in produce meanwhile. */
-#include "../case.h"
+#include "../case_main.h"
 #include "pool/strategy.h"
 
 static wp_strategy strategy;
@@ -18,7 +18,6 @@ static void *produce(void *arg)
 {
 	uintptr_t task;
 
-	(void)arg;
 	check(!is_producing, "that one produces at a time");
 	is_producing = true;
 	produced++;
@@ -31,13 +30,11 @@ static void *produce(void *arg)
 
 static enum wp_kind kind_of(void *arg, void *task)
 {
-	(void)task;
 	return *(enum wp_kind *)arg;
 }
 
 static void run(void *arg, void *task)
 {
-	(void)arg;
 	ran[(uintptr_t)task]++;
 	if (in_task != NULL)
 		in_task((uint32_t)(uintptr_t)task);
@@ -52,7 +49,6 @@ static int execute(void *arg, void *task)
 
 static int start(void *arg)
 {
-	(void)arg;
 	starts++;
 	if (in_start != NULL)
 		in_start();
@@ -82,7 +78,7 @@ static void is_over(uint32_t tasks, uint32_t started)
 	      "that nobody produces, or is to come");
 }
 
-static void case_idle(void)
+CASE(idle)
 {
 	make(0, WP_BLOCKING);
 	wp_strategy_produce(&strategy);
@@ -90,7 +86,7 @@ static void case_idle(void)
 	is_over(0, 0);
 }
 
-static void case_non_blocking(void)
+CASE(non_blocking)
 {
 	make(3, WP_NON_BLOCKING);
 	wp_strategy_produce(&strategy);
@@ -99,7 +95,7 @@ static void case_non_blocking(void)
 }
 
 /* Tasks that do not block after all: one start serves all. It comes late: it looks, and goes. */
-static void case_late(void)
+CASE(late)
 {
 	make(3, WP_BLOCKING);
 	wp_strategy_produce(&strategy);
@@ -116,7 +112,7 @@ static void comes(uint32_t task)
 }
 
 /* The first task blocks: who was started runs the others, with one start more. */
-static void case_overtaken(void)
+CASE(overtaken)
 {
 	make(3, WP_BLOCKING);
 	in_task = comes;
@@ -136,7 +132,7 @@ static void asks(void)
 	check(produced == 1, "that it does not wait");
 }
 
-static void case_asked(void)
+CASE(asked)
 {
 	make(0, WP_BLOCKING);
 	in_produce = asks;
@@ -146,7 +142,7 @@ static void case_asked(void)
 }
 
 /* Dispatches while nobody produces start one thread. */
-static void case_dispatched(void)
+CASE(dispatched)
 {
 	make(1, WP_BLOCKING);
 	for (int times = 0; times < 3; times++)
@@ -166,7 +162,7 @@ static void follows(void)
 	check(produced == before + 1 && wp_strategy_is_idle(&strategy), "that it looks at once");
 }
 
-static void case_early(void)
+CASE(early)
 {
 	make(1, WP_BLOCKING);
 	in_start = follows;
@@ -183,7 +179,7 @@ static void relies(void)
 		check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
 }
 
-static void case_relied(void)
+CASE(relied)
 {
 	make(1, WP_BLOCKING);
 	in_start = relies;
@@ -194,7 +190,7 @@ static void case_relied(void)
 }
 
 /* The start is refused: its starter produces on, also what the one who relied on it has made. */
-static void case_refused(void)
+CASE(refused)
 {
 	make(2, WP_BLOCKING);
 	in_start = relies;
@@ -205,7 +201,7 @@ static void case_refused(void)
 }
 
 /* In each mode: there is nothing, or nobody to look. */
-static void case_nothing(void)
+CASE(nothing)
 {
 	for (mode = WP_PRODUCE_CONSUME; mode <= WP_ADAPTIVE; mode++) {
 		make(0, WP_BLOCKING);
@@ -226,20 +222,13 @@ static pthread_t successor;
 
 static void await(wp_atomic(bool) *flag, const char *what)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (!wp_load_acquire(flag)) {
-		if (wp_clock_ns() > deadline_ns)
-			lost(what);
-		wp_yield();
-	}
+	AWAIT(wp_load_acquire(flag), what);
 }
 
 static void *produce_and_wait(void *arg)
 {
 	uint32_t look = wp_fetch_add_relaxed(&looks, 1);
 
-	(void)arg;
 	if (look == 0)
 		return &strategy; /* a task */
 	if (wp_exchange_acquire(&is_inside, true))
@@ -252,8 +241,6 @@ static void *produce_and_wait(void *arg)
 
 static void ends_early(void *arg, void *task)
 {
-	(void)arg;
-	(void)task;
 	check(wp_strategy_dispatch(&strategy) == WP_OK, "a dispatch");
 	await(&is_inside, "that another produces");
 }
@@ -266,12 +253,11 @@ static void *succeeds(void *arg)
 
 static bool try_thread(void *arg)
 {
-	(void)arg;
 	starts++;
 	return pthread_create(&successor, NULL, succeeds, &strategy) == 0;
 }
 
-static void case_ends(void)
+CASE(ends)
 {
 	mode = WP_ADAPTIVE;
 	make(0, WP_BLOCKING);
@@ -283,16 +269,4 @@ static void case_ends(void)
 	pthread_join(successor, NULL);
 	check(wp_strategy_count(&strategy, WP_HANDED_OVER) == 1, "who runs the task");
 	is_over(0, 1);
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"idle", case_idle}, {"non_blocking", case_non_blocking},
-					 {"late", case_late}, {"overtaken", case_overtaken},
-					 {"asked", case_asked}, {"dispatched", case_dispatched},
-					 {"early", case_early}, {"relied", case_relied},
-					 {"refused", case_refused}, {"nothing", case_nothing},
-					 {"ends", case_ends}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -13,7 +13,7 @@
 #include "queue/local_queue.h"
 #include "queue/biased_lock.h"
 
-enum { MOST = 100000, MEMBERS = 3, UPDATES = 300, STOLEN = 2 };
+enum { MOST = 100000, MEMBERS = 3, UPDATES = 300 };
 
 struct task {
 	wp_mpsc_node node;
@@ -115,7 +115,6 @@ static void *helper(void *arg)
 {
 	uint64_t random = seed + 7;
 
-	(void)arg;
 	while (!is_over()) {
 		wp_local_queue_hand_over(&rings[draw(&random, MEMBERS)], &global);
 		wp_yield();
@@ -141,7 +140,7 @@ static void run(bool helped)
 		check(wp_local_queue_is_empty(&rings[at]), "that no ring has anything left");
 }
 
-static void case_updates(void)
+CASE(updates)
 {
 	init(UPDATES);
 	for (uint32_t task = 0; task < UPDATES; task++)
@@ -203,13 +202,11 @@ static int script(const char *steps)
 
 int main(int argc, char **argv)
 {
-	static const one_case cases[] = {{"updates", case_updates}};
-
 	if (argc == 3 && strcmp(argv[1], "script") == 0)
 		return script(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "storm") == 0) {
 		case_storm(argv + 2);
 		return failures != 0;
 	}
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+	return run_case(argc, argv);
 }

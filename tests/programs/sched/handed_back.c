@@ -24,20 +24,17 @@ static enum wp_step hold(wp_task *task)
 
 static enum wp_step park(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_PARK;
 }
 
 static enum wp_step run(wp_task *task)
 {
-	(void)task;
 	wp_fetch_add_relaxed(&runs, 1);
 	return WP_STEP_DONE;
 }
 
 static void count(void *arg, wp_task *task, bool was_parked)
 {
-	(void)arg;
 	back++;
 	parked += was_parked;
 	if (wp_task_is_done(task))

@@ -83,7 +83,6 @@ static enum wp_step step(wp_task *task)
 
 static void ended(wp_task *task)
 {
-	(void)task;
 	wp_fetch_add_release(&endings, 1);
 }
 

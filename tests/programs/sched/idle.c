@@ -3,7 +3,7 @@
  * out by hand. Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe.
  * Prints what is lost. */
 #include "sched/local_queue_carrier.h"
-#include "../case.h"
+#include "../case_main.h"
 #include "sched/search.h"
 #include "sched/worker.h"
 
@@ -29,7 +29,7 @@ static bool is_found(wp_carrier *searcher, uint32_t wanted)
 	return wp__search_around(searcher, &victim) && victim == wanted;
 }
 
-static void case_woken(void)
+CASE(woken)
 {
 	lay_out();
 	check(!is_found(&carriers[0], 1), "that there is nothing");
@@ -62,7 +62,7 @@ bool __wrap_wp__search_around(wp_carrier *carrier, uint32_t *victim)
 
 /* A carrier is sent to the first one while it looks around and finds what it is sent for: it takes
  * that, and lets others be sent. */
-static void case_sent(void)
+CASE(sent)
 {
 	wp_mpsc_node *stolen;
 
@@ -74,7 +74,7 @@ static void case_sent(void)
 }
 
 /* A carrier takes what has spilt, while something of its own waits: an idle one is sent to that. */
-static void case_helped(void)
+CASE(helped)
 {
 	static wp_local_queue_carrier bounded[2];
 	static wp_global global;
@@ -93,7 +93,7 @@ static void case_helped(void)
 }
 
 /* What others push, again and again, and what a carrier has pushed to itself take turns. */
-static void case_turns(void)
+CASE(turns)
 {
 	static wp_mpsc_node others[4], own[4];
 	static wp_carrier_tasks home;
@@ -114,7 +114,7 @@ static void case_turns(void)
 }
 
 /* Whoever has only one sibling looks there. */
-static void case_probed(void)
+CASE(probed)
 {
 	static wp_worker workers[2];
 	static wp_carrier *by_index[2];
@@ -164,7 +164,7 @@ wp_mpsc_node *__wrap_wp__worker_probe(wp_worker *mine)
 	return __real_wp__worker_probe(mine);
 }
 
-static void case_nudged(void)
+CASE(nudged)
 {
 	wp_group_config config = {.carriers = 2, .yield_us = 50, .work_stealing = true};
 	wp_atomic(uint32_t) *word;
@@ -183,13 +183,4 @@ static void case_nudged(void)
 	}
 	check(wp_group_close(group, in_ms(PATIENCE_S * 1000), false, NULL, NULL) == WP_OK, "the close");
 	wp_group_free(group);
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"woken", case_woken}, {"sent", case_sent},
-					 {"turns", case_turns}, {"probed", case_probed},
-					 {"nudged", case_nudged}, {"helped", case_helped}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "../vthreads_case.h"
+#include "../case_main.h"
 
 #include "sched/vthread_stackful.h"
 #include "sched/trace.h"
@@ -24,7 +25,6 @@ static wp_atomic(uint32_t) ended;
 
 static void left(wp_vthread *thread)
 {
-	(void)thread;
 	wp_fetch_add_release(&ended, 1);
 }
 
@@ -45,11 +45,10 @@ static int start_detached(void)
 /* On a carrier: then that knows whose stacks it keeps. */
 static int spawn(void *arg)
 {
-	(void)arg;
 	return start_detached();
 }
 
-static void case_cached(void)
+CASE(cached)
 {
 	open_group(1, false, LIMIT);
 	check(join(start(spawn, NULL), "a thread") == WP_OK, "a start on a carrier");
@@ -61,7 +60,7 @@ static void case_cached(void)
 	close_group();
 }
 
-static void case_slots(void)
+CASE(slots)
 {
 	wp_stacks_config config = {.control_bytes = 64, .max_stacks = 8 * WP_STACK_CACHE, .caches = 1};
 	wp_stack_cache cache = {.count = 0};
@@ -87,7 +86,7 @@ static void case_slots(void)
 	wp_stacks_free(pool);
 }
 
-static void case_sizes(void)
+CASE(sizes)
 {
 	wp_vthread_config config = {.run = nothing, .carrier = WP_VTHREAD_HERE};
 
@@ -99,7 +98,7 @@ static void case_sizes(void)
 	close_group();
 }
 
-static void case_addresses(void)
+CASE(addresses)
 {
 	struct rlimit few = {1ull << 33, 1ull << 33};
 	wp_vthread_config config = {.run = nothing, .carrier = WP_VTHREAD_HERE};
@@ -133,7 +132,7 @@ static int made(wp_group_config config)
 	return code;
 }
 
-static void case_ranges(void)
+CASE(ranges)
 {
 	static const uint32_t numbers[2] = {0, 2};
 	cpu_set_t cpus;
@@ -193,19 +192,16 @@ static int overflows(void *arg)
 {
 	const wp_stack *own = wp_stack_of(wp_vthread_current());
 
-	(void)arg;
 	return dive(frame_of, (uintptr_t)own->low + 1024);
 }
 
 static int at_once(void *arg)
 {
-	(void)arg;
 	return frame_of();
 }
 
 static int keeps(void *arg)
 {
-	(void)arg;
 	wp_vthread_park_until(WP_FOREVER);
 	return 0;
 }
@@ -238,27 +234,17 @@ static int comes_back_at_once(void *arg)
 	exit(1);
 }
 
-static void case_skips(void)
+CASE(skips)
 {
 	overflow(comes_back, a_buffer);
 }
 
-static void case_large(void)
+CASE(large)
 {
 	overflow(comes_back_at_once, much);
 }
 
-static void case_probed(void)
+CASE(probed)
 {
 	overflow(comes_back_at_once, most);
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"cached", case_cached}, {"slots", case_slots}, {"sizes", case_sizes},
-		{"addresses", case_addresses}, {"ranges", case_ranges}, {"skips", case_skips},
-		{"large", case_large}, {"probed", case_probed}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

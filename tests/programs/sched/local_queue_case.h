@@ -30,9 +30,7 @@ static void open_group(wp_group_config config)
 
 static void await(wp_atomic(uint32_t) *place, uint32_t value, const char *what)
 {
-	for (int64_t end_ns = in_ms(PATIENCE_S * 1000); wp_load_acquire(place) < value; wp_yield())
-		if (wp_clock_ns() > end_ns)
-			lost(what);
+	AWAIT(wp_load_acquire(place) >= value, what);
 }
 
 /* All counts are 0, and each task has run so often. */

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "local_queue_case.h"
+#include "../case_main.h"
 
 static uint32_t handed;
 
 static enum wp_step hold_step(wp_task *task)
 {
-	(void)task;
 	wp_fetch_add_relaxed(&held, 1);
 	await(&lets_go, 1, "who is held");
 	return WP_STEP_DONE;
@@ -37,7 +37,6 @@ static void start_one(wp_task *task, uint32_t carrier, enum wp_step (*step)(wp_t
 /* Pushes all to its own ring. */
 static enum wp_step push_step(wp_task *task)
 {
-	(void)task;
 	start_all(count_step);
 	return WP_STEP_DONE;
 }
@@ -45,14 +44,13 @@ static enum wp_step push_step(wp_task *task)
 /* And has the others run them. */
 static enum wp_step push_and_wait_step(wp_task *task)
 {
-	(void)task;
 	start_all(count_step);
 	await(&ran, to_start, "what waits beside idle carriers");
 	return WP_STEP_DONE;
 }
 
 /* One carrier: all that fit run in the order of their pushes. */
-static void case_order(void)
+CASE(order)
 {
 	wp_task starter;
 
@@ -66,7 +64,7 @@ static void case_order(void)
 }
 
 /* More than fit: half goes, again and again, while nobody takes any. */
-static void case_spills(void)
+CASE(spills)
 {
 	wp_task starter, holders[2];
 
@@ -97,14 +95,13 @@ static void helped(wp_group_config config, uint32_t many)
 /* A thief takes four of eight, and runs one of them; then two of four; then one, and one. */
 static enum wp_step push_and_let_go_step(wp_task *task)
 {
-	(void)task;
 	start_all(count_step);
 	wp_store_release(&lets_go, 1);
 	await(&ran, to_start, "what waits beside an idle carrier");
 	return WP_STEP_DONE;
 }
 
-static void case_halves(void)
+CASE(halves)
 {
 	wp_task starter, holder;
 
@@ -118,7 +115,7 @@ static void case_halves(void)
 	close_group(1);
 }
 
-static void case_helped(void)
+CASE(helped)
 {
 	for (int round = 0; round < 20; round++) {
 		helped((wp_group_config){.carriers = 3}, FEW);
@@ -127,7 +124,7 @@ static void case_helped(void)
 }
 
 /* The same where loads are counted. */
-static void case_placed(void)
+CASE(placed)
 {
 	for (int round = 0; round < 5; round++) {
 		helped((wp_group_config){.carriers = 3, .placement = WP_PLACE_TWO_CHOICES}, TASKS);
@@ -141,7 +138,6 @@ static void case_placed(void)
  * nothing, for it is in another domain. */
 static enum wp_step block_step(wp_task *task)
 {
-	(void)task;
 	for (uint32_t each = 0; each < to_start; each++) {
 		items[each].number = each;
 		wp_init(&items[each].runs, 0);
@@ -154,7 +150,7 @@ static enum wp_step block_step(wp_task *task)
 	return WP_STEP_DONE;
 }
 
-static void case_moved(void)
+CASE(moved)
 {
 	static const uint32_t apart[2] = {0, 1};
 	wp_task starter;
@@ -170,7 +166,6 @@ static void case_moved(void)
 /* Tasks that never end are handed back, wherever they are. */
 static enum wp_step push_forever_step(wp_task *task)
 {
-	(void)task;
 	start_all(forever_step);
 	wp_store_release(&lets_go, 1);
 	return WP_STEP_DONE;
@@ -178,7 +173,6 @@ static enum wp_step push_forever_step(wp_task *task)
 
 static void count_handed(void *arg, wp_task *task, bool was_parked)
 {
-	(void)arg;
 	check(!was_parked, "that who yields is not parked");
 	((item *)(void *)task)->number = UINT32_MAX;
 	handed++;
@@ -186,11 +180,10 @@ static void count_handed(void *arg, wp_task *task, bool was_parked)
 
 static void give_up(int signal)
 {
-	(void)signal;
 	lost("a close that ends");
 }
 
-static void case_closed(void)
+CASE(closed)
 {
 	signal(SIGALRM, give_up);
 	for (uint32_t carriers = 1; carriers <= 3; carriers++) {
@@ -210,15 +203,4 @@ static void case_closed(void)
 		alarm(0);
 		wp_group_free(group);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"order", case_order},	 {"spills", case_spills}, {"halves", case_halves},
-		{"helped", case_helped}, {"placed", case_placed}, {"moved", case_moved},
-		{"closed", case_closed},
-	};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

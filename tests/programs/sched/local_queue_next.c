@@ -2,6 +2,7 @@
  * local_next.c CASE - groups with bounded run queues: who is yielded to is next; a storm of tasks
  * that start one another. Prints what is lost. */
 #include "local_queue_case.h"
+#include "../case_main.h"
 
 /* Who is yielded to is next, though others were pushed before: a says so, yields, and b follows. In
  * turns of ring and queue one of the others would come first, in the second round at the latest. */
@@ -45,7 +46,7 @@ static wp_vthread *made(int (*run)(void *), char *name)
 	return thread;
 }
 
-static void case_next(void)
+CASE(next)
 {
 	wp_vthread *first, *others[OTHERS];
 
@@ -77,7 +78,6 @@ static wp_vthread *given;
 
 static void starts_two(void *arg, wp_vthread *thread)
 {
-	(void)arg;
 	given = thread;
 	start_all(count_step);
 }
@@ -88,7 +88,7 @@ static int yields_to_given(void *arg)
 	return 0;
 }
 
-static void case_scheduler(void)
+CASE(scheduler)
 {
 	static const wp_scheduler scheduler = {.submit = starts_two};
 	wp_vthread_config config = {.run = says, .arg = "g", .scheduler = &scheduler};
@@ -145,18 +145,10 @@ static void storm(wp_group_config config)
 	close_group(1);
 }
 
-static void case_storm(void)
+CASE(storm)
 {
 	for (uint32_t carriers = 1; carriers <= 4; carriers++) {
 		storm((wp_group_config){.carriers = carriers});
 		storm((wp_group_config){.carriers = carriers, .placement = WP_PLACE_TWO_CHOICES});
 	}
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"next", case_next}, {"scheduler", case_scheduler},
-					 {"storm", case_storm}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -6,6 +6,7 @@
 #include "sched/placement/group_placement.h"
 #include "sched/trace.h"
 #include "../vthreads_case.h"
+#include "../case_main.h"
 
 enum { CARRIERS = 4, EVENTS = 16, SWITCHES = 8 };
 
@@ -25,7 +26,7 @@ static void clusters_are(const wp_group_config *config, uint32_t many, const uin
 }
 
 /* Those of a cluster are together, in order; spare_carriers are one of their own, behind. */
-static void case_clusters(void)
+CASE(clusters)
 {
 	static const uint32_t near[CARRIERS] = {0, 1, 0, 1}, ends[] = {2, 4, 5}, all[] = {CARRIERS};
 	static const uint32_t apart[] = {0, 2, 1, 3, 4}, in_order[] = {0, 1, 2, 3};
@@ -56,7 +57,7 @@ static bool has(uint32_t ring, const char *name)
 }
 
 /* A step is an event of the carrier that ran it. */
-static void case_rings(void)
+CASE(rings)
 {
 	static const char *const names[] = {"on zero", "on one", "on two"};
 	wp_group_config config = {.carriers = 3, .yield_us = 50, .trace_events = EVENTS};
@@ -93,7 +94,7 @@ static void *switches(void *arg)
 }
 
 /* Several ask for larger rings at once: ThreadSanitizer sees who is not under the lock. */
-static void case_switched(void)
+CASE(switched)
 {
 	pthread_t other;
 
@@ -107,7 +108,7 @@ static void case_switched(void)
 }
 
 /* The largest that a ring may be, and what is larger. */
-static void case_largest(void)
+CASE(largest)
 {
 	open_group(1, false, 0);
 	check(wp_group_trace_on(group, WP_TRACE_MOST) == WP_OK, "the largest ring");
@@ -119,7 +120,7 @@ static void case_largest(void)
 enum { WAKES = 50 };
 
 /* Each start wakes a carrier that sleeps, and has something for it. */
-static void case_counted(void)
+CASE(counted)
 {
 	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
 	wp_carrier_counts counts;
@@ -144,14 +145,13 @@ static void case_counted(void)
 /* Only the first of nested marks is one. */
 static int marks_twice(void *arg)
 {
-	(void)arg;
 	check(wp_group_block() == WP_OK, "a mark");
 	check(wp_group_block() == WP_ALREADY, "that it is marked");
 	wp_group_unblock();
 	return 0;
 }
 
-static void case_marked(void)
+CASE(marked)
 {
 	wp_group_config config = {.carriers = 2, .yield_us = 50, .placement = WP_PLACE_TWO_CHOICES};
 	wp_vthread_config one = {.run = marks_twice};
@@ -159,13 +159,4 @@ static void case_marked(void)
 	check(wp_group_new(&group, &config) == WP_OK, "a group");
 	join(start_as(&one), "a thread");
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"clusters", case_clusters}, {"rings", case_rings},
-					 {"switched", case_switched}, {"counted", case_counted},
-					 {"marked", case_marked}, {"largest", case_largest}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

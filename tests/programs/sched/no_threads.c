@@ -31,8 +31,6 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 /* Long enough for the start that failed to be interrupted while it waits. */
 static void hold(void *arg, uint32_t index)
 {
-	(void)arg;
-	(void)index;
 	wp_fetch_add_relaxed(&begun, 1);
 	nanosleep(&(struct timespec){0, BIND_NS}, NULL);
 	nanosleep(&(struct timespec){0, BIND_NS}, NULL);
@@ -41,7 +39,6 @@ static void hold(void *arg, uint32_t index)
 
 static void ignore(int unused)
 {
-	(void)unused;
 }
 
 int main(void)

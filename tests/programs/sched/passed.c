@@ -9,6 +9,7 @@
 
 #include "sched/vthread_stackful.h"
 #include "../vthreads_case.h"
+#include "../case_main.h"
 
 enum { GUARD_REMOVE = 103 }; /* of madvise, Linux 6.13 */
 
@@ -57,7 +58,7 @@ static void is_left(wp_vthread *thread)
 	wp_store_release(&ready, 1);
 }
 
-static void case_left(void)
+CASE(left)
 {
 	make_two(nothing, is_left);
 	run_two();
@@ -73,7 +74,7 @@ static int breaks(void *arg)
 	return arg != NULL;
 }
 
-static void case_canary(void)
+CASE(canary)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	wp_stack *stack;
@@ -94,7 +95,7 @@ static int yields_once(void *arg)
 	return arg != NULL;
 }
 
-static void case_seen(void)
+CASE(seen)
 {
 	int status = 0;
 	pid_t child;
@@ -112,12 +113,4 @@ static void case_seen(void)
 	check(waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
 		      WTERMSIG(status) == SIGABRT,
 	      "a report");
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"left", case_left}, {"canary", case_canary},
-					 {"seen", case_seen}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

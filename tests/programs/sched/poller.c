@@ -13,7 +13,7 @@ static void work_from_outside(struct one *one)
 	      "that a sleep takes one wakeup at most");
 }
 
-static void case_blocking(void)
+CASE(blocking)
 {
 	struct one one = {.has_io = true};
 
@@ -26,7 +26,7 @@ static void case_blocking(void)
 }
 
 /* It is descheduled between try_park and its system call, each time. */
-static void case_descheduled(void)
+CASE(descheduled)
 {
 	struct one one = {.has_io = true, .steps_aside = true};
 
@@ -42,7 +42,7 @@ static void case_descheduled(void)
 }
 
 /* It never says that it is back: the next call says it. */
-static void case_forgets(void)
+CASE(forgets)
 {
 	struct one one = {.has_io = true, .leaves = true};
 
@@ -65,7 +65,7 @@ static int waits(void *arg)
 	return one->result;
 }
 
-static void case_parking(void)
+CASE(parking)
 {
 	struct one one = {.spins = true};
 	wp_poller_config config = {.name = "poller", .run = waits, .wakeup = wake, .arg = &one};
@@ -83,13 +83,12 @@ static void case_parking(void)
 /* What a task starts on its own carrier wakes nobody. */
 static int starts_many(void *arg)
 {
-	(void)arg;
 	for (int call = 0; call < CALLS; call++)
 		join(start_on(0, takes_a_turn, NULL), "work of the same carrier");
 	return 0;
 }
 
-static void case_saves_wakeups(void)
+CASE(saves_wakeups)
 {
 	struct one one = {.has_io = true};
 	uint32_t before;
@@ -106,11 +105,10 @@ static void case_saves_wakeups(void)
 /* A sleep in the system ends for a timer of the carrier, whoever arms it. */
 static int sleeps(void *arg)
 {
-	(void)arg;
 	return wp_vthread_sleep_until(in_ms(20));
 }
 
-static void case_timers(void)
+CASE(timers)
 {
 	struct one one = {.has_io = true};
 
@@ -128,7 +126,6 @@ static void case_timers(void)
 /* It resumes a thread of its carrier when it has parked that: nobody else tells it. */
 static int resumed(void *arg)
 {
-	(void)arg;
 	for (int turn = 0; turn < 50; turn++)
 		if (wp_vthread_park_until(in_ms(PATIENCE_S * 1000)) != WP_OK)
 			lost("whom the poller itself resumes");
@@ -154,19 +151,8 @@ static void resumes(uint32_t carriers, bool stealing)
 	wp_group_free(group);
 }
 
-static void case_resumes(void)
+CASE(resumes)
 {
 	resumes(1, false);
 	resumes(2, true);
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"blocking", case_blocking}, {"descheduled", case_descheduled},
-		{"forgets", case_forgets}, {"parking", case_parking},
-		{"saves_wakeups", case_saves_wakeups}, {"timers", case_timers},
-		{"resumes", case_resumes}};
-
-	return run_pollers(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -162,7 +162,6 @@ static inline void close_all(struct one *ones, uint32_t many)
 
 static inline int takes_a_turn(void *arg)
 {
-	(void)arg;
 	turns[0]++;
 	return 0;
 }
@@ -175,8 +174,8 @@ static wp_vthread *start_on(int carrier, int (*run)(void *), void *arg)
 }
 
 /* CASE [step] */
-static int run_pollers(int argc, char **argv, const one_case *cases, size_t many)
+int main(int argc, char **argv)
 {
 	has_no_stack = argc == 3 && strcmp(argv[2], "step") == 0;
-	return run_case(argc - has_no_stack, argv, cases, many);
+	return run_case(argc - has_no_stack, argv);
 }

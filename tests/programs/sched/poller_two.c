@@ -19,7 +19,7 @@ static int answers(void *arg)
 
 /* Carrier 0 is in a long task, with another one behind it that ends it: carrier 1, asleep in its
  * poller, is sent to help. */
-static void case_helps(void)
+CASE(helps)
 {
 	struct one one = {.has_io = true};
 
@@ -41,7 +41,7 @@ static void case_helps(void)
 }
 
 /* Pollers that spin: one with input steals nothing by itself; one without does. */
-static void case_spinning(void)
+CASE(spinning)
 {
 	struct one ones[2] = {{.spins = true, .has_io = true}, {.spins = true}};
 	wp_atomic(uint32_t) over;
@@ -64,7 +64,7 @@ static void case_spinning(void)
 }
 
 /* A second one is refused; the slot is free again when the first has ended, failed or not. */
-static void case_unique(void)
+CASE(unique)
 {
 	struct one one = {.has_io = true, .spins = true, .result = 7}, two = {0};
 	wp_poller_config config = {.run = polls, .wakeup = wake, .arg = &two};
@@ -88,7 +88,7 @@ static void case_unique(void)
 }
 
 /* Pollers that block without parking would leave no carrier. */
-static void case_blockers(void)
+CASE(blockers)
 {
 	struct one ones[2] = {{.has_io = true}, {.has_io = true}};
 	wp_poller_config config = {.run = polls, .wakeup = wake, .blocks = true, .arg = &ones[0]};
@@ -105,13 +105,4 @@ static void case_blockers(void)
 	check(wp_poller_blocking(group) == 1, "how many block");
 	open_poller(&ones[1], 1);
 	close_all(ones, 2);
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"helps", case_helps}, {"spinning", case_spinning}, {"unique", case_unique},
-		{"blockers", case_blockers}};
-
-	return run_pollers(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

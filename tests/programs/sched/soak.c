@@ -104,7 +104,6 @@ static void hand_back(void *arg, wp_task *task, bool was_parked)
 {
 	work *one = (work *)(void *)task;
 
-	(void)arg;
 	decide(one, BACK);
 	queued_back[one->home] += !was_parked;
 	parked_back += was_parked;
@@ -216,7 +215,6 @@ static void *watch(void *unused)
 
 static void ignore(int unused)
 {
-	(void)unused;
 }
 
 int main(int argc, char **argv)

@@ -17,7 +17,6 @@ static wp_atomic(uint64_t) drains;
 
 static wp_task *fire(wp_timer *due)
 {
-	(void)due;
 	fired++;
 	return NULL;
 }

@@ -156,7 +156,6 @@ static void storms(void)
 
 static void told(void *arg, wp_task *task, bool was_parked)
 {
-	(void)task;
 	*(int *)arg += was_parked;
 }
 

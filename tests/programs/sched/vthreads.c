@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * vthreads.c CASE - virtual threads with stacks: permits, pins, sleeps, schedulers. */
 #include "../vthreads_case.h"
+#include "../case_main.h"
 
 /* What a permit does for the thread that has it. */
 static int permits(void *arg)
 {
 	wp_vthread *self = wp_vthread_current();
 
-	(void)arg;
 	wp_vthread_unpark(self);
 	wp_vthread_unpark(self);
 	check(wp_vthread_park_until(WP_FOREVER) == WP_OK, "an unpark before the park");
@@ -50,7 +50,7 @@ static void permits_where(bool stealing)
 	close_group();
 }
 
-static void case_permit(void)
+CASE(permit)
 {
 	permits_where(false);
 	permits_where(true);
@@ -81,7 +81,7 @@ static int pinned(void *arg)
 	return 0;
 }
 
-static void case_pinned(void)
+CASE(pinned)
 {
 	int64_t long_ms = PATIENCE_S * 1000;
 	wp_vthread *thread;
@@ -108,7 +108,7 @@ static int sleeper(void *arg)
 	return 0;
 }
 
-static void case_sleep(void)
+CASE(sleep)
 {
 	static wp_vthread *threads[SLEEPERS];
 
@@ -156,7 +156,7 @@ static void run_chain(const wp_scheduler *scheduler)
 		join(chain[at], "a link");
 }
 
-static void case_chain(void)
+CASE(chain)
 {
 	open_group(4, true, 0);
 	run_chain(NULL);
@@ -172,7 +172,6 @@ static bool is_over;
 
 static void submit(void *arg, wp_vthread *thread)
 {
-	(void)arg;
 	check(wp_vthread_current() == NULL, "that a submission is no virtual thread's");
 	check(wp_vthread_park_until(0) == WP_FORBIDDEN, "that it cannot park one");
 	pthread_mutex_lock(&lock);
@@ -224,7 +223,7 @@ static void sleep_once(const wp_scheduler *scheduler)
 	join(start_as(&config), "a sleeper of a scheduler");
 }
 
-static void case_scheduler(void)
+CASE(scheduler)
 {
 	static const wp_scheduler scheduler = {submit, NULL};
 
@@ -237,17 +236,15 @@ static void case_scheduler(void)
 /* What a scheduler must not do. */
 static void keep(void *arg, wp_vthread *thread)
 {
-	(void)arg;
 	given = thread;
 }
 
 static int carries(void *arg)
 {
-	(void)arg;
 	return wp_vthread_run(given);
 }
 
-static void case_contract(void)
+CASE(contract)
 {
 	static const wp_scheduler scheduler = {keep, NULL};
 	wp_vthread_config config = {.run = nothing, .scheduler = &scheduler};
@@ -273,7 +270,7 @@ static int notes_interrupt(void *arg)
 	return arg == NULL ? wp_vthread_is_interrupted(wp_vthread_current()) : 0;
 }
 
-static void case_again(void)
+CASE(again)
 {
 	wp_vthread_config config = {.run = notes_interrupt};
 	int64_t until_ns = in_ms(PATIENCE_S * 1000);
@@ -300,7 +297,7 @@ static int yields_to(void *arg)
 	return wp_vthread_submit_and_yield(arg);
 }
 
-static void case_yielded(void)
+CASE(yielded)
 {
 	for (int kind = 0; kind < 3; kind++) {
 		wp_group_config group_config = {.carriers = 1 + (kind > 0), .yield_us = 50,
@@ -328,7 +325,7 @@ static int naps(void *arg)
 	return arg == NULL ? code : 0;
 }
 
-static void case_outside(void)
+CASE(outside)
 {
 	static const wp_scheduler scheduler = {keep, NULL};
 	wp_vthread_config config = {.run = naps, .scheduler = &scheduler};
@@ -339,15 +336,4 @@ static void case_outside(void)
 	check(given == one && wp_vthread_run(one) == WP_OK, "a run");
 	check(join(one, "who naps") == WP_TIMEOUT, "a nap");
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"permit", case_permit}, {"pinned", case_pinned}, {"sleep", case_sleep},
-		{"chain", case_chain}, {"scheduler", case_scheduler}, {"contract", case_contract},
-		{"again", case_again}, {"outside", case_outside},
-		{"yielded", case_yielded}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

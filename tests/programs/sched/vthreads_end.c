@@ -2,6 +2,7 @@
  * vthreads_end.c CASE - virtual threads with stacks: joins, locals, closes, what runs out. */
 #include "inspect/dump.h"
 #include "../vthreads_case.h"
+#include "../case_main.h"
 
 /* Joined by virtual and OS threads. */
 static wp_vthread *target;
@@ -36,7 +37,7 @@ static void *joins_outside(void *arg)
 	return arg;
 }
 
-static void case_join(void)
+CASE(join)
 {
 	wp_vthread *joiners[20];
 	pthread_t outside[3];
@@ -67,11 +68,10 @@ static int spins(void *arg)
 
 static int naps(void *arg)
 {
-	(void)arg;
 	return wp_vthread_sleep_until(in_ms(2));
 }
 
-static void case_fair(void)
+CASE(fair)
 {
 	wp_vthread *spinning[2];
 
@@ -107,7 +107,7 @@ static int uses_locals(void *arg)
 	return 0;
 }
 
-static void case_locals(void)
+CASE(locals)
 {
 	wp_vthread_config config = {.run = uses_locals, .arg = "none", .has_no_locals = true};
 
@@ -128,7 +128,7 @@ static void each(void *arg, wp_task *task, bool was_parked)
 	check(was_parked && name != NULL && strcmp(name, "one") == 0, "the name of one left");
 }
 
-static void case_close(void)
+CASE(close)
 {
 	int64_t long_ms = PATIENCE_S * 1000;
 	wp_vthread *threads[3], *late;
@@ -155,7 +155,7 @@ static void case_close(void)
 	wp_group_free(group);
 }
 
-static void case_exhausted(void)
+CASE(exhausted)
 {
 	wp_vthread_config config = {.run = nothing}, large = {.run = nothing};
 	wp_vthread *threads[4], *more;
@@ -206,7 +206,7 @@ static int starts_all(void *arg)
 	return arg != NULL;
 }
 
-static void case_sizes(void)
+CASE(sizes)
 {
 	open_group(1, false, 0);
 	join(start(uses_much, NULL), "a usual one");
@@ -220,7 +220,6 @@ static wp_atomic(uint32_t) is_over;
 
 static enum wp_step lend(wp_task *task)
 {
-	(void)task;
 	wp_vthread_run(given);
 	return WP_STEP_DONE;
 }
@@ -229,7 +228,6 @@ static void submit_to_lender(void *arg, wp_vthread *thread)
 {
 	static wp_task task;
 
-	(void)arg;
 	given = thread;
 	if (wp_load_acquire(&is_over)) {
 		wp_store_release(&ready, 2);
@@ -245,7 +243,7 @@ static int times_out(void *arg)
 	return arg == NULL && wp_vthread_park_until(in_ms(1000)) == WP_TIMEOUT;
 }
 
-static void case_lent(void)
+CASE(lent)
 {
 	static const wp_scheduler scheduler = {submit_to_lender, NULL};
 	wp_vthread_config config = {.run = times_out, .scheduler = &scheduler};
@@ -268,7 +266,6 @@ static void case_lent(void)
 /* A scheduler keeps a thread beyond the deadline of a close; then it has it run, and the thread parks. */
 static void keeps_it(void *arg, wp_vthread *thread)
 {
-	(void)arg;
 	given = thread;
 }
 
@@ -280,13 +277,11 @@ static bool show_given(void *arg, const wp_dump_thread *shown)
 
 static void count_back(void *arg, wp_task *task, bool was_parked)
 {
-	(void)task;
 	*(int *)arg += was_parked;
 }
 
 static int parks_for_ever(void *arg)
 {
-	(void)arg;
 	wp_store_release(&ready, 1);
 	return wp_vthread_park_until(WP_FOREVER);
 }
@@ -297,7 +292,7 @@ static void *runs_given(void *arg)
 	return NULL;
 }
 
-static void case_held(void)
+CASE(held)
 {
 	static const wp_scheduler scheduler = {keeps_it, NULL};
 	wp_vthread_config config = {.run = parks_for_ever, .name = "held", .scheduler = &scheduler};
@@ -334,18 +329,8 @@ static int overflows(void *arg)
 	return overflows((void *)(uintptr_t)&frame[0]) + frame[0];
 }
 
-static void case_overflow(void)
+CASE(overflow)
 {
 	open_group(1, false, 0);
 	join(start(overflows, ""), "a thread");
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"join", case_join}, {"fair", case_fair}, {"locals", case_locals},
-		{"close", case_close}, {"exhausted", case_exhausted}, {"sizes", case_sizes},
-		{"overflow", case_overflow}, {"lent", case_lent}, {"held", case_held}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

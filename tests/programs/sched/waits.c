@@ -13,7 +13,8 @@
 #include "sync/channel.h"
 #include "sync/condition.h"
 #include "io/file.h"
-#include "../io/io_case.h"
+#include "../io/descriptor_case.h"
+#include "../case_main.h"
 #include "sync/mutex.h"
 #include "sync/semaphore.h"
 #include "sched/trace.h"
@@ -50,11 +51,10 @@ static void open_traced(uint32_t carriers, uint32_t most)
 
 static int sleeps(void *arg)
 {
-	(void)arg;
 	return wp_vthread_sleep_until(in_ms(1));
 }
 
-static void case_names(void)
+CASE(names)
 {
 	static const char *const names[THREADS] = {"a", "b", "c", "d", "e", "f", "g", "h"};
 	static const enum wp_trace_kind kinds[] = {WP_TRACE_SUBMIT, WP_TRACE_RUN, WP_TRACE_WAIT};
@@ -98,7 +98,6 @@ static int waits_for_all(void *arg)
 	char byte;
 	int fd;
 
-	(void)arg;
 	check(wp_vthread_park_until(in_ms(1)) == WP_TIMEOUT, "a park");
 	check(wp_vthread_sleep_until(in_ms(1)) == WP_OK, "a sleep");
 	join(start_as(&config), "a join");
@@ -144,12 +143,11 @@ static void listen_somewhere(void)
 
 static int connects(void *arg)
 {
-	(void)arg;
 	client = take(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
 	return wp_io_connect(client, (struct sockaddr *)&address, sizeof(address), patience());
 }
 
-static void case_reasons(void)
+CASE(reasons)
 {
 	static const struct {
 		uint32_t why, on, ended;
@@ -220,7 +218,6 @@ static wp_atomic(uint32_t) is_over;
 
 static int busy(void *arg)
 {
-	(void)arg;
 	while (wp_load_relaxed(&is_over) == 0) {
 		wp_vthread_yield();
 		wp_vthread_sleep_until(wp_clock_ns() + 1000);
@@ -228,7 +225,7 @@ static int busy(void *arg)
 	return 0;
 }
 
-static void case_switch(void)
+CASE(switch)
 {
 	wp_vthread *threads[BUSY];
 
@@ -256,12 +253,4 @@ static void case_switch(void)
 	for (int at = 0; at < BUSY; at++)
 		join(threads[at], "who is busy");
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"names", case_names}, {"reasons", case_reasons}, {"switch", case_switch}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * scope.c CASE - scopes in C: owners are this thread and a virtual one. */
 #include "scope_case.h"
+#include "../case_main.h"
 #include "scope_close.h"
 
 static int all_end(void *arg)
@@ -23,7 +24,7 @@ static int all_end(void *arg)
 	return arg != NULL;
 }
 
-static void case_ends(void)
+CASE(ends)
 {
 	by_both(all_end);
 }
@@ -49,7 +50,7 @@ static int first_fails(void *arg)
 	return arg != NULL;
 }
 
-static void case_failure(void)
+CASE(failure)
 {
 	by_both(first_fails);
 }
@@ -88,7 +89,7 @@ static int any_one(void *arg)
 	return arg != NULL;
 }
 
-static void case_any(void)
+CASE(any)
 {
 	by_both(any_one);
 }
@@ -124,7 +125,7 @@ static int after_cancel(void *arg)
 	return arg != NULL;
 }
 
-static void case_cancel(void)
+CASE(cancel)
 {
 	by_both(after_cancel);
 }
@@ -165,7 +166,7 @@ static int times_out(void *arg)
 	return arg != NULL;
 }
 
-static void case_deadline(void)
+CASE(deadline)
 {
 	by_both(times_out);
 }
@@ -186,7 +187,7 @@ static int is_interrupted(void *arg)
 	return 0;
 }
 
-static void case_interrupt(void)
+CASE(interrupt)
 {
 	wp_vthread_config config = {.name = "owner", .run = is_interrupted, .arg = &count};
 	wp_vthread *owner;
@@ -198,16 +199,4 @@ static void case_interrupt(void)
 	join(owner, "an owner");
 	check(wp_load_relaxed(&count) == 1, "its subtask");
 	close_group();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"ends", case_ends}, {"failure", case_failure}, {"any", case_any},
-		{"cancel", case_cancel}, {"deadline", case_deadline},
-		{"close", case_close}, {"interrupt", case_interrupt}, {"owner", case_owner},
-		{"nested", case_nested}, {"reuse", case_reuse}, {"meets", case_meets},
-		{"group", case_group}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -23,7 +23,7 @@ static int owns_alone(void *arg)
 	return arg != NULL;
 }
 
-static void case_owner(void)
+CASE(owner)
 {
 	by_both(owns_alone);
 }
@@ -62,7 +62,7 @@ static int nests(void *arg)
 	return arg != NULL;
 }
 
-static void case_nested(void)
+CASE(nested)
 {
 	by_both(nests);
 }
@@ -91,7 +91,7 @@ static int meets(void *arg)
 	return arg != NULL;
 }
 
-static void case_meets(void)
+CASE(meets)
 {
 	by_both(meets);
 }
@@ -104,7 +104,7 @@ static void *closes_group(void *arg)
 	return arg;
 }
 
-static void case_group(void)
+CASE(group)
 {
 	int64_t long_ms = PATIENCE_S * 1000;
 	wp_subtask subtasks[2], late;
@@ -152,13 +152,13 @@ static int close_waits(void *arg)
 	return arg != NULL;
 }
 
-static void case_close(void)
+CASE(close)
 {
 	by_both(close_waits);
 }
 
 /* An open scope gives back what has ended: more are forked than there are stacks. */
-static void case_reuse(void)
+CASE(reuse)
 {
 	static wp_subtask subtasks[4 * FORKS];
 	int64_t until_ns = in_ms(PATIENCE_S * 1000);

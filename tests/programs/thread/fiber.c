@@ -8,11 +8,9 @@
 #define _GNU_SOURCE
 #include <execinfo.h>
 #include <fenv.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "../case.h"
 #include "thread/fiber.h"
 #include "fiber_keep.h"
 
@@ -22,7 +20,6 @@ void wp__fiber_begin(void);
 static _Alignas(16) char memory[BYTES + JUNK * sizeof(void *)];
 static wp_fiber thread, fiber;
 static bool is_inside; /* on the fiber */
-static uint64_t lost;
 static uintptr_t go(uintptr_t value)
 {
 	is_inside = !is_inside;
@@ -38,15 +35,7 @@ void turn(void)
 
 static void begin(void (*entry)(void *))
 {
-	wp_fiber_init(&fiber, memory, BYTES, entry, &lost);
-}
-
-static void expect(bool is_kept, const char *what)
-{
-	if (is_kept)
-		return;
-	lost++;
-	printf("lost %s\n", what);
+	wp_fiber_init(&fiber, memory, BYTES, entry, &failures);
 }
 
 /* To the other side and back, with values of this side in all registers. */
@@ -58,18 +47,18 @@ static void go_and_look(uint64_t side)
 		put[k] = side * 1000 + k;
 	keep(put, found);
 	for (uint64_t k = 0; k < REGISTERS; k++)
-		expect(put[k] == found[k], names[k]);
+		check(put[k] == found[k], names[k]);
 }
 
 static void look_for_ever(void *arg)
 {
-	if (arg != &lost)
+	if (arg != &failures)
 		printf("lost the argument\n");
 	for (;;)
 		go_and_look(2);
 }
 
-static void registers(void)
+CASE(registers)
 {
 	begin(look_for_ever);
 	for (int k = 0; k < 3; k++)
@@ -89,40 +78,38 @@ static bool rounds_up(void)
 
 static void round_up_and_go(void *arg)
 {
-	(void)arg;
-	expect(fegetround() == FE_TOWARDZERO, "what the maker had set");
+	check(fegetround() == FE_TOWARDZERO, "what the maker had set");
 	fesetround(FE_UPWARD);
 	go(0);
 	for (;;) {
-		expect(rounds_up(), "the fiber's rounding");
+		check(rounds_up(), "the fiber's rounding");
 		go(0);
 	}
 }
 
-static void rounding(void)
+CASE(rounding)
 {
 	fesetround(FE_TOWARDZERO);
 	begin(round_up_and_go);
 	fesetround(FE_TONEAREST);
 	for (int k = 0; k < 3; k++) {
 		go(0);
-		expect(fegetround() == FE_TONEAREST, "the thread's rounding");
+		check(fegetround() == FE_TONEAREST, "the thread's rounding");
 	}
 }
 
 static void count(void *arg)
 {
-	(void)arg;
 	for (uintptr_t value = go(0);;)
 		value = go(value + 1);
 }
 
-static void many(void)
+CASE(many)
 {
 	begin(count);
 	go(0);
 	for (uintptr_t k = 0; k < TURNS; k++)
-		expect(go(k) == k + 1, "a value");
+		check(go(k) == k + 1, "a value");
 }
 
 static void leave_now(void)
@@ -148,15 +135,15 @@ __attribute__((noinline)) static int leave_below(int frames)
 
 static void leave(void *arg)
 {
-	*(uint64_t *)arg += (uint64_t)leave_below(LEFT);
+	*(int *)arg += leave_below(LEFT);
 }
 
 /* Each leaves frames behind on the one stack, and in a sanitizer's books unless it is told. */
-static void lives(void)
+CASE(lives)
 {
 	for (int k = 0; k < LIVES; k++) {
 		begin(leave);
-		expect(go(0) == 7, "the last value");
+		check(go(0) == 7, "the last value");
 		wp_fiber_fini(&fiber);
 	}
 }
@@ -167,7 +154,6 @@ static void jump_out(void *arg)
 {
 	jmp_buf place;
 
-	(void)arg;
 	for (;;) {
 		volatile char local[64] = {0};
 
@@ -178,7 +164,7 @@ static void jump_out(void *arg)
 	}
 }
 
-static void jumps(void)
+CASE(jumps)
 {
 	begin(jump_out);
 	for (int k = 0; k < 3; k++)
@@ -207,7 +193,7 @@ static void leave_then(void *arg)
 	wp_fiber_leave_then(&fiber, &thread, 9, note_here, arg);
 }
 
-static void then(void)
+CASE(then)
 {
 	bool is_noted = false;
 
@@ -217,11 +203,11 @@ static void then(void)
 		wp_fiber_thread(&thread);
 		is_inside = true;
 		wp_fiber_switch_then(&thread, &fiber, 0, note, &is_noted);
-		expect(is_noted, "the call on the other stack");
+		check(is_noted, "the call on the other stack");
 	}
 	is_noted = false;
-	expect(go(0) == 9, "the last value");
-	expect(is_noted, "the call of who left for good");
+	check(go(0) == 9, "the last value");
+	check(is_noted, "the call of who left for good");
 	wp_fiber_fini(&fiber);
 }
 
@@ -229,11 +215,11 @@ static void *run_here(void *unused)
 {
 	wp_fiber_thread(&thread);
 	for (uintptr_t k = 0; k < 100; k++)
-		expect(go(k) == k + 1, "a value");
+		check(go(k) == k + 1, "a value");
 	return unused;
 }
 
-static void moved(void)
+CASE(moved)
 {
 	pthread_t other;
 
@@ -254,7 +240,7 @@ __attribute__((noinline)) void deepest(void)
 	int found = backtrace(frames, DEPTH);
 	uintptr_t begin_at = (uintptr_t)wp__fiber_begin, last = (uintptr_t)frames[found - 1];
 
-	expect(last > begin_at && last < begin_at + 64, "the end of the backtrace");
+	check(last > begin_at && last < begin_at + 64, "the end of the backtrace");
 	printf("%d frames\n", found);
 }
 
@@ -266,13 +252,12 @@ __attribute__((noinline)) static void nested(void)
 
 static void show_frames(void *arg)
 {
-	(void)arg;
 	nested();
 	go(0);
 }
 
 /* Above the fiber's first frame lies what looks like a way back. */
-static void frames(void)
+CASE(frames)
 {
 	void (*back)(void) = turn;
 
@@ -284,17 +269,6 @@ static void frames(void)
 
 int main(int argc, char **argv)
 {
-	static const struct test {
-		const char *name;
-		void (*run)(void);
-	} cases[] = {{"registers", registers}, {"rounding", rounding}, {"many", many}, {"lives", lives},
-		     {"jumps", jumps}, {"moved", moved}, {"then", then}, {"frames", frames}};
-
 	wp_fiber_thread(&thread);
-	for (size_t k = 0; argc > 1 && k < sizeof(cases) / sizeof(cases[0]); k++)
-		if (strcmp(cases[k].name, argv[1]) == 0) {
-			cases[k].run();
-			return lost != 0;
-		}
-	return 2;
+	return run_case(argc, argv);
 }

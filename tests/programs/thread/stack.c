@@ -13,7 +13,7 @@ enum { THREADS = 4, HELD = 48, ROUNDS = 30000, DEEP_PAGES = 5 };
 
 static wp_atomic(uint32_t) ended;
 
-static void layout(void)
+CASE(layout)
 {
 	uint64_t page;
 
@@ -24,12 +24,12 @@ static void layout(void)
 		char *control_at = wp_stack_control(stack), *slot = stack->low - page;
 		uint64_t end = (uint64_t)(control_at - slot) + pool->control_bytes;
 
-		expect(wp_stack_of(control_at) == stack, "a control block leads to its stack");
-		expect(wp_stacks_slot(pool, k) == (void *)control_at, "slots go by number");
-		expect((uintptr_t)control_at % WP_STACK_LINE == 0, "a control block begins a line");
-		expect(end <= pool->stack_bytes && end > pool->stack_bytes - page / 2, "colours");
-		expect((uintptr_t)stack % page >= WP_STACK_FRAMES, "frames begin in the same page");
-		expect(*(uint64_t *)(void *)control_at == 0, "zeroed at first");
+		check(wp_stack_of(control_at) == stack, "a control block leads to its stack");
+		check(wp_stacks_slot(pool, k) == (void *)control_at, "slots go by number");
+		check((uintptr_t)control_at % WP_STACK_LINE == 0, "a control block begins a line");
+		check(end <= pool->stack_bytes && end > pool->stack_bytes - page / 2, "colours");
+		check((uintptr_t)stack % page >= WP_STACK_FRAMES, "frames begin in the same page");
+		check(*(uint64_t *)(void *)control_at == 0, "zeroed at first");
 	}
 }
 
@@ -49,20 +49,20 @@ static uint32_t lines(uint32_t colours)
 	return (uint32_t)__builtin_popcountll(seen);
 }
 
-static void colours(void)
+CASE(colours)
 {
-	expect(lines(0) == WP_STACK_COLOURS, "16 colours");
-	expect(lines(1) == 1, "one colour");
+	check(lines(0) == WP_STACK_COLOURS, "16 colours");
+	check(lines(1) == 1, "one colour");
 }
 
 static void own(wp_stack *stack, uint32_t from, uint32_t to)
 {
 	control *block = wp_stack_control(stack);
 
-	expect(wp_exchange_acq_rel(&block->owner, to) == from, "one owner");
+	check(wp_exchange_acq_rel(&block->owner, to) == from, "one owner");
 }
 
-static void reuse(void)
+CASE(reuse)
 {
 	wp_stack_cache cache = {0};
 	wp_stack *first;
@@ -70,25 +70,25 @@ static void reuse(void)
 	open_pool();
 	first = wp_stacks_take(pool, &cache);
 	wp_stacks_give(pool, &cache, first);
-	expect(wp_stacks_take(pool, &cache) == first, "last in, first out");
+	check(wp_stacks_take(pool, &cache) == first, "last in, first out");
 	for (uint32_t k = 0; k < MOST - 1; k++)
 		stacks[k] = wp_stacks_take(pool, &cache);
 	for (uint32_t k = 0; k < MOST - 1; k++)
 		wp_stacks_give(pool, &cache, stacks[k]);
-	expect(cache.count <= WP_STACK_CACHE, "a cache is bounded");
-	expect(out() == cache.count + 1, "the others are idle");
-	expect(wp_stacks_take(pool, &cache) == stacks[MOST - 2], "a spill keeps the warm ones");
+	check(cache.count <= WP_STACK_CACHE, "a cache is bounded");
+	check(out() == cache.count + 1, "the others are idle");
+	check(wp_stacks_take(pool, &cache) == stacks[MOST - 2], "a spill keeps the warm ones");
 	wp_stack_cache_empty(pool, &cache);
-	expect(out() == 2 && cache.count == 0, "an emptied cache has none");
+	check(out() == 2 && cache.count == 0, "an emptied cache has none");
 	own(wp_stacks_take(pool, &cache), 0, 1);
-	expect(cache.count == WP_STACK_CACHE / 2 - 1, "a batch at a time");
+	check(cache.count == WP_STACK_CACHE / 2 - 1, "a batch at a time");
 	wp_stack_cache_empty(pool, &cache);
 	for (uint32_t k = 0; k < MOST - 3; k++)
 		own(wp_stacks_take(pool, &cache), 0, 1);
-	expect(wp_stacks_take(pool, &cache) == NULL, "none was there twice");
+	check(wp_stacks_take(pool, &cache) == NULL, "none was there twice");
 }
 
-static void exhausted(void)
+CASE(exhausted)
 {
 	wp_stack_cache cache = {0};
 
@@ -96,14 +96,14 @@ static void exhausted(void)
 	for (uint32_t k = 0; k < MOST; k++)
 		stacks[k] = wp_stacks_take(pool, k % 2 ? &cache : NULL);
 	errno = 0;
-	expect(wp_stacks_take(pool, &cache) == NULL && errno == ENOMEM, "no more than max_stacks");
+	check(wp_stacks_take(pool, &cache) == NULL && errno == ENOMEM, "no more than max_stacks");
 	wp_stacks_give(pool, NULL, stacks[7]);
-	expect(wp_stacks_take(pool, &cache) == stacks[7], "one that was given back");
-	expect(wp_stacks_take(pool, NULL) == NULL, "nor then");
-	expect(out() == MOST, "nothing leaks");
+	check(wp_stacks_take(pool, &cache) == stacks[7], "one that was given back");
+	check(wp_stacks_take(pool, NULL) == NULL, "nor then");
+	check(out() == MOST, "nothing leaks");
 }
 
-static void invalid(void)
+CASE(invalid)
 {
 	static const wp_stacks_config none[] = {
 		{.control_bytes = 64},
@@ -116,11 +116,11 @@ static void invalid(void)
 
 	for (size_t k = 0; k < sizeof(none) / sizeof(none[0]); k++) {
 		errno = 0;
-		expect(wp_stacks_new(&pool, &none[k]) != 0 && errno == EINVAL, "a refusal");
+		check(wp_stacks_new(&pool, &none[k]) != 0 && errno == EINVAL, "a refusal");
 	}
 }
 
-static void trimming(void)
+CASE(trimming)
 {
 	uint64_t page, bytes;
 	control *block;
@@ -133,15 +133,15 @@ static void trimming(void)
 	block->number = 7;
 	for (uint64_t k = 0; k < DEEP_PAGES; k++)
 		stack->low[k * page] = 1;
-	expect(wp_stacks_trim(pool) == 0, "what is in use is not trimmed");
+	check(wp_stacks_trim(pool) == 0, "what is in use is not trimmed");
 	wp_stacks_give(pool, NULL, stack);
 	bytes = wp_stacks_trim(pool);
-	expect(bytes == DEEP_PAGES * page, "as much as was touched");
-	expect(wp_stacks_statistics(pool).bytes_trimmed == bytes, "and it is counted");
-	expect(wp_stacks_trim(pool) == 0, "once");
-	expect(wp_stacks_take(pool, NULL) == stack, "trimmed ones are taken again");
-	expect(block->number == 7, "a control block keeps its bytes");
-	expect(stack->low[page] == 0, "the memory below is gone");
+	check(bytes == DEEP_PAGES * page, "as much as was touched");
+	check(wp_stacks_statistics(pool).bytes_trimmed == bytes, "and it is counted");
+	check(wp_stacks_trim(pool) == 0, "once");
+	check(wp_stacks_take(pool, NULL) == stack, "trimmed ones are taken again");
+	check(block->number == 7, "a control block keeps its bytes");
+	check(stack->low[page] == 0, "the memory below is gone");
 }
 
 static void *take_and_give(void *arg)
@@ -182,13 +182,13 @@ static void *enumerate(void *unused)
 
 		for (uint32_t k = 0; k < count; k++)
 			owned += wp_load_acquire(&((control *)wp_stacks_slot(pool, k))->owner) != 0;
-		expect(owned <= MOST, "no more are owned than there are");
+		check(owned <= MOST, "no more are owned than there are");
 		wp_stacks_trim(pool);
 	}
 	return unused;
 }
 
-static void threads(void)
+CASE(threads)
 {
 	pthread_t ids[THREADS + 1];
 
@@ -198,15 +198,5 @@ static void threads(void)
 		pthread_create(&ids[k], NULL, take_and_give, (void *)(k + 1));
 	for (int k = 0; k <= THREADS; k++)
 		pthread_join(ids[k], NULL);
-	expect(out() == 0, "all were given back");
-}
-
-int main(int argc, char **argv)
-{
-	static const stack_case cases[] = {{"layout", layout},	     {"colours", colours},
-					   {"reuse", reuse},	     {"exhausted", exhausted},
-					   {"invalid", invalid},     {"trimming", trimming},
-					   {"threads", threads},     {NULL, NULL}};
-
-	return run_case(cases, argc, argv);
+	check(out() == 0, "all were given back");
 }

@@ -4,10 +4,8 @@
 #define STACK_CASE_H
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "../case.h"
 #include "thread/fiber.h"
 #include "thread/stack.h"
 
@@ -20,23 +18,9 @@ typedef struct control {
 	uint32_t number;
 } control;
 
-typedef struct stack_case {
-	const char *name; /* NULL: the last */
-	void (*run)(void);
-} stack_case;
-
 static wp_stacks *pool;
 static wp_stack *stacks[MANY];
 static wp_stacks_config config = {.control_bytes = sizeof(control), .max_stacks = MOST};
-static int broken;
-
-static inline void expect(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	broken = 1;
-	printf("not so: %s\n", what);
-}
 
 static inline void open_pool(void)
 {
@@ -52,15 +36,10 @@ static inline uint64_t out(void)
 }
 
 /* `program CASE [GUARD]`: 0 to 2 of enum wp_stack_guard. */
-static inline int run_case(const stack_case *cases, int argc, char **argv)
+int main(int argc, char **argv)
 {
-	config.guard = argc > 2 ? (enum wp_stack_guard)atoi(argv[2]) : WP_STACK_INSTALLED;
-	for (; argc > 1 && cases->name != NULL; cases++)
-		if (strcmp(cases->name, argv[1]) == 0) {
-			cases->run();
-			return broken;
-		}
-	return 2;
+	config.guard = argc == 3 ? (enum wp_stack_guard)atoi(argv[2]) : WP_STACK_INSTALLED;
+	return run_case(argc == 3 ? 2 : argc, argv);
 }
 
 #endif

@@ -22,26 +22,26 @@ static void set_limit(int which, uint64_t bytes)
 }
 
 /* The system refuses addresses, then memory. */
-static void refused(void)
+CASE(refused)
 {
 	uint32_t got = 0;
 
 	set_limit(RLIMIT_AS, 1u << 20);
 	errno = 0;
-	expect(wp_stacks_new(&pool, &config) != 0 && errno == ENOMEM, "no addresses, no pool");
+	check(wp_stacks_new(&pool, &config) != 0 && errno == ENOMEM, "no addresses, no pool");
 	set_limit(RLIMIT_AS, RLIM_INFINITY);
 	open_pool();
 	stacks[0] = wp_stacks_take(pool, NULL);
 	set_limit(RLIMIT_DATA, 1u << 20);
 	while ((stacks[++got] = wp_stacks_take(pool, NULL)) != NULL)
 		continue;
-	expect(errno == ENOMEM && got < MOST && out() == got, "no memory, no stack");
+	check(errno == ENOMEM && got < MOST && out() == got, "no memory, no stack");
 	set_limit(RLIMIT_DATA, RLIM_INFINITY);
-	expect(wp_stacks_take(pool, NULL) != NULL && out() == got + 1, "later it works again");
+	check(wp_stacks_take(pool, NULL) != NULL && out() == got + 1, "later it works again");
 }
 
 /* Of the mappings that are allowed, each guard takes two; what a pool took it gives back. */
-static void mappings(void)
+CASE(mappings)
 {
 	config.max_mappings = LIMIT;
 	config.guard = WP_STACK_PROTECTED;
@@ -52,14 +52,14 @@ static void mappings(void)
 		for (uint32_t k = 0; k < MOST; k++)
 			wp_stacks_take(pool, NULL);
 		counts = wp_stacks_statistics(pool);
-		expect(counts.guards[WP_STACK_PROTECTED] == LIMIT / 2, "half as many guards");
-		expect(counts.guards[WP_STACK_CANARY] == MOST - LIMIT / 2, "then canaries");
+		check(counts.guards[WP_STACK_PROTECTED] == LIMIT / 2, "half as many guards");
+		check(counts.guards[WP_STACK_CANARY] == MOST - LIMIT / 2, "then canaries");
 		wp_stacks_free(pool);
 	}
 }
 
 /* Memory that is locked takes no installed guards: the next best. */
-static void locked(void)
+CASE(locked)
 {
 	config.max_stacks = 4;
 	open_pool();
@@ -68,8 +68,8 @@ static void locked(void)
 		puts("not run: locking memory is refused");
 		return;
 	}
-	expect(wp_stacks_take(pool, NULL)->guard >= WP_STACK_PROTECTED, "a guard that works");
-	expect(wp_stacks_statistics(pool).guards[WP_STACK_CANARY] == 0 ||
+	check(wp_stacks_take(pool, NULL)->guard >= WP_STACK_PROTECTED, "a guard that works");
+	check(wp_stacks_statistics(pool).guards[WP_STACK_CANARY] == 0 ||
 		       config.guard == WP_STACK_CANARY, "the next best");
 	munlockall();
 }
@@ -93,10 +93,10 @@ static bool has_flag(const void *at, const char *flag)
 	return has;
 }
 
-static void small_pages(void)
+CASE(small_pages)
 {
 	open_pool();
-	expect(has_flag(wp_stack_control(wp_stacks_take(pool, NULL)), " nh") ||
+	check(has_flag(wp_stack_control(wp_stacks_take(pool, NULL)), " nh") ||
 		       access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0, "no huge pages");
 }
 
@@ -124,7 +124,7 @@ static uint64_t kilobytes(void)
 }
 
 /* Bytes of memory that a parked fiber takes. */
-static void parked(void)
+CASE(parked)
 {
 	uint64_t before;
 
@@ -142,13 +142,4 @@ static void parked(void)
 		wp_stack_check(stack);
 	}
 	printf("%u bytes\n", (unsigned)((kilobytes() - before) * 1024 / MANY));
-}
-
-int main(int argc, char **argv)
-{
-	static const stack_case cases[] = {{"refused", refused}, {"mappings", mappings},
-					   {"locked", locked},	 {"small_pages", small_pages},
-					   {"parked", parked},	 {NULL, NULL}};
-
-	return run_case(cases, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * unwind.c CASE - a walk over frames that the case lays out, with rows that it writes; and a function
  * whose table says what a row has no room for. Prints what is lost. */
-#include "../case.h"
+#include "../case_main.h"
 #include "thread/unwind.h"
 
 enum { WORDS = 64, FRAMES = 4, ROOM = 8 /* words above what a switch has left */, WORD = sizeof(uintptr_t) };
@@ -39,7 +39,7 @@ static uint32_t walk(int from)
 }
 
 /* What a switch leaves may be the lowest of a stack, and no lower. */
-static void case_lowest(void)
+CASE(lowest)
 {
 	lay_out(&(wp_unwind_row){.pc = known, .is_end = true});
 	check(walk(0) == 1 && frames[0] == known, "a frame at the lowest place");
@@ -64,7 +64,7 @@ static uint32_t depth(int above, int offset)
 	return walk(WORDS - ROOM - SWITCH);
 }
 
-static void case_highest(void)
+CASE(highest)
 {
 	check(depth(0, -1) == 2 && frames[1] == nowhere, "the highest word of a stack");
 	check(depth(-1, 1) == 1, "that what is above the top is none of it");
@@ -80,17 +80,9 @@ __asm__(".text\n" TABLED("saved_near", "-16") TABLED("saved_far", "-40000"));
 
 extern const char saved_near[], saved_far[];
 
-static void case_far(void)
+CASE(far)
 {
 	check(!wp__unwind_row((uintptr_t)saved_near + 1).is_end, "a row");
 	check(wp__unwind_row((uintptr_t)saved_far + 1).is_end,
 	      "that there is no way on from what a row does not hold");
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"lowest", case_lowest}, {"highest", case_highest},
-					 {"far", case_far}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -3,7 +3,7 @@
  * while they are still being woken, or run: prints what is lost. */
 #include <time.h>
 
-#include "../case.h"
+#include "../case_main.h"
 #include "sync/channel.h"
 #include "sync/condition.h"
 #include "thread/latch.h"
@@ -58,8 +58,6 @@ static int join(int (*run)(void *), void *arg)
 
 static void count_back(void *arg, wp_task *task, bool was_parked)
 {
-	(void)arg;
-	(void)was_parked;
 	back += task->is_virtual != 0;
 }
 
@@ -81,14 +79,12 @@ static int never(const char *what)
 
 static int locks(void *arg)
 {
-	(void)arg;
 	wp_mutex_lock_until(&mutex, WP_FOREVER);
 	return never("a thread that was handed back: it runs");
 }
 
 static void *locks_outside(void *arg)
 {
-	(void)arg;
 	check(wp_mutex_lock_until(&mutex, in_ms(1000 * PATIENCE_S)) == WP_OK, "a mutex: who is behind");
 	check(wp_mutex_unlock(&mutex) == WP_OK, "an unlock");
 	return NULL;
@@ -108,7 +104,7 @@ static void await_line(wp_lock *lock, const wp_wait_queue *line, unsigned length
 }
 
 /* An OS thread behind two of the group. */
-static void case_mutex(void)
+CASE(mutex)
 {
 	pthread_t outside;
 
@@ -125,7 +121,7 @@ static void case_mutex(void)
 }
 
 /* Nobody is left behind them: locked as often as one likes. */
-static void case_passes(void)
+CASE(passes)
 {
 	wp_mutex_lock(&mutex);
 	open_group();
@@ -144,7 +140,7 @@ static int acquires(void *arg)
 	return never("a thread that was handed back: it runs");
 }
 
-static void case_semaphore(void)
+CASE(semaphore)
 {
 	wp_semaphore_init(&semaphore, 1);
 	open_group();
@@ -160,7 +156,6 @@ static int receives(void *arg)
 {
 	void *item;
 
-	(void)arg;
 	wp_channel_receive_until(&channel, &item, WP_FOREVER);
 	return never("a thread that was handed back: it runs");
 }
@@ -172,7 +167,7 @@ static int sends(void *arg)
 }
 
 /* A rendezvous finds none of those who were handed back. */
-static void case_channel(void)
+CASE(channel)
 {
 	void *item = NULL;
 
@@ -200,7 +195,6 @@ static enum wp_step hold(wp_task *task)
 
 static enum wp_step end(wp_task *task)
 {
-	(void)task;
 	return WP_STEP_DONE;
 }
 
@@ -220,7 +214,7 @@ static void keep_carrier(void)
 }
 
 /* Given, and not received: the items come back, in their order, before what was sent after them. */
-static void case_items(void)
+CASE(items)
 {
 	static int items[6];
 	void *slots[2], *item;
@@ -247,7 +241,7 @@ static void case_items(void)
 }
 
 /* Handed over, and not taken: the next one gets them. */
-static void case_granted(void)
+CASE(granted)
 {
 	wp_mutex_lock(&mutex);
 	wp_semaphore_init(&semaphore, 0);
@@ -271,7 +265,6 @@ static void case_granted(void)
 
 static int waits(void *arg)
 {
-	(void)arg;
 	wp_mutex_lock(&mutex);
 	wp_condition_wait_until(&condition, &mutex, WP_FOREVER);
 	return never("a thread that was handed back: it runs");
@@ -279,7 +272,6 @@ static int waits(void *arg)
 
 static void *waits_outside(void *arg)
 {
-	(void)arg;
 	wp_mutex_lock(&mutex);
 	check(wp_condition_wait_until(&condition, &mutex, in_ms(1000 * PATIENCE_S)) == WP_OK,
 	      "a signal: who is behind");
@@ -309,7 +301,7 @@ static void condition_case(bool is_signalled)
 }
 
 /* A broadcast is for those who waited when it came: one that it has told takes nothing with it. */
-static void case_broadcast(void)
+CASE(broadcast)
 {
 	wp_waiter later;
 
@@ -327,12 +319,12 @@ static void case_broadcast(void)
 	wp_mutex_unlock(&mutex);
 }
 
-static void case_condition(void)
+CASE(condition)
 {
 	condition_case(false);
 }
 
-static void case_signal(void)
+CASE(signal)
 {
 	condition_case(true);
 }
@@ -346,7 +338,7 @@ static int has(void *arg)
 }
 
 /* Handed back with a mutex; then ended with one. Said once, to who locks it with a code to get. */
-static void case_held(void)
+CASE(held)
 {
 	wp_mutex inside;
 
@@ -370,12 +362,11 @@ static void case_held(void)
 
 static int waits_open(void *arg)
 {
-	(void)arg;
 	wp_latch_wait_until(&latch, WP_FOREVER);
 	return never("a thread that was handed back: it runs");
 }
 
-static void case_latch(void)
+CASE(latch)
 {
 	open_group();
 	start(waits_open, NULL);
@@ -397,12 +388,11 @@ static int parks(void *arg)
 {
 	while (wp_vthread_park_until(WP_FOREVER) != WP_OK)
 		continue;
-	(void)arg;
 	return 3;
 }
 
 /* Joins a thread of another group, which ends later. */
-static void case_join(void)
+CASE(join)
 {
 	wp_vthread *joined;
 	wp_group *others;
@@ -430,7 +420,6 @@ static int opens(void *arg)
 	static wp_scope scope;
 	static wp_subtask subtask;
 
-	(void)arg;
 	check(wp_scope_open(&scope, forks_in, &config) == WP_OK, "a scope");
 	check(wp_scope_fork(&scope, &subtask, parks, NULL) == WP_OK, "a fork");
 	wp_scope_join(&scope, NULL);
@@ -438,7 +427,7 @@ static int opens(void *arg)
 }
 
 /* The owner waits for a subtask in another group, which is handed back later. */
-static void case_scope(void)
+CASE(scope)
 {
 	wp_group_config config = {.carriers = 1, .yield_us = 50};
 
@@ -457,7 +446,6 @@ static int has_mutex(void *arg)
 {
 	wp_mutex own;
 
-	(void)arg;
 	wp_mutex_init(&own);
 	wp_mutex_lock(&own);
 	inner = &own;
@@ -468,7 +456,6 @@ static int has_mutex(void *arg)
 
 static int locks_inner(void *arg)
 {
-	(void)arg;
 	wp_mutex_lock(inner);
 	return never("a thread that was handed back: it runs");
 }
@@ -478,7 +465,7 @@ static void free_left(wp_vthread *thread)
 	wp_vthread_free(thread);
 }
 
-static void case_stack(void)
+CASE(stack)
 {
 	wp_vthread_config config = {.run = has_mutex, .left = free_left};
 	wp_vthread *thread;
@@ -503,20 +490,17 @@ static wp_atomic(uint32_t) is_leaving, has_left;
 
 static void submit(void *arg, wp_vthread *thread)
 {
-	(void)arg;
 	given = thread;
 }
 
 static int nothing(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 
 /* As long as the free may take that does not wait. */
 static void leave_slowly(wp_vthread *thread)
 {
-	(void)thread;
 	wp_store_release(&is_leaving, 1);
 	for (int turn = 0; turn < 2000; turn++)
 		wp_yield();
@@ -526,12 +510,11 @@ static void leave_slowly(wp_vthread *thread)
 
 static void *runs(void *arg)
 {
-	(void)arg;
 	check(wp_vthread_run(given) == WP_OK, "a run");
 	return NULL;
 }
 
-static void case_left(void)
+CASE(left)
 {
 	static const wp_scheduler scheduler = {.submit = submit};
 	wp_vthread_config config = {.run = nothing, .scheduler = &scheduler, .left = leave_slowly};
@@ -551,18 +534,4 @@ static void case_left(void)
 	wp_group_free(group);
 	check(wp_load_acquire(&has_left) == 1, "a runner that is inside");
 	pthread_join(runner, NULL);
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"mutex", case_mutex},	     {"passes", case_passes}, {"semaphore", case_semaphore},
-		{"channel", case_channel},   {"items", case_items},   {"granted", case_granted},
-		{"condition", case_condition}, {"signal", case_signal}, {"broadcast", case_broadcast}, {"latch", case_latch},
-		{"held", case_held},
-		{"join", case_join},	     {"scope", case_scope},   {"stack", case_stack},
-		{"left", case_left},
-	};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -166,9 +166,6 @@ static void *compete(void *arg)
 
 static void count_back(void *arg, wp_task *task, bool was_parked)
 {
-	(void)arg;
-	(void)task;
-	(void)was_parked;
 	wp_fetch_add_relaxed(&all.back, 1);
 }
 

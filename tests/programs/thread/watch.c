@@ -9,7 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "../case.h"
+#include "../case_main.h"
 #include "thread/overflow.h"
 
 static volatile sig_atomic_t noted;
@@ -35,7 +35,7 @@ static void begin(wp_stack_watch *watch)
 }
 
 /* The first takes the signals, the last gives them back. */
-static void case_counted(void)
+CASE(counted)
 {
 	wp_stack_watch first, second;
 
@@ -52,7 +52,7 @@ static void case_counted(void)
 }
 
 /* What somebody sends is for the handler that was there, or for nobody. */
-static void case_passed(void)
+CASE(passed)
 {
 	wp_stack_watch watch;
 
@@ -106,7 +106,7 @@ static void open_stacks(void)
 }
 
 /* Right beside what is an overflow. */
-static void case_stray(void)
+CASE(stray)
 {
 	uintptr_t low, top, slot;
 	wp_stack_watch watch;
@@ -152,7 +152,7 @@ static void reports(FILE *told, uintptr_t address, uintptr_t sp)
 
 /* The first byte of a guard, its last; the stack pointer at either end of its stack, or below it by a
  * large frame. */
-static void case_found(void)
+CASE(found)
 {
 	FILE *told = tmpfile();
 	uintptr_t guard, slot;
@@ -173,10 +173,9 @@ static void case_found(void)
 /* Somebody has set a handler since, which may pass on to that of a watch: the next leaves it there. */
 static void note_later(int signal)
 {
-	(void)signal;
 }
 
-static void case_theirs(void)
+CASE(theirs)
 {
 	struct sigaction now;
 	wp_stack_watch watch;
@@ -206,7 +205,7 @@ int __wrap_pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 	return __real_pthread_sigmask(how, set, before);
 }
 
-static void case_masked(void)
+CASE(masked)
 {
 	wp_stack_watch watch;
 	sigset_t now;
@@ -236,7 +235,7 @@ int __wrap_munmap(void *memory, size_t bytes)
 }
 
 /* A signal may come at any time: the system never has a stack that is gone. */
-static void case_unmapped(void)
+CASE(unmapped)
 {
 	wp_stack_watch first, second;
 
@@ -246,14 +245,4 @@ static void case_unmapped(void)
 	wp_stack_watch_end(&first);
 	check(unmapped == 2, "that both stacks are given back");
 	check(in_use == 0, "that a stack is not in use when it is given back");
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {{"counted", case_counted}, {"passed", case_passed},
-					 {"unmapped", case_unmapped}, {"stray", case_stray},
-					 {"found", case_found}, {"theirs", case_theirs},
-					 {"masked", case_masked}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

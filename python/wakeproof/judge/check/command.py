@@ -100,11 +100,10 @@ def check(
         pattern, full=full, update=update, alone=alone, jobs=jobs,
         progress=ConfigProgress(screen).show,
     )  # fmt: skip
-    if as_json:
-        print(report.to_json(summary(found)))
-    else:
-        _print(screen, found, traced=trace_of is not None)
-    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+    report.end(
+        lambda: summary(found), lambda: _print(screen, found, traced=trace_of is not None),
+        as_json=as_json, holds=found.holds,
+    )  # fmt: skip
 
 
 def _give(shown: str | None, exported: Path | None) -> NoReturn:
@@ -144,11 +143,10 @@ def _check_own(
             files[0], files[1] if len(files) > 1 else None, deadlock=deadlock, workers=jobs or 1,
             seconds=seconds,
         )  # fmt: skip
-    if as_json:
-        print(report.to_json(own_summary(found)))
-    else:
-        _print_own(screen, found)
-    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+    report.end(
+        lambda: own_summary(found), lambda: _print_own(screen, found), as_json=as_json,
+        holds=found.holds,
+    )  # fmt: skip
 
 
 def _print_own(screen: Console, found: OwnReport) -> None:
@@ -226,12 +224,10 @@ def _print(screen: Console, found: CheckReport, *, traced: bool) -> None:
         screen.print(
             f"{result.entry.name}: {RUNNER_DEFECT}: {result.runner}", markup=False, style="yellow"
         )
-    wrong = sum(not result.holds for result in found.results)
     twins = sum(result.entry.expect == "violates" for result in found.results)
-    verdict = "all as expected" if found.holds else f"{wrong} WRONG"
     screen.print(
         f"\n{len(found.results)} configurations, {twins} of them twins, "
-        f"in {found.seconds:.0f} s: {verdict}{_defects(found)}{judged_before(found)}",
+        f"in {found.seconds:.0f} s: {found.verdict}{_defects(found)}{judged_before(found)}",
         style="green" if found.holds else "bold red",
     )
 

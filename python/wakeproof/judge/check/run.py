@@ -29,6 +29,7 @@ from wakeproof.errors import UsageError
 from wakeproof.judge import store
 from wakeproof.judge.lock import Row
 from wakeproof.judge.process import Children
+from wakeproof.judge.results import Results
 from wakeproof.judge.tlc import jvm, manifest, models, toolchain
 from wakeproof.judge.tlc import run as tlc
 from wakeproof.judge.tlc.jvm import JvmError, Machines
@@ -67,17 +68,8 @@ class ConfigResult:
         return self.tlc.outcome.value
 
 
-@dataclass(frozen=True)
-class CheckReport:
+class CheckReport(Results[ConfigResult]):
     """All configurations that were run, in the manifest's order."""
-
-    results: tuple[ConfigResult, ...]
-    seconds: float
-
-    @property
-    def holds(self) -> bool:
-        """Say whether every configuration showed what the manifest expects."""
-        return all(result.holds for result in self.results)
 
     @property
     def runner_defects(self) -> tuple[ConfigResult, ...]:

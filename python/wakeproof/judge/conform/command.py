@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from wakeproof import errors
 from wakeproof.errors import UsageError
 from wakeproof.judge import report
 from wakeproof.judge.conform import run as judge
@@ -70,30 +69,27 @@ def conform(
     def show(result: ConformResult) -> None:
         verdict = "equal" if result.difference is None else f"{result.differences:,} differences"
         twin = f" ({result.twin})" if result.twin else ""
-        screen.print(f"{result.concept.name}{twin}: {verdict}, {result.seconds:.1f} s",
-                     markup=False, style="" if result.holds else "bold red")  # fmt: skip
+        text = f"{result.concept.name}{twin}: {verdict}, {result.seconds:.1f} s"
+        report.line(screen, text, good=result.holds)
 
     found = judge.conform(pattern, twins=twins, progress=show)
-    if as_json:
-        print(report.to_json(summary(found)))
-    else:
-        _print(screen, found)
-    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+    report.end(
+        lambda: summary(found), lambda: _print(screen, found), as_json=as_json,
+        holds=found.holds,
+    )  # fmt: skip
 
 
 def _traces(
     screen: Console, pattern: str | None, count: int, seed: int, *, as_json: bool, twins: bool
 ) -> None:
     def show(result: TraceResult) -> None:
-        style = "" if result.holds else "bold red"
-        screen.print(recorded.line(result), markup=False, style=style)
+        report.line(screen, recorded.line(result), good=result.holds)
 
     found = tracing.traces(pattern, count=count, seed=seed, twins=twins, progress=show)
-    if as_json:
-        print(report.to_json(recorded.summary(found)))
-    else:
-        recorded.show(screen, found)
-    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+    report.end(
+        lambda: recorded.summary(found), lambda: recorded.show(screen, found), as_json=as_json,
+        holds=found.holds,
+    )  # fmt: skip
 
 
 def _print(screen: Console, found: ConformReport) -> None:
@@ -112,13 +108,9 @@ def _print(screen: Console, found: ConformReport) -> None:
         steps = f"; one step: {concept.joined}" if concept.joined else ""
         screen.print(f"{concept.name}: {concept.bounds}{steps}", style="dim", markup=False,
                      soft_wrap=True)  # fmt: skip
-    wrong = sum(not result.holds for result in found.results)
     twins = sum(bool(result.twin) for result in found.results)
-    screen.print(
-        f"\n{len(found.results)} comparisons, {twins} of them twins, under SC, in "
-        f"{found.seconds:.0f} s: {'all as expected' if found.holds else f'{wrong} WRONG'}",
-        style="green" if found.holds else "bold red",
-    )
+    what = f"{len(found.results)} comparisons, {twins} of them twins, under SC"
+    report.total(screen, what, found)
 
 
 def _row(result: ConformResult) -> list[object]:

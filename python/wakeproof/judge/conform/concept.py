@@ -37,18 +37,22 @@ class Ghost:
     after: Callable[[Any, Step, str], Hashable | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Concept:
-    """One comparison: a scenario of ``stress/conform`` with a spec at the same bounds."""
+    """One comparison: a scenario of ``stress/conform`` with a spec at the same bounds.
+
+    Unless it says otherwise, "timer two" is of ``conform_timer.c``, the test ``conform_timer_two``,
+    and the module Timer.
+    """
 
     name: str  # of the table's row
-    scenario: str  # stress/conform/**/conform_<scenario>.c: no name of a file in kernel/
-    test: str  # in that file
-    module: str
+    scenario: str = ""  # stress/conform/**/conform_<scenario>.c: no name of a file in kernel/
+    test: str = ""  # in that file
+    module: str = ""
     bounds: str  # in words
     threads: tuple[str, ...]  # what the spec calls the actors
     constants: Mapping[str, str]
-    plain: tuple[str, ...]  # actions without arguments
+    plain: tuple[str, ...] = ()  # actions without arguments
     arguments: Mapping[str, tuple[tuple[str, ...], ...]]  # action -> argument tuples, in TLA
     spec_label: SpecLabel
     spec_seen: Callable[[Mapping[str, Any]], Hashable]
@@ -71,6 +75,13 @@ class Concept:
     is_long: bool = False  # too long for the audit: `wakeproof conform` alone compares it
     blind: tuple[str, ...] = ()  # claims of the module that no defect breaks at these bounds
     looks_ahead: bool = False  # the ghost follows the code's graph on: no paths are made
+
+    def __post_init__(self) -> None:
+        scenario = self.scenario or self.name.split()[0]
+        test = self.test or f"conform_{self.name.replace(' ', '_')}"
+        module = self.module or "".join(map(str.capitalize, scenario.split("_")))
+        for field_name, value in (("scenario", scenario), ("test", test), ("module", module)):
+            object.__setattr__(self, field_name, value)
 
     @property
     def has_paths(self) -> bool:

@@ -37,6 +37,7 @@ from wakeproof.judge.conform.maps import CONCEPTS
 from wakeproof.judge.explore.results import why_no_graph
 from wakeproof.judge.names import finder
 from wakeproof.judge.process import Children
+from wakeproof.judge.results import Results, gathered
 from wakeproof.judge.tlc import models
 from wakeproof.judge.tlc.dot import StateGraph
 from wakeproof.judge.verdicts import Rows
@@ -75,17 +76,8 @@ class ConformResult:
         return f"{self.concept.name}: spec and code differ ({self.differences:,} states)"
 
 
-@dataclass(frozen=True)
-class ConformReport:
+class ConformReport(Results[ConformResult]):
     """All comparisons of a job."""
-
-    results: tuple[ConformResult, ...]
-    seconds: float
-
-    @property
-    def holds(self) -> bool:
-        """Say whether all came out as they must."""
-        return all(result.holds for result in self.results)
 
 
 Comparison = tuple[Concept, bool, str | None]
@@ -113,17 +105,14 @@ def conform(
         JudgeError: TLC or the explorer gave no graph.
         MissingToolError: no Java, no TLC or no C compiler.
     """
-    concepts = chosen(pattern)
-    begin = time.monotonic()
-    results = []
+    comparisons = _comparisons(chosen(pattern), twins=twins, slow_twins=slow_twins)
     with children or Children() as own, _uncollected():
         judge = Judge(own)
-        for comparison in _comparisons(concepts, twins=twins, slow_twins=slow_twins):
-            result = _in_rows(judge, comparison, rows) if rows else _compared(judge, comparison)
-            results.append(result)
-            if progress:
-                progress(result)
-    return ConformReport(tuple(results), time.monotonic() - begin)
+        results = (
+            _in_rows(judge, comparison, rows) if rows else _compared(judge, comparison)
+            for comparison in comparisons
+        )
+        return ConformReport(*gathered(results, progress))
 
 
 def _compared(judge: Judge, comparison: Comparison) -> ConformResult:

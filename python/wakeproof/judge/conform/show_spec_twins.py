@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
 from rich.console import Console
 
-from wakeproof import errors
 from wakeproof.judge import report
 from wakeproof.judge.conform import spec_twins as judge
 from wakeproof.judge.conform.spec_twins import SpecTwinResult, SpecTwinsReport
@@ -20,16 +18,15 @@ def compare(pattern: str | None, *, as_json: bool) -> None:
     screen = report.console(stderr=as_json)
 
     def show(result: SpecTwinResult) -> None:
-        screen.print(f"{result.concept.name} ({result.twin}): {result.verdict}, "
-                     f"{result.seconds:.1f} s", markup=False, soft_wrap=True,
-                     style="" if result.holds else "bold red")  # fmt: skip
+        name = f"{result.concept.name} ({result.twin})"
+        text = f"{name}: {result.verdict}, {result.seconds:.1f} s"
+        report.line(screen, text, good=result.holds)
 
     found = judge.spec_twins(pattern, progress=show)
-    if as_json:
-        print(report.to_json(summary(found)))
-    else:
-        _print(screen, found)
-    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+    report.end(
+        lambda: summary(found), lambda: _print(screen, found), as_json=as_json,
+        holds=found.holds,
+    )  # fmt: skip
 
 
 def _print(screen: Console, found: SpecTwinsReport) -> None:
@@ -41,12 +38,7 @@ def _print(screen: Console, found: SpecTwinsReport) -> None:
         screen.print(f"not compared, {name}: {why}", style="dim", markup=False, soft_wrap=True)
     for name, twins in TOO_LARGE_TWINS.items():
         screen.print(f"not compared, too large, {name}: {', '.join(twins)}", style="dim")
-    wrong = sum(not result.holds for result in found.results)
-    screen.print(
-        f"\n{len(found.results)} twins of specs, under SC, in {found.seconds:.0f} s: "
-        f"{'all as expected' if found.holds else f'{wrong} WRONG'}",
-        style="green" if found.holds else "bold red",
-    )
+    report.total(screen, f"{len(found.results)} twins of specs, under SC", found)
 
 
 def _row(found: SpecTwinsReport, name: str) -> list[object]:

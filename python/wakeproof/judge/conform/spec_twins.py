@@ -9,7 +9,7 @@ found here, and each blindness has its reason in `EQUAL`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from wakeproof.judge.conform.graphs import code_side, spec_side
 from wakeproof.judge.conform.run import Judge, chosen
 from wakeproof.judge.conform.undetectable_twins import EQUAL, TOO_LARGE, TOO_LARGE_TWINS
 from wakeproof.judge.process import Children
+from wakeproof.judge.results import Results, gathered
 from wakeproof.judge.tlc import manifest, models
 
 
@@ -52,17 +53,8 @@ class SpecTwinResult:
         return f"equal: {self.reason}" if self.reason else "equal, without a reason"
 
 
-@dataclass(frozen=True)
-class SpecTwinsReport:
+class SpecTwinsReport(Results[SpecTwinResult]):
     """All twins of a job."""
-
-    results: tuple[SpecTwinResult, ...]
-    seconds: float
-
-    @property
-    def holds(self) -> bool:
-        """Say whether all came out as they must."""
-        return all(result.holds for result in self.results)
 
 
 Progress = Callable[[SpecTwinResult], None]
@@ -87,21 +79,17 @@ def spec_twins(pattern: str | None = None, *, progress: Progress | None = None) 
     concepts = [concept for concept in chosen(pattern) if concept.name not in TOO_LARGE]
     if not concepts:
         raise UsageError("; ".join(f"{name}: {why}" for name, why in TOO_LARGE.items()))
-    begin = time.monotonic()
-    results = []
     with Children() as children:
-        judge = Judge(children)
-        for concept in concepts:
-            numbers = {HIDDEN: INVISIBLE}
-            code = quotient(code_side(concept, judge.code(concept, None), numbers)[0])
-            for twin in twins_of(concept.module, models.folder(judge.sources / "specs")):
-                if twin in TOO_LARGE_TWINS.get(concept.name, ()):
-                    continue
-                result = _compare(judge, concept, twin, code, numbers)
-                results.append(result)
-                if progress:
-                    progress(result)
-    return SpecTwinsReport(tuple(results), time.monotonic() - begin)
+        return SpecTwinsReport(*gathered(_results(Judge(children), concepts), progress))
+
+
+def _results(judge: Judge, concepts: list[Concept]) -> Iterator[SpecTwinResult]:
+    for concept in concepts:
+        numbers = {HIDDEN: INVISIBLE}
+        code = quotient(code_side(concept, judge.code(concept, None), numbers)[0])
+        for twin in twins_of(concept.module, models.folder(judge.sources / "specs")):
+            if twin not in TOO_LARGE_TWINS.get(concept.name, ()):
+                yield _compare(judge, concept, twin, code, numbers)
 
 
 def _compare(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wakeproof import errors, locations
+from wakeproof import locations
 from wakeproof.cli.progress import StressProgress
 from wakeproof.errors import UsageError
 from wakeproof.judge import labels as explore_labels
@@ -131,11 +131,10 @@ def explore(
             jobs=len(os.sched_getaffinity(0)) if parallel else jobs,
             save=save or locations.cache() / "explore",
         )  # fmt: skip
-    if as_json:
-        print(report.to_json(summary(found, strict)))
-    else:
-        explore_print.show(screen, found, labels)
-    raise typer.Exit(errors.EXIT_HOLDS if found.ok(strict) else errors.EXIT_VIOLATED)
+    report.end(
+        lambda: summary(found, strict), lambda: explore_print.show(screen, found, labels),
+        as_json=as_json, holds=found.ok(strict),
+    )  # fmt: skip
 
 
 def summary(found: ExploreReport, strict: bool = False) -> dict[str, Any]:

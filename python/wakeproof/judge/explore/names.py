@@ -18,6 +18,7 @@ TOOL_S = 60.0
 EVENT_BYTES = 64  # stress/explorer/compiled.h: what an eventfd takes, behind the state
 MACRO = re.compile(r"^WP__EXPLORE_\w+ &?")
 """seam.h's name of an operation before its place."""
+_SYMBOL = re.compile(r"^([0-9a-f]+) ([tT]) (\w+)", re.MULTILINE)
 _ACTOR = re.compile(r"\bactor (\d+) of\b")
 _CALLS = ("futex_wait", "futex_wake", "event_signal", "event_take")  # spell no place
 
@@ -54,14 +55,12 @@ class Namer:
 
     def actors(self, program: Path, result: Result) -> tuple[str, ...]:
         """Return the names of the actors' functions; those that have one name get a number."""
-        if not result.actors or shutil.which("addr2line") is None:
+        if not result.actors or shutil.which("nm") is None:
             return ()
-        addresses = [address.lstrip("@") for address in result.actors]
-        ended = self._children.run(
-            ["addr2line", "-f", "-e", str(program), *addresses], timeout_s=TOOL_S
-        )
-        names = ended.output.splitlines()[::2]
-        if len(names) != len(addresses) or "??" in names:
+        listed = self._children.run(["nm", str(program)], timeout_s=TOOL_S)
+        symbols = {at: name for at, _, name in _SYMBOL.findall(listed.output)}
+        names = [symbols.get(address.lstrip("@").zfill(16), "") for address in result.actors]
+        if not all(names):
             return ()
         return tuple(
             name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names)

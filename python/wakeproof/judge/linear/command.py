@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from wakeproof import errors
 from wakeproof.judge import report
 from wakeproof.judge.linear import run as judge
 from wakeproof.judge.linear.check import Row
@@ -36,15 +35,14 @@ def linear(
     screen = report.console(stderr=as_json)
 
     def show(result: LinearResult) -> None:
-        screen.print(f"{_name(result)}: {_verdict(result)}, {result.seconds:.1f} s",
-                     markup=False, style="" if result.holds else "bold red")  # fmt: skip
+        text = f"{_name(result)}: {_verdict(result)}, {result.seconds:.1f} s"
+        report.line(screen, text, good=result.holds)
 
     found = judge.linear(pattern, slow=full, progress=show)
-    if as_json:
-        print(report.to_json(summary(found)))
-    else:
-        _print(screen, found)
-    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+    report.end(
+        lambda: summary(found), lambda: _print(screen, found), as_json=as_json,
+        holds=found.holds,
+    )  # fmt: skip
 
 
 def _name(result: LinearResult) -> str:
@@ -78,13 +76,8 @@ def _print(screen: Console, found: LinearReport) -> None:
                ">seconds", "")  # fmt: skip
     screen.print()
     screen.print(report.table("", columns, [_row(result) for result in found.results]))
-    wrong = sum(not result.holds for result in found.results)
     fail = sum(result.case.must_fail for result in found.results)
-    screen.print(
-        f"\n{len(found.results)} checks, {fail} of which must fail, in {found.seconds:.0f} s: "
-        f"{'all as expected' if found.holds else f'{wrong} WRONG'}",
-        style="green" if found.holds else "bold red",
-    )
+    report.total(screen, f"{len(found.results)} checks, {fail} of which must fail", found)
 
 
 def _row(result: LinearResult) -> list[object]:

@@ -26,6 +26,7 @@ from wakeproof.judge.explore.results import why_no_graph
 from wakeproof.judge.linear.cases import CASES, Case
 from wakeproof.judge.linear.check import Row, check
 from wakeproof.judge.process import Children
+from wakeproof.judge.results import Results, gathered
 from wakeproof.judge.verdicts import Rows
 
 TIMEOUT_S = 900.0
@@ -53,17 +54,8 @@ class LinearResult:
         return not self.missing and bool(self.counterexample) == self.case.must_fail
 
 
-@dataclass(frozen=True)
-class LinearReport:
+class LinearReport(Results[LinearResult]):
     """All checks of a job."""
-
-    results: tuple[LinearResult, ...]
-    seconds: float
-
-    @property
-    def holds(self) -> bool:
-        """Say whether all came out as they must."""
-        return all(result.holds for result in self.results)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -95,16 +87,10 @@ def linear(
     if not chosen:
         names = dict.fromkeys(c.test for c in CASES)
         raise UsageError(f"-t {pattern}: there are {', '.join(names)}")
-    begin = time.monotonic()
-    results = []
     with Children() as children:
         judge = _Judge(children, rows)
-        for case in chosen:
-            if case.is_quick or slow:
-                results.append(judge.judge(case))
-                if progress:
-                    progress(results[-1])
-    return LinearReport(tuple(results), time.monotonic() - begin)
+        results = (judge.judge(case) for case in chosen if case.is_quick or slow)
+        return LinearReport(*gathered(results, progress))
 
 
 def programs(rows: Rows, builder: Builder, *, slow: bool = True) -> list[Program]:

@@ -14,21 +14,19 @@ from itertools import permutations, product
 from typing import Any
 
 from wakeproof.judge.explore.options import Model
-from wakeproof.judge.oracle.graph import FULL_FENCES, Switches
+from wakeproof.judge.oracle.graph import FULL_FENCES
 from wakeproof.judge.oracle.program import Program, parse
 from wakeproof.judge.oracle.smt_rc11 import rc11
 from wakeproof.judge.oracle.symbolic import BITS, Happening, Symbolic, z3
 
 
-def outcomes(
-    program: str | Program, model: Model, switches: Switches | None = None
-) -> frozenset[str]:
+def outcomes(program: str | Program, model: Model) -> frozenset[str]:
     """Return the outcomes that the model allows.
 
     Raises:
         UsageError: the program is wrong, or has loops, assertions or computed locations.
     """
-    runs = _constrained(program, model, switches)
+    runs = _constrained(program, model)
     found = set()
     while runs.solver.check() == z3.sat:
         solution = runs.solver.model()
@@ -38,20 +36,17 @@ def outcomes(
     return frozenset(found)
 
 
-def is_reachable(
-    program: str | Program, model: Model, outcome: str, switches: Switches | None = None
-) -> bool:
+def is_reachable(program: str | Program, model: Model, outcome: str) -> bool:
     """Say whether the model allows the outcome, given as the explorer writes it."""
-    runs = _constrained(program, model, switches)
+    runs = _constrained(program, model)
     wanted = [z3.BitVecVal(int(word), BITS) for word in outcome.split(",") if word]
     runs.add(*(value == want for value, want in zip(runs.observed, wanted, strict=True)))
     return bool(runs.solver.check() == z3.sat)
 
 
-def _constrained(program: str | Program, model: Model, switches: Switches | None) -> Symbolic:
+def _constrained(program: str | Program, model: Model) -> Symbolic:
     runs = Symbolic(parse(program) if isinstance(program, str) else program)
-    constrain = {Model.SC: _sc, Model.TSO: _tso, Model.RC11: rc11}[model]
-    constrain(runs, switches or Switches())
+    {Model.SC: _sc, Model.TSO: _tso, Model.RC11: rc11}[model](runs)
     return runs
 
 
@@ -65,7 +60,7 @@ def _times(runs: Symbolic, is_kept: Callable[[Happening, Happening], bool]) -> d
     return times
 
 
-def _sc(runs: Symbolic, _: Switches) -> None:
+def _sc(runs: Symbolic) -> None:
     times = _times(runs, lambda *_: True)
     for read, sources in runs.rf.items():
         for source, chosen in sources.items():
@@ -75,15 +70,11 @@ def _sc(runs: Symbolic, _: Switches) -> None:
                 runs.add(z3.Implies(z3.And(chosen, other.guard), late))
 
 
-def _tso(runs: Symbolic, switches: Switches) -> None:
-    def is_locked(event: Happening) -> bool:
-        half = event.pair is not None or event.written is not None
-        return event.is_update and (half or switches.failed_cas_is_locked)
-
+def _tso(runs: Symbolic) -> None:
     def is_kept(a: Happening, b: Happening) -> bool:
         if a.location < 0 or b.location < 0:
             return all(e.location >= 0 or e.order in FULL_FENCES for e in (a, b))
-        if a.read is not None or b.written is not None or is_locked(a) or is_locked(b):
+        if a.read is not None or b.written is not None or a.is_update or b.is_update:
             return True
         return a.order == "seq_cst"
 

@@ -10,21 +10,21 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-from wakeproof.judge.oracle.graph import ACQUIRES, RELEASES, SC_FENCES, Switches
+from wakeproof.judge.oracle.graph import ACQUIRES, RELEASES, SC_FENCES
 from wakeproof.judge.oracle.symbolic import Happening, Symbolic, z3
 
 
-def rc11(runs: Symbolic, switches: Switches) -> None:
+def rc11(runs: Symbolic) -> None:
     """Constrain the runs to those of RC11."""
     _not_out_of_thin_air(runs)
     positions = _positions(runs)
-    hb = _happens_before(runs, switches)
+    hb = _happens_before(runs)
     for a, b in permutations(runs.events, 2):
         if a.location == b.location >= 0:
             at, then = positions[a], positions[b]
             in_order = at <= then if b.read is not None else at < then
             runs.add(z3.Implies(hb[a, b], in_order))
-    _seq_cst(runs, hb, positions, switches)
+    _seq_cst(runs, hb, positions)
 
 
 class _Relation:
@@ -63,7 +63,7 @@ def _positions(runs: Symbolic) -> dict[Happening, Any]:
     return positions
 
 
-def _happens_before(runs: Symbolic, switches: Switches) -> _Relation:
+def _happens_before(runs: Symbolic) -> _Relation:
     hb, events = _Relation(runs), runs.events
     for a, b in permutations(events, 2):
         if a.is_before(b):
@@ -71,7 +71,7 @@ def _happens_before(runs: Symbolic, switches: Switches) -> _Relation:
         runs.add(z3.Not(z3.And(hb[a, b], hb[b, a])))
     for a, b, c in permutations(events, 3):
         hb.put(a, c, hb[a, b], hb[b, c])
-    sequence = _release_sequences(runs, switches)
+    sequence = _release_sequences(runs)
     for read, sources in runs.rf.items():
         if read.order == "plain":
             continue
@@ -86,13 +86,10 @@ def _happens_before(runs: Symbolic, switches: Switches) -> _Relation:
     return hb
 
 
-def _release_sequences(runs: Symbolic, switches: Switches) -> _Relation:
+def _release_sequences(runs: Symbolic) -> _Relation:
     sequence = _Relation(runs)
     for head in runs.writes():
         sequence.put(head, head, head.guard)
-        later = [w for w in runs.writes(head.location) if head.is_before(w) and w.order != "plain"]
-        for other in later if switches.c11_release_sequence else []:
-            sequence.put(head, other, head.guard, other.guard)
         for read, sources in runs.rf.items():
             for source, chosen in sources.items():
                 if read.pair is not None and source.location == head.location:
@@ -110,15 +107,13 @@ def _acquiring(events: list[Happening], read: Happening) -> list[Happening]:
     return fences + [read] * (read.order in ACQUIRES)
 
 
-def _seq_cst(
-    runs: Symbolic, hb: _Relation, positions: dict[Happening, Any], switches: Switches
-) -> None:
+def _seq_cst(runs: Symbolic, hb: _Relation, positions: dict[Happening, Any]) -> None:
     """Rank the seq_cst operations so that every step of psc goes up."""
     events = runs.events
     fences = [e for e in events if e.location < 0 and e.order in SC_FENCES]
     nodes = fences + [e for e in events if e.location >= 0 and e.order == "seq_cst"]
     ranks = {node: runs.integer() for node in nodes}
-    scb = _scb(runs, hb, positions, switches)
+    scb = _scb(runs, hb, positions)
     base, between = _Relation(runs), _Relation(runs)  # from a node to any event
     for node in nodes:
         for a in events if node in fences else [node]:
@@ -139,22 +134,15 @@ def _seq_cst(
                 runs.add(z3.Implies(z3.Or(*steps), ranks[x] < ranks[y]))
 
 
-def _scb(
-    runs: Symbolic, hb: _Relation, positions: dict[Happening, Any], switches: Switches
-) -> _Relation:
+def _scb(runs: Symbolic, hb: _Relation, positions: dict[Happening, Any]) -> _Relation:
     scb, leading, events = _Relation(runs), _Relation(runs), runs.events
-
-    def is_outer(a: Happening, b: Happening) -> bool:
-        elsewhere = a.location != b.location or a.location < 0
-        return a.is_before(b) and (elsewhere or not switches.paper_scb)
-
     for a in events:
         for c, d in permutations(events, 2):
-            if is_outer(a, c):
+            if a.is_before(c):
                 leading.put(a, d, a.guard, hb[c, d])
         for d in events:
             for b in events:
-                if is_outer(d, b):
+                if d.is_before(b):
                     scb.put(a, b, leading[a, d], b.guard)
     for a, b in permutations(events, 2):
         there = z3.And(a.guard, b.guard)

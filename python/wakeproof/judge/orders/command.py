@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from wakeproof import errors, locations
+from wakeproof import locations
 from wakeproof.cli.progress import StressProgress
 from wakeproof.judge import report
 from wakeproof.judge.orders import report as reports
@@ -63,11 +63,7 @@ def orders(
             jobs=len(os.sched_getaffinity(0)) if jobs is None else jobs,
             save=save or locations.cache() / "orders",
         )  # fmt: skip
-    if as_json:
-        print(report.to_json(summary(found)))
-    else:
-        show(screen, found)
-    raise typer.Exit(errors.EXIT_HOLDS if found.ok else errors.EXIT_VIOLATED)
+    report.end(lambda: summary(found), lambda: show(screen, found), as_json=as_json, holds=found.ok)
 
 
 def summary(found: OrdersReport) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from wakeproof.judge.paths.native import FollowBuilder, Run
 from wakeproof.judge.paths.plan import Plan, Planner
 from wakeproof.judge.paths.tour import tour
 from wakeproof.judge.process import Children
+from wakeproof.judge.results import Results, gathered
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,8 @@ class PathsResult:
         return bool(self.failures) == bool(self.twin)
 
 
-@dataclass(frozen=True)
-class PathsReport:
+class PathsReport(Results[PathsResult]):
     """All concepts of a job."""
-
-    results: tuple[PathsResult, ...]
-    seconds: float
-
-    @property
-    def holds(self) -> bool:
-        """Say whether all came out as they must."""
-        return all(result.holds for result in self.results)
 
 
 Progress = Callable[[PathsResult], None]
@@ -69,7 +61,6 @@ def paths(
     pattern: str | None = None,
     *,
     twins: bool = True,
-    slow: bool = True,
     progress: Progress | None = None,
 ) -> PathsReport:
     """Follow the paths of the concepts whose name matches `pattern` (None: all), and their twins.
@@ -83,16 +74,14 @@ def paths(
     chosen = [c for c in known if pattern is None or re.search(pattern, c.name, re.IGNORECASE)]
     if not chosen:
         raise UsageError(f"-t {pattern}: there are {', '.join(c.name for c in known)}")
-    begin = time.monotonic()
-    results: list[PathsResult] = []
     with Children() as children:
         judge = Judge(children)
-        for concept in (c for c in chosen if c.is_quick or slow):
-            for result in _Paths(judge, concept).results(twins=twins):
-                results.append(result)
-                if progress:
-                    progress(result)
-    return PathsReport(tuple(results), time.monotonic() - begin)
+        results = (
+            result
+            for concept in chosen
+            for result in _Paths(judge, concept).results(twins=twins)
+        )  # fmt: skip
+        return PathsReport(*gathered(results, progress))
 
 
 @dataclass(frozen=True)

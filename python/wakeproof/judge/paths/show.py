@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
 from rich.console import Console
 
-from wakeproof import errors
 from wakeproof.judge import report
 from wakeproof.judge.paths import run as judge
 from wakeproof.judge.paths.run import PathsReport, PathsResult
@@ -22,17 +20,15 @@ def follow(pattern: str | None, *, twins: bool, as_json: bool) -> None:
     screen = report.console(stderr=as_json)
 
     def show(result: PathsResult) -> None:
-        screen.print(_line(result), markup=False, style="" if result.holds else "bold red",
-                     soft_wrap=True)  # fmt: skip
+        report.line(screen, _line(result), good=result.holds)
         for failure in result.failures[: 1 if result.twin else SHOWN]:
             screen.print(f"  {failure}", markup=False, soft_wrap=True)
 
     found = judge.paths(pattern, twins=twins, progress=show)
-    if as_json:
-        print(report.to_json(summary(found)))
-    else:
-        _print(screen, found)
-    raise typer.Exit(errors.EXIT_HOLDS if found.holds else errors.EXIT_VIOLATED)
+    report.end(
+        lambda: summary(found), lambda: _print(screen, found), as_json=as_json,
+        holds=found.holds,
+    )  # fmt: skip
 
 
 def _line(result: PathsResult) -> str:
@@ -47,15 +43,14 @@ def _line(result: PathsResult) -> str:
 
 
 def _print(screen: Console, found: PathsReport) -> None:
-    wrong = sum(not result.holds for result in found.results)
     twins = sum(bool(result.twin) for result in found.results)
     own = [result for result in found.results if not result.twin]
-    screen.print(
-        f"\n{sum(r.paths for r in own):,} paths, {sum(r.taken for r in own):,} steps of the code "
-        f"over all {sum(r.edges for r in own):,} edges of {len(own)} specs, and {twins} twins, in "
-        f"{found.seconds:.0f} s: {'all as expected' if found.holds else f'{wrong} WRONG'}",
-        style="green" if found.holds else "bold red", soft_wrap=True,
-    )  # fmt: skip
+    report.total(
+        screen,
+        f"{sum(r.paths for r in own):,} paths, {sum(r.taken for r in own):,} steps of the code "
+        f"over all {sum(r.edges for r in own):,} edges of {len(own)} specs, and {twins} twins",
+        found,
+    )
 
 
 def summary(found: PathsReport) -> dict[str, Any]:

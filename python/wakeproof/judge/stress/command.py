@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from wakeproof import errors
 from wakeproof.cli.progress import StressProgress
 from wakeproof.judge import html_report, report
 from wakeproof.judge.stress import allowed, junit
@@ -98,11 +97,10 @@ def stress(
         junit.write(found, xml, strict)
     if html is not None:
         html_report.write(html, "wakeproof stress", lambda to: show(to, found))
-    if as_json:
-        print(report.to_json(summary(found, strict)))
-    else:
-        show(screen, found)
-    raise typer.Exit(errors.EXIT_HOLDS if found.ok(strict) else errors.EXIT_VIOLATED)
+    report.end(
+        lambda: summary(found, strict), lambda: show(screen, found), as_json=as_json,
+        holds=found.ok(strict),
+    )  # fmt: skip
 
 
 def _words(text: str) -> tuple[str, ...]:

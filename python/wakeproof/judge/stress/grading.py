@@ -34,11 +34,6 @@ class Run:
     histogram: dict[str, int]
     failure: str | None = None
 
-    @property
-    def per_second(self) -> float:
-        """Return samples per second."""
-        return self.samples / self.seconds if self.seconds else 0.0
-
 
 @dataclass(frozen=True)
 class Row:

@@ -21,7 +21,6 @@ import threading
 import time
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 
 from wakeproof.errors import WakeproofError
 from wakeproof.judge.process import Children, Finished, cpu_seconds, is_stalled
@@ -149,12 +148,7 @@ class Machines:
     def __enter__(self) -> Machines:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
 
     def run(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from wakeproof.judge.results import Results
 from wakeproof.judge.traces.concept import TraceConcept
 from wakeproof.judge.traces.replay import Coverage
 from wakeproof.judge.traces.tamper import DROPPED, FLIPPED, KINDS, MOVED, TWICE, Lies
@@ -85,17 +86,10 @@ class TraceResult:
 
 
 @dataclass(frozen=True)
-class TraceReport:
+class TraceReport(Results[TraceResult]):
     """All concepts of a job."""
 
-    results: tuple[TraceResult, ...]
     seed: int
-    seconds: float
-
-    @property
-    def holds(self) -> bool:
-        """Say whether all came out as they must."""
-        return all(result.holds for result in self.results)
 
     @property
     def text(self) -> str:

@@ -83,7 +83,7 @@ def traces(
             pool.shutdown(wait=False, cancel_futures=True)
             children.kill_all()
             raise
-    return TraceReport(tuple(results), seed, time.monotonic() - begin)
+    return TraceReport(tuple(results), time.monotonic() - begin, seed)
 
 
 def programs(rows: Rows, builder: Builder, count: int, seed: int = 1) -> list[Program]:

@@ -42,12 +42,11 @@ def show(screen: Console, found: TraceReport) -> None:
                 f"{cover.of_edges:,} edges; actions never taken: {never}",
                 style="dim", markup=False, soft_wrap=True,
             )  # fmt: skip
-    wrong = sum(not result.holds for result in found.results)
-    screen.print(
-        f"\n{sum(r.traces for r in found.results):,} runs on real cores, recorded with stamps that "
-        f"make them sequentially consistent, judged by TLC and again over its graph, in "
-        f"{found.seconds:.0f} s: {f'{wrong} WRONG' if wrong else 'all as expected'}",
-        style="bold red" if wrong else "green",
+    report.total(
+        screen,
+        f"{sum(r.traces for r in found.results):,} runs on real cores, recorded with stamps that "
+        "make them sequentially consistent, judged by TLC and again over its graph",
+        found,
     )
 
 

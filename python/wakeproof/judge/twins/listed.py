@@ -27,6 +27,13 @@ JUDGES: Final[tuple[str, ...]] = (
 TESTS: Final[str] = "tests"
 """What sees a twin of C that no scenario declares."""
 
+_SETS: Final = {
+    "cores": ("stress", "delayed"),
+    "explored": ("sc", "tso", "rc11"),
+    "all": ("check", "stress", "delayed", "sc", "tso", "rc11"),
+}
+"""What stress.h calls several judges at once."""
+
 _DECLARED: Final = re.compile(r"\bSTRESS_TWIN\((\w+),(.*?)\);", re.DOTALL)
 _FIELD: Final = r"\.{}\s*=\s*((?:\"(?:[^\"\\]|\\.)*\"\s*|\w+\s*\|?\s*)+)"
 
@@ -182,7 +189,7 @@ def _declarations(folder: Path) -> dict[str, _Declaration]:
 
 def _judges(file: Path, twin: str, flags: str) -> frozenset[str]:
     names = [flag.strip().removeprefix("SEEN_").lower() for flag in flags.split("|")]
-    found = frozenset(filter(None, names))
+    found = frozenset(judge for name in names if name for judge in _SETS.get(name, (name,)))
     if unknown := found - set(JUDGES):
         raise UsageError(f"{file}: twin {twin}: {', '.join(unknown)} is no judge")
     return found

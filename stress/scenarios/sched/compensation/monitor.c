@@ -17,45 +17,36 @@ struct state {
 };
 
 /* It runs its first step. */
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_placement_init(&state->placement, &state->slot, 1, WP_PLACE_HOME, false);
 	state->placement.is_watched = true;
 	wp_init(&state->slot.word, (uint64_t)1 << 32);
 	wp_init(&state->progress, 1);
 }
 
-static void init_dequeue(void *at)
+STRESS_INIT(init_dequeue)
 {
-	struct state *state = at;
-
-	init(at);
+	init(state);
 	state->placement.at_dequeue = true;
 	wp_init(&state->slot.word, 0);
 }
 
-static void ends(void *at, stress_result *result)
+STRESS_ACTOR(ends)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_placement_step(&state->progress);
 	if (wp_placement_ends(&state->placement, 0))
 		wp_placement_unmark(&state->placement, 0);
 }
 
-static void suspects(void *at, stress_result *result)
+STRESS_ACTOR(suspects)
 {
-	struct state *state = at;
-
 	result->r[1] = wp_placement_suspect(&state->placement, 0, &state->progress, 1);
 }
 
-static void read_word(void *at, stress_result *result)
+STRESS_ACTOR(read_word)
 {
-	result->r[0] = wp_load_relaxed(&((struct state *)at)->slot.word) != 0;
+	result->r[0] = wp_load_relaxed(&state->slot.word) != 0;
 }
 
 STRESS_TEST(monitor, .claim = "A mark ends with the step that it was made for.",
@@ -68,9 +59,8 @@ STRESS_TEST(monitor, .claim = "A mark ends with the step that it was made for.",
 	});
 
 STRESS_TWIN(monitor_unchecked, .of = "monitor",
-	.defect = "who has marked does not look again whether that step still runs",
-	.shows = "1,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.defect = "who has marked does not look again whether that step still runs", .shows = "1,1",
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TEST(monitor_dequeue, .claim = "So it does where a load is what is queued: none is left.",
 	.upholds = "Monitor!MarkEnds", .state_size = sizeof(struct state),
@@ -83,5 +73,4 @@ STRESS_TEST(monitor_dequeue, .claim = "So it does where a load is what is queued
 
 STRESS_TWIN(monitor_end_unseen, .of = "monitor_dequeue",
 	.defect = "a step ends, and leaves the mark", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -8,22 +8,19 @@
  * Spec          specs/sched/compensation/SpareCarrier.tla. */
 #include "spare_carriers.h"
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	init_as(at, 2, 4);
+	init_as(state, 2, 4);
 }
 
-static void blocks_a_while(void *at, stress_result *result)
+STRESS_ACTOR(blocks_a_while)
 {
-	(void)result;
-	mark(at, 1);
-	unmark(at, 1);
+	mark(state, 1);
+	unmark(state, 1);
 }
 
-static void read_all(void *at, stress_result *result)
+STRESS_ACTOR(read_all)
 {
-	struct state *state = at;
-
 	for (uint32_t carrier = 0; carrier < state->placement.count; carrier++) {
 		result->r[0] += (uint32_t)wp_load_relaxed(&state->slots[carrier].word) == 0;
 		result->r[1] += carrier >= state->all.carriers &&
@@ -42,35 +39,30 @@ STRESS_TEST(spare_carrier, .claim = "As many may be given tasks as are configure
 
 STRESS_TWIN(spare_carrier_mark_silent, .of = "spare_carrier",
 	.defect = "who has marked a carrier does not see to a replacement", .shows = "1,0,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 STRESS_TWIN(spare_carrier_unmark_silent, .of = "spare_carrier",
-	.defect = "the end of a mark retires nobody", .shows = "3,2,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "the end of a mark retires nobody", .shows = "3,2,0", .seen_by = SEEN_ALL);
 
 /* As the mark of 0 ends, 1 and 2, who stood in, are marked: who has counted one too many finds
  * nobody to retire. Result: "eligible, configured ones that are dormant". */
-static void init_stand_in(void *at)
+STRESS_INIT(init_stand_in)
 {
-	init_as(at, 2, 3);
-	mark(at, 0);
+	init_as(state, 2, 3);
+	mark(state, 0);
 }
 
-static void blocks_1(void *at, stress_result *result)
+STRESS_ACTOR(blocks_1)
 {
-	(void)result;
-	mark(at, 1);
+	mark(state, 1);
 }
 
-static void blocks_2(void *at, stress_result *result)
+STRESS_ACTOR(blocks_2)
 {
-	(void)result;
-	mark(at, 2);
+	mark(state, 2);
 }
 
-static void read_configured(void *at, stress_result *result)
+STRESS_ACTOR(read_configured)
 {
-	struct state *state = at;
-
 	for (uint32_t carrier = 0; carrier < state->placement.count; carrier++) {
 		result->r[0] += (uint32_t)wp_load_relaxed(&state->slots[carrier].word) == 0;
 		result->r[1] += carrier < state->all.carriers &&
@@ -89,8 +81,7 @@ STRESS_TEST(spare_carrier_none, .claim = "Who is configured is never retired.",
 
 STRESS_TWIN(spare_carrier_retires_any, .of = "spare_carrier_none",
 	.defect = "who looks for a replacement to retire goes on to those that are configured",
-	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Both are marked. */
 STRESS_TEST(spare_carrier_both, .claim = "Each that is marked is replaced.",
@@ -102,23 +93,20 @@ STRESS_TEST(spare_carrier_both, .claim = "Each that is marked is replaced.",
 	});
 
 STRESS_TWIN(spare_carrier_unlocked, .of = "spare_carrier_both", .defect = "who decides takes no lock",
-	.shows = "*,*,1", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "*,*,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* No thread is to be had. Result: "tasks that are left with a replacement". */
-static void init_refusing(void *at)
+STRESS_INIT(init_refusing)
 {
-	init_as(at, 1, 2);
-	((struct state *)at)->refuses = true;
+	init_as(state, 1, 2);
+	state->refuses = true;
 }
 
-static void submits(void *at, stress_result *result)
+STRESS_ACTOR(submits)
 {
-	struct state *state = at;
 	uint64_t random = 1;
 	uint32_t carrier = wp_placement_choose(&state->placement, 1, &random);
 
-	(void)result;
 	if (carrier == WP_PLACE_GLOBAL)
 		carrier = 0; /* whose queue is then moved */
 	wp_fetch_add_relaxed(&state->queues[carrier], 1);
@@ -126,9 +114,9 @@ static void submits(void *at, stress_result *result)
 		move(state, carrier);
 }
 
-static void read_left(void *at, stress_result *result)
+STRESS_ACTOR(read_left)
 {
-	result->r[0] = wp_load_relaxed(&((struct state *)at)->queues[1]);
+	result->r[0] = wp_load_relaxed(&state->queues[1]);
 }
 
 STRESS_TEST(spare_carrier_refused, .claim = "Nobody is given tasks who has no thread.",
@@ -142,7 +130,7 @@ STRESS_TEST(spare_carrier_refused, .claim = "Nobody is given tasks who has no th
 
 STRESS_TWIN(spare_carrier_starts_late, .of = "spare_carrier_refused",
 	.defect = "a replacement may be chosen before its thread is there", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Result: as above. */
 STRESS_TEST(spare_carrier_retired, .claim = "Who is retired is left without tasks.",
@@ -156,18 +144,16 @@ STRESS_TEST(spare_carrier_retired, .claim = "Who is retired is left without task
 
 STRESS_TWIN(spare_carrier_retire_keeps, .of = "spare_carrier_retired",
 	.defect = "who is retired keeps its queue", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Result: "threads that get a stop, threads". */
-static void init_one(void *at)
+STRESS_INIT(init_one)
 {
-	init_as(at, 1, 2);
+	init_as(state, 1, 2);
 }
 
-static void closes(void *at, stress_result *result)
+STRESS_ACTOR(closes)
 {
-	struct state *state = at;
-
 	if (wp_twin(spare_carrier_stops_first))
 		result->r[0] = wp_load_relaxed(&state->threads[1]);
 	wp_spare_carriers_end(&state->all);
@@ -175,9 +161,9 @@ static void closes(void *at, stress_result *result)
 		result->r[0] = wp_load_relaxed(&state->threads[1]);
 }
 
-static void read_threads(void *at, stress_result *result)
+STRESS_ACTOR(read_threads)
 {
-	result->r[1] = wp_load_relaxed(&((struct state *)at)->threads[1]);
+	result->r[1] = wp_load_relaxed(&state->threads[1]);
 }
 
 STRESS_TEST(spare_carrier_close, .claim = "The close knows each thread.",
@@ -192,4 +178,4 @@ STRESS_TEST(spare_carrier_close, .claim = "The close knows each thread.",
 
 STRESS_TWIN(spare_carrier_stops_first, .of = "spare_carrier_close",
 	.defect = "the close sends its stops before it has the lock", .shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

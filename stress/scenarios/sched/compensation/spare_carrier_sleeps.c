@@ -12,15 +12,14 @@
 #include "spare_carriers.h"
 
 /* Result: "it sleeps (1: counted, 2: dormant), it was woken". */
-static void init_cached(void *at)
+STRESS_INIT(init_cached)
 {
-	init_marked(at);
-	unmark(at, 0);
+	init_marked(state);
+	unmark(state, 0);
 }
 
-static void parks(void *at, stress_result *result)
+STRESS_ACTOR(parks)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	wp_carrier_advertise(&state->carriers[1], WP_PARKED_FUTEX, &stolen);
@@ -41,15 +40,14 @@ static void spill(struct state *state, uint32_t first)
 			return;
 }
 
-static void spills(void *at, stress_result *result)
+STRESS_ACTOR(spills)
 {
-	(void)result;
-	spill(at, 1);
+	spill(state, 1);
 }
 
-static void read_woken(void *at, stress_result *result)
+STRESS_ACTOR(read_woken)
 {
-	result->r[1] = wp_load_relaxed(&((struct state *)at)->carriers[1].word) == WP_WAKING;
+	result->r[1] = wp_load_relaxed(&state->carriers[1].word) == WP_WAKING;
 }
 
 STRESS_TEST(spare_carrier_sleeps, .claim = "Who is to stand in is told so, and of tasks.",
@@ -64,13 +62,12 @@ STRESS_TEST(spare_carrier_sleeps, .claim = "Who is to stand in is told so, and o
 
 STRESS_TWIN(spare_carrier_unwoken, .of = "spare_carrier_sleeps",
 	.defect = "a replacement is not told that it is eligible", .shows = "2,0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* 0 is marked, 1 is idle, and so is 2, who stands in, is retired, and may be woken for a task.
  * Result: "2 took the task, 1 was woken". */
-static void init_idle(void *at)
+STRESS_INIT(init_idle)
 {
-	struct state *state = at;
 	wp_mpsc_node *stolen;
 
 	init_as(state, 2, 3);
@@ -81,10 +78,8 @@ static void init_idle(void *at)
 	}
 }
 
-static void is_woken(void *at, stress_result *result)
+STRESS_ACTOR(is_woken)
 {
-	struct state *state = at;
-
 	wp_carrier_sleep_until(&state->carriers[2], WP_FOREVER);
 	wp_carrier_leave(&state->carriers[2]);
 	wp_placement_woken(&state->placement);
@@ -96,10 +91,9 @@ static void is_woken(void *at, stress_result *result)
 		wp_timers_nudge(&state->carriers[1]);
 }
 
-static void spills_two(void *at, stress_result *result)
+STRESS_ACTOR(spills_two)
 {
-	(void)result;
-	spill(at, 2);
+	spill(state, 2);
 }
 
 STRESS_TEST(spare_carrier_passes, .claim = "Who is retired passes on what it was woken for.",
@@ -114,5 +108,4 @@ STRESS_TEST(spare_carrier_passes, .claim = "Who is retired passes on what it was
 
 STRESS_TWIN(spare_carrier_wake_kept, .of = "spare_carrier_passes",
 	.defect = "a dormant one that is woken for a task of the group passes the wake on to nobody",
-	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -72,7 +72,6 @@ static void unmark(struct state *state, uint32_t carrier)
 
 static void blocks(void *at, stress_result *result)
 {
-	(void)result;
 	mark(at, 0);
 }
 
@@ -85,6 +84,5 @@ static void init_marked(void *at)
 
 static void goes_on(void *at, stress_result *result)
 {
-	(void)result;
 	unmark(at, 0);
 }

@@ -48,7 +48,6 @@ static void init_with(struct state *state, const enum item *items)
 
 static bool starts_none(void *arg)
 {
-	(void)arg;
 	return false;
 }
 
@@ -144,27 +143,23 @@ static void run(struct state *state, wp_role *role, stress_result *result)
 	}
 }
 
-static void carrier(void *at, stress_result *result)
+STRESS_ACTOR(carrier)
 {
-	struct state *state = at;
-
 	run(state, &state->role, result);
 }
 
-static void spare(void *at, stress_result *result)
+STRESS_ACTOR(spare)
 {
-	struct state *state = at;
-
 	run(state, wp__role_next(&state->roles), result);
 }
 
 /* Result: "two carried at once, what ran after the stop". */
-static void init(void *at)
+STRESS_INIT(init)
 {
 	static const enum item items[] = {PINS, UNPARKS, LAST}, more[] = {STOP, LAST};
 
-	((struct state *)at)->more = more;
-	init_with(at, items);
+	state->more = more;
+	init_with(state, items);
 }
 
 STRESS_TEST(spare_thread_holder, .claim = "One thread at a time carries, or runs what is on its stack.",
@@ -179,8 +174,7 @@ STRESS_TEST(spare_thread_holder, .claim = "One thread at a time carries, or runs
 
 STRESS_TWIN(spare_thread_goes_on, .of = "spare_thread_holder",
 	.defect = "who has lent the role goes on without it", .shows = "1,0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TEST(spare_thread_others, .claim = "While one is blocked the others run, and it goes on.",
 	.upholds = "SpareThread!OthersRun", .state_size = sizeof(struct state), .init = init,
@@ -192,24 +186,21 @@ STRESS_TEST(spare_thread_others, .claim = "While one is blocked the others run, 
 		{"*,*", FORBIDDEN, "two carry at once"},
 	});
 
-STRESS_TWIN(spare_thread_lends_nothing, .of = "spare_thread_others",
-	.defect = "who blocks keeps the role", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(spare_thread_lends_nothing, .of = "spare_thread_others", .defect = "who blocks keeps the role",
+	.shows = "asleep", .seen_by = SEEN_ALL);
 STRESS_TWIN(spare_thread_keeps, .of = "spare_thread_others",
 	.defect = "who carries is asked for the role, and keeps it", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(spare_thread_unasked, .of = "spare_thread_others",
 	.defect = "who wants the role back does not ask for it", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The spare reads the stop; behind it is what the close hands back. */
-static void init_stopped(void *at)
+STRESS_INIT(init_stopped)
 {
 	static const enum item items[] = {PINS, UNPARKS, STOP, UNPARKS, LAST};
 
-	init_with(at, items);
+	init_with(state, items);
 }
 
 STRESS_TEST(spare_thread_stop, .claim = "A carrier ends with the last thread that it was lent by.",
@@ -224,8 +215,7 @@ STRESS_TEST(spare_thread_stop, .claim = "A carrier ends with the last thread tha
 
 STRESS_TWIN(spare_thread_exits_first, .of = "spare_thread_stop",
 	.defect = "whoever reads the stop ends the carrier, also if it is lent", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TEST(spare_thread_last, .claim = "When its stop was read a carrier runs nothing anew.",
 	.upholds = "SpareThread!StopIsLast", .state_size = sizeof(struct state), .init = init_stopped,
@@ -239,17 +229,16 @@ STRESS_TEST(spare_thread_last, .claim = "When its stop was read a carrier runs n
 
 STRESS_TWIN(spare_thread_runs_on, .of = "spare_thread_last",
 	.defect = "who has the role back after the stop polls on", .shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The second that pins needs the thread that has just given the role up. */
-static void init_again(void *at)
+STRESS_INIT(init_again)
 {
 	static const enum item items[] = {PINS, UNPARKS, LAST},
 			       more[] = {PINS, UNPARKS, STOP, LAST};
 
-	((struct state *)at)->more = more;
-	init_with(at, items);
+	state->more = more;
+	init_with(state, items);
 }
 
 STRESS_TEST(spare_thread_again, .claim = "No thread is idle while the role sleeps.",
@@ -264,5 +253,4 @@ STRESS_TEST(spare_thread_again, .claim = "No thread is idle while the role sleep
 
 STRESS_TWIN(spare_thread_counted_late, .of = "spare_thread_again",
 	.defect = "who gives the role up is counted as idle after it is free", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -24,30 +24,28 @@ static void init_as(struct state *state, uint32_t carriers, bool at_dequeue)
 	wp_placement_init(&state->placement, state->slots, carriers, WP_PLACE_HOME, at_dequeue);
 }
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	init_as(at, 1, false);
+	init_as(state, 1, false);
 }
 
-static void init_two(void *at)
+STRESS_INIT(init_two)
 {
-	init_as(at, CARRIERS, false);
+	init_as(state, CARRIERS, false);
 }
 
 /* Carrier 0 has a task. */
-static void init_busy(void *at)
+STRESS_INIT(init_busy)
 {
-	struct state *state = at;
-
-	init_two(at);
+	init_two(state);
 	wp_init(&state->slots[0].word, (uint64_t)1 << 32);
 	wp_init(&state->queues[0], 1);
 }
 
-static void init_busy_dequeue(void *at)
+STRESS_INIT(init_busy_dequeue)
 {
-	init_busy(at);
-	((struct state *)at)->placement.at_dequeue = true;
+	init_busy(state);
+	state->placement.at_dequeue = true;
 }
 
 static void spill(struct state *state, uint32_t many)
@@ -77,13 +75,11 @@ static bool pop(struct state *state, uint32_t carrier)
 	return false;
 }
 
-static void submits(void *at, stress_result *result)
+STRESS_ACTOR(submits)
 {
-	struct state *state = at;
 	uint64_t random = 1;
 	uint32_t carrier = wp_placement_choose(&state->placement, 0, &random);
 
-	(void)result;
 	if (carrier == WP_PLACE_GLOBAL) {
 		spill(state, 1);
 		return;
@@ -93,11 +89,8 @@ static void submits(void *at, stress_result *result)
 		move(state, carrier);
 }
 
-static void blocks(void *at, stress_result *result)
+STRESS_ACTOR(blocks)
 {
-	struct state *state = at;
-
-	(void)result;
 	if (wp_placement_mark(&state->placement, 0))
 		move(state, 0);
 }
@@ -112,10 +105,8 @@ static int32_t uncounted(struct state *state)
 	return (int32_t)wp_load_relaxed(&state->global) - high_of(&state->placement.global);
 }
 
-static void read_marked(void *at, stress_result *result)
+STRESS_ACTOR(read_marked)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_load_relaxed(&state->queues[0]);
 	result->r[1] = high_of(&state->slots[0].word);
 	result->r[2] = uncounted(state);
@@ -132,26 +123,23 @@ STRESS_TEST(placement_mark, .claim = "No task stays with a marked carrier, nor i
 
 STRESS_TWIN(placement_choose_unchecked, .of = "placement_mark",
 	.defect = "who pushed to a carrier that was marked meanwhile leaves its task there",
-	.shows = "1,1,0", .seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1,1,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(placement_mark_keeps, .of = "placement_mark",
-	.defect = "a carrier is marked and keeps its queue", .shows = "1,1,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.defect = "a carrier is marked and keeps its queue", .shows = "1,1,0", .seen_by = SEEN_ALL);
 STRESS_TWIN(placement_reset_to_zero, .of = "placement_mark",
 	.defect = "what moves a queue sets the load to zero", .shows = "0,1,0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It has blocked: what is left in its queue is its own to run. Result: "tasks lost, load less what
  * is queued, global tasks not counted". */
-static void blocks_a_while(void *at, stress_result *result)
+STRESS_ACTOR(blocks_a_while)
 {
-	blocks(at, result);
-	wp_placement_unmark(&((struct state *)at)->placement, 0);
+	blocks(state, result);
+	wp_placement_unmark(&state->placement, 0);
 }
 
-static void read_after(void *at, stress_result *result)
+STRESS_ACTOR(read_after)
 {
-	struct state *state = at;
 	int32_t queued = (int32_t)wp_load_relaxed(&state->queues[0]);
 
 	result->r[0] = 2 - queued - (int32_t)wp_load_relaxed(&state->global);
@@ -169,11 +157,8 @@ STRESS_TEST(placement_unmark, .claim = "A task that meets a block is there, and 
 
 /* Carrier 0 runs what it has, carrier 1 steals it. Result: "load less what is queued" of both,
  * "tasks that are neither queued nor have run". */
-static void runs(void *at, stress_result *result)
+STRESS_ACTOR(runs)
 {
-	struct state *state = at;
-
-	(void)result;
 	if (!pop(state, 0))
 		return;
 	wp_placement_begins(&state->placement, 0);
@@ -181,11 +166,8 @@ static void runs(void *at, stress_result *result)
 	wp_placement_ends(&state->placement, 0);
 }
 
-static void steals(void *at, stress_result *result)
+STRESS_ACTOR(steals)
 {
-	struct state *state = at;
-
-	(void)result;
 	if (!pop(state, 0))
 		return;
 	wp_placement_stolen(&state->placement, 0, 1);
@@ -193,9 +175,8 @@ static void steals(void *at, stress_result *result)
 	wp_placement_ends(&state->placement, 1);
 }
 
-static void read_counts(void *at, stress_result *result)
+STRESS_ACTOR(read_counts)
 {
-	struct state *state = at;
 	int32_t queued = (int32_t)wp_load_relaxed(&state->queues[0]);
 
 	result->r[0] = high_of(&state->slots[0].word) - queued;
@@ -213,7 +194,7 @@ STRESS_TEST(placement_counts, .claim = "A load is what is queued and what runs."
 
 STRESS_TWIN(placement_count_twice, .of = "placement_counts",
 	.defect = "a stolen task stays counted with its victim, too", .shows = "1,0,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 STRESS_TEST(placement_dequeue, .claim = "A load is what is queued, where that was asked for.",
 	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
@@ -226,21 +207,17 @@ STRESS_TEST(placement_dequeue, .claim = "A load is what is queued, where that wa
 
 STRESS_TWIN(placement_ends_twice, .of = "placement_dequeue",
 	.defect = "a task is taken off when it begins and when it ends", .shows = "-1,*,0",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* Who knows that a carrier is marked. Result: "chosen, it knew". */
-static void marks(void *at, stress_result *result)
+STRESS_ACTOR(marks)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_placement_mark(&state->placement, 0);
 	wp_store_release(&state->is_marked, 1);
 }
 
-static void chooses(void *at, stress_result *result)
+STRESS_ACTOR(chooses)
 {
-	struct state *state = at;
 	uint64_t random = 1;
 
 	result->r[1] = wp_load_acquire(&state->is_marked);
@@ -256,6 +233,5 @@ STRESS_TEST(placement_choose, .claim = "Who is marked is not chosen while anothe
 		{"*", FORBIDDEN, "the marked one, or none"},
 	});
 
-STRESS_TWIN(placement_marked_chosen, .of = "placement_choose",
-	.defect = "chooses who is marked", .shows = "0,1",
-	.seen_by = SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+STRESS_TWIN(placement_marked_chosen, .of = "placement_choose", .defect = "chooses who is marked",
+	.shows = "0,1", .seen_by = SEEN_CORES | SEEN_EXPLORED);

@@ -19,10 +19,8 @@ struct state {
 	wp_atomic(uint32_t) is_marked;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_placement_init(&state->placement, state->slots, CARRIERS, WP_PLACE_CLUSTER_TWO_CHOICES,
 			  false);
 	for (uint32_t carrier = 0; carrier < CARRIERS; carrier++)
@@ -35,18 +33,14 @@ static void init(void *at)
 	wp_init(&state->is_marked, 0);
 }
 
-static void marks(void *at, stress_result *result)
+STRESS_ACTOR(marks)
 {
-	struct state *state = at;
-
-	(void)result;
 	wp_placement_mark(&state->placement, 0);
 	wp_store_release(&state->is_marked, 1);
 }
 
-static void chooses(void *at, stress_result *result)
+STRESS_ACTOR(chooses)
 {
-	struct state *state = at;
 	uint64_t random = 1;
 
 	result->r[1] = wp_load_acquire(&state->is_marked);
@@ -64,5 +58,4 @@ STRESS_TEST(placement_cluster, .claim = "Nobody of a cluster is to be had: one o
 
 STRESS_TWIN(placement_cluster_stays, .of = "placement_cluster",
 	.defect = "a cluster whose carriers were all marked meanwhile is not left for another",
-	.shows = "4294967295,0", .seen_by = SEEN_SC | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "4294967295,0", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -16,25 +16,19 @@ struct state {
 	wp_atomic(uint32_t) global, queue;
 };
 
-static void init(void *at)
+STRESS_INIT(init)
 {
-	struct state *state = at;
-
 	wp_placement_init(&state->placement, &state->slot, 1, WP_PLACE_HOME, false);
 }
 
-static void spills(void *at, stress_result *result)
+STRESS_ACTOR(spills)
 {
-	struct state *state = at;
-
 	wp_fetch_add_relaxed(&state->global, 1);
 	result->r[1] = wp_placement_spilled(&state->placement, 1);
 }
 
-static void rests(void *at, stress_result *result)
+STRESS_ACTOR(rests)
 {
-	struct state *state = at;
-
 	for (;;) {
 		uint32_t many;
 
@@ -59,10 +53,8 @@ static int32_t high_of(wp_atomic(uint64_t) *word)
 	return (int32_t)(uint32_t)(wp_load_relaxed(word) >> 32);
 }
 
-static void read_global(void *at, stress_result *result)
+STRESS_ACTOR(read_global)
 {
-	struct state *state = at;
-
 	result->r[0] = wp_load_relaxed(&state->global);
 	result->r[3] = (int32_t)wp_load_relaxed(&state->global) - high_of(&state->placement.global);
 	result->r[3] += (int32_t)wp_load_relaxed(&state->queue) - high_of(&state->slot.word);
@@ -80,34 +72,30 @@ STRESS_TEST(placement_global, .claim = "Nobody is idle for good while there are 
 
 STRESS_TWIN(placement_strand_global, .of = "placement_global",
 	.defect = "who puts into the global queue wakes nobody", .shows = "*,0,1,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 STRESS_TWIN(placement_rest_unchecked, .of = "placement_global",
 	.defect = "a carrier rests though there are global tasks", .shows = "*,0,1,0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 STRESS_TWIN(placement_drain_uncounted, .of = "placement_global",
 	.defect = "what is taken from the global queue stays counted there", .shows = "*,*,2,*",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_DELAYED | SEEN_SC | SEEN_TSO | SEEN_RC11);
+	.seen_by = SEEN_ALL);
 
 /* One takes one of two, and is the one whom the submitter wakes; another carrier is idle. Result:
  * "left there, wakes owed by the submitter, and by who took one". */
-static void init_idle(void *at)
+STRESS_INIT(init_idle)
 {
-	init(at);
-	wp_init(&((struct state *)at)->placement.global, 2);
+	init(state);
+	wp_init(&state->placement.global, 2);
 }
 
-static void spills_two(void *at, stress_result *result)
+STRESS_ACTOR(spills_two)
 {
-	struct state *state = at;
-
 	wp_fetch_add_relaxed(&state->global, 2);
 	result->r[1] = wp_placement_spilled(&state->placement, 2);
 }
 
-static void takes_one(void *at, stress_result *result)
+STRESS_ACTOR(takes_one)
 {
-	struct state *state = at;
-
 	wp_placement_woken(&state->placement);
 	if (!wp_placement_has_global(&state->placement))
 		return;
@@ -115,9 +103,9 @@ static void takes_one(void *at, stress_result *result)
 	result->r[2] = wp_placement_drained(&state->placement, 0, 1);
 }
 
-static void read_left(void *at, stress_result *result)
+STRESS_ACTOR(read_left)
 {
-	result->r[0] = wp_load_relaxed(&((struct state *)at)->global);
+	result->r[0] = wp_load_relaxed(&state->global);
 }
 
 STRESS_TEST(placement_share, .claim = "Who leaves a global task to others wakes one who is idle.",
@@ -131,5 +119,4 @@ STRESS_TEST(placement_share, .claim = "Who leaves a global task to others wakes 
 
 STRESS_TWIN(placement_drain_silent, .of = "placement_share",
 	.defect = "who takes one of many global tasks wakes nobody for the others",
-	.shows = "1,1,0",
-	.seen_by = SEEN_CHECK | SEEN_SC | SEEN_TSO | SEEN_RC11, .chance = SEEN_STRESS | SEEN_DELAYED);
+	.shows = "1,1,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "../../vthreads_case.h"
+#include "../../case_main.h"
 #include "sched/worker.h"
 
 enum { PINNERS = 8, SPARES = 4, LONG_US = 10 * 60000000 /* nobody waits for a queue */ };
@@ -22,7 +23,6 @@ static wp_atomic(uint32_t) is_stuck, goes_on;
 
 static void note_carrier(void *arg, uint32_t index)
 {
-	(void)arg;
 	if (index != 0)
 		return;
 	carries = pthread_self();
@@ -31,7 +31,6 @@ static void note_carrier(void *arg, uint32_t index)
 
 static void stick(int signal)
 {
-	(void)signal;
 	wp_store_release(&is_stuck, 1);
 	while (wp_load_acquire(&goes_on) == 0)
 		continue;
@@ -39,7 +38,6 @@ static void stick(int signal)
 
 static int does_not_end(void *arg)
 {
-	(void)arg;
 	wp_vthread_pin();
 	wp_vthread_park_until(WP_FOREVER);
 	wp_vthread_unpin();
@@ -49,7 +47,6 @@ static int does_not_end(void *arg)
 
 static int is_taken(void *arg)
 {
-	(void)arg;
 	wp_store_release(&ready, 1);
 	return 0;
 }
@@ -60,7 +57,7 @@ static void await_asleep(uint32_t index)
 		wp_yield();
 }
 
-static void case_handed(void)
+CASE(handed)
 {
 	wp_vthread_config pinned = {.run = does_not_end, .is_pinned = true};
 	wp_vthread_config queued = {.run = is_taken};
@@ -87,7 +84,6 @@ static void case_handed(void)
 /* What a task mounts, by a scheduler, is pinned and parks: the carrier runs that task still. */
 static void keep(void *arg, wp_vthread *thread)
 {
-	(void)arg;
 	given = thread;
 }
 
@@ -118,7 +114,7 @@ static int settles(void *arg)
 }
 
 /* It is its scheduler's, not the carrier's that runs it. */
-static void case_settled(void)
+CASE(settled)
 {
 	static const wp_scheduler scheduler = {.submit = keep};
 	static wp_task task;
@@ -134,7 +130,7 @@ static void case_settled(void)
 	close_group();
 }
 
-static void case_mounted(void)
+CASE(mounted)
 {
 	static const wp_scheduler scheduler = {.submit = keep};
 	static wp_task task;
@@ -159,7 +155,7 @@ static int yields(void *arg)
 	return arg != NULL;
 }
 
-static void case_asked(void)
+CASE(asked)
 {
 	wp_vthread *thread, *busy;
 
@@ -194,7 +190,7 @@ static int is_stolen(void *arg)
 	return arg != NULL;
 }
 
-static void case_home(void)
+CASE(home)
 {
 	wp_vthread_config pinned = {.run = stays_home, .is_pinned = true};
 	wp_vthread_config holding = {.run = goes_before, .is_pinned = true, .carrier = 1};
@@ -257,7 +253,7 @@ static void kept(int before)
 	close_group();
 }
 
-static void case_kept(void)
+CASE(kept)
 {
 	for (int before = 0; before < LOOK; before++)
 		kept(before);
@@ -275,7 +271,7 @@ static int pins_again(void *arg)
 	return 0;
 }
 
-static void case_stop(void)
+CASE(stop)
 {
 	for (uint32_t carriers = 1; carriers <= 2; carriers++) {
 		open_with(carriers, SPARES, NULL);
@@ -287,13 +283,4 @@ static void case_stop(void)
 			lost("the close");
 		wp_group_free(group);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"handed", case_handed}, {"mounted", case_mounted}, {"settled", case_settled}, {"asked", case_asked},
-		{"stop", case_stop}, {"kept", case_kept}, {"home", case_home}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -5,7 +5,8 @@
  *
  * Why it works  Holders have their carriers until main lets go of them; whatever else is to have
  *               happened is awaited. */
-#include "../placement/placed_case.h"
+#include "../placement/group_placement_case.h"
+#include "../../case_main.h"
 
 enum { CARRIERS = 2, OTHERS = 20 };
 
@@ -29,13 +30,8 @@ static void await_replaced(uint32_t active, uint32_t started)
 /* Nobody counts it, it has nothing, its word says parked. */
 static void await_asleep(uint32_t index)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (wp_load_acquire(&group->workers[index].home.carrier.word) != WP_PARKED_FUTEX) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("a sleeper");
-		wp_yield();
-	}
+	AWAIT(wp_load_acquire(&group->workers[index].home.carrier.word) == WP_PARKED_FUTEX,
+	      "a sleeper");
 }
 
 static void hold_all(bool blocks)
@@ -71,7 +67,7 @@ static void run_others(void)
 }
 
 /* All are marked, and the others run; twice, with the same threads. */
-static void case_all(void)
+CASE(all)
 {
 	for (int policy = WP_PLACE_HOME; policy <= WP_PLACE_CLUSTER_TWO_CHOICES; policy++)
 		for (int form = 0; form < 8; form++) {
@@ -99,7 +95,7 @@ static void case_all(void)
 }
 
 /* As many run at once as are configured: they wait for one another. */
-static void case_many(void)
+CASE(many)
 {
 	wp_vthread_config config = {.run = meets};
 	wp_vthread *others[CARRIERS];
@@ -116,7 +112,7 @@ static void case_many(void)
 }
 
 /* Nobody says that it blocks: a monitor sees that. */
-static void case_watched(void)
+CASE(watched)
 {
 	wp_vthread_config config = {.run = nothing};
 	wp_vthread *behind[CARRIERS];
@@ -136,7 +132,7 @@ static void case_watched(void)
 }
 
 /* Who ends, and has not said that it goes on, is replaced no more. */
-static void case_ends(void)
+CASE(ends)
 {
 	wp_vthread_config config = {.run = blocks_and_ends, .carrier = WP_VTHREAD_HERE};
 
@@ -181,14 +177,14 @@ static void kept(bool place_at_resume)
 	close_placed();
 }
 
-static void case_kept(void)
+CASE(kept)
 {
 	kept(false);
 	kept(true);
 }
 
 /* A close finds them active. */
-static void case_closed(void)
+CASE(closed)
 {
 	uint32_t back = 0;
 
@@ -225,7 +221,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 
 /* No thread is to be had: what is moved waits for the next one who may run it. The next marks find
  * threads again. */
-static void case_refused(void)
+CASE(refused)
 {
 	wp_vthread_config config = {.run = nothing};
 	wp_spare_carrier_group counts;
@@ -245,15 +241,4 @@ static void case_refused(void)
 	run_others();
 	let_go();
 	close_placed();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"all", case_all},   {"many", case_many},     {"watched", case_watched},
-		{"kept", case_kept}, {"closed", case_closed}, {"refused", case_refused},
-		{"ends", case_ends},
-	};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -5,6 +5,7 @@
  * Why it works  `turns` is plain: threads of one carrier take turns at it, whichever OS thread runs
  *               them, so two that carry at once are a race, and lose an increment. */
 #include "../../vthreads_case.h"
+#include "../../case_main.h"
 
 enum { PINNERS = 6, TURNS = 200 };
 
@@ -40,7 +41,7 @@ static int unparks(void *arg)
 }
 
 /* One carrier: who unparks the one that blocks it is queued there. */
-static void case_compensated(void)
+CASE(compensated)
 {
 	int64_t long_ms = PATIENCE_S * 1000;
 	wp_vthread *blocked;
@@ -58,7 +59,7 @@ static void case_compensated(void)
 }
 
 /* Without one nobody is run. */
-static void case_alone(void)
+CASE(alone)
 {
 	int64_t some_ms = 100;
 	wp_vthread *blocked;
@@ -112,14 +113,14 @@ static void pass_around(uint32_t spares)
 	close_group();
 }
 
-static void case_many(void)
+CASE(many)
 {
 	pass_around(PINNERS);
 	pass_around(2);
 }
 
 /* It is stopped while a thread of it is blocked: ends with that one. */
-static void case_stopped(void)
+CASE(stopped)
 {
 	int64_t some_ms = 200;
 	wp_vthread *blocked;
@@ -144,11 +145,10 @@ static __attribute__((noinline)) uint64_t deep(uint64_t n)
 
 static int overflows(void *arg)
 {
-	(void)arg;
 	return (int)deep(1);
 }
 
-static void case_overflow(void)
+CASE(overflow)
 {
 	int64_t long_ms = PATIENCE_S * 1000;
 
@@ -156,13 +156,4 @@ static void case_overflow(void)
 	start(pins, &long_ms);
 	await(&count, 1);
 	join(start(overflows, NULL), "a crash");
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"compensated", case_compensated}, {"alone", case_alone}, {"many", case_many},
-		{"stopped", case_stopped}, {"overflow", case_overflow}};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

@@ -7,9 +7,10 @@
 #include <signal.h>
 
 #include "group_placement_case.h"
+#include "../../case_main.h"
 
 /* Of two carriers the one with less, whatever is counted. */
-static void case_chosen(void)
+CASE(chosen)
 {
 	for (int form = 0; form < 4; form++) {
 		wp_vthread_config fill = {.run = nothing};
@@ -40,12 +41,11 @@ static void case_chosen(void)
 /* Tasks without stacks are placed, too; and handed to a carrier, where that is said. */
 static enum wp_step note_step(wp_task *task)
 {
-	(void)task;
 	wp_store_relaxed(&ran_on, (uint32_t)wp_group_running(group));
 	return WP_STEP_DONE;
 }
 
-static void case_task(void)
+CASE(task)
 {
 	wp_vthread *holder;
 	wp_task task;
@@ -88,24 +88,24 @@ static void moved(uint32_t carriers, bool at_dequeue, bool has_poller)
 	close_placed();
 }
 
-static void case_moved(void)
+CASE(moved)
 {
 	moved(2, false, false);
 	moved(2, true, false);
 }
 
-static void case_both(void)
+CASE(both)
 {
 	moved(3, false, false);
 }
 
-static void case_poller(void)
+CASE(poller)
 {
 	moved(2, false, true);
 }
 
 /* One that comes, or goes on, while its home is marked is run by another carrier. */
-static void case_late(void)
+CASE(late)
 {
 	wp_vthread_config config = {.run = parks_once};
 	wp_vthread *holder, *sleeper;
@@ -128,7 +128,7 @@ static void case_late(void)
 }
 
 /* A thief has one more, its victim one less. */
-static void case_stolen(void)
+CASE(stolen)
 {
 	for (int form = 0; form < 2; form++) {
 		wp_vthread_config config = {.run = notes_carrier};
@@ -146,7 +146,7 @@ static void case_stolen(void)
 }
 
 /* It says nothing, and does not end: somebody else sees that. */
-static void case_watched(void)
+CASE(watched)
 {
 	for (int form = 0; form < 4; form++) {
 		wp_vthread_config config = {.run = meets};
@@ -166,7 +166,7 @@ static void case_watched(void)
 }
 
 /* A step that says that it blocks, and ends: its mark ends with it. */
-static void case_ends(void)
+CASE(ends)
 {
 	for (int form = 0; form < 2; form++) {
 		wp_vthread_config config = {.run = blocks_and_ends};
@@ -179,7 +179,7 @@ static void case_ends(void)
 }
 
 /* Each is marked: what starts waits for the first that goes on. */
-static void case_nobody(void)
+CASE(nobody)
 {
 	wp_vthread_config config = {.run = notes_carrier, .carrier = WP_VTHREAD_HERE};
 	wp_vthread *holders[2], *one;
@@ -205,7 +205,6 @@ static wp_atomic(uint32_t) is_stuck, goes_on, is_bound;
 
 static void note_thread(void *arg, uint32_t index)
 {
-	(void)arg;
 	if (index != 1)
 		return;
 	carries = pthread_self();
@@ -214,7 +213,6 @@ static void note_thread(void *arg, uint32_t index)
 
 static void stick(int signal)
 {
-	(void)signal;
 	wp_store_release(&is_stuck, 1);
 	while (wp_load_acquire(&goes_on) == 0)
 		continue;
@@ -222,12 +220,11 @@ static void stick(int signal)
 
 static int awaits_moved(void *arg)
 {
-	(void)arg;
 	await(&met, 1);
 	return 0;
 }
 
-static void case_first(void)
+CASE(first)
 {
 	wp_vthread_config config = {.run = meets}, own = {.run = awaits_moved, .carrier = 1};
 	wp_vthread *holder, *one, *other;
@@ -254,7 +251,7 @@ static void case_first(void)
 }
 
 /* What was moved is run once or handed back, not both, nor neither. */
-static void case_closed(void)
+CASE(closed)
 {
 	wp_vthread_config config = {.run = counts_run};
 	wp_vthread *holder;
@@ -276,7 +273,7 @@ static void case_closed(void)
 }
 
 /* An OS thread starts many, while two of three carriers are held: some are for the third. */
-static void case_spread(void)
+CASE(spread)
 {
 	wp_vthread_config config = {.run = counts_run, .carrier = WP_VTHREAD_HERE};
 	wp_vthread *holders[2];
@@ -293,17 +290,4 @@ static void case_spread(void)
 	for (int each = 0; each < 2; each++)
 		join(holders[each], "a holder");
 	close_placed();
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"chosen", case_chosen}, {"task", case_task},	  {"moved", case_moved},
-		{"both", case_both},	 {"poller", case_poller}, {"late", case_late},
-		{"stolen", case_stolen}, {"ends", case_ends},	  {"nobody", case_nobody},
-		{"first", case_first},	 {"closed", case_closed},
-		{"watched", case_watched}, {"spread", case_spread},
-	};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

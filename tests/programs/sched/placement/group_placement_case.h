@@ -46,47 +46,25 @@ static inline uint64_t load_of(uint32_t index)
 
 static inline void await_idle(uint32_t many)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while ((uint32_t)wp_load_acquire(&group->placed->placement.global) != many) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("who is to be idle");
-		wp_yield();
-	}
+	AWAIT((uint32_t)wp_load_acquire(&group->placed->placement.global) == many,
+	      "who is to be idle");
 }
 
 static inline void await_parked(wp_vthread *thread)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while ((wp__vthread_look(thread) & (WP_VTHREAD_STATE | WP_VTHREAD_ENDS)) != WP_TASK_PARKED) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("who is to be parked");
-		wp_yield();
-	}
+	AWAIT((wp__vthread_look(thread) & (WP_VTHREAD_STATE | WP_VTHREAD_ENDS)) == WP_TASK_PARKED,
+	      "who is to be parked");
 }
 
 /* Who has run there is off the count, which is after its end is known. */
 static inline void await_unloaded(uint32_t index)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (load_of(index) != 0) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("a carrier without a load");
-		wp_yield();
-	}
+	AWAIT(load_of(index) == 0, "a carrier without a load");
 }
 
 static inline void await_done(wp_task *task)
 {
-	int64_t deadline_ns = in_ms(PATIENCE_S * 1000);
-
-	while (!wp_task_is_done(task)) {
-		if (wp_clock_ns() > deadline_ns)
-			lost("a task");
-		wp_yield();
-	}
+	AWAIT(wp_task_is_done(task), "a task");
 }
 
 /* Has its carrier until main lets go of it. */
@@ -118,7 +96,6 @@ static inline wp_vthread *hold(int carrier, bool blocks)
 
 static inline int notes_carrier(void *arg)
 {
-	(void)arg;
 	wp_store_relaxed(&ran_on, (uint32_t)wp_group_running(group));
 	return 0;
 }
@@ -132,7 +109,6 @@ static inline int parks_once(void *arg)
 /* Ends when as many are there as are to meet. */
 static inline int meets(void *arg)
 {
-	(void)arg;
 	wp_fetch_add_release(&met, 1);
 	await(&met, wp_load_relaxed(&to_meet));
 	return 0;
@@ -140,21 +116,17 @@ static inline int meets(void *arg)
 
 static inline void count_back(void *arg, wp_task *task, bool was_parked)
 {
-	(void)task;
-	(void)was_parked;
 	(*(uint32_t *)arg)++;
 }
 
 static inline int counts_run(void *arg)
 {
-	(void)arg;
 	wp_fetch_add_relaxed(&met, 1);
 	return 0;
 }
 
 static inline int blocks_and_ends(void *arg)
 {
-	(void)arg;
 	check(wp_group_block() == WP_OK, "a mark");
 	return 0;
 }

@@ -4,6 +4,7 @@
  * Why it works  A holder has carrier 0 until main lets go of it: whoever was parked there goes on
  *               at carrier 1, or not before. */
 #include "group_placement_case.h"
+#include "../../case_main.h"
 
 static wp_atomic(uint32_t) ran_home, ended;
 
@@ -42,7 +43,7 @@ static void let_go(wp_vthread *holder, wp_vthread *fillers[2])
 }
 
 /* It goes on where less is, which is its home then. */
-static void case_resumed(void)
+CASE(resumed)
 {
 	for (int form = 0; form < 2; form++) {
 		wp_vthread_config config = {.run = parks_once_here};
@@ -63,7 +64,7 @@ static void case_resumed(void)
 }
 
 /* Who is pinned goes on at home. */
-static void case_pinned(void)
+CASE(pinned)
 {
 	wp_vthread_config config = {.run = parks_once_here, .is_pinned = true};
 	wp_vthread *sleeper, *holder, *fillers[2];
@@ -83,7 +84,6 @@ static void case_pinned(void)
 /* A timer resumes it; its carrier has another one all the time. */
 static int yields(void *arg)
 {
-	(void)arg;
 	while (wp_load_acquire(&ended) == 0)
 		wp_vthread_yield();
 	return 0;
@@ -97,7 +97,7 @@ static int sleeps_once(void *arg)
 	return 0;
 }
 
-static void case_timer(void)
+CASE(timer)
 {
 	wp_vthread_config config = {.run = sleeps_once};
 	wp_vthread *busy[3], *sleeper;
@@ -120,12 +120,11 @@ static wp_atomic(uint32_t) steps;
 
 static enum wp_step park_step(wp_task *task)
 {
-	(void)task;
 	wp_store_relaxed(&ran_on, (uint32_t)wp_group_running(group));
 	return wp_fetch_add_release(&steps, 1) == 0 ? WP_STEP_PARK : WP_STEP_DONE;
 }
 
-static void case_task(void)
+CASE(task)
 {
 	wp_vthread *holder, *fillers[2];
 	wp_task task, other;
@@ -161,7 +160,7 @@ static enum wp_step park_or_end(wp_task *task)
 	return WP_STEP_PARK;
 }
 
-static void case_closed(void)
+CASE(closed)
 {
 	static wp_task tasks[MANY];
 	wp_vthread *holders[2];
@@ -188,17 +187,4 @@ static void case_closed(void)
 		wp_vthread_free(holders[each]);
 	wp_group_free(group);
 	check(back + wp_load_relaxed(&met) == MANY, "a task");
-}
-
-int main(int argc, char **argv)
-{
-	static const one_case cases[] = {
-		{"resumed", case_resumed},
-		{"pinned", case_pinned},
-		{"timer", case_timer},
-		{"task", case_task},
-		{"closed", case_closed},
-	};
-
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
 }

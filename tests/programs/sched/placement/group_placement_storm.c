@@ -21,7 +21,6 @@ static uint32_t next(uint64_t *random)
 
 static int child(void *arg)
 {
-	(void)arg;
 	wp_vthread_yield();
 	wp_fetch_add_relaxed(&children, 1);
 	return 0;

@@ -40,7 +40,7 @@ static void load(uint32_t carrier, uint32_t many)
 }
 
 /* Equal loads: each carrier gets about as many as any other. */
-static void case_ties(void)
+CASE(ties)
 {
 	for (enum wp_placement_policy policy = WP_PLACE_TWO_CHOICES; policy < WP_PLACE_POLICIES;
 	     policy++) {
@@ -57,7 +57,7 @@ static void case_ties(void)
 }
 
 /* Of two carriers the one with less is chosen each time, so both were read. */
-static void case_two(void)
+CASE(two)
 {
 	uint64_t random = 1;
 
@@ -68,7 +68,7 @@ static void case_two(void)
 }
 
 /* The least of all, whoever has it; a load below 0 is one of 0. */
-static void case_least(void)
+CASE(least)
 {
 	uint32_t chosen[4] = {0};
 	uint64_t random = 1;
@@ -89,7 +89,7 @@ static void case_least(void)
 }
 
 /* Each but one is marked, then each. */
-static void case_marked(void)
+CASE(marked)
 {
 	for (enum wp_placement_policy policy = WP_PLACE_HOME; policy < WP_PLACE_POLICIES; policy++)
 		for (uint32_t free = 0; free < 8; free++) {
@@ -253,12 +253,9 @@ static void case_cycles(char **args)
 
 int main(int argc, char **argv)
 {
-	static const one_case cases[] = {
-		{"ties", case_ties}, {"two", case_two}, {"least", case_least}, {"marked", case_marked}};
-
 	if (argc == 7 && strcmp(argv[1], "cycles") == 0) {
 		case_cycles(argv + 2);
 		return failures != 0;
 	}
-	return run_case(argc, argv, cases, sizeof(cases) / sizeof(*cases));
+	return run_case(argc, argv);
 }

@@ -42,9 +42,6 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 SPENDS = "left[{0}] > 0 /\\ left' = [left EXCEPT ![{0}] = @ - 1]"
 BIASED_LOCK = Concept(
     name="biased_lock",
-    scenario="biased_lock",
-    test="conform_biased_lock",
-    module="BiasedLock",
     bounds="owner, 2 stealers, 2 rounds each",
     threads=THREADS,
     constants={"Stealers": '{"s1", "s2"}'},

@@ -137,8 +137,6 @@ def _actions(names: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], ...]]:
 
 CONDITION = Concept(
     name="condition",
-    scenario="condition",
-    test="conform_condition",
     module="ConditionSteps",
     bounds="an OS thread that waits, perhaps too late, and one that signals",
     threads=NAMES[:2],
@@ -146,7 +144,6 @@ CONDITION = Concept(
         "Threads": '{"a", "b"}', "Leavers": "{}", "Passes": "2",
         "Waiters": '{"a"}', "Hasty": '{"a"}', "Signallers": '{"b"}', "Lockers": "{}",
     },
-    plain=(),
     arguments=_actions(NAMES[:2]),
     spec_label=spec_label,
     spec_seen=spec_seen,

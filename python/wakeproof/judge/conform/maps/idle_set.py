@@ -50,13 +50,9 @@ MEMBERS = (("0",), ("1",), ("2",))
 SEARCHERS = (('"s1"',),)
 IDLE_SET = Concept(
     name="idle_set",
-    scenario="idle_set",
-    test="conform_idle_set",
-    module="IdleSet",
     bounds="3 members in 2 words, a searcher",
     threads=THREADS,
     constants={"Count": "3", "PerWord": "2", "Searchers": '{"s1"}'},
-    plain=(),
     arguments={
         **dict.fromkeys(("Advertise", "Add", "Recheck", "Woken", "Remove", "Exit"), MEMBERS),
         **dict.fromkeys(("Begin", "Read", "Try", "End"), SEARCHERS),

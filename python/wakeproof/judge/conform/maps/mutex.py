@@ -88,15 +88,11 @@ ACTIONS = (
 )  # fmt: skip
 MUTEX = Concept(
     name="mutex",
-    scenario="mutex",
-    test="conform_mutex",
-    module="Mutex",
     bounds="two OS threads, one of which may leave the line; two passes",
     threads=NAMES[:2],
     constants={
         "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Passes": "2",
     },
-    plain=(),
     arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
     spec_label=labels_of(dict.fromkeys(("Miss", "Again", "Stay", "Slow"), HIDDEN)),
     spec_seen=spec_seen,

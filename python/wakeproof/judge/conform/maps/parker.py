@@ -167,9 +167,6 @@ def spec_seen(state: Mapping[str, Any]) -> Hashable:
 EACH = (('"u1"',), ('"u2"',))
 PARKER = Concept(
     name="parker",
-    scenario="parker",
-    test="conform_parker",
-    module="Parker",
     bounds="2 unparkers x 2 rounds, a closer",
     threads=THREADS,
     constants={

@@ -125,16 +125,12 @@ LONG_THREADS = ("c1", "s1", "s2")
 SEARCH_LONG = Concept(
     name="search long",
     is_long=True,
-    scenario="search",
-    test="conform_search_long",
-    module="Search",
     bounds="2 carriers, one in a long task, 2 submitters",
     threads=LONG_THREADS,
     constants={
         "Carriers": '{"c1", "c2"}', "Submitters": '{"s1", "s2"}', "Endless": '{"c2"}',
         "Backlog": "0", "Spawns": "0", "Yields": "0", "Pinners": "{}",
     },
-    plain=(),
     arguments={
         **dict.fromkeys(ANY, (*CARRIERS, *SUBMITTER)),
         **dict.fromkeys(OWN, CARRIERS),

@@ -75,15 +75,11 @@ ACTIONS = (
 )  # fmt: skip
 SEMAPHORE = Concept(
     name="semaphore",
-    scenario="semaphore",
-    test="conform_semaphore",
-    module="Semaphore",
     bounds="an OS thread that wants one of two permits, one that wants both or leaves",
     threads=NAMES[:2],
     constants={
         "Threads": '{"a", "b"}', "Leavers": '{"b"}', "Large": '{"b"}', "Permits": "2",
     },
-    plain=(),
     arguments=dict.fromkeys(ACTIONS, (('"a"',), ('"b"',))),
     spec_label=labels_of({"Miss": HIDDEN, "Slow": HIDDEN, "Cancel": "Serve", "ServeLine": "Serve"}),
     spec_seen=spec_seen,

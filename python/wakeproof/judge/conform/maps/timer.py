@@ -168,9 +168,6 @@ LOOP = (
 )  # fmt: skip
 TIMER = Concept(
     name="timer",
-    scenario="timer",
-    test="conform_timer",
-    module="Timer",
     bounds="an armer elsewhere, an unpark, a deadline",
     threads=("carrier", "a1", "time", "unparker"),
     constants={

@@ -160,8 +160,6 @@ NAMED = {*OF_CARRIERS, "Publish", "Unpark", "Wake"}
 """Actions with the thread as their argument."""
 VTHREAD = Concept(
     name="vthread",
-    scenario="vthread",
-    test="conform_vthread",
     module="VThread",
     bounds="2 carriers, an unparker, an interrupter, a timer, a canceller, a park, a yield",
     threads=THREADS,

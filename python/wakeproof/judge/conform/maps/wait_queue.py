@@ -68,16 +68,12 @@ def quoted(names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 WAIT_QUEUE = Concept(
     name="wait_queue",
-    scenario="wait_queue",
-    test="conform_wait_queue",
-    module="WaitQueue",
     bounds="two OS threads that wait, each once, and two things",
     threads=NAMES,
     constants={
         "Virtual": "{}", "Os": '{"a", "b"}', "Granters": '{"g", "h"}', "Waits": "1",
         "Strays": "0",
     },
-    plain=(),
     arguments={
         **dict.fromkeys(
             ("Begin", "Park", "Spurious", "TimeOut", "Check", "Cancel", "Await"), quoted(WAITING)
