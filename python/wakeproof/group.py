@@ -63,7 +63,7 @@ class CarrierGroup(Unique):
             longer, at the latest after twice as long, until it ends; 0, the default: never.
         spare_carriers: carriers, at most, that stand in for such, each in a domain of its own; 0.
         queue: "bounded": what a carrier queues for itself is in a ring of 256; a sibling steals
-            half at once, and half of a full one goes to a queue of all; default "unbounded".
+            half at once, and half of a full one goes to its run queue; default "unbounded".
         trace_events: how many events to keep of each carrier, rounded up to a power of two, at
             most 1,048,576; 0: none, until `trace_on`, which costs nothing; None: 0, unless
             ``wakeproof trace`` or `wakeproof.trace.switch_on` asks.

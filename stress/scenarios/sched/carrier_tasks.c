@@ -8,7 +8,7 @@
  * Why it works  The close reads, behind its wait, a plain word that the task writes.
  * Spec          specs/sched/Group.tla. */
 #include "sched/carrier_tasks.h"
-#include "sched/local_queue_carrier.h"
+#include "sched/run_queues.h"
 #include "base/error.h"
 #include "stress.h"
 #include "sched/vthread_start.h"
@@ -43,7 +43,7 @@ static void init(void *at)
 
 static void poll_and_run(wp_carrier_tasks *home)
 {
-	wp_mpsc_node *node = wp__carrier_tasks_poll(home);
+	wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
 
 	if (node != NULL)
 		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
@@ -225,7 +225,7 @@ static void lone_carrier(void *at, stress_result *result)
 
 	wp_carrier_tasks_start(home, home, &((struct both *)at)->own);
 	while (result->r[0] < 2) {
-		wp_mpsc_node *node = wp__carrier_tasks_poll(home);
+		wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
 
 		if (node == NULL) {
 			wp_carrier_park(&home->carrier);
@@ -362,7 +362,6 @@ struct keeping {
 	wp_carrier_tasks homes[2];
 	wp_local_queue_carrier bounded[2];
 	wp_domain domain;
-	wp_global global;
 	wp_carrier *carriers[2];
 	wp_task yields, next, others[2];
 	wp_atomic(uint32_t) begun, runs[2]; /* of next; of the others */
@@ -393,7 +392,6 @@ static void init_keeping(void *at)
 	struct keeping *keeping = at;
 
 	wp_domain_init(&keeping->domain, keeping->carriers, 2);
-	wp_global_init(&keeping->domain, &keeping->global);
 	for (uint32_t index = 0; index < 2; index++) {
 		wp_carrier_tasks_init(&keeping->homes[index], &keeping->domain, index);
 		wp_local_queue_carrier_init(&keeping->homes[index].carrier, &keeping->bounded[index]);
@@ -421,7 +419,7 @@ static void run_kept(struct keeping *keeping, uint32_t index, wp_mpsc_node *node
 static void yielding(void *at, stress_result *result)
 {
 	struct keeping *keeping = at;
-	wp_mpsc_node *node = wp__carrier_tasks_poll(&keeping->homes[0]);
+	wp_mpsc_node *node = wp_carrier_poll(&keeping->homes[0].carrier);
 
 	(void)result;
 	if (node != NULL)
@@ -445,7 +443,7 @@ static void run_the_rest(void *at, stress_result *result)
 
 	for (uint32_t turn = 0; turn < 2; turn++)
 		for (uint32_t index = 0; index < 2; index++)
-			while ((node = wp__carrier_tasks_poll(&keeping->homes[index])) != NULL)
+			while ((node = wp_carrier_poll(&keeping->homes[index].carrier)) != NULL)
 				run_kept(keeping, index, node);
 	result->r[0] = wp_load_relaxed(&keeping->runs[0]);
 	result->r[1] = wp_load_relaxed(&keeping->runs[1]);

@@ -10,6 +10,7 @@
  * Spec          specs/sched/Group.tla. */
 #include "base/error.h"
 #include "sched/carrier_tasks.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 enum { TASKS = 2 };
@@ -52,7 +53,7 @@ static void owner(void *at, stress_result *result)
 	struct state *state = at;
 
 	(void)result;
-	run(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
+	run(state, 0, wp_carrier_poll(&state->homes[0].carrier));
 }
 
 static void thief(void *at, stress_result *result)
@@ -79,7 +80,7 @@ static void unparker(void *at, stress_result *result)
 static void run_rest(struct state *state)
 {
 	for (uint32_t turn = 0; turn < 6; turn++)
-		run(state, turn % 2, wp__carrier_tasks_poll(&state->homes[turn % 2]));
+		run(state, turn % 2, wp_carrier_poll(&state->homes[turn % 2].carrier));
 }
 
 /* It parks once; its end may come early, where two run it. */
@@ -235,7 +236,7 @@ static void init_ends(void *at)
 	struct state *state = at;
 
 	init_runs(at);
-	state->in_hand = (wp_task *)(void *)wp__carrier_tasks_poll(&state->homes[0]);
+	state->in_hand = (wp_task *)(void *)wp_carrier_poll(&state->homes[0].carrier);
 }
 
 static void runner(void *at, stress_result *result)
@@ -252,7 +253,7 @@ static void look_at_list(void *at, stress_result *result)
 
 	result->r[0] = (int64_t)wp_carrier_tasks_count(&state->homes[0]);
 	for (int turn = 0; turn < 3; turn++)
-		if (wp__carrier_tasks_poll(&state->homes[0]) == &state->tasks[0].node)
+		if (wp_carrier_poll(&state->homes[0].carrier) == &state->tasks[0].node)
 			result->r[1] = 1;
 }
 
@@ -283,7 +284,7 @@ static void init_back(void *at)
 
 	make(state, park_at_once, park_at_once);
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
-	run(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
+	run(state, 0, wp_carrier_poll(&state->homes[0].carrier));
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[1]);
 	wp__carrier_tasks_shut(&state->homes[0]);
 }
@@ -356,7 +357,7 @@ static void stopped(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	result->r[0] = wp__carrier_tasks_poll(&state->homes[0]) == &state->stop;
+	result->r[0] = wp_carrier_poll(&state->homes[0].carrier) == &state->stop;
 }
 
 static void steals_stop(void *at, stress_result *result)
@@ -370,7 +371,7 @@ static void poll_stop(void *at, stress_result *result)
 {
 	struct state *state = at;
 
-	if (wp__carrier_tasks_poll(&state->homes[0]) == &state->stop)
+	if (wp_carrier_poll(&state->homes[0].carrier) == &state->stop)
 		result->r[0]++;
 }
 

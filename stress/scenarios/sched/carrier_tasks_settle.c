@@ -7,6 +7,7 @@
  * Why it works  Whoever owes it reads its home after the park that a run before it ended with.
  * Spec          specs/sched/Group.tla. */
 #include "sched/carrier_tasks.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 struct settled {
@@ -59,7 +60,7 @@ static void first_home(void *at, stress_result *result)
 	struct settled *state = at;
 
 	(void)result;
-	run_settled(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
+	run_settled(state, 0, wp_carrier_poll(&state->homes[0].carrier));
 }
 
 static void settles_away(void *at, stress_result *result)
@@ -84,7 +85,7 @@ static void run_settled_rest(void *at, stress_result *result)
 	struct settled *state = at;
 
 	for (uint32_t turn = 0; turn < 4; turn++)
-		run_settled(state, turn % 2, wp__carrier_tasks_poll(&state->homes[turn % 2]));
+		run_settled(state, turn % 2, wp_carrier_poll(&state->homes[turn % 2].carrier));
 	result->r[0] = state->runs;
 	result->r[1] = state->moved;
 }

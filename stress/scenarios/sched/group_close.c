@@ -9,6 +9,7 @@
  * Spec          specs/sched/GroupClose.tla, Group.tla. */
 #include "sched/group_close.h"
 #include "base/error.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 #include "sched/vthread_start.h"
 
@@ -141,7 +142,7 @@ static void carrier(void *at, stress_result *result)
 
 	(void)result;
 	for (;;) {
-		wp_mpsc_node *node = wp__carrier_tasks_poll(home);
+		wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
 
 		if (node == &state->stop)
 			break;
@@ -215,7 +216,7 @@ static void init_parked(void *at)
 	init(at);
 	wp_task_init(&state->task, park_at_once, "task");
 	wp_carrier_tasks_start(&state->homes[1], NULL, &state->task);
-	wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)wp__carrier_tasks_poll(&state->homes[1]));
+	wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)wp_carrier_poll(&state->homes[1].carrier));
 }
 
 static void init_left(void *at)
@@ -237,7 +238,7 @@ static void resumes(void *at, stress_result *result)
 	if (!wp__task_notify(&state->task))
 		return;
 	wp__carrier_tasks_push(NULL, &state->task);
-	node = wp__carrier_tasks_poll(&state->homes[1]);
+	node = wp_carrier_poll(&state->homes[1].carrier);
 	if (node != NULL)
 		wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)node);
 }

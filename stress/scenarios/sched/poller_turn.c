@@ -138,12 +138,12 @@ static void init_started(void *at)
 /* One turn of the loop. True: something ran. */
 static bool turn(wp_carrier_tasks *home)
 {
-	wp_mpsc_node *node = wp__carrier_tasks_poll(home);
+	wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
 	wp_task *poller;
 
 	if (node != NULL)
 		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
-	poller = wp__poller_take_slot(home);
+	poller = wp__poller_take_slot(&home->carrier);
 	if (poller != NULL)
 		wp_carrier_tasks_run(home, poller);
 	return node != NULL || poller != NULL;
@@ -229,9 +229,9 @@ static void steals_and_parks(void *at, stress_result *result)
 	wp_mpsc_node *stolen;
 
 	registers(state);
-	home->next = wp_carrier_steal(&state->homes[1].carrier);
-	result->r[0] = home->next != NULL;
-	if (wp__poller_must_yield(home))
+	home->carrier.next = wp_carrier_steal(&state->homes[1].carrier);
+	result->r[0] = home->carrier.next != NULL;
+	if (wp__carrier_has_private(&home->carrier))
 		return;
 	if (parks(state, &stolen))
 		wp__poller_leave(&state->poller, &home->carrier, &stolen);
@@ -294,7 +294,7 @@ static void steps_aside(void *at, stress_result *result)
 	parks(state, &stolen);
 	if (wp__poller_is_aside(&state->poller))
 		wp__poller_leave(&state->poller, &home->carrier, &stolen);
-	node = wp__carrier_tasks_poll(home);
+	node = wp_carrier_poll(&home->carrier);
 	result->r[0] = node != NULL && !is_awake(state);
 }
 
@@ -341,7 +341,7 @@ static void takes_some(void *at, stress_result *result)
 
 static void read_left(void *at, stress_result *result)
 {
-	result->r[1] = wp__poller_has_queued(&((struct state *)at)->homes[0]);
+	result->r[1] = wp__carrier_has_runnable(&((struct state *)at)->homes[0].carrier);
 }
 
 STRESS_TEST(poller_resumes, .claim = "A poller does not sleep on what it has resumed itself.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from wakeproof.judge.conform.code import At, Step, wakes_next
 from wakeproof.judge.conform.concept import DROPPED, HIDDEN, WAIT
 
-CARRIER = 7 * 128  # bytes; of the places below: in a carrier
+CARRIER = 8 * 128  # bytes; of the places below: in a carrier
 TAIL, FIRST, HEAD, SERVING = 128, 256, 264, 641
 INBOX = 2 * 128  # further: of the inbox, which is such a queue
 TICKETS = 4  # numbers are kept by two bits

@@ -133,7 +133,7 @@ class Walk(ABC):
         return any(self.is_hit("scan") for _ in worth)
 
     def is_hit(self, mode: str) -> bool:
-        """wp__search_is_hit: "scan" after a release, "look" before a sleep."""
+        """wp__carrier_is_hit: "scan" after a release, "look" before a sleep."""
         first, last, front = self.front()
         tail = f"{mode}_tail"
         self.step("IsHit", first, last, after={self.pc: tail if front else Not(tail)})
