@@ -5,6 +5,7 @@
 
 #include "calls.h"
 #include "sched/carrier_tasks.h"
+#include "sched/run_queues.h"
 #include "sim.h"
 
 #define NEVER 1e18

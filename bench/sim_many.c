@@ -28,6 +28,7 @@ static void stop_one_of_many(wp_domain *domain)
 #define wp_search_stop stop_one_of_many
 
 #include "sched/carrier.c"
+#include "sched/run_queues.c"
 #include "sched/search.c"
 #include "sim_body.h"
 

@@ -6,6 +6,7 @@
 #include "variant.h"
 
 #include "sched/carrier.c"
+#include "sched/run_queues.c"
 #include "sched/search.c"
 #include "sim_body.h"
 

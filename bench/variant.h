@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * variant.h - names for another copy of the kernel's carrier.c and search.c, with a twin set or
- * with another token. Who includes this has defined VARIANT(name), and includes both files next. */
+ * variant.h - names for another copy of the kernel's carrier.c, run_queues.c and search.c, with a
+ * twin set or with another token. Who includes this has defined VARIANT(name), and includes these
+ * files next. */
 #define wp__carrier_wake VARIANT(wp__carrier_wake)
 #define wp__carrier_signal_shipped VARIANT(wp__carrier_signal_shipped)
-#define wp__carrier_poll_pushed VARIANT(wp__carrier_poll_pushed)
-#define wp__carrier_take VARIANT(wp__carrier_take)
+#define wp__local_queue_carrier_next VARIANT(wp__local_queue_carrier_next)
+#define wp__local_queue_carrier_steal VARIANT(wp__local_queue_carrier_steal)
+#define wp__local_queue_carrier_steal_more VARIANT(wp__local_queue_carrier_steal_more)
+#define wp__carrier_take_left VARIANT(wp__carrier_take_left)
 #define wp__search_around VARIANT(wp__search_around)
 #define wp__search_recheck VARIANT(wp__search_recheck)
 #define wp_search VARIANT(wp_search)
@@ -21,4 +24,4 @@
 #define wp_carrier_sleep_until VARIANT(wp_carrier_sleep_until)
 #define wp_carrier_park VARIANT(wp_carrier_park)
 
-#include "sched/carrier.h"
+#include "sched/run_queues.h"

@@ -23,7 +23,8 @@
  *               do not look at it: nobody need be told. Who hands the queue over takes it.
  * Not promised  That the global queue is served: the caller asks it when
  *               wp_local_queue_is_global_turn says so, and when it has nothing. Anything about
- *               wakes: they are the caller's.
+ *               wakes: they are the caller's. Which queue is the global one: a carrier gives its
+ *               own run queue (local_queue_carrier.h).
  * Spec          specs/queue/LocalQueue.tla: Bounded, NothingTwice, NothingLost, OverflowMovesHalf,
  *               FifoPerOwner, EmptyIsTrue, HandedOver, GlobalServed.
  * Evidence      make check-specs T=LocalQueue, make stress T=local_queue,
@@ -43,7 +44,7 @@
 
 enum {
 	WP_LOCAL_HALF = WP_LOCAL_CAPACITY / 2,
-	WP_LOCAL_TURNS = 64, /* polls: one of them begins with the global queue */
+	WP_LOCAL_TURNS = 2, /* polls: one of them begins with the global queue */
 	WP_LOCAL_ROUNDS = 0, /* then indices wrap; 0: never */
 };
 

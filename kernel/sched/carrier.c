@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * carrier.c - the submission and park paths of carrier.h. */
-#include "sched/local_queue_carrier.h"
+#include "sched/carrier.h"
 
 #include "base/error.h"
 #include "base/futex.h"
-#include "sched/carrier.h"
 #include "sched/poller.h"
+#include "sched/run_queues.h"
 
 void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 {
@@ -17,9 +17,13 @@ void wp_carrier_init(wp_carrier *carrier, wp_domain *domain, uint32_t index)
 	carrier->index = index;
 	carrier->near_first = 0;
 	carrier->near_end = domain == NULL ? 0 : domain->count;
-	carrier->inbox_next = false;
 	carrier->poller = NULL;
 	carrier->bounded = NULL;
+	carrier->lane = (wp_private_fifo){0};
+	carrier->next = NULL;
+	carrier->slot = NULL;
+	carrier->pushed_next = false;
+	carrier->inbox_next = false;
 	wp__counted(carrier->is_placed = false);
 	if (domain != NULL)
 		domain->carriers[index] = carrier;
@@ -42,13 +46,6 @@ static void submit_fence(void)
 	wp_fence_seq_cst();
 }
 
-/* True: `task`, in this one of the carrier's queues, is all that the carrier has. [any thread] */
-static bool is_alone(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
-{
-	return wp_mpsc_is_alone(queue, task) &&
-	       wp_mpsc_is_quiescent(queue == &carrier->queue ? &carrier->inbox : &carrier->queue);
-}
-
 /* True: it slept, and was woken; the task is its next. [any thread | one system call if it
  * slept] */
 static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
@@ -62,8 +59,8 @@ static bool wake_for(wp_carrier *carrier, wp_mpsc *queue, wp_mpsc_node *task)
 		return false;
 	/* Before the wake: alone then means that the carrier takes this task next. Afterwards it
 	 * may have taken another one, for long, and this one is alone behind it. */
-	alone = is_alone(carrier, queue, task);
-	/* [carrier.3] acq_rel; pairs carrier.1, carrier.2, carrier.5, search.3; upholds
+	alone = wp__carrier_is_alone(carrier, queue, task);
+	/* [carrier.3] acq_rel; pairs carrier.1, carrier.2, carrier.5, run_queues.1; upholds
 	 * Carrier!WakeReachesSleeper: one waker, who knows the place, and whose poller it is; the
 	 * look above comes before. kept: [carrier.7] hands over what was pushed, but only release
 	 * keeps the look's loads before the wake on machines that let a load wait for a later
@@ -103,13 +100,13 @@ void wp_carrier_get_help(wp_carrier *carrier)
 	search_if_idle(carrier);
 }
 
-/* True: others have spilt to make room. [the owner | wait-free] */
-static bool push_own(wp_carrier *carrier, wp_mpsc_node *task)
+/* [the owner | wait-free] */
+static void push_own(wp_carrier *carrier, wp_mpsc_node *task)
 {
 	if (carrier->bounded != NULL)
-		return wp__local_queue_carrier_push(carrier->bounded, task);
-	wp_mpsc_push(&carrier->queue, task);
-	return false;
+		wp__local_queue_carrier_push(carrier, task);
+	else
+		wp_mpsc_push(&carrier->queue, task);
 }
 
 void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
@@ -120,75 +117,13 @@ void wp_carrier_submit_internal(wp_carrier *carrier, wp_mpsc_node *task)
 
 void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task)
 {
-	bool spilt = push_own(carrier, task);
-
+	push_own(carrier, task);
 	if (carrier->domain == NULL)
 		return;
 	submit_fence();
-	if (spilt || !(carrier->bounded == NULL ? is_alone(carrier, &carrier->queue, task)
+	if (!(carrier->bounded == NULL ? wp__carrier_is_alone(carrier, &carrier->queue, task)
 				       : wp__local_queue_carrier_is_alone(carrier)))
 		search_if_idle(carrier);
-}
-
-static wp_mpsc_node *poll_queue(wp_carrier *carrier)
-{
-	wp_mpsc_node *task;
-	uint64_t ticket;
-
-	if (carrier->domain == NULL)
-		return wp_mpsc_pop(&carrier->queue);
-	if (!wp_mpsc_has_published(&carrier->queue))
-		return NULL;
-	ticket = wp_biased_lock_acquire(&carrier->ticket);
-	task = wp_mpsc_pop(&carrier->queue);
-	wp_biased_lock_release(&carrier->ticket, ticket);
-	if (task == NULL)
-		wp_yield(); /* hostage, or gone: let its producer run */
-	return task;
-}
-
-wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier)
-{
-	bool inbox_first = carrier->inbox_next;
-	wp_mpsc_node *task;
-
-	carrier->inbox_next = !inbox_first;
-	task = inbox_first ? wp_mpsc_pop(&carrier->inbox) : poll_queue(carrier);
-	if (task != NULL)
-		return task;
-	return inbox_first ? poll_queue(carrier) : wp_mpsc_pop(&carrier->inbox);
-}
-
-wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier)
-{
-	return carrier->bounded ? wp__local_queue_carrier_poll(carrier) : wp__carrier_poll_pushed(carrier);
-}
-
-wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_biased_lock *ticket)
-{
-	unsigned turns = 0;
-	uint64_t my;
-
-	while (wp_mpsc_has_published(queue)) {
-		if (wp_biased_lock_try_acquire(ticket, &my)) {
-			wp_mpsc_node *task = wp_mpsc_pop(queue);
-
-			wp_biased_lock_release(ticket, my);
-			if (task == NULL)
-				wp_yield(); /* as in poll_queue */
-			return task;
-		}
-		/* Lost to the owner or another stealer, who may leave more behind. */
-		wp__counted(wp__count_shared(&domain->counts.lost_tickets));
-		wp_wait_a_turn(&turns);
-	}
-	(void)domain;
-	return NULL;
-}
-
-wp_mpsc_node *wp_carrier_steal(wp_carrier *victim)
-{
-	return wp__carrier_take(victim->domain, &victim->queue, &victim->ticket);
 }
 
 /* The woken half of a search: takes one task, gives the token back, looks again. [the token's

@@ -38,6 +38,7 @@
 #include "base/order.h"
 #include "queue/biased_lock.h"
 #include "queue/mpsc.h"
+#include "queue/private_fifo.h"
 #include "sched/search.h"
 
 /* Values of the word. */
@@ -49,10 +50,12 @@ enum {
 	WP_SEARCHING = 4, /* + index of the victim */
 };
 
-/* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, the rest 1. Writers: word as in the table;
- * queue, inbox: any producer and the consumer; ticket: owner and stealers; domain, index, near_*:
- * init, near_*, poller, bounded, is_placed also who makes it, before it is shared; inbox_next,
- * left: the owner. */
+struct wp_task;
+
+/* Sizes in lines: word 1, queue 2, inbox 2, ticket 1, what is written before it is shared 1, what
+ * only the owner reads and writes 1. Writers: word as in the table; queue, inbox: any producer and
+ * the consumer; ticket: owner and stealers; domain, index, near_*: init, near_*, poller, bounded,
+ * is_placed also who makes it; from lane on: the owner. Who polls what, and when: run_queues.h. */
 typedef struct wp_carrier {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) word;
 	wp_mpsc queue;    /* what siblings may steal; consumers hold the ticket */
@@ -63,9 +66,13 @@ typedef struct wp_carrier {
 	uint32_t near_first, near_end; /* its cluster in the domain: siblings to be preferred */
 	struct wp_poller *poller; /* ends a PARKED_POLLER sleep; NULL: it parks at the futex only */
 	struct wp_local_queue_carrier *bounded; /* has what it pushes to itself (local_queue_carrier.h); NULL: queue has it */
-	bool inbox_next; /* the owner's turns alternate */
 	bool is_placed; /* what is pushed to it is counted (group_placement.h) */
-	uint32_t left;  /* what the word was when its last park ended; for counts */
+	_Alignas(WP_LINE) wp_private_fifo lane; /* what it has pushed to itself, where nobody steals */
+	wp_mpsc_node *next;   /* what its poller has stolen */
+	struct wp_task *slot; /* its poller, when it has yielded */
+	bool pushed_next;     /* what others pushed has a turn, and then what it pushed to itself */
+	bool inbox_next;      /* of what others pushed: the inbox has a turn, and then the queue */
+	uint32_t left;        /* what the word was when its last park ended; for counts */
 } wp_carrier;
 
 _Static_assert(offsetof(wp_carrier, queue) - offsetof(wp_carrier, word) >= WP_LINE,
@@ -90,9 +97,6 @@ void wp_carrier_reenqueue(wp_carrier *carrier, wp_mpsc_node *task);
 /* There is something in its queue, and it goes into what may take long instead of polling: whoever
  * woke it for that may have left. [the owner, RUNNING | a system call if somebody is woken] */
 void wp_carrier_get_help(wp_carrier *carrier);
-
-/* The next own task, or NULL. [the owner, RUNNING | waits for at most one stealer] */
-wp_mpsc_node *wp_carrier_poll(wp_carrier *carrier);
 
 /* Says that the carrier is about to sleep in `place`, and looks at every queue of the domain once
  * more. True: sleep now, then leave. False: there is work, the carrier is RUNNING again and *stolen
@@ -122,13 +126,5 @@ WP_INLINE bool wp__is_parked(uint32_t word)
 /* Ends the sleep in the place that the caller's compare-and-swap replaced. [any thread | one system
  * call] */
 void wp__carrier_wake(wp_carrier *carrier, uint32_t place);
-
-/* Takes the oldest task of a carrier's queue, or NULL: none can be taken. [any thread | retries a
- * lost ticket] */
-wp_mpsc_node *wp_carrier_steal(wp_carrier *victim);
-/* The same of a queue that has that ticket. */
-wp_mpsc_node *wp__carrier_take(wp_domain *domain, wp_mpsc *queue, wp_biased_lock *ticket);
-/* From what others pushed: queue and inbox in turn. [the owner | as wp_carrier_poll] */
-wp_mpsc_node *wp__carrier_poll_pushed(wp_carrier *carrier);
 
 #endif

@@ -3,8 +3,7 @@
 #include "sched/carrier_tasks.h"
 
 #include "base/error.h"
-#include "sched/local_queue_carrier.h"
-
+#include "sched/run_queues.h"
 
 void wp_carrier_tasks_init(wp_carrier_tasks *home, wp_domain *domain, uint32_t index)
 {
@@ -12,10 +11,6 @@ void wp_carrier_tasks_init(wp_carrier_tasks *home, wp_domain *domain, uint32_t i
 	wp_init(&home->others.begun, 0);
 	wp_init(&home->own.pushed, 0);
 	wp_init(&home->own.begun, 0);
-	home->lane = (wp_private_fifo){0};
-	home->lane_next = false;
-	home->next = NULL;
-	home->slot = NULL;
 	home->keeps = NULL;
 	home->kept = NULL;
 	home->lock = (wp_lock){0};
@@ -40,12 +35,6 @@ static void list_add(wp_carrier_tasks *home, wp_task *task)
 	home->count++;
 }
 
-/* What it pushes to itself it alone takes. [any thread | wait-free] */
-static bool has_private_fifo(const wp_carrier_tasks *home)
-{
-	return home->carrier.domain == NULL;
-}
-
 /* The step that runs yields to it. [its carrier | wait-free] */
 static bool is_to_keep(const wp_carrier_tasks *home, const wp_task *task)
 {
@@ -66,8 +55,8 @@ static void push(wp_carrier_tasks *self, wp_task *task, bool again)
 	wp__counted(wp__count_by(is_own, &home->own.pushed, &home->others.pushed));
 	if (is_own && is_to_keep(home, task) && !task->is_pinned && home->carrier.bounded != NULL)
 		home->kept = task;
-	else if (is_own && has_private_fifo(home))
-		wp_private_fifo_push(&home->lane, &task->node);
+	else if (is_own && wp__carrier_has_lane(&home->carrier))
+		wp_private_fifo_push(&home->carrier.lane, &task->node);
 	else if (task->is_pinned)
 		wp_carrier_submit_pinned(&home->carrier, &task->node);
 	else if (is_own && again)
@@ -104,45 +93,21 @@ void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task)
 	push(self, task, false);
 }
 
-/* Nobody else has pushed anything that is not taken. [its carrier | wait-free] */
-static bool is_left_alone(wp_carrier_tasks *self)
-{
-	return !wp_mpsc_has_published(&self->carrier.queue) &&
-	       !wp_mpsc_has_published(&self->carrier.inbox);
-}
-
-wp_mpsc_node *wp__carrier_tasks_poll(wp_carrier_tasks *self)
-{
-	bool lane_first = self->lane_next;
-	wp_mpsc_node *node = NULL;
-
-	if (self->next != NULL) {
-		node = self->next;
-		self->next = NULL;
-		return node;
-	}
-	if (wp_private_fifo_is_empty(&self->lane))
-		return wp_carrier_poll(&self->carrier);
-	self->lane_next = !lane_first;
-	if (!lane_first && !is_left_alone(self))
-		node = wp_carrier_poll(&self->carrier);
-	return node != NULL ? node : wp_private_fifo_pop(&self->lane);
-}
-
 wp_task *wp__carrier_tasks_pass(wp_carrier_tasks *self, wp_task *task, bool yields)
 {
-	wp_task *next = (wp_task *)(void *)self->lane.first;
+	wp_carrier *carrier = &self->carrier;
+	wp_task *next = (wp_task *)(void *)carrier->lane.first;
 
 	if (next == NULL ? !yields : next->is_virtual != WP_VTHREAD_STACK)
 		return NULL;
-	if (task->home != self || !has_private_fifo(self) || !is_left_alone(self))
+	if (task->home != self || !wp__carrier_has_lane(carrier) || wp__carrier_has_pushed(carrier))
 		return NULL;
 	wp__counted(wp__count(&self->own.begun));
 	if (yields) {
 		wp__counted(wp__count(&self->own.pushed));
-		wp_private_fifo_push(&self->lane, &task->node);
+		wp_private_fifo_push(&carrier->lane, &task->node);
 	}
-	return (wp_task *)(void *)wp_private_fifo_pop(&self->lane);
+	return (wp_task *)(void *)wp_private_fifo_pop(&carrier->lane);
 }
 
 void wp_carrier_tasks_arm(wp_carrier_tasks *home, wp_carrier_tasks *self, wp_timer *timer, int64_t deadline_ns)
@@ -224,7 +189,7 @@ void wp__carrier_tasks_after(wp_carrier_tasks *self, wp_task *task, enum wp_step
 	if (said == WP_STEP_DONE)
 		wp__carrier_tasks_end(task);
 	else if (said == WP_STEP_POLL)
-		self->slot = task;
+		self->carrier.slot = task;
 	else if (said == WP_STEP_YIELD || !park(task))
 		push(self, task, true);
 }
@@ -268,25 +233,6 @@ int wp__carrier_tasks_wait(wp_carrier_tasks *home, int64_t deadline_ns)
 }
 
 /* What a close hands back: tasks that are queued or parked. */
-
-static wp_task *pop(wp_carrier_tasks *home)
-{
-	/* Its carrier has left, and so have all who steal: the close is the consumer. */
-	wp_mpsc_node *node = wp_private_fifo_pop(&home->lane);
-
-	if (node == NULL) {
-		node = home->next;
-		home->next = NULL;
-	}
-	if (node == NULL) /* who pushes to a marked carrier takes, too */
-		node = wp__carrier_tasks_is_placed(home) ? wp_carrier_steal(&home->carrier)
-						: wp_mpsc_pop(&home->carrier.queue);
-	if (node == NULL)
-		node = wp_mpsc_pop(&home->carrier.inbox);
-	if (node == NULL)
-		node = wp__local_queue_carrier_left(&home->carrier);
-	return (wp_task *)(void *)node;
-}
 
 static bool cancel(wp_task *task)
 {
@@ -345,7 +291,7 @@ int wp__carrier_tasks_wait_given(wp_carrier_tasks *home, int64_t deadline_ns)
 
 wp_task *wp__carrier_tasks_hand_back(wp_carrier_tasks *home, bool *was_parked)
 {
-	wp_task *task = pop(home);
+	wp_task *task = (wp_task *)(void *)wp__carrier_take_left(&home->carrier);
 	wp_carrier_tasks *listed;
 
 	*was_parked = false;

@@ -21,7 +21,7 @@
  *               close that hands back sleeps, until one of them has ended or parked. Both are under
  *               the lock of the list, so the close sees it, and the group is not freed before.
  *               Of a carrier without a domain nobody steals. What it pushes to itself goes to its
- *               lane, which nobody else reads; the polls of lane and queues take turns.
+ *               lane, which nobody else reads (run_queues.h).
  *               A step that submits a task and yields to it keeps that one, alone: if the task has
  *               a scheduler, that may start others meanwhile, and these are queued.
  * Not promised  Wait-freedom of starts and ends: they share the lock. Resuming a task does not.
@@ -33,7 +33,6 @@
 #define WP_HOME_H
 
 #include "base/futex.h"
-#include "queue/private_fifo.h"
 #include "sched/carrier.h"
 #include "sched/timer.h"
 #include "thread/task.h"
@@ -44,18 +43,14 @@ typedef struct wp_tally {
 	wp_atomic(uint64_t) pushed, begun;
 } wp_tally;
 
-/* carrier, timers: as carrier.h and timer.h say. own, lane to kept: its carrier; others: whoever
+/* carrier, timers: as carrier.h and timer.h say. own, keeps, kept: its carrier; others: whoever
  * else pushes or runs its tasks. The rest: under the lock. */
 typedef struct wp_carrier_tasks {
 	wp_carrier carrier;
 	_Alignas(WP_LINE) wp_tally others;
 	_Alignas(WP_LINE) wp_tally own;
-	wp_private_fifo lane;   /* what its carrier has queued for itself */
-	bool lane_next; /* it has a turn, and then the queues */
-	wp_mpsc_node *next; /* what its poller has stolen: before all that */
 	const wp_task *keeps; /* the step that runs is to yield to that one, which it starts or unparks now */
 	wp_task *kept; /* that task, until the step has ended */
-	wp_task *slot;      /* its poller, when it has yielded */
 	_Alignas(WP_LINE) wp_lock lock;
 	wp_cond ended; /* shut, and the list is empty */
 	bool is_shut;  /* no start is accepted */
@@ -90,9 +85,6 @@ wp_task *wp__vthread_left(void);
 
 /* Pushes it home: who was told to by wp__task_notify. [any thread | as wp_carrier_submit] */
 void wp__carrier_tasks_push(wp_carrier_tasks *self, wp_task *task);
-
-/* The next own task, or NULL. [its carrier, RUNNING | as wp_carrier_poll] */
-wp_mpsc_node *wp__carrier_tasks_poll(wp_carrier_tasks *self);
 
 /* For a task that `self` runs, and that leaves its stack: who goes on is given. If it yields it is
  * queued, and may be that itself. NULL: nothing was done, a poll has to say it. [its carrier |

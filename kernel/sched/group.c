@@ -304,7 +304,6 @@ void wp__group_give(wp_group *group)
 	free(group->members);
 	free(group->homes);
 	free(group->bounded);
-	free(group->globals);
 	free(group->domains);
 	free(group);
 }
@@ -380,8 +379,6 @@ static uint32_t make_domain(wp_group *group, const wp_group_config *config, uint
 	for (uint32_t index = 0; index < config->carriers; index++)
 		count += is_in_domain(config, index, number);
 	wp_domain_init(domain, group->members + first, count);
-	if (group->globals != NULL)
-		wp_global_init(domain, &group->globals[number]);
 	for (uint32_t cluster = 0; next < count && cluster < config->carriers; cluster++)
 		next = make_cluster(group, config, number, cluster, next);
 	return first + count;
@@ -403,10 +400,8 @@ wp_group *wp__group_make(const wp_group_config *config)
 	group->domains = room_for(config->carriers, sizeof(wp_domain));
 	group->members = room_for(config->carriers, sizeof(wp_carrier *));
 	group->workers = room_for(config->carriers, sizeof(wp_worker));
-	if (config->bounded) {
+	if (config->bounded)
 		group->bounded = room_for(config->carriers, sizeof(wp_local_queue_carrier));
-		group->globals = room_for(config->carriers, sizeof(wp_global));
-	}
 	has_traces = wp__tracing_begin(group, config->trace_events) == WP_OK;
 	if (wp__group_placement_is_wanted(config))
 		group->placed = wp__group_placement_new(group);
@@ -415,8 +410,7 @@ wp_group *wp__group_make(const wp_group_config *config)
 	group->spares.threads = calloc(config->spares + 1, sizeof(pthread_t));
 	if (group->domains == NULL || group->members == NULL || group->workers == NULL ||
 	    group->spares.threads == NULL ||
-	    (config->bounded && (group->bounded == NULL || group->globals == NULL)) ||
-	    !has_traces ||
+	    (config->bounded && group->bounded == NULL) || !has_traces ||
 	    (wp__group_placement_is_wanted(config) && group->placed == NULL) ||
 	    (group->placed != NULL && config->place_at_resume && group->homes == NULL)) {
 		wp__group_give(group);

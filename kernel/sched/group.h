@@ -55,8 +55,8 @@ typedef struct wp_group_config {
 	uint32_t yield_us;     /* a carrier looks up from its queue after so long; 0: 50 */
 	bool work_stealing;    /* false: no path takes ticket, token or idle bit */
 	/* What a carrier queues for itself is in a ring, half of which is stolen at once, or goes
-	 * to a queue of its steal domain when it is full (local_queue_carrier.h). Without siblings
-	 * it makes no difference, unless loads are counted. */
+	 * to its run queue when it is full (local_queue_carrier.h). Without siblings it makes no
+	 * difference, unless loads are counted. */
 	bool bounded;
 	/* So many virtual threads can have one of the same size at once, at the least; at most an
 	 * eighth more, for what carriers keep (stack.h). 0: WP_GROUP_STACKS, or what the process

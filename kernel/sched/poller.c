@@ -4,7 +4,6 @@
 #include "sched/poller.h"
 
 #include "base/error.h"
-#include "sched/local_queue_carrier.h"
 #include "sched/placement/group_placement.h"
 #include "sched/poller_turn.h"
 #include "sched/worker_trace.h"
@@ -25,9 +24,8 @@ static wp_worker *calling(void)
 /* Something is queued, or the loop has something to see to. [the carrier | wait-free] */
 static bool is_wanted(wp_worker *mine)
 {
-	return wp__poller_has_queued(&mine->home) ||
-	       wp_timers_earliest(&mine->home.timers) != WP_FOREVER ||
-	       mine->role.is_wanted || wp__group_placement_is_wanted_at(mine);
+	return wp__carrier_has_runnable(&mine->home.carrier) ||
+	       wp_timers_earliest(&mine->home.timers) != WP_FOREVER || wp__worker_is_called(mine);
 }
 
 /* The last call of whoever asks for a turn, see fiber.h. */
@@ -44,7 +42,7 @@ int wp__poller_yield_begin(bool had_io)
 		return WP_FORBIDDEN;
 	wp__poller_unpark(mine);
 	if (!had_io && !is_wanted(mine))
-		mine->home.next = wp__worker_probe(mine);
+		mine->home.carrier.next = wp__worker_probe(mine);
 	if (mine->poller.is_closing)
 		return WP_CLOSED;
 	if (!is_wanted(mine) || wp__body_of(mine->poller.thread)->pins != 0)
@@ -85,7 +83,9 @@ int wp_poller_try_park(void)
 		return WP_CLOSED;
 	if (mine->poller.is_parked)
 		return WP_OK;
-	if (wp__poller_must_yield(&mine->home) || mine->role.is_wanted)
+	/* What it has stolen, and what its carrier has pushed to itself, come first: a park does
+	 * not look there. */
+	if (wp__carrier_has_private(&mine->home.carrier) || mine->role.is_wanted)
 		return WP_HAS_WORK;
 	wp__count(&mine->parks);
 	mine->poller.since_ns = wp__worker_now_ns(mine);
@@ -96,7 +96,7 @@ int wp_poller_try_park(void)
 		wp__poller_unpark(mine);
 		return WP_HAS_WORK;
 	}
-	mine->home.next = wp__worker_left(mine, stolen);
+	mine->home.carrier.next = wp__worker_left(mine, stolen);
 	return WP_HAS_WORK;
 }
 
@@ -120,9 +120,8 @@ void wp__poller_unpark(wp_worker *mine)
 
 	if (!wp__poller_leave(&mine->poller, &mine->home.carrier, &stolen))
 		return;
-	wp__group_placement_woken(mine);
 	wp__worker_slept(mine, mine->poller.since_ns, stolen);
-	mine->home.next = wp__worker_left(mine, stolen);
+	mine->home.carrier.next = wp__worker_left(mine, stolen);
 }
 
 int wp_poller_unpark(void)
@@ -156,8 +155,7 @@ static void await_wakeup(wp_worker *mine)
 {
 	int64_t until_ns = wp_clock_ns() + NAP_NS, earliest = wp_timers_earliest(&mine->home.timers);
 
-	if (!wp__poller_has_queued(&mine->home) && !mine->role.is_wanted &&
-	    !wp__group_placement_is_wanted_at(mine))
+	if (!wp__carrier_has_runnable(&mine->home.carrier) && !wp__worker_is_called(mine))
 		wp__poller_await(&mine->poller, earliest < until_ns ? earliest : until_ns);
 }
 
@@ -196,13 +194,13 @@ static enum wp_step step(wp_task *task)
 
 wp_task *wp__poller_turn(wp_worker *mine)
 {
-	wp_task *task = wp__poller_take_slot(&mine->home);
+	wp_task *task = wp__poller_take_slot(&mine->home.carrier);
 	wp_mpsc_node *node;
 
 	if (task != NULL || !mine->has_stop || mine->poller.registered == NULL)
 		return task;
 	/* Nobody else runs now; a close hands the others back. */
-	while ((node = wp__carrier_tasks_poll(&mine->home)) != NULL) {
+	while ((node = wp_carrier_poll(&mine->home.carrier)) != NULL) {
 		if (node == &mine->poller.registered->task.node)
 			return &mine->poller.registered->task;
 		wp_private_fifo_push(&mine->behind, node);
@@ -215,7 +213,7 @@ void wp__poller_leave_behind(wp_worker *mine)
 	wp_mpsc_node *node;
 
 	while ((node = wp_private_fifo_pop(&mine->behind)) != NULL)
-		wp_private_fifo_push(&mine->home.lane, node);
+		wp_private_fifo_push(&mine->home.carrier.lane, node);
 }
 
 bool wp__poller_stays(wp_worker *mine)

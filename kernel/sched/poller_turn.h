@@ -3,7 +3,7 @@
  * and worker.c alone.
  *
  *   the loop                                the poller
- *   drain; then a turn: take its slot       must_yield? no: try_park
+ *   drain; then a turn: take its slot       has_private? yield; no: try_park
  *   it came off the carrier, parked?        may_sleep? block in the system
  *     leave for it, and run the others      leave
  *
@@ -17,8 +17,8 @@
 
 #include "base/error.h"
 #include "sched/carrier_tasks.h"
-#include "sched/local_queue_carrier.h"
 #include "sched/poller.h"
+#include "sched/run_queues.h"
 
 /* WP_OK: the carrier's poller is that thread. WP_CLOSED; WP_ALREADY: it has one; WP_FORBIDDEN: it
  * might be, but may not. [any thread | blocks shortly] */
@@ -40,34 +40,10 @@ WP_INLINE int wp__poller_enter(wp_poller *poller, wp_carrier_tasks *home, const 
 	return code;
 }
 
-/* Its poller, if it has yielded since its last turn. [the carrier | wait-free] */
-WP_INLINE wp_task *wp__poller_take_slot(wp_carrier_tasks *home)
-{
-	wp_task *task = home->slot;
-
-	home->slot = NULL;
-	return task;
-}
-
-/* [the carrier | wait-free] */
-WP_INLINE bool wp__poller_has_queued(wp_carrier_tasks *home)
-{
-	return home->next != NULL || !wp_private_fifo_is_empty(&home->lane) ||
-	       wp__carrier_has_some(&home->carrier) ||
-	       wp_mpsc_has_published(&home->carrier.inbox);
-}
-
-/* What it has stolen, or what its carrier has queued for itself, runs before it parks: a park looks
- * at what others see. [the poller | wait-free] */
-WP_INLINE bool wp__poller_must_yield(wp_carrier_tasks *home)
-{
-	return home->next != NULL || !wp_private_fifo_is_empty(&home->lane);
-}
-
 /* Right before its system call. [the poller | wait-free] */
 WP_INLINE bool wp__poller_may_sleep(wp_poller *poller, wp_carrier_tasks *home)
 {
-	return wp__poller_may_block(poller, &home->carrier) && !wp__poller_has_queued(home);
+	return wp__poller_may_block(poller, &home->carrier) && !wp__carrier_has_runnable(&home->carrier);
 }
 
 /* True: it was parked, and no more: *stolen as wp_carrier_leave gives. [the carrier | wakes

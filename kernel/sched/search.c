@@ -4,9 +4,8 @@
 #include "sched/search.h"
 
 #include "base/futex.h"
-#include "sched/carrier.h"
-#include "sched/local_queue_carrier.h"
 #include "sched/poller.h"
+#include "sched/run_queues.h"
 
 void wp__carrier_wake(wp_carrier *carrier, uint32_t place)
 {
@@ -55,31 +54,10 @@ static bool recruit_among(wp_domain *domain, uint32_t victim, uint32_t from, uin
  * somebody is woken] */
 static bool recruit_any(wp_domain *domain, uint32_t victim)
 {
-	uint32_t nearest = victim == domain->count ? 0 : domain->carriers[victim]->near_first;
+	uint32_t nearest = domain->carriers[victim]->near_first;
 
 	return recruit_among(domain, victim, nearest, domain->count) ||
 	       recruit_among(domain, victim, 0, nearest);
-}
-
-/* True: there is something in the carrier's queues that a sibling may take. [any thread |
- * wait-free] */
-static bool is_hit(wp_carrier *carrier, bool looks_at_ring)
-{
-	int published;
-
-	/* A carrier that parks has an empty ring until it has left, so no waker relies on this
-	 * one. */
-	if (looks_at_ring && wp__local_queue_carrier_has_some(carrier))
-		return true;
-	/* The counts first, the word after them: a carrier that has left WAKING and taken its task
-	 * may be in it for long, and the one task seen here is another. */
-	published = wp_mpsc_published(&carrier->queue);
-	if (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))
-		return published != 0;
-	/* [search.3] relaxed: ordered by mpsc.10, mpsc.11 and mpsc.12; pairs carrier.3, timer.11;
-	 * upholds Search!WorkConservation. A
-	 * carrier that was woken for its one task is not robbed of it. */
-	return wp_load_relaxed(&carrier->word) != WP_WAKING;
 }
 
 /* True: also the word says parked. The bit alone would let a lone searcher spin for ever. [any
@@ -111,13 +89,12 @@ bool wp__search_recheck(wp_domain *domain, uint32_t *victim)
 		}
 	}
 	for (uint32_t index = 0; idle > 0 && index < domain->count; index++) {
-		if ((idle > 1 || index != last_idle) && is_hit(domain->carriers[index], true)) {
+		if ((idle > 1 || index != last_idle) && wp__carrier_is_hit(domain->carriers[index], true)) {
 			*victim = index;
 			return true;
 		}
 	}
-	*victim = domain->count;
-	return idle > 0 && wp__global_has_some(domain);
+	return false;
 }
 
 /* Its siblings in the order of distance, for step = 1, 2 ..: its cluster, from itself on; then the
@@ -137,11 +114,10 @@ bool wp__search_around(wp_carrier *carrier, uint32_t *victim)
 
 	for (uint32_t step = 1; step < domain->count; step++) {
 		*victim = sibling_at(carrier, step);
-		if (is_hit(domain->carriers[*victim], true))
+		if (wp__carrier_is_hit(domain->carriers[*victim], true))
 			return true;
 	}
-	*victim = domain->count;
-	return wp__global_has_some(domain);
+	return false;
 }
 
 void wp_search(wp_domain *domain, uint32_t victim)

@@ -23,14 +23,13 @@
 
 struct wp_carrier;
 
-/* Who may steal from whom. Token and idle set on lines of their own; carriers, count, global:
- * written before it is shared. counts: counters.h. */
+/* Who may steal from whom. Token and idle set on lines of their own; carriers, count: written
+ * before it is shared. counts: counters.h. */
 typedef struct wp_domain {
 	_Alignas(WP_LINE) wp_atomic(uint32_t) searching; /* 0 or 1. Writers: search.5, search.6. */
 	wp_idle_set idle;
 	_Alignas(WP_LINE) struct wp_carrier **carriers; /* by index */
 	uint32_t count;
-	struct wp_global *global; /* where full rings spill (local_queue_carrier.h); NULL: there are none */
 	wp_search_counts counts;
 } wp_domain;
 
@@ -45,7 +44,6 @@ WP_INLINE void wp_domain_init(wp_domain *domain, struct wp_carrier **carriers, u
 	wp_idle_set_init(&domain->idle);
 	domain->carriers = carriers;
 	domain->count = count;
-	domain->global = NULL;
 	wp__counted(domain->counts = (wp_search_counts){0});
 }
 
@@ -67,16 +65,16 @@ WP_INLINE void wp_search_stop(wp_domain *domain)
 	wp_store_release(&domain->searching, 0);
 }
 
-/* Sends one idle carrier to the victim, unless a search is in flight. A victim is a carrier's
- * index; one more than the last is the global queue. [any thread | one system call at the most] */
+/* Sends one idle carrier to the victim, a carrier's index, unless a search is in flight. [any
+ * thread | one system call at the most] */
 void wp_search(wp_domain *domain, uint32_t victim);
 
 /* After each release of the token. True: *victim has work and somebody else is idle: search for it.
  * [any thread | wait-free] */
 bool wp__search_recheck(wp_domain *domain, uint32_t *victim);
 
-/* The nearest other than `carrier` that has something to take: an index as of wp_search. False:
- * none has. [its owner | wait-free] */
+/* The nearest other than `carrier` that has something to take. False: none has. [its owner |
+ * wait-free] */
 bool wp__search_around(struct wp_carrier *carrier, uint32_t *victim);
 
 #endif

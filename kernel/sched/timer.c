@@ -235,16 +235,22 @@ void wp_timers_clear(wp_timers *timers)
 
 bool wp_timers_nudge(wp_carrier *carrier)
 {
+	/* [timer.9] seq_cst fence; pairs carrier.6; upholds Timer!NoOversleep: the deadline before
+	 * the word. */
+	wp_fence_seq_cst();
+	return wp__timers_end_sleep(carrier);
+}
+
+bool wp__timers_end_sleep(wp_carrier *carrier)
+{
 	uint32_t word, place;
 
-	/* [timer.9] seq_cst fence; pairs carrier.6, spare_carrier.5; upholds Timer!NoOversleep: the
-	 * deadline before the word. */
-	wp_fence_seq_cst();
-	/* [timer.10] relaxed: ordered by [timer.9]; pairs carrier.1; upholds Timer!NoOversleep. */
+	/* [timer.10] relaxed: ordered by [timer.9], or by [spare_carrier.5]; pairs carrier.1;
+	 * upholds Timer!NoOversleep. */
 	word = place = wp_load_relaxed(&carrier->word);
-	/* [timer.11] acquire; pairs carrier.1, carrier.2, carrier.5, search.3; upholds
-	 * Timer!NoOversleep: one waker, who knows the place, and whose poller it is. timer.9 hands
-	 * the deadline over. */
+	/* [timer.11] acquire; pairs carrier.1, carrier.2, carrier.5, run_queues.1; upholds
+	 * Timer!NoOversleep: one waker, who knows the place, and whose poller it is. The fence
+	 * hands over what it is woken for. */
 	if (!wp__is_parked(word) || !wp_cas_acquire(&carrier->word, &word, WP_WAKING))
 		return false;
 	wp__carrier_wake(carrier, place);

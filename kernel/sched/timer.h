@@ -85,6 +85,8 @@ bool wp_timer_cancel(wp_timer *timer);
 /* Ends the sleep of a carrier that may have read `earliest` too soon. True: it was parked.
  * [any thread, after an arm that said so | a system call if it sleeps] */
 bool wp_timers_nudge(wp_carrier *carrier);
+/* The same, after a fence of the caller's. */
+bool wp__timers_end_sleep(wp_carrier *carrier);
 
 /* Fires what is due until one gives a task, which the caller must push to its home; NULL: no more
  * is due. [the carrier | blocks shortly; wait-free if none is due] */

@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "sched/local_queue_carrier.h"
 #include "sched/placement/group_placement.h"
 #include "sched/poller_turn.h"
+#include "sched/run_queues.h"
 #include "sched/worker_trace.h"
 
 enum { RUNS_PER_LOOK = 16 }; /* at the clock: 27 ns in every 16 steps */
@@ -107,7 +107,7 @@ static bool drain(wp_worker *mine, bool *did)
 	bool has_stop = false;
 	wp_mpsc_node *node;
 
-	while (wp__role_polls(mine->has_stop) && (node = wp__carrier_tasks_poll(&mine->home)) != NULL) {
+	while (wp__role_polls(mine->has_stop) && (node = wp_carrier_poll(&mine->home.carrier)) != NULL) {
 		int64_t look_ns;
 
 		has_stop = node == &mine->stop;
@@ -124,7 +124,7 @@ static bool drain(wp_worker *mine, bool *did)
 		/* Not only between two drains: a queue that is never empty, and a long yield_us,
 		 * would keep what is due from running for so long. */
 		wp__carrier_tasks_fire(&mine->home, look_ns);
-		if (mine->role.is_wanted || wp__group_placement_is_wanted_at(mine))
+		if (wp__worker_is_called(mine))
 			break;
 		if (until_ns == 0)
 			until_ns = look_ns + (int64_t)mine->group->config.yield_us * 1000;
@@ -270,7 +270,7 @@ __attribute__((noinline)) wp_task *wp__worker_pass(wp_task *task, bool yields)
 	wp_worker *mine = self;
 	wp_task *next;
 
-	if (mine == NULL || (!yields && wp_private_fifo_is_empty(&mine->home.lane)))
+	if (mine == NULL || (!yields && !wp__carrier_has_private(&mine->home.carrier)))
 		return NULL; /* as most parks that others end */
 	if (mine->turns == 1 || wp__worker_is_traced(mine))
 		return NULL;

@@ -48,7 +48,6 @@ typedef struct wp_worker {
 	wp_carrier_tasks *runs_for; /* the home of the task that it runs */
 	uint32_t turns;    /* runs until it looks at the clock, this one among them */
 	int64_t until_ns;  /* the deadline of its last sleep; 0: it did not sleep */
-	bool is_resting;   /* it is counted among the idle ones (group_placement.h) */
 	wp_progress progress; /* if somebody watches */
 	uint64_t seen;        /* of that, by the monitor, who alone has it */
 	uint64_t made;        /* virtual threads, from the cache of stacks; who has the role */
@@ -71,7 +70,6 @@ struct wp_group {
 	wp_domain *domains;   /* by number */
 	wp_carrier **members; /* of all domains, one after the other */
 	struct wp_local_queue_carrier *bounded; /* by carrier; NULL: none is */
-	struct wp_global *globals;  /* by domain */
 	wp_worker *workers;
 	wp_bodies bodies;
 	wp_spare_threads spares;

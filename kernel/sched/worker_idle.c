@@ -2,8 +2,8 @@
  * worker_idle.c - how a carrier that has nothing to run comes by something: it steals, or sleeps.
  * Apart from worker.c, whose loop calls it, so that a test can stand between the two
  * (tests/sched/test_worker_idle.py). */
-#include "sched/local_queue_carrier.h"
 #include "sched/placement/group_placement.h"
+#include "sched/run_queues.h"
 #include "sched/worker_trace.h"
 
 /* xorshift64 [the owner | wait-free] */
@@ -87,9 +87,7 @@ void wp__worker_slept(wp_worker *mine, int64_t since_ns, wp_mpsc_node *stolen)
 		return;
 	wp__worker_trace(mine, (wp_trace_event){.begin_ns = since_ns, .kind = WP_TRACE_PARK});
 	wp__worker_trace(mine, (wp_trace_event){.begin_ns = wp_clock_ns(), .kind = WP_TRACE_WAKE,
-				     .a = stolen != NULL ||
-					  wp__carrier_has_some(carrier) ||
-					  wp_mpsc_has_published(&carrier->inbox)});
+				     .a = stolen != NULL || wp__carrier_has_own(carrier)});
 }
 
 /* Asleep until it was woken, or a timer is due: the task that it was sent for, or NULL.
@@ -121,6 +119,5 @@ wp_mpsc_node *wp__worker_park(wp_worker *mine)
 		stolen = sleep_and_leave(mine);
 	else
 		stolen = wp_carrier_leave(&mine->home.carrier);
-	wp__group_placement_woken(mine);
 	return wp__worker_left(mine, stolen);
 }

@@ -107,7 +107,7 @@ class Tuning:
         idle_spins: looks in vain before a poller of `wakeproof.io` blocks, 0 to 1,000,000.  None:
             WAKEPROOF_TUNING_IDLE_SPINS, else 0.  Another value raises UsageError.
         queue: "bounded": what a carrier queues for itself is in a ring of 256; a sibling steals
-            half at once, and half of a full one goes to a queue of all.  None:
+            half at once, and half of a full one goes to its run queue.  None:
             WAKEPROOF_TUNING_QUEUE, else "unbounded".  Another value raises UsageError.
     """
 

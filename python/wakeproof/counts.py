@@ -34,7 +34,7 @@ class CarrierCounts:
         pinned: parks of virtual threads that it slept through.
         runnable: tasks queued here now, about.
         load: by which it is chosen (`Placement`): these, and what runs; 0 where nobody counts.
-        spilled: tasks that left its full ring for the queue of all; 0 without rings
+        spilled: tasks that left its full ring for its run queue; 0 without rings
             (`wakeproof.config.Tuning`).
         looted: tasks that came into its ring together with one that it stole; as well.
     """

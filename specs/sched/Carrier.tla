@@ -3,7 +3,7 @@
 (* One word says what a carrier does and where it sleeps, so that whoever  *)
 (* wakes it makes the one system call that reaches it, and a signal is     *)
 (* read exactly once.                                                      *)
-(* Code       kernel/sched/carrier.h, carrier.c, search.c;                 *)
+(* Code       kernel/sched/carrier.h, carrier.c, run_queues.c, search.c;   *)
 (*            [carrier.1]..[search.2] name sites.                          *)
 (* Abstracts  the own queues to a counter with a one-step push (Mpsc), idle*)
 (*            bit and token to one searcher that may come at any time, the *)

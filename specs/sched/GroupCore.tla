@@ -120,7 +120,7 @@ Pop(c, q) ==                  \* wp_carrier_poll, wp_carrier_steal
   /\ queue' = [queue EXCEPT ![q] = Tail(@)]
   /\ Goto(c, "begin", queue[q][1].task)
   /\ UNCHANGED <<word, notified, Where, live, open, stop, budget, told, back, lane>>
-PopPrivate(c) ==                 \* [private_fifo.2] wp__carrier_tasks_poll: one thread, so one step
+PopPrivate(c) ==                 \* [private_fifo.2] wp_carrier_poll: one thread, so one step
   /\ at[c].pc = "poll"
   /\ lane[c] # <<>>
   /\ Goto(c, "begin", Head(lane[c]))

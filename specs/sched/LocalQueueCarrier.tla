@@ -1,27 +1,27 @@
 ----------------------------- MODULE LocalQueueCarrier -----------------------------
 (***************************************************************************)
 (* Search where carriers have bounded run queues (Local): what a carrier   *)
-(* pushes to itself is in its ring, half of a full ring goes to the global *)
-(* queue of the domain, a thief takes half of a ring, and what runs next   *)
-(* may be in its owner's slot.                                             *)
-(* Code       kernel/local_group.h, local_group.c; [carrier.7] [carrier.6] *)
-(*            [search.7] as in Search, [local_queue.3], [local_queue.10]   *)
-(*            as in Local.  What others push goes to the queue of Search,  *)
-(*            or to its inbox.                                             *)
+(* pushes to itself is in its ring, half of a full ring goes to its own    *)
+(* queue, a thief takes half of a ring, and what runs next may be in its   *)
+(* owner's slot.                                                           *)
+(* Code       kernel/sched/local_queue_carrier.h, local_queue_carrier.c,   *)
+(*            run_queues.c; [carrier.7] [carrier.6] [search.7] as in       *)
+(*            Search, [local_queue.3], [local_queue.10] as in Local.  What *)
+(*            others push goes to the queue of Search, too, or to its      *)
+(*            inbox.                                                       *)
 (* Abstracts  the ring to how many tasks it has; the two ends that a look  *)
-(*            at it reads to one step (Local); the global queue is one     *)
-(*            more queue, of no carrier.  A probe before a park is a steal *)
-(*            like that of who gives up a park.  Nobody wakes by itself.   *)
+(*            at it reads to one step (Local).  A probe before a park is a *)
+(*            steal like that of who gives up a park.  Nobody wakes by     *)
+(*            itself.                                                      *)
 (* Memory     sequential consistency: see the explorer.                    *)
 (* Promises   NothingStrands, SlotIsNext (safety).                         *)
 (***************************************************************************)
 EXTENDS Search
 
 CONSTANTS
-  Global,                \* the queue of the domain
   Capacity,              \* of a ring
   Filled,                \* tasks in each ring at the start
-  Spilled,               \* tasks in the global queue at the start
+  Spilled,               \* tasks in the queue of each such carrier at the start
   Busy,                  \* who alone has a task then, and a ring, and is to tell; {}: any may
   Sleepers,              \* who is asleep then
   Keeping                \* a task may submit one and yield: that one is next
@@ -33,13 +33,14 @@ localVars == <<vars, ring, slot>>
 
 Half == Capacity \div 2
 ASSUME LootIsOne == Capacity \in {2, 4}     \* a thief takes one or two
-LocalVictims == Carriers \cup {Global}
 
 LocalTypeOK == ring \in [Carriers -> 0 .. Capacity] /\ slot \in [Carriers -> BOOLEAN]
 LocalInit ==
   /\ word = [c \in Carriers |-> IF c \in Sleepers THEN "PARKED" ELSE "RUNNING"]
   /\ idle = Sleepers /\ token = 0
-  /\ queue = [x \in Victims |-> [i \in 1 .. (IF x = Global THEN Spilled ELSE 0) |-> Task]]
+  /\ ring \in {[c \in Carriers |-> IF c \in full THEN Filled ELSE 0] :
+               full \in IF Busy = {} THEN SUBSET Carriers ELSE {Busy}}
+  /\ queue = [c \in Carriers |-> [i \in 1 .. (IF ring[c] > 0 THEN Spilled ELSE 0) |-> Task]]
   /\ inbox = [c \in Carriers |-> <<>>]
   /\ held \in IF Busy = {} THEN [Carriers -> BOOLEAN] ELSE {[c \in Carriers |-> c \in Busy]}
   /\ at = [t \in Threads |->
@@ -48,8 +49,6 @@ LocalInit ==
                      ELSE IF t \in Busy THEN "idle" ELSE "park",
               arg |-> IF t \in Busy THEN t ELSE None, todo |-> {}, seen |-> {}]]
   /\ budget = [spawn |-> Spawns, yield |-> Yields]
-  /\ ring \in {[c \in Carriers |-> IF c \in full THEN Filled ELSE 0] :
-               full \in IF Busy = {} THEN SUBSET Carriers ELSE {Busy}}
   /\ slot = [c \in Carriers |-> FALSE]
 
 Stays == UNCHANGED <<ring, slot>>
@@ -73,7 +72,7 @@ Put(c) ==                     \* [local_queue.3]; then [carrier.7]
   /\ at[c].pc \in {"push", "push_spilt"}
   /\ ring[c] < Capacity
   /\ ring' = [ring EXCEPT ![c] = @ + 1]
-  /\ Move(c, IF held[c] \/ at[c].pc = "push_spilt" THEN "idle" ELSE "alone", c)
+  /\ Move(c, IF held[c] THEN "idle" ELSE "alone", c)
   /\ UNCHANGED <<held, slot>>
   /\ Rest
 Overflow(c) ==                \* [local_queue.4] half is claimed
@@ -83,20 +82,20 @@ Overflow(c) ==                \* [local_queue.4] half is claimed
   /\ UNCHANGED <<held, slot>> /\ Rest
 Spill(c) ==                   \* [mpsc.2] one chain
   /\ at[c].pc = "spill"
-  /\ queue' = [queue EXCEPT ![Global] = @ \o [i \in 1 .. Half |-> IF i = 1 THEN c ELSE Task]]
-  /\ Move(c, "publish", Global)
+  /\ queue' = [queue EXCEPT ![c] = @ \o [i \in 1 .. Half |-> IF i = 1 THEN c ELSE Task]]
+  /\ Move(c, "publish", c)
   /\ UNCHANGED <<word, idle, token, inbox, held, budget>> /\ Stays
 Spilt(c) ==                   \* [mpsc.3]
   /\ at[c].pc = "publish"
-  /\ Unname(c, Global)
+  /\ Unname(c, c)
   /\ Move(c, "push_spilt", None) /\ UNCHANGED <<word, idle, token, held, budget>> /\ Stays
-IsLeftAlone(c) ==             \* [carrier.7] it has one task, which it takes next; what has spilt is another
+IsLeftAlone(c) ==             \* [carrier.7] it has one task, which it takes next
   /\ at[c].pc = "alone"
   /\ IF ring[c] = 1 /\ ~slot[c] /\ queue[c] = <<>> /\ inbox[c] = <<>> THEN Return(c)
      ELSE Move(c, "idle", c)
   /\ Looks /\ Stays
 
-(* The poll: the slot first, its queues in any order, the global one last, or first in its turn. *)
+(* The poll: the slot first, its queues in any order. *)
 Polls(c) ==
   /\ at[c].pc = "poll"
   /\ ~slot[c]
@@ -112,42 +111,30 @@ PollRing(c) ==                \* [local_queue.4]
   /\ Polls(c) /\ ring[c] > 0
   /\ ring' = [ring EXCEPT ![c] = @ - 1]
   /\ Runs(c) /\ UNCHANGED slot
-PollGlobal(c) ==              \* [biased_lock.1] [biased_lock.2]
-  /\ Polls(c) /\ Has(Global) /\ IsFree(Global)
-  /\ Move(c, "pop", Global) /\ Looks /\ Stays
-LocalPop(c) ==                \* nothing was got: the others have their turn
+LocalPop(c) ==                \* nothing was got: the ring has its turn
   /\ at[c].pc = "pop"
-  /\ LET v == at[c].arg
-         got == CanPop(queue[v], IsHole)
-         others == ring[c] > 0 \/ (v = Global /\ Has(c)) \/ (v = c /\ Has(Global))
-         missed == IF others THEN "poll" ELSE "park"
-         taken == IF v = Global THEN "owns" ELSE "run"
-     IN /\ queue' = [queue EXCEPT ![v] = IF got THEN Tail(@) ELSE @]
+  /\ LET got == CanPop(queue[c], IsHole)
+         missed == IF ring[c] > 0 THEN "poll" ELSE "park"
+     IN /\ queue' = [queue EXCEPT ![c] = IF got THEN Tail(@) ELSE @]
         /\ held' = [held EXCEPT ![c] = got]
-        /\ at' = [(IF got THEN Taken(v) ELSE at) EXCEPT
-                   ![c] = [pc |-> IF got THEN taken ELSE missed, arg |-> None,
+        /\ at' = [(IF got THEN Taken(c) ELSE at) EXCEPT
+                   ![c] = [pc |-> IF got THEN "run" ELSE missed, arg |-> None,
                            todo |-> {}, seen |-> {}]]
   /\ UNCHANGED <<word, idle, token, inbox, budget>>
   /\ Stays
-Owns(c) ==                    \* [carrier.7] it may have been woken for its own, which wait now
-  /\ at[c].pc = "owns"
-  /\ IF ring[c] > 0 \/ Has(c) THEN Move(c, "idle", c) ELSE Move(c, "run", None)
-  /\ Looks /\ Stays
 LocalNothing(c) ==
   /\ at[c].pc = "poll"
   /\ ~slot[c]
   /\ ring[c] = 0
   /\ ~Has(c)
   /\ ~CanPop(inbox[c], IsHole)
-  /\ ~Has(Global)
   /\ Move(c, "park", None)
   /\ Looks
   /\ Stays
 
-(* A steal: half of the ring, else one of the queue; of no carrier: one of the global queue. *)
-RingOf(x) == IF x = Global THEN 0 ELSE ring[x]
+(* A steal: half of the ring, else one of the queue. *)
 StealRing(c) ==               \* [local_queue.10]
-  /\ at[c].pc \in {"serve", "steal"} /\ RingOf(at[c].arg) > 0
+  /\ at[c].pc \in {"serve", "steal"} /\ ring[at[c].arg] > 0
   /\ LET v == at[c].arg
          n == IF ring[v] > 2 THEN 2 ELSE 1
      IN /\ ring' = [ring EXCEPT ![v] = @ - n]
@@ -163,16 +150,14 @@ Loot(c) ==                    \* [local_queue.3]; then [carrier.7], or the look 
   /\ UNCHANGED <<held, slot>>
   /\ Rest
 LocalAcquire(c) ==
-  /\ at[c].pc \in {"serve", "steal"} => RingOf(at[c].arg) = 0
+  /\ at[c].pc \in {"serve", "steal"} => ring[at[c].arg] = 0
   /\ TryAcquire(c) /\ Stays
 
 (* Is there something to steal?  The ring, then the queue of Search. *)
 LocalHit(t) ==
   /\ AsksFor(t, "front")
   /\ \E x \in at[t].todo :
-       IF x = Global
-       THEN IF Has(x) THEN Hit(t, x) ELSE Miss(t, x)
-       ELSE IF ring[x] > 0
+       IF ring[x] > 0
        THEN Hit(t, x)
        ELSE Goto(t, IF IsScan(t) THEN "scan_queue" ELSE "look_queue", x, at[t].todo, {})
   /\ Looks
@@ -208,9 +193,7 @@ LocalCarrier(c) ==
   \/ IsLeftAlone(c)
   \/ PollSlot(c)
   \/ PollRing(c)
-  \/ PollGlobal(c)
   \/ LocalPop(c)
-  \/ Owns(c)
   \/ LocalNothing(c)
   \/ StealRing(c)
   \/ Loot(c)
@@ -223,7 +206,7 @@ LocalNext ==
 LocalSpec == LocalInit /\ [][LocalNext]_localVars
 
 (* What must hold. *)
-Waits(x) == IF x = Global THEN Has(x) ELSE slot[x] \/ ring[x] > 0 \/ Has(x)
+Waits(x) == slot[x] \/ ring[x] > 0 \/ Has(x)
 NothingStrands ==             \* WorkConservation, of all that a carrier may have
   ~ /\ \A t \in Threads : IsQuiet(t)
     /\ \E c \in Carriers : Asleep(c)

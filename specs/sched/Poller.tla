@@ -4,7 +4,7 @@
 (* system for all of them.  It parks the carrier first, asks right before  *)
 (* its call whether that still holds, and says when it is back.            *)
 (* Code       kernel/sched/poller.h, poller_turn.h, poller.c; worker.c;    *)
-(*            carrier.c: [carrier.1]..[search.3].                          *)
+(*            carrier.c: [carrier.1]..[run_queues.1].                          *)
 (* Abstracts  one carrier.  Its queues to a counter and to where the poller*)
 (*            stands, with pushes of one step (Mpsc); idle bit, token and  *)
 (*            siblings' queues to a searcher and to thefts at any time     *)

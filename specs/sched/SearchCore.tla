@@ -30,7 +30,7 @@ vars == <<word, idle, token, queue, inbox, held, at, budget>>
 
 None == "none"
 Threads == Carriers \cup Submitters
-Victims == Carriers           \* for whom a search may be; LocalQueueCarrier has one more
+Victims == Carriers           \* for whom a search may be
 
 Init ==
   /\ word = [c \in Carriers |-> "RUNNING"]

@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* Is there something to steal?  The hit rule of Search, one step for each *)
 (* load: a carrier that was woken for its one task is not robbed of it.    *)
-(* Code       wp__search_is_hit in kernel/sched/search.c,                  *)
+(* Code       wp__carrier_is_hit, kernel/sched/run_queues.c;               *)
 (*            wp_mpsc_published.                                           *)
 (* Abstracts  the two loads of the front to one step (Mpsc has both).      *)
 (***************************************************************************)
@@ -22,7 +22,7 @@ Miss(t, x) ==
 Ask(t, x, what) ==            \* x in `seen`: the node that t saw at the front is there still
   Goto(t, IF IsScan(t) THEN ScanAt[what] ELSE LookAt[what], x, at[t].todo,
        IF what = "tail" THEN {x} ELSE {})
-IsHit(t) ==                   \* [mpsc.9] [mpsc.11] wp__search_is_hit, any sibling first
+IsHit(t) ==                   \* [mpsc.9] [mpsc.11] wp__carrier_is_hit, any sibling first
   /\ AsksFor(t, "front")
   /\ \E x \in at[t].todo :
        IF HasPublished(queue[x], IsHole) THEN Ask(t, x, "tail") ELSE Miss(t, x)
@@ -41,7 +41,7 @@ LoadInbox(t) ==               \* [mpsc.10]
   /\ LET x == at[t].arg IN
      IF inbox[x] # <<>> THEN Hit(t, x) ELSE Ask(t, x, "word")
   /\ Looks
-LoadWaking(t) ==              \* [search.3]
+LoadWaking(t) ==              \* [run_queues.1]
   /\ AsksFor(t, "word")
   /\ LET x == at[t].arg IN
      IF word[x] = "WAKING" THEN Miss(t, x) ELSE Hit(t, x)

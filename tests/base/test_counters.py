@@ -71,6 +71,7 @@ def moves(kernel: Path, program: Path) -> list[str]:
     """Compile programs/base/counters.c with that kernel; return what it prints."""
     files = [kernel / f"{n}.c" for n in ("base/error", "base/futex", "base/lock", "base/membarrier",
                                          "sched/carrier", "sched/local_queue_carrier",
+                                         "sched/run_queues",
                                          "sched/search")]  # fmt: skip
     files.append(Path(__file__).parents[1] / "programs" / "base" / "counts.c")
     flags = ["-std=c11", "-O1", f"-I{kernel}", "-pthread"]

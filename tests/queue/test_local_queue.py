@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
-CAPACITY, HALF, TURNS = 4, 2, 64
+CAPACITY, HALF, TURNS = 4, 2, 2
 SMALL = f"-DWP_LOCAL_CAPACITY={CAPACITY}"
 TWINS = {
     "local_queue_slot_jumps": "pkoo",

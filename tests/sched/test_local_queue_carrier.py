@@ -18,7 +18,16 @@ pytestmark = [
     pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout"),
 ]
 CASES = {
-    "local_queue_group": ("order", "spills", "halves", "helped", "placed", "moved", "closed"),
+    "local_queue_group": (
+        "order",
+        "spills",
+        "halves",
+        "helped",
+        "placed",
+        "moved",
+        "looted",
+        "closed",
+    ),
     "local_queue_next": ("next", "scheduler", "storm"),
 }
 TWINS = {
@@ -26,7 +35,7 @@ TWINS = {
     "carrier_tasks_ring_left": ("local_queue_group", "closed"),
     "local_queue_keeps_all": ("local_queue_next", "scheduler"),
     "group_placement_ring_left": ("local_queue_group", "moved"),
-    "group_placement_ring_uncounted": ("local_queue_group", "moved"),
+    "group_placement_ring_uncounted": ("local_queue_group", "looted"),
 }
 Compiled = Callable[..., list[str]]
 

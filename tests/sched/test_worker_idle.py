@@ -21,25 +21,19 @@ CASES = {
     "sent": "a carrier that is sent to another while it looks around is sent, whoever that is",
     "turns": "what others push keeps nobody in the lane from its turn",
     "probed": "whoever has one sibling looks for tasks there, and not at home",
-    "helped": "who takes what has spilt has an idle one sent to what is its own",
     "nudged": "a carrier that is woken for nothing takes nothing from others before it sleeps",
 }
 WRAPPED = [
     f"-Wl,--wrap={name}" for name in ("wp__search_around", "wp__worker_park", "wp__worker_probe")
 ]
 TWINS = {  # file, what stands there, and what is put there
-    "helped": (
-        "local_queue_carrier.c",
-        "if (task != NULL && wp__carrier_has_some(carrier))",
-        "if (task == NULL)",
-    ),
     "woken": (
-        "search.c",
+        "run_queues.c",
         "\tif (published != 1 || !wp_mpsc_is_quiescent(&carrier->inbox))\n",
         "\tif (published >= 0)\n",
     ),
     "sent": ("carrier.c", "if (old >= WP_SEARCHING)", "if (old > WP_SEARCHING)"),
-    "turns": ("carrier_tasks.c", "\tself->lane_next = !lane_first;\n", ""),
+    "turns": ("run_queues.c", "\tcarrier->pushed_next = !carrier->pushed_next;\n", ""),
     "probed": ("worker_idle.c", "first = (carrier->index + 1 +", "first = (carrier->index +"),
     "nudged": ("worker.c", "node = woke || mine->has_stop ?", "node = mine->has_stop ?"),
 }

@@ -5,7 +5,7 @@
 #include "sched/placement/group_placement.h"
 
 #include "base/error.h"
-#include "sched/local_queue_carrier.h"
+#include "sched/run_queues.h"
 
 /* The same step as at the last look, and something waits behind it: it moves. [the monitor | as
  * wp__group_placement_move] */

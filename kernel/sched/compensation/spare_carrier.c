@@ -23,18 +23,10 @@ bool wp_spare_carrier_is_dormant(const wp_placement *placement, uint32_t carrier
 
 void wp_spare_carrier_fence(void)
 {
-	/* [spare_carrier.5] seq_cst fence; pairs carrier.6, timer.9; upholds
-	 * SpareCarrier!NoStrandedGlobal: who is counted as idle is not taken for a dormant one.
-	 * kept: to acquire in placement.5, placement.9 and spare_carrier.7 would do; here it is one
-	 * place, and the nudge that follows has such a fence anyhow. */
+	/* [spare_carrier.5] seq_cst fence; pairs carrier.6; upholds SpareCarrier!NoStrandedGlobal:
+	 * who has parked before it looked for this task is found parked, and is not taken for a
+	 * dormant one. */
 	wp_fence_seq_cst();
-}
-
-bool wp_spare_carrier_passes_on(const wp_placement *placement)
-{
-	/* [spare_carrier.7] relaxed: ordered by placement.8 in the same word, if it was woken for a
-	 * task; pairs placement.7, placement.8; upholds SpareCarrier!NoStrandedGlobal. */
-	return (uint32_t)wp_load_relaxed(&placement->global) > 0;
 }
 
 /* Marked or dormant, or 0. [under the lock | wait-free] */

@@ -5,7 +5,7 @@
  *   who has marked one, or taken a mark off                 a replacement
  *   lock                                                    [spare_carrier.1] dormant: it takes no task of the group's
  *   [spare_carrier.2] fewer may be given tasks:   queue, passes a wake for one on, and sleeps
- *     a dormant one: its thread is started,       uncounted
+ *     a dormant one: its thread is started,       whatever is there
  *     if it has none; [spare_carrier.3] it may be; wake it  else: as any other
  *   more: [spare_carrier.4] one is dormant; move its
  *     queue; wake it
@@ -15,7 +15,7 @@
  *               what all have changed, by the lock; who decides wrongly, for a word has changed
  *               since, is followed by who has changed it. A dormant one is as a marked one: who
  *               pushes to it moves that on. Bit and word of the park are told in turn by who wakes
- *               it ([timer.9]) and who parks ([carrier.6]).
+ *               it ([timer.9], [spare_carrier.5]) and who parks ([carrier.6]).
  * Not promised  That anybody takes over what a marked carrier keeps: its pinned tasks, timers and
  *               poller. That a dormant one runs nothing: what is pinned to it, and its timers, it
  *               runs. Exactly as many for a while: until a thread is started, or a step ends. That
@@ -73,9 +73,5 @@ bool wp_spare_carrier_is_dormant(const wp_placement *placement, uint32_t carrier
 /* Between the count of a task of the group's and the look for somebody to wake, who is not dormant.
  * [any thread | wait-free] */
 void wp_spare_carrier_fence(void);
-
-/* A dormant one looks at the group's queue. True: it wakes somebody else. [the carrier |
- * wait-free] */
-bool wp_spare_carrier_passes_on(const wp_placement *placement);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "sched/local_queue_carrier.h"
+#include "sched/run_queues.h"
 #include "sched/worker_trace.h"
 
 static void *begin(void *arg)

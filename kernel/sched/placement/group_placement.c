@@ -6,7 +6,7 @@
 #include "sched/placement/group_placement.h"
 
 #include "base/error.h"
-#include "sched/local_queue_carrier.h"
+#include "sched/run_queues.h"
 
 /* Of a thread that carries nothing. [any thread | wait-free] */
 static uint64_t *random_of_thread(void)
@@ -63,53 +63,34 @@ void wp__group_placement_wake_one(wp_group_placement *placed, uint32_t after)
 		uint32_t index = (after + step) % count;
 
 		if (!wp_spare_carrier_is_dormant(&placed->placement, index) &&
-		    wp_timers_nudge(&placed->group->workers[index].home.carrier))
+		    wp__timers_end_sleep(&placed->group->workers[index].home.carrier))
 			return;
 	}
-}
-
-/* What is in its ring, if it has one; some of it may be at home elsewhere, and is counted there.
- * [any thread | lock-free] */
-static uint32_t move_ring(wp_group_placement *placed, wp_worker *from, wp_private_fifo *batch)
-{
-	wp_mpsc ring;
-	wp_mpsc_node *node;
-	uint32_t many = 0;
-
-	wp_mpsc_init(&ring);
-	if (wp__local_queue_carrier_hand_over(&from->home.carrier, &ring) == 0)
-		return 0;
-	for (; (node = wp_mpsc_pop(&ring)) != NULL; many++) {
-		wp_carrier_tasks *home = ((wp_task *)(void *)node)->home;
-
-		wp_placement_moved(&placed->placement, ((wp_worker *)(void *)home)->index, 1);
-		wp_private_fifo_push(batch, node);
-	}
-	return many;
 }
 
 void wp__group_placement_move(wp_group_placement *placed, wp_worker *from)
 {
 	wp_private_fifo batch = {0};
 	wp_mpsc_node *node;
-	uint32_t many = 0, more;
-	bool owes;
+	uint32_t many = 0;
 
-	for (; (node = wp_carrier_steal(&from->home.carrier)) != NULL; many++)
+	wp__local_queue_carrier_hand_over(&from->home.carrier);
+	for (; (node = wp_carrier_steal(&from->home.carrier)) != NULL; many++) {
+		/* One of the ring may be at home elsewhere, and is counted there. */
+		wp_worker *home = (wp_worker *)(void *)((wp_task *)(void *)node)->home;
+
+		wp_placement_moved(&placed->placement, home->index, 1);
 		wp_private_fifo_push(&batch, node);
-	more = move_ring(placed, from, &batch);
-	if (many + more == 0)
+	}
+	if (many == 0)
 		return;
 	wp__count_shared_many(&tally_of(placed, from->index)->moved, many);
-	wp_placement_moved(&placed->placement, from->index, many);
-	many += more;
 	wp_lock_acquire(&placed->lock);
 	while ((node = wp_private_fifo_pop(&batch)) != NULL)
 		wp_private_fifo_push(&placed->moved, node);
-	owes = wp_placement_spilled(&placed->placement, many);
+	wp_placement_spilled(&placed->placement, many);
 	wp_lock_release(&placed->lock);
-	if (owes)
-		wp__group_placement_wake_one(placed, from->index);
+	wp__group_placement_wake_one(placed, from->index);
 }
 
 void wp__group_placement_pushed(wp_carrier_tasks *home)
@@ -166,8 +147,7 @@ wp_mpsc_node *wp__group_placement_take(wp_worker *mine)
 	if (!wp_placement_has_global(&placed->placement))
 		return NULL;
 	if (wp_spare_carrier_is_dormant(&placed->placement, mine->index)) {
-		if (wp_spare_carrier_passes_on(&placed->placement))
-			wp__group_placement_wake_one(placed, mine->index);
+		wp__group_placement_wake_one(placed, mine->index); /* it may have been woken for that */
 		return NULL;
 	}
 	wp_lock_acquire(&placed->lock);
@@ -189,17 +169,8 @@ bool wp__group_placement_rest(wp_worker *mine)
 {
 	wp_group_placement *placed = mine->group->placed;
 
-	if (placed == NULL || wp_spare_carrier_is_dormant(&placed->placement, mine->index))
-		return true;
-	mine->is_resting = wp_placement_rest(&placed->placement);
-	return mine->is_resting;
-}
-
-void wp__group_placement_woken(wp_worker *mine)
-{
-	if (mine->is_resting)
-		wp_placement_woken(&mine->group->placed->placement);
-	mine->is_resting = false;
+	return placed == NULL || wp_spare_carrier_is_dormant(&placed->placement, mine->index) ||
+	       !wp_placement_has_global(&placed->placement);
 }
 
 void wp__group_placement_give_back(wp_group_placement *placed)

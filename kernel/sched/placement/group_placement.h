@@ -5,19 +5,19 @@
  *   whoever queues a task                  a carrier
  *   push it to its home, wake (carrier.h)    each turn: moved tasks? takes one, runs it
  *   count it                                   its own queue has something, too: gets help
- *   the home is marked: move its queue,        more are left: nudges one that is idle
- *     nudge one that is idle                 a step ends: off the count; unmark
- *                                            parked (carrier.h): idle, unless some are moved
+ *   the home is marked: move its queue,        more are left: nudges one that is parked
+ *     nudge one that is parked               a step ends: off the count; unmark
+ *                                            parked (carrier.h): leaves, if some are moved
  *
  *   whoever resumes a parked task, if that is asked for (place_at_resume)
  *   chooses; that is its home from now on (carrier_tasks.h); push, count
  *
  * Why it works  A task keeps its home: on whoever takes it from the moved ones it is as a stolen
- *               one. A carrier is counted as idle when its word says parked, so who finds it
- *               counted finds that word, or somebody woke it: [carrier.6] of its park and [timer.9]
- *               of the nudge order them. Woken for a moved task, it takes that first; and if its
- *               own queue has something it may have been woken for that as well, so it has a
- *               sibling look, as who gives up a role (spare_thread.h).
+ *               one. A carrier looks for moved tasks when its word says parked, and who has moved
+ *               some then looks at the words: [carrier.6] of its park and [spare_carrier.5] of the
+ *               wake order them. Woken for a moved task, it takes that first; and if its own queue
+ *               has something it may have been woken for that as well, so it has a sibling look, as
+ *               who gives up a role (spare_thread.h).
  *               Queues are moved by their tickets: without work stealing each carrier of a group
  *               that counts loads is alone in a domain.
  *               Who has marked a carrier, or taken a mark off, sees to spare_carriers
@@ -80,7 +80,7 @@ void wp__group_placement_ended(wp_worker *mine);
 /* What is queued at a marked carrier. [any thread | blocks shortly, may wake somebody] */
 void wp__group_placement_move(wp_group_placement *placed, wp_worker *from);
 
-/* One that is idle, and not dormant, if any still is. [any thread | one system call at the most] */
+/* One that is parked, and not dormant, if any is. [any thread | one system call at the most] */
 void wp__group_placement_wake_one(wp_group_placement *placed, uint32_t after);
 
 /* Replacements (spare_carrier_group.c): the calls; after a mark, or its end; before the stops. */
@@ -105,10 +105,15 @@ WP_INLINE bool wp__group_placement_is_wanted_at(wp_worker *mine)
 	       wp_placement_has_global(&mine->group->placed->placement);
 }
 
-/* Its word says parked. False: it is to leave. [the carrier | lock-free] */
+/* Its loop is to look up from its own queues: for these, or for who asks for its role. [the carrier
+ * | wait-free] */
+WP_INLINE bool wp__worker_is_called(wp_worker *mine)
+{
+	return mine->role.is_wanted || wp__group_placement_is_wanted_at(mine);
+}
+
+/* Its word says parked. False: it is to leave. [the carrier | wait-free] */
 bool wp__group_placement_rest(wp_worker *mine);
-/* It has left a park. [the carrier | wait-free] */
-void wp__group_placement_woken(wp_worker *mine);
 
 /* What was moved goes home, to be handed back. [the close | blocks shortly] */
 void wp__group_placement_give_back(wp_group_placement *placed);

@@ -125,51 +125,26 @@ bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress
 	return false;
 }
 
-bool wp_placement_spilled(wp_placement *placement, uint32_t many)
+void wp_placement_spilled(wp_placement *placement, uint32_t many)
 {
-	/* [placement.5] release; pairs placement.6, placement.7, placement.8; upholds
+	/* [placement.5] release; pairs placement.6, placement.9; upholds
 	 * Placement!NoStrandedGlobal: who looks after this finds the push. */
-	uint64_t before = wp_fetch_add_release(&placement->global, many * ONE);
-
-	return (uint32_t)before > 0;
+	wp_fetch_add_release(&placement->global, many);
 }
 
 bool wp_placement_has_global(const wp_placement *placement)
 {
 	/* [placement.6] acquire; pairs placement.5; upholds Placement!NoStrandedGlobal: what is
 	 * counted is in the queue. */
-	return wp__placement_high(wp_load_acquire(&placement->global)) > 0;
+	return (int64_t)wp_load_acquire(&placement->global) > 0;
 }
 
 bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many)
 {
-	uint64_t before = 0;
-
 	/* [placement.9] relaxed: atomicity is enough: what is left was counted by others; pairs
-	 * placement.7; upholds Placement!CounterBalance. */
-	before = wp_fetch_add_relaxed(&placement->global, -(many * ONE));
+	 * placement.5; upholds Placement!CounterBalance. */
+	uint64_t before = wp_fetch_add_relaxed(&placement->global, -(uint64_t)many);
+
 	add(placement, carrier, many);
-	return wp__placement_high(before) > many && (uint32_t)before > 0;
-}
-
-bool wp_placement_rest(wp_placement *placement)
-{
-	uint64_t word = 0;
-
-	do {
-		if (wp__placement_high(word) > 0)
-			return false;
-		/* [placement.7] relaxed: atomicity is enough: either it sees what is counted, or
-		 * who counts sees that it is idle; pairs placement.5, placement.8, placement.9,
-		 * spare_carrier.7; upholds Placement!NoStrandedGlobal. */
-	} while (!wp_cas_relaxed(&placement->global, &word, word + 1));
-	return true;
-}
-
-void wp_placement_woken(wp_placement *placement)
-{
-	/* [placement.8] relaxed: atomicity is enough: placement.6, which comes next, finds what was
-	 * left to it; pairs placement.5, placement.7, spare_carrier.7; upholds
-	 * Placement!NoStrandedGlobal. */
-	wp_fetch_add_relaxed(&placement->global, (uint64_t)-1);
+	return (int64_t)before > (int64_t)many;
 }

@@ -5,20 +5,21 @@
  *   [policy.1] read loads, choose          [placement.3] mark its carrier
  *   push it there                          move the carrier's queue to the global one:
  *   [placement.1] load++; marked meanwhile:  pop; [placement.2] load -= what it moved;
- *         move that queue, too               push; [placement.5] count it there; wake who is idle
+ *         move that queue, too               push; [placement.5] count it there; wake one that is parked
  *   all are marked: the global queue       .. it has blocked: [placement.4] unmark
  *
  *   carrier
- *   woken: [placement.8] not idle           a task ends: [placement.2] load--
- *   [placement.6] global tasks: take some,  stolen: [placement.2] from the victim's to the own
- *         [placement.9] count them off;     nothing: [placement.7] idle, unless there are global tasks
- *         there are more: wake who is idle
+ *   [placement.6] global tasks: take some,  a task ends: [placement.2] load--
+ *         [placement.9] count them off;     stolen: [placement.2] from the victim's to the own
+ *         there are more: wake one          nothing: word := parked; [carrier.6]; [placement.6] global tasks: leave
+ *         that is parked
  *
  * Why it works  Load and mark are one word, so who counts its task sees whether the carrier was
- *               marked before; else who marked it sees the push. Global tasks and idle carriers are
- *               one word: who counts a task sees who is idle, or that one sees the task. Tasks are
- *               counted after the push, and taken off by whoever takes them, so a count is below
- *               what is there for a while; a load below 0 counts as 0.
+ *               marked before; else who marked it sees the push. Who is idle the word of its park
+ *               says (carrier.h): who counts a global task finds that word ([spare_carrier.5]), or
+ *               the carrier finds the task ([carrier.6]). Tasks are counted after the push, and
+ *               taken off by whoever takes them, so a count is below what is there for a while;
+ *               below 0 counts as 0.
  *               A mark that another thread makes is for one step: either its end reads the mark, or
  *               who made it reads that the step has ended ([placement.10] .. [placement.13]).
  * Counted       is what is queued and what runs; `at_dequeue`: what is queued.
@@ -36,8 +37,8 @@
 /* Steps of one carrier: one more when a step begins, and when it ends. Odd: it runs. */
 typedef wp_atomic(uint64_t) wp_progress;
 
-/* `slots` has room for `count` > 0 carriers: none has a load, is marked, or is idle. [before it is
- * shared | wait-free] */
+/* `slots` has room for `count` > 0 carriers: none has a load, or is marked. [before it is shared |
+ * wait-free] */
 void wp_placement_init(wp_placement *placement, wp_placement_slot *slots, uint32_t count,
 		       enum wp_placement_policy policy, bool at_dequeue);
 
@@ -49,9 +50,9 @@ bool wp_placement_submitted(wp_placement *placement, uint32_t carrier);
  * wait-free] */
 void wp_placement_moved(wp_placement *placement, uint32_t carrier, uint32_t many);
 
-/* After a push of so many to the global queue. True: the caller wakes one that is idle, if any
- * still is. [any thread | wait-free] */
-bool wp_placement_spilled(wp_placement *placement, uint32_t many);
+/* After a push of so many to the global queue. The caller then wakes one that is parked, if any is.
+ * [any thread | wait-free] */
+void wp_placement_spilled(wp_placement *placement, uint32_t many);
 
 /* A task goes from the victim's queue to the thief, who runs it. [the thief | wait-free] */
 void wp_placement_stolen(wp_placement *placement, uint32_t victim, uint32_t thief);
@@ -76,17 +77,12 @@ uint64_t wp_placement_progress(wp_progress *progress);
 bool wp_placement_suspect(wp_placement *placement, uint32_t carrier, wp_progress *progress,
 			  uint64_t step);
 
-/* There are global tasks, which come before its own. [the carrier | wait-free] */
+/* There are global tasks, which come before its own; and a carrier that has parked leaves. [the
+ * carrier | wait-free] */
 bool wp_placement_has_global(const wp_placement *placement);
 /* So many were taken from the global queue, and pushed to its own, or one is run. True: there are
- * more, and the caller wakes one that is idle, if any still is. [the carrier | wait-free] */
+ * more, and the caller wakes one that is parked, if any is. [the carrier | wait-free] */
 bool wp_placement_drained(wp_placement *placement, uint32_t carrier, uint32_t many);
-
-/* It has nothing to run. False: there are global tasks, and wp_placement_has_global comes before it
- * takes them. [the carrier | lock-free] */
-bool wp_placement_rest(wp_placement *placement);
-/* It was woken, and looks at the global queue first. [the carrier | wait-free] */
-void wp_placement_woken(wp_placement *placement);
 
 /* What is counted, or 0. [any thread | wait-free] */
 uint32_t wp_placement_load(const wp_placement *placement, uint32_t carrier);

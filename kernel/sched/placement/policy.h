@@ -47,7 +47,7 @@ typedef struct wp_placement_slot {
 _Static_assert(sizeof(wp_placement_slot) == WP_LINE, "a load shares its line");
 
 typedef struct wp_placement {
-	_Alignas(WP_LINE) wp_atomic(uint64_t) global; /* high half: tasks; low half: idle carriers */
+	_Alignas(WP_LINE) wp_atomic(uint64_t) global; /* tasks; may be below 0 */
 	_Alignas(WP_LINE) wp_placement_slot *slots; /* by carrier */
 	uint32_t count, clusters;
 	wp_atomic(uint32_t) reach; /* nobody from here on is to be chosen: they are dormant */

@@ -4,12 +4,13 @@
 (* that is marked is replaced, as long as there are spare_carriers, each   *)
 (* of which is dormant until then, and again when the mark is gone.        *)
 (* Code       kernel/sched/compensation/spare_carrier.h, spare_carrier.c:  *)
-(*            [spare_carrier.1]..[spare_carrier.7]; group_placement.c,     *)
-(*            placement.c: [policy.1] [placement.1] [placement.3]..[placement.8].*)
+(*            [spare_carrier.1]..[policy_draw.1]; group_placement.c,       *)
+(*            placement.c: [policy.1] [placement.1]                        *)
+(*            [placement.3]..[placement.6].                                *)
 (* Abstracts  loads and steals away (Placement), also who may be taken for *)
 (*            eligible by an old look: anybody who was so once. A nudge    *)
-(*            that meets one who is dormant, and not counted as idle, is   *)
-(*            passed on: as if it was not made yet.                        *)
+(*            that meets one who parked as dormant is passed on: as if it  *)
+(*            was not made yet.                                            *)
 (* Memory     sequential consistency: marks and bits are read-modify-      *)
 (*            writes of one word, who decides holds a lock, and who has    *)
 (*            changed a word takes that lock afterwards.                   *)
@@ -33,11 +34,11 @@ VARIABLES
   marked, dormant, \* one word of each carrier
   threads,    \* of a carrier: how many were started
   queue,      \* of a carrier: how many
-  global, idle, \* one word: tasks of the group's queue; carriers that have nothing to do
+  global,     \* tasks of the group's queue
   pc, at,     \* at: the carrier it pushes to, moves from, starts
   held, lock, \* tasks in its hands; of who decides
   left, over, stopped \* marks; the close: no thread starts any more; and whom it stops
-vars == <<marked, dormant, threads, queue, global, idle, pc, at, held, lock, left, over, stopped>>
+vars == <<marked, dormant, threads, queue, global, pc, at, held, lock, left, over, stopped>>
 
 All == Carriers \cup Others
 Threads == Submitters \cup All \cup Watchers
@@ -46,22 +47,22 @@ Deciding == {"decide", "start", "activate", "rouse", "retire"}
 TypeOK ==
   /\ marked \in [All -> BOOLEAN] /\ dormant \in [All -> BOOLEAN]
   /\ threads \in [All -> 0 .. 2] /\ queue \in [All -> Nat]
-  /\ global \in Nat /\ idle \in 0 .. Cardinality(All) /\ held \in [Threads -> Nat]
+  /\ global \in Nat /\ held \in [Threads -> Nat]
   /\ pc \in [Threads -> Deciding \cup {"choose", "push", "tell", "count", "hand", "put", "wake", "more",
-       "settle", "done", "none", "watch", "run", "look", "own", "rest", "idle", "asleep", "woken"}]
+       "settle", "done", "none", "watch", "run", "look", "own", "rest", "idle", "asleep"}]
   /\ at \in [Threads -> All \cup {Nobody}] /\ lock \in Threads \cup {Nobody}
   /\ left \in 0 .. Marks /\ over \in BOOLEAN /\ stopped \in SUBSET All
 Init ==
   /\ marked = [c \in All |-> FALSE] /\ dormant = [c \in All |-> c \in Others]
   /\ threads = [c \in All |-> IF c \in Carriers THEN 1 ELSE 0] /\ queue = [c \in All |-> 0]
-  /\ global = 0 /\ idle = 0 /\ held = [t \in Threads |-> 0] /\ lock = Nobody
+  /\ global = 0 /\ held = [t \in Threads |-> 0] /\ lock = Nobody
   /\ pc = [t \in Threads |-> IF t \in Submitters THEN "choose" ELSE IF t \in Watchers THEN "watch"
                              ELSE IF t \in Carriers THEN "run" ELSE "none"]
   /\ at = [t \in Threads |-> Nobody] /\ left = Marks /\ over = FALSE /\ stopped = {}
 
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Word == <<marked, dormant>>
-Tasks == <<queue, global, idle, held>>
+Tasks == <<queue, global, held>>
 Rest == <<threads, lock, left, over, stopped>>
 Eligible == {c \in All : ~marked[c] /\ ~dormant[c]}
 Many == Cardinality(Carriers)
@@ -78,13 +79,13 @@ Push(s) ==
   /\ pc[s] = "push"
   /\ Goto(s, "tell")
   /\ queue' = [queue EXCEPT ![at[s]] = @ + 1]
-  /\ UNCHANGED <<Word, global, idle, held, at, Rest>>
+  /\ UNCHANGED <<Word, global, held, at, Rest>>
 Tell(s) ==                    \* wp_carrier_submit: a target that sleeps is woken
   /\ pc[s] = "tell"
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
   /\ pc' = [pc EXCEPT
        ![s] = "count",
-       ![at[s]] = CASE @ = "idle" -> "woken" [] @ = "asleep" -> "look" [] OTHER -> @]
+       ![at[s]] = IF @ \in {"idle", "asleep"} THEN "look" ELSE @]
 Count(s) ==                   \* [placement.1]
   /\ pc[s] = "count"
   /\ Goto(s, IF at[s] \in Eligible THEN "done" ELSE "hand")
@@ -95,57 +96,47 @@ Hand(t) ==
   /\ pc[t] = "hand"
   /\ held' = [held EXCEPT ![t] = queue[at[t]]]
   /\ queue' = [queue EXCEPT ![at[t]] = 0]
-  /\ UNCHANGED <<Word, global, idle, at, Rest>>
+  /\ UNCHANGED <<Word, global, at, Rest>>
   /\ Goto(t, IF queue[at[t]] > 0 THEN "put" ELSE AfterMove(t))
 Put(t) ==                     \* [placement.5]
   /\ pc[t] = "put"
   /\ global' = global + held[t]
   /\ held' = [held EXCEPT ![t] = 0]
-  /\ Goto(t, IF idle > 0 THEN "wake" ELSE AfterMove(t))
-  /\ UNCHANGED <<Word, queue, idle, at, Rest>>
+  /\ Goto(t, "wake")
+  /\ UNCHANGED <<Word, queue, at, Rest>>
 Wake(t) ==                    \* [spare_carrier.5] [spare_carrier.1] who looks dormant is left out; an old look may err
   /\ pc[t] \in {"wake", "more"}
   /\ LET next == IF pc[t] = "more" THEN "run"
                  ELSE IF t \in All /\ at[t] = Nobody THEN "own" ELSE AfterMove(t) IN
      \/ \E c \in All :
-          /\ pc[c] = "idle" \/ (pc[c] = "rest" /\ ~dormant[c])
-          /\ pc' = [pc EXCEPT ![c] = IF @ = "idle" THEN "woken" ELSE "look", ![t] = next]
-     \/ (\A c \in All : pc[c] = "idle" => dormant[c]) /\ Goto(t, next)
+          /\ pc[c] = "idle" \/ (pc[c] \in {"rest", "asleep"} /\ ~dormant[c])
+          /\ pc' = [pc EXCEPT ![c] = "look", ![t] = next]
+     \/ (\A c \in All : pc[c] \in {"idle", "asleep"} => dormant[c]) /\ Goto(t, next)
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
 (* A carrier: the group's queue first, then its own. *)
-Woken(c) ==                   \* [placement.8]
-  /\ pc[c] = "woken"
-  /\ idle' = idle - 1
-  /\ Goto(c, "look")
-  /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
-Look(c) ==                    \* [placement.6] [spare_carrier.1] [spare_carrier.7] who is dormant takes none, and passes the wake on
-  /\ UNCHANGED <<Word, queue, idle, held, Rest>>
+Look(c) ==                    \* [placement.6] [spare_carrier.1] who is dormant takes none, and passes the wake on
+  /\ UNCHANGED <<Word, queue, held, Rest>>
   /\ pc[c] = "look"
   /\ at' = [at EXCEPT ![c] = Nobody]
   /\ IF global > 0 /\ ~dormant[c]
      THEN /\ global' = global - 1
-          /\ Goto(c, IF global > 1 /\ idle > 0 THEN "more" ELSE "run")
+          /\ Goto(c, IF global > 1 THEN "more" ELSE "run")
      ELSE /\ UNCHANGED global
-          /\ Goto(c, IF global > 0 /\ idle > 0 THEN "wake" ELSE "own")
+          /\ Goto(c, IF global > 0 THEN "wake" ELSE "own")
 Own(c) ==
   /\ pc[c] = "own"
-  /\ UNCHANGED <<Word, global, idle, held, at, Rest>>
+  /\ UNCHANGED <<Word, global, held, at, Rest>>
   /\ IF queue[c] > 0
      THEN /\ queue' = [queue EXCEPT ![c] = @ - 1]
           /\ Goto(c, "run")
      ELSE /\ Goto(c, "rest")
           /\ UNCHANGED queue
-Sleep(c) ==                   \* [carrier.6] [placement.7] [spare_carrier.1] its word says parked: it looks at its queue once more
+Sleep(c) ==                   \* [carrier.6] [spare_carrier.1] [placement.6] its word says parked: it looks once more
   /\ pc[c] = "rest"
-  /\ UNCHANGED <<Word, queue, global, held, at, Rest>>
+  /\ UNCHANGED <<Word, Tasks, at, Rest>>
   /\ IF queue[c] > 0 \/ (global > 0 /\ ~dormant[c])
-     THEN /\ Goto(c, "look")
-          /\ UNCHANGED idle
-     ELSE IF dormant[c]
-     THEN /\ Goto(c, "asleep")
-          /\ UNCHANGED idle
-     ELSE /\ Goto(c, "idle")
-          /\ idle' = idle + 1
+     THEN Goto(c, "look")
+     ELSE Goto(c, IF dormant[c] THEN "asleep" ELSE "idle")
 (* A mark, by a task or a monitor, is moved, then decided on; so is its end. *)
 Mark(t) ==                    \* [placement.3]
   /\ t \in All
@@ -223,7 +214,7 @@ Rouse(t) ==                   \* it looks at its word
   /\ UNCHANGED <<Word, Tasks, at, Rest>>
   /\ pc' = [pc EXCEPT
        ![t] = "decide",
-       ![at[t]] = CASE @ = "idle" -> "woken" [] @ \in {"asleep", "rest"} -> "look" [] OTHER -> @]
+       ![at[t]] = IF @ \in {"idle", "asleep", "rest"} THEN "look" ELSE @]
 Close ==                      \* under the lock: afterwards each gets its stop
   /\ Closes
   /\ ~over
@@ -236,7 +227,7 @@ Finished ==
 Moves(t) ==
   \/ Choose(t) \/ Push(t) \/ Tell(t) \/ Count(t) \/ Hand(t) \/ Put(t) \/ Wake(t) \/ Mark(t) \/ Watch(t)
   \/ Settle(t) \/ Decide(t) \/ Start(t) \/ Turn(t) \/ Rouse(t)
-  \/ t \in All /\ (Woken(t) \/ Look(t) \/ Own(t) \/ Sleep(t))
+  \/ t \in All /\ (Look(t) \/ Own(t) \/ Sleep(t))
 Next == (\E t \in Threads : Moves(t) \/ End(t)) \/ Close \/ Finished
 Spec == Init /\ [][Next]_vars
 FairSpec == Spec /\ \A t \in Threads : WF_vars(Moves(t) \/ End(t))
@@ -255,7 +246,7 @@ TargetHasThread == \A c \in All : ~dormant[c] => threads[c] > 0
 RetiredIsEmpty ==
   \A c \in All \ Eligible : queue[c] > 0 => \E t \in In({"tell", "count", "hand"}) : at[t] = c
 NoStrandedGlobal == global > 0 /\ (\E c \in In({"idle", "asleep"}) : ~dormant[c]) =>
-  In({"wake", "more", "woken", "look", "rouse"}) # {}
+  In({"wake", "more", "look", "rouse"}) # {}
 StopReachesAll == over => \A c \in All : threads[c] > 0 => c \in stopped
 AllRun == <>[](queue = [c \in All |-> 0] /\ global = 0)
 OthersRun == AllRun           \* though no mark ends: HeldSpec

@@ -4,14 +4,16 @@
 (* task that is to block marks its carrier: nobody chooses it, and its     *)
 (* queue moves to the global one, from which others take.                  *)
 (* Code       kernel/sched/placement/placement.h, placement.c:             *)
-(*            [policy.1]..[placement.9]; group_placement.h.                *)
+(*            [policy.1]..[placement.6], [placement.9]; group_placement.h. *)
 (* Abstracts  the policies, by clusters or not, to: any carrier that was   *)
 (*            not marked when it was last read.  Queues to counts, each    *)
 (*            moved in one step.  A push and the look at its target's word *)
 (*            are two steps; how that wake reaches the carrier is Search's.*)
-(* Memory     sequential consistency, which read-modify-writes of one word *)
-(*            earn: a load is counted, and its mark read, by one of them;  *)
-(*            so are a global task and the idle carriers.                  *)
+(*            A nudge finds whose word says parked, as one of Timer does.  *)
+(* Memory     sequential consistency: a load is counted, and its mark read,*)
+(*            by one read-modify-write; the count of global tasks and the  *)
+(*            words of carriers are ordered by the fences                  *)
+(*            [spare_carrier.5] and [carrier.6].                           *)
 (* Promises   CounterBalance, BlockingNeverTargeted, NoStrandedGlobal      *)
 (*            (safety); AllRun (liveness).                                 *)
 (***************************************************************************)
@@ -26,11 +28,10 @@ VARIABLES
   load, blocking, \* of a carrier; may be below what is there, and below 0; the same word: its mark
   queue,      \* of a carrier: how many
   global, tasks,  \* in the group's queue; of these, those that were counted
-  idle,       \* the same word: carriers that have nothing to do
   pc, at,     \* at: the carrier it pushes to, or takes from
   held,       \* tasks in its hands
   todo, left  \* of a submitter: carriers it has not read; marks
-vars == <<load, blocking, queue, global, tasks, idle, pc, at, held, todo, left>>
+vars == <<load, blocking, queue, global, tasks, pc, at, held, todo, left>>
 
 Threads == Submitters \cup Carriers
 Nobody == "nobody"
@@ -40,7 +41,7 @@ Numbers == -(2 * Cardinality(Threads)) .. 2 * Cardinality(Threads)
 TypeOK ==
   /\ load \in [Carriers -> Numbers] /\ blocking \in [Carriers -> BOOLEAN]
   /\ queue \in [Carriers -> Nat] /\ global \in Nat /\ tasks \in Numbers
-  /\ idle \in 0 .. Cardinality(Carriers) /\ left \in 0 .. Marks
+  /\ left \in 0 .. Marks
   /\ pc \in [Threads -> Runs \cup Moves \cup {"choose", "push", "tell", "count", "done", "look", "own",
              "untask", "more", "keep", "kept", "begin", "stolen", "thief", "rest", "idle", "woken"}]
   /\ at \in [Threads -> Carriers \cup {Nobody}]
@@ -49,7 +50,7 @@ TypeOK ==
 Init ==
   /\ load = [c \in Carriers |-> IF AtDequeue THEN 0 ELSE 1]
   /\ blocking = [c \in Carriers |-> FALSE] /\ queue = [c \in Carriers |-> 0]
-  /\ global = 0 /\ tasks = 0 /\ idle = 0
+  /\ global = 0 /\ tasks = 0
   /\ pc = [t \in Threads |-> IF t \in Submitters THEN "choose" ELSE "run"]
   /\ at = [t \in Threads |-> IF t \in Carriers THEN t ELSE Nobody]
   /\ held = [t \in Threads |-> 0] /\ todo = [s \in Submitters |-> Carriers] /\ left = Marks
@@ -57,7 +58,7 @@ Init ==
 Goto(t, where) == pc' = [pc EXCEPT ![t] = where]
 Add(counts, c, many) == [counts EXCEPT ![c] = @ + many]
 Loads == <<load, blocking>>
-Shared == <<global, tasks, idle>>
+Shared == <<global, tasks>>
 Mine == <<at, held, todo, left>>
 
 (* Who submits. *)
@@ -103,14 +104,14 @@ Subtract(t) ==                \* [placement.2] exactly what it moves, or has sto
   /\ UNCHANGED <<blocking, queue, Shared, todo, left>>
 Put(t) ==
   /\ pc[t] = "put" /\ global' = global + held[t]
-  /\ Goto(t, "spill") /\ UNCHANGED <<Loads, queue, tasks, idle, Mine>>
-Spill(t) ==                   \* [placement.5] somebody is idle: wake one
+  /\ Goto(t, "spill") /\ UNCHANGED <<Loads, queue, tasks, Mine>>
+Spill(t) ==                   \* [placement.5] then wake one, if any is parked
   /\ pc[t] = "spill"
   /\ tasks' = tasks + held[t]
   /\ held' = [held EXCEPT ![t] = 0]
-  /\ Goto(t, IF idle > 0 THEN "wake" ELSE AfterMove(t))
-  /\ UNCHANGED <<Loads, queue, global, idle, at, todo, left>>
-Wake(t) ==                    \* a nudge (Timer); who is about to be idle may get it
+  /\ Goto(t, "wake")
+  /\ UNCHANGED <<Loads, queue, global, at, todo, left>>
+Wake(t) ==                    \* [spare_carrier.5] a nudge (Timer): its word says parked, and it may look still
   /\ pc[t] \in {"wake", "more"}
   /\ LET next == IF pc[t] = "more" THEN "keep" ELSE AfterMove(t) IN
      \/ \E c \in Carriers :
@@ -120,11 +121,10 @@ Wake(t) ==                    \* a nudge (Timer); who is about to be idle may ge
   /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 
 (* A carrier: the global queue first, its own, then another one's. *)
-Woken(c) ==                   \* [placement.8]
+Woken(c) ==                   \* [carrier.2]
   /\ pc[c] = "woken"
-  /\ idle' = idle - 1
   /\ Goto(c, "look")
-  /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
+  /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 Look(c) ==                    \* [placement.6] takes one, or more
   /\ pc[c] = "look"
   /\ IF tasks > 0 /\ global > 0
@@ -134,12 +134,12 @@ Look(c) ==                    \* [placement.6] takes one, or more
             /\ Goto(c, "untask")
      ELSE /\ Goto(c, "own")
           /\ UNCHANGED <<held, global>>
-  /\ UNCHANGED <<Loads, queue, tasks, idle, at, todo, left>>
-Untask(c) ==                  \* [placement.9] leaves some, and somebody is idle: wake one
+  /\ UNCHANGED <<Loads, queue, tasks, at, todo, left>>
+Untask(c) ==                  \* [placement.9] leaves some: wake one, if any is parked
   /\ pc[c] = "untask"
   /\ tasks' = tasks - held[c]
-  /\ Goto(c, IF tasks > held[c] /\ idle > 0 THEN "more" ELSE "keep")
-  /\ UNCHANGED <<Loads, queue, global, idle, Mine>>
+  /\ Goto(c, IF tasks > held[c] THEN "more" ELSE "keep")
+  /\ UNCHANGED <<Loads, queue, global, Mine>>
 Keep(c) ==
   /\ pc[c] = "keep" /\ queue' = Add(queue, c, held[c])
   /\ Goto(c, "kept") /\ UNCHANGED <<Loads, Shared, Mine>>
@@ -164,14 +164,10 @@ Less(c) ==                    \* [placement.2] a task begins, or ends
   /\ load' = IF pc[c] = "run" /\ AtDequeue THEN load ELSE Add(load, c, -1)
   /\ Goto(c, IF pc[c] = "begin" THEN "run" ELSE "look")
   /\ UNCHANGED <<blocking, queue, Shared, Mine>>
-Rest(c) ==                    \* [placement.7], and [carrier.6]: a carrier looks at both queues before it sleeps
+Rest(c) ==                    \* [carrier.6] [placement.6] parked: a carrier looks at both queues before it sleeps
   /\ pc[c] = "rest"
-  /\ IF tasks > 0 \/ queue[c] > 0
-     THEN /\ Goto(c, "look")
-          /\ UNCHANGED idle
-     ELSE /\ Goto(c, "idle")
-          /\ idle' = idle + 1
-  /\ UNCHANGED <<Loads, queue, global, tasks, Mine>>
+  /\ Goto(c, IF tasks > 0 \/ queue[c] > 0 THEN "look" ELSE "idle")
+  /\ UNCHANGED <<Loads, queue, Shared, Mine>>
 
 (* A task that is to block, and has blocked. *)
 Mark(c) ==                    \* [placement.3]
@@ -211,7 +207,6 @@ CounterBalance ==
        - Cardinality(Of({"tell", "count"}, c)) - Sum(Of({"kept"}, c))
        + Sum(Of({"subtract", "stolen"}, c)) + Cardinality(Of({"begin"}, c))
   /\ tasks = global - Sum(In({"spill"})) + Sum(In({"untask"}))
-  /\ idle = Cardinality(In({"idle", "woken"}))
 BlockingNeverTargeted ==
   \A c \in Carriers : blocking[c] /\ queue[c] > 0 => Of({"tell", "count", "hand"}, c) # {}
 NoStrandedGlobal == global > 0 /\ In({"idle"}) # {} =>

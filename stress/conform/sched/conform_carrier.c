@@ -12,6 +12,7 @@
 #include "base/futex.h"
 #include "litmus.h"
 #include "sched/search.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 enum { CARRIERS = 3, TASKS = 2 };

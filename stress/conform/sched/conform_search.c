@@ -10,6 +10,7 @@
  *               is a poller that has input. The futex is Carrier's.
  * Spec          specs/sched/Search.tla. Compared by wakeproof conform -t search. */
 #include "sched/search.h"
+#include "sched/run_queues.h"
 #include "litmus.h"
 #include "stress.h"
 

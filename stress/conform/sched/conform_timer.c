@@ -34,10 +34,10 @@ struct state {
 
 /* python/wakeproof/judge/conform/maps/timer.py reads the state at these places. */
 _Static_assert(offsetof(struct state, carrier.word) == 0, "WORD");
-_Static_assert(offsetof(struct state, timers.earliest_ns) == 896, "EARLIEST");
-_Static_assert(offsetof(struct state, timers.lock) == 904, "LOCK");
-_Static_assert(offsetof(struct state, armers) == 1280, "ARMERS");
-_Static_assert(offsetof(struct state, now) == 1664, "NOW");
+_Static_assert(offsetof(struct state, timers.earliest_ns) == 1024, "EARLIEST");
+_Static_assert(offsetof(struct state, timers.lock) == 1032, "LOCK");
+_Static_assert(offsetof(struct state, armers) == 1408, "ARMERS");
+_Static_assert(offsetof(struct state, now) == 1792, "NOW");
 _Static_assert(sizeof(struct armer) == 184, "ARMER");
 _Static_assert(offsetof(struct armer, thread.task.word) == 8, "THREAD");
 _Static_assert(offsetof(struct armer, timer.armed) == 152, "ARMED");

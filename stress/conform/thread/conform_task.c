@@ -8,6 +8,7 @@
  *               to bound (a ghost). Nobody sleeps, so a push wakes nobody.
  * Spec          specs/thread/Task.tla. Compared by wakeproof conform -t task. */
 #include "sched/carrier_tasks.h"
+#include "sched/run_queues.h"
 #include "litmus.h"
 #include "stress.h"
 

@@ -11,6 +11,7 @@
  *               which is awake or was woken.
  * Spec          specs/io/Descriptor.tla, Poller.tla. */
 #include "sched/poller.h"
+#include "sched/run_queues.h"
 #include "io/readiness.h"
 #include "stress.h"
 #include "thread/vthread.h"

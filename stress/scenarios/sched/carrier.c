@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/futex.h"
 #include "sched/poller.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 enum { CARRIERS = 2 };

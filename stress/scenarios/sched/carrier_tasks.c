@@ -8,7 +8,7 @@
  * Why it works  The close reads, behind its wait, a plain word that the task writes.
  * Spec          specs/sched/Group.tla. */
 #include "sched/carrier_tasks.h"
-#include "sched/local_queue_carrier.h"
+#include "sched/run_queues.h"
 #include "base/error.h"
 #include "stress.h"
 #include "sched/vthread_start.h"
@@ -41,7 +41,7 @@ STRESS_INIT(init)
 
 static void poll_and_run(wp_carrier_tasks *home)
 {
-	wp_mpsc_node *node = wp__carrier_tasks_poll(home);
+	wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
 
 	if (node != NULL)
 		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
@@ -200,7 +200,7 @@ static void lone_carrier(void *at, stress_result *result)
 
 	wp_carrier_tasks_start(home, home, &((struct both *)at)->own);
 	while (result->r[0] < 2) {
-		wp_mpsc_node *node = wp__carrier_tasks_poll(home);
+		wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
 
 		if (node == NULL) {
 			wp_carrier_park(&home->carrier);
@@ -320,7 +320,6 @@ struct keeping {
 	wp_carrier_tasks homes[2];
 	wp_local_queue_carrier bounded[2];
 	wp_domain domain;
-	wp_global global;
 	wp_carrier *carriers[2];
 	wp_task yields, next, others[2];
 	wp_atomic(uint32_t) begun, runs[2]; /* of next; of the others */
@@ -349,7 +348,6 @@ static enum wp_step submit_and_yield(wp_task *task)
 STRESS_INIT_OF(keeping, init_keeping)
 {
 	wp_domain_init(&state->domain, state->carriers, 2);
-	wp_global_init(&state->domain, &state->global);
 	for (uint32_t index = 0; index < 2; index++) {
 		wp_carrier_tasks_init(&state->homes[index], &state->domain, index);
 		wp_local_queue_carrier_init(&state->homes[index].carrier, &state->bounded[index]);
@@ -361,7 +359,7 @@ STRESS_INIT_OF(keeping, init_keeping)
 	wp_task_init(&state->next, end_at_once, "next");
 	for (int other = 0; other < 2; other++)
 		wp_task_init(&state->others[other], end_at_once, "other");
-	state->yields.is_pinned = true; /* it runs state home: the ring that it pushes to is its carrier's */
+	state->yields.is_pinned = true; /* it runs at home: the ring that it pushes to is its carrier's */
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->yields);
 }
 
@@ -376,7 +374,7 @@ static void run_kept(struct keeping *keeping, uint32_t index, wp_mpsc_node *node
 
 STRESS_ACTOR_OF(keeping, yielding)
 {
-	wp_mpsc_node *node = wp__carrier_tasks_poll(&state->homes[0]);
+	wp_mpsc_node *node = wp_carrier_poll(&state->homes[0].carrier);
 
 	if (node != NULL)
 		run_kept(state, 0, node);
@@ -396,7 +394,7 @@ STRESS_ACTOR_OF(keeping, run_the_rest)
 
 	for (uint32_t turn = 0; turn < 2; turn++)
 		for (uint32_t index = 0; index < 2; index++)
-			while ((node = wp__carrier_tasks_poll(&state->homes[index])) != NULL)
+			while ((node = wp_carrier_poll(&state->homes[index].carrier)) != NULL)
 				run_kept(state, index, node);
 	result->r[0] = wp_load_relaxed(&state->runs[0]);
 	result->r[1] = wp_load_relaxed(&state->runs[1]);

@@ -10,6 +10,7 @@
  * Spec          specs/sched/Group.tla. */
 #include "base/error.h"
 #include "sched/carrier_tasks.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 enum { TASKS = 2 };
@@ -49,7 +50,7 @@ static void run(struct state *state, uint32_t by, wp_mpsc_node *node)
 
 STRESS_ACTOR(owner)
 {
-	run(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
+	run(state, 0, wp_carrier_poll(&state->homes[0].carrier));
 }
 
 STRESS_ACTOR(thief)
@@ -72,7 +73,7 @@ STRESS_ACTOR(unparker)
 static void run_rest(struct state *state)
 {
 	for (uint32_t turn = 0; turn < 6; turn++)
-		run(state, turn % 2, wp__carrier_tasks_poll(&state->homes[turn % 2]));
+		run(state, turn % 2, wp_carrier_poll(&state->homes[turn % 2].carrier));
 }
 
 /* It parks once; its end may come early, where two run it. */
@@ -205,7 +206,7 @@ STRESS_TWIN(group_done_again, .of = "carrier_tasks_runs", .defect = "a task that
 STRESS_INIT(init_ends)
 {
 	init_runs(state);
-	state->in_hand = (wp_task *)(void *)wp__carrier_tasks_poll(&state->homes[0]);
+	state->in_hand = (wp_task *)(void *)wp_carrier_poll(&state->homes[0].carrier);
 }
 
 STRESS_ACTOR(runner)
@@ -217,7 +218,7 @@ STRESS_ACTOR(look_at_list)
 {
 	result->r[0] = (int64_t)wp_carrier_tasks_count(&state->homes[0]);
 	for (int turn = 0; turn < 3; turn++)
-		if (wp__carrier_tasks_poll(&state->homes[0]) == &state->tasks[0].node)
+		if (wp_carrier_poll(&state->homes[0].carrier) == &state->tasks[0].node)
 			result->r[1] = 1;
 }
 
@@ -244,7 +245,7 @@ STRESS_INIT(init_back)
 {
 	make(state, park_at_once, park_at_once);
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[0]);
-	run(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
+	run(state, 0, wp_carrier_poll(&state->homes[0].carrier));
 	wp_carrier_tasks_start(&state->homes[0], NULL, &state->tasks[1]);
 	wp__carrier_tasks_shut(&state->homes[0]);
 }
@@ -305,7 +306,7 @@ STRESS_ACTOR(stopper)
 
 STRESS_ACTOR(stopped)
 {
-	result->r[0] = wp__carrier_tasks_poll(&state->homes[0]) == &state->stop;
+	result->r[0] = wp_carrier_poll(&state->homes[0].carrier) == &state->stop;
 }
 
 STRESS_ACTOR(steals_stop)
@@ -315,7 +316,7 @@ STRESS_ACTOR(steals_stop)
 
 STRESS_ACTOR(poll_stop)
 {
-	if (wp__carrier_tasks_poll(&state->homes[0]) == &state->stop)
+	if (wp_carrier_poll(&state->homes[0].carrier) == &state->stop)
 		result->r[0]++;
 }
 

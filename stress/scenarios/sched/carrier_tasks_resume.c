@@ -9,6 +9,7 @@
  *               it has ended.
  * Spec          specs/sched/Group.tla: Resume. */
 #include "sched/carrier_tasks.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 struct resumed {
@@ -46,7 +47,7 @@ static void init_pinned(void *at)
 
 static void poll_and_run(struct resumed *state, uint32_t by)
 {
-	wp_mpsc_node *node = wp__carrier_tasks_poll(&state->homes[by]);
+	wp_mpsc_node *node = wp_carrier_poll(&state->homes[by].carrier);
 
 	if (node == NULL)
 		return;

@@ -7,6 +7,7 @@
  * Why it works  Whoever owes it reads its home after the park that a run before it ended with.
  * Spec          specs/sched/Group.tla. */
 #include "sched/carrier_tasks.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 struct settled {
@@ -54,7 +55,7 @@ static void run_settled(struct settled *state, uint32_t by, wp_mpsc_node *node)
 
 STRESS_ACTOR_OF(settled, first_home)
 {
-	run_settled(state, 0, wp__carrier_tasks_poll(&state->homes[0]));
+	run_settled(state, 0, wp_carrier_poll(&state->homes[0].carrier));
 }
 
 STRESS_ACTOR_OF(settled, settles_away)
@@ -71,7 +72,7 @@ STRESS_ACTOR_OF(settled, settled_unparker)
 STRESS_ACTOR_OF(settled, run_settled_rest)
 {
 	for (uint32_t turn = 0; turn < 4; turn++)
-		run_settled(state, turn % 2, wp__carrier_tasks_poll(&state->homes[turn % 2]));
+		run_settled(state, turn % 2, wp_carrier_poll(&state->homes[turn % 2].carrier));
 	result->r[0] = state->runs;
 	result->r[1] = state->moved;
 }

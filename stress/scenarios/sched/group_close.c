@@ -9,6 +9,7 @@
  * Spec          specs/sched/GroupClose.tla, Group.tla. */
 #include "sched/group_close.h"
 #include "base/error.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 #include "sched/vthread_start.h"
 
@@ -138,7 +139,7 @@ STRESS_ACTOR(carrier)
 	wp_carrier_tasks *home = &state->homes[1];
 
 	for (;;) {
-		wp_mpsc_node *node = wp__carrier_tasks_poll(home);
+		wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
 
 		if (node == &state->stop)
 			break;
@@ -205,7 +206,7 @@ STRESS_INIT(init_parked)
 	init(state);
 	wp_task_init(&state->task, park_at_once, "task");
 	wp_carrier_tasks_start(&state->homes[1], NULL, &state->task);
-	wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)wp__carrier_tasks_poll(&state->homes[1]));
+	wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)wp_carrier_poll(&state->homes[1].carrier));
 }
 
 STRESS_INIT(init_left)
@@ -223,7 +224,7 @@ STRESS_ACTOR(resumes)
 	if (!wp__task_notify(&state->task))
 		return;
 	wp__carrier_tasks_push(NULL, &state->task);
-	node = wp__carrier_tasks_poll(&state->homes[1]);
+	node = wp_carrier_poll(&state->homes[1].carrier);
 	if (node != NULL)
 		wp_carrier_tasks_run(&state->homes[1], (wp_task *)(void *)node);
 }

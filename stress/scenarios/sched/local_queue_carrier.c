@@ -10,6 +10,7 @@
  *               "asleep".
  * Spec          specs/sched/LocalQueueCarrier.tla: NothingStrands, SlotIsNext. */
 #include "sched/local_queue_carrier.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 enum { CARRIERS = 3, TASKS = 6, LONG = 2 /* the carrier */ };
@@ -17,7 +18,6 @@ enum { CARRIERS = 3, TASKS = 6, LONG = 2 /* the carrier */ };
 struct state {
 	wp_carrier carriers[CARRIERS];
 	wp_local_queue_carrier bounded[CARRIERS];
-	_Alignas(WP_LINE) wp_global global;
 	_Alignas(WP_LINE) wp_domain domain;
 	_Alignas(WP_LINE) wp_carrier *by_index[CARRIERS];
 	wp_mpsc_node tasks[TASKS];
@@ -26,7 +26,6 @@ struct state {
 STRESS_INIT(init)
 {
 	wp_domain_init(&state->domain, state->by_index, CARRIERS);
-	wp_global_init(&state->domain, &state->global);
 	for (uint32_t index = 0; index < CARRIERS; index++) {
 		wp_carrier_init(&state->carriers[index], &state->domain, index);
 		wp_local_queue_carrier_init(&state->carriers[index], &state->bounded[index]);
@@ -38,7 +37,7 @@ static void init_filled(struct state *state, uint32_t many)
 {
 	init(state);
 	for (uint32_t task = 0; task < many; task++)
-		wp_local_queue_push(&state->bounded[LONG].local, &state->tasks[task], &state->global.queue);
+		wp__local_queue_carrier_push(&state->carriers[LONG], &state->tasks[task]);
 }
 
 static wp_mpsc_node *take_one(wp_carrier *carrier)
@@ -138,7 +137,7 @@ STRESS_TEST(local_queue_carrier_yield, .claim = "A yield that made room tells, t
 	.init = init_full, .actors = {takes_three, yields_and_polls}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it got three of five"},
-		{"asleep", LOST_WORK, "stranded in the global queue"},
+		{"asleep", LOST_WORK, "stranded in the queue"},
 	});
 
 STRESS_TWIN(local_queue_carrier_overflow_alone, .of = "local_queue_carrier_yield",
@@ -165,11 +164,11 @@ STRESS_TEST(local_queue_carrier_spilt, .claim = "What has spilt is found before 
 	.init = init_full, .actors = {takes_two, pushes_and_drains}, .results = 1, .blocking = 1,
 	.outcomes = {
 		{"1", ACCEPTABLE, "it got two of five"},
-		{"asleep", LOST_WORK, "stranded in the global queue"},
+		{"asleep", LOST_WORK, "stranded in the queue"},
 	});
 
-STRESS_TWIN(local_queue_carrier_park_no_global, .of = "local_queue_carrier_spilt",
-	.defect = "a park does not look at the global queue", .shows = "asleep",
+STRESS_TWIN(search_local_park_no_queue, .of = "local_queue_carrier_spilt",
+	.defect = "a park looks at rings, and at no queues", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Three tasks for three carriers: a thief may take two. */
@@ -196,11 +195,11 @@ STRESS_TWIN(local_queue_carrier_loot_silent, .of = "local_queue_carrier_loot",
 	.defect = "a thief that keeps some tells nobody", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
-/* It is the turn of the global queue, and a task is to be next. Result: "it is next". */
+/* It is the turn of what has spilt, and a task is to be next. Result: "it is next". */
 STRESS_INIT(init_turn)
 {
 	init(state);
-	wp_mpsc_push(&state->global.queue, &state->tasks[0]);
+	wp_mpsc_push(&state->carriers[LONG].queue, &state->tasks[0]);
 	state->bounded[LONG].local.turn = WP_LOCAL_TURNS - 1;
 }
 
@@ -223,4 +222,5 @@ STRESS_TEST(local_queue_carrier_next, .claim = "Nothing comes before the task of
 	});
 
 STRESS_TWIN(local_queue_carrier_slot_waits, .of = "local_queue_carrier_next",
-	.defect = "a poll may begin with the global queue", .shows = "1,0", .seen_by = SEEN_ALL);
+	.defect = "a poll may begin with what has spilt", .shows = "1,0",
+	.seen_by = SEEN_ALL);

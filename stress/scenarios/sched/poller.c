@@ -10,6 +10,7 @@
  *               with a plain write, as soon as it may: a waker that is still inside is a race.
  * Spec          specs/sched/Poller.tla. */
 #include "sched/poller.h"
+#include "sched/run_queues.h"
 
 #include "stress.h"
 #include "sched/timer.h"

@@ -128,12 +128,12 @@ STRESS_INIT(init_started)
 /* One turn of the loop. True: something ran. */
 static bool turn(wp_carrier_tasks *home)
 {
-	wp_mpsc_node *node = wp__carrier_tasks_poll(home);
+	wp_mpsc_node *node = wp_carrier_poll(&home->carrier);
 	wp_task *poller;
 
 	if (node != NULL)
 		wp_carrier_tasks_run(home, (wp_task *)(void *)node);
-	poller = wp__poller_take_slot(home);
+	poller = wp__poller_take_slot(&home->carrier);
 	if (poller != NULL)
 		wp_carrier_tasks_run(home, poller);
 	return node != NULL || poller != NULL;
@@ -206,9 +206,9 @@ STRESS_ACTOR(steals_and_parks)
 	wp_mpsc_node *stolen;
 
 	registers(state);
-	home->next = wp_carrier_steal(&state->homes[1].carrier);
-	result->r[0] = home->next != NULL;
-	if (wp__poller_must_yield(home))
+	home->carrier.next = wp_carrier_steal(&state->homes[1].carrier);
+	result->r[0] = home->carrier.next != NULL;
+	if (wp__carrier_has_private(&home->carrier))
 		return;
 	if (parks(state, &stolen))
 		wp__poller_leave(&state->poller, &home->carrier, &stolen);
@@ -266,7 +266,7 @@ STRESS_ACTOR(steps_aside)
 	parks(state, &stolen);
 	if (wp__poller_is_aside(&state->poller))
 		wp__poller_leave(&state->poller, &home->carrier, &stolen);
-	node = wp__carrier_tasks_poll(home);
+	node = wp_carrier_poll(&home->carrier);
 	result->r[0] = node != NULL && !is_awake(state);
 }
 
@@ -308,7 +308,7 @@ STRESS_ACTOR(takes_some)
 
 STRESS_ACTOR(read_left)
 {
-	result->r[1] = wp__poller_has_queued(&state->homes[0]);
+	result->r[1] = wp__carrier_has_runnable(&state->homes[0].carrier);
 }
 
 STRESS_TEST(poller_resumes, .claim = "A poller does not sleep on what it has resumed itself.",

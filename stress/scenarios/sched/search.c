@@ -9,6 +9,7 @@
  *               actor never ends: "asleep".
  * Spec          specs/sched/Search.tla: WorkConservation, PublishedIsTaken. */
 #include "sched/search.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 enum { CARRIERS = 3, TASKS = 3 };

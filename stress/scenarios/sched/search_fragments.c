@@ -12,6 +12,7 @@
  * Spec          specs/sched/Search.tla: WorkConservation. */
 #include "base/futex.h"
 #include "sched/search.h"
+#include "sched/run_queues.h"
 #include "stress.h"
 
 enum { CARRIERS = 4, TASKS = 3 };

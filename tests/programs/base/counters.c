@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "sched/carrier.h"
+#include "sched/run_queues.h"
 
 enum { CARRIERS = 3 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sched/carrier.h"
+#include "sched/run_queues.h"
 
 enum { CARRIERS = 200, TASKS = 50 };
 

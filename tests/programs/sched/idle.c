@@ -2,7 +2,7 @@
  * idle.c CASE - what a carrier does that has nothing to run, or little: most cases lay its state
  * out by hand. Link with -Wl,--wrap= of wp__search_around, wp__worker_park and wp__worker_probe.
  * Prints what is lost. */
-#include "sched/local_queue_carrier.h"
+#include "sched/run_queues.h"
 #include "../case_main.h"
 #include "sched/search.h"
 #include "sched/worker.h"
@@ -73,25 +73,6 @@ CASE(sent)
 	check(wp_search_start(&domain), "that the next may be sent");
 }
 
-/* A carrier takes what has spilt, while something of its own waits: an idle one is sent to that. */
-CASE(helped)
-{
-	static wp_local_queue_carrier bounded[2];
-	static wp_global global;
-	wp_mpsc_node *stolen;
-
-	lay_out();
-	wp_global_init(&domain, &global);
-	for (int index = 0; index < 2; index++)
-		wp_local_queue_carrier_init(&carriers[index], &bounded[index]);
-	check(wp_carrier_advertise(&carriers[1], WP_PARKED_FUTEX, &stolen), "that one is idle");
-	wp_mpsc_push(&global.queue, &tasks[0]);
-	wp_mpsc_push(&carriers[0].queue, &tasks[1]);
-	bounded[0].local.turn = WP_LOCAL_TURNS - 1;
-	check(wp_carrier_poll(&carriers[0]) == &tasks[0], "the turn of what has spilt");
-	check(wp_load_relaxed(&carriers[1].word) == WP_SEARCHING, "help for what waits meanwhile");
-}
-
 /* What others push, again and again, and what a carrier has pushed to itself take turns. */
 CASE(turns)
 {
@@ -101,16 +82,16 @@ CASE(turns)
 	wp_carrier_tasks_init(&home, NULL, 0);
 	for (int at = 0; at < 4; at++) {
 		wp_mpsc_push(&home.carrier.queue, &others[at]);
-		wp_private_fifo_push(&home.lane, &own[at]);
+		wp_private_fifo_push(&home.carrier.lane, &own[at]);
 	}
 	for (int at = 0; at < 4; at++) {
-		wp_mpsc_node *first = wp__carrier_tasks_poll(&home), *second = wp__carrier_tasks_poll(&home);
+		wp_mpsc_node *first = wp_carrier_poll(&home.carrier), *second = wp_carrier_poll(&home.carrier);
 
 		check((first == &others[at] && second == &own[at]) ||
 			      (first == &own[at] && second == &others[at]),
 		      "a turn for each");
 	}
-	check(wp__carrier_tasks_poll(&home) == NULL, "that there is no more");
+	check(wp_carrier_poll(&home.carrier) == NULL, "that there is no more");
 }
 
 /* Whoever has only one sibling looks there. */

@@ -136,15 +136,21 @@ CASE(placed)
 
 /* It has pushed them, and is to block: they are moved from its ring, to a carrier that steals
  * nothing, for it is in another domain. */
-static enum wp_step block_step(wp_task *task)
+static void start_all_at_0(enum wp_step (*step)(wp_task *))
 {
 	for (uint32_t each = 0; each < to_start; each++) {
 		items[each].number = each;
 		wp_init(&items[each].runs, 0);
-		wp_task_init(&items[each].task, count_step, "item");
+		wp_task_init(&items[each].task, step, "item");
 		if (wp_group_start(group, 0, &items[each].task) != WP_OK)
 			lost("a start");
 	}
+}
+
+static enum wp_step block_step(wp_task *task)
+{
+	(void)task;
+	start_all_at_0(count_step);
 	check(wp_group_block() == WP_OK, "a mark");
 	await(&ran, to_start, "what was moved");
 	return WP_STEP_DONE;
@@ -160,6 +166,38 @@ CASE(moved)
 				     .domain_of = apart});
 	start_one(&starter, 0, block_step);
 	await(&ran, FEW, "a task");
+	check(wp_group_placement_counts(group, 0).moved == FEW, "that what was moved is counted");
+	close_group(1);
+}
+
+/* Carrier 1 steals half of a ring, runs one of them, and is to block: the others are moved, and
+ * none of them is at home there. */
+static enum wp_step block_thief_step(wp_task *task)
+{
+	if (wp_group_running(group) == 1)
+		wp_group_block();
+	return count_step(task);
+}
+
+static enum wp_step push_to_thief_step(wp_task *task)
+{
+	(void)task;
+	start_all_at_0(block_thief_step);
+	await(&ran, to_start, "what a thief has moved");
+	return WP_STEP_DONE;
+}
+
+static void case_looted(void)
+{
+	static const uint32_t apart[3] = {0, 0, 1};
+	wp_task starter;
+
+	to_start = FEW;
+	open_group((wp_group_config){.carriers = 3, .placement = WP_PLACE_LEAST_LOADED,
+				     .domain_of = apart});
+	start_one(&starter, 0, push_to_thief_step);
+	await(&ran, FEW, "a task");
+	check(wp_group_placement_counts(group, 1).moved > 0, "that some were moved");
 	close_group(1);
 }
 

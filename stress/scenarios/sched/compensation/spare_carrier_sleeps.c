@@ -4,14 +4,14 @@
  *
  *   marks 0                      1, which is dormant           submitter    `spare_carrier_sleeps`
  *   1 stands in; wake it         word := PARKED                push; count
- *                                [carrier.6]; dormant: asleep  somebody is idle: nudge it,
- *                                else idle, if there are none    unless it is dormant
+ *                                [carrier.6]; dormant: asleep  nudge it, if it is parked,
+ *                                else too, if there are none     unless it is dormant
  *
  * Why it works  Carriers that sleep are real, their wakes are nudges (timer.h).
  * Spec          specs/sched/compensation/SpareCarrier.tla. */
 #include "spare_carriers.h"
 
-/* Result: "it sleeps (1: counted, 2: dormant), it was woken". */
+/* Result: "it sleeps (1: eligible, 2: dormant), it was woken". */
 STRESS_INIT(init_cached)
 {
 	init_marked(state);
@@ -26,17 +26,16 @@ STRESS_ACTOR(parks)
 	if (wp_spare_carrier_is_dormant(&state->placement, 1))
 		result->r[0] = 2;
 	else
-		result->r[0] = wp_placement_rest(&state->placement);
+		result->r[0] = !wp_placement_has_global(&state->placement);
 }
 
 static void spill(struct state *state, uint32_t first)
 {
-	if (!wp_placement_spilled(&state->placement, 1))
-		return;
+	wp_placement_spilled(&state->placement, 1);
 	wp_spare_carrier_fence();
 	for (uint32_t carrier = first; carrier > 0; carrier--)
 		if (!wp_spare_carrier_is_dormant(&state->placement, carrier) &&
-		    wp_timers_nudge(&state->carriers[carrier]))
+		    wp__timers_end_sleep(&state->carriers[carrier]))
 			return;
 }
 
@@ -72,22 +71,19 @@ STRESS_INIT(init_idle)
 
 	init_as(state, 2, 3);
 	mark(state, 0);
-	for (uint32_t carrier = 1; carrier < 3; carrier++) {
+	for (uint32_t carrier = 1; carrier < 3; carrier++)
 		wp_carrier_advertise(&state->carriers[carrier], WP_PARKED_FUTEX, &stolen);
-		wp_placement_rest(&state->placement);
-	}
 }
 
 STRESS_ACTOR(is_woken)
 {
 	wp_carrier_sleep_until(&state->carriers[2], WP_FOREVER);
 	wp_carrier_leave(&state->carriers[2]);
-	wp_placement_woken(&state->placement);
 	if (!wp_placement_has_global(&state->placement))
 		return;
 	if (!wp_spare_carrier_is_dormant(&state->placement, 2))
 		result->r[0] = 1;
-	else if (wp_spare_carrier_passes_on(&state->placement))
+	else if (!wp_twin(spare_carrier_wake_kept))
 		wp_timers_nudge(&state->carriers[1]);
 }
 

@@ -102,7 +102,7 @@ static int32_t high_of(wp_atomic(uint64_t) *word)
 
 static int32_t uncounted(struct state *state)
 {
-	return (int32_t)wp_load_relaxed(&state->global) - high_of(&state->placement.global);
+	return (int32_t)wp_load_relaxed(&state->global) - (int32_t)wp_load_relaxed(&state->placement.global);
 }
 
 STRESS_ACTOR(read_marked)

@@ -3,11 +3,11 @@
  *
  *   submitter                    carrier                     result: "it sleeps, tasks it was not
  *   push; count                  word := PARKED                told of, it was woken"
- *   somebody is idle: nudge it   [carrier.6]; idle, if there are no tasks
+ *   nudge it, if it is parked    [carrier.6]; sleep, if there are no tasks
  *
- * Why it works  The nudge is of timer.h, with its fence: who finds it counted finds the word.
+ * Why it works  As group_placement.c wakes: it finds the word, or the carrier finds the task.
  * Spec          specs/sched/placement/Placement.tla. */
-#include "sched/placement/placement.h"
+#include "sched/compensation/spare_carrier.h"
 #include "stress.h"
 #include "sched/timer.h"
 
@@ -25,20 +25,22 @@ STRESS_INIT(init)
 
 STRESS_ACTOR(spills)
 {
-	if (wp_placement_spilled(&state->placement, 1))
-		wp_timers_nudge(&state->carrier);
+	wp_placement_spilled(&state->placement, 1);
+	wp_spare_carrier_fence();
+	wp__timers_end_sleep(&state->carrier);
 }
 
-/* As a carrier's park: advertise, then rest. */
+/* As a carrier's park: advertise, then look. */
 STRESS_ACTOR(parks)
 {
 	wp_mpsc_node *stolen;
 
 	if (wp_twin(placement_idle_early))
-		result->r[0] = wp_placement_rest(&state->placement);
+		result->r[0] = !wp_placement_has_global(&state->placement);
 	wp_carrier_advertise(&state->carrier, WP_PARKED_FUTEX, &stolen);
 	if (!wp_twin(placement_idle_early))
-		result->r[0] = wp_placement_rest(&state->placement);
+		result->r[0] = wp_twin(placement_rest_unchecked) ||
+			       !wp_placement_has_global(&state->placement);
 }
 
 STRESS_ACTOR(read_word)
@@ -51,10 +53,14 @@ STRESS_TEST(placement_nudge, .claim = "Who is idle is woken for a global task.",
 	.actors = {spills, parks}, .arbiter = read_word, .results = 2,
 	.outcomes = {
 		{"0,*", ACCEPTABLE, "it saw the task"},
-		{"1,1", ACCEPTABLE, "it was idle, and is woken"},
+		{"1,1", ACCEPTABLE, "it was parked, and is woken"},
 		{"1,0", FORBIDDEN, "it sleeps, and nobody will wake it"},
 	});
 
 STRESS_TWIN(placement_idle_early, .of = "placement_nudge",
-	.defect = "counts itself among the idle ones before its word says that it is parked",
-	.shows = "1,0", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
+	.defect = "looks for global tasks before its word says that it is parked",
+	.shows = "1,0", .seen_by = SEEN_EXPLORED,
+	.chance = SEEN_CORES);
+STRESS_TWIN(placement_rest_unchecked, .of = "placement_nudge",
+	.defect = "a carrier rests though there are global tasks", .shows = "1,0",
+	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -133,8 +133,8 @@ static uint32_t take(wp_atomic(uint32_t) *queue, bool is_all)
 static void spill(uint32_t many)
 {
 	wp_fetch_add_release(&global, many);
-	if (!wp_placement_spilled(&placement, many))
-		return;
+	wp_placement_spilled(&placement, many);
+	wp_fence_seq_cst();
 	for (uint32_t carrier = 0; carrier < carriers; carrier++)
 		if (wp_exchange_acq_rel(&idle[carrier], 0) == 1)
 			return;
@@ -200,12 +200,11 @@ static bool is_over(void)
 static void rest(uint32_t carrier, uint32_t turns)
 {
 	wp_exchange_acq_rel(&idle[carrier], 1);
-	if (wp_placement_rest(&placement)) {
+	wp_fence_seq_cst();
+	if (!wp_placement_has_global(&placement))
 		while (wp_load_acquire(&idle[carrier]) == 1 &&
 		       wp_load_acquire(&queues[carrier]) == 0 && turns-- > 0 && !is_over())
 			wp_yield();
-		wp_placement_woken(&placement);
-	}
 	wp_exchange_acq_rel(&idle[carrier], 0);
 }
 
@@ -248,7 +247,7 @@ static void case_cycles(char **args)
 	check(wp_load_relaxed(&ran) == SUBMITTERS * tasks, "a task");
 	for (uint32_t carrier = 0; carrier < count; carrier++)
 		check(wp_load_relaxed(&slots[carrier].word) == 0, "a load");
-	check(wp_load_relaxed(&placement.global) == 0, "what is global or idle");
+	check(wp_load_relaxed(&placement.global) == 0, "what is global");
 }
 
 int main(int argc, char **argv)

@@ -18,12 +18,12 @@ THREADS = ("owner", "searcher", "s1", "s2")
 BASE, LINE = 0x100000000000, 128
 WORD, TAIL, FIRST, HEAD = 0, LINE, 2 * LINE, 2 * LINE + 8  # of carrier 0, its queue
 INBOX = 2 * LINE  # further: of the inbox, which is such a queue
-CARRIER = 7 * LINE
+CARRIER = 8 * LINE
 TASKS, EVENT = 3 * CARRIER, (1 << 20) - 4096
 WORDS = ("RUNNING", "PARKED_FUTEX", "PARKED_POLLER", "WAKING", "v0", "v1", "v2")
 HIDDEN_SITES = {
     "carrier.7", "carrier.6", "search.7", "idle_set.1", "idle_set.2", "idle_set.3", "search.6",
-    "search.3", "search.4", "mpsc.4", "mpsc.7", "mpsc.10", "mpsc.11", "mpsc.12", "mpsc.14",
+    "run_queues.1", "search.4", "mpsc.4", "mpsc.7", "mpsc.10", "mpsc.11", "mpsc.12", "mpsc.14",
     "mpsc.15", "mpsc.16", "poller.1", "biased_lock.3", "biased_lock.4", "biased_lock.5",
 }  # fmt: skip
 

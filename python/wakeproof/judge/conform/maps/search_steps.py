@@ -9,7 +9,7 @@ from __future__ import annotations
 from wakeproof.judge.conform.code import At, Step, wakes_next
 from wakeproof.judge.conform.concept import DROPPED, HIDDEN, WAIT
 
-CARRIER = 7 * 128  # bytes; of the places below: in a carrier
+CARRIER = 8 * 128  # bytes; of the places below: in a carrier
 TAIL, FIRST, HEAD, SERVING = 128, 256, 264, 641
 INBOX = 2 * 128  # further: of the inbox, which is such a queue
 TICKETS = 4  # numbers are kept by two bits
@@ -123,7 +123,7 @@ def _is_told(step: Step) -> bool:
 SITES = {
     "mpsc.3": "Publish", "carrier.4": "LoadWord", "carrier.3": "Wake", "search.5": "Start",
     "search.6": "Stop", "search.2": "Recruit", "search.4": "LoadParked", "mpsc.12": "LoadTail",
-    "search.3": "LoadWaking", "carrier.1": "Advertise", "idle_set.1": "SetIdle",
+    "run_queues.1": "LoadWaking", "carrier.1": "Advertise", "idle_set.1": "SetIdle",
     "idle_set.2": "ClearIdle", "carrier.2": "Leave", "End": "End", "carrier.7": "", "carrier.6": "",
     "search.7": "", "mpsc.10": "", "mpsc.4": "", "mpsc.11": "", "futex_wake": "",
     "biased_lock.5": "Release",
@@ -180,7 +180,7 @@ def _scan(before: str, step: Step) -> str | None:
         # One idle carrier is not sent to itself; -1 marks that queues are asked now.
         return f"scan -1 {3 if seen == 3 else 3 - seen}" if seen else ""
     is_miss = (step.site == "mpsc.9" and not step.value) or (
-        step.site == "search.3" and step.value == 3
+        step.site == "run_queues.1" and step.value == 3
     )
     if bits < 0 and is_miss:
         seen &= seen - 1

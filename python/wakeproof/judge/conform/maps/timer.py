@@ -17,7 +17,7 @@ from typing import Any
 from wakeproof.judge.conform.code import At, Step, lies
 from wakeproof.judge.conform.concept import HIDDEN, WAIT, Concept, labels_of
 
-WORD, EARLIEST, LOCK, ARMERS, NOW = 0, 896, 904, 1280, 1664  # bytes
+WORD, EARLIEST, LOCK, ARMERS, NOW = 0, 1024, 1032, 1408, 1792  # bytes
 ARMER, THREAD, ARMED = 184, 8, 152  # asserted in the scenario
 FOREVER = 2**63 - 1
 WORDS = ("RUNNING", "PARKED", "PARKED_POLLER", "WAKING")

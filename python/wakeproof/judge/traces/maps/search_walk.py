@@ -133,7 +133,7 @@ class Walk(ABC):
         return any(self.is_hit("scan") for _ in worth)
 
     def is_hit(self, mode: str) -> bool:
-        """wp__search_is_hit: "scan" after a release, "look" before a sleep."""
+        """wp__carrier_is_hit: "scan" after a release, "look" before a sleep."""
         first, last, front = self.front()
         tail = f"{mode}_tail"
         self.step("IsHit", first, last, after={self.pc: tail if front else Not(tail)})
@@ -146,7 +146,7 @@ class Walk(ABC):
         if not is_one:
             return True
         self.take("mpsc.10")
-        look = self.take("search.3")
+        look = self.take("run_queues.1")
         self.step("LoadWaking", look, before=self.word(look, look.result))
         return look.result != WAKING
 
