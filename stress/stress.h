@@ -119,8 +119,8 @@ void stress_add_twin(const stress_twin *twin);
 
 #include "harness/engine/loops.h"
 
-/* STRESS_TEST(guard, .claim = ..., ...): one scenario. STRESS_TWIN(guard_no_fence, .of = "guard",
- * ...): one twin. */
+/* STRESS_TEST(guard, .claim = ..., ...): one scenario. STRESS_TWIN(race_early, .of = "race",
+ * ...): a defect of this file, a branch wp_twin(race_early); edits of the kernel stand in twins/. */
 #define STRESS_TEST(name_, ...)                                                 \
 	static const stress_test stress__test_##name_;                          \
 	STRESS__LOOPS(name_)                                                    \

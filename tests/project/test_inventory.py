@@ -20,18 +20,19 @@ from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge.audit import run as audit
 from wakeproof.judge.tlc import models
 from wakeproof.judge.tlc.manifest import Entry
+from wakeproof.judge.twins import edits
 
 pytestmark = pytest.mark.skipif(not locations.is_checkout(), reason="not run: needs a checkout")
 ROOT = locations.sources()
 BEFORE: Inventory = {
-    "concepts": {"home": {}, "carrier_tasks_back": {}, "guard": {}},
+    "concepts": {"home": {}, "home_back": {}, "guard": {}},
     "claims": {"Home!Served": {"twins": {"check": 3, "sc": 1}}, "Guard!Seen": {"twins": {}}},
     "configurations": {
-        "MCGroupHome": {"claims": ["Home!Served"], "states": 124, "expect": "ok"},
-        "MCGroupHomeFull": {"claims": ["Home!Served"], "expect": "bounded"},
+        "MCHome": {"claims": ["Home!Served"], "states": 124, "expect": "ok"},
+        "MCHomeFull": {"claims": ["Home!Served"], "expect": "bounded"},
     },
     "code_twins": {
-        "home_back_silent": {"concepts": ["home", "carrier_tasks_back"], "seen_by": ["sc"]},
+        "home_back_silent": {"concepts": ["home", "home_back"], "seen_by": ["sc"]},
         "guard_no_fence": {"concepts": ["guard"], "seen_by": ["tso"]},
     },
     "labels": {
@@ -72,7 +73,7 @@ put = 'carrier_tasks'
 [claims.names]
 "Home!Served" = "Tasks!Served"
 [[configurations.rules]]
-find = '^MCGroupHome'
+find = '^MCHome'
 put = 'Tasks'
 [code_twins.names]
 home_back_silent = "tasks.silent"
@@ -151,14 +152,9 @@ def test_a_section_that_is_gone_loses_all_its_items(compared: Compared) -> None:
 @pytest.mark.parametrize(
     ("section", "name", "facts", "line"),
     [
-        ("configurations", "MCGroupHome", {"states": 123}, "MCGroupHome: states: 124 -> 123"),
-        ("configurations", "MCGroupHome", {"depth": 7}, "MCGroupHome: depth: absent -> 7"),
-        (
-            "configurations",
-            "MCGroupHome",
-            {"claims": []},
-            "MCGroupHome: claims: ['Home!Served'] -> []",
-        ),
+        ("configurations", "MCHome", {"states": 123}, "MCHome: states: 124 -> 123"),
+        ("configurations", "MCHome", {"depth": 7}, "MCHome: depth: absent -> 7"),
+        ("configurations", "MCHome", {"claims": []}, "MCHome: claims: ['Home!Served'] -> []"),
         ("claims", "Home!Served", {"twins": {"check": 2, "sc": 1}}, "twins.check: 3 -> 2"),
         ("claims", "Home!Served", {"twins": {"check": 3}}, "twins.sc: 1 -> absent"),
         ("code_twins", "home_back_silent", {"seen_by": []}, "seen_by: ['sc'] -> []"),
@@ -180,7 +176,7 @@ def test_lines_are_shown_and_a_lost_folder_counts(compared: Compared) -> None:
 
 CHANGED = """
 [[configurations.changed]]
-match = "MCGroupHome"
+match = "MCHome"
 field = "states"
 was = 124
 now = 120
@@ -189,9 +185,9 @@ why = "one counter less"
 
 
 def test_a_row_explains_one_change_and_no_other(compared: Compared) -> None:
-    after = with_fact(BEFORE, "configurations", "MCGroupHome", states=120)
+    after = with_fact(BEFORE, "configurations", "MCHome", states=120)
     assert compared(BEFORE, after, CHANGED)[0] == 0
-    other = with_fact(BEFORE, "configurations", "MCGroupHome", states=119)
+    other = with_fact(BEFORE, "configurations", "MCHome", states=119)
     code, said = compared(BEFORE, other, CHANGED)
     assert (code, "inventory: 1 changed, 1 stale" in said) == (1, True), said
 
@@ -217,7 +213,7 @@ def test_a_spec_s_new_name_is_that_of_its_claims_wherever_they_stand(compared: C
         "specs": {"Home": {"claims": 1}},
         "claims": {"Home!Served": {"tlc_alone": False}},
         "configurations": {
-            "MCGroupHome": {"spec": "Home", "invariants": ["Home!TypeOK", "Home!Served"]},
+            "MCHome": {"spec": "Home", "invariants": ["Home!TypeOK", "Home!Served"]},
         },
         "labels": {"H1": {"upholds": "Home!Served"}},
     }
@@ -361,6 +357,8 @@ def test_the_tree_s_inventory_has_what_others_count() -> None:
     text = "".join(file.read_text() for file in files)
     assert len(found["scenarios"]) == len(re.findall(r"^STRESS_TEST\(", text, re.MULTILINE)) > 0
     twins = re.findall(r"^STRESS_TWIN\((\w+)", text, re.MULTILINE)
+    own = set(found["scenarios"])
+    twins += [name for name, twin in edits.of_code(ROOT).items() if twin.scenario in own]
     seen = {name for name, facts in found["code_twins"].items() if "scenario" in facts}
     assert seen == set(twins)
     assert {site for facts in found["labels"].values() for site in facts["pairs"]} <= set(

@@ -316,7 +316,7 @@ def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: 
     assert "BiasedLock!ServingStaysBehind" in str(whole["claims"])
     [twin] = checked(root, "MCBiasedLock_serves_two$")
     assert (twin["violated"], twin["holds"]) == (["ServingStaysBehind"], True)
-    said = explored(root, "ticket_behind")
+    said = explored(root, "biased_lock_behind")
     assert "1 scenarios and programs, 1 twins" in said
     assert "2 held, 0 violated, 0 not judged" in said
 
@@ -326,7 +326,7 @@ def test_a_claim_is_in_spec_table_and_scenario_and_its_twin_breaks_it(tmp_path: 
     [
         (
             "table",
-            "twin serves_two: .*ticket.models.toml has no .MCBiasedLock_serves_two. with breaks",
+            "twin serves_two: .*biased_lock.models.toml has no .MCBiasedLock_serves_two.",
         ),
         ("twin", "MCBiasedLock_serves_two has no defect: neither spec = .* in .serves_two."),
     ],
@@ -344,14 +344,22 @@ def test_a_claim_that_no_spec_states_is_named(tmp_path: Path) -> None:
     assert "BiasedLock.tla does not define ServingStaysBehind" in said
 
 
-def test_a_twin_that_no_scenario_declares_is_named(
+def test_a_twin_whose_scenario_is_nowhere_is_named_by_lint(tmp_path: Path) -> None:
+    root = judged(tmp_path, "claim", without=CLAIM["scenario"])
+    said = tool(root, "twins", code=1)
+    assert "twin biased_lock_serves_two: no scenario is called biased_lock_behind" in said
+
+
+def test_a_twin_that_names_no_scenario_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = judged(copied(tmp_path, "tests"), "claim", without=CLAIM["scenario"])
-    with pytest.raises(AssertionError, match="ticket_serves_two"):
-        undeclared(root, monkeypatch)
-    follow("claim", root, only=CLAIM["scenario"])
+    root = judged(copied(tmp_path, "tests"), "claim")
     undeclared(root, monkeypatch)
+    table = root / CLAIM["twin"]
+    own = 'scenario = "biased_lock_behind"\nshows = "*,*"\n'
+    change(table, own, "")
+    with pytest.raises(AssertionError, match="biased_lock_serves_two"):
+        undeclared(root, monkeypatch)
 
 
 LOCK = "kernel/sync/rwlock.h"

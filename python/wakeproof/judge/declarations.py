@@ -74,7 +74,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Twin:
-    """One STRESS_TWIN: the defect `name` of scenario `of` shows outcome `shows`."""
+    """A defect of code: `name`, which scenario `of` must show by the outcome `shows`."""
 
     file: Path
     name: str

@@ -63,11 +63,6 @@ STRESS_TEST(event_ring, .claim = "What is read of a ring is an event that was wr
 		{"*,*", FORBIDDEN, "an event that nobody wrote"},
 	});
 
-STRESS_TWIN(event_ring_unmarked, .of = "event_ring", .defect = "event_ring.1 is missing", .shows = "1,*",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
-STRESS_TWIN(event_ring_unchecked, .of = "event_ring", .defect = "the reader does not look again (event_ring.6)",
-	.shows = "1,*", .seen_by = SEEN_ALL);
-
 /* A count that is seen stands for events that can be read. Result: "events missing". */
 STRESS_ACTOR(counter)
 {

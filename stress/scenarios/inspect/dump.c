@@ -59,13 +59,6 @@ STRESS_TEST(dump, .claim = "What is shown was read in one park.", .upholds = "Du
 		{"*", FORBIDDEN, "half of each"},
 	});
 
-STRESS_TWIN(dump_one_look, .of = "dump", .defect = "it does not look a second time", .shows = "9",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
-
-STRESS_TWIN(dump_number_unread, .of = "dump",
-	.defect = "the second look asks whether it is parked, not in which park", .shows = "9",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
-
 /* Parked; an unpark. Result: "it runs". */
 STRESS_ACTOR_OF(stack, unparker)
 {
@@ -93,7 +86,3 @@ STRESS_TEST(dump_unpark, .claim = "A look takes no permit away.", .upholds = "Du
 		{"1", REQUIRED, "unparked: it runs, and is told so"},
 		{"*", FORBIDDEN, "the permit is gone"},
 	});
-
-STRESS_TWIN(dump_look_stores, .of = "dump_unpark",
-	.defect = "the second look writes back what the first one saw", .shows = "0",
-	.seen_by = SEEN_ALL);

@@ -101,11 +101,6 @@ STRESS_TEST(descriptor_close, .claim = "The last call under way closes it.",
 		{"*,*,*", FORBIDDEN, "used after the close: it is another's"},
 	});
 
-STRESS_TWIN(descriptor_closes_now, .of = "descriptor_close", .defect = "the close waits for nobody",
-	.shows = "1,*,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(descriptor_begins_late, .of = "descriptor_close", .defect = "a call begins while it is closing",
-	.shows = "1,*,0", .seen_by = SEEN_ALL);
-
 /* It is freed while a call is under way. Result: "used late, freed late, freed". */
 static void freer(void *at, stress_result *result)
 {
@@ -140,9 +135,6 @@ STRESS_TEST(descriptor_free, .claim = "Its memory goes with the last call under 
 		{"*,*,0", FORBIDDEN, "never freed"},
 		{"*,*,*", FORBIDDEN, "freed under somebody, or twice"},
 	});
-
-STRESS_TWIN(descriptor_frees_in_use, .of = "descriptor_free", .defect = "is freed while a call is under way",
-	.shows = "1,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* What was done with it comes before its memory is freed. Result: "freed, done". */
 STRESS_ACTOR(retirer)
@@ -229,13 +221,6 @@ STRESS_TEST(descriptor_end, .claim = "When its poller ends nobody waits for it a
 		{"*", FORBIDDEN, "nothing was ready"},
 	});
 
-STRESS_TWIN(descriptor_ends_silent, .of = "descriptor_end",
-	.defect = "the poller ends, and leaves who waits where it is", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-STRESS_TWIN(descriptor_adds_late, .of = "descriptor_end",
-	.defect = "a descriptor is added when its poller has ended", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-
 /* It leaves the list that its poller walks along at its end. Result: "shut as it left, shut". */
 static bool is_shut(struct state *state)
 {
@@ -276,9 +261,6 @@ STRESS_TEST(descriptor_end_walks, .claim = "The end of a poller touches no descr
 		{"*,*", FORBIDDEN, "it was touched when it had left"},
 		{"asleep", FORBIDDEN, "a lock is kept"},
 	});
-
-STRESS_TWIN(descriptor_leaves_unlocked, .of = "descriptor_end_walks", .defect = "leaves the list without its lock",
-	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A virtual thread waits in a call, and its group is closed: it never runs again. Result:
  * "open". */
@@ -334,7 +316,3 @@ STRESS_TEST(descriptor_dies, .claim = "What is closed is closed in the end, what
 		{"0", ACCEPTABLE, "the last of both has closed it"},
 		{"*", FORBIDDEN, "it stays open: a thread that never runs again is counted"},
 	});
-
-STRESS_TWIN(descriptor_dies_inside, .of = "descriptor_dies",
-	.defect = "a thread whose group was closed stays in its call", .shows = "1",
-	.seen_by = SEEN_ALL);

@@ -120,7 +120,3 @@ STRESS_TEST(descriptor_stolen, .claim = "A stolen thread that waits goes on at h
 		{"2,1", ACCEPTABLE, "at home, which its park has woken"},
 		{"*,*", FORBIDDEN, "it is ready, and its home sleeps; or woken for nothing"},
 	});
-
-STRESS_TWIN(descriptor_edge_late, .of = "descriptor_stolen",
-	.defect = "tells who is in line, and counts the edge after that", .shows = "0,0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

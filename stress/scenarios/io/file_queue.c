@@ -72,11 +72,6 @@ STRESS_TEST(file_queue, .claim = "A poller does not block beside what is asked."
 		{"1,*,*", FORBIDDEN, "it blocks, and nobody wakes it"},
 	});
 
-STRESS_TWIN(file_queue_unseen, .of = "file_queue", .defect = "blocks without a look at what is asked",
-	.shows = "1,2,0", .seen_by = SEEN_ALL);
-STRESS_TWIN(file_queue_unnudged, .of = "file_queue", .defect = "asks, and wakes nobody", .shows = "1,2,0",
-	.seen_by = SEEN_ALL);
-
 /* Its caller does not want it any more, and reuses its memory when it is told that it has ended.
  * Result: "given to the system, and again". */
 STRESS_INIT(init_asked)
@@ -119,10 +114,6 @@ STRESS_TEST(file_queue_cancel, .claim = "Who is told that an operation has ended
 		{"*,*", FORBIDDEN, "what is another's is given to the system"},
 	});
 
-STRESS_TWIN(file_queue_frees_listed, .of = "file_queue_cancel",
-	.defect = "lets go of what has ended while it is listed", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* The system ends it when it is told. Result: "begun, told, cancelled and nobody will tell". */
 STRESS_ACTOR(canceller_alone)
 {
@@ -154,9 +145,6 @@ STRESS_TEST(file_queue_told, .claim = "The system is told to end what is cancell
 		{"*,*,*", FORBIDDEN, "it may take for ever, and its caller waits"},
 	});
 
-STRESS_TWIN(file_queue_begins_cancelled, .of = "file_queue_told",
-	.defect = "begins what was cancelled before", .shows = "1,0,1", .seen_by = SEEN_ALL);
-
 /* Its poller ends. Result: "accepted, left in the list". */
 STRESS_ACTOR(late_asker)
 {
@@ -181,9 +169,6 @@ STRESS_TEST(file_queue_over, .claim = "What a ring accepts ends, also when its p
 		{"1,0", ACCEPTABLE, "accepted, and ended"},
 		{"*,*", FORBIDDEN, "accepted, and nobody is there to take it"},
 	});
-
-STRESS_TWIN(file_queue_asks_late, .of = "file_queue_over", .defect = "accepts when the poller has ended",
-	.shows = "1,1", .seen_by = SEEN_ALL);
 
 /* The system takes for ever unless it is told: the poller, when it has nothing to do, sleeps until
  * the caller nudges it. Result: "given to the system, told to end it, its caller came back". */
@@ -226,10 +211,6 @@ STRESS_TEST(file_queue_cancel_ends, .claim = "A caller that cancels comes back."
 		{"*,*,*", FORBIDDEN, "it came back, and nobody had ended it"},
 	});
 
-STRESS_TWIN(file_queue_cancel_ignored, .of = "file_queue_cancel_ends",
-	.defect = "the poller does not pass a cancel on", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* One is in the list, another is asked, and the poller takes one of them: it has room for no more.
  * Result: "left in the list, would block". */
 STRESS_ACTOR(asker_of_second)
@@ -257,10 +238,6 @@ STRESS_TEST(file_queue_rest, .claim = "A poller that takes some of what is asked
 		{"1,0", ACCEPTABLE, "the poller will take the second"},
 		{"*,*", FORBIDDEN, "the poller blocks beside the second, or looks for what is not there"},
 	});
-
-STRESS_TWIN(file_queue_forgets_rest, .of = "file_queue_rest",
-	.defect = "takes one, and forgets that others are asked", .shows = "1,1",
-	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The system has an operation when its poller ends, and writes into its buffer; its caller is
  * handed back when the poller has ended, and reuses the buffer. Result: "the buffer in the end": 2:
@@ -331,10 +308,6 @@ STRESS_TEST(file_queue_inside, .claim = "A poller does not end while the system 
 		{"*", FORBIDDEN, "the system writes into what is another's"},
 	});
 
-STRESS_TWIN(file_queue_ends_early, .of = "file_queue_inside",
-	.defect = "the poller ends while the system has operations", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* One is in the list, and a thread that is away from home asks for another. The ring's count is
  * plain, as all of a ring is: it has one user. Result: "given to the system, by the poller". */
 STRESS_ACTOR(asker_away)
@@ -365,7 +338,3 @@ STRESS_TEST(file_queue_home, .claim = "The poller alone gives operations to the 
 		{"2,2", ACCEPTABLE, "the poller has given both"},
 		{"*,*", FORBIDDEN, "a thread that is away from home gave one"},
 	});
-
-STRESS_TWIN(file_queue_submits_here, .of = "file_queue_home",
-	.defect = "a thread that is away from home gives it to the system", .shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -82,10 +82,6 @@ STRESS_TEST(readiness, .claim = "Who waits until it is ready is told when it is.
 		{"*", FORBIDDEN, "nobody has closed it"},
 	});
 
-STRESS_TWIN(descriptor_edge_unseen, .of = "readiness",
-	.defect = "gets in line without a look whether there was an edge", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-
 /* Two wait, two come, and there is one edge for both. */
 STRESS_ACTOR(poller_of_two)
 {
@@ -101,9 +97,6 @@ STRESS_TEST(readiness_pass, .claim = "Who was told passes it on: all read what h
 		{"asleep", FORBIDDEN, "one has read, and the other sleeps beside the rest"},
 		{"*,*", FORBIDDEN, "nobody has closed it"},
 	});
-
-STRESS_TWIN(descriptor_kept, .of = "readiness_pass", .defect = "who was told does not pass it on",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One comes after the other, each with its edge. Both may have come before the first look. */
 STRESS_ACTOR(poller_of_each)
@@ -127,9 +120,6 @@ STRESS_TEST(readiness_all, .claim = "A thread reads as often as there is somethi
 		{"*,*", FORBIDDEN, "nobody has closed it"},
 	});
 
-STRESS_TWIN(descriptor_poller_silent, .of = "readiness_all", .defect = "counts the edge, and tells nobody",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 STRESS_ACTOR(closer)
 {
 	wp_ready_shut(&state->ready);
@@ -143,9 +133,6 @@ STRESS_TEST(readiness_close, .claim = "A close wakes whoever waits.",
 		{"asleep", FORBIDDEN, "it waits for what is closed"},
 		{"*", FORBIDDEN, "there was nothing to read"},
 	});
-
-STRESS_TWIN(descriptor_close_silent, .of = "readiness_close", .defect = "the close leaves the line as it is",
-	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* A virtual thread is first in line, parked, and its group is closed. Behind it an OS thread
  * reads. */
@@ -171,10 +158,3 @@ STRESS_TEST(readiness_dies, .claim = "Readiness goes past a thread whose group i
 		{"asleep", FORBIDDEN, "it is ready, and the thread that was told will not run"},
 		{"*", FORBIDDEN, "nobody has closed it"},
 	});
-
-STRESS_TWIN(descriptor_dies_in_line, .of = "readiness_dies",
-	.defect = "a close leaves a thread of its group in the line", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-STRESS_TWIN(descriptor_dies_told, .of = "readiness_dies",
-	.defect = "a close does not pass on what a thread of its group was told", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -33,12 +33,6 @@ STRESS_TEST(pool_begun, .claim = "A thread that has just begun has the job.",
 		{"*,*,*", FORBIDDEN, "another was started"},
 	});
 
-STRESS_TWIN(pool_coming_uncounted, .of = "pool_begun",
-	.defect = "does not count as idle who has not looked yet", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(pool_rests_first, .of = "pool_begun", .defect = "rests before it looks",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-
 /* No other may be started. Result: "accepted, run". */
 STRESS_INIT(init_alone)
 {
@@ -53,9 +47,6 @@ STRESS_TEST(pool_job, .claim = "A job that was accepted is run.", .upholds = "Po
 		{"asleep", FORBIDDEN, "the thread rests, and the job waits"},
 		{"*,*", FORBIDDEN, "it was refused"},
 	});
-
-STRESS_TWIN(pool_chooses_silently, .of = "pool_job", .defect = "does not unpark who was chosen",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Both jobs are queued before the thread looks. Result: "accepted, runs of the first, of the second,
  * when one was taken". */
@@ -86,9 +77,6 @@ STRESS_TEST(pool_order, .claim = "Jobs are taken in the order in which they came
 		{"*,*,*", FORBIDDEN, "the second overtakes the first"},
 	});
 
-STRESS_TWIN(pool_takes_last, .of = "pool_order", .defect = "takes the job that came last",
-	.shows = "2,0,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Two threads, two jobs. Result: "accepted, run". */
 STRESS_INIT(init_two)
 {
@@ -116,9 +104,6 @@ STRESS_TEST(pool_two, .claim = "No thread rests while a job waits.",
 		{"*,*", FORBIDDEN, "a job was refused"},
 	});
 
-STRESS_TWIN(pool_one_wake, .of = "pool_two", .defect = "wakes nobody while somebody is coming",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* A thread leaves when its time is over, unless a job comes. Result: "accepted, run, starts". */
 STRESS_INIT(init_late)
 {
@@ -135,9 +120,6 @@ STRESS_TEST(pool_late, .claim = "Who leaves leaves no job behind.", .upholds = "
 		{"1,0,1", ACCEPTABLE, "it has left, and another was started"},
 		{"*,*,*", LOST_WORK, "the job waits, and nobody will look"},
 	});
-
-STRESS_TWIN(pool_leaves_chosen, .of = "pool_late", .defect = "leaves though it was chosen",
-	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A thread that is to stay. Result: "accepted, run, threads". */
 STRESS_INIT(init_min)
@@ -166,9 +148,6 @@ STRESS_TEST(pool_min, .claim = "A thread that the pool is to keep does not leave
 		{"*,*,*", FORBIDDEN, "it has left, though no other thread is there"},
 	});
 
-STRESS_TWIN(pool_leaves_below, .of = "pool_min", .defect = "leaves though no other thread is there",
-	.shows = "1,0,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* A thread that may leave is chosen as its time is over, and takes a second job after that. Result:
  * "accepted, run, threads that are coming". */
 STRESS_ACTOR(takes_two)
@@ -191,10 +170,6 @@ STRESS_TEST(pool_again, .claim = "Who was chosen as it was about to leave is cou
 		{"1,0,0", ACCEPTABLE, "it has left, and another was started"},
 		{"*,*,*", FORBIDDEN, "a thread is counted twice, or never"},
 	});
-
-STRESS_TWIN(pool_permit_kept, .of = "pool_again",
-	.defect = "who is chosen as its time is over does not wait for the wake", .shows = "1,1,*",
-	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The system refuses one thread. Result: "accepted, _, threads counted". */
 STRESS_INIT(init_refusing)
@@ -221,7 +196,3 @@ STRESS_TEST(pool_refused, .claim = "A start that was refused is not counted.",
 		{"1,0,1", REQUIRED, "one was refused, and the other has a thread"},
 		{"*,*,*", FORBIDDEN, "what was refused is counted"},
 	});
-
-STRESS_TWIN(pool_refused_kept, .of = "pool_refused",
-	.defect = "a start that the system refused stays counted", .shows = "2,0,2",
-	.seen_by = SEEN_ALL);

@@ -45,11 +45,6 @@ STRESS_TEST(pool, .claim = "A job that was accepted is run, or closed.",
 		{"*,*,*", FORBIDDEN, "neither, or both"},
 	});
 
-STRESS_TWIN(pool_taken_dropped, .of = "pool", .defect = "drops a job that it took before the stop",
-	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(pool_close_silent, .of = "pool", .defect = "the close wakes nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* After the close, one job is left. Result: "accepted, run, closed". */
 STRESS_INIT(init_closed)
 {
@@ -78,9 +73,6 @@ STRESS_TEST(pool_drain, .claim = "What the stop closes is run by nobody.",
 		{"*,*,*", FORBIDDEN, "neither, or both"},
 	});
 
-STRESS_TWIN(pool_drain_unchecked, .of = "pool_drain", .defect = "looks at one, and takes it later",
-	.shows = "1,1,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Somebody waits for the end. Result: "waited". */
 STRESS_INIT(init_ending)
 {
@@ -100,6 +92,3 @@ STRESS_TEST(pool_wait, .claim = "Who waits for the threads is told.", .upholds =
 		{"1", REQUIRED, "it was told"},
 		{"asleep", FORBIDDEN, "it waits, and all have left"},
 	});
-
-STRESS_TWIN(pool_leaves_silently, .of = "pool_wait", .defect = "leaves, and tells nobody",
-	.shows = "asleep", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -81,12 +81,6 @@ STRESS_TEST(reserve, .claim = "Who is offered is handed a task, or sent away.",
 		{"*,*", LOST_WORK, "handed over, and not run"},
 	});
 
-STRESS_TWIN(reserve_stop_unseen, .of = "reserve",
-	.defect = "is offered without a look whether there was a stop", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-STRESS_TWIN(reserve_given_unseen, .of = "reserve", .defect = "takes whatever wakes it for the stop",
-	.shows = "1,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* It is offered, and leaves when it likes. Result: "handed, run". */
 STRESS_INIT(init_offered)
 {
@@ -111,9 +105,6 @@ STRESS_TEST(reserve_leave, .claim = "Who was taken while it left waits for the t
 		{"*,*", LOST_WORK, "handed over, and not run"},
 	});
 
-STRESS_TWIN(reserve_exits_taken, .of = "reserve_leave", .defect = "exits although it was taken",
-	.shows = "1,0", .seen_by = SEEN_ALL);
-
 /* Nobody has a task for it. Result: "run". */
 STRESS_ACTOR(rests)
 {
@@ -128,10 +119,6 @@ STRESS_TEST(reserve_dismissed, .claim = "The stop sends away who rests.",
 		{"asleep", FORBIDDEN, "it rests, and nobody will come"},
 		{"*", FORBIDDEN, "it has run what nobody gave it"},
 	});
-
-STRESS_TWIN(reserve_dismisses_silently, .of = "reserve_dismissed",
-	.defect = "the stop takes who rests, and says nothing", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Two tasks, one thread. Result: "handed, handed". */
 STRESS_ACTOR(other_trier)
@@ -148,9 +135,6 @@ STRESS_TEST(reserve_take, .claim = "One of two tasks gets the thread.",
 		{"*,*", FORBIDDEN, "both, or nobody"},
 	});
 
-STRESS_TWIN(reserve_takes_split, .of = "reserve_take", .defect = "takes it by a load and a store",
-	.shows = "1,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Nobody is there: two misses, and one start at the most. Result: "handed, handed, starts, pending". */
 STRESS_ACTOR(read_starts)
 {
@@ -165,9 +149,6 @@ STRESS_TEST(reserve_start, .claim = "No more starts are under way than admitted.
 		{"0,0,1,1", REQUIRED, "one starts one"},
 		{"*,*,*,*", FORBIDDEN, "two starts, or none"},
 	});
-
-STRESS_TWIN(reserve_admits_all, .of = "reserve_start", .defect = "each miss starts one",
-	.shows = "0,0,2,2", .seen_by = SEEN_ALL);
 
 /* The pool refuses one. */
 STRESS_INIT(init_refusing)
@@ -185,7 +166,3 @@ STRESS_TEST(reserve_refused, .claim = "A refused start is not under way.",
 		{"0,0,0,0", ACCEPTABLE, "the second came while the first was being refused"},
 		{"*,*,*,*", FORBIDDEN, "what was refused is counted"},
 	});
-
-STRESS_TWIN(reserve_refused_kept, .of = "reserve_refused",
-	.defect = "a start that the pool refused stays counted", .shows = "0,0,0,1",
-	.seen_by = SEEN_ALL);

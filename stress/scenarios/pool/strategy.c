@@ -27,14 +27,6 @@ STRESS_TEST(strategy_role, .claim = "One thread at a time produces, and what was
 		{"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
 	});
 
-STRESS_TWIN(strategy_no_state, .of = "strategy_role", .defect = "whoever asks produces",
-	.shows = "0,*,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(strategy_null_leaves, .of = "strategy_role",
-	.defect = "leaves when it finds nothing, though somebody has asked", .shows = "1,*,0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(strategy_null_keeps, .of = "strategy_role", .defect = "leaves, and stays in the word",
-	.shows = "*,0,0", .seen_by = SEEN_ALL);
-
 STRESS_TEST(strategy_dispatch, .claim = "So it is when another thread is to produce.",
 	.upholds = "Strategy!NoLostProduction", .state_size = sizeof(struct state), .init = init,
 	.actors = {dispatches, dispatches, pool}, .arbiter = read_left, .results = 3,
@@ -43,13 +35,6 @@ STRESS_TEST(strategy_dispatch, .claim = "So it is when another thread is to prod
 		{"0,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
 		{"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
 	});
-
-STRESS_TWIN(strategy_demand_dropped, .of = "strategy_dispatch",
-	.defect = "who asks while another produces leaves no trace", .shows = "1,*,0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(strategy_demand_read, .of = "strategy_dispatch",
-	.defect = "asks by a read where somebody is to come", .shows = "1,*,0",
-	.seen_by = SEEN_RC11);
 
 /* Result: "counted as to come, but for whom the pool has". */
 STRESS_ACTOR(read_pending)
@@ -66,9 +51,6 @@ STRESS_TEST(strategy_pending, .claim = "Who was started is counted until it come
 		{"0", REQUIRED, "as many as the pool has not begun"},
 		{"*", FORBIDDEN, "more, or less"},
 	});
-
-STRESS_TWIN(strategy_run_uncounted, .of = "strategy_pending",
-	.defect = "who comes is still counted as to come", .shows = "1", .seen_by = SEEN_ALL);
 
 /* The pool refuses the first. */
 static int start_second(void *arg)
@@ -102,10 +84,6 @@ STRESS_TEST(strategy_refused, .claim = "A refused start is the caller's to know,
 		{"*,*,*", FORBIDDEN, "who was refused is thought to come"},
 	});
 
-STRESS_TWIN(strategy_count_first, .of = "strategy_refused",
-	.defect = "counts the start before the pool has taken it", .shows = "1,0,0",
-	.seen_by = SEEN_ALL);
-
 STRESS_TEST(strategy_seen, .claim = "What was asked for is produced, by who sees what the last one did.",
 	.upholds = "Strategy!ProductionBegins", .state_size = sizeof(struct state), .init = init,
 	.actors = {asks, asks}, .arbiter = read_left, .results = 3,
@@ -113,7 +91,3 @@ STRESS_TEST(strategy_seen, .claim = "What was asked for is produced, by who sees
 		{"0,1,0", ACCEPTABLE, "all is produced, and nobody produces"},
 		{"*,*,*", FORBIDDEN, "somebody has asked, and nobody looks"},
 	});
-
-STRESS_TWIN(strategy_null_stops, .of = "strategy_seen",
-	.defect = "leaves when somebody has asked, and stays in the word", .shows = "1,0,0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -38,10 +38,6 @@ STRESS_TEST(strategy_after, .claim = "After its task it produces on, if nobody d
 		{"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
 	});
 
-STRESS_TWIN(strategy_failure_keeps, .of = "strategy_after",
-	.defect = "produces on after its task, whoever does", .shows = "0,*,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Result: ".., started". */
 static bool try_counted(void *arg)
 {
@@ -62,12 +58,6 @@ STRESS_TEST(strategy_early, .claim = "Who is started follows, however early it c
 		{"0,1,2", FORBIDDEN, "the first was started for nothing"},
 		{"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
 	});
-
-STRESS_TWIN(strategy_start_first, .of = "strategy_early",
-	.defect = "starts somebody before it has left", .shows = "0,1,2",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(strategy_leave_uncounted, .of = "strategy_early",
-	.defect = "does not count whom it is to start", .shows = "*,0,*", .seen_by = SEEN_ALL);
 
 /* Nobody is to be had: the pool has the task, unless another has begun to produce meanwhile. */
 static bool try_nobody(void *arg)
@@ -108,10 +98,6 @@ STRESS_TEST(strategy_alone, .claim = "Who leaves for a task that may block is fo
 		{"*,*,*", FORBIDDEN, "it left, and nobody was started"},
 	});
 
-STRESS_TWIN(strategy_hands_alone, .of = "strategy_alone",
-	.defect = "leaves for the task without anybody to follow", .shows = "*,*,1",
-	.seen_by = SEEN_ALL);
-
 STRESS_INIT(init_busy_watched)
 {
 	init_as(state, WP_BLOCKING, produce_watched, start, try_nobody);
@@ -126,9 +112,6 @@ STRESS_TEST(strategy_back, .claim = "Who finds nobody to follow produces on, if 
 		{"*,*,*", FORBIDDEN, "somebody is thought to produce, or to come"},
 	});
 
-STRESS_TWIN(strategy_back_overwrites, .of = "strategy_back", .defect = "produces on, whoever does",
-	.shows = "*,*,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 STRESS_TEST(strategy_relied, .claim = "Who relied on a start that failed is served by whose it was.",
 	.upholds = "Strategy!RejectionIsReported", .state_size = sizeof(struct state),
 	.init = init_busy, .actors = {asks, dispatches}, .arbiter = read_left, .results = 3,
@@ -136,6 +119,3 @@ STRESS_TEST(strategy_relied, .claim = "Who relied on a start that failed is serv
 		{"0,1,0", ACCEPTABLE, "all is produced, and nobody is to come"},
 		{"*,*,*", FORBIDDEN, "who was refused is thought to come"},
 	});
-
-STRESS_TWIN(strategy_back_counted, .of = "strategy_relied",
-	.defect = "leaves whom it could not start counted", .shows = "*,0,*", .seen_by = SEEN_ALL);

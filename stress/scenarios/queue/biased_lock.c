@@ -77,9 +77,3 @@ STRESS_TEST(biased_lock_stealers, .claim = "Of two stealers that meet, one gives
 		{"0,1", REQUIRED, "met: one gave up"},
 		{"*,*", FORBIDDEN, "two consumers at once, or none"},
 	});
-
-STRESS_TWIN(biased_lock_no_cas, .of = "biased_lock_stealers", .defect = "biased_lock.4 is a load and a store",
-	.shows = "*,*", .seen_by = SEEN_ALL);
-STRESS_TWIN(biased_lock_reads_next, .of = "biased_lock_stealers",
-	.defect = "biased_lock.3 reads next, so that a stealer always gets in", .shows = "*,*",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);

@@ -46,9 +46,6 @@ STRESS_TEST(idle_set, .claim = "No member's bit is lost when another one's is se
 		{"*", FORBIDDEN, "a bit was lost"},
 	});
 
-STRESS_TWIN(idle_set_plain_set, .of = "idle_set", .defect = "idle_set.1 is a load and a store", .shows = "*",
-	.seen_by = SEEN_ALL);
-
 /* Member 1 is idle before, and goes to work. */
 STRESS_INIT(init_idle)
 {
@@ -68,9 +65,6 @@ STRESS_TEST(idle_set_leave, .claim = "A member's bit is set as long as it is par
 		{"1", ACCEPTABLE, "one is in, the other out"},
 		{"*", FORBIDDEN, "a bit was lost or came back"},
 	});
-
-STRESS_TWIN(idle_set_plain_clear, .of = "idle_set_leave", .defect = "idle_set.2 is a load and a store",
-	.shows = "*", .seen_by = SEEN_ALL);
 
 /* One member parks, a searcher looks. Result: "bit seen, member parked". */
 STRESS_ACTOR(parker)
@@ -118,6 +112,3 @@ STRESS_TEST(idle_set_far, .claim = "A scan finds a parked member of any word.",
 		{"1", REQUIRED, "the scan finds it"},
 		{"*", FORBIDDEN, "the member sleeps, and no scan finds it"},
 	});
-
-STRESS_TWIN(idle_set_first_word, .of = "idle_set_far", .defect = "a scan reads the first word alone",
-	.shows = "*", .seen_by = SEEN_CORES | SEEN_EXPLORED);

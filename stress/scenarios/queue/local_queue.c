@@ -101,13 +101,6 @@ STRESS_TEST(local_queue, .claim = "Each task is taken once, and seen as it was p
 	.actors = {owner, thief}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
 
-STRESS_TWIN(local_queue_takes_split, .of = "local_queue", .defect = "local_queue.4 is a load and a store",
-	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(local_queue_publishes_first, .of = "local_queue", .defect = "local_queue.3 comes before local_queue.2",
-	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(local_queue_claims_first, .of = "local_queue", .defect = "local_queue.9 comes after local_queue.10",
-	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Three into two slots. */
 STRESS_ACTOR(overflows)
 {
@@ -121,11 +114,6 @@ STRESS_TEST(local_queue_overflow, .claim = "Half makes room, unless a thief did 
 	.actors = {overflows, thief}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{ONCE, ACCEPTABLE, "each once"}, NOT_ONCE});
 
-STRESS_TWIN(local_queue_overflow_unread, .of = "local_queue_overflow",
-	.defect = "moves half whether or not a thief was there first", .shows = "*,*,*,*,*,*",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(local_queue_overflow_forgets, .of = "local_queue_overflow",
-	.defect = "drops the task that did not fit", .shows = "*,*,*,*,*,*", .seen_by = SEEN_ALL);
 /* The same. Result: "after a push, more were in the ring than it has room for". The owner has read
  * a head in its push, so the head that it reads here is no older. */
 STRESS_ACTOR(overflows_and_counts)
@@ -146,9 +134,6 @@ STRESS_TEST(local_queue_bounded, .claim = "A ring never has more tasks than slot
 		{"1", FORBIDDEN, "more than there are slots"},
 	});
 
-STRESS_TWIN(local_queue_full_by_one, .of = "local_queue_bounded", .defect = "a full ring takes one more",
-	.shows = "1", .seen_by = SEEN_ALL);
-
 /* Two rounds, while a thief holds an old head. */
 STRESS_ACTOR(goes_round)
 {
@@ -163,9 +148,6 @@ STRESS_TEST(local_queue_round, .claim = "An old head is not taken for a new one.
 	.upholds = "LocalQueue!NothingTwice", .state_size = sizeof(struct state), .init = init,
 	.actors = {goes_round, thief}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{"1,1,1,1,1,0", ACCEPTABLE, "each once"}, NOT_ONCE});
-
-STRESS_TWIN(local_queue_indices_wrap, .of = "local_queue_round", .defect = "indices wrap after two rounds",
-	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A sibling asks a ring that is never empty. Result: "it said so". */
 STRESS_INIT(init_one)
@@ -192,9 +174,6 @@ STRESS_TEST(local_queue_asked, .claim = "A ring that is never empty is not said 
 		{"0", ACCEPTABLE, "something is there"},
 		{"1", FORBIDDEN, "said to be empty"},
 	});
-
-STRESS_TWIN(local_queue_asks_tail_first, .of = "local_queue_asked", .defect = "local_queue.8 comes before local_queue.7",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The same, where a thief takes one of two. */
 STRESS_ACTOR(push_second)
@@ -250,10 +229,6 @@ STRESS_TEST(local_queue_order, .claim = "The next slot overtakes nothing.",
 	.outcomes = {{ONCE, ACCEPTABLE, "in their order"},
 		     {"*,*,*,*,*,*", FORBIDDEN, "overtaken, lost or taken twice"}});
 
-STRESS_TWIN(local_queue_slot_jumps, .of = "local_queue_order",
-	.defect = "the slot is used though the ring has tasks", .shows = "1,1,1,0,0,1",
-	.seen_by = SEEN_ALL);
-
 /* A task of the global queue, beside a ring that is never empty. Result: "polls without it". */
 STRESS_ACTOR(polls)
 {
@@ -281,10 +256,6 @@ STRESS_TEST(local_queue_turn, .claim = "What has spilt is taken, however busy th
 		{"*", FORBIDDEN, "another one, or none"},
 	});
 
-STRESS_TWIN(local_queue_no_turn, .of = "local_queue_turn", .defect = "the ring is always first",
-	.shows = "2",
-	.seen_by = SEEN_ALL);
-
 STRESS_ACTOR(helper)
 {
 	wp_local_queue_hand_over(&state->local, &state->global);
@@ -301,9 +272,6 @@ STRESS_TEST(local_queue_next, .claim = "The task of the slot is run once, and ha
 	.upholds = "LocalQueue!HandedOver", .state_size = sizeof(struct state), .init = init,
 	.actors = {keeps, helper_takes}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{"1,1,0,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
-
-STRESS_TWIN(local_queue_slot_split, .of = "local_queue_next", .defect = "local_queue.13 is a load and a store",
-	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One thief, one who hands over, two tasks. */
 STRESS_TEST(local_queue_takers, .claim = "Of those who take at once each takes others.",

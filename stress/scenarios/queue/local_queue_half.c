@@ -95,9 +95,6 @@ STRESS_TEST(local_queue_loot, .claim = "What is stolen is had when the victim ha
 	.actors = {owner, thief, third}, .arbiter = take_rest, .results = 6,
 	.outcomes = {{"1,1,1,0,0,0", ACCEPTABLE, "each once"}, NOT_ONCE});
 
-STRESS_TWIN(local_queue_loot_shown, .of = "local_queue_loot", .defect = "local_queue.3 of the thief comes before local_queue.10",
-	.shows = "*,*,*,*,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Five into four slots, while a thief steals and somebody takes from the global queue. Result:
  * times each was taken; all that were moved at once. */
 STRESS_INIT(init_four)
@@ -125,9 +122,6 @@ STRESS_TEST(local_queue_chain, .claim = "Half is moved at once, in its order, or
 		{"1,1,1,1,1,0,0", ACCEPTABLE, "a thief made room"},
 		{"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice; another number"},
 	});
-
-STRESS_TWIN(local_queue_moves_one, .of = "local_queue_chain", .defect = "makes room for one alone",
-	.shows = "1,1,1,1,1,0,1", .seen_by = SEEN_ALL);
 
 /* The queue is handed over beside its owner. Result: times each was taken; left in the ring of what
  * was there before. */
@@ -159,9 +153,6 @@ STRESS_TEST(local_queue_handed, .claim = "What was there is handed over.",
 		{"*,*,*,*,*,*,*", FORBIDDEN, "a task was left, lost or taken twice"},
 	});
 
-STRESS_TWIN(local_queue_hand_over_once, .of = "local_queue_handed", .defect = "hands half over, and leaves",
-	.shows = "*,*,*,*,*,*,1", .seen_by = SEEN_ALL);
-
 /* The thief's own ring is full: it takes one, which it runs. */
 STRESS_INIT(init_full_thief)
 {
@@ -179,6 +170,3 @@ STRESS_TEST(local_queue_room, .claim = "A thief steals no more than its own ring
 	.init = init_full_thief, .actors = {thief, third}, .arbiter = take_rest, .results = 7,
 	.outcomes = {{"1,1,1,1,1,1,1", ACCEPTABLE, "each once"},
 		     {"*,*,*,*,*,*,*", FORBIDDEN, "a task was lost, or taken twice"}});
-
-STRESS_TWIN(local_queue_no_room, .of = "local_queue_room", .defect = "a thief takes half, whatever room it has",
-	.shows = "*,*,*,*,*,*,*", .seen_by = SEEN_CORES | SEEN_EXPLORED);

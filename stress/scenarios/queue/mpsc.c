@@ -84,15 +84,6 @@ STRESS_TEST(mpsc, .claim = "Every node pushed is taken once, each producer's in 
 		{"*,*", FORBIDDEN, "a node was lost or taken twice"},
 	});
 
-STRESS_TWIN(mpsc_split_reserve, .of = "mpsc", .defect = "mpsc.2 is a load and a store", .shows = "*,*",
-	.seen_by = SEEN_ALL);
-STRESS_TWIN(mpsc_plain_clear, .of = "mpsc",
-	.defect = "mpsc.8 comes after mpsc.7, when producers may hold the cell", .shows = "*,*",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
-STRESS_TWIN(mpsc_ignores_hostage, .of = "mpsc",
-	.defect = "the last node is taken although a producer holds its cell", .shows = "*,*",
-	.seen_by = SEEN_ALL);
-
 /* One push, watched from its two ends. Result: "reserved, published, taken". */
 STRESS_ACTOR(one_push)
 {
@@ -118,9 +109,6 @@ STRESS_TEST(mpsc_bubble, .claim = "Published means that it can be taken; reserve
 		{"1,1,1", ACCEPTABLE, "after the push"},
 		{"*,1,0", FORBIDDEN, "published, and not there"},
 	});
-
-STRESS_TWIN(mpsc_asks_tail, .of = "mpsc_bubble", .defect = "has_published reads the reserving end",
-	.shows = "*,1,0", .seen_by = SEEN_ALL);
 
 /* One node is there, another is pushed. Result: "first pop got one, taken in all". */
 STRESS_INIT(init_one)
@@ -175,6 +163,3 @@ STRESS_TEST(mpsc_asked, .claim = "A queue that holds a node never looks empty.",
 		{"1,1", REQUIRED, "one is taken, and the other is seen"},
 		{"*,*", FORBIDDEN, "a node is there, and a carrier may go to sleep beside it"},
 	});
-
-STRESS_TWIN(mpsc_clears_first, .of = "mpsc_asked", .defect = "mpsc.8 comes before mpsc.13", .shows = "1,0",
-	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

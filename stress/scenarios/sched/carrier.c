@@ -75,12 +75,6 @@ STRESS_TEST(carrier_exit, .claim = "An exit that meets a searcher serves it.",
 		{"*,*", FORBIDDEN, "stole, and kept the ticket: nobody gets at that queue any more"},
 	});
 
-STRESS_TWIN(carrier_split_exit, .of = "carrier_exit", .defect = "carrier.2 is a load and a store",
-	.shows = "0,1", .seen_by = SEEN_ALL);
-STRESS_TWIN(carrier_wrong_ticket, .of = "carrier_exit",
-	.defect = "a steal gives back the ticket before its own", .shows = "*,*",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
-
 /* Carrier 0 was sent to carrier 1 and holds the token. Result: "got the token, saw a searcher". */
 STRESS_INIT(init_searching)
 {
@@ -144,14 +138,6 @@ STRESS_TEST(carrier_submission, .claim = "A carrier that goes to sleep sees the 
 		{"0,1", FORBIDDEN, "awake, and its word says waking"},
 	});
 
-STRESS_TWIN(carrier_no_recheck, .of = "carrier_submission",
-	.defect = "parks without looking at the queues again", .shows = "1,0", .seen_by = SEEN_ALL);
-STRESS_TWIN(search_no_submit_fence, .of = "carrier_submission", .defect = "drops fence [carrier.7]",
-	.shows = "1,0", .seen_by = SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
-STRESS_TWIN(search_no_park_fence, .of = "carrier_submission",
-	.defect = "drops fence [carrier.6]: idle_set.1 is a locked instruction on x86, so only RC11 shows it",
-	.shows = "1,0", .seen_by = SEEN_RC11);
-
 /* Carrier 1 puts back its only task. Result: "carrier 0 would sleep, was sent for". */
 static void init_pair(void *at)
 {
@@ -177,10 +163,6 @@ STRESS_TEST(carrier_yield, .claim = "A task that yields alone has nobody woken."
 		{"*,1", FORBIDDEN, "woken for a task that is not left to it"},
 	});
 
-STRESS_TWIN(search_yield_wakes, .of = "carrier_yield",
-	.defect = "a re-enqueue does not look whether the task is alone", .shows = "1,1",
-	.seen_by = SEEN_ALL);
-
 /* A real sleep and a real wake. Result: "task run". */
 STRESS_ACTOR(run_one)
 {
@@ -202,10 +184,6 @@ STRESS_TEST(carrier_wake, .claim = "A submission reaches a sleeping carrier.",
 		{"1", ACCEPTABLE, "the task ran"},
 		{"asleep", FORBIDDEN, "a missed wakeup"},
 	});
-
-STRESS_TWIN(carrier_wake_forgotten, .of = "carrier_wake", .defect = "claims the wake, sends none",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED,
-	.chance = SEEN_STRESS);
 
 /* The sleep is in a poller. Result: "would block, was woken, eventfd readable". */
 static void signal_event(void *arg)
@@ -252,10 +230,6 @@ STRESS_TEST(carrier_poller, .claim = "The wake goes to the place where the carri
 		{"1,0,*", FORBIDDEN, "missed"},
 	});
 
-STRESS_TWIN(carrier_wrong_place, .of = "carrier_poller",
-	.defect = "the waker reads the word again instead of acting on what it replaced",
-	.shows = "1,1,0", .seen_by = SEEN_ALL);
-
 /* Its queue has four tasks, and a pinned one comes. Result: "tasks polled, the pinned one among
  * them". */
 struct turns {
@@ -298,10 +272,6 @@ STRESS_TEST(carrier_turns, .claim = "A pinned task is polled though the queue do
 		{"*,*", FORBIDDEN, "the pinned task waits until the queue is empty"},
 	});
 
-STRESS_TWIN(carrier_no_turns, .of = "carrier_turns",
-	.defect = "the queue is polled first, each time", .shows = "4,*",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
-
 /* Its inbox has four tasks, and one comes to the queue. Result: "tasks polled, that one among
  * them". */
 STRESS_INIT_OF(turns, init_turns_back)
@@ -323,7 +293,3 @@ STRESS_TEST(carrier_turns_back, .claim = "A task in the queue is polled though t
 		{"4,1", REQUIRED, "queue and inbox take turns"},
 		{"*,*", FORBIDDEN, "the task in the queue waits until the inbox is empty"},
 	});
-
-STRESS_TWIN(carrier_inbox_first, .of = "carrier_turns_back",
-	.defect = "the inbox is polled first, each time but the first", .shows = "4,0",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);

@@ -72,13 +72,6 @@ STRESS_TEST(carrier_tasks_shut, .claim = "A close waits for the task that was ac
 		{"*,*", FORBIDDEN, "accepted, and the close did not wait"},
 	});
 
-STRESS_TWIN(carrier_tasks_start_unlocked, .of = "carrier_tasks_shut",
-	.defect = "a start looks at the gate and enters the list in two steps", .shows = "1,0",
-	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(carrier_tasks_finish_silent, .of = "carrier_tasks_shut",
-	.defect = "the last task that ends does not wake the close", .shows = "asleep",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
-
 /* A start from outside while the close shuts the list, and a start that the close waits for, as the
  * start by a running task is. Result: "accepted after the shut, listed but not accepted". */
 struct gate {
@@ -120,10 +113,6 @@ STRESS_TEST(carrier_tasks_gate, .claim = "A list that was shut takes no task any
 		{"asleep", FORBIDDEN, "the lock is not given back"},
 		{"*,*", FORBIDDEN, "a task is accepted after the shut, or listed and refused"},
 	});
-
-STRESS_TWIN(carrier_tasks_start_unasked, .of = "carrier_tasks_gate",
-	.defect = "a start does not ask whether the list is shut", .shows = "1,1",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* Home 0's task is stolen by home 1, yields there, and is done in its second run. Result: "runs, in
  * the thief's queue". */
@@ -170,10 +159,6 @@ STRESS_TEST(carrier_tasks_return, .claim = "A stolen task that yields goes on at
 		{"2,0", ACCEPTABLE, "two runs, wherever; its queue is that of its home"},
 		{"*,*", FORBIDDEN, "it stays with the thief, or runs too often"},
 	});
-
-STRESS_TWIN(carrier_tasks_forgotten, .of = "carrier_tasks_return",
-	.defect = "a stolen task goes on in the thief's queue", .shows = "2,1",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* What a carrier without siblings starts itself is in its lane; it runs that, and what comes from
  * outside, before it sleeps. Result: "ran". */
@@ -224,9 +209,6 @@ STRESS_TEST(carrier_tasks_lane, .claim = "A carrier sleeps when its lane is empt
 		{"asleep", FORBIDDEN, "it sleeps beside what it has queued for itself"},
 		{"*", FORBIDDEN, "one ran twice"},
 	});
-
-STRESS_TWIN(carrier_tasks_lane_unpolled, .of = "carrier_tasks_lane", .defect = "a poll does not look at the lane",
-	.shows = "asleep", .seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* The carrier has left two parked tasks behind, and one in its lane. Somebody unparks one, somebody
  * starts a fourth, while the close hands back. Result: "accepted, handed back, of these too late,
@@ -305,14 +287,6 @@ STRESS_TEST(carrier_tasks_closed, .claim = "A close hands back each task that wa
 		{"asleep", FORBIDDEN, "the lock is not given back"},
 		{"*,*,*,*", FORBIDDEN, "one is lost, handed back twice, or after the close"},
 	});
-
-STRESS_TWIN(carrier_tasks_drain_notified, .of = "carrier_tasks_closed",
-	.defect = "the close takes a listed task that somebody is about to queue",
-	.shows = "0,4,*,*", .seen_by = SEEN_CORES | SEEN_EXPLORED);
-STRESS_TWIN(carrier_tasks_stays_open, .of = "carrier_tasks_closed", .defect = "a close does not shut the gate",
-	.shows = "1,4,1,0", .seen_by = SEEN_CORES | SEEN_EXPLORED);
-STRESS_TWIN(carrier_tasks_lane_left, .of = "carrier_tasks_closed", .defect = "the close does not look into the lane",
-	.shows = "0,2,0,1", .seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* A step submits a task and yields to it; the scheduler of that starts two others meanwhile. A
  * sibling steals. Result: "runs of that task, of the others". */
@@ -409,10 +383,6 @@ STRESS_TEST(carrier_tasks_keeps, .claim = "What a step starts beside the task th
 		{"*,*", FORBIDDEN, "one is lost, or runs twice"},
 	});
 
-STRESS_TWIN(local_queue_keeps_all, .of = "carrier_tasks_keeps",
-	.defect = "keeps what is started last, and forgets what it kept before", .shows = "0,1",
-	.seen_by = SEEN_ALL);
-
 /* A scheduler has a virtual thread, on an OS thread of its own: it parks as the close hands back.
  * Result: "handed back". */
 struct given {
@@ -458,10 +428,6 @@ STRESS_TEST(carrier_tasks_given, .claim = "A close that waits for a scheduler se
 		{"*", FORBIDDEN, "the close goes on though it runs"},
 	});
 
-STRESS_TWIN(group_close_parks_silently, .of = "carrier_tasks_given",
-	.defect = "a thread that parks for its scheduler does not wake the close",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-
 /* Two of them; only the other one parks. */
 struct given_two {
 	struct given given; /* first: the actors are carrier_tasks_given's */
@@ -489,10 +455,6 @@ STRESS_TEST(carrier_tasks_given_two, .claim = "A close waits for schedulers as l
 		{"asleep", FORBIDDEN, "the close sleeps beside one that it could hand back"},
 		{"*", FORBIDDEN, "the close goes on though both run"},
 	});
-
-STRESS_TWIN(carrier_tasks_given_alone, .of = "carrier_tasks_given_two",
-	.defect = "the close sleeps only for a thread that is alone", .shows = "0",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* A thread of another carrier arms a timer here, while this carrier goes to sleep. Result: "would
  * sleep, knows the deadline, was woken". */
@@ -538,7 +500,3 @@ STRESS_TEST(carrier_tasks_arm, .claim = "A carrier for which another arms a time
 		{"1,1,1", ACCEPTABLE, "both"},
 		{"*,*,*", FORBIDDEN, "it sleeps on, past the deadline"},
 	});
-
-STRESS_TWIN(carrier_tasks_arms_silent, .of = "carrier_tasks_arm",
-	.defect = "nobody tells the carrier of the new deadline", .shows = "1,0,0",
-	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

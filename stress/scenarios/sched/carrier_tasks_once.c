@@ -112,10 +112,6 @@ STRESS_TEST(carrier_tasks_hands, .claim = "A task is in one hand or queue, whoev
 		{"*,*", FORBIDDEN, "two run it at once, or it runs too often"},
 	});
 
-STRESS_TWIN(group_unpark_busy, .of = "carrier_tasks_hands",
-	.defect = "an unpark queues the task whatever it does", .shows = "1,*",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* It ends when it was told to, and else parks: who tells it unparks it afterwards. Result:
  * "ended". */
 static enum wp_step park_until_told(wp_task *task)
@@ -149,10 +145,6 @@ STRESS_TEST(carrier_tasks_told, .claim = "A task that is unparked runs again, an
 		{"asleep", FORBIDDEN, "a lock is kept"},
 		{"0", LOST_WORK, "it is parked, and was unparked"},
 	});
-
-STRESS_TWIN(group_park_deaf, .of = "carrier_tasks_told",
-	.defect = "a park ignores that its task was unparked meanwhile", .shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One is queued; a second one is started. Result: "runs of the first, of the second; more than one:
  * 2". */
@@ -198,9 +190,6 @@ STRESS_TEST(carrier_tasks_runs, .claim = "A task that says it is done has run on
 		{"*,*", FORBIDDEN, "one is lost, or runs twice"},
 	});
 
-STRESS_TWIN(group_done_again, .of = "carrier_tasks_runs", .defect = "a task that is done is queued again",
-	.shows = "2,1", .seen_by = SEEN_ALL);
-
 /* The first is in its carrier's hands, and ends there, as it is unparked; a second one is started
  * meanwhile. Result: "listed, the first is queued". */
 STRESS_INIT(init_ends)
@@ -230,9 +219,6 @@ STRESS_TEST(carrier_tasks_ends, .claim = "A task that has ended is in no list an
 		{"asleep", FORBIDDEN, "a lock is kept"},
 		{"*,*", FORBIDDEN, "the first is listed or queued, or the second is not listed"},
 	});
-
-STRESS_TWIN(group_done_listed, .of = "carrier_tasks_ends",
-	.defect = "a task that has ended stays on its list", .shows = "2,0", .seen_by = SEEN_ALL);
 
 /* The carrier has left one parked and one queued; somebody unparks both as they are handed back.
  * Result: "how often the first, the second". */
@@ -289,10 +275,6 @@ STRESS_TEST(carrier_tasks_back, .claim = "What is handed back is its user's: no 
 		{"*,*", FORBIDDEN, "one is lost, or queued when it was handed back"},
 	});
 
-STRESS_TWIN(group_drain_reset, .of = "carrier_tasks_back",
-	.defect = "a queued task that is handed back looks parked", .shows = "1,2",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* A stop is sent to one whose sibling steals. Result: "its owner has it, the sibling". */
 STRESS_INIT(init_stop)
 {
@@ -327,7 +309,3 @@ STRESS_TEST(carrier_tasks_stop, .claim = "The stop of a carrier is taken by itse
 		{"1,0", REQUIRED, "by its owner, once"},
 		{"*,*", FORBIDDEN, "by a sibling, twice, or not at all"},
 	});
-
-STRESS_TWIN(group_stop_shared, .of = "carrier_tasks_stop",
-	.defect = "the stop lies where a sibling may take it", .shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -101,9 +101,6 @@ STRESS_TEST(carrier_tasks_resume, .claim = "Who unparks a task has it go on wher
 STRESS_TWIN(group_resume_early, .of = "carrier_tasks_resume",
 	.defect = "who unparks a task changes its home, though somebody else has it",
 	.shows = "*,1,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(group_resume_listed, .of = "carrier_tasks_resume",
-	.defect = "a task that goes on elsewhere is taken off a list on which it is not",
-	.shows = "2,0,1,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 STRESS_TEST(carrier_tasks_resume_settled, .claim = "Who has settled goes on at home, whoever unparks it.",
 	.upholds = "Group!HomeStaysSettled", .state_size = sizeof(struct resumed),
@@ -114,10 +111,6 @@ STRESS_TEST(carrier_tasks_resume_settled, .claim = "Who has settled goes on at h
 		{"2,0,0,0", ACCEPTABLE, "it goes on at home"},
 		{"*,*,*,*", FORBIDDEN, "it is lost, run twice, or runs elsewhere"},
 	});
-
-STRESS_TWIN(group_resume_settled, .of = "carrier_tasks_resume_settled",
-	.defect = "who unparks a task changes its home, though it has settled", .shows = "2,0,0,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A close hands the task back from the queue of the home where it was to go on. Result: "handed
  * back by the close, and later; homes whose list or count is not empty". */
@@ -150,7 +143,3 @@ STRESS_TEST(carrier_tasks_resume_back, .claim = "What a close hands back is on n
 		{"1,0", ACCEPTABLE, "parked, or queued at its new home"},
 		{"*,*", FORBIDDEN, "it is lost, handed back twice, or listed still"},
 	});
-
-STRESS_TWIN(carrier_tasks_back_unlisted, .of = "carrier_tasks_resume_back",
-	.defect = "the close takes it off the list of the home where it is queued", .shows = "1,*",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);

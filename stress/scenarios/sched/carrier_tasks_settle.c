@@ -85,7 +85,3 @@ STRESS_TEST(carrier_tasks_settle, .claim = "Who has settled is run by that carri
 		{"2,0", ACCEPTABLE, "it runs twice, where it ran first"},
 		{"*,*", FORBIDDEN, "it is lost, or runs elsewhere"},
 	});
-
-STRESS_TWIN(group_settled_shared, .of = "carrier_tasks_settle",
-	.defect = "who has settled is queued where siblings steal", .shows = "2,1",
-	.seen_by = SEEN_ALL);

@@ -179,10 +179,6 @@ STRESS_TEST(group_close_turn, .claim = "Who waits for its turn to close gets it.
 		{"*,*", FORBIDDEN, "one says that it is not closed"},
 	});
 
-STRESS_TWIN(group_close_leaves_silent, .of = "group_close_turn",
-	.defect = "a close that ends wakes none of those that wait for their turn",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 static enum wp_step end_at_once(wp_task *task)
 {
 	return WP_STEP_DONE;
@@ -244,10 +240,6 @@ STRESS_TEST(group_close_all, .claim = "A close without a deadline sends no stop 
 		{"*,*", FORBIDDEN, "the stop was sent before"},
 	});
 
-STRESS_TWIN(group_close_gives_up_early, .of = "group_close_all",
-	.defect = "a close without a deadline stops waiting while tasks are listed", .shows = "1,*",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 STRESS_TEST(group_close_hands_nothing, .claim = "A close without a deadline hands nothing back.",
 	.upholds = "Group!WaitsForAll", .state_size = sizeof(struct state), .init = init_left,
 	.actors = {patient, resumes}, .arbiter = look_at_rest, .results = 2,
@@ -256,10 +248,6 @@ STRESS_TEST(group_close_hands_nothing, .claim = "A close without a deadline hand
 		{"asleep", FORBIDDEN, "the close does not return"},
 		{"*,*", FORBIDDEN, "a task is handed back, or could have been"},
 	});
-
-STRESS_TWIN(group_first_list, .of = "group_close_hands_nothing",
-	.defect = "the close waits for one list only", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* One that cancels, with a deadline, beside a carrier. Result: "took back beside a carrier; taken
  * back". */
@@ -283,10 +271,6 @@ STRESS_TEST(group_close_joins, .claim = "Nothing is taken back while a carrier r
 		{"asleep", FORBIDDEN, "the close does not return, or the carrier has no stop"},
 		{"*,*", FORBIDDEN, "the carrier runs"},
 	});
-
-STRESS_TWIN(group_drain_unjoined, .of = "group_close_joins",
-	.defect = "the close hands tasks back while carriers run", .shows = "1,*",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Two that cancel; the carriers have exited. Result: "two took back at once". */
 STRESS_INIT(init_watched)
@@ -314,10 +298,6 @@ STRESS_TEST(group_close_one, .claim = "One close at a time takes back.",
 		{"*", FORBIDDEN, "two are consumers of the queues"},
 	});
 
-STRESS_TWIN(group_close_drains_outside, .of = "group_close_one",
-	.defect = "a close lets the next one in before it takes back", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* One that cancels, and whose time may be over; then one that waits. The task is parked. Result:
  * "taken back". */
 STRESS_ACTOR(cancels_and_waits)
@@ -339,10 +319,6 @@ STRESS_TEST(group_close_stopped, .claim = "A close waits for no task once a stop
 		{"asleep", FORBIDDEN, "it waits for a task that nobody runs"},
 		{"*", FORBIDDEN, "the task is lost"},
 	});
-
-STRESS_TWIN(group_close_stops_forgotten, .of = "group_close_stopped",
-	.defect = "a close waits for tasks though a stop was sent before", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A scheduler has a thread, and never runs it. Result: "a close has returned, and not closed it;
  * the other". */
@@ -378,7 +354,3 @@ STRESS_TEST(group_close_returns, .claim = "A close returns, whatever a scheduler
 		{"asleep", FORBIDDEN, "a close does not return"},
 		{"*,*", FORBIDDEN, "one says that it is closed"},
 	});
-
-STRESS_TWIN(group_close_waits_for_ever, .of = "group_close_returns",
-	.defect = "a close waits for what a scheduler holds, however long", .shows = "asleep",
-	.seen_by = SEEN_ALL);

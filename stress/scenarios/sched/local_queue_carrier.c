@@ -77,10 +77,6 @@ STRESS_TEST(local_queue_carrier, .claim = "A carrier that pushes to its ring tel
 		{"asleep", LOST_WORK, "stranded in the ring"},
 	});
 
-STRESS_TWIN(local_queue_carrier_park_no_ring, .of = "local_queue_carrier",
-	.defect = "a park looks at queues, and at no rings", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Another task is submitted to carrier 2: the search for that one may hold the token. */
 STRESS_ACTOR(submitter)
 {
@@ -95,10 +91,6 @@ STRESS_TEST(local_queue_carrier_refused, .claim = "Who has released the token lo
 		{"2", ACCEPTABLE, "both got one"},
 		{"asleep", LOST_WORK, "stranded: its search was refused, and nobody looked"},
 	});
-
-STRESS_TWIN(local_queue_carrier_recheck_no_ring, .of = "local_queue_carrier_refused",
-	.defect = "who has released the token looks at queues, and at no rings", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A full ring spills while carrier 0 takes what is left of it. */
 STRESS_INIT(init_full)
@@ -121,10 +113,6 @@ STRESS_TEST(local_queue_carrier_overflow, .claim = "A push that makes room tells
 		{"asleep", LOST_WORK, "stranded: they were on their way when it looked"},
 	});
 
-STRESS_TWIN(local_queue_carrier_overflow_silent, .of = "local_queue_carrier_overflow",
-	.defect = "a push that made room tells nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* The same by a yield, after which carrier 2 takes one. */
 STRESS_ACTOR(yields_and_polls)
 {
@@ -139,10 +127,6 @@ STRESS_TEST(local_queue_carrier_yield, .claim = "A yield that made room tells, t
 		{"1", ACCEPTABLE, "it got three of five"},
 		{"asleep", LOST_WORK, "stranded in the queue"},
 	});
-
-STRESS_TWIN(local_queue_carrier_overflow_alone, .of = "local_queue_carrier_yield",
-	.defect = "a yield that made room looks only whether it is alone in its ring",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The same, and carrier 2 takes what is left. */
 STRESS_ACTOR(pushes_and_drains)
@@ -167,10 +151,6 @@ STRESS_TEST(local_queue_carrier_spilt, .claim = "What has spilt is found before 
 		{"asleep", LOST_WORK, "stranded in the queue"},
 	});
 
-STRESS_TWIN(search_local_park_no_queue, .of = "local_queue_carrier_spilt",
-	.defect = "a park looks at rings, and at no queues", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Three tasks for three carriers: a thief may take two. */
 STRESS_INIT(init_three)
 {
@@ -190,10 +170,6 @@ STRESS_TEST(local_queue_carrier_loot, .claim = "A thief offers what it has not r
 		{"2", ACCEPTABLE, "each got one"},
 		{"asleep", LOST_WORK, "stranded in the ring of a thief"},
 	});
-
-STRESS_TWIN(local_queue_carrier_loot_silent, .of = "local_queue_carrier_loot",
-	.defect = "a thief that keeps some tells nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It is the turn of what has spilt, and a task is to be next. Result: "it is next". */
 STRESS_INIT(init_turn)
@@ -220,7 +196,3 @@ STRESS_TEST(local_queue_carrier_next, .claim = "Nothing comes before the task of
 		{"1,0", FORBIDDEN, "another one was before it"},
 		{"asleep", LOST_WORK, "stranded behind it"},
 	});
-
-STRESS_TWIN(local_queue_carrier_slot_waits, .of = "local_queue_carrier_next",
-	.defect = "a poll may begin with what has spilt", .shows = "1,0",
-	.seen_by = SEEN_ALL);

@@ -90,10 +90,6 @@ STRESS_TEST(poller_descheduled, .claim = "Who was descheduled before its system 
 		{"*,*,*", FORBIDDEN, "parked, and nobody sleeps"},
 	});
 
-STRESS_TWIN(poller_block_unasked, .of = "poller_descheduled",
-	.defect = "blocks without asking whether its park still holds", .shows = "1,0,1",
-	.seen_by = SEEN_ALL);
-
 /* Would block; was woken. Result: "would block, word, wakeups". */
 STRESS_ACTOR(parks_and_asks)
 {
@@ -118,10 +114,6 @@ STRESS_TEST(poller_wakeup, .claim = "Who claims the wake of a poller calls its w
 		{"1,3,0", FORBIDDEN, "claimed, and nobody calls: it blocks for ever"},
 		{"*,*,*", FORBIDDEN, "missed"},
 	});
-
-STRESS_TWIN(poller_wakeup_forgotten, .of = "poller_wakeup",
-	.defect = "claims the wake, and does not call the wakeup", .shows = "1,3,0",
-	.seen_by = SEEN_ALL);
 
 /* One park; then it ends. Result: "freed while it was used". */
 STRESS_ACTOR(parks_and_ends)
@@ -181,10 +173,6 @@ STRESS_TEST(poller_ends_nudged, .claim = "So it is when it was woken for a timer
 		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
 	});
 
-STRESS_TWIN(poller_free_early, .of = "poller_ends",
-	.defect = "does not wait for wakeups that were claimed", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* It sleeps until it may end, as there is nothing to run. Result: "freed while it was used". */
 STRESS_ACTOR(parks_and_awaits)
 {
@@ -205,7 +193,3 @@ STRESS_TEST(poller_awaits, .claim = "A poller that ends sleeps until no wakeup i
 		{"asleep", FORBIDDEN, "the wakeup has returned, and the close waits for ever"},
 		{"*", FORBIDDEN, "what the wakeup uses is freed under it"},
 	});
-
-STRESS_TWIN(poller_leaves_silent, .of = "poller_awaits",
-	.defect = "a wakeup that returns does not end the sleep of a poller that ends",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -114,10 +114,6 @@ STRESS_TEST(poller_unique, .claim = "Of two that register, one is the carrier's 
 		{"*,*", FORBIDDEN, "both, or neither"},
 	});
 
-STRESS_TWIN(poller_twice, .of = "poller_unique",
-	.defect = "looks whether there is a poller, and registers, in two steps", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* It begins, and yields twice. */
 STRESS_INIT(init_started)
 {
@@ -154,13 +150,6 @@ STRESS_TEST(poller_stays, .claim = "No sibling takes a poller that begins, or ha
 		{"*,*", FORBIDDEN, "a sibling has it, or it does not run"},
 	});
 
-STRESS_TWIN(poller_slot_shared, .of = "poller_stays",
-	.defect = "a poller that yields is queued where siblings steal", .shows = "*,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(poller_begins_shared, .of = "poller_stays",
-	.defect = "a poller that begins is queued where siblings steal", .shows = "*,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Its carrier sleeps when nothing runs. Result: "runs". */
 STRESS_INIT(init_lone)
 {
@@ -188,9 +177,6 @@ STRESS_TEST(poller_runs, .claim = "A poller that has yielded runs again.",
 		{"asleep", FORBIDDEN, "its carrier sleeps, and it is in its slot"},
 		{"*", FORBIDDEN, "it runs on after its end"},
 	});
-
-STRESS_TWIN(poller_slot_forgotten, .of = "poller_runs",
-	.defect = "the loop does not look at the slot", .shows = "asleep", .seen_by = SEEN_ALL);
 
 /* A sibling has two tasks. Result: "tasks in the hand". */
 STRESS_INIT(init_loaded)
@@ -229,10 +215,6 @@ STRESS_TEST(poller_keeps, .claim = "What a poller has stolen runs before it park
 		{"*", FORBIDDEN, "the second overwrites the first"},
 	});
 
-STRESS_TWIN(poller_parks_full, .of = "poller_keeps",
-	.defect = "a poller parks with a stolen task in the carrier's hand", .shows = "2",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Result: "it looks while its carrier is parked". */
 STRESS_ACTOR(parks_and_looks)
 {
@@ -251,10 +233,6 @@ STRESS_TEST(poller_paired, .claim = "A poller that looks has left its park.",
 		{"0", ACCEPTABLE, "woken or not, its carrier is RUNNING"},
 		{"*", FORBIDDEN, "others take its carrier for one that sleeps"},
 	});
-
-STRESS_TWIN(poller_unpark_forgotten, .of = "poller_paired",
-	.defect = "a poller that is back from its system call does not leave the park",
-	.shows = "1", .seen_by = SEEN_ALL);
 
 /* It is descheduled, parked, and the loop goes on to what it finds. Result: "runs while parked". */
 STRESS_ACTOR(steps_aside)
@@ -277,10 +255,6 @@ STRESS_TEST(poller_aside, .claim = "What runs while a poller stands aside runs o
 		{"0", ACCEPTABLE, "the loop has left for it, or found nothing"},
 		{"*", FORBIDDEN, "it runs while its word says that it sleeps"},
 	});
-
-STRESS_TWIN(poller_runs_parked, .of = "poller_aside",
-	.defect = "the loop runs others while a descheduled poller has parked the carrier",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* It has parked its carrier, and resumes somebody there: no push tells it. Result: "would block,
  * what is left". */
@@ -320,7 +294,3 @@ STRESS_TEST(poller_resumes, .claim = "A poller does not sleep on what it has res
 		{"1,0", ACCEPTABLE, "a sibling has taken it"},
 		{"*,*", FORBIDDEN, "it sleeps beside work, and nobody will wake it"},
 	});
-
-STRESS_TWIN(poller_own_unseen, .of = "poller_resumes",
-	.defect = "does not look at its own queues before its system call", .shows = "1,1",
-	.seen_by = SEEN_ALL);

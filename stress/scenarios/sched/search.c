@@ -80,14 +80,6 @@ STRESS_TEST(search, .claim = "No carrier sleeps beside a task that it could take
 		{"asleep", LOST_WORK, "stranded: a task waits for the long one, a carrier is idle"},
 	});
 
-STRESS_TWIN(search_shipped, .of = "search",
-	.defect = "the seed's protocol: no look at siblings on park, none after a release",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-STRESS_TWIN(search_no_recheck_park, .of = "search", .defect = "park looks at its own queues only",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-STRESS_TWIN(search_no_recheck_release, .of = "search", .defect = "nobody looks after a release",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-
 /* Carrier 0 alone; carrier 1 is in a long task, and both submit to it. Result: "carrier 0 got one". */
 STRESS_INIT(init_two)
 {
@@ -148,10 +140,6 @@ STRESS_TEST(search_given_up, .claim = "A search ends, also if its carrier gives 
 		{"asleep", LOST_WORK, "stranded beside a carrier that sleeps"},
 	});
 
-STRESS_TWIN(search_unserved, .of = "search_given_up",
-	.defect = "a carrier that gives up its park forgets that it was sent to another",
-	.shows = "2,1", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Both tasks go to carrier 0, which may sleep; carrier 1 must get the second. */
 STRESS_ACTOR(target_a)
 {
@@ -173,16 +161,6 @@ STRESS_TEST(search_wake,
 		{"asleep", LOST_WORK, "stranded behind the task that the woken carrier took"},
 	});
 
-STRESS_TWIN(search_wake_and_leave, .of = "search_wake",
-	.defect = "who has woken the carrier leaves, alone or not", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(search_late_alone, .of = "search_wake",
-	.defect = "looks whether its task is alone after the wake instead of before",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(search_hit_word_first, .of = "search_wake",
-	.defect = "the hit rule reads the word before it counts", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* One task goes to carrier 1, which may sleep, the other to carrier 2. Carrier 0 looks at carrier 1
  * first, and at carrier 2 when carrier 1 may have been there. */
 STRESS_ACTOR(target_1)
@@ -199,10 +177,6 @@ STRESS_TEST(search_mixed, .claim = "A carrier that was woken for a task does not
 		{"asleep", LOST_WORK, "stranded: its carrier was woken, and took another one"},
 	});
 
-STRESS_TWIN(search_waking_ignored, .of = "search_mixed",
-	.defect = "a park that was given up for a sibling's task steals it although it was woken",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Carrier 2 submits to itself and goes into a long task. Result: "task taken". */
 STRESS_ACTOR(long_after_submit)
 {
@@ -218,10 +192,6 @@ STRESS_ACTOR(long_after_submit)
 STRESS_TEST(search_internal, .claim = "A carrier that submits to itself tells an idle sibling.",
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state), .init = init,
 	.actors = {carrier_0, long_after_submit}, .results = 1, .blocking = 1, TAKEN);
-
-STRESS_TWIN(search_silent_internal, .of = "search_internal",
-	.defect = "an internal submission signals nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
 
 /* Carrier 2 has a task of its own; it puts back another one and takes its own first. */
 STRESS_INIT(init_inbox)
@@ -241,9 +211,6 @@ STRESS_TEST(search_reenqueue, .claim = "A task that was put back behind another 
 	.upholds = "Search!WorkConservation", .state_size = sizeof(struct state),
 	.init = init_inbox, .actors = {carrier_0, long_after_reenqueue}, .results = 1,
 	.blocking = 1, TAKEN);
-
-STRESS_TWIN(search_silent_reenqueue, .of = "search_reenqueue",
-	.defect = "a re-enqueue signals nobody", .shows = "asleep", .seen_by = SEEN_ALL);
 
 /* Carrier 2 sleeps, is sent a task and a pinned one, and stays in the first that it takes. */
 STRESS_ACTOR(pinned_submitter)
@@ -266,14 +233,6 @@ STRESS_TEST(search_pinned, .claim = "A pinned task that overtakes leaves nothing
 	.actors = {carrier_0, long_after_first, submitter_a, pinned_submitter}, .results = 1,
 	.blocking = 1, TAKEN);
 
-STRESS_TWIN(search_pinned_leaves, .of = "search_pinned",
-	.defect = "a pinned submission looks at nothing else", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
-
-STRESS_TWIN(search_hit_inbox_late, .of = "search_pinned",
-	.defect = "the hit rule reads the inbox after the word", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Carrier 2 is in a long task and is sent a pinned one: nothing for carrier 0. */
 STRESS_TEST(search_unstealable, .claim = "A task that may not be stolen keeps nobody awake.",
 	.upholds = "Search!ParkTerminates", .state_size = sizeof(struct state), .init = init,
@@ -283,8 +242,3 @@ STRESS_TEST(search_unstealable, .claim = "A task that may not be stolen keeps no
 		{"1", FORBIDDEN, "it took a task that it may not take"},
 		{"stuck", FORBIDDEN, "it spins: the pinned task counts as a hit"},
 	});
-
-STRESS_TWIN(search_count_pinned, .of = "search_unstealable",
-	.defect = "a pinned task counts as a hit: a carrier that may not take it spins",
-	.shows = "stuck", .seen_by = SEEN_CHECK | SEEN_CORES | SEEN_SC | SEEN_TSO,
-	.chance = SEEN_RC11);

@@ -90,9 +90,6 @@ STRESS_TEST(search_fragments_release, .claim = "A submitter that is refused the 
 	.init = init_token_asleep, .actors = {holder, submitter, sleeps}, .results = 1,
 	.blocking = 1, TAKEN);
 
-STRESS_TWIN(search_no_release_fence, .of = "search_fragments_release", .defect = "drops fence [search.7]",
-	.shows = "asleep", .seen_by = SEEN_TSO | SEEN_RC11, .chance = SEEN_CORES);
-
 /* Carrier 2 takes its one task and goes into it; another one comes meanwhile. */
 STRESS_INIT(init_one)
 {
@@ -205,8 +202,3 @@ STRESS_TEST(search_fragments_lone, .claim = "A submitter that nobody helps comes
 		{"1", ACCEPTABLE, "it left its task to the carrier that wakes"},
 		{"stuck", FORBIDDEN, "it searches for ever"},
 	});
-
-STRESS_TWIN(search_idle_bit_only, .of = "search_fragments_lone",
-	.defect = "the re-check judges by the idle bit alone: a lone submitter spins",
-	.shows = "stuck", .seen_by = SEEN_CHECK | SEEN_CORES | SEEN_SC | SEEN_TSO,
-	.chance = SEEN_RC11);

@@ -39,10 +39,6 @@ STRESS_TEST(timer_nudge, .claim = "A carrier that goes to sleep knows the deadli
 		{"*,*,*", FORBIDDEN, "no sleep, and no reason"},
 	});
 
-STRESS_TWIN(timer_no_fence, .of = "timer_nudge",
-	.defect = "drops fence [timer.9]: the lock is a locked instruction on x86, so only RC11 shows it",
-	.shows = "1,0,0", .seen_by = SEEN_CHECK | SEEN_RC11);
-
 /* Really asleep. Result: "fired". */
 STRESS_ACTOR(fire_and_sleep)
 {
@@ -68,9 +64,6 @@ STRESS_TEST(timer_sleep, .claim = "An earlier deadline ends the sleep of another
 		{"asleep", FORBIDDEN, "armed, and its carrier sleeps on"},
 	});
 
-STRESS_TWIN(timer_nudge_silent, .of = "timer_sleep", .defect = "claims the wake, sends none",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-
 /* Two armers; then the carrier fires what is due. Result: "the earlier deadline is the one to be
  * read; fired in time; both at the end". */
 STRESS_ACTOR(late_armer)
@@ -95,9 +88,3 @@ STRESS_TEST(timer_armers, .claim = "Of two deadlines the earlier is read, and fi
 		{"asleep", FORBIDDEN, "the lock is not given back"},
 		{"*,*,*", FORBIDDEN, "the later one hides it, or one is lost, or too early"},
 	});
-
-STRESS_TWIN(timer_earliest_late, .of = "timer_armers",
-	.defect = "stores the earliest deadline when the lock has been given back",
-	.shows = "0,*,*", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(timer_early, .of = "timer_armers", .defect = "fires without a look at the deadline",
-	.shows = "1,0,1", .seen_by = SEEN_ALL);

@@ -37,10 +37,6 @@ STRESS_TEST(timer_once, .claim = "A timer fires or is cancelled: whoever cancels
 		{"*,*", FORBIDDEN, "both, or neither"},
 	});
 
-STRESS_TWIN(timer_cancel_unchecked, .of = "timer_once",
-	.defect = "a cancel does not look again under the lock", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Who cancels takes the memory of the timer at once, while it is due, and a close clears all.
  * Result: "touched after that". */
 static wp_task *touch(wp_timer *timer)
@@ -85,10 +81,6 @@ STRESS_TEST(timer_final, .claim = "When a cancel has returned nobody touches the
 		{"asleep", FORBIDDEN, "the lock is not given back"},
 		{"1", FORBIDDEN, "what it was for is done on memory that is another's"},
 	});
-
-STRESS_TWIN(timer_armed_first, .of = "timer_final",
-	.defect = "a timer says that it has fired before what it is for is done", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A virtual thread sleeps in its first park, with a timer that is due. An unparker that ends this
  * park runs it, and parks it again. Result: "unparked, parked again, by the timer". */
@@ -173,7 +165,3 @@ STRESS_TEST(timer_both, .claim = "A timer that makes no task runnable does not h
 		{"asleep", FORBIDDEN, "the lock is not given back"},
 		{"*,*,*", FORBIDDEN, "what was due has not fired"},
 	});
-
-STRESS_TWIN(timer_fires_one, .of = "timer_both",
-	.defect = "a look ends with the first timer, whether or not it has a task",
-	.shows = "1,0,0", .seen_by = SEEN_CORES | SEEN_EXPLORED);

@@ -42,10 +42,6 @@ STRESS_TEST(scope, .claim = "The last subtask wakes the owner, which sees what a
 		{"*,*", FORBIDDEN, "awake too early"},
 	});
 
-STRESS_TWIN(scope_leaves_silent, .of = "scope",
-	.defect = "the last subtask does not wake the owner", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-
 /* One is in. Result: "data seen". */
 STRESS_ACTOR(join_one)
 {
@@ -61,10 +57,6 @@ STRESS_TEST(scope_line, .claim = "Who gets in line has looked in the same step."
 		{"asleep", FORBIDDEN, "it has left, and the owner sleeps"},
 		{"*", FORBIDDEN, "awake too early"},
 	});
-
-STRESS_TWIN(scope_lines_unlooked, .of = "scope_line",
-	.defect = "the owner looks, and gets in line in a second step", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Somebody cancels; its subtasks go on. Result: "the owner is awake". */
 STRESS_ACTOR(join_virtual)
@@ -85,13 +77,6 @@ STRESS_TEST(scope_cancel, .claim = "Who cancels wakes the owner's join.",
 		{"1", ACCEPTABLE, "it is"},
 		{"asleep", FORBIDDEN, "it is cancelled, and the owner sleeps"},
 	});
-
-STRESS_TWIN(scope_cancel_silent, .of = "scope_cancel",
-	.defect = "who cancels does not wake the owner", .shows = "asleep", .seen_by = SEEN_ALL);
-
-STRESS_TWIN(scope_wakes_first, .of = "scope_cancel",
-	.defect = "who cancels wakes the owner, and sets the flag then", .shows = "asleep",
-	.seen_by = SEEN_ALL);
 
 /* One is in, it is cancelled, and the owner closes it. Result: "it has ended". */
 STRESS_INIT(init_cancelled)
@@ -121,9 +106,6 @@ STRESS_TEST(scope_close, .claim = "A close waits for subtasks of a cancelled sco
 		{"*", FORBIDDEN, "closed before it has"},
 	});
 
-STRESS_TWIN(scope_close_as_join, .of = "scope_close",
-	.defect = "a close waits until the scope is cancelled", .shows = "0", .seen_by = SEEN_ALL);
-
 /* The last one ends. Result: "the owner's close has returned". */
 STRESS_ACTOR(close_and_say)
 {
@@ -138,7 +120,3 @@ STRESS_TEST(scope_ends, .claim = "A scope whose subtasks end does so.", .upholds
 		{"1", ACCEPTABLE, "its close returns"},
 		{"asleep", FORBIDDEN, "all have left, and the owner sleeps"},
 	});
-
-STRESS_TWIN(scope_grants_none, .of = "scope_ends",
-	.defect = "the owner is off the line, and not granted", .shows = "asleep",
-	.seen_by = SEEN_ALL);

@@ -32,10 +32,6 @@ STRESS_TEST(scope_fork, .claim = "Who is counted in is interrupted by a cancel t
 		{"1", FORBIDDEN, "counted in after the cancel"},
 	});
 
-STRESS_TWIN(scope_gate_unlocked, .of = "scope_fork",
-	.defect = "a fork looks at the flag, and counts in a second step", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* It was started and has not begun. Result: "it runs after the cancel". */
 STRESS_ACTOR(cancel_and_tell)
 {
@@ -57,10 +53,6 @@ STRESS_TEST(scope_begin, .claim = "Who begins after the cancel runs nothing.",
 		{"1", FORBIDDEN, "it runs"},
 	});
 
-STRESS_TWIN(scope_begins_unlooked, .of = "scope_begin",
-	.defect = "a subtask that was started begins without a look at the flag", .shows = "1",
-	.seen_by = SEEN_ALL);
-
 /* Nobody is in, and two cancel it. Result: "who did". */
 STRESS_INIT(init_none)
 {
@@ -79,10 +71,6 @@ STRESS_TEST(scope_once, .claim = "It is cancelled once.", .upholds = "Scope!Canc
 		{"1", ACCEPTABLE, "one of them"},
 		{"*", FORBIDDEN, "both, or none"},
 	});
-
-STRESS_TWIN(scope_cancel_split, .of = "scope_once",
-	.defect = "who cancels looks at the flag, and sets it in a second step", .shows = "2",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A member ends while it is in the hand of who cancels. Result: "touched after it was let go
  * of". */
@@ -104,10 +92,6 @@ STRESS_TEST(scope_hand, .claim = "Whoever ends while it is interrupted is let go
 		{"1", FORBIDDEN, "interrupted after it was let go of, or never let go of"},
 	});
 
-STRESS_TWIN(scope_leaves_hand, .of = "scope_hand",
-	.defect = "a subtask that is being interrupted ends, and lets go of its thread",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Result: "the other one was interrupted". */
 STRESS_ACTOR(look_first)
 {
@@ -121,10 +105,6 @@ STRESS_TEST(scope_all, .claim = "A cancel interrupts all, though some end meanwh
 		{"1", ACCEPTABLE, "it was"},
 		{"0", FORBIDDEN, "it was forgotten"},
 	});
-
-STRESS_TWIN(scope_walk_lost, .of = "scope_all",
-	.defect = "who interrupts stops when the subtask in its hand has ended", .shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Two fail at once. Result: "who is to cancel". */
 STRESS_ACTOR(fail_first)
@@ -143,10 +123,6 @@ STRESS_TEST(scope_first, .claim = "One failure is the first.", .upholds = "Scope
 		{"1", ACCEPTABLE, "one of them"},
 		{"*", FORBIDDEN, "both, or none"},
 	});
-
-STRESS_TWIN(scope_first_split, .of = "scope_first",
-	.defect = "a failure looks for another one, and is written in a second step", .shows = "2",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Its outcome comes with the cancel. Result: "it came after it". */
 STRESS_ACTOR(cancel_and_look)
@@ -175,10 +151,6 @@ STRESS_TEST(scope_late, .claim = "What ends after the cancel records nothing.",
 		{"1", FORBIDDEN, "after it"},
 	});
 
-STRESS_TWIN(scope_records_late, .of = "scope_late",
-	.defect = "a subtask looks at the flag, and records its outcome in a second step",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* The deadline comes with the end of a join. Result: "it came after it". */
 STRESS_ACTOR(time_out)
 {
@@ -202,6 +174,3 @@ STRESS_TEST(scope_deadline, .claim = "The deadline of a joined scope cancels not
 		{"0", ACCEPTABLE, "before it, or not at all"},
 		{"1", FORBIDDEN, "after it"},
 	});
-
-STRESS_TWIN(scope_timer_unasked, .of = "scope_deadline",
-	.defect = "the deadline cancels a scope that is joined", .shows = "1", .seen_by = SEEN_ALL);

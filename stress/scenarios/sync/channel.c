@@ -127,14 +127,6 @@ STRESS_TEST(channel_slot, .claim = "A slot that comes free goes to the first sen
 		{"asleep", FORBIDDEN, "a slot is free, and the sender sleeps"},
 	});
 
-STRESS_TWIN(channel_senders_forgotten, .of = "channel_slot",
-	.defect = "a receive that frees a slot does not serve the sender in line",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-
-STRESS_TWIN(channel_sender_first, .of = "channel_slot",
-	.defect = "a receive takes the item of a sender in line before what is in the slots",
-	.shows = "2,1", .seen_by = SEEN_ALL);
-
 /* A receiver's time runs out while an item comes. Result: "sent less received". */
 STRESS_ACTOR(trier)
 {
@@ -157,10 +149,6 @@ STRESS_TEST(channel_late, .claim = "An item is not given to a receiver that has 
 		{"0", ACCEPTABLE, "sent and received, or neither"},
 		{"*", FORBIDDEN, "sent to nobody"},
 	});
-
-STRESS_TWIN(wait_queue_grant_ignored, .of = "channel_late",
-	.defect = "a waiter that is too late does not ask whether it was taken off the line",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Both wait. Result: "told that it is closed" by both. */
 STRESS_ACTOR(closer)
@@ -189,9 +177,6 @@ STRESS_TEST(channel_close, .claim = "A close wakes all who wait.",
 		{"*,*", FORBIDDEN, "an item that nobody sent"},
 		{"asleep", FORBIDDEN, "closed, and somebody sleeps"},
 	});
-
-STRESS_TWIN(channel_close_forgets, .of = "channel_close", .defect = "a close wakes no receiver",
-	.shows = "asleep", .seen_by = SEEN_ALL);
 
 /* Two slots, the second of which is the oldest: what comes next goes into the first. Result: "sent;
  * the items, in order; what lies behind the slots". */
@@ -249,7 +234,3 @@ STRESS_TEST(channel_wrap, .claim = "Slots are used in turn, and nothing behind t
 		{"asleep", FORBIDDEN, "the lock is not given back"},
 		{"*,*,*", FORBIDDEN, "lost, doubled, in disorder, or behind the slots"},
 	});
-
-STRESS_TWIN(channel_wraps_late, .of = "channel_wrap",
-	.defect = "the slot behind the last one is used before the first", .shows = "*,*,*",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);

@@ -60,10 +60,6 @@ STRESS_TEST(condition, .claim = "A signal wakes who waited before it, with the c
 		{"asleep", FORBIDDEN, "changed and signalled, and it sleeps"},
 	});
 
-STRESS_TWIN(condition_unlocks_first, .of = "condition",
-	.defect = "a waiter frees the mutex before it gets in line", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Both are in line, and all are told. Result: "change seen" by both. */
 STRESS_INIT(init_waiting)
 {
@@ -110,9 +106,6 @@ STRESS_TEST(condition_all, .claim = "A broadcast wakes all who waited before it,
 		{"asleep", FORBIDDEN, "somebody sleeps on"},
 	});
 
-STRESS_TWIN(condition_wakes_one, .of = "condition_all", .defect = "a broadcast is a signal",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-
 /* The first leaves while one signal comes. Result: "signals taken; who left has the mutex, too". */
 STRESS_INIT(init_free)
 {
@@ -151,10 +144,6 @@ STRESS_TEST(condition_late, .claim = "A signal that meets a waiter's timeout goe
 		{"*", FORBIDDEN, "swallowed by a waiter that says it was late, or taken twice"},
 	});
 
-STRESS_TWIN(condition_swallows, .of = "condition_late",
-	.defect = "who was signalled as its time ran out says that it was late", .shows = "0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* One is in line, told by the mutex's holder, and moved to the mutex's line. Result: "change seen". */
 STRESS_INIT(init_one)
 {
@@ -186,10 +175,6 @@ STRESS_TEST(condition_moved, .claim = "Who is moved to the mutex's line comes ba
 		{"*", FORBIDDEN, "signalled, without the change"},
 	});
 
-STRESS_TWIN(condition_moved_is_deaf, .of = "condition_moved",
-	.defect = "who was moved to the mutex's line does not look there", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-
 /* As it comes back. Result: "others that had the mutex then". */
 STRESS_ACTOR(one_holds)
 {
@@ -214,7 +199,3 @@ STRESS_TEST(condition_holds, .claim = "Who comes back from a wait has the mutex,
 		{"*", FORBIDDEN, "two have it at once"},
 		{"asleep", FORBIDDEN, "the mutex is free, and it sleeps"},
 	});
-
-STRESS_TWIN(condition_wakes_unlocked, .of = "condition_holds",
-	.defect = "who is told comes back though the mutex is not locked in its name", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -100,10 +100,6 @@ STRESS_TEST(mutex_again, .claim = "Who finds it taken again is told when it is f
 		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
 	});
 
-STRESS_TWIN(mutex_woken_kept, .of = "mutex_again",
-	.defect = "the first finds it held and parks, still said to be coming", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Somebody else takes it past the first. Result: "holds less passes, free". */
 STRESS_ACTOR(passer)
 {
@@ -132,10 +128,6 @@ STRESS_TEST(mutex_pass, .claim = "Who takes it past the line sees what its last 
 		{"asleep", FORBIDDEN, "it is free, and the first sleeps"},
 		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
 	});
-
-STRESS_TWIN(mutex_first_untold, .of = "mutex_pass",
-	.defect = "an unlock frees it and does not wake the first in line", .shows = "asleep",
-	.seen_by = SEEN_ALL);
 
 /* The first in line is told, and leaves. Result: "holds, free". */
 STRESS_INIT(init_two)
@@ -167,10 +159,6 @@ STRESS_TEST(mutex_leaves, .claim = "Who was told to look, and leaves, tells the 
 		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
 	});
 
-STRESS_TWIN(mutex_leaves_silent, .of = "mutex_leaves",
-	.defect = "who was told to look leaves and tells nobody", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-
 /* A thread that never waits tries again and again while the first is in line. Result: "passed too
  * often". */
 STRESS_INIT(init_behind)
@@ -199,9 +187,6 @@ STRESS_TEST(mutex_passes, .claim = "The first in line is passed so often and no 
 		{"1", FORBIDDEN, "passed once more"},
 	});
 
-STRESS_TWIN(mutex_passes_uncounted, .of = "mutex_passes",
-	.defect = "who takes it past the line is not counted", .shows = "1", .seen_by = SEEN_ALL);
-
 /* Two are in line, and each takes it. Result: "holds, free". */
 STRESS_ACTOR(other_in_line)
 {
@@ -218,10 +203,6 @@ STRESS_TEST(mutex_line, .claim = "Who takes it as the first in line leaves the o
 		{"asleep", FORBIDDEN, "it is free, and the second sleeps"},
 		{"*,*", FORBIDDEN, "two held it at once, or it is not free"},
 	});
-
-STRESS_TWIN(mutex_line_forgotten, .of = "mutex_line",
-	.defect = "the first in line takes it as if nobody stood behind", .shows = "asleep",
-	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The second looks at once, for nothing; each notes how many held it before. Result: "the first in line;
  * the second". */
@@ -264,7 +245,3 @@ STRESS_TEST(mutex_order, .claim = "Who waits gets it in the order of the line.",
 		{"asleep", FORBIDDEN, "it is free, and somebody sleeps"},
 		{"*,*", FORBIDDEN, "the second took it before the first"},
 	});
-
-STRESS_TWIN(mutex_any_takes, .of = "mutex_order",
-	.defect = "who looks takes a free one, though it is not the first in line", .shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -85,10 +85,6 @@ STRESS_TEST(semaphore, .claim = "Permits that are released go to all whom they s
 		{"*,*,*", FORBIDDEN, "without the data, or permits lost or invented"},
 	});
 
-STRESS_TWIN(semaphore_serves_one, .of = "semaphore",
-	.defect = "a release serves the first in line alone", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-
 /* The time runs out while the permit comes. Result: "permits, taken or left". */
 STRESS_ACTOR(release_one)
 {
@@ -114,10 +110,6 @@ STRESS_TEST(semaphore_late, .claim = "A permit that comes with the timeout is ta
 		{"1", ACCEPTABLE, "taken, or left for the next"},
 		{"*", FORBIDDEN, "given to a waiter that had left, or twice"},
 	});
-
-STRESS_TWIN(semaphore_grant_ignored, .of = "semaphore_late",
-	.defect = "a waiter that is too late does not ask whether it was taken off the line",
-	.shows = "0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Two permits of two threads for one. Result: "data seen" of the first. */
 STRESS_ACTOR(release_more)
@@ -161,9 +153,6 @@ STRESS_TEST(semaphore_leaves, .claim = "Who leaves the line lets those behind it
 		{"asleep", FORBIDDEN, "the permit is free, and the next sleeps"},
 	});
 
-STRESS_TWIN(semaphore_leaves_silent, .of = "semaphore_leaves",
-	.defect = "who leaves the line serves nobody", .shows = "asleep", .seen_by = SEEN_ALL);
-
 /* One permit, and a large request in line for two. Result: "a small one took it". */
 STRESS_ACTOR(overtaker)
 {
@@ -177,6 +166,3 @@ STRESS_TEST(semaphore_order, .claim = "A large request is not overtaken.",
 		{"0", ACCEPTABLE, "the permit is kept for the first"},
 		{"*", FORBIDDEN, "overtaken"},
 	});
-
-STRESS_TWIN(semaphore_overtakes, .of = "semaphore_order",
-	.defect = "permits are taken though others wait", .shows = "1", .seen_by = SEEN_ALL);

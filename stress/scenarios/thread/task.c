@@ -88,12 +88,6 @@ STRESS_TEST(task, .claim = "A run begins after the unpark, and sees what was wri
 		{"*,*", FORBIDDEN, "the unpark is lost, or a run too many"},
 	});
 
-STRESS_TWIN(task_park_split, .of = "task", .defect = "task.3 is a load and a store", .shows = "0,1",
-	.seen_by = SEEN_ALL);
-STRESS_TWIN(task_notified_kept, .of = "task",
-	.defect = "a run begins without clearing the notification, its park ignores it",
-	.shows = "0,1", .seen_by = SEEN_ALL);
-
 STRESS_TEST(task_carriers, .claim = "A run on another carrier sees what the last one wrote.",
 	.upholds = "Task!HappensBeforeRun", .state_size = sizeof(struct state), .init = init,
 	.actors = {carrier, unparker, sibling}, .arbiter = run_rest, .results = 2,
@@ -124,9 +118,6 @@ STRESS_TEST(task_end, .claim = "A task that has ended is queued by no unpark.",
 		{"*", FORBIDDEN, "the task has ended, and runs again"},
 	});
 
-STRESS_TWIN(task_unpark_done, .of = "task_end",
-	.defect = "an unpark queues the task that has ended", .shows = "2", .seen_by = SEEN_ALL);
-
 /* Two unparks. Result: "pushes owed". */
 STRESS_ACTOR(count_park)
 {
@@ -148,9 +139,6 @@ STRESS_TEST(task_once, .claim = "Of all who unpark it, and the carrier, one queu
 		{"*", FORBIDDEN, "it is queued twice: two carriers would run it"},
 	});
 
-STRESS_TWIN(task_unpark_busy, .of = "task_once",
-	.defect = "an unpark queues the task that runs already", .shows = "*", .seen_by = SEEN_ALL);
-
 /* Parked, unparked, cancelled. Result: "pushes owed, cancelled". */
 STRESS_ACTOR(canceller)
 {
@@ -169,10 +157,6 @@ STRESS_TEST(task_cancel, .claim = "A task that somebody is about to queue is not
 		{"0,1", REQUIRED, "cancelled while it was parked"},
 		{"*,*", FORBIDDEN, "cancelled and queued"},
 	});
-
-STRESS_TWIN(task_cancel_notified, .of = "task_cancel",
-	.defect = "a canceller takes a task that an unparker is about to queue", .shows = "1,1",
-	.seen_by = SEEN_ALL);
 
 /* The task's node was in a queue, with another one behind it, and goes into a queue again. Result:
  * "nodes at the end". */

@@ -18,9 +18,6 @@ STRESS_TEST(vthread, .claim = "A park returns after the unpark, and sees what wa
 		{"*,*", FORBIDDEN, "the unpark is lost, or what came before it"},
 	});
 
-STRESS_TWIN(vthread_park_split, .of = "vthread", .defect = "vthread.3 is a load and a store",
-	.shows = "0,*", .seen_by = SEEN_ALL);
-
 /* Two unparks. Result: "pushes owed". */
 STRESS_ACTOR(count_park)
 {
@@ -47,10 +44,6 @@ STRESS_TEST(vthread_once, .claim = "Of all who end one park, and its carrier, on
 		{"*", FORBIDDEN, "it is queued twice, or never"},
 	});
 
-STRESS_TWIN(vthread_unpark_busy, .of = "vthread_once",
-	.defect = "an unpark queues the thread that runs already", .shows = "*",
-	.seen_by = SEEN_ALL);
-
 /* It yields, then parks. Result: "parks returned". */
 STRESS_ACTOR(yielder)
 {
@@ -70,9 +63,6 @@ STRESS_TEST(vthread_yield, .claim = "A yield does not take the permit.",
 	});
 
 /* The start and the yield take it as well: the park is the third to return, or none does. */
-STRESS_TWIN(vthread_yield_takes, .of = "vthread_yield",
-	.defect = "a run takes the permit after a yield and a start, too", .shows = "*,*",
-	.seen_by = SEEN_ALL);
 
 /* Unparked, then the timer of its first park comes. Result: "parks returned, seen". */
 STRESS_ACTOR(late_timer)
@@ -88,10 +78,6 @@ STRESS_TEST(vthread_stale, .claim = "A timer that comes late ends no later park.
 		{"1,1", REQUIRED, "one park returned"},
 		{"*,*", FORBIDDEN, "the next one, too"},
 	});
-
-STRESS_TWIN(vthread_timer_stale, .of = "vthread_stale",
-	.defect = "a timer does not look which park it meets", .shows = "2,1",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
 
 /* A timed park, and an unpark. Result: "it was unparked, or the next one is". */
 STRESS_ACTOR(timer)
@@ -113,10 +99,6 @@ STRESS_TEST(vthread_late, .claim = "A park that says that its time is over took 
 		{"*", FORBIDDEN, "the unpark is taken, and nobody is told"},
 	});
 
-STRESS_TWIN(vthread_timer_swallows, .of = "vthread_late",
-	.defect = "a park whose timer came first does not tell of an unpark that came with it",
-	.shows = "0", .seen_by = SEEN_ALL);
-
 /* It parks where it cannot leave its carrier. Result: "parks returned, seen". */
 STRESS_ACTOR(pinned)
 {
@@ -134,10 +116,6 @@ STRESS_TEST(vthread_pinned, .claim = "An unpark reaches the carrier of a pinned 
 		{"asleep", FORBIDDEN, "the carrier sleeps, and the permit is there"},
 		{"*,*", FORBIDDEN, "queued while it is mounted, or without what came before"},
 	});
-
-STRESS_TWIN(vthread_pinned_unwoken, .of = "vthread_pinned",
-	.defect = "an unpark does not wake the carrier of a pinned thread", .shows = "asleep",
-	.seen_by = SEEN_ALL);
 
 /* It parks unless it is interrupted. A permit from long ago makes its first park return. Result:
  * "stays parked". */
@@ -168,10 +146,6 @@ STRESS_TEST(vthread_interrupt, .claim = "An interrupted thread does not stay par
 		{"*", FORBIDDEN, "it parks on"},
 	});
 
-STRESS_TWIN(vthread_interrupt_late, .of = "vthread_interrupt",
-	.defect = "an interrupt gives the permit before it sets the flag", .shows = "1",
-	.seen_by = SEEN_ALL);
-
 /* Parked, unparked, cancelled. Result: "pushes owed, cancelled". */
 STRESS_ACTOR(canceller)
 {
@@ -189,7 +163,3 @@ STRESS_TEST(vthread_cancel, .claim = "A thread that somebody is about to queue i
 		{"0,1", REQUIRED, "cancelled while it was parked"},
 		{"*,*", FORBIDDEN, "cancelled and queued"},
 	});
-
-STRESS_TWIN(vthread_cancel_notified, .of = "vthread_cancel",
-	.defect = "a canceller takes a thread that an unparker is about to queue", .shows = "1,1",
-	.seen_by = SEEN_ALL);

@@ -186,10 +186,6 @@ STRESS_TEST(vthread_given, .claim = "A thread that a scheduler was given runs on
 		{"*,*", FORBIDDEN, "two run it, or without what came before"},
 	});
 
-STRESS_TWIN(vthread_claimed_twice, .of = "vthread_given",
-	.defect = "whoever was given a thread runs it, as often as he likes", .shows = "2,*",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
-
 /* Its runner and its maker let go. Result: "who may reuse it, and both had done". */
 STRESS_ACTOR(let_go)
 {

@@ -53,10 +53,6 @@ STRESS_TEST(wait_queue_stray, .claim = "A grant ends the park that the waiter is
 		{"asleep", FORBIDDEN, "granted, and asleep in a later park"},
 	});
 
-STRESS_TWIN(wait_queue_number_kept, .of = "wait_queue_stray",
-	.defect = "a waiter that parks again keeps the number of its first park", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* The user's unpark came first, and the waiter does not park again. Result: "permits, taken or
  * left; the thread's own". */
 static void init_unparked(void *at)
@@ -93,10 +89,6 @@ STRESS_TEST(wait_queue_permit, .claim = "A late grant leaves the thread no permi
 		{"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
 	});
 
-STRESS_TWIN(wait_queue_any_park, .of = "wait_queue_permit",
-	.defect = "a grant unparks the thread, whatever park it is in", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* As impatient, but its park is refused. */
 STRESS_ACTOR(refused)
 {
@@ -114,10 +106,6 @@ STRESS_TEST(wait_queue_refused, .claim = "Nor does one that meets a park that wa
 		{"1,1", FORBIDDEN, "the grant unparked a thread that did not wait any more"},
 		{"*,*", FORBIDDEN, "a permit of the semaphore is lost"},
 	});
-
-STRESS_TWIN(wait_queue_refused_kept, .of = "wait_queue_refused",
-	.defect = "a park that was refused is not over", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* A waiter in line gets out, and its memory is used for another wait, while somebody grants.
  * Result: "granted, as both say; the next wait was granted". */
@@ -162,10 +150,6 @@ STRESS_TEST(wait_queue_reused, .claim = "Who leaves a line is touched by no gran
 		{"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
 	});
 
-STRESS_TWIN(wait_queue_leaves_early, .of = "wait_queue_reused",
-	.defect = "who is taken off the line leaves before the granter is done", .shows = "*,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* A waiter gives up while one thing is given. Result: "things, left or with the waiter". */
 STRESS_ACTOR_OF(reused, gives_up)
 {
@@ -185,6 +169,3 @@ STRESS_TEST(wait_queue_given, .claim = "What is given is with the object, or wit
 		{"asleep", FORBIDDEN, "the granter is waited for, and does not come"},
 		{"*", FORBIDDEN, "given to a waiter that has left, or twice"},
 	});
-
-STRESS_TWIN(wait_queue_left_in_line, .of = "wait_queue_given", .defect = "who gives up stays in line",
-	.shows = "0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -94,14 +94,6 @@ STRESS_TEST(wait_queue_leave_line, .claim = "A permit goes past a thread that wi
 		{"asleep", FORBIDDEN, "the permit is with a thread that will not run"},
 	});
 
-STRESS_TWIN(wait_queue_leave_stays, .of = "wait_queue_leave_line",
-	.defect = "a close hands a thread back that stands in a line", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-
-STRESS_TWIN(wait_queue_leave_keeps, .of = "wait_queue_leave_line",
-	.defect = "what was granted to a thread that is handed back stays with it",
-	.shows = "asleep", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Nobody is behind it. Result: "permits; what is in the memory of the waiter". */
 STRESS_INIT(init_alone)
 {
@@ -123,10 +115,6 @@ STRESS_TEST(wait_queue_leave_granted, .claim = "A close waits for a grant that h
 		{"1,1", ACCEPTABLE, "the permit is there, the memory is left alone"},
 		{"*,*", FORBIDDEN, "the permit is lost, or a granter has written to memory of another"},
 	});
-
-STRESS_TWIN(wait_queue_leave_unawaited, .of = "wait_queue_leave_granted",
-	.defect = "a close does not wait for the grant that has begun", .shows = "1,2",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* At a mutex: told to look, or handed it. Result: "the next one has it". */
 STRESS_INIT(init_mutex)
@@ -188,14 +176,6 @@ STRESS_TEST(wait_queue_leave_held, .claim = "A mutex of a thread that will not r
 		{"*,*", FORBIDDEN, "it has it, and is not told that what it guards may be half done"},
 		{"asleep", FORBIDDEN, "it is with a thread that will not run"},
 	});
-
-STRESS_TWIN(wait_queue_leave_holds, .of = "wait_queue_leave_held",
-	.defect = "a mutex stays with the thread that is handed back", .shows = "asleep",
-	.seen_by = SEEN_ALL);
-
-STRESS_TWIN(wait_queue_leave_unmarked, .of = "wait_queue_leave_held",
-	.defect = "a mutex that was abandoned is not marked", .shows = "1,0",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* At a channel without slots, whose sender has gone on. Result: "what the next receiver got". */
 STRESS_INIT(init_receivers)
@@ -262,10 +242,6 @@ STRESS_TEST(wait_queue_leave_signal, .claim = "A signal goes past a thread that 
 		{"asleep", FORBIDDEN, "the signal is with a thread that will not run"},
 	});
 
-STRESS_TWIN(wait_queue_leave_signal_kept, .of = "wait_queue_leave_signal",
-	.defect = "a signal that was given to a thread that is handed back is not given to the next",
-	.shows = "asleep", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* The thread runs, ends, and its group is freed while it is still being woken; for a user's unpark
  * it may look before that. Result: "what the push found". */
 STRESS_INIT(init_one)
@@ -307,17 +283,6 @@ STRESS_TEST(wait_queue_leave_free, .claim = "A free waits for who wakes a thread
 		{"asleep", FORBIDDEN, "the free waits for ever"},
 	});
 
-STRESS_TWIN(wait_queue_leave_uncounted, .of = "wait_queue_leave_free", .defect = "who grants is not counted",
-	.shows = "1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
-STRESS_TWIN(wait_queue_leave_counted_late, .of = "wait_queue_leave_free",
-	.defect = "who grants is counted after its waiter can see it", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
-STRESS_TWIN(wait_queue_leave_freed_at_once, .of = "wait_queue_leave_free",
-	.defect = "a free does not wait for who is counted", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Result: "the free has returned". */
 STRESS_ACTOR(end_free_and_say)
 {
@@ -331,10 +296,6 @@ STRESS_TEST(wait_queue_leave_ends, .claim = "A free that waits for a wake return
 		{"1", ACCEPTABLE, "it has returned"},
 		{"asleep", FORBIDDEN, "the free waits for ever"},
 	});
-
-STRESS_TWIN(wait_queue_leave_exit_silent, .of = "wait_queue_leave_ends",
-	.defect = "the last one that is counted out wakes nobody", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The same, told to look at a mutex. */
 STRESS_INIT(init_told)
@@ -361,7 +322,3 @@ STRESS_TEST(wait_queue_leave_told, .claim = "A free waits for who tells a thread
 		{"1", FORBIDDEN, "a push touches what is freed"},
 		{"asleep", FORBIDDEN, "it is not told, or the free waits for ever"},
 	});
-
-STRESS_TWIN(wait_queue_leave_told_late, .of = "wait_queue_leave_told",
-	.defect = "who tells the first to look is counted after the lock", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

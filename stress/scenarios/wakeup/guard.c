@@ -64,12 +64,6 @@ STRESS_TEST(guard,
 STRESS_TWIN(guard_check_first, .of = "guard",
 	.defect = "no protocol: the poller looks for work before it announces", .shows = "0,0",
 	.seen_by = SEEN_ALL);
-STRESS_TWIN(guard_no_fence, .of = "guard", .defect = "drops fences guard.2 and guard.4", .shows = "0,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
-STRESS_TWIN(guard_no_poller_fence, .of = "guard", .defect = "drops fence guard.2", .shows = "0,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
-STRESS_TWIN(guard_no_producer_fence, .of = "guard", .defect = "drops fence guard.4", .shows = "0,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
 
 /* The asymmetric pair, where the system has it; else the guard falls back and says so. */
 STRESS_INIT(init_asymmetric)
@@ -82,15 +76,6 @@ STRESS_TEST(guard_asymmetric,
 	.claim = "A light fence on the hot side suffices when the poller's is heavy.",
 	.upholds = "Guard!NoLostWakeup", .state_size = sizeof(struct state),
 	.init = init_asymmetric, .actors = {producer, poller}, .results = 2, OUTCOMES);
-
-STRESS_TWIN(guard_light_light, .of = "guard_asymmetric", .defect = "guard.9 is light as well",
-	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11,
-	.chance = SEEN_DELAYED);
-STRESS_TWIN(guard_heavy_before_announce, .of = "guard_asymmetric", .defect = "guard.9 stands before guard.1",
-	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11, .chance = SEEN_CORES);
-STRESS_TWIN(guard_heavy_after_recheck, .of = "guard_asymmetric",
-	.defect = "the heavy fence stands after the re-check, a light one before it",
-	.shows = "0,0", .seen_by = SEEN_CHECK | SEEN_TSO | SEEN_RC11, .chance = SEEN_CORES);
 
 /* Two producers, one promise to sleep. */
 STRESS_INIT(init_asleep)
@@ -113,9 +98,6 @@ STRESS_TEST(guard_claim, .claim = "Exactly one producer pays for one sleep.",
 		{"1,1", FORBIDDEN, "both pay: a wake-up that nobody waits for"},
 		{"0,0", FORBIDDEN, "nobody pays: the poller sleeps on"},
 	});
-
-STRESS_TWIN(guard_no_claim, .of = "guard_claim", .defect = "guard.6 is a load and a store",
-	.shows = "1,1", .seen_by = SEEN_ALL);
 
 /* A sticky signal (a permit), a real sleep. Result: "work seen at the end". */
 STRESS_ACTOR(waking_producer)
@@ -206,16 +188,6 @@ STRESS_TEST(guard_rendezvous, .claim = "A condition signal cannot fall between c
 	.init = init_symmetric, .actors = {rendezvous_producer, rendezvous_poller}, .results = 1,
 	.blocking = 1, AWAKE);
 
-STRESS_TWIN(guard_signal_outside_lock, .of = "guard_rendezvous",
-	.defect = "claims and signals without the lock", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
-STRESS_TWIN(guard_signal_silent, .of = "guard_rendezvous",
-	.defect = "the condition counts the signal and wakes nobody", .shows = "asleep",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
-STRESS_TWIN(guard_release_silent, .of = "guard_rendezvous",
-	.defect = "the lock is given back and its sleepers are not woken", .shows = "asleep",
-	.seen_by = SEEN_DELAYED | SEEN_EXPLORED, .chance = SEEN_STRESS);
-
 /* A wake that orders nothing, after a light fence, which does not either: what the poller sees
  * comes with the claim. Result: "wake claimed, work seen". */
 STRESS_ACTOR(ringing_producer)
@@ -285,10 +257,6 @@ STRESS_TEST(guard_timeout, .claim = "A wake that was claimed is told, though the
 		{"*,*", FORBIDDEN, "the wake was claimed and paid for, and the poller hears of a timeout"},
 	});
 
-STRESS_TWIN(guard_timeout_unlooked, .of = "guard_timeout",
-	.defect = "a block whose time is over does not look whether its wake was claimed",
-	.shows = "1,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* The lock of the rendezvous is held, and two more want it. Result: "holds". */
 STRESS_INIT(init_locked)
 {
@@ -323,7 +291,3 @@ STRESS_TEST(guard_lock, .claim = "Each of three gets the lock.",
 		{"asleep", FORBIDDEN, "the lock is free, and somebody sleeps"},
 		{"*", FORBIDDEN, "two held it at once"},
 	});
-
-STRESS_TWIN(guard_lock_alone, .of = "guard_lock",
-	.defect = "who was woken takes the lock as if nobody else slept", .shows = "asleep",
-	.seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

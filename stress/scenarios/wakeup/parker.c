@@ -44,9 +44,6 @@ STRESS_TEST(parker, .claim = "An unpark ends the park that it precedes or finds.
 		{"asleep", FORBIDDEN, "a missed wakeup: the permit is there and the owner sleeps"},
 	});
 
-STRESS_TWIN(parker_wake_forgotten, .of = "parker", .defect = "gives the permit, wakes nobody",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-
 /* Two unparkers and an owner that never sleeps. Result: "permits given, permits taken". */
 STRESS_ACTOR(first_giver)
 {
@@ -78,9 +75,6 @@ STRESS_TEST(parker_permits, .claim = "Each permit given is taken once, and there
 		{"*,*", FORBIDDEN, "a permit was lost, doubled or invented"},
 	});
 
-STRESS_TWIN(parker_store_unpark, .of = "parker_permits", .defect = "parker.4 is a load and a store",
-	.shows = "2,1", .seen_by = SEEN_ALL);
-
 /* The permit is there already. Result: "data seen, unpark gave it". */
 STRESS_INIT(init_permit)
 {
@@ -97,10 +91,6 @@ STRESS_TEST(parker_data, .claim = "An unpark that finds the permit there hands i
 		{"1,1", ACCEPTABLE, "taken first, the data seen all the same"},
 		{"0,0", FORBIDDEN, "the permit was there, and the park that took it missed the data"},
 	});
-
-STRESS_TWIN(parker_early_out, .of = "parker_data",
-	.defect = "unpark returns at once when a load finds the permit", .shows = "0,0",
-	.seen_by = SEEN_CHECK | SEEN_STRESS | SEEN_TSO | SEEN_RC11, .chance = SEEN_DELAYED);
 
 /* The time runs out (it has: the system call returns at once) while the permit comes. Result:
  * "permits taken". */
@@ -132,12 +122,6 @@ STRESS_TEST(parker_timeout, .claim = "A permit that comes with the timeout is ta
 		{"0", FORBIDDEN, "erased by the exit from the timed park"},
 	});
 
-STRESS_TWIN(parker_lost_permit_on_timeout, .of = "parker_timeout",
-	.defect = "a timed-out park clears the permit and reports the timeout", .shows = "0",
-	.seen_by = SEEN_ALL);
-STRESS_TWIN(parker_split_exit, .of = "parker_timeout", .defect = "parker.3 is a load and a store",
-	.shows = "0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* The closer writes why. Result: "closed, reason seen". */
 STRESS_ACTOR(closer)
 {
@@ -160,6 +144,3 @@ STRESS_TEST(parker_close, .claim = "A close ends the park, which sees what was w
 		{"0,*", FORBIDDEN, "a permit that nobody gave"},
 		{"asleep", FORBIDDEN, "closed, and the owner sleeps"},
 	});
-
-STRESS_TWIN(parker_close_silent, .of = "parker_close", .defect = "closes, wakes nobody",
-	.shows = "asleep", .seen_by = SEEN_ALL);

@@ -42,6 +42,7 @@ from wakeproof.judge.tlc.run import Outcome, TlcResult
 from wakeproof.judge.traces.maps import TRACED
 from wakeproof.judge.traces.replay import Coverage
 from wakeproof.judge.traces.report import KINDS, Grade, TraceReport, TraceResult
+from wakeproof.judge.twins import edits
 from wakeproof.judge.verdicts import Rows
 
 RUN = TlcResult(Outcome.OK, "", 440, 14, (), 0, False, "", 1.0)
@@ -251,11 +252,14 @@ def test_each_claim_that_no_scenario_and_no_comparison_judges_has_its_reason() -
 
 def test_each_twin_that_check_must_see_is_a_twin_of_a_spec_and_the_other_way_round() -> None:
     root = locations.sources()
-    texts = [file.read_text(encoding="utf-8") for file in scenarios.find()]
-    twins = dict(re.findall(r"STRESS_TWIN\((\w+),(.*?)\);", "".join(texts), re.DOTALL))
+    texts = "".join(file.read_text(encoding="utf-8") for file in scenarios.find())
+    found = re.findall(r"STRESS_TWIN\((\w+),(.*?)\);", texts, re.DOTALL)
+    twins = {name: bool(re.search("SEEN_(CHECK|ALL)", text)) for name, text in found}
+    tables = edits.of_code(root).values()
+    twins |= {twin.name: "check" in twin.seen_by for twin in tables if twin.scenario}
     entries = manifest.load(models.folder(root / "specs")).values()
     of_specs = {audit.twin_of(entry) for entry in entries if entry.expect == "violates"}
-    seen = {name for name, text in twins.items() if re.search("SEEN_(CHECK|ALL)", text)}
+    seen = {name for name, is_checked in twins.items() if is_checked}
     assert len(seen) > 100
     assert sorted(seen - of_specs) == []
     assert sorted(of_specs & (twins.keys() - seen)) == []

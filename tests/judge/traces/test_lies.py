@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tests.support.tickets import LOST, TAKEN, ticket
+from tests.support.biased_locks import LOST, TAKEN, ticket
 
 from wakeproof.judge.traces import tamper
 from wakeproof.judge.traces.concept import Cell, Step
 from wakeproof.judge.traces.events import Event, Round
-from wakeproof.judge.traces.maps import ticket as ticket_map
+from wakeproof.judge.traces.maps import biased_lock as ticket_map
 from wakeproof.judge.traces.maps.biased_lock import BIASED_LOCK_TRACES
 from wakeproof.judge.traces.tamper import DROPPED, FLIPPED, MOVED, tampered, trace_of
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.support.tickets import TAKEN, ticket
+from tests.support.biased_locks import TAKEN, ticket
 
 from wakeproof.errors import JudgeError, UsageError
 from wakeproof.judge.conform import spec as conform_spec

@@ -58,10 +58,6 @@ STRESS_TEST(monitor, .claim = "A mark ends with the step that it was made for.",
 		{"*", FORBIDDEN, "it runs nothing, and is marked"},
 	});
 
-STRESS_TWIN(monitor_unchecked, .of = "monitor",
-	.defect = "who has marked does not look again whether that step still runs", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 STRESS_TEST(monitor_dequeue, .claim = "So it does where a load is what is queued: none is left.",
 	.upholds = "Monitor!MarkEnds", .state_size = sizeof(struct state),
 	.init = init_dequeue, .actors = {ends, suspects}, .arbiter = read_word, .results = 2,
@@ -70,7 +66,3 @@ STRESS_TEST(monitor_dequeue, .claim = "So it does where a load is what is queued
 		{"0,1", ACCEPTABLE, "the end saw the mark"},
 		{"*", FORBIDDEN, "it runs nothing, and is marked"},
 	});
-
-STRESS_TWIN(monitor_end_unseen, .of = "monitor_dequeue",
-	.defect = "a step ends, and leaves the mark", .shows = "1,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -79,10 +79,6 @@ STRESS_TEST(spare_carrier_none, .claim = "Who is configured is never retired.",
 		{"*", FORBIDDEN, "too few, or a configured one is dormant"},
 	});
 
-STRESS_TWIN(spare_carrier_retires_any, .of = "spare_carrier_none",
-	.defect = "who looks for a replacement to retire goes on to those that are configured",
-	.shows = "0,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Both are marked. */
 STRESS_TEST(spare_carrier_both, .claim = "Each that is marked is replaced.",
 	.upholds = "SpareCarrier!OneThread", .state_size = sizeof(struct state), .init = init,
@@ -91,9 +87,6 @@ STRESS_TEST(spare_carrier_both, .claim = "Each that is marked is replaced.",
 		{"2,2,0", ACCEPTABLE, "two stand in"},
 		{"*", FORBIDDEN, "too few, or two threads of one"},
 	});
-
-STRESS_TWIN(spare_carrier_unlocked, .of = "spare_carrier_both", .defect = "who decides takes no lock",
-	.shows = "*,*,1", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* No thread is to be had. Result: "tasks that are left with a replacement". */
 STRESS_INIT(init_refusing)
@@ -128,10 +121,6 @@ STRESS_TEST(spare_carrier_refused, .claim = "Nobody is given tasks who has no th
 		{"*", FORBIDDEN, "nobody will run it"},
 	});
 
-STRESS_TWIN(spare_carrier_starts_late, .of = "spare_carrier_refused",
-	.defect = "a replacement may be chosen before its thread is there", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* Result: as above. */
 STRESS_TEST(spare_carrier_retired, .claim = "Who is retired is left without tasks.",
 	.upholds = "SpareCarrier!RetiredIsEmpty", .state_size = sizeof(struct state),
@@ -141,10 +130,6 @@ STRESS_TEST(spare_carrier_retired, .claim = "Who is retired is left without task
 		{"0", ACCEPTABLE, "moved, or given to the other one"},
 		{"*", LOST_WORK, "a task waits for a carrier that is dormant"},
 	});
-
-STRESS_TWIN(spare_carrier_retire_keeps, .of = "spare_carrier_retired",
-	.defect = "who is retired keeps its queue", .shows = "1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* Result: "threads that get a stop, threads". */
 STRESS_INIT(init_one)

@@ -59,10 +59,6 @@ STRESS_TEST(spare_carrier_sleeps, .claim = "Who is to stand in is told so, and o
 		{"*", FORBIDDEN, "it sleeps, and nobody will wake it"},
 	});
 
-STRESS_TWIN(spare_carrier_unwoken, .of = "spare_carrier_sleeps",
-	.defect = "a replacement is not told that it is eligible", .shows = "2,0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* 0 is marked, 1 is idle, and so is 2, who stands in, is retired, and may be woken for a task.
  * Result: "2 took the task, 1 was woken". */
 STRESS_INIT(init_idle)

@@ -172,10 +172,6 @@ STRESS_TEST(spare_thread_holder, .claim = "One thread at a time carries, or runs
 		{"*,*", FORBIDDEN, "two carry at once"},
 	});
 
-STRESS_TWIN(spare_thread_goes_on, .of = "spare_thread_holder",
-	.defect = "who has lent the role goes on without it", .shows = "1,0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 STRESS_TEST(spare_thread_others, .claim = "While one is blocked the others run, and it goes on.",
 	.upholds = "SpareThread!OthersRun", .state_size = sizeof(struct state), .init = init,
 	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
@@ -185,15 +181,6 @@ STRESS_TEST(spare_thread_others, .claim = "While one is blocked the others run, 
 		{"asleep", FORBIDDEN, "one waits for what does not run, or for a role that is kept"},
 		{"*,*", FORBIDDEN, "two carry at once"},
 	});
-
-STRESS_TWIN(spare_thread_lends_nothing, .of = "spare_thread_others", .defect = "who blocks keeps the role",
-	.shows = "asleep", .seen_by = SEEN_ALL);
-STRESS_TWIN(spare_thread_keeps, .of = "spare_thread_others",
-	.defect = "who carries is asked for the role, and keeps it", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(spare_thread_unasked, .of = "spare_thread_others",
-	.defect = "who wants the role back does not ask for it", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The spare reads the stop; behind it is what the close hands back. */
 STRESS_INIT(init_stopped)
@@ -213,10 +200,6 @@ STRESS_TEST(spare_thread_stop, .claim = "A carrier ends with the last thread tha
 		{"*,*", FORBIDDEN, "it runs on"},
 	});
 
-STRESS_TWIN(spare_thread_exits_first, .of = "spare_thread_stop",
-	.defect = "whoever reads the stop ends the carrier, also if it is lent", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 STRESS_TEST(spare_thread_last, .claim = "When its stop was read a carrier runs nothing anew.",
 	.upholds = "SpareThread!StopIsLast", .state_size = sizeof(struct state), .init = init_stopped,
 	.actors = {carrier, spare}, .results = 2, .blocking = 1, .preemptions = 3,
@@ -226,10 +209,6 @@ STRESS_TEST(spare_thread_last, .claim = "When its stop was read a carrier runs n
 		{"asleep", FORBIDDEN, "the role is with nobody"},
 		{"*,*", FORBIDDEN, "who has the role back runs what is behind the stop"},
 	});
-
-STRESS_TWIN(spare_thread_runs_on, .of = "spare_thread_last",
-	.defect = "who has the role back after the stop polls on", .shows = "0,1",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
 
 /* The second that pins needs the thread that has just given the role up. */
 STRESS_INIT(init_again)
@@ -250,7 +229,3 @@ STRESS_TEST(spare_thread_again, .claim = "No thread is idle while the role sleep
 		{"asleep", FORBIDDEN, "the role is kept asleep beside an idle thread"},
 		{"*,*", FORBIDDEN, "two carry at once"},
 	});
-
-STRESS_TWIN(spare_thread_counted_late, .of = "spare_thread_again",
-	.defect = "who gives the role up is counted as idle after it is free", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

@@ -121,15 +121,6 @@ STRESS_TEST(placement_mark, .claim = "No task stays with a marked carrier, nor i
 		{"*", LOST_WORK, "a task waits for a carrier that blocks"},
 	});
 
-STRESS_TWIN(placement_choose_unchecked, .of = "placement_mark",
-	.defect = "who pushed to a carrier that was marked meanwhile leaves its task there",
-	.shows = "1,1,0", .seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-STRESS_TWIN(placement_mark_keeps, .of = "placement_mark",
-	.defect = "a carrier is marked and keeps its queue", .shows = "1,1,0", .seen_by = SEEN_ALL);
-STRESS_TWIN(placement_reset_to_zero, .of = "placement_mark",
-	.defect = "what moves a queue sets the load to zero", .shows = "0,1,0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
-
 /* It has blocked: what is left in its queue is its own to run. Result: "tasks lost, load less what
  * is queued, global tasks not counted". */
 STRESS_ACTOR(blocks_a_while)
@@ -192,10 +183,6 @@ STRESS_TEST(placement_counts, .claim = "A load is what is queued and what runs."
 		{"*", FORBIDDEN, "a task is lost, or is not counted once"},
 	});
 
-STRESS_TWIN(placement_count_twice, .of = "placement_counts",
-	.defect = "a stolen task stays counted with its victim, too", .shows = "1,0,0",
-	.seen_by = SEEN_ALL);
-
 STRESS_TEST(placement_dequeue, .claim = "A load is what is queued, where that was asked for.",
 	.upholds = "Placement!CounterBalance", .state_size = sizeof(struct state),
 	.init = init_busy_dequeue, .actors = {submits, runs, steals}, .arbiter = read_counts,
@@ -204,10 +191,6 @@ STRESS_TEST(placement_dequeue, .claim = "A load is what is queued, where that wa
 		{"0,0,0", ACCEPTABLE, "each task is counted once, where it is"},
 		{"*", FORBIDDEN, "a task is lost, or is not counted once"},
 	});
-
-STRESS_TWIN(placement_ends_twice, .of = "placement_dequeue",
-	.defect = "a task is taken off when it begins and when it ends", .shows = "-1,*,0",
-	.seen_by = SEEN_CORES | SEEN_EXPLORED);
 
 /* Who knows that a carrier is marked. Result: "chosen, it knew". */
 STRESS_ACTOR(marks)
@@ -232,6 +215,3 @@ STRESS_TEST(placement_choose, .claim = "Who is marked is not chosen while anothe
 		{"1,*", ACCEPTABLE, "the other one"},
 		{"*", FORBIDDEN, "the marked one, or none"},
 	});
-
-STRESS_TWIN(placement_marked_chosen, .of = "placement_choose", .defect = "chooses who is marked",
-	.shows = "0,1", .seen_by = SEEN_CORES | SEEN_EXPLORED);

@@ -55,7 +55,3 @@ STRESS_TEST(placement_cluster, .claim = "Nobody of a cluster is to be had: one o
 		{"1,*", ACCEPTABLE, "the one that is not marked"},
 		{"*", FORBIDDEN, "one that was marked, or none"},
 	});
-
-STRESS_TWIN(placement_cluster_stays, .of = "placement_cluster",
-	.defect = "a cluster whose carriers were all marked meanwhile is not left for another",
-	.shows = "4294967295,0", .seen_by = SEEN_EXPLORED, .chance = SEEN_CORES);

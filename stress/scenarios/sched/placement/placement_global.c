@@ -65,10 +65,6 @@ STRESS_TEST(placement_global, .claim = "A global task that is counted is there."
 		{"*", FORBIDDEN, "what is counted is not what is there"},
 	});
 
-STRESS_TWIN(placement_drain_uncounted, .of = "placement_global",
-	.defect = "what is taken from the global queue stays counted there", .shows = "*,2,*",
-	.seen_by = SEEN_ALL);
-
 /* One takes one of two. Result: "left there, a wake owed by who took one". */
 STRESS_ACTOR(spills_two)
 {
@@ -97,8 +93,3 @@ STRESS_TEST(placement_share, .claim = "Who leaves a global task to others is to 
 		{"2,0", ACCEPTABLE, "it came too soon: the submitter's wake is on its way"},
 		{"*", FORBIDDEN, "a task is left, and nobody will wake anybody"},
 	});
-
-STRESS_TWIN(placement_drain_silent, .of = "placement_share",
-	.defect = "who takes one of many global tasks wakes nobody for the others",
-	.shows = "1,0",
-	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);

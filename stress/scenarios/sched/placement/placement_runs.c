@@ -68,9 +68,6 @@ STRESS_TEST(placement_runs, .claim = "Who sleeps wakes for a global task, and ru
 		{"stuck", FORBIDDEN, "it looks for ever, and takes nothing"},
 	});
 
-STRESS_TWIN(placement_look_idles, .of = "placement_runs",
-	.defect = "finds no global tasks though some are counted", .shows = "asleep",
-	.seen_by = SEEN_CHECK | SEEN_CORES | SEEN_SC | SEEN_TSO, .chance = SEEN_RC11);
 STRESS_TWIN(placement_strand_global, .of = "placement_runs",
 	.defect = "who puts into the global queue wakes nobody", .shows = "asleep",
 	.seen_by = SEEN_CHECK | SEEN_EXPLORED, .chance = SEEN_CORES);
